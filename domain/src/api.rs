@@ -1,0 +1,340 @@
+//! The JSON that client and server exchange under `/api/v1`. One definition, used by both.
+//!
+//! Instants are RFC 3339 strings for people and `*_ms` numbers for programs that count down.
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::money::Money;
+use crate::seats::{SeatIndex, SeatState};
+
+#[cfg(feature = "openapi")]
+use utoipa::ToSchema;
+
+/// What a seat is for; decides its drawing, its list text and later its companions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum SeatKind {
+    /// An ordinary seat.
+    #[default]
+    Standard,
+    /// A reclining seat.
+    Recliner,
+    /// Half of a sofa for two; its partner is the neighbour in the same row.
+    Couple,
+    /// A space for a wheelchair.
+    Wheelchair,
+    /// The seat beside a wheelchair space.
+    Companion,
+}
+
+/// A price category as one show sells it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+pub struct CategoryView {
+    /// Name as in the layout, for example `gold`.
+    pub name: String,
+    /// Name for people, for example `Gold`.
+    pub label: String,
+    /// What its seats are.
+    pub kind: SeatKind,
+    /// Price of one seat of this category in this show.
+    pub price: Money,
+}
+
+/// One row of seats; the four lists run in parallel, seat after seat.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+pub struct RowView {
+    /// Row letter or number, for example `C`.
+    pub label: String,
+    /// Index of its first seat; the others follow without a gap.
+    pub first: SeatIndex,
+    /// Seat numbers as printed, for example `7` or `14 bis`.
+    pub numbers: Vec<String>,
+    /// Centre of each seat, plan units from the left.
+    pub x: Vec<i32>,
+    /// Centre of each seat, plan units from the top.
+    pub y: Vec<i32>,
+    /// Index into [`PlanView::categories`] of each seat.
+    pub category: Vec<u8>,
+}
+
+/// A part of the room with a name of its own: stalls, circle, block 104.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+pub struct SectionView {
+    /// Name for people; empty in a room of one part.
+    pub name: String,
+    /// Index of its first seat.
+    pub first: SeatIndex,
+    /// How many seats it has; they are numbered without a gap.
+    pub count: u32,
+    /// The box around its seats in plan units: left, top, right, bottom.
+    pub bounds: [i32; 4],
+    /// Its cheapest category, as an index into [`PlanView::categories`].
+    pub category: u8,
+    /// Its rows; empty in the overview of a large room, then asked for with `?section=`.
+    pub rows: Vec<RowView>,
+}
+
+/// The room of a show with its prices: everything about the seat map that does not change while one
+/// looks. `GET /shows/{id}/plan`, one section of a large room with `?section=N`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+pub struct PlanView {
+    /// The show.
+    pub show: Uuid,
+    /// How many seats it has: indices 0 to `seat_count - 1`.
+    pub seat_count: u32,
+    /// Width of the room in plan units; a seat is about [`SEAT_PITCH`] wide.
+    pub width: i32,
+    /// Height of the room in plan units.
+    pub height: i32,
+    /// What everyone looks at: `screen` or `stage`.
+    pub focus: String,
+    /// Where it is: centre x, y and width, in plan units.
+    pub focus_at: [i32; 3],
+    /// Categories with the prices of this show.
+    pub categories: Vec<CategoryView>,
+    /// Sections in the order of their seats.
+    pub sections: Vec<SectionView>,
+    /// Whether `sections` carries no rows because the room is large.
+    pub overview: bool,
+}
+
+/// Distance of two neighbouring seats in plan units.
+pub const SEAT_PITCH: i32 = 20;
+/// Rooms with more seats than this are sent as an overview, section by section.
+pub const OVERVIEW_ABOVE_SEATS: u32 = 2_500;
+
+/// A seat by name, with its price, as a hold or a booking lists it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+pub struct SeatLine {
+    /// The seat.
+    pub seat: SeatIndex,
+    /// Its name for people, for example `C7` or `Circle C7`.
+    pub label: String,
+    /// Its category's name for people.
+    pub category: String,
+    /// Its price.
+    pub price: Money,
+}
+
+/// `POST /shows/{id}/holds`: the seats wanted, 1 to 10, all or none.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct HoldRequest {
+    /// Seat indices, each once.
+    pub seats: Vec<SeatIndex>,
+}
+
+/// `PATCH /shows/{show}/holds/{hold}`: seats to add and to let go, in one step. Never moves the expiry.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct HoldChange {
+    /// Seats to take as well.
+    #[serde(default)]
+    pub add: Vec<SeatIndex>,
+    /// Seats to let go.
+    #[serde(default)]
+    pub remove: Vec<SeatIndex>,
+}
+
+/// A live hold, as its owner sees it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+pub struct HoldView {
+    /// The hold.
+    pub id: Uuid,
+    /// Its show.
+    pub show: Uuid,
+    /// Its seats in the order of the room.
+    pub seats: Vec<SeatLine>,
+    /// Sum of the prices.
+    pub total: Money,
+    /// When it ends, on the lock store's clock, RFC 3339.
+    pub expires_at: String,
+    /// The same instant in milliseconds since 1970.
+    pub expires_at_ms: i64,
+    /// Whether a payment is in progress: then it is neither changed nor shortened.
+    pub paying: bool,
+    /// The booking made from it, once there is one.
+    pub booking: Option<Uuid>,
+}
+
+/// Header of every API answer: the lock store's clock, milliseconds since 1970, when it was sent. A
+/// client counts down from `expires_at_ms` minus this, and never trusts its own clock.
+pub const SERVER_TIME_HEADER: &str = "server-time";
+
+/// Who pays and, when it is for a friend, who will sit there.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Person {
+    /// Full name, 1 to 120 characters.
+    pub name: String,
+    /// E-mail address.
+    pub email: String,
+}
+
+/// `POST /bookings`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct BookingRequest {
+    /// The show; a hold is addressed under it.
+    pub show: Uuid,
+    /// A live hold of the caller.
+    pub hold: Uuid,
+    /// Who pays; refunds go to them.
+    pub buyer: Person,
+    /// Who sits there, when it is not the buyer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holder: Option<Person>,
+}
+
+/// `POST /bookings/{id}/confirm`: pay for it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ConfirmRequest {
+    /// A payment token from the gateway, to be charged at once. Without one the answer carries
+    /// `pay_url`: the gateway's own page, where the buyer pays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payment_token: Option<String>,
+}
+
+/// States of a booking (M3), as JSON and SQL spell them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum BookingState {
+    /// Written down, seats not yet confirmed held.
+    Created,
+    /// Its seats are held.
+    SeatsLocked,
+    /// A charge is under way; we may not know how it ended.
+    PaymentPending,
+    /// The money is there; the sale is being committed.
+    PaymentSucceeded,
+    /// Sold.
+    Confirmed,
+    /// Ended without a sale, or undone. Final.
+    Cancelled,
+    /// Ran out of time. Final.
+    Expired,
+}
+
+/// How the money of a booking stands, for the status page: paid, issuing, refunding, refunded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum MoneyState {
+    /// Nothing was charged.
+    None,
+    /// A charge was asked for; the gateway has not said how it ended.
+    Pending,
+    /// Charged.
+    Paid,
+    /// Declined or given up: nothing was taken.
+    Failed,
+    /// On its way back.
+    Refunding,
+    /// Back with the payer.
+    Refunded,
+}
+
+/// A booking, as its owner sees it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+pub struct BookingView {
+    /// The booking.
+    pub id: Uuid,
+    /// Its short name for people and phones, for example `K7QM-2XPA`.
+    pub reference: String,
+    /// Its show.
+    pub show: Uuid,
+    /// Where it stands.
+    pub state: BookingState,
+    /// How its money stands.
+    pub money: MoneyState,
+    /// Its seats.
+    pub seats: Vec<SeatLine>,
+    /// What they cost.
+    pub total: Money,
+    /// Who pays.
+    pub buyer: Person,
+    /// Who sits there.
+    pub holder: Person,
+    /// Until when it must be paid, RFC 3339.
+    pub expires_at: String,
+    /// The same in milliseconds since 1970.
+    pub expires_at_ms: i64,
+    /// The gateway's page, while it waits for the buyer.
+    pub pay_url: Option<String>,
+    /// The ticket page, once confirmed.
+    pub ticket_url: Option<String>,
+}
+
+/// One move of a booking: who, when, why. Immutable.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+pub struct BookingEventView {
+    /// Running number within the booking, from 1.
+    pub number: i32,
+    /// The event's name, for example `payment_succeeded`.
+    pub event: String,
+    /// State before; absent for the first.
+    pub from: Option<BookingState>,
+    /// State after.
+    pub to: BookingState,
+    /// Who caused it: `buyer`, `gateway`, `reconciler`, `staff`, `system`.
+    pub actor: String,
+    /// Why, in a sentence.
+    pub reason: String,
+    /// When, RFC 3339.
+    pub at: String,
+}
+
+/// A seat that stood in the way, by name.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+pub struct SeatProblem {
+    /// The seat.
+    pub seat: SeatIndex,
+    /// Its name for people.
+    pub label: String,
+    /// Why it could not be had.
+    pub state: SeatState,
+}
+
+/// RFC 9457 problem details: every error of the API.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+pub struct ProblemView {
+    /// A page about this kind of problem.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// What happened, the same for every occurrence.
+    pub title: String,
+    /// HTTP status.
+    pub status: u16,
+    /// What happened this time and what to do, for a person.
+    pub detail: String,
+    /// Stable name for programs, for example `seats_taken`.
+    pub code: String,
+    /// The seats meant, if any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub seats: Vec<SeatProblem>,
+    /// The caller's own hold, when it is what stood in the way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hold: Option<Uuid>,
+    /// Finds this occurrence in the logs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
+}

@@ -1,0 +1,218 @@
+//! The booking machine: one transition table, one place (M3).
+//!
+//! ```text
+//! CREATED ──────────► SEATS_LOCKED ───► PAYMENT_PENDING ───► PAYMENT_SUCCEEDED ───► CONFIRMED
+//!    │                   │                  │                    │                    │
+//!    └──► EXPIRED ◄──────┴──────────────────┤                    │                    │
+//!                        └──► CANCELLED ◄───┴────────────────────┴────────────────────┘
+//! ```
+//!
+//! [`step`] decides and nothing else does: webhook, browser, reconciler and staff all enter here. It
+//! is pure; the server loads a [`Booking`], steps it, and writes the result with the from-state and
+//! version repeated in the `WHERE` clause. The same table guards the row once more in SQL, and
+//! `migrations/` is compared with [`may_move`] by a test of the server.
+
+mod step;
+#[cfg(test)]
+mod tests;
+
+pub use crate::api::{BookingState, MoneyState};
+pub use step::step;
+
+use crate::money::Money;
+use crate::time::{MINUTE_MS, Timestamp};
+
+/// How much longer a hold lasts once a payment was submitted (M2).
+pub const PAYMENT_EXTENSION_MS: i64 = 2 * MINUTE_MS;
+/// A buyer may cancel until this long before the show (M2).
+pub const BUYER_CANCELS_UNTIL_MS: i64 = 120 * MINUTE_MS;
+/// The fee for that, in percent of the total (M2).
+pub const CANCELLATION_FEE_PERCENT: i64 = 10;
+/// A show cannot be booked within this long of its start (M2).
+pub const SALES_CLOSE_BEFORE_START_MS: i64 = 5 * MINUTE_MS;
+
+/// What the machine needs to know of a booking. Who and which seats is the server's business.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Booking {
+    /// Where it stands.
+    pub state: BookingState,
+    /// How its money stands.
+    pub money: MoneyState,
+    /// What it costs.
+    pub total: Money,
+    /// Until when it must be paid.
+    pub expires_at: Timestamp,
+}
+
+/// Something that happened to a booking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The lock store confirmed the hold.
+    HoldTaken,
+    /// The buyer pressed Pay while the hold was alive; it now lasts until `until`.
+    PaymentSubmitted {
+        /// New end of the hold.
+        until: Timestamp,
+    },
+    /// The gateway has the money.
+    PaymentSucceeded {
+        /// How much it took.
+        amount: Money,
+    },
+    /// The gateway declined, or the buyer gave up on its page.
+    PaymentFailed,
+    /// The gateway acknowledged that it will never charge.
+    PaymentVoided,
+    /// Postgres turned every claim into a sale.
+    SeatsSold,
+    /// A claim was gone at commit, or the show had started: there is nothing to sell.
+    SeatsLost,
+    /// The buyer wants out.
+    CancelledByBuyer {
+        /// When the show starts; decides whether it is still early enough.
+        show_starts_at: Timestamp,
+    },
+    /// Staff cancelled: a defective seat, a cancelled show.
+    CancelledByStaff,
+    /// Its time is over.
+    TimedOut,
+    /// The gateway acknowledged the refund.
+    RefundSettled,
+}
+
+impl Event {
+    /// The event's stable name in the event log.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::HoldTaken => "hold_taken",
+            Self::PaymentSubmitted { .. } => "payment_submitted",
+            Self::PaymentSucceeded { .. } => "payment_succeeded",
+            Self::PaymentFailed => "payment_failed",
+            Self::PaymentVoided => "payment_voided",
+            Self::SeatsSold => "seats_sold",
+            Self::SeatsLost => "seats_lost",
+            Self::CancelledByBuyer { .. } => "cancelled_by_buyer",
+            Self::CancelledByStaff => "cancelled_by_staff",
+            Self::TimedOut => "timed_out",
+            Self::RefundSettled => "refund_settled",
+        }
+    }
+}
+
+/// Work that follows from a step. Written in the step's transaction, done afterwards, at least once;
+/// so every effect is idempotent. The effects of one booking are done in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Ask the gateway for the money, under the key `pay:{booking}`.
+    Charge,
+    /// Tell the gateway never to charge this.
+    VoidPayment,
+    /// Send money back, under the key `refund:{booking}`.
+    Refund {
+        /// How much.
+        amount: Money,
+    },
+    /// Show the seats as sold in the lock store.
+    MarkBooked,
+    /// Give claims and hold back: the seats are free for others.
+    ReleaseSeats,
+    /// Send the ticket.
+    SendTicket,
+}
+
+/// Why an event did not move a booking. "Gone" and "lost the race" are different answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// The very same thing happened before; nothing is left to do.
+    #[error("already done")]
+    AlreadyDone,
+    /// The booking is final.
+    #[error("the booking is final")]
+    Gone,
+    /// Not from this state.
+    #[error("not possible from this state")]
+    WrongState,
+    /// A time-out that is not due.
+    #[error("not due yet")]
+    NotDue,
+    /// Too late to cancel or to pay.
+    #[error("too late")]
+    TooLate,
+}
+
+/// All states, in the order a booking passes through them.
+pub const ALL_STATES: [BookingState; 7] = [
+    BookingState::Created,
+    BookingState::SeatsLocked,
+    BookingState::PaymentPending,
+    BookingState::PaymentSucceeded,
+    BookingState::Confirmed,
+    BookingState::Cancelled,
+    BookingState::Expired,
+];
+
+impl BookingState {
+    /// Whether nothing may follow.
+    #[must_use]
+    pub const fn is_final(self) -> bool {
+        matches!(self, Self::Cancelled | Self::Expired)
+    }
+
+    /// As SQL and JSON spell it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Created => "CREATED",
+            Self::SeatsLocked => "SEATS_LOCKED",
+            Self::PaymentPending => "PAYMENT_PENDING",
+            Self::PaymentSucceeded => "PAYMENT_SUCCEEDED",
+            Self::Confirmed => "CONFIRMED",
+            Self::Cancelled => "CANCELLED",
+            Self::Expired => "EXPIRED",
+        }
+    }
+
+    /// The state of that name; `None` for any other text.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        ALL_STATES.into_iter().find(|state| state.as_str() == name)
+    }
+}
+
+impl MoneyState {
+    /// As SQL and JSON spell it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "NONE",
+            Self::Pending => "PENDING",
+            Self::Paid => "PAID",
+            Self::Failed => "FAILED",
+            Self::Refunding => "REFUNDING",
+            Self::Refunded => "REFUNDED",
+        }
+    }
+
+    /// The state of that name; `None` for any other text.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        [Self::None, Self::Pending, Self::Paid, Self::Failed, Self::Refunding, Self::Refunded]
+            .into_iter()
+            .find(|state| state.as_str() == name)
+    }
+}
+
+/// M3's table of moves, and nothing beyond it.
+#[must_use]
+pub const fn may_move(from: BookingState, to: BookingState) -> bool {
+    use BookingState::{Cancelled, Confirmed, Created, Expired, PaymentPending, PaymentSucceeded, SeatsLocked};
+    matches!(
+        (from, to),
+        (Created, SeatsLocked | Expired)
+            | (SeatsLocked, PaymentPending | Expired | Cancelled)
+            | (PaymentPending, PaymentSucceeded | Cancelled | Expired)
+            | (PaymentSucceeded, Confirmed | Cancelled)
+            | (Confirmed, Cancelled)
+    )
+}

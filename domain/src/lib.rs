@@ -1,0 +1,14 @@
+//! The rules of Rowlock, and nothing but rules.
+//!
+//! No I/O, no async, no clocks and no randomness: time, ids and random numbers come in as arguments,
+//! so that everything here can be tested exhaustively and runs the same in the server and in the
+//! browser. What is *not* here: SQL, Redis, HTTP, HTML.
+
+pub mod api;
+pub mod booking;
+pub mod layout;
+pub mod money;
+pub mod pricing;
+pub mod seats;
+pub mod time;
+pub mod wire;

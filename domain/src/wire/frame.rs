@@ -1,0 +1,244 @@
+//! The frames.
+
+use uuid::Uuid;
+
+use super::seat_map::{decode_map, encode_changes, encode_map};
+use super::varint::{Cursor, put};
+use super::{Change, WireError};
+use crate::seats::{MAX_SEATS_PER_HOLD, SeatIndex, SeatState};
+use crate::time::Timestamp;
+
+const SNAPSHOT: u8 = 1;
+const DELTA: u8 = 2;
+const MINE: u8 = 3;
+const DRAIN: u8 = 6;
+
+/// The visitor's own hold, as the live map tells it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mine {
+    /// The hold.
+    pub hold: Uuid,
+    /// When it ends, on the lock store's clock.
+    pub expires_at: Timestamp,
+    /// Whether a payment is in progress.
+    pub paying: bool,
+    /// Its seats, in order.
+    pub seats: Vec<SeatIndex>,
+}
+
+/// What the server says over the live connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Frame {
+    /// The whole map. Comes first, after a gap, and when the map was rebuilt (another epoch).
+    Snapshot {
+        /// Changes when the map was rebuilt; versions of two epochs do not compare.
+        epoch: u64,
+        /// Counts the changes of an epoch.
+        version: u64,
+        /// The lock store's clock when this was sent.
+        now: Timestamp,
+        /// Every seat.
+        map: Vec<SeatState>,
+    },
+    /// What changed from one version to another. A reader at any other version asks for a snapshot.
+    Delta {
+        /// The version this builds on.
+        from: u64,
+        /// The version after it.
+        to: u64,
+        /// Sorted by seat, each seat once.
+        changes: Vec<Change>,
+    },
+    /// The visitor's own hold; `None` when there is none any more.
+    Mine {
+        /// The lock store's clock when this was sent.
+        now: Timestamp,
+        /// The hold.
+        mine: Option<Mine>,
+    },
+    /// This server is about to stop: come back to another in so many milliseconds.
+    Drain {
+        /// Milliseconds; add jitter.
+        retry_ms: u64,
+    },
+}
+
+impl Frame {
+    /// The frame as bytes.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        match self {
+            Self::Snapshot { epoch, version, now, map } => {
+                out.push(SNAPSHOT);
+                put(&mut out, *epoch);
+                put(&mut out, *version);
+                put_instant(&mut out, *now);
+                encode_map(&mut out, map);
+            }
+            Self::Delta { from, to, changes } => {
+                out.push(DELTA);
+                put(&mut out, *from);
+                put(&mut out, *to);
+                encode_changes(&mut out, changes);
+            }
+            Self::Mine { now, mine } => {
+                out.push(MINE);
+                put_instant(&mut out, *now);
+                if let Some(mine) = mine {
+                    out.extend_from_slice(mine.hold.as_bytes());
+                    put_instant(&mut out, mine.expires_at);
+                    out.push(u8::from(mine.paying));
+                    mine.seats.iter().for_each(|seat| put(&mut out, u64::from(*seat)));
+                }
+            }
+            Self::Drain { retry_ms } => {
+                out.push(DRAIN);
+                put(&mut out, *retry_ms);
+            }
+        }
+        out
+    }
+
+    /// Reads one frame.
+    ///
+    /// # Errors
+    /// [`WireError`] for anything [`Frame::encode`] would not have written for a room of `seats`.
+    pub fn decode(bytes: &[u8], seats: u32) -> Result<Self, WireError> {
+        let mut cursor = Cursor(bytes);
+        match cursor.byte()? {
+            SNAPSHOT => {
+                let (epoch, version, now) = (cursor.number()?, cursor.number()?, instant(&mut cursor)?);
+                let map = decode_map(cursor.0)?;
+                if map.len() != seats as usize {
+                    return Err(WireError::OutsideRoom);
+                }
+                Ok(Self::Snapshot { epoch, version, now, map })
+            }
+            DELTA => {
+                let (from, to) = (cursor.number()?, cursor.number()?);
+                let mut changes = Vec::new();
+                super::apply_changes(cursor.0, seats, |change| changes.push(change))?;
+                Ok(Self::Delta { from, to, changes })
+            }
+            MINE => {
+                let now = instant(&mut cursor)?;
+                let mine = if cursor.is_empty() { None } else { Some(decode_mine(&mut cursor, seats)?) };
+                Ok(Self::Mine { now, mine })
+            }
+            DRAIN => {
+                let retry_ms = cursor.number()?;
+                cursor.end()?;
+                Ok(Self::Drain { retry_ms })
+            }
+            other => Err(WireError::Unknown(other)),
+        }
+    }
+}
+
+fn decode_mine(cursor: &mut Cursor<'_>, room: u32) -> Result<Mine, WireError> {
+    let hold = Uuid::from_bytes(cursor.bytes::<16>()?);
+    let expires_at = instant(cursor)?;
+    let paying = match cursor.byte()? {
+        0 => false,
+        1 => true,
+        other => return Err(WireError::Unknown(other)),
+    };
+    let mut seats = Vec::new();
+    while !cursor.is_empty() {
+        let seat = SeatIndex::try_from(cursor.number()?).map_err(|_| WireError::OutsideRoom)?;
+        if seat >= room || seats.len() == MAX_SEATS_PER_HOLD {
+            return Err(WireError::OutsideRoom);
+        }
+        seats.push(seat);
+    }
+    Ok(Mine { hold, expires_at, paying, seats })
+}
+
+/// Instants on the wire lie after 1970.
+fn put_instant(out: &mut Vec<u8>, at: Timestamp) {
+    put(out, u64::try_from(at.0).unwrap_or(0));
+}
+
+fn instant(cursor: &mut Cursor<'_>) -> Result<Timestamp, WireError> {
+    i64::try_from(cursor.number()?).map(Timestamp).map_err(|_| WireError::NumberTooLong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const ROOM: u32 = 1_000;
+
+    fn state() -> impl Strategy<Value = SeatState> {
+        (0..4_u8).prop_map(|byte| SeatState::from_byte(byte).expect("below four"))
+    }
+
+    fn instant() -> impl Strategy<Value = Timestamp> {
+        (0..i64::MAX).prop_map(Timestamp)
+    }
+
+    fn frame() -> impl Strategy<Value = Frame> {
+        let map = prop_oneof![
+            proptest::collection::vec(state(), ROOM as usize),
+            state().prop_map(|state| vec![state; ROOM as usize]),
+        ];
+        let changes = proptest::collection::btree_map(0..ROOM, state(), 0..40)
+            .prop_map(|seats| seats.into_iter().map(|(seat, state)| Change { seat, state }).collect());
+        let seats = proptest::collection::vec(0..ROOM, 0..=MAX_SEATS_PER_HOLD);
+        let mine = (any::<u128>(), instant(), any::<bool>(), seats).prop_map(|(id, expires_at, paying, seats)| Mine {
+            hold: Uuid::from_u128(id),
+            expires_at,
+            paying,
+            seats,
+        });
+        prop_oneof![
+            (any::<u64>(), any::<u64>(), instant(), map).prop_map(|(epoch, version, now, map)| Frame::Snapshot {
+                epoch,
+                version,
+                now,
+                map
+            }),
+            (any::<u64>(), any::<u64>(), changes).prop_map(|(from, to, changes)| Frame::Delta { from, to, changes }),
+            (instant(), proptest::option::of(mine)).prop_map(|(now, mine)| Frame::Mine { now, mine }),
+            any::<u64>().prop_map(|retry_ms| Frame::Drain { retry_ms }),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_what_is_read(frame in frame()) {
+            prop_assert_eq!(Frame::decode(&frame.encode(), ROOM), Ok(frame));
+        }
+
+        #[test]
+        fn no_bytes_make_a_reader_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = Frame::decode(&bytes, ROOM);
+        }
+
+        #[test]
+        fn a_frame_cut_off_is_refused_or_means_less(frame in frame(), cut in 0..2_000_usize) {
+            let bytes = frame.encode();
+            if cut < bytes.len() {
+                prop_assert_ne!(Frame::decode(&bytes[..cut], ROOM), Ok(frame));
+            }
+        }
+    }
+
+    #[test]
+    fn a_fresh_arena_is_a_dozen_bytes_and_the_worst_one_a_quarter_byte_a_seat() {
+        let snapshot = |map| Frame::Snapshot { epoch: 1, version: 1, now: Timestamp(1_800_000_000_000), map }.encode();
+        let fresh = snapshot(vec![SeatState::Available; 50_000]);
+        assert!(fresh.len() <= 20, "{} bytes", fresh.len());
+        let chequered =
+            (0..50_000).map(|seat| if seat % 2 == 0 { SeatState::Booked } else { SeatState::Available }).collect();
+        assert!(snapshot(chequered).len() <= 12_500 + 24);
+    }
+
+    #[test]
+    fn a_snapshot_of_another_room_is_refused() {
+        let bytes = Frame::Snapshot { epoch: 1, version: 1, now: Timestamp(0), map: vec![SeatState::Available; 3] };
+        assert_eq!(Frame::decode(&bytes.encode(), 4), Err(WireError::OutsideRoom));
+    }
+}

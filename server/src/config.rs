@@ -1,0 +1,66 @@
+//! Settings: from the environment (or flags of the same name), checked at start.
+//!
+//! Secrets come from the environment only and have no defaults.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// What `rowlock serve` needs to know.
+#[derive(Clone, Debug, Args)]
+pub struct Config {
+    /// Where to listen.
+    #[arg(long, env = "LISTEN", default_value = "127.0.0.1:3000")]
+    pub listen: SocketAddr,
+    /// The address people type: decides cookie security, allowed origins and links in mails.
+    #[arg(long, env = "PUBLIC_URL", default_value = "http://127.0.0.1:3000")]
+    pub public_url: String,
+    /// Postgres, `postgres://…`.
+    #[arg(long, env = "DATABASE_URL", hide_env_values = true)]
+    pub database_url: String,
+    /// Redis, `redis://…`.
+    #[arg(long, env = "REDIS_URL", hide_env_values = true)]
+    pub redis_url: String,
+    /// Put in front of every Redis key, so that tests can share one Redis.
+    #[arg(long, env = "REDIS_PREFIX", default_value = "")]
+    pub redis_prefix: String,
+    /// The browser half: `pkg/` and `style/`.
+    #[arg(long, env = "SITE_ROOT", default_value = "target/site")]
+    pub site_root: PathBuf,
+    /// Connections to Postgres at most.
+    #[arg(long, env = "DATABASE_CONNECTIONS", default_value_t = 16)]
+    pub database_connections: u32,
+    /// Caps the length of every hold, milliseconds; shows have their own, five minutes by default.
+    #[arg(long, env = "HOLD_MS")]
+    pub hold_ms: Option<i64>,
+    /// How long a hold outlives a closed tab, milliseconds.
+    #[arg(long, env = "LEAVE_GRACE_MS", default_value_t = 30_000)]
+    pub leave_grace_ms: i64,
+    /// The payment gateway, here the simulator.
+    #[arg(long, env = "SIMULATOR_URL")]
+    pub simulator_url: String,
+    /// Our key there.
+    #[arg(long, env = "SIMULATOR_API_KEY", hide_env_values = true)]
+    pub simulator_api_key: String,
+    /// Its webhook secret; two, separated by a comma, while one is being replaced.
+    #[arg(long, env = "SIMULATOR_WEBHOOK_SECRET", hide_env_values = true, value_delimiter = ',')]
+    pub simulator_webhook_secret: Vec<String>,
+    /// Mails are written into this folder…
+    #[arg(long, env = "MAILBOX_DIR")]
+    pub mailbox_dir: Option<PathBuf>,
+    /// …or sent through this server, `smtps://user:password@host`.
+    #[arg(long, env = "SMTP_URL", hide_env_values = true)]
+    pub smtp_url: Option<String>,
+    /// Sender of mails.
+    #[arg(long, env = "MAIL_FROM", default_value = "Rowlock <tickets@rowlock.example>")]
+    pub mail_from: String,
+}
+
+impl Config {
+    /// Whether people reach us over TLS: then the cookie is `Secure`.
+    #[must_use]
+    pub fn is_https(&self) -> bool {
+        self.public_url.starts_with("https://")
+    }
+}

@@ -1,0 +1,79 @@
+//! The one place that draws randomness: ids that cannot be guessed, and jitter.
+
+use rand::Rng;
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+
+/// A fresh random id (UUID version 4, 122 random bits).
+#[must_use]
+#[expect(clippy::disallowed_methods, reason = "this is the edge where ids are made")]
+pub fn new_id() -> Uuid {
+    Uuid::new_v4()
+}
+
+/// 128 random bits, for cookies and ticket codes.
+#[must_use]
+#[expect(clippy::disallowed_methods, reason = "this is the edge where randomness comes in")]
+pub fn random_bits() -> [u8; 16] {
+    rand::rng().random()
+}
+
+/// A number drawn evenly from `0..=limit`: full jitter for retries.
+#[must_use]
+#[expect(clippy::disallowed_methods, reason = "this is the edge where randomness comes in")]
+pub fn jitter(limit: u64) -> u64 {
+    rand::rng().random_range(0..=limit)
+}
+
+/// The id that follows from these parts and no others. A retry finds the id of its first try.
+#[must_use]
+pub fn derived_id(parts: &[&str]) -> Uuid {
+    let mut hash = Sha256::new();
+    for part in parts {
+        // The length goes in as well: ("ab", "c") is not ("a", "bc").
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part.as_bytes());
+    }
+    let digest = hash.finalize();
+    let mut bytes = [0_u8; 16];
+    bytes.copy_from_slice(&digest[..16]);
+    uuid::Builder::from_custom_bytes(bytes).into_uuid()
+}
+
+/// Letters and digits of a booking reference: none that are mistaken for another when read aloud.
+const REFERENCE_ALPHABET: &[u8; 31] = b"23456789ABCDEFGHJKMNPQRSTUVWXYZ";
+
+/// A booking's name for people, `K7QM-2XPA`, from random bits. 31^8 names; clashes are redrawn by
+/// the caller, who has the unique constraint.
+#[must_use]
+pub fn booking_reference(bits: [u8; 16]) -> String {
+    let mut rest = u128::from_be_bytes(bits);
+    let mut name = String::with_capacity(9);
+    for place in 0..8 {
+        if place == 4 {
+            name.push('-');
+        }
+        name.push(char::from(REFERENCE_ALPHABET[(rest % 31) as usize]));
+        rest /= 31;
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_retry_finds_the_id_of_its_first_try_and_nobody_elses() {
+        assert_eq!(derived_id(&["a", "b"]), derived_id(&["a", "b"]));
+        assert_ne!(derived_id(&["ab", "c"]), derived_id(&["a", "bc"]));
+    }
+
+    #[test]
+    fn references_have_two_groups_of_four_clear_letters() {
+        let name = booking_reference([0xAB; 16]);
+        assert_eq!(name.len(), 9);
+        assert_eq!(name.as_bytes()[4], b'-');
+        assert!(name.bytes().filter(|b| *b != b'-').all(|b| REFERENCE_ALPHABET.contains(&b)));
+    }
+}

@@ -1,0 +1,68 @@
+//! The Rowlock server: one folder per capability. ARCHITECTURE.md is the map.
+//!
+//! A capability calls another through its `mod.rs` only; `web` alone knows them all.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+pub mod bookings;
+pub mod catalogue;
+pub mod clock;
+pub mod config;
+pub mod holds;
+pub mod idempotency;
+pub mod ids;
+pub mod live;
+pub mod outbox;
+pub mod payments;
+pub mod seat_locks;
+pub mod start;
+pub mod tickets;
+pub mod web;
+
+/// Everything a request may need; cheap to clone.
+#[derive(Clone)]
+pub struct AppState(Arc<Parts>);
+
+/// The parts of [`AppState`].
+pub struct Parts {
+    /// Settings.
+    pub config: config::Config,
+    /// Postgres.
+    pub pg: sqlx::PgPool,
+    /// The lock store.
+    pub locks: Arc<dyn seat_locks::SeatLocks>,
+    /// Shows, layouts, prices.
+    pub catalogue: catalogue::Catalogue,
+    /// Live maps, one hub per show.
+    pub hubs: live::Hubs,
+    /// Where money comes from.
+    pub gateway: Arc<dyn payments::Gateway>,
+    /// Where mails go.
+    pub mailer: tickets::Mailer,
+    /// Wakes the outbox relay after a commit.
+    pub outbox_wake: Notify,
+    /// Set when the server should stop.
+    pub stop: CancellationToken,
+    /// Background work to wait for when stopping.
+    pub tasks: TaskTracker,
+}
+
+impl AppState {
+    /// Wraps the parts.
+    #[must_use]
+    pub fn new(parts: Parts) -> Self {
+        Self(Arc::new(parts))
+    }
+}
+
+impl Deref for AppState {
+    type Target = Parts;
+    fn deref(&self) -> &Parts {
+        &self.0
+    }
+}

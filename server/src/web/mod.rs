@@ -1,0 +1,13 @@
+//! The outside of the server: middleware in one place, errors, extractors, pages.
+//!
+//! What is not here: anything a capability decides. Handlers of the API live in their capability.
+
+pub mod extract;
+pub mod pages;
+pub mod problem;
+pub mod router;
+pub mod visitor;
+
+pub use extract::{ApiJson, ApiPath, ApiQuery};
+pub use problem::{Code, Problem};
+pub use visitor::Visitor;

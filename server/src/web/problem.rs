@@ -1,0 +1,250 @@
+//! Every error of the API: RFC 9457 problem+json outside, the cause in the log once.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use domain::api::{ProblemView, SeatProblem};
+use uuid::Uuid;
+
+/// Stable names of what can go wrong. Documented in docs/api.md; a test keeps the two equal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Code {
+    /// The body, a parameter or a header could not be read.
+    Malformed,
+    /// The body's type is not `application/json`.
+    NotJson,
+    /// The body is larger than allowed.
+    TooLarge,
+    /// A mutating call came without `Idempotency-Key`.
+    KeyMissing,
+    /// The key is not 1 to 255 visible ASCII characters.
+    KeyMalformed,
+    /// The key was used for another request.
+    KeyReused,
+    /// The first request with this key is still running.
+    StillRunning,
+    /// No such thing, or not yours.
+    NotFound,
+    /// The path exists, the method does not.
+    MethodNotAllowed,
+    /// A seat index the room does not have.
+    UnknownSeat,
+    /// A seat was named twice.
+    SeatTwice,
+    /// No seat, or more than ten.
+    SeatCount,
+    /// A name or e-mail address that cannot be one.
+    PersonInvalid,
+    /// Somebody else holds seats you asked for.
+    SeatsLocked,
+    /// Seats you asked for are sold or not for sale.
+    SeatsTaken,
+    /// You have a hold for this show already.
+    OneHoldPerShow,
+    /// More seats than one person may have.
+    PersonLimit,
+    /// The hold ran out or was let go.
+    HoldExpired,
+    /// A payment is in progress: the hold cannot be changed.
+    HoldPaying,
+    /// The show starts too soon, or has started.
+    SalesClosed,
+    /// Not possible from the booking's state.
+    WrongState,
+    /// The card was declined.
+    PaymentDeclined,
+    /// The gateway cannot be reached.
+    GatewayUnavailable,
+    /// A webhook without a usable signature.
+    WebhookUnsigned,
+    /// A webhook signed too long ago.
+    WebhookStale,
+    /// A webhook signed with another secret.
+    WebhookSignatureMismatch,
+    /// A webhook about a payment we do not know.
+    UnknownPayment,
+    /// A browser on another site sent this.
+    ForeignOrigin,
+    /// The lock store cannot be reached.
+    LockStoreUnavailable,
+    /// The database cannot be reached or is overloaded.
+    DatabaseUnavailable,
+    /// Too much at once.
+    Overloaded,
+    /// A bug of ours.
+    Internal,
+}
+
+impl Code {
+    /// All codes in the order of the documentation.
+    pub const ALL: [Self; 32] = [
+        Self::Malformed,
+        Self::NotJson,
+        Self::TooLarge,
+        Self::KeyMissing,
+        Self::KeyMalformed,
+        Self::KeyReused,
+        Self::StillRunning,
+        Self::NotFound,
+        Self::MethodNotAllowed,
+        Self::UnknownSeat,
+        Self::SeatTwice,
+        Self::SeatCount,
+        Self::PersonInvalid,
+        Self::SeatsLocked,
+        Self::SeatsTaken,
+        Self::OneHoldPerShow,
+        Self::PersonLimit,
+        Self::HoldExpired,
+        Self::HoldPaying,
+        Self::SalesClosed,
+        Self::WrongState,
+        Self::PaymentDeclined,
+        Self::GatewayUnavailable,
+        Self::WebhookUnsigned,
+        Self::WebhookStale,
+        Self::WebhookSignatureMismatch,
+        Self::UnknownPayment,
+        Self::ForeignOrigin,
+        Self::LockStoreUnavailable,
+        Self::DatabaseUnavailable,
+        Self::Overloaded,
+        Self::Internal,
+    ];
+
+    /// Status, stable name, title.
+    #[must_use]
+    pub const fn describe(self) -> (StatusCode, &'static str, &'static str) {
+        use StatusCode as S;
+        match self {
+            Self::Malformed => (S::BAD_REQUEST, "malformed", "The request could not be read"),
+            Self::NotJson => (S::UNSUPPORTED_MEDIA_TYPE, "not_json", "The body must be JSON"),
+            Self::TooLarge => (S::PAYLOAD_TOO_LARGE, "too_large", "The body is too large"),
+            Self::KeyMissing => (S::BAD_REQUEST, "key_missing", "Idempotency-Key is missing"),
+            Self::KeyMalformed => (S::BAD_REQUEST, "key_malformed", "Idempotency-Key cannot be used"),
+            Self::KeyReused => (S::UNPROCESSABLE_ENTITY, "key_reused", "This key was used for another request"),
+            Self::StillRunning => (S::CONFLICT, "still_running", "The first request with this key is still running"),
+            Self::NotFound => (S::NOT_FOUND, "not_found", "There is nothing here"),
+            Self::MethodNotAllowed => (S::METHOD_NOT_ALLOWED, "method_not_allowed", "Not this way"),
+            Self::UnknownSeat => (S::BAD_REQUEST, "unknown_seat", "The room has no such seat"),
+            Self::SeatTwice => (S::BAD_REQUEST, "seat_twice", "A seat was named twice"),
+            Self::SeatCount => (S::BAD_REQUEST, "seat_count", "A hold has 1 to 10 seats"),
+            Self::PersonInvalid => (S::BAD_REQUEST, "person_invalid", "A name or e-mail address is not usable"),
+            Self::SeatsLocked => (S::LOCKED, "seats_locked", "Somebody else is holding a seat you asked for"),
+            Self::SeatsTaken => (S::CONFLICT, "seats_taken", "A seat you asked for is not for sale"),
+            Self::OneHoldPerShow => (S::CONFLICT, "one_hold_per_show", "You are holding seats for this show already"),
+            Self::PersonLimit => (S::TOO_MANY_REQUESTS, "person_limit", "That is more seats than one person may have"),
+            Self::HoldExpired => (S::GONE, "hold_expired", "The hold is over"),
+            Self::HoldPaying => (S::CONFLICT, "hold_paying", "A payment is in progress"),
+            Self::SalesClosed => (S::CONFLICT, "sales_closed", "This show can no longer be booked"),
+            Self::WrongState => (S::CONFLICT, "wrong_state", "The booking has moved on"),
+            Self::PaymentDeclined => (S::PAYMENT_REQUIRED, "payment_declined", "The payment was declined"),
+            Self::GatewayUnavailable => (S::SERVICE_UNAVAILABLE, "gateway_unavailable", "Payments cannot be taken right now"),
+            Self::WebhookUnsigned => (S::UNAUTHORIZED, "webhook_unsigned", "The webhook is not signed"),
+            Self::WebhookStale => (S::UNAUTHORIZED, "webhook_stale", "The webhook was signed at another time"),
+            Self::WebhookSignatureMismatch => {
+                (S::UNAUTHORIZED, "webhook_signature_mismatch", "The webhook's signature does not match")
+            }
+            Self::UnknownPayment => (S::NOT_FOUND, "unknown_payment", "We know no such payment"),
+            Self::ForeignOrigin => (S::FORBIDDEN, "foreign_origin", "The request came from another site"),
+            Self::LockStoreUnavailable => {
+                (S::SERVICE_UNAVAILABLE, "lock_store_unavailable", "Seats cannot be held right now")
+            }
+            Self::DatabaseUnavailable => (S::SERVICE_UNAVAILABLE, "database_unavailable", "Sales are paused for a moment"),
+            Self::Overloaded => (S::SERVICE_UNAVAILABLE, "overloaded", "Too much at once"),
+            Self::Internal => (S::INTERNAL_SERVER_ERROR, "internal", "Something went wrong on our side"),
+        }
+    }
+}
+
+/// How long a client should wait after "not right now", seconds.
+const RETRY_AFTER_S: u32 = 2;
+
+/// An error on its way to the caller.
+#[derive(Debug)]
+pub struct Problem {
+    code: Code,
+    detail: String,
+    seats: Vec<SeatProblem>,
+    hold: Option<Uuid>,
+}
+
+/// What every handler of the API returns when it fails. Boxed: the happy path stays small.
+pub type ApiResult<T> = Result<T, Problem>;
+
+impl Problem {
+    /// A problem; `detail` says to a person what happened this time and what to do.
+    #[must_use]
+    pub fn new(code: Code, detail: impl Into<String>) -> Self {
+        Self { code, detail: detail.into(), seats: Vec::new(), hold: None }
+    }
+
+    /// Names the seats meant.
+    #[must_use]
+    pub fn with_seats(mut self, seats: Vec<SeatProblem>) -> Self {
+        self.seats = seats;
+        self
+    }
+
+    /// Names the caller's own hold.
+    #[must_use]
+    pub fn with_hold(mut self, hold: Uuid) -> Self {
+        self.hold = Some(hold);
+        self
+    }
+
+    /// "There is nothing here", the same for what is another's.
+    #[must_use]
+    pub fn not_found(what: &str) -> Self {
+        Self::new(Code::NotFound, format!("There is no such {what}, or it is not yours."))
+    }
+
+    /// A bug of ours: logs the cause, tells the caller nothing of it.
+    #[must_use]
+    pub fn internal(cause: &dyn std::fmt::Display) -> Self {
+        tracing::error!(%cause, "a request failed by a fault of ours");
+        Self::new(Code::Internal, "We have noted what happened. Nothing was charged or lost; please try again.")
+    }
+
+    /// Its code.
+    #[must_use]
+    pub const fn code(&self) -> Code {
+        self.code
+    }
+}
+
+impl From<sqlx::Error> for Problem {
+    fn from(cause: sqlx::Error) -> Self {
+        match cause {
+            // Out of connections or cut off: the database's trouble, and passing.
+            sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => {
+                tracing::warn!(%cause, "the database is not to be had");
+                Self::new(Code::DatabaseUnavailable, "Please try again in a moment; nothing was lost.")
+            }
+            other => Self::internal(&other),
+        }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let (status, name, title) = self.code.describe();
+        let body = ProblemView {
+            kind: format!("/docs/problems#{name}"),
+            title: title.to_owned(),
+            status: status.as_u16(),
+            detail: self.detail,
+            code: name.to_owned(),
+            seats: self.seats,
+            hold: self.hold,
+            request_id: None,
+        };
+        let mut response = (status, axum::Json(body)).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        if status == StatusCode::SERVICE_UNAVAILABLE || matches!(self.code, Code::StillRunning | Code::PersonLimit) {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_S));
+        }
+        response
+    }
+}
