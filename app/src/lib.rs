@@ -1,1 +1,13 @@
-//! placeholder
+//! What people see: pages rendered on the server, islands brought to life in the browser.
+//!
+//! A page is a plain struct with everything it shows ([`Page`]); the server fills it and calls
+//! [`render`]. Nothing here loads data, and nothing here knows Postgres, Redis or axum. Pages exist on
+//! the server only; islands, the parts that live in the browser, compile for both.
+
+#[cfg(feature = "ssr")]
+pub mod pages;
+#[cfg(feature = "ssr")]
+pub mod shell;
+
+#[cfg(feature = "ssr")]
+pub use shell::{Head, Page, Place, render};

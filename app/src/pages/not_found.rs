@@ -1,0 +1,67 @@
+//! The page for what is not there, and for what went wrong: says so, and shows the way on.
+
+use leptos::prelude::*;
+
+use crate::shell::{Head, Page};
+
+/// A page that could not be shown.
+#[derive(Clone, Debug)]
+pub struct NotFound {
+    /// What happened, short: "There is nothing here".
+    pub title: String,
+    /// What to do now, a sentence or two.
+    pub advice: String,
+}
+
+impl NotFound {
+    /// For an address that names nothing.
+    #[must_use]
+    pub fn nothing_here() -> Self {
+        Self {
+            title: "This row is empty".to_owned(),
+            advice:
+                "There is nothing at this address. The show may be over, or the link may have lost a piece on its way."
+                    .to_owned(),
+        }
+    }
+
+    /// For an address whose question cannot be read.
+    #[must_use]
+    pub fn unreadable(advice: impl Into<String>) -> Self {
+        Self { title: "We could not read that address".to_owned(), advice: advice.into() }
+    }
+
+    /// For trouble of ours that passes.
+    #[must_use]
+    pub fn trouble() -> Self {
+        Self {
+            title: "The house lights are on for a moment".to_owned(),
+            advice: "Something went wrong on our side. Nothing was lost; please try again shortly.".to_owned(),
+        }
+    }
+}
+
+impl Page for NotFound {
+    fn head(&self) -> Head {
+        Head { title: self.title.clone(), description: self.advice.clone(), private: true, ..Head::default() }
+    }
+
+    fn view(self) -> impl IntoView + 'static {
+        view! {
+            <section class="empty-state">
+                <svg class="empty-seats" viewBox="0 0 240 64" width="240" height="64" aria-hidden="true" focusable="false">
+                    {(0..6)
+                        .map(|seat| {
+                            let class = if seat == 3 { "empty-seat empty-seat-lit" } else { "empty-seat" };
+                            let path = format!("M{} 16v18a13 13 0 0 0 26 0V16", 8 + seat * 40);
+                            view! { <path class=class d=path fill="none" stroke-width="7" stroke-linecap="round" /> }
+                        })
+                        .collect_view()}
+                </svg>
+                <h1>{self.title}</h1>
+                <p>{self.advice}</p>
+                <p><a class="button" href="/">"To the front page"</a></p>
+            </section>
+        }
+    }
+}
