@@ -5,6 +5,7 @@
 //! browser. What is *not* here: SQL, Redis, HTTP, HTML.
 
 pub mod api;
+pub mod api_catalogue;
 pub mod booking;
 pub mod layout;
 pub mod money;

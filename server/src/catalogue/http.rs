@@ -1,0 +1,177 @@
+//! Endpoints of the catalogue. All of them may be kept by a CDN.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use domain::api::{PlanView, ProblemView};
+use domain::api_catalogue::{CityView, DayQuery, ShowDetail, ShowList, ShowQuery, TheatreView};
+use serde::Deserialize;
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+use uuid::Uuid;
+
+use super::service::today_in;
+use super::{Found, ShowSearch, Unreadable, search};
+use crate::web::problem::ApiResult;
+use crate::web::{ApiPath, ApiQuery, Code, Problem};
+use crate::{AppState, clock};
+
+/// Lists carry seats left, so they are kept briefly.
+const LIST_CACHE: (axum::http::HeaderName, &str) = (CACHE_CONTROL, "public, max-age=15");
+/// A plan changes only when prices do.
+const PLAN_CACHE: (axum::http::HeaderName, &str) = (CACHE_CONTROL, "public, max-age=300");
+
+/// Routes under `/api/v1`.
+pub fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .routes(routes!(cities))
+        .routes(routes!(theatres))
+        .routes(routes!(theatre_shows))
+        .routes(routes!(shows))
+        .routes(routes!(show))
+        .routes(routes!(plan))
+}
+
+impl From<Unreadable> for Problem {
+    fn from(why: Unreadable) -> Self {
+        Self::new(Code::Malformed, why.to_string())
+    }
+}
+
+/// All cities.
+#[utoipa::path(get, path = "/cities", tag = "catalogue", responses((status = 200, body = [CityView])))]
+async fn cities(State(state): State<AppState>) -> ApiResult<Response> {
+    Ok(([LIST_CACHE], Json(state.catalogue.cities().await?)).into_response())
+}
+
+/// Theatres in a city.
+#[utoipa::path(
+    get, path = "/cities/{id}/theatres", tag = "catalogue",
+    params(("id" = String, Path, description = "Slug of the city")),
+    responses(
+        (status = 200, body = [TheatreView]),
+        (status = 404, body = ProblemView, content_type = "application/problem+json"),
+    )
+)]
+async fn theatres(State(state): State<AppState>, ApiPath(id): ApiPath<String>) -> ApiResult<Response> {
+    let city = state.catalogue.city(&id).await?.ok_or_else(|| Problem::not_found("city"))?;
+    Ok(([LIST_CACHE], Json(state.catalogue.theatres(Some(&city.id)).await?)).into_response())
+}
+
+/// Shows of a theatre on a day, from now on.
+#[utoipa::path(
+    get, path = "/theatres/{id}/shows", tag = "catalogue",
+    params(("id" = String, Path, description = "Slug of the theatre"), DayQuery),
+    responses(
+        (status = 200, body = ShowList),
+        (status = 400, body = ProblemView, content_type = "application/problem+json"),
+        (status = 404, body = ProblemView, content_type = "application/problem+json"),
+    )
+)]
+async fn theatre_shows(
+    State(state): State<AppState>,
+    ApiPath(id): ApiPath<String>,
+    ApiQuery(day): ApiQuery<DayQuery>,
+) -> ApiResult<Response> {
+    let asked = search::date(day.date.as_deref())?;
+    let theatre = state.catalogue.theatre(&id).await?.ok_or_else(|| Problem::not_found("theatre"))?;
+    let now = clock::now();
+    let date = match asked {
+        Some(date) => date,
+        None => today_in(&theatre.time_zone, now)?,
+    };
+    let search = ShowSearch { theatre: Some(theatre.id), date: Some(date), ..ShowSearch::default() };
+    let found = state.catalogue.search(&search, now).await?;
+    Ok(([LIST_CACHE], Json(list(&found))).into_response())
+}
+
+/// Shows to come, by film, city, date, theatre, language, format or text.
+#[utoipa::path(
+    get, path = "/shows", tag = "catalogue", params(ShowQuery),
+    responses(
+        (status = 200, body = ShowList),
+        (status = 400, body = ProblemView, content_type = "application/problem+json"),
+    )
+)]
+async fn shows(State(state): State<AppState>, ApiQuery(query): ApiQuery<ShowQuery>) -> ApiResult<Response> {
+    let search = ShowSearch::read(&query)?;
+    let found = state.catalogue.search(&search, clock::now()).await?;
+    Ok(([LIST_CACHE], Json(list(&found))).into_response())
+}
+
+/// One show.
+#[utoipa::path(
+    get, path = "/shows/{id}", tag = "catalogue", params(("id" = Uuid, Path, description = "The show")),
+    responses(
+        (status = 200, body = ShowDetail),
+        (status = 404, body = ProblemView, content_type = "application/problem+json"),
+    )
+)]
+async fn show(State(state): State<AppState>, ApiPath(id): ApiPath<Uuid>) -> ApiResult<Response> {
+    let show = state.catalogue.show(id).await?.ok_or_else(|| Problem::not_found("show"))?;
+    let listed = state.catalogue.listed(id, clock::now()).await?.ok_or_else(|| Problem::not_found("show"))?;
+    let detail = ShowDetail { show: listed.show, categories: show.categories.clone(), hold_ms: show.hold_ms };
+    Ok(([LIST_CACHE], Json(detail)).into_response())
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct SectionQuery {
+    /// Which section of a large room; without it, the whole room or its overview.
+    section: Option<u32>,
+}
+
+/// The room of a show with its prices.
+#[utoipa::path(
+    get, path = "/shows/{id}/plan", tag = "catalogue",
+    params(("id" = Uuid, Path, description = "The show"), SectionQuery),
+    responses(
+        (status = 200, body = PlanView, headers(("etag" = String, description = "Names this content"))),
+        (status = 304, description = "What `If-None-Match` names is still right"),
+        (status = 400, body = ProblemView, content_type = "application/problem+json"),
+        (status = 404, body = ProblemView, content_type = "application/problem+json"),
+    )
+)]
+async fn plan(
+    State(state): State<AppState>,
+    ApiPath(id): ApiPath<Uuid>,
+    ApiQuery(query): ApiQuery<SectionQuery>,
+    headers: HeaderMap,
+) -> ApiResult<Response> {
+    let show = state.catalogue.show(id).await?.ok_or_else(|| Problem::not_found("show"))?;
+    let plan = state.catalogue.plan_document(&show, query.section).await?;
+    let plan = plan.ok_or_else(|| Problem::not_found("section"))?;
+    let tag = (ETAG, plan.etag.clone());
+    if knows(&headers, &plan.etag) {
+        return Ok((StatusCode::NOT_MODIFIED, [PLAN_CACHE], [tag]).into_response());
+    }
+    Ok(([PLAN_CACHE], [tag], [(CONTENT_TYPE, "application/json")], plan.json.clone()).into_response())
+}
+
+/// Whether the client has this content already. A compressed answer's tag comes back marked weak.
+fn knows(headers: &HeaderMap, etag: &str) -> bool {
+    let tags = headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
+    tags.flat_map(|value| value.split(',')).any(|tag| tag.trim().trim_start_matches("W/") == etag)
+}
+
+fn list(found: &Found) -> ShowList {
+    ShowList { shows: found.shows.iter().map(|listed| listed.show.clone()).collect(), more: found.more }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn a_tag_is_known_strong_or_weak_and_among_others() {
+        let mut headers = HeaderMap::new();
+        headers.insert(IF_NONE_MATCH, HeaderValue::from_static("\"x\", W/\"abc\""));
+        assert!(knows(&headers, "\"abc\""));
+        assert!(!knows(&headers, "\"ab\""));
+    }
+}

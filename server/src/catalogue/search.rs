@@ -1,0 +1,142 @@
+//! Reads what someone searches for. Pages and API ask by the same rules.
+
+use chrono::NaiveDate;
+use domain::api_catalogue::ShowQuery;
+
+/// Longest text one may search for, characters.
+const TEXT_LIMIT: usize = 80;
+/// Longest slug, language or format, bytes.
+const NAME_LIMIT: usize = 64;
+
+/// A question to the catalogue; each field that is there narrows the answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ShowSearch {
+    /// Slug of a film.
+    pub film: Option<String>,
+    /// Slug of a city.
+    pub city: Option<String>,
+    /// Day in the theatre's zone.
+    pub date: Option<NaiveDate>,
+    /// Slug of a theatre.
+    pub theatre: Option<String>,
+    /// Language, any case.
+    pub language: Option<String>,
+    /// Format, any case.
+    pub format: Option<String>,
+    /// Text in title, genre or theatre, any case.
+    pub text: Option<String>,
+}
+
+/// Why a question could not be read: a sentence for the person who asked.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Unreadable(String);
+
+impl ShowSearch {
+    /// Reads the parameters of an address. Empty ones count as absent.
+    ///
+    /// # Errors
+    /// Names the parameter that cannot be meant.
+    pub fn read(query: &ShowQuery) -> Result<Self, Unreadable> {
+        Ok(Self {
+            film: slug("movie", query.movie.as_deref())?,
+            city: slug("city", query.city.as_deref())?,
+            date: date(query.date.as_deref())?,
+            theatre: slug("theatre", query.theatre.as_deref())?,
+            language: text("language", query.language.as_deref(), NAME_LIMIT)?,
+            format: text("format", query.format.as_deref(), NAME_LIMIT)?,
+            text: text("q", query.q.as_deref(), TEXT_LIMIT)?,
+        })
+    }
+
+    /// Whether it asks for nothing in particular.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Reads a day, `YYYY-MM-DD`.
+///
+/// # Errors
+/// Says what a day looks like.
+pub fn date(given: Option<&str>) -> Result<Option<NaiveDate>, Unreadable> {
+    let Some(given) = present(given) else { return Ok(None) };
+    // chrono would also take "+2026-1-1"; ten characters leave only the form we document.
+    let read = if given.len() == 10 { NaiveDate::parse_from_str(given, "%Y-%m-%d").ok() } else { None };
+    read.map(Some).ok_or_else(|| Unreadable("A date is written like 2026-11-21 and must exist.".to_owned()))
+}
+
+/// Whether `id` may be the slug of anything: what is not cannot be in the database either.
+#[must_use]
+pub fn is_slug(id: &str) -> bool {
+    !id.is_empty()
+        && id.len() <= NAME_LIMIT
+        && id.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+}
+
+fn present(given: Option<&str>) -> Option<&str> {
+    given.map(str::trim).filter(|text| !text.is_empty())
+}
+
+fn slug(name: &str, given: Option<&str>) -> Result<Option<String>, Unreadable> {
+    match present(given) {
+        None => Ok(None),
+        Some(id) if is_slug(id) => Ok(Some(id.to_owned())),
+        Some(_) => Err(Unreadable(format!("{name} is made of small letters, digits and hyphens."))),
+    }
+}
+
+/// Control characters mean nothing in a search, and Postgres refuses some of them.
+fn text(name: &str, given: Option<&str>, limit: usize) -> Result<Option<String>, Unreadable> {
+    match present(given) {
+        None => Ok(None),
+        Some(text) if text.chars().count() > limit => {
+            Err(Unreadable(format!("{name} is longer than {limit} characters.")))
+        }
+        Some(text) if text.chars().any(char::is_control) => {
+            Err(Unreadable(format!("{name} contains a control character.")))
+        }
+        Some(text) => Ok(Some(text.to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(change: impl FnOnce(&mut ShowQuery)) -> Result<ShowSearch, Unreadable> {
+        let mut query = ShowQuery::default();
+        change(&mut query);
+        ShowSearch::read(&query)
+    }
+
+    #[test]
+    fn an_empty_field_counts_as_absent() {
+        let search = read(|query| {
+            query.q = Some("  ".to_owned());
+            query.date = Some(String::new());
+        });
+        assert!(search.expect("readable").is_open());
+    }
+
+    #[test]
+    fn what_nobody_can_mean_is_refused_by_name() {
+        let refusals = [
+            read(|query| query.date = Some("2026-02-30".to_owned())),
+            read(|query| query.date = Some("+2026-1-1".to_owned())),
+            read(|query| query.city = Some("'; DROP TABLE shows".to_owned())),
+            read(|query| query.q = Some("a\0b".to_owned())),
+            read(|query| query.q = Some("x".repeat(TEXT_LIMIT + 1))),
+        ];
+        for refusal in refusals {
+            assert!(refusal.is_err(), "{refusal:?}");
+        }
+    }
+
+    #[test]
+    fn any_script_may_be_searched_in() {
+        let search = read(|query| query.q = Some(" Ночь 夜 🌙 <b> ".to_owned())).expect("readable");
+        assert_eq!(search.text.as_deref(), Some("Ночь 夜 🌙 <b>"));
+    }
+}

@@ -1,0 +1,244 @@
+//! The catalogue as everyone asks it: equal questions at the same moment are answered once.
+
+use std::future::Future;
+use std::hash::Hash;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Bytes;
+use chrono::{Days, NaiveDate};
+use domain::api::PlanView;
+use domain::api_catalogue::{CityView, FilmView, TheatreView};
+use domain::layout::{Layout, plan_view};
+use domain::time::{MINUTE_MS, Timestamp};
+use moka::future::Cache;
+use sha2::{Digest, Sha256};
+use sqlx::PgPool;
+use uuid::Uuid;
+
+use super::show::{Show, local_start};
+use super::sql::{self, FilmTonight, Found, ListedShow};
+use super::{ShowSearch, is_slug};
+use crate::clock;
+
+/// Days in the strip, today included.
+pub const DAYS_AHEAD: u64 = 7;
+/// "Tonight" on the front page: what starts within this many milliseconds.
+const TONIGHT_MS: i64 = 14 * 60 * MINUTE_MS;
+
+/// Shows kept in memory; the ones being sold, by far.
+const SHOWS_KEPT: u64 = 10_000;
+/// How long a show is believed without asking again.
+const SHOW_LIFE: Duration = Duration::from_secs(300);
+/// Seats of all rooms kept in memory, together.
+const LAYOUT_SEATS_KEPT: u64 = 1_000_000;
+/// Bytes of rendered plans kept in memory, together.
+const PLAN_BYTES_KEPT: u64 = 64 * 1024 * 1024;
+/// Questions whose answers are kept.
+const SEARCHES_KEPT: u64 = 1_000;
+/// How old an answer to a search may be: seats left on a chip, not on a map.
+const SEARCH_LIFE: Duration = Duration::from_secs(2);
+
+/// A room as JSON with the name of its contents.
+#[derive(Debug)]
+pub struct PlanDocument {
+    /// A JSON [`PlanView`].
+    pub json: Bytes,
+    /// Entity tag, quotes included.
+    pub etag: String,
+}
+
+/// Cities, theatres, films, shows and rooms. Cheap to clone; clones share their caches.
+#[derive(Clone)]
+pub struct Catalogue {
+    pool: PgPool,
+    shows: Cache<Uuid, Option<Arc<Show>>>,
+    layouts: Cache<Uuid, Arc<Layout>>,
+    plans: Cache<(Uuid, Option<u32>), Option<Arc<PlanDocument>>>,
+    searches: Cache<ShowSearch, Arc<Found>>,
+}
+
+impl Catalogue {
+    /// A catalogue that reads from this database.
+    #[must_use]
+    pub fn new(pool: PgPool) -> Self {
+        let seats = |_: &Uuid, layout: &Arc<Layout>| layout.seat_count();
+        let bytes = |_: &(Uuid, Option<u32>), plan: &Option<Arc<PlanDocument>>| {
+            plan.as_ref().map_or(1, |plan| u32::try_from(plan.json.len()).unwrap_or(u32::MAX))
+        };
+        Self {
+            pool,
+            shows: Cache::builder().max_capacity(SHOWS_KEPT).time_to_live(SHOW_LIFE).build(),
+            layouts: Cache::builder().max_capacity(LAYOUT_SEATS_KEPT).weigher(seats).build(),
+            plans: Cache::builder().max_capacity(PLAN_BYTES_KEPT).weigher(bytes).time_to_live(SHOW_LIFE).build(),
+            searches: Cache::builder().max_capacity(SEARCHES_KEPT).time_to_live(SEARCH_LIFE).build(),
+        }
+    }
+
+    /// A show; `None` when there is none of this id.
+    ///
+    /// # Errors
+    /// When the database cannot be asked, or holds a row that cannot be.
+    pub async fn show(&self, id: Uuid) -> Result<Option<Arc<Show>>, sqlx::Error> {
+        once(&self.shows, id, async {
+            let Some(row) = sql::show(&self.pool, id).await? else { return Ok(None) };
+            let layout = self.layout(row.layout_id).await?;
+            Ok(Some(Arc::new(Show::new(row, layout)?)))
+        })
+        .await
+    }
+
+    async fn layout(&self, id: Uuid) -> Result<Arc<Layout>, sqlx::Error> {
+        once(&self.layouts, id, async {
+            let text = sql::plan(&self.pool, id).await?;
+            // An arena takes long enough to read that it would hold up every request on this thread.
+            let read = tokio::task::spawn_blocking(move || serde_json::from_str::<Layout>(&text));
+            let layout = read.await.map_err(|cause| sqlx::Error::Decode(cause.into()))?;
+            layout.map(Arc::new).map_err(|cause| sqlx::Error::Decode(cause.into()))
+        })
+        .await
+    }
+
+    /// The room of a show, whole, in overview when it is large, or one section of it; `None` when it
+    /// has no such section.
+    #[must_use]
+    pub fn plan(show: &Show, section: Option<u32>) -> Option<PlanView> {
+        let section = section.map(usize::try_from).transpose().ok()?;
+        plan_view(&show.layout, show.id, &show.categories, section)
+    }
+
+    /// [`Catalogue::plan`] as JSON, made once for everyone who asks.
+    ///
+    /// # Errors
+    /// When it cannot be written as JSON, which would be a fault of ours.
+    pub async fn plan_document(
+        &self,
+        show: &Arc<Show>,
+        section: Option<u32>,
+    ) -> Result<Option<Arc<PlanDocument>>, sqlx::Error> {
+        once(&self.plans, (show.id, section), async {
+            let Some(plan) = Self::plan(show, section) else { return Ok(None) };
+            let json = serde_json::to_vec(&plan).map_err(|cause| sqlx::Error::Encode(cause.into()))?;
+            let etag = format!("\"{}\"", hex::encode(&Sha256::digest(&json)[..12]));
+            Ok(Some(Arc::new(PlanDocument { json: json.into(), etag })))
+        })
+        .await
+    }
+
+    /// All cities, by name.
+    ///
+    /// # Errors
+    /// When the database cannot be asked.
+    pub async fn cities(&self) -> Result<Vec<CityView>, sqlx::Error> {
+        sql::cities(&self.pool).await
+    }
+
+    /// One city by its slug.
+    ///
+    /// # Errors
+    /// When the database cannot be asked.
+    pub async fn city(&self, id: &str) -> Result<Option<CityView>, sqlx::Error> {
+        Ok(self.cities().await?.into_iter().find(|city| city.id == id))
+    }
+
+    /// Theatres of a city, or all, by city and name.
+    ///
+    /// # Errors
+    /// When the database cannot be asked.
+    pub async fn theatres(&self, city: Option<&str>) -> Result<Vec<TheatreView>, sqlx::Error> {
+        sql::theatres(&self.pool, city, None).await
+    }
+
+    /// One theatre by its slug.
+    ///
+    /// # Errors
+    /// When the database cannot be asked.
+    pub async fn theatre(&self, id: &str) -> Result<Option<TheatreView>, sqlx::Error> {
+        if !is_slug(id) {
+            return Ok(None);
+        }
+        Ok(sql::theatres(&self.pool, None, Some(id)).await?.pop())
+    }
+
+    /// One film by its slug.
+    ///
+    /// # Errors
+    /// When the database cannot be asked.
+    pub async fn film(&self, id: &str) -> Result<Option<FilmView>, sqlx::Error> {
+        if is_slug(id) { sql::film(&self.pool, id).await } else { Ok(None) }
+    }
+
+    /// Films that start in the next hours, the most shown first.
+    ///
+    /// # Errors
+    /// When the database cannot be asked.
+    pub async fn films_tonight(&self, now: Timestamp) -> Result<Vec<FilmTonight>, sqlx::Error> {
+        sql::films_between(&self.pool, now, now.plus_ms(TONIGHT_MS)).await
+    }
+
+    /// Languages one may search for.
+    ///
+    /// # Errors
+    /// When the database cannot be asked.
+    pub async fn languages(&self, now: Timestamp) -> Result<Vec<String>, sqlx::Error> {
+        sql::languages(&self.pool, now).await
+    }
+
+    /// Shows that start after `now` and answer the search, in the order of their start.
+    ///
+    /// # Errors
+    /// When the database cannot be asked, or holds a row that cannot be.
+    pub async fn search(&self, search: &ShowSearch, now: Timestamp) -> Result<Arc<Found>, sqlx::Error> {
+        let found = async { sql::shows(&self.pool, search, now).await.map(Arc::new) };
+        once(&self.searches, search.clone(), found).await
+    }
+
+    /// One show as a list has it, with the seats left; started or not.
+    ///
+    /// # Errors
+    /// When the database cannot be asked, or holds a row that cannot be.
+    pub async fn listed(&self, id: Uuid, now: Timestamp) -> Result<Option<ListedShow>, sqlx::Error> {
+        sql::listed(&self.pool, id, now).await
+    }
+}
+
+/// The date in a zone at an instant.
+///
+/// # Errors
+/// When the zone is none.
+pub(crate) fn today_in(zone: &str, now: Timestamp) -> Result<NaiveDate, sqlx::Error> {
+    Ok(local_start(clock::to_utc(now), zone)?.date_naive())
+}
+
+/// The days of the strip, from `today`.
+pub(crate) fn days_from(today: NaiveDate) -> impl Iterator<Item = NaiveDate> {
+    (0..DAYS_AHEAD).filter_map(move |ahead| today.checked_add_days(Days::new(ahead)))
+}
+
+/// From the cache, or loaded once however many ask at the same time. A failure is told to all of
+/// them and not kept.
+async fn once<K, V>(
+    cache: &Cache<K, V>,
+    key: K,
+    load: impl Future<Output = Result<V, sqlx::Error>>,
+) -> Result<V, sqlx::Error>
+where
+    K: Hash + Eq + Send + Sync + 'static,
+    V: Clone + Send + Sync + 'static,
+{
+    cache
+        .try_get_with(key, load)
+        .await
+        .map_err(|shared| Arc::try_unwrap(shared).unwrap_or_else(|shared| again(&shared)))
+}
+
+/// A failure that several are waiting for, for each of them: it keeps its kind, on which the answer
+/// depends (`503` or `500`).
+fn again(shared: &sqlx::Error) -> sqlx::Error {
+    match shared {
+        sqlx::Error::PoolTimedOut => sqlx::Error::PoolTimedOut,
+        sqlx::Error::PoolClosed => sqlx::Error::PoolClosed,
+        sqlx::Error::Io(cause) => sqlx::Error::Io(std::io::Error::new(cause.kind(), cause.to_string())),
+        other => sqlx::Error::Protocol(other.to_string()),
+    }
+}

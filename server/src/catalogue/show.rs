@@ -1,0 +1,208 @@
+//! A show as it sells: everything about it that does not change meanwhile, ready in memory.
+//!
+//! Not here: the state of its seats.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use chrono_tz::Tz;
+use domain::api::{CategoryView, SeatLine};
+use domain::layout::Layout;
+use domain::money::{Currency, Money};
+use domain::seats::SeatIndex;
+use domain::time::Timestamp;
+use sqlx::FromRow;
+use sqlx::types::Json;
+use uuid::Uuid;
+
+use crate::clock;
+
+/// A show with its room and its prices.
+#[derive(Debug)]
+pub struct Show {
+    /// The show.
+    pub id: Uuid,
+    /// Slug of the film.
+    pub film_id: String,
+    /// Title of the film.
+    pub film: String,
+    /// Hue of the film's poster, degrees.
+    pub hue: u16,
+    /// Running time, minutes.
+    pub running_minutes: u32,
+    /// Age rating as printed.
+    pub rating: String,
+    /// Slug of the theatre.
+    pub theatre_id: String,
+    /// Name of the theatre.
+    pub theatre: String,
+    /// Street address of the theatre.
+    pub address: String,
+    /// Name of the screen.
+    pub screen: String,
+    /// Slug of the city.
+    pub city_id: String,
+    /// Name of the city.
+    pub city: String,
+    /// IANA name of the theatre's zone.
+    pub time_zone: String,
+    /// When it starts.
+    pub starts_at: Timestamp,
+    /// When it starts, for people there: `Sat 21 Nov, 20:15`.
+    pub starts_local: String,
+    /// Language spoken.
+    pub language: String,
+    /// `2D`, `3D`, `IMAX` or `LIVE`.
+    pub format: String,
+    /// Currency of all its prices.
+    pub currency: Currency,
+    /// Its room; shared by all shows in that room.
+    pub layout: Arc<Layout>,
+    /// Categories of the room with the prices of this show, in the order of the layout.
+    pub categories: Vec<CategoryView>,
+    /// House seats, in ascending order.
+    pub blocked: Vec<SeatIndex>,
+    /// How long its seats are held, milliseconds.
+    pub hold_ms: i64,
+    /// Its seats are `0..seat_count`.
+    pub seat_count: u32,
+}
+
+impl Show {
+    /// Puts a row and its room together.
+    ///
+    /// # Errors
+    /// Names the column that cannot be: an unknown currency or zone, a category without a price.
+    pub(super) fn new(row: ShowRow, layout: Arc<Layout>) -> Result<Self, sqlx::Error> {
+        let currency = Currency::parse(&row.currency).ok_or_else(|| wrong_row("shows", "currency", &row.id))?;
+        let categories = layout
+            .categories
+            .iter()
+            .map(|category| {
+                let minor = row.prices.get(&category.name).ok_or_else(|| wrong_row("shows", "prices", &row.id))?;
+                Ok(CategoryView {
+                    name: category.name.clone(),
+                    label: category.label.clone(),
+                    kind: category.kind,
+                    price: Money::new(*minor, currency),
+                })
+            })
+            .collect::<Result<Vec<_>, sqlx::Error>>()?;
+        let seat_count = layout.seat_count();
+        let mut blocked = row
+            .blocked
+            .iter()
+            .map(|seat| u32::try_from(*seat).ok().filter(|seat| *seat < seat_count))
+            .collect::<Option<Vec<_>>>()
+            .ok_or_else(|| wrong_row("shows", "blocked", &row.id))?;
+        blocked.sort_unstable();
+        blocked.dedup();
+        let starts_local = local_start(row.starts_at, &row.time_zone)?.format("%a %-d %b, %H:%M").to_string();
+        Ok(Self {
+            id: row.id,
+            film_id: row.film_id,
+            film: row.film_title,
+            hue: row.hue.unsigned_abs(),
+            running_minutes: row.running_minutes.unsigned_abs(),
+            rating: row.rating,
+            theatre_id: row.theatre_id,
+            theatre: row.theatre,
+            address: row.address,
+            screen: row.screen,
+            city_id: row.city_id,
+            city: row.city,
+            time_zone: row.time_zone,
+            starts_at: clock::from_utc(row.starts_at),
+            starts_local,
+            language: row.language,
+            format: row.format,
+            currency,
+            layout,
+            categories,
+            blocked,
+            hold_ms: row.hold_ms,
+            seat_count,
+        })
+    }
+
+    /// Whether the room has this seat.
+    #[must_use]
+    pub const fn has(&self, seat: SeatIndex) -> bool {
+        seat < self.seat_count
+    }
+
+    fn category_of(&self, seat: SeatIndex) -> &CategoryView {
+        &self.categories[usize::from(self.layout.seat(seat).category)]
+    }
+
+    /// What a seat costs in this show.
+    ///
+    /// # Panics
+    /// When the room has no such seat: ask [`Show::has`] about numbers from outside first.
+    #[must_use]
+    pub fn price_of(&self, seat: SeatIndex) -> Money {
+        self.category_of(seat).price
+    }
+
+    /// A seat's name for people, for example `C7`.
+    ///
+    /// # Panics
+    /// When the room has no such seat.
+    #[must_use]
+    pub fn label_of(&self, seat: SeatIndex) -> &str {
+        self.layout.seat(seat).label
+    }
+
+    /// A seat as holds and bookings list it.
+    ///
+    /// # Panics
+    /// When the room has no such seat.
+    #[must_use]
+    pub fn line(&self, seat: SeatIndex) -> SeatLine {
+        let category = self.category_of(seat);
+        SeatLine {
+            seat,
+            label: self.label_of(seat).to_owned(),
+            category: category.label.clone(),
+            price: category.price,
+        }
+    }
+}
+
+/// A show as the database has it.
+#[derive(FromRow)]
+pub(super) struct ShowRow {
+    pub(super) id: Uuid,
+    pub(super) layout_id: Uuid,
+    starts_at: DateTime<Utc>,
+    language: String,
+    format: String,
+    currency: String,
+    prices: Json<BTreeMap<String, i64>>,
+    blocked: Vec<i32>,
+    hold_ms: i64,
+    film_id: String,
+    film_title: String,
+    hue: i16,
+    running_minutes: i32,
+    rating: String,
+    screen: String,
+    theatre_id: String,
+    theatre: String,
+    address: String,
+    city_id: String,
+    city: String,
+    time_zone: String,
+}
+
+/// An instant on the clocks of a zone.
+pub(super) fn local_start(at: DateTime<Utc>, zone: &str) -> Result<DateTime<Tz>, sqlx::Error> {
+    let zone: Tz = zone.parse().map_err(|_| wrong_row("cities", "time_zone", &zone))?;
+    Ok(at.with_timezone(&zone))
+}
+
+/// A row that cannot be, by table, column and key.
+pub(super) fn wrong_row(table: &str, column: &str, key: &dyn std::fmt::Display) -> sqlx::Error {
+    sqlx::Error::Decode(format!("{table}.{column} of {key} holds what it never may").into())
+}

@@ -1,0 +1,404 @@
+//! Every query of the catalogue. All of them read.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, NaiveDate, Utc};
+use domain::api_catalogue::{Availability, CityView, FilmView, ShowView, TheatreView};
+use domain::money::{Currency, Money};
+use domain::time::Timestamp;
+use sqlx::types::Json;
+use sqlx::{FromRow, PgPool, Postgres, QueryBuilder};
+use uuid::Uuid;
+
+use super::ShowSearch;
+use super::show::{ShowRow, local_start, wrong_row};
+use crate::clock;
+
+/// Most rows of a list of places or films.
+const PLACE_LIMIT: i64 = 500;
+/// Most shows in one answer; a theatre's busiest day is about a fifth of it.
+const SHOW_LIMIT: i64 = 300;
+
+/// A show in a list, with its film.
+#[derive(Clone, Debug)]
+pub struct ListedShow {
+    /// The show.
+    pub show: ShowView,
+    /// Its film.
+    pub film: FilmView,
+}
+
+/// What a search found, in the order of the start.
+#[derive(Debug)]
+pub struct Found {
+    /// The shows.
+    pub shows: Vec<ListedShow>,
+    /// Whether there are more than fit.
+    pub more: bool,
+}
+
+/// A film with what is left of today.
+#[derive(Clone, Debug)]
+pub struct FilmTonight {
+    /// The film.
+    pub film: FilmView,
+    /// How many shows start in the time asked for.
+    pub shows: u32,
+    /// Names of the cities that show it, in alphabetical order.
+    pub cities: Vec<String>,
+}
+
+#[derive(FromRow)]
+struct CityRow {
+    id: String,
+    name: String,
+    country: String,
+    time_zone: String,
+    theatres: i64,
+}
+
+impl From<CityRow> for CityView {
+    fn from(row: CityRow) -> Self {
+        let CityRow { id, name, country, time_zone, theatres } = row;
+        Self { id, name, country, time_zone, theatres: count(theatres) }
+    }
+}
+
+/// Postgres counts in i64; ours fit u32 by the limits on what is counted.
+fn count(rows: i64) -> u32 {
+    u32::try_from(rows).unwrap_or(u32::MAX)
+}
+
+pub(super) async fn cities(pool: &PgPool) -> Result<Vec<CityView>, sqlx::Error> {
+    let rows: Vec<CityRow> = sqlx::query_as(
+        "SELECT c.id, c.name, c.country, c.time_zone, count(t.id) AS theatres
+         FROM cities c
+         LEFT JOIN theatres t ON t.city_id = c.id
+         GROUP BY c.id
+         ORDER BY c.name, c.id
+         LIMIT $1",
+    )
+    .bind(PLACE_LIMIT)
+    .fetch_all(pool)
+    .await?;
+    Ok(rows.into_iter().map(CityView::from).collect())
+}
+
+#[derive(FromRow)]
+struct TheatreRow {
+    id: String,
+    name: String,
+    address: String,
+    city: String,
+    city_name: String,
+    time_zone: String,
+    screens: i64,
+}
+
+impl From<TheatreRow> for TheatreView {
+    fn from(row: TheatreRow) -> Self {
+        let TheatreRow { id, name, address, city, city_name, time_zone, screens } = row;
+        Self { id, name, address, city, city_name, time_zone, screens: count(screens) }
+    }
+}
+
+/// Theatres, of one city or all, or one by its id.
+pub(super) async fn theatres(
+    pool: &PgPool,
+    city: Option<&str>,
+    theatre: Option<&str>,
+) -> Result<Vec<TheatreView>, sqlx::Error> {
+    let rows: Vec<TheatreRow> = sqlx::query_as(
+        "SELECT t.id, t.name, t.address, c.id AS city, c.name AS city_name, c.time_zone,
+                count(sc.id) AS screens
+         FROM theatres t
+         JOIN cities c ON c.id = t.city_id
+         LEFT JOIN screens sc ON sc.theatre_id = t.id
+         WHERE ($1::text IS NULL OR t.city_id = $1)
+           AND ($2::text IS NULL OR t.id = $2)
+         GROUP BY t.id, c.id
+         ORDER BY c.name, t.name, t.id
+         LIMIT $3",
+    )
+    .bind(city)
+    .bind(theatre)
+    .bind(PLACE_LIMIT)
+    .fetch_all(pool)
+    .await?;
+    Ok(rows.into_iter().map(TheatreView::from).collect())
+}
+
+#[derive(FromRow)]
+struct FilmRow {
+    film_id: String,
+    title: String,
+    tagline: String,
+    synopsis: String,
+    running_minutes: i32,
+    rating: String,
+    genre: String,
+    hue: i16,
+}
+
+impl From<FilmRow> for FilmView {
+    fn from(row: FilmRow) -> Self {
+        Self {
+            id: row.film_id,
+            title: row.title,
+            tagline: row.tagline,
+            synopsis: row.synopsis,
+            // Both are checked by the table.
+            running_minutes: row.running_minutes.unsigned_abs(),
+            rating: row.rating,
+            genre: row.genre,
+            hue: row.hue.unsigned_abs(),
+        }
+    }
+}
+
+pub(super) async fn film(pool: &PgPool, id: &str) -> Result<Option<FilmView>, sqlx::Error> {
+    let row: Option<FilmRow> = sqlx::query_as(
+        "SELECT id AS film_id, title, tagline, synopsis, running_minutes, rating, genre, hue
+         FROM films
+         WHERE id = $1",
+    )
+    .bind(id)
+    .fetch_optional(pool)
+    .await?;
+    Ok(row.map(FilmView::from))
+}
+
+#[derive(FromRow)]
+struct TonightRow {
+    #[sqlx(flatten)]
+    film: FilmRow,
+    shows: i64,
+    cities: Vec<String>,
+}
+
+/// Films with a show starting after `from` and not after `until`, the most shown first.
+pub(super) async fn films_between(
+    pool: &PgPool,
+    from: Timestamp,
+    until: Timestamp,
+) -> Result<Vec<FilmTonight>, sqlx::Error> {
+    let rows: Vec<TonightRow> = sqlx::query_as(
+        "SELECT f.id AS film_id, f.title, f.tagline, f.synopsis, f.running_minutes, f.rating, f.genre, f.hue,
+                count(*) AS shows,
+                array_agg(DISTINCT c.name ORDER BY c.name) AS cities
+         FROM shows s
+         JOIN films f ON f.id = s.film_id
+         JOIN screens sc ON sc.id = s.screen_id
+         JOIN theatres t ON t.id = sc.theatre_id
+         JOIN cities c ON c.id = t.city_id
+         WHERE s.starts_at > $1 AND s.starts_at <= $2
+         GROUP BY f.id
+         ORDER BY count(*) DESC, f.title, f.id
+         LIMIT $3",
+    )
+    .bind(clock::to_utc(from))
+    .bind(clock::to_utc(until))
+    .bind(PLACE_LIMIT)
+    .fetch_all(pool)
+    .await?;
+    Ok(rows
+        .into_iter()
+        .map(|row| FilmTonight { film: row.film.into(), shows: count(row.shows), cities: row.cities })
+        .collect())
+}
+
+/// Languages of shows still to come.
+pub(super) async fn languages(pool: &PgPool, now: Timestamp) -> Result<Vec<String>, sqlx::Error> {
+    sqlx::query_scalar("SELECT DISTINCT language FROM shows WHERE starts_at > $1 ORDER BY language LIMIT $2")
+        .bind(clock::to_utc(now))
+        .bind(PLACE_LIMIT)
+        .fetch_all(pool)
+        .await
+}
+
+#[derive(FromRow)]
+struct ListedRow {
+    id: Uuid,
+    starts_at: DateTime<Utc>,
+    local_date: NaiveDate,
+    language: String,
+    format: String,
+    currency: String,
+    prices: Json<BTreeMap<String, i64>>,
+    screen: String,
+    theatre: String,
+    theatre_name: String,
+    city: String,
+    city_name: String,
+    time_zone: String,
+    #[sqlx(flatten)]
+    film: FilmRow,
+    seat_count: i32,
+    house_seats: i32,
+    taken: i64,
+}
+
+impl ListedRow {
+    /// A row that cannot be is an error that names itself, never a default.
+    fn read(self) -> Result<ListedShow, sqlx::Error> {
+        let id = self.id;
+        let currency = Currency::parse(&self.currency).ok_or_else(|| wrong_row("shows", "currency", &id))?;
+        let cheapest = self.prices.values().min().ok_or_else(|| wrong_row("shows", "prices", &id))?;
+        let local = local_start(self.starts_at, &self.time_zone)?;
+        let seat_count = u32::try_from(self.seat_count).map_err(|_| wrong_row("layouts", "seat_count", &id))?;
+        let seats_left = seat_count.saturating_sub(self.house_seats.unsigned_abs()).saturating_sub(count(self.taken));
+        let film = FilmView::from(self.film);
+        let starts_at = clock::from_utc(self.starts_at);
+        let show = ShowView {
+            id,
+            film: film.id.clone(),
+            film_title: film.title.clone(),
+            running_minutes: film.running_minutes,
+            theatre: self.theatre,
+            theatre_name: self.theatre_name,
+            screen: self.screen,
+            city: self.city,
+            city_name: self.city_name,
+            starts_at: clock::rfc3339(starts_at),
+            starts_at_ms: starts_at.0,
+            local_date: self.local_date.to_string(),
+            local_time: local.format("%H:%M").to_string(),
+            language: self.language,
+            format: self.format,
+            from_price: Money::new(*cheapest, currency),
+            seat_count,
+            seats_left,
+            availability: Availability::of(seats_left, seat_count),
+        };
+        Ok(ListedShow { show, film })
+    }
+}
+
+const LISTED: &str = "
+    WITH listed AS (
+        SELECT s.id, s.starts_at, s.local_date, s.language, s.format, s.currency, s.prices,
+               cardinality(s.blocked) AS house_seats,
+               sc.name AS screen,
+               t.id AS theatre, t.name AS theatre_name,
+               c.id AS city, c.name AS city_name, c.time_zone,
+               f.id AS film_id, f.title, f.tagline, f.synopsis, f.running_minutes, f.rating, f.genre, f.hue,
+               l.seat_count
+        FROM shows s
+        JOIN screens sc ON sc.id = s.screen_id
+        JOIN theatres t ON t.id = sc.theatre_id
+        JOIN cities c ON c.id = t.city_id
+        JOIN films f ON f.id = s.film_id
+        JOIN layouts l ON l.id = s.layout_id
+        WHERE ";
+const FIRST_TO_START: &str = "
+        ORDER BY s.starts_at, t.name, sc.name, s.id
+        LIMIT ";
+/// Counted after the limit: claims of shows nobody will see are not read.
+const WITH_TAKEN: &str = "
+    )
+    SELECT listed.*,
+           (SELECT count(*)
+            FROM seat_claims k
+            WHERE k.show_id = listed.id
+              AND (k.state = 'sold' OR (k.state = 'claimed' AND k.expires_at > ";
+const IN_ORDER: &str = "))) AS taken
+    FROM listed
+    ORDER BY listed.starts_at, listed.theatre_name, listed.screen, listed.id";
+
+/// Shows that start after `now` and answer the search.
+pub(super) async fn shows(pool: &PgPool, search: &ShowSearch, now: Timestamp) -> Result<Found, sqlx::Error> {
+    let mut query = QueryBuilder::<Postgres>::new(LISTED);
+    query.push("s.starts_at > ").push_bind(clock::to_utc(now));
+    // Only what is asked for becomes a condition, so that each question can use its index.
+    if let Some(film) = &search.film {
+        query.push(" AND s.film_id = ").push_bind(film);
+    }
+    if let Some(city) = &search.city {
+        query.push(" AND t.city_id = ").push_bind(city);
+    }
+    if let Some(date) = search.date {
+        query.push(" AND s.local_date = ").push_bind(date);
+    }
+    if let Some(theatre) = &search.theatre {
+        query.push(" AND t.id = ").push_bind(theatre);
+    }
+    if let Some(language) = &search.language {
+        query.push(" AND lower(s.language) = lower(").push_bind(language).push(")");
+    }
+    if let Some(format) = &search.format {
+        query.push(" AND s.format = upper(").push_bind(format).push(")");
+    }
+    if let Some(text) = &search.text {
+        let pattern = containing(text);
+        query.push(" AND (f.title ILIKE ").push_bind(pattern.clone());
+        query.push(" OR f.genre ILIKE ").push_bind(pattern.clone());
+        query.push(" OR t.name ILIKE ").push_bind(pattern).push(")");
+    }
+    query.push(FIRST_TO_START).push_bind(SHOW_LIMIT + 1);
+    query.push(WITH_TAKEN).push_bind(clock::to_utc(now)).push(IN_ORDER);
+
+    let rows: Vec<ListedRow> = query.build_query_as().fetch_all(pool).await?;
+    let limit = usize::try_from(SHOW_LIMIT).unwrap_or(usize::MAX);
+    let more = rows.len() > limit;
+    let shows = rows.into_iter().take(limit).map(ListedRow::read).collect::<Result<_, _>>()?;
+    Ok(Found { shows, more })
+}
+
+/// One show, started or not.
+pub(super) async fn listed(pool: &PgPool, id: Uuid, now: Timestamp) -> Result<Option<ListedShow>, sqlx::Error> {
+    let mut query = QueryBuilder::<Postgres>::new(LISTED);
+    query.push("s.id = ").push_bind(id);
+    query.push(FIRST_TO_START).push_bind(1_i64);
+    query.push(WITH_TAKEN).push_bind(clock::to_utc(now)).push(IN_ORDER);
+    let row: Option<ListedRow> = query.build_query_as().fetch_optional(pool).await?;
+    row.map(ListedRow::read).transpose()
+}
+
+/// A LIKE pattern for "contains `text`", in which the text's own wildcards mean themselves.
+fn containing(text: &str) -> String {
+    let mut pattern = String::with_capacity(text.len() + 2);
+    pattern.push('%');
+    for letter in text.chars() {
+        if matches!(letter, '%' | '_' | '\\') {
+            pattern.push('\\');
+        }
+        pattern.push(letter);
+    }
+    pattern.push('%');
+    pattern
+}
+
+/// Everything about a show that does not change while it sells, but for its room.
+pub(super) async fn show(pool: &PgPool, id: Uuid) -> Result<Option<ShowRow>, sqlx::Error> {
+    sqlx::query_as(
+        "SELECT s.id, s.layout_id, s.starts_at, s.language, s.format, s.currency, s.prices, s.blocked, s.hold_ms,
+                f.id AS film_id, f.title AS film_title, f.hue, f.running_minutes, f.rating,
+                sc.name AS screen,
+                t.id AS theatre_id, t.name AS theatre, t.address,
+                c.id AS city_id, c.name AS city, c.time_zone
+         FROM shows s
+         JOIN films f ON f.id = s.film_id
+         JOIN screens sc ON sc.id = s.screen_id
+         JOIN theatres t ON t.id = sc.theatre_id
+         JOIN cities c ON c.id = t.city_id
+         WHERE s.id = $1",
+    )
+    .bind(id)
+    .fetch_optional(pool)
+    .await
+}
+
+/// A room as stored: JSON text of `domain::layout::Layout`.
+pub(super) async fn plan(pool: &PgPool, layout: Uuid) -> Result<String, sqlx::Error> {
+    sqlx::query_scalar("SELECT plan::text FROM layouts WHERE id = $1").bind(layout).fetch_one(pool).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wildcards_in_a_search_mean_themselves() {
+        assert_eq!(containing("100% o_k\\"), "%100\\% o\\_k\\\\%");
+    }
+}
