@@ -1,1 +1,282 @@
-//! placeholder
+//! What a seat costs in a show: a base price per category, factors for the day and the time of day, a
+//! surcharge for the format.
+//!
+//! `(base × day factor × time factor) + surcharge`, rounded once at the end, half up, to
+//! [`ROUND_TO_MINOR`]. The calendar comes in as plain values: no clock, no time zone, no holidays here.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::money::{Currency, Money};
+
+/// Prices are multiples of this many minor units: `€12.47` is nobody's price.
+pub const ROUND_TO_MINOR: u64 = 10;
+/// A show that starts before this minute of the day, local time, is a matinee: 17:00.
+pub const MATINEE_BEFORE_MINUTE: u16 = 17 * 60;
+/// Factors are percentages of at most this: ten times the base.
+pub const MAX_PERCENT: u16 = 1_000;
+/// The highest base price or surcharge, minor units.
+pub const MAX_AMOUNT_MINOR: u64 = 1_000_000_000;
+
+/// A day of the week in the theatre's zone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Weekday {
+    Monday,
+    Tuesday,
+    Wednesday,
+    Thursday,
+    Friday,
+    Saturday,
+    Sunday,
+}
+
+impl Weekday {
+    /// Whether the weekend factor applies.
+    #[must_use]
+    pub const fn is_weekend(self) -> bool {
+        matches!(self, Self::Saturday | Self::Sunday)
+    }
+}
+
+/// How a show is shown, spelled as in SQL and JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Format {
+    /// A film, plain.
+    #[serde(rename = "2D")]
+    TwoD,
+    /// With glasses.
+    #[serde(rename = "3D")]
+    ThreeD,
+    /// On the large screen.
+    #[serde(rename = "IMAX")]
+    Imax,
+    /// People on a stage.
+    #[serde(rename = "LIVE")]
+    Live,
+}
+
+impl Format {
+    /// The word in SQL and JSON.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::TwoD => "2D",
+            Self::ThreeD => "3D",
+            Self::Imax => "IMAX",
+            Self::Live => "LIVE",
+        }
+    }
+}
+
+/// The prices of a theatre, before a show is known.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tariff {
+    /// Weekday evening price per category, minor units.
+    pub base: BTreeMap<String, u64>,
+    /// Percent of the base on Saturday and Sunday.
+    pub weekend_percent: u16,
+    /// Percent of the base before [`MATINEE_BEFORE_MINUTE`].
+    pub matinee_percent: u16,
+    /// Percent of the base from then on.
+    pub prime_percent: u16,
+    /// Added for a format, minor units.
+    #[serde(default)]
+    pub surcharge: BTreeMap<Format, u64>,
+}
+
+/// When and how a show plays, as far as its price goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot {
+    /// The day, in the theatre's zone.
+    pub weekday: Weekday,
+    /// Minutes since midnight in the theatre's zone.
+    pub minute_of_day: u16,
+    /// The format.
+    pub format: Format,
+}
+
+/// Why there is no price.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PriceError {
+    /// The tariff does not know the category.
+    #[error("the tariff has no base price for category {0:?}")]
+    UnknownCategory(String),
+    /// A percentage or an amount outside of its limits.
+    #[error("{0} is above its limit")]
+    OutOfRange(&'static str),
+}
+
+impl Tariff {
+    /// The price of a seat of `category`, minor units.
+    ///
+    /// # Errors
+    /// [`PriceError`]: an unknown category, or a tariff outside of the limits.
+    pub fn price_minor(&self, category: &str, slot: Slot) -> Result<i64, PriceError> {
+        let base = *self.base.get(category).ok_or_else(|| PriceError::UnknownCategory(category.to_owned()))?;
+        let surcharge = self.surcharge.get(&slot.format).copied().unwrap_or(0);
+        let day = if slot.weekday.is_weekend() { self.weekend_percent } else { 100 };
+        let time = if slot.minute_of_day < MATINEE_BEFORE_MINUTE { self.matinee_percent } else { self.prime_percent };
+        if base > MAX_AMOUNT_MINOR || surcharge > MAX_AMOUNT_MINOR {
+            return Err(PriceError::OutOfRange("an amount"));
+        }
+        if day > MAX_PERCENT || time > MAX_PERCENT {
+            return Err(PriceError::OutOfRange("a percentage"));
+        }
+        let exact = base
+            .checked_mul(u64::from(day))
+            .and_then(|sum| sum.checked_mul(u64::from(time)))
+            .and_then(|sum| sum.checked_add(surcharge.checked_mul(HUNDRED_SQUARED)?))
+            .ok_or(PriceError::OutOfRange("a price"))?;
+        i64::try_from(round_half_up(exact)).map_err(|_| PriceError::OutOfRange("a price"))
+    }
+
+    /// The prices of the categories named, in one show.
+    ///
+    /// # Errors
+    /// As [`Tariff::price_minor`].
+    pub fn price_list<'a>(
+        &self,
+        categories: impl IntoIterator<Item = &'a str>,
+        slot: Slot,
+        currency: Currency,
+    ) -> Result<PriceList, PriceError> {
+        let price = |category: &str| Ok((category.to_owned(), self.price_minor(category, slot)?));
+        let by_category = categories.into_iter().map(price).collect::<Result<_, PriceError>>()?;
+        Ok(PriceList { currency, by_category })
+    }
+}
+
+/// Two percentages multiplied leave this factor to divide by.
+const HUNDRED_SQUARED: u64 = 10_000;
+
+/// `exact` ten-thousandths of a minor unit, to the nearest [`ROUND_TO_MINOR`]; halves go up.
+fn round_half_up(exact: u64) -> u64 {
+    let step = HUNDRED_SQUARED * ROUND_TO_MINOR;
+    (exact + step / 2) / step * ROUND_TO_MINOR
+}
+
+/// The prices of one show, as its row in `shows` keeps them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PriceList {
+    /// The theatre's currency.
+    pub currency: Currency,
+    /// Category name to minor units: the column `shows.prices`.
+    pub by_category: BTreeMap<String, i64>,
+}
+
+impl PriceList {
+    /// The price of a seat of `category`; `None` when the show does not sell it.
+    #[must_use]
+    pub fn price(&self, category: &str) -> Option<Money> {
+        self.by_category.get(category).map(|minor| Money::new(*minor, self.currency))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const TUESDAY_NIGHT: Slot = Slot { weekday: Weekday::Tuesday, minute_of_day: 20 * 60, format: Format::TwoD };
+
+    fn tariff() -> Tariff {
+        Tariff {
+            base: [("silver".to_owned(), 990), ("gold".to_owned(), 1_250)].into(),
+            weekend_percent: 120,
+            matinee_percent: 75,
+            prime_percent: 100,
+            surcharge: [(Format::ThreeD, 200), (Format::Imax, 450)].into(),
+        }
+    }
+
+    #[test]
+    fn a_tuesday_night_in_silver_costs_the_base_price() {
+        assert_eq!(tariff().price_minor("silver", TUESDAY_NIGHT), Ok(990));
+    }
+
+    #[test]
+    fn weekend_matinee_and_format_each_change_the_price_and_halves_round_up() {
+        let slot = |weekday, minute_of_day, format| Slot { weekday, minute_of_day, format };
+        let price = |slot| tariff().price_minor("gold", slot);
+        assert_eq!(price(slot(Weekday::Saturday, 20 * 60, Format::TwoD)), Ok(1_500));
+        assert_eq!(price(slot(Weekday::Tuesday, 16 * 60 + 59, Format::TwoD)), Ok(940)); // 937.50
+        assert_eq!(price(slot(Weekday::Tuesday, 17 * 60, Format::TwoD)), Ok(1_250));
+        assert_eq!(price(slot(Weekday::Sunday, 11 * 60, Format::Imax)), Ok(1_580)); // 1125 + 450 = 1575
+    }
+
+    #[test]
+    fn an_unknown_category_or_a_senseless_tariff_is_an_error() {
+        let unknown = PriceError::UnknownCategory("velvet".to_owned());
+        assert_eq!(tariff().price_minor("velvet", TUESDAY_NIGHT), Err(unknown));
+        let senseless = Tariff { prime_percent: MAX_PERCENT + 1, ..tariff() };
+        assert_eq!(senseless.price_minor("gold", TUESDAY_NIGHT), Err(PriceError::OutOfRange("a percentage")));
+        let mut dear = tariff();
+        dear.base.insert("gold".to_owned(), u64::MAX);
+        assert_eq!(dear.price_minor("gold", TUESDAY_NIGHT), Err(PriceError::OutOfRange("an amount")));
+    }
+
+    fn any_tariff() -> impl Strategy<Value = Tariff> {
+        let percent = || 0..=MAX_PERCENT;
+        (0..=MAX_AMOUNT_MINOR, percent(), percent(), percent(), 0..=MAX_AMOUNT_MINOR).prop_map(
+            |(base, weekend_percent, matinee_percent, prime_percent, surcharge)| Tariff {
+                base: [("gold".to_owned(), base)].into(),
+                weekend_percent,
+                matinee_percent,
+                prime_percent,
+                surcharge: [(Format::ThreeD, surcharge)].into(),
+            },
+        )
+    }
+
+    fn any_slot() -> impl Strategy<Value = Slot> {
+        let weekday = prop_oneof![Just(Weekday::Monday), Just(Weekday::Friday), Just(Weekday::Saturday)];
+        let format = prop_oneof![Just(Format::TwoD), Just(Format::ThreeD)];
+        (weekday, 0..1_440_u16, format).prop_map(|(weekday, minute_of_day, format)| Slot {
+            weekday,
+            minute_of_day,
+            format,
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn every_tariff_within_limits_gives_a_round_price_that_is_never_negative(tariff in any_tariff(), slot in any_slot()) {
+            let price = tariff.price_minor("gold", slot).expect("within limits");
+            prop_assert!(price >= 0);
+            prop_assert_eq!(price.unsigned_abs() % ROUND_TO_MINOR, 0);
+        }
+
+        #[test]
+        fn raising_any_part_of_a_tariff_never_lowers_the_price(
+            tariff in any_tariff(), slot in any_slot(), more in 0..10_000_u64, percent in 0..50_u16,
+        ) {
+            let before = tariff.price_minor("gold", slot).expect("within limits");
+            let mut dearer = tariff;
+            let base = dearer.base["gold"].saturating_add(more).min(MAX_AMOUNT_MINOR);
+            dearer.base.insert("gold".to_owned(), base);
+            dearer.weekend_percent = (dearer.weekend_percent + percent).min(MAX_PERCENT);
+            dearer.matinee_percent = (dearer.matinee_percent + percent).min(MAX_PERCENT);
+            dearer.prime_percent = (dearer.prime_percent + percent).min(MAX_PERCENT);
+            prop_assert!(dearer.price_minor("gold", slot).expect("within limits") >= before);
+        }
+
+        #[test]
+        fn no_tariff_whatever_overflows(base in any::<u64>(), percent in any::<u16>(), surcharge in any::<u64>(), slot in any_slot()) {
+            let tariff = Tariff {
+                base: [("gold".to_owned(), base)].into(),
+                weekend_percent: percent,
+                matinee_percent: percent,
+                prime_percent: percent,
+                surcharge: [(slot.format, surcharge)].into(),
+            };
+            if let Ok(price) = tariff.price_minor("gold", slot) {
+                prop_assert!(price >= 0);
+            }
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! The room as the rest of the system sees it: seats numbered densely, each with a place, a category
+//! and a name that is unique in the room.
+//!
+//! A drawing (public seating plan or sketch) arrives here as [`Drawing`]; this module checks it, numbers
+//! and names its seats. It knows neither JSON nor prices; `frame` brings coordinates to plan units.
+
+use std::collections::HashSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::error::{LayoutError, MAX_CATEGORIES, MAX_NAME_CHARS};
+use super::frame::{Frame, is_place};
+use crate::api::SeatKind;
+use crate::seats::MAX_SEATS_PER_SHOW;
+
+/// What everyone looks at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FocusKind {
+    /// A cinema's screen.
+    Screen,
+    /// A stage, also that of a sports ground.
+    #[default]
+    Stage,
+}
+
+impl FocusKind {
+    /// The word on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Screen => "screen",
+            Self::Stage => "stage",
+        }
+    }
+}
+
+/// Screen or stage, in the units of the drawing.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Focus {
+    /// Which of the two.
+    pub kind: FocusKind,
+    /// Its centre: x, y.
+    pub at: [f64; 2],
+    /// How wide it is.
+    pub width: f64,
+}
+
+/// A price category of a room.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Category {
+    /// The name prices go by, for example `gold`.
+    pub name: String,
+    /// The name for people; the plain name when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// What its seats are.
+    #[serde(default, skip_serializing_if = "is_standard")]
+    pub kind: SeatKind,
+    /// A CSS colour.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub color: Option<String>,
+}
+
+fn is_standard(kind: &SeatKind) -> bool {
+    *kind == SeatKind::Standard
+}
+
+impl Category {
+    /// The name for people.
+    #[must_use]
+    pub fn label(&self) -> &str {
+        self.label.as_deref().unwrap_or(&self.name)
+    }
+}
+
+/// A room in the units of whoever drew it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Drawing {
+    pub categories: Vec<Category>,
+    pub focus: Option<Focus>,
+    pub zones: Vec<DrawnZone>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct DrawnZone {
+    pub name: String,
+    pub rows: Vec<DrawnRow>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct DrawnRow {
+    pub label: String,
+    pub seats: Vec<DrawnSeat>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct DrawnSeat {
+    pub number: String,
+    pub x: f64,
+    pub y: f64,
+    pub category: u8,
+}
+
+/// A zone that has seats.
+#[derive(Clone, Debug)]
+pub(super) struct Zone {
+    pub name: String,
+    pub first: u32,
+    pub count: u32,
+    /// Left, top, right, bottom of its seats' centres.
+    pub bounds: [i32; 4],
+    pub rows: std::ops::Range<usize>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Row {
+    pub label: String,
+    pub zone: usize,
+    pub first: u32,
+    pub count: u32,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Seat {
+    pub number: String,
+    pub x: i32,
+    pub y: i32,
+    pub category: u8,
+}
+
+/// The measured, checked and numbered room.
+#[derive(Clone, Debug)]
+pub(super) struct Room {
+    pub categories: Vec<Category>,
+    pub width: i32,
+    pub height: i32,
+    pub focus: FocusKind,
+    pub focus_at: [i32; 3],
+    pub zones: Vec<Zone>,
+    pub rows: Vec<Row>,
+    pub seats: Vec<Seat>,
+}
+
+impl Room {
+    /// Measures, checks, numbers and names what was drawn.
+    pub fn build(drawing: Drawing) -> Result<Self, LayoutError> {
+        check_categories(&drawing.categories)?;
+        check_seats(&drawing)?;
+        let frame = Frame::around(&drawing)?;
+        let mut room = Self {
+            width: frame.width,
+            height: frame.height,
+            focus: drawing.focus.map(|focus| focus.kind).unwrap_or_default(),
+            focus_at: frame.focus_at,
+            categories: drawing.categories,
+            zones: Vec::with_capacity(drawing.zones.len()),
+            rows: Vec::new(),
+            seats: Vec::new(),
+        };
+        for zone in drawing.zones {
+            room.push_zone(zone, &frame);
+        }
+        room.check_names()?;
+        Ok(room)
+    }
+
+    /// Numbers a zone's seats; a zone without seats (only areas) is left out.
+    fn push_zone(&mut self, zone: DrawnZone, frame: &Frame) {
+        let first = self.seats.len();
+        let first_row = self.rows.len();
+        let mut bounds = [i32::MAX, i32::MAX, i32::MIN, i32::MIN];
+        for row in zone.rows {
+            if row.seats.is_empty() {
+                continue;
+            }
+            let count = row.seats.len() as u32;
+            self.rows.push(Row {
+                label: row.label.trim().to_owned(),
+                zone: self.zones.len(),
+                first: self.seats.len() as u32,
+                count,
+            });
+            for seat in row.seats {
+                let (x, y) = frame.place(seat.x, seat.y);
+                bounds = [bounds[0].min(x), bounds[1].min(y), bounds[2].max(x), bounds[3].max(y)];
+                self.seats.push(Seat { number: seat.number.trim().to_owned(), x, y, category: seat.category });
+            }
+        }
+        if self.seats.len() > first {
+            self.zones.push(Zone {
+                name: zone.name.trim().to_owned(),
+                first: first as u32,
+                count: (self.seats.len() - first) as u32,
+                bounds,
+                rows: first_row..self.rows.len(),
+            });
+        }
+    }
+
+    /// The row of a seat; `None` beyond the last seat.
+    pub fn row_of(&self, seat: u32) -> Option<&Row> {
+        if seat as usize >= self.seats.len() {
+            return None;
+        }
+        // Rows are never empty and lie one after the other, so the last that starts at or before it.
+        let after = self.rows.partition_point(|row| row.first <= seat);
+        self.rows.get(after.checked_sub(1)?)
+    }
+
+    /// The zone's name where people need it: not in a room of one part.
+    pub fn section_name(&self, zone: usize) -> &str {
+        if self.zones.len() > 1 { &self.zones[zone].name } else { "" }
+    }
+
+    /// The name for people: see [`super::Layout::label`].
+    pub fn label(&self, row: &Row, seat: &Seat) -> String {
+        let zone = self.section_name(row.zone);
+        let mut name = String::with_capacity(zone.len() + row.label.len() + seat.number.len() + 2);
+        name.push_str(zone);
+        if !zone.is_empty() {
+            name.push(' ');
+        }
+        name.push_str(&row.label);
+        let digits_meet =
+            row.label.ends_with(|c: char| c.is_ascii_digit()) && seat.number.starts_with(|c: char| c.is_ascii_digit());
+        if digits_meet {
+            name.push('-');
+        }
+        name.push_str(&seat.number);
+        name
+    }
+
+    fn check_names(&self) -> Result<(), LayoutError> {
+        let mut seen = HashSet::with_capacity(self.seats.len());
+        for row in &self.rows {
+            let from = row.first as usize;
+            for seat in &self.seats[from..from + row.count as usize] {
+                if seat.number.is_empty() {
+                    return Err(LayoutError::Unnamed { row: row.label.clone() });
+                }
+                let name = self.label(row, seat);
+                if let Some(name) = seen.replace(name) {
+                    return Err(LayoutError::DuplicateName(name));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn check_categories(categories: &[Category]) -> Result<(), LayoutError> {
+    if categories.len() > MAX_CATEGORIES {
+        return Err(LayoutError::TooManyCategories(categories.len()));
+    }
+    let mut seen = HashSet::new();
+    for category in categories {
+        check_name(&category.name)?;
+        check_name(category.label())?;
+        if !seen.insert(category.name.as_str()) {
+            return Err(LayoutError::DuplicateCategory(category.name.clone()));
+        }
+    }
+    Ok(())
+}
+
+fn check_seats(drawing: &Drawing) -> Result<(), LayoutError> {
+    let mut count = 0;
+    for zone in &drawing.zones {
+        check_name(&zone.name)?;
+        for row in &zone.rows {
+            check_name(&row.label)?;
+            count += row.seats.len();
+            for seat in &row.seats {
+                check_name(&seat.number)?;
+                if !is_place(seat.x) || !is_place(seat.y) {
+                    return Err(LayoutError::OutOfBounds(format!("seat {} of row {:?}", seat.number, row.label)));
+                }
+            }
+        }
+    }
+    match count {
+        0 => Err(LayoutError::NoSeats),
+        1..=MAX_SEATS_PER_SHOW => Ok(()),
+        _ => Err(LayoutError::TooManySeats),
+    }
+}
+
+fn check_name(name: &str) -> Result<(), LayoutError> {
+    // Counting characters is only needed where the bytes alone do not settle it.
+    if name.len() > MAX_NAME_CHARS && name.chars().count() > MAX_NAME_CHARS {
+        return Err(LayoutError::NameTooLong(name.chars().take(20).collect()));
+    }
+    Ok(())
+}

@@ -1,0 +1,235 @@
+//! The public seating-plan JSON (`zones > rows > seats`) that pretix documents, read and written
+//! without loss: what we have no use for (areas, row number positions, keys of other editors) stays in
+//! the `rest` of its object.
+//!
+//! We read three keys of our own where they are present: `label` and `kind` of a category, `focus` of
+//! the plan. A file without them is a room of ordinary seats with a stage at the top.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
+
+use super::error::LayoutError;
+use super::room::{Category, Drawing, DrawnRow, DrawnSeat, DrawnZone, Focus};
+
+/// Integers beyond this are not exact as floats; they are left as they are.
+const EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
+
+/// A seating plan.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SeatingPlan {
+    /// The room.
+    pub name: String,
+    /// Price categories.
+    pub categories: Vec<PlanCategory>,
+    /// Parts of the room.
+    pub zones: Vec<PlanZone>,
+    /// Everything else, `size` for one.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+/// A category; its `color` and our `label` and `kind` are in `rest`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlanCategory {
+    /// The name seats refer to.
+    pub name: String,
+    /// Everything else.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+/// A part of the room; its `areas` are in `rest`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlanZone {
+    /// Its name.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+    pub name: Option<String>,
+    /// Added to the positions of its rows.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+    pub position: Option<Position>,
+    /// Its rows.
+    pub rows: Vec<PlanRow>,
+    /// Everything else.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+/// A row of seats.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlanRow {
+    /// Letter or number.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+    pub row_number: Option<String>,
+    /// Added to the positions of its seats.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+    pub position: Option<Position>,
+    /// Its seats.
+    pub seats: Vec<PlanSeat>,
+    /// Everything else.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+/// A seat.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlanSeat {
+    /// The number printed on it.
+    pub seat_number: String,
+    /// Where it is, from its row.
+    pub position: Position,
+    /// The name of its category.
+    pub category: String,
+    /// Everything else, `seat_guid` for one.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+/// A point, relative to what contains it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Position {
+    /// To the right.
+    #[serde(serialize_with = "whole_where_possible")]
+    pub x: f64,
+    /// Down.
+    #[serde(serialize_with = "whole_where_possible")]
+    pub y: f64,
+    /// Everything else.
+    #[serde(flatten)]
+    pub rest: Map<String, Value>,
+}
+
+impl Position {
+    /// A point with nothing else to it.
+    #[must_use]
+    pub fn new(x: f64, y: f64) -> Self {
+        Self { x, y, rest: Map::new() }
+    }
+}
+
+/// A key that is there must have its value: an explicit `null` is refused, else it would be lost.
+fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
+}
+
+/// The documented schema wants whole numbers, editors write fractions: whole ones stay whole.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn whole_where_possible<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    if value.fract() == 0.0 && value.abs() < EXACT_INTEGER {
+        serializer.serialize_i64(*value as i64)
+    } else {
+        serializer.serialize_f64(*value)
+    }
+}
+
+impl SeatingPlan {
+    /// The plan as a drawing, with absolute positions.
+    pub(super) fn draw(&self) -> Result<Drawing, LayoutError> {
+        let categories = self.categories.iter().map(PlanCategory::read).collect::<Result<Vec<_>, _>>()?;
+        let numbers: HashMap<&str, usize> =
+            self.categories.iter().enumerate().map(|(number, category)| (category.name.as_str(), number)).collect();
+        let focus = match self.rest.get("focus") {
+            Some(value) => Some(Focus::deserialize(value).map_err(|e| LayoutError::Shape(format!("focus: {e}")))?),
+            None => None,
+        };
+        let nowhere = Position::default();
+        let mut zones = Vec::with_capacity(self.zones.len());
+        for zone in &self.zones {
+            let at = zone.position.as_ref().unwrap_or(&nowhere);
+            let mut rows = Vec::with_capacity(zone.rows.len());
+            for row in &zone.rows {
+                let from = row.position.as_ref().unwrap_or(&nowhere);
+                let seats = row.seats.iter().map(|seat| {
+                    // More categories than a byte holds are refused when the room is built.
+                    let category = numbers.get(seat.category.as_str()).ok_or_else(|| row.unknown_category(seat))?;
+                    Ok(DrawnSeat {
+                        number: seat.seat_number.clone(),
+                        x: at.x + from.x + seat.position.x,
+                        y: at.y + from.y + seat.position.y,
+                        category: u8::try_from(*category).unwrap_or(u8::MAX),
+                    })
+                });
+                rows.push(DrawnRow {
+                    label: row.row_number.clone().unwrap_or_default(),
+                    seats: seats.collect::<Result<Vec<_>, LayoutError>>()?,
+                });
+            }
+            zones.push(DrawnZone { name: zone.name.clone().unwrap_or_default(), rows });
+        }
+        Ok(Drawing { categories, focus, zones })
+    }
+}
+
+impl PlanRow {
+    fn unknown_category(&self, seat: &PlanSeat) -> LayoutError {
+        LayoutError::UnknownCategory {
+            place: format!("seat {:?} of row {:?}", seat.seat_number, self.row_number.as_deref().unwrap_or("")),
+            category: seat.category.clone(),
+        }
+    }
+}
+
+impl PlanCategory {
+    fn read(&self) -> Result<Category, LayoutError> {
+        let text = |key: &str| self.rest.get(key).and_then(Value::as_str).map(str::to_owned);
+        let kind = match self.rest.get("kind") {
+            Some(kind) => Deserialize::deserialize(kind)
+                .map_err(|e| LayoutError::Shape(format!("kind of category {:?}: {e}", self.name)))?,
+            None => Default::default(),
+        };
+        Ok(Category { name: self.name.clone(), label: text("label"), kind, color: text("color") })
+    }
+}
+
+/// A drawing as a plan: what a sketch exports.
+pub(super) fn write(name: &str, drawing: &Drawing) -> SeatingPlan {
+    let mut rest = Map::new();
+    if let Some(focus) = &drawing.focus {
+        rest.insert("focus".to_owned(), json(focus));
+    }
+    let categories = drawing.categories.iter().map(|category| {
+        let Value::Object(mut rest) = json(category) else { unreachable!("a struct is an object") };
+        rest.remove("name");
+        PlanCategory { name: category.name.clone(), rest }
+    });
+    let mut number = 0_u32;
+    let zones = drawing.zones.iter().map(|zone| PlanZone {
+        name: Some(zone.name.clone()),
+        position: Some(Position::default()),
+        rows: zone
+            .rows
+            .iter()
+            .map(|row| PlanRow {
+                row_number: Some(row.label.clone()),
+                position: Some(Position::default()),
+                seats: row
+                    .seats
+                    .iter()
+                    .map(|seat| {
+                        number += 1;
+                        write_seat(seat, number, &drawing.categories)
+                    })
+                    .collect(),
+                rest: Map::new(),
+            })
+            .collect(),
+        rest: Map::new(),
+    });
+    SeatingPlan { name: name.to_owned(), categories: categories.collect(), zones: zones.collect(), rest }
+}
+
+fn write_seat(seat: &DrawnSeat, number: u32, categories: &[Category]) -> PlanSeat {
+    let mut rest = Map::new();
+    rest.insert("seat_guid".to_owned(), Value::String(format!("seat-{number}")));
+    PlanSeat {
+        seat_number: seat.number.clone(),
+        position: Position::new(seat.x, seat.y),
+        category: categories[usize::from(seat.category)].name.clone(),
+        rest,
+    }
+}
+
+fn json<T: Serialize>(value: &T) -> Value {
+    serde_json::to_value(value).expect("a struct with string keys is always JSON")
+}

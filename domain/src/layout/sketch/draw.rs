@@ -1,0 +1,240 @@
+//! Where each seat of a sketch is. Plain geometry: y grows down the page, angles clockwise.
+
+use std::collections::HashMap;
+
+use super::super::error::{LayoutError, MAX_COORDINATE};
+use super::super::room::{Drawing, DrawnRow, DrawnSeat, DrawnZone};
+use super::pattern::{self, Piece};
+use super::{MAX_COPIES, Placement, RowGroup, SKETCH_VERSION, Sketch, SketchZone};
+use crate::api::SeatKind;
+use crate::seats::MAX_SEATS_PER_SHOW;
+
+/// Space between two sofas for two, in seats.
+const SOFA_GAP: f64 = 0.4;
+/// Steps in which the length of an oval is measured.
+const OVAL_STEPS: u32 = 7_200;
+/// Positions are kept to a hundredth, so that writing them down and reading them back changes nothing.
+const HUNDREDTHS: f64 = 100.0;
+
+/// Where a copy of a zone is and how it is turned, radians clockwise.
+struct Spot {
+    name: String,
+    at: [f64; 2],
+    turn: f64,
+}
+
+/// A seat in its zone: to the right of the middle of the first row, and away from the focus.
+struct LocalSeat {
+    number: String,
+    x: f64,
+    y: f64,
+    category: u8,
+}
+
+/// What the zones of one sketch have in common while they are drawn.
+struct Pen<'a> {
+    numbers: HashMap<&'a str, u8>,
+    kinds: Vec<SeatKind>,
+}
+
+impl Sketch {
+    /// Expands the sketch.
+    pub(in super::super) fn draw(&self) -> Result<Drawing, LayoutError> {
+        if self.sketch != SKETCH_VERSION {
+            return Err(LayoutError::Shape(format!("sketch version {} is not known", self.sketch)));
+        }
+        if self.categories.len() > super::super::error::MAX_CATEGORIES {
+            return Err(LayoutError::TooManyCategories(self.categories.len()));
+        }
+        let pen = Pen {
+            numbers: self.categories.iter().zip(0..).map(|(category, number)| (&*category.name, number)).collect(),
+            kinds: self.categories.iter().map(|category| category.kind).collect(),
+        };
+        let mut zones = Vec::new();
+        let mut seats = 0;
+        for zone in &self.zones {
+            let rows = pen.rows(zone)?;
+            let in_zone = rows.iter().map(|(_, seats)| seats.len()).sum::<usize>();
+            for spot in spots(zone)? {
+                seats += in_zone;
+                if seats > MAX_SEATS_PER_SHOW {
+                    return Err(LayoutError::TooManySeats);
+                }
+                zones.push(spot.put(&rows));
+            }
+        }
+        Ok(Drawing { categories: self.categories.clone(), focus: self.focus, zones })
+    }
+}
+
+impl Pen<'_> {
+    /// The rows of one zone, in the zone's own coordinates.
+    fn rows(&self, zone: &SketchZone) -> Result<Vec<(String, Vec<LocalSeat>)>, LayoutError> {
+        for size in [zone.row_gap, zone.pitch, zone.arc.unwrap_or(1.0)] {
+            if size.is_nan() || size <= 0.0 || size > MAX_COORDINATE {
+                let why = "row_gap, pitch and arc are distances above 0";
+                return Err(LayoutError::Sketch { text: zone.name.clone(), why });
+            }
+        }
+        let mut rows = Vec::new();
+        let mut seats = 0;
+        let mut depth = 0.0;
+        for group in &zone.rows {
+            depth += group.gap;
+            let along = self.along(zone, group)?;
+            for label in pattern::rows(&group.rows)? {
+                seats += along.len();
+                if seats > MAX_SEATS_PER_SHOW {
+                    return Err(LayoutError::TooManySeats);
+                }
+                let row = along.iter().map(|(number, offset, category)| {
+                    let (x, y) = bend(*offset, depth, zone.arc);
+                    LocalSeat { number: number.clone(), x, y, category: *category }
+                });
+                rows.push((label, row.collect()));
+                depth += zone.row_gap;
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Number, distance to the right of the middle, and category of each seat of such a row.
+    fn along(&self, zone: &SketchZone, group: &RowGroup) -> Result<Vec<(String, f64, u8)>, LayoutError> {
+        let usual = self.category(group.category.as_deref().unwrap_or(&zone.category), &group.rows)?;
+        let mut seats = Vec::new();
+        let mut cursor = 0.0;
+        let mut on_sofa = 0_u32;
+        for piece in pattern::seats(&group.seats)? {
+            let (number, category) = match piece {
+                Piece::Aisle(width) => {
+                    cursor += width;
+                    on_sofa = 0;
+                    continue;
+                }
+                Piece::Seat { number, category: None } => (number, usual),
+                Piece::Seat { number, category: Some(name) } => (number, self.category(name, &group.rows)?),
+            };
+            if self.kinds[usize::from(category)] == SeatKind::Couple {
+                if on_sofa == 2 {
+                    cursor += SOFA_GAP;
+                    on_sofa = 0;
+                }
+                on_sofa += 1;
+            } else {
+                on_sofa = 0;
+            }
+            seats.push((number, cursor, category));
+            cursor += 1.0;
+        }
+        // The cursor stands one seat beyond the last centre; aisles at either end count.
+        let middle = (cursor - 1.0) / 2.0 - group.shift;
+        for (_, offset, _) in &mut seats {
+            *offset = (*offset - middle) * zone.pitch;
+        }
+        Ok(seats)
+    }
+
+    fn category(&self, name: &str, rows: &str) -> Result<u8, LayoutError> {
+        self.numbers.get(name).copied().ok_or_else(|| LayoutError::UnknownCategory {
+            place: format!("a seat of rows {rows:?}"),
+            category: name.to_owned(),
+        })
+    }
+}
+
+/// A point of a row, bent around a centre in front of the zone.
+fn bend(offset: f64, depth: f64, arc: Option<f64>) -> (f64, f64) {
+    let Some(radius) = arc else { return (offset, depth) };
+    let own = radius + depth;
+    let angle = offset / own;
+    (own * angle.sin(), own * angle.cos() - radius)
+}
+
+/// Where the copies of a zone go; one spot for a zone that is not repeated.
+fn spots(zone: &SketchZone) -> Result<Vec<Spot>, LayoutError> {
+    let refuse = |why| Err(LayoutError::Sketch { text: zone.name.clone(), why });
+    let turn = zone.turn.to_radians();
+    let Some(repeat) = &zone.repeat else {
+        return Ok(vec![Spot { name: zone.name.clone(), at: zone.at, turn }]);
+    };
+    let name = |copy: u32| zone.name.replace("{n}", &repeat.from.saturating_add(copy).to_string());
+    match &repeat.place {
+        Placement::Around { count, radius, degrees } => {
+            if !(1..=MAX_COPIES).contains(count) {
+                return refuse("a zone is repeated 1 to 1000 times");
+            }
+            if radius.iter().any(|half| half.is_nan() || *half <= 0.0 || *half > MAX_COORDINATE) {
+                return refuse("both radii of an oval are distances above 0");
+            }
+            let [from, to] = degrees.map(f64::to_radians);
+            let spot = |(copy, angle): (u32, f64)| {
+                let (sin, cos) = angle.sin_cos();
+                // People look along the oval's normal: at the focus, or nearly so, wherever they sit.
+                let normal = [sin / radius[0], -cos / radius[1]];
+                Spot {
+                    name: name(copy),
+                    at: [zone.at[0] + radius[0] * sin, zone.at[1] - radius[1] * cos],
+                    turn: (-normal[0]).atan2(normal[1]) + turn,
+                }
+            };
+            Ok((0..).zip(even_angles(*radius, from, to, *count)).map(spot).collect())
+        }
+        Placement::Grid { count: [columns, lines], step } => {
+            let count = columns.saturating_mul(*lines);
+            if !(1..=MAX_COPIES).contains(&count) {
+                return refuse("a zone is repeated 1 to 1000 times");
+            }
+            let place = |number: u32, of: u32, step: f64| (f64::from(number) - f64::from(of - 1) / 2.0) * step;
+            let spot = |copy: u32| Spot {
+                name: name(copy),
+                at: [
+                    zone.at[0] + place(copy % columns, *columns, step[0]),
+                    zone.at[1] + place(copy / columns, *lines, step[1]),
+                ],
+                turn,
+            };
+            Ok((0..count).map(spot).collect())
+        }
+    }
+}
+
+/// Angles of `count` points that divide the oval's line between two angles into equal lengths, each
+/// in the middle of its part. There is no closed form, so the line is measured in small steps.
+fn even_angles(radius: [f64; 2], from: f64, to: f64, count: u32) -> Vec<f64> {
+    let step = (to - from) / f64::from(OVAL_STEPS);
+    let length_at = |number: u32| {
+        let (sin, cos) = (from + (f64::from(number) + 0.5) * step).sin_cos();
+        (radius[0] * cos).hypot(radius[1] * sin) * step.abs()
+    };
+    let total: f64 = (0..OVAL_STEPS).map(length_at).sum();
+    let mut angles = Vec::with_capacity(count as usize);
+    let mut passed = 0.0;
+    for number in 0..OVAL_STEPS {
+        let wanted = (angles.len() as f64 + 0.5) / f64::from(count) * total;
+        passed += length_at(number);
+        if passed >= wanted && angles.len() < count as usize {
+            angles.push(from + (f64::from(number) + 0.5) * step);
+        }
+    }
+    angles
+}
+
+impl Spot {
+    fn put(&self, rows: &[(String, Vec<LocalSeat>)]) -> DrawnZone {
+        let (sin, cos) = self.turn.sin_cos();
+        let keep = |value: f64| (value * HUNDREDTHS).round() / HUNDREDTHS;
+        let rows = rows.iter().map(|(label, seats)| DrawnRow {
+            label: label.clone(),
+            seats: seats
+                .iter()
+                .map(|seat| DrawnSeat {
+                    number: seat.number.clone(),
+                    x: keep(self.at[0] + seat.x * cos - seat.y * sin),
+                    y: keep(self.at[1] + seat.x * sin + seat.y * cos),
+                    category: seat.category,
+                })
+                .collect(),
+        });
+        DrawnZone { name: self.name.clone(), rows: rows.collect() }
+    }
+}
