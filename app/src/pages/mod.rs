@@ -2,4 +2,11 @@
 //!
 //! Not here: loading (the server fills the structs) and anything that lives in the browser (islands).
 
+pub mod city;
+pub mod film;
+pub mod home;
+pub mod listing;
 pub mod not_found;
+pub mod poster;
+pub mod search;
+pub mod theatre;

@@ -1,0 +1,77 @@
+//! A city: its theatres, and what they show today.
+
+use leptos::prelude::*;
+
+use super::listing::{FilmCard, film_grid, nothing};
+use crate::shell::{Head, Page, Place};
+
+/// A theatre of the city.
+#[derive(Clone, Debug)]
+pub struct TheatreCard {
+    /// The theatre.
+    pub place: Place,
+    /// Street address.
+    pub address: String,
+    /// `3 screens`.
+    pub screens: String,
+}
+
+/// The page of a city.
+#[derive(Clone, Debug)]
+pub struct City {
+    /// The city.
+    pub place: Place,
+    /// Its theatres.
+    pub theatres: Vec<TheatreCard>,
+    /// Films still to start today.
+    pub films: Vec<FilmCard>,
+    /// Where the whole week is found.
+    pub week: String,
+}
+
+impl Page for City {
+    fn head(&self) -> Head {
+        let name = &self.place.name;
+        Head {
+            title: format!("Cinemas in {name}"),
+            description: format!("Theatres, films and free seats in {name}, live."),
+            city: Some(self.place.clone()),
+            ..Head::default()
+        }
+    }
+
+    fn view(self) -> impl IntoView + 'static {
+        let theatres = self
+            .theatres
+            .into_iter()
+            .map(|theatre| {
+                view! {
+                    <li>
+                        <a class="place-card card" href=theatre.place.href>
+                            <h3>{theatre.place.name}</h3>
+                            <p class="quiet">{theatre.address}</p>
+                            <p class="quiet small">{theatre.screens}</p>
+                        </a>
+                    </li>
+                }
+            })
+            .collect_view();
+        let films = if self.films.is_empty() {
+            let advice = "The last show of the day has begun. Tomorrow’s are on sale.".to_owned();
+            nothing("Nothing more today", advice, Place::new("See the week", self.week)).into_any()
+        } else {
+            film_grid(self.films).into_any()
+        };
+        view! {
+            <h1>{self.place.name}</h1>
+            <section class="block">
+                <h2>"Theatres"</h2>
+                <ul class="place-grid">{theatres}</ul>
+            </section>
+            <section class="block">
+                <h2>"Today"</h2>
+                {films}
+            </section>
+        }
+    }
+}

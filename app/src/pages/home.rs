@@ -1,0 +1,59 @@
+//! The front page: what Rowlock is, the search, tonight's films, the cities.
+
+use leptos::prelude::*;
+
+use super::listing::{FilmCard, film_grid, nothing};
+use super::search::SearchForm;
+use crate::shell::{Head, Page, Place};
+
+/// The front page.
+#[derive(Clone, Debug)]
+pub struct Home {
+    /// The search, empty.
+    pub form: SearchForm,
+    /// Films that start in the next hours.
+    pub films: Vec<FilmCard>,
+    /// All cities: place and what it has ("2 theatres").
+    pub cities: Vec<(Place, String)>,
+}
+
+impl Page for Home {
+    fn head(&self) -> Head {
+        Head {
+            description: "See every seat change hands as it happens. Pick yours, and it is yours for five minutes."
+                .to_owned(),
+            ..Head::default()
+        }
+    }
+
+    fn view(self) -> impl IntoView + 'static {
+        let films = if self.films.is_empty() {
+            let advice = "The screens are dark for the next hours. The week ahead is not.".to_owned();
+            nothing("No film starts soon", advice, Place::new("See the week", "/search")).into_any()
+        } else {
+            film_grid(self.films).into_any()
+        };
+        let cities = self
+            .cities
+            .into_iter()
+            .map(|(city, note)| view! { <li><a class="place-card card" href=city.href><h3>{city.name}</h3><p class="quiet">{note}</p></a></li> })
+            .collect_view();
+        view! {
+            <section class="hero">
+                <div>
+                    <h1>"Your seat, the moment you tap it."</h1>
+                    <p class="quiet">"Watch the room fill live. Pick a seat and it is held for five minutes, for you and nobody else."</p>
+                </div>
+                {self.form.view()}
+            </section>
+            <section class="block">
+                <h2>"Tonight"</h2>
+                {films}
+            </section>
+            <section class="block" id="cities">
+                <h2>"Cities"</h2>
+                <ul class="place-grid">{cities}</ul>
+            </section>
+        }
+    }
+}

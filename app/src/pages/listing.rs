@@ -1,0 +1,178 @@
+//! What several pages list: film cards, show-time chips, the strip of days.
+
+use domain::api_catalogue::Availability;
+use leptos::prelude::*;
+
+use super::poster::poster;
+use crate::shell::Place;
+
+/// A film as a card: its poster and three lines.
+#[derive(Clone, Debug)]
+pub struct FilmCard {
+    /// Title.
+    pub title: String,
+    /// Path of its page.
+    pub href: String,
+    /// Hue of its poster.
+    pub hue: u16,
+    /// Running time, genre, rating: `1 h 52 min · Drama · 12`.
+    pub facts: String,
+    /// When it is on: `Tonight in Berlin and Lisbon`.
+    pub when: String,
+}
+
+impl FilmCard {
+    /// As a list item.
+    pub fn view(self) -> impl IntoView {
+        view! {
+            <li class="film-card">
+                <a href=self.href>
+                    {poster(&self.title, self.hue)}
+                    <h3>{self.title}</h3>
+                    <p class="film-facts">{self.facts}</p>
+                    <p class="film-when">{self.when}</p>
+                </a>
+            </li>
+        }
+    }
+}
+
+/// Film cards in a grid.
+pub fn film_grid(films: Vec<FilmCard>) -> impl IntoView {
+    view! { <ul class="film-grid">{films.into_iter().map(FilmCard::view).collect_view()}</ul> }
+}
+
+/// One show one may pick.
+#[derive(Clone, Debug)]
+pub struct Chip {
+    /// Path of its seat map.
+    pub href: String,
+    /// Start in the theatre's zone, `20:15`.
+    pub time: String,
+    /// `2D`, `3D`, `IMAX` or `LIVE`.
+    pub format: String,
+    /// Language spoken.
+    pub language: String,
+    /// Name of the screen.
+    pub screen: String,
+    /// Its cheapest seat, `€9.00`.
+    pub from_price: String,
+    /// How many seats are left.
+    pub left: u32,
+    /// The same in a word.
+    pub availability: Availability,
+}
+
+impl Chip {
+    /// As a list item. A sold-out show stays a link: seats come back.
+    pub fn view(self) -> impl IntoView {
+        let (state, words) = match self.availability {
+            Availability::Available => ("chip chip-available", format!("{} left", self.left)),
+            Availability::FillingFast => ("chip chip-fast", format!("filling fast, {} left", self.left)),
+            Availability::SoldOut => ("chip chip-sold-out", "sold out".to_owned()),
+        };
+        let special = (self.format != "2D").then(|| view! { <span class="chip-format">{self.format.clone()}</span> });
+        let plain = (self.format == "2D").then_some("2D · ");
+        view! {
+            <li>
+                <a class=state href=self.href>
+                    <span class="chip-top"><span class="chip-time">{self.time}</span>" "{special}</span>
+                    <span class="chip-facts">{plain}{self.language}</span>
+                    <span class="chip-facts">{self.screen}" · from "{self.from_price}</span>
+                    <span class="chip-left">{words}</span>
+                </a>
+            </li>
+        }
+    }
+}
+
+/// Chips in a row that wraps.
+pub fn chips(shows: Vec<Chip>) -> impl IntoView {
+    view! { <ul class="chips">{shows.into_iter().map(Chip::view).collect_view()}</ul> }
+}
+
+/// Chips under the place, or the place and day, they belong to.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// The place, linked.
+    pub place: Place,
+    /// What else distinguishes it: an address, or a day.
+    pub note: String,
+    /// Its shows.
+    pub shows: Vec<Chip>,
+}
+
+impl Group {
+    /// As a section under a heading of the third level.
+    pub fn view(self) -> impl IntoView {
+        view! {
+            <section class="show-group">
+                <header>
+                    <h3><a href=self.place.href>{self.place.name}</a></h3>
+                    <p class="quiet small">{self.note}</p>
+                </header>
+                {chips(self.shows)}
+            </section>
+        }
+    }
+}
+
+/// One choice of a strip: a day, or a city.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    /// Large line: `Today`, `Sat`, `Lisbon`.
+    pub label: String,
+    /// Small line: `21 Nov`; may be empty.
+    pub note: String,
+    /// Path of the page with this choice made.
+    pub href: String,
+    /// Whether it is made.
+    pub current: bool,
+}
+
+/// Choices side by side; on a phone they scroll.
+pub fn strip(name: &'static str, choices: Vec<Choice>) -> impl IntoView {
+    let items = choices
+        .into_iter()
+        .map(|choice| {
+            let note = (!choice.note.is_empty()).then(|| view! { <small>{choice.note}</small> });
+            view! {
+                <li><a href=choice.href aria-current=choice.current.then_some("true")><span>{choice.label}</span>{note}</a></li>
+            }
+        })
+        .collect_view();
+    view! { <nav class="strip" aria-label=name><ul>{items}</ul></nav> }
+}
+
+/// A designed "nothing": what is missing and the way on.
+pub fn nothing(title: &'static str, advice: String, way_on: Place) -> impl IntoView {
+    view! {
+        <div class="nothing card">
+            <h2>{title}</h2>
+            <p class="quiet">{advice}</p>
+            <p><a class="button button-quiet" href=way_on.href>{way_on.name}</a></p>
+        </div>
+    }
+}
+
+/// Running time as people say it: `1 h 52 min`.
+#[must_use]
+pub fn running_time(minutes: u32) -> String {
+    match (minutes / 60, minutes % 60) {
+        (0, minutes) => format!("{minutes} min"),
+        (hours, 0) => format!("{hours} h"),
+        (hours, minutes) => format!("{hours} h {minutes} min"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn running_times_read_as_people_say_them() {
+        assert_eq!(running_time(112), "1 h 52 min");
+        assert_eq!(running_time(120), "2 h");
+        assert_eq!(running_time(45), "45 min");
+    }
+}

@@ -1,0 +1,235 @@
+//! A poster for every film, drawn from its title and hue: abstract, and always the same for one film.
+//!
+//! An inline SVG of flat shapes: nothing to download, no id that could clash with another's, no style
+//! attribute that the content security policy would refuse.
+
+use leptos::prelude::*;
+
+/// Width of the drawing in its own units; posters are two by three.
+const WIDTH: i32 = 240;
+/// Height of the drawing.
+const HEIGHT: i32 = 360;
+/// Most letters in a line of the title.
+const LINE_LETTERS: usize = 13;
+/// Most lines of the title.
+const TITLE_LINES: usize = 4;
+
+/// The poster of a film. Decoration: the title stands beside it as text.
+pub fn poster(title: &str, hue: u16) -> impl IntoView + use<> {
+    let hue = i32::from(hue);
+    let mut dice = Dice::of(title);
+    let ground = colour(hue, 38, 14);
+    let drawing = match dice.up_to(6) {
+        0 => sun_over_hills(hue, &mut dice),
+        1 => ripples(hue, &mut dice),
+        2 => beams(hue, &mut dice),
+        3 => stairs(hue, &mut dice),
+        4 => windows(hue, &mut dice),
+        _ => petals(hue, &mut dice),
+    };
+    let shapes = drawing.into_iter().map(Shape::view).collect_view();
+    let lines = title_lines(title);
+    let first_line = HEIGHT - 22 - 28 * (i32::try_from(lines.len()).unwrap_or(1) - 1);
+    let ink = colour(hue, 70, 94);
+    let text = lines
+        .into_iter()
+        .zip(0..)
+        .map(|(line, number)| view! { <text x="18" y=first_line + 28 * number>{line}</text> })
+        .collect_view();
+    view! {
+        <svg class="poster" viewBox=format!("0 0 {WIDTH} {HEIGHT}") aria-hidden="true" focusable="false">
+            <rect width=WIDTH height=HEIGHT fill=ground />
+            {shapes}
+            <rect y=first_line - 60 width=WIDTH height=HEIGHT - first_line + 60 fill=colour(hue, 45, 8) fill-opacity="0.55" />
+            <g fill=ink font-size="25" font-weight="800" letter-spacing="-0.5">{text}</g>
+        </svg>
+    }
+}
+
+/// One flat shape.
+struct Shape {
+    path: String,
+    fill: String,
+    opacity: f32,
+}
+
+impl Shape {
+    fn new(path: String, fill: String, opacity: f32) -> Self {
+        Self { path, fill, opacity }
+    }
+
+    fn view(self) -> impl IntoView {
+        view! { <path d=self.path fill=self.fill fill-opacity=self.opacity /> }
+    }
+}
+
+fn sun_over_hills(hue: i32, dice: &mut Dice) -> Vec<Shape> {
+    let sky = Shape::new(format!("M0 0H{WIDTH}V{HEIGHT}H0Z"), colour(hue, 55, 24), 1.0);
+    let (x, y, radius) = (70 + dice.up_to(100), 90 + dice.up_to(50), 44 + dice.up_to(26));
+    let mut shapes = vec![sky];
+    for (ring, opacity) in [(42, 0.10), (20, 0.18), (0, 1.0)] {
+        shapes.push(Shape::new(circle(x, y, radius + ring), colour(hue + 24, 85, 66), opacity));
+    }
+    for layer in 0..4 {
+        let base = 170 + layer * 42;
+        let (left, crest, right) = (base - dice.up_to(40), base - 60 + dice.up_to(80), base - dice.up_to(40));
+        let path = format!("M0 {left}C70 {crest} 120 {} {WIDTH} {right}V{HEIGHT}H0Z", base + dice.up_to(50) - 10);
+        shapes.push(Shape::new(path, colour(hue - 14 + layer * 6, 50, 34 - layer * 7), 0.94));
+    }
+    shapes
+}
+
+fn ripples(hue: i32, dice: &mut Dice) -> Vec<Shape> {
+    let (x, y) = (60 + dice.up_to(120), 110 + dice.up_to(70));
+    (0..9)
+        .map(|ring| {
+            let radius = 250 - ring * 27;
+            let lightness = if ring % 2 == 0 { 20 + ring * 5 } else { 13 + ring * 3 };
+            let shift = if ring == 8 { 170 } else { ring * 5 };
+            Shape::new(
+                circle(x + ring * (dice.up_to(5) - 2), y + ring * 2, radius),
+                colour(hue + shift, 62, lightness),
+                1.0,
+            )
+        })
+        .collect()
+}
+
+fn beams(hue: i32, dice: &mut Dice) -> Vec<Shape> {
+    let source = 40 + dice.up_to(160);
+    let mut shapes = vec![Shape::new(format!("M0 0H{WIDTH}V{HEIGHT}H0Z"), colour(hue, 45, 12), 1.0)];
+    for beam in 0..7 {
+        let from = -90 + beam * 62 + dice.up_to(24);
+        let path = format!("M{source} -10L{from} {HEIGHT}H{}Z", from + 26 + dice.up_to(30));
+        shapes.push(Shape::new(path, colour(hue + beam * 9 - 20, 75, 58), 0.16 + 0.07 * (beam % 3) as f32));
+    }
+    shapes.push(Shape::new(circle(source, 210 + dice.up_to(40), 34), colour(hue + 180, 60, 70), 0.95));
+    shapes
+}
+
+fn stairs(hue: i32, dice: &mut Dice) -> Vec<Shape> {
+    let mut shapes = vec![
+        Shape::new(format!("M0 0H{WIDTH}V{HEIGHT}H0Z"), colour(hue + 10, 48, 26), 1.0),
+        Shape::new(circle(170 - dice.up_to(100), 86, 40 + dice.up_to(18)), colour(hue + 40, 80, 70), 0.95),
+    ];
+    let step = 34 + dice.up_to(10);
+    for stair in 0..8 {
+        let (x, y) = (stair * step - 20, 300 - stair * 30);
+        shapes.push(Shape::new(format!("M{x} {y}h{step}V{HEIGHT}h-{step}Z"), colour(hue, 52, 12 + stair * 4), 1.0));
+        shapes.push(Shape::new(format!("M{x} {y}h{step}v7h-{step}Z"), colour(hue + 24, 75, 62), 0.8));
+    }
+    shapes
+}
+
+fn windows(hue: i32, dice: &mut Dice) -> Vec<Shape> {
+    let mut shapes = vec![Shape::new(format!("M0 0H{WIDTH}V{HEIGHT}H0Z"), colour(hue, 42, 17), 1.0)];
+    let lit = dice.up_to(20);
+    for window in 0..24 {
+        let (x, y) = (20 + window % 4 * 52, 20 + window / 4 * 46);
+        let awake = dice.up_to(5) == 0;
+        let (fill, opacity) = match window == lit {
+            true => (colour(hue + 190, 75, 74), 1.0),
+            false if awake => (colour(hue + 20, 70, 62), 0.9),
+            false => (colour(hue, 45, 30), 0.8),
+        };
+        shapes.push(Shape::new(format!("M{x} {}v-20a20 20 0 0 1 40 0v20Z", y + 36), fill, opacity));
+    }
+    shapes
+}
+
+fn petals(hue: i32, dice: &mut Dice) -> Vec<Shape> {
+    let (x, y) = (WIDTH / 2, 140 + dice.up_to(20));
+    let mut shapes = vec![Shape::new(format!("M0 0H{WIDTH}V{HEIGHT}H0Z"), colour(hue, 50, 19), 1.0)];
+    // Eight directions in whole numbers: the tips of an octagon with radius 100.
+    let tips = [(0, -100), (71, -71), (100, 0), (71, 71), (0, 100), (-71, 71), (-100, 0), (-71, -71)];
+    let wide = 30 + dice.up_to(26);
+    for ((dx, dy), petal) in tips.into_iter().zip(0..) {
+        let (sx, sy) = (-dy * wide / 100, dx * wide / 100);
+        let path = format!(
+            "M{x} {y}Q{} {} {} {}Q{} {} {x} {y}Z",
+            x + dx / 2 + sx,
+            y + dy / 2 + sy,
+            x + dx * 6 / 5,
+            y + dy * 6 / 5,
+            x + dx / 2 - sx,
+            y + dy / 2 - sy
+        );
+        shapes.push(Shape::new(path, colour(hue + petal * 8, 66, 46 + petal % 2 * 12), 0.72));
+    }
+    shapes.push(Shape::new(circle(x, y, 22), colour(hue + 165, 75, 72), 1.0));
+    shapes
+}
+
+fn circle(x: i32, y: i32, radius: i32) -> String {
+    format!("M{} {y}a{radius} {radius} 0 1 0 {} 0a{radius} {radius} 0 1 0 -{} 0Z", x - radius, 2 * radius, 2 * radius)
+}
+
+fn colour(hue: i32, saturation: i32, lightness: i32) -> String {
+    format!("hsl({},{saturation}%,{}%)", hue.rem_euclid(360), lightness.clamp(4, 96))
+}
+
+/// The title in lines that fit; what is too long ends in an ellipsis.
+fn title_lines(title: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in title.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= LINE_LETTERS => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    if lines.len() > TITLE_LINES {
+        lines.truncate(TITLE_LINES);
+        if let Some(last) = lines.last_mut() {
+            last.push('…');
+        }
+    }
+    for line in &mut lines {
+        if line.chars().count() > LINE_LETTERS + 1 {
+            *line = line.chars().take(LINE_LETTERS).chain(['…']).collect();
+        }
+    }
+    lines
+}
+
+/// Numbers that follow from a title: FNV-1a for the seed, xorshift for the rest.
+struct Dice(u64);
+
+impl Dice {
+    fn of(title: &str) -> Self {
+        let seed = title
+            .bytes()
+            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
+        Self(seed | 1)
+    }
+
+    /// A number in `0..sides`.
+    fn up_to(&mut self, sides: u16) -> i32 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        let rolled = (self.0 >> 33) % u64::from(sides);
+        i32::try_from(rolled).unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_film_keeps_its_poster_and_another_gets_another() {
+        let drawn = |title| poster(title, 30).to_html();
+        assert_eq!(drawn("The Long Tide"), drawn("The Long Tide"));
+        assert_ne!(drawn("The Long Tide"), drawn("Harbour Lights"));
+    }
+
+    #[test]
+    fn titles_wrap_and_hostile_ones_are_only_text() {
+        assert_eq!(title_lines("A Quiet Arithmetic of Rain"), ["A Quiet", "Arithmetic of", "Rain"]);
+        assert_eq!(title_lines("Donaudampfschifffahrt"), ["Donaudampfsch…"]);
+        assert!(!poster("<script>alert(1)</script>", 0).to_html().contains("<script"));
+    }
+}

@@ -1,0 +1,165 @@
+//! The search: six fields in a plain form that works anywhere, and what they found.
+
+use leptos::prelude::*;
+
+use super::listing::{Group, nothing};
+use super::poster::poster;
+use crate::shell::{Head, Page, Place};
+
+/// Something one may choose in the form.
+#[derive(Clone, Debug)]
+pub struct Pick {
+    /// What goes into the address.
+    pub value: String,
+    /// What people read.
+    pub label: String,
+}
+
+/// The search form with what is chosen in it.
+#[derive(Clone, Debug, Default)]
+pub struct SearchForm {
+    /// Text.
+    pub q: String,
+    /// Chosen city, empty for any; likewise below.
+    pub city: String,
+    /// Chosen day.
+    pub date: String,
+    /// Chosen theatre.
+    pub theatre: String,
+    /// Chosen language.
+    pub language: String,
+    /// Chosen format.
+    pub format: String,
+    /// Cities there are; likewise below.
+    pub cities: Vec<Pick>,
+    /// Days there are.
+    pub dates: Vec<Pick>,
+    /// Theatres there are.
+    pub theatres: Vec<Pick>,
+    /// Languages there are.
+    pub languages: Vec<Pick>,
+    /// Formats there are.
+    pub formats: Vec<Pick>,
+}
+
+impl SearchForm {
+    /// The form. It asks with GET, so that an answer has an address.
+    pub fn view(self) -> impl IntoView {
+        view! {
+            <form class="search-form card" action="/search" method="get" aria-label="Search shows">
+                <div class="field field-wide">
+                    <label for="search-q">"Film"</label>
+                    <input id="search-q" r#type="search" name="q" value=self.q maxlength="80" placeholder="Title or genre" />
+                </div>
+                {choose("city", "City", "Any city", self.city, self.cities)}
+                {choose("date", "Day", "Any day", self.date, self.dates)}
+                {choose("theatre", "Theatre", "Any theatre", self.theatre, self.theatres)}
+                {choose("language", "Language", "Any language", self.language, self.languages)}
+                {choose("format", "Format", "Any format", self.format, self.formats)}
+                <button class="button" r#type="submit">"Find seats"</button>
+            </form>
+        }
+    }
+}
+
+fn choose(
+    name: &'static str,
+    label: &'static str,
+    any: &'static str,
+    chosen: String,
+    picks: Vec<Pick>,
+) -> impl IntoView {
+    let id = format!("search-{name}");
+    let options = picks
+        .into_iter()
+        .map(|pick| {
+            let selected = pick.value == chosen;
+            view! { <option value=pick.value selected=selected>{pick.label}</option> }
+        })
+        .collect_view();
+    view! {
+        <div class="field">
+            <label for=id.clone()>{label}</label>
+            <select id=id name=name>
+                <option value="">{any}</option>
+                {options}
+            </select>
+        </div>
+    }
+}
+
+/// What was found of one film.
+#[derive(Clone, Debug)]
+pub struct FoundFilm {
+    /// The film.
+    pub film: Place,
+    /// Hue of its poster.
+    pub hue: u16,
+    /// Running time, genre, rating.
+    pub facts: String,
+    /// Its shows by day and theatre.
+    pub groups: Vec<Group>,
+}
+
+/// The page of a search.
+#[derive(Clone, Debug)]
+pub struct Search {
+    /// The form as it was sent.
+    pub form: SearchForm,
+    /// What was found, by film.
+    pub films: Vec<FoundFilm>,
+    /// How many shows that is.
+    pub count: usize,
+    /// Whether there are more than fit.
+    pub more: bool,
+}
+
+impl Page for Search {
+    fn head(&self) -> Head {
+        let title = if self.form.q.is_empty() { "Search".to_owned() } else { format!("Search: {}", self.form.q) };
+        Head {
+            title,
+            description: "Search shows by film, city, day, theatre, language and format.".to_owned(),
+            query: self.form.q.clone(),
+            ..Head::default()
+        }
+    }
+
+    fn view(self) -> impl IntoView + 'static {
+        let summary = match (self.count, self.more) {
+            (0, _) => String::new(),
+            (1, _) => "1 show".to_owned(),
+            (count, false) => format!("{count} shows"),
+            (count, true) => format!("The first {count} shows. Choose a city or a day to see the rest."),
+        };
+        let found = if self.films.is_empty() {
+            let advice = "Nothing on sale fits all of this. Fewer conditions find more.".to_owned();
+            nothing("No show found", advice, Place::new("Start over", "/search")).into_any()
+        } else {
+            self.films.into_iter().map(FoundFilm::view).collect_view().into_any()
+        };
+        view! {
+            <h1 class="search-title">"Find a show"</h1>
+            {self.form.view()}
+            <p class="search-summary quiet" role="status">{summary}</p>
+            {found}
+        }
+    }
+}
+
+impl FoundFilm {
+    fn view(self) -> impl IntoView {
+        view! {
+            <article class="film-times">
+                <a class="film-times-poster" href=self.film.href.clone() tabindex="-1" aria-hidden="true">
+                    {poster(&self.film.name, self.hue)}
+                </a>
+                <div>
+                    <h2><a href=self.film.href>{self.film.name}</a></h2>
+                    <p class="quiet small">{self.facts}</p>
+                    {self.groups.into_iter().map(Group::view).collect_view()}
+                </div>
+            </article>
+        }
+    }
+}

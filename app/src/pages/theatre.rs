@@ -1,0 +1,84 @@
+//! A theatre on one day: the strip of days, and every film with its show times.
+
+use leptos::prelude::*;
+
+use super::listing::{Chip, Choice, chips, nothing, strip};
+use super::poster::poster;
+use crate::shell::{Head, Page, Place};
+
+/// A film with its shows of the day.
+#[derive(Clone, Debug)]
+pub struct FilmTimes {
+    /// The film: title and path.
+    pub film: Place,
+    /// Hue of its poster.
+    pub hue: u16,
+    /// Running time, genre, rating.
+    pub facts: String,
+    /// Its shows.
+    pub shows: Vec<Chip>,
+}
+
+impl FilmTimes {
+    /// As an article: poster beside title and chips.
+    pub fn view(self) -> impl IntoView {
+        view! {
+            <article class="film-times">
+                <a class="film-times-poster" href=self.film.href.clone() tabindex="-1" aria-hidden="true">
+                    {poster(&self.film.name, self.hue)}
+                </a>
+                <div>
+                    <h2><a href=self.film.href>{self.film.name}</a></h2>
+                    <p class="quiet small">{self.facts}</p>
+                    {chips(self.shows)}
+                </div>
+            </article>
+        }
+    }
+}
+
+/// The page of a theatre.
+#[derive(Clone, Debug)]
+pub struct Theatre {
+    /// Its name.
+    pub name: String,
+    /// Street address.
+    pub address: String,
+    /// Its city.
+    pub city: Place,
+    /// Seven days.
+    pub days: Vec<Choice>,
+    /// What is on that day, films in the order of their first show.
+    pub films: Vec<FilmTimes>,
+    /// The day after, for when there is nothing.
+    pub next_day: String,
+}
+
+impl Page for Theatre {
+    fn head(&self) -> Head {
+        Head {
+            title: format!("{}, {}", self.name, self.city.name),
+            description: format!("Show times and free seats at {}, {}.", self.name, self.address),
+            city: Some(self.city.clone()),
+            ..Head::default()
+        }
+    }
+
+    fn view(self) -> impl IntoView + 'static {
+        let films = if self.films.is_empty() {
+            let advice = "There is no show to come on this day. Other days are a tap away.".to_owned();
+            nothing("The screens are dark", advice, Place::new("The day after", self.next_day)).into_any()
+        } else {
+            self.films.into_iter().map(FilmTimes::view).collect_view().into_any()
+        };
+        view! {
+            <header class="page-head">
+                <p class="crumbs"><a href=self.city.href>{self.city.name}</a></p>
+                <h1>{self.name}</h1>
+                <p class="quiet">{self.address}</p>
+            </header>
+            {strip("Day", self.days)}
+            {films}
+        }
+    }
+}
