@@ -1,0 +1,48 @@
+// Two visitors in Chromium against the whole product. `cargo xtask test` starts that, and names it in
+// BASE_URL, SHORT_HOLD_URL (a server whose holds last four seconds) and MAILBOX_DIR.
+//
+// No retries: a test that passes the second time has found something.
+import { defineConfig, devices } from "@playwright/test";
+
+const asRoot = process.getuid?.() === 0;
+
+export default defineConfig({
+  testDir: "specs",
+  outputDir: "test-results",
+  timeout: 60_000,
+  expect: { timeout: 10_000 },
+  fullyParallel: true,
+  workers: 2,
+  retries: 0,
+  forbidOnly: !!process.env.CI,
+  reporter: [["list"], ["json"]],
+  use: {
+    baseURL: process.env.BASE_URL,
+    trace: "retain-on-failure",
+    screenshot: "only-on-failure",
+    launchOptions: {
+      executablePath: process.env.CHROMIUM,
+      args: [
+        "--disable-gpu",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+        // Chromium's sandbox refuses root.
+        ...(asRoot ? ["--no-sandbox"] : []),
+      ],
+    },
+  },
+  projects: [
+    { name: "laptop", use: { viewport: { width: 1280, height: 800 } } },
+    {
+      name: "phone",
+      use: {
+        viewport: { width: 390, height: 844 },
+        hasTouch: true,
+        isMobile: true,
+        deviceScaleFactor: 3,
+        userAgent: devices["Pixel 7"].userAgent,
+      },
+    },
+  ],
+});

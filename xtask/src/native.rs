@@ -1,0 +1,47 @@
+//! The native half: our programs, by the cargo that started us.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::command;
+use crate::places::Places;
+use crate::progress::Step;
+use crate::stop::Stop;
+
+/// Packages with tests or programs that run on this machine. `frontend` is not among them: cargo would
+/// join its features to the server's, and `app` cannot be hydrating and rendering at once.
+pub const PACKAGES: [&str; 5] = ["domain", "app", "server", "simulator", "xtask"];
+
+/// A cargo command in the checkout.
+pub fn cargo(places: &Places, verb: &str) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(&places.root).arg(verb);
+    command
+}
+
+/// The same, for all of [`PACKAGES`].
+pub fn cargo_all(places: &Places, verb: &str) -> Command {
+    let mut command = cargo(places, verb);
+    for package in PACKAGES {
+        command.args(["--package", package]);
+    }
+    command
+}
+
+/// Builds the server and the payment simulator.
+pub fn build(places: &Places, stop: &Stop) -> Result<()> {
+    let step = Step::start("build the server");
+    command::run(cargo(places, "build").args(["--package", "server", "--package", "simulator"]), stop)?;
+    step.done();
+    Ok(())
+}
+
+/// A built program of ours, started in the checkout: data paths are relative to it.
+pub fn program(places: &Places, name: &str) -> Command {
+    let path: &Path = &places.program(name);
+    let mut command = Command::new(path);
+    command.current_dir(&places.root);
+    command
+}

@@ -1,0 +1,59 @@
+//! `cargo xtask run`: from a fresh checkout to a page that sells a seat.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+
+use crate::native;
+use crate::places::Places;
+use crate::processes::{Output, Processes};
+use crate::progress::seconds;
+use crate::services::{self, Folder};
+use crate::serving::{self, Product, Server};
+use crate::site::{self, Size};
+use crate::stop::Stop;
+
+/// How often we look whether everything still runs.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+/// Runs until asked to stop, or until something ends by itself.
+pub fn run(places: &Places, stop: &Stop) -> Result<()> {
+    let began = Instant::now();
+    let mut folder = Folder::open(places, "run", false)?;
+    let mut processes = Processes::new()?;
+    // Stores first: what a machine lacks is said before minutes of compiling, not after.
+    let stores = services::start(&mut folder, &mut processes, stop)?;
+    native::build(places, stop)?;
+    site::build(places, Size::Small, stop)?;
+    let mut product = Product::prepare(places, &mut folder, stores, stop)?;
+    let server = server(&folder)?;
+    product.start_simulator(&mut processes, &folder, server.listen.ip(), Output::Shown, stop)?;
+    product.start_server(&mut processes, &server, Output::Shown, stop)?;
+    announce(&folder, &server, &product, began);
+    while !stop.asked() {
+        processes.check()?;
+        std::thread::sleep(LOOK_EVERY);
+    }
+    eprintln!();
+    processes.end_all();
+    Ok(())
+}
+
+/// The server as `run` and `dev` start it.
+pub fn server(folder: &Folder) -> Result<Server> {
+    let listen = serving::listen_address(folder)?;
+    let public_url = std::env::var("PUBLIC_URL").unwrap_or_else(|_| serving::address_for_people(listen));
+    Ok(Server { name: "rowlock", listen, public_url, settings: Vec::new() })
+}
+
+/// Says where everything is.
+pub fn announce(folder: &Folder, server: &Server, product: &Product<'_>, began: Instant) {
+    eprintln!(
+        "\n  Rowlock is open after {}\n\n    the box office   {}\n    payments         {}\n    mails            {}\n    logs             {}\n\n  Ctrl-C stops everything.\n",
+        seconds(began.elapsed()),
+        server.public_url,
+        product.simulator_url(),
+        folder.mailbox().display(),
+        folder.path.join("logs").display(),
+    );
+}

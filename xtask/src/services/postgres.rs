@@ -1,0 +1,203 @@
+//! A private Postgres: found or installed, on a port of its own, never run as root.
+//!
+//! Its settings are Postgres' own defaults, `fsync` and `synchronous_commit` included: what is tried
+//! here is what people will run.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use rustix::process::Signal;
+
+use super::{Folder, ports};
+use crate::command;
+use crate::places::is_root;
+use crate::processes::{Output, Processes};
+use crate::progress::Step;
+use crate::setup::packages::{self, Need};
+use crate::stop::Stop;
+
+/// The oldest Postgres we try.
+const OLDEST: u32 = 14;
+/// Until it answers; after a crash it replays its log first.
+const READY_WITHIN: Duration = Duration::from_secs(60);
+/// Servers, pools and one database per test at the same time.
+const CONNECTIONS: u32 = 400;
+/// The role and the database.
+const NAME: &str = "rowlock";
+/// Who runs it when we are root.
+const SYSTEM_USER: &str = "postgres";
+
+const NEED: Need = Need {
+    what: "Postgres 14 or newer",
+    debian: &["postgresql", "postgresql-client"],
+    dnf: "postgresql-server",
+    pacman: "postgresql",
+    brew: "postgresql@17",
+    otherwise: "Or set DATABASE_URL to one that runs already.",
+};
+
+/// Starts it, with an empty database if it is new, and returns its address.
+pub fn start(folder: &mut Folder, processes: &mut Processes, stop: &Stop) -> Result<String> {
+    let programs = programs(stop)?;
+    let password = folder.secrets.get("postgres")?;
+    let data = folder.postgres.join("postgres");
+    end_leftover(&programs, &data, stop)?;
+    if folder.fresh {
+        super::remove(&data)?;
+    }
+    if !data.join("PG_VERSION").exists() {
+        create(&programs, &data, &password, stop)?;
+    }
+    let step = Step::quiet("Postgres answers");
+    let port = ports::claim(&folder.ports(), "postgres", None)?;
+    let mut command = as_its_user(&programs.join("postgres"))?;
+    command.arg("-D").arg(&data).args(["-p", &port.to_string()]);
+    for setting in ["listen_addresses=127.0.0.1", "unix_socket_directories=", &format!("max_connections={CONNECTIONS}")]
+    {
+        command.args(["-c", setting]);
+    }
+    // SIGINT is its "fast" shutdown: open transactions are rolled back, everything is written down.
+    let output = Output::File(folder.path.join("logs/postgres.log"));
+    processes.start("postgres", &mut command, Signal::INT, output)?;
+    let client = Client { programs: &programs, port, password: &password };
+    processes.wait_until("Postgres", READY_WITHIN, stop, || client.answers())?;
+    client.ensure_database()?;
+    step.done();
+    Ok(format!("postgres://{NAME}:{password}@127.0.0.1:{port}/{NAME}"))
+}
+
+struct Client<'a> {
+    programs: &'a Path,
+    port: u16,
+    password: &'a str,
+}
+
+impl Client<'_> {
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(self.programs.join(program));
+        command.env("PGPASSWORD", self.password).env("PGUSER", NAME).env("PGHOST", "127.0.0.1");
+        command.env("PGPORT", self.port.to_string()).env("PGCONNECT_TIMEOUT", "5");
+        command
+    }
+
+    fn answers(&self) -> bool {
+        command::output(&mut self.command("pg_isready")).is_ok()
+    }
+
+    fn ensure_database(&self) -> Result<()> {
+        let question = format!("SELECT count(*) FROM pg_database WHERE datname = '{NAME}'");
+        let mut ask = self.command("psql");
+        let found = command::output(ask.args(["-X", "-At", "-d", "postgres", "-c", &question]))?;
+        if found.trim() == "0" {
+            command::output(self.command("createdb").arg(NAME))?;
+        }
+        Ok(())
+    }
+}
+
+fn create(programs: &Path, data: &Path, password: &str, stop: &Stop) -> Result<()> {
+    let step = Step::quiet("create a Postgres data folder");
+    let parent = data.parent().context("the data folder has a parent")?;
+    std::fs::create_dir_all(parent)?;
+    let password_file = parent.join("password");
+    super::secrets::write_private(&password_file, password.as_bytes())?;
+    if is_root() {
+        ensure_user()?;
+        command::output(Command::new("chown").args(["-R", SYSTEM_USER]).arg(parent))?;
+    }
+    let locale = if cfg!(target_os = "macos") { "en_US.UTF-8" } else { "C.UTF-8" };
+    let mut initdb = as_its_user(&programs.join("initdb"))?;
+    initdb.arg("-D").arg(data).arg("--pwfile").arg(&password_file);
+    initdb.args(["-U", NAME, "-A", "scram-sha-256", "-E", "UTF8", "--locale", locale]);
+    let result = command::run_silently(&mut initdb, stop);
+    std::fs::remove_file(&password_file)?;
+    if result.is_err() {
+        // Half a data folder would be taken for a whole one next time.
+        let _ = std::fs::remove_dir_all(data);
+    }
+    result?;
+    step.done();
+    Ok(())
+}
+
+/// One of ours that survived us: its own pid file tells, and its own tool judges whether that is true.
+fn end_leftover(programs: &Path, data: &Path, stop: &Stop) -> Result<()> {
+    if !data.join("postmaster.pid").exists() {
+        return Ok(());
+    }
+    let mut status = as_its_user(&programs.join("pg_ctl"))?;
+    if command::output(status.arg("-D").arg(data).arg("status")).is_err() {
+        return Ok(());
+    }
+    let step = Step::start("stop a Postgres left over from an earlier run");
+    let mut end = as_its_user(&programs.join("pg_ctl"))?;
+    command::run_silently(end.arg("-D").arg(data).args(["-m", "fast", "-w", "stop"]), stop)?;
+    step.done();
+    Ok(())
+}
+
+/// A command that runs as somebody Postgres accepts, in a folder that user may enter.
+fn as_its_user(program: &Path) -> Result<Command> {
+    if !is_root() {
+        return Ok(Command::new(program));
+    }
+    let sbin = ["/usr/sbin", "/sbin"].map(PathBuf::from);
+    let mut command = if let Some(setpriv) = command::find(&["setpriv"], &sbin) {
+        let mut command = Command::new(setpriv);
+        let user = [format!("--reuid={SYSTEM_USER}"), format!("--regid={SYSTEM_USER}")];
+        command.args(user).args(["--init-groups", "--"]).arg(program);
+        command
+    } else if let Some(runuser) = command::find(&["runuser"], &sbin) {
+        let mut command = Command::new(runuser);
+        command.args(["-u", SYSTEM_USER, "--"]).arg(program);
+        command
+    } else {
+        bail!("Postgres does not run as root, and neither setpriv nor runuser (util-linux) is here to change the user");
+    };
+    command.current_dir("/").env_remove("HOME");
+    Ok(command)
+}
+
+/// Packages make this user; a Postgres built by hand may not have.
+fn ensure_user() -> Result<()> {
+    if command::output(Command::new("id").args(["-u", SYSTEM_USER])).is_ok() {
+        return Ok(());
+    }
+    let mut useradd = Command::new("useradd");
+    command::output(useradd.args(["--system", "--user-group", "--no-create-home", SYSTEM_USER]))?;
+    Ok(())
+}
+
+/// The folder with the newest Postgres programs of this machine.
+fn programs(stop: &Stop) -> Result<PathBuf> {
+    if newest().is_none() {
+        packages::install(&NEED, stop)?;
+    }
+    let (version, folder) = newest().context("Postgres is installed, but initdb and postgres are not found")?;
+    if version < OLDEST {
+        bail!("{} is needed, but {} has version {version}", NEED.what, folder.display());
+    }
+    Ok(folder)
+}
+
+fn newest() -> Option<(u32, PathBuf)> {
+    // Debian, Fedora and Homebrew keep every version's programs in a folder of its own, off the PATH.
+    let families = ["/usr/lib/postgresql", "/opt/homebrew/opt", "/usr/local/opt", "/usr"];
+    let versions = families.iter().filter_map(|family| std::fs::read_dir(family).ok()).flatten().flatten();
+    let off_path = versions.map(|entry| entry.path().join("bin"));
+    let on_path = std::env::var_os("PATH").unwrap_or_default();
+    let everywhere = std::env::split_paths(&on_path).chain(off_path);
+    let whole = ["postgres", "initdb", "pg_ctl", "psql", "createdb", "pg_isready"];
+    everywhere
+        .filter(|folder| whole.iter().all(|program| command::is_program(&folder.join(program))))
+        .filter_map(|folder| Some((major_version(&folder)?, folder)))
+        .max()
+}
+
+fn major_version(folder: &Path) -> Option<u32> {
+    let said = command::output(Command::new(folder.join("postgres")).arg("--version")).ok()?;
+    // "postgres (PostgreSQL) 15.18 (Debian …)"
+    said.split_whitespace().nth(2)?.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
+}

@@ -1,0 +1,58 @@
+//! A Chromium for the browser tests: the machine's own, Debian's package, or Playwright's download.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use super::packages::{self, Need};
+use crate::command;
+use crate::places::is_root;
+use crate::progress::Step;
+use crate::stop::Stop;
+
+const NAMES: [&str; 5] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"];
+
+const NEED: Need = Need {
+    what: "Chromium",
+    debian: &["chromium"],
+    dnf: "chromium",
+    pacman: "chromium",
+    brew: "--cask chromium",
+    otherwise: "Or set CHROMIUM to the program of one; or `cargo xtask test --skip-browser`.",
+};
+
+/// The program to use; `None` stands for the one Playwright keeps for itself.
+pub fn require(end2end: &Path, stop: &Stop) -> Result<Option<PathBuf>> {
+    if let Some(named) = std::env::var_os("CHROMIUM") {
+        return Ok(Some(PathBuf::from(named)));
+    }
+    if let Some(found) = find() {
+        return Ok(Some(found));
+    }
+    // Ubuntu's package is a snap, which a container cannot run; only Debian's is taken.
+    if is_real_debian() && is_root() {
+        packages::install(&NEED, stop)?;
+        return find().map(Some).context("chromium is installed but not found");
+    }
+    let step = Step::start("download Playwright's Chromium");
+    let mut download = Command::new("npx");
+    download.current_dir(end2end).args(["--no-install", "playwright", "install", "chromium"]);
+    if command::run_silently(&mut download, stop).is_err() {
+        packages::install(&NEED, stop)?;
+    }
+    step.done();
+    Ok(None)
+}
+
+fn find() -> Option<PathBuf> {
+    let apps = [
+        "/Applications/Chromium.app/Contents/MacOS/Chromium",
+        "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+    ];
+    command::find(&NAMES, &[]).or_else(|| apps.map(PathBuf::from).into_iter().find(|app| command::is_program(app)))
+}
+
+fn is_real_debian() -> bool {
+    std::fs::read_to_string("/etc/os-release").is_ok_and(|text| text.lines().any(|line| line == "ID=debian"))
+}

@@ -1,0 +1,7 @@
+//! What a machine with Rust and nothing else still lacks: found, installed, or named.
+
+pub mod chromium;
+pub mod node;
+pub mod packages;
+pub mod wasm;
+pub mod wasm_opt;

@@ -1,0 +1,210 @@
+//! The browser half: compiled, bound, shrunk and compressed into `target/site`.
+//!
+//!     pkg/    rowlock.js, rowlock_bg.wasm, and the scripts of frontend/static
+//!     style/  main.css: all of style/*.css in the order of their names; other files as they are
+//!     other files of frontend/static lie where they lie there: fonts/, favicon.svg
+//!
+//! Each text and module has a `.br` and a `.gz` beside it, made once here instead of at every request.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use wasm_bindgen_cli_support::Bindgen;
+
+use crate::command;
+use crate::fingerprint;
+use crate::places::Places;
+use crate::progress::Step;
+use crate::setup::wasm::{TARGET, Toolchain};
+use crate::setup::wasm_opt;
+use crate::stop::Stop;
+
+/// What the module depends on.
+const MODULE_INPUTS: [&str; 6] = ["Cargo.lock", "Cargo.toml", "app", "domain", "frontend/Cargo.toml", "frontend/src"];
+/// Files that are only copied.
+const PLAIN_INPUTS: [&str; 2] = ["frontend/static", "style"];
+/// Files worth compressing; pictures and fonts are compressed already.
+const COMPRESSIBLE: [&str; 6] = ["css", "js", "json", "svg", "txt", "wasm"];
+/// Brotli's best, 0 to 11.
+const BROTLI_QUALITY: u32 = 11;
+/// Brotli's window, as a power of two in bytes.
+const BROTLI_WINDOW: u32 = 22;
+
+/// How much work goes into size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// As delivered.
+    Small,
+    /// Quickly rebuilt, for `dev`.
+    Large,
+}
+
+impl Size {
+    /// The cargo profile, which is also the name of its folder.
+    fn profile(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Small => ("wasm", "wasm"),
+            Self::Large => ("dev", "debug"),
+        }
+    }
+}
+
+/// Brings the browser half up to date.
+pub fn build(places: &Places, size: Size, stop: &Stop) -> Result<()> {
+    let pkg = places.site().join("pkg");
+    std::fs::create_dir_all(&pkg)?;
+    let toolchain = Toolchain::require(places, stop)?;
+    let rust = match &toolchain {
+        Toolchain::Ours => command::output(Command::new("rustc").arg("-vV"))?,
+        Toolchain::Debian(_) => command::output(Command::new("/usr/bin/rustc").arg("-vV"))?,
+    };
+    let inputs = fingerprint::of(&places.root, &MODULE_INPUTS, &format!("{size:?} {} {rust}", toolchain.name()))?;
+    let stamp = places.site().join(".module");
+    if !fingerprint::is_done(&stamp, &inputs) {
+        module(places, &pkg, &toolchain, size, stop)?;
+        std::fs::write(&stamp, &inputs)?;
+    }
+    let inputs = fingerprint::of(&places.root, &PLAIN_INPUTS, "")?;
+    let stamp = places.site().join(".plain");
+    if !fingerprint::is_done(&stamp, &inputs) {
+        plain(places, &pkg)?;
+        std::fs::write(&stamp, &inputs)?;
+    }
+    Ok(())
+}
+
+fn module(places: &Places, pkg: &Path, toolchain: &Toolchain, size: Size, stop: &Stop) -> Result<()> {
+    let (profile, folder) = size.profile();
+    let step = Step::start(format!("compile the browser half ({})", toolchain.name()));
+    command::run(toolchain.cargo("build", places).args(["--profile", profile]), stop)?;
+    step.done();
+    let built = places.target.join("wasm-build").join(TARGET).join(folder).join("frontend.wasm");
+
+    let step = Step::quiet("bind it to JavaScript");
+    let fresh = places.site().join("pkg-fresh");
+    if fresh.exists() {
+        std::fs::remove_dir_all(&fresh)?;
+    }
+    let mut bindgen = Bindgen::new();
+    bindgen.input_path(&built).web(true)?.typescript(false).out_name("rowlock");
+    if size == Size::Small {
+        bindgen.remove_name_section(true).remove_producers_section(true);
+    }
+    bindgen.generate(&fresh).context("wasm-bindgen")?;
+    step.done();
+    if size == Size::Small {
+        shrink(places, &fresh.join("rowlock_bg.wasm"), stop)?;
+    }
+    let mut files = BTreeSet::new();
+    fingerprint::collect(&fresh, &mut files)?;
+    for file in &files {
+        place(file, &pkg.join(file.strip_prefix(&fresh)?), size)?;
+    }
+    std::fs::remove_dir_all(&fresh)?;
+    Ok(())
+}
+
+fn shrink(places: &Places, module: &Path, stop: &Stop) -> Result<()> {
+    let Some(program) = wasm_opt::find_or_install(places, stop)? else {
+        return Ok(());
+    };
+    let before = module.metadata()?.len();
+    let step = Step::start("shrink it with wasm-opt");
+    let small = module.with_extension("small");
+    let mut command = Command::new(program);
+    command.arg("-Oz");
+    // What rustc emits by default; the section that says so is gone after binding.
+    for feature in [
+        "bulk-memory",
+        "bulk-memory-opt",
+        "call-indirect-overlong",
+        "multivalue",
+        "mutable-globals",
+        "nontrapping-float-to-int",
+        "reference-types",
+        "sign-ext",
+    ] {
+        command.arg(format!("--enable-{feature}"));
+    }
+    command::run_silently(command.arg(module).arg("-o").arg(&small), stop)?;
+    std::fs::rename(&small, module)?;
+    step.done_with(&format!("{} kB to {} kB", before / 1000, module.metadata()?.len() / 1000));
+    Ok(())
+}
+
+fn plain(places: &Places, pkg: &Path) -> Result<()> {
+    let statics = places.root.join("frontend/static");
+    let mut files = BTreeSet::new();
+    fingerprint::collect(&statics, &mut files)?;
+    for file in &files {
+        let folder = if is_a(file, "js") { pkg } else { &places.site() };
+        place(file, &folder.join(file.strip_prefix(&statics)?), Size::Small)?;
+    }
+    let style = places.root.join("style");
+    let mut files = BTreeSet::new();
+    fingerprint::collect(&style, &mut files)?;
+    let (sheets, others): (Vec<PathBuf>, Vec<PathBuf>) = files.into_iter().partition(|file| is_a(file, "css"));
+    let mut all = String::new();
+    for sheet in &sheets {
+        all.push_str(&std::fs::read_to_string(sheet)?);
+        all.push('\n');
+    }
+    write(&places.site().join("style/main.css"), all.as_bytes(), Size::Small)?;
+    for file in &others {
+        place(file, &places.site().join("style").join(file.strip_prefix(&style)?), Size::Small)?;
+    }
+    Ok(())
+}
+
+fn is_a(file: &Path, ending: &str) -> bool {
+    file.extension().is_some_and(|own| own == ending)
+}
+
+fn place(from: &Path, to: &Path, size: Size) -> Result<()> {
+    write(to, &std::fs::read(from)?, size)
+}
+
+/// Writes a file and its compressed siblings. Each appears whole: a server may be reading them.
+fn write(file: &Path, bytes: &[u8], size: Size) -> Result<()> {
+    if let Some(folder) = file.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    let siblings = [with_ending(file, "br"), with_ending(file, "gz")];
+    for sibling in &siblings {
+        // An old sibling of a new file would be served instead of it.
+        if sibling.exists() {
+            std::fs::remove_file(sibling)?;
+        }
+    }
+    replace(file, bytes)?;
+    let ending = file.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    if size == Size::Large || !COMPRESSIBLE.contains(&ending) {
+        return Ok(());
+    }
+    let step = Step::quiet(format!("compress {}", file.file_name().unwrap_or_default().to_string_lossy()));
+    let mut brotli = brotli::CompressorWriter::new(Vec::new(), 4096, BROTLI_QUALITY, BROTLI_WINDOW);
+    brotli.write_all(bytes)?;
+    replace(&siblings[0], &brotli.into_inner())?;
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    gzip.write_all(bytes)?;
+    replace(&siblings[1], &gzip.finish()?)?;
+    step.done();
+    Ok(())
+}
+
+fn replace(file: &Path, bytes: &[u8]) -> Result<()> {
+    let new = with_ending(file, "new");
+    std::fs::write(&new, bytes).with_context(|| format!("cannot write {}", new.display()))?;
+    std::fs::rename(&new, file)?;
+    Ok(())
+}
+
+fn with_ending(file: &Path, ending: &str) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(".");
+    name.push(ending);
+    PathBuf::from(name)
+}

@@ -1,0 +1,105 @@
+//! The tests in a browser: the whole product on fresh stores, and Playwright as its visitors.
+//!
+//! Two servers share the stores, as replicas would. The second has short holds, for the tests that
+//! wait until one runs out.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use super::{Counts, Options};
+use crate::command;
+use crate::native;
+use crate::places::Places;
+use crate::processes::{Output, Processes};
+use crate::progress::{Step, note};
+use crate::services::{Folder, Stores, ports};
+use crate::serving::{Product, Server};
+use crate::setup::{chromium, node};
+use crate::site::{self, Size};
+use crate::stop::Stop;
+
+/// How long a hold outlives a closed tab on the first server, milliseconds: long enough to reload in,
+/// short enough to wait for.
+const LEAVE_GRACE_MS: u32 = 3_000;
+/// The same on the second server.
+const SHORT_LEAVE_GRACE_MS: u32 = 1_500;
+/// How long a hold lasts on the second server, milliseconds.
+const SHORT_HOLD_MS: u32 = 4_000;
+
+/// Runs them all.
+pub fn test(
+    places: &Places,
+    options: &Options,
+    folder: &mut Folder,
+    processes: &mut Processes,
+    stores: Stores,
+    stop: &Stop,
+) -> Result<Counts> {
+    let end2end = places.root.join("end2end");
+    let npm = node::require(stop)?;
+    let step = Step::quiet("install Playwright");
+    node::install_locked(&npm, &end2end, stop)?;
+    step.done();
+    let chromium = chromium::require(&end2end, stop)?;
+    native::build(places, stop)?;
+    site::build(places, Size::Small, stop)?;
+
+    let mut product = Product::prepare(places, folder, stores, stop)?;
+    let output = Output::File(folder.log("payments"));
+    product.start_simulator(processes, folder, IpAddr::V4(Ipv4Addr::LOCALHOST), output, stop)?;
+    let usual = server(folder, "rowlock", vec![("LEAVE_GRACE_MS", LEAVE_GRACE_MS.to_string())])?;
+    let short = vec![("LEAVE_GRACE_MS", SHORT_LEAVE_GRACE_MS.to_string()), ("HOLD_MS", SHORT_HOLD_MS.to_string())];
+    let short = server(folder, "rowlock-short", short)?;
+    for server in [&usual, &short] {
+        product.start_server(processes, server, Output::File(folder.log(server.name)), stop)?;
+    }
+
+    let step = Step::start("tests in a browser");
+    let report = folder.path.join("playwright.json");
+    // A report of an earlier run must not be counted.
+    let _ = std::fs::remove_file(&report);
+    let mut command = Command::new("node");
+    command.current_dir(&end2end).args(["node_modules/@playwright/test/cli.js", "test"]);
+    if let Some(filter) = &options.filter {
+        command.args(["--grep", filter, "--pass-with-no-tests"]);
+    }
+    command
+        .env("BASE_URL", &usual.public_url)
+        .env("SHORT_HOLD_URL", &short.public_url)
+        .env("MAILBOX_DIR", folder.mailbox())
+        .env("LEAVE_GRACE_MS", LEAVE_GRACE_MS.to_string())
+        .env("PLAYWRIGHT_JSON_OUTPUT_FILE", &report);
+    if let Some(chromium) = chromium {
+        command.env("CHROMIUM", chromium);
+    }
+    let status = command::status(&mut command, stop)?;
+    step.done();
+    processes.check()?;
+    let mut counts = read(&report)?;
+    if !status.success() && counts.failed == 0 {
+        counts.failed = 1;
+    }
+    if counts.failed > 0 {
+        note(&format!("logs of the servers: {}", folder.path.join("logs").display()));
+        note(&format!("screenshots and traces: {}", end2end.join("test-results").display()));
+    }
+    Ok(counts)
+}
+
+fn server(folder: &Folder, name: &'static str, settings: Vec<(&'static str, String)>) -> Result<Server> {
+    let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, ports::claim(&folder.ports(), name, None)?));
+    Ok(Server { name, listen, public_url: format!("http://{listen}"), settings })
+}
+
+/// Passed and failed of Playwright's JSON report. A test that passed only when repeated has failed.
+fn read(report: &Path) -> Result<Counts> {
+    let text = std::fs::read(report).context("Playwright wrote no report")?;
+    let report: Value = serde_json::from_slice(&text).context("Playwright's report")?;
+    let count = |name: &str| report["stats"][name].as_u64().unwrap_or(0);
+    let errors = report["errors"].as_array().map_or(0, Vec::len) as u64;
+    Ok(Counts { passed: count("expected"), failed: count("unexpected") + count("flaky") + errors })
+}

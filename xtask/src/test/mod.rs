@@ -1,0 +1,113 @@
+//! `cargo xtask test`: every test there is, on fresh private stores.
+//!
+//! First cargo's, then two visitors in a real browser. The last line counts both.
+
+use anyhow::Result;
+use clap::Args;
+
+use crate::command;
+use crate::native;
+use crate::places::Places;
+use crate::processes::Processes;
+use crate::progress::{Step, note};
+use crate::services::{self, Folder, Stores};
+use crate::stop::Stop;
+
+mod browser;
+
+/// What to test.
+#[derive(Args, Default)]
+pub struct Options {
+    /// Leave out the tests in a browser.
+    #[arg(long)]
+    pub skip_browser: bool,
+    /// Only the tests in a browser.
+    #[arg(long, conflicts_with = "skip_browser")]
+    pub only_browser: bool,
+    /// Only tests whose name contains this.
+    pub filter: Option<String>,
+}
+
+/// How it went.
+#[derive(Clone, Copy, Default)]
+pub struct Counts {
+    passed: u64,
+    failed: u64,
+}
+
+/// Runs them; whether all passed.
+pub fn test(places: &Places, options: &Options, stop: &Stop) -> Result<bool> {
+    let mut folder = Folder::open(places, "test", true)?;
+    let mut processes = Processes::new()?;
+    let stores = services::start(&mut folder, &mut processes, stop)?;
+    let mut counts = Counts::default();
+    if !options.only_browser {
+        let cargo = cargo_tests(places, options, &stores, stop)?;
+        counts.passed += cargo.passed;
+        counts.failed += cargo.failed;
+    }
+    if options.skip_browser {
+        note("the tests in a browser were left out, as asked");
+    } else {
+        // A failure here must not hide what the tests before it found.
+        match browser::test(places, options, &mut folder, &mut processes, stores, stop) {
+            Ok(browser) => {
+                counts.passed += browser.passed;
+                counts.failed += browser.failed;
+            }
+            Err(error) => {
+                stop.check()?;
+                eprintln!("\nerror: the browser tests did not come to an end: {error:#}");
+                counts.failed += 1;
+            }
+        }
+    }
+    processes.end_all();
+    println!("{} passed, {} failed", counts.passed, counts.failed);
+    Ok(counts.failed == 0)
+}
+
+fn cargo_tests(places: &Places, options: &Options, stores: &Stores, stop: &Stop) -> Result<Counts> {
+    // Programs first: tests of two servers start them.
+    native::build(places, stop)?;
+    let step = Step::start("cargo test");
+    let mut command = native::cargo_all(places, "test");
+    command.arg("--no-fail-fast").env("DATABASE_URL", &stores.postgres).env("REDIS_URL", &stores.redis);
+    command.args(&options.filter);
+    let mut counts = Counts::default();
+    let status = command::status_seeing(&mut command, stop, |line| {
+        if let Some((passed, failed)) = test_result(line) {
+            counts.passed += passed;
+            counts.failed += failed;
+        }
+    })?;
+    if !status.success() && counts.failed == 0 {
+        // Not compiled, or ended by a signal: no test reported it, yet it is a failure.
+        counts.failed = 1;
+    }
+    step.done();
+    Ok(counts)
+}
+
+/// Passed and failed of a line like `test result: ok. 12 passed; 0 failed; 1 ignored; …`.
+fn test_result(line: &str) -> Option<(u64, u64)> {
+    let counts = line.strip_prefix("test result: ")?.split_once(". ")?.1;
+    let mut parts = counts.split("; ");
+    let passed = parts.next()?.strip_suffix(" passed")?.parse().ok()?;
+    let failed = parts.next()?.strip_suffix(" failed")?.parse().ok()?;
+    Some((passed, failed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cargo_s_summary_is_counted_and_nothing_else() {
+        let line = "test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.01s";
+        assert_eq!(test_result(line), Some((12, 0)));
+        let line = "test result: FAILED. 3 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out";
+        assert_eq!(test_result(line), Some((3, 2)));
+        assert_eq!(test_result("test holds::two_people ... ok"), None);
+    }
+}
