@@ -43,6 +43,11 @@ pub struct SearchForm {
 }
 
 impl SearchForm {
+    fn chosen_city(&self) -> Option<Place> {
+        let city = self.cities.iter().find(|pick| pick.value == self.city)?;
+        Some(Place::new(city.label.clone(), format!("/cities/{}", city.value)))
+    }
+
     /// The form. It asks with GET, so that an answer has an address.
     pub fn view(self) -> impl IntoView {
         view! {
@@ -97,8 +102,10 @@ pub struct FoundFilm {
     pub hue: u16,
     /// Running time, genre, rating.
     pub facts: String,
-    /// Its shows by day and theatre.
+    /// Its first shows by day and theatre.
     pub groups: Vec<Group>,
+    /// Where the others are, if these are not all.
+    pub rest: Option<Place>,
 }
 
 /// The page of a search.
@@ -121,6 +128,7 @@ impl Page for Search {
             title,
             description: "Search shows by film, city, day, theatre, language and format.".to_owned(),
             query: self.form.q.clone(),
+            city: self.form.chosen_city(),
             ..Head::default()
         }
     }
@@ -149,6 +157,7 @@ impl Page for Search {
 
 impl FoundFilm {
     fn view(self) -> impl IntoView {
+        let rest = self.rest.map(|rest| view! { <p><a class="more-link" href=rest.href>{rest.name}</a></p> });
         view! {
             <article class="film-times">
                 <a class="film-times-poster" href=self.film.href.clone() tabindex="-1" aria-hidden="true">
@@ -158,6 +167,7 @@ impl FoundFilm {
                     <h2><a href=self.film.href>{self.film.name}</a></h2>
                     <p class="quiet small">{self.facts}</p>
                     {self.groups.into_iter().map(Group::view).collect_view()}
+                    {rest}
                 </div>
             </article>
         }

@@ -4,12 +4,13 @@
 //! `seat_locks`) and who bought it (`bookings`). Nothing in this folder writes, except `demo`.
 
 pub mod http;
+mod known;
 mod search;
 mod service;
 mod show;
 mod sql;
 
-pub use search::{ShowSearch, Unreadable, is_slug};
-pub use service::{Catalogue, DAYS_AHEAD, PlanDocument};
+pub use search::{ShowSearch, Unreadable, date as read_date, is_slug};
+pub use service::{Catalogue, DAYS_AHEAD, PlanDocument, days_from, today_in};
 pub use show::Show;
 pub use sql::{FilmTonight, Found, ListedShow};

@@ -9,7 +9,7 @@ use axum::body::Bytes;
 use chrono::{Days, NaiveDate};
 use domain::api::PlanView;
 use domain::api_catalogue::{CityView, FilmView, TheatreView};
-use domain::layout::{Layout, plan_view};
+use domain::layout::{Layout, PlanError};
 use domain::time::{MINUTE_MS, Timestamp};
 use moka::future::Cache;
 use sha2::{Digest, Sha256};
@@ -99,15 +99,17 @@ impl Catalogue {
         .await
     }
 
-    /// The room of a show, whole, in overview when it is large, or one section of it; `None` when it
-    /// has no such section.
-    #[must_use]
-    pub fn plan(show: &Show, section: Option<u32>) -> Option<PlanView> {
-        let section = section.map(usize::try_from).transpose().ok()?;
-        plan_view(&show.layout, show.id, &show.categories, section)
+    /// The room of a show: whole, in overview when it is large, or one section of it.
+    ///
+    /// # Errors
+    /// When it has no such section.
+    pub fn plan(show: &Show, section: Option<u32>) -> Result<PlanView, PlanError> {
+        // A section beyond usize is beyond every room.
+        let section = section.map(|section| usize::try_from(section).unwrap_or(usize::MAX));
+        show.layout.plan_view(show.id, &show.prices, section)
     }
 
-    /// [`Catalogue::plan`] as JSON, made once for everyone who asks.
+    /// [`Catalogue::plan`] as JSON, made once for everyone who asks; `None` when there is no such section.
     ///
     /// # Errors
     /// When it cannot be written as JSON, which would be a fault of ours.
@@ -117,7 +119,7 @@ impl Catalogue {
         section: Option<u32>,
     ) -> Result<Option<Arc<PlanDocument>>, sqlx::Error> {
         once(&self.plans, (show.id, section), async {
-            let Some(plan) = Self::plan(show, section) else { return Ok(None) };
+            let Ok(plan) = Self::plan(show, section) else { return Ok(None) };
             let json = serde_json::to_vec(&plan).map_err(|cause| sqlx::Error::Encode(cause.into()))?;
             let etag = format!("\"{}\"", hex::encode(&Sha256::digest(&json)[..12]));
             Ok(Some(Arc::new(PlanDocument { json: json.into(), etag })))
@@ -206,12 +208,12 @@ impl Catalogue {
 ///
 /// # Errors
 /// When the zone is none.
-pub(crate) fn today_in(zone: &str, now: Timestamp) -> Result<NaiveDate, sqlx::Error> {
+pub fn today_in(zone: &str, now: Timestamp) -> Result<NaiveDate, sqlx::Error> {
     Ok(local_start(clock::to_utc(now), zone)?.date_naive())
 }
 
 /// The days of the strip, from `today`.
-pub(crate) fn days_from(today: NaiveDate) -> impl Iterator<Item = NaiveDate> {
+pub fn days_from(today: NaiveDate) -> impl Iterator<Item = NaiveDate> {
     (0..DAYS_AHEAD).filter_map(move |ahead| today.checked_add_days(Days::new(ahead)))
 }
 

@@ -8,8 +8,9 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 use domain::api::{CategoryView, SeatLine};
-use domain::layout::Layout;
+use domain::layout::{Layout, SeatRef};
 use domain::money::{Currency, Money};
+use domain::pricing::PriceList;
 use domain::seats::SeatIndex;
 use domain::time::Timestamp;
 use sqlx::FromRow;
@@ -59,6 +60,8 @@ pub struct Show {
     pub currency: Currency,
     /// Its room; shared by all shows in that room.
     pub layout: Arc<Layout>,
+    /// Its prices by the name of the category.
+    pub prices: PriceList,
     /// Categories of the room with the prices of this show, in the order of the layout.
     pub categories: Vec<CategoryView>,
     /// House seats, in ascending order.
@@ -76,19 +79,20 @@ impl Show {
     /// Names the column that cannot be: an unknown currency or zone, a category without a price.
     pub(super) fn new(row: ShowRow, layout: Arc<Layout>) -> Result<Self, sqlx::Error> {
         let currency = Currency::parse(&row.currency).ok_or_else(|| wrong_row("shows", "currency", &row.id))?;
+        let prices = PriceList { currency, by_category: row.prices.0 };
         let categories = layout
-            .categories
+            .categories()
             .iter()
             .map(|category| {
-                let minor = row.prices.get(&category.name).ok_or_else(|| wrong_row("shows", "prices", &row.id))?;
-                Ok(CategoryView {
+                Some(CategoryView {
                     name: category.name.clone(),
-                    label: category.label.clone(),
+                    label: category.label().to_owned(),
                     kind: category.kind,
-                    price: Money::new(*minor, currency),
+                    price: prices.price(&category.name)?,
                 })
             })
-            .collect::<Result<Vec<_>, sqlx::Error>>()?;
+            .collect::<Option<Vec<_>>>()
+            .ok_or_else(|| wrong_row("shows", "prices", &row.id))?;
         let seat_count = layout.seat_count();
         let mut blocked = row
             .blocked
@@ -119,6 +123,7 @@ impl Show {
             format: row.format,
             currency,
             layout,
+            prices,
             categories,
             blocked,
             hold_ms: row.hold_ms,
@@ -132,8 +137,12 @@ impl Show {
         seat < self.seat_count
     }
 
-    fn category_of(&self, seat: SeatIndex) -> &CategoryView {
-        &self.categories[usize::from(self.layout.seat(seat).category)]
+    fn seat(&self, seat: SeatIndex) -> SeatRef<'_> {
+        self.layout.seat(seat).expect("callers ask `has` about numbers from outside")
+    }
+
+    fn category_of(&self, seat: &SeatRef<'_>) -> &CategoryView {
+        &self.categories[usize::from(seat.category)]
     }
 
     /// What a seat costs in this show.
@@ -142,7 +151,7 @@ impl Show {
     /// When the room has no such seat: ask [`Show::has`] about numbers from outside first.
     #[must_use]
     pub fn price_of(&self, seat: SeatIndex) -> Money {
-        self.category_of(seat).price
+        self.category_of(&self.seat(seat)).price
     }
 
     /// A seat's name for people, for example `C7`.
@@ -150,8 +159,8 @@ impl Show {
     /// # Panics
     /// When the room has no such seat.
     #[must_use]
-    pub fn label_of(&self, seat: SeatIndex) -> &str {
-        self.layout.seat(seat).label
+    pub fn label_of(&self, seat: SeatIndex) -> String {
+        self.seat(seat).label
     }
 
     /// A seat as holds and bookings list it.
@@ -160,13 +169,9 @@ impl Show {
     /// When the room has no such seat.
     #[must_use]
     pub fn line(&self, seat: SeatIndex) -> SeatLine {
-        let category = self.category_of(seat);
-        SeatLine {
-            seat,
-            label: self.label_of(seat).to_owned(),
-            category: category.label.clone(),
-            price: category.price,
-        }
+        let found = self.seat(seat);
+        let category = self.category_of(&found);
+        SeatLine { seat, category: category.label.clone(), price: category.price, label: found.label }
     }
 }
 

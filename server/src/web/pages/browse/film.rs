@@ -1,0 +1,101 @@
+//! The page of a film: where and when it is on, city by city and day by day.
+
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Path, Query, State};
+use domain::api_catalogue::FilmView;
+use serde::Deserialize;
+
+use app::Place;
+use app::pages::film::Film;
+use app::pages::listing::Choice;
+
+use super::{PageResult, Slug, listing};
+use crate::catalogue::{ListedShow, ShowSearch, read_date, today_in};
+use crate::web::pages::{PageError, SHARED_CACHE, html};
+use crate::{AppState, clock};
+
+#[derive(Deserialize)]
+pub(super) struct FilmQuery {
+    #[serde(default)]
+    city: String,
+    date: Option<String>,
+}
+
+pub(super) async fn film(
+    State(state): State<AppState>,
+    id: Slug,
+    query: Result<Query<FilmQuery>, QueryRejection>,
+) -> PageResult {
+    let (Path(id), Query(query)) = (id?, query?);
+    let asked = read_date(query.date.as_deref())?;
+    let now = clock::now();
+    let film = state.catalogue.film(&id).await?.ok_or(PageError::NotFound)?;
+    let everywhere = ShowSearch { film: Some(film.id.clone()), ..ShowSearch::default() };
+    let found = state.catalogue.search(&everywhere, now).await?;
+
+    let mut cities = listing::group_by(&found.shows, |listed| &listed.show.city);
+    cities.sort_by(|(_, one), (_, other)| city_name(one).cmp(&city_name(other)));
+    let chosen = cities.iter().find(|(city, _)| **city == query.city).or(cities.first());
+    let Some(show) = chosen.and_then(|(_, shows)| Some(&shows.first()?.show)) else {
+        return Ok(html(page(&film), SHARED_CACHE));
+    };
+
+    // What was found everywhere may have been cut off; one city's week is not.
+    let here = ShowSearch { city: Some(show.city.clone()), ..everywhere };
+    let week = state.catalogue.search(&here, now).await?;
+    let zone = state.catalogue.city(&show.city).await?.ok_or(PageError::NotFound)?.time_zone;
+    let today = today_in(&zone, now)?;
+    let first_day = week.shows.first().and_then(|listed| listed.show.local_date.parse().ok());
+    let date = asked.or(first_day).unwrap_or(today);
+    let day = date.to_string();
+    let theatres = listing::group_by(week.shows.iter().filter(|listed| listed.show.local_date == day), |listed| {
+        listed.show.theatre.as_str()
+    });
+    let path = listing::film_path(&film.id, Some(&show.city));
+    Ok(html(
+        Film {
+            cities: cities.iter().map(|(city, shows)| city_choice(&film, city, shows, &show.city)).collect(),
+            city: Some(Place::new(show.city_name.clone(), listing::city_path(&show.city))),
+            days: listing::days(today, date, |day| format!("{path}&date={day}")),
+            theatres: theatres
+                .iter()
+                .filter_map(|(_, shows)| listing::theatre_group(shows, |_| on(date, today)))
+                .collect(),
+            ..page(&film)
+        },
+        SHARED_CACHE,
+    ))
+}
+
+/// The page of a film that is on nowhere.
+fn page(film: &FilmView) -> Film {
+    Film {
+        title: film.title.clone(),
+        tagline: film.tagline.clone(),
+        synopsis: film.synopsis.clone(),
+        hue: film.hue,
+        facts: listing::facts(film),
+        cities: Vec::new(),
+        city: None,
+        days: Vec::new(),
+        theatres: Vec::new(),
+    }
+}
+
+fn city_name<'a>(shows: &[&'a ListedShow]) -> Option<&'a str> {
+    shows.first().map(|listed| listed.show.city_name.as_str())
+}
+
+fn city_choice(film: &FilmView, city: &str, shows: &[&ListedShow], chosen: &str) -> Choice {
+    Choice {
+        label: city_name(shows).unwrap_or(city).to_owned(),
+        note: String::new(),
+        href: listing::film_path(&film.id, Some(city)),
+        current: city == chosen,
+    }
+}
+
+fn on(date: chrono::NaiveDate, today: chrono::NaiveDate) -> String {
+    let (name, day) = listing::day_names(today, date);
+    format!("{name}, {day}")
+}

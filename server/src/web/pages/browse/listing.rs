@@ -1,0 +1,143 @@
+//! From shows as the catalogue lists them to what pages show of them.
+
+use app::Place;
+use app::pages::listing::{Chip, Choice, FilmCard, Group, running_time};
+use app::pages::theatre::FilmTimes;
+use chrono::{Days, NaiveDate};
+use domain::api_catalogue::{FilmView, ShowView};
+
+use crate::catalogue::{ListedShow, days_from};
+
+/// Most times named on a film's card.
+const TIMES_NAMED: usize = 4;
+
+pub(super) fn city_path(id: &str) -> String {
+    format!("/cities/{id}")
+}
+
+pub(super) fn theatre_path(id: &str) -> String {
+    format!("/theatres/{id}")
+}
+
+pub(super) fn film_path(id: &str, city: Option<&str>) -> String {
+    city.map_or_else(|| format!("/films/{id}"), |city| format!("/films/{id}?city={city}"))
+}
+
+/// `1 theatre`, `2 theatres`.
+pub(super) fn counted(number: u32, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}
+
+pub(super) fn facts(film: &FilmView) -> Vec<String> {
+    vec![running_time(film.running_minutes), film.genre.clone(), film.rating.clone()]
+}
+
+pub(super) fn film_card(film: &FilmView, city: Option<&str>, when: String) -> FilmCard {
+    FilmCard {
+        title: film.title.clone(),
+        href: film_path(&film.id, city),
+        hue: film.hue,
+        facts: facts(film).join(" · "),
+        when,
+    }
+}
+
+/// Shows grouped by a key, groups and shows in the order they start.
+pub(super) fn group_by<'a, K: PartialEq>(
+    shows: impl IntoIterator<Item = &'a ListedShow>,
+    key: impl Fn(&'a ListedShow) -> K,
+) -> Vec<(K, Vec<&'a ListedShow>)> {
+    let mut groups: Vec<(K, Vec<&ListedShow>)> = Vec::new();
+    for show in shows {
+        let of = key(show);
+        match groups.iter_mut().find(|(known, _)| *known == of) {
+            Some((_, group)) => group.push(show),
+            None => groups.push((of, vec![show])),
+        }
+    }
+    groups
+}
+
+/// Shows by film.
+pub(super) fn by_film(shows: &[ListedShow]) -> Vec<(&FilmView, Vec<&ListedShow>)> {
+    group_by(shows, |listed| listed.film.id.as_str())
+        .into_iter()
+        .filter_map(|(_, group)| Some((&group.first()?.film, group)))
+        .collect()
+}
+
+/// The first times of a day: `14:10 · 16:30 · 20:15 · and 2 more`.
+pub(super) fn times(shows: &[&ListedShow]) -> String {
+    let mut times: Vec<String> = Vec::new();
+    for listed in shows {
+        if !times.contains(&listed.show.local_time) {
+            times.push(listed.show.local_time.clone());
+        }
+    }
+    let rest = times.len().saturating_sub(TIMES_NAMED);
+    times.truncate(TIMES_NAMED);
+    if rest > 0 {
+        times.push(format!("and {rest} more"));
+    }
+    times.join(" · ")
+}
+
+pub(super) fn chip(show: &ShowView) -> Chip {
+    Chip {
+        href: format!("/shows/{}", show.id),
+        time: show.local_time.clone(),
+        format: show.format.clone(),
+        language: show.language.clone(),
+        screen: show.screen.clone(),
+        from_price: show.from_price.to_string(),
+        left: show.seats_left,
+        availability: show.availability,
+    }
+}
+
+pub(super) fn chips(shows: &[&ListedShow]) -> Vec<Chip> {
+    shows.iter().map(|listed| chip(&listed.show)).collect()
+}
+
+pub(super) fn film_times(film: &FilmView, city: &str, date: NaiveDate, shows: &[&ListedShow]) -> FilmTimes {
+    FilmTimes {
+        film: Place::new(film.title.clone(), format!("/films/{}?city={city}&date={date}", film.id)),
+        hue: film.hue,
+        facts: facts(film).join(" · "),
+        shows: chips(shows),
+    }
+}
+
+/// Shows of one theatre under its name, with a note; `None` when there are none.
+pub(super) fn theatre_group(shows: &[&ListedShow], note: impl FnOnce(&ShowView) -> String) -> Option<Group> {
+    let show = &shows.first()?.show;
+    Some(Group {
+        place: Place::new(
+            show.theatre_name.clone(),
+            format!("{}?date={}", theatre_path(&show.theatre), show.local_date),
+        ),
+        note: note(show),
+        shows: chips(shows),
+    })
+}
+
+/// `Today`, or `Sat`; and `21 Nov`.
+pub(super) fn day_names(today: NaiveDate, day: NaiveDate) -> (String, String) {
+    let name = if day == today { "Today".to_owned() } else { day.format("%a").to_string() };
+    (name, day.format("%-d %b").to_string())
+}
+
+/// The strip of days from `today`, `chosen` among them or after them.
+pub(super) fn days(today: NaiveDate, chosen: NaiveDate, href: impl Fn(NaiveDate) -> String) -> Vec<Choice> {
+    days_from(today)
+        .map(|day| {
+            let (label, note) = day_names(today, day);
+            Choice { label, note, href: href(day), current: day == chosen }
+        })
+        .collect()
+}
+
+/// The next day; the last one of the calendar has itself.
+pub(super) fn day_after(date: NaiveDate) -> NaiveDate {
+    date.checked_add_days(Days::new(1)).unwrap_or(date)
+}

@@ -1,0 +1,121 @@
+//! Front page, city, theatre, film, search. The same for everyone: they set no cookie.
+
+use axum::Router;
+use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::{Path, Query, State};
+use axum::response::Response;
+use axum::routing::get;
+use domain::api_catalogue::DayQuery;
+
+use app::Place;
+use app::pages::city::{City, TheatreCard};
+use app::pages::home::Home;
+use app::pages::listing::FilmCard;
+use app::pages::theatre::Theatre;
+
+use super::{PageError, SHARED_CACHE, html};
+use crate::catalogue::{FilmTonight, ShowSearch, read_date, today_in};
+use crate::{AppState, clock};
+
+mod film;
+mod listing;
+mod search;
+
+/// Pages one browses by.
+pub fn routes() -> Router<AppState> {
+    Router::new()
+        .route("/", get(home))
+        .route("/cities/{id}", get(city))
+        .route("/theatres/{id}", get(theatre))
+        .route("/films/{id}", get(film::film))
+        .route("/search", get(search::search))
+}
+
+type PageResult = Result<Response, PageError>;
+/// A slug in the path, or why it is none.
+type Slug = Result<Path<String>, PathRejection>;
+
+/// Films on the front page: three rows on a laptop.
+const HOME_FILMS: usize = 12;
+
+async fn home(State(state): State<AppState>) -> PageResult {
+    let now = clock::now();
+    let cities = state.catalogue.cities().await?;
+    let films = state.catalogue.films_tonight(now).await?;
+    let form = search::form(&state, &domain::api_catalogue::ShowQuery::default(), now).await?;
+    let page = Home {
+        form,
+        films: films.into_iter().take(HOME_FILMS).map(tonight_card).collect(),
+        cities: cities
+            .into_iter()
+            .map(|city| {
+                let note = listing::counted(city.theatres, "theatre");
+                (Place::new(city.name, listing::city_path(&city.id)), note)
+            })
+            .collect(),
+    };
+    Ok(html(page, SHARED_CACHE))
+}
+
+/// Most cities named on a card; beyond, they are counted.
+const CITIES_NAMED: usize = 3;
+
+fn tonight_card(tonight: FilmTonight) -> FilmCard {
+    let shows = listing::counted(tonight.shows, "show");
+    let when = match tonight.cities.len() {
+        named if named <= CITIES_NAMED => format!("{shows} · {}", tonight.cities.join(", ")),
+        many => format!("{shows} in {many} cities"),
+    };
+    listing::film_card(&tonight.film, None, when)
+}
+
+async fn city(State(state): State<AppState>, id: Slug) -> PageResult {
+    let Path(id) = id?;
+    let now = clock::now();
+    let city = state.catalogue.city(&id).await?.ok_or(PageError::NotFound)?;
+    let theatres = state.catalogue.theatres(Some(&city.id)).await?;
+    let today = today_in(&city.time_zone, now)?;
+    let today_here = ShowSearch { city: Some(city.id.clone()), date: Some(today), ..ShowSearch::default() };
+    let found = state.catalogue.search(&today_here, now).await?;
+    let page = City {
+        theatres: theatres
+            .into_iter()
+            .map(|theatre| TheatreCard {
+                place: Place::new(theatre.name, listing::theatre_path(&theatre.id)),
+                address: theatre.address,
+                screens: listing::counted(theatre.screens, "screen"),
+            })
+            .collect(),
+        films: listing::by_film(&found.shows)
+            .into_iter()
+            .map(|(film, shows)| listing::film_card(film, Some(&city.id), listing::times(&shows)))
+            .collect(),
+        week: format!("/search?city={}", city.id),
+        place: Place::new(city.name, listing::city_path(&city.id)),
+    };
+    Ok(html(page, SHARED_CACHE))
+}
+
+async fn theatre(State(state): State<AppState>, id: Slug, day: Result<Query<DayQuery>, QueryRejection>) -> PageResult {
+    let (Path(id), Query(day)) = (id?, day?);
+    let asked = read_date(day.date.as_deref())?;
+    let now = clock::now();
+    let theatre = state.catalogue.theatre(&id).await?.ok_or(PageError::NotFound)?;
+    let today = today_in(&theatre.time_zone, now)?;
+    let date = asked.unwrap_or(today);
+    let search = ShowSearch { theatre: Some(theatre.id.clone()), date: Some(date), ..ShowSearch::default() };
+    let found = state.catalogue.search(&search, now).await?;
+    let path = listing::theatre_path(&theatre.id);
+    let page = Theatre {
+        days: listing::days(today, date, |day| format!("{path}?date={day}")),
+        films: listing::by_film(&found.shows)
+            .into_iter()
+            .map(|(film, shows)| listing::film_times(film, &theatre.city, date, &shows))
+            .collect(),
+        next_day: format!("{path}?date={}", listing::day_after(date)),
+        city: Place::new(theatre.city_name, listing::city_path(&theatre.city)),
+        name: theatre.name,
+        address: theatre.address,
+    };
+    Ok(html(page, SHARED_CACHE))
+}

@@ -1,0 +1,104 @@
+//! The search page: six fields in, shows by film out.
+
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
+use chrono::NaiveDate;
+use domain::api_catalogue::{FilmView, ShowQuery};
+use domain::time::Timestamp;
+
+use app::Place;
+use app::pages::search::{FoundFilm, Pick, Search, SearchForm};
+
+use super::{PageResult, listing};
+use crate::catalogue::{ListedShow, ShowSearch, days_from, today_in};
+use crate::web::pages::{PageError, SHARED_CACHE, html};
+use crate::{AppState, clock};
+
+/// Groups of shows listed of one film; its own page has all.
+const GROUPS_PER_FILM: usize = 3;
+/// Formats there are, as the table of shows checks them.
+const FORMATS: [&str; 4] = ["2D", "3D", "IMAX", "LIVE"];
+
+pub(super) async fn search(
+    State(state): State<AppState>,
+    query: Result<Query<ShowQuery>, QueryRejection>,
+) -> PageResult {
+    let Query(query) = query?;
+    let search = ShowSearch::read(&query)?;
+    let now = clock::now();
+    let found = state.catalogue.search(&search, now).await?;
+    let page = Search {
+        form: form(&state, &query, now).await?,
+        films: listing::by_film(&found.shows)
+            .into_iter()
+            .map(|(film, shows)| found_film(film, &shows, &search))
+            .collect(),
+        count: found.shows.len(),
+        more: found.more,
+    };
+    Ok(html(page, SHARED_CACHE))
+}
+
+fn found_film(film: &FilmView, shows: &[&ListedShow], search: &ShowSearch) -> FoundFilm {
+    let groups = listing::group_by(shows.iter().copied(), |listed| {
+        (listed.show.local_date.as_str(), listed.show.theatre.as_str())
+    });
+    let left_out: usize = groups.iter().skip(GROUPS_PER_FILM).map(|(_, shows)| shows.len()).sum();
+    let path = listing::film_path(&film.id, search.city.as_deref());
+    FoundFilm {
+        film: Place::new(film.title.clone(), path.clone()),
+        hue: film.hue,
+        facts: listing::facts(film).join(" · "),
+        groups: groups
+            .iter()
+            .take(GROUPS_PER_FILM)
+            .filter_map(|(_, shows)| {
+                listing::theatre_group(shows, |show| format!("{}, {}", show.city_name, long_day(&show.local_date)))
+            })
+            .collect(),
+        rest: (left_out > 0).then(|| Place::new(format!("{left_out} more show times"), path)),
+    }
+}
+
+/// `Sat 21 Nov` of `2026-11-21`.
+fn long_day(date: &str) -> String {
+    date.parse::<NaiveDate>().map_or_else(|_| date.to_owned(), |date| date.format("%a %-d %b").to_string())
+}
+
+/// The form with what there is to choose from.
+pub(super) async fn form(state: &AppState, query: &ShowQuery, now: Timestamp) -> Result<SearchForm, PageError> {
+    let cities = state.catalogue.cities().await?;
+    let theatres = state.catalogue.theatres(None).await?;
+    let languages = state.catalogue.languages(now).await?;
+    let chosen = |field: &Option<String>| field.as_deref().unwrap_or_default().trim().to_owned();
+    let city = chosen(&query.city);
+    let zone = cities.iter().find(|known| known.id == city).map_or("UTC", |city| city.time_zone.as_str());
+    let today = today_in(zone, now)?;
+    let theatre_label =
+        |name: &str, in_city: &str| if city.is_empty() { format!("{name}, {in_city}") } else { name.to_owned() };
+    Ok(SearchForm {
+        q: chosen(&query.q),
+        date: chosen(&query.date),
+        theatre: chosen(&query.theatre),
+        language: chosen(&query.language),
+        format: chosen(&query.format),
+        dates: days_from(today)
+            .map(|day| {
+                let (name, date) = listing::day_names(today, day);
+                Pick { value: day.to_string(), label: format!("{name}, {date}") }
+            })
+            .collect(),
+        theatres: theatres
+            .into_iter()
+            .filter(|theatre| city.is_empty() || theatre.city == city)
+            .map(|theatre| Pick { label: theatre_label(&theatre.name, &theatre.city_name), value: theatre.id })
+            .collect(),
+        cities: cities.into_iter().map(|city| Pick { value: city.id, label: city.name }).collect(),
+        languages: languages.into_iter().map(|language| Pick { value: language.clone(), label: language }).collect(),
+        formats: FORMATS
+            .into_iter()
+            .map(|format| Pick { value: format.to_owned(), label: format.to_owned() })
+            .collect(),
+        city,
+    })
+}

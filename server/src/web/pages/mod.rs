@@ -1,0 +1,99 @@
+//! Pages for people: load through a capability, fill a struct of `app`, render.
+//!
+//! Not here: the API, and what pages look like.
+
+use axum::Router;
+use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::http::{StatusCode, header};
+use axum::response::{Html, IntoResponse, Response};
+use app::pages::not_found::NotFound;
+
+use crate::AppState;
+use crate::catalogue::Unreadable;
+
+pub mod browse;
+
+/// What a CDN may keep of a page that is the same for everyone: seats left on it age with it.
+pub const SHARED_CACHE: &str = "public, max-age=15";
+/// For pages of one visitor, and for errors.
+pub const PRIVATE_CACHE: &str = "no-store";
+
+/// All pages.
+pub fn routes() -> Router<AppState> {
+    Router::new().merge(browse::routes())
+}
+
+/// A page as an answer, with how long it may be kept.
+pub fn html(page: impl app::Page, cache: &'static str) -> Response {
+    ([(header::CACHE_CONTROL, cache)], Html(app::render(page))).into_response()
+}
+
+/// Why a page cannot be shown.
+#[derive(Debug)]
+pub enum PageError {
+    /// The address names nothing, or what belongs to somebody else.
+    NotFound,
+    /// The address asks what cannot be read; the sentence says why.
+    Unreadable(String),
+    /// The database is not to be had; passing.
+    Busy,
+    /// A fault of ours, logged already.
+    Fault,
+}
+
+impl From<sqlx::Error> for PageError {
+    fn from(cause: sqlx::Error) -> Self {
+        match cause {
+            sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => {
+                tracing::warn!(%cause, "the database is not to be had");
+                Self::Busy
+            }
+            other => {
+                tracing::error!(cause = %other, "a page failed by a fault of ours");
+                Self::Fault
+            }
+        }
+    }
+}
+
+impl From<Unreadable> for PageError {
+    fn from(why: Unreadable) -> Self {
+        Self::Unreadable(why.to_string())
+    }
+}
+
+impl From<PathRejection> for PageError {
+    fn from(_: PathRejection) -> Self {
+        Self::NotFound
+    }
+}
+
+impl From<QueryRejection> for PageError {
+    fn from(rejection: QueryRejection) -> Self {
+        Self::Unreadable(rejection.body_text())
+    }
+}
+
+impl IntoResponse for PageError {
+    fn into_response(self) -> Response {
+        let (status, page) = match self {
+            Self::NotFound => (StatusCode::NOT_FOUND, NotFound::nothing_here()),
+            Self::Unreadable(why) => (StatusCode::BAD_REQUEST, NotFound::unreadable(why)),
+            Self::Busy => (StatusCode::SERVICE_UNAVAILABLE, NotFound::trouble()),
+            Self::Fault => (StatusCode::INTERNAL_SERVER_ERROR, NotFound::trouble()),
+        };
+        let mut response = (status, html(page, PRIVATE_CACHE)).into_response();
+        if status == StatusCode::SERVICE_UNAVAILABLE {
+            response.headers_mut().insert(header::RETRY_AFTER, header::HeaderValue::from(RETRY_AFTER_S));
+        }
+        response
+    }
+}
+
+/// How long to wait after "not right now", seconds.
+const RETRY_AFTER_S: u32 = 5;
+
+/// The fallback for addresses nobody answers.
+pub async fn nothing_here() -> PageError {
+    PageError::NotFound
+}
