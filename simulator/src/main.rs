@@ -1,1 +1,79 @@
-fn main() {}
+//! `payment-simulator`: starts the service, says where, and stops on Ctrl-C or SIGTERM.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::Parser;
+use clap::builder::NonEmptyStringValueParser;
+use simulator::{Settings, Simulator};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// The first repeat of a webhook comes within this time.
+const WEBHOOK_BACKOFF_BASE: Duration = Duration::from_millis(500);
+
+/// A payment gateway to practise against.
+#[derive(Parser)]
+#[command(name = "payment-simulator")]
+struct Arguments {
+    /// Where to listen; port 0 takes a free one.
+    #[arg(long, env = "LISTEN", default_value = "127.0.0.1:0")]
+    listen: SocketAddr,
+    /// The address payers type; by default the one we listen at.
+    #[arg(long, env = "PUBLIC_URL")]
+    public_url: Option<String>,
+    /// The merchant's key.
+    #[arg(long, env = "SIMULATOR_API_KEY", hide_env_values = true, value_parser = NonEmptyStringValueParser::new())]
+    api_key: String,
+    /// Webhooks are signed with this.
+    #[arg(long, env = "SIMULATOR_WEBHOOK_SECRET", hide_env_values = true, value_parser = NonEmptyStringValueParser::new())]
+    webhook_secret: String,
+    /// The merchant's name on the page.
+    #[arg(long, env = "SIMULATOR_MERCHANT", default_value = "Rowlock Cinemas")]
+    merchant: String,
+    /// How long the bank thinks about a pending payment, seconds.
+    #[arg(long, default_value_t = 4)]
+    pending_seconds: u64,
+    /// How long the slow card's answer takes, seconds.
+    #[arg(long, default_value_t = 5)]
+    slow_seconds: u64,
+    /// How long nobody answers the card that gets no answer, seconds.
+    #[arg(long, default_value_t = 60)]
+    no_answer_seconds: u64,
+    /// How late a late webhook is, seconds.
+    #[arg(long, default_value_t = 30)]
+    late_seconds: u64,
+}
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "info".into());
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let arguments = Arguments::parse();
+    let listener =
+        TcpListener::bind(arguments.listen).await.with_context(|| format!("cannot listen at {}", arguments.listen))?;
+    let address = format!("http://{}", listener.local_addr()?);
+    // On standard output, for whoever started us with port 0.
+    println!("payment-simulator listening on {address}");
+    let simulator = Simulator::new(Settings {
+        api_key: arguments.api_key,
+        webhook_secret: arguments.webhook_secret,
+        public_url: arguments.public_url.unwrap_or(address).trim_end_matches('/').to_owned(),
+        merchant: arguments.merchant,
+        pending: Duration::from_secs(arguments.pending_seconds),
+        slow: Duration::from_secs(arguments.slow_seconds),
+        no_answer: Duration::from_secs(arguments.no_answer_seconds),
+        late: Duration::from_secs(arguments.late_seconds),
+        backoff_base: WEBHOOK_BACKOFF_BASE,
+    })?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let stop = async move {
+        tokio::select! {
+            _ = tokio::signal::ctrl_c() => {}
+            _ = terminate.recv() => {}
+        }
+    };
+    simulator::serve(listener, simulator, stop).await?;
+    Ok(())
+}

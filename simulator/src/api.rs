@@ -1,0 +1,187 @@
+//! The merchant's side: JSON under `/v1`, a bearer key, an `Idempotency-Key` where something is made.
+//!
+//! Errors are `{"error": {"code", "message"}}`: 400 unreadable · 401 · 404 `unknown_payment` ·
+//! 409 `already_charged`, `not_charged` · 422 `key_reused`, `above_charge`, `…_invalid` · 503 full.
+
+use axum::Json;
+use axum::Router;
+use axum::extract::rejection::{JsonRejection, QueryRejection};
+use axum::extract::{Path, Query, Request, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use serde::Deserialize;
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use tokio::time::sleep;
+
+use crate::cards::{self, Answer};
+use crate::charging::{NotNow, Simulator};
+use crate::clock;
+use crate::ledger::{Outcome, Refused};
+use crate::payment::{NewPayment, PaymentView, Status};
+
+/// Longest idempotency key, bytes.
+const MAX_KEY_BYTES: usize = 255;
+/// How long a merchant should wait when we are full, seconds.
+const RETRY_AFTER_S: u32 = 1;
+
+/// An error on its way to the merchant.
+#[derive(Debug)]
+pub struct ApiError {
+    status: StatusCode,
+    code: &'static str,
+    message: String,
+}
+
+type Answered<T> = Result<T, ApiError>;
+
+fn error(status: StatusCode, code: &'static str, message: impl Into<String>) -> ApiError {
+    ApiError { status, code, message: message.into() }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let body = Json(json!({ "error": { "code": self.code, "message": self.message } }));
+        let mut response = (self.status, body).into_response();
+        if self.status == StatusCode::SERVICE_UNAVAILABLE {
+            response.headers_mut().insert(header::RETRY_AFTER, RETRY_AFTER_S.into());
+        }
+        response
+    }
+}
+
+impl From<NotNow> for ApiError {
+    fn from(reason: NotNow) -> Self {
+        use StatusCode as S;
+        let refused = match reason {
+            NotNow::QueueFull => {
+                return error(S::SERVICE_UNAVAILABLE, "queue_full", "too many webhooks wait to be delivered");
+            }
+            NotNow::Refused(refused) => refused,
+        };
+        match refused {
+            Refused::Unknown => error(S::NOT_FOUND, "unknown_payment", "there is no such payment"),
+            Refused::KeyReused => error(S::UNPROCESSABLE_ENTITY, "key_reused", "this key was used for another request"),
+            Refused::Full => error(S::SERVICE_UNAVAILABLE, "full", "too many payments are under way"),
+            Refused::AlreadyCharged => error(S::CONFLICT, "already_charged", "the payment has been charged"),
+            Refused::NotCharged => error(S::CONFLICT, "not_charged", "only a charged payment can be refunded"),
+            Refused::AboveCharge => {
+                error(S::UNPROCESSABLE_ENTITY, "above_charge", "refunds must be positive and within the charge")
+            }
+            Refused::TooManyRefunds => {
+                error(S::UNPROCESSABLE_ENTITY, "too_many_refunds", "the payment was refunded in too many pieces")
+            }
+        }
+    }
+}
+
+impl From<JsonRejection> for ApiError {
+    fn from(rejection: JsonRejection) -> Self {
+        error(rejection.status(), "malformed", rejection.body_text())
+    }
+}
+
+impl From<QueryRejection> for ApiError {
+    fn from(rejection: QueryRejection) -> Self {
+        error(StatusCode::BAD_REQUEST, "malformed", rejection.body_text())
+    }
+}
+
+/// The routes under `/v1`, all behind the key.
+pub fn routes(simulator: &Simulator) -> Router<Simulator> {
+    Router::new()
+        .route("/v1/payments", post(open).get(find))
+        .route("/v1/payments/{id}", get(read))
+        .route("/v1/payments/{id}/void", post(void))
+        .route("/v1/payments/{id}/refunds", post(refund))
+        .route_layer(middleware::from_fn_with_state(simulator.clone(), require_key))
+}
+
+async fn require_key(State(simulator): State<Simulator>, request: Request, next: Next) -> Response {
+    let given = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let given = given.and_then(|value| value.strip_prefix("Bearer ")).unwrap_or_default();
+    // Digests are compared, so the time it takes says nothing about the key.
+    if Sha256::digest(given) == Sha256::digest(&simulator.settings.api_key) {
+        next.run(request).await
+    } else {
+        error(StatusCode::UNAUTHORIZED, "unauthorized", "send the API key as a bearer token").into_response()
+    }
+}
+
+fn idempotency_key(headers: &HeaderMap) -> Answered<&str> {
+    let key = headers.get("idempotency-key").and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if key.is_empty() || key.len() > MAX_KEY_BYTES || !key.bytes().all(|b| b.is_ascii_graphic()) {
+        return Err(error(StatusCode::BAD_REQUEST, "key_missing", "send an Idempotency-Key of 1 to 255 characters"));
+    }
+    Ok(key)
+}
+
+async fn open(
+    State(simulator): State<Simulator>,
+    headers: HeaderMap,
+    body: Result<Json<NewPayment>, JsonRejection>,
+) -> Answered<(StatusCode, Json<PaymentView>)> {
+    let key = idempotency_key(&headers)?;
+    let Json(asked) = body?;
+    asked.check().map_err(|(code, message)| error(StatusCode::UNPROCESSABLE_ENTITY, code, message))?;
+    let card = asked.token.as_deref().and_then(cards::by_token);
+    let opened = simulator.ledger.open(key, asked, clock::new_id("pay"), clock::now_ms()).map_err(NotNow::from)?;
+    let mut payment = opened.payment;
+    // Also on a repeat: the first request may have been turned away between opening and charging.
+    if let (Some(card), Status::RequiresPayer) = (card, payment.status) {
+        let Outcome { payment: charged, changed } = simulator.pay(&payment.id, card)?;
+        payment = charged;
+        match card.answer {
+            Answer::Slow if changed => sleep(simulator.settings.slow).await,
+            Answer::Never if changed => {
+                sleep(simulator.settings.no_answer).await;
+                return Err(error(StatusCode::GATEWAY_TIMEOUT, "no_answer", "nobody should still be listening"));
+            }
+            _ => {}
+        }
+    }
+    Ok((StatusCode::CREATED, Json(payment.view(&simulator.settings.public_url))))
+}
+
+#[derive(Deserialize)]
+struct ByKey {
+    key: String,
+}
+
+async fn find(
+    State(simulator): State<Simulator>,
+    query: Result<Query<ByKey>, QueryRejection>,
+) -> Answered<Json<PaymentView>> {
+    let Query(ByKey { key }) = query?;
+    let payment = simulator.ledger.get_by_key(&key, clock::now_ms()).map_err(NotNow::from)?;
+    Ok(Json(payment.view(&simulator.settings.public_url)))
+}
+
+async fn read(State(simulator): State<Simulator>, Path(id): Path<String>) -> Answered<Json<PaymentView>> {
+    let payment = simulator.ledger.get(&id, clock::now_ms()).map_err(NotNow::from)?;
+    Ok(Json(payment.view(&simulator.settings.public_url)))
+}
+
+async fn void(State(simulator): State<Simulator>, Path(id): Path<String>) -> Answered<Json<PaymentView>> {
+    Ok(Json(simulator.void(&id)?.view(&simulator.settings.public_url)))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NewRefund {
+    amount_minor: i64,
+}
+
+async fn refund(
+    State(simulator): State<Simulator>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    body: Result<Json<NewRefund>, JsonRejection>,
+) -> Answered<(StatusCode, Json<PaymentView>)> {
+    let key = idempotency_key(&headers)?;
+    let Json(NewRefund { amount_minor }) = body?;
+    let payment = simulator.refund(&id, key, amount_minor)?;
+    Ok((StatusCode::CREATED, Json(payment.view(&simulator.settings.public_url))))
+}

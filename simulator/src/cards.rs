@@ -1,0 +1,173 @@
+//! The cards: one for every way a payment can go.
+//!
+//! | card (page)          | token (API)             | what happens                                              |
+//! |----------------------|-------------------------|-----------------------------------------------------------|
+//! | `paid`               | `tok_paid`              | succeeds at once                                          |
+//! | `declined`           | `tok_declined`          | fails at once, `card_declined`                            |
+//! | `pending_paid`       | `tok_pending_paid`      | pending, then succeeds                                    |
+//! | `pending_failed`     | `tok_pending_failed`    | pending, then fails, `bank_declined`                      |
+//! | `slow`               | `tok_slow`              | succeeds, but the answer takes the slow time              |
+//! | `no_answer_paid`     | `tok_no_answer_paid`    | never answers the first asker; pending, then succeeds     |
+//! | `duplicate_webhooks` | `tok_duplicate_webhooks`| succeeds at once, and says so three times                 |
+//! | `late_webhook`       | `tok_late_webhook`      | succeeds at once, and says so long afterwards             |
+//!
+//! Not here: real card numbers. The page shows the made-up endings, nothing is typed in.
+
+/// How a payment with a card goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Card {
+    /// Value of the page's radio button; the token is `tok_` and this.
+    pub name: &'static str,
+    /// In plain words, for the page.
+    pub words: &'static str,
+    /// What happens, in a sentence.
+    pub explains: &'static str,
+    /// Last four digits of the made-up number.
+    pub ending: &'static str,
+    /// What the bank says first.
+    pub first: Verdict,
+    /// What it says after the pending time, when it said [`Verdict::Pending`] first.
+    pub later: Verdict,
+    /// How the asker is answered.
+    pub answer: Answer,
+    /// How the merchant is told.
+    pub telling: Telling,
+}
+
+/// What the bank says about a charge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The money is there.
+    Paid,
+    /// No, for this reason.
+    Declined(&'static str),
+    /// It will say later.
+    Pending,
+}
+
+/// How the one who asked for a charge is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// At once.
+    Prompt,
+    /// After the slow time.
+    Slow,
+    /// Not until everybody has given up.
+    Never,
+}
+
+/// How webhooks about a charge are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Telling {
+    /// Each once.
+    Once,
+    /// Each three times, the same event.
+    Thrice,
+    /// Each once, after the late time.
+    Late,
+}
+
+const PAID: Card = Card {
+    name: "paid",
+    words: "Paid at once",
+    explains: "The bank says yes.",
+    ending: "4242",
+    first: Verdict::Paid,
+    later: Verdict::Paid,
+    answer: Answer::Prompt,
+    telling: Telling::Once,
+};
+
+/// All cards, in the order of the page; the first is preselected.
+pub const CARDS: [Card; 8] = [
+    PAID,
+    Card {
+        name: "declined",
+        words: "Declined",
+        explains: "The bank says no.",
+        ending: "0002",
+        first: Verdict::Declined("card_declined"),
+        ..PAID
+    },
+    Card {
+        name: "pending_paid",
+        words: "Pending, then paid",
+        explains: "The bank takes a few seconds, then says yes.",
+        ending: "3220",
+        first: Verdict::Pending,
+        ..PAID
+    },
+    Card {
+        name: "pending_failed",
+        words: "Pending, then fails",
+        explains: "The bank takes a few seconds, then says no.",
+        ending: "9235",
+        first: Verdict::Pending,
+        later: Verdict::Declined("bank_declined"),
+        ..PAID
+    },
+    Card {
+        name: "slow",
+        words: "Paid, slow to answer",
+        explains: "Yes, but the answer takes its time.",
+        ending: "5126",
+        answer: Answer::Slow,
+        ..PAID
+    },
+    Card {
+        name: "no_answer_paid",
+        words: "No answer, then paid",
+        explains: "A program gets no answer; the payment goes through all the same.",
+        ending: "6090",
+        first: Verdict::Pending,
+        answer: Answer::Never,
+        ..PAID
+    },
+    Card {
+        name: "duplicate_webhooks",
+        words: "Paid, told three times",
+        explains: "The cinema gets the same message three times.",
+        ending: "7726",
+        telling: Telling::Thrice,
+        ..PAID
+    },
+    Card {
+        name: "late_webhook",
+        words: "Paid, told late",
+        explains: "The cinema's message comes long afterwards.",
+        ending: "8431",
+        telling: Telling::Late,
+        ..PAID
+    },
+];
+
+/// How many of [`CARDS`] the page shows at first; the others unfold.
+pub const EVERYDAY_CARDS: usize = 4;
+
+/// The card of this name on the page.
+#[must_use]
+pub fn by_name(name: &str) -> Option<&'static Card> {
+    CARDS.iter().find(|card| card.name == name)
+}
+
+/// The card this token of the API stands for.
+#[must_use]
+pub fn by_token(token: &str) -> Option<&'static Card> {
+    by_name(token.strip_prefix("tok_")?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_card_is_found_by_its_name_and_its_token_and_ends_somewhere() {
+        for card in &CARDS {
+            assert_eq!(by_name(card.name), Some(card));
+            assert_eq!(by_token(&format!("tok_{}", card.name)), Some(card));
+            assert_ne!(card.later, Verdict::Pending, "{}", card.name);
+        }
+        assert_eq!(by_token("paid"), None);
+        assert_eq!(by_token("tok_"), None);
+    }
+}

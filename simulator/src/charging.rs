@@ -1,0 +1,166 @@
+//! What happens when a card meets a payment: the bank's verdict now, its verdict later, and who is
+//! told. The ledger decides; here is the order of things and the waiting.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use crate::cards::{Card, Telling, Verdict};
+use crate::clock;
+use crate::ledger::{Ledger, MAX_PAYMENTS, Outcome, Refused};
+use crate::payment::{Payment, Status};
+use crate::webhooks::{Courier, Event, EventKind, Place};
+
+/// Copies of an event for [`Telling::Thrice`].
+const THRICE: u32 = 3;
+
+/// How the simulator is set up.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Merchants send it as a bearer token.
+    pub api_key: String,
+    /// Webhooks are signed with it.
+    pub webhook_secret: String,
+    /// Where our pages are, without a slash at the end.
+    pub public_url: String,
+    /// The merchant's name on the page.
+    pub merchant: String,
+    /// How long the bank thinks about a pending payment.
+    pub pending: Duration,
+    /// How long the slow card's answer takes.
+    pub slow: Duration,
+    /// How long the one who never gets an answer is kept on the line.
+    pub no_answer: Duration,
+    /// How late a late webhook is.
+    pub late: Duration,
+    /// The first repeat of a webhook comes within this time.
+    pub backoff_base: Duration,
+}
+
+/// The whole service; cheap to clone.
+#[derive(Clone)]
+pub struct Simulator {
+    /// How it is set up.
+    pub settings: Arc<Settings>,
+    /// Its payments.
+    pub ledger: Arc<Ledger>,
+    courier: Courier,
+}
+
+/// Why a payment could not be moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotNow {
+    /// The ledger's reason.
+    Refused(Refused),
+    /// Too many events are waiting to be delivered.
+    QueueFull,
+}
+
+impl From<Refused> for NotNow {
+    fn from(refused: Refused) -> Self {
+        Self::Refused(refused)
+    }
+}
+
+impl Simulator {
+    /// An empty simulator.
+    ///
+    /// # Errors
+    /// When the webhooks' HTTP client cannot be set up.
+    pub fn new(settings: Settings) -> anyhow::Result<Self> {
+        let courier = Courier::new(&settings.webhook_secret, settings.backoff_base)?;
+        Ok(Self { settings: Arc::new(settings), ledger: Arc::new(Ledger::new(MAX_PAYMENTS)), courier })
+    }
+
+    /// The payer, or a token in their place, pays with `card`.
+    ///
+    /// # Errors
+    /// [`NotNow`]. A payment decided earlier is no error: the outcome says that nothing changed.
+    pub fn pay(&self, id: &str, card: &'static Card) -> Result<Outcome, NotNow> {
+        let place = self.courier.try_place().ok_or(NotNow::QueueFull)?;
+        let outcome = self.ledger.decide(id, card.first, clock::now_ms())?;
+        if outcome.changed {
+            tracing::info!(payment = id, card = card.name, status = ?outcome.payment.status, "paid with a card");
+            if card.first == Verdict::Pending {
+                // The place is taken again when there is something to tell.
+                drop(place);
+                self.settle_later(id.to_owned(), card);
+            } else {
+                self.tell(place, &outcome.payment, card.telling);
+            }
+        }
+        Ok(outcome)
+    }
+
+    /// The payer pressed Cancel.
+    ///
+    /// # Errors
+    /// [`NotNow`].
+    pub fn give_up(&self, id: &str) -> Result<Outcome, NotNow> {
+        let place = self.courier.try_place().ok_or(NotNow::QueueFull)?;
+        let outcome = self.ledger.decide(id, Verdict::Declined("cancelled_by_payer"), clock::now_ms())?;
+        if outcome.changed {
+            tracing::info!(payment = id, "cancelled by the payer");
+            self.tell(place, &outcome.payment, Telling::Once);
+        }
+        Ok(outcome)
+    }
+
+    /// The merchant calls a payment off.
+    ///
+    /// # Errors
+    /// [`NotNow`].
+    pub fn void(&self, id: &str) -> Result<Payment, NotNow> {
+        let place = self.courier.try_place().ok_or(NotNow::QueueFull)?;
+        let outcome = self.ledger.void(id, clock::now_ms())?;
+        if outcome.changed {
+            tracing::info!(payment = id, "voided");
+            self.tell(place, &outcome.payment, Telling::Once);
+        }
+        Ok(outcome.payment)
+    }
+
+    /// The merchant sends money back.
+    ///
+    /// # Errors
+    /// [`NotNow`].
+    pub fn refund(&self, id: &str, key: &str, amount_minor: i64) -> Result<Payment, NotNow> {
+        let place = self.courier.try_place().ok_or(NotNow::QueueFull)?;
+        let outcome = self.ledger.refund(id, key, amount_minor, clock::now_ms())?;
+        if outcome.changed {
+            tracing::info!(payment = id, amount_minor, "refunded");
+            let event = Event::new(EventKind::RefundSucceeded, &outcome.payment);
+            self.courier.send(place, outcome.payment.asked.webhook_url.clone(), &event, 1, Duration::ZERO);
+        }
+        Ok(outcome.payment)
+    }
+
+    fn settle_later(&self, id: String, card: &'static Card) {
+        let simulator = self.clone();
+        tokio::spawn(async move {
+            sleep(simulator.settings.pending).await;
+            let place = simulator.courier.place().await;
+            // Voided meanwhile, or forgotten: then there is nothing left to say.
+            if let Ok(Outcome { payment, changed: true }) = simulator.ledger.settle(&id, card.later, clock::now_ms()) {
+                tracing::info!(payment = id, status = ?payment.status, "settled");
+                simulator.tell(place, &payment, card.telling);
+            }
+        });
+    }
+
+    fn tell(&self, place: Place, payment: &Payment, telling: Telling) {
+        let kind = match payment.status {
+            Status::Succeeded => EventKind::PaymentSucceeded,
+            Status::Failed => EventKind::PaymentFailed,
+            Status::Voided => EventKind::PaymentVoided,
+            Status::RequiresPayer | Status::Pending => return,
+        };
+        let (copies, delay) = match telling {
+            Telling::Once => (1, Duration::ZERO),
+            Telling::Thrice => (THRICE, Duration::ZERO),
+            Telling::Late => (1, self.settings.late),
+        };
+        self.courier.send(place, payment.asked.webhook_url.clone(), &Event::new(kind, payment), copies, delay);
+    }
+}

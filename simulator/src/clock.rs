@@ -1,0 +1,28 @@
+//! The edge: the one place of this crate that reads a clock or draws randomness.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rand::Rng;
+use uuid::Uuid;
+
+/// Now, milliseconds since 1970.
+#[must_use]
+#[expect(clippy::disallowed_methods, reason = "this is the edge where time comes in")]
+pub fn now_ms() -> i64 {
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since_1970.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// An id that cannot be guessed, with a prefix that says what it names: `pay_…`, `evt_…`.
+#[must_use]
+#[expect(clippy::disallowed_methods, reason = "this is the edge where ids are made")]
+pub fn new_id(prefix: &str) -> String {
+    format!("{prefix}_{}", Uuid::new_v4().simple())
+}
+
+/// A number drawn evenly from `0..=limit`.
+#[must_use]
+#[expect(clippy::disallowed_methods, reason = "this is the edge where randomness comes in")]
+pub fn jitter(limit: u64) -> u64 {
+    rand::rng().random_range(0..=limit)
+}

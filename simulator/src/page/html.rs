@@ -1,0 +1,191 @@
+//! The page's HTML, from a payment to text. Every foreign text goes through [`escape`].
+
+use domain::money::{Currency, Money};
+
+use crate::cards::{CARDS, Card, EVERYDAY_CARDS};
+use crate::payment::{Payment, Status};
+
+/// The page of a payment: the form while it waits for its payer, else what became of it.
+pub fn payment(merchant: &str, payment: &Payment, now_ms: i64, notice: Option<&str>) -> String {
+    match payment.status {
+        Status::RequiresPayer => frame(merchant, "Pay", &form(payment, now_ms, notice)),
+        Status::Pending => over(merchant, payment, "Your bank is thinking", "You need not wait here."),
+        Status::Succeeded => over(merchant, payment, "Paid", "Thank you. This payment is complete."),
+        Status::Voided => {
+            over(merchant, payment, "Nothing to pay", "This payment was called off. Nothing was charged.")
+        }
+        Status::Failed if payment.failure == Some("expired") => {
+            over(merchant, payment, "Time is over", "This payment was not made in time. Nothing was charged.")
+        }
+        Status::Failed => over(merchant, payment, "Not paid", "This payment did not go through. Nothing was charged."),
+    }
+}
+
+/// The page for an address that names no payment.
+pub fn unknown(merchant: &str) -> String {
+    let body = "<h1>No such payment</h1><p class=\"quiet\">The address is incomplete, or the payment is long over.</p>";
+    frame(merchant, "No such payment", body)
+}
+
+fn over(merchant: &str, payment: &Payment, title: &str, words: &str) -> String {
+    let body = format!(
+        "<h1 id=\"outcome\">{title}</h1><p class=\"quiet\">{words}</p>{}<a class=\"button\" id=\"back\" href=\"{}\">Back to {}</a>",
+        bill(payment),
+        escape(&payment.asked.return_url),
+        escape(merchant),
+    );
+    frame(merchant, title, &body)
+}
+
+fn form(payment: &Payment, now_ms: i64, notice: Option<&str>) -> String {
+    let notice = notice.map(|words| format!("<p class=\"notice\" role=\"alert\">{words}</p>")).unwrap_or_default();
+    let everyday: String = CARDS[..EVERYDAY_CARDS].iter().enumerate().map(|(at, card)| choice(card, at == 0)).collect();
+    let unusual: String = CARDS[EVERYDAY_CARDS..].iter().map(|card| choice(card, false)).collect();
+    format!(
+        r#"{bill}{notice}
+<form method="post">
+<fieldset><legend>Choose how the bank will answer</legend>
+{everyday}
+<details><summary>Unusual days</summary>
+{unusual}
+</details>
+</fieldset>
+<p class="time" id="time-left">{left}</p>
+<button class="button" id="pay" name="action" value="pay">Pay {amount}</button>
+<button class="button plain" id="cancel" name="action" value="cancel" formnovalidate>Cancel and go back</button>
+</form>"#,
+        bill = bill(payment),
+        left = time_left(payment.asked.expires_at_ms - now_ms),
+        amount = escape(&amount(payment)),
+    )
+}
+
+fn choice(card: &Card, first: bool) -> String {
+    let checked = if first { " checked" } else { "" };
+    format!(
+        r#"<label class="card"><input type="radio" name="card" value="{name}" required{checked}><span class="words"><strong>{words}</strong><small>{explains}</small></span><span class="ending">•••• {ending}</span></label>
+"#,
+        name = card.name,
+        words = card.words,
+        explains = card.explains,
+        ending = card.ending,
+    )
+}
+
+fn bill(payment: &Payment) -> String {
+    format!(
+        "<section class=\"bill\" aria-label=\"What you pay for\"><p class=\"amount\" id=\"amount\">{}</p><p id=\"description\"><bdi>{}</bdi></p></section>",
+        escape(&amount(payment)),
+        escape(&payment.asked.description),
+    )
+}
+
+fn amount(payment: &Payment) -> String {
+    match Currency::parse(&payment.asked.currency) {
+        Some(currency) => Money::new(payment.asked.amount_minor, currency).to_string(),
+        None => format!("{} {}", payment.asked.amount_minor, payment.asked.currency),
+    }
+}
+
+/// In words that stay true while somebody reads them.
+fn time_left(remaining_ms: i64) -> String {
+    match remaining_ms / 60_000 {
+        ..1 => "Less than a minute left to pay".to_owned(),
+        1 => "More than a minute left to pay".to_owned(),
+        minutes => format!("About {minutes} minutes left to pay"),
+    }
+}
+
+fn frame(merchant: &str, title: &str, body: &str) -> String {
+    let merchant = escape(merchant);
+    format!(
+        r#"<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{title} · {merchant}</title>
+<link rel="stylesheet" href="/pay.css">
+</head>
+<body>
+<main>
+<header><p class="merchant"><bdi>{merchant}</bdi></p><p class="badge">Practice payments</p></header>
+{body}
+</main>
+<footer>A simulator: no real bank, no real money.</footer>
+</body>
+</html>
+"#
+    )
+}
+
+fn escape(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            other => safe.push(other),
+        }
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::payment::NewPayment;
+
+    fn payment_of(description: &str) -> Payment {
+        Payment {
+            id: "pay_1".to_owned(),
+            asked: NewPayment {
+                amount_minor: 2500,
+                currency: "EUR".to_owned(),
+                reference: "b".to_owned(),
+                description: description.to_owned(),
+                return_url: "https://rowlock.example/?a=1&b=\"2".to_owned(),
+                webhook_url: "https://rowlock.example/hook".to_owned(),
+                expires_at_ms: 420_000,
+                token: None,
+            },
+            status: Status::RequiresPayer,
+            failure: None,
+            refunds: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_form_offers_every_card_with_the_first_one_chosen() {
+        let page = payment("Rialto", &payment_of("C7, C8"), 0, None);
+        for card in &CARDS {
+            assert!(page.contains(&format!("value=\"{}\"", card.name)), "{}", card.name);
+        }
+        assert_eq!(page.matches(" checked>").count(), 1);
+        assert!(page.contains("value=\"paid\" required checked"));
+        assert!(page.contains("id=\"pay\"") && page.contains("id=\"cancel\"") && page.contains("Pay €25.00"));
+        assert!(page.contains("About 7 minutes left"));
+        assert!(!page.contains("<script") && !page.contains("style="));
+    }
+
+    #[test]
+    fn hostile_texts_stay_text() {
+        let hostile = "</title><script>alert('1')</script><img src=x onerror=\"y\">";
+        for status in [Status::RequiresPayer, Status::Failed, Status::Voided, Status::Pending, Status::Succeeded] {
+            let page = payment(hostile, &Payment { status, ..payment_of(hostile) }, 0, None);
+            assert!(!page.contains("<script") && !page.contains("<img"), "{page}");
+            assert!(!page.contains("b=\"2"), "{page}");
+        }
+    }
+
+    #[test]
+    fn a_payment_that_is_over_says_so_and_leads_back() {
+        let late = Payment { status: Status::Failed, failure: Some("expired"), ..payment_of("C7") };
+        let page = payment("Rialto", &late, 500_000, None);
+        assert!(page.contains("Time is over") && page.contains("id=\"back\"") && !page.contains("<form"));
+    }
+}

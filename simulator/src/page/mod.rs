@@ -1,0 +1,147 @@
+//! The payer's page: `GET /pay/{id}` shows it, `POST /pay/{id}` pays or cancels and leads back to the
+//! merchant, whatever happened. No scripts; the address is the payer's only secret.
+
+mod html;
+
+use axum::extract::rejection::FormRejection;
+use axum::extract::{Form, Path, State};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{Html, IntoResponse, Redirect, Response};
+use axum::routing::get;
+use axum::{Router, http::HeaderMap};
+use reqwest::Url;
+use serde::Deserialize;
+use tokio::time::sleep;
+
+use crate::cards::{self, Answer};
+use crate::charging::{NotNow, Simulator};
+use crate::clock;
+use crate::payment::{Payment, Status};
+
+const STYLESHEET: &str = include_str!("pay.css");
+
+/// The routes of the page.
+pub fn routes() -> Router<Simulator> {
+    Router::new().route("/pay/{id}", get(show).post(submit)).route("/pay.css", get(stylesheet))
+}
+
+async fn stylesheet() -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "text/css; charset=utf-8"), (header::CACHE_CONTROL, "max-age=300")], STYLESHEET)
+}
+
+async fn show(State(simulator): State<Simulator>, Path(id): Path<String>) -> Response {
+    let now_ms = clock::now_ms();
+    match simulator.ledger.get(&id, now_ms) {
+        Ok(payment) => page_of(&simulator, &payment, now_ms, None, StatusCode::OK),
+        Err(_) => nothing_here(&simulator),
+    }
+}
+
+#[derive(Deserialize)]
+struct Pressed {
+    #[serde(default)]
+    card: String,
+    #[serde(default)]
+    action: String,
+}
+
+async fn submit(
+    State(simulator): State<Simulator>,
+    Path(id): Path<String>,
+    form: Result<Form<Pressed>, FormRejection>,
+) -> Response {
+    let now_ms = clock::now_ms();
+    let Ok(payment) = simulator.ledger.get(&id, now_ms) else { return nothing_here(&simulator) };
+    let again = |words, status| page_of(&simulator, &payment, now_ms, Some(words), status);
+    let Ok(Form(pressed)) = form else {
+        return again("That could not be read. Please choose again.", StatusCode::BAD_REQUEST);
+    };
+    let (outcome, answer) = if pressed.action == "cancel" {
+        (simulator.give_up(&id), Answer::Prompt)
+    } else if let Some(card) = cards::by_name(&pressed.card) {
+        (simulator.pay(&id, card), card.answer)
+    } else {
+        return again("Please choose a card.", StatusCode::UNPROCESSABLE_ENTITY);
+    };
+    match outcome {
+        Ok(outcome) => {
+            // A person is not left without an answer: only programs meet the card that never gives one.
+            if outcome.changed && answer == Answer::Slow {
+                sleep(simulator.settings.slow).await;
+            }
+            let too_late = outcome.payment.status == Status::Voided || outcome.payment.failure == Some("expired");
+            let next = if too_late { format!("/pay/{id}") } else { outcome.payment.asked.return_url };
+            (private(), Redirect::to(&next)).into_response()
+        }
+        Err(NotNow::QueueFull) => {
+            again("Very many people are paying right now. Please try again.", StatusCode::SERVICE_UNAVAILABLE)
+        }
+        Err(NotNow::Refused(_)) => nothing_here(&simulator),
+    }
+}
+
+fn page_of(
+    simulator: &Simulator,
+    payment: &Payment,
+    now_ms: i64,
+    notice: Option<&str>,
+    status: StatusCode,
+) -> Response {
+    let body = html::payment(&simulator.settings.merchant, payment, now_ms, notice);
+    let mut headers = private();
+    let policy = content_policy(&payment.asked.return_url);
+    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::try_from(policy).unwrap_or_else(|_| none_allowed()));
+    let remaining_ms = payment.asked.expires_at_ms - now_ms;
+    if payment.status == Status::RequiresPayer {
+        // The page turns into "time is over" by itself, and never in the middle of a choice before that.
+        headers.insert(header::REFRESH, HeaderValue::from(remaining_ms.max(0) / 1_000 + 1));
+    }
+    (status, headers, Html(body)).into_response()
+}
+
+fn nothing_here(simulator: &Simulator) -> Response {
+    let mut headers = private();
+    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(BASE_POLICY));
+    (StatusCode::NOT_FOUND, headers, Html(html::unknown(&simulator.settings.merchant))).into_response()
+}
+
+const BASE_POLICY: &str =
+    "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+fn none_allowed() -> HeaderValue {
+    HeaderValue::from_static("default-src 'none'")
+}
+
+/// The form may lead back to the merchant: in Chromium `form-action` applies to redirects as well. A
+/// policy cannot name an IPv6 address, so there the scheme has to do.
+fn content_policy(return_url: &str) -> String {
+    let back = match Url::parse(return_url) {
+        Ok(url) if url.host_str().is_some_and(|host| host.starts_with('[')) => format!("{}:", url.scheme()),
+        Ok(url) => url.origin().ascii_serialization(),
+        Err(_) => String::new(),
+    };
+    format!("{BASE_POLICY}; form-action 'self' {back}")
+}
+
+/// Nobody keeps the page, nobody learns its address.
+fn private() -> HeaderMap {
+    HeaderMap::from_iter([
+        (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
+        (header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
+        (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+        (HeaderName::from_static("x-robots-tag"), HeaderValue::from_static("noindex")),
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_form_may_lead_back_to_the_merchant_and_nowhere_else() {
+        let policy = content_policy("https://rowlock.example/bookings/7?x=1");
+        assert!(policy.ends_with("form-action 'self' https://rowlock.example"), "{policy}");
+        assert!(content_policy("http://127.0.0.1:3000/b").ends_with("'self' http://127.0.0.1:3000"));
+        assert!(content_policy("http://[::1]:3000/b").ends_with("'self' http:"));
+    }
+}

@@ -1,0 +1,157 @@
+//! A payment and its states, as the API shows them.
+
+use serde::{Deserialize, Serialize};
+
+/// Where a payment stands. `succeeded`, `failed` and `voided` are final.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// Waits for the payer on the page.
+    RequiresPayer,
+    /// The bank is thinking.
+    Pending,
+    /// We have the money.
+    Succeeded,
+    /// We do not and never will have it.
+    Failed,
+    /// The merchant called it off before it was charged.
+    Voided,
+}
+
+impl Status {
+    /// Whether nothing follows but refunds.
+    #[must_use]
+    pub const fn is_final(self) -> bool {
+        matches!(self, Self::Succeeded | Self::Failed | Self::Voided)
+    }
+}
+
+/// What a merchant asks for: the body of `POST /v1/payments`. Two requests with one key must be equal.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewPayment {
+    /// How much, minor units, at least 1.
+    pub amount_minor: i64,
+    /// ISO 4217 code.
+    pub currency: String,
+    /// The merchant's own name for it, sent back with every event.
+    pub reference: String,
+    /// What for, shown to the payer.
+    pub description: String,
+    /// Where the payer goes afterwards.
+    pub return_url: String,
+    /// Where events go.
+    pub webhook_url: String,
+    /// The page takes no payment from this instant on, milliseconds since 1970.
+    pub expires_at_ms: i64,
+    /// A card's token: charge it at once, without a page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
+}
+
+/// Most that can be charged at once, minor units: a million of a currency with two digits.
+const MAX_AMOUNT_MINOR: i64 = 100_000_000;
+/// Longest reference, bytes.
+const MAX_REFERENCE_BYTES: usize = 200;
+/// Longest description, bytes.
+const MAX_DESCRIPTION_BYTES: usize = 1_000;
+/// Longest address, bytes.
+const MAX_URL_BYTES: usize = 2_000;
+
+impl NewPayment {
+    /// Whether we can work with it.
+    ///
+    /// # Errors
+    /// The stable name of the first field that is wrong, with what is wrong.
+    pub fn check(&self) -> Result<(), (&'static str, &'static str)> {
+        if !(1..=MAX_AMOUNT_MINOR).contains(&self.amount_minor) {
+            return Err(("amount_invalid", "amount_minor must be between 1 and 100000000"));
+        }
+        if self.currency.len() != 3 || !self.currency.bytes().all(|b| b.is_ascii_uppercase()) {
+            return Err(("currency_invalid", "currency must be three capital letters"));
+        }
+        if self.reference.is_empty() || self.reference.len() > MAX_REFERENCE_BYTES {
+            return Err(("reference_invalid", "reference must have 1 to 200 bytes"));
+        }
+        if self.description.len() > MAX_DESCRIPTION_BYTES {
+            return Err(("description_invalid", "description must have at most 1000 bytes"));
+        }
+        if !is_web_address(&self.return_url) {
+            return Err(("return_url_invalid", "return_url must be an http or https address"));
+        }
+        if !is_web_address(&self.webhook_url) {
+            return Err(("webhook_url_invalid", "webhook_url must be an http or https address"));
+        }
+        if self.token.as_deref().is_some_and(|token| crate::cards::by_token(token).is_none()) {
+            return Err(("token_unknown", "token stands for no card"));
+        }
+        Ok(())
+    }
+}
+
+/// Strictly what goes into a `Location` header as it stands.
+fn is_web_address(text: &str) -> bool {
+    text.len() <= MAX_URL_BYTES
+        && text.bytes().all(|b| b.is_ascii_graphic())
+        && reqwest::Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
+}
+
+/// A payment.
+#[derive(Clone, Debug)]
+pub struct Payment {
+    /// Its id, also the secret in the page's address.
+    pub id: String,
+    /// What was asked for.
+    pub asked: NewPayment,
+    /// Where it stands.
+    pub status: Status,
+    /// Why it failed.
+    pub failure: Option<&'static str>,
+    /// What went back: the refund's idempotency key and its amount, minor units.
+    pub refunds: Vec<(String, i64)>,
+}
+
+/// A payment as `GET /v1/payments/{id}` shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PaymentView {
+    /// Its id.
+    pub id: String,
+    /// The merchant's name for it.
+    pub reference: String,
+    /// Where it stands.
+    pub status: Status,
+    /// Our page, where the payer pays.
+    pub page_url: String,
+    /// How much, minor units.
+    pub amount_minor: i64,
+    /// ISO 4217 code.
+    pub currency: String,
+    /// How much went back.
+    pub refunded_minor: i64,
+    /// Why it failed, a stable word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+}
+
+impl Payment {
+    /// How much went back in all, minor units; never above the charge.
+    #[must_use]
+    pub fn refunded_minor(&self) -> i64 {
+        self.refunds.iter().map(|(_, amount_minor)| amount_minor).sum()
+    }
+
+    /// As the API shows it; `public_url` is where our pages are.
+    #[must_use]
+    pub fn view(&self, public_url: &str) -> PaymentView {
+        PaymentView {
+            id: self.id.clone(),
+            reference: self.asked.reference.clone(),
+            status: self.status,
+            page_url: format!("{public_url}/pay/{}", self.id),
+            amount_minor: self.asked.amount_minor,
+            currency: self.asked.currency.clone(),
+            refunded_minor: self.refunded_minor(),
+            failure: self.failure.map(str::to_owned),
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Every card ends as the table says, for a token as for a payer.
+
+use std::time::{Duration, Instant};
+
+use simulator::payment::Status;
+use simulator::webhooks::EventKind;
+
+use crate::merchant::{LATE, Merchant};
+
+async fn ends_as(token: &str, first: Status, last: EventKind) {
+    let merchant = Merchant::new().await;
+    let payment = merchant.open("pay:1", Some(token)).await;
+    assert_eq!(payment.status, first, "{token}");
+    let event = merchant.events(1).await.remove(0);
+    assert_eq!(event.kind, last, "{token}");
+    assert_eq!((event.payment.id.as_str(), event.payment.reference.as_str()), (payment.id.as_str(), "booking 7"));
+    assert_eq!((event.payment.amount_minor, event.payment.currency.as_str()), (2500, "EUR"));
+    assert_eq!(merchant.look_up("pay:1").await.status, event.payment.status, "the event says how it stands");
+}
+
+#[tokio::test]
+async fn paid_is_paid_at_once() {
+    ends_as("tok_paid", Status::Succeeded, EventKind::PaymentSucceeded).await;
+}
+
+#[tokio::test]
+async fn declined_fails_at_once() {
+    ends_as("tok_declined", Status::Failed, EventKind::PaymentFailed).await;
+}
+
+#[tokio::test]
+async fn pending_then_paid_tells_by_webhook() {
+    ends_as("tok_pending_paid", Status::Pending, EventKind::PaymentSucceeded).await;
+}
+
+#[tokio::test]
+async fn pending_then_failed_tells_by_webhook() {
+    ends_as("tok_pending_failed", Status::Pending, EventKind::PaymentFailed).await;
+}
+
+#[tokio::test]
+async fn slow_answers_late_but_paid() {
+    let started = Instant::now();
+    ends_as("tok_slow", Status::Succeeded, EventKind::PaymentSucceeded).await;
+    assert!(started.elapsed() >= Duration::from_millis(300));
+}
+
+#[tokio::test]
+async fn no_answer_is_paid_all_the_same_and_a_second_question_is_answered() {
+    let merchant = Merchant::new().await;
+    let body = merchant.payment(Some("tok_no_answer_paid"));
+    let unanswered = merchant.post("/v1/payments", "pay:1", &body).timeout(Duration::from_millis(250)).send().await;
+    assert!(unanswered.expect_err("no answer").is_timeout());
+    assert!(matches!(
+        merchant.open("pay:1", Some("tok_no_answer_paid")).await.status,
+        Status::Pending | Status::Succeeded
+    ));
+    assert_eq!(merchant.events(1).await[0].kind, EventKind::PaymentSucceeded);
+    assert_eq!(merchant.look_up("pay:1").await.status, Status::Succeeded);
+}
+
+#[tokio::test]
+async fn duplicate_webhooks_are_one_event_three_times() {
+    let merchant = Merchant::new().await;
+    merchant.open("pay:1", Some("tok_duplicate_webhooks")).await;
+    let events = merchant.events(3).await;
+    assert!(events.iter().all(|event| *event == events[0]));
+}
+
+#[tokio::test]
+async fn a_late_webhook_comes_long_after_the_payment() {
+    let merchant = Merchant::new().await;
+    let started = Instant::now();
+    assert_eq!(merchant.open("pay:1", Some("tok_late_webhook")).await.status, Status::Succeeded);
+    assert!(merchant.events_now().is_empty());
+    merchant.events(1).await;
+    assert!(started.elapsed() >= LATE);
+}
+
+#[tokio::test]
+async fn a_webhook_is_repeated_until_the_merchant_accepts_it() {
+    let merchant = Merchant::refusing_webhooks(3).await;
+    merchant.open("pay:1", Some("tok_paid")).await;
+    assert_eq!(merchant.events(1).await[0].kind, EventKind::PaymentSucceeded);
+}
+
+#[tokio::test]
+async fn a_pending_payment_voided_in_time_is_never_charged() {
+    let merchant = Merchant::new().await;
+    let payment = merchant.open("pay:1", Some("tok_pending_paid")).await;
+    assert_eq!(merchant.void(&payment.id).await.status(), 200);
+    // A second pending payment, begun later, settles after the first one would have.
+    merchant.open("pay:2", Some("tok_pending_paid")).await;
+    merchant.events(2).await;
+    assert_eq!(merchant.events_now(), [EventKind::PaymentVoided, EventKind::PaymentSucceeded]);
+    assert_eq!(merchant.look_up("pay:1").await.status, Status::Voided);
+}

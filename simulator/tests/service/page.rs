@@ -1,0 +1,108 @@
+//! The payer's page: from the merchant and back again.
+
+use reqwest::Response;
+use simulator::payment::{PaymentView, Status};
+use simulator::webhooks::EventKind;
+
+use crate::merchant::{Merchant, RETURN_URL};
+
+fn location(answer: &Response) -> &str {
+    assert_eq!(answer.status(), 303);
+    answer.headers()["location"].to_str().expect("an address")
+}
+
+async fn text(merchant: &Merchant, url: &str) -> String {
+    merchant.client.get(url).send().await.expect("an answer").text().await.expect("a page")
+}
+
+#[tokio::test]
+async fn a_payer_sees_what_it_is_for_pays_and_is_led_back() {
+    let merchant = Merchant::new().await;
+    let payment = merchant.open("pay:1", None).await;
+    assert_eq!(payment.status, Status::RequiresPayer);
+    let answer = merchant.client.get(&payment.page_url).send().await.expect("an answer");
+    let policy = answer.headers()["content-security-policy"].to_str().expect("a policy").to_owned();
+    assert!(
+        policy.contains("default-src 'none'") && policy.contains("form-action 'self' http://127.0.0.1:9"),
+        "{policy}"
+    );
+    assert_eq!(answer.headers()["cache-control"], "no-store");
+    let page = answer.text().await.expect("a page");
+    assert!(page.contains("€25.00") && page.contains("2 seats, C7 and C8") && page.contains("Rialto &lt;Kino&gt;"));
+
+    let answer = merchant.press(&payment.page_url, "card=paid&action=pay").await;
+    assert_eq!(location(&answer), RETURN_URL);
+    assert_eq!(merchant.events(1).await[0].kind, EventKind::PaymentSucceeded);
+    let over = text(&merchant, &payment.page_url).await;
+    assert!(over.contains("id=\"outcome\">Paid<") && over.contains(RETURN_URL) && !over.contains("<form"));
+}
+
+#[tokio::test]
+async fn declined_pending_and_cancelled_lead_back_all_the_same() {
+    for (form, status, failure) in [
+        ("card=declined&action=pay", Status::Failed, Some("card_declined")),
+        ("card=pending_paid&action=pay", Status::Pending, None),
+        ("card=paid&action=cancel", Status::Failed, Some("cancelled_by_payer")),
+        ("card=paid", Status::Succeeded, None),
+    ] {
+        let merchant = Merchant::new().await;
+        let payment = merchant.open("pay:1", None).await;
+        let answer = merchant.press(&payment.page_url, form).await;
+        assert_eq!(location(&answer), RETURN_URL, "{form}");
+        let now = merchant.look_up("pay:1").await;
+        // A slow machine may look after the bank has thought.
+        let settled = status == Status::Pending && now.status == Status::Succeeded;
+        assert!(now.status == status || settled, "{form}: {:?}", now.status);
+        assert_eq!(now.failure.as_deref(), failure, "{form}");
+    }
+}
+
+#[tokio::test]
+async fn pressing_pay_twice_charges_once() {
+    let merchant = Merchant::new().await;
+    let payment = merchant.open("pay:1", None).await;
+    for _ in 0..2 {
+        let answer = merchant.press(&payment.page_url, "card=paid&action=pay").await;
+        assert_eq!(location(&answer), RETURN_URL);
+    }
+    let answer = merchant.press(&payment.page_url, "card=paid&action=cancel").await;
+    assert_eq!(location(&answer), RETURN_URL);
+    assert_eq!(merchant.look_up("pay:1").await.status, Status::Succeeded);
+    merchant.open("pay:2", Some("tok_declined")).await;
+    merchant.events(2).await;
+    assert_eq!(merchant.events_now().len(), 2);
+}
+
+#[tokio::test]
+async fn a_choice_that_cannot_be_read_asks_again_and_charges_nothing() {
+    let merchant = Merchant::new().await;
+    let payment = merchant.open("pay:1", None).await;
+    for form in ["card=gold&action=pay", "action=pay", "", "%%%"] {
+        let answer = merchant.press(&payment.page_url, form).await;
+        assert!(answer.status().is_client_error(), "{form}: {}", answer.status());
+        assert!(answer.text().await.expect("a page").contains("role=\"alert\""), "{form}");
+    }
+    assert_eq!(merchant.look_up("pay:1").await.status, Status::RequiresPayer);
+}
+
+#[tokio::test]
+async fn a_payment_past_its_time_or_called_off_says_so_kindly() {
+    let merchant = Merchant::new().await;
+    let mut body = merchant.payment(None);
+    body["expires_at_ms"] = 1.into();
+    let answer = merchant.post("/v1/payments", "late", &body).send().await.expect("an answer");
+    let late: PaymentView = answer.json().await.expect("a payment");
+    assert!(text(&merchant, &late.page_url).await.contains("Time is over"));
+    let answer = merchant.press(&late.page_url, "card=paid&action=pay").await;
+    assert_eq!(location(&answer), format!("/pay/{}", late.id));
+
+    let voided = merchant.open("voided", None).await;
+    merchant.void(&voided.id).await;
+    assert!(text(&merchant, &voided.page_url).await.contains("Nothing to pay"));
+    let answer = merchant.press(&voided.page_url, "card=paid&action=pay").await;
+    assert_eq!(location(&answer), format!("/pay/{}", voided.id));
+    assert_eq!(merchant.look_up("voided").await.status, Status::Voided);
+
+    let nowhere = merchant.client.get(format!("{}/pay/pay_nothing", merchant.base)).send().await.expect("an answer");
+    assert_eq!(nowhere.status(), 404);
+}
