@@ -88,17 +88,20 @@ fn read_all(pipe: Option<&mut impl Read>) -> String {
 }
 
 fn wait(child: &mut Child, stop: &Stop) -> Result<ExitStatus> {
-    loop {
+    stop.began(child.id(), Signal::TERM)?;
+    let status = loop {
         if let Some(status) = child.try_wait()? {
-            return Ok(status);
+            break status;
         }
         if stop.asked() {
             signal_group(child.id(), Signal::TERM);
-            child.wait()?;
-            bail!("stopped on request");
+            break child.wait()?;
         }
         std::thread::sleep(LOOK_EVERY);
-    }
+    };
+    stop.ended(child.id())?;
+    stop.check()?;
+    Ok(status)
 }
 
 /// Signals a process group, named by its leader. One that is gone already is no error.

@@ -29,14 +29,14 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 pub fn dev(places: &Places, stop: &Stop) -> Result<()> {
     let began = Instant::now();
     let mut folder = Folder::open(places, "run", false)?;
-    let mut processes = Processes::new()?;
+    let mut processes = Processes::new(stop);
     let stores = services::start(&mut folder, &mut processes, stop)?;
     native::build(places, stop)?;
     site::build(places, Size::Large, stop)?;
     let mut product = Product::prepare(places, &mut folder, stores, stop)?;
     let server = server(&folder)?;
-    product.start_simulator(&mut processes, &folder, server.listen.ip(), Output::Shown, stop)?;
-    product.start_server(&mut processes, &server, Output::Shown, stop)?;
+    product.start_simulator(&mut processes, &folder, server.listen.ip(), Output::Shown)?;
+    product.start_server(&mut processes, &server, Output::Shown)?;
     announce(&folder, &server, &product, began);
 
     let (sender, changes) = channel();
@@ -64,7 +64,7 @@ pub fn dev(places: &Places, stop: &Stop) -> Result<()> {
         if now != built {
             built = now;
             processes.end(server.name)?;
-            if let Err(error) = product.start_server(&mut processes, &server, Output::Shown, stop) {
+            if let Err(error) = product.start_server(&mut processes, &server, Output::Shown) {
                 stop.check()?;
                 processes.end(server.name)?;
                 note(&format!("{error:#}; waiting for the next change"));

@@ -36,7 +36,7 @@ impl Guard {
     }
 
     /// A group began; `polite` is the signal that ends it in good order.
-    pub fn started(&mut self, leader: u32, polite: Signal) -> Result<()> {
+    pub fn began(&mut self, leader: u32, polite: Signal) -> Result<()> {
         self.tell(&format!("+ {leader} {}\n", polite.as_raw()))
     }
 

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use rustix::process::Signal;
 
 use crate::command::signal_group;
-use crate::guard::{Guard, POLITE};
+use crate::guard::POLITE;
 use crate::progress::Step;
 use crate::stop::Stop;
 
@@ -36,15 +36,15 @@ struct Running {
 }
 
 /// Everything running for us. Dropping it ends all, last started first.
-pub struct Processes {
+pub struct Processes<'a> {
     running: Vec<Running>,
-    guard: Guard,
+    stop: &'a Stop,
 }
 
-impl Processes {
-    /// None yet, and the guard that outlives us.
-    pub fn new() -> Result<Self> {
-        Ok(Self { running: Vec::new(), guard: Guard::start()? })
+impl<'a> Processes<'a> {
+    /// None yet.
+    pub fn new(stop: &'a Stop) -> Self {
+        Self { running: Vec::new(), stop }
     }
 
     /// Starts a program in a process group of its own. `polite` is the signal that ends it in good order.
@@ -65,7 +65,7 @@ impl Processes {
             }
         };
         let mut child = command.spawn().with_context(|| format!("cannot start {name}"))?;
-        self.guard.started(child.id(), polite)?;
+        self.stop.began(child.id(), polite)?;
         if let Some(out) = child.stdout.take() {
             show_lines(name, out);
         }
@@ -88,16 +88,10 @@ impl Processes {
     }
 
     /// Waits until `ready` says yes, while everything keeps running.
-    pub fn wait_until(
-        &mut self,
-        what: &str,
-        within: Duration,
-        stop: &Stop,
-        mut ready: impl FnMut() -> bool,
-    ) -> Result<()> {
+    pub fn wait_until(&mut self, what: &str, within: Duration, mut ready: impl FnMut() -> bool) -> Result<()> {
         let began = Instant::now();
         while !ready() {
-            stop.check()?;
+            self.stop.check()?;
             self.check()?;
             if began.elapsed() > within {
                 bail!("{what} is not ready after {} s", within.as_secs());
@@ -142,12 +136,12 @@ impl Processes {
         };
         // Whatever the leader left behind in its group.
         signal_group(leader, Signal::KILL);
-        self.guard.ended(leader)?;
+        self.stop.ended(leader)?;
         Ok(status)
     }
 }
 
-impl Drop for Processes {
+impl Drop for Processes<'_> {
     fn drop(&mut self) {
         self.end_all();
     }

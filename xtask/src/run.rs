@@ -20,15 +20,15 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 pub fn run(places: &Places, stop: &Stop) -> Result<()> {
     let began = Instant::now();
     let mut folder = Folder::open(places, "run", false)?;
-    let mut processes = Processes::new()?;
+    let mut processes = Processes::new(stop);
     // Stores first: what a machine lacks is said before minutes of compiling, not after.
     let stores = services::start(&mut folder, &mut processes, stop)?;
     native::build(places, stop)?;
     site::build(places, Size::Small, stop)?;
     let mut product = Product::prepare(places, &mut folder, stores, stop)?;
     let server = server(&folder)?;
-    product.start_simulator(&mut processes, &folder, server.listen.ip(), Output::Shown, stop)?;
-    product.start_server(&mut processes, &server, Output::Shown, stop)?;
+    product.start_simulator(&mut processes, &folder, server.listen.ip(), Output::Shown)?;
+    product.start_server(&mut processes, &server, Output::Shown)?;
     announce(&folder, &server, &product, began);
     while !stop.asked() {
         processes.check()?;

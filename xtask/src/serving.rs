@@ -71,11 +71,10 @@ impl<'a> Product<'a> {
     /// Starts the payment simulator where people can reach it: on the network if the server is.
     pub fn start_simulator(
         &mut self,
-        processes: &mut Processes,
+        processes: &mut Processes<'_>,
         folder: &Folder,
         ip: IpAddr,
         output: Output,
-        stop: &Stop,
     ) -> Result<()> {
         let port = ports::claim(&folder.ports(), "simulator", Some(USUAL_SIMULATOR_PORT))?;
         let listen = SocketAddr::new(ip, port);
@@ -84,18 +83,18 @@ impl<'a> Product<'a> {
         command.env("LISTEN", listen.to_string()).env("PUBLIC_URL", &self.simulator_url);
         processes.start("payments", &mut command, Signal::TERM, output)?;
         let local = SocketAddr::new(reachable(ip), port);
-        processes.wait_until("the payment simulator", READY_WITHIN, stop, || status(local, "/").is_some())
+        processes.wait_until("the payment simulator", READY_WITHIN, || status(local, "/").is_some())
     }
 
     /// Starts a server and waits until it is ready for visitors.
-    pub fn start_server(&self, processes: &mut Processes, server: &Server, output: Output, stop: &Stop) -> Result<()> {
+    pub fn start_server(&self, processes: &mut Processes<'_>, server: &Server, output: Output) -> Result<()> {
         let step = Step::quiet(format!("{} answers", server.name));
         let mut command = self.program("rowlock");
         command.arg("serve").env("LISTEN", server.listen.to_string()).env("PUBLIC_URL", &server.public_url);
         command.envs(server.settings.iter().map(|(name, value)| (name, value)));
         processes.start(server.name, &mut command, Signal::TERM, output)?;
         let local = SocketAddr::new(reachable(server.listen.ip()), server.listen.port());
-        processes.wait_until(server.name, READY_WITHIN, stop, || status(local, "/readyz") == Some(200))?;
+        processes.wait_until(server.name, READY_WITHIN, || status(local, "/readyz") == Some(200))?;
         step.done();
         Ok(())
     }

@@ -86,7 +86,7 @@ pub struct Stores {
 }
 
 /// The stores people named in the environment, or private copies.
-pub fn start(folder: &mut Folder, processes: &mut Processes, stop: &Stop) -> Result<Stores> {
+pub fn start(folder: &mut Folder, processes: &mut Processes<'_>, stop: &Stop) -> Result<Stores> {
     let postgres = match named("DATABASE_URL") {
         Some(address) => address,
         None => postgres::start(folder, processes, stop)?,

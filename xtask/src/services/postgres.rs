@@ -39,7 +39,7 @@ const NEED: Need = Need {
 };
 
 /// Starts it, with an empty database if it is new, and returns its address.
-pub fn start(folder: &mut Folder, processes: &mut Processes, stop: &Stop) -> Result<String> {
+pub fn start(folder: &mut Folder, processes: &mut Processes<'_>, stop: &Stop) -> Result<String> {
     let programs = programs(stop)?;
     let password = folder.secrets.get("postgres")?;
     let data = folder.postgres.join("postgres");
@@ -62,7 +62,7 @@ pub fn start(folder: &mut Folder, processes: &mut Processes, stop: &Stop) -> Res
     let output = Output::File(folder.path.join("logs/postgres.log"));
     processes.start("postgres", &mut command, Signal::INT, output)?;
     let client = Client { programs: &programs, port, password: &password };
-    processes.wait_until("Postgres", READY_WITHIN, stop, || client.answers())?;
+    processes.wait_until("Postgres", READY_WITHIN, || client.answers())?;
     client.ensure_database()?;
     step.done();
     Ok(format!("postgres://{NAME}:{password}@127.0.0.1:{port}/{NAME}"))

@@ -34,7 +34,7 @@ const NEED: Need = Need {
 };
 
 /// Starts it and returns its address.
-pub fn start(folder: &mut Folder, processes: &mut Processes, stop: &Stop) -> Result<String> {
+pub fn start(folder: &mut Folder, processes: &mut Processes<'_>, stop: &Stop) -> Result<String> {
     let program = program(stop)?;
     let step = Step::quiet("Redis answers");
     let password = folder.secrets.get("redis")?;
@@ -46,7 +46,7 @@ pub fn start(folder: &mut Folder, processes: &mut Processes, stop: &Stop) -> Res
     super::secrets::write_private(&settings, configuration(port, &data, &password).as_bytes())?;
     let output = Output::File(folder.path.join("logs/redis.log"));
     processes.start("redis", Command::new(program).arg(&settings), Signal::TERM, output)?;
-    processes.wait_until("Redis", READY_WITHIN, stop, || {
+    processes.wait_until("Redis", READY_WITHIN, || {
         ask(port, &format!("AUTH {password}\r\nPING\r\n")).is_some_and(|answer| answer.contains("+PONG"))
     })?;
     step.done();

@@ -35,7 +35,7 @@ pub fn test(
     places: &Places,
     options: &Options,
     folder: &mut Folder,
-    processes: &mut Processes,
+    processes: &mut Processes<'_>,
     stores: Stores,
     stop: &Stop,
 ) -> Result<Counts> {
@@ -50,12 +50,12 @@ pub fn test(
 
     let mut product = Product::prepare(places, folder, stores, stop)?;
     let output = Output::File(folder.log("payments"));
-    product.start_simulator(processes, folder, IpAddr::V4(Ipv4Addr::LOCALHOST), output, stop)?;
+    product.start_simulator(processes, folder, IpAddr::V4(Ipv4Addr::LOCALHOST), output)?;
     let usual = server(folder, "rowlock", vec![("LEAVE_GRACE_MS", LEAVE_GRACE_MS.to_string())])?;
     let short = vec![("LEAVE_GRACE_MS", SHORT_LEAVE_GRACE_MS.to_string()), ("HOLD_MS", SHORT_HOLD_MS.to_string())];
     let short = server(folder, "rowlock-short", short)?;
     for server in [&usual, &short] {
-        product.start_server(processes, server, Output::File(folder.log(server.name)), stop)?;
+        product.start_server(processes, server, Output::File(folder.log(server.name)))?;
     }
 
     let step = Step::start("tests in a browser");

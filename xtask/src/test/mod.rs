@@ -38,7 +38,7 @@ pub struct Counts {
 /// Runs them; whether all passed.
 pub fn test(places: &Places, options: &Options, stop: &Stop) -> Result<bool> {
     let mut folder = Folder::open(places, "test", true)?;
-    let mut processes = Processes::new()?;
+    let mut processes = Processes::new(stop);
     let stores = services::start(&mut folder, &mut processes, stop)?;
     let mut counts = Counts::default();
     if !options.only_browser {
