@@ -4,8 +4,12 @@
 //! [`render`]. Nothing here loads data, and nothing here knows Postgres, Redis or axum. Pages exist on
 //! the server only; islands, the parts that live in the browser, compile for both.
 
+pub mod booking_status;
+pub mod browser;
+pub mod checkout;
 #[cfg(feature = "ssr")]
 pub mod pages;
+pub mod seat_map;
 #[cfg(feature = "ssr")]
 pub mod shell;
 

@@ -2,6 +2,7 @@
 //!
 //! Not here: loading (the server fills the structs) and anything that lives in the browser (islands).
 
+pub mod booking;
 pub mod city;
 pub mod film;
 pub mod home;
@@ -9,4 +10,6 @@ pub mod listing;
 pub mod not_found;
 pub mod poster;
 pub mod search;
+pub mod show;
 pub mod theatre;
+pub mod ticket;

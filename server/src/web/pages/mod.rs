@@ -2,16 +2,18 @@
 //!
 //! Not here: the API, and what pages look like.
 
+use app::pages::not_found::NotFound;
 use axum::Router;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
-use app::pages::not_found::NotFound;
 
 use crate::AppState;
 use crate::catalogue::Unreadable;
 
+mod booking;
 pub mod browse;
+mod show;
 
 /// What a CDN may keep of a page that is the same for everyone: seats left on it age with it.
 pub const SHARED_CACHE: &str = "public, max-age=15";
@@ -20,7 +22,7 @@ pub const PRIVATE_CACHE: &str = "no-store";
 
 /// All pages.
 pub fn routes() -> Router<AppState> {
-    Router::new().merge(browse::routes())
+    Router::new().merge(browse::routes()).merge(show::routes()).merge(booking::routes())
 }
 
 /// A page as an answer, with how long it may be kept.

@@ -1,0 +1,173 @@
+//! How a booking stands, live: one island on the booking page.
+//!
+//! Asks the server, less and less often, until nothing more can happen; the words for every state of
+//! seats and money are here, so that nobody ever pays and is left without one.
+
+#![allow(missing_docs, reason = "the island macro makes a struct for the props and gives it no words")]
+
+use domain::api::{BookingState, BookingView, MoneyState};
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+
+use crate::browser::{calls, events, ids};
+
+/// First pause between two questions, milliseconds…
+const FIRST_PAUSE_MS: u32 = 1_000;
+/// …growing to this one.
+const LONGEST_PAUSE_MS: u32 = 5_000;
+
+/// State, money and what to do next, followed until final.
+#[island]
+pub fn BookingStatus(
+    /// The booking as the page was rendered.
+    booking: BookingView,
+) -> impl IntoView {
+    let booking = RwSignal::new(booking);
+    Effect::new(move |_| {
+        follow(booking);
+    });
+    let words = Memo::new(move |_| booking.with(|booking| Words::of(booking.state, booking.money)));
+    view! {
+        <section class="booking-status" data-tone=move || words.get().tone>
+            <p class="booking-mark" aria-hidden="true">{move || words.get().mark}</p>
+            <h1 data-testid="booking-state" data-state=move || booking.with(|booking| booking.state.as_str())
+                data-money=move || booking.with(|booking| booking.money.as_str()) role="status">
+                {move || words.get().title}
+            </h1>
+            <p class="booking-words">{move || words.get().text}</p>
+            <p class="booking-money" data-testid="booking-money">{move || booking.with(|booking| money_in_words(booking))}</p>
+            <p class="booking-next">{move || booking.with(next_step)}</p>
+        </section>
+    }
+}
+
+/// What a state means to the one who bought.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Words {
+    tone: &'static str,
+    mark: &'static str,
+    title: &'static str,
+    text: &'static str,
+}
+
+impl Words {
+    fn of(state: BookingState, money: MoneyState) -> Self {
+        use BookingState as S;
+        let (tone, mark, title, text) = match (state, money) {
+            (S::Created | S::SeatsLocked, _) => {
+                ("waiting", "…", "Not paid yet", "Your seats are held. They become yours when you pay.")
+            }
+            (S::PaymentPending, _) => (
+                "waiting",
+                "…",
+                "Waiting for your payment",
+                "As soon as it arrives this page changes by itself. You may close it: we write to you as well.",
+            ),
+            (S::PaymentSucceeded, _) => {
+                ("waiting", "…", "Paid. Issuing your tickets", "Your payment arrived. The tickets follow in a moment.")
+            }
+            (S::Confirmed, _) => {
+                ("done", "✓", "You have your seats", "Enjoy the show. The tickets are in your mail, too.")
+            }
+            (S::Cancelled | S::Expired, MoneyState::Paid | MoneyState::Refunding) => {
+                ("sorry", "×", "We could not give you the seats", "The money is on its way back to you.")
+            }
+            (S::Cancelled | S::Expired, MoneyState::Refunded) => {
+                ("sorry", "×", "Cancelled and refunded", "The seats are free again and the money is back with you.")
+            }
+            (S::Cancelled, MoneyState::Failed) => (
+                "sorry",
+                "×",
+                "The payment did not go through",
+                "The seats are free again. You may choose them once more, if nobody was faster.",
+            ),
+            (S::Cancelled, _) => ("sorry", "×", "Cancelled", "The seats are free again."),
+            (S::Expired, _) => {
+                ("sorry", "×", "The time ran out", "The payment did not arrive in time; the seats are free again.")
+            }
+        };
+        Self { tone, mark, title, text }
+    }
+}
+
+fn money_in_words(booking: &BookingView) -> String {
+    let total = booking.total;
+    match booking.money {
+        MoneyState::None => format!("{total}, not charged."),
+        MoneyState::Pending => format!("{total}, payment in progress."),
+        MoneyState::Paid => format!("{total}, paid."),
+        MoneyState::Failed => "Nothing was charged.".to_owned(),
+        MoneyState::Refunding => "Being refunded. It can take a few days until your bank shows it.".to_owned(),
+        MoneyState::Refunded => "Refunded.".to_owned(),
+    }
+}
+
+/// The one thing to do now.
+fn next_step(booking: &BookingView) -> AnyView {
+    let show = format!("/shows/{}", booking.show);
+    match (booking.state, &booking.ticket_url, &booking.pay_url) {
+        (BookingState::Confirmed, Some(ticket), _) => {
+            view! { <a class="button" data-testid="ticket-link" href=ticket.clone()>"Show the tickets"</a> }.into_any()
+        }
+        (BookingState::Created | BookingState::SeatsLocked | BookingState::PaymentPending, _, Some(pay)) => {
+            view! { <a class="button button-quiet" data-testid="pay-link" href=pay.clone()>"Continue to the payment page"</a> }.into_any()
+        }
+        (BookingState::Created | BookingState::SeatsLocked, _, None) => {
+            view! { <a class="button" href=show>"Back to the seats, to pay"</a> }.into_any()
+        }
+        (state, ..) if state.is_final() => {
+            view! { <a class="button" data-testid="back-to-show" href=show>"Back to the seats of this show"</a> }.into_any()
+        }
+        _ => ().into_any(),
+    }
+}
+
+/// Whether nothing more can happen without somebody's doing.
+fn is_settled(booking: &BookingView) -> bool {
+    let money_rests = !matches!(booking.money, MoneyState::Pending | MoneyState::Refunding)
+        && !(booking.state.is_final() && booking.money == MoneyState::Paid);
+    match booking.state {
+        BookingState::Confirmed => booking.ticket_url.is_some(),
+        state => state.is_final() && money_rests,
+    }
+}
+
+fn follow(booking: RwSignal<BookingView>) {
+    let path = booking.with_untracked(|booking| format!("/api/v1/bookings/{}", booking.id));
+    spawn_local(async move {
+        let mut pause_ms = FIRST_PAUSE_MS;
+        while !booking.with_untracked(is_settled) {
+            events::after(pause_ms / 2 + ids::jitter(pause_ms / 2)).await;
+            if let Ok(now) = calls::get::<BookingView>(&path).await
+                && booking.with_untracked(|before| *before != now)
+            {
+                booking.set(now);
+                pause_ms = FIRST_PAUSE_MS;
+            } else {
+                pause_ms = (pause_ms + pause_ms / 4).min(LONGEST_PAUSE_MS);
+            }
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use domain::booking::ALL_STATES;
+
+    #[test]
+    fn paid_without_seats_always_says_that_the_money_comes_back() {
+        for state in [BookingState::Cancelled, BookingState::Expired] {
+            for money in [MoneyState::Paid, MoneyState::Refunding, MoneyState::Refunded] {
+                assert!(Words::of(state, money).text.contains("money"), "{state:?} {money:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_state_has_words() {
+        for state in ALL_STATES {
+            assert!(!Words::of(state, MoneyState::None).title.is_empty());
+        }
+    }
+}

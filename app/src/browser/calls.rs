@@ -1,0 +1,142 @@
+//! Calls to the API: a deadline on each, retries only under an idempotency key, the server's clock read
+//! from every answer.
+
+use domain::api::{ProblemView, SERVER_TIME_HEADER};
+use domain::time::Timestamp;
+use gloo_net::http::{Method, Request, RequestBuilder, Response};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use web_sys::AbortSignal;
+
+use super::{clock, events, ids};
+
+/// How long an answer may take, milliseconds.
+const DEADLINE_MS: u32 = 10_000;
+/// Tries in all of a call that may be retried.
+const TRIES: u32 = 4;
+/// Longest wait before the second try, milliseconds; doubles with each further one.
+const FIRST_PAUSE_MS: u32 = 300;
+
+/// Why a call brought nothing.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Failure {
+    /// No answer: we do not know whether it was done.
+    Unreachable,
+    /// The server said no.
+    Problem(Box<ProblemView>),
+}
+
+impl Failure {
+    /// The problem's stable code; empty when there was no answer.
+    #[must_use]
+    pub fn code(&self) -> &str {
+        match self {
+            Self::Unreachable => "",
+            Self::Problem(problem) => &problem.code,
+        }
+    }
+
+    /// The HTTP status; 0 when there was no answer.
+    #[must_use]
+    pub fn status(&self) -> u16 {
+        match self {
+            Self::Unreachable => 0,
+            Self::Problem(problem) => problem.status,
+        }
+    }
+
+    /// Whether the same call may go better in a moment.
+    fn may_pass(&self) -> bool {
+        matches!(self.status(), 0 | 502..=504) || self.code() == "still_running"
+    }
+}
+
+/// Reads a resource.
+///
+/// # Errors
+/// [`Failure`].
+pub async fn get<T: DeserializeOwned>(path: &str) -> Result<T, Failure> {
+    once(|| builder(Method::GET, path).build()).await.and_then(|text| parse(&text))
+}
+
+/// A call that changes something, under its idempotency key. Retried with full jitter while it is not
+/// known to have been answered: the key makes that harmless.
+///
+/// # Errors
+/// The last try's [`Failure`].
+pub async fn change<T: DeserializeOwned>(
+    method: Method,
+    path: &str,
+    key: &str,
+    body: &impl Serialize,
+) -> Result<T, Failure> {
+    let body = serde_json::to_string(body).map_err(|_| Failure::Unreachable)?;
+    retrying(|| keyed(method.clone(), path, key).body(body.clone())).await.and_then(|text| parse(&text))
+}
+
+/// Removes something, under its idempotency key, with retries as [`change`].
+///
+/// # Errors
+/// The last try's [`Failure`].
+pub async fn remove(path: &str, key: &str) -> Result<(), Failure> {
+    retrying(|| keyed(Method::DELETE, path, key).build()).await.map(drop)
+}
+
+/// Posts to `path` while the page goes away; nobody hears the answer.
+pub fn beacon(path: &str) {
+    // False when the browser refuses to queue it: then the hold runs its full time.
+    let _ = super::window().navigator().send_beacon(path);
+}
+
+fn builder(method: Method, path: &str) -> RequestBuilder {
+    RequestBuilder::new(path)
+        .method(method)
+        .header("accept", "application/json")
+        .abort_signal(Some(&AbortSignal::timeout_with_u32(DEADLINE_MS)))
+}
+
+fn keyed(method: Method, path: &str, key: &str) -> RequestBuilder {
+    builder(method, path).header("content-type", "application/json").header("idempotency-key", key)
+}
+
+async fn retrying(request: impl Fn() -> Result<Request, gloo_net::Error>) -> Result<String, Failure> {
+    let mut pause_ms = FIRST_PAUSE_MS;
+    for _ in 1..TRIES {
+        match once(&request).await {
+            Err(failure) if failure.may_pass() => events::after(ids::jitter(pause_ms)).await,
+            answer => return answer,
+        }
+        pause_ms *= 2;
+    }
+    once(&request).await
+}
+
+async fn once(request: impl Fn() -> Result<Request, gloo_net::Error>) -> Result<String, Failure> {
+    let asked_at = clock::monotonic_ms();
+    let request = request().map_err(|_| Failure::Unreachable)?;
+    let answer = request.send().await.map_err(|_| Failure::Unreachable)?;
+    if let Some(now) = answer.headers().get(SERVER_TIME_HEADER).and_then(|text| text.parse().ok()) {
+        clock::observe(Timestamp(now), asked_at);
+    }
+    if answer.ok() { answer.text().await.map_err(|_| Failure::Unreachable) } else { Err(problem_of(&answer).await) }
+}
+
+async fn problem_of(answer: &Response) -> Failure {
+    let problem = answer.json::<ProblemView>().await.unwrap_or_else(|_| ProblemView {
+        // A proxy in between speaks no problem+json; its status still says something.
+        kind: "about:blank".to_owned(),
+        title: "The server could not answer".to_owned(),
+        status: answer.status(),
+        detail: "Please try again in a moment.".to_owned(),
+        code: String::new(),
+        seats: Vec::new(),
+        hold: None,
+        request_id: None,
+    });
+    Failure::Problem(Box::new(problem))
+}
+
+/// An answer that cannot be read is as good as none.
+fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Failure> {
+    serde_json::from_str(text).map_err(|_| Failure::Unreachable)
+}

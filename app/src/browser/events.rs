@@ -1,0 +1,34 @@
+//! Events of the page. Islands live as long as their page, so listeners are never taken off.
+
+use wasm_bindgen::JsCast;
+use wasm_bindgen::closure::Closure;
+use web_sys::{Event, EventTarget};
+
+/// Calls `react` on this event of the window.
+pub fn on_window(name: &str, react: impl FnMut(Event) + 'static) {
+    listen(&super::window(), name, react);
+}
+
+/// Calls `react` on this event of the document.
+pub fn on_document(name: &str, react: impl FnMut(Event) + 'static) {
+    if let Some(page) = super::window().document() {
+        listen(&page, name, react);
+    }
+}
+
+fn listen(target: &EventTarget, name: &str, react: impl FnMut(Event) + 'static) {
+    let closure = Closure::<dyn FnMut(Event)>::new(react);
+    // Adding a listener fails for no target that exists.
+    let _ = target.add_event_listener_with_callback(name, closure.as_ref().unchecked_ref());
+    closure.forget();
+}
+
+/// Calls `react` every `period_ms` for as long as the page lives.
+pub fn every(period_ms: u32, react: impl FnMut() + 'static) {
+    gloo_timers::callback::Interval::new(period_ms, react).forget();
+}
+
+/// Waits.
+pub async fn after(delay_ms: u32) {
+    gloo_timers::future::TimeoutFuture::new(delay_ms).await;
+}

@@ -1,0 +1,17 @@
+//! Randomness of the browser: idempotency keys, and jitter.
+
+use uuid::Uuid;
+
+/// A fresh idempotency key, for one intent.
+#[must_use]
+#[expect(clippy::disallowed_methods, reason = "this is the browser's edge, where ids are made")]
+pub fn new_key() -> String {
+    Uuid::new_v4().to_string()
+}
+
+/// A number drawn evenly below `limit`: full jitter for retries.
+#[must_use]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between zero and the limit")]
+pub fn jitter(limit: u32) -> u32 {
+    (js_sys::Math::random() * f64::from(limit)) as u32
+}

@@ -1,0 +1,63 @@
+//! The browser, as islands need it: calls, the live connection, the clock, events of the page.
+//!
+//! Thin glue over `web-sys`, without decisions; those are in the modules that use it, where they can be
+//! tested natively. Nothing here runs on the server.
+
+pub mod calls;
+pub mod clock;
+pub mod events;
+pub mod ids;
+pub mod socket;
+pub mod tabs;
+
+/// The window; islands run nowhere else.
+fn window() -> web_sys::Window {
+    web_sys::window().expect("islands run in a window")
+}
+
+/// The element with this id.
+#[must_use]
+pub fn element(id: &str) -> Option<web_sys::Element> {
+    window().document()?.get_element_by_id(id)
+}
+
+/// Gives an element the keyboard focus.
+pub fn focus(id: &str) {
+    use wasm_bindgen::JsCast;
+    if let Some(element) = element(id).and_then(|element| element.dyn_into::<web_sys::HtmlElement>().ok()) {
+        // Fails only for elements that cannot take focus: then it stays where it was.
+        let _ = element.focus();
+    } else if let Some(element) = element(id)
+        && let Ok(focus) = js_sys::Reflect::get(&element, &"focus".into())
+        && let Ok(focus) = focus.dyn_into::<js_sys::Function>()
+    {
+        // SVG elements have the method without being HTML elements.
+        let _ = focus.call0(&element);
+    }
+}
+
+/// Leaves for another page.
+pub fn go_to(address: &str) {
+    // Fails only for an address that is none; then the visitor stays, with the link still there.
+    let _ = window().location().assign(address);
+}
+
+/// The part of the address after `#`, without it.
+#[must_use]
+pub fn fragment() -> String {
+    window().location().hash().unwrap_or_default().trim_start_matches('#').to_owned()
+}
+
+/// `ws://host` or `wss://host`, after the page's own address.
+#[must_use]
+pub fn socket_origin() -> String {
+    let location = window().location();
+    let scheme = if location.protocol().is_ok_and(|scheme| scheme == "https:") { "wss" } else { "ws" };
+    format!("{scheme}://{}", location.host().unwrap_or_default())
+}
+
+/// Whether somebody can see the page.
+#[must_use]
+pub fn is_visible() -> bool {
+    window().document().is_none_or(|page| page.visibility_state() == web_sys::VisibilityState::Visible)
+}

@@ -1,0 +1,143 @@
+//! The cart beside the seat map, and the way from it to the payment page.
+//!
+//! On a laptop a column; on a phone a bar at the bottom that opens into a sheet. Part of the seat map's
+//! island: it shares the session.
+
+mod countdown;
+mod details;
+mod pay;
+
+use domain::api::SeatLine;
+use domain::money::Money;
+use domain::seats::MAX_SEATS_PER_HOLD;
+use leptos::prelude::*;
+
+use crate::browser;
+use crate::seat_map::cart::Cart;
+use crate::seat_map::session::Session;
+
+/// The cart.
+pub fn panel(session: Session) -> impl IntoView {
+    let open = RwSignal::new(false);
+    let is_empty = Memo::new(move |_| session.cart.with(|cart| cart.want().is_empty()));
+    let paying = Memo::new(move |_| session.cart.with(Cart::is_paying));
+    let booking = Memo::new(move |_| session.cart.with(|cart| cart.held().and_then(|held| held.booking)));
+    Effect::new(move |_| {
+        if is_empty.get() {
+            open.set(false);
+        }
+    });
+    let continue_to_details = move |_| {
+        open.set(true);
+        request_animation_frame(|| browser::focus("buyer-name"));
+    };
+    view! {
+        <aside class="cart" data-testid="cart" aria-label="Your seats"
+            data-open=move || if open.get() { "true" } else { "false" }
+            data-empty=move || if is_empty.get() { "true" } else { "false" }>
+            <div class="cart-head">
+                <h2>"Your seats"</h2>
+                {countdown::countdown(session)}
+                <button type="button" class="cart-close" on:click=move |_| open.set(false)>"Back to the map"</button>
+            </div>
+            <div class="cart-body">
+                {move || is_empty.get().then(empty)}
+                <ul class="cart-seats">{move || lines(session)}</ul>
+            </div>
+            <div class="cart-sum" hidden=move || is_empty.get()>
+                <span class="cart-count">{move || count_in_words(session.cart.with(|cart| cart.want().len()))}</span>
+                <strong class="cart-total" data-testid="cart-total">{move || total(session)}</strong>
+                <button type="button" class="button cart-continue" data-testid="continue" on:click=continue_to_details>"Continue"</button>
+            </div>
+            {move || match (is_empty.get(), paying.get(), booking.get()) {
+                (true, ..) => ().into_any(),
+                (false, true, Some(booking)) => begun(booking).into_any(),
+                (false, ..) => details::form(session).into_any(),
+            }}
+        </aside>
+    }
+}
+
+fn empty() -> impl IntoView {
+    view! {
+        <p class="cart-empty">
+            {format!("Tap a seat to hold it for you, up to {MAX_SEATS_PER_HOLD}. Nobody else can take it while the time runs.")}
+        </p>
+    }
+}
+
+/// A payment was begun, here or in another tab: the way back to it.
+fn begun(booking: uuid::Uuid) -> impl IntoView {
+    view! {
+        <div class="cart-begun">
+            <p>"You have begun to pay for these seats."</p>
+            <a class="button" data-testid="to-booking" href=format!("/bookings/{booking}")>"Go to your booking"</a>
+        </div>
+    }
+}
+
+/// The wish, line by line: what the hold says where it is granted, what the room says where not yet.
+fn wanted(session: Session) -> Vec<(SeatLine, bool)> {
+    session.room.with(|room| {
+        session.cart.with(|cart| {
+            let line_of = |seat| {
+                let held = cart.held().and_then(|held| held.seats.iter().find(|line| line.seat == seat));
+                match held {
+                    Some(line) => Some((line.clone(), true)),
+                    None => room.as_ref().and_then(|room| room.line(seat)).map(|line| (line, false)),
+                }
+            };
+            cart.want().iter().filter_map(|seat| line_of(*seat)).collect()
+        })
+    })
+}
+
+fn lines(session: Session) -> impl IntoView {
+    let can_change = !session.cart.with(Cart::is_paying);
+    let line_view = move |(line, held): (SeatLine, bool)| {
+        let seat = line.seat;
+        let label = format!("Let {} go", line.label);
+        view! {
+            <li class="cart-seat" data-testid="cart-seat" data-held=if held { "true" } else { "false" }>
+                <span class="cart-seat-name">{line.label}</span>
+                <span class="cart-seat-category">{line.category}</span>
+                <span class="cart-seat-price">{line.price.to_string()}</span>
+                {can_change.then(|| view! {
+                    <button type="button" class="cart-seat-remove" aria-label=label on:click=move |_| session.tap(seat)>"×"</button>
+                })}
+            </li>
+        }
+    };
+    wanted(session).into_iter().map(line_view).collect_view()
+}
+
+fn count_in_words(count: usize) -> String {
+    if count == 1 { "1 seat".to_owned() } else { format!("{count} seats") }
+}
+
+fn total(session: Session) -> String {
+    let prices = wanted(session).into_iter().map(|(line, _)| line.price);
+    sum(prices).map(|total| total.to_string()).unwrap_or_default()
+}
+
+fn sum(prices: impl Iterator<Item = Money>) -> Option<Money> {
+    prices.map(Some).reduce(|sum, price| sum?.checked_add(price?)).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use domain::money::Currency;
+
+    #[test]
+    fn the_total_is_the_sum_of_the_lines() {
+        let euro = |minor| Money::new(minor, Currency::parse("EUR").expect("a code"));
+        assert_eq!(sum([euro(1_250), euro(900)].into_iter()), Some(euro(2_150)));
+        assert_eq!(sum(std::iter::empty()), None);
+    }
+
+    #[test]
+    fn one_seat_is_not_seats() {
+        assert_eq!((count_in_words(1), count_in_words(2)), ("1 seat".to_owned(), "2 seats".to_owned()));
+    }
+}

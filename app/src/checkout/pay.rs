@@ -1,0 +1,122 @@
+//! From a hold to the payment page: make the booking, confirm it, go.
+//!
+//! An attempt keeps its keys, so that pressing again after a failure nobody can explain repeats the
+//! same request and never makes a second booking.
+
+use domain::api::{BookingRequest, BookingView, ConfirmRequest, Person};
+use gloo_net::http::Method;
+use leptos::prelude::*;
+use uuid::Uuid;
+
+use crate::browser::calls::{self, Failure};
+use crate::browser::{self, events, ids};
+use crate::seat_map::cart::Cart;
+use crate::seat_map::session::Session;
+
+/// How often we look whether the last taps were answered, milliseconds, and how often at most.
+const SETTLE_POLL_MS: u32 = 50;
+const SETTLE_POLLS: u32 = 100;
+
+/// One intent to pay: what was asked, and under which keys.
+#[derive(Clone)]
+pub struct Attempt {
+    request: BookingRequest,
+    booking_key: String,
+    confirm_key: String,
+}
+
+/// What stood in the way, and the booking concerned if there is one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trouble {
+    /// What happened and what to do.
+    pub text: String,
+    /// The booking to look at.
+    pub booking: Option<Uuid>,
+}
+
+impl Trouble {
+    fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), booking: None }
+    }
+}
+
+/// Books what is held and leaves for the payment page.
+///
+/// # Errors
+/// [`Trouble`], in words; the page is not left then.
+pub async fn pay(session: Session, buyer: Person, attempt: StoredValue<Option<Attempt>>) -> Result<(), Trouble> {
+    let hold = settled_hold(session).await?;
+    let request = BookingRequest { show: session.show, hold, buyer, holder: None };
+    let same = attempt.get_value().filter(|attempt| attempt.request == request);
+    let intent = same.unwrap_or_else(|| Attempt { request, booking_key: ids::new_key(), confirm_key: ids::new_key() });
+    attempt.set_value(Some(intent.clone()));
+
+    let forget_if_final = |failure: &Failure| {
+        // A definite no is an answer; trying again is another intent.
+        if (400..500).contains(&failure.status()) {
+            attempt.set_value(None);
+        }
+    };
+    let made = calls::change::<BookingView>(Method::POST, "/api/v1/bookings", &intent.booking_key, &intent.request);
+    let booking = made.await.map_err(|failure| {
+        forget_if_final(&failure);
+        session.recall();
+        trouble(&failure, None)
+    })?;
+    session.set_off_to_pay(true);
+    let path = format!("/api/v1/bookings/{}/confirm", booking.id);
+    let by_page = ConfirmRequest::default();
+    let asked = calls::change::<BookingView>(Method::POST, &path, &intent.confirm_key, &by_page);
+    let confirmed = asked.await.map_err(|failure| {
+        forget_if_final(&failure);
+        session.recall();
+        trouble(&failure, Some(booking.id))
+    })?;
+    browser::go_to(&confirmed.pay_url.unwrap_or_else(|| format!("/bookings/{}", booking.id)));
+    Ok(())
+}
+
+/// The hold, once every tap was answered.
+async fn settled_hold(session: Session) -> Result<Uuid, Trouble> {
+    for _ in 0..SETTLE_POLLS {
+        if session.cart.with_untracked(Cart::is_settled) {
+            break;
+        }
+        events::after(SETTLE_POLL_MS).await;
+    }
+    let held = session.cart.with_untracked(|cart| cart.held().filter(|_| cart.is_settled()).map(|held| held.id));
+    held.ok_or_else(|| Trouble::new("Your seats are not held yet. Please look at the map and try again."))
+}
+
+fn trouble(failure: &Failure, booking: Option<Uuid>) -> Trouble {
+    let text = match (failure.code(), failure) {
+        ("hold_expired" | "not_found", _) => {
+            "The time for these seats ran out before the payment began. Nothing was charged. Please choose again."
+                .to_owned()
+        }
+        ("seats_taken" | "seats_locked", _) => {
+            "These seats could not be kept for you. Nothing was charged. Please choose others.".to_owned()
+        }
+        ("gateway_unavailable", _) => {
+            "Payments cannot be taken right now. Nothing was charged and your seats are still held: please try again in a moment.".to_owned()
+        }
+        ("payment_declined", _) => "The payment was declined and nothing was charged.".to_owned(),
+        ("", Failure::Unreachable) => {
+            "We could not reach the box office. Press the button again: you will not be charged twice.".to_owned()
+        }
+        (_, Failure::Problem(problem)) if !problem.detail.is_empty() => problem.detail.clone(),
+        _ => "Something went wrong on our side. Nothing was charged; please try again.".to_owned(),
+    };
+    Trouble { text, booking }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_answer_invites_to_press_again_without_fear() {
+        let met = trouble(&Failure::Unreachable, None);
+        assert!(met.text.contains("not be charged twice"), "{}", met.text);
+    }
+}

@@ -1,0 +1,89 @@
+//! A show: what, where and when, rendered here; the seats are the island's.
+
+use domain::booking::SALES_CLOSE_BEFORE_START_MS;
+use domain::time::MINUTE_MS;
+use leptos::prelude::*;
+use uuid::Uuid;
+
+use crate::seat_map::SeatMap;
+use crate::shell::{Head, Page, Place};
+
+/// The page of a show.
+#[derive(Clone, Debug)]
+pub struct Show {
+    /// The show.
+    pub id: Uuid,
+    /// The film: title and path.
+    pub film: Place,
+    /// The theatre: name and path.
+    pub theatre: Place,
+    /// The screen's name.
+    pub screen: String,
+    /// The city: name and path.
+    pub city: Place,
+    /// When it starts, there: `Sat 21 Nov, 20:15`.
+    pub starts: String,
+    /// The same as RFC 3339, for programs.
+    pub starts_at: String,
+    /// `2D`, `3D`, `IMAX`, `LIVE`.
+    pub format: String,
+    /// Language spoken.
+    pub language: String,
+    /// Age rating as printed.
+    pub rating: String,
+    /// Running time, minutes.
+    pub running_minutes: u32,
+    /// Whether seats can still be bought.
+    pub is_on_sale: bool,
+}
+
+impl Page for Show {
+    fn head(&self) -> Head {
+        Head {
+            title: format!("{}, {}", self.film.name, self.starts),
+            description: format!("Choose your seats for {} at {}, {}.", self.film.name, self.theatre.name, self.starts),
+            live: self.is_on_sale,
+            city: Some(self.city.clone()),
+            private: true,
+            ..Head::default()
+        }
+    }
+
+    fn view(self) -> impl IntoView + 'static {
+        let facts = [self.format, self.language, format!("{} min", self.running_minutes), self.rating];
+        let facts = facts.into_iter().filter(|fact| !fact.is_empty());
+        let seats = if self.is_on_sale {
+            // Outside the island: a browser that runs scripts reads <noscript> differently from one
+            // that does not, and the island must find what the server wrote.
+            view! {
+                <SeatMap show=self.id />
+                <noscript>
+                    <p class="no-script">"The live seat map needs JavaScript. Please turn it on, or call the box office of the theatre."</p>
+                </noscript>
+            }
+            .into_any()
+        } else {
+            closed(self.film.href.clone()).into_any()
+        };
+        view! {
+            <header class="show-head">
+                <p class="crumbs"><a href=self.theatre.href>{self.theatre.name}</a><span>{self.screen}</span></p>
+                <h1><a href=self.film.href>{self.film.name}</a></h1>
+                <p class="show-when"><time datetime=self.starts_at>{self.starts}</time></p>
+                <ul class="show-facts">{facts.map(|fact| view! { <li>{fact}</li> }).collect_view()}</ul>
+            </header>
+            {seats}
+        }
+    }
+}
+
+fn closed(film: String) -> impl IntoView {
+    let minutes = SALES_CLOSE_BEFORE_START_MS / MINUTE_MS;
+    view! {
+        <section class="empty-state">
+            <h2>"The doors of this show are closing"</h2>
+            <p>{format!("Seats can be bought here until {minutes} minutes before the start.")}</p>
+            <p><a class="button" href=film>"Other times of this film"</a></p>
+        </section>
+    }
+}

@@ -1,0 +1,134 @@
+//! Tickets to show at the door, one a seat, on a phone or on paper.
+
+use leptos::prelude::*;
+
+use crate::shell::{Head, Page};
+
+/// What a booking or a ticket is for.
+#[derive(Clone, Debug)]
+pub struct ShowFacts {
+    /// Title of the film.
+    pub film: String,
+    /// Hue of its poster, degrees.
+    pub hue: u16,
+    /// Theatre.
+    pub theatre: String,
+    /// Street address of the theatre, and its city.
+    pub address: String,
+    /// Screen.
+    pub screen: String,
+    /// When it starts, there: `Sat 21 Nov, 20:15`.
+    pub starts: String,
+    /// `2D`, `3D`, `IMAX`, `LIVE`, and the language.
+    pub format: String,
+}
+
+impl ShowFacts {
+    /// As a block of text.
+    pub fn view(self) -> impl IntoView {
+        view! {
+            <div class="show-block">
+                <p class="show-block-film">{self.film}</p>
+                <p class="show-block-when">{self.starts}</p>
+                <p>{format!("{}, {}", self.theatre, self.screen)}</p>
+                <p class="quiet small">{self.address}</p>
+                <p class="quiet small">{self.format}</p>
+            </div>
+        }
+    }
+}
+
+/// The ticket of one seat.
+#[derive(Clone, Debug)]
+pub struct SeatTicket {
+    /// The seat's name for people.
+    pub label: String,
+    /// Its category's name for people.
+    pub category: String,
+    /// The QR code: an SVG element made by the server. Trusted: it is put into the page as it is.
+    pub qr_svg: String,
+    /// The code in letters, for when a scanner gives up.
+    pub code: String,
+}
+
+/// The page of a booking's tickets.
+#[derive(Clone, Debug)]
+pub struct Tickets {
+    /// Short name of the booking.
+    pub reference: String,
+    /// Path of the booking's page.
+    pub booking: String,
+    /// Who sits there.
+    pub holder: String,
+    /// What they are for.
+    pub show: ShowFacts,
+    /// One a seat, in the order of the room.
+    pub seats: Vec<SeatTicket>,
+}
+
+impl Page for Tickets {
+    fn head(&self) -> Head {
+        Head {
+            title: format!("Tickets {}", self.reference),
+            description: "Your tickets.".to_owned(),
+            private: true,
+            ..Head::default()
+        }
+    }
+
+    fn view(self) -> impl IntoView + 'static {
+        let count = self.seats.len();
+        let (show, holder, reference) = (self.show, self.holder, self.reference);
+        let cards = (1..)
+            .zip(self.seats)
+            .map(|(number, seat)| card(seat, (number, count), show.clone(), holder.clone(), reference.clone()))
+            .collect_view();
+        view! {
+            <div class="tickets">
+                <header class="tickets-head">
+                    <p class="crumbs"><a href=self.booking>"Your booking"</a></p>
+                    <h1>{if count == 1 { "Your ticket" } else { "Your tickets" }}</h1>
+                    <p class="quiet tickets-hint">"Show this at the door. It works from a screenshot or on paper, too."</p>
+                </header>
+                {cards}
+            </div>
+        }
+    }
+}
+
+/// A ticket: the film's colour on top, the seat large, the code where a scanner finds it.
+fn card(
+    seat: SeatTicket,
+    (number, count): (usize, usize),
+    show: ShowFacts,
+    holder: String,
+    reference: String,
+) -> impl IntoView {
+    let ground = format!("hsl({} 45% 26%)", show.hue);
+    let glow = format!("hsl({} 60% 44%)", (show.hue + 40) % 360);
+    view! {
+        <article class="ticket" data-testid="ticket">
+            <div class="ticket-top">
+                // Colours by attribute: the content security policy refuses style attributes.
+                <svg class="ticket-ground" viewBox="0 0 400 130" preserveAspectRatio="none" aria-hidden="true" focusable="false">
+                    <rect width="400" height="130" fill=ground></rect>
+                    <path d="M0 96 Q200 20 400 96 V130 H0 Z" fill=glow.clone() opacity="0.55"></path>
+                    <path d="M0 116 Q200 58 400 116 V130 H0 Z" fill=glow opacity="0.5"></path>
+                </svg>
+                <p class="ticket-film">{show.film}</p>
+                <p class="ticket-when">{show.starts}</p>
+            </div>
+            <dl class="ticket-facts">
+                <div class="ticket-seat"><dt>"Seat"</dt><dd data-testid="ticket-seat">{seat.label}</dd></div>
+                <div><dt>"Screen"</dt><dd>{show.screen}</dd></div>
+                <div><dt>"Theatre"</dt><dd>{show.theatre}<span class="ticket-address">{show.address}</span></dd></div>
+                <div><dt>"Category"</dt><dd>{seat.category}</dd></div>
+                <div><dt>"Format"</dt><dd>{show.format}</dd></div>
+                <div><dt>"Name"</dt><dd><bdi>{holder}</bdi></dd></div>
+            </dl>
+            <div class="ticket-qr" data-testid="qr" inner_html=seat.qr_svg></div>
+            <p class="ticket-code">{seat.code}</p>
+            <p class="ticket-foot"><span>{reference}</span><span>{format!("{number} of {count}")}</span></p>
+        </article>
+    }
+}

@@ -1,0 +1,210 @@
+//! Every seat's state, and what is painted of it.
+//!
+//! One byte per seat for the whole room; a signal only for seats that are on screen, by index, so that
+//! a change repaints one seat and a resync repaints what really differs. Nothing here knows requests.
+
+use domain::seats::{SeatIndex, SeatState};
+use domain::wire::Change;
+use leptos::prelude::*;
+
+use super::cart::Cart;
+
+/// What a seat looks like to this visitor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// Anyone may take it.
+    Available,
+    /// In somebody else's hold.
+    Locked,
+    /// Sold.
+    Booked,
+    /// Not for sale.
+    Blocked,
+    /// Held by this visitor.
+    Mine,
+    /// Tapped by this visitor, not granted yet.
+    Asked,
+}
+
+impl Look {
+    /// The `data-state` attribute. A seat asked for is painted as one's own at once.
+    #[must_use]
+    pub const fn state(self) -> &'static str {
+        match self {
+            Self::Available => "available",
+            Self::Locked => "locked",
+            Self::Booked => "booked",
+            Self::Blocked => "blocked",
+            Self::Mine | Self::Asked => "mine",
+        }
+    }
+
+    /// The drawing, by the id of its symbol.
+    #[must_use]
+    pub const fn glyph(self) -> &'static str {
+        match self {
+            Self::Available => "#glyph-available",
+            Self::Locked => "#glyph-locked",
+            Self::Booked => "#glyph-booked",
+            Self::Blocked => "#glyph-blocked",
+            Self::Mine => "#glyph-mine",
+            Self::Asked => "#glyph-asked",
+        }
+    }
+
+    /// The end of the seat's name for a screen reader.
+    #[must_use]
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::Available => "available",
+            Self::Locked => "held by someone else",
+            Self::Booked => "sold",
+            Self::Blocked => "not for sale",
+            Self::Mine => "yours",
+            Self::Asked => "asking for it",
+        }
+    }
+
+    /// Whether a tap does anything.
+    #[must_use]
+    pub const fn can_be_tapped(self) -> bool {
+        matches!(self, Self::Available | Self::Mine | Self::Asked)
+    }
+}
+
+impl From<SeatState> for Look {
+    fn from(state: SeatState) -> Self {
+        match state {
+            SeatState::Available => Self::Available,
+            SeatState::Locked => Self::Locked,
+            SeatState::Booked => Self::Booked,
+            SeatState::Blocked => Self::Blocked,
+        }
+    }
+}
+
+/// The states of a room.
+#[derive(Default)]
+pub struct Board {
+    states: Vec<SeatState>,
+    painted: Vec<Option<ArcRwSignal<Look>>>,
+    /// Seats this visitor gave back and the live map still shows as locked: by us, not by another.
+    given_back: Vec<SeatIndex>,
+}
+
+impl Board {
+    /// A room of `seats`, nothing known of them yet: drawn as free, corrected by the first frame.
+    #[must_use]
+    pub fn new(seats: u32) -> Self {
+        let seats = seats as usize;
+        Self { states: vec![SeatState::Available; seats], painted: vec![None; seats], given_back: Vec::new() }
+    }
+
+    /// The signal of a seat on screen; made when first asked for.
+    pub fn signal(&mut self, seat: SeatIndex, cart: &Cart) -> Option<ArcRwSignal<Look>> {
+        let look = self.look(seat, cart);
+        let slot = self.painted.get_mut(seat as usize)?;
+        Some(slot.get_or_insert_with(|| ArcRwSignal::new(look)).clone())
+    }
+
+    /// What the seat looks like to the owner of this cart.
+    #[must_use]
+    pub fn look(&self, seat: SeatIndex, cart: &Cart) -> Look {
+        let state = self.states.get(seat as usize).copied().unwrap_or_default();
+        let being_given_back = cart.holds(seat) || self.given_back.contains(&seat);
+        match (cart.wants(seat), cart.holds(seat)) {
+            (true, true) => Look::Mine,
+            (true, false) => Look::Asked,
+            (false, _) if being_given_back && state == SeatState::Locked => Look::Available,
+            (false, _) => state.into(),
+        }
+    }
+
+    /// Takes the whole map.
+    pub fn replace(&mut self, map: &[SeatState], cart: &Cart) {
+        if map.len() == self.states.len() {
+            self.states.copy_from_slice(map);
+            self.given_back.clear();
+            self.repaint_all(cart);
+        }
+    }
+
+    /// Takes changes; `moved` hears each seat's state before and after.
+    pub fn apply(&mut self, changes: &[Change], cart: &Cart, mut moved: impl FnMut(SeatIndex, SeatState, SeatState)) {
+        for change in changes {
+            if let Some(state) = self.states.get_mut(change.seat as usize) {
+                moved(change.seat, *state, change.state);
+                *state = change.state;
+                self.given_back.retain(|seat| *seat != change.seat);
+                self.repaint(change.seat, cart);
+            }
+        }
+    }
+
+    /// Remembers that these seats were given back, until the live map says so too.
+    pub fn note_given_back(&mut self, seats: &[SeatIndex]) {
+        self.given_back.extend_from_slice(seats);
+    }
+
+    /// Stops believing that what still looks locked is our own doing.
+    pub fn forget_given_back(&mut self, cart: &Cart) {
+        for seat in std::mem::take(&mut self.given_back) {
+            self.repaint(seat, cart);
+        }
+    }
+
+    /// Paints a seat again if it looks different now.
+    pub fn repaint(&self, seat: SeatIndex, cart: &Cart) {
+        if let Some(Some(signal)) = self.painted.get(seat as usize) {
+            let look = self.look(seat, cart);
+            if signal.get_untracked() != look {
+                signal.set(look);
+            }
+        }
+    }
+
+    /// Paints what differs.
+    pub fn repaint_all(&self, cart: &Cart) {
+        (0..).zip(&self.painted).filter(|(_, slot)| slot.is_some()).for_each(|(seat, _)| self.repaint(seat, cart));
+    }
+
+    /// Free seats among `count` from `first` on.
+    #[must_use]
+    pub fn free_among(&self, first: SeatIndex, count: u32) -> u32 {
+        let seats = self.states.iter().skip(first as usize).take(count as usize);
+        u32::try_from(seats.filter(|state| **state == SeatState::Available).count()).unwrap_or(u32::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tapped_seat_is_painted_as_ones_own_at_once() {
+        let (board, mut cart) = (Board::new(3), Cart::default());
+        cart.tap(1);
+        assert_eq!(board.look(1, &cart), Look::Asked);
+        assert_eq!(board.look(1, &cart).state(), "mine");
+    }
+
+    #[test]
+    fn a_seat_given_back_does_not_flash_as_somebody_elses() {
+        let (mut board, cart) = (Board::new(3), Cart::default());
+        board.apply(&[Change { seat: 1, state: SeatState::Locked }], &cart, |_, _, _| ());
+        assert_eq!(board.look(1, &cart), Look::Locked);
+        board.note_given_back(&[1]);
+        assert_eq!(board.look(1, &cart), Look::Available);
+        board.apply(&[Change { seat: 1, state: SeatState::Booked }], &cart, |_, _, _| ());
+        assert_eq!(board.look(1, &cart), Look::Booked, "news about the seat ends that");
+    }
+
+    #[test]
+    fn a_map_of_another_size_is_not_believed() {
+        let (mut board, cart) = (Board::new(3), Cart::default());
+        board.replace(&[SeatState::Booked; 2], &cart);
+        assert_eq!(board.look(0, &cart), Look::Available);
+        board.replace(&[SeatState::Booked; 3], &cart);
+        assert_eq!(board.free_among(0, 3), 0);
+    }
+}

@@ -1,0 +1,158 @@
+//! The live seat map of a show, with the cart and the checkout beside it: one island.
+//!
+//! The server renders a skeleton; the browser loads the room, asks what this visitor holds and opens
+//! the live connection, all at once. Not here: the page around it ([`crate::pages`]) and whatever
+//! decides about holds (the server).
+
+pub mod board;
+pub mod cart;
+mod connection;
+mod follower;
+mod glyphs;
+mod grid;
+mod island;
+mod legend;
+mod list;
+pub mod notices;
+mod overview;
+mod requests;
+pub mod room;
+pub mod session;
+pub mod steps;
+
+use std::sync::Arc;
+
+pub use island::SeatMap;
+use leptos::prelude::*;
+
+use self::room::Room;
+use self::session::{Live, Session};
+use crate::browser::{self, events};
+
+/// How often the countdown looks at the clock, milliseconds.
+const TICK_MS: u32 = 250;
+
+/// Everything at once: room, hold, live connection.
+fn start(session: Session) {
+    session.join_tabs();
+    session.watch_page();
+    session.load_room(move || {
+        session.hear_waiting();
+        choose_section(session);
+    });
+    session.recall();
+    session.connect();
+    events::every(TICK_MS, move || session.tick());
+    events::on_window("hashchange", move |_| choose_section(session));
+}
+
+/// Shows the section that the address names.
+fn choose_section(session: Session) {
+    let Some(room) = session.room.get_untracked() else { return };
+    let named = overview::section_of(&browser::fragment());
+    let section = named.filter(|section| room.plan().overview && *section < room.plan().sections.len());
+    session.section.set(section);
+    if let Some(section) = section
+        && !room.is_loaded(section)
+    {
+        session.load_section(section);
+    }
+}
+
+fn content(session: Session, as_list: RwSignal<bool>) -> AnyView {
+    let Some(room) = session.room.get() else {
+        return if session.unreachable.get() { unreachable(session).into_any() } else { skeleton().into_any() };
+    };
+    let section = session.section.get();
+    if room.plan().overview && section.is_none() {
+        return overview::overview(session, &room).into_any();
+    }
+    let way_back = section.map(|section| way_back(&room, section));
+    if section.is_some_and(|section| !room.is_loaded(section)) {
+        return view! { {way_back} {skeleton()} }.into_any();
+    }
+    let seats = if as_list.get() {
+        list::list(session, &room, section).into_any()
+    } else {
+        grid::grid(session, &room, section).into_any()
+    };
+    view! { {glyphs::definitions()} {way_back} {seats} {legend::legend(&room)} }.into_any()
+}
+
+fn way_back(room: &Arc<Room>, section: usize) -> impl IntoView + use<> {
+    let name = room.plan().sections.get(section).map(|section| section.name.clone()).unwrap_or_default();
+    view! {
+        <div class="section-head">
+            <a class="section-back" href="#sections">"‹ All sections"</a>
+            <h2>{name}</h2>
+        </div>
+    }
+}
+
+fn live_mark(session: Session) -> impl IntoView {
+    let (name, words) = (
+        move || match session.live.get() {
+            Live::Connecting => "connecting",
+            Live::On => "live",
+            Live::Offline => "offline",
+        },
+        move || match session.live.get() {
+            Live::Connecting => "Connecting…",
+            Live::On => "Live",
+            Live::Offline => "Offline: seats may have changed. Trying to reconnect…",
+        },
+    );
+    view! { <p class="live" data-testid="live" data-state=name role="status"><span class="live-dot" aria-hidden="true"></span>{words}</p> }
+}
+
+fn notice_view(session: Session) -> impl IntoView {
+    let text =
+        move || session.notice.with(|notice| notice.as_ref().map(|notice| notice.text.clone()).unwrap_or_default());
+    let may_ask = move || {
+        session.notice.with(|notice| notice.as_ref().is_some_and(|notice| notice.may_ask_again))
+            && session.cart.with(|cart| !cart.lost().is_empty())
+    };
+    let shown = move || session.notice.with(Option::is_some);
+    view! {
+        <div class="notice" data-shown=move || if shown() { "true" } else { "false" }>
+            <p role="alert" data-testid="message">{text}</p>
+            {move || may_ask().then(|| view! {
+                <button type="button" class="notice-action" data-testid="ask-again" on:click=move |_| session.ask_again()>"Try to get them back"</button>
+            })}
+            {move || shown().then(|| view! {
+                <button type="button" class="notice-close" aria-label="Close this message" on:click=move |_| session.notice.set(None)>"×"</button>
+            })}
+        </div>
+    }
+}
+
+/// What stands there until the room is loaded.
+fn skeleton() -> impl IntoView {
+    let rows = (0..7).map(|row| {
+        let dots = (0..14).map(|seat| {
+            view! { <rect x=24 + seat * 20 + i32::from(seat > 6) * 14 y=50 + row * 22 width="14" height="14" rx="4"></rect> }
+        });
+        dots.collect_view()
+    });
+    view! {
+        <div class="room-skeleton" aria-busy="true">
+            <svg viewBox="0 0 344 220" aria-hidden="true" focusable="false">
+                <path d="M40 26 Q172 2 304 26" fill="none" stroke-width="4" stroke-linecap="round"></path>
+                {rows.collect_view()}
+            </svg>
+            <p>"Opening the doors…"</p>
+        </div>
+    }
+}
+
+fn unreachable(session: Session) -> impl IntoView {
+    view! {
+        <div class="room-unreachable" role="alert">
+            <p>"We could not load the room. Please check your connection."</p>
+            <button type="button" class="button" on:click=move |_| session.load_room(move || {
+                session.hear_waiting();
+                choose_section(session);
+            })>"Try again"</button>
+        </div>
+    }
+}

@@ -1,0 +1,129 @@
+//! The requests that bring a hold after the wish, one at a time, and what their answers mean.
+
+use domain::api::{HoldChange, HoldRequest, HoldView, SeatProblem};
+use domain::seats::SeatIndex;
+use domain::wire::Change;
+use gloo_net::http::Method;
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+
+use super::cart::{Cart, Intent};
+use super::notices::{Notice, listed};
+use super::session::Session;
+use crate::browser::calls::{self, Failure};
+use crate::browser::{events, ids};
+
+/// How long after giving a seat back we still take a locked look for our own doing, milliseconds.
+const GIVEN_BACK_MS: u32 = 2_000;
+
+impl Session {
+    /// Sends the next request, if one is due; its answer calls this again.
+    pub(super) fn pump(self) {
+        let Some(intent) = self.change_cart(Cart::next_intent) else {
+            return;
+        };
+        spawn_local(async move {
+            let key = ids::new_key();
+            let answer = self.ask(&intent, &key).await;
+            self.hear_answer(&intent, answer).await;
+            self.pump();
+        });
+    }
+
+    async fn ask(&self, intent: &Intent, key: &str) -> Result<Option<HoldView>, Failure> {
+        match intent {
+            Intent::Take { seats } => {
+                let body = HoldRequest { seats: seats.clone() };
+                calls::change(Method::POST, &self.path("/holds"), key, &body).await.map(Some)
+            }
+            Intent::Change { hold, add, remove } => {
+                let body = HoldChange { add: add.clone(), remove: remove.clone() };
+                calls::change(Method::PATCH, &self.path(&format!("/holds/{hold}")), key, &body).await.map(Some)
+            }
+            Intent::Drop { hold } => calls::remove(&self.path(&format!("/holds/{hold}")), key).await.map(|()| None),
+        }
+    }
+
+    async fn hear_answer(self, intent: &Intent, answer: Result<Option<HoldView>, Failure>) {
+        let before = self.cart.with_untracked(|cart| cart.held().cloned());
+        match answer {
+            Ok(hold) => {
+                self.note_given_back(before.as_ref(), hold.as_ref());
+                self.speak_difference(before.as_ref(), hold.as_ref());
+                self.change_cart(|cart| match hold {
+                    Some(hold) => cart.granted(hold),
+                    None => cart.dropped(),
+                });
+                self.tick();
+                self.tell_tabs();
+            }
+            Err(failure) => self.hear_refusal(intent, failure).await,
+        }
+    }
+
+    async fn hear_refusal(self, intent: &Intent, failure: Failure) {
+        match (failure.code(), &failure) {
+            ("seats_locked" | "seats_taken", Failure::Problem(problem)) => self.refuse(&problem.seats),
+            ("one_hold_per_show", _) => match calls::get::<HoldView>(&self.path("/hold")).await {
+                Ok(hold) => self.change_cart(|cart| cart.join(hold)),
+                Err(_) => self.fail(&failure),
+            },
+            // Dropping what is gone is done.
+            ("hold_expired" | "not_found", _) if matches!(intent, Intent::Drop { .. }) => {
+                self.change_cart(Cart::dropped);
+            }
+            ("hold_expired" | "not_found", _) if matches!(intent, Intent::Change { .. }) => self.expire(),
+            _ => self.fail(&failure),
+        }
+    }
+
+    fn refuse(self, seats: &[SeatProblem]) {
+        let named: Vec<_> = seats.iter().map(|seat| seat.seat).collect();
+        // The refusal is news as well: paint those seats before the live map gets round to it.
+        let changes: Vec<_> = seats.iter().map(|seat| Change { seat: seat.seat, state: seat.state }).collect();
+        self.apply(&changes);
+        let others = self.change_cart(|cart| {
+            cart.refused(&named);
+            !cart.want().is_empty()
+        });
+        self.notice.set(Some(Notice::refused(seats, others)));
+    }
+
+    fn fail(self, failure: &Failure) {
+        self.change_cart(Cart::failed);
+        self.notice.set(Some(Notice::failed(failure)));
+        // Without an answer we do not know what is held.
+        self.recall();
+    }
+
+    fn note_given_back(self, before: Option<&HoldView>, after: Option<&HoldView>) {
+        let kept = |seat: SeatIndex| after.is_some_and(|hold| hold.seats.iter().any(|line| line.seat == seat));
+        let gone: Vec<_> =
+            before.iter().flat_map(|hold| &hold.seats).map(|line| line.seat).filter(|seat| !kept(*seat)).collect();
+        if !gone.is_empty() {
+            self.board.update_value(|board| board.note_given_back(&gone));
+            self.forget_given_back_soon();
+        }
+    }
+
+    pub(super) fn forget_given_back_soon(self) {
+        spawn_local(async move {
+            events::after(GIVEN_BACK_MS).await;
+            self.cart.with_untracked(|cart| self.board.update_value(|board| board.forget_given_back(cart)));
+        });
+    }
+
+    fn speak_difference(self, before: Option<&HoldView>, after: Option<&HoldView>) {
+        let names = |hold: Option<&HoldView>, without: Option<&HoldView>| -> Vec<String> {
+            let has = |seat| without.is_some_and(|hold| hold.seats.iter().any(|line| line.seat == seat));
+            let lines = hold.iter().flat_map(|hold| &hold.seats);
+            lines.filter(|line| !has(line.seat)).map(|line| line.label.clone()).collect()
+        };
+        let said = |names: Vec<String>, what: &str| {
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            (!names.is_empty()).then(|| format!("{} {what}", listed(&names)))
+        };
+        let parts = [said(names(after, before), "held for you."), said(names(before, after), "let go.")];
+        self.spoken.set(parts.into_iter().flatten().collect::<Vec<_>>().join(" "));
+    }
+}

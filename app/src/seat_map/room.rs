@@ -1,0 +1,237 @@
+//! The room as the browser knows it: where every loaded seat is, what it is called, what it costs.
+//!
+//! Built from [`PlanView`]; the rows of a large room arrive section by section. Pure.
+
+use domain::api::{CategoryView, PlanView, RowView, SeatKind, SeatLine};
+use domain::seats::SeatIndex;
+
+/// One seat of a loaded section.
+#[derive(Clone, Copy, Debug)]
+pub struct Seat<'a> {
+    /// Name of its section; empty in a room of one part.
+    pub section: &'a str,
+    /// Row letter or number.
+    pub row: &'a str,
+    /// Number as printed.
+    pub number: &'a str,
+    /// Centre, plan units.
+    pub x: i32,
+    /// Centre, plan units.
+    pub y: i32,
+    /// Index of its category.
+    pub category_index: u8,
+    /// Its category.
+    pub category: &'a CategoryView,
+}
+
+impl Seat<'_> {
+    /// Name for people, by the rule of [`domain::layout::Layout::label`]: `C7`, `12-3`, or `Circle C7`
+    /// where the room has parts.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let digits_meet =
+            self.row.ends_with(|c: char| c.is_ascii_digit()) && self.number.starts_with(|c: char| c.is_ascii_digit());
+        let dash = if digits_meet { "-" } else { "" };
+        let space = if self.section.is_empty() { "" } else { " " };
+        format!("{}{space}{}{dash}{}", self.section, self.row, self.number)
+    }
+
+    /// Place, category and price in words: `Row C seat 7, Gold, €12.50`.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        let place = match (self.section.is_empty(), self.row.is_empty()) {
+            (true, true) => "Seat".to_owned(),
+            (false, true) => format!("{}, seat", self.section),
+            (true, false) => format!("Row {} seat", self.row),
+            (false, false) => format!("{}, row {} seat", self.section, self.row),
+        };
+        let kind = kind_in_words(self.category.kind, &self.category.label);
+        format!("{place} {}, {}{kind}, {}", self.number, self.category.label, self.category.price)
+    }
+}
+
+/// What the category's label does not say by itself.
+fn kind_in_words(kind: SeatKind, label: &str) -> &'static str {
+    let (word, text) = match kind {
+        SeatKind::Standard => return "",
+        SeatKind::Recliner => ("reclin", ", recliner"),
+        SeatKind::Couple => ("couple", ", couple seat"),
+        SeatKind::Wheelchair => ("wheelchair", ", wheelchair space"),
+        SeatKind::Companion => ("companion", ", companion seat"),
+    };
+    if label.to_lowercase().contains(word) { "" } else { text }
+}
+
+/// The plan, with whatever rows are loaded.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Room {
+    plan: PlanView,
+}
+
+impl Room {
+    /// The room of a plan.
+    #[must_use]
+    pub fn new(plan: PlanView) -> Self {
+        Self { plan }
+    }
+
+    /// The plan.
+    #[must_use]
+    pub fn plan(&self) -> &PlanView {
+        &self.plan
+    }
+
+    /// Whether this section's rows are here.
+    #[must_use]
+    pub fn is_loaded(&self, section: usize) -> bool {
+        self.plan.sections.get(section).is_some_and(|section| !section.rows.is_empty())
+    }
+
+    /// Takes over the rows another answer brought.
+    pub fn merge(&mut self, other: PlanView) {
+        for (mine, theirs) in self.plan.sections.iter_mut().zip(other.sections) {
+            if mine.rows.is_empty() && mine.first == theirs.first {
+                mine.rows = theirs.rows;
+            }
+        }
+    }
+
+    /// The section a seat lies in.
+    #[must_use]
+    pub fn section_of(&self, seat: SeatIndex) -> Option<usize> {
+        let after = self.plan.sections.partition_point(|section| section.first <= seat);
+        let place = after.checked_sub(1)?;
+        let section = &self.plan.sections[place];
+        (seat - section.first < section.count).then_some(place)
+    }
+
+    /// A seat, if its section is loaded.
+    #[must_use]
+    pub fn seat(&self, seat: SeatIndex) -> Option<Seat<'_>> {
+        let section = &self.plan.sections[self.section_of(seat)?];
+        let after = section.rows.partition_point(|row| row.first <= seat);
+        let row = section.rows.get(after.checked_sub(1)?)?;
+        let place = (seat - row.first) as usize;
+        let category_index = *row.category.get(place)?;
+        Some(Seat {
+            section: &section.name,
+            row: &row.label,
+            number: row.numbers.get(place)?,
+            x: *row.x.get(place)?,
+            y: *row.y.get(place)?,
+            category_index,
+            category: self.plan.categories.get(usize::from(category_index))?,
+        })
+    }
+
+    /// A seat as the cart lists it, before the server has.
+    #[must_use]
+    pub fn line(&self, seat: SeatIndex) -> Option<SeatLine> {
+        let facts = self.seat(seat)?;
+        Some(SeatLine {
+            seat,
+            label: facts.name(),
+            category: facts.category.label.clone(),
+            price: facts.category.price,
+        })
+    }
+
+    /// The rows to draw: of one section, or of the whole room.
+    pub fn rows(&self, section: Option<usize>) -> impl Iterator<Item = (&str, &RowView)> {
+        let chosen = move |place: usize| section.is_none_or(|section| section == place);
+        let sections = self.plan.sections.iter().enumerate().filter(move |(place, _)| chosen(*place));
+        sections.flat_map(|(_, section)| section.rows.iter().map(|row| (section.name.as_str(), row)))
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use domain::api::SectionView;
+    use domain::money::Currency;
+    use uuid::Uuid;
+
+    /// Two sections: stalls A1 to A4 and B1 to B4, circle A1 to A2 behind them.
+    pub(in crate::seat_map) fn two_sections() -> PlanView {
+        let row = |label: &str, first, count: u32, y| RowView {
+            label: label.to_owned(),
+            first,
+            numbers: (1..=count).map(|number| number.to_string()).collect(),
+            x: (0..count).map(|place| 20 * i32::try_from(place).expect("small")).collect(),
+            y: vec![y; count as usize],
+            category: vec![0; count as usize],
+        };
+        let section = |name: &str, first, count, rows| SectionView {
+            name: name.to_owned(),
+            first,
+            count,
+            bounds: [0, 0, 80, 40],
+            category: 0,
+            rows,
+        };
+        let price = Money::new(1_250, Currency::parse("EUR").expect("a code"));
+        PlanView {
+            show: Uuid::nil(),
+            seat_count: 10,
+            width: 100,
+            height: 100,
+            focus: "screen".to_owned(),
+            focus_at: [50, 0, 80],
+            categories: vec![CategoryView {
+                name: "gold".to_owned(),
+                label: "Gold".to_owned(),
+                kind: SeatKind::Standard,
+                price,
+            }],
+            sections: vec![
+                section("Stalls", 0, 8, vec![row("A", 0, 4, 20), row("B", 4, 4, 40)]),
+                section("Circle", 8, 2, vec![row("A", 8, 2, 80)]),
+            ],
+            overview: false,
+        }
+    }
+
+    #[test]
+    fn a_seat_is_found_by_its_index_and_named_with_its_section() {
+        let room = Room::new(two_sections());
+        let seat = room.seat(5).expect("loaded");
+        assert_eq!((seat.row, seat.number, seat.x, seat.y), ("B", "2", 20, 40));
+        assert_eq!(room.seat(9).expect("loaded").name(), "Circle A2");
+        assert_eq!(room.seat(9).expect("loaded").in_words(), "Circle, row A seat 2, Gold, €12.50");
+        assert!(room.seat(10).is_none());
+    }
+
+    #[test]
+    fn a_room_of_one_part_needs_no_section_in_its_names() {
+        let mut plan = two_sections();
+        plan.sections[0].name.clear();
+        let room = Room::new(plan);
+        assert_eq!(room.seat(0).expect("loaded").name(), "A1");
+        assert_eq!(room.seat(0).expect("loaded").in_words(), "Row A seat 1, Gold, €12.50");
+    }
+
+    #[test]
+    fn names_follow_the_rule_of_the_layout() {
+        let mut plan = two_sections();
+        plan.sections[0].name.clear();
+        plan.sections[0].rows[0].label = "12".to_owned();
+        plan.sections[0].rows[1].label.clear();
+        let room = Room::new(plan);
+        assert_eq!(room.seat(2).expect("loaded").name(), "12-3");
+        assert_eq!(room.seat(4).expect("loaded").in_words(), "Seat 1, Gold, €12.50");
+    }
+
+    #[test]
+    fn rows_arrive_section_by_section() {
+        let full = two_sections();
+        let mut bare = full.clone();
+        bare.sections.iter_mut().for_each(|section| section.rows.clear());
+        let mut room = Room::new(bare.clone());
+        assert!(!room.is_loaded(1) && room.seat(8).is_none());
+        let mut answer = bare;
+        answer.sections[1].rows = full.sections[1].rows.clone();
+        room.merge(answer);
+        assert!(room.is_loaded(1) && !room.is_loaded(0) && room.seat(8).is_some());
+        assert_eq!(room.section_of(8), Some(1));
+    }
+}

@@ -1,0 +1,351 @@
+//! One visitor at one show: the signals everything on the page hangs on, and what taps, the clock and
+//! the live map do to them.
+//!
+//! Decisions are in [`Cart`], [`Board`] and [`Notice`]; this carries them out. The requests that change
+//! the hold are in `requests`, how the live connection is kept is in `connection`.
+
+use std::sync::Arc;
+
+use domain::api::{HoldView, PlanView};
+use domain::seats::{SeatIndex, SeatState};
+use domain::time::{SECOND_MS, Timestamp};
+use domain::wire::{Change, Mine};
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+use uuid::Uuid;
+
+use super::board::{Board, Look};
+use super::cart::{Cart, Tapped};
+use super::connection::Line;
+use super::notices::Notice;
+use super::room::Room;
+use crate::browser::calls;
+use crate::browser::tabs::Tabs;
+use crate::browser::{clock, events};
+
+/// By then the beacon of a tab that closed has arrived, milliseconds.
+const BEACON_MS: u32 = 1_500;
+/// A hold that ends within this of the server's word was ended by time, not by hand, milliseconds.
+const END_TOLERANCE_MS: i64 = 2 * SECOND_MS;
+
+/// The live connection, as people see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Live {
+    /// Not yet.
+    Connecting,
+    /// Every change is seen as it happens.
+    On,
+    /// Not to be reached; the map may be old.
+    Offline,
+}
+
+/// Everything about one visitor at one show. A bundle of handles: copy it.
+#[derive(Clone, Copy)]
+pub struct Session {
+    /// The show.
+    pub show: Uuid,
+    /// The room, once loaded.
+    pub room: RwSignal<Option<Arc<Room>>>,
+    /// Whether the room could not be loaded.
+    pub unreachable: RwSignal<bool>,
+    /// The section on screen, in a large room.
+    pub section: RwSignal<Option<usize>>,
+    /// Wish and hold.
+    pub cart: RwSignal<Cart>,
+    /// Every seat's state.
+    pub board: StoredValue<Board>,
+    /// Free seats of each section, live.
+    pub free: StoredValue<Vec<ArcRwSignal<u32>>>,
+    /// The live connection.
+    pub live: RwSignal<Live>,
+    /// What the visitor must know now.
+    pub notice: RwSignal<Option<Notice>>,
+    /// What a screen reader says when it is free to.
+    pub spoken: RwSignal<String>,
+    /// Milliseconds until the hold ends, stepwise; `None` without a hold.
+    pub left_ms: RwSignal<Option<i64>>,
+    pub(super) line: StoredValue<Line, LocalStorage>,
+    tabs: StoredValue<Option<Tabs>, LocalStorage>,
+    /// Counts what happened to the hold, so that a question asked before cannot overwrite it.
+    turn: StoredValue<u64>,
+    /// Set when leaving for the payment page: that is not abandoning.
+    off_to_pay: StoredValue<bool>,
+}
+
+impl Session {
+    /// Nothing loaded yet.
+    #[must_use]
+    pub fn new(show: Uuid) -> Self {
+        Self {
+            show,
+            room: RwSignal::new(None),
+            unreachable: RwSignal::new(false),
+            section: RwSignal::new(None),
+            cart: RwSignal::new(Cart::default()),
+            board: StoredValue::new(Board::default()),
+            free: StoredValue::new(Vec::new()),
+            live: RwSignal::new(Live::Connecting),
+            notice: RwSignal::new(None),
+            spoken: RwSignal::new(String::new()),
+            left_ms: RwSignal::new(None),
+            line: StoredValue::new_local(Line::default()),
+            tabs: StoredValue::new_local(None),
+            turn: StoredValue::new(0),
+            off_to_pay: StoredValue::new(false),
+        }
+    }
+
+    /// Address of something of this show.
+    pub(super) fn path(&self, rest: &str) -> String {
+        format!("/api/v1/shows/{}{rest}", self.show)
+    }
+
+    /// Listens to the other tabs of this visitor.
+    pub(super) fn join_tabs(self) {
+        let tabs = Tabs::join(&format!("rowlock-hold-{}", self.show), move || {
+            self.recall();
+            // The other tab may have spoken while closing: its beacon arrives after its words.
+            spawn_local(async move {
+                events::after(BEACON_MS).await;
+                self.recall();
+            });
+        });
+        self.tabs.set_value(Some(tabs));
+    }
+
+    pub(super) fn tell_tabs(self) {
+        self.tabs.with_value(|tabs| tabs.iter().for_each(Tabs::tell));
+    }
+
+    /// Loads the room; `then` runs once it is there.
+    pub(super) fn load_room(self, then: impl FnOnce() + 'static) {
+        self.unreachable.set(false);
+        spawn_local(async move {
+            match calls::get::<PlanView>(&self.path("/plan")).await {
+                Ok(plan) => {
+                    self.board.set_value(Board::new(plan.seat_count));
+                    self.free.set_value(plan.sections.iter().map(|part| ArcRwSignal::new(part.count)).collect());
+                    self.room.set(Some(Arc::new(Room::new(plan))));
+                    then();
+                }
+                Err(_) => self.unreachable.set(true),
+            }
+        });
+    }
+
+    /// Loads the rows of a section of a large room.
+    pub fn load_section(self, section: usize) {
+        spawn_local(async move {
+            match calls::get::<PlanView>(&self.path(&format!("/plan?section={section}"))).await {
+                Ok(plan) => self.room.update(|room| {
+                    if let Some(room) = room {
+                        Arc::make_mut(room).merge(plan);
+                    }
+                }),
+                Err(failure) => self.notice.set(Some(Notice::failed(&failure))),
+            }
+        });
+    }
+
+    /// The signal of a seat on screen.
+    #[must_use]
+    pub fn look_of(&self, seat: SeatIndex) -> ArcRwSignal<Look> {
+        let signal = self.cart.with_untracked(|cart| self.board.try_update_value(|board| board.signal(seat, cart)));
+        signal.flatten().unwrap_or_else(|| ArcRwSignal::new(Look::Blocked))
+    }
+
+    /// A tap, click or key on a seat.
+    pub fn tap(self, seat: SeatIndex) {
+        let look = self.cart.with_untracked(|cart| self.board.with_value(|board| board.look(seat, cart)));
+        if !look.can_be_tapped() {
+            self.notice.set(Some(Notice::not_free(&self.name_of(seat), look.in_words())));
+            return;
+        }
+        match self.change_cart(|cart| cart.tap(seat)) {
+            Tapped::Wanted | Tapped::LetGo => {
+                self.notice.set(None);
+                self.pump();
+            }
+            Tapped::Full => self.notice.set(Some(Notice::full())),
+            Tapped::Paying => self.notice.set(Some(Notice::paying())),
+        }
+    }
+
+    /// Asks for the seats of an expired hold again.
+    pub fn ask_again(self) {
+        self.notice.set(None);
+        self.change_cart(Cart::ask_again);
+        self.pump();
+    }
+
+    /// Asks the server what this visitor holds. That also gives a hold its full time back that a
+    /// closing tab had shortened.
+    pub fn recall(self) {
+        let turn = self.turn.get_value();
+        spawn_local(async move {
+            let answer = calls::get::<HoldView>(&self.path("/hold")).await;
+            if self.turn.get_value() != turn {
+                return;
+            }
+            match answer {
+                Ok(hold) => self.learn(Some(hold)),
+                Err(failure) if failure.status() == 404 => self.learn(None),
+                Err(_) => {} // The live connection or the next tap will tell.
+            }
+        });
+    }
+
+    /// What the live connection says about the own hold. It may be older than the answer to a request,
+    /// so a difference only makes us ask.
+    pub(super) fn hear_mine(self, mine: Option<&Mine>) {
+        let differs = self.cart.with_untracked(|cart| match (cart.held(), mine) {
+            (None, None) => false,
+            (Some(held), Some(mine)) => {
+                held.id != mine.hold
+                    || held.expires_at_ms != mine.expires_at.0
+                    || held.paying != mine.paying
+                    || !held.seats.iter().map(|line| line.seat).eq(mine.seats.iter().copied())
+            }
+            _ => true,
+        });
+        if differs {
+            self.recall();
+        }
+    }
+
+    /// Looks at the clock: counts down, and ends a hold whose time is over.
+    pub(super) fn tick(self) {
+        let ends = self.cart.with_untracked(|cart| cart.held().map(|held| (held.expires_at_ms, held.paying)));
+        let (Some((ends_ms, paying)), Some(now)) = (ends, clock::server_now()) else {
+            if self.left_ms.get_untracked().is_some() {
+                self.left_ms.set(None);
+            }
+            return;
+        };
+        let left = Timestamp(ends_ms).since(now).max(0);
+        // Steps of a second: the display has no finer ones, and every step repaints.
+        let step = (left + SECOND_MS - 1) / SECOND_MS * SECOND_MS;
+        if self.left_ms.get_untracked() != Some(step) {
+            self.left_ms.set(Some(step));
+        }
+        if left == 0 && !paying {
+            self.expire();
+        }
+    }
+
+    /// The visitor leaves the page: unless it is to pay, the hold gets shortened.
+    pub(super) fn leave(self) {
+        let hold = self.cart.with_untracked(|cart| cart.held().filter(|held| !held.paying).map(|held| held.id));
+        if let (Some(hold), false) = (hold, self.off_to_pay.get_value()) {
+            calls::beacon(&self.path(&format!("/holds/{hold}/leave")));
+            self.tell_tabs();
+        }
+    }
+
+    /// Says that the next time the page is left it is to pay (or that this came to nothing).
+    pub fn set_off_to_pay(self, off: bool) {
+        self.off_to_pay.set_value(off);
+    }
+
+    /// Name of a seat for people.
+    #[must_use]
+    pub fn name_of(self, seat: SeatIndex) -> String {
+        let held = self.cart.with_untracked(|cart| {
+            let held = cart.held()?;
+            held.seats.iter().find(|line| line.seat == seat).map(|line| line.label.clone())
+        });
+        let drawn = || {
+            self.room.with_untracked(|room| room.as_ref().and_then(|room| room.seat(seat).map(|facts| facts.name())))
+        };
+        held.or_else(drawn).unwrap_or_else(|| format!("seat {seat}"))
+    }
+
+    /// Changes the cart, then repaints the seats it concerns.
+    pub(super) fn change_cart<T>(self, change: impl FnOnce(&mut Cart) -> T) -> T {
+        self.turn.update_value(|turn| *turn += 1);
+        let mut concerned = self.cart.with_untracked(seats_in);
+        let outcome = self.cart.try_update(change).expect("the cart lives as long as the page");
+        self.cart.with_untracked(|cart| {
+            concerned.extend(seats_in(cart));
+            self.board.with_value(|board| concerned.iter().for_each(|seat| board.repaint(*seat, cart)));
+        });
+        outcome
+    }
+
+    /// The hold's time is over.
+    pub(super) fn expire(self) {
+        let names: Vec<String> =
+            self.cart.with_untracked(|cart| cart.want().to_vec()).into_iter().map(|seat| self.name_of(seat)).collect();
+        let given_back = self.cart.with_untracked(|cart| cart.want().to_vec());
+        self.board.update_value(|board| board.note_given_back(&given_back));
+        self.change_cart(Cart::expired);
+        self.forget_given_back_soon();
+        self.tick();
+        self.notice.set(Some(Notice::expired(&names)));
+    }
+
+    fn learn(self, hold: Option<HoldView>) {
+        let before = self.cart.with_untracked(|cart| cart.held().cloned());
+        if let (Some(before), None) = (&before, &hold)
+            && self.cart.with_untracked(Cart::is_settled)
+        {
+            let over = clock::server_now().is_none_or(|now| before.expires_at_ms - now.0 < END_TOLERANCE_MS);
+            self.expire();
+            if !over {
+                self.notice.set(Some(Notice::let_go_elsewhere()));
+            }
+            return;
+        }
+        if self.change_cart(|cart| cart.learn(hold)) {
+            self.tick();
+        }
+    }
+
+    /// Takes the whole map.
+    pub(super) fn replace_map(self, map: &[SeatState]) {
+        self.cart.with_untracked(|cart| self.board.update_value(|board| board.replace(map, cart)));
+        self.room.with_untracked(|room| {
+            let sections = room.iter().flat_map(|room| &room.plan().sections);
+            self.free.with_value(|free| {
+                self.board.with_value(|board| {
+                    for (section, free) in sections.zip(free) {
+                        free.set(board.free_among(section.first, section.count));
+                    }
+                });
+            });
+        });
+    }
+
+    /// Takes changes.
+    pub(super) fn apply(self, changes: &[Change]) {
+        let mut moved = Vec::new();
+        // A seat we hold and the map says nobody does: the hold was ended elsewhere.
+        let lost = |change: &Change| change.state != SeatState::Locked;
+        if self.cart.with_untracked(|cart| changes.iter().any(|change| lost(change) && cart.holds(change.seat))) {
+            self.recall();
+        }
+        self.cart.with_untracked(|cart| {
+            self.board.update_value(|board| {
+                board.apply(changes, cart, |seat, before, after| {
+                    let free = |state| i64::from(state == SeatState::Available);
+                    moved.push((seat, free(after) - free(before)));
+                });
+            });
+        });
+        self.room.with_untracked(|room| {
+            self.free.with_value(|free| {
+                for (seat, by) in moved.into_iter().filter(|(_, by)| *by != 0) {
+                    let section = room.as_ref().and_then(|room| room.section_of(seat));
+                    if let Some(free) = section.and_then(|section| free.get(section)) {
+                        free.update(|count| *count = count.saturating_add_signed(i32::try_from(by).unwrap_or(0)));
+                    }
+                }
+            });
+        });
+    }
+}
+
+fn seats_in(cart: &Cart) -> Vec<SeatIndex> {
+    let held = cart.held().into_iter().flat_map(|held| held.seats.iter().map(|line| line.seat));
+    cart.want().iter().copied().chain(held).collect()
+}

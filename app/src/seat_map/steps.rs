@@ -1,0 +1,196 @@
+//! Where the arrow keys lead: to the seat that lies there in the room, not to the next number.
+//!
+//! Pure geometry, so that curved rows, aisles and parts of the room side by side need no cases.
+
+use domain::api::{RowView, SEAT_PITCH};
+use domain::seats::SeatIndex;
+
+/// Rows that Page Up and Page Down pass at once.
+const PAGE_ROWS: usize = 5;
+
+/// A step on the map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// One seat to the left.
+    Left,
+    /// One seat to the right.
+    Right,
+    /// One row towards the screen.
+    Up,
+    /// One row away from it.
+    Down,
+    /// First seat of the row.
+    RowStart,
+    /// Last seat of the row.
+    RowEnd,
+    /// First seat of the map.
+    First,
+    /// Last seat of the map.
+    Last,
+    /// Five rows towards the screen.
+    PageUp,
+    /// Five rows away from it.
+    PageDown,
+}
+
+impl Step {
+    /// The step a key means on an ARIA grid.
+    #[must_use]
+    pub fn of_key(key: &str, control: bool) -> Option<Self> {
+        Some(match (key, control) {
+            ("ArrowLeft", _) => Self::Left,
+            ("ArrowRight", _) => Self::Right,
+            ("ArrowUp", _) => Self::Up,
+            ("ArrowDown", _) => Self::Down,
+            ("Home", false) => Self::RowStart,
+            ("End", false) => Self::RowEnd,
+            ("Home", true) => Self::First,
+            ("End", true) => Self::Last,
+            ("PageUp", _) => Self::PageUp,
+            ("PageDown", _) => Self::PageDown,
+            _ => return None,
+        })
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Point {
+    seat: SeatIndex,
+    row: usize,
+    x: i32,
+    y: i32,
+}
+
+/// The seats on screen and where they are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Steps {
+    points: Vec<Point>,
+}
+
+impl Steps {
+    /// Of these rows.
+    #[must_use]
+    pub fn new<'a>(rows: impl Iterator<Item = &'a RowView>) -> Self {
+        let mut points = Vec::new();
+        for (place, row) in rows.enumerate() {
+            let seats = row.first..;
+            points.extend(seats.zip(row.x.iter().zip(&row.y)).map(|(seat, (x, y))| Point {
+                seat,
+                row: place,
+                x: *x,
+                y: *y,
+            }));
+        }
+        Self { points }
+    }
+
+    /// The seat to start from: one near the middle that `is_free`, else any near the middle.
+    #[must_use]
+    pub fn start(&self, is_free: impl Fn(SeatIndex) -> bool) -> Option<SeatIndex> {
+        let count = i64::try_from(self.points.len()).ok().filter(|count| *count > 0)?;
+        let mean = |of: fn(&Point) -> i32| self.points.iter().map(|point| i64::from(of(point))).sum::<i64>() / count;
+        let (x, y) = (mean(|point| point.x), mean(|point| point.y));
+        let distance = |point: &Point| (i64::from(point.x) - x).abs() + (i64::from(point.y) - y).abs();
+        let nearest = |free: bool| {
+            let wanted = self.points.iter().filter(|point| !free || is_free(point.seat));
+            wanted.min_by_key(|point| distance(point)).map(|point| point.seat)
+        };
+        nearest(true).or_else(|| nearest(false))
+    }
+
+    /// Where a step from a seat leads; the seat itself at the edge.
+    #[must_use]
+    pub fn step(&self, from: SeatIndex, step: Step) -> SeatIndex {
+        let Some(at) = self.points.iter().find(|point| point.seat == from).copied() else {
+            return self.points.first().map_or(from, |point| point.seat);
+        };
+        let in_row = || self.points.iter().filter(|point| point.row == at.row);
+        let found = match step {
+            Step::Left => self.nearest(at, |dx, dy| (dx < 0 && dy.abs() < SEAT_PITCH).then(|| -dx + 2 * dy.abs())),
+            Step::Right => self.nearest(at, |dx, dy| (dx > 0 && dy.abs() < SEAT_PITCH).then(|| dx + 2 * dy.abs())),
+            Step::Up => return self.rows_away(at, 1, -1),
+            Step::Down => return self.rows_away(at, 1, 1),
+            Step::PageUp => return self.rows_away(at, PAGE_ROWS, -1),
+            Step::PageDown => return self.rows_away(at, PAGE_ROWS, 1),
+            Step::RowStart => in_row().min_by_key(|point| point.x).copied(),
+            Step::RowEnd => in_row().max_by_key(|point| point.x).copied(),
+            Step::First => self.points.first().copied(),
+            Step::Last => self.points.last().copied(),
+        };
+        found.unwrap_or(at).seat
+    }
+
+    fn rows_away(&self, from: Point, rows: usize, direction: i32) -> SeatIndex {
+        let mut at = from;
+        for _ in 0..rows {
+            // The column of the start is kept, so that going down and up again comes back.
+            let origin = Point { x: from.x, ..at };
+            let next = self.nearest(origin, |dx, dy| {
+                let ahead = dy * direction;
+                (ahead > SEAT_PITCH / 2).then(|| ahead * 2 + dx.abs())
+            });
+            match next {
+                Some(next) => at = next,
+                None => break,
+            }
+        }
+        at.seat
+    }
+
+    /// The seat of least cost; `cost` of (dx, dy) is `None` for what lies in no such direction.
+    fn nearest(&self, from: Point, cost: impl Fn(i32, i32) -> Option<i32>) -> Option<Point> {
+        let candidates = self.points.iter().filter(|point| point.seat != from.seat);
+        let costs = candidates.filter_map(|point| Some((cost(point.x - from.x, point.y - from.y)?, point)));
+        costs.min_by_key(|(cost, point)| (*cost, point.seat)).map(|(_, point)| *point)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::room::{Room, tests::two_sections};
+    use super::*;
+
+    fn steps() -> Steps {
+        Steps::new(Room::new(two_sections()).rows(None).map(|(_, row)| row))
+    }
+
+    #[test]
+    fn arrows_lead_to_the_neighbour() {
+        let steps = steps();
+        assert_eq!(steps.step(1, Step::Right), 2);
+        assert_eq!(steps.step(1, Step::Left), 0);
+        assert_eq!(steps.step(1, Step::Down), 5);
+        assert_eq!(steps.step(5, Step::Up), 1);
+    }
+
+    #[test]
+    fn the_edge_holds() {
+        let steps = steps();
+        assert_eq!(steps.step(0, Step::Left), 0);
+        assert_eq!(steps.step(0, Step::Up), 0);
+        assert_eq!(steps.step(9, Step::Down), 9);
+    }
+
+    #[test]
+    fn down_reaches_the_next_part_of_the_room() {
+        assert_eq!(steps().step(4, Step::Down), 8);
+        assert_eq!(steps().step(0, Step::PageDown), 8);
+    }
+
+    #[test]
+    fn home_and_end_stay_in_the_row_and_with_control_span_the_map() {
+        let steps = steps();
+        assert_eq!(Step::of_key("End", false).map(|step| steps.step(5, step)), Some(7));
+        assert_eq!(Step::of_key("Home", false).map(|step| steps.step(5, step)), Some(4));
+        assert_eq!(Step::of_key("Home", true).map(|step| steps.step(5, step)), Some(0));
+        assert_eq!(Step::of_key("End", true).map(|step| steps.step(5, step)), Some(9));
+        assert_eq!(Step::of_key("x", false), None);
+    }
+
+    #[test]
+    fn the_first_focus_is_a_free_seat_near_the_middle() {
+        assert_eq!(steps().start(|seat| seat == 7), Some(7));
+        assert!(steps().start(|_| false).is_some());
+        assert_eq!(Steps::default().start(|_| true), None);
+    }
+}

@@ -1,0 +1,82 @@
+//! The pages of a booking and of its tickets: for the visitor who made it, and for nobody else.
+
+use app::pages::booking::Booking;
+use app::pages::ticket::{SeatTicket, ShowFacts, Tickets};
+use axum::Router;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse, Redirect, Response};
+use axum::routing::get;
+use domain::api::BookingView;
+use domain::booking::BookingState;
+use uuid::Uuid;
+
+use super::{PRIVATE_CACHE, PageError, html};
+use crate::catalogue::Show;
+use crate::tickets::{self, Ticket, code, qr};
+use crate::web::{Code, Problem, Visitor};
+use crate::{AppState, bookings};
+
+/// The pages.
+pub fn routes() -> Router<AppState> {
+    Router::new().route("/bookings/{id}", get(booking)).route("/bookings/{id}/ticket", get(ticket))
+}
+
+type BookingId = Result<Path<Uuid>, PathRejection>;
+
+async fn booking(State(state): State<AppState>, visitor: Visitor, id: BookingId) -> Result<Response, PageError> {
+    let (booking, show) = load(&state, &visitor, id).await?;
+    Ok(html(Booking { booking, show }, PRIVATE_CACHE))
+}
+
+async fn ticket(State(state): State<AppState>, visitor: Visitor, id: BookingId) -> Result<Response, PageError> {
+    let (booking, show) = load(&state, &visitor, id).await?;
+    let address = format!("/bookings/{}", booking.id);
+    let tickets = tickets::of_booking(&state.pg, booking.id).await?;
+    if booking.state != BookingState::Confirmed || tickets.is_empty() {
+        // The booking's page says why there are none, or waits for them.
+        return Ok(Redirect::to(&address).into_response());
+    }
+    let holder = booking.holder.name;
+    let seats = tickets.into_iter().map(|ticket| drawn(ticket, &holder)).collect::<Result<_, _>>()?;
+    Ok(html(Tickets { reference: booking.reference, booking: address, holder, show, seats }, PRIVATE_CACHE))
+}
+
+/// The caller's booking and what it is for. Another's is not found.
+async fn load(state: &AppState, visitor: &Visitor, id: BookingId) -> Result<(BookingView, ShowFacts), PageError> {
+    let Path(id) = id?;
+    let booking = bookings::view(state, &visitor.owner, id).await.map_err(passing_or_fault)?;
+    let booking = booking.ok_or(PageError::NotFound)?;
+    let show = state.catalogue.show(booking.show).await?.ok_or(PageError::NotFound)?;
+    Ok((booking, facts(&show)))
+}
+
+fn facts(show: &Show) -> ShowFacts {
+    ShowFacts {
+        film: show.film.clone(),
+        hue: show.hue,
+        theatre: show.theatre.clone(),
+        address: format!("{}, {}", show.address, show.city),
+        screen: show.screen.clone(),
+        starts: show.starts_local.clone(),
+        format: format!("{}, {}", show.format, show.language),
+    }
+}
+
+fn drawn(ticket: Ticket, holder: &str) -> Result<SeatTicket, PageError> {
+    let text = code::qr_text(&ticket.code, &ticket.label, holder);
+    let qr_svg = qr::svg(&text, &format!("Ticket code for {}", ticket.label)).map_err(|cause| {
+        tracing::error!(%cause, seat = ticket.seat, "a ticket cannot be drawn");
+        PageError::Fault
+    })?;
+    Ok(SeatTicket { label: ticket.label, category: ticket.category, qr_svg, code: ticket.code })
+}
+
+/// The API's problems as a page: the cause was logged where it happened.
+fn passing_or_fault(problem: Problem) -> PageError {
+    match problem.code() {
+        Code::NotFound => PageError::NotFound,
+        Code::DatabaseUnavailable | Code::LockStoreUnavailable | Code::Overloaded => PageError::Busy,
+        _ => PageError::Fault,
+    }
+}

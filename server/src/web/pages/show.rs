@@ -1,0 +1,45 @@
+//! The page of a show. It sets the visitor's cookie, so that the island's first calls, made side by
+//! side, all come from the same visitor.
+
+use app::Place;
+use app::pages::show::Show as ShowPage;
+use axum::Router;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use domain::booking::SALES_CLOSE_BEFORE_START_MS;
+use uuid::Uuid;
+
+use super::{PRIVATE_CACHE, PageError, html};
+use crate::web::Visitor;
+use crate::{AppState, clock};
+
+/// The page.
+pub fn routes() -> Router<AppState> {
+    Router::new().route("/shows/{id}", get(show))
+}
+
+async fn show(
+    State(state): State<AppState>,
+    visitor: Visitor,
+    id: Result<Path<Uuid>, PathRejection>,
+) -> Result<Response, PageError> {
+    let Path(id) = id?;
+    let show = state.catalogue.show(id).await?.ok_or(PageError::NotFound)?;
+    let page = ShowPage {
+        id,
+        film: Place::new(&show.film, format!("/films/{}", show.film_id)),
+        theatre: Place::new(&show.theatre, format!("/theatres/{}", show.theatre_id)),
+        screen: show.screen.clone(),
+        city: Place::new(&show.city, format!("/cities/{}", show.city_id)),
+        starts: show.starts_local.clone(),
+        starts_at: clock::rfc3339(show.starts_at),
+        format: show.format.clone(),
+        language: show.language.clone(),
+        rating: show.rating.clone(),
+        running_minutes: show.running_minutes,
+        is_on_sale: show.starts_at.since(state.locks.now()) > SALES_CLOSE_BEFORE_START_MS,
+    };
+    Ok((visitor, html(page, PRIVATE_CACHE)).into_response())
+}
