@@ -3,6 +3,7 @@
 //! Offers [`Catalogue`] and [`Show`] to everyone. Not here: the state of a single seat (`live`,
 //! `seat_locks`) and who bought it (`bookings`). Nothing in this folder writes, except `demo`.
 
+pub mod demo;
 pub mod http;
 mod known;
 mod search;

@@ -1,0 +1,57 @@
+//! The demo chain: reads the folder `demo/` and puts its cinemas and a week of shows into the catalogue.
+//!
+//! Runs at every start and may run twice at once: ids follow from content, so loading again changes
+//! nothing and loading tomorrow adds a day. A day of a screen that has shows already is left as it is.
+//! Nothing is ever removed here.
+
+mod chain;
+mod sql;
+#[cfg(test)]
+mod tests;
+mod timetable;
+
+use std::path::Path;
+
+use anyhow::Context;
+use domain::time::Timestamp;
+use sqlx::PgPool;
+
+/// What is in place after loading.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Loaded {
+    /// Cities of the chain.
+    pub cities: usize,
+    /// Theatres of the chain.
+    pub theatres: usize,
+    /// Screens of the chain.
+    pub screens: usize,
+    /// Films of the chain.
+    pub films: usize,
+    /// Rooms of the chain.
+    pub layouts: usize,
+    /// Shows that were not there before.
+    pub new_shows: u64,
+}
+
+/// Loads the chain in `demo_dir` with the shows of `days` days, today included, that start after `now`.
+///
+/// # Errors
+/// A file that cannot be read or makes no sense, named; or Postgres.
+pub async fn load(pool: &PgPool, demo_dir: &Path, now: Timestamp, days: u32) -> anyhow::Result<Loaded> {
+    let folder = demo_dir.to_owned();
+    let planned = tokio::task::spawn_blocking(move || {
+        let chain = chain::Chain::read(&folder)?;
+        let shows = timetable::shows(&chain, now, days)?;
+        anyhow::Ok((chain, shows))
+    });
+    let (chain, shows) = planned.await.context("reading the demo chain was interrupted")??;
+    let new_shows = sql::write(pool, &chain, &shows).await.context("writing the demo chain")?;
+    Ok(Loaded {
+        cities: chain.file.cities.len(),
+        theatres: chain.file.theatres.len(),
+        screens: chain.file.theatres.iter().map(|theatre| theatre.screens.len()).sum(),
+        films: chain.file.films.len(),
+        layouts: chain.rooms.len(),
+        new_shows,
+    })
+}

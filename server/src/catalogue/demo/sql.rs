@@ -1,0 +1,163 @@
+//! Writing the demo chain: one transaction, one statement a table, arrays through UNNEST.
+
+use chrono::{DateTime, NaiveDate, Utc};
+use sqlx::{PgConnection, PgPool};
+use uuid::Uuid;
+
+use super::chain::{Chain, Room};
+use super::timetable::PlannedShow;
+
+/// Writes everything and answers how many shows are new.
+pub(super) async fn write(pool: &PgPool, chain: &Chain, shows: &[PlannedShow]) -> Result<u64, sqlx::Error> {
+    let mut transaction = pool.begin().await?;
+    cities(&mut transaction, chain).await?;
+    theatres(&mut transaction, chain).await?;
+    layouts(&mut transaction, chain).await?;
+    screens(&mut transaction, chain).await?;
+    films(&mut transaction, chain).await?;
+    let new_shows = insert_shows(&mut transaction, shows).await?;
+    transaction.commit().await?;
+    Ok(new_shows)
+}
+
+/// One column of many rows.
+fn column<'a, T, U>(rows: &'a [T], value: impl Fn(&'a T) -> U) -> Vec<U> {
+    rows.iter().map(value).collect()
+}
+
+async fn cities(connection: &mut PgConnection, chain: &Chain) -> Result<(), sqlx::Error> {
+    let cities = &chain.file.cities;
+    sqlx::query(
+        "INSERT INTO cities (id, name, country, time_zone)
+         SELECT * FROM UNNEST($1::text[], $2::text[], $3::text[], $4::text[])
+         ON CONFLICT (id) DO UPDATE
+         SET name = EXCLUDED.name, country = EXCLUDED.country, time_zone = EXCLUDED.time_zone",
+    )
+    .bind(column(cities, |city| city.id.as_str()))
+    .bind(column(cities, |city| city.name.as_str()))
+    .bind(column(cities, |city| city.country.as_str()))
+    .bind(column(cities, |city| city.time_zone.name()))
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+async fn theatres(connection: &mut PgConnection, chain: &Chain) -> Result<(), sqlx::Error> {
+    let theatres = &chain.file.theatres;
+    sqlx::query(
+        "INSERT INTO theatres (id, city_id, name, address, currency)
+         SELECT * FROM UNNEST($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])
+         ON CONFLICT (id) DO UPDATE
+         SET city_id = EXCLUDED.city_id, name = EXCLUDED.name, address = EXCLUDED.address,
+             currency = EXCLUDED.currency",
+    )
+    .bind(column(theatres, |theatre| theatre.id.as_str()))
+    .bind(column(theatres, |theatre| theatre.city.as_str()))
+    .bind(column(theatres, |theatre| theatre.name.as_str()))
+    .bind(column(theatres, |theatre| theatre.address.as_str()))
+    .bind(column(theatres, |theatre| theatre.currency.code()))
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+async fn layouts(connection: &mut PgConnection, chain: &Chain) -> Result<(), sqlx::Error> {
+    let mut rooms: Vec<&Room> = chain.rooms.values().collect();
+    // In one order, so that two loaders never wait for each other in a circle.
+    rooms.sort_by_key(|room| room.id);
+    sqlx::query(
+        "INSERT INTO layouts (id, name, plan, seat_count)
+         SELECT id, name, plan::jsonb, seat_count
+         FROM UNNEST($1::uuid[], $2::text[], $3::text[], $4::integer[]) AS new (id, name, plan, seat_count)
+         ON CONFLICT (id) DO NOTHING",
+    )
+    .bind(column(&rooms, |room| room.id))
+    .bind(column(&rooms, |room| room.layout.name()))
+    .bind(column(&rooms, |room| room.json.as_str()))
+    .bind(column(&rooms, |room| room.layout.seat_count().cast_signed()))
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+async fn screens(connection: &mut PgConnection, chain: &Chain) -> Result<(), sqlx::Error> {
+    let theatres = &chain.file.theatres;
+    let screens: Vec<_> =
+        theatres.iter().flat_map(|theatre| theatre.screens.iter().map(move |screen| (theatre, screen))).collect();
+    sqlx::query(
+        "INSERT INTO screens (id, theatre_id, name, layout_id)
+         SELECT * FROM UNNEST($1::text[], $2::text[], $3::text[], $4::uuid[])
+         ON CONFLICT (id) DO UPDATE
+         SET theatre_id = EXCLUDED.theatre_id, name = EXCLUDED.name, layout_id = EXCLUDED.layout_id",
+    )
+    .bind(column(&screens, |(_, screen)| screen.id.as_str()))
+    .bind(column(&screens, |(theatre, _)| theatre.id.as_str()))
+    .bind(column(&screens, |(_, screen)| screen.name.as_str()))
+    .bind(column(&screens, |(_, screen)| chain.rooms[&screen.layout].id))
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+async fn films(connection: &mut PgConnection, chain: &Chain) -> Result<(), sqlx::Error> {
+    let films = &chain.file.films;
+    sqlx::query(
+        "INSERT INTO films (id, title, tagline, synopsis, running_minutes, rating, genre, hue)
+         SELECT * FROM UNNEST($1::text[], $2::text[], $3::text[], $4::text[],
+                              $5::integer[], $6::text[], $7::text[], $8::smallint[])
+         ON CONFLICT (id) DO UPDATE
+         SET title = EXCLUDED.title, tagline = EXCLUDED.tagline, synopsis = EXCLUDED.synopsis,
+             running_minutes = EXCLUDED.running_minutes, rating = EXCLUDED.rating,
+             genre = EXCLUDED.genre, hue = EXCLUDED.hue",
+    )
+    .bind(column(films, |film| film.id.as_str()))
+    .bind(column(films, |film| film.title.as_str()))
+    .bind(column(films, |film| film.tagline.as_str()))
+    .bind(column(films, |film| film.synopsis.as_str()))
+    .bind(column(films, |film| film.running_minutes))
+    .bind(column(films, |film| film.rating.as_str()))
+    .bind(column(films, |film| film.genre.as_str()))
+    .bind(column(films, |film| film.hue))
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Adds shows to days that have none. A day that has some was planned by an earlier run, perhaps from
+/// another timetable: two timetables in one room would overlap.
+async fn insert_shows(connection: &mut PgConnection, shows: &[PlannedShow]) -> Result<u64, sqlx::Error> {
+    let done = sqlx::query(
+        "INSERT INTO shows (id, screen_id, film_id, layout_id, starts_at, local_date,
+                            language, format, currency, prices, blocked)
+         SELECT new.id, new.screen_id, new.film_id, new.layout_id, new.starts_at, new.local_date,
+                new.language, new.format, new.currency, new.prices::jsonb, new.blocked::integer[]
+         FROM UNNEST($1::uuid[], $2::text[], $3::text[], $4::uuid[], $5::timestamptz[], $6::date[],
+                     $7::text[], $8::text[], $9::text[], $10::text[], $11::text[])
+              AS new (id, screen_id, film_id, layout_id, starts_at, local_date,
+                      language, format, currency, prices, blocked)
+         WHERE NOT EXISTS (
+             SELECT 1 FROM shows old WHERE old.screen_id = new.screen_id AND old.local_date = new.local_date
+         )
+         ON CONFLICT DO NOTHING",
+    )
+    .bind(column::<_, Uuid>(shows, |show| show.id))
+    .bind(column(shows, |show| show.screen.as_str()))
+    .bind(column(shows, |show| show.film.as_str()))
+    .bind(column::<_, Uuid>(shows, |show| show.layout))
+    .bind(column::<_, DateTime<Utc>>(shows, |show| show.starts_at))
+    .bind(column::<_, NaiveDate>(shows, |show| show.local_date))
+    .bind(column(shows, |show| show.language.as_str()))
+    .bind(column(shows, |show| show.format.as_str()))
+    .bind(column(shows, |show| show.currency.as_str()))
+    .bind(column(shows, |show| show.prices.as_str()))
+    .bind(column(shows, |show| array_literal(&show.house_seats)))
+    .execute(connection)
+    .await?;
+    Ok(done.rows_affected())
+}
+
+/// `{3,7}`: an array of arrays would have to be rectangular, so each travels as text.
+fn array_literal(seats: &[u32]) -> String {
+    let numbers: Vec<String> = seats.iter().map(u32::to_string).collect();
+    format!("{{{}}}", numbers.join(","))
+}

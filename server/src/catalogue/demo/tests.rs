@@ -1,0 +1,132 @@
+//! The folder `demo/` as it is, and its timetable around the edges of the calendar.
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+
+use chrono::{DateTime, NaiveDate, NaiveTime, TimeDelta, Utc};
+use domain::api::SeatKind;
+use domain::time::Timestamp;
+
+use super::chain::Chain;
+use super::timetable::{self, PlannedShow};
+
+/// A Saturday morning.
+const NOW: &str = "2026-11-21T06:00:00Z";
+
+fn demo() -> Chain {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../demo");
+    Chain::read(&folder).expect("the demo folder is in order")
+}
+
+fn instant(text: &str) -> Timestamp {
+    Timestamp(DateTime::parse_from_rfc3339(text).expect("an instant").timestamp_millis())
+}
+
+fn week(chain: &Chain, now: &str) -> Vec<PlannedShow> {
+    timetable::shows(chain, instant(now), 7).expect("a timetable")
+}
+
+#[test]
+fn the_chain_has_three_zones_five_theatres_ten_screens_and_the_rooms_that_were_promised() {
+    let chain = demo();
+    let zones: HashSet<_> = chain.file.cities.iter().map(|city| city.time_zone).collect();
+    assert_eq!((zones.len(), chain.file.theatres.len()), (3, 5));
+    assert_eq!(chain.file.theatres.iter().flat_map(|theatre| &theatre.screens).count(), 10);
+    assert!(chain.file.films.len() >= 12);
+    let seats = |room: &str| chain.rooms[room].layout.seat_count();
+    assert_eq!(seats("layouts/boutique-60.json"), 60);
+    assert_eq!(seats("layouts/imax-420.json"), 420);
+    assert_eq!(seats("layouts/arena-50000.json"), 50_000);
+    let has = |room: &str, kind| chain.rooms[room].layout.categories().iter().any(|category| category.kind == kind);
+    assert!(has("layouts/boutique-60.json", SeatKind::Couple) && has("layouts/boutique-60.json", SeatKind::Recliner));
+    assert!(has("layouts/imax-420.json", SeatKind::Wheelchair) && has("layouts/imax-420.json", SeatKind::Companion));
+}
+
+#[test]
+fn every_file_of_a_room_is_used_and_named_by_its_seats() {
+    let chain = demo();
+    for entry in std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../demo/layouts")).expect("a folder") {
+        let name = entry.expect("a file").file_name().into_string().expect("a plain name");
+        let room = &chain.rooms[&format!("layouts/{name}")];
+        let count = room.layout.seat_count().to_string();
+        assert!(name.split(['-', '.']).any(|part| part == count), "{name} has {count} seats");
+    }
+}
+
+#[test]
+fn every_screen_plays_every_day_and_the_arena_twice_a_week() {
+    let chain = demo();
+    let shows = week(&chain, NOW);
+    for screen in chain.file.theatres.iter().flat_map(|theatre| &theatre.screens) {
+        let days: HashSet<_> =
+            shows.iter().filter(|show| show.screen == screen.id).map(|show| show.local_date).collect();
+        let wanted = if screen.id == "meridian-berlin-1" { 2 } else { 7 };
+        assert_eq!(days.len(), wanted, "{}", screen.id);
+    }
+    assert!((300..600).contains(&shows.len()), "{}", shows.len());
+    let planned: HashSet<_> = shows.iter().map(|show| show.id).collect();
+    assert_eq!(planned.len(), shows.len(), "ids are unique");
+    let films: HashSet<_> = shows.iter().map(|show| &show.film).collect();
+    assert_eq!(films.len(), chain.file.films.len(), "every film is shown somewhere");
+}
+
+#[test]
+fn a_film_ends_before_the_next_one_starts_and_none_starts_at_night() {
+    let chain = demo();
+    let mut shows = week(&chain, NOW);
+    shows.sort_by(|a, b| (&a.screen, a.starts_at).cmp(&(&b.screen, b.starts_at)));
+    for pair in shows.windows(2).filter(|pair| pair[0].screen == pair[1].screen) {
+        let film = chain.film(&pair[0].film).expect("a film of the chain");
+        let pause = pair[1].starts_at - pair[0].starts_at - TimeDelta::minutes(film.running_minutes.into());
+        assert!(pause >= TimeDelta::minutes(25), "{} after {}", pair[1].starts_at, pair[0].starts_at);
+    }
+    let zones: HashMap<_, _> = chain
+        .file
+        .theatres
+        .iter()
+        .flat_map(|theatre| {
+            theatre.screens.iter().map(|screen| (&screen.id, chain.time_zone(theatre).expect("a zone")))
+        })
+        .collect();
+    for show in &shows {
+        let local = show.starts_at.with_timezone(&zones[&show.screen]).naive_local();
+        assert_eq!(local.date(), show.local_date);
+        assert!(local.time() >= at(11, 0) && local.time() <= at(22, 30), "{local}");
+    }
+}
+
+#[test]
+fn a_run_a_day_later_plans_the_same_days_the_same_way() {
+    let chain = demo();
+    let today: HashMap<_, _> = week(&chain, NOW).into_iter().map(|show| (show.id, show)).collect();
+    let tomorrow = week(&chain, "2026-11-22T06:00:00Z");
+    let both = tomorrow.iter().filter(|show| today.get(&show.id) == Some(show)).count();
+    let last = NaiveDate::from_ymd_opt(2026, 11, 27).expect("a date");
+    assert_eq!(both, tomorrow.iter().filter(|show| show.local_date <= last).count());
+    assert!(both < tomorrow.len(), "and adds a day");
+}
+
+#[test]
+fn what_has_started_is_not_sold_any_more() {
+    let chain = demo();
+    let evening = "2026-11-21T18:00:00Z";
+    let now: DateTime<Utc> = evening.parse().expect("an instant");
+    let shows = week(&chain, evening);
+    assert!(shows.iter().all(|show| show.starts_at > now));
+    // 23:30 in Mumbai: nothing is left of today there, and the week has six days.
+    let mumbai = shows.iter().filter(|show| show.screen == "marigold-mumbai-1");
+    assert_eq!(mumbai.map(|show| show.local_date).collect::<HashSet<_>>().len(), 6);
+}
+
+#[test]
+fn a_time_that_the_clocks_jump_over_does_not_exist_and_a_doubled_one_is_its_first() {
+    let lisbon = chrono_tz::Europe::Lisbon;
+    let date = |month, day| NaiveDate::from_ymd_opt(2026, month, day).expect("a date");
+    assert_eq!(timetable::instant(lisbon, date(3, 29), at(1, 30)), None);
+    let doubled = timetable::instant(lisbon, date(10, 25), at(1, 30)).expect("an instant");
+    assert_eq!(doubled.to_rfc3339(), "2026-10-25T00:30:00+00:00");
+}
+
+fn at(hour: u32, minute: u32) -> NaiveTime {
+    NaiveTime::from_hms_opt(hour, minute, 0).expect("a time of day")
+}
