@@ -155,12 +155,12 @@ async fn find(
     query: Result<Query<ByKey>, QueryRejection>,
 ) -> Answered<Json<PaymentView>> {
     let Query(ByKey { key }) = query?;
-    let payment = simulator.ledger.get_by_key(&key, clock::now_ms()).map_err(NotNow::from)?;
+    let payment = simulator.ledger.get_by_key(&key).map_err(NotNow::from)?;
     Ok(Json(payment.view(&simulator.settings.public_url)))
 }
 
 async fn read(State(simulator): State<Simulator>, Path(id): Path<String>) -> Answered<Json<PaymentView>> {
-    let payment = simulator.ledger.get(&id, clock::now_ms()).map_err(NotNow::from)?;
+    let payment = simulator.ledger.get(&id).map_err(NotNow::from)?;
     Ok(Json(payment.view(&simulator.settings.public_url)))
 }
 

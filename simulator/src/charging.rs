@@ -113,7 +113,7 @@ impl Simulator {
     /// [`NotNow`].
     pub fn void(&self, id: &str) -> Result<Payment, NotNow> {
         let place = self.courier.try_place().ok_or(NotNow::QueueFull)?;
-        let outcome = self.ledger.void(id, clock::now_ms())?;
+        let outcome = self.ledger.void(id)?;
         if outcome.changed {
             tracing::info!(payment = id, "voided");
             self.tell(place, &outcome.payment, Telling::Once);
@@ -127,7 +127,7 @@ impl Simulator {
     /// [`NotNow`].
     pub fn refund(&self, id: &str, key: &str, amount_minor: i64) -> Result<Payment, NotNow> {
         let place = self.courier.try_place().ok_or(NotNow::QueueFull)?;
-        let outcome = self.ledger.refund(id, key, amount_minor, clock::now_ms())?;
+        let outcome = self.ledger.refund(id, key, amount_minor)?;
         if outcome.changed {
             tracing::info!(payment = id, amount_minor, "refunded");
             let event = Event::new(EventKind::RefundSucceeded, &outcome.payment);
@@ -142,7 +142,7 @@ impl Simulator {
             sleep(simulator.settings.pending).await;
             let place = simulator.courier.place().await;
             // Voided meanwhile, or forgotten: then there is nothing left to say.
-            if let Ok(Outcome { payment, changed: true }) = simulator.ledger.settle(&id, card.later, clock::now_ms()) {
+            if let Ok(Outcome { payment, changed: true }) = simulator.ledger.settle(&id, card.later) {
                 tracing::info!(payment = id, status = ?payment.status, "settled");
                 simulator.tell(place, &payment, card.telling);
             }

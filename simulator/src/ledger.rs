@@ -83,9 +83,7 @@ impl Ledger {
             if payment.asked != asked {
                 return Err(Refused::KeyReused);
             }
-            let id = payment.id.clone();
-            let payment = book.current(&id, now_ms)?.clone();
-            return Ok(Outcome { payment, changed: false });
+            return Ok(Outcome { payment: payment.clone(), changed: false });
         }
         if book.payments.len() >= self.capacity {
             book.forget_finished(now_ms);
@@ -105,41 +103,42 @@ impl Ledger {
     ///
     /// # Errors
     /// [`Refused::Unknown`].
-    pub fn get(&self, id: &str, now_ms: i64) -> Result<Payment, Refused> {
-        self.book().current(id, now_ms).map(|payment| payment.clone())
+    pub fn get(&self, id: &str) -> Result<Payment, Refused> {
+        self.book().payments.get(id).cloned().ok_or(Refused::Unknown)
     }
 
     /// A payment by the key it was opened under.
     ///
     /// # Errors
     /// [`Refused::Unknown`].
-    pub fn get_by_key(&self, key: &str, now_ms: i64) -> Result<Payment, Refused> {
-        let mut book = self.book();
-        let id = book.by_key.get(key).cloned().ok_or(Refused::Unknown)?;
-        book.current(&id, now_ms).map(|payment| payment.clone())
+    pub fn get_by_key(&self, key: &str) -> Result<Payment, Refused> {
+        let book = self.book();
+        book.by_key.get(key).and_then(|id| book.payments.get(id)).cloned().ok_or(Refused::Unknown)
     }
 
     /// The bank's first word on a payment that waits for its payer. One payer, one word: a second
-    /// press on Pay changes nothing.
+    /// press on Pay changes nothing, and neither does the first one after the payment's time. It then
+    /// goes on waiting, in vain, until the merchant voids it: the time was theirs.
     ///
     /// # Errors
     /// [`Refused::Unknown`].
     pub fn decide(&self, id: &str, verdict: Verdict, now_ms: i64) -> Result<Outcome, Refused> {
-        self.rule(id, Status::RequiresPayer, verdict, now_ms)
+        self.rule(id, verdict, |payment| payment.status == Status::RequiresPayer && !payment.is_overdue(now_ms))
     }
 
-    /// The bank's last word on a pending payment. Nothing changes when it was voided meanwhile.
+    /// The bank's last word on a pending payment, in time or not. Nothing changes when it was voided
+    /// meanwhile.
     ///
     /// # Errors
     /// [`Refused::Unknown`].
-    pub fn settle(&self, id: &str, verdict: Verdict, now_ms: i64) -> Result<Outcome, Refused> {
-        self.rule(id, Status::Pending, verdict, now_ms)
+    pub fn settle(&self, id: &str, verdict: Verdict) -> Result<Outcome, Refused> {
+        self.rule(id, verdict, |payment| payment.status == Status::Pending)
     }
 
-    fn rule(&self, id: &str, from: Status, verdict: Verdict, now_ms: i64) -> Result<Outcome, Refused> {
+    fn rule(&self, id: &str, verdict: Verdict, applies: impl FnOnce(&Payment) -> bool) -> Result<Outcome, Refused> {
         let mut book = self.book();
-        let payment = book.current(id, now_ms)?;
-        let changed = payment.status == from;
+        let payment = book.payment(id)?;
+        let changed = applies(payment);
         if changed {
             (payment.status, payment.failure) = match verdict {
                 Verdict::Paid => (Status::Succeeded, None),
@@ -154,9 +153,9 @@ impl Ledger {
     ///
     /// # Errors
     /// [`Refused::AlreadyCharged`], [`Refused::Unknown`].
-    pub fn void(&self, id: &str, now_ms: i64) -> Result<Outcome, Refused> {
+    pub fn void(&self, id: &str) -> Result<Outcome, Refused> {
         let mut book = self.book();
-        let payment = book.current(id, now_ms)?;
+        let payment = book.payment(id)?;
         let changed = match payment.status {
             Status::Succeeded => return Err(Refused::AlreadyCharged),
             Status::Failed | Status::Voided => false,
@@ -173,9 +172,9 @@ impl Ledger {
     /// # Errors
     /// [`Refused::AboveCharge`], [`Refused::NotCharged`], [`Refused::KeyReused`],
     /// [`Refused::TooManyRefunds`], [`Refused::Unknown`].
-    pub fn refund(&self, id: &str, key: &str, amount_minor: i64, now_ms: i64) -> Result<Outcome, Refused> {
+    pub fn refund(&self, id: &str, key: &str, amount_minor: i64) -> Result<Outcome, Refused> {
         let mut book = self.book();
-        let payment = book.current(id, now_ms)?;
+        let payment = book.payment(id)?;
         match payment.refunds.iter().find(|(earlier, _)| earlier == key) {
             Some((_, amount)) if *amount == amount_minor => {
                 return Ok(Outcome { payment: payment.clone(), changed: false });
@@ -196,21 +195,16 @@ impl Ledger {
 }
 
 impl Book {
-    /// The payment as it stands now: one that nobody paid in time has failed. No event tells of that,
-    /// the merchant set the time and knows.
-    fn current(&mut self, id: &str, now_ms: i64) -> Result<&mut Payment, Refused> {
-        let payment = self.payments.get_mut(id).ok_or(Refused::Unknown)?;
-        if payment.status == Status::RequiresPayer && now_ms >= payment.asked.expires_at_ms {
-            (payment.status, payment.failure) = (Status::Failed, Some("expired"));
-        }
-        Ok(payment)
+    fn payment(&mut self, id: &str) -> Result<&mut Payment, Refused> {
+        self.payments.get_mut(id).ok_or(Refused::Unknown)
     }
 
     fn forget_finished(&mut self, now_ms: i64) {
         let mut unfinished = VecDeque::new();
         let mut forgotten = 0;
         while let Some((id, key)) = self.arrivals.pop_front() {
-            let finished = self.current(&id, now_ms).is_ok_and(|payment| payment.status.is_final());
+            let waits_in_vain = |p: &Payment| p.status == Status::RequiresPayer && p.is_overdue(now_ms);
+            let finished = self.payment(&id).is_ok_and(|p| p.status.is_final() || waits_in_vain(p));
             if finished && forgotten < FORGET_AT_ONCE {
                 forgotten += 1;
                 self.payments.remove(&id);
@@ -270,40 +264,41 @@ mod tests {
         let ledger = Ledger::new(10);
         let id = open(&ledger, "pending").id;
         ledger.decide(&id, Verdict::Pending, NOW).expect("known");
-        assert!(ledger.void(&id, NOW).expect("in time").changed);
-        assert!(!ledger.void(&id, NOW).expect("again").changed);
-        let late = ledger.settle(&id, Verdict::Paid, NOW).expect("known");
+        assert!(ledger.void(&id).expect("in time").changed);
+        assert!(!ledger.void(&id).expect("again").changed);
+        let late = ledger.settle(&id, Verdict::Paid).expect("known");
         assert_eq!((late.changed, late.payment.status), (false, Status::Voided));
 
         let id = open(&ledger, "paid").id;
         ledger.decide(&id, Verdict::Paid, NOW).expect("known");
-        assert_eq!(ledger.void(&id, NOW).expect_err("too late"), Refused::AlreadyCharged);
+        assert_eq!(ledger.void(&id).expect_err("too late"), Refused::AlreadyCharged);
     }
 
     #[test]
-    fn a_payment_nobody_paid_in_time_has_failed_but_a_pending_one_still_settles() {
+    fn nobody_pays_after_the_time_but_a_pending_payment_still_settles() {
         let ledger = Ledger::new(10);
         let id = open(&ledger, "k").id;
         let late = ledger.decide(&id, Verdict::Paid, 5_000).expect("known");
-        assert_eq!((late.payment.status, late.payment.failure), (Status::Failed, Some("expired")));
+        assert_eq!((late.changed, late.payment.status), (false, Status::RequiresPayer));
+        assert_eq!(ledger.void(&id).expect("known").payment.status, Status::Voided);
         let id = open(&ledger, "p").id;
         ledger.decide(&id, Verdict::Pending, 4_999).expect("known");
-        assert!(ledger.settle(&id, Verdict::Paid, 60_000).expect("known").changed);
+        assert!(ledger.settle(&id, Verdict::Paid).expect("known").changed);
     }
 
     #[test]
     fn refunds_never_exceed_the_charge_and_happen_once_per_key() {
         let ledger = Ledger::new(10);
         let id = open(&ledger, "k").id;
-        assert_eq!(ledger.refund(&id, "r", 1, NOW).expect_err("not yet"), Refused::NotCharged);
+        assert_eq!(ledger.refund(&id, "r", 1).expect_err("not yet"), Refused::NotCharged);
         ledger.decide(&id, Verdict::Paid, NOW).expect("known");
-        assert!(ledger.refund(&id, "r1", 2000, NOW).expect("covered").changed);
-        assert!(!ledger.refund(&id, "r1", 2000, NOW).expect("replayed").changed);
-        assert_eq!(ledger.refund(&id, "r1", 1, NOW).expect_err("reused"), Refused::KeyReused);
+        assert!(ledger.refund(&id, "r1", 2000).expect("covered").changed);
+        assert!(!ledger.refund(&id, "r1", 2000).expect("replayed").changed);
+        assert_eq!(ledger.refund(&id, "r1", 1).expect_err("reused"), Refused::KeyReused);
         for too_much in [501, 0, -1, i64::MAX, i64::MIN] {
-            assert_eq!(ledger.refund(&id, "r2", too_much, NOW).expect_err("too much"), Refused::AboveCharge);
+            assert_eq!(ledger.refund(&id, "r2", too_much).expect_err("too much"), Refused::AboveCharge);
         }
-        assert_eq!(ledger.refund(&id, "r2", 500, NOW).expect("the rest").payment.refunded_minor(), 2500);
+        assert_eq!(ledger.refund(&id, "r2", 500).expect("the rest").payment.refunded_minor(), 2500);
     }
 
     #[test]
@@ -313,7 +308,9 @@ mod tests {
         assert_eq!(ledger.open("c", asked(), "c".to_owned(), NOW).expect_err("full"), Refused::Full);
         ledger.decide(&first, Verdict::Paid, NOW).expect("known");
         open(&ledger, "c");
-        assert_eq!(ledger.get(&first, NOW).expect_err("forgotten"), Refused::Unknown);
-        assert!(ledger.get(&second, NOW).is_ok());
+        assert_eq!(ledger.get(&first).expect_err("forgotten"), Refused::Unknown);
+        assert!(ledger.get(&second).is_ok());
+        // Both others wait for payers who come too late.
+        ledger.open("d", asked(), "d".to_owned(), 5_000).expect("room again");
     }
 }

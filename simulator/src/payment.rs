@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// Waits for the payer on the page.
+    /// Waits for the payer on the page, after its time in vain.
     RequiresPayer,
     /// The bank is thinking.
     Pending,
@@ -134,6 +134,12 @@ pub struct PaymentView {
 }
 
 impl Payment {
+    /// Whether its time is over: then the page takes no payment any more.
+    #[must_use]
+    pub fn is_overdue(&self, now_ms: i64) -> bool {
+        now_ms >= self.asked.expires_at_ms
+    }
+
     /// How much went back in all, minor units; never above the charge.
     #[must_use]
     pub fn refunded_minor(&self) -> i64 {

@@ -8,14 +8,14 @@ use crate::payment::{Payment, Status};
 /// The page of a payment: the form while it waits for its payer, else what became of it.
 pub fn payment(merchant: &str, payment: &Payment, now_ms: i64, notice: Option<&str>) -> String {
     match payment.status {
+        Status::RequiresPayer if payment.is_overdue(now_ms) => {
+            over(merchant, payment, "Time is over", "This payment was not made in time. Nothing was charged.")
+        }
         Status::RequiresPayer => frame(merchant, "Pay", &form(payment, now_ms, notice)),
         Status::Pending => over(merchant, payment, "Your bank is thinking", "You need not wait here."),
         Status::Succeeded => over(merchant, payment, "Paid", "Thank you. This payment is complete."),
         Status::Voided => {
             over(merchant, payment, "Nothing to pay", "This payment was called off. Nothing was charged.")
-        }
-        Status::Failed if payment.failure == Some("expired") => {
-            over(merchant, payment, "Time is over", "This payment was not made in time. Nothing was charged.")
         }
         Status::Failed => over(merchant, payment, "Not paid", "This payment did not go through. Nothing was charged."),
     }
@@ -184,8 +184,7 @@ mod tests {
 
     #[test]
     fn a_payment_that_is_over_says_so_and_leads_back() {
-        let late = Payment { status: Status::Failed, failure: Some("expired"), ..payment_of("C7") };
-        let page = payment("Rialto", &late, 500_000, None);
+        let page = payment("Rialto", &payment_of("C7"), 420_000, None);
         assert!(page.contains("Time is over") && page.contains("id=\"back\"") && !page.contains("<form"));
     }
 }

@@ -31,7 +31,7 @@ async fn stylesheet() -> impl IntoResponse {
 
 async fn show(State(simulator): State<Simulator>, Path(id): Path<String>) -> Response {
     let now_ms = clock::now_ms();
-    match simulator.ledger.get(&id, now_ms) {
+    match simulator.ledger.get(&id) {
         Ok(payment) => page_of(&simulator, &payment, now_ms, None, StatusCode::OK),
         Err(_) => nothing_here(&simulator),
     }
@@ -51,7 +51,7 @@ async fn submit(
     form: Result<Form<Pressed>, FormRejection>,
 ) -> Response {
     let now_ms = clock::now_ms();
-    let Ok(payment) = simulator.ledger.get(&id, now_ms) else { return nothing_here(&simulator) };
+    let Ok(payment) = simulator.ledger.get(&id) else { return nothing_here(&simulator) };
     let again = |words, status| page_of(&simulator, &payment, now_ms, Some(words), status);
     let Ok(Form(pressed)) = form else {
         return again("That could not be read. Please choose again.", StatusCode::BAD_REQUEST);
@@ -69,7 +69,8 @@ async fn submit(
             if outcome.changed && answer == Answer::Slow {
                 sleep(simulator.settings.slow).await;
             }
-            let too_late = outcome.payment.status == Status::Voided || outcome.payment.failure == Some("expired");
+            // Still waiting for its payer: the press came after the time.
+            let too_late = matches!(outcome.payment.status, Status::Voided | Status::RequiresPayer);
             let next = if too_late { format!("/pay/{id}") } else { outcome.payment.asked.return_url };
             (private(), Redirect::to(&next)).into_response()
         }
@@ -92,9 +93,9 @@ fn page_of(
     let policy = content_policy(&payment.asked.return_url);
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::try_from(policy).unwrap_or_else(|_| none_allowed()));
     let remaining_ms = payment.asked.expires_at_ms - now_ms;
-    if payment.status == Status::RequiresPayer {
+    if payment.status == Status::RequiresPayer && !payment.is_overdue(now_ms) {
         // The page turns into "time is over" by itself, and never in the middle of a choice before that.
-        headers.insert(header::REFRESH, HeaderValue::from(remaining_ms.max(0) / 1_000 + 1));
+        headers.insert(header::REFRESH, HeaderValue::from(remaining_ms / 1_000 + 1));
     }
     (status, headers, Html(body)).into_response()
 }

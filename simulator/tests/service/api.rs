@@ -139,5 +139,7 @@ async fn a_payment_past_its_time_is_not_charged_by_token_either() {
     body["expires_at_ms"] = 1.into();
     let late: PaymentView =
         merchant.post("/v1/payments", "k", &body).send().await.expect("an answer").json().await.expect("a payment");
-    assert_eq!((late.status, late.failure.as_deref()), (Status::Failed, Some("expired")));
+    assert_eq!(late.status, Status::RequiresPayer);
+    assert_eq!(merchant.void(&late.id).await.status(), 200);
+    assert_eq!(merchant.look_up("k").await.status, Status::Voided);
 }
