@@ -4,6 +4,9 @@
 //! [`render`]. Nothing here loads data, and nothing here knows Postgres, Redis or axum. Pages exist on
 //! the server only; islands, the parts that live in the browser, compile for both.
 
+// A view is one type as deep as its markup; the seat map's is deeper than the default allows.
+#![recursion_limit = "512"]
+
 pub mod booking_status;
 pub mod browser;
 pub mod checkout;

@@ -46,8 +46,8 @@ pub struct Head {
 pub trait Page: Sized {
     /// What goes around it.
     fn head(&self) -> Head;
-    /// The content of `<main>`.
-    fn view(self) -> impl IntoView + 'static;
+    /// The content of `<main>`; of one type, so that the server need not compile every page again.
+    fn view(self) -> AnyView;
 }
 
 /// The page as a full HTML document. The islands in it carry their props; everything reactive that
@@ -64,7 +64,7 @@ pub fn render(page: impl Page) -> String {
 /// Name of the site, in titles and in the header.
 const SITE: &str = "Rowlock";
 
-fn document(head: Head, content: impl IntoView + 'static) -> impl IntoView {
+fn document(head: Head, content: AnyView) -> impl IntoView {
     let title =
         if head.title.is_empty() { format!("{SITE} · every seat, live") } else { format!("{} · {SITE}", head.title) };
     let live = head.live.then(|| {
@@ -128,7 +128,7 @@ fn footer() -> impl IntoView {
             <p>"Every seat you see is live. Once it is yours, it is nobody else’s."</p>
             <nav aria-label="More">
                 <a href="/search">"Search all shows"</a>
-                <a href="/api/docs">"For programs: the API"</a>
+                <a href="/api/openapi.json">"For programs: the API"</a>
             </nav>
         </footer>
     }

@@ -27,7 +27,7 @@ impl Page for Booking {
         }
     }
 
-    fn view(self) -> impl IntoView + 'static {
+    fn view(self) -> AnyView {
         let lines = self.booking.seats.clone().into_iter().map(|line| {
             view! {
                 <li>
@@ -50,5 +50,6 @@ impl Page for Booking {
                 </section>
             </div>
         }
+        .into_any()
     }
 }

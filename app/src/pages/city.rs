@@ -40,7 +40,7 @@ impl Page for City {
         }
     }
 
-    fn view(self) -> impl IntoView + 'static {
+    fn view(self) -> AnyView {
         let theatres = self
             .theatres
             .into_iter()
@@ -73,5 +73,6 @@ impl Page for City {
                 {films}
             </section>
         }
+        .into_any()
     }
 }

@@ -39,7 +39,7 @@ impl Page for Film {
         }
     }
 
-    fn view(self) -> impl IntoView + 'static {
+    fn view(self) -> AnyView {
         let facts = self.facts.into_iter().map(|fact| view! { <li>{fact}</li> }).collect_view();
         let no_city = self.cities.is_empty();
         let times = if self.theatres.is_empty() {
@@ -69,5 +69,6 @@ impl Page for Film {
                 </div>
             </article>
         }
+        .into_any()
     }
 }

@@ -26,7 +26,7 @@ impl Page for Home {
         }
     }
 
-    fn view(self) -> impl IntoView + 'static {
+    fn view(self) -> AnyView {
         let films = if self.films.is_empty() {
             let advice = "The screens are dark for the next hours. The week ahead is not.".to_owned();
             nothing("No film starts soon", advice, Place::new("See the week", "/search")).into_any()
@@ -55,5 +55,6 @@ impl Page for Home {
                 <ul class="place-grid">{cities}</ul>
             </section>
         }
+        .into_any()
     }
 }

@@ -46,7 +46,7 @@ impl Page for NotFound {
         Head { title: self.title.clone(), description: self.advice.clone(), private: true, ..Head::default() }
     }
 
-    fn view(self) -> impl IntoView + 'static {
+    fn view(self) -> AnyView {
         view! {
             <section class="empty-state">
                 <svg class="empty-seats" viewBox="0 0 240 64" width="240" height="64" aria-hidden="true" focusable="false">
@@ -63,5 +63,6 @@ impl Page for NotFound {
                 <p><a class="button" href="/">"To the front page"</a></p>
             </section>
         }
+        .into_any()
     }
 }

@@ -19,12 +19,14 @@ pub fn poster(title: &str, hue: u16) -> impl IntoView + use<> {
     let hue = i32::from(hue);
     let mut dice = Dice::of(title);
     let ground = colour(hue, 38, 14);
-    let drawing = match dice.up_to(6) {
+    let drawing = match dice.up_to(8) {
         0 => sun_over_hills(hue, &mut dice),
         1 => ripples(hue, &mut dice),
         2 => beams(hue, &mut dice),
         3 => stairs(hue, &mut dice),
         4 => windows(hue, &mut dice),
+        5 => bands(hue, &mut dice),
+        6 => road(hue, &mut dice),
         _ => petals(hue, &mut dice),
     };
     let shapes = drawing.into_iter().map(Shape::view).collect_view();
@@ -40,10 +42,19 @@ pub fn poster(title: &str, hue: u16) -> impl IntoView + use<> {
         <svg class="poster" viewBox=format!("0 0 {WIDTH} {HEIGHT}") aria-hidden="true" focusable="false">
             <rect width=WIDTH height=HEIGHT fill=ground />
             {shapes}
-            <rect y=first_line - 60 width=WIDTH height=HEIGHT - first_line + 60 fill=colour(hue, 45, 8) fill-opacity="0.55" />
+            {shade(hue, first_line)}
             <g fill=ink font-size="25" font-weight="800" letter-spacing="-0.5">{text}</g>
         </svg>
     }
+}
+
+/// Darkens the foot in thin steps so that the title reads on any drawing; a gradient would need an id.
+fn shade(hue: i32, first_line: i32) -> impl IntoView {
+    let step = |number: i32| {
+        let top = first_line - 96 + number * 12;
+        view! { <rect y=top width=WIDTH height=HEIGHT - top fill=colour(hue, 45, 8) fill-opacity="0.13" /> }
+    };
+    (0..8).map(step).collect_view()
 }
 
 /// One flat shape.
@@ -123,8 +134,8 @@ fn stairs(hue: i32, dice: &mut Dice) -> Vec<Shape> {
 
 fn windows(hue: i32, dice: &mut Dice) -> Vec<Shape> {
     let mut shapes = vec![Shape::new(format!("M0 0H{WIDTH}V{HEIGHT}H0Z"), colour(hue, 42, 17), 1.0)];
-    let lit = dice.up_to(20);
-    for window in 0..24 {
+    let lit = dice.up_to(16);
+    for window in 0..20 {
         let (x, y) = (20 + window % 4 * 52, 20 + window / 4 * 46);
         let awake = dice.up_to(5) == 0;
         let (fill, opacity) = match window == lit {
@@ -160,12 +171,41 @@ fn petals(hue: i32, dice: &mut Dice) -> Vec<Shape> {
     shapes
 }
 
+fn bands(hue: i32, dice: &mut Dice) -> Vec<Shape> {
+    let mut shapes = vec![Shape::new(format!("M0 0H{WIDTH}V{HEIGHT}H0Z"), colour(hue + 20, 55, 62), 1.0)];
+    for band in 0..9 {
+        let (y, swing) = (34 + band * 36, 10 + dice.up_to(34));
+        let path =
+            format!("M0 {y}C60 {} 90 {} 130 {y}S200 {} {WIDTH} {}V{HEIGHT}H0Z", y - swing, y + swing, y - swing, y + 6);
+        shapes.push(Shape::new(path, colour(hue + 16 - band * 7, 56, 54 - band * 5), 1.0));
+    }
+    shapes
+}
+
+fn road(hue: i32, dice: &mut Dice) -> Vec<Shape> {
+    let (x, horizon) = (80 + dice.up_to(80), 150 + dice.up_to(30));
+    let mut shapes = vec![
+        Shape::new(format!("M0 0H{WIDTH}V{horizon}H0Z"), colour(hue + 18, 58, 40), 1.0),
+        Shape::new(circle(x, horizon, 58 + dice.up_to(16)), colour(hue + 40, 78, 68), 1.0),
+        Shape::new(format!("M0 {horizon}H{WIDTH}V{HEIGHT}H0Z"), colour(hue - 10, 46, 20), 1.0),
+    ];
+    for lane in 0..9 {
+        let foot = -260 + lane * 95;
+        let path = format!("M{x} {horizon}L{foot} {HEIGHT}h34Z");
+        shapes.push(Shape::new(path, colour(hue + 30, 70, 58), 0.35 + 0.05 * (lane % 4) as f32));
+    }
+    shapes
+}
+
 fn circle(x: i32, y: i32, radius: i32) -> String {
     format!("M{} {y}a{radius} {radius} 0 1 0 {} 0a{radius} {radius} 0 1 0 -{} 0Z", x - radius, 2 * radius, 2 * radius)
 }
 
+/// Yellow-green to cyan glares at the saturation that suits the rest of the wheel, so it gets less.
 fn colour(hue: i32, saturation: i32, lightness: i32) -> String {
-    format!("hsl({},{saturation}%,{}%)", hue.rem_euclid(360), lightness.clamp(4, 96))
+    let hue = hue.rem_euclid(360);
+    let saturation = if (55..190).contains(&hue) { saturation * 3 / 5 } else { saturation };
+    format!("hsl({hue},{saturation}%,{}%)", lightness.clamp(4, 96))
 }
 
 /// The title in lines that fit; what is too long ends in an ellipsis.

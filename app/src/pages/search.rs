@@ -133,7 +133,7 @@ impl Page for Search {
         }
     }
 
-    fn view(self) -> impl IntoView + 'static {
+    fn view(self) -> AnyView {
         let summary = match (self.count, self.more) {
             (0, _) => String::new(),
             (1, _) => "1 show".to_owned(),
@@ -152,6 +152,7 @@ impl Page for Search {
             <p class="search-summary quiet" role="status">{summary}</p>
             {found}
         }
+        .into_any()
     }
 }
 

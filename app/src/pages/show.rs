@@ -49,7 +49,7 @@ impl Page for Show {
         }
     }
 
-    fn view(self) -> impl IntoView + 'static {
+    fn view(self) -> AnyView {
         let facts = [self.format, self.language, format!("{} min", self.running_minutes), self.rating];
         let facts = facts.into_iter().filter(|fact| !fact.is_empty());
         let seats = if self.is_on_sale {
@@ -74,6 +74,7 @@ impl Page for Show {
             </header>
             {seats}
         }
+        .into_any()
     }
 }
 

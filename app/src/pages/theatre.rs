@@ -64,7 +64,7 @@ impl Page for Theatre {
         }
     }
 
-    fn view(self) -> impl IntoView + 'static {
+    fn view(self) -> AnyView {
         let films = if self.films.is_empty() {
             let advice = "There is no show to come on this day. Other days are a tap away.".to_owned();
             nothing("The screens are dark", advice, Place::new("The day after", self.next_day)).into_any()
@@ -80,5 +80,6 @@ impl Page for Theatre {
             {strip("Day", self.days)}
             {films}
         }
+        .into_any()
     }
 }

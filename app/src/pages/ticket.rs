@@ -76,7 +76,7 @@ impl Page for Tickets {
         }
     }
 
-    fn view(self) -> impl IntoView + 'static {
+    fn view(self) -> AnyView {
         let count = self.seats.len();
         let (show, holder, reference) = (self.show, self.holder, self.reference);
         let cards = (1..)
@@ -93,6 +93,7 @@ impl Page for Tickets {
                 {cards}
             </div>
         }
+        .into_any()
     }
 }
 

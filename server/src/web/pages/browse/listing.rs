@@ -32,12 +32,17 @@ pub(super) fn facts(film: &FilmView) -> Vec<String> {
     vec![running_time(film.running_minutes), film.genre.clone(), film.rating.clone()]
 }
 
+/// [`facts`] in a line that breaks after a dot, never before.
+pub(super) fn facts_line(film: &FilmView) -> String {
+    facts(film).join("\u{a0}· ")
+}
+
 pub(super) fn film_card(film: &FilmView, city: Option<&str>, when: String) -> FilmCard {
     FilmCard {
         title: film.title.clone(),
         href: film_path(&film.id, city),
         hue: film.hue,
-        facts: facts(film).join(" · "),
+        facts: facts_line(film),
         when,
     }
 }
@@ -103,7 +108,7 @@ pub(super) fn film_times(film: &FilmView, city: &str, date: NaiveDate, shows: &[
     FilmTimes {
         film: Place::new(film.title.clone(), format!("/films/{}?city={city}&date={date}", film.id)),
         hue: film.hue,
-        facts: facts(film).join(" · "),
+        facts: facts_line(film),
         shows: chips(shows),
     }
 }

@@ -48,7 +48,7 @@ fn found_film(film: &FilmView, shows: &[&ListedShow], search: &ShowSearch) -> Fo
     FoundFilm {
         film: Place::new(film.title.clone(), path.clone()),
         hue: film.hue,
-        facts: listing::facts(film).join(" · "),
+        facts: listing::facts_line(film),
         groups: groups
             .iter()
             .take(GROUPS_PER_FILM)
