@@ -1,0 +1,91 @@
+// Finds shows to test on, one for each test, so that no test sees another's seats.
+import { type APIRequestContext, expect, test } from "@playwright/test";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+
+const HOUR_MS = 3_600_000;
+// A show that begins sooner could close its doors while a test runs.
+const STARTS_IN_AT_LEAST_MS = 3 * HOUR_MS;
+// Small enough to be drawn whole, large enough to have a C7.
+const MOST_SEATS = 450;
+const DAYS_AHEAD = 6;
+
+interface ShowView {
+  id: string;
+  film_title: string;
+  theatre: string;
+  city: string;
+  starts_at_ms: number;
+  seat_count: number;
+  format: string;
+  language: string;
+  local_date: string;
+}
+
+interface PlanView {
+  seat_count: number;
+  sections: { name: string; rows: { label: string; first: number; numbers: string[] }[] }[];
+}
+
+/** A show of this test's own, and its seats by name. */
+export interface Show {
+  id: string;
+  /** Index of the seat in this row with this number. */
+  seat(row: string, number: string): number;
+}
+
+/** A show nobody else uses, whose room has all these seats free: ["C", "7"]. */
+export async function claimShow(request: APIRequestContext, needed: [string, string][] = [["C", "7"]]): Promise<Show> {
+  for (const show of await showsToCome(request)) {
+    if (show.seat_count > MOST_SEATS || !claim(show.id)) continue;
+    const rows = await rowsOf(request, show.id);
+    const states = await statesOf(request, show.id);
+    const seat = (row: string, number: string) => {
+      const found = rows.find((other) => other.label === row);
+      return found ? found.first + found.numbers.indexOf(number) : -1;
+    };
+    const has = ([row, number]: [string, string]) =>
+      rows.some((other) => other.label === row && other.numbers.includes(number)) && states[seat(row, number)] === "0";
+    if (needed.every(has)) return { id: show.id, seat };
+  }
+  throw new Error(`no show of the demo is left that has ${needed.map((name) => name.join("")).join(", ")} free`);
+}
+
+/** Shows that begin late enough, in the order they start. */
+export async function showsToCome(request: APIRequestContext): Promise<ShowView[]> {
+  const found: ShowView[] = [];
+  for (let day = 0; day <= DAYS_AHEAD; day += 1) {
+    const date = new Date(Date.now() + day * 24 * HOUR_MS).toISOString().slice(0, 10);
+    const answer = await request.get(`/api/v1/shows?date=${date}`);
+    expect(answer.status()).toBe(200);
+    found.push(...((await answer.json()) as { shows: ShowView[] }).shows);
+  }
+  return found.filter((show) => show.starts_at_ms > Date.now() + STARTS_IN_AT_LEAST_MS);
+}
+
+async function rowsOf(request: APIRequestContext, show: string) {
+  const answer = await request.get(`/api/v1/shows/${show}/plan`);
+  expect(answer.status()).toBe(200);
+  const plan = (await answer.json()) as PlanView;
+  // A room of several parts has several rows C; its seats are named with the part in front.
+  return plan.sections.length === 1 ? (plan.sections[0]?.rows ?? []) : [];
+}
+
+// A digit per seat; 0 is available.
+async function statesOf(request: APIRequestContext, show: string): Promise<string> {
+  const answer = await request.get(`/api/v1/shows/${show}/seats`);
+  expect(answer.status()).toBe(200);
+  return ((await answer.json()) as { states: string }).states;
+}
+
+// Workers are processes: making a folder is the one thing that only one of them can do.
+function claim(show: string): boolean {
+  const claims = join(test.info().project.outputDir, ".claimed");
+  mkdirSync(claims, { recursive: true });
+  try {
+    mkdirSync(join(claims, show));
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,53 @@
+// The payment page of the simulator, the booking page behind it, and the ticket.
+import { expect, type Page } from "@playwright/test";
+import jsqr from "jsqr";
+import { PNG } from "pngjs";
+
+import { press } from "./show.js";
+
+// The package exports its function as `default` of a CommonJS module.
+const decode = jsqr as unknown as typeof jsqr.default;
+
+/** Cards of the simulator, by what the bank does. */
+export type Card = "paid" | "declined" | "pending_paid" | "pending_failed";
+
+/** Pays with a card and comes back to the booking. */
+export async function payWith(page: Page, card: Card): Promise<void> {
+  const choice = page.locator(`input[name="card"][value="${card}"]`);
+  await choice.check({ force: true });
+  await expect(choice).toBeChecked();
+  await press(page.locator("#pay"));
+  await page.waitForURL(/\/bookings\/[0-9a-f-]{36}$/);
+}
+
+/** Waits, without a reload, until the booking is in this state. */
+export async function bookingBecomes(page: Page, state: string): Promise<void> {
+  const shown = page.getByTestId("booking-state");
+  // The reconciler and a delayed card have their seconds.
+  await expect(shown).toHaveAttribute("data-state", state, { timeout: 20_000 });
+}
+
+/** Remembers something in the page that a reload would lose. */
+export async function markPage(page: Page): Promise<void> {
+  await page.evaluate(() => document.body.setAttribute("data-not-reloaded", "true"));
+}
+
+export async function expectNotReloaded(page: Page): Promise<void> {
+  await expect(page.locator("body")).toHaveAttribute("data-not-reloaded", "true");
+}
+
+/** From the confirmed booking to the ticket; what its QR codes say, read from a picture of the page. */
+export async function readTickets(page: Page): Promise<string[]> {
+  await press(page.getByTestId("ticket-link"));
+  await page.waitForURL(/\/bookings\/[0-9a-f-]{36}\/ticket$/);
+  const codes = page.getByTestId("qr").locator("svg");
+  await expect(codes.first()).toBeVisible();
+  const texts: string[] = [];
+  for (const code of await codes.all()) {
+    const picture = PNG.sync.read(await code.screenshot());
+    const read = decode(new Uint8ClampedArray(picture.data), picture.width, picture.height);
+    expect(read, "a phone can read the QR code").not.toBeNull();
+    texts.push(read?.data ?? "");
+  }
+  return texts;
+}

@@ -1,0 +1,109 @@
+// A seat is sold, or is not: every card of the payment page.
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { claimShow } from "../pages/catalogue.js";
+import { bookingBecomes, expectNotReloaded, markPage, payWith, readTickets } from "../pages/paying.js";
+import { expect, test } from "../pages/visitors.js";
+
+test("a paid seat is sold for everyone, and the ticket's QR code reads", async ({ request, anna, ben }) => {
+  const show = await claimShow(request);
+  const c7 = show.seat("C", "7");
+  const hers = await anna.visit(show.id);
+  const his = await ben.visit(show.id);
+  await hers.hold(c7);
+  await hers.checkOut("Anna Ölçer 🎬", "anna@example.org");
+  await his.sees(c7, "locked");
+  await payWith(anna.page, "paid");
+  await bookingBecomes(anna.page, "CONFIRMED");
+  await his.sees(c7, "booked");
+
+  const codes = await readTickets(anna.page);
+  expect(codes).toHaveLength(1);
+  expect(codes[0]).toMatch(/^ROWLOCK1\|[0-9A-Z]{26}\|C7\|Anna Ölçer/);
+  await expect(anna.page.getByTestId("ticket-seat")).toHaveText("C7");
+});
+
+test("every seat of a booking has a ticket of its own, and one mail tells them all", async ({ request, anna }) => {
+  const show = await claimShow(request, [["C", "6"], ["C", "7"]]);
+  const page = await anna.visit(show.id);
+  await page.hold(show.seat("C", "6"));
+  await page.hold(show.seat("C", "7"));
+  const email = `anna-${show.id}@example.org`;
+  await page.checkOut("Anna", email);
+  await payWith(anna.page, "paid");
+  await bookingBecomes(anna.page, "CONFIRMED");
+  const codes = await readTickets(anna.page);
+  expect(codes.map((code) => code.split("|")[2])).toEqual(["C6", "C7"]);
+  expect(new Set(codes.map((code) => code.split("|")[1])).size).toBe(2);
+  await expect(() => expect(mailsTo(email)).toHaveLength(1)).toPass({ timeout: 10_000 });
+});
+
+test("a declined card frees the seats, and they can be bought once more", async ({ request, anna, ben }) => {
+  const show = await claimShow(request);
+  const c7 = show.seat("C", "7");
+  const hers = await anna.visit(show.id);
+  const his = await ben.visit(show.id);
+  await hers.hold(c7);
+  await hers.checkOut("Anna", "anna@example.org");
+  await payWith(anna.page, "declined");
+  await bookingBecomes(anna.page, "CANCELLED");
+  await expect(anna.page.getByTestId("booking-state")).toHaveAttribute("data-money", "FAILED");
+  await his.sees(c7, "available");
+  await his.hold(c7);
+  await his.checkOut("Ben", "ben@example.org");
+  await payWith(ben.page, "paid");
+  await bookingBecomes(ben.page, "CONFIRMED");
+});
+
+test("pending, then paid: the page becomes a ticket without a reload", async ({ request, anna, ben }) => {
+  const show = await claimShow(request);
+  const c7 = show.seat("C", "7");
+  const hers = await anna.visit(show.id);
+  const his = await ben.visit(show.id);
+  await hers.hold(c7);
+  await hers.checkOut("Anna", "anna@example.org");
+  await payWith(anna.page, "pending_paid");
+  await bookingBecomes(anna.page, "PAYMENT_PENDING");
+  await markPage(anna.page);
+  await his.sees(c7, "locked");
+  await bookingBecomes(anna.page, "CONFIRMED");
+  await expectNotReloaded(anna.page);
+  await his.sees(c7, "booked");
+  expect(await readTickets(anna.page)).toHaveLength(1);
+});
+
+test("pending, then failed: nothing is charged and the seats are free", async ({ request, anna, ben }) => {
+  const show = await claimShow(request);
+  const c7 = show.seat("C", "7");
+  const hers = await anna.visit(show.id);
+  const his = await ben.visit(show.id);
+  await hers.hold(c7);
+  await hers.checkOut("Anna", "anna@example.org");
+  await payWith(anna.page, "pending_failed");
+  await markPage(anna.page);
+  await bookingBecomes(anna.page, "CANCELLED");
+  await expectNotReloaded(anna.page);
+  await expect(anna.page.getByTestId("booking-state")).toHaveAttribute("data-money", "FAILED");
+  await his.sees(c7, "available");
+});
+
+test("another visitor sees neither the booking nor the ticket", async ({ request, anna, ben }) => {
+  const show = await claimShow(request);
+  const page = await anna.visit(show.id);
+  await page.hold(show.seat("C", "7"));
+  await page.checkOut("Anna", "anna@example.org");
+  await payWith(anna.page, "paid");
+  await bookingBecomes(anna.page, "CONFIRMED");
+  for (const path of ["", "/ticket"]) {
+    const answer = await ben.page.goto(anna.page.url() + path);
+    expect(answer?.status()).toBe(404);
+  }
+});
+
+function mailsTo(email: string): string[] {
+  const folder = process.env.MAILBOX_DIR ?? "";
+  const mails = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((file) => file.isFile());
+  const texts = mails.map((file) => readFileSync(join(file.parentPath ?? file.path, file.name), "utf8"));
+  return texts.filter((text) => new RegExp(`^To: .*${email}`, "m").test(text));
+}

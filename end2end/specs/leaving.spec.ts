@@ -1,0 +1,63 @@
+// Leaving without paying: the seats come back for others, and at once for the one who comes back.
+import { claimShow } from "../pages/catalogue.js";
+import { expect, test } from "../pages/visitors.js";
+import { ShowPage } from "../pages/show.js";
+
+const GRACE_MS = Number(process.env.LEAVE_GRACE_MS ?? 30_000);
+
+test("a closed tab gives the seat back after the grace", async ({ request, anna, ben }) => {
+  const show = await claimShow(request);
+  const c7 = show.seat("C", "7");
+  const hers = await anna.visit(show.id);
+  const his = await ben.visit(show.id);
+  await hers.hold(c7);
+  await his.sees(c7, "locked");
+  await anna.closeTab();
+  await his.sees(c7, "locked");
+  await his.sees(c7, "available", GRACE_MS + 5_000);
+});
+
+test("a reload within the grace keeps the seat and its original end", async ({ request, anna, ben }) => {
+  const show = await claimShow(request);
+  const c7 = show.seat("C", "7");
+  const hers = await anna.visit(show.id);
+  const his = await ben.visit(show.id);
+  await hers.hold(c7);
+  const end = await endOfHold(anna.page.context().request, show.id);
+
+  await anna.page.reload();
+  await hers.live();
+  await hers.sees(c7, "mine");
+  await expect(hers.held()).toHaveCount(1);
+  expect(await endOfHold(anna.page.context().request, show.id)).toBe(end);
+  // Well past the grace, counted on the page's own countdown.
+  const left = await secondsLeft(hers);
+  await expect(async () => expect(await secondsLeft(hers)).toBeLessThan(left - GRACE_MS / 1000 - 1)).toPass();
+  await hers.sees(c7, "mine");
+  await his.sees(c7, "locked");
+});
+
+test("coming back in another tab keeps the seat too", async ({ request, anna, ben }) => {
+  const show = await claimShow(request);
+  const c7 = show.seat("C", "7");
+  const hers = await anna.visit(show.id);
+  const his = await ben.visit(show.id);
+  await hers.hold(c7);
+  await anna.closeTab();
+  anna.page = await anna.context.newPage();
+  const again = await anna.visit(show.id);
+  await again.sees(c7, "mine");
+  await expect(again.held()).toHaveCount(1);
+  await his.sees(c7, "locked");
+});
+
+async function endOfHold(request: import("@playwright/test").APIRequestContext, show: string): Promise<number> {
+  const answer = await request.get(`/api/v1/shows/${show}/hold`);
+  expect(answer.status()).toBe(200);
+  return ((await answer.json()) as { expires_at_ms: number }).expires_at_ms;
+}
+
+async function secondsLeft(page: ShowPage): Promise<number> {
+  const [minutes, seconds] = ((await page.countdown.textContent()) ?? "").trim().split(":").map(Number);
+  return (minutes ?? 0) * 60 + (seconds ?? 0);
+}
