@@ -36,6 +36,8 @@ pub struct Parts {
     pub pg: sqlx::PgPool,
     /// The lock store.
     pub locks: Arc<dyn seat_locks::SeatLocks>,
+    /// Shows whose holds this replica sweeps.
+    pub watched: seat_locks::Watched,
     /// Shows, layouts, prices.
     pub catalogue: catalogue::Catalogue,
     /// Live maps, one hub per show.

@@ -1,0 +1,90 @@
+//! `seat_claims`: the last line. Whatever Redis says or forgets, one live claim per (show, seat).
+
+use domain::seats::SeatIndex;
+use domain::time::Timestamp;
+use sqlx::PgConnection;
+
+use super::sql::BookingRow;
+use crate::clock::to_utc;
+
+/// A claim that ran out is anyone's only after this long: its payment may be on its way, and is voided
+/// or refunded first. Milliseconds.
+pub(super) const CLAIM_GRACE_MS: i64 = 60_000;
+
+/// Claims the booking's seats until it expires. The seats that could not be had: none, or all is void
+/// and the caller rolls back. One statement, rows in seat order, so that nothing deadlocks.
+pub(super) async fn claim(
+    tx: &mut PgConnection,
+    row: &BookingRow,
+    now: Timestamp,
+) -> Result<Vec<SeatIndex>, sqlx::Error> {
+    let got: Vec<i32> = sqlx::query_scalar(
+        "INSERT INTO seat_claims (show_id, seat_no, booking_id, fence, state, expires_at)
+         SELECT $1, seat_no, $2, $3, 'claimed', $4 FROM unnest($5::integer[]) AS seat_no ORDER BY seat_no
+         ON CONFLICT (show_id, seat_no) DO UPDATE
+         SET booking_id = EXCLUDED.booking_id, fence = EXCLUDED.fence, state = 'claimed',
+             expires_at = EXCLUDED.expires_at
+         WHERE seat_claims.fence < EXCLUDED.fence
+           AND (seat_claims.state = 'released' OR (seat_claims.state = 'claimed' AND seat_claims.expires_at <= $6))
+         RETURNING seat_no",
+    )
+    .bind(row.show_id)
+    .bind(row.id)
+    .bind(row.fence)
+    .bind(to_utc(row.machine.expires_at))
+    .bind(seat_numbers(row))
+    .bind(to_utc(now.plus_ms(-CLAIM_GRACE_MS)))
+    .fetch_all(tx)
+    .await?;
+    Ok(row.seats.iter().copied().filter(|seat| !got.contains(&seat.cast_signed())).collect())
+}
+
+/// Turns the booking's claims into a sale; `false`, and nothing changed, unless every one is still its
+/// own by booking and fence.
+pub(super) async fn sell(tx: &mut PgConnection, row: &BookingRow) -> Result<bool, sqlx::Error> {
+    let own: Vec<i32> = sqlx::query_scalar(
+        "SELECT seat_no FROM seat_claims
+         WHERE show_id = $1 AND seat_no = ANY($2) AND booking_id = $3 AND fence = $4 AND state = 'claimed'
+         ORDER BY seat_no FOR UPDATE",
+    )
+    .bind(row.show_id)
+    .bind(seat_numbers(row))
+    .bind(row.id)
+    .bind(row.fence)
+    .fetch_all(&mut *tx)
+    .await?;
+    if own.len() != row.seats.len() {
+        return Ok(false);
+    }
+    let sold = sqlx::query(
+        "UPDATE seat_claims SET state = 'sold'
+         WHERE show_id = $1 AND seat_no = ANY($2) AND booking_id = $3 AND fence = $4 AND state = 'claimed'",
+    )
+    .bind(row.show_id)
+    .bind(&own)
+    .bind(row.id)
+    .bind(row.fence)
+    .execute(tx)
+    .await?;
+    assert_eq!(sold.rows_affected(), own.len() as u64, "the rows were locked one statement ago");
+    Ok(true)
+}
+
+/// Gives the booking's claims back. A repeat finds none.
+pub(super) async fn release(tx: &mut PgConnection, row: &BookingRow) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "UPDATE seat_claims SET state = 'released'
+         WHERE show_id = $1 AND seat_no = ANY($2) AND booking_id = $3 AND fence = $4 AND state IN ('claimed', 'sold')",
+    )
+    .bind(row.show_id)
+    .bind(seat_numbers(row))
+    .bind(row.id)
+    .bind(row.fence)
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+fn seat_numbers(row: &BookingRow) -> Vec<i32> {
+    row.seats.iter().map(|seat| seat.cast_signed()).collect()
+}

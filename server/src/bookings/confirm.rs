@@ -1,0 +1,128 @@
+//! Paying: the hold is extended, claims are written, and only then the gateway is asked.
+
+use axum::http::StatusCode;
+use domain::api::ConfirmRequest;
+use domain::booking::{BookingState, Event, PAYMENT_EXTENSION_MS};
+use domain::seats::SeatState;
+use domain::time::Timestamp;
+use uuid::Uuid;
+
+use super::create::unmoved;
+use super::moves::{self, Cause};
+use super::sql::{self, BookingRow};
+use super::{claims, effects, view};
+use crate::catalogue::Show;
+use crate::idempotency::{Answer, Intent};
+use crate::seat_locks::{Refusal, with_map};
+use crate::web::{Code, Problem};
+use crate::{AppState, holds, outbox};
+
+/// Pays for a booking. The answer says how it stands: confirmed, or pending with the gateway's page.
+pub(super) async fn confirm(
+    state: &AppState,
+    owner: &str,
+    booking: Uuid,
+    request: &ConfirmRequest,
+    intent: &Intent,
+) -> Result<Answer, Problem> {
+    if let Some(answer) = intent.replay(&state.pg, state.locks.now()).await? {
+        return Ok(answer);
+    }
+    let mut connection = state.pg.acquire().await?;
+    let row = sql::find_owned(&mut connection, booking, owner).await?.ok_or_else(|| Problem::not_found("booking"))?;
+    drop(connection);
+    let show = state.catalogue.known_show(row.show_id).await?;
+
+    match row.machine.state {
+        BookingState::Created | BookingState::SeatsLocked => {}
+        // A second tab or a second key: it is paid, or being paid, once.
+        BookingState::PaymentPending | BookingState::PaymentSucceeded | BookingState::Confirmed => {
+            return answer_as_it_stands(state, &show, booking, intent).await;
+        }
+        BookingState::Cancelled | BookingState::Expired => {
+            return Err(unmoved(moves::MoveError::Refused(domain::booking::Refused::Gone)));
+        }
+    }
+    holds::sales_open(&show, state.locks.now())?;
+    let until = extend_hold(state, &show, &row).await?;
+    if let Some(answer) = submit(state, &show, booking, request, until, intent).await? {
+        return Ok(answer);
+    }
+    // The charge has its row in the outbox: should we die here, the relay asks the gateway in our place.
+    effects::charge_now(state, booking).await;
+    answer_as_it_stands(state, &show, booking, intent).await
+}
+
+async fn extend_hold(state: &AppState, show: &Show, row: &BookingRow) -> Result<Timestamp, Problem> {
+    let sale = row.sale();
+    let asked = with_map(state, show, || state.locks.begin_payment(show.id, &sale, PAYMENT_EXTENSION_MS)).await?;
+    asked.map_err(|refusal| match refusal {
+        Refusal::Changed => {
+            Problem::new(Code::WrongState, "Your seats have changed since you checked out. Please look at the total again.")
+        }
+        _ => Problem::new(Code::HoldExpired, "Your seats are free for everyone again; nothing was charged."),
+    })
+}
+
+/// Key, move, claims, payment and the wish to charge, in one transaction. `Some`: a twin was faster.
+async fn submit(
+    state: &AppState,
+    show: &Show,
+    booking: Uuid,
+    request: &ConfirmRequest,
+    until: Timestamp,
+    intent: &Intent,
+) -> Result<Option<Answer>, Problem> {
+    let now = state.locks.now();
+    let mut tx = state.pg.begin().await?;
+    if let Some(answer) = intent.begin(&mut tx, now).await? {
+        return Ok(Some(answer));
+    }
+    let row = sql::lock(&mut tx, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
+    let cause = Cause { actor: "buyer", reason: "Pressed Pay while the hold was alive." };
+    let pending = match moves::apply(&mut tx, &row, Event::PaymentSubmitted { until }, cause, now).await {
+        Ok(pending) => pending,
+        Err(moves::MoveError::Refused(domain::booking::Refused::AlreadyDone)) => {
+            // Another key was faster by a hair. Keep this key pending no longer; answer as it stands.
+            drop(tx);
+            return answer_as_it_stands(state, show, booking, intent).await.map(Some);
+        }
+        Err(error) => return Err(unmoved(error)),
+    };
+    let lost = claims::claim(&mut tx, &pending, now).await?;
+    if !lost.is_empty() {
+        tx.rollback().await?;
+        // Redis had lost a lock and granted the seat twice. The other one is paying; this hold is over.
+        state.locks.free(show.id, &row.sale()).await?;
+        let taken: Vec<_> = lost.into_iter().map(|seat| (seat, SeatState::Booked)).collect();
+        return Err(holds::seats_problem(show, &taken));
+    }
+    sql::insert_payment(&mut tx, &pending, state.gateway.name(), request.payment_token.as_deref(), now).await?;
+    tx.commit().await?;
+    Ok(None)
+}
+
+/// The booking as it stands, stored as the answer of this key.
+async fn answer_as_it_stands(
+    state: &AppState,
+    show: &Show,
+    booking: Uuid,
+    intent: &Intent,
+) -> Result<Answer, Problem> {
+    let now = state.locks.now();
+    let mut tx = state.pg.begin().await?;
+    // Ours since `submit`, or new here; a twin's finished answer wins.
+    match intent.begin(&mut tx, now).await {
+        Ok(Some(answer)) => return Ok(answer),
+        Ok(None) => {}
+        Err(problem) if problem.code() == Code::StillRunning => {}
+        Err(problem) => return Err(problem),
+    }
+    let row = sql::find(&mut tx, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
+    let booking = view::of_row(&mut tx, show, &row).await?;
+    let answer = Answer::json(StatusCode::OK, &booking)?;
+    intent.complete(&mut tx, &answer, now).await?;
+    tx.commit().await?;
+    outbox::wake(state);
+    Ok(answer)
+}

@@ -1,0 +1,148 @@
+//! A live hold becomes a booking.
+
+use axum::http::StatusCode;
+use domain::api::BookingRequest;
+use domain::booking::{Booking, BookingState, Event, MoneyState};
+use domain::money::Money;
+use domain::time::Timestamp;
+use sqlx::PgConnection;
+
+use super::moves::{self, Cause, MoveError};
+use super::sql::{self, BookingRow, SeatRow};
+use super::{person, view};
+use crate::catalogue::Show;
+use crate::idempotency::{Answer, Intent};
+use crate::seat_locks::{Held, with_map};
+use crate::web::{Code, Problem};
+use crate::{AppState, holds, ids};
+
+/// Makes a booking of the caller's hold, or brings the one it has up to date.
+pub(super) async fn create(
+    state: &AppState,
+    show: &Show,
+    owner: &str,
+    request: &BookingRequest,
+    intent: &Intent,
+) -> Result<Answer, Problem> {
+    let now = state.locks.now();
+    if let Some(answer) = intent.replay(&state.pg, now).await? {
+        return Ok(answer);
+    }
+    let buyer = person::check("buyer", &request.buyer)?;
+    let holder = request.holder.as_ref().map_or_else(|| Ok(buyer.clone()), |friend| person::check("ticket holder", friend))?;
+    holds::sales_open(show, now)?;
+    let held = with_map(state, show, || state.locks.mine(show.id, owner)).await?;
+    let held = held.filter(|held| held.hold == request.hold).ok_or_else(|| {
+        Problem::new(Code::HoldExpired, "Your seats are free for everyone again. You can try to get them back.")
+    })?;
+
+    let mut tx = state.pg.begin().await?;
+    if let Some(answer) = intent.begin(&mut tx, now).await? {
+        return Ok(answer);
+    }
+    let wanted = wanted_row(show, owner, &held, buyer, holder)?;
+    let row = match sql::lock_of_hold(&mut tx, held.hold).await? {
+        None => insert(&mut tx, show, wanted, now).await?,
+        Some(earlier) => revise(&mut tx, show, &earlier, wanted, now).await?,
+    };
+    let booking = view::of_row(&mut tx, show, &row).await?;
+    let answer = Answer::json(StatusCode::CREATED, &booking)?;
+    intent.complete(&mut tx, &answer, now).await?;
+    tx.commit().await?;
+    Ok(answer)
+}
+
+fn wanted_row(
+    show: &Show,
+    owner: &str,
+    held: &Held,
+    buyer: (String, String),
+    holder: (String, String),
+) -> Result<BookingRow, Problem> {
+    let total = held.seats.iter().try_fold(Money::new(0, show.currency), |sum, seat| sum.checked_add(show.price_of(*seat)));
+    let total = total.ok_or_else(|| Problem::internal(&format!("prices of show {} do not add up", show.id)))?;
+    Ok(BookingRow {
+        id: ids::new_id(),
+        reference: ids::booking_reference(ids::random_bits()),
+        show_id: show.id,
+        owner: owner.to_owned(),
+        hold_id: held.hold,
+        fence: held.fence,
+        version: 1,
+        machine: Booking { state: BookingState::Created, money: MoneyState::None, total, expires_at: held.expires_at },
+        buyer,
+        holder,
+        seats: held.seats.clone(),
+    })
+}
+
+fn seat_rows(show: &Show, row: &BookingRow) -> Vec<SeatRow> {
+    row.seats
+        .iter()
+        .map(|seat| {
+            let line = show.line(*seat);
+            SeatRow {
+                seat_no: seat.cast_signed(),
+                label: line.label,
+                category: line.category,
+                price_minor: line.price.minor,
+            }
+        })
+        .collect()
+}
+
+async fn insert(tx: &mut PgConnection, show: &Show, row: BookingRow, now: Timestamp) -> Result<BookingRow, Problem> {
+    sql::insert(tx, &row, now).await?;
+    sql::put_seats(tx, row.id, &seat_rows(show, &row)).await?;
+    sql::insert_event(tx, &row, None, "created", "buyer", "Checked out.", now).await?;
+    let cause = Cause { actor: "system", reason: "The lock store confirmed the hold." };
+    moves::apply(tx, &row, Event::HoldTaken, cause, now).await.map_err(unmoved)
+}
+
+/// The buyer went back, changed seats or names, and checks out again: the same booking, as agreed now.
+async fn revise(
+    tx: &mut PgConnection,
+    show: &Show,
+    earlier: &BookingRow,
+    wanted: BookingRow,
+    now: Timestamp,
+) -> Result<BookingRow, Problem> {
+    match earlier.machine.state {
+        BookingState::SeatsLocked => {}
+        BookingState::Cancelled | BookingState::Expired => return Err(unmoved(MoveError::Refused(domain::booking::Refused::Gone))),
+        // Paid for, or about to be: what was agreed stands.
+        _ => return Ok(earlier.clone()),
+    }
+    let machine = Booking { total: wanted.machine.total, expires_at: wanted.machine.expires_at, ..earlier.machine };
+    let revised = BookingRow {
+        version: earlier.version + 1,
+        machine,
+        buyer: wanted.buyer,
+        holder: wanted.holder,
+        seats: wanted.seats,
+        ..earlier.clone()
+    };
+    if !sql::update(tx, earlier, &revised, now).await? {
+        return Err(unmoved(MoveError::LostRace));
+    }
+    sql::put_seats(tx, revised.id, &seat_rows(show, &revised)).await?;
+    let from = Some(earlier.machine.state);
+    sql::insert_event(tx, &revised, from, "revised", "buyer", "Checked out again with other seats or names.", now).await?;
+    Ok(revised)
+}
+
+/// Why a booking did not move, for its buyer.
+pub(super) fn unmoved(error: MoveError) -> Problem {
+    use domain::booking::Refused;
+    match error {
+        MoveError::Database(cause) => cause.into(),
+        MoveError::LostRace => Problem::new(Code::WrongState, "The booking moved at the same moment. Please look again."),
+        MoveError::Refused(Refused::Gone) => {
+            Problem::new(Code::HoldExpired, "This booking is over. Nothing was charged for it that is not on its way back.")
+        }
+        MoveError::Refused(Refused::TooLate) => Problem::new(Code::HoldExpired, "The time for this booking is over."),
+        MoveError::Refused(Refused::AlreadyDone | Refused::WrongState | Refused::NotDue) => {
+            Problem::new(Code::WrongState, "The booking has moved on. Please look at its page.")
+        }
+    }
+}

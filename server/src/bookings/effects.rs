@@ -1,0 +1,227 @@
+//! Doing what a committed step asked for. Each effect may be done twice and does no harm the second
+//! time: the gateway by its keys, the lock store by hold and fence, the mail by its booking.
+
+use domain::booking::{BookingState, Effect, Event};
+use domain::money::Money;
+use domain::time::Timestamp;
+use uuid::Uuid;
+
+use super::claims;
+use super::moves::{self, Cause, MoveError};
+use super::sql::{self, BookingRow};
+use crate::catalogue::Show;
+use crate::payments::{Charge, GatewayError, PaymentStatus, VoidAnswer};
+use crate::seat_locks::with_map;
+use crate::tickets::TicketMail;
+use crate::web::Problem;
+use crate::{AppState, outbox};
+
+/// Why an effect is not done yet.
+#[derive(Debug, thiserror::Error)]
+pub enum EffectError {
+    /// The database failed.
+    #[error(transparent)]
+    Database(#[from] sqlx::Error),
+    /// The gateway failed.
+    #[error(transparent)]
+    Gateway(#[from] GatewayError),
+    /// The lock store or the catalogue failed.
+    #[error("{0:?}")]
+    Store(Problem),
+    /// The mail could not be sent.
+    #[error(transparent)]
+    Mail(#[from] crate::tickets::MailError),
+    /// The booking is not there: a row that cannot be.
+    #[error("outbox names booking {0}, which does not exist")]
+    NoBooking(Uuid),
+}
+
+impl From<Problem> for EffectError {
+    fn from(problem: Problem) -> Self {
+        Self::Store(problem)
+    }
+}
+
+impl From<MoveError> for EffectError {
+    fn from(error: MoveError) -> Self {
+        match error {
+            MoveError::Database(cause) => Self::Database(cause),
+            // Whatever moved it meanwhile has seen to the rest.
+            MoveError::Refused(_) | MoveError::LostRace => Self::Database(sqlx::Error::RowNotFound),
+        }
+    }
+}
+
+/// Does one effect of a booking. The relay calls this, at least once for every committed effect.
+///
+/// # Errors
+/// When it is not done and must be tried again.
+pub async fn perform(state: &AppState, booking: Uuid, effect: Effect) -> Result<(), EffectError> {
+    let mut connection = state.pg.acquire().await?;
+    let row = sql::find(&mut connection, booking).await?.ok_or(EffectError::NoBooking(booking))?;
+    drop(connection);
+    let show = state.catalogue.known_show(row.show_id).await?;
+    match effect {
+        Effect::Charge => charge(state, &show, &row).await,
+        Effect::VoidPayment => void(state, &row).await,
+        Effect::Refund { amount } => refund(state, &row, amount).await,
+        Effect::MarkBooked => {
+            let sale = row.sale();
+            with_map(state, &show, || state.locks.book(show.id, &sale)).await.map_err(Into::into)
+        }
+        Effect::ReleaseSeats => {
+            let mut tx = state.pg.begin().await?;
+            claims::release(&mut tx, &row).await?;
+            tx.commit().await?;
+            let sale = row.sale();
+            with_map(state, &show, || state.locks.free(show.id, &sale)).await.map_err(Into::into)
+        }
+        Effect::SendTicket => send_ticket(state, &show, &row).await,
+    }
+}
+
+/// The charge of a booking whose buyer is waiting for the answer. Whatever fails here, the relay does
+/// again from the outbox.
+pub(super) async fn charge_now(state: &AppState, booking: Uuid) {
+    match perform(state, booking, Effect::Charge).await {
+        Ok(()) => {
+            if let Err(cause) = outbox::done(&state.pg, booking, Effect::Charge).await {
+                tracing::warn!(%booking, %cause, "a finished charge of {booking} stays in the outbox and will be asked for again");
+            }
+        }
+        Err(cause) => tracing::warn!(%booking, %cause, "the charge of {booking} has no answer yet"),
+    }
+}
+
+async fn charge(state: &AppState, show: &Show, row: &BookingRow) -> Result<(), EffectError> {
+    // A claim authorises a charge, and only a pending booking has one.
+    if row.machine.state != BookingState::PaymentPending {
+        return Ok(());
+    }
+    let mut connection = state.pg.acquire().await?;
+    let token = sql::payment_of(&mut connection, row.id).await?.and_then(|(_, token)| token);
+    drop(connection);
+    let charge = Charge {
+        booking: row.id,
+        reference: row.reference.clone(),
+        amount: row.machine.total,
+        description: format!("{}, {}, {}", show.film, show.theatre, show.starts_local),
+        return_url: format!("{}/bookings/{}", state.config.public_url, row.id),
+        token,
+        expires_at: row.machine.expires_at,
+    };
+    match state.gateway.charge(&charge).await {
+        Ok(answer) => learn(state, row.id, &answer.status, Some(&answer.gateway_ref), "gateway").await,
+        Err(GatewayError::Refused { code, message, status }) => {
+            tracing::warn!(booking = %row.id, code, status, message, "the gateway refused to charge {}", row.id);
+            learn(state, row.id, &PaymentStatus::Failed { why: code }, None, "gateway").await
+        }
+        Err(unreachable) => Err(unreachable.into()),
+    }
+}
+
+/// Takes note of how a payment stands and moves the booking accordingly.
+pub(super) async fn learn(
+    state: &AppState,
+    booking: Uuid,
+    status: &PaymentStatus,
+    gateway_ref: Option<&str>,
+    actor: &str,
+) -> Result<(), EffectError> {
+    let now = state.locks.now();
+    let (noted, pay_url, event) = match status {
+        PaymentStatus::Pending { pay_url } => ("pending", pay_url.as_deref(), None),
+        PaymentStatus::Succeeded { amount } => ("succeeded", None, Some(Event::PaymentSucceeded { amount: *amount })),
+        PaymentStatus::Failed { .. } => ("failed", None, Some(Event::PaymentFailed)),
+        PaymentStatus::Voided => ("voided", None, Some(Event::PaymentVoided)),
+    };
+    let mut tx = state.pg.begin().await?;
+    let row = sql::lock(&mut tx, booking).await?.ok_or(EffectError::NoBooking(booking))?;
+    sql::note_payment(&mut tx, booking, noted, gateway_ref, pay_url, now).await?;
+    if let Some(event) = event {
+        let reason = match status {
+            PaymentStatus::Failed { why } => format!("The gateway said no: {why}."),
+            _ => "The gateway said so.".to_owned(),
+        };
+        move_by_gateway(state, &mut tx, &row, event, Cause { actor, reason: &reason }, now).await?;
+    }
+    tx.commit().await?;
+    outbox::wake(state);
+    Ok(())
+}
+
+/// A gateway's event on a locked booking; a paid one is settled in the same transaction. `false`: there
+/// was nothing to do.
+pub(super) async fn move_by_gateway(
+    state: &AppState,
+    tx: &mut sqlx::PgConnection,
+    row: &BookingRow,
+    event: Event,
+    cause: Cause<'_>,
+    now: Timestamp,
+) -> Result<bool, EffectError> {
+    let moved = match moves::apply(tx, row, event, cause, now).await {
+        Ok(moved) => moved,
+        Err(MoveError::Refused(why)) => {
+            tracing::debug!(booking = %row.id, event = event.name(), %why, "nothing to do for {}", row.id);
+            return Ok(false);
+        }
+        Err(error) => return Err(error.into()),
+    };
+    if moved.machine.state == BookingState::PaymentSucceeded {
+        let show = state.catalogue.known_show(moved.show_id).await?;
+        moves::settle(tx, &moved, show.starts_at <= now, now).await?;
+    }
+    Ok(true)
+}
+
+async fn void(state: &AppState, row: &BookingRow) -> Result<(), EffectError> {
+    let status = match state.gateway.void(row.id).await? {
+        VoidAnswer::Voided => PaymentStatus::Voided,
+        // Too late: it charged. The booking is final, so the machine sends the money back.
+        VoidAnswer::AlreadyCharged(amount) => PaymentStatus::Succeeded { amount },
+        // It never got the charge, and will not: a final booking is not charged.
+        VoidAnswer::Unknown => PaymentStatus::Voided,
+    };
+    learn(state, row.id, &status, None, "gateway").await
+}
+
+async fn refund(state: &AppState, row: &BookingRow, amount: Money) -> Result<(), EffectError> {
+    let mut connection = state.pg.acquire().await?;
+    sql::note_refund(&mut connection, row.id, "requested", Some(amount.minor), state.locks.now()).await?;
+    drop(connection);
+    state.gateway.refund(row.id, amount).await?;
+    let now = state.locks.now();
+    let mut tx = state.pg.begin().await?;
+    let row = sql::lock(&mut tx, row.id).await?.ok_or(EffectError::NoBooking(row.id))?;
+    sql::note_refund(&mut tx, row.id, "settled", None, now).await?;
+    let cause = Cause { actor: "gateway", reason: "The gateway acknowledged the refund." };
+    move_by_gateway(state, &mut tx, &row, Event::RefundSettled, cause, now).await?;
+    tx.commit().await?;
+    Ok(())
+}
+
+async fn send_ticket(state: &AppState, show: &Show, row: &BookingRow) -> Result<(), EffectError> {
+    // Cancelled before the mail went out: a ticket for it would mislead.
+    if row.machine.state != BookingState::Confirmed {
+        return Ok(());
+    }
+    let mut connection = state.pg.acquire().await?;
+    let seats = sql::seats(&mut connection, row.id).await?;
+    drop(connection);
+    let mail = TicketMail {
+        booking: row.id,
+        reference: row.reference.clone(),
+        to_name: row.buyer.0.clone(),
+        to_email: row.buyer.1.clone(),
+        holder_name: row.holder.0.clone(),
+        film: show.film.clone(),
+        place: format!("{}, {}", show.theatre, show.screen),
+        starts: show.starts_local.clone(),
+        seats: seats.into_iter().map(|seat| (seat.label, seat.category)).collect(),
+        total: row.machine.total,
+        ticket_url: format!("{}/bookings/{}/ticket", state.config.public_url, row.id),
+        at: state.locks.now(),
+    };
+    state.mailer.send_ticket(&mail).await.map_err(Into::into)
+}

@@ -1,0 +1,25 @@
+//! Bookings: from a live hold to a ticket, or to the money back.
+//!
+//! `domain::booking::step` decides; this room loads, steps, and writes the move, its event, the claims
+//! and the effects in one transaction (`moves`), then performs the effects (`effects`). Browser,
+//! webhook and reconciler all enter through `moves`. What is not here: the gateway (`payments`), the
+//! lock store (`seat_locks`), the queue of effects (`outbox`).
+
+mod claims;
+mod confirm;
+mod create;
+mod effects;
+mod http;
+mod moves;
+mod news;
+mod person;
+mod reconciler;
+mod sql;
+mod view;
+
+pub use effects::perform;
+pub use http::routes;
+pub use news::payment_news;
+pub use reconciler::reconcile_forever;
+pub use sql::BookingRow;
+pub use view::{events, of_hold, view};

@@ -1,0 +1,48 @@
+//! What a gateway tells us by webhook, applied once.
+
+use domain::booking::Event;
+
+use super::effects::{self, EffectError};
+use super::moves::Cause;
+use super::sql;
+use crate::payments::{NewsKind, NewsOutcome, PaymentNews};
+use crate::web::Problem;
+use crate::{AppState, outbox};
+
+/// Applies a gateway's verified event: its id is noted in the transaction of its effect.
+///
+/// # Errors
+/// When the database or the lock store fails; the gateway sends it again.
+pub async fn payment_news(state: &AppState, news: PaymentNews) -> Result<NewsOutcome, Problem> {
+    let now = state.locks.now();
+    let mut tx = state.pg.begin().await?;
+    let Some(row) = sql::lock(&mut tx, news.booking).await? else { return Ok(NewsOutcome::Unknown) };
+    if sql::payment_of(&mut tx, news.booking).await?.is_none() {
+        return Ok(NewsOutcome::Unknown);
+    }
+    if !sql::first_time(&mut tx, news.gateway, &news.event_id, now).await? {
+        return Ok(NewsOutcome::Duplicate);
+    }
+    let (event, noted) = match news.kind {
+        NewsKind::Succeeded { amount } => (Event::PaymentSucceeded { amount }, Some("succeeded")),
+        NewsKind::Failed => (Event::PaymentFailed, Some("failed")),
+        NewsKind::Voided => (Event::PaymentVoided, Some("voided")),
+        NewsKind::RefundSettled => (Event::RefundSettled, None),
+    };
+    let cause = Cause { actor: "gateway", reason: "The gateway sent a signed webhook." };
+    let moved = match effects::move_by_gateway(state, &mut tx, &row, event, cause, now).await {
+        Ok(moved) => moved,
+        Err(EffectError::Store(problem)) => return Err(problem),
+        Err(EffectError::Database(cause)) => return Err(cause.into()),
+        Err(other) => return Err(Problem::internal(&other)),
+    };
+    if moved {
+        match noted {
+            Some(noted) => sql::note_payment(&mut tx, news.booking, noted, None, None, now).await?,
+            None => sql::note_refund(&mut tx, news.booking, "settled", None, now).await?,
+        }
+    }
+    tx.commit().await?;
+    outbox::wake(state);
+    Ok(if moved { NewsOutcome::Applied } else { NewsOutcome::Ignored })
+}

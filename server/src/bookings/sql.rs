@@ -1,0 +1,393 @@
+//! Queries of `bookings`, `booking_seats`, `booking_events` and `payments`.
+
+use chrono::{DateTime, Utc};
+use domain::booking::{Booking, BookingState, MoneyState};
+use domain::money::{Currency, Money};
+use domain::seats::SeatIndex;
+use domain::time::Timestamp;
+use sqlx::{PgConnection, Row};
+use uuid::Uuid;
+
+use crate::clock::{from_utc, to_utc};
+use crate::seat_locks::Sale;
+
+/// A booking as stored.
+#[derive(Clone, Debug)]
+pub struct BookingRow {
+    /// The booking.
+    pub id: Uuid,
+    /// Its name for people.
+    pub reference: String,
+    /// Its show.
+    pub show_id: Uuid,
+    /// Whose it is.
+    pub owner: String,
+    /// The hold it was made from.
+    pub hold_id: Uuid,
+    /// That hold's fence.
+    pub fence: i64,
+    /// Counts its events; every write repeats it.
+    pub version: i32,
+    /// What the machine knows of it.
+    pub machine: Booking,
+    /// Who pays: name and e-mail.
+    pub buyer: (String, String),
+    /// Who sits there: name and e-mail.
+    pub holder: (String, String),
+    /// Its seats, sorted.
+    pub seats: Vec<SeatIndex>,
+}
+
+impl BookingRow {
+    /// Its seats as the lock store knows them.
+    #[must_use]
+    pub fn sale(&self) -> Sale {
+        Sale { hold: self.hold_id, owner: self.owner.clone(), fence: self.fence, seats: self.seats.clone() }
+    }
+}
+
+/// A row that cannot be is an error naming table, column and value, never a default.
+fn corrupt(column: &str, value: &str) -> sqlx::Error {
+    sqlx::Error::Decode(format!("bookings.{column} is {value:?}").into())
+}
+
+impl sqlx::FromRow<'_, sqlx::postgres::PgRow> for BookingRow {
+    fn from_row(row: &sqlx::postgres::PgRow) -> Result<Self, sqlx::Error> {
+        let (state, money): (String, String) = (row.try_get("state")?, row.try_get("money")?);
+        let code: String = row.try_get("currency")?;
+        let currency = Currency::parse(&code).ok_or_else(|| corrupt("currency", &code))?;
+        let seats: Vec<i32> = row.try_get("seats")?;
+        Ok(Self {
+            id: row.try_get("id")?,
+            reference: row.try_get("reference")?,
+            show_id: row.try_get("show_id")?,
+            owner: row.try_get("owner")?,
+            hold_id: row.try_get("hold_id")?,
+            fence: row.try_get("fence")?,
+            version: row.try_get("version")?,
+            machine: Booking {
+                state: BookingState::parse(&state).ok_or_else(|| corrupt("state", &state))?,
+                money: MoneyState::parse(&money).ok_or_else(|| corrupt("money", &money))?,
+                total: Money::new(row.try_get("total_minor")?, currency),
+                expires_at: from_utc(row.try_get::<DateTime<Utc>, _>("expires_at")?),
+            },
+            buyer: (row.try_get("buyer_name")?, row.try_get("buyer_email")?),
+            holder: (row.try_get("holder_name")?, row.try_get("holder_email")?),
+            seats: seats.into_iter().map(i32::cast_unsigned).collect(),
+        })
+    }
+}
+
+macro_rules! select_booking {
+    ($condition:literal) => {
+        concat!(
+            "SELECT booking.*,
+                    ARRAY(SELECT seat_no FROM booking_seats WHERE booking_id = booking.id ORDER BY seat_no) AS seats
+             FROM bookings booking WHERE ",
+            $condition
+        )
+    };
+}
+
+/// The booking of that id, locked until the transaction ends: moves of one booking queue up.
+pub(super) async fn lock(tx: &mut PgConnection, id: Uuid) -> Result<Option<BookingRow>, sqlx::Error> {
+    sqlx::query_as(select_booking!("booking.id = $1 FOR UPDATE")).bind(id).fetch_optional(tx).await
+}
+
+/// The booking of that id.
+pub(super) async fn find(tx: &mut PgConnection, id: Uuid) -> Result<Option<BookingRow>, sqlx::Error> {
+    sqlx::query_as(select_booking!("booking.id = $1")).bind(id).fetch_optional(tx).await
+}
+
+/// The booking of that id if it is this owner's.
+pub(super) async fn find_owned(
+    tx: &mut PgConnection,
+    id: Uuid,
+    owner: &str,
+) -> Result<Option<BookingRow>, sqlx::Error> {
+    sqlx::query_as(select_booking!("booking.id = $1 AND booking.owner = $2"))
+        .bind(id)
+        .bind(owner)
+        .fetch_optional(tx)
+        .await
+}
+
+/// The booking made from a hold, locked.
+pub(super) async fn lock_of_hold(tx: &mut PgConnection, hold: Uuid) -> Result<Option<BookingRow>, sqlx::Error> {
+    sqlx::query_as(select_booking!("booking.hold_id = $1 FOR UPDATE")).bind(hold).fetch_optional(tx).await
+}
+
+/// Writes a new booking, in state CREATED.
+pub(super) async fn insert(tx: &mut PgConnection, row: &BookingRow, now: Timestamp) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "INSERT INTO bookings (id, reference, show_id, owner, hold_id, fence, state, money, version,
+                               total_minor, currency, buyer_name, buyer_email, holder_name, holder_email,
+                               expires_at, created_at, updated_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $17)",
+    )
+    .bind(row.id)
+    .bind(&row.reference)
+    .bind(row.show_id)
+    .bind(&row.owner)
+    .bind(row.hold_id)
+    .bind(row.fence)
+    .bind(row.machine.state.as_str())
+    .bind(row.machine.money.as_str())
+    .bind(row.version)
+    .bind(row.machine.total.minor)
+    .bind(row.machine.total.currency.code())
+    .bind(&row.buyer.0)
+    .bind(&row.buyer.1)
+    .bind(&row.holder.0)
+    .bind(&row.holder.1)
+    .bind(to_utc(row.machine.expires_at))
+    .bind(to_utc(now))
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+/// A seat of a booking with its name and price as agreed.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub(super) struct SeatRow {
+    pub(super) seat_no: i32,
+    pub(super) label: String,
+    pub(super) category: String,
+    pub(super) price_minor: i64,
+}
+
+/// Writes the seats of a booking, in place of any it had.
+pub(super) async fn put_seats(tx: &mut PgConnection, id: Uuid, seats: &[SeatRow]) -> Result<(), sqlx::Error> {
+    sqlx::query("DELETE FROM booking_seats WHERE booking_id = $1").bind(id).execute(&mut *tx).await?;
+    sqlx::query(
+        "INSERT INTO booking_seats (booking_id, seat_no, label, category, price_minor)
+         SELECT $1, * FROM unnest($2::integer[], $3::text[], $4::text[], $5::bigint[])",
+    )
+    .bind(id)
+    .bind(seats.iter().map(|seat| seat.seat_no).collect::<Vec<_>>())
+    .bind(seats.iter().map(|seat| seat.label.clone()).collect::<Vec<_>>())
+    .bind(seats.iter().map(|seat| seat.category.clone()).collect::<Vec<_>>())
+    .bind(seats.iter().map(|seat| seat.price_minor).collect::<Vec<_>>())
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+/// The seats of a booking.
+pub(super) async fn seats(tx: &mut PgConnection, id: Uuid) -> Result<Vec<SeatRow>, sqlx::Error> {
+    sqlx::query_as("SELECT seat_no, label, category, price_minor FROM booking_seats WHERE booking_id = $1 ORDER BY seat_no")
+        .bind(id)
+        .fetch_all(tx)
+        .await
+}
+
+/// Moves a booking from the state and version it was read in; `false` when somebody else moved it.
+pub(super) async fn update(
+    tx: &mut PgConnection,
+    from: &BookingRow,
+    to: &BookingRow,
+    now: Timestamp,
+) -> Result<bool, sqlx::Error> {
+    let moved = sqlx::query(
+        "UPDATE bookings
+         SET state = $4, money = $5, version = version + 1, expires_at = $6, total_minor = $7, updated_at = $8,
+             buyer_name = $9, buyer_email = $10, holder_name = $11, holder_email = $12
+         WHERE id = $1 AND state = $2 AND version = $3",
+    )
+    .bind(from.id)
+    .bind(from.machine.state.as_str())
+    .bind(from.version)
+    .bind(to.machine.state.as_str())
+    .bind(to.machine.money.as_str())
+    .bind(to_utc(to.machine.expires_at))
+    .bind(to.machine.total.minor)
+    .bind(to_utc(now))
+    .bind(&to.buyer.0)
+    .bind(&to.buyer.1)
+    .bind(&to.holder.0)
+    .bind(&to.holder.1)
+    .execute(tx)
+    .await?;
+    Ok(moved.rows_affected() == 1)
+}
+
+/// One line of a booking's story.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub(super) struct EventRow {
+    pub(super) number: i32,
+    pub(super) event: String,
+    pub(super) from_state: Option<String>,
+    pub(super) to_state: String,
+    pub(super) actor: String,
+    pub(super) reason: String,
+    pub(super) at: DateTime<Utc>,
+}
+
+/// Appends to a booking's story.
+pub(super) async fn insert_event(
+    tx: &mut PgConnection,
+    row: &BookingRow,
+    from: Option<BookingState>,
+    event: &str,
+    actor: &str,
+    reason: &str,
+    now: Timestamp,
+) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "INSERT INTO booking_events (booking_id, number, event, from_state, to_state, money, actor, reason, at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+    )
+    .bind(row.id)
+    .bind(row.version)
+    .bind(event)
+    .bind(from.map(BookingState::as_str))
+    .bind(row.machine.state.as_str())
+    .bind(row.machine.money.as_str())
+    .bind(actor)
+    .bind(reason)
+    .bind(to_utc(now))
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+/// A booking's story.
+pub(super) async fn events(tx: &mut PgConnection, id: Uuid) -> Result<Vec<EventRow>, sqlx::Error> {
+    sqlx::query_as(
+        "SELECT number, event, from_state, to_state, actor, reason, at
+         FROM booking_events WHERE booking_id = $1 ORDER BY number",
+    )
+    .bind(id)
+    .fetch_all(tx)
+    .await
+}
+
+/// Bookings that ran out of time, or whose payment has not been heard of for a while.
+pub(super) async fn due(
+    tx: &mut PgConnection,
+    now: Timestamp,
+    unheard_since: Timestamp,
+    limit: i64,
+) -> Result<Vec<Uuid>, sqlx::Error> {
+    sqlx::query_scalar(
+        "SELECT booking.id FROM bookings booking LEFT JOIN payments payment ON payment.booking_id = booking.id
+         WHERE (booking.state IN ('CREATED', 'SEATS_LOCKED') AND booking.expires_at <= $1)
+            OR (booking.state = 'PAYMENT_PENDING' AND payment.updated_at <= $2)
+            OR (booking.state = 'PAYMENT_PENDING' AND booking.expires_at <= $1 AND payment.updated_at <= $1 - interval '2 seconds')
+         ORDER BY booking.expires_at
+         LIMIT $3",
+    )
+    .bind(to_utc(now))
+    .bind(to_utc(unheard_since))
+    .bind(limit)
+    .fetch_all(tx)
+    .await
+}
+
+/// Writes down that a charge is asked for, before it is.
+pub(super) async fn insert_payment(
+    tx: &mut PgConnection,
+    row: &BookingRow,
+    gateway: &str,
+    token: Option<&str>,
+    now: Timestamp,
+) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "INSERT INTO payments (booking_id, gateway, state, amount_minor, currency, payment_token, updated_at)
+         VALUES ($1, $2, 'requested', $3, $4, $5, $6)",
+    )
+    .bind(row.id)
+    .bind(gateway)
+    .bind(row.machine.total.minor)
+    .bind(row.machine.total.currency.code())
+    .bind(token)
+    .bind(to_utc(now))
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+/// What the gateway said of a payment, whatever it means for the booking.
+pub(super) async fn note_payment(
+    tx: &mut PgConnection,
+    booking: Uuid,
+    state: &str,
+    gateway_ref: Option<&str>,
+    pay_url: Option<&str>,
+    now: Timestamp,
+) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "UPDATE payments
+         SET state = $2, gateway_ref = coalesce($3, gateway_ref), pay_url = coalesce($4, pay_url), updated_at = $5
+         WHERE booking_id = $1",
+    )
+    .bind(booking)
+    .bind(state)
+    .bind(gateway_ref)
+    .bind(pay_url)
+    .bind(to_utc(now))
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+/// Marks that the gateway was asked, so that the reconciler does not ask again at once.
+pub(super) async fn touch_payment(tx: &mut PgConnection, booking: Uuid, now: Timestamp) -> Result<(), sqlx::Error> {
+    sqlx::query("UPDATE payments SET updated_at = $2 WHERE booking_id = $1")
+        .bind(booking)
+        .bind(to_utc(now))
+        .execute(tx)
+        .await?;
+    Ok(())
+}
+
+/// How a refund stands.
+pub(super) async fn note_refund(
+    tx: &mut PgConnection,
+    booking: Uuid,
+    state: &str,
+    amount: Option<i64>,
+    now: Timestamp,
+) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "UPDATE payments SET refund_state = $2, refund_minor = coalesce($3, refund_minor), updated_at = $4
+         WHERE booking_id = $1",
+    )
+    .bind(booking)
+    .bind(state)
+    .bind(amount)
+    .bind(to_utc(now))
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+/// Address of the gateway's page and the token of a payment.
+pub(super) async fn payment_of(
+    tx: &mut PgConnection,
+    booking: Uuid,
+) -> Result<Option<(Option<String>, Option<String>)>, sqlx::Error> {
+    sqlx::query_as("SELECT pay_url, payment_token FROM payments WHERE booking_id = $1")
+        .bind(booking)
+        .fetch_optional(tx)
+        .await
+}
+
+/// Notes a gateway's event; `false` when it was noted before.
+pub(super) async fn first_time(
+    tx: &mut PgConnection,
+    gateway: &str,
+    event_id: &str,
+    now: Timestamp,
+) -> Result<bool, sqlx::Error> {
+    let inserted = sqlx::query(
+        "INSERT INTO webhook_events (gateway, event_id, received_at, outcome) VALUES ($1, $2, $3, 'noted')
+         ON CONFLICT DO NOTHING",
+    )
+    .bind(gateway)
+    .bind(event_id)
+    .bind(to_utc(now))
+    .execute(tx)
+    .await?;
+    Ok(inserted.rows_affected() == 1)
+}

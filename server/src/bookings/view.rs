@@ -1,0 +1,100 @@
+//! Bookings as their owners see them.
+
+use domain::api::{BookingEventView, BookingView, Person, SeatLine};
+use domain::booking::BookingState;
+use domain::money::Money;
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::sql::{self, BookingRow};
+use crate::AppState;
+use crate::catalogue::Show;
+use crate::clock::{from_utc, rfc3339};
+use crate::web::Problem;
+
+/// The caller's booking; `None` when it is not theirs or not there.
+///
+/// # Errors
+/// When the database fails.
+pub async fn view(state: &AppState, owner: &str, id: Uuid) -> Result<Option<BookingView>, Problem> {
+    let mut connection = state.pg.acquire().await?;
+    let Some(row) = sql::find_owned(&mut connection, id, owner).await? else { return Ok(None) };
+    let show = state.catalogue.known_show(row.show_id).await?;
+    of_row(&mut connection, &show, &row).await.map(Some)
+}
+
+/// The story of the caller's booking; `None` as in [`view`].
+///
+/// # Errors
+/// When the database fails, or a row names a state that does not exist.
+pub async fn events(state: &AppState, owner: &str, id: Uuid) -> Result<Option<Vec<BookingEventView>>, Problem> {
+    let mut connection = state.pg.acquire().await?;
+    if sql::find_owned(&mut connection, id, owner).await?.is_none() {
+        return Ok(None);
+    }
+    let rows = sql::events(&mut connection, id).await?;
+    let known = |state: &str| {
+        BookingState::parse(state).ok_or_else(|| Problem::internal(&format!("booking_events({id}) has state {state:?}")))
+    };
+    let story = rows.into_iter().map(|row| {
+        Ok(BookingEventView {
+            number: row.number,
+            from: row.from_state.as_deref().map(known).transpose()?,
+            to: known(&row.to_state)?,
+            event: row.event,
+            actor: row.actor,
+            reason: row.reason,
+            at: rfc3339(from_utc(row.at)),
+        })
+    });
+    story.collect::<Result<_, _>>().map(Some)
+}
+
+/// The booking made from a hold of the caller, if there is one.
+///
+/// # Errors
+/// When the database fails.
+pub async fn of_hold(state: &AppState, owner: &str, hold: Uuid) -> Result<Option<Uuid>, Problem> {
+    let found = sqlx::query_scalar("SELECT id FROM bookings WHERE hold_id = $1 AND owner = $2")
+        .bind(hold)
+        .bind(owner)
+        .fetch_optional(&state.pg)
+        .await?;
+    Ok(found)
+}
+
+/// A stored booking as its owner sees it, with the prices as agreed.
+pub(super) async fn of_row(
+    tx: &mut PgConnection,
+    show: &Show,
+    row: &BookingRow,
+) -> Result<BookingView, Problem> {
+    let currency = row.machine.total.currency;
+    let seats = sql::seats(tx, row.id).await?.into_iter().map(|seat| SeatLine {
+        seat: seat.seat_no.cast_unsigned(),
+        label: seat.label,
+        category: seat.category,
+        price: Money::new(seat.price_minor, currency),
+    });
+    let seats = seats.collect();
+    let pay_url = match row.machine.state {
+        BookingState::PaymentPending => sql::payment_of(tx, row.id).await?.and_then(|(pay_url, _)| pay_url),
+        _ => None,
+    };
+    let person = |(name, email): &(String, String)| Person { name: name.clone(), email: email.clone() };
+    Ok(BookingView {
+        id: row.id,
+        reference: row.reference.clone(),
+        show: show.id,
+        state: row.machine.state,
+        money: row.machine.money,
+        seats,
+        total: row.machine.total,
+        buyer: person(&row.buyer),
+        holder: person(&row.holder),
+        expires_at: rfc3339(row.machine.expires_at),
+        expires_at_ms: row.machine.expires_at.0,
+        pay_url,
+        ticket_url: (row.machine.state == BookingState::Confirmed).then(|| format!("/bookings/{}/ticket", row.id)),
+    })
+}

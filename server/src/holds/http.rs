@@ -1,0 +1,149 @@
+//! Endpoints of holds.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use domain::api::{HoldChange, HoldRequest, HoldView, ProblemView};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+use uuid::Uuid;
+
+use super::service;
+use crate::idempotency::{Answer, IdempotencyKey, Intent};
+use crate::seat_locks::with_map;
+use crate::web::problem::ApiResult;
+use crate::web::{ApiJson, ApiPath, Problem, Visitor};
+use crate::{AppState, bookings, ids};
+
+/// The routes of holds, under `/api/v1`.
+pub fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .routes(routes!(take))
+        .routes(routes!(mine))
+        .routes(routes!(change, release))
+        .routes(routes!(leave))
+}
+
+/// Take seats: all or none.
+#[utoipa::path(post, path = "/shows/{show}/holds", tag = "holds", request_body = HoldRequest,
+    params(("show" = Uuid, Path), ("Idempotency-Key" = String, Header, description = "One per intent")),
+    responses(
+        (status = 201, body = HoldView),
+        (status = 400, body = ProblemView, description = "malformed, key_missing, seat_count, seat_twice, unknown_seat"),
+        (status = 404, body = ProblemView),
+        (status = 409, body = ProblemView, description = "seats_taken, one_hold_per_show, sales_closed"),
+        (status = 422, body = ProblemView, description = "key_reused"),
+        (status = 423, body = ProblemView, description = "seats_locked"),
+        (status = 429, body = ProblemView, description = "person_limit"),
+        (status = 503, body = ProblemView, description = "lock_store_unavailable")))]
+async fn take(
+    State(state): State<AppState>,
+    visitor: Visitor,
+    ApiPath(show): ApiPath<Uuid>,
+    key: IdempotencyKey,
+    ApiJson(wish): ApiJson<HoldRequest>,
+) -> ApiResult<Response> {
+    let show = state.catalogue.known_show(show).await?;
+    let intent = Intent::new(&visitor.owner, key, &format!("POST /shows/{}/holds", show.id), &wish);
+    let now = state.locks.now();
+    if let Some(answer) = intent.replay(&state.pg, now).await? {
+        return Ok((visitor, answer).into_response());
+    }
+    // The id follows from the key: should the answer get lost before it is stored, a retry finds the
+    // same hold in the lock store.
+    let id = ids::derived_id(&["hold", &visitor.owner, &show.id.to_string(), intent.key()]);
+    let held = service::take(&state, &show, &visitor.owner, id, &wish.seats).await?;
+    let answer = Answer::json(StatusCode::CREATED, &service::view(&show, &held, None))?;
+    let answer = remember(&state, &intent, answer).await?;
+    Ok((visitor, answer).into_response())
+}
+
+/// Stores an answer whose effect lives in the lock store; a twin that was faster wins.
+async fn remember(state: &AppState, intent: &Intent, answer: Answer) -> ApiResult<Answer> {
+    let now = state.locks.now();
+    let mut tx = state.pg.begin().await?;
+    if let Some(stored) = intent.begin(&mut tx, now).await? {
+        return Ok(stored);
+    }
+    intent.complete(&mut tx, &answer, now).await?;
+    tx.commit().await?;
+    Ok(answer)
+}
+
+/// Your hold in a show. Coming back to it undoes the shortening of a closed tab.
+#[utoipa::path(get, path = "/shows/{show}/hold", tag = "holds", params(("show" = Uuid, Path)),
+    responses((status = 200, body = HoldView), (status = 404, body = ProblemView, description = "You hold nothing")))]
+async fn mine(
+    State(state): State<AppState>,
+    visitor: Visitor,
+    ApiPath(show): ApiPath<Uuid>,
+) -> ApiResult<Response> {
+    let show = state.catalogue.known_show(show).await?;
+    let held = with_map(&state, &show, || state.locks.mine(show.id, &visitor.owner)).await?;
+    let Some(held) = held else { return Err(Problem::not_found("hold")) };
+    let booking = bookings::of_hold(&state, &visitor.owner, held.hold).await?;
+    let body = axum::Json(service::view(&show, &held, booking));
+    Ok((visitor, body).into_response())
+}
+
+/// Add seats and let others go, in one step. Never moves the expiry.
+#[utoipa::path(patch, path = "/shows/{show}/holds/{hold}", tag = "holds", request_body = HoldChange,
+    params(("show" = Uuid, Path), ("hold" = Uuid, Path), ("Idempotency-Key" = String, Header)),
+    responses(
+        (status = 200, body = HoldView),
+        (status = 204, description = "No seat is left: the hold is over"),
+        (status = 409, body = ProblemView, description = "seats_taken, hold_paying, sales_closed"),
+        (status = 410, body = ProblemView, description = "hold_expired; also for another's"),
+        (status = 422, body = ProblemView, description = "key_reused"),
+        (status = 423, body = ProblemView, description = "seats_locked"),
+        (status = 429, body = ProblemView, description = "person_limit")))]
+async fn change(
+    State(state): State<AppState>,
+    visitor: Visitor,
+    ApiPath((show, hold)): ApiPath<(Uuid, Uuid)>,
+    key: IdempotencyKey,
+    ApiJson(wish): ApiJson<HoldChange>,
+) -> ApiResult<Response> {
+    let show = state.catalogue.known_show(show).await?;
+    let path = format!("PATCH /shows/{}/holds/{hold}", show.id);
+    let intent = Intent::new(&visitor.owner, key, &path, &wish);
+    if let Some(answer) = intent.replay(&state.pg, state.locks.now()).await? {
+        return Ok(answer.into_response());
+    }
+    let held = service::change(&state, &show, &visitor.owner, hold, &wish.add, &wish.remove).await?;
+    let Some(held) = held else { return Ok(StatusCode::NO_CONTENT.into_response()) };
+    let answer = Answer::json(StatusCode::OK, &service::view(&show, &held, None))?;
+    Ok(remember(&state, &intent, answer).await?.into_response())
+}
+
+/// Let a hold go. Others see its seats free at once.
+#[utoipa::path(delete, path = "/shows/{show}/holds/{hold}", tag = "holds",
+    params(("show" = Uuid, Path), ("hold" = Uuid, Path)),
+    responses((status = 204), (status = 409, body = ProblemView, description = "hold_paying"),
+        (status = 410, body = ProblemView, description = "hold_expired; also for another's")))]
+async fn release(
+    State(state): State<AppState>,
+    visitor: Visitor,
+    ApiPath((show, hold)): ApiPath<(Uuid, Uuid)>,
+) -> ApiResult<StatusCode> {
+    let show = state.catalogue.known_show(show).await?;
+    let asked = with_map(&state, &show, || state.locks.release(show.id, hold, &visitor.owner));
+    match asked.await? {
+        Ok(()) => Ok(StatusCode::NO_CONTENT),
+        Err(refusal) => Err(service::refused(&show, &refusal)),
+    }
+}
+
+/// The tab was closed: the hold ends after a grace unless its owner comes back. For `sendBeacon`.
+#[utoipa::path(post, path = "/shows/{show}/holds/{hold}/leave", tag = "holds",
+    params(("show" = Uuid, Path), ("hold" = Uuid, Path)), responses((status = 204)))]
+async fn leave(
+    State(state): State<AppState>,
+    visitor: Visitor,
+    ApiPath((show, hold)): ApiPath<(Uuid, Uuid)>,
+) -> ApiResult<StatusCode> {
+    let show = state.catalogue.known_show(show).await?;
+    let grace_ms = state.config.leave_grace_ms;
+    with_map(&state, &show, || state.locks.leave(show.id, hold, &visitor.owner, grace_ms)).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

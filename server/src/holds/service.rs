@@ -1,0 +1,154 @@
+//! What a hold may do, and how refusals read.
+
+use std::collections::BTreeSet;
+
+use domain::api::{HoldView, SeatProblem};
+use domain::booking::SALES_CLOSE_BEFORE_START_MS;
+use domain::money::Money;
+use domain::seats::{MAX_SEATS_PER_HOLD, MAX_SEATS_PER_PERSON, SeatIndex, SeatState};
+use domain::time::Timestamp;
+use uuid::Uuid;
+
+use crate::AppState;
+use crate::catalogue::Show;
+use crate::clock::rfc3339;
+use crate::seat_locks::{Attempt, Held, Refusal, with_map};
+use crate::web::{Code, Problem};
+
+/// The one validator of a wish for seats: known, each once, 1 to 10.
+pub(super) fn check_seats(show: &Show, seats: &[SeatIndex], least: usize) -> Result<Vec<SeatIndex>, Problem> {
+    if seats.len() < least || seats.len() > MAX_SEATS_PER_HOLD {
+        let detail = format!("Choose 1 to {MAX_SEATS_PER_HOLD} seats; these are {}.", seats.len());
+        return Err(Problem::new(Code::SeatCount, detail));
+    }
+    let sorted: BTreeSet<SeatIndex> = seats.iter().copied().collect();
+    if sorted.len() < seats.len() {
+        return Err(Problem::new(Code::SeatTwice, "Name every seat once."));
+    }
+    match sorted.iter().find(|seat| **seat >= show.seat_count) {
+        Some(seat) => Err(unknown_seat(show, *seat)),
+        None => Ok(sorted.into_iter().collect()),
+    }
+}
+
+fn unknown_seat(show: &Show, seat: SeatIndex) -> Problem {
+    Problem::new(Code::UnknownSeat, format!("Seats of this show are 0 to {}; {seat} is none.", show.seat_count - 1))
+}
+
+/// Whether the show may still be booked.
+///
+/// # Errors
+/// 409 within five minutes of the start and after it.
+pub fn sales_open(show: &Show, now: Timestamp) -> Result<(), Problem> {
+    if show.starts_at.since(now) > SALES_CLOSE_BEFORE_START_MS {
+        return Ok(());
+    }
+    Err(Problem::new(Code::SalesClosed, "Booking closes five minutes before the start. The box office may help."))
+}
+
+/// Takes a hold; the same id gets the same hold again.
+pub(super) async fn take(
+    state: &AppState,
+    show: &Show,
+    owner: &str,
+    hold: Uuid,
+    seats: &[SeatIndex],
+) -> Result<Held, Problem> {
+    let seats = check_seats(show, seats, 1)?;
+    sales_open(show, state.locks.now())?;
+    let length_ms = state.config.hold_ms.map_or(show.hold_ms, |cap| cap.min(show.hold_ms));
+    let attempt = Attempt { hold, owner: owner.to_owned(), length_ms, seats };
+    let attempts = std::slice::from_ref(&attempt);
+    let mut answers =
+        with_map(state, show, || state.locks.lock(show.id, MAX_SEATS_PER_PERSON, attempts)).await?;
+    state.watched.add(show.id);
+    match answers.pop() {
+        Some(Ok(held)) => Ok(held),
+        Some(Err(refusal)) => Err(refused(show, &refusal)),
+        None => Err(Problem::internal(&"the lock store answered no attempt")),
+    }
+}
+
+/// Adds seats and lets others go, all or none; the expiry stays. `None`: no seat is left, it is over.
+pub(super) async fn change(
+    state: &AppState,
+    show: &Show,
+    owner: &str,
+    hold: Uuid,
+    add: &[SeatIndex],
+    remove: &[SeatIndex],
+) -> Result<Option<Held>, Problem> {
+    let add = check_seats(show, add, 0)?;
+    let remove = check_seats(show, remove, 0)?;
+    if !add.is_empty() {
+        sales_open(show, state.locks.now())?;
+    }
+    let asked = with_map(state, show, || {
+        state.locks.change(show.id, MAX_SEATS_PER_PERSON, hold, owner, &add, &remove)
+    });
+    match asked.await? {
+        Ok(held) => Ok(Some(held).filter(|held| !held.seats.is_empty())),
+        Err(refusal) => Err(refused(show, &refusal)),
+    }
+}
+
+/// Says to a person what stood in the way and what to do.
+pub(super) fn refused(show: &Show, refusal: &Refusal) -> Problem {
+    match refusal {
+        Refusal::Taken(seats) => seats_problem(show, seats),
+        Refusal::OtherHold(hold) => {
+            Problem::new(Code::OneHoldPerShow, "Add the seats to the hold you have, or let it go first.").with_hold(*hold)
+        }
+        Refusal::Limit(left) => Problem::new(
+            Code::PersonLimit,
+            format!("One person may have {MAX_SEATS_PER_PERSON} seats in a show; you may take {left} more."),
+        ),
+        Refusal::Reused => Problem::new(Code::KeyReused, "Use a new Idempotency-Key for other seats."),
+        Refusal::Outside(seat) => unknown_seat(show, *seat),
+        Refusal::Gone => {
+            Problem::new(Code::HoldExpired, "Your seats are free for everyone again. You can try to get them back.")
+        }
+        Refusal::Paying => {
+            Problem::new(Code::HoldPaying, "You are paying for these seats. Finish or cancel the payment first.")
+        }
+        Refusal::Changed => {
+            Problem::new(Code::WrongState, "Your seats have changed since you checked out. Please look at the total again.")
+        }
+    }
+}
+
+/// Names every seat that stood in the way. 423 when all may come back, 409 when one will not.
+#[must_use]
+pub fn seats_problem(show: &Show, taken: &[(SeatIndex, SeatState)]) -> Problem {
+    let seats: Vec<SeatProblem> = taken
+        .iter()
+        .map(|(seat, state)| SeatProblem { seat: *seat, label: show.label_of(*seat).to_owned(), state: *state })
+        .collect();
+    let names = seats.iter().map(|seat| seat.label.as_str()).collect::<Vec<_>>().join(", ");
+    let all_locked = taken.iter().all(|(_, state)| *state == SeatState::Locked);
+    let (code, fate) = if all_locked {
+        (Code::SeatsLocked, "being held by someone else")
+    } else {
+        (Code::SeatsTaken, "no longer for sale")
+    };
+    let verb = if seats.len() == 1 { "is" } else { "are" };
+    Problem::new(code, format!("{names} {verb} {fate}. Your other seats are safe; please choose again."))
+        .with_seats(seats)
+}
+
+/// A hold as its owner sees it.
+#[must_use]
+pub fn view(show: &Show, held: &Held, booking: Option<Uuid>) -> HoldView {
+    let seats: Vec<_> = held.seats.iter().map(|seat| show.line(*seat)).collect();
+    let total = seats.iter().fold(0_i64, |sum, line| sum.saturating_add(line.price.minor));
+    HoldView {
+        id: held.hold,
+        show: show.id,
+        seats,
+        total: Money::new(total, show.currency),
+        expires_at: rfc3339(held.expires_at),
+        expires_at_ms: held.expires_at.0,
+        paying: held.paying,
+        booking,
+    }
+}

@@ -1,0 +1,16 @@
+//! Effects of committed steps, done at least once, in order within a booking.
+//!
+//! A step writes its effects here in its own transaction ([`enqueue`]); the relay on every replica does
+//! them and deletes the row. What fails is tried again with full jitter, then parked for a person. What
+//! an effect means is `bookings`' business.
+
+mod relay;
+mod sql;
+
+pub use relay::relay_forever;
+pub use sql::{done, enqueue};
+
+/// Tells the relay that something was committed; without this it looks every half second.
+pub fn wake(state: &crate::AppState) {
+    state.outbox_wake.notify_one();
+}

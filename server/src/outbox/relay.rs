@@ -1,0 +1,64 @@
+//! Does what the outbox holds.
+
+use std::time::Duration;
+
+use domain::time::SECOND_MS;
+use futures::StreamExt;
+
+use super::sql::{self, Job};
+use crate::{AppState, bookings, ids};
+
+/// Looked at this often even if nobody says so: other replicas' leftovers and postponed effects.
+const POLL_EVERY: Duration = Duration::from_millis(500);
+/// An effect taken by a relay that died is free for another after this long, milliseconds: longer than
+/// the deadlines of everything an effect calls, with their retries.
+const LEASE_MS: i64 = 60 * SECOND_MS;
+/// Effects taken at once.
+const BATCH: i64 = 64;
+/// …and done side by side.
+const SIDE_BY_SIDE: usize = 8;
+/// After this many tries a person must look.
+const MAX_ATTEMPTS: i32 = 40;
+/// First pause after a failure, milliseconds; doubles, with full jitter.
+const FIRST_PAUSE_MS: u64 = 500;
+/// Longest pause, milliseconds.
+const LONGEST_PAUSE_MS: u64 = 60_000;
+
+/// Runs until the server stops; what it has taken it finishes.
+pub async fn relay_forever(state: AppState) {
+    while !state.stop.is_cancelled() {
+        match sql::take(&state.pg, state.locks.now(), state.locks.now().plus_ms(LEASE_MS), BATCH).await {
+            Ok(jobs) if !jobs.is_empty() => {
+                futures::stream::iter(jobs).for_each_concurrent(SIDE_BY_SIDE, |job| run(&state, job)).await;
+                continue;
+            }
+            Ok(_) => {}
+            Err(cause) => tracing::warn!(%cause, "the outbox could not be read"),
+        }
+        tokio::select! {
+            () = state.stop.cancelled() => return,
+            () = state.outbox_wake.notified() => {}
+            () = tokio::time::sleep(POLL_EVERY) => {}
+        }
+    }
+}
+
+async fn run(state: &AppState, job: Job) {
+    let noted = match bookings::perform(state, job.booking, job.effect).await {
+        Ok(()) => sql::delete(&state.pg, job.id).await,
+        Err(cause) if job.attempts >= MAX_ATTEMPTS => {
+            tracing::error!(booking = %job.booking, effect = ?job.effect, %cause, "an effect of {} is parked for a person", job.booking);
+            sql::park(&state.pg, job.id, &cause.to_string()).await
+        }
+        Err(cause) => {
+            tracing::warn!(booking = %job.booking, effect = ?job.effect, attempts = job.attempts, %cause, "an effect of {} will be tried again", job.booking);
+            let doubled = FIRST_PAUSE_MS << job.attempts.clamp(0, 10);
+            let pause = ids::jitter(doubled.min(LONGEST_PAUSE_MS)).cast_signed();
+            sql::postpone(&state.pg, job.id, state.locks.now().plus_ms(pause)).await
+        }
+    };
+    if let Err(cause) = noted {
+        // Its lease ends, and it is done again: effects may be.
+        tracing::warn!(booking = %job.booking, %cause, "the outcome of an effect of {} could not be noted", job.booking);
+    }
+}

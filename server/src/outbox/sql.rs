@@ -1,0 +1,150 @@
+//! Queries of `outbox`.
+
+use domain::booking::Effect;
+use domain::money::{Currency, Money};
+use domain::time::{SECOND_MS, Timestamp};
+use sqlx::{PgConnection, PgPool};
+use uuid::Uuid;
+
+use crate::clock::to_utc;
+
+/// A buyer waits for a charge, so the request does it itself; the relay only after this long,
+/// milliseconds: longer than the gateway's deadline.
+const CHARGE_IS_DONE_BY_REQUEST_MS: i64 = 15 * SECOND_MS;
+
+const fn name(effect: Effect) -> &'static str {
+    match effect {
+        Effect::Charge => "charge",
+        Effect::VoidPayment => "void_payment",
+        Effect::Refund { .. } => "refund",
+        Effect::MarkBooked => "mark_booked",
+        Effect::ReleaseSeats => "release_seats",
+        Effect::SendTicket => "send_ticket",
+    }
+}
+
+/// Writes effects down in the transaction of their step.
+///
+/// # Errors
+/// When the database fails.
+pub async fn enqueue(
+    tx: &mut PgConnection,
+    booking: Uuid,
+    effects: &[Effect],
+    now: Timestamp,
+) -> Result<(), sqlx::Error> {
+    for effect in effects {
+        let (amount, wait) = match effect {
+            Effect::Refund { amount } => (Some(amount.minor), 0),
+            Effect::Charge => (None, CHARGE_IS_DONE_BY_REQUEST_MS),
+            _ => (None, 0),
+        };
+        sqlx::query(
+            "INSERT INTO outbox (booking_id, effect, amount_minor, run_after, created_at) VALUES ($1, $2, $3, $4, $5)",
+        )
+        .bind(booking)
+        .bind(name(*effect))
+        .bind(amount)
+        .bind(to_utc(now.plus_ms(wait)))
+        .bind(to_utc(now))
+        .execute(&mut *tx)
+        .await?;
+    }
+    Ok(())
+}
+
+/// Takes an effect of a booking off the list that somebody did outside the relay.
+///
+/// # Errors
+/// When the database fails; the effect will be done again.
+pub async fn done(pg: &PgPool, booking: Uuid, effect: Effect) -> Result<(), sqlx::Error> {
+    sqlx::query("DELETE FROM outbox WHERE booking_id = $1 AND effect = $2")
+        .bind(booking)
+        .bind(name(effect))
+        .execute(pg)
+        .await?;
+    Ok(())
+}
+
+/// An effect to be done now.
+#[derive(Clone, Debug)]
+pub(super) struct Job {
+    pub(super) id: i64,
+    pub(super) booking: Uuid,
+    pub(super) effect: Effect,
+    pub(super) attempts: i32,
+}
+
+#[derive(sqlx::FromRow)]
+struct JobRow {
+    id: i64,
+    booking_id: Uuid,
+    effect: String,
+    amount_minor: Option<i64>,
+    currency: String,
+    attempts: i32,
+}
+
+/// Takes due effects for this relay until `lease_until`; the first open one of each booking only.
+pub(super) async fn take(
+    pg: &PgPool,
+    now: Timestamp,
+    lease_until: Timestamp,
+    limit: i64,
+) -> Result<Vec<Job>, sqlx::Error> {
+    let rows: Vec<JobRow> = sqlx::query_as(
+        "UPDATE outbox job SET attempts = job.attempts + 1, run_after = $2
+         FROM (SELECT due.id, booking.currency
+               FROM outbox due JOIN bookings booking ON booking.id = due.booking_id
+               WHERE due.parked_why IS NULL AND due.run_after <= $1
+                 AND NOT EXISTS (SELECT 1 FROM outbox earlier
+                                 WHERE earlier.booking_id = due.booking_id AND earlier.id < due.id
+                                   AND earlier.parked_why IS NULL)
+               ORDER BY due.run_after LIMIT $3
+               FOR UPDATE OF due SKIP LOCKED) taken
+         WHERE job.id = taken.id
+         RETURNING job.id, job.booking_id, job.effect, job.amount_minor, taken.currency, job.attempts",
+    )
+    .bind(to_utc(now))
+    .bind(to_utc(lease_until))
+    .bind(limit)
+    .fetch_all(pg)
+    .await?;
+    rows.into_iter().map(job).collect()
+}
+
+fn job(row: JobRow) -> Result<Job, sqlx::Error> {
+    let corrupt = |what: &str| sqlx::Error::Decode(format!("outbox({}).{what} cannot be", row.id).into());
+    let effect = match row.effect.as_str() {
+        "charge" => Effect::Charge,
+        "void_payment" => Effect::VoidPayment,
+        "mark_booked" => Effect::MarkBooked,
+        "release_seats" => Effect::ReleaseSeats,
+        "send_ticket" => Effect::SendTicket,
+        "refund" => {
+            let minor = row.amount_minor.ok_or_else(|| corrupt("amount_minor"))?;
+            let currency = Currency::parse(&row.currency).ok_or_else(|| corrupt("currency"))?;
+            Effect::Refund { amount: Money::new(minor, currency) }
+        }
+        _ => return Err(corrupt("effect")),
+    };
+    Ok(Job { id: row.id, booking: row.booking_id, effect, attempts: row.attempts })
+}
+
+/// The effect is done.
+pub(super) async fn delete(pg: &PgPool, id: i64) -> Result<(), sqlx::Error> {
+    sqlx::query("DELETE FROM outbox WHERE id = $1").bind(id).execute(pg).await?;
+    Ok(())
+}
+
+/// The effect failed; again at `at`.
+pub(super) async fn postpone(pg: &PgPool, id: i64, at: Timestamp) -> Result<(), sqlx::Error> {
+    sqlx::query("UPDATE outbox SET run_after = $2 WHERE id = $1").bind(id).bind(to_utc(at)).execute(pg).await?;
+    Ok(())
+}
+
+/// The effect failed too often: a person must look.
+pub(super) async fn park(pg: &PgPool, id: i64, why: &str) -> Result<(), sqlx::Error> {
+    sqlx::query("UPDATE outbox SET parked_why = $2 WHERE id = $1").bind(id).bind(why).execute(pg).await?;
+    Ok(())
+}

@@ -1,0 +1,64 @@
+//! Names of the keys of a show. One hash tag, so that a Cluster keeps them in one slot.
+
+use uuid::Uuid;
+
+/// The keys every script gets, in the order of `lua/prelude.lua`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Keys(pub [String; 8]);
+
+/// What they are called, in that order.
+const NAMES: [&str; 8] = ["map", "holds", "expiry", "owners", "sold", "version", "fence", "epoch"];
+
+impl Keys {
+    /// The keys of `show` under `prefix`.
+    #[must_use]
+    pub fn of(prefix: &str, show: Uuid) -> Self {
+        Self(NAMES.map(|name| format!("{prefix}{{show:{show}}}:{name}")))
+    }
+}
+
+/// Where changes of `show` are announced.
+#[must_use]
+pub fn channel_of(prefix: &str, show: Uuid) -> String {
+    format!("{prefix}{{show:{show}}}:changes")
+}
+
+/// The show a channel speaks of.
+#[must_use]
+pub fn show_of_channel(prefix: &str, channel: &str) -> Option<Uuid> {
+    let inner = channel.strip_prefix(prefix)?.strip_prefix("{show:")?.strip_suffix("}:changes")?;
+    Uuid::parse_str(inner).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_keys_are_those_the_scripts_declare_in_their_order() {
+        let declared: Vec<&str> = include_str!("lua/prelude.lua")
+            .lines()
+            .filter_map(|line| line.strip_prefix("--   "))
+            .filter_map(|line| {
+                let (number, rest) = line.split_once(' ')?;
+                number.parse::<usize>().ok()?;
+                rest.split_whitespace().next()
+            })
+            .collect();
+        assert_eq!(declared, NAMES);
+    }
+
+    #[test]
+    fn all_keys_of_a_show_share_one_hash_tag() {
+        let keys = Keys::of("t1:", Uuid::nil());
+        let tag = |key: &str| key[key.find('{').expect("a tag")..=key.find('}').expect("its end")].to_owned();
+        assert!(keys.0.iter().all(|key| tag(key) == tag(&channel_of("t1:", Uuid::nil()))));
+    }
+
+    #[test]
+    fn a_channel_names_its_show() {
+        let show = Uuid::from_u128(7);
+        assert_eq!(show_of_channel("p:", &channel_of("p:", show)), Some(show));
+        assert_eq!(show_of_channel("", &channel_of("p:", show)), None);
+    }
+}

@@ -1,0 +1,41 @@
+-- Postgres has sold these seats: the map says so, whatever happened to the hold meanwhile.
+--
+-- ARGV: 2 hold id, 3 owner, 4 fence, 5… the seats
+-- Answers {"OK", now} (for a repeat as well) or {"NOMAP", now}.
+if room == 0 then return { 'NOMAP', int(now) } end
+
+local id, owner, fence = ARGV[2], ARGV[3], ARGV[4]
+local hold = read_hold(id)
+if hold and hold.fence == fence then forget_hold(id, hold) end
+
+-- Redis had lost the lock and someone else holds the seat: they keep the rest of their hold.
+local function evict(seat)
+  for _, other in ipairs(redis.call('HKEYS', holds)) do
+    local theirs = read_hold(other)
+    local rest = {}
+    for _, held in ipairs(theirs.seats) do
+      if held ~= seat then rest[#rest + 1] = held end
+    end
+    if #rest < #theirs.seats then
+      theirs.seats = rest
+      if #rest == 0 then forget_hold(other, theirs) else write_hold(other, theirs) end
+      return
+    end
+  end
+end
+
+local news = 0
+for at = 5, #ARGV do
+  local seat = tonumber(ARGV[at])
+  if redis.call('HGET', sold, seat) ~= fence then
+    news = news + 1
+    if state_of(seat) == LOCKED and not (hold and hold.fence == fence) then evict(seat) end
+    redis.call('HSET', sold, seat, fence)
+    set(seat, BOOKED)
+  end
+end
+if news > 0 then
+  local bought, current = read_owner(owner)
+  write_owner(owner, bought + news, current)
+end
+return finish({ 'OK', int(now) })

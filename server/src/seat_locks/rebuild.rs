@@ -1,0 +1,80 @@
+//! Building a show's map in the lock store from what Postgres knows: at first touch, and again
+//! whenever the store came back empty.
+
+use std::future::Future;
+
+use domain::seats::{SeatIndex, SeatState};
+use sqlx::PgPool;
+use uuid::Uuid;
+
+use super::{KnownSeats, StoreError};
+use crate::AppState;
+use crate::catalogue::Show;
+use crate::web::{Code, Problem};
+
+/// Runs `ask`; if the map is not there, loads it and asks once more. The one road from a capability
+/// to the store.
+///
+/// # Errors
+/// 503 when the store or the database cannot be reached.
+pub async fn with_map<T, F>(state: &AppState, show: &Show, ask: impl Fn() -> F) -> Result<T, Problem>
+where
+    F: Future<Output = Result<T, StoreError>>,
+{
+    let mut answer = ask().await;
+    if matches!(answer, Err(StoreError::NoMap(_))) {
+        let known = known_seats(&state.pg, show).await?;
+        state.locks.load(show.id, &known).await?;
+        answer = ask().await;
+    }
+    Ok(answer?)
+}
+
+impl From<StoreError> for Problem {
+    fn from(cause: StoreError) -> Self {
+        let detail = "No seat was lost. Please try again in a few seconds.";
+        match &cause {
+            StoreError::NoMap(_) => tracing::warn!(%cause, "the lock store lost a map twice in a row"),
+            StoreError::Unavailable(source) => tracing::warn!(%source, "the lock store is not to be had"),
+            StoreError::Nonsense(_) => return Self::internal(&cause),
+        }
+        Self::new(Code::LockStoreUnavailable, detail)
+    }
+}
+
+/// Live claims keep their seats even when their hold is lost: someone may be paying for them.
+const CLAIMS: &str = "
+    SELECT claim.seat_no, claim.fence, claim.state, booking.owner
+    FROM seat_claims claim JOIN bookings booking ON booking.id = claim.booking_id
+    WHERE claim.show_id = $1
+      AND (claim.state = 'sold' OR (claim.state = 'claimed' AND claim.expires_at > now()))";
+
+/// Fences of released claims count as well: an old message must not pass for a new one.
+const LOWEST_FENCE: &str = "SELECT coalesce(max(fence), 0) FROM seat_claims WHERE show_id = $1";
+
+async fn known_seats(pg: &PgPool, show: &Show) -> Result<KnownSeats, sqlx::Error> {
+    let claims: Vec<(i32, i64, String, String)> = sqlx::query_as(CLAIMS).bind(show.id).fetch_all(pg).await?;
+    let lowest_fence: i64 = sqlx::query_scalar(LOWEST_FENCE).bind(show.id).fetch_one(pg).await?;
+    let mut map = vec![SeatState::Available as u8; show.seat_count as usize];
+    let mut mark = |seat: SeatIndex, state: SeatState| {
+        if let Some(byte) = map.get_mut(seat as usize) {
+            *byte = state as u8;
+        }
+    };
+    show.blocked.iter().for_each(|seat| mark(*seat, SeatState::Blocked));
+    let mut sold = Vec::new();
+    let mut bought = std::collections::BTreeMap::<String, u32>::new();
+    for (seat_no, fence, _, owner) in claims {
+        let seat = seat_index(show.id, seat_no)?;
+        mark(seat, SeatState::Booked);
+        sold.push((seat, fence));
+        *bought.entry(owner).or_default() += 1;
+    }
+    Ok(KnownSeats { map, sold, bought: bought.into_iter().collect(), lowest_fence })
+}
+
+/// A row that cannot be is an error that names it, never a default.
+fn seat_index(show: Uuid, seat_no: i32) -> Result<SeatIndex, sqlx::Error> {
+    SeatIndex::try_from(seat_no)
+        .map_err(|_| sqlx::Error::Decode(format!("seat_claims({show}).seat_no is {seat_no}").into()))
+}

@@ -1,0 +1,68 @@
+//! Frees due holds every 100 ms, on every replica, without a leader: sweeping twice harms nobody.
+//!
+//! A replica sweeps the shows it has served; a show nobody serves is swept by the next call that
+//! touches it, since every script frees what is due first.
+
+use std::collections::HashSet;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use super::StoreError;
+use crate::AppState;
+
+/// How often due holds are freed.
+const SWEEP_EVERY: Duration = Duration::from_millis(100);
+/// Shows one replica watches at most; the rest wait for the next call that touches them.
+const MAX_WATCHED_SHOWS: usize = 10_000;
+
+/// Shows of this replica with holds that will be due one day.
+#[derive(Default)]
+pub struct Watched(Mutex<HashSet<Uuid>>);
+
+impl Watched {
+    /// Remembers a show with a hold.
+    pub fn add(&self, show: Uuid) {
+        let mut shows = self.lock();
+        if shows.len() < MAX_WATCHED_SHOWS {
+            shows.insert(show);
+        }
+    }
+
+    fn all(&self) -> Vec<Uuid> {
+        self.lock().iter().copied().collect()
+    }
+
+    fn forget(&self, show: Uuid) {
+        self.lock().remove(&show);
+    }
+
+    // Held for a set operation only, never across an await.
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashSet<Uuid>> {
+        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+/// Runs until the server stops.
+pub async fn sweep_forever(state: AppState) {
+    let mut tick = tokio::time::interval(SWEEP_EVERY);
+    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
+    loop {
+        tokio::select! {
+            () = state.stop.cancelled() => return,
+            _ = tick.tick() => {}
+        }
+        for show in state.watched.all() {
+            match state.locks.sweep(show).await {
+                Ok(0) | Err(StoreError::NoMap(_)) => state.watched.forget(show),
+                Ok(_) => {}
+                Err(cause) => {
+                    // The breaker of the store speaks for itself; here one line a second is enough.
+                    tracing::debug!(%cause, %show, "could not sweep");
+                    break;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! A QR code as SVG text, dark on white whatever the page's theme: scanners want it so.
+
+use std::fmt::Write;
+
+use qrcode::{Color, EcLevel, QrCode};
+
+/// Empty modules around the code; the standard asks for four.
+const QUIET_ZONE: usize = 4;
+/// Longest text we encode, bytes: what a phone still reads from a phone's screen.
+pub const MAX_TEXT_BYTES: usize = 400;
+
+/// The text does not fit a code that phones read.
+#[derive(Debug, thiserror::Error)]
+#[error("a QR code of {0} bytes would be too dense")]
+pub struct TooLong(usize);
+
+/// The QR code of `text`. Scales to the box it is put in; `label` says to a screen reader what it is.
+///
+/// # Errors
+/// [`TooLong`] above [`MAX_TEXT_BYTES`].
+pub fn svg(text: &str, label: &str) -> Result<String, TooLong> {
+    if text.len() > MAX_TEXT_BYTES {
+        return Err(TooLong(text.len()));
+    }
+    // Level M survives a scratched screen and keeps the modules large.
+    let code = QrCode::with_error_correction_level(text, EcLevel::M).map_err(|_| TooLong(text.len()))?;
+    let width = code.width();
+    let side = width + 2 * QUIET_ZONE;
+    let mut path = String::new();
+    for (row, modules) in code.to_colors().chunks(width).enumerate() {
+        let mut column = 0;
+        while column < width {
+            let run = modules[column..].iter().take_while(|module| **module == Color::Dark).count();
+            if run > 0 {
+                // Writing to a String cannot fail.
+                let _infallible = write!(path, "M{} {}h{run}v1h-{run}z", column + QUIET_ZONE, row + QUIET_ZONE);
+            }
+            column += run.max(1);
+        }
+    }
+    let label = escape(label);
+    Ok(format!(
+        r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {side} {side}" shape-rendering="crispEdges" role="img" aria-label="{label}"><rect width="{side}" height="{side}" fill="#fff"/><path d="{path}" fill="#000"/></svg>"##
+    ))
+}
+
+/// Text made safe inside HTML and its attributes.
+pub(super) fn escape(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            other => safe.push(other),
+        }
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_code_is_black_on_white_with_a_quiet_zone_of_four() {
+        let svg = svg("ROWLOCK1|0123456789ABCDEFGHJKMNPQRS|C7|Ana", "Ticket for C7").expect("it fits");
+        assert!(svg.contains(r#"shape-rendering="crispEdges""#));
+        assert!(svg.contains(r##"fill="#fff"/>"##) && svg.contains(r##"fill="#000"/>"##));
+        // The finder pattern's top edge: seven modules, right after the quiet zone.
+        assert!(svg.contains(r#"d="M4 4h7v1h-7z"#), "{svg}");
+        assert!(!svg.contains("style="));
+    }
+
+    #[test]
+    fn every_script_fits_and_a_novel_does_not() {
+        for text in ["ليلى الشامي", "山田太郎", "👩‍👩‍👧", "Zoë"] {
+            assert!(svg(text, text).is_ok(), "{text}");
+        }
+        assert!(svg(&"x".repeat(MAX_TEXT_BYTES), "").is_ok());
+        assert!(svg(&"x".repeat(MAX_TEXT_BYTES + 1), "").is_err());
+    }
+
+    #[test]
+    fn a_hostile_label_stays_text() {
+        let svg = svg("x", r#""><script>alert('1')</script>"#).expect("it fits");
+        assert!(!svg.contains("<script"), "{svg}");
+    }
+}

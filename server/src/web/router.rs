@@ -1,0 +1,162 @@
+//! All routes and the middleware stack, in one place.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use domain::api::SERVER_TIME_HEADER;
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::compression::CompressionLayer;
+use tower_http::request_id::{MakeRequestId, PropagateRequestIdLayer, RequestId, SetRequestIdLayer};
+use tower_http::services::{ServeDir, ServeFile};
+use tower_http::set_header::SetResponseHeaderLayer;
+use tower_http::timeout::TimeoutLayer;
+use tower_http::trace::TraceLayer;
+use utoipa::openapi::{InfoBuilder, OpenApi, OpenApiBuilder};
+use utoipa_axum::router::OpenApiRouter;
+
+use super::{Code, Problem, pages};
+use crate::{AppState, bookings, catalogue, holds, ids, live, payments};
+
+/// Largest body of an API call, bytes; ten seats and two names are far below.
+const MAX_BODY_BYTES: usize = 16 * 1024;
+/// Longest any request may take, the gateway's deadline included.
+const REQUEST_DEADLINE: Duration = Duration::from_secs(30);
+/// Finds a request in the logs.
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// Scripts and styles are files of ours; WebAssembly may be compiled; nothing else is allowed.
+const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; \
+     img-src 'self' data:; font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+/// The API with its description.
+fn api() -> (Router<AppState>, OpenApi) {
+    let info = InfoBuilder::new().title("Rowlock").version(env!("CARGO_PKG_VERSION")).build();
+    let v1 = OpenApiRouter::new()
+        .merge(catalogue::http::routes())
+        .merge(live::routes())
+        .merge(holds::routes())
+        .merge(bookings::routes())
+        .merge(payments::routes());
+    OpenApiRouter::with_openapi(OpenApiBuilder::new().info(info).build()).nest("/api/v1", v1).split_for_parts()
+}
+
+/// The description of the API, generated from its handlers.
+#[must_use]
+pub fn openapi() -> OpenApi {
+    api().1
+}
+
+/// The whole server. Layers run from the last line up for a request, and back down for its answer.
+pub fn build(state: AppState) -> Router {
+    let (api, description) = api();
+    let api = api
+        .fallback(async || Problem::not_found("address").into_response())
+        .method_not_allowed_fallback(wrong_method)
+        .layer(from_fn_with_state(state.clone(), stamp_time))
+        .layer(from_fn_with_state(state.clone(), refuse_foreign_origin))
+        .layer(DefaultBodyLimit::max(MAX_BODY_BYTES));
+    let files = |folder: &str| ServeDir::new(state.config.site_root.join(folder)).precompressed_br().precompressed_gzip();
+    let revalidate = SetResponseHeaderLayer::if_not_present(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+
+    Router::new()
+        .merge(api)
+        .route("/api/openapi.json", get(async move || Json(description)))
+        .merge(pages::routes())
+        .nest_service("/pkg", tower::ServiceBuilder::new().layer(revalidate.clone()).service(files("pkg")))
+        .nest_service("/fonts", tower::ServiceBuilder::new().layer(revalidate.clone()).service(files("fonts")))
+        .route_service("/favicon.svg", ServeFile::new(state.config.site_root.join("favicon.svg")))
+        .nest_service("/style", tower::ServiceBuilder::new().layer(revalidate).service(files("style")))
+        .route("/healthz", get(async || "alive\n"))
+        .route("/readyz", get(ready))
+        .fallback(pages::nothing_here)
+        // Compression outside the handlers and inside the headers; never on the socket or a stream.
+        .layer(CompressionLayer::new())
+        .layer(TimeoutLayer::with_status_code(StatusCode::GATEWAY_TIMEOUT, REQUEST_DEADLINE))
+        .layer(from_fn(security_headers))
+        // A panic is a bug; the caller gets a problem and everyone else is served on.
+        .layer(CatchPanicLayer::custom(panicked))
+        .layer(TraceLayer::new_for_http().make_span_with(span))
+        .layer(PropagateRequestIdLayer::new(REQUEST_ID))
+        .layer(SetRequestIdLayer::new(REQUEST_ID, RandomRequestId))
+        .with_state(state)
+}
+
+/// Whether a browser sent this from a page of ours. Other clients send neither header.
+#[must_use]
+pub fn is_own_origin(state: &AppState, headers: &HeaderMap) -> bool {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    if let Some(origin) = text("origin") {
+        let authority = origin.split_once("://").map(|(_, authority)| authority);
+        return origin == state.config.public_url.trim_end_matches('/') || (authority.is_some() && authority == text("host"));
+    }
+    matches!(text("sec-fetch-site"), None | Some("same-origin" | "none"))
+}
+
+async fn refuse_foreign_origin(State(state): State<AppState>, request: Request, next: Next) -> Response {
+    let is_read = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
+    if !is_read && !is_own_origin(&state, request.headers()) {
+        return Problem::new(Code::ForeignOrigin, "Requests that change something must come from our own pages.").into_response();
+    }
+    next.run(request).await
+}
+
+/// The lock store's clock on every answer: clients count down from it.
+async fn stamp_time(State(state): State<AppState>, request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    let headers = response.headers_mut();
+    headers.insert(HeaderName::from_static(SERVER_TIME_HEADER), HeaderValue::from(state.locks.now().0));
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    response
+}
+
+async fn security_headers(request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "strict-origin-when-cross-origin"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+async fn wrong_method(method: Method, uri: Uri) -> Response {
+    Problem::new(Code::MethodNotAllowed, format!("{method} is not possible on {}.", uri.path())).into_response()
+}
+
+async fn ready(State(state): State<AppState>) -> Response {
+    let database = sqlx::query("SELECT 1").execute(&state.pg).await.is_ok();
+    let lock_store = state.locks.ping().await.is_ok();
+    let stopping = state.stop.is_cancelled();
+    let is_ready = database && lock_store && !stopping;
+    let status = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let truth = serde_json::json!({ "database": database, "lock_store": lock_store, "stopping": stopping });
+    (status, Json(truth)).into_response()
+}
+
+fn panicked(panic: Box<dyn std::any::Any + Send + 'static>) -> axum::http::Response<Body> {
+    let words = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+    Problem::internal(&words.unwrap_or("a handler panicked")).into_response()
+}
+
+fn span(request: &axum::http::Request<Body>) -> tracing::Span {
+    let id = request.headers().get(REQUEST_ID).and_then(|id| id.to_str().ok()).unwrap_or("");
+    tracing::info_span!("request", method = %request.method(), path = request.uri().path(), id)
+}
+
+#[derive(Clone, Copy)]
+struct RandomRequestId;
+
+impl MakeRequestId for RandomRequestId {
+    fn make_request_id<B>(&mut self, _: &axum::http::Request<B>) -> Option<RequestId> {
+        HeaderValue::try_from(hex::encode(ids::random_bits())).ok().map(RequestId::new)
+    }
+}

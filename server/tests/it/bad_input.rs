@@ -1,0 +1,207 @@
+//! Bad input at every door: the documented problem, never a 500, nothing lost.
+
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::world::{Visitor, World, insert_show, text};
+
+/// Sends raw bytes and checks that the answer is this problem, in its own media type.
+async fn refused(visitor: &Visitor, method: Method, path: &str, body: &str, expected: (u16, &str)) {
+    let answer = visitor
+        .client
+        .request(method.clone(), format!("{}{path}", visitor.base))
+        .header("cookie", &visitor.cookie)
+        .header("idempotency-key", server::ids::new_id().to_string())
+        .header("content-type", "application/json")
+        .body(body.to_owned())
+        .send()
+        .await
+        .expect("the server answers");
+    let status = answer.status().as_u16();
+    assert_eq!(answer.headers()["content-type"], "application/problem+json", "{method} {path} {body}");
+    let problem: Value = answer.json().await.expect("a problem is JSON");
+    assert_eq!((status, text(&problem["code"])), expected, "{method} {path} {body}: {problem}");
+    assert_eq!(problem["status"], status);
+    assert!(!text(&problem["detail"]).is_empty() && !text(&problem["title"]).is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn holds_refuse_what_cannot_be_held() {
+    let world = World::start(1, &[]).await;
+    let ann = world.visitor();
+    let holds = format!("/api/v1/shows/{}/holds", world.show);
+    let seats = |list: &str| format!("{{\"seats\": {list}}}");
+    let cases = [
+        ("{", (400, "malformed")),
+        ("[]", (400, "malformed")),
+        ("{\"seats\": [1], \"more\": 1}", (400, "malformed")),
+        (&*seats("[-1]"), (400, "malformed")),
+        (&*seats("[1.5]"), (400, "malformed")),
+        (&*seats("[\"C7\"]"), (400, "malformed")),
+        (&*seats("[99999999999]"), (400, "malformed")),
+        (&*seats("[]"), (400, "seat_count")),
+        (&*seats("[0,1,2,3,4,5,6,7,8,9,10]"), (400, "seat_count")),
+        (&*seats("[4, 4]"), (400, "seat_twice")),
+        (&*seats("[300]"), (400, "unknown_seat")),
+        (&*seats("[4294967295]"), (400, "unknown_seat")),
+    ];
+    for (body, expected) in cases {
+        refused(&ann, Method::POST, &holds, body, expected).await;
+    }
+    let big = seats(&format!("[{}]", "1,".repeat(20_000) + "1"));
+    refused(&ann, Method::POST, &holds, &big, (413, "too_large")).await;
+    let nowhere = format!("/api/v1/shows/{}/holds", server::ids::derived_id(&["no show"]));
+    refused(&ann, Method::POST, &nowhere, &seats("[1]"), (404, "not_found")).await;
+    refused(&ann, Method::POST, "/api/v1/shows/C7/holds", &seats("[1]"), (404, "not_found")).await;
+    refused(&ann, Method::PUT, &holds, "{}", (405, "method_not_allowed")).await;
+    refused(&ann, Method::GET, "/api/v1/nothing", "", (404, "not_found")).await;
+    let (_, hold) = ann.hold(&[1]).await;
+    let own = format!("{holds}/{}", text(&hold["id"]));
+    refused(&ann, Method::PATCH, &own, "{\"add\": [2, 2]}", (400, "seat_twice")).await;
+    refused(&ann, Method::PATCH, &own, "{\"add\": [900]}", (400, "unknown_seat")).await;
+    let eve = world.visitor();
+    refused(&eve, Method::PATCH, &own, "{\"add\": [2]}", (410, "hold_expired")).await;
+    refused(&eve, Method::DELETE, &own, "", (410, "hold_expired")).await;
+    assert_eq!(ann.states().await.matches('1').count(), 1, "nothing was lost and nothing taken");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_are_asked_for_and_read() {
+    let world = World::start(1, &[]).await;
+    let ann = world.visitor();
+    let id = server::ids::derived_id(&["no booking"]);
+    let doors = [
+        (Method::POST, format!("/api/v1/shows/{}/holds", world.show), json!({ "seats": [1] })),
+        (Method::PATCH, format!("/api/v1/shows/{}/holds/{id}", world.show), json!({ "add": [1] })),
+        (Method::POST, "/api/v1/bookings".into(), json!({ "show": world.show, "hold": id, "buyer": { "name": "A", "email": "a@b.cd" } })),
+        (Method::POST, format!("/api/v1/bookings/{id}/confirm"), json!({})),
+    ];
+    for (method, path, body) in doors {
+        for (key, code) in [(None, "key_missing"), (Some(""), "key_malformed"), (Some("a b"), "key_malformed")] {
+            let mut request = ann.client.request(method.clone(), format!("{}{path}", ann.base)).json(&body);
+            if let Some(key) = key {
+                request = request.header("idempotency-key", key);
+            }
+            let answer = request.send().await.expect("the server answers");
+            assert_eq!(answer.status(), StatusCode::BAD_REQUEST, "{path} {key:?}");
+            let problem: Value = answer.json().await.expect("a problem");
+            assert_eq!(problem["code"], code, "{path} {key:?}");
+        }
+        let (status, _) = ann.raw(method, &path, body, &"k".repeat(256)).await;
+        assert_eq!(status, StatusCode::BAD_REQUEST, "{path}");
+    }
+    // The alias counts as well.
+    let url = format!("{}/api/v1/shows/{}/holds", ann.base, world.show);
+    let request = ann.client.post(url).header("x-idempotency-key", "alias").json(&json!({ "seats": [1] }));
+    assert_eq!(request.send().await.expect("the server answers").status(), StatusCode::CREATED);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hostile_names_are_kept_as_written_or_refused_and_a_reused_key_is_told() {
+    let world = World::start(1, &[]).await;
+    for (place, name) in ["José «Ñ» Ünïcödé", "مريم אבג", "🎬👩‍👩‍👧", "<script>alert(1)</script>", "'; DROP TABLE bookings; --"]
+        .into_iter()
+        .enumerate()
+    {
+        let visitor = world.visitor();
+        let (_, hold) = visitor.hold(&[place as u32]).await;
+        let body = json!({ "show": world.show, "hold": hold["id"], "buyer": { "name": name, "email": "a@example.org" } });
+        let (status, booking) = visitor.call_with_key(Method::POST, "/api/v1/bookings", body, "checkout").await;
+        assert_eq!((status, text(&booking["buyer"]["name"])), (StatusCode::CREATED, name));
+        let other = json!({ "show": world.show, "hold": hold["id"], "buyer": { "name": "Other", "email": "a@example.org" } });
+        let (status, problem) = visitor.call_with_key(Method::POST, "/api/v1/bookings", other, "checkout").await;
+        assert_eq!((status, text(&problem["code"])), (StatusCode::UNPROCESSABLE_ENTITY, "key_reused"));
+        let page = visitor.client.get(format!("{}/bookings/{}", visitor.base, text(&booking["id"])));
+        let page = page.header("cookie", &visitor.cookie).send().await.expect("a page");
+        assert_eq!(page.status(), StatusCode::OK);
+        assert!(!page.text().await.expect("HTML").contains("<script>alert"), "{name}");
+    }
+    let visitor = world.visitor();
+    let (_, hold) = visitor.hold(&[50]).await;
+    let long = "x".repeat(121);
+    for (name, email) in [("", "a@b.cd"), ("a\nb", "a@b.cd"), (&*long, "a@b.cd"), ("A", "a"), ("A", "a@b.cd\r\nBcc: x@y.z")] {
+        let body = json!({ "show": world.show, "hold": hold["id"], "buyer": { "name": name, "email": email } });
+        refused(&visitor, Method::POST, "/api/v1/bookings", &body.to_string(), (400, "person_invalid")).await;
+    }
+    let null = json!({ "show": world.show, "hold": hold["id"], "buyer": { "name": "a\u{0}b", "email": "a@b.cd" } });
+    refused(&visitor, Method::POST, "/api/v1/bookings", &null.to_string(), (400, "person_invalid")).await;
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn unsigned_stale_and_foreign_webhooks_change_nothing() {
+    let world = World::start(1, &[]).await;
+    let ann = world.visitor();
+    let (_, hold) = ann.hold(&[1]).await;
+    let (_, booking) = ann.book(&hold).await;
+    let (_, pending) = ann.pay(&booking, None).await;
+    let event = |reference: &Value| {
+        json!({ "id": "evt_1", "type": "payment.succeeded", "created_ms": 0,
+            "payment": { "id": "p", "reference": reference, "amount_minor": 1250, "currency": "EUR", "status": "succeeded", "refunded_minor": 0 } })
+        .to_string()
+    };
+    let now_s = server::clock::now().0 / 1_000;
+    let body = event(&booking["id"]);
+    let unknown = event(&json!(server::ids::new_id()));
+    let cases = [
+        (None, body.as_str(), (401, "webhook_unsigned")),
+        (Some("nonsense".to_owned()), &body, (401, "webhook_unsigned")),
+        (Some(World::sign(&body, now_s - 301)), &body, (401, "webhook_stale")),
+        (Some(World::sign(&body, now_s + 3_600)), &body, (401, "webhook_stale")),
+        (Some(World::sign("another body", now_s)), &body, (401, "webhook_signature_mismatch")),
+        (Some(World::sign(&unknown, now_s)), &unknown, (404, "unknown_payment")),
+        (Some(World::sign("{", now_s)), "{", (400, "malformed")),
+    ];
+    for (signature, body, expected) in cases {
+        let mut request = ann.client.post(format!("{}/api/v1/webhooks/payments/simulator", ann.base)).body(body.to_owned());
+        if let Some(signature) = &signature {
+            request = request.header("payment-signature", signature);
+        }
+        let answer = request.send().await.expect("the server answers");
+        let status = answer.status().as_u16();
+        let problem: Value = answer.json().await.expect("a problem");
+        assert_eq!((status, text(&problem["code"])), expected, "{signature:?} {body}");
+    }
+    assert_eq!(ann.booking(&booking).await["state"], pending["state"]);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sales_close_five_minutes_before_the_start_and_other_sites_change_nothing() {
+    let world = World::start(1, &[]).await;
+    let soon = insert_show(&world.pg, 300_000, 4 * 60).await;
+    let ann = Visitor { show: soon, ..world.visitor() };
+    let (status, problem) = ann.hold(&[1]).await;
+    assert_eq!((status, text(&problem["code"])), (StatusCode::CONFLICT, "sales_closed"));
+    for (header, value) in [("origin", "https://evil.example"), ("sec-fetch-site", "cross-site")] {
+        let url = format!("{}/api/v1/shows/{}/holds", ann.base, world.show);
+        let request = ann.client.post(url).header(header, value).header("idempotency-key", "k").json(&json!({ "seats": [1] }));
+        let answer = request.send().await.expect("the server answers");
+        assert_eq!(answer.status(), StatusCode::FORBIDDEN, "{header}");
+    }
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_and_searches_answer_nonsense_kindly() {
+    let world = World::start(1, &[]).await;
+    let ann = world.visitor();
+    for (path, status) in [
+        ("/api/v1/shows?date=yesterday", 400),
+        ("/api/v1/theatres/aurora/shows?date=2026-99-99", 400),
+        ("/api/v1/theatres/nowhere/shows", 404),
+        ("/shows/C7", 404),
+        ("/bookings/C7", 404),
+        ("/cities/%F0%9F%8E%AC", 404),
+        ("/theatres/aurora?date=%00", 400),
+        ("/search?q=%27%3B%3Cscript%3E", 200),
+        ("/nothing/here", 404),
+    ] {
+        let answer = ann.client.get(format!("{}{path}", ann.base)).send().await.expect("the server answers");
+        assert_eq!(answer.status().as_u16(), status, "{path}");
+        assert!(!answer.text().await.expect("text").contains("<script>"), "{path}");
+    }
+    world.end().await;
+}

@@ -1,0 +1,162 @@
+//! Holding seats: all or none, named conflicts, replays, leaving and coming back, running out.
+
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::world::{World, text, until};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_people_tap_the_same_seat_exactly_one_gets_it_and_the_other_is_told_which() {
+    let world = World::start(2, &[]).await;
+    let (ann, bob) = (world.visitor_at(0), world.visitor_at(1));
+    let (one, other) = tokio::join!(ann.hold(&[46, 47]), bob.hold(&[45, 46]));
+    let (winner, loser) = if one.0 == StatusCode::CREATED { (one, other) } else { (other, one) };
+    assert_eq!((winner.0, loser.0), (StatusCode::CREATED, StatusCode::LOCKED));
+    assert_eq!(loser.1["code"], "seats_locked");
+    assert_eq!(loser.1["seats"], json!([{ "seat": 46, "label": "C7", "state": "LOCKED" }]));
+    assert_eq!(winner.1["seats"].as_array().map(Vec::len), Some(2));
+    assert_eq!(winner.1["total"], json!({ "minor": 2_500, "currency": "EUR" }));
+    // All or none: the loser's other seat is still free.
+    let states = ann.states().await;
+    assert_eq!(states.matches('1').count(), 2, "{states}");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_retry_replays_byte_for_byte_and_another_body_is_refused() {
+    let world = World::start(1, &[]).await;
+    let ann = world.visitor();
+    let path = format!("/api/v1/shows/{}/holds", world.show);
+    let first = ann.raw(Method::POST, &path, json!({ "seats": [1, 2] }), "one-intent").await;
+    let (ours, theirs) = tokio::join!(
+        ann.raw(Method::POST, &path, json!({ "seats": [1, 2] }), "one-intent"),
+        ann.raw(Method::POST, &path, json!({ "seats": [1, 3] }), "one-intent"),
+    );
+    assert_eq!(first.0, StatusCode::CREATED);
+    assert_eq!(ours, first);
+    assert_eq!(theirs.0, StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(theirs.1.contains("key_reused"));
+    // The same key of somebody else is another key.
+    let bob = world.visitor();
+    let (status, _) = bob.raw(Method::POST, &path, json!({ "seats": [3] }), "one-intent").await;
+    assert_eq!(status, StatusCode::CREATED);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn twenty_equal_requests_at_once_are_one_hold_and_one_answer() {
+    let world = World::start(2, &[]).await;
+    let (ann, path) = (world.visitor(), format!("/api/v1/shows/{}/holds", world.show));
+    let at_other = crate::world::Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
+    let answers = futures::future::join_all((0..20).map(|number| {
+        let visitor = if number % 2 == 0 { &ann } else { &at_other };
+        visitor.raw(Method::POST, &path, json!({ "seats": [5] }), "double-click")
+    }))
+    .await;
+    let granted: Vec<_> = answers.iter().filter(|(status, _)| *status == StatusCode::CREATED).collect();
+    assert!(!granted.is_empty());
+    assert!(granted.iter().all(|answer| *answer == granted[0]), "all the same bytes");
+    assert!(answers.iter().all(|(status, _)| matches!(*status, StatusCode::CREATED | StatusCode::CONFLICT)));
+    assert_eq!(ann.states().await.matches('1').count(), 1);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn seats_are_added_and_let_go_without_moving_the_clock() {
+    let world = World::start(1, &[]).await;
+    let ann = world.visitor();
+    let (_, hold) = ann.hold(&[10]).await;
+    let (status, more) = ann.change(&hold, &[11, 12], &[10]).await;
+    assert_eq!(status, StatusCode::OK);
+    assert_eq!(more["expires_at_ms"], hold["expires_at_ms"]);
+    let seats: Vec<_> = more["seats"].as_array().expect("seats").iter().map(|seat| seat["seat"].clone()).collect();
+    assert_eq!(seats, [json!(11), json!(12)]);
+    // Somebody else has 13: nothing changes, and it is named.
+    let bob = world.visitor();
+    bob.hold(&[13]).await;
+    let (status, refusal) = ann.change(&hold, &[14, 13], &[]).await;
+    assert_eq!((status, text(&refusal["seats"][0]["label"])), (StatusCode::LOCKED, "A14"));
+    assert_eq!(&ann.states().await[10..15], "01110");
+    // Nobody changes another's hold, or learns of it.
+    assert_eq!(bob.change(&hold, &[20], &[]).await.0, StatusCode::GONE);
+    // The last seat let go ends it.
+    let (status, _) = ann.change(&hold, &[], &[11, 12]).await;
+    assert_eq!(status, StatusCode::NO_CONTENT);
+    assert_eq!(&ann.states().await[10..15], "00010");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_person_has_one_hold_and_ten_seats() {
+    let world = World::start(1, &[]).await;
+    let ann = world.visitor();
+    let (_, hold) = ann.hold(&[0, 1, 2, 3, 4, 5, 6, 7]).await;
+    let (status, refusal) = ann.hold(&[20]).await;
+    assert_eq!((status, text(&refusal["code"])), (StatusCode::CONFLICT, "one_hold_per_show"));
+    assert_eq!(refusal["hold"], hold["id"]);
+    let (status, refusal) = ann.change(&hold, &[20, 21, 22], &[]).await;
+    assert_eq!((status, text(&refusal["code"])), (StatusCode::TOO_MANY_REQUESTS, "person_limit"));
+    // Seats bought count as well.
+    let (_, booking) = ann.book(&hold).await;
+    let (_, paid) = ann.pay(&booking, Some("tok_paid")).await;
+    assert_eq!(paid["state"], "CONFIRMED");
+    ann.sees(7, '2').await;
+    assert_eq!(ann.hold(&[20, 21, 22]).await.0, StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(ann.hold(&[20, 21]).await.0, StatusCode::CREATED);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_closed_tab_gives_seats_back_after_the_grace_and_a_return_keeps_the_original_instant() {
+    let world = World::start(1, &[("LEAVE_GRACE_MS", "1500")]).await;
+    let (ann, bob) = (world.visitor(), world.visitor());
+    let (_, left) = ann.hold(&[30]).await;
+    let (_, returned) = bob.hold(&[31]).await;
+    for (visitor, hold) in [(&ann, &left), (&bob, &returned)] {
+        let path = format!("/api/v1/shows/{}/holds/{}/leave", world.show, text(&hold["id"]));
+        assert_eq!(visitor.call(Method::POST, &path, Value::Null).await.0, StatusCode::NO_CONTENT);
+    }
+    let (status, again) = bob.get(&format!("/api/v1/shows/{}/hold", world.show)).await;
+    assert_eq!((status, &again["expires_at_ms"]), (StatusCode::OK, &returned["expires_at_ms"]));
+    ann.sees(30, '0').await;
+    assert_eq!(&bob.states().await[30..32], "01");
+    assert_eq!(ann.get(&format!("/api/v1/shows/{}/hold", world.show)).await.0, StatusCode::NOT_FOUND);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hold_runs_out_by_itself_and_its_owner_is_told() {
+    let world = World::start(1, &[("HOLD_MS", "1000")]).await;
+    let ann = world.visitor();
+    let (_, hold) = ann.hold(&[40]).await;
+    let (_, booking) = ann.book(&hold).await;
+    ann.sees(40, '0').await;
+    assert_eq!(ann.change(&hold, &[41], &[]).await.0, StatusCode::GONE);
+    let (status, refusal) = ann.pay(&booking, Some("tok_paid")).await;
+    assert_eq!((status, text(&refusal["code"])), (StatusCode::GONE, "hold_expired"));
+    ann.sees_booking(&booking, "EXPIRED").await;
+    assert_eq!(world.count("SELECT count(*) FROM payments").await, 0, "a hold that ran out charges nobody");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn redis_forgets_everything_and_what_is_sold_stays_sold() {
+    let world = World::start(1, &[]).await;
+    let ann = world.visitor();
+    let (_, hold) = ann.hold(&[50, 51]).await;
+    let (_, booking) = ann.book(&hold).await;
+    assert_eq!(ann.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
+    ann.sees(50, '2').await;
+    let bob = world.visitor();
+    bob.hold(&[60]).await;
+    world.forget_redis().await;
+    let carol = world.visitor();
+    assert_eq!(carol.hold(&[50]).await.0, StatusCode::CONFLICT);
+    assert_eq!(carol.hold(&[60]).await.0, StatusCode::CREATED, "a lost hold is lost, not a paid seat");
+    until("the map says so", || async {
+        let states = carol.states().await;
+        &states[50..52] == "22" && &states[60..61] == "1"
+    })
+    .await;
+    world.end().await;
+}

@@ -1,0 +1,145 @@
+//! The live map over a real WebSocket.
+
+use domain::seats::SeatState;
+use domain::wire::Frame;
+use futures::{SinkExt, StreamExt};
+use reqwest::StatusCode;
+use serde_json::json;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::{self, Message};
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
+
+use crate::world::{PATIENCE, Visitor, World, text};
+
+type Socket = WebSocketStream<MaybeTlsStream<tokio::net::TcpStream>>;
+const SEATS: u32 = 300;
+
+async fn connect(visitor: &Visitor, query: &str, origin: Option<&str>) -> Result<Socket, tungstenite::Error> {
+    let url = format!("{}/api/v1/shows/{}/live{query}", visitor.base.replace("http://", "ws://"), visitor.show);
+    let mut request = url.into_client_request()?;
+    request.headers_mut().insert("cookie", visitor.cookie.parse().expect("a header"));
+    if let Some(origin) = origin {
+        request.headers_mut().insert("origin", origin.parse().expect("a header"));
+    }
+    tokio_tungstenite::connect_async(request).await.map(|(socket, _)| socket)
+}
+
+/// The next message that is not a ping.
+async fn next(socket: &mut Socket) -> Message {
+    loop {
+        let message = tokio::time::timeout(PATIENCE, socket.next()).await.expect("a message in time");
+        match message.expect("the connection is open").expect("a good message") {
+            Message::Ping(_) | Message::Pong(_) => {}
+            other => return other,
+        }
+    }
+}
+
+async fn frame(socket: &mut Socket) -> Frame {
+    match next(socket).await {
+        Message::Binary(bytes) => Frame::decode(&bytes, SEATS).expect("a frame"),
+        other => panic!("{other:?} is no frame"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reader_at_another_server_sees_a_seat_change_hands() {
+    let world = World::start(2, &[]).await;
+    let (ann, bob) = (world.visitor_at(0), world.visitor_at(1));
+    let mut socket = connect(&bob, "", None).await.expect("the live map opens");
+    let Frame::Snapshot { epoch, version, map, .. } = frame(&mut socket).await else { panic!("a snapshot comes first") };
+    assert!(map.iter().all(|state| *state == SeatState::Available));
+    assert!(matches!(frame(&mut socket).await, Frame::Mine { mine: None, .. }));
+
+    let (_, hold) = ann.hold(&[46]).await;
+    let Frame::Delta { from, to, changes } = frame(&mut socket).await else { panic!("a delta follows") };
+    assert_eq!((from, changes.len()), (version, 1));
+    assert_eq!((changes[0].seat, changes[0].state), (46, SeatState::Locked));
+
+    // Coming back with what one has brings the rest only.
+    drop(socket);
+    ann.change(&hold, &[47], &[46]).await;
+    let mut socket = connect(&bob, &format!("?epoch={epoch}&version={to}"), None).await.expect("it opens again");
+    let resumed = frame(&mut socket).await;
+    let Frame::Delta { from, changes, .. } = resumed else { panic!("{resumed:?} is no delta") };
+    assert_eq!((from, changes.len()), (to, 2));
+    // Ann's own hold is told to Ann.
+    let mut own = connect(&ann, "", None).await.expect("it opens for Ann");
+    frame(&mut own).await;
+    let Frame::Mine { mine: Some(mine), .. } = frame(&mut own).await else { panic!("Ann holds a seat") };
+    assert_eq!((mine.hold.to_string().as_str(), mine.seats.as_slice()), (text(&hold["id"]), &[47][..]));
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unknown_version_or_epoch_gets_the_snapshot() {
+    let world = World::start(1, &[]).await;
+    for query in ["?epoch=1&version=1", "?epoch=99999999999999999&version=99999999999", "?version=3"] {
+        let mut socket = connect(&world.visitor(), query, None).await.expect("it opens");
+        assert!(matches!(frame(&mut socket).await, Frame::Snapshot { .. }), "{query}");
+    }
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn garbage_is_closed_with_a_reason_and_others_do_not_notice() {
+    let world = World::start(1, &[]).await;
+    let ann = world.visitor();
+    let mut quiet = connect(&ann, "", None).await.expect("it opens");
+    frame(&mut quiet).await;
+    frame(&mut quiet).await;
+    let garbage = [Message::binary(vec![0xff; 16]), Message::text("{}"), Message::binary(vec![7; 100_000])];
+    for message in garbage {
+        let mut socket = connect(&ann, "", None).await.expect("it opens");
+        frame(&mut socket).await;
+        frame(&mut socket).await;
+        socket.send(message).await.expect("it can be sent");
+        let Message::Close(Some(close)) = next(&mut socket).await else { panic!("it is closed with a reason") };
+        assert!(!close.reason.is_empty());
+    }
+    ann.hold(&[1]).await;
+    assert!(matches!(frame(&mut quiet).await, Frame::Delta { .. }));
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_sites_page_and_an_unknown_show_are_refused() {
+    let world = World::start(1, &[]).await;
+    let ann = world.visitor();
+    let refused = connect(&ann, "", Some("https://evil.example")).await.expect_err("another site");
+    assert!(matches!(&refused, tungstenite::Error::Http(answer) if answer.status() == StatusCode::FORBIDDEN.as_u16()), "{refused}");
+    assert!(connect(&ann, "", Some(&ann.base)).await.is_ok(), "our own page");
+    let nowhere = Visitor { show: server::ids::derived_id(&["no show"]), ..ann };
+    let refused = connect(&nowhere, "", None).await.expect_err("no such show");
+    assert!(matches!(&refused, tungstenite::Error::Http(answer) if answer.status() == StatusCode::NOT_FOUND.as_u16()), "{refused}");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stopping_server_tells_its_readers_when_to_come_back() {
+    let world = World::start(1, &[]).await;
+    let mut socket = connect(&world.visitor(), "", None).await.expect("it opens");
+    frame(&mut socket).await;
+    frame(&mut socket).await;
+    let (drained, ()) = tokio::join!(async { (frame(&mut socket).await, next(&mut socket).await) }, world.end());
+    assert!(matches!(drained.0, Frame::Drain { .. }), "{drained:?}");
+    assert!(matches!(drained.1, Message::Close(Some(_))), "{drained:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_json_reading_of_the_map_is_unchanged_until_it_changes() {
+    let world = World::start(1, &[]).await;
+    let ann = world.visitor();
+    let url = format!("{}/api/v1/shows/{}/seats", ann.base, world.show);
+    let first = ann.client.get(&url).send().await.expect("an answer");
+    let etag = first.headers()["etag"].clone();
+    let again = ann.client.get(&url).header("if-none-match", &etag).send().await.expect("an answer");
+    assert_eq!(again.status(), StatusCode::NOT_MODIFIED);
+    ann.hold(&[2]).await;
+    ann.sees(2, '1').await;
+    let changed = ann.client.get(&url).header("if-none-match", &etag).send().await.expect("an answer");
+    assert_eq!(changed.status(), StatusCode::OK);
+    let body: serde_json::Value = changed.json().await.expect("JSON");
+    assert_eq!(body["states"].as_str().map(str::len), Some(SEATS as usize), "{}", json!(body));
+    world.end().await;
+}

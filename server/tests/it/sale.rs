@@ -1,0 +1,180 @@
+//! From a hold to a ticket or the money back, with the simulator as the gateway.
+
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::world::{PRICE, Visitor, World, text, until};
+
+async fn checked_out(visitor: &Visitor, seats: &[u32]) -> Value {
+    let (status, hold) = visitor.hold(seats).await;
+    assert_eq!(status, StatusCode::CREATED, "{hold}");
+    let (status, booking) = visitor.book(&hold).await;
+    assert_eq!((status, &booking["state"]), (StatusCode::CREATED, &json!("SEATS_LOCKED")), "{booking}");
+    booking
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn paid_at_once_is_a_ticket_a_mail_and_a_sold_seat() {
+    let world = World::start(1, &[]).await;
+    let ann = world.visitor();
+    let booking = checked_out(&ann, &[46, 47]).await;
+    assert_eq!(booking["total"]["minor"], 2 * PRICE);
+    let (status, paid) = ann.pay(&booking, Some("tok_paid")).await;
+    assert_eq!((status, &paid["state"], &paid["money"]), (StatusCode::OK, &json!("CONFIRMED"), &json!("PAID")));
+    assert_eq!(paid["ticket_url"], format!("/bookings/{}/ticket", text(&booking["id"])));
+    ann.sees(46, '2').await;
+    until("a mail is there", || async { world.mails().len() == 1 }).await;
+    assert!(world.mails()[0].contains("ann@example.org"));
+    let (_, story) = ann.get(&format!("/api/v1/bookings/{}/events", text(&booking["id"]))).await;
+    let names: Vec<_> = story.as_array().expect("a list").iter().map(|event| text(&event["event"]).to_owned()).collect();
+    assert_eq!(names, ["created", "hold_taken", "payment_submitted", "payment_succeeded", "seats_sold"]);
+    // Paying again, with a new key, changes nothing and says so.
+    let (status, again) = ann.pay(&booking, Some("tok_paid")).await;
+    assert_eq!((status, &again["state"]), (StatusCode::OK, &json!("CONFIRMED")));
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_declined_card_frees_the_seats() {
+    let world = World::start(1, &[]).await;
+    let ann = world.visitor();
+    let booking = checked_out(&ann, &[3]).await;
+    let (status, declined) = ann.pay(&booking, Some("tok_declined")).await;
+    assert_eq!((status, &declined["state"], &declined["money"]), (StatusCode::OK, &json!("CANCELLED"), &json!("FAILED")));
+    ann.sees(3, '0').await;
+    assert_eq!(world.count("SELECT count(*) FROM seat_claims WHERE state <> 'released'").await, 0);
+    assert_eq!(world.visitor().hold(&[3]).await.0, StatusCode::CREATED);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pending_then_paid_and_pending_then_failed_end_by_webhook() {
+    let world = World::start(1, &[]).await;
+    for (token, state, seat, seen) in
+        [("tok_pending_paid", "CONFIRMED", 5, '2'), ("tok_pending_failed", "CANCELLED", 6, '0')]
+    {
+        let visitor = world.visitor();
+        let booking = checked_out(&visitor, &[seat]).await;
+        let (_, pending) = visitor.pay(&booking, Some(token)).await;
+        assert_eq!(pending["state"], "PAYMENT_PENDING");
+        visitor.sees_booking(&booking, state).await;
+        visitor.sees(seat as usize, seen).await;
+    }
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_gateways_page_is_where_a_buyer_without_a_token_pays() {
+    let world = World::start(1, &[]).await;
+    let ann = world.visitor();
+    let booking = checked_out(&ann, &[8]).await;
+    let (_, pending) = ann.pay(&booking, None).await;
+    assert_eq!(pending["state"], "PAYMENT_PENDING");
+    let page = text(&pending["pay_url"]).to_owned();
+    let answer = ann
+        .client
+        .post(&page)
+        .header("content-type", "application/x-www-form-urlencoded")
+        .body("card=paid")
+        .send().await.expect("the gateway answers");
+    assert_eq!(answer.status(), StatusCode::SEE_OTHER);
+    let back = answer.headers()["location"].to_str().expect("text").to_owned();
+    assert_eq!(back, format!("{}/bookings/{}", ann.base, text(&booking["id"])));
+    ann.sees_booking(&booking, "CONFIRMED").await;
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_keys_and_twenty_clicks_are_one_charge() {
+    let world = World::start(2, &[]).await;
+    let ann = world.visitor();
+    let at_other = Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
+    let booking = checked_out(&ann, &[9]).await;
+    let answers = futures::future::join_all((0..20).map(|number| {
+        let visitor = if number % 2 == 0 { &ann } else { &at_other };
+        visitor.pay(&booking, Some("tok_paid"))
+    }))
+    .await;
+    for (status, answer) in &answers {
+        assert!(*status == StatusCode::OK || *status == StatusCode::CONFLICT, "{status} {answer}");
+    }
+    ann.sees_booking(&booking, "CONFIRMED").await;
+    assert_eq!(world.count("SELECT count(*) FROM payments").await, 1);
+    assert_eq!(world.count("SELECT count(*) FROM booking_events WHERE event = 'payment_submitted'").await, 1);
+    assert_eq!(world.count("SELECT count(*) FROM tickets").await, 1);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn seats_changed_after_checkout_are_not_charged_unseen() {
+    let world = World::start(1, &[]).await;
+    let ann = world.visitor();
+    let (_, hold) = ann.hold(&[70]).await;
+    let (_, booking) = ann.book(&hold).await;
+    ann.change(&hold, &[71], &[]).await;
+    let (status, refusal) = ann.pay(&booking, Some("tok_paid")).await;
+    assert_eq!((status, text(&refusal["code"])), (StatusCode::CONFLICT, "wrong_state"));
+    // Checking out again is the same booking at the new price.
+    let (_, revised) = ann.book(&hold).await;
+    assert_eq!((&revised["id"], &revised["total"]["minor"]), (&booking["id"], &json!(2 * PRICE)));
+    assert_eq!(ann.pay(&revised, Some("tok_paid")).await.1["state"], "CONFIRMED");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_persons_booking_is_nowhere() {
+    let world = World::start(1, &[]).await;
+    let (ann, eve) = (world.visitor(), world.visitor());
+    let booking = checked_out(&ann, &[80]).await;
+    let id = text(&booking["id"]);
+    assert_eq!(eve.get(&format!("/api/v1/bookings/{id}")).await.0, StatusCode::NOT_FOUND);
+    assert_eq!(eve.get(&format!("/api/v1/bookings/{id}/events")).await.0, StatusCode::NOT_FOUND);
+    assert_eq!(eve.pay(&booking, Some("tok_paid")).await.0, StatusCode::NOT_FOUND);
+    let hold = json!({ "id": server::ids::derived_id(&["not hers"]) });
+    assert_eq!(eve.book(&hold).await.0, StatusCode::GONE);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn money_that_comes_after_the_end_goes_back_visibly() {
+    let world = World::start(1, &[]).await;
+    let ann = world.visitor();
+    let booking = checked_out(&ann, &[90]).await;
+    // The page is open, and the time runs out: the booking expires and the page is told to take nothing.
+    let (_, pending) = ann.pay(&booking, None).await;
+    let expire = "UPDATE bookings SET expires_at = now() - interval '1 second', version = version + 1 WHERE id = $1::uuid";
+    sqlx::query(expire).bind(text(&booking["id"])).execute(&world.pg).await.expect("time passes");
+    let overdue = "UPDATE payments SET updated_at = now() - interval '1 hour'";
+    sqlx::query(overdue).execute(&world.pg).await.expect("time passes");
+    ann.sees_booking(&booking, "EXPIRED").await;
+    ann.sees(90, '0').await;
+    // A late success, signed as it should be.
+    let gateway_says = json!({
+        "id": "evt_late", "type": "payment.succeeded", "created_ms": 0,
+        "payment": { "id": "p", "reference": booking["id"], "amount_minor": PRICE, "currency": "EUR",
+                     "status": "succeeded", "refunded_minor": 0 },
+    });
+    let outcome = deliver(&ann, &gateway_says).await;
+    assert_eq!(outcome, (StatusCode::OK, json!({ "outcome": "applied" })), "{pending}");
+    let seen = ann.booking(&booking).await;
+    assert_eq!(seen["state"], "EXPIRED", "late money revives nothing");
+    assert!(matches!(text(&seen["money"]), "REFUNDING" | "REFUNDED"), "{seen}");
+    assert_eq!(deliver(&ann, &gateway_says).await.1, json!({ "outcome": "duplicate" }));
+    world.end().await;
+}
+
+/// Delivers a webhook signed now.
+async fn deliver(visitor: &Visitor, event: &Value) -> (StatusCode, Value) {
+    let body = event.to_string();
+    let signature = World::sign(&body, server::clock::now().0 / 1_000);
+    let answer = visitor
+        .client
+        .request(Method::POST, format!("{}/api/v1/webhooks/payments/simulator", visitor.base))
+        .header("payment-signature", signature)
+        .header("content-type", "application/json")
+        .body(body)
+        .send()
+        .await
+        .expect("the server answers");
+    (answer.status(), answer.json().await.expect("JSON"))
+}

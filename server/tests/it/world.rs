@@ -1,0 +1,338 @@
+//! One test's world: a fresh database, a Redis prefix, the payment simulator, server processes, and
+//! visitors who talk HTTP to them.
+
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+use simulator::{Settings, Simulator};
+use sqlx::{Connection, PgConnection, PgPool};
+use tokio::process::{Child, Command};
+use uuid::Uuid;
+
+/// How long anything may take before a test gives up on it.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+/// How often a predicate is looked at again.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+const SECRET: &str = "a secret of this test";
+const API_KEY: &str = "a key of this test";
+/// Fifteen rows of twenty: the 300 seats of opening night.
+const LAYOUT: &str = r#"{
+    "sketch": 1, "name": "Test room", "focus": {"kind": "screen", "at": [0, -60], "width": 300},
+    "categories": [{"name": "gold", "label": "Gold"}],
+    "zones": [{"category": "gold", "rows": [{"rows": "A-O", "seats": "1-20"}]}]
+}"#;
+/// Price of every seat, cents.
+pub const PRICE: i64 = 1_250;
+
+pub struct World {
+    pub pg: PgPool,
+    pub show: Uuid,
+    pub servers: Vec<Server>,
+    admin_url: String,
+    database: String,
+    settings: Vec<(String, String)>,
+    mailbox: PathBuf,
+    client: reqwest::Client,
+}
+
+pub struct Server {
+    pub url: String,
+    process: Child,
+}
+
+impl World {
+    /// A world with so many servers, which have these settings besides the usual ones.
+    pub async fn start(servers: usize, settings: &[(&str, &str)]) -> Self {
+        // A second test of the process finds it installed.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let admin_url = std::env::var("DATABASE_URL").expect("DATABASE_URL; `cargo xtask test` sets it");
+        let redis_url = std::env::var("REDIS_URL").expect("REDIS_URL; `cargo xtask test` sets it");
+        let name = server::ids::new_id().simple().to_string();
+        let database = format!("rowlock_test_{name}");
+        let mut admin = PgConnection::connect(&admin_url).await.expect("Postgres answers");
+        sqlx::query(sqlx::AssertSqlSafe(format!("CREATE DATABASE {database}")))
+            .execute(&mut admin)
+            .await
+            .expect("a database is created");
+        let url = url_of(&admin_url, &database);
+        let pg = server::start::database(&url, 8).await.expect("the new database answers");
+        server::start::migrate(&pg).await.expect("the schema is created");
+        let show = insert_show(&pg, 300_000, 24 * 3600).await;
+        let mailbox = std::env::temp_dir().join(format!("rowlock-mail-{name}"));
+        let mut all: Vec<(String, String)> = vec![
+            ("DATABASE_URL".into(), url),
+            ("REDIS_URL".into(), redis_url),
+            ("REDIS_PREFIX".into(), format!("t{name}:")),
+            ("SIMULATOR_API_KEY".into(), API_KEY.into()),
+            ("SIMULATOR_WEBHOOK_SECRET".into(), SECRET.into()),
+            ("SIMULATOR_URL".into(), start_simulator().await),
+            ("MAILBOX_DIR".into(), mailbox.to_string_lossy().into_owned()),
+            ("RUST_LOG".into(), "warn".into()),
+        ];
+        all.extend(settings.iter().map(|(key, value)| ((*key).into(), (*value).into())));
+        let client = reqwest::Client::builder()
+            .timeout(Duration::from_secs(60))
+            .redirect(reqwest::redirect::Policy::none())
+            .build()
+            .expect("a client");
+        let mut world =
+            Self { pg, show, servers: vec![], admin_url, database, settings: all, mailbox, client };
+        for _ in 0..servers {
+            world.add_server(&[]).await;
+        }
+        world
+    }
+
+    /// One more server, with settings of its own; its place in `servers`.
+    pub async fn add_server(&mut self, settings: &[(&str, &str)]) -> usize {
+        // Its own port is given back at once, so that the server can have it.
+        let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port");
+        let url = format!("http://{free}");
+        let process = Command::new(env!("CARGO_BIN_EXE_rowlock"))
+            .arg("serve")
+            .envs(self.settings.iter().cloned())
+            .env("LISTEN", free.to_string())
+            .env("PUBLIC_URL", &url)
+            .envs(settings.iter().copied())
+            .stdin(Stdio::null())
+            .kill_on_drop(true)
+            .spawn()
+            .expect("the server starts");
+        self.servers.push(Server { url: url.clone(), process });
+        let ready = format!("{url}/readyz");
+        until("the server is ready", || async {
+            self.client.get(&ready).send().await.is_ok_and(|answer| answer.status() == StatusCode::OK)
+        })
+        .await;
+        self.servers.len() - 1
+    }
+
+    /// A visitor nobody has seen, at the first server.
+    pub fn visitor(&self) -> Visitor {
+        self.visitor_at(0)
+    }
+
+    /// A visitor nobody has seen, at that server.
+    pub fn visitor_at(&self, server: usize) -> Visitor {
+        let cookie = format!("rowlock_visitor={}", server::ids::new_id().simple());
+        Visitor { client: self.client.clone(), base: self.servers[server].url.clone(), cookie, show: self.show }
+    }
+
+    /// Signs a webhook body as the gateway would, at that time (seconds since 1970).
+    pub fn sign(body: &str, at_s: i64) -> String {
+        use hmac::{Hmac, KeyInit, Mac};
+        let mut mac = Hmac::<sha2::Sha256>::new_from_slice(SECRET.as_bytes()).expect("any length is a key");
+        mac.update(format!("{at_s}.{body}").as_bytes());
+        format!("t={at_s},v1={}", hex::encode(mac.finalize().into_bytes()))
+    }
+
+    /// The number a query counts.
+    pub async fn count(&self, query: &'static str) -> i64 {
+        sqlx::query_scalar(query).fetch_one(&self.pg).await.expect("the query counts")
+    }
+
+    /// Deletes every key of this world, as a Redis does that lost its disk.
+    pub async fn forget_redis(&self) {
+        let setting = |name: &str| &self.settings.iter().find(|(key, _)| key == name).expect("it is set").1;
+        let client = redis::Client::open(setting("REDIS_URL").as_str()).expect("REDIS_URL is an address");
+        let mut connection = client.get_multiplexed_async_connection().await.expect("Redis answers");
+        let pattern = format!("{}*", setting("REDIS_PREFIX"));
+        let keys: Vec<String> =
+            redis::cmd("KEYS").arg(pattern).query_async(&mut connection).await.expect("keys are listed");
+        redis::cmd("DEL").arg(keys).query_async::<()>(&mut connection).await.expect("keys are deleted");
+    }
+
+    /// Mails sent so far.
+    pub fn mails(&self) -> Vec<String> {
+        let Ok(folder) = std::fs::read_dir(&self.mailbox) else { return vec![] };
+        folder.filter_map(|file| std::fs::read_to_string(file.ok()?.path()).ok()).collect()
+    }
+
+    /// Ends it: servers stop as operators stop them, and the database goes.
+    pub async fn end(mut self) {
+        for server in &mut self.servers {
+            if let Some(id) = server.process.id() {
+                let _ = Command::new("kill").arg("-TERM").arg(id.to_string()).status().await;
+            }
+            tokio::time::timeout(PATIENCE, server.process.wait())
+                .await
+                .expect("the server stops when asked to")
+                .expect("it can be waited for");
+        }
+        self.pg.close().await;
+        let mut admin = PgConnection::connect(&self.admin_url).await.expect("Postgres answers");
+        let drop = format!("DROP DATABASE {} WITH (FORCE)", self.database);
+        sqlx::query(sqlx::AssertSqlSafe(drop)).execute(&mut admin).await.expect("the database goes");
+        let _ = std::fs::remove_dir_all(&self.mailbox);
+    }
+}
+
+/// Somebody with a browser's cookie.
+#[derive(Clone)]
+pub struct Visitor {
+    pub client: reqwest::Client,
+    pub base: String,
+    pub cookie: String,
+    pub show: Uuid,
+}
+
+/// Status and JSON of an answer.
+pub type Answer = (StatusCode, Value);
+
+impl Visitor {
+    /// Sends a request with a fresh key; the answer must be JSON or empty.
+    pub async fn call(&self, method: Method, path: &str, body: Value) -> Answer {
+        self.call_with_key(method, path, body, &server::ids::new_id().to_string()).await
+    }
+
+    /// The same with a key of the caller's.
+    pub async fn call_with_key(&self, method: Method, path: &str, body: Value, key: &str) -> Answer {
+        let (status, text) = self.raw(method, path, body, key).await;
+        (status, if text.is_empty() { Value::Null } else { serde_json::from_str(&text).expect("JSON") })
+    }
+
+    /// Status and bytes of an answer.
+    pub async fn raw(&self, method: Method, path: &str, body: Value, key: &str) -> (StatusCode, String) {
+        let mut request = self
+            .client
+            .request(method, format!("{}{path}", self.base))
+            .header("cookie", &self.cookie)
+            .header("idempotency-key", key);
+        if !body.is_null() {
+            request = request.json(&body);
+        }
+        let answer = request.send().await.expect("the server answers");
+        (answer.status(), answer.text().await.expect("a body"))
+    }
+
+    pub async fn get(&self, path: &str) -> Answer {
+        self.call(Method::GET, path, Value::Null).await
+    }
+
+    pub async fn hold(&self, seats: &[u32]) -> Answer {
+        self.call(Method::POST, &format!("/api/v1/shows/{}/holds", self.show), json!({ "seats": seats })).await
+    }
+
+    pub async fn change(&self, hold: &Value, add: &[u32], remove: &[u32]) -> Answer {
+        let path = format!("/api/v1/shows/{}/holds/{}", self.show, text(&hold["id"]));
+        self.call(Method::PATCH, &path, json!({ "add": add, "remove": remove })).await
+    }
+
+    pub async fn book(&self, hold: &Value) -> Answer {
+        let buyer = json!({ "name": "Ann Example", "email": "ann@example.org" });
+        self.call(Method::POST, "/api/v1/bookings", json!({ "show": self.show, "hold": hold["id"], "buyer": buyer })).await
+    }
+
+    pub async fn pay(&self, booking: &Value, token: Option<&str>) -> Answer {
+        let path = format!("/api/v1/bookings/{}/confirm", text(&booking["id"]));
+        let body = token.map_or_else(|| json!({}), |token| json!({ "payment_token": token }));
+        self.call(Method::POST, &path, body).await
+    }
+
+    pub async fn booking(&self, booking: &Value) -> Value {
+        self.get(&format!("/api/v1/bookings/{}", text(&booking["id"]))).await.1
+    }
+
+    /// A digit per seat.
+    pub async fn states(&self) -> String {
+        let (_, body) = self.get(&format!("/api/v1/shows/{}/seats", self.show)).await;
+        text(&body["states"]).to_owned()
+    }
+
+    /// Waits until the map shows that seat in that state.
+    pub async fn sees(&self, seat: usize, state: char) {
+        until(&format!("seat {seat} is {state}"), || async { self.states().await.chars().nth(seat) == Some(state) }).await;
+    }
+
+    /// Waits until the booking is in that state, and returns it.
+    pub async fn sees_booking(&self, booking: &Value, state: &str) -> Value {
+        until(&format!("the booking is {state}"), || async { self.booking(booking).await["state"] == state }).await;
+        self.booking(booking).await
+    }
+}
+
+/// The text of a JSON string.
+pub fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_else(|| panic!("{value} is no text"))
+}
+
+/// Waits until `holds` is true, looking often; fails with `what` when patience is over.
+pub async fn until<F: Future<Output = bool>>(what: &str, holds: impl Fn() -> F) {
+    let mut again = tokio::time::interval(LOOK_AGAIN);
+    let looked = async {
+        while !holds().await {
+            again.tick().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, looked).await.unwrap_or_else(|_| panic!("waited in vain until {what}"));
+}
+
+fn url_of(admin_url: &str, database: &str) -> String {
+    let mut url = reqwest::Url::parse(admin_url).expect("DATABASE_URL is an address");
+    url.set_path(database);
+    url.to_string()
+}
+
+async fn start_simulator() -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    let simulator = Simulator::new(Settings {
+        api_key: API_KEY.into(),
+        webhook_secret: SECRET.into(),
+        public_url: url.clone(),
+        merchant: "Test Cinemas".into(),
+        pending: Duration::from_millis(300),
+        slow: Duration::from_secs(1),
+        no_answer: Duration::from_secs(30),
+        late: Duration::from_secs(1),
+        backoff_base: Duration::from_millis(50),
+    })
+    .expect("the simulator can be made");
+    tokio::spawn(simulator::serve(listener, simulator, std::future::pending()));
+    url
+}
+
+/// Inserts the room and a show in it that starts in so many seconds.
+pub async fn insert_show(pg: &PgPool, hold_ms: i64, starts_in_s: i64) -> Uuid {
+    let statements = [
+        "INSERT INTO cities VALUES ('lisbon', 'Lisbon', 'PT', 'Europe/Lisbon') ON CONFLICT DO NOTHING",
+        "INSERT INTO theatres VALUES ('aurora', 'lisbon', 'Aurora', 'Rua 1', 'EUR') ON CONFLICT DO NOTHING",
+        "INSERT INTO films VALUES ('tide', 'Tide', 'In and out.', 'Water.', 100, 'PG', 'Drama', 200) ON CONFLICT DO NOTHING",
+    ];
+    for statement in statements {
+        sqlx::query(statement).execute(pg).await.expect("the catalogue is written");
+    }
+    let layout: Value = serde_json::from_str(LAYOUT).expect("the sketch is JSON");
+    let (layout_id, show, screen) = (server::ids::new_id(), server::ids::new_id(), server::ids::new_id().to_string());
+    sqlx::query("INSERT INTO layouts VALUES ($1, 'Test room', $2, 300)")
+        .bind(layout_id)
+        .bind(layout)
+        .execute(pg)
+        .await
+        .expect("the layout is written");
+    sqlx::query("INSERT INTO screens VALUES ($1, 'aurora', 'Screen 1', $2)")
+        .bind(&screen)
+        .bind(layout_id)
+        .execute(pg)
+        .await
+        .expect("the screen is written");
+    sqlx::query(
+        "INSERT INTO shows (id, screen_id, film_id, layout_id, starts_at, local_date, language, format, currency, prices, hold_ms)
+         VALUES ($1, $2, 'tide', $3, now() + $4 * interval '1 second', current_date + 1, 'English', '2D', 'EUR', $5, $6)",
+    )
+    .bind(show)
+    .bind(&screen)
+    .bind(layout_id)
+    .bind(starts_in_s as f64)
+    .bind(json!({ "gold": PRICE }))
+    .bind(hold_ms)
+    .execute(pg)
+    .await
+    .expect("the show is written");
+    show
+}
