@@ -46,7 +46,7 @@ fn form(payment: &Payment, now_ms: i64, notice: Option<&str>) -> String {
 <form method="post">
 <fieldset><legend>Choose how the bank will answer</legend>
 {everyday}
-<details><summary>Unusual days</summary>
+<details><summary>Rarer cases</summary>
 {unusual}
 </details>
 </fieldset>
