@@ -56,6 +56,13 @@ pub fn socket_origin() -> String {
     format!("{scheme}://{}", location.host().unwrap_or_default())
 }
 
+/// Whether the visitor points with something finer than a finger.
+#[must_use]
+pub fn has_mouse() -> bool {
+    let query = window().match_media("(hover: hover) and (pointer: fine)");
+    query.ok().flatten().is_some_and(|query| query.matches())
+}
+
 /// Whether somebody can see the page.
 #[must_use]
 pub fn is_visible() -> bool {

@@ -11,17 +11,38 @@ use domain::api::SeatLine;
 use domain::money::Money;
 use domain::seats::MAX_SEATS_PER_HOLD;
 use leptos::prelude::*;
+use uuid::Uuid;
 
 use crate::browser;
 use crate::seat_map::cart::Cart;
 use crate::seat_map::session::Session;
 
+/// What stands under the sum.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Foot {
+    Nothing,
+    /// A payment in progress.
+    Begun(Uuid),
+    /// Who buys.
+    Details,
+}
+
+impl Foot {
+    fn of(cart: &Cart) -> Self {
+        match cart.held() {
+            _ if cart.want().is_empty() => Self::Nothing,
+            Some(held) if held.paying => held.booking.map_or(Self::Nothing, Self::Begun),
+            _ => Self::Details,
+        }
+    }
+}
+
 /// The cart.
 pub fn panel(session: Session) -> impl IntoView {
     let open = RwSignal::new(false);
     let is_empty = Memo::new(move |_| session.cart.with(|cart| cart.want().is_empty()));
-    let paying = Memo::new(move |_| session.cart.with(Cart::is_paying));
-    let booking = Memo::new(move |_| session.cart.with(|cart| cart.held().and_then(|held| held.booking)));
+    // A memo, so that the form and what was typed into it outlive every other change of the cart.
+    let foot = Memo::new(move |_| session.cart.with(Foot::of));
     Effect::new(move |_| {
         if is_empty.get() {
             open.set(false);
@@ -49,10 +70,10 @@ pub fn panel(session: Session) -> impl IntoView {
                 <strong class="cart-total" data-testid="cart-total">{move || total(session)}</strong>
                 <button type="button" class="button cart-continue" data-testid="continue" on:click=continue_to_details>"Continue"</button>
             </div>
-            {move || match (is_empty.get(), paying.get(), booking.get()) {
-                (true, ..) => ().into_any(),
-                (false, true, Some(booking)) => begun(booking).into_any(),
-                (false, ..) => details::form(session).into_any(),
+            {move || match foot.get() {
+                Foot::Nothing => ().into_any(),
+                Foot::Begun(booking) => begun(booking).into_any(),
+                Foot::Details => details::form(session).into_any(),
             }}
         </aside>
     }
@@ -67,7 +88,7 @@ fn empty() -> impl IntoView {
 }
 
 /// A payment was begun, here or in another tab: the way back to it.
-fn begun(booking: uuid::Uuid) -> impl IntoView {
+fn begun(booking: Uuid) -> impl IntoView {
     view! {
         <div class="cart-begun">
             <p>"You have begun to pay for these seats."</p>

@@ -18,8 +18,8 @@ use super::session::Session;
 use super::steps::{Step, Steps};
 use crate::browser;
 
-/// Pixels a plan unit takes in the normal view: a seat's target is then 26 pixels wide.
-const PX_PER_UNIT: f64 = 1.3;
+/// Pixels a plan unit takes in the normal view: a seat's target is then 25 pixels wide.
+const PX_PER_UNIT: f64 = 1.25;
 /// A seat narrower than this on screen, pixels, is too small for a finger: a tap there looks closer.
 const SMALLEST_TARGET_PX: f64 = 22.0;
 /// Free space around the seats, plan units; the row letters stand in it.
@@ -67,7 +67,7 @@ pub fn grid(session: Session, room: &Arc<Room>, section: Option<usize>) -> impl 
     let rows: Vec<(&str, &RowView)> = room.rows(section).collect();
     let steps = StoredValue::new(Steps::new(rows.iter().map(|(_, row)| *row)));
     let frame = Frame::around(room.plan(), &rows, section.is_none());
-    let zoom = RwSignal::new(Zoom::Normal);
+    let zoom = RwSignal::new(if browser::has_mouse() { Zoom::Fit } else { Zoom::Normal });
     let pan = NodeRef::<Div>::new();
     let pointed = RwSignal::new(None::<SeatIndex>);
     let focused = StoredValue::new(None::<SeatIndex>);
@@ -77,12 +77,14 @@ pub fn grid(session: Session, room: &Arc<Room>, section: Option<usize>) -> impl 
     };
     let drawn = rows.iter().map(|(part, row)| row_view(session, room, row, row_name(part, row))).collect_view();
     let focus_mark = section.is_none().then(|| focus_view(room.plan()));
+    let direction = section.is_some().then(|| direction_view(room.plan(), &frame));
 
     Effect::new(move |_| start_at_the_middle(session, steps, focused, pan));
     let tap = move |event: MouseEvent| {
         let Some((seat, target)) = seat_at(&event) else { return };
-        // A key's click has no detail; a finger's tap on a tiny seat is a guess, so look closer first.
-        if event.detail() > 0 && target.get_bounding_client_rect().width() < SMALLEST_TARGET_PX {
+        // A finger's tap on a tiny seat is a guess, so look closer first.
+        let by_finger = event.dyn_ref::<PointerEvent>().is_some_and(|event| event.pointer_type() == "touch");
+        if by_finger && target.get_bounding_client_rect().width() < SMALLEST_TARGET_PX {
             look(pan, zoom, Zoom::Normal);
             after_paint(move || scroll_to(pan, &target));
             return;
@@ -107,6 +109,7 @@ pub fn grid(session: Session, room: &Arc<Room>, section: Option<usize>) -> impl 
 
     view! {
         <div class="room-view">
+            {direction}
             <div class="room-zoom" role="group" aria-label="Size of the map">
                 <button type="button" class="zoom-button" aria-label="Show more of the room"
                     disabled=move || zoom.get() == Zoom::Fit on:click=move |_| look(pan, zoom, zoom.get_untracked().further())>"−"</button>
@@ -171,6 +174,24 @@ fn focus_view(plan: &PlanView) -> impl IntoView + use<> {
             <path class="focus-arc" d=arc></path>
             <text class="focus-label" x=x y=y + 24>{label}</text>
         </g>
+    }
+}
+
+/// An arrow towards screen or stage, where these are out of view.
+fn direction_view(plan: &PlanView, frame: &Frame) -> impl IntoView + use<> {
+    let [x, y, _] = plan.focus_at;
+    let (dx, dy) = (x - frame.left - frame.width / 2, y - frame.top - frame.height / 2);
+    // The arrow is drawn pointing up.
+    let turn = f64::from(dx).atan2(f64::from(-dy)).to_degrees();
+    let label = if plan.focus == "stage" { "Stage" } else { "Screen" };
+    view! {
+        <p class="room-direction">
+            <svg viewBox="-12 -12 24 24" width="22" height="22" aria-hidden="true" focusable="false">
+                <path transform=format!("rotate({turn:.0})") d="M0 9V-8M-6-2 0-8 6-2" fill="none" stroke="currentColor"
+                    stroke-width="2.4" stroke-linecap="round" stroke-linejoin="round"></path>
+            </svg>
+            {label}
+        </p>
     }
 }
 

@@ -6,7 +6,7 @@ use leptos::prelude::*;
 use uuid::Uuid;
 
 use super::session::Session;
-use super::{content, live_mark, notice_view, start};
+use super::{content, live_mark, notice_view, start, view_switch};
 use crate::checkout;
 
 /// The seat map, cart and checkout of a show.
@@ -23,8 +23,7 @@ pub fn SeatMap(
             <section class="seat-map-room" aria-label="Seat map">
                 <div class="seat-map-bar">
                     {live_mark(session)}
-                    <button type="button" class="view-switch" aria-pressed=move || if as_list.get() { "true" } else { "false" }
-                        on:click=move |_| as_list.update(|list| *list = !*list)>"List of seats"</button>
+                    {view_switch(session, as_list)}
                 </div>
                 {notice_view(session)}
                 {move || content(session, as_list)}

@@ -1,5 +1,7 @@
 //! What the drawings mean: categories with their prices, states with their shapes.
 
+use std::collections::BTreeSet;
+
 use domain::api::{CategoryView, SeatKind};
 use leptos::prelude::*;
 
@@ -11,9 +13,11 @@ use super::room::Room;
 const STATES: [(Look, &str); 4] =
     [(Look::Mine, "Yours"), (Look::Locked, "Held by someone"), (Look::Booked, "Sold"), (Look::Blocked, "Not for sale")];
 
-/// The legend of a room.
-pub fn legend(room: &Room) -> impl IntoView + use<> {
-    let categories = (0..).zip(&room.plan().categories).map(|(place, category)| entry(place, category)).collect_view();
+/// The legend of a section, or of the whole room: the categories one sees there.
+pub fn legend(room: &Room, section: Option<usize>) -> impl IntoView + use<> {
+    let seen: BTreeSet<u8> = room.rows(section).flat_map(|(_, row)| row.category.iter().copied()).collect();
+    let categories = (0..).zip(&room.plan().categories).filter(|(place, _)| seen.contains(place));
+    let categories = categories.map(|(place, category)| entry(place, category)).collect_view();
     let states = STATES.map(|(look, words)| {
         view! { <li class="legend-state" data-state=look.state()>{drawing(look, SeatKind::Standard)}<span>{words}</span></li> }
     });

@@ -76,7 +76,7 @@ fn content(session: Session, as_list: RwSignal<bool>) -> AnyView {
     } else {
         grid::grid(session, &room, section).into_any()
     };
-    view! { {glyphs::definitions()} {way_back} {seats} {legend::legend(&room)} }.into_any()
+    view! { {glyphs::definitions()} {way_back} {seats} {legend::legend(&room, section)} }.into_any()
 }
 
 fn way_back(room: &Arc<Room>, section: usize) -> impl IntoView + use<> {
@@ -86,6 +86,18 @@ fn way_back(room: &Arc<Room>, section: usize) -> impl IntoView + use<> {
             <a class="section-back" href="#sections">"‹ All sections"</a>
             <h2>{name}</h2>
         </div>
+    }
+}
+
+/// Map or list; where sections are chosen there is nothing to switch.
+fn view_switch(session: Session, as_list: RwSignal<bool>) -> impl IntoView {
+    let has_seats = Memo::new(move |_| {
+        let overview = session.room.with(|room| room.as_ref().is_some_and(|room| room.plan().overview));
+        !overview || session.section.get().is_some()
+    });
+    view! {
+        <button type="button" class="view-switch" aria-pressed=move || if as_list.get() { "true" } else { "false" }
+            hidden=move || !has_seats.get() on:click=move |_| as_list.update(|list| *list = !*list)>"List of seats"</button>
     }
 }
 

@@ -66,12 +66,15 @@ fn box_view(session: Session, place: usize, section: &SectionView) -> impl IntoV
     let short = section.name.rsplit(' ').next().unwrap_or_default().to_owned();
     let letters = i32::try_from(short.chars().count().max(2)).unwrap_or(2);
     let size = (height / 2).min(width * 3 / (2 * letters)).max(8);
+    // Inside a <g>, so that <a> is the link of SVG and not of HTML.
     view! {
+        <g>
         <a href=fragment_of(place) tabindex="-1">
             <rect class=format!("overview-box cat-{}", section.category % 8) data-level=move || level(free.get(), count)
                 x=left y=top width=width height=height rx=width.min(height) / 8></rect>
             <text class="overview-box-label" x=left + width / 2 y=top + height / 2 font-size=size>{short}</text>
         </a>
+        </g>
     }
 }
 
@@ -85,8 +88,8 @@ fn card(session: Session, room: &Room, place: usize, section: &SectionView) -> i
             <a class=format!("section-card cat-{}", section.category % 8) href=fragment_of(place)
                 data-section=place data-level=move || level(shade.get(), count)>
                 <span class="section-name">{name}</span>
+                <span class="section-price">{from}</span>
                 <span class="section-left">{move || in_words(left.get())}</span>
-                <span class="section-price">{from.map(|price| format!("from {price}"))}</span>
             </a>
         </li>
     }
