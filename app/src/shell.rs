@@ -161,3 +161,41 @@ fn lens() -> impl IntoView {
         </svg>
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pages::not_found::NotFound;
+
+    struct Live(String);
+
+    impl Page for Live {
+        fn head(&self) -> Head {
+            Head { title: self.0.clone(), live: true, city: Some(Place::new(self.0.clone(), "/")), ..Head::default() }
+        }
+
+        fn view(self) -> AnyView {
+            view! { <p>{self.0}</p> }.into_any()
+        }
+    }
+
+    #[test]
+    fn a_page_without_an_island_ships_no_script() {
+        let html = render(NotFound::nothing_here());
+        assert!(html.starts_with("<!DOCTYPE html>"), "{html}");
+        assert!(!html.contains("<script") && !html.contains(".wasm"), "{html}");
+    }
+
+    #[test]
+    fn a_live_page_loads_files_only_and_nothing_is_inline() {
+        let html = render(Live("Salt".to_owned()));
+        assert!(html.contains("<script type=\"module\" src=\"/pkg/boot.js\"></script>"), "{html}");
+        assert!(!html.contains("style=") && !html.contains("<style"), "{html}");
+    }
+
+    #[test]
+    fn hostile_names_stay_text() {
+        let html = render(Live("\"><script>alert('𝔽7')</script>".to_owned()));
+        assert!(!html.contains("<script>"), "{html}");
+    }
+}

@@ -61,31 +61,33 @@ fn shade(hue: i32, first_line: i32) -> impl IntoView {
 struct Shape {
     path: String,
     fill: String,
-    opacity: f32,
+    /// Hundredths.
+    opacity: i32,
 }
 
 impl Shape {
-    fn new(path: String, fill: String, opacity: f32) -> Self {
+    fn new(path: String, fill: String, opacity: i32) -> Self {
         Self { path, fill, opacity }
     }
 
     fn view(self) -> impl IntoView {
-        view! { <path d=self.path fill=self.fill fill-opacity=self.opacity /> }
+        let opacity = (self.opacity < 100).then(|| format!("0.{:02}", self.opacity));
+        view! { <path d=self.path fill=self.fill fill-opacity=opacity /> }
     }
 }
 
 fn sun_over_hills(hue: i32, dice: &mut Dice) -> Vec<Shape> {
-    let sky = Shape::new(format!("M0 0H{WIDTH}V{HEIGHT}H0Z"), colour(hue, 55, 24), 1.0);
+    let sky = Shape::new(format!("M0 0H{WIDTH}V{HEIGHT}H0Z"), colour(hue, 55, 24), 100);
     let (x, y, radius) = (70 + dice.up_to(100), 90 + dice.up_to(50), 44 + dice.up_to(26));
     let mut shapes = vec![sky];
-    for (ring, opacity) in [(42, 0.10), (20, 0.18), (0, 1.0)] {
+    for (ring, opacity) in [(42, 10), (20, 18), (0, 100)] {
         shapes.push(Shape::new(circle(x, y, radius + ring), colour(hue + 24, 85, 66), opacity));
     }
     for layer in 0..4 {
         let base = 170 + layer * 42;
         let (left, crest, right) = (base - dice.up_to(40), base - 60 + dice.up_to(80), base - dice.up_to(40));
         let path = format!("M0 {left}C70 {crest} 120 {} {WIDTH} {right}V{HEIGHT}H0Z", base + dice.up_to(50) - 10);
-        shapes.push(Shape::new(path, colour(hue - 14 + layer * 6, 50, 34 - layer * 7), 0.94));
+        shapes.push(Shape::new(path, colour(hue - 14 + layer * 6, 50, 34 - layer * 7), 94));
     }
     shapes
 }
@@ -100,7 +102,7 @@ fn ripples(hue: i32, dice: &mut Dice) -> Vec<Shape> {
             Shape::new(
                 circle(x + ring * (dice.up_to(5) - 2), y + ring * 2, radius),
                 colour(hue + shift, 62, lightness),
-                1.0,
+                100,
             )
         })
         .collect()
@@ -108,40 +110,40 @@ fn ripples(hue: i32, dice: &mut Dice) -> Vec<Shape> {
 
 fn beams(hue: i32, dice: &mut Dice) -> Vec<Shape> {
     let source = 40 + dice.up_to(160);
-    let mut shapes = vec![Shape::new(format!("M0 0H{WIDTH}V{HEIGHT}H0Z"), colour(hue, 45, 12), 1.0)];
+    let mut shapes = vec![Shape::new(format!("M0 0H{WIDTH}V{HEIGHT}H0Z"), colour(hue, 45, 12), 100)];
     for beam in 0..7 {
         let from = -90 + beam * 62 + dice.up_to(24);
         let path = format!("M{source} -10L{from} {HEIGHT}H{}Z", from + 26 + dice.up_to(30));
-        shapes.push(Shape::new(path, colour(hue + beam * 9 - 20, 75, 58), 0.16 + 0.07 * (beam % 3) as f32));
+        shapes.push(Shape::new(path, colour(hue + beam * 9 - 20, 75, 58), 16 + 7 * (beam % 3)));
     }
-    shapes.push(Shape::new(circle(source, 210 + dice.up_to(40), 34), colour(hue + 180, 60, 70), 0.95));
+    shapes.push(Shape::new(circle(source, 210 + dice.up_to(40), 34), colour(hue + 180, 60, 70), 95));
     shapes
 }
 
 fn stairs(hue: i32, dice: &mut Dice) -> Vec<Shape> {
     let mut shapes = vec![
-        Shape::new(format!("M0 0H{WIDTH}V{HEIGHT}H0Z"), colour(hue + 10, 48, 26), 1.0),
-        Shape::new(circle(170 - dice.up_to(100), 86, 40 + dice.up_to(18)), colour(hue + 40, 80, 70), 0.95),
+        Shape::new(format!("M0 0H{WIDTH}V{HEIGHT}H0Z"), colour(hue + 10, 48, 26), 100),
+        Shape::new(circle(170 - dice.up_to(100), 86, 40 + dice.up_to(18)), colour(hue + 40, 80, 70), 95),
     ];
     let step = 34 + dice.up_to(10);
     for stair in 0..8 {
         let (x, y) = (stair * step - 20, 300 - stair * 30);
-        shapes.push(Shape::new(format!("M{x} {y}h{step}V{HEIGHT}h-{step}Z"), colour(hue, 52, 12 + stair * 4), 1.0));
-        shapes.push(Shape::new(format!("M{x} {y}h{step}v7h-{step}Z"), colour(hue + 24, 75, 62), 0.8));
+        shapes.push(Shape::new(format!("M{x} {y}h{step}V{HEIGHT}h-{step}Z"), colour(hue, 52, 12 + stair * 4), 100));
+        shapes.push(Shape::new(format!("M{x} {y}h{step}v7h-{step}Z"), colour(hue + 24, 75, 62), 80));
     }
     shapes
 }
 
 fn windows(hue: i32, dice: &mut Dice) -> Vec<Shape> {
-    let mut shapes = vec![Shape::new(format!("M0 0H{WIDTH}V{HEIGHT}H0Z"), colour(hue, 42, 17), 1.0)];
+    let mut shapes = vec![Shape::new(format!("M0 0H{WIDTH}V{HEIGHT}H0Z"), colour(hue, 42, 17), 100)];
     let lit = dice.up_to(16);
     for window in 0..20 {
         let (x, y) = (20 + window % 4 * 52, 20 + window / 4 * 46);
         let awake = dice.up_to(5) == 0;
         let (fill, opacity) = match window == lit {
-            true => (colour(hue + 190, 75, 74), 1.0),
-            false if awake => (colour(hue + 20, 70, 62), 0.9),
-            false => (colour(hue, 45, 30), 0.8),
+            true => (colour(hue + 190, 75, 74), 100),
+            false if awake => (colour(hue + 20, 70, 62), 90),
+            false => (colour(hue, 45, 30), 80),
         };
         shapes.push(Shape::new(format!("M{x} {}v-20a20 20 0 0 1 40 0v20Z", y + 36), fill, opacity));
     }
@@ -150,7 +152,7 @@ fn windows(hue: i32, dice: &mut Dice) -> Vec<Shape> {
 
 fn petals(hue: i32, dice: &mut Dice) -> Vec<Shape> {
     let (x, y) = (WIDTH / 2, 140 + dice.up_to(20));
-    let mut shapes = vec![Shape::new(format!("M0 0H{WIDTH}V{HEIGHT}H0Z"), colour(hue, 50, 19), 1.0)];
+    let mut shapes = vec![Shape::new(format!("M0 0H{WIDTH}V{HEIGHT}H0Z"), colour(hue, 50, 19), 100)];
     // Eight directions in whole numbers: the tips of an octagon with radius 100.
     let tips = [(0, -100), (71, -71), (100, 0), (71, 71), (0, 100), (-71, 71), (-100, 0), (-71, -71)];
     let wide = 30 + dice.up_to(26);
@@ -165,19 +167,19 @@ fn petals(hue: i32, dice: &mut Dice) -> Vec<Shape> {
             x + dx / 2 - sx,
             y + dy / 2 - sy
         );
-        shapes.push(Shape::new(path, colour(hue + petal * 8, 66, 46 + petal % 2 * 12), 0.72));
+        shapes.push(Shape::new(path, colour(hue + petal * 8, 66, 46 + petal % 2 * 12), 72));
     }
-    shapes.push(Shape::new(circle(x, y, 22), colour(hue + 165, 75, 72), 1.0));
+    shapes.push(Shape::new(circle(x, y, 22), colour(hue + 165, 75, 72), 100));
     shapes
 }
 
 fn bands(hue: i32, dice: &mut Dice) -> Vec<Shape> {
-    let mut shapes = vec![Shape::new(format!("M0 0H{WIDTH}V{HEIGHT}H0Z"), colour(hue + 20, 55, 62), 1.0)];
+    let mut shapes = vec![Shape::new(format!("M0 0H{WIDTH}V{HEIGHT}H0Z"), colour(hue + 20, 55, 62), 100)];
     for band in 0..9 {
         let (y, swing) = (34 + band * 36, 10 + dice.up_to(34));
         let path =
             format!("M0 {y}C60 {} 90 {} 130 {y}S200 {} {WIDTH} {}V{HEIGHT}H0Z", y - swing, y + swing, y - swing, y + 6);
-        shapes.push(Shape::new(path, colour(hue + 16 - band * 7, 56, 54 - band * 5), 1.0));
+        shapes.push(Shape::new(path, colour(hue + 16 - band * 7, 56, 54 - band * 5), 100));
     }
     shapes
 }
@@ -185,14 +187,14 @@ fn bands(hue: i32, dice: &mut Dice) -> Vec<Shape> {
 fn road(hue: i32, dice: &mut Dice) -> Vec<Shape> {
     let (x, horizon) = (80 + dice.up_to(80), 150 + dice.up_to(30));
     let mut shapes = vec![
-        Shape::new(format!("M0 0H{WIDTH}V{horizon}H0Z"), colour(hue + 18, 58, 40), 1.0),
-        Shape::new(circle(x, horizon, 58 + dice.up_to(16)), colour(hue + 40, 78, 68), 1.0),
-        Shape::new(format!("M0 {horizon}H{WIDTH}V{HEIGHT}H0Z"), colour(hue - 10, 46, 20), 1.0),
+        Shape::new(format!("M0 0H{WIDTH}V{horizon}H0Z"), colour(hue + 18, 58, 40), 100),
+        Shape::new(circle(x, horizon, 58 + dice.up_to(16)), colour(hue + 40, 78, 68), 100),
+        Shape::new(format!("M0 {horizon}H{WIDTH}V{HEIGHT}H0Z"), colour(hue - 10, 46, 20), 100),
     ];
     for lane in 0..9 {
         let foot = -260 + lane * 95;
         let path = format!("M{x} {horizon}L{foot} {HEIGHT}h34Z");
-        shapes.push(Shape::new(path, colour(hue + 30, 70, 58), 0.35 + 0.05 * (lane % 4) as f32));
+        shapes.push(Shape::new(path, colour(hue + 30, 70, 58), 35 + 5 * (lane % 4)));
     }
     shapes
 }
