@@ -55,7 +55,6 @@ pub fn openapi() -> OpenApi {
 pub fn build(state: AppState) -> Router {
     let (api, description) = api();
     let api = api
-        .fallback(async || Problem::not_found("address").into_response())
         .method_not_allowed_fallback(wrong_method)
         .layer(from_fn_with_state(state.clone(), stamp_time))
         .layer(from_fn_with_state(state.clone(), refuse_foreign_origin))
@@ -73,7 +72,7 @@ pub fn build(state: AppState) -> Router {
         .nest_service("/style", tower::ServiceBuilder::new().layer(revalidate).service(files("style")))
         .route("/healthz", get(async || "alive\n"))
         .route("/readyz", get(ready))
-        .fallback(pages::nothing_here)
+        .fallback(nothing_here)
         // Compression outside the handlers and inside the headers; never on the socket or a stream.
         .layer(CompressionLayer::new())
         .layer(TimeoutLayer::with_status_code(StatusCode::GATEWAY_TIMEOUT, REQUEST_DEADLINE))
@@ -126,6 +125,14 @@ async fn security_headers(request: Request, next: Next) -> Response {
         headers.insert(name, HeaderValue::from_static(value));
     }
     response
+}
+
+/// Programs get a problem, people a page.
+async fn nothing_here(uri: Uri) -> Response {
+    if uri.path().starts_with("/api/") {
+        return Problem::not_found("address").into_response();
+    }
+    pages::nothing_here().await.into_response()
 }
 
 async fn wrong_method(method: Method, uri: Uri) -> Response {

@@ -4,6 +4,7 @@
 //! database and a Redis prefix of its own.
 
 mod bad_input;
+mod catalogue;
 mod holds;
 mod live;
 mod sale;

@@ -1,0 +1,91 @@
+//! Browsing and searching: what is listed, what is hidden, what may be kept.
+
+use reqwest::StatusCode;
+use serde_json::Value;
+
+use crate::world::{World, insert_show, text, until};
+
+async fn found(world: &World, query: &str) -> usize {
+    let (status, body) = world.visitor().get(&format!("/api/v1/shows?{query}")).await;
+    assert_eq!(status, StatusCode::OK, "{query}: {body}");
+    body["shows"].as_array().map_or(0, Vec::len)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_of_the_six_fields_narrows_a_search_and_what_has_begun_is_hidden() {
+    let world = World::start(1, &[]).await;
+    insert_show(&world.pg, 300_000, -60).await;
+    let (_, all) = world.visitor().get("/api/v1/shows").await;
+    assert_eq!(all["shows"].as_array().map(Vec::len), Some(1), "{all}");
+    assert_eq!(text(&all["shows"][0]["id"]), world.show.to_string());
+    let day = text(&all["shows"][0]["local_date"]).to_owned();
+    for (query, shows) in [
+        ("movie=tide", 1),
+        ("movie=ebb", 0),
+        ("city=lisbon", 1),
+        ("city=berlin", 0),
+        ("theatre=aurora", 1),
+        ("theatre=borealis", 0),
+        ("language=english", 1),
+        ("language=German", 0),
+        ("format=2d", 1),
+        ("format=IMAX", 0),
+        ("q=TID", 1),
+        ("q=drama", 1),
+        ("q=auror", 1),
+        ("q=%25", 0),
+        ("q=_", 0),
+        ("date=2020-02-29", 0),
+        (format!("date={day}").as_str(), 1),
+        (format!("q=tide&city=lisbon&date={day}&theatre=aurora&language=English&format=2D").as_str(), 1),
+        ("q=&city=&date=&theatre=&language=&format=", 1),
+    ] {
+        assert_eq!(found(&world, query).await, shows, "{query}");
+    }
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sold_seat_is_no_longer_left_and_a_show_without_seats_is_sold_out() {
+    let world = World::start(1, &[]).await;
+    let ann = world.visitor();
+    let listed = || async { ann.get("/api/v1/shows?movie=tide").await.1["shows"][0].clone() };
+    assert_eq!(listed().await["seats_left"], 300);
+
+    let (_, hold) = ann.hold(&[0, 1]).await;
+    let (_, booking) = ann.book(&hold).await;
+    ann.pay(&booking, Some("tok_paid")).await;
+    ann.sees_booking(&booking, "CONFIRMED").await;
+    until("two seats fewer are left", || async { listed().await["seats_left"] == 298 }).await;
+
+    let house = "UPDATE shows SET blocked = (SELECT array_agg(seat) FROM generate_series(2, 299) AS seat)";
+    sqlx::query(house).execute(&world.pg).await.expect("the house keeps the rest");
+    until("the show is sold out", || async { listed().await["availability"] == "sold_out" }).await;
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plan_is_named_by_its_content_and_a_page_for_everyone_sets_no_cookie() {
+    let world = World::start(1, &[]).await;
+    let client = &world.visitor().client;
+    let base = &world.servers[0].url;
+    let plan = format!("{base}/api/v1/shows/{}/plan", world.show);
+    let first = client.get(&plan).send().await.expect("an answer");
+    let etag = first.headers()["etag"].clone();
+    let body: Value = first.json().await.expect("JSON");
+    assert_eq!(body["seat_count"], 300);
+    let again = client.get(&plan).header("if-none-match", etag).send().await.expect("an answer");
+    assert_eq!(again.status(), StatusCode::NOT_MODIFIED);
+    let no_section = client.get(format!("{plan}?section=1")).send().await.expect("an answer");
+    assert_eq!(no_section.status(), StatusCode::NOT_FOUND);
+
+    for path in ["/", "/cities/lisbon", "/theatres/aurora", "/films/tide", "/search?q=tide"] {
+        let page = client.get(format!("{base}{path}")).send().await.expect("an answer");
+        assert_eq!(page.status(), StatusCode::OK, "{path}");
+        assert_eq!(page.headers()["cache-control"], "public, max-age=15", "{path}");
+        assert!(!page.headers().contains_key("set-cookie"), "{path}");
+        let html = page.text().await.expect("text");
+        assert!(!html.contains("<script"), "{path} ships a script");
+    }
+    world.end().await;
+}
