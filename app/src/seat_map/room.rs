@@ -59,7 +59,7 @@ fn kind_in_words(kind: SeatKind, label: &str) -> &'static str {
         SeatKind::Wheelchair => ("wheelchair", ", wheelchair space"),
         SeatKind::Companion => ("companion", ", companion seat"),
     };
-    if label.to_lowercase().contains(word) { "" } else { text }
+    if label.to_ascii_lowercase().contains(word) { "" } else { text }
 }
 
 /// The plan, with whatever rows are loaded.
@@ -148,7 +148,7 @@ impl Room {
 pub(super) mod tests {
     use super::*;
     use domain::api::SectionView;
-    use domain::money::Currency;
+    use domain::money::{Currency, Money};
     use uuid::Uuid;
 
     /// Two sections: stalls A1 to A4 and B1 to B4, circle A1 to A2 behind them.
