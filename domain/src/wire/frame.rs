@@ -236,6 +236,40 @@ mod tests {
         assert!(snapshot(chequered).len() <= 12_500 + 24);
     }
 
+    /// The examples of docs/api.md, which other people's clients are written from.
+    #[test]
+    fn the_documented_examples_are_what_is_written() {
+        use SeatState::{Available, Blocked, Booked, Locked};
+        let now = Timestamp(1_000);
+        let change = |seat, state| Change { seat, state };
+        let examples = [
+            (
+                "SNAPSHOT epoch 7, version 300, now 1000, 300 free seats",
+                Frame::Snapshot { epoch: 7, version: 300, now, map: vec![Available; 300] },
+            ),
+            (
+                "SNAPSHOT epoch 7, version 301, now 1000, 4 seats: free, locked, booked, blocked",
+                Frame::Snapshot { epoch: 7, version: 301, now, map: vec![Available, Locked, Booked, Blocked] },
+            ),
+            (
+                "DELTA from 300 to 302: seat 46 locked, seat 47 free, seat 250 booked",
+                Frame::Delta {
+                    from: 300,
+                    to: 302,
+                    changes: vec![change(46, Locked), change(47, Available), change(250, Booked)],
+                },
+            ),
+            ("MINE now 1000, holding nothing", Frame::Mine { now, mine: None }),
+            ("DRAIN, come back in 1500 ms", Frame::Drain { retry_ms: 1_500 }),
+        ];
+        let documented = include_str!("../../../docs/api.md");
+        for (name, frame) in examples {
+            let bytes = frame.encode().iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ");
+            let row = format!("| {name} | `{bytes}` |");
+            assert!(documented.contains(&row), "docs/api.md lacks {row}");
+        }
+    }
+
     #[test]
     fn a_snapshot_of_another_room_is_refused() {
         let bytes = Frame::Snapshot { epoch: 1, version: 1, now: Timestamp(0), map: vec![SeatState::Available; 3] };

@@ -248,3 +248,23 @@ impl IntoResponse for Problem {
         response
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_documented_codes_are_the_codes() {
+        let rows = Code::ALL.map(|code| {
+            let (status, name, title) = code.describe();
+            format!("| {} | `{name}` | {title} |", status.as_u16())
+        });
+        let documented: Vec<&str> = include_str!("../../../docs/api.md")
+            .lines()
+            .skip_while(|line| *line != "| status | code | |")
+            .skip(2)
+            .take_while(|line| line.starts_with('|'))
+            .collect();
+        assert_eq!(documented, rows);
+    }
+}

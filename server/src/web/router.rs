@@ -167,3 +167,18 @@ impl MakeRequestId for RandomRequestId {
         HeaderValue::try_from(hex::encode(ids::random_bits())).ok().map(RequestId::new)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_address_of_the_api_is_documented() {
+        let documented = include_str!("../../../docs/api.md");
+        let description = openapi();
+        assert!(description.paths.paths.len() > 10, "the API is described");
+        for path in description.paths.paths.keys() {
+            assert!(documented.contains(&format!("`{path}`")), "docs/api.md lacks {path}");
+        }
+    }
+}
