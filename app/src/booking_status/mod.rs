@@ -36,7 +36,9 @@ pub fn BookingStatus(
             </h1>
             <p class="booking-words">{move || words.get().text}</p>
             <p class="booking-money" data-testid="booking-money">{move || booking.with(|booking| money_in_words(booking))}</p>
-            <p class="booking-next">{move || booking.with(next_step)}</p>
+            <p class="booking-next">{move || booking.with(next_step).map(|(href, words, name)| view! {
+                <a class="button" data-testid=name href=href>{words}</a>
+            })}</p>
         </section>
     }
 }
@@ -102,24 +104,20 @@ fn money_in_words(booking: &BookingView) -> String {
     }
 }
 
-/// The one thing to do now.
-fn next_step(booking: &BookingView) -> AnyView {
+/// The one thing to do now: where it leads, what it is called, for people and for tests.
+fn next_step(booking: &BookingView) -> Option<(String, &'static str, &'static str)> {
     let show = format!("/shows/{}", booking.show);
-    match (booking.state, &booking.ticket_url, &booking.pay_url) {
-        (BookingState::Confirmed, Some(ticket), _) => {
-            view! { <a class="button" data-testid="ticket-link" href=ticket.clone()>"Show the tickets"</a> }.into_any()
-        }
+    Some(match (booking.state, &booking.ticket_url, &booking.pay_url) {
+        (BookingState::Confirmed, Some(ticket), _) => (ticket.clone(), "Show the tickets", "ticket-link"),
         (BookingState::Created | BookingState::SeatsLocked | BookingState::PaymentPending, _, Some(pay)) => {
-            view! { <a class="button button-quiet" data-testid="pay-link" href=pay.clone()>"Continue to the payment page"</a> }.into_any()
+            (pay.clone(), "Continue to the payment page", "pay-link")
         }
         (BookingState::Created | BookingState::SeatsLocked, _, None) => {
-            view! { <a class="button" href=show>"Back to the seats, to pay"</a> }.into_any()
+            (show, "Back to the seats, to pay", "back-to-show")
         }
-        (state, ..) if state.is_final() => {
-            view! { <a class="button" data-testid="back-to-show" href=show>"Back to the seats of this show"</a> }.into_any()
-        }
-        _ => ().into_any(),
-    }
+        (state, ..) if state.is_final() => (show, "Back to the seats of this show", "back-to-show"),
+        _ => return None,
+    })
 }
 
 /// Whether nothing more can happen without somebody's doing.

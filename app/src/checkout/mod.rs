@@ -10,6 +10,7 @@ mod pay;
 use domain::api::SeatLine;
 use domain::money::Money;
 use domain::seats::MAX_SEATS_PER_HOLD;
+use leptos::either::EitherOf3;
 use leptos::prelude::*;
 use uuid::Uuid;
 
@@ -71,9 +72,9 @@ pub fn panel(session: Session) -> impl IntoView {
                 <button type="button" class="button cart-continue" data-testid="continue" on:click=continue_to_details>"Continue"</button>
             </div>
             {move || match foot.get() {
-                Foot::Nothing => ().into_any(),
-                Foot::Begun(booking) => begun(booking).into_any(),
-                Foot::Details => details::form(session).into_any(),
+                Foot::Nothing => EitherOf3::A(()),
+                Foot::Begun(booking) => EitherOf3::B(begun(booking)),
+                Foot::Details => EitherOf3::C(details::form(session)),
             }}
         </aside>
     }

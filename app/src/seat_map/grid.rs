@@ -18,8 +18,8 @@ use super::session::Session;
 use super::steps::{Step, Steps};
 use crate::browser;
 
-/// Pixels a plan unit takes in the normal view: a seat's target is then 25 pixels wide.
-const PX_PER_UNIT: f64 = 1.25;
+/// Width of a seat's target in the normal view, pixels.
+const SEAT_PX: i32 = 25;
 /// A seat narrower than this on screen, pixels, is too small for a finger: a tap there looks closer.
 const SMALLEST_TARGET_PX: f64 = 22.0;
 /// Free space around the seats, plan units; the row letters stand in it.
@@ -117,8 +117,8 @@ pub fn grid(session: Session, room: &Arc<Room>, section: Option<usize>) -> impl 
                     disabled=move || zoom.get() == Zoom::Large on:click=move |_| look(pan, zoom, zoom.get_untracked().closer())>"+"</button>
             </div>
             <div class="room-pan" node_ref=pan data-zoom=move || zoom.get().name()
-                style=("--plan-width", format!("{:.0}px", f64::from(frame.width) * PX_PER_UNIT))
-                style=("--plan-aspect", format!("{:.4}", f64::from(frame.width) / f64::from(frame.height)))>
+                style=("--plan-width", format!("{}px", frame.width * SEAT_PX / SEAT_PITCH))
+                style=("--plan-aspect", format!("{} / {}", frame.width, frame.height))>
                 <svg class="room" role="grid" aria-label="Seats" viewBox=frame.view_box() preserveAspectRatio="xMidYMid meet"
                     on:click=tap on:keydown=key on:pointerover=point on:focusin=focus on:pointerleave=move |_| pointed.set(None)>
                     {focus_mark}
@@ -182,12 +182,12 @@ fn direction_view(plan: &PlanView, frame: &Frame) -> impl IntoView + use<> {
     let [x, y, _] = plan.focus_at;
     let (dx, dy) = (x - frame.left - frame.width / 2, y - frame.top - frame.height / 2);
     // The arrow is drawn pointing up.
-    let turn = f64::from(dx).atan2(f64::from(-dy)).to_degrees();
+    let turn = whole(f64::from(dx).atan2(f64::from(-dy)).to_degrees());
     let label = if plan.focus == "stage" { "Stage" } else { "Screen" };
     view! {
         <p class="room-direction">
             <svg viewBox="-12 -12 24 24" width="22" height="22" aria-hidden="true" focusable="false">
-                <path transform=format!("rotate({turn:.0})") d="M0 9V-8M-6-2 0-8 6-2" fill="none" stroke="currentColor"
+                <path transform=format!("rotate({turn})") d="M0 9V-8M-6-2 0-8 6-2" fill="none" stroke="currentColor"
                     stroke-width="2.4" stroke-linecap="round" stroke-linejoin="round"></path>
             </svg>
             {label}
@@ -196,12 +196,12 @@ fn direction_view(plan: &PlanView, frame: &Frame) -> impl IntoView + use<> {
 }
 
 /// Where a row's letter stands: past both ends, in the direction the row runs.
-fn letter_places(row: &RowView) -> Vec<(f64, f64)> {
+fn letter_places(row: &RowView) -> Vec<(i32, i32)> {
     let points: Vec<(f64, f64)> = row.x.iter().zip(&row.y).map(|(x, y)| (f64::from(*x), f64::from(*y))).collect();
     let past = |end: (f64, f64), inner: (f64, f64)| {
         let (dx, dy) = (end.0 - inner.0, end.1 - inner.1);
         let length = dx.hypot(dy).max(1.0);
-        (end.0 + dx / length * LETTER_DISTANCE, end.1 + dy / length * LETTER_DISTANCE)
+        (whole(end.0 + dx / length * LETTER_DISTANCE), whole(end.1 + dy / length * LETTER_DISTANCE))
     };
     match points.as_slice() {
         [] => Vec::new(),
@@ -314,9 +314,13 @@ fn scroll_to(pan: NodeRef<Div>, seat: &web_sys::Element) {
     pan.set_scroll_top(start_of(y, pan.client_height()));
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "whole pixels are meant")]
 fn start_of(middle: f64, seen: i32) -> i32 {
-    (middle - f64::from(seen) / 2.0) as i32
+    whole(middle - f64::from(seen) / 2.0)
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "pixels, plan units and degrees all fit")]
+fn whole(number: f64) -> i32 {
+    number.round() as i32
 }
 
 fn after_paint(then: impl FnOnce() + 'static) {
@@ -337,9 +341,9 @@ mod tests {
             y: vec![5, 5, 5],
             category: vec![0; 3],
         };
-        assert_eq!(letter_places(&row), [(-21.0, 5.0), (61.0, 5.0)]);
+        assert_eq!(letter_places(&row), [(-21, 5), (61, 5)]);
         std::mem::swap(&mut row.x, &mut row.y);
-        assert_eq!(letter_places(&row), [(5.0, -21.0), (5.0, 61.0)]);
+        assert_eq!(letter_places(&row), [(5, -21), (5, 61)]);
     }
 
     #[test]

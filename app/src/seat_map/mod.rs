@@ -23,6 +23,7 @@ pub mod steps;
 use std::sync::Arc;
 
 pub use island::SeatMap;
+use leptos::either::{Either, EitherOf5};
 use leptos::prelude::*;
 
 use self::room::Room;
@@ -59,24 +60,25 @@ fn choose_section(session: Session) {
     }
 }
 
-fn content(session: Session, as_list: RwSignal<bool>) -> AnyView {
+/// What is to be seen of the room right now.
+fn content(session: Session, as_list: RwSignal<bool>) -> impl IntoView {
     let Some(room) = session.room.get() else {
-        return if session.unreachable.get() { unreachable(session).into_any() } else { skeleton().into_any() };
+        return if session.unreachable.get() { EitherOf5::A(unreachable(session)) } else { EitherOf5::B(skeleton()) };
     };
     let section = session.section.get();
     if room.plan().overview && section.is_none() {
-        return overview::overview(session, &room).into_any();
+        return EitherOf5::C(overview::overview(session, &room));
     }
     let way_back = section.map(|section| way_back(&room, section));
     if section.is_some_and(|section| !room.is_loaded(section)) {
-        return view! { {way_back} {skeleton()} }.into_any();
+        return EitherOf5::D((way_back, skeleton()));
     }
     let seats = if as_list.get() {
-        list::list(session, &room, section).into_any()
+        Either::Left(list::list(session, &room, section))
     } else {
-        grid::grid(session, &room, section).into_any()
+        Either::Right(grid::grid(session, &room, section))
     };
-    view! { {glyphs::definitions()} {way_back} {seats} {legend::legend(&room, section)} }.into_any()
+    EitherOf5::E((glyphs::definitions(), way_back, seats, legend::legend(&room, section)))
 }
 
 fn way_back(room: &Arc<Room>, section: usize) -> impl IntoView + use<> {
