@@ -15,7 +15,11 @@ pub fn now() -> Timestamp {
 /// For Postgres, which speaks `timestamptz`. Instants out of chrono's 260,000 years become its ends.
 #[must_use]
 pub fn to_utc(at: Timestamp) -> DateTime<Utc> {
-    DateTime::from_timestamp_millis(at.0).unwrap_or(if at.0 < 0 { DateTime::<Utc>::MIN_UTC } else { DateTime::<Utc>::MAX_UTC })
+    DateTime::from_timestamp_millis(at.0).unwrap_or(if at.0 < 0 {
+        DateTime::<Utc>::MIN_UTC
+    } else {
+        DateTime::<Utc>::MAX_UTC
+    })
 }
 
 /// From Postgres; sub-millisecond digits are cut off.

@@ -59,7 +59,8 @@ async fn main() -> anyhow::Result<()> {
 }
 
 async fn serve(config: Config) -> anyhow::Result<()> {
-    let listener = TcpListener::bind(config.listen).await.with_context(|| format!("cannot listen on {}", config.listen))?;
+    let listener =
+        TcpListener::bind(config.listen).await.with_context(|| format!("cannot listen on {}", config.listen))?;
     let public_url = config.public_url.clone();
     let state = start::assemble(config).await?;
     tokio::spawn(stop_on_signal(state.clone()));

@@ -12,7 +12,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::config::Config;
 use crate::seat_locks::RedisLocks;
-use crate::{AppState, Parts, bookings, catalogue, live, outbox, payments, seat_locks, tickets, web};
+use crate::{AppState, Parts, bookings, catalogue, idempotency, live, outbox, payments, seat_locks, tickets, web};
 
 /// Waiting for a free database connection longer than this is an answer: not now.
 const POOL_DEADLINE: Duration = Duration::from_secs(5);
@@ -49,9 +49,11 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
     // One provider for all TLS of the process; a second call in a test process is harmless.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let pg = database(&config.database_url, config.database_connections).await?;
-    let locks =
-        RedisLocks::connect(&config.redis_url, &config.redis_prefix).await.context("Redis does not answer at REDIS_URL")?;
-    let gateway = payments::SimulatorGateway::new(&config.simulator_url, &config.simulator_api_key, &config.public_url)?;
+    let locks = RedisLocks::connect(&config.redis_url, &config.redis_prefix)
+        .await
+        .context("Redis does not answer at REDIS_URL")?;
+    let gateway =
+        payments::SimulatorGateway::new(&config.simulator_url, &config.simulator_api_key, &config.public_url)?;
     let mailer = tickets::Mailer::from_config(&config)?;
     Ok(AppState::new(Parts {
         catalogue: catalogue::Catalogue::new(pg.clone()),
@@ -74,6 +76,7 @@ pub fn spawn_background(state: &AppState) {
     state.tasks.spawn(live::follow_changes(state.clone()));
     state.tasks.spawn(outbox::relay_forever(state.clone()));
     state.tasks.spawn(bookings::reconcile_forever(state.clone()));
+    state.tasks.spawn(idempotency::purge_forever(state.clone()));
 }
 
 /// Serves until `state.stop`: then readers are told to come back, open requests finish, and background

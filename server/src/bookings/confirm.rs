@@ -37,7 +37,7 @@ pub(super) async fn confirm(
         BookingState::Created | BookingState::SeatsLocked => {}
         // A second tab or a second key: it is paid, or being paid, once.
         BookingState::PaymentPending | BookingState::PaymentSucceeded | BookingState::Confirmed => {
-            return answer_as_it_stands(state, &show, booking, intent).await;
+            return answer_as_it_stands(state, &show, booking, intent, Key::New).await;
         }
         BookingState::Cancelled | BookingState::Expired => {
             return Err(unmoved(moves::MoveError::Refused(domain::booking::Refused::Gone)));
@@ -50,16 +50,17 @@ pub(super) async fn confirm(
     }
     // The charge has its row in the outbox: should we die here, the relay asks the gateway in our place.
     effects::charge_now(state, booking).await;
-    answer_as_it_stands(state, &show, booking, intent).await
+    answer_as_it_stands(state, &show, booking, intent, Key::OursSinceSubmit).await
 }
 
 async fn extend_hold(state: &AppState, show: &Show, row: &BookingRow) -> Result<Timestamp, Problem> {
     let sale = row.sale();
     let asked = with_map(state, show, || state.locks.begin_payment(show.id, &sale, PAYMENT_EXTENSION_MS)).await?;
     asked.map_err(|refusal| match refusal {
-        Refusal::Changed => {
-            Problem::new(Code::WrongState, "Your seats have changed since you checked out. Please look at the total again.")
-        }
+        Refusal::Changed => Problem::new(
+            Code::WrongState,
+            "Your seats have changed since you checked out. Please look at the total again.",
+        ),
         _ => Problem::new(Code::HoldExpired, "Your seats are free for everyone again; nothing was charged."),
     })
 }
@@ -83,9 +84,9 @@ async fn submit(
     let pending = match moves::apply(&mut tx, &row, Event::PaymentSubmitted { until }, cause, now).await {
         Ok(pending) => pending,
         Err(moves::MoveError::Refused(domain::booking::Refused::AlreadyDone)) => {
-            // Another key was faster by a hair. Keep this key pending no longer; answer as it stands.
-            drop(tx);
-            return answer_as_it_stands(state, show, booking, intent).await.map(Some);
+            // Another key was faster by a hair. This one is not kept pending; it is answered as it stands.
+            tx.rollback().await?;
+            return answer_as_it_stands(state, show, booking, intent, Key::New).await.map(Some);
         }
         Err(error) => return Err(unmoved(error)),
     };
@@ -102,21 +103,29 @@ async fn submit(
     Ok(None)
 }
 
+/// How far the request's key is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Key {
+    /// Nobody has claimed it, as far as we know.
+    New,
+    /// `submit` claimed it for this very request.
+    OursSinceSubmit,
+}
+
 /// The booking as it stands, stored as the answer of this key.
 async fn answer_as_it_stands(
     state: &AppState,
     show: &Show,
     booking: Uuid,
     intent: &Intent,
+    key: Key,
 ) -> Result<Answer, Problem> {
     let now = state.locks.now();
     let mut tx = state.pg.begin().await?;
-    // Ours since `submit`, or new here; a twin's finished answer wins.
-    match intent.begin(&mut tx, now).await {
-        Ok(Some(answer)) => return Ok(answer),
-        Ok(None) => {}
-        Err(problem) if problem.code() == Code::StillRunning => {}
-        Err(problem) => return Err(problem),
+    if key == Key::New
+        && let Some(answer) = intent.begin(&mut tx, now).await?
+    {
+        return Ok(answer);
     }
     let row = sql::find(&mut tx, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
     let booking = view::of_row(&mut tx, show, &row).await?;

@@ -29,7 +29,8 @@ pub(super) async fn create(
         return Ok(answer);
     }
     let buyer = person::check("buyer", &request.buyer)?;
-    let holder = request.holder.as_ref().map_or_else(|| Ok(buyer.clone()), |friend| person::check("ticket holder", friend))?;
+    let holder =
+        request.holder.as_ref().map_or_else(|| Ok(buyer.clone()), |friend| person::check("ticket holder", friend))?;
     holds::sales_open(show, now)?;
     let held = with_map(state, show, || state.locks.mine(show.id, owner)).await?;
     let held = held.filter(|held| held.hold == request.hold).ok_or_else(|| {
@@ -59,7 +60,8 @@ fn wanted_row(
     buyer: (String, String),
     holder: (String, String),
 ) -> Result<BookingRow, Problem> {
-    let total = held.seats.iter().try_fold(Money::new(0, show.currency), |sum, seat| sum.checked_add(show.price_of(*seat)));
+    let total =
+        held.seats.iter().try_fold(Money::new(0, show.currency), |sum, seat| sum.checked_add(show.price_of(*seat)));
     let total = total.ok_or_else(|| Problem::internal(&format!("prices of show {} do not add up", show.id)))?;
     Ok(BookingRow {
         id: ids::new_id(),
@@ -109,7 +111,9 @@ async fn revise(
 ) -> Result<BookingRow, Problem> {
     match earlier.machine.state {
         BookingState::SeatsLocked => {}
-        BookingState::Cancelled | BookingState::Expired => return Err(unmoved(MoveError::Refused(domain::booking::Refused::Gone))),
+        BookingState::Cancelled | BookingState::Expired => {
+            return Err(unmoved(MoveError::Refused(domain::booking::Refused::Gone)));
+        }
         // Paid for, or about to be: what was agreed stands.
         _ => return Ok(earlier.clone()),
     }
@@ -127,7 +131,8 @@ async fn revise(
     }
     sql::put_seats(tx, revised.id, &seat_rows(show, &revised)).await?;
     let from = Some(earlier.machine.state);
-    sql::insert_event(tx, &revised, from, "revised", "buyer", "Checked out again with other seats or names.", now).await?;
+    sql::insert_event(tx, &revised, from, "revised", "buyer", "Checked out again with other seats or names.", now)
+        .await?;
     Ok(revised)
 }
 
@@ -136,10 +141,13 @@ pub(super) fn unmoved(error: MoveError) -> Problem {
     use domain::booking::Refused;
     match error {
         MoveError::Database(cause) => cause.into(),
-        MoveError::LostRace => Problem::new(Code::WrongState, "The booking moved at the same moment. Please look again."),
-        MoveError::Refused(Refused::Gone) => {
-            Problem::new(Code::HoldExpired, "This booking is over. Nothing was charged for it that is not on its way back.")
+        MoveError::LostRace => {
+            Problem::new(Code::WrongState, "The booking moved at the same moment. Please look again.")
         }
+        MoveError::Refused(Refused::Gone) => Problem::new(
+            Code::HoldExpired,
+            "This booking is over. Nothing was charged for it that is not on its way back.",
+        ),
         MoveError::Refused(Refused::TooLate) => Problem::new(Code::HoldExpired, "The time for this booking is over."),
         MoveError::Refused(Refused::AlreadyDone | Refused::WrongState | Refused::NotDue) => {
             Problem::new(Code::WrongState, "The booking has moved on. Please look at its page.")

@@ -31,6 +31,12 @@ pub enum EffectError {
     /// The mail could not be sent.
     #[error(transparent)]
     Mail(#[from] crate::tickets::MailError),
+    /// The machine refused a move that follows from another in the same transaction: a bug.
+    #[error("the booking machine refused to go on: {0}")]
+    Refused(domain::booking::Refused),
+    /// Somebody moved the booking although its row was locked: a bug.
+    #[error("the booking moved under its lock")]
+    LostRace,
     /// The booking is not there: a row that cannot be.
     #[error("outbox names booking {0}, which does not exist")]
     NoBooking(Uuid),
@@ -46,8 +52,8 @@ impl From<MoveError> for EffectError {
     fn from(error: MoveError) -> Self {
         match error {
             MoveError::Database(cause) => Self::Database(cause),
-            // Whatever moved it meanwhile has seen to the rest.
-            MoveError::Refused(_) | MoveError::LostRace => Self::Database(sqlx::Error::RowNotFound),
+            MoveError::Refused(why) => Self::Refused(why),
+            MoveError::LostRace => Self::LostRace,
         }
     }
 }
@@ -94,8 +100,9 @@ pub(super) async fn charge_now(state: &AppState, booking: Uuid) {
 }
 
 async fn charge(state: &AppState, show: &Show, row: &BookingRow) -> Result<(), EffectError> {
-    // A claim authorises a charge, and only a pending booking has one.
-    if row.machine.state != BookingState::PaymentPending {
+    // A live claim authorises a charge: only a pending booking has one, and only until it expires. An
+    // overdue one is the reconciler's.
+    if row.machine.state != BookingState::PaymentPending || row.machine.expires_at <= state.locks.now() {
         return Ok(());
     }
     let mut connection = state.pg.acquire().await?;
@@ -180,7 +187,7 @@ async fn void(state: &AppState, row: &BookingRow) -> Result<(), EffectError> {
         VoidAnswer::Voided => PaymentStatus::Voided,
         // Too late: it charged. The booking is final, so the machine sends the money back.
         VoidAnswer::AlreadyCharged(amount) => PaymentStatus::Succeeded { amount },
-        // It never got the charge, and will not: a final booking is not charged.
+        // It never got the charge. Should one still be on its way, its money comes late and goes back.
         VoidAnswer::Unknown => PaymentStatus::Voided,
     };
     learn(state, row.id, &status, None, "gateway").await

@@ -15,11 +15,7 @@ use crate::web::{ApiJson, ApiPath, Problem, Visitor};
 
 /// The routes of bookings, under `/api/v1`.
 pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new()
-        .routes(routes!(make))
-        .routes(routes!(read))
-        .routes(routes!(pay))
-        .routes(routes!(story))
+    OpenApiRouter::new().routes(routes!(make)).routes(routes!(read)).routes(routes!(pay)).routes(routes!(story))
 }
 
 /// Check out: a live hold becomes a booking.
@@ -46,11 +42,7 @@ async fn make(
 /// Your booking.
 #[utoipa::path(get, path = "/bookings/{booking}", tag = "bookings", params(("booking" = Uuid, Path)),
     responses((status = 200, body = BookingView), (status = 404, body = ProblemView, description = "Also for another's")))]
-async fn read(
-    State(state): State<AppState>,
-    visitor: Visitor,
-    ApiPath(booking): ApiPath<Uuid>,
-) -> ApiResult<Response> {
+async fn read(State(state): State<AppState>, visitor: Visitor, ApiPath(booking): ApiPath<Uuid>) -> ApiResult<Response> {
     let found = view::view(&state, &visitor.owner, booking).await?;
     let booking = found.ok_or_else(|| Problem::not_found("booking"))?;
     Ok(axum::Json(booking).into_response())

@@ -5,8 +5,8 @@ use domain::booking::{BookingState, Event, Refused, step};
 use domain::time::Timestamp;
 use sqlx::PgConnection;
 
-use super::sql::{self, BookingRow};
 use super::claims;
+use super::sql::{self, BookingRow};
 use crate::{outbox, tickets};
 
 /// Who caused a move and why, for the booking's story.

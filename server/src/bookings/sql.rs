@@ -175,10 +175,12 @@ pub(super) async fn put_seats(tx: &mut PgConnection, id: Uuid, seats: &[SeatRow]
 
 /// The seats of a booking.
 pub(super) async fn seats(tx: &mut PgConnection, id: Uuid) -> Result<Vec<SeatRow>, sqlx::Error> {
-    sqlx::query_as("SELECT seat_no, label, category, price_minor FROM booking_seats WHERE booking_id = $1 ORDER BY seat_no")
-        .bind(id)
-        .fetch_all(tx)
-        .await
+    sqlx::query_as(
+        "SELECT seat_no, label, category, price_minor FROM booking_seats WHERE booking_id = $1 ORDER BY seat_no",
+    )
+    .bind(id)
+    .fetch_all(tx)
+    .await
 }
 
 /// Moves a booking from the state and version it was read in; `false` when somebody else moved it.

@@ -34,7 +34,8 @@ pub async fn events(state: &AppState, owner: &str, id: Uuid) -> Result<Option<Ve
     }
     let rows = sql::events(&mut connection, id).await?;
     let known = |state: &str| {
-        BookingState::parse(state).ok_or_else(|| Problem::internal(&format!("booking_events({id}) has state {state:?}")))
+        BookingState::parse(state)
+            .ok_or_else(|| Problem::internal(&format!("booking_events({id}) has state {state:?}")))
     };
     let story = rows.into_iter().map(|row| {
         Ok(BookingEventView {
@@ -64,11 +65,7 @@ pub async fn of_hold(state: &AppState, owner: &str, hold: Uuid) -> Result<Option
 }
 
 /// A stored booking as its owner sees it, with the prices as agreed.
-pub(super) async fn of_row(
-    tx: &mut PgConnection,
-    show: &Show,
-    row: &BookingRow,
-) -> Result<BookingView, Problem> {
+pub(super) async fn of_row(tx: &mut PgConnection, show: &Show, row: &BookingRow) -> Result<BookingView, Problem> {
     let currency = row.machine.total.currency;
     let seats = sql::seats(tx, row.id).await?.into_iter().map(|seat| SeatLine {
         seat: seat.seat_no.cast_unsigned(),

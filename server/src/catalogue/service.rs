@@ -80,12 +80,17 @@ impl Catalogue {
     /// # Errors
     /// When the database cannot be asked, or holds a row that cannot be.
     pub async fn show(&self, id: Uuid) -> Result<Option<Arc<Show>>, sqlx::Error> {
-        once(&self.shows, id, async {
+        let show = once(&self.shows, id, async {
             let Some(row) = sql::show(&self.pool, id).await? else { return Ok(None) };
             let layout = self.layout(row.layout_id).await?;
             Ok(Some(Arc::new(Show::new(row, layout)?)))
         })
-        .await
+        .await?;
+        if show.is_none() {
+            // It may be put on sale in the next moment; only shows that exist are remembered.
+            self.shows.invalidate(&id).await;
+        }
+        Ok(show)
     }
 
     async fn layout(&self, id: Uuid) -> Result<Arc<Layout>, sqlx::Error> {

@@ -73,11 +73,7 @@ async fn remember(state: &AppState, intent: &Intent, answer: Answer) -> ApiResul
 /// Your hold in a show. Coming back to it undoes the shortening of a closed tab.
 #[utoipa::path(get, path = "/shows/{show}/hold", tag = "holds", params(("show" = Uuid, Path)),
     responses((status = 200, body = HoldView), (status = 404, body = ProblemView, description = "You hold nothing")))]
-async fn mine(
-    State(state): State<AppState>,
-    visitor: Visitor,
-    ApiPath(show): ApiPath<Uuid>,
-) -> ApiResult<Response> {
+async fn mine(State(state): State<AppState>, visitor: Visitor, ApiPath(show): ApiPath<Uuid>) -> ApiResult<Response> {
     let show = state.catalogue.known_show(show).await?;
     let held = with_map(&state, &show, || state.locks.mine(show.id, &visitor.owner)).await?;
     let Some(held) = held else { return Err(Problem::not_found("hold")) };

@@ -59,8 +59,7 @@ pub(super) async fn take(
     let length_ms = state.config.hold_ms.map_or(show.hold_ms, |cap| cap.min(show.hold_ms));
     let attempt = Attempt { hold, owner: owner.to_owned(), length_ms, seats };
     let attempts = std::slice::from_ref(&attempt);
-    let mut answers =
-        with_map(state, show, || state.locks.lock(show.id, MAX_SEATS_PER_PERSON, attempts)).await?;
+    let mut answers = with_map(state, show, || state.locks.lock(show.id, MAX_SEATS_PER_PERSON, attempts)).await?;
     state.watched.add(show.id);
     match answers.pop() {
         Some(Ok(held)) => Ok(held),
@@ -83,9 +82,7 @@ pub(super) async fn change(
     if !add.is_empty() {
         sales_open(show, state.locks.now())?;
     }
-    let asked = with_map(state, show, || {
-        state.locks.change(show.id, MAX_SEATS_PER_PERSON, hold, owner, &add, &remove)
-    });
+    let asked = with_map(state, show, || state.locks.change(show.id, MAX_SEATS_PER_PERSON, hold, owner, &add, &remove));
     match asked.await? {
         Ok(held) => Ok(Some(held).filter(|held| !held.seats.is_empty())),
         Err(refusal) => Err(refused(show, &refusal)),
@@ -97,7 +94,8 @@ pub(super) fn refused(show: &Show, refusal: &Refusal) -> Problem {
     match refusal {
         Refusal::Taken(seats) => seats_problem(show, seats),
         Refusal::OtherHold(hold) => {
-            Problem::new(Code::OneHoldPerShow, "Add the seats to the hold you have, or let it go first.").with_hold(*hold)
+            Problem::new(Code::OneHoldPerShow, "Add the seats to the hold you have, or let it go first.")
+                .with_hold(*hold)
         }
         Refusal::Limit(left) => Problem::new(
             Code::PersonLimit,
@@ -111,9 +109,10 @@ pub(super) fn refused(show: &Show, refusal: &Refusal) -> Problem {
         Refusal::Paying => {
             Problem::new(Code::HoldPaying, "You are paying for these seats. Finish or cancel the payment first.")
         }
-        Refusal::Changed => {
-            Problem::new(Code::WrongState, "Your seats have changed since you checked out. Please look at the total again.")
-        }
+        Refusal::Changed => Problem::new(
+            Code::WrongState,
+            "Your seats have changed since you checked out. Please look at the total again.",
+        ),
     }
 }
 

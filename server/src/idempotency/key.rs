@@ -16,7 +16,8 @@ impl<S: Sync> FromRequestParts<S> for IdempotencyKey {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        let Some(value) = ["idempotency-key", "x-idempotency-key"].iter().find_map(|name| parts.headers.get(*name)) else {
+        let Some(value) = ["idempotency-key", "x-idempotency-key"].iter().find_map(|name| parts.headers.get(*name))
+        else {
             return Err(Problem::new(Code::KeyMissing, "Send an Idempotency-Key, a new one for each new intent."));
         };
         let bytes = value.as_bytes();

@@ -5,9 +5,11 @@
 //! here yet: the layers in front of Postgres, which only make replays cheaper.
 
 mod key;
+mod purge;
 mod sql;
 
 pub use key::IdempotencyKey;
+pub use purge::purge_forever;
 
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};

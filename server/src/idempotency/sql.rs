@@ -1,7 +1,7 @@
 //! Queries of `idempotency_keys`.
 
 use domain::time::Timestamp;
-use sqlx::PgConnection;
+use sqlx::{PgConnection, PgPool};
 
 use crate::clock::to_utc;
 
@@ -77,6 +77,20 @@ pub(super) async fn complete(
     .bind(body)
     .bind(to_utc(until))
     .execute(tx)
+    .await?;
+    Ok(())
+}
+
+/// Deletes keys that have run out.
+pub(super) async fn purge(pg: &PgPool, now: Timestamp, limit: i64) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "DELETE FROM idempotency_keys
+         WHERE (owner, key) IN (SELECT owner, key FROM idempotency_keys WHERE expires_at <= $1
+                                LIMIT $2 FOR UPDATE SKIP LOCKED)",
+    )
+    .bind(to_utc(now))
+    .bind(limit)
+    .execute(pg)
     .await?;
     Ok(())
 }

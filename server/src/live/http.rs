@@ -37,11 +37,7 @@ struct SeatsView {
 /// The states of all seats, for programs that do not want a socket. `ETag` is the version.
 #[utoipa::path(get, path = "/shows/{show}/seats", tag = "live", params(("show" = Uuid, Path)),
     responses((status = 200, body = SeatsView), (status = 304), (status = 404)))]
-async fn seats(
-    State(state): State<AppState>,
-    ApiPath(show): ApiPath<Uuid>,
-    headers: HeaderMap,
-) -> ApiResult<Response> {
+async fn seats(State(state): State<AppState>, ApiPath(show): ApiPath<Uuid>, headers: HeaderMap) -> ApiResult<Response> {
     let show = state.catalogue.known_show(show).await?;
     let (epoch, version, seats) = state.hubs.open(&state, &show).await?.states();
     let etag = HeaderValue::try_from(format!("\"{epoch}-{version}\"")).map_err(|cause| Problem::internal(&cause))?;

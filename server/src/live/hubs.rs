@@ -74,7 +74,8 @@ impl Hubs {
 
     /// A place for one more socket.
     pub(super) fn admit(&self) -> Result<tokio::sync::OwnedSemaphorePermit, Problem> {
-        let full = |_| Problem::new(Code::Overloaded, "Too many people are watching right now. Please try again shortly.");
+        let full =
+            |_| Problem::new(Code::Overloaded, "Too many people are watching right now. Please try again shortly.");
         Arc::clone(&self.sockets).try_acquire_owned().map_err(full)
     }
 
@@ -108,9 +109,10 @@ impl Hubs {
         };
         match timeout(FOLLOW_DEADLINE, asked).await {
             Ok(Some(())) => Ok(()),
-            Ok(None) | Err(_) => {
-                Err(Problem::new(Code::LockStoreUnavailable, "The live map is coming back. Please try again in a few seconds."))
-            }
+            Ok(None) | Err(_) => Err(Problem::new(
+                Code::LockStoreUnavailable,
+                "The live map is coming back. Please try again in a few seconds.",
+            )),
         }
     }
 

@@ -34,7 +34,14 @@ enum End {
 }
 
 /// Serves one reader until either side leaves.
-pub(super) async fn serve(state: AppState, show: Arc<Show>, owner: String, mut socket: WebSocket, resume: Resume, hub: Arc<Hub>) {
+pub(super) async fn serve(
+    state: AppState,
+    show: Arc<Show>,
+    owner: String,
+    mut socket: WebSocket,
+    resume: Resume,
+    hub: Arc<Hub>,
+) {
     let end = match talk(&state, &show, &owner, &mut socket, resume, &hub).await {
         Ok(never) => match never {},
         Err(end) => end,
@@ -104,12 +111,8 @@ async fn catch_up(state: &AppState, socket: &mut WebSocket, at: Resume, hub: &Hu
 async fn send_mine(state: &AppState, show: &Show, owner: &str, socket: &mut WebSocket) -> Result<(), End> {
     // Without the lock store the map still shows what it knew; the hold is asked for over HTTP then.
     let Ok(held) = with_map(state, show, || state.locks.mine(show.id, owner)).await else { return Ok(()) };
-    let mine = held.map(|held| Mine {
-        hold: held.hold,
-        expires_at: held.expires_at,
-        paying: held.paying,
-        seats: held.seats,
-    });
+    let mine =
+        held.map(|held| Mine { hold: held.hold, expires_at: held.expires_at, paying: held.paying, seats: held.seats });
     let frame = Frame::Mine { now: state.locks.now(), mine };
     send(socket, Message::Binary(frame.encode().into())).await
 }

@@ -44,7 +44,8 @@ impl RedisLocks {
             .set_response_timeout(Some(CALL_DEADLINE))
             .set_number_of_retries(1);
         let connection = redis::Client::open(url)?.get_connection_manager_with_config(config).await?;
-        let store = Self { connection, prefix: prefix.to_owned(), scripts: Scripts::new(), ahead_ms: AtomicI64::new(0) };
+        let store =
+            Self { connection, prefix: prefix.to_owned(), scripts: Scripts::new(), ahead_ms: AtomicI64::new(0) };
         let (seconds, micros): (i64, i64) = redis::cmd("TIME").query_async(&mut store.connection.clone()).await?;
         store.set_clock(seconds * 1_000 + micros / 1_000);
         Ok(store)

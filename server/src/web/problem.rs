@@ -138,7 +138,9 @@ impl Code {
             Self::SalesClosed => (S::CONFLICT, "sales_closed", "This show can no longer be booked"),
             Self::WrongState => (S::CONFLICT, "wrong_state", "The booking has moved on"),
             Self::PaymentDeclined => (S::PAYMENT_REQUIRED, "payment_declined", "The payment was declined"),
-            Self::GatewayUnavailable => (S::SERVICE_UNAVAILABLE, "gateway_unavailable", "Payments cannot be taken right now"),
+            Self::GatewayUnavailable => {
+                (S::SERVICE_UNAVAILABLE, "gateway_unavailable", "Payments cannot be taken right now")
+            }
             Self::WebhookUnsigned => (S::UNAUTHORIZED, "webhook_unsigned", "The webhook is not signed"),
             Self::WebhookStale => (S::UNAUTHORIZED, "webhook_stale", "The webhook was signed at another time"),
             Self::WebhookSignatureMismatch => {
@@ -149,7 +151,9 @@ impl Code {
             Self::LockStoreUnavailable => {
                 (S::SERVICE_UNAVAILABLE, "lock_store_unavailable", "Seats cannot be held right now")
             }
-            Self::DatabaseUnavailable => (S::SERVICE_UNAVAILABLE, "database_unavailable", "Sales are paused for a moment"),
+            Self::DatabaseUnavailable => {
+                (S::SERVICE_UNAVAILABLE, "database_unavailable", "Sales are paused for a moment")
+            }
             Self::Overloaded => (S::SERVICE_UNAVAILABLE, "overloaded", "Too much at once"),
             Self::Internal => (S::INTERNAL_SERVER_ERROR, "internal", "Something went wrong on our side"),
         }

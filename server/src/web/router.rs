@@ -59,8 +59,10 @@ pub fn build(state: AppState) -> Router {
         .layer(from_fn_with_state(state.clone(), stamp_time))
         .layer(from_fn_with_state(state.clone(), refuse_foreign_origin))
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES));
-    let files = |folder: &str| ServeDir::new(state.config.site_root.join(folder)).precompressed_br().precompressed_gzip();
-    let revalidate = SetResponseHeaderLayer::if_not_present(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    let files =
+        |folder: &str| ServeDir::new(state.config.site_root.join(folder)).precompressed_br().precompressed_gzip();
+    let revalidate =
+        SetResponseHeaderLayer::if_not_present(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
 
     Router::new()
         .merge(api)
@@ -91,7 +93,8 @@ pub fn is_own_origin(state: &AppState, headers: &HeaderMap) -> bool {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     if let Some(origin) = text("origin") {
         let authority = origin.split_once("://").map(|(_, authority)| authority);
-        return origin == state.config.public_url.trim_end_matches('/') || (authority.is_some() && authority == text("host"));
+        return origin == state.config.public_url.trim_end_matches('/')
+            || (authority.is_some() && authority == text("host"));
     }
     matches!(text("sec-fetch-site"), None | Some("same-origin" | "none"))
 }
@@ -99,7 +102,8 @@ pub fn is_own_origin(state: &AppState, headers: &HeaderMap) -> bool {
 async fn refuse_foreign_origin(State(state): State<AppState>, request: Request, next: Next) -> Response {
     let is_read = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
     if !is_read && !is_own_origin(&state, request.headers()) {
-        return Problem::new(Code::ForeignOrigin, "Requests that change something must come from our own pages.").into_response();
+        return Problem::new(Code::ForeignOrigin, "Requests that change something must come from our own pages.")
+            .into_response();
     }
     next.run(request).await
 }

@@ -74,7 +74,11 @@ async fn keys_are_asked_for_and_read() {
     let doors = [
         (Method::POST, format!("/api/v1/shows/{}/holds", world.show), json!({ "seats": [1] })),
         (Method::PATCH, format!("/api/v1/shows/{}/holds/{id}", world.show), json!({ "add": [1] })),
-        (Method::POST, "/api/v1/bookings".into(), json!({ "show": world.show, "hold": id, "buyer": { "name": "A", "email": "a@b.cd" } })),
+        (
+            Method::POST,
+            "/api/v1/bookings".into(),
+            json!({ "show": world.show, "hold": id, "buyer": { "name": "A", "email": "a@b.cd" } }),
+        ),
         (Method::POST, format!("/api/v1/bookings/{id}/confirm"), json!({})),
     ];
     for (method, path, body) in doors {
@@ -101,16 +105,19 @@ async fn keys_are_asked_for_and_read() {
 #[tokio::test(flavor = "multi_thread")]
 async fn hostile_names_are_kept_as_written_or_refused_and_a_reused_key_is_told() {
     let world = World::start(1, &[]).await;
-    for (place, name) in ["José «Ñ» Ünïcödé", "مريم אבג", "🎬👩‍👩‍👧", "<script>alert(1)</script>", "'; DROP TABLE bookings; --"]
-        .into_iter()
-        .enumerate()
+    for (place, name) in
+        ["José «Ñ» Ünïcödé", "مريم אבג", "🎬👩‍👩‍👧", "<script>alert(1)</script>", "'; DROP TABLE bookings; --"]
+            .into_iter()
+            .enumerate()
     {
         let visitor = world.visitor();
         let (_, hold) = visitor.hold(&[place as u32]).await;
-        let body = json!({ "show": world.show, "hold": hold["id"], "buyer": { "name": name, "email": "a@example.org" } });
+        let body =
+            json!({ "show": world.show, "hold": hold["id"], "buyer": { "name": name, "email": "a@example.org" } });
         let (status, booking) = visitor.call_with_key(Method::POST, "/api/v1/bookings", body, "checkout").await;
         assert_eq!((status, text(&booking["buyer"]["name"])), (StatusCode::CREATED, name));
-        let other = json!({ "show": world.show, "hold": hold["id"], "buyer": { "name": "Other", "email": "a@example.org" } });
+        let other =
+            json!({ "show": world.show, "hold": hold["id"], "buyer": { "name": "Other", "email": "a@example.org" } });
         let (status, problem) = visitor.call_with_key(Method::POST, "/api/v1/bookings", other, "checkout").await;
         assert_eq!((status, text(&problem["code"])), (StatusCode::UNPROCESSABLE_ENTITY, "key_reused"));
         let page = visitor.client.get(format!("{}/bookings/{}", visitor.base, text(&booking["id"])));
@@ -121,7 +128,9 @@ async fn hostile_names_are_kept_as_written_or_refused_and_a_reused_key_is_told()
     let visitor = world.visitor();
     let (_, hold) = visitor.hold(&[50]).await;
     let long = "x".repeat(121);
-    for (name, email) in [("", "a@b.cd"), ("a\nb", "a@b.cd"), (&*long, "a@b.cd"), ("A", "a"), ("A", "a@b.cd\r\nBcc: x@y.z")] {
+    for (name, email) in
+        [("", "a@b.cd"), ("a\nb", "a@b.cd"), (&*long, "a@b.cd"), ("A", "a"), ("A", "a@b.cd\r\nBcc: x@y.z")]
+    {
         let body = json!({ "show": world.show, "hold": hold["id"], "buyer": { "name": name, "email": email } });
         refused(&visitor, Method::POST, "/api/v1/bookings", &body.to_string(), (400, "person_invalid")).await;
     }
@@ -155,7 +164,8 @@ async fn unsigned_stale_and_foreign_webhooks_change_nothing() {
         (Some(World::sign("{", now_s)), "{", (400, "malformed")),
     ];
     for (signature, body, expected) in cases {
-        let mut request = ann.client.post(format!("{}/api/v1/webhooks/payments/simulator", ann.base)).body(body.to_owned());
+        let mut request =
+            ann.client.post(format!("{}/api/v1/webhooks/payments/simulator", ann.base)).body(body.to_owned());
         if let Some(signature) = &signature {
             request = request.header("payment-signature", signature);
         }
@@ -177,7 +187,8 @@ async fn sales_close_five_minutes_before_the_start_and_other_sites_change_nothin
     assert_eq!((status, text(&problem["code"])), (StatusCode::CONFLICT, "sales_closed"));
     for (header, value) in [("origin", "https://evil.example"), ("sec-fetch-site", "cross-site")] {
         let url = format!("{}/api/v1/shows/{}/holds", ann.base, world.show);
-        let request = ann.client.post(url).header(header, value).header("idempotency-key", "k").json(&json!({ "seats": [1] }));
+        let request =
+            ann.client.post(url).header(header, value).header("idempotency-key", "k").json(&json!({ "seats": [1] }));
         let answer = request.send().await.expect("the server answers");
         assert_eq!(answer.status(), StatusCode::FORBIDDEN, "{header}");
     }

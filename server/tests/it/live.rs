@@ -47,7 +47,9 @@ async fn a_reader_at_another_server_sees_a_seat_change_hands() {
     let world = World::start(2, &[]).await;
     let (ann, bob) = (world.visitor_at(0), world.visitor_at(1));
     let mut socket = connect(&bob, "", None).await.expect("the live map opens");
-    let Frame::Snapshot { epoch, version, map, .. } = frame(&mut socket).await else { panic!("a snapshot comes first") };
+    let Frame::Snapshot { epoch, version, map, .. } = frame(&mut socket).await else {
+        panic!("a snapshot comes first")
+    };
     assert!(map.iter().all(|state| *state == SeatState::Available));
     assert!(matches!(frame(&mut socket).await, Frame::Mine { mine: None, .. }));
 
@@ -107,11 +109,17 @@ async fn another_sites_page_and_an_unknown_show_are_refused() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
     let refused = connect(&ann, "", Some("https://evil.example")).await.expect_err("another site");
-    assert!(matches!(&refused, tungstenite::Error::Http(answer) if answer.status() == StatusCode::FORBIDDEN.as_u16()), "{refused}");
+    assert!(
+        matches!(&refused, tungstenite::Error::Http(answer) if answer.status() == StatusCode::FORBIDDEN.as_u16()),
+        "{refused}"
+    );
     assert!(connect(&ann, "", Some(&ann.base)).await.is_ok(), "our own page");
     let nowhere = Visitor { show: server::ids::derived_id(&["no show"]), ..ann };
     let refused = connect(&nowhere, "", None).await.expect_err("no such show");
-    assert!(matches!(&refused, tungstenite::Error::Http(answer) if answer.status() == StatusCode::NOT_FOUND.as_u16()), "{refused}");
+    assert!(
+        matches!(&refused, tungstenite::Error::Http(answer) if answer.status() == StatusCode::NOT_FOUND.as_u16()),
+        "{refused}"
+    );
     world.end().await;
 }
 

@@ -26,7 +26,8 @@ async fn paid_at_once_is_a_ticket_a_mail_and_a_sold_seat() {
     until("a mail is there", || async { world.mails().len() == 1 }).await;
     assert!(world.mails()[0].contains("ann@example.org"));
     let (_, story) = ann.get(&format!("/api/v1/bookings/{}/events", text(&booking["id"]))).await;
-    let names: Vec<_> = story.as_array().expect("a list").iter().map(|event| text(&event["event"]).to_owned()).collect();
+    let names: Vec<_> =
+        story.as_array().expect("a list").iter().map(|event| text(&event["event"]).to_owned()).collect();
     assert_eq!(names, ["created", "hold_taken", "payment_submitted", "payment_succeeded", "seats_sold"]);
     // Paying again, with a new key, changes nothing and says so.
     let (status, again) = ann.pay(&booking, Some("tok_paid")).await;
@@ -40,7 +41,10 @@ async fn a_declined_card_frees_the_seats() {
     let ann = world.visitor();
     let booking = checked_out(&ann, &[3]).await;
     let (status, declined) = ann.pay(&booking, Some("tok_declined")).await;
-    assert_eq!((status, &declined["state"], &declined["money"]), (StatusCode::OK, &json!("CANCELLED"), &json!("FAILED")));
+    assert_eq!(
+        (status, &declined["state"], &declined["money"]),
+        (StatusCode::OK, &json!("CANCELLED"), &json!("FAILED"))
+    );
     ann.sees(3, '0').await;
     assert_eq!(world.count("SELECT count(*) FROM seat_claims WHERE state <> 'released'").await, 0);
     assert_eq!(world.visitor().hold(&[3]).await.0, StatusCode::CREATED);
@@ -76,7 +80,9 @@ async fn the_gateways_page_is_where_a_buyer_without_a_token_pays() {
         .post(&page)
         .header("content-type", "application/x-www-form-urlencoded")
         .body("card=paid")
-        .send().await.expect("the gateway answers");
+        .send()
+        .await
+        .expect("the gateway answers");
     assert_eq!(answer.status(), StatusCode::SEE_OTHER);
     let back = answer.headers()["location"].to_str().expect("text").to_owned();
     assert_eq!(back, format!("{}/bookings/{}", ann.base, text(&booking["id"])));
@@ -142,7 +148,8 @@ async fn money_that_comes_after_the_end_goes_back_visibly() {
     let booking = checked_out(&ann, &[90]).await;
     // The page is open, and the time runs out: the booking expires and the page is told to take nothing.
     let (_, pending) = ann.pay(&booking, None).await;
-    let expire = "UPDATE bookings SET expires_at = now() - interval '1 second', version = version + 1 WHERE id = $1::uuid";
+    let expire =
+        "UPDATE bookings SET expires_at = now() - interval '1 second', version = version + 1 WHERE id = $1::uuid";
     sqlx::query(expire).bind(text(&booking["id"])).execute(&world.pg).await.expect("time passes");
     let overdue = "UPDATE payments SET updated_at = now() - interval '1 hour'";
     sqlx::query(overdue).execute(&world.pg).await.expect("time passes");

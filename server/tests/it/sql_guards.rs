@@ -61,7 +61,8 @@ async fn a_bookings_story_cannot_be_rewritten_and_a_seat_has_one_claim() {
     for statement in ["UPDATE booking_events SET reason = 'another'", "DELETE FROM booking_events"] {
         assert!(sqlx::query(statement).execute(&world.pg).await.is_err(), "{statement}");
     }
-    let twice = "INSERT INTO seat_claims SELECT show_id, seat_no, booking_id, fence + 1, state, expires_at FROM seat_claims";
+    let twice =
+        "INSERT INTO seat_claims SELECT show_id, seat_no, booking_id, fence + 1, state, expires_at FROM seat_claims";
     assert!(sqlx::query(twice).execute(&world.pg).await.is_err());
     assert_eq!(text(&ann.booking(&booking).await["state"]), "CONFIRMED");
     world.end().await;

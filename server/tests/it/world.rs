@@ -80,8 +80,7 @@ impl World {
             .redirect(reqwest::redirect::Policy::none())
             .build()
             .expect("a client");
-        let mut world =
-            Self { pg, show, servers: vec![], admin_url, database, settings: all, mailbox, client };
+        let mut world = Self { pg, show, servers: vec![], admin_url, database, settings: all, mailbox, client };
         for _ in 0..servers {
             world.add_server(&[]).await;
         }
@@ -225,7 +224,8 @@ impl Visitor {
 
     pub async fn book(&self, hold: &Value) -> Answer {
         let buyer = json!({ "name": "Ann Example", "email": "ann@example.org" });
-        self.call(Method::POST, "/api/v1/bookings", json!({ "show": self.show, "hold": hold["id"], "buyer": buyer })).await
+        self.call(Method::POST, "/api/v1/bookings", json!({ "show": self.show, "hold": hold["id"], "buyer": buyer }))
+            .await
     }
 
     pub async fn pay(&self, booking: &Value, token: Option<&str>) -> Answer {
@@ -246,7 +246,8 @@ impl Visitor {
 
     /// Waits until the map shows that seat in that state.
     pub async fn sees(&self, seat: usize, state: char) {
-        until(&format!("seat {seat} is {state}"), || async { self.states().await.chars().nth(seat) == Some(state) }).await;
+        until(&format!("seat {seat} is {state}"), || async { self.states().await.chars().nth(seat) == Some(state) })
+            .await;
     }
 
     /// Waits until the booking is in that state, and returns it.
