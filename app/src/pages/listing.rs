@@ -78,7 +78,7 @@ impl Chip {
                 <a class=state href=self.href>
                     <span class="chip-top"><span class="chip-time">{self.time}</span>" "{special}</span>
                     <span class="chip-facts">{plain}{self.language}</span>
-                    <span class="chip-facts">{self.screen}" · from "{self.from_price}</span>
+                    <span class="chip-facts">{self.screen}" · from\u{a0}"{self.from_price}</span>
                     <span class="chip-left">{words}</span>
                 </a>
             </li>
