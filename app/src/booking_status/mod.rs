@@ -6,8 +6,11 @@
 #![allow(missing_docs, reason = "the island macro makes a struct for the props and gives it no words")]
 
 use domain::api::{BookingState, BookingView, MoneyState};
+use domain::money::Money;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use crate::browser::{calls, events, ids};
 
@@ -16,11 +19,45 @@ const FIRST_PAUSE_MS: u32 = 1_000;
 /// …growing to this one.
 const LONGEST_PAUSE_MS: u32 = 5_000;
 
+/// How a booking stands: the part of [`BookingView`] that the browser reads, and so the only part it
+/// carries code for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Standing {
+    /// The booking.
+    pub id: Uuid,
+    /// Its show.
+    pub show: Uuid,
+    /// Where it stands.
+    pub state: BookingState,
+    /// How its money stands.
+    pub money: MoneyState,
+    /// What it costs.
+    pub total: Money,
+    /// The gateway's page, while it waits for the buyer.
+    pub pay_url: Option<String>,
+    /// The ticket page, once confirmed.
+    pub ticket_url: Option<String>,
+}
+
+impl From<&BookingView> for Standing {
+    fn from(booking: &BookingView) -> Self {
+        Self {
+            id: booking.id,
+            show: booking.show,
+            state: booking.state,
+            money: booking.money,
+            total: booking.total,
+            pay_url: booking.pay_url.clone(),
+            ticket_url: booking.ticket_url.clone(),
+        }
+    }
+}
+
 /// State, money and what to do next, followed until final.
 #[island]
 pub fn BookingStatus(
     /// The booking as the page was rendered.
-    booking: BookingView,
+    booking: Standing,
 ) -> impl IntoView {
     let booking = RwSignal::new(booking);
     Effect::new(move |_| {
@@ -92,7 +129,7 @@ impl Words {
     }
 }
 
-fn money_in_words(booking: &BookingView) -> String {
+fn money_in_words(booking: &Standing) -> String {
     let total = booking.total;
     match booking.money {
         MoneyState::None => format!("{total}, not charged."),
@@ -105,7 +142,7 @@ fn money_in_words(booking: &BookingView) -> String {
 }
 
 /// The one thing to do now: where it leads, what it is called, for people and for tests.
-fn next_step(booking: &BookingView) -> Option<(String, &'static str, &'static str)> {
+fn next_step(booking: &Standing) -> Option<(String, &'static str, &'static str)> {
     let show = format!("/shows/{}", booking.show);
     Some(match (booking.state, &booking.ticket_url, &booking.pay_url) {
         (BookingState::Confirmed, Some(ticket), _) => (ticket.clone(), "Show the tickets", "ticket-link"),
@@ -121,7 +158,7 @@ fn next_step(booking: &BookingView) -> Option<(String, &'static str, &'static st
 }
 
 /// Whether nothing more can happen without somebody's doing.
-fn is_settled(booking: &BookingView) -> bool {
+fn is_settled(booking: &Standing) -> bool {
     let money_rests = !matches!(booking.money, MoneyState::Pending | MoneyState::Refunding)
         && !(booking.state.is_final() && booking.money == MoneyState::Paid);
     match booking.state {
@@ -130,13 +167,13 @@ fn is_settled(booking: &BookingView) -> bool {
     }
 }
 
-fn follow(booking: RwSignal<BookingView>) {
+fn follow(booking: RwSignal<Standing>) {
     let path = booking.with_untracked(|booking| format!("/api/v1/bookings/{}", booking.id));
     spawn_local(async move {
         let mut pause_ms = FIRST_PAUSE_MS;
         while !booking.with_untracked(is_settled) {
             events::after(pause_ms / 2 + ids::jitter(pause_ms / 2)).await;
-            if let Ok(now) = calls::get::<BookingView>(&path).await
+            if let Ok(now) = calls::get::<Standing>(&path).await
                 && booking.with_untracked(|before| *before != now)
             {
                 booking.set(now);

@@ -3,11 +3,12 @@
 //! An attempt keeps its keys, so that pressing again after a failure nobody can explain repeats the
 //! same request and never makes a second booking.
 
-use domain::api::{BookingRequest, BookingView, ConfirmRequest, Person};
+use domain::api::{BookingRequest, ConfirmRequest, Person};
 use gloo_net::http::Method;
 use leptos::prelude::*;
 use uuid::Uuid;
 
+use crate::booking_status::Standing;
 use crate::browser::calls::{self, Failure};
 use crate::browser::{self, events, ids};
 use crate::seat_map::cart::Cart;
@@ -57,7 +58,7 @@ pub async fn pay(session: Session, buyer: Person, attempt: StoredValue<Option<At
             attempt.set_value(None);
         }
     };
-    let made = calls::change::<BookingView>(Method::POST, "/api/v1/bookings", &intent.booking_key, &intent.request);
+    let made = calls::change::<Standing>(Method::POST, "/api/v1/bookings", &intent.booking_key, &intent.request);
     let booking = made.await.map_err(|failure| {
         forget_if_final(&failure);
         session.recall();
@@ -66,7 +67,7 @@ pub async fn pay(session: Session, buyer: Person, attempt: StoredValue<Option<At
     session.set_off_to_pay(true);
     let path = format!("/api/v1/bookings/{}/confirm", booking.id);
     let by_page = ConfirmRequest::default();
-    let asked = calls::change::<BookingView>(Method::POST, &path, &intent.confirm_key, &by_page);
+    let asked = calls::change::<Standing>(Method::POST, &path, &intent.confirm_key, &by_page);
     let confirmed = asked.await.map_err(|failure| {
         forget_if_final(&failure);
         session.recall();

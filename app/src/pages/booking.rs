@@ -4,7 +4,7 @@ use domain::api::BookingView;
 use leptos::prelude::*;
 
 use super::ticket::ShowFacts;
-use crate::booking_status::BookingStatus;
+use crate::booking_status::{BookingStatus, Standing};
 use crate::shell::{Head, Page};
 
 /// The page of a booking.
@@ -40,7 +40,7 @@ impl Page for Booking {
         let lines = lines.collect_view();
         view! {
             <div class="booking">
-                <BookingStatus booking=self.booking.clone() />
+                <BookingStatus booking=Standing::from(&self.booking) />
                 <section class="booking-facts card" aria-label="Your booking">
                     <p class="booking-reference"><span class="quiet">"Booking "</span><strong data-testid="reference">{self.booking.reference}</strong></p>
                     {self.show.view()}

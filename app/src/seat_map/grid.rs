@@ -13,6 +13,7 @@ use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 
 use super::glyphs::glyph;
+use super::once::DrawnOnce;
 use super::room::Room;
 use super::session::Session;
 use super::steps::{Step, Steps};
@@ -75,7 +76,7 @@ pub fn grid(session: Session, room: &Arc<Room>, section: Option<usize>) -> impl 
     let row_name = |part: &str, row: &RowView| {
         if part.is_empty() { format!("Row {}", row.label) } else { format!("{part}, row {}", row.label) }
     };
-    let drawn = rows.iter().map(|(part, row)| row_view(session, room, row, row_name(part, row))).collect_view();
+    let drawn = rows.iter().map(|(part, row)| row_view(session, room, row, row_name(part, row))).drawn_once();
     let focus_mark = section.is_none().then(|| focus_view(room.plan()));
     let direction = section.is_some().then(|| direction_view(room.plan(), &frame));
 
@@ -131,13 +132,13 @@ pub fn grid(session: Session, room: &Arc<Room>, section: Option<usize>) -> impl 
 }
 
 fn row_view(session: Session, room: &Room, row: &RowView, name: String) -> impl IntoView + use<> {
-    let seats = (row.first..).take(row.numbers.len()).map(|seat| seat_view(session, room, seat)).collect_view();
+    let seats = (row.first..).take(row.numbers.len()).map(|seat| seat_view(session, room, seat)).drawn_once();
     let letters = letter_places(row).into_iter().map(|(x, y)| {
         view! { <text class="row-letter" x=x y=y aria-hidden="true">{row.label.clone()}</text> }
     });
     view! {
         <g role="row" aria-label=name>
-            {letters.collect_view()}
+            {letters.drawn_once()}
             {seats}
         </g>
     }

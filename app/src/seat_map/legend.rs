@@ -7,6 +7,7 @@ use leptos::prelude::*;
 
 use super::board::Look;
 use super::glyphs::glyph;
+use super::once::DrawnOnce;
 use super::room::Room;
 
 /// States worth explaining, in the order one meets them.
@@ -17,14 +18,14 @@ const STATES: [(Look, &str); 4] =
 pub fn legend(room: &Room, section: Option<usize>) -> impl IntoView + use<> {
     let seen: BTreeSet<u8> = room.rows(section).flat_map(|(_, row)| row.category.iter().copied()).collect();
     let categories = (0..).zip(&room.plan().categories).filter(|(place, _)| seen.contains(place));
-    let categories = categories.map(|(place, category)| entry(place, category)).collect_view();
+    let categories = categories.map(|(place, category)| entry(place, category)).drawn_once();
     let states = STATES.map(|(look, words)| {
         view! { <li class="legend-state" data-state=look.state()>{drawing(look, SeatKind::Standard)}<span>{words}</span></li> }
     });
     view! {
         <div class="legend">
             <ul class="legend-prices" aria-label="Prices">{categories}</ul>
-            <ul class="legend-states" aria-label="What the seats show">{states.into_iter().collect_view()}</ul>
+            <ul class="legend-states" aria-label="What the seats show">{states.into_iter().drawn_once()}</ul>
         </div>
     }
 }

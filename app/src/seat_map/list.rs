@@ -6,18 +6,19 @@ use domain::api::RowView;
 use domain::seats::SeatIndex;
 use leptos::prelude::*;
 
+use super::once::DrawnOnce;
 use super::room::Room;
 use super::session::Session;
 
 /// The seats of a section, or of the whole room.
 pub fn list(session: Session, room: &Arc<Room>, section: Option<usize>) -> impl IntoView + use<> {
-    let rows = room.rows(section).map(|(part, row)| row_view(session, room, part, row)).collect_view();
+    let rows = room.rows(section).map(|(part, row)| row_view(session, room, part, row)).drawn_once();
     view! { <div class="seat-list">{rows}</div> }
 }
 
 fn row_view(session: Session, room: &Room, part: &str, row: &RowView) -> impl IntoView + use<> {
     let heading = if part.is_empty() { format!("Row {}", row.label) } else { format!("{part}, row {}", row.label) };
-    let seats = (row.first..).take(row.numbers.len()).map(|seat| seat_view(session, room, seat)).collect_view();
+    let seats = (row.first..).take(row.numbers.len()).map(|seat| seat_view(session, room, seat)).drawn_once();
     view! {
         <section class="seat-list-row">
             <h3>{heading}</h3>

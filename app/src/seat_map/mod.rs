@@ -14,6 +14,7 @@ mod island;
 mod legend;
 mod list;
 pub mod notices;
+mod once;
 mod overview;
 mod requests;
 pub mod room;
@@ -26,6 +27,7 @@ pub use island::SeatMap;
 use leptos::either::{Either, EitherOf5};
 use leptos::prelude::*;
 
+use self::once::DrawnOnce;
 use self::room::Room;
 use self::session::{Live, Session};
 use crate::browser::{self, events};
@@ -52,11 +54,17 @@ fn choose_section(session: Session) {
     let Some(room) = session.room.get_untracked() else { return };
     let named = overview::section_of(&browser::fragment());
     let section = named.filter(|section| room.plan().overview && *section < room.plan().sections.len());
-    session.section.set(section);
     if let Some(section) = section
         && !room.is_loaded(section)
     {
         session.load_section(section);
+    }
+    if section.is_some() && session.section.get_untracked().is_some_and(|before| Some(before) != section) {
+        // A section is drawn afresh, never over another.
+        session.section.set(None);
+        request_animation_frame(move || session.section.set(section));
+    } else {
+        session.section.set(section);
     }
 }
 
@@ -146,13 +154,13 @@ fn skeleton() -> impl IntoView {
         let dots = (0..14).map(|seat| {
             view! { <rect x=24 + seat * 20 + i32::from(seat > 6) * 14 y=50 + row * 22 width="14" height="14" rx="4"></rect> }
         });
-        dots.collect_view()
+        dots.drawn_once()
     });
     view! {
         <div class="room-skeleton" aria-busy="true">
             <svg viewBox="0 0 344 220" aria-hidden="true" focusable="false">
                 <path d="M40 26 Q172 2 304 26" fill="none" stroke-width="4" stroke-linecap="round"></path>
-                {rows.collect_view()}
+                {rows.drawn_once()}
             </svg>
             <p>"Opening the doors…"</p>
         </div>

@@ -7,11 +7,17 @@ use std::sync::Arc;
 use domain::api::SectionView;
 use leptos::prelude::*;
 
+use super::once::DrawnOnce;
 use super::room::Room;
 use super::session::Session;
 
 /// Below this share of free seats, in percent, a section counts as nearly full.
 const FEW_PERCENT: u32 = 10;
+
+/// The map of boxes is this many letters wide.
+const LETTERS_ACROSS: i32 = 36;
+/// Boxes are drawn smaller by this part of their size on each side: one in…
+const BOX_INSET: i32 = 9;
 
 /// Fragment of a section's address.
 #[must_use]
@@ -28,8 +34,9 @@ pub fn section_of(fragment: &str) -> Option<usize> {
 /// The sections of a room.
 pub fn overview(session: Session, room: &Arc<Room>) -> impl IntoView + use<> {
     let plan = room.plan();
-    let boxes = (0..).zip(&plan.sections).map(|(place, section)| box_view(session, place, section)).collect_view();
-    let cards = (0..).zip(&plan.sections).map(|(place, section)| card(session, room, place, section)).collect_view();
+    let size = plan.width / LETTERS_ACROSS;
+    let boxes = (0..).zip(&plan.sections).map(|(place, section)| box_view(session, size, place, section)).drawn_once();
+    let cards = (0..).zip(&plan.sections).map(|(place, section)| card(session, room, place, section)).drawn_once();
     let [x, y, width] = plan.focus_at;
     let label = if plan.focus == "stage" { "Stage" } else { "Screen" };
     view! {
@@ -58,21 +65,22 @@ fn free_of(session: Session, place: usize) -> ArcRwSignal<u32> {
     session.free.with_value(|free| free.get(place).cloned()).unwrap_or_else(|| ArcRwSignal::new(0))
 }
 
-fn box_view(session: Session, place: usize, section: &SectionView) -> impl IntoView + use<> {
+fn box_view(session: Session, size: i32, place: usize, section: &SectionView) -> impl IntoView + use<> {
     let [left, top, right, bottom] = section.bounds;
-    let (width, height) = ((right - left).max(1), (bottom - top).max(1));
+    // Blocks around an arena stand askew: their bounding boxes overlap, somewhat smaller ones hardly.
+    let (inset_x, inset_y) = ((right - left) / BOX_INSET, (bottom - top) / BOX_INSET);
+    let (x, y) = (left + inset_x, top + inset_y);
+    let (width, height) = ((right - left - 2 * inset_x).max(1), (bottom - top - 2 * inset_y).max(1));
     let (free, count) = (free_of(session, place), section.count);
-    // The part of the name that differs, as large as fits.
+    // The part of the name that differs.
     let short = section.name.rsplit(' ').next().unwrap_or_default().to_owned();
-    let letters = i32::try_from(short.chars().count().max(2)).unwrap_or(2);
-    let size = (height / 2).min(width * 3 / (2 * letters)).max(8);
     // Inside a <g>, so that <a> is the link of SVG and not of HTML.
     view! {
         <g>
         <a href=fragment_of(place) tabindex="-1">
             <rect class=format!("overview-box cat-{}", section.category % 8) data-level=move || level(free.get(), count)
-                x=left y=top width=width height=height rx=width.min(height) / 8></rect>
-            <text class="overview-box-label" x=left + width / 2 y=top + height / 2 font-size=size>{short}</text>
+                x=x y=y width=width height=height rx=width.min(height) / 8></rect>
+            <text class="overview-box-label" x=x + width / 2 y=y + height / 2 font-size=size>{short}</text>
         </a>
         </g>
     }
