@@ -9,6 +9,7 @@ pub mod home;
 pub mod listing;
 pub mod not_found;
 pub mod poster;
+pub mod problems;
 pub mod search;
 pub mod show;
 pub mod theatre;

@@ -3,13 +3,16 @@
 //! Not here: the API, and what pages look like.
 
 use app::pages::not_found::NotFound;
+use app::pages::problems::{ProblemEntry, Problems};
 use axum::Router;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
+use axum::routing::get;
 
 use crate::AppState;
 use crate::catalogue::Unreadable;
+use crate::web::Code;
 
 mod booking;
 pub mod browse;
@@ -22,7 +25,20 @@ pub const PRIVATE_CACHE: &str = "no-store";
 
 /// All pages.
 pub fn routes() -> Router<AppState> {
-    Router::new().merge(browse::routes()).merge(show::routes()).merge(booking::routes())
+    Router::new()
+        .merge(browse::routes())
+        .merge(show::routes())
+        .merge(booking::routes())
+        .route("/docs/problems", get(problems))
+}
+
+/// What the `type` of every problem points at.
+async fn problems() -> Response {
+    let entries = Code::ALL.into_iter().map(|code| {
+        let (status, name, title) = code.describe();
+        ProblemEntry { code: name.to_owned(), status: status.as_u16(), title: title.to_owned() }
+    });
+    html(Problems { entries: entries.collect() }, SHARED_CACHE)
 }
 
 /// A page as an answer, with how long it may be kept.

@@ -1,0 +1,50 @@
+//! What every problem of the API points at: its code, its status, what it means.
+
+use leptos::prelude::*;
+
+use crate::shell::{Head, Page};
+
+/// The page of problems.
+#[derive(Clone, Debug)]
+pub struct Problems {
+    /// One entry a code, in the order of the documentation.
+    pub entries: Vec<ProblemEntry>,
+}
+
+/// One kind of problem.
+#[derive(Clone, Debug)]
+pub struct ProblemEntry {
+    /// Stable name; also the anchor.
+    pub code: String,
+    /// HTTP status.
+    pub status: u16,
+    /// What happened.
+    pub title: String,
+}
+
+impl Page for Problems {
+    fn head(&self) -> Head {
+        Head {
+            title: "Problems of the API".to_owned(),
+            description: "What each code of an error means.".to_owned(),
+            ..Head::default()
+        }
+    }
+
+    fn view(self) -> AnyView {
+        let entry = |entry: ProblemEntry| {
+            view! {
+                <div id=entry.code.clone()>
+                    <dt><code>{entry.code}</code>" "{entry.status}</dt>
+                    <dd>{entry.title}</dd>
+                </div>
+            }
+        };
+        view! {
+            <h1>"Problems of the API"</h1>
+            <p>"An error says what happened and what to do; programs go by its code."</p>
+            <dl class="problems">{self.entries.into_iter().map(entry).collect_view()}</dl>
+        }
+        .into_any()
+    }
+}
