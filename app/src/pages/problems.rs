@@ -32,11 +32,12 @@ impl Page for Problems {
     }
 
     fn view(self) -> AnyView {
-        let entry = |entry: ProblemEntry| {
+        let entry = |ProblemEntry { code, status, title }| {
+            let anchor = code.clone();
             view! {
-                <div id=entry.code.clone()>
-                    <dt><code>{entry.code}</code>" "{entry.status}</dt>
-                    <dd>{entry.title}</dd>
+                <div id=anchor>
+                    <dt><code>{code}</code>" "{status}</dt>
+                    <dd>{title}</dd>
                 </div>
             }
         };
