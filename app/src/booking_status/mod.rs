@@ -72,7 +72,7 @@ pub fn BookingStatus(
                 {move || words.get().title}
             </h1>
             <p class="booking-words">{move || words.get().text}</p>
-            <p class="booking-money" data-testid="booking-money">{move || booking.with(|booking| money_in_words(booking))}</p>
+            <p class="booking-money" data-testid="booking-money">{move || booking.with(money_in_words)}</p>
             <p class="booking-next">{move || booking.with(next_step).map(|(href, words, name)| view! {
                 <a class="button" data-testid=name href=href>{words}</a>
             })}</p>
@@ -159,11 +159,15 @@ fn next_step(booking: &Standing) -> Option<(String, &'static str, &'static str)>
 
 /// Whether nothing more can happen without somebody's doing.
 fn is_settled(booking: &Standing) -> bool {
-    let money_rests = !matches!(booking.money, MoneyState::Pending | MoneyState::Refunding)
-        && !(booking.state.is_final() && booking.money == MoneyState::Paid);
+    let money_moves = match booking.money {
+        MoneyState::Pending | MoneyState::Refunding => true,
+        // Paid for nothing: it goes back.
+        MoneyState::Paid => booking.state.is_final(),
+        MoneyState::None | MoneyState::Failed | MoneyState::Refunded => false,
+    };
     match booking.state {
         BookingState::Confirmed => booking.ticket_url.is_some(),
-        state => state.is_final() && money_rests,
+        state => state.is_final() && !money_moves,
     }
 }
 
@@ -197,6 +201,25 @@ mod tests {
                 assert!(Words::of(state, money).text.contains("money"), "{state:?} {money:?}");
             }
         }
+    }
+
+    #[test]
+    fn following_ends_only_where_seats_and_money_rest() {
+        let standing = |state, money, ticket_url: Option<&str>| Standing {
+            id: Uuid::nil(),
+            show: Uuid::nil(),
+            state,
+            money,
+            total: Money::new(1_250, domain::money::Currency::parse("EUR").expect("a code")),
+            pay_url: None,
+            ticket_url: ticket_url.map(str::to_owned),
+        };
+        assert!(is_settled(&standing(BookingState::Confirmed, MoneyState::Paid, Some("/ticket"))));
+        assert!(is_settled(&standing(BookingState::Cancelled, MoneyState::Failed, None)));
+        assert!(is_settled(&standing(BookingState::Expired, MoneyState::Refunded, None)));
+        assert!(!is_settled(&standing(BookingState::PaymentPending, MoneyState::Pending, None)));
+        assert!(!is_settled(&standing(BookingState::Cancelled, MoneyState::Paid, None)), "it has to come back");
+        assert!(!is_settled(&standing(BookingState::Cancelled, MoneyState::Refunding, None)));
     }
 
     #[test]

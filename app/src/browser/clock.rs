@@ -21,15 +21,14 @@ pub fn monotonic_ms() -> f64 {
 /// The server said `now` in an answer that took from `asked_at` (monotonic) until this moment: it
 /// was said half-way in between. The latest answer counts: the monotonic clock may stand still while
 /// the device sleeps.
-#[expect(clippy::cast_precision_loss, reason = "milliseconds since 1970 fit in 53 bits for 285,000 years")]
 pub fn observe(now: Timestamp, asked_at: f64) {
     let received = monotonic_ms();
+    // Milliseconds since 1970 fit in the 53 bits of a float for 285,000 years.
     OFFSET_MS.set(Some(now.0 as f64 + (received - asked_at) / 2.0 - received));
 }
 
 /// The server's clock; `None` before its first answer.
 #[must_use]
-#[expect(clippy::cast_possible_truncation, reason = "whole milliseconds are meant")]
 pub fn server_now() -> Option<Timestamp> {
     OFFSET_MS.get().map(|offset| Timestamp((monotonic_ms() + offset) as i64))
 }

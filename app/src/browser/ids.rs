@@ -11,7 +11,6 @@ pub fn new_key() -> String {
 
 /// A number drawn evenly below `limit`: full jitter for retries.
 #[must_use]
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between zero and the limit")]
 pub fn jitter(limit: u32) -> u32 {
     (js_sys::Math::random() * f64::from(limit)) as u32
 }

@@ -319,7 +319,7 @@ fn start_of(middle: f64, seen: i32) -> i32 {
     whole(middle - f64::from(seen) / 2.0)
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "pixels, plan units and degrees all fit")]
+/// Pixels, plan units and degrees all fit.
 fn whole(number: f64) -> i32 {
     number.round() as i32
 }
