@@ -6,10 +6,12 @@ use domain::seats::{SeatIndex, SeatState};
 use futures::StreamExt;
 use redis::aio::{PubSubSink, PubSubStream};
 use tokio::sync::mpsc;
+use uuid::Uuid;
 
-use super::hub::{Step, Taken};
+use super::hub::{Hub, Step, Taken};
 use super::hubs::Order;
-use crate::seat_locks::{channel_of, show_of_channel};
+use crate::seat_locks::{MapSnapshot, channel_of, show_of_channel, with_map};
+use crate::web::Problem;
 use crate::{AppState, ids};
 
 /// Longest pause before the subscription is made again; full jitter below it.
@@ -40,6 +42,7 @@ async fn follow(state: &AppState, orders: &mut mpsc::Receiver<Order>) -> Result<
     let prefix = state.config.redis_prefix.as_str();
     for hub in state.hubs.all() {
         sink.subscribe(channel_of(prefix, hub.show)).await?;
+        state.watched.add(hub.show);
         resync(state, &hub).await;
     }
     loop {
@@ -65,6 +68,8 @@ async fn take(state: &AppState, prefix: &str, message: &redis::Msg) {
     let Some(hub) = show_of_channel(prefix, message.get_channel_name()).and_then(|show| state.hubs.get(show)) else {
         return;
     };
+    // Whoever granted it may be gone when it is due; who shows it to people watches it too.
+    state.watched.add(hub.show);
     let taken = std::str::from_utf8(message.get_payload_bytes()).ok().and_then(read).map(|step| hub.take(&step));
     match taken {
         Some(Taken::Yes) => {}
@@ -72,12 +77,24 @@ async fn take(state: &AppState, prefix: &str, message: &redis::Msg) {
     }
 }
 
-async fn resync(state: &AppState, hub: &super::hub::Hub) {
-    match state.locks.snapshot(hub.show).await {
+/// Reads the map of an open show again, building it first if the lock store lost it.
+pub async fn refresh(state: &AppState, show: Uuid) {
+    if let Some(hub) = state.hubs.get(show) {
+        resync(state, &hub).await;
+    }
+}
+
+async fn resync(state: &AppState, hub: &Hub) {
+    match snapshot(state, hub.show).await {
         Ok(snapshot) => hub.resync(&snapshot),
         // The next announcement is a gap again and asks once more.
-        Err(cause) => tracing::warn!(%cause, show = %hub.show, "could not read a snapshot after a gap"),
+        Err(problem) => tracing::warn!(?problem, show = %hub.show, "could not read a snapshot after a gap"),
     }
+}
+
+async fn snapshot(state: &AppState, show: Uuid) -> Result<MapSnapshot, Problem> {
+    let show = state.catalogue.known_show(show).await?;
+    with_map(state, &show, || state.locks.snapshot(show.id)).await
 }
 
 /// Reads `epoch;version;seat=state,…`, where `*` instead of changes means: rebuilt.

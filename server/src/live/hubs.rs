@@ -96,6 +96,8 @@ impl Hubs {
         self.lock().insert(show.id, Arc::clone(&hub));
         // What was announced between that reading and this line found no hub: read once more.
         hub.resync(&self.read(state, show).await?);
+        // Holds that others granted, and may not live to see end.
+        state.watched.add(show.id);
         state.tasks.spawn(tick(state.clone(), Arc::clone(&hub)));
         Ok(hub)
     }

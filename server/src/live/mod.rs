@@ -10,6 +10,6 @@ mod hub;
 mod hubs;
 mod socket;
 
-pub use feed::follow_changes;
+pub use feed::{follow_changes, refresh};
 pub use http::routes;
 pub use hubs::Hubs;

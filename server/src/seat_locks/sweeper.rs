@@ -1,7 +1,7 @@
 //! Frees due holds every 100 ms, on every replica, without a leader: sweeping twice harms nobody.
 //!
-//! A replica sweeps the shows it has served; a show nobody serves is swept by the next call that
-//! touches it, since every script frees what is due first.
+//! A replica sweeps the shows it granted holds in and those it shows to people; any other is swept by
+//! the next call that touches it, since every script frees what is due first.
 
 use std::collections::HashSet;
 use std::sync::Mutex;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use super::StoreError;
-use crate::AppState;
+use crate::{AppState, live};
 
 /// How often due holds are freed.
 const SWEEP_EVERY: Duration = Duration::from_millis(100);
@@ -55,7 +55,11 @@ pub async fn sweep_forever(state: AppState) {
         }
         for show in state.watched.all() {
             match state.locks.sweep(show).await {
-                Ok(0) | Err(StoreError::NoMap(_)) => state.watched.forget(show),
+                Ok(0) => state.watched.forget(show),
+                Err(StoreError::NoMap(_)) => {
+                    state.watched.forget(show);
+                    live::refresh(&state, show).await;
+                }
                 Ok(_) => {}
                 Err(cause) => {
                     // The breaker of the store speaks for itself; here one line a second is enough.

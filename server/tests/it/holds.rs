@@ -160,3 +160,16 @@ async fn redis_forgets_everything_and_what_is_sold_stays_sold() {
     .await;
     world.end().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_dies_leaves_no_seat_locked_for_those_who_watch_at_another() {
+    let mut world = World::start(2, &[("HOLD_MS", "2000")]).await;
+    let (ann, bob) = (world.visitor_at(0), world.visitor_at(1));
+    let socket = bob.watch().await;
+    ann.hold(&[70]).await;
+    bob.sees(70, '1').await;
+    world.kill(0).await;
+    bob.sees(70, '0').await;
+    drop(socket);
+    world.end().await;
+}

@@ -10,7 +10,9 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use simulator::{Settings, Simulator};
 use sqlx::{Connection, PgConnection, PgPool};
+use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 use uuid::Uuid;
 
 /// How long anything may take before a test gives up on it.
@@ -109,6 +111,11 @@ impl World {
         })
         .await;
         self.servers.len() - 1
+    }
+
+    /// Kills a server as a crash does.
+    pub async fn kill(&mut self, server: usize) {
+        self.servers[server].process.kill().await.expect("the server can be killed");
     }
 
     /// A visitor nobody has seen, at the first server.
@@ -236,6 +243,12 @@ impl Visitor {
 
     pub async fn booking(&self, booking: &Value) -> Value {
         self.get(&format!("/api/v1/bookings/{}", text(&booking["id"]))).await.1
+    }
+
+    /// Opens the live map.
+    pub async fn watch(&self) -> WebSocketStream<MaybeTlsStream<TcpStream>> {
+        let url = format!("{}/api/v1/shows/{}/live", self.base.replace("http://", "ws://"), self.show);
+        tokio_tungstenite::connect_async(url).await.expect("the live map opens").0
     }
 
     /// A digit per seat.
