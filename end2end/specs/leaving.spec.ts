@@ -12,9 +12,11 @@ test("a closed tab gives the seat back after the grace", async ({ request, anna,
   const his = await ben.visit(show.id);
   await hers.hold(c7);
   await his.sees(c7, "locked");
+  const closed = Date.now();
   await anna.closeTab();
-  await his.sees(c7, "locked");
   await his.sees(c7, "available", GRACE_MS + 5_000);
+  // Not at once: a reload is a closed tab too, for a moment.
+  expect(Date.now() - closed).toBeGreaterThan(GRACE_MS - 500);
 });
 
 test("a reload within the grace keeps the seat and its original end", async ({ request, anna, ben }) => {
@@ -23,16 +25,18 @@ test("a reload within the grace keeps the seat and its original end", async ({ r
   const hers = await anna.visit(show.id);
   const his = await ben.visit(show.id);
   await hers.hold(c7);
-  const end = await endOfHold(anna.page.context().request, show.id);
+  const before = await secondsLeft(hers);
 
   await anna.page.reload();
   await hers.live();
   await hers.sees(c7, "mine");
   await expect(hers.held()).toHaveCount(1);
-  expect(await endOfHold(anna.page.context().request, show.id)).toBe(end);
+  // Never a later end, and not the shortened one either. The page alone asked for its hold back.
+  const after = await secondsLeft(hers);
+  expect(after).toBeLessThanOrEqual(before);
+  expect(after).toBeGreaterThan(before - 30);
   // Well past the grace, counted on the page's own countdown.
-  const left = await secondsLeft(hers);
-  await expect(async () => expect(await secondsLeft(hers)).toBeLessThan(left - GRACE_MS / 1000 - 1)).toPass();
+  await expect.poll(() => secondsLeft(hers), { timeout: 30_000 }).toBeLessThan(after - GRACE_MS / 1000 - 1);
   await hers.sees(c7, "mine");
   await his.sees(c7, "locked");
 });
@@ -50,12 +54,6 @@ test("coming back in another tab keeps the seat too", async ({ request, anna, be
   await expect(again.held()).toHaveCount(1);
   await his.sees(c7, "locked");
 });
-
-async function endOfHold(request: import("@playwright/test").APIRequestContext, show: string): Promise<number> {
-  const answer = await request.get(`/api/v1/shows/${show}/hold`);
-  expect(answer.status()).toBe(200);
-  return ((await answer.json()) as { expires_at_ms: number }).expires_at_ms;
-}
 
 async function secondsLeft(page: ShowPage): Promise<number> {
   const [minutes, seconds] = ((await page.countdown.textContent()) ?? "").trim().split(":").map(Number);

@@ -11,8 +11,7 @@ test("a held seat is locked for the other within a second, and free again when l
   const his = await ben.visit(show.id);
   await his.sees(c7, "available");
 
-  await hers.hold(c7);
-  await his.sees(c7, "locked", ONE_SECOND);
+  await Promise.all([hers.hold(c7), his.sees(c7, "locked", ONE_SECOND)]);
   await expect(hers.countdown).toHaveText(/^[0-5]:[0-5][0-9]$/);
   await expect(hers.total).not.toBeEmpty();
 
@@ -20,6 +19,13 @@ test("a held seat is locked for the other within a second, and free again when l
   await expect(his.message).toContainText("C7");
   await his.sees(c7, "locked");
   await expect(his.cartSeats).toHaveCount(0);
+  // His page does not even ask; the server would refuse it as well, and name the seat.
+  const refused = await ben.page.context().request.post(`/api/v1/shows/${show.id}/holds`, {
+    headers: { "idempotency-key": "tried-past-the-page" },
+    data: { seats: [c7] },
+  });
+  expect(refused.status()).toBe(423);
+  expect(await refused.json()).toMatchObject({ code: "seats_locked", seats: [{ seat: c7, label: "C7", state: "LOCKED" }] });
 
   await hers.letGo(c7);
   await his.sees(c7, "available", ONE_SECOND);

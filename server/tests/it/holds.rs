@@ -118,7 +118,10 @@ async fn a_closed_tab_gives_seats_back_after_the_grace_and_a_return_keeps_the_or
     }
     let (status, again) = bob.get(&format!("/api/v1/shows/{}/hold", world.show)).await;
     assert_eq!((status, &again["expires_at_ms"]), (StatusCode::OK, &returned["expires_at_ms"]));
+    // The lock store's clock says when: not before the grace is over.
+    let left_at = server::clock::now();
     ann.sees(30, '0').await;
+    assert!(server::clock::now().since(left_at) > 1_000, "a reload must find its seats");
     assert_eq!(&bob.states().await[30..32], "01");
     assert_eq!(ann.get(&format!("/api/v1/shows/{}/hold", world.show)).await.0, StatusCode::NOT_FOUND);
     world.end().await;

@@ -45,7 +45,10 @@ pub fn test(
     node::install_locked(&npm, &end2end, stop)?;
     step.done();
     let chromium = chromium::require(&end2end, stop)?;
-    native::build(places, stop)?;
+    if options.only_browser {
+        // Otherwise cargo's tests have just built the programs.
+        native::build(places, stop)?;
+    }
     site::build(places, Size::Small, stop)?;
 
     let mut product = Product::prepare(places, folder, stores, stop)?;

@@ -68,8 +68,8 @@ pub fn test(places: &Places, options: &Options, stop: &Stop) -> Result<bool> {
 }
 
 fn cargo_tests(places: &Places, options: &Options, stores: &Stores, stop: &Stop) -> Result<Counts> {
-    // Programs first: tests of two servers start them.
-    native::build(places, stop)?;
+    // No separate build: the integration tests of the server and of the simulator build their programs
+    // too, with the very features the tests were built with. Building twice would compile a third twice.
     let step = Step::start("cargo test");
     let mut command = native::cargo_all(places, "test");
     command.arg("--no-fail-fast").env("DATABASE_URL", &stores.postgres).env("REDIS_URL", &stores.redis);
