@@ -109,9 +109,17 @@ fn wanted(session: Session) -> Vec<(SeatLine, bool)> {
                     None => room.as_ref().and_then(|room| room.line(seat)).map(|line| (line, false)),
                 }
             };
-            cart.want().iter().filter_map(|seat| line_of(*seat)).collect()
+            let mut lines: Vec<_> = cart.want().iter().filter_map(|seat| line_of(*seat)).collect();
+            lines.sort_by(|(one, _), (other, _)| reading_order(&one.label).cmp(&reading_order(&other.label)));
+            lines
         })
     })
+}
+
+/// Rows as they are named, seats by their number: a room may number its seats from either side.
+fn reading_order(label: &str) -> (&str, u32) {
+    let row = label.trim_end_matches(|c: char| c.is_ascii_digit());
+    (row, label[row.len()..].parse().unwrap_or(0))
 }
 
 fn lines(session: Session) -> impl IntoView {
@@ -156,6 +164,13 @@ mod tests {
         let euro = |minor| Money::new(minor, Currency::parse("EUR").expect("a code"));
         assert_eq!(sum([euro(1_250), euro(900)].into_iter()), Some(euro(2_150)));
         assert_eq!(sum(std::iter::empty()), None);
+    }
+
+    #[test]
+    fn seats_are_listed_as_one_reads_them() {
+        let mut labels = ["C10", "C9", "B12", "Circle A1", "12-3", "12-11", "C14 bis"];
+        labels.sort_by_key(|label| reading_order(label));
+        assert_eq!(labels, ["12-3", "12-11", "B12", "C9", "C10", "C14 bis", "Circle A1"]);
     }
 
     #[test]
