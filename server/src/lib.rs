@@ -5,7 +5,6 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -47,7 +46,7 @@ pub struct Parts {
     /// Where mails go.
     pub mailer: tickets::Mailer,
     /// Wakes the outbox relay after a commit.
-    pub outbox_wake: Notify,
+    pub outbox_wake: outbox::Wake,
     /// Set when the server should stop.
     pub stop: CancellationToken,
     /// Background work to wait for when stopping.

@@ -6,7 +6,6 @@ use std::time::Duration;
 use anyhow::Context;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use tokio::net::TcpListener;
-use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -63,7 +62,7 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
         hubs: live::Hubs::default(),
         gateway: Arc::new(gateway),
         mailer,
-        outbox_wake: Notify::new(),
+        outbox_wake: outbox::Wake::default(),
         stop: CancellationToken::new(),
         tasks: TaskTracker::new(),
         config,
@@ -74,7 +73,9 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
 pub fn spawn_background(state: &AppState) {
     state.tasks.spawn(seat_locks::sweep_forever(state.clone()));
     state.tasks.spawn(live::follow_changes(state.clone()));
-    state.tasks.spawn(outbox::relay_forever(state.clone()));
+    for lane in [outbox::Lane::Gateway, outbox::Lane::House] {
+        state.tasks.spawn(outbox::relay_forever(state.clone(), lane));
+    }
     state.tasks.spawn(bookings::reconcile_forever(state.clone()));
     state.tasks.spawn(idempotency::purge_forever(state.clone()));
 }

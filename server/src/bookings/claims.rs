@@ -3,9 +3,11 @@
 use domain::seats::SeatIndex;
 use domain::time::Timestamp;
 use sqlx::PgConnection;
+use uuid::Uuid;
 
 use super::sql::BookingRow;
 use crate::clock::to_utc;
+use crate::seat_locks::Sale;
 
 /// A claim that ran out is anyone's only after this long: its payment may be on its way, and is voided
 /// or refunded first. Milliseconds.
@@ -70,11 +72,36 @@ pub(super) async fn sell(tx: &mut PgConnection, row: &BookingRow) -> Result<bool
     Ok(true)
 }
 
-/// Gives the booking's claims back. A repeat finds none.
+/// Who has live claims on these seats of a show, with just those seats.
+pub(super) async fn holders(tx: &mut PgConnection, show: Uuid, seats: &[SeatIndex]) -> Result<Vec<Sale>, sqlx::Error> {
+    let rows: Vec<(Uuid, String, i64, Vec<i32>)> = sqlx::query_as(
+        "SELECT booking.hold_id, booking.owner, claim.fence, array_agg(claim.seat_no ORDER BY claim.seat_no)
+         FROM seat_claims claim JOIN bookings booking ON booking.id = claim.booking_id
+         WHERE claim.show_id = $1 AND claim.seat_no = ANY($2) AND claim.state IN ('claimed', 'sold')
+         GROUP BY booking.hold_id, booking.owner, claim.fence",
+    )
+    .bind(show)
+    .bind(seats.iter().map(|seat| seat.cast_signed()).collect::<Vec<_>>())
+    .fetch_all(tx)
+    .await?;
+    let sale = |(hold, owner, fence, seats): (Uuid, String, i64, Vec<i32>)| Sale {
+        hold,
+        owner,
+        fence,
+        seats: seats.into_iter().map(i32::cast_unsigned).collect(),
+    };
+    Ok(rows.into_iter().map(sale).collect())
+}
+
+/// Gives the booking's claims back, in seat order like every writer of this table. A repeat finds none.
 pub(super) async fn release(tx: &mut PgConnection, row: &BookingRow) -> Result<(), sqlx::Error> {
     sqlx::query(
-        "UPDATE seat_claims SET state = 'released'
-         WHERE show_id = $1 AND seat_no = ANY($2) AND booking_id = $3 AND fence = $4 AND state IN ('claimed', 'sold')",
+        "WITH own AS (SELECT show_id, seat_no FROM seat_claims
+                      WHERE show_id = $1 AND seat_no = ANY($2) AND booking_id = $3 AND fence = $4
+                        AND state IN ('claimed', 'sold')
+                      ORDER BY seat_no FOR UPDATE)
+         UPDATE seat_claims claim SET state = 'released' FROM own
+         WHERE claim.show_id = own.show_id AND claim.seat_no = own.seat_no",
     )
     .bind(row.show_id)
     .bind(seat_numbers(row))

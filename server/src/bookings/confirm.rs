@@ -1,5 +1,7 @@
 //! Paying: the hold is extended, claims are written, and only then the gateway is asked.
 
+use std::sync::Arc;
+
 use axum::http::StatusCode;
 use domain::api::ConfirmRequest;
 use domain::booking::{BookingState, Event, PAYMENT_EXTENSION_MS};
@@ -44,13 +46,65 @@ pub(super) async fn confirm(
         }
     }
     holds::sales_open(&show, state.locks.now())?;
+    check_token(request)?;
     let until = extend_hold(state, &show, &row).await?;
-    if let Some(answer) = submit(state, &show, booking, request, until, intent).await? {
-        return Ok(answer);
+    match submit(state, &show, booking, request, until, intent).await {
+        Ok(None) => charge_and_answer(state, show, booking, intent).await,
+        Ok(Some(answer)) => Ok(answer),
+        Err(problem) => {
+            give_up_payment(state, &show, booking, &row).await;
+            Err(problem)
+        }
     }
-    // The charge has its row in the outbox: should we die here, the relay asks the gateway in our place.
-    effects::charge_now(state, booking).await;
-    answer_as_it_stands(state, &show, booking, intent, Key::OursSinceSubmit).await
+}
+
+/// Goes on when the buyer's connection does not: the answer is stored, and a retry finds it.
+async fn charge_and_answer(
+    state: &AppState,
+    show: Arc<Show>,
+    booking: Uuid,
+    intent: &Intent,
+) -> Result<Answer, Problem> {
+    let (state, intent) = (state.clone(), intent.clone());
+    let tasks = state.tasks.clone();
+    let rest = tasks.spawn(async move {
+        // The charge has its row in the outbox: should we die here, the relay asks in our place.
+        effects::charge_now(&state, booking).await;
+        answer_as_it_stands(&state, &show, booking, &intent, Key::OursSinceSubmit).await
+    });
+    rest.await.map_err(|cause| Problem::internal(&cause))?
+}
+
+/// Nothing was submitted, so the hold is its owner's to change again; unless somebody else's request
+/// for the same booking was, meanwhile.
+async fn give_up_payment(state: &AppState, show: &Show, booking: Uuid, row: &BookingRow) {
+    let undone = async {
+        let mut tx = state.pg.begin().await?;
+        let still_open =
+            sql::lock(&mut tx, booking).await?.is_some_and(|now| now.machine.state == BookingState::SeatsLocked);
+        if still_open {
+            state.locks.end_payment(show.id, &row.sale(), PAYMENT_EXTENSION_MS).await?;
+        }
+        tx.commit().await?;
+        Ok::<(), Problem>(())
+    };
+    if let Err(problem) = undone.await {
+        tracing::warn!(?problem, %booking, "the hold of {booking} stays closed until it expires");
+    }
+}
+
+/// Longest payment token, bytes.
+const MAX_TOKEN_BYTES: usize = 255;
+
+fn check_token(request: &ConfirmRequest) -> Result<(), Problem> {
+    let Some(token) = &request.payment_token else { return Ok(()) };
+    if token.is_empty() || token.len() > MAX_TOKEN_BYTES || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(Problem::new(
+            Code::Malformed,
+            "A payment_token is 1 to 255 visible ASCII characters, from the gateway.",
+        ));
+    }
+    Ok(())
 }
 
 async fn extend_hold(state: &AppState, show: &Show, row: &BookingRow) -> Result<Timestamp, Problem> {
@@ -92,9 +146,13 @@ async fn submit(
     };
     let lost = claims::claim(&mut tx, &pending, now).await?;
     if !lost.is_empty() {
+        // Redis had lost a lock and granted the seat twice. The map learns whose it is; this hold keeps
+        // its other seats.
+        let others = claims::holders(&mut tx, show.id, &lost).await?;
         tx.rollback().await?;
-        // Redis had lost a lock and granted the seat twice. The other one is paying; this hold is over.
-        state.locks.free(show.id, &row.sale()).await?;
+        for sale in &others {
+            with_map(state, show, || state.locks.book(show.id, sale)).await?;
+        }
         let taken: Vec<_> = lost.into_iter().map(|seat| (seat, SeatState::Booked)).collect();
         return Err(holds::seats_problem(show, &taken));
     }

@@ -42,10 +42,7 @@ pub(super) async fn create(
         return Ok(answer);
     }
     let wanted = wanted_row(show, owner, &held, buyer, holder)?;
-    let row = match sql::lock_of_hold(&mut tx, held.hold).await? {
-        None => insert(&mut tx, show, wanted, now).await?,
-        Some(earlier) => revise(&mut tx, show, &earlier, wanted, now).await?,
-    };
+    let row = insert_or_revise(&mut tx, show, wanted, now).await?;
     let booking = view::of_row(&mut tx, show, &row).await?;
     let answer = Answer::json(StatusCode::CREATED, &booking)?;
     intent.complete(&mut tx, &answer, now).await?;
@@ -93,8 +90,30 @@ fn seat_rows(show: &Show, row: &BookingRow) -> Vec<SeatRow> {
         .collect()
 }
 
-async fn insert(tx: &mut PgConnection, show: &Show, row: BookingRow, now: Timestamp) -> Result<BookingRow, Problem> {
-    sql::insert(tx, &row, now).await?;
+/// Tries before giving up on names that are all taken; one in 850 thousand million is, each time.
+const MAX_REFERENCE_DRAWS: u32 = 3;
+
+/// One booking a hold, also when two tabs check out at once.
+async fn insert_or_revise(
+    tx: &mut PgConnection,
+    show: &Show,
+    mut wanted: BookingRow,
+    now: Timestamp,
+) -> Result<BookingRow, Problem> {
+    for _ in 0..MAX_REFERENCE_DRAWS {
+        if let Some(earlier) = sql::lock_of_hold(tx, wanted.hold_id).await? {
+            return revise(tx, show, &earlier, wanted, now).await;
+        }
+        if sql::insert(tx, &wanted, now).await? {
+            return begin(tx, show, wanted, now).await;
+        }
+        // Another tab was faster, and is found the next time round; or the name is taken.
+        wanted.reference = ids::booking_reference(ids::random_bits());
+    }
+    Err(Problem::internal(&"no free booking reference in three draws"))
+}
+
+async fn begin(tx: &mut PgConnection, show: &Show, row: BookingRow, now: Timestamp) -> Result<BookingRow, Problem> {
     sql::put_seats(tx, row.id, &seat_rows(show, &row)).await?;
     sql::insert_event(tx, &row, None, "created", "buyer", "Checked out.", now).await?;
     let cause = Cause { actor: "system", reason: "The lock store confirmed the hold." };

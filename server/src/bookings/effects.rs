@@ -142,6 +142,7 @@ pub(super) async fn learn(
         PaymentStatus::Failed { .. } => ("failed", None, Some(Event::PaymentFailed)),
         PaymentStatus::Voided => ("voided", None, Some(Event::PaymentVoided)),
     };
+    load_show_of(state, booking).await?;
     let mut tx = state.pg.begin().await?;
     let row = sql::lock(&mut tx, booking).await?.ok_or(EffectError::NoBooking(booking))?;
     sql::note_payment(&mut tx, booking, noted, gateway_ref, pay_url, now).await?;
@@ -154,6 +155,18 @@ pub(super) async fn learn(
     }
     tx.commit().await?;
     outbox::wake(state);
+    Ok(())
+}
+
+/// Brings the booking's show into the catalogue's cache. Loading takes a connection of its own, which a
+/// transaction must not wait for while it holds one.
+pub(super) async fn load_show_of(state: &AppState, booking: Uuid) -> Result<(), Problem> {
+    let mut connection = state.pg.acquire().await?;
+    let show = sql::show_of(&mut connection, booking).await?;
+    drop(connection);
+    if let Some(show) = show {
+        state.catalogue.known_show(show).await?;
+    }
     Ok(())
 }
 

@@ -15,6 +15,7 @@ use crate::{AppState, outbox};
 /// When the database or the lock store fails; the gateway sends it again.
 pub async fn payment_news(state: &AppState, news: PaymentNews) -> Result<NewsOutcome, Problem> {
     let now = state.locks.now();
+    effects::load_show_of(state, news.booking).await?;
     let mut tx = state.pg.begin().await?;
     let Some(row) = sql::lock(&mut tx, news.booking).await? else { return Ok(NewsOutcome::Unknown) };
     if sql::payment_of(&mut tx, news.booking).await?.is_none() {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use domain::booking::{BookingState, Event};
 use domain::time::SECOND_MS;
+use futures::StreamExt;
 use uuid::Uuid;
 
 use super::effects::{self, EffectError};
@@ -17,6 +18,8 @@ use crate::{AppState, outbox};
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// A pending payment that was not heard of for this long is asked about; a third of what M7 allows.
 const ASK_AFTER_MS: i64 = 20 * SECOND_MS;
+/// Bookings looked at side by side; half of the usual connections.
+const SIDE_BY_SIDE: usize = 8;
 /// Bookings looked at in one round.
 const MAX_PER_ROUND: i64 = 100;
 
@@ -40,11 +43,14 @@ async fn one_round(state: &AppState) -> Result<(), sqlx::Error> {
     let mut connection = state.pg.acquire().await?;
     let due = sql::due(&mut connection, now, now.plus_ms(-ASK_AFTER_MS), MAX_PER_ROUND).await?;
     drop(connection);
-    for booking in due {
-        if let Err(cause) = settle(state, booking).await {
-            tracing::warn!(%booking, %cause, "booking {booking} could not be settled yet");
-        }
-    }
+    // Side by side: one slow answer of a gateway must not keep the others waiting.
+    futures::stream::iter(due)
+        .for_each_concurrent(SIDE_BY_SIDE, async |booking| {
+            if let Err(cause) = settle(state, booking).await {
+                tracing::warn!(%booking, %cause, "booking {booking} could not be settled yet");
+            }
+        })
+        .await;
     Ok(())
 }
 

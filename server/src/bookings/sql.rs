@@ -112,18 +112,24 @@ pub(super) async fn find_owned(
         .await
 }
 
+/// The show of a booking.
+pub(super) async fn show_of(tx: &mut PgConnection, id: Uuid) -> Result<Option<Uuid>, sqlx::Error> {
+    sqlx::query_scalar("SELECT show_id FROM bookings WHERE id = $1").bind(id).fetch_optional(tx).await
+}
+
 /// The booking made from a hold, locked.
 pub(super) async fn lock_of_hold(tx: &mut PgConnection, hold: Uuid) -> Result<Option<BookingRow>, sqlx::Error> {
     sqlx::query_as(select_booking!("booking.hold_id = $1 FOR UPDATE")).bind(hold).fetch_optional(tx).await
 }
 
-/// Writes a new booking, in state CREATED.
-pub(super) async fn insert(tx: &mut PgConnection, row: &BookingRow, now: Timestamp) -> Result<(), sqlx::Error> {
-    sqlx::query(
+/// Writes a new booking, in state CREATED; `false` when its hold has one or its reference is taken.
+pub(super) async fn insert(tx: &mut PgConnection, row: &BookingRow, now: Timestamp) -> Result<bool, sqlx::Error> {
+    let inserted = sqlx::query(
         "INSERT INTO bookings (id, reference, show_id, owner, hold_id, fence, state, money, version,
                                total_minor, currency, buyer_name, buyer_email, holder_name, holder_email,
                                expires_at, created_at, updated_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $17)",
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $17)
+         ON CONFLICT DO NOTHING",
     )
     .bind(row.id)
     .bind(&row.reference)
@@ -144,7 +150,7 @@ pub(super) async fn insert(tx: &mut PgConnection, row: &BookingRow, now: Timesta
     .bind(to_utc(now))
     .execute(tx)
     .await?;
-    Ok(())
+    Ok(inserted.rows_affected() == 1)
 }
 
 /// A seat of a booking with its name and price as agreed.
@@ -276,7 +282,7 @@ pub(super) async fn due(
          WHERE (booking.state IN ('CREATED', 'SEATS_LOCKED') AND booking.expires_at <= $1)
             OR (booking.state = 'PAYMENT_PENDING' AND payment.updated_at <= $2)
             OR (booking.state = 'PAYMENT_PENDING' AND booking.expires_at <= $1 AND payment.updated_at <= $1 - interval '2 seconds')
-         ORDER BY booking.expires_at
+         ORDER BY coalesce(payment.updated_at, booking.expires_at)
          LIMIT $3",
     )
     .bind(to_utc(now))

@@ -19,8 +19,10 @@ use crate::web::Problem;
 pub async fn view(state: &AppState, owner: &str, id: Uuid) -> Result<Option<BookingView>, Problem> {
     let mut connection = state.pg.acquire().await?;
     let Some(row) = sql::find_owned(&mut connection, id, owner).await? else { return Ok(None) };
+    // Given back first: loading the show may need one, and everybody else's view may hold the rest.
+    drop(connection);
     let show = state.catalogue.known_show(row.show_id).await?;
-    of_row(&mut connection, &show, &row).await.map(Some)
+    of_row(&mut *state.pg.acquire().await?, &show, &row).await.map(Some)
 }
 
 /// The story of the caller's booking; `None` as in [`view`].

@@ -107,8 +107,10 @@ async fn change(
         return Ok(answer.into_response());
     }
     let held = service::change(&state, &show, &visitor.owner, hold, &wish.add, &wish.remove).await?;
-    let Some(held) = held else { return Ok(StatusCode::NO_CONTENT.into_response()) };
-    let answer = Answer::json(StatusCode::OK, &service::view(&show, &held, None))?;
+    let answer = match held {
+        Some(held) => Answer::json(StatusCode::OK, &service::view(&show, &held, None))?,
+        None => Answer::no_content(),
+    };
     Ok(remember(&state, &intent, answer).await?.into_response())
 }
 

@@ -127,13 +127,21 @@ impl Answer {
         let body = serde_json::to_vec(body).map_err(|cause| Problem::internal(&cause))?;
         Ok(Self { status, body })
     }
+
+    /// Done, and nothing to say.
+    #[must_use]
+    pub fn no_content() -> Self {
+        Self { status: StatusCode::NO_CONTENT, body: Vec::new() }
+    }
 }
 
 impl IntoResponse for Answer {
     fn into_response(self) -> Response {
         let mut response = (self.status, Body::from(self.body)).into_response();
         let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if self.status != StatusCode::NO_CONTENT {
+            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        }
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         response
     }

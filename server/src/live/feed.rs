@@ -1,5 +1,6 @@
 //! Following the lock store's announcements: one subscription connection for all hubs.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use domain::seats::{SeatIndex, SeatState};
@@ -20,10 +21,12 @@ const MAX_PAUSE_MS: u64 = 2_000;
 /// Runs until the server stops. Whenever the connection was lost, every hub reads a snapshot.
 pub async fn follow_changes(state: AppState) {
     let Some(mut orders) = state.hubs.orders_taken.lock().await.take() else { return };
+    // Outlives a connection: a hub that is just opening is in no list yet, but somebody asked for it.
+    let mut shows = HashSet::new();
     loop {
         let followed = tokio::select! {
             () = state.stop.cancelled() => return,
-            followed = follow(&state, &mut orders) => followed,
+            followed = follow(&state, &mut orders, &mut shows) => followed,
         };
         if let Err(cause) = followed {
             tracing::warn!(%cause, "lost the announcements of seat changes, subscribing again");
@@ -36,24 +39,35 @@ pub async fn follow_changes(state: AppState) {
     }
 }
 
-async fn follow(state: &AppState, orders: &mut mpsc::Receiver<Order>) -> Result<(), redis::RedisError> {
+async fn follow(
+    state: &AppState,
+    orders: &mut mpsc::Receiver<Order>,
+    shows: &mut HashSet<Uuid>,
+) -> Result<(), redis::RedisError> {
     let client = redis::Client::open(state.config.redis_url.as_str())?;
     let (mut sink, mut stream): (PubSubSink, PubSubStream) = client.get_async_pubsub().await?.split();
     let prefix = state.config.redis_prefix.as_str();
-    for hub in state.hubs.all() {
-        sink.subscribe(channel_of(prefix, hub.show)).await?;
-        state.watched.add(hub.show);
-        resync(state, &hub).await;
+    for show in shows.iter() {
+        sink.subscribe(channel_of(prefix, *show)).await?;
+        state.watched.add(*show);
+        // Read by its own tick, side by side with the others, and again until it succeeds.
+        if let Some(hub) = state.hubs.get(*show) {
+            hub.mark_stale();
+        }
     }
     loop {
         tokio::select! {
             order = orders.recv() => match order {
                 Some(Order::Follow(show, done)) => {
+                    shows.insert(show);
                     sink.subscribe(channel_of(prefix, show)).await?;
                     // Nobody waiting any more is fine: the next reader asks again.
                     let _ = done.send(());
                 }
-                Some(Order::Forget(show)) => sink.unsubscribe(channel_of(prefix, show)).await?,
+                Some(Order::Forget(show)) => {
+                    shows.remove(&show);
+                    sink.unsubscribe(channel_of(prefix, show)).await?;
+                }
                 None => return Ok(()),
             },
             message = stream.next() => match message {
@@ -87,8 +101,10 @@ pub async fn refresh(state: &AppState, show: Uuid) {
 async fn resync(state: &AppState, hub: &Hub) {
     match snapshot(state, hub.show).await {
         Ok(snapshot) => hub.resync(&snapshot),
-        // The next announcement is a gap again and asks once more.
-        Err(problem) => tracing::warn!(?problem, show = %hub.show, "could not read a snapshot after a gap"),
+        Err(problem) => {
+            hub.mark_stale();
+            tracing::warn!(?problem, show = %hub.show, "could not read a snapshot after a gap, trying again");
+        }
     }
 }
 

@@ -39,7 +39,7 @@ struct SeatsView {
     responses((status = 200, body = SeatsView), (status = 304), (status = 404)))]
 async fn seats(State(state): State<AppState>, ApiPath(show): ApiPath<Uuid>, headers: HeaderMap) -> ApiResult<Response> {
     let show = state.catalogue.known_show(show).await?;
-    let (epoch, version, seats) = state.hubs.open(&state, &show).await?.states();
+    let (epoch, version, seats) = state.hubs.open(&state, &show).await?.hub.states();
     let etag = HeaderValue::try_from(format!("\"{epoch}-{version}\"")).map_err(|cause| Problem::internal(&cause))?;
     // Never stale for someone choosing: a cache may keep it, but asks before each use.
     let caching = [(header::ETAG, etag.clone()), (header::CACHE_CONTROL, HeaderValue::from_static("no-cache"))];
@@ -74,7 +74,7 @@ async fn live(
         return Err(Problem::new(Code::ForeignOrigin, "The live map is for our own pages."));
     }
     let show = state.catalogue.known_show(show).await?;
-    let hub = state.hubs.open(&state, &show).await?;
+    let reader = state.hubs.open(&state, &show).await?;
     let place = state.hubs.admit()?;
     let resume = resume.epoch.zip(resume.version);
     let owner = visitor.owner.clone();
@@ -85,7 +85,7 @@ async fn live(
         .on_upgrade(async move |socket| {
             let tasks = state.tasks.clone();
             // Tracked, so that a stopping server waits until every reader was told.
-            tasks.track_future(socket::serve(state, show, owner, socket, resume, hub)).await;
+            tasks.track_future(socket::serve(state, show, owner, socket, resume, reader)).await;
             drop(place);
         });
     Ok((visitor, response).into_response())

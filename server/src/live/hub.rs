@@ -1,5 +1,6 @@
 //! One show's map on this replica.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -35,6 +36,8 @@ pub(super) struct Hub {
     map: Mutex<HubMap>,
     /// The version sockets may send up to; moves once a tick.
     announced: watch::Sender<(u64, u64)>,
+    /// A snapshot was needed and could not be read: the map may be stale until one can.
+    stale: AtomicBool,
 }
 
 struct HubMap {
@@ -53,12 +56,22 @@ impl Hub {
     pub(super) fn new(show: Uuid, snapshot: &MapSnapshot) -> Self {
         let map = HubMap::of(snapshot);
         let (announced, _) = watch::channel((map.epoch, map.version));
-        Self { show, map: Mutex::new(map), announced }
+        Self { show, map: Mutex::new(map), announced, stale: AtomicBool::new(false) }
     }
 
     /// Follows the ticks of this hub.
     pub(super) fn subscribe(&self) -> watch::Receiver<(u64, u64)> {
         self.announced.subscribe()
+    }
+
+    /// Notes that a snapshot is needed and could not be had.
+    pub(super) fn mark_stale(&self) {
+        self.stale.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it still waits for a snapshot.
+    pub(super) fn is_stale(&self) -> bool {
+        self.stale.load(Ordering::Relaxed)
     }
 
     /// How many sockets follow it.
@@ -88,6 +101,7 @@ impl Hub {
 
     /// Starts over from a snapshot. One of the same epoch only adds what is new.
     pub(super) fn resync(&self, snapshot: &MapSnapshot) {
+        self.stale.store(false, Ordering::Relaxed);
         let mut map = self.lock();
         let fresh = HubMap::of(snapshot);
         if fresh.epoch != map.epoch || fresh.seats.len() != map.seats.len() {

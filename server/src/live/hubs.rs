@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{Mutex as AsyncMutex, mpsc, oneshot};
+use tokio::sync::{Mutex as AsyncMutex, mpsc, oneshot, watch};
 use tokio::time::timeout;
 use uuid::Uuid;
 
@@ -22,6 +22,8 @@ const SLOW_TICK: Duration = Duration::from_millis(250);
 const MANY_READERS: usize = 5_000;
 /// A hub without readers is kept this long.
 const IDLE_LIFE: Duration = Duration::from_secs(30);
+/// A snapshot that could not be read is asked for again this often.
+const READ_AGAIN: Duration = Duration::from_secs(1);
 /// Shows one replica serves live at most.
 const MAX_HUBS: usize = 2_000;
 /// Sockets one replica serves at most.
@@ -67,9 +69,9 @@ impl Hubs {
         self.lock().get(&show).cloned()
     }
 
-    /// All open hubs.
-    pub(super) fn all(&self) -> Vec<Arc<Hub>> {
-        self.lock().values().cloned().collect()
+    /// A reader of a show that is open, counted from here on: it does not close under them.
+    fn join(&self, show: Uuid) -> Option<Reader> {
+        self.lock().get(&show).map(|hub| Reader { hub: Arc::clone(hub), ticks: hub.subscribe() })
     }
 
     /// A place for one more socket.
@@ -79,27 +81,29 @@ impl Hubs {
         Arc::clone(&self.sockets).try_acquire_owned().map_err(full)
     }
 
-    /// The hub of a show; opens it when this is its first reader.
-    pub(super) async fn open(&self, state: &AppState, show: &Show) -> Result<Arc<Hub>, Problem> {
-        if let Some(hub) = self.get(show.id) {
-            return Ok(hub);
+    /// A reader of a show; opens its hub when this is the first.
+    pub(super) async fn open(&self, state: &AppState, show: &Show) -> Result<Reader, Problem> {
+        if let Some(reader) = self.join(show.id) {
+            return Ok(reader);
         }
-        let _one_at_a_time = self.opening.lock().await;
-        if let Some(hub) = self.get(show.id) {
-            return Ok(hub);
+        let one_at_a_time = timeout(FOLLOW_DEADLINE, self.opening.lock()).await.map_err(|_| coming_back())?;
+        if let Some(reader) = self.join(show.id) {
+            return Ok(reader);
         }
         if self.lock().len() >= MAX_HUBS {
             return Err(Problem::new(Code::Overloaded, "Too many shows are live right now. Please try again shortly."));
         }
         self.follow(show.id).await?;
-        let hub = Arc::new(Hub::new(show.id, &self.read(state, show).await?));
+        let hub = Arc::new(Hub::new(show.id, &read(state, show).await?));
+        let reader = Reader { ticks: hub.subscribe(), hub: Arc::clone(&hub) };
         self.lock().insert(show.id, Arc::clone(&hub));
-        // What was announced between that reading and this line found no hub: read once more.
-        hub.resync(&self.read(state, show).await?);
+        drop(one_at_a_time);
         // Holds that others granted, and may not live to see end.
         state.watched.add(show.id);
-        state.tasks.spawn(tick(state.clone(), Arc::clone(&hub)));
-        Ok(hub)
+        // What was announced between that reading and this line found no hub: the first tick reads again.
+        hub.mark_stale();
+        state.tasks.spawn(tick(state.clone(), hub));
+        Ok(reader)
     }
 
     /// Listening begins before reading: a change in between is announced again, not missed.
@@ -111,21 +115,21 @@ impl Hubs {
         };
         match timeout(FOLLOW_DEADLINE, asked).await {
             Ok(Some(())) => Ok(()),
-            Ok(None) | Err(_) => Err(Problem::new(
-                Code::LockStoreUnavailable,
-                "The live map is coming back. Please try again in a few seconds.",
-            )),
+            Ok(None) | Err(_) => Err(coming_back()),
         }
     }
 
-    async fn read(&self, state: &AppState, show: &Show) -> Result<MapSnapshot, Problem> {
-        with_map(state, show, || state.locks.snapshot(show.id)).await
-    }
-
-    fn close(&self, show: Uuid) {
-        self.lock().remove(&show);
-        // A full queue means a subscription too many until the next restart, no more.
-        let _ = self.orders.try_send(Order::Forget(show));
+    /// Closes a hub unless somebody reads it, or began to just now.
+    fn close_if_unread(&self, hub: &Hub) -> bool {
+        let mut open = self.lock();
+        if hub.readers() > 0 {
+            return false;
+        }
+        open.remove(&hub.show);
+        // Said under the lock, so that nobody's order to follow comes first. A full queue means a
+        // subscription too many until the next restart, no more.
+        let _ = self.orders.try_send(Order::Forget(hub.show));
+        true
     }
 
     // Held for map operations only, never across an await.
@@ -134,19 +138,40 @@ impl Hubs {
     }
 }
 
+/// Somebody who reads a show's map; while they live, its hub does.
+pub(super) struct Reader {
+    /// The hub.
+    pub(super) hub: Arc<Hub>,
+    /// Moves once a tick, when something changed.
+    pub(super) ticks: watch::Receiver<(u64, u64)>,
+}
+
+async fn read(state: &AppState, show: &Show) -> Result<MapSnapshot, Problem> {
+    with_map(state, show, || state.locks.snapshot(show.id)).await
+}
+
+fn coming_back() -> Problem {
+    Problem::new(Code::LockStoreUnavailable, "The live map is coming back. Please try again in a few seconds.")
+}
+
 /// The heartbeat of a hub, until the server stops or nobody has been watching for a while.
 async fn tick(state: AppState, hub: Arc<Hub>) {
     let mut idle = Duration::ZERO;
+    let mut since_read = READ_AGAIN;
     loop {
         let pause = pause_for(hub.readers());
         tokio::select! {
             () = state.stop.cancelled() => return,
             () = tokio::time::sleep(pause) => {}
         }
+        since_read += pause;
+        if hub.is_stale() && since_read >= READ_AGAIN {
+            super::refresh(&state, hub.show).await;
+            since_read = Duration::ZERO;
+        }
         hub.announce();
         idle = if hub.readers() == 0 { idle + pause } else { Duration::ZERO };
-        if idle >= IDLE_LIFE {
-            state.hubs.close(hub.show);
+        if idle >= IDLE_LIFE && state.hubs.close_if_unread(&hub) {
             return;
         }
     }

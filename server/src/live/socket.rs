@@ -9,6 +9,7 @@ use domain::wire::{Frame, Mine};
 use tokio::time::{Instant, interval_at, timeout};
 
 use super::hub::Hub;
+use super::hubs::Reader;
 use crate::catalogue::Show;
 use crate::seat_locks::with_map;
 use crate::{AppState, ids};
@@ -40,9 +41,9 @@ pub(super) async fn serve(
     owner: String,
     mut socket: WebSocket,
     resume: Resume,
-    hub: Arc<Hub>,
+    reader: Reader,
 ) {
-    let end = match talk(&state, &show, &owner, &mut socket, resume, &hub).await {
+    let end = match talk(&state, &show, &owner, &mut socket, resume, reader).await {
         Ok(never) => match never {},
         Err(end) => end,
     };
@@ -58,10 +59,10 @@ async fn talk(
     owner: &str,
     socket: &mut WebSocket,
     resume: Resume,
-    hub: &Hub,
+    reader: Reader,
 ) -> Result<std::convert::Infallible, End> {
-    let mut ticks = hub.subscribe();
-    let mut at = catch_up(state, socket, resume, hub).await?;
+    let Reader { hub, mut ticks } = reader;
+    let mut at = catch_up(state, socket, resume, &hub).await?;
     send_mine(state, show, owner, socket).await?;
     let mut pings = interval_at(Instant::now() + PING_EVERY, PING_EVERY);
     let mut last_heard = Instant::now();
@@ -79,7 +80,7 @@ async fn talk(
             }
             ticked = ticks.changed() => {
                 ticked.map_err(|_| End::Close(close_code::RESTART, "the map was closed, come back"))?;
-                at = catch_up(state, socket, Some(at), hub).await?;
+                at = catch_up(state, socket, Some(at), &hub).await?;
             }
             _ = pings.tick() => {
                 if last_heard.elapsed() > SILENCE_LIMIT {

@@ -7,10 +7,20 @@
 mod relay;
 mod sql;
 
-pub use relay::relay_forever;
+use tokio::sync::Notify;
+
+pub use relay::{Lane, relay_forever};
 pub use sql::{done, enqueue};
+
+/// Wakes the relay's lanes; a wake that comes while a lane is busy is kept for it.
+#[derive(Default)]
+pub struct Wake {
+    gateway: Notify,
+    house: Notify,
+}
 
 /// Tells the relay that something was committed; without this it looks every half second.
 pub fn wake(state: &crate::AppState) {
-    state.outbox_wake.notify_one();
+    state.outbox_wake.gateway.notify_one();
+    state.outbox_wake.house.notify_one();
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use domain::time::SECOND_MS;
 use futures::StreamExt;
+use tokio::sync::Notify;
 
 use super::sql::{self, Job};
 use crate::{AppState, bookings, ids};
@@ -13,9 +14,8 @@ const POLL_EVERY: Duration = Duration::from_millis(500);
 /// An effect taken by a relay that died is free for another after this long, milliseconds: longer than
 /// the deadlines of everything an effect calls, with their retries.
 const LEASE_MS: i64 = 60 * SECOND_MS;
-/// Effects taken at once.
-const BATCH: i64 = 64;
-/// …and done side by side.
+/// Effects a lane takes at once and does side by side: no effect waits, taken, behind a slow one until
+/// its lease is over.
 const SIDE_BY_SIDE: usize = 8;
 /// After this many tries a person must look.
 const MAX_ATTEMPTS: i32 = 40;
@@ -24,10 +24,36 @@ const FIRST_PAUSE_MS: u64 = 500;
 /// Longest pause, milliseconds.
 const LONGEST_PAUSE_MS: u64 = 60_000;
 
+/// Effects that may hold each other up. A gateway that hangs must not keep sold seats from the map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lane {
+    /// Calls to a payment gateway.
+    Gateway,
+    /// Everything else: the lock store, mail.
+    House,
+}
+
+impl Lane {
+    fn wake(self, state: &AppState) -> &Notify {
+        match self {
+            Self::Gateway => &state.outbox_wake.gateway,
+            Self::House => &state.outbox_wake.house,
+        }
+    }
+
+    const fn effects(self) -> &'static [&'static str] {
+        match self {
+            Self::Gateway => &["charge", "void_payment", "refund"],
+            Self::House => &["mark_booked", "release_seats", "send_ticket"],
+        }
+    }
+}
+
 /// Runs until the server stops; what it has taken it finishes.
-pub async fn relay_forever(state: AppState) {
+pub async fn relay_forever(state: AppState, lane: Lane) {
     while !state.stop.is_cancelled() {
-        match sql::take(&state.pg, state.locks.now(), state.locks.now().plus_ms(LEASE_MS), BATCH).await {
+        let now = state.locks.now();
+        match sql::take(&state.pg, lane.effects(), now, now.plus_ms(LEASE_MS), SIDE_BY_SIDE as i64).await {
             Ok(jobs) if !jobs.is_empty() => {
                 futures::stream::iter(jobs).for_each_concurrent(SIDE_BY_SIDE, |job| run(&state, job)).await;
                 continue;
@@ -37,7 +63,7 @@ pub async fn relay_forever(state: AppState) {
         }
         tokio::select! {
             () = state.stop.cancelled() => return,
-            () = state.outbox_wake.notified() => {}
+            () = lane.wake(&state).notified() => {}
             () = tokio::time::sleep(POLL_EVERY) => {}
         }
     }
@@ -46,7 +72,8 @@ pub async fn relay_forever(state: AppState) {
 async fn run(state: &AppState, job: Job) {
     let noted = match bookings::perform(state, job.booking, job.effect).await {
         Ok(()) => sql::delete(&state.pg, job.id).await,
-        Err(cause) if job.attempts >= MAX_ATTEMPTS => {
+        // The map is ours to mend, however long it takes; what needs others may need a person.
+        Err(cause) if job.attempts >= MAX_ATTEMPTS && !job.is_for_the_map() => {
             tracing::error!(booking = %job.booking, effect = ?job.effect, %cause, "an effect of {} is parked for a person", job.booking);
             sql::park(&state.pg, job.id, &cause.to_string()).await
         }

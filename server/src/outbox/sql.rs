@@ -85,9 +85,17 @@ struct JobRow {
     attempts: i32,
 }
 
-/// Takes due effects for this relay until `lease_until`; the first open one of each booking only.
+impl Job {
+    /// Whether it only tells the lock store what Postgres knows.
+    pub(super) const fn is_for_the_map(&self) -> bool {
+        matches!(self.effect, Effect::MarkBooked | Effect::ReleaseSeats)
+    }
+}
+
+/// Takes due effects of these kinds until `lease_until`; the first open one of each booking only.
 pub(super) async fn take(
     pg: &PgPool,
+    kinds: &[&str],
     now: Timestamp,
     lease_until: Timestamp,
     limit: i64,
@@ -96,7 +104,7 @@ pub(super) async fn take(
         "UPDATE outbox job SET attempts = job.attempts + 1, run_after = $2
          FROM (SELECT due.id, booking.currency
                FROM outbox due JOIN bookings booking ON booking.id = due.booking_id
-               WHERE due.parked_why IS NULL AND due.run_after <= $1
+               WHERE due.parked_why IS NULL AND due.run_after <= $1 AND due.effect = ANY($4)
                  AND NOT EXISTS (SELECT 1 FROM outbox earlier
                                  WHERE earlier.booking_id = due.booking_id AND earlier.id < due.id
                                    AND earlier.parked_why IS NULL)
@@ -108,6 +116,7 @@ pub(super) async fn take(
     .bind(to_utc(now))
     .bind(to_utc(lease_until))
     .bind(limit)
+    .bind(kinds)
     .fetch_all(pg)
     .await?;
     rows.into_iter().map(job).collect()

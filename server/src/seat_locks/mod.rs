@@ -144,6 +144,8 @@ pub trait SeatLocks: Send + Sync + 'static {
         sale: &Sale,
         extension_ms: i64,
     ) -> Result<Result<Timestamp, Refusal>, StoreError>;
+    /// The payment was not submitted after all: takes the extension back and opens the hold again.
+    async fn end_payment(&self, show: Uuid, sale: &Sale, extension_ms: i64) -> Result<(), StoreError>;
     /// Postgres has sold these seats: the map says so.
     async fn book(&self, show: Uuid, sale: &Sale) -> Result<(), StoreError>;
     /// A booking gives its seats back, held or sold; only what is still its own by fence.

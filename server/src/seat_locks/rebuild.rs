@@ -42,12 +42,13 @@ impl From<StoreError> for Problem {
     }
 }
 
-/// Live claims keep their seats even when their hold is lost: someone may be paying for them.
+/// Live claims keep their seats even when their hold is lost: someone may be paying for them. They live
+/// a grace of a minute longer than they say (`bookings::claims`); until then nobody else could claim.
 const CLAIMS: &str = "
     SELECT claim.seat_no, claim.fence, claim.state, booking.owner
     FROM seat_claims claim JOIN bookings booking ON booking.id = claim.booking_id
     WHERE claim.show_id = $1
-      AND (claim.state = 'sold' OR (claim.state = 'claimed' AND claim.expires_at > now()))";
+      AND (claim.state = 'sold' OR (claim.state = 'claimed' AND claim.expires_at > now() - interval '60 seconds'))";
 
 /// Fences of released claims count as well: an old message must not pass for a new one.
 const LOWEST_FENCE: &str = "SELECT coalesce(max(fence), 0) FROM seat_claims WHERE show_id = $1";

@@ -57,6 +57,16 @@ impl RedisLocks {
 
     /// Runs a script and returns its answer's code and what follows the clock.
     async fn call(&self, show: Uuid, script: &Script, args: &[Vec<u8>]) -> Result<(String, Vec<Value>), StoreError> {
+        self.call_counting(show, script, args).await.map(|(code, rest, _)| (code, rest))
+    }
+
+    /// The same, and how often it took: an answer may belong to a repeat of what the first try did.
+    async fn call_counting(
+        &self,
+        show: Uuid,
+        script: &Script,
+        args: &[Vec<u8>],
+    ) -> Result<(String, Vec<Value>, u32), StoreError> {
         let keys = Keys::of(&self.prefix, show);
         let channel = channel_of(&self.prefix, show);
         let mut tried = 1;
@@ -89,7 +99,7 @@ impl RedisLocks {
         if code == "NOMAP" {
             return Err(StoreError::NoMap(show));
         }
-        Ok((code, rest))
+        Ok((code, rest, tried))
     }
 }
 
@@ -166,8 +176,10 @@ impl SeatLocks for RedisLocks {
     }
 
     async fn release(&self, show: Uuid, hold: Uuid, owner: &str) -> Result<Result<(), Refusal>, StoreError> {
-        let (code, rest) = self.call(show, &self.scripts.release, &[arg(hold), arg(owner)]).await?;
-        if code == "OK" { Ok(Ok(())) } else { refusal(&code, &rest).map(Err) }
+        let args = [arg(hold), arg(owner)];
+        let (code, rest, tried) = self.call_counting(show, &self.scripts.release, &args).await?;
+        // Gone at a second try: the first one did it, and its answer was lost.
+        if code == "OK" || (code == "GONE" && tried > 1) { Ok(Ok(())) } else { refusal(&code, &rest).map(Err) }
     }
 
     async fn begin_payment(
@@ -184,6 +196,11 @@ impl SeatLocks for RedisLocks {
         }
         let expires = rest.first().ok_or_else(|| nonsense(&rest))?;
         Ok(Ok(Timestamp(number(expires)?)))
+    }
+
+    async fn end_payment(&self, show: Uuid, sale: &Sale, extension_ms: i64) -> Result<(), StoreError> {
+        let args = [arg(sale.hold), arg(&sale.owner), arg(sale.fence), arg(extension_ms)];
+        self.call(show, &self.scripts.unextend, &args).await.map(|_| ())
     }
 
     async fn book(&self, show: Uuid, sale: &Sale) -> Result<(), StoreError> {

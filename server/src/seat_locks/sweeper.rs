@@ -54,17 +54,18 @@ pub async fn sweep_forever(state: AppState) {
             _ = tick.tick() => {}
         }
         for show in state.watched.all() {
+            // Forgotten first: a hold taken while we ask is remembered again, by whoever takes it.
+            state.watched.forget(show);
             match state.locks.sweep(show).await {
-                Ok(0) => state.watched.forget(show),
-                Err(StoreError::NoMap(_)) => {
-                    state.watched.forget(show);
-                    live::refresh(&state, show).await;
-                }
-                Ok(_) => {}
+                Ok(0) => {}
+                Ok(_) => state.watched.add(show),
+                Err(StoreError::NoMap(_)) => live::refresh(&state, show).await,
                 Err(cause) => {
-                    // The breaker of the store speaks for itself; here one line a second is enough.
+                    state.watched.add(show);
                     tracing::debug!(%cause, %show, "could not sweep");
-                    break;
+                    if matches!(cause, StoreError::Unavailable(_)) {
+                        break;
+                    }
                 }
             }
         }

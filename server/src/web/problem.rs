@@ -224,9 +224,19 @@ impl From<sqlx::Error> for Problem {
                 tracing::warn!(%cause, "the database is not to be had");
                 Self::new(Code::DatabaseUnavailable, "Please try again in a moment; nothing was lost.")
             }
+            sqlx::Error::Database(error) if is_passing(error.code().as_deref()) => {
+                tracing::warn!(cause = %error, "the database gave way; the caller may try again");
+                Self::new(Code::DatabaseUnavailable, "Please try again in a moment; nothing was lost.")
+            }
             other => Self::internal(&other),
         }
     }
+}
+
+/// Serialisation failure, deadlock, lock time-out, cancelled, shut down, starting, too many connections
+/// (PostgreSQL manual, appendix A).
+fn is_passing(code: Option<&str>) -> bool {
+    matches!(code, Some("40001" | "40P01" | "55P03" | "57014" | "57P01" | "57P02" | "57P03" | "53300"))
 }
 
 impl IntoResponse for Problem {

@@ -18,6 +18,8 @@ local function evict(seat)
     end
     if #rest < #theirs.seats then
       theirs.seats = rest
+      -- Whatever they were about to pay for has changed.
+      theirs.paying = false
       if #rest == 0 then forget_hold(other, theirs) else write_hold(other, theirs) end
       return
     end
