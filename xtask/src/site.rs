@@ -56,6 +56,9 @@ impl Size {
 pub fn build(places: &Places, size: Size, stop: &Stop) -> Result<()> {
     let pkg = places.site().join("pkg");
     std::fs::create_dir_all(&pkg)?;
+    // `run` and `test` of one checkout share the site; released when this returns.
+    let lock = std::fs::File::create(places.site().join(".lock"))?;
+    lock.lock().context("cannot lock the site")?;
     let toolchain = Toolchain::require(places, stop)?;
     let rust = match &toolchain {
         Toolchain::Ours => command::output(Command::new("rustc").arg("-vV"))?,
