@@ -170,6 +170,72 @@ async fn money_that_comes_after_the_end_goes_back_visibly() {
     world.end().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_lock_sells_nothing_twice_and_costs_only_the_seat_it_was_about() {
+    let world = World::start(1, &[]).await;
+    let (ann, bob) = (world.visitor(), world.visitor());
+    let sold = checked_out(&ann, &[100]).await;
+    assert_eq!(ann.pay(&sold, Some("tok_paid")).await.1["state"], "CONFIRMED");
+    ann.sees(100, '2').await;
+    until("the outbox is empty", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    world.forget_lock(100).await;
+    let (status, hold) = bob.hold(&[100, 101]).await;
+    assert_eq!(status, StatusCode::CREATED, "Redis knows no better");
+    let (_, booking) = bob.book(&hold).await;
+    let (status, refusal) = bob.pay(&booking, Some("tok_paid")).await;
+    assert_eq!((status, text(&refusal["code"])), (StatusCode::CONFLICT, "seats_taken"));
+    assert_eq!(refusal["seats"], json!([{ "seat": 100, "label": "F1", "state": "BOOKED" }]));
+    // The map tells the truth again, and Bob's other seat is still his to buy.
+    bob.sees(100, '2').await;
+    bob.sees(101, '1').await;
+    assert_eq!(world.visitor().hold(&[100]).await.0, StatusCode::CONFLICT);
+    let (_, revised) = bob.book(&hold).await;
+    assert_eq!(bob.pay(&revised, Some("tok_paid")).await.1["state"], "CONFIRMED");
+    assert_eq!(world.count("SELECT count(*) FROM payments").await, 2, "nobody was charged for a seat they did not get");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_tabs_that_check_out_at_once_make_one_booking() {
+    let world = World::start(2, &[]).await;
+    let ann = world.visitor();
+    let at_other = Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
+    let (_, hold) = ann.hold(&[110]).await;
+    let (one, other) = tokio::join!(ann.book(&hold), at_other.book(&hold));
+    assert_eq!((one.0, other.0), (StatusCode::CREATED, StatusCode::CREATED), "{} {}", one.1, other.1);
+    assert_eq!(one.1["id"], other.1["id"]);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payment_that_was_refused_before_it_began_leaves_the_hold_as_it_was() {
+    let world = World::start(1, &[]).await;
+    let ann = world.visitor();
+    let (_, hold) = ann.hold(&[120]).await;
+    let (_, booking) = ann.book(&hold).await;
+    for token in ["", "a\u{0}b", &"t".repeat(256)] {
+        let (status, refusal) = ann.pay(&booking, Some(token)).await;
+        assert_eq!((status, text(&refusal["code"])), (StatusCode::BAD_REQUEST, "malformed"), "{token:?}");
+    }
+    // A key that belongs to another request stops it after the hold was extended.
+    let path = format!("/api/v1/bookings/{}/confirm", text(&booking["id"]));
+    let (status, _) = ann
+        .call_with_key(
+            Method::PATCH,
+            &format!("/api/v1/shows/{}/holds/{}", world.show, text(&hold["id"])),
+            json!({ "add": [121] }),
+            "used",
+        )
+        .await;
+    assert_eq!(status, StatusCode::OK);
+    let (status, _) = ann.call_with_key(Method::POST, &path, json!({ "payment_token": "tok_paid" }), "used").await;
+    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
+    let (status, changed) = ann.change(&hold, &[], &[121]).await;
+    assert_eq!((status, &changed["expires_at_ms"]), (StatusCode::OK, &hold["expires_at_ms"]));
+    assert_eq!(ann.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
+    world.end().await;
+}
+
 /// Delivers a webhook signed now.
 async fn deliver(visitor: &Visitor, event: &Value) -> (StatusCode, Value) {
     let body = event.to_string();

@@ -144,13 +144,33 @@ impl World {
 
     /// Deletes every key of this world, as a Redis does that lost its disk.
     pub async fn forget_redis(&self) {
-        let setting = |name: &str| &self.settings.iter().find(|(key, _)| key == name).expect("it is set").1;
-        let client = redis::Client::open(setting("REDIS_URL").as_str()).expect("REDIS_URL is an address");
-        let mut connection = client.get_multiplexed_async_connection().await.expect("Redis answers");
-        let pattern = format!("{}*", setting("REDIS_PREFIX"));
+        let mut connection = self.redis().await;
+        let pattern = format!("{}*", self.setting("REDIS_PREFIX"));
         let keys: Vec<String> =
             redis::cmd("KEYS").arg(pattern).query_async(&mut connection).await.expect("keys are listed");
         redis::cmd("DEL").arg(keys).query_async::<()>(&mut connection).await.expect("keys are deleted");
+    }
+
+    /// Shows one seat as free, as a failover does that lost the last write.
+    pub async fn forget_lock(&self, seat: u32) {
+        let map = &server::seat_locks::Keys::of(self.setting("REDIS_PREFIX"), self.show).0[0];
+        let mut connection = self.redis().await;
+        redis::cmd("SETRANGE")
+            .arg(map)
+            .arg(seat)
+            .arg(&[0_u8])
+            .query_async::<()>(&mut connection)
+            .await
+            .expect("it is set");
+    }
+
+    async fn redis(&self) -> redis::aio::MultiplexedConnection {
+        let client = redis::Client::open(self.setting("REDIS_URL")).expect("REDIS_URL is an address");
+        client.get_multiplexed_async_connection().await.expect("Redis answers")
+    }
+
+    fn setting(&self, name: &str) -> &str {
+        &self.settings.iter().find(|(key, _)| key == name).expect("it is set").1
     }
 
     /// Mails sent so far.

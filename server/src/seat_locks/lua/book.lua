@@ -26,14 +26,20 @@ local function evict(seat)
   end
 end
 
+-- A sale of a later fence is the truth: this call comes from before it. A repeat heals a map that lost
+-- the sale, and counts nobody's seats twice.
 local news = 0
 for at = 5, #ARGV do
   local seat = tonumber(ARGV[at])
-  if redis.call('HGET', sold, seat) ~= fence then
-    news = news + 1
-    if state_of(seat) == LOCKED and not (hold and hold.fence == fence) then evict(seat) end
-    redis.call('HSET', sold, seat, fence)
-    set(seat, BOOKED)
+  local known = redis.call('HGET', sold, seat)
+  if not known or tonumber(known) <= tonumber(fence) then
+    local state = state_of(seat)
+    if state == LOCKED and not (hold and hold.fence == fence) then evict(seat) end
+    if state ~= BOOKED then set(seat, BOOKED) end
+    if known ~= fence then
+      redis.call('HSET', sold, seat, fence)
+      news = news + 1
+    end
   end
 end
 if news > 0 then
