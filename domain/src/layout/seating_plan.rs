@@ -114,7 +114,10 @@ fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> R
 }
 
 /// The documented schema wants whole numbers, editors write fractions: whole ones stay whole.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde calls it with a reference; which sizes are trivial differs by target"
+)]
 fn whole_where_possible<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
     if value.fract() == 0.0 && value.abs() < EXACT_INTEGER {
         serializer.serialize_i64(*value as i64)

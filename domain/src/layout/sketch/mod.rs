@@ -125,12 +125,18 @@ fn default_pitch() -> f64 {
     f64::from(crate::api::SEAT_PITCH)
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde calls it with a reference; which sizes are trivial differs by target"
+)]
 fn is_default_pitch(pitch: &f64) -> bool {
     *pitch == default_pitch()
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde calls it with a reference; which sizes are trivial differs by target"
+)]
 fn is_zero(value: &f64) -> bool {
     *value == 0.0
 }
