@@ -18,6 +18,14 @@ pub const PACKAGES: [&str; 5] = ["domain", "app", "server", "simulator", "xtask"
 pub fn cargo(places: &Places, verb: &str) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(&places.root).arg(verb);
+    // What the cargo that started us says of *this* package. Build scripts that look at it (ring's does)
+    // would be run again, with all that depends on them, whenever someone calls cargo by hand in between.
+    for (variable, _) in std::env::vars_os() {
+        let name = variable.to_string_lossy();
+        if name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(&variable);
+        }
+    }
     command
 }
 
