@@ -64,6 +64,7 @@ pub async fn pay(session: Session, buyer: Person, attempt: StoredValue<Option<At
         session.recall();
         trouble(&failure, None)
     })?;
+    session.note_booked(hold, booking.id);
     session.set_off_to_pay(true);
     let path = format!("/api/v1/bookings/{}/confirm", booking.id);
     let by_page = ConfirmRequest::default();
@@ -73,6 +74,8 @@ pub async fn pay(session: Session, buyer: Person, attempt: StoredValue<Option<At
         session.recall();
         trouble(&failure, Some(booking.id))
     })?;
+    // Their countdowns would run out on the old instant: paying has moved it.
+    session.tell_tabs();
     browser::go_to(&confirmed.pay_url.unwrap_or_else(|| format!("/bookings/{}", booking.id)));
     Ok(())
 }

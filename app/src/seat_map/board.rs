@@ -107,6 +107,12 @@ impl Board {
         Some(slot.get_or_insert_with(|| ArcRwSignal::new(look)).clone())
     }
 
+    /// What the live map says of a seat.
+    #[must_use]
+    pub fn state(&self, seat: SeatIndex) -> SeatState {
+        self.states.get(seat as usize).copied().unwrap_or_default()
+    }
+
     /// What the seat looks like to the owner of this cart.
     #[must_use]
     pub fn look(&self, seat: SeatIndex, cart: &Cart) -> Look {

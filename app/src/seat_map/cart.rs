@@ -51,6 +51,8 @@ pub struct Cart {
     /// Sorted, each seat once.
     want: Vec<SeatIndex>,
     in_flight: Option<Intent>,
+    /// Counts the requests, and what overtook one: an answer counts only under the current number.
+    number: u64,
     /// Seats of a hold that ended by itself, for "try to get them back".
     lost: Vec<SeatIndex>,
 }
@@ -117,23 +119,47 @@ impl Cart {
         }
     }
 
+    /// Whether a request is due.
+    #[must_use]
+    pub fn is_due(&self) -> bool {
+        self.in_flight.is_none() && self.intent().is_some()
+    }
+
     /// The next request, when one is due; it counts as on its way from here on.
     pub fn next_intent(&mut self) -> Option<Intent> {
         if self.in_flight.is_some() {
             return None;
         }
+        let intent = self.intent()?;
+        self.number += 1;
+        self.in_flight = Some(intent.clone());
+        Some(intent)
+    }
+
+    /// What would bring the hold after the wish.
+    fn intent(&self) -> Option<Intent> {
         let held = self.held_seats();
         let add: Vec<_> = self.want.iter().copied().filter(|seat| held.binary_search(seat).is_err()).collect();
         let remove: Vec<_> = held.iter().copied().filter(|seat| !self.wants(*seat)).collect();
-        let intent = match &self.held {
-            None if add.is_empty() => return None,
-            None => Intent::Take { seats: add },
-            Some(_) if add.is_empty() && remove.is_empty() => return None,
-            Some(held) if self.want.is_empty() => Intent::Drop { hold: held.id },
-            Some(held) => Intent::Change { hold: held.id, add, remove },
-        };
-        self.in_flight = Some(intent.clone());
-        Some(intent)
+        match &self.held {
+            None if add.is_empty() => None,
+            None => Some(Intent::Take { seats: add }),
+            Some(_) if add.is_empty() && remove.is_empty() => None,
+            Some(held) if self.want.is_empty() => Some(Intent::Drop { hold: held.id }),
+            Some(held) => Some(Intent::Change { hold: held.id, add, remove }),
+        }
+    }
+
+    /// The number of the request sent last, unless something overtook it.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The request on its way was answered; what the answer means is said separately, or not at all
+    /// when it was overtaken.
+    pub fn answered(&mut self) {
+        self.in_flight = None;
     }
 
     /// The server granted what was asked. Taps made meanwhile stay in the wish.
@@ -193,9 +219,18 @@ impl Cart {
         }
     }
 
-    /// The hold ended by itself: its seats are lost, and remembered.
+    /// The hold ended by itself: its seats are lost, and remembered. A request on its way is overtaken,
+    /// yet still the only one until it is answered.
     pub fn expired(&mut self) {
-        *self = Self { lost: std::mem::take(&mut self.want), ..Self::default() };
+        let lost = std::mem::take(&mut self.want);
+        self.moved_on();
+        self.lost = lost;
+    }
+
+    /// The hold became a booking, or a payment for it came to its end: over, and nothing lost. A request
+    /// on its way is overtaken.
+    pub fn moved_on(&mut self) {
+        *self = Self { in_flight: self.in_flight.take(), number: self.number + 1, ..Self::default() };
     }
 
     /// Wants the lost seats again.
@@ -299,6 +334,29 @@ mod tests {
         assert!(cart.want().is_empty() && cart.held().is_none());
         cart.ask_again();
         assert_eq!(cart.next_intent(), Some(Intent::Take { seats: vec![1, 2] }));
+    }
+
+    #[test]
+    fn a_request_overtaken_by_the_end_of_the_hold_is_still_the_only_one() {
+        let mut cart = Cart::default();
+        cart.learn(Some(hold(&[1])));
+        cart.tap(2);
+        cart.next_intent().expect("a change");
+        let number = cart.number();
+        cart.expired();
+        cart.ask_again();
+        assert_ne!(cart.number(), number, "its answer does not count any more");
+        assert!(!cart.is_due(), "one request at a time");
+        cart.answered();
+        assert_eq!(cart.next_intent(), Some(Intent::Take { seats: vec![1, 2] }));
+    }
+
+    #[test]
+    fn what_was_bought_is_not_lost() {
+        let mut cart = Cart::default();
+        cart.learn(Some(HoldView { paying: true, ..hold(&[1]) }));
+        cart.moved_on();
+        assert!(cart.held().is_none() && cart.want().is_empty() && cart.lost().is_empty());
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod list;
 pub mod notices;
 mod once;
 mod overview;
+mod own_hold;
 mod requests;
 pub mod room;
 pub mod session;
@@ -134,12 +135,16 @@ fn notice_view(session: Session) -> impl IntoView {
         session.notice.with(|notice| notice.as_ref().is_some_and(|notice| notice.may_ask_again))
             && session.cart.with(|cart| !cart.lost().is_empty())
     };
+    let booking = move || session.notice.with(|notice| notice.as_ref().and_then(|notice| notice.booking));
     let shown = move || session.notice.with(Option::is_some);
     view! {
         <div class="notice" data-shown=move || if shown() { "true" } else { "false" }>
             <p role="alert" data-testid="message">{text}</p>
             {move || may_ask().then(|| view! {
                 <button type="button" class="notice-action" data-testid="ask-again" on:click=move |_| session.ask_again()>"Try to get them back"</button>
+            })}
+            {move || booking().map(|booking| view! {
+                <a class="notice-action" data-testid="notice-booking" href=format!("/bookings/{booking}")>"See your booking"</a>
             })}
             {move || shown().then(|| view! {
                 <button type="button" class="notice-close" aria-label="Close this message" on:click=move |_| session.notice.set(None)>"×"</button>

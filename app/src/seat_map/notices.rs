@@ -2,6 +2,7 @@
 
 use domain::api::{ProblemView, SeatProblem};
 use domain::seats::{MAX_SEATS_PER_HOLD, SeatState};
+use uuid::Uuid;
 
 use crate::browser::calls::Failure;
 
@@ -12,12 +13,14 @@ pub struct Notice {
     pub text: String,
     /// Whether a button offers to ask for the lost seats again.
     pub may_ask_again: bool,
+    /// The booking that has more to say.
+    pub booking: Option<Uuid>,
 }
 
 impl Notice {
     /// These words, nothing to press.
     pub fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), may_ask_again: false }
+        Self { text: text.into(), may_ask_again: false, booking: None }
     }
 
     /// Seats were refused; `others` says whether the visitor holds or wants others.
@@ -53,13 +56,30 @@ impl Notice {
             let verb = if names.len() == 1 { "is" } else { "are" };
             format!("Your time is over: {} {verb} free for others again.", listed(&names))
         };
-        Self { text, may_ask_again: true }
+        Self { may_ask_again: true, ..Self::new(text) }
     }
 
     /// The hold was given back elsewhere, by the same visitor.
     #[must_use]
     pub fn let_go_elsewhere() -> Self {
         Self { may_ask_again: true, ..Self::new("Your seats were given back in another window.") }
+    }
+
+    /// The hold is over before its time, nobody said why, and its seats are not free.
+    #[must_use]
+    pub fn ended() -> Self {
+        Self { may_ask_again: true, ..Self::new("Your hold of these seats has ended.") }
+    }
+
+    /// The hold is over because the seats were paid for, or the payment came to an end: nothing was lost.
+    #[must_use]
+    pub fn moved_on(booking: Option<Uuid>) -> Self {
+        let text = if booking.is_some() {
+            "These seats have gone on to your booking. It says how they stand."
+        } else {
+            "These seats are not held any more: their sale was finished. If you paid for them in another window, your booking is there and in your mail."
+        };
+        Self { booking, ..Self::new(text) }
     }
 
     /// The limit of a hold.
@@ -135,6 +155,14 @@ mod tests {
             Notice::refused(&seats, false).text,
             "C7 and C8 were just taken by someone else. D1 has just been sold. A1 is not for sale. Please pick another seat."
         );
+    }
+
+    #[test]
+    fn seats_that_were_bought_are_not_offered_again() {
+        let booking = Uuid::from_u128(3);
+        let notice = Notice::moved_on(Some(booking));
+        assert_eq!((notice.may_ask_again, notice.booking), (false, Some(booking)));
+        assert!(!Notice::moved_on(None).may_ask_again);
     }
 
     #[test]

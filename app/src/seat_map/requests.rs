@@ -19,13 +19,23 @@ const GIVEN_BACK_MS: u32 = 2_000;
 impl Session {
     /// Sends the next request, if one is due; its answer calls this again.
     pub(super) fn pump(self) {
-        let Some(intent) = self.change_cart(Cart::next_intent) else {
+        // Looked at first: every change of the cart voids the questions on their way.
+        if !self.cart.with_untracked(Cart::is_due) {
+            return;
+        }
+        let Some((number, intent)) = self.change_cart(|cart| cart.next_intent().map(|intent| (cart.number(), intent)))
+        else {
             return;
         };
         spawn_local(async move {
             let key = ids::new_key();
             let answer = self.ask(&intent, &key).await;
-            self.hear_answer(&intent, answer).await;
+            if self.cart.with_untracked(Cart::number) == number {
+                self.hear_answer(&intent, answer).await;
+            } else {
+                self.change_cart(Cart::answered);
+                self.recall();
+            }
             self.pump();
         });
     }
@@ -72,7 +82,10 @@ impl Session {
             ("hold_expired" | "not_found", _) if matches!(intent, Intent::Drop { .. }) => {
                 self.change_cart(Cart::dropped);
             }
-            ("hold_expired" | "not_found", _) if matches!(intent, Intent::Change { .. }) => self.expire(),
+            ("hold_expired" | "not_found", _) if matches!(intent, Intent::Change { .. }) => {
+                self.change_cart(Cart::answered);
+                self.hold_is_gone();
+            }
             _ => self.fail(&failure),
         }
     }

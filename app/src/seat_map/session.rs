@@ -2,14 +2,14 @@
 //! the live map do to them.
 //!
 //! Decisions are in [`Cart`], [`Board`] and [`Notice`]; this carries them out. The requests that change
-//! the hold are in `requests`, how the live connection is kept is in `connection`.
+//! the hold are in `requests`, what is learnt of it and how it ends is in `own_hold`, how the live
+//! connection is kept is in `connection`.
 
 use std::sync::Arc;
 
-use domain::api::{HoldView, PlanView};
+use domain::api::PlanView;
 use domain::seats::{SeatIndex, SeatState};
-use domain::time::{SECOND_MS, Timestamp};
-use domain::wire::{Change, Mine};
+use domain::wire::Change;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use uuid::Uuid;
@@ -18,15 +18,10 @@ use super::board::{Board, Look};
 use super::cart::{Cart, Tapped};
 use super::connection::Line;
 use super::notices::Notice;
+use super::own_hold::Ending;
 use super::room::Room;
 use crate::browser::calls;
 use crate::browser::tabs::Tabs;
-use crate::browser::{clock, events};
-
-/// By then the beacon of a tab that closed has arrived, milliseconds.
-const BEACON_MS: u32 = 1_500;
-/// A hold that ends within this of the server's word was ended by time, not by hand, milliseconds.
-const END_TOLERANCE_MS: i64 = 2 * SECOND_MS;
 
 /// The live connection, as people see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,9 +62,13 @@ pub struct Session {
     pub(super) line: StoredValue<Line, LocalStorage>,
     tabs: StoredValue<Option<Tabs>, LocalStorage>,
     /// Counts what happened to the hold, so that a question asked before cannot overwrite it.
-    turn: StoredValue<u64>,
+    pub(super) turn: StoredValue<u64>,
     /// Set when leaving for the payment page: that is not abandoning.
-    off_to_pay: StoredValue<bool>,
+    pub(super) off_to_pay: StoredValue<bool>,
+    /// The hold that was booked from this page, and its booking.
+    pub(super) booked: StoredValue<Option<(Uuid, Uuid)>>,
+    /// Set while the countdown stands at zero and the server has not said what that means.
+    pub(super) ending: StoredValue<Option<Ending>>,
 }
 
 impl Session {
@@ -92,6 +91,8 @@ impl Session {
             tabs: StoredValue::new_local(None),
             turn: StoredValue::new(0),
             off_to_pay: StoredValue::new(false),
+            booked: StoredValue::new(None),
+            ending: StoredValue::new(None),
         }
     }
 
@@ -102,18 +103,13 @@ impl Session {
 
     /// Listens to the other tabs of this visitor.
     pub(super) fn join_tabs(self) {
-        let tabs = Tabs::join(&format!("rowlock-hold-{}", self.show), move || {
-            self.recall();
-            // The other tab may have spoken while closing: its beacon arrives after its words.
-            spawn_local(async move {
-                events::after(BEACON_MS).await;
-                self.recall();
-            });
-        });
+        // The other tab may have spoken while closing: its beacon arrives after its words.
+        let tabs = Tabs::join(&format!("rowlock-hold-{}", self.show), move || self.recall_past_beacons());
         self.tabs.set_value(Some(tabs));
     }
 
-    pub(super) fn tell_tabs(self) {
+    /// Tells the other tabs of this visitor that the hold is not what it was.
+    pub fn tell_tabs(self) {
         self.tabs.with_value(|tabs| tabs.iter().for_each(Tabs::tell));
     }
 
@@ -178,61 +174,6 @@ impl Session {
         self.pump();
     }
 
-    /// Asks the server what this visitor holds. That also gives a hold its full time back that a
-    /// closing tab had shortened.
-    pub fn recall(self) {
-        let turn = self.turn.get_value();
-        spawn_local(async move {
-            let answer = calls::get::<HoldView>(&self.path("/hold")).await;
-            if self.turn.get_value() != turn {
-                return;
-            }
-            match answer {
-                Ok(hold) => self.learn(Some(hold)),
-                Err(failure) if failure.status() == 404 => self.learn(None),
-                Err(_) => {} // The live connection or the next tap will tell.
-            }
-        });
-    }
-
-    /// What the live connection says about the own hold. It may be older than the answer to a request,
-    /// so a difference only makes us ask.
-    pub(super) fn hear_mine(self, mine: Option<&Mine>) {
-        let differs = self.cart.with_untracked(|cart| match (cart.held(), mine) {
-            (None, None) => false,
-            (Some(held), Some(mine)) => {
-                held.id != mine.hold
-                    || held.expires_at_ms != mine.expires_at.0
-                    || held.paying != mine.paying
-                    || !held.seats.iter().map(|line| line.seat).eq(mine.seats.iter().copied())
-            }
-            _ => true,
-        });
-        if differs {
-            self.recall();
-        }
-    }
-
-    /// Looks at the clock: counts down, and ends a hold whose time is over.
-    pub(super) fn tick(self) {
-        let ends = self.cart.with_untracked(|cart| cart.held().map(|held| (held.expires_at_ms, held.paying)));
-        let (Some((ends_ms, paying)), Some(now)) = (ends, clock::server_now()) else {
-            if self.left_ms.get_untracked().is_some() {
-                self.left_ms.set(None);
-            }
-            return;
-        };
-        let left = Timestamp(ends_ms).since(now).max(0);
-        // Steps of a second: the display has no finer ones, and every step repaints.
-        let step = (left + SECOND_MS - 1) / SECOND_MS * SECOND_MS;
-        if self.left_ms.get_untracked() != Some(step) {
-            self.left_ms.set(Some(step));
-        }
-        if left == 0 && !paying {
-            self.expire();
-        }
-    }
-
     /// The visitor leaves the page: unless it is to pay, the hold gets shortened.
     pub(super) fn leave(self) {
         let hold = self.cart.with_untracked(|cart| cart.held().filter(|held| !held.paying).map(|held| held.id));
@@ -245,6 +186,11 @@ impl Session {
     /// Says that the next time the page is left it is to pay (or that this came to nothing).
     pub fn set_off_to_pay(self, off: bool) {
         self.off_to_pay.set_value(off);
+    }
+
+    /// Says that this hold was made a booking: when it ends, the booking knows why.
+    pub fn note_booked(self, hold: Uuid, booking: Uuid) {
+        self.booked.set_value(Some((hold, booking)));
     }
 
     /// Name of a seat for people.
@@ -260,6 +206,11 @@ impl Session {
         held.or_else(drawn).unwrap_or_else(|| format!("seat {seat}"))
     }
 
+    /// What the live map says of a seat.
+    pub(super) fn state_of(self, seat: SeatIndex) -> SeatState {
+        self.board.with_value(|board| board.state(seat))
+    }
+
     /// Changes the cart, then repaints the seats it concerns.
     pub(super) fn change_cart<T>(self, change: impl FnOnce(&mut Cart) -> T) -> T {
         self.turn.update_value(|turn| *turn += 1);
@@ -270,35 +221,6 @@ impl Session {
             self.board.with_value(|board| concerned.iter().for_each(|seat| board.repaint(*seat, cart)));
         });
         outcome
-    }
-
-    /// The hold's time is over.
-    pub(super) fn expire(self) {
-        let names: Vec<String> =
-            self.cart.with_untracked(|cart| cart.want().to_vec()).into_iter().map(|seat| self.name_of(seat)).collect();
-        let given_back = self.cart.with_untracked(|cart| cart.want().to_vec());
-        self.board.update_value(|board| board.note_given_back(&given_back));
-        self.change_cart(Cart::expired);
-        self.forget_given_back_soon();
-        self.tick();
-        self.notice.set(Some(Notice::expired(&names)));
-    }
-
-    fn learn(self, hold: Option<HoldView>) {
-        let before = self.cart.with_untracked(|cart| cart.held().cloned());
-        if let (Some(before), None) = (&before, &hold)
-            && self.cart.with_untracked(Cart::is_settled)
-        {
-            let over = clock::server_now().is_none_or(|now| before.expires_at_ms - now.0 < END_TOLERANCE_MS);
-            self.expire();
-            if !over {
-                self.notice.set(Some(Notice::let_go_elsewhere()));
-            }
-            return;
-        }
-        if self.change_cart(|cart| cart.learn(hold)) {
-            self.tick();
-        }
     }
 
     /// Takes the whole map.
