@@ -136,7 +136,19 @@ async fn problem_of(answer: &Response) -> Failure {
     Failure::Problem(Box::new(problem))
 }
 
-/// An answer that cannot be read is as good as none.
+/// An answer that cannot be read is as good as none. Without content (204) it reads as `None`.
 fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Failure> {
+    let text = if text.is_empty() { "null" } else { text };
     serde_json::from_str(text).map_err(|_| Failure::Unreachable)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_content_is_an_answer_where_nothing_may_come() {
+        assert_eq!(parse::<Option<u32>>(""), Ok(None));
+        assert_eq!(parse::<u32>(""), Err(Failure::Unreachable));
+    }
 }

@@ -14,13 +14,53 @@ const MAX_NAME_CHARS: usize = 120;
 /// Longest e-mail address, characters (RFC 5321).
 const MAX_EMAIL_CHARS: usize = 254;
 
+/// What was typed and what came of it: outlives the form, which goes when the hold does.
+#[derive(Clone, Copy)]
+pub struct Details {
+    name: RwSignal<String>,
+    email: RwSignal<String>,
+    trouble: RwSignal<Option<Trouble>>,
+    busy: RwSignal<bool>,
+    attempt: StoredValue<Option<Attempt>>,
+}
+
+impl Details {
+    /// Nothing typed yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            name: RwSignal::new(String::new()),
+            email: RwSignal::new(String::new()),
+            trouble: RwSignal::new(None),
+            busy: RwSignal::new(false),
+            attempt: StoredValue::new(None),
+        }
+    }
+
+    /// The page is shown again after it was left to pay: the button works once more.
+    pub fn come_back(self) {
+        self.busy.set(false);
+    }
+
+    /// What stood in the way does so no more.
+    pub fn forget_trouble(self) {
+        self.trouble.set(None);
+    }
+
+    /// What stood in the way, said aloud when it happens.
+    pub fn trouble(self) -> impl IntoView {
+        view! {
+            <div role="alert" class="details-trouble" data-testid="pay-error">
+                {move || self.trouble.get().map(trouble_view)}
+            </div>
+        }
+    }
+}
+
 /// The form.
-pub fn form(session: Session) -> impl IntoView {
-    let (name, email) = (RwSignal::new(String::new()), RwSignal::new(String::new()));
+pub fn form(session: Session, details: Details) -> impl IntoView {
+    let Details { name, email, trouble, busy, attempt } = details;
     let (name_error, email_error) = (RwSignal::new(None), RwSignal::new(None));
-    let trouble = RwSignal::new(None::<Trouble>);
-    let busy = RwSignal::new(false);
-    let attempt = StoredValue::new(None::<Attempt>);
     let submit = move |event: SubmitEvent| {
         event.prevent_default();
         let person =
@@ -49,6 +89,7 @@ pub fn form(session: Session) -> impl IntoView {
             <div class="field">
                 <label for="buyer-name">"Name"</label>
                 <input id="buyer-name" name="name" type="text" autocomplete="name" maxlength=MAX_NAME_CHARS required
+                    prop:value=name.get_untracked()
                     aria-invalid=move || name_error.get().map(|_: &str| "true") aria-describedby="buyer-name-error"
                     on:input=move |event| name.set(event_target_value(&event)) />
                 <p class="field-error" id="buyer-name-error">{move || name_error.get()}</p>
@@ -56,12 +97,10 @@ pub fn form(session: Session) -> impl IntoView {
             <div class="field">
                 <label for="buyer-email">"E-mail, for the tickets"</label>
                 <input id="buyer-email" name="email" type="email" autocomplete="email" inputmode="email" maxlength=MAX_EMAIL_CHARS required
+                    prop:value=email.get_untracked()
                     aria-invalid=move || email_error.get().map(|_: &str| "true") aria-describedby="buyer-email-error"
                     on:input=move |event| email.set(event_target_value(&event)) />
                 <p class="field-error" id="buyer-email-error">{move || email_error.get()}</p>
-            </div>
-            <div role="alert" class="details-trouble" data-testid="pay-error">
-                {move || trouble.get().map(trouble_view)}
             </div>
             <button type="submit" class="button details-pay" data-testid="pay" aria-disabled=move || if busy.get() { "true" } else { "false" }>
                 {move || if busy.get() { "One moment…" } else { "Go to payment" }}

@@ -14,7 +14,8 @@ use leptos::either::EitherOf3;
 use leptos::prelude::*;
 use uuid::Uuid;
 
-use crate::browser;
+use self::details::Details;
+use crate::browser::{self, events};
 use crate::seat_map::cart::Cart;
 use crate::seat_map::session::Session;
 
@@ -41,12 +42,17 @@ impl Foot {
 /// The cart.
 pub fn panel(session: Session) -> impl IntoView {
     let open = RwSignal::new(false);
+    let details = Details::new();
+    events::on_window("pageshow", move |_| details.come_back());
     let is_empty = Memo::new(move |_| session.cart.with(|cart| cart.want().is_empty()));
-    // A memo, so that the form and what was typed into it outlive every other change of the cart.
+    // A memo, so that the form keeps its focus through every other change of the cart.
     let foot = Memo::new(move |_| session.cart.with(Foot::of));
     Effect::new(move |_| {
         if is_empty.get() {
             open.set(false);
+        } else {
+            // Another choice is another try.
+            details.forget_trouble();
         }
     });
     let continue_to_details = move |_| {
@@ -71,10 +77,11 @@ pub fn panel(session: Session) -> impl IntoView {
                 <strong class="cart-total" data-testid="cart-total">{move || total(session)}</strong>
                 <button type="button" class="button cart-continue" data-testid="continue" on:click=continue_to_details>"Continue"</button>
             </div>
+            {details.trouble()}
             {move || match foot.get() {
                 Foot::Nothing => EitherOf3::A(()),
                 Foot::Begun(booking) => EitherOf3::B(begun(booking)),
-                Foot::Details => EitherOf3::C(details::form(session)),
+                Foot::Details => EitherOf3::C(details::form(session, details)),
             }}
         </aside>
     }

@@ -4,6 +4,7 @@
 //! same request and never makes a second booking.
 
 use domain::api::{BookingRequest, ConfirmRequest, Person};
+use domain::seats::SeatIndex;
 use gloo_net::http::Method;
 use leptos::prelude::*;
 use uuid::Uuid;
@@ -22,6 +23,8 @@ const SETTLE_POLLS: u32 = 100;
 #[derive(Clone)]
 pub struct Attempt {
     request: BookingRequest,
+    /// A hold keeps its id when its seats change; another choice is another intent.
+    seats: Vec<SeatIndex>,
     booking_key: String,
     confirm_key: String,
 }
@@ -46,10 +49,10 @@ impl Trouble {
 /// # Errors
 /// [`Trouble`], in words; the page is not left then.
 pub async fn pay(session: Session, buyer: Person, attempt: StoredValue<Option<Attempt>>) -> Result<(), Trouble> {
-    let hold = settled_hold(session).await?;
+    let (hold, seats) = settled_hold(session).await?;
     let request = BookingRequest { show: session.show, hold, buyer, holder: None };
-    let same = attempt.get_value().filter(|attempt| attempt.request == request);
-    let intent = same.unwrap_or_else(|| Attempt { request, booking_key: ids::new_key(), confirm_key: ids::new_key() });
+    let same = attempt.get_value().filter(|attempt| attempt.request == request && attempt.seats == seats);
+    let intent = same.unwrap_or_else(|| Attempt { request, seats, booking_key: ids::new_key(), confirm_key: ids::new_key() });
     attempt.set_value(Some(intent.clone()));
 
     let forget_if_final = |failure: &Failure| {
@@ -80,15 +83,17 @@ pub async fn pay(session: Session, buyer: Person, attempt: StoredValue<Option<At
     Ok(())
 }
 
-/// The hold, once every tap was answered.
-async fn settled_hold(session: Session) -> Result<Uuid, Trouble> {
+/// The hold and its seats, once every tap was answered.
+async fn settled_hold(session: Session) -> Result<(Uuid, Vec<SeatIndex>), Trouble> {
     for _ in 0..SETTLE_POLLS {
         if session.cart.with_untracked(Cart::is_settled) {
             break;
         }
         events::after(SETTLE_POLL_MS).await;
     }
-    let held = session.cart.with_untracked(|cart| cart.held().filter(|_| cart.is_settled()).map(|held| held.id));
+    let held = session
+        .cart
+        .with_untracked(|cart| cart.held().filter(|_| cart.is_settled()).map(|held| (held.id, cart.want().to_vec())));
     held.ok_or_else(|| Trouble::new("Your seats are not held yet. Please look at the map and try again."))
 }
 

@@ -174,6 +174,12 @@ impl Cart {
         self.held = None;
     }
 
+    /// A change left no seat in the hold: it is over, and so is the wish.
+    pub fn emptied(&mut self) {
+        self.dropped();
+        self.want.clear();
+    }
+
     /// The server refused because of these seats. They leave the wish, the others stay in it: the
     /// next intent asks for what is left.
     pub fn refused(&mut self, seats: &[SeatIndex]) {

@@ -48,7 +48,7 @@ impl Session {
             }
             Intent::Change { hold, add, remove } => {
                 let body = HoldChange { add: add.clone(), remove: remove.clone() };
-                calls::change(Method::PATCH, &self.path(&format!("/holds/{hold}")), key, &body).await.map(Some)
+                calls::change(Method::PATCH, &self.path(&format!("/holds/{hold}")), key, &body).await
             }
             Intent::Drop { hold } => calls::remove(&self.path(&format!("/holds/{hold}")), key).await.map(|()| None),
         }
@@ -62,6 +62,8 @@ impl Session {
                 self.speak_difference(before.as_ref(), hold.as_ref());
                 self.change_cart(|cart| match hold {
                     Some(hold) => cart.granted(hold),
+                    // No seat was left of it: asking for the rest again would go round in circles.
+                    None if matches!(intent, Intent::Change { .. }) => cart.emptied(),
                     None => cart.dropped(),
                 });
                 self.tick();
