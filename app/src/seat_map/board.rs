@@ -90,14 +90,17 @@ pub struct Board {
     painted: Vec<Option<ArcRwSignal<Look>>>,
     /// Seats this visitor gave back and the live map still shows as locked: by us, not by another.
     given_back: Vec<SeatIndex>,
+    /// What a refusal said of seats, until the live map says so too. Never part of the map itself: it
+    /// has no place in the order of its versions.
+    refused: Vec<(SeatIndex, SeatState)>,
 }
 
 impl Board {
-    /// A room of `seats`, nothing known of them yet: drawn as free, corrected by the first frame.
+    /// A room of `seats`, nothing known of them yet: not to be shown before the first map.
     #[must_use]
     pub fn new(seats: u32) -> Self {
         let seats = seats as usize;
-        Self { states: vec![SeatState::Available; seats], painted: vec![None; seats], given_back: Vec::new() }
+        Self { states: vec![SeatState::Available; seats], painted: vec![None; seats], ..Self::default() }
     }
 
     /// The signal of a seat on screen; made when first asked for.
@@ -116,7 +119,8 @@ impl Board {
     /// What the seat looks like to the owner of this cart.
     #[must_use]
     pub fn look(&self, seat: SeatIndex, cart: &Cart) -> Look {
-        let state = self.states.get(seat as usize).copied().unwrap_or_default();
+        let refused = self.refused.iter().find(|(refused, _)| *refused == seat);
+        let state = refused.map_or_else(|| self.state(seat), |(_, state)| *state);
         let being_given_back = cart.holds(seat) || self.given_back.contains(&seat);
         match (cart.wants(seat), cart.holds(seat)) {
             (true, true) => Look::Mine,
@@ -126,13 +130,16 @@ impl Board {
         }
     }
 
-    /// Takes the whole map.
-    pub fn replace(&mut self, map: &[SeatState], cart: &Cart) {
-        if map.len() == self.states.len() {
+    /// Takes the whole map; false when it is not one of this room.
+    pub fn replace(&mut self, map: &[SeatState], cart: &Cart) -> bool {
+        let fits = map.len() == self.states.len();
+        if fits {
             self.states.copy_from_slice(map);
             self.given_back.clear();
+            self.refused.clear();
             self.repaint_all(cart);
         }
+        fits
     }
 
     /// Takes changes; `moved` hears each seat's state before and after.
@@ -142,6 +149,7 @@ impl Board {
                 moved(change.seat, *state, change.state);
                 *state = change.state;
                 self.given_back.retain(|seat| *seat != change.seat);
+                self.refused.retain(|(seat, _)| *seat != change.seat);
                 self.repaint(change.seat, cart);
             }
         }
@@ -152,11 +160,18 @@ impl Board {
         self.given_back.extend_from_slice(seats);
     }
 
-    /// Stops believing that what still looks locked is our own doing.
-    pub fn forget_given_back(&mut self, cart: &Cart) {
-        for seat in std::mem::take(&mut self.given_back) {
-            self.repaint(seat, cart);
-        }
+    /// Remembers how seats stand that were refused, until the live map has news of them.
+    pub fn note_refused(&mut self, seats: &[(SeatIndex, SeatState)], cart: &Cart) {
+        self.refused.retain(|(before, _)| seats.iter().all(|(seat, _)| seat != before));
+        self.refused.extend_from_slice(seats);
+        seats.iter().for_each(|(seat, _)| self.repaint(*seat, cart));
+    }
+
+    /// Stops believing of these seats anything but what the live map says.
+    pub fn forget_guesses(&mut self, seats: &[SeatIndex], cart: &Cart) {
+        self.given_back.retain(|seat| !seats.contains(seat));
+        self.refused.retain(|(seat, _)| !seats.contains(seat));
+        seats.iter().for_each(|seat| self.repaint(*seat, cart));
     }
 
     /// Paints a seat again if it looks different now.
@@ -203,6 +218,19 @@ mod tests {
         assert_eq!(board.look(1, &cart), Look::Available);
         board.apply(&[Change { seat: 1, state: SeatState::Booked }], &cart, |_, _, _| ());
         assert_eq!(board.look(1, &cart), Look::Booked, "news about the seat ends that");
+    }
+
+    #[test]
+    fn a_refusal_is_painted_over_the_map_and_never_into_it() {
+        let (mut board, cart) = (Board::new(3), Cart::default());
+        board.note_refused(&[(1, SeatState::Locked), (2, SeatState::Locked)], &cart);
+        assert_eq!((board.look(1, &cart), board.state(1)), (Look::Locked, SeatState::Available));
+        board.apply(&[Change { seat: 1, state: SeatState::Available }], &cart, |_, before, _| {
+            assert_eq!(before, SeatState::Available, "free seats are counted by the map alone");
+        });
+        assert_eq!((board.look(1, &cart), board.look(2, &cart)), (Look::Available, Look::Locked));
+        board.forget_guesses(&[2], &cart);
+        assert_eq!(board.look(2, &cart), Look::Available);
     }
 
     #[test]

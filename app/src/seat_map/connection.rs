@@ -3,14 +3,16 @@
 //! Comes back with full jitter and doubling pauses, from where it was; after a gap, a new epoch or
 //! garbage it asks for the whole map.
 
+use domain::seats::SeatState;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
+use serde::Deserialize;
 use wasm_bindgen::JsCast;
 
 use super::follower::{Follower, News};
 use super::session::{Live, Session};
 use crate::browser::socket::{Happening, Socket};
-use crate::browser::{clock, events, ids, is_visible, socket_origin};
+use crate::browser::{calls, clock, events, ids, is_visible, socket_origin};
 
 /// Longest pause before the second try, milliseconds; doubles with each further one…
 const FIRST_PAUSE_MS: u32 = 500;
@@ -18,6 +20,8 @@ const FIRST_PAUSE_MS: u32 = 500;
 const LONGEST_PAUSE_MS: u32 = 10_000;
 /// Failed tries in a row after which people are told.
 const TRIES_UNTIL_OFFLINE: u32 = 2;
+/// A page hidden for longer than this, milliseconds, does not trust its connection.
+const LONGEST_NAP_MS: f64 = 5_000.0;
 /// Frames kept while the room is still loading; more means that something is wrong.
 const MAX_WAITING_FRAMES: usize = 64;
 
@@ -29,8 +33,25 @@ pub struct Line {
     failures: u32,
     /// Counts the connections, so that a pause that was overtaken does nothing.
     number: u64,
-    /// Frames that came before the room.
-    waiting: Vec<Vec<u8>>,
+    /// Frames that came before the room, and when, on the monotonic clock: they tell the time.
+    waiting: Vec<(Vec<u8>, f64)>,
+    /// When the page was hidden, on the device's wall clock, milliseconds.
+    hidden_at: Option<f64>,
+}
+
+/// The map as the API tells it without a socket.
+#[derive(Deserialize)]
+struct SeatsView {
+    epoch: u64,
+    version: u64,
+    states: String,
+}
+
+impl SeatsView {
+    /// Every seat; `None` when a digit is none.
+    fn map(&self) -> Option<Vec<SeatState>> {
+        self.states.bytes().map(|digit| SeatState::from_byte(digit.wrapping_sub(b'0'))).collect()
+    }
 }
 
 impl Session {
@@ -43,7 +64,7 @@ impl Session {
         let socket = Socket::open(&address, move |happening| match happening {
             Happening::Open if resuming => self.connected(),
             Happening::Open => {}
-            Happening::Frame(bytes) => self.hear(bytes),
+            Happening::Frame(bytes) => self.hear(bytes, clock::monotonic_ms()),
             Happening::End => self.hear_end(),
         });
         self.line.update_value(|line| {
@@ -52,15 +73,15 @@ impl Session {
         });
     }
 
-    /// Connects now, unless the connection stands: the device woke up, the network is back.
-    pub(super) fn connect_if_needed(self) {
-        if self.live.get_untracked() != Live::On {
-            self.line.update_value(|line| line.failures = 0);
-            self.connect_in(0);
-        }
+    /// Connects now, from where we were, whatever the connection says of itself: one that slept may be
+    /// dead without knowing.
+    fn connect_afresh(self) {
+        self.line.update_value(|line| line.failures = 0);
+        self.live.set(Live::Connecting);
+        self.connect_in(0);
     }
 
-    /// Lets the connection go; [`Session::connect_if_needed`] takes it up again.
+    /// Lets the connection go; coming back to the page takes it up again.
     pub(super) fn disconnect(self) {
         self.line.update_value(|line| {
             line.number += 1;
@@ -77,7 +98,7 @@ impl Session {
     /// Reads what came while the room was loading.
     pub(super) fn hear_waiting(self) {
         let waiting = self.line.try_update_value(|line| std::mem::take(&mut line.waiting)).unwrap_or_default();
-        waiting.into_iter().for_each(|bytes| self.hear(bytes));
+        waiting.into_iter().for_each(|(bytes, heard_at)| self.hear(bytes, heard_at));
     }
 
     fn connected(self) {
@@ -87,22 +108,22 @@ impl Session {
         }
     }
 
-    fn hear(self, bytes: Vec<u8>) {
+    /// Reads a frame that came at `heard_at` on the monotonic clock.
+    fn hear(self, bytes: Vec<u8>, heard_at: f64) {
         let Some(seats) = self.room.with_untracked(|room| room.as_ref().map(|room| room.plan().seat_count)) else {
             self.line.update_value(|line| {
                 if line.waiting.len() < MAX_WAITING_FRAMES {
-                    line.waiting.push(bytes);
+                    line.waiting.push((bytes, heard_at));
                 }
             });
             return;
         };
-        let heard_at = clock::monotonic_ms();
         let Some(news) = self.line.try_update_value(|line| line.follower.hear(&bytes, seats)) else {
             return;
         };
         match news {
             News::Map { map, now } => {
-                clock::observe(now, heard_at);
+                clock::hear(now, heard_at);
                 self.connected();
                 self.replace_map(&map);
             }
@@ -111,7 +132,7 @@ impl Session {
                 self.apply(&changes);
             }
             News::Mine { mine, now } => {
-                clock::observe(now, heard_at);
+                clock::hear(now, heard_at);
                 self.hear_mine(mine.as_ref());
             }
             News::Leave { retry_ms } => {
@@ -131,6 +152,28 @@ impl Session {
         self.live.set(if failures >= TRIES_UNTIL_OFFLINE { Live::Offline } else { Live::Connecting });
         let longest = FIRST_PAUSE_MS.saturating_mul(1 << failures.min(8)).min(LONGEST_PAUSE_MS);
         self.connect_in(ids::jitter(longest));
+        self.read_map_if_cut_off();
+    }
+
+    /// Reads the map without a socket, where there is none and either nothing was ever read or people
+    /// were told that it is old.
+    pub(super) fn read_map_if_cut_off(self) {
+        let failures = self.line.with_value(|line| line.failures);
+        let has_room = self.room.with_untracked(Option::is_some);
+        let limit = if self.known.get_untracked() { TRIES_UNTIL_OFFLINE } else { 1 };
+        if !has_room || failures < limit {
+            return;
+        }
+        spawn_local(async move {
+            // Without an answer the next failure asks again.
+            let Ok(seats) = calls::get::<SeatsView>(&self.path("/seats")).await else { return };
+            let reached = self.line.with_value(|line| line.follower.resume_from());
+            let is_older = reached.is_some_and(|at| at.0 == seats.epoch && at.1 > seats.version);
+            // The socket goes on from where it was itself: deltas repeat what this map says already.
+            if let (Some(map), false, true) = (seats.map(), is_older, self.live.get_untracked() != Live::On) {
+                self.replace_map(&map);
+            }
+        });
     }
 
     /// Replaces the connection after a pause. Never at once: the old one must not be dropped while its
@@ -157,21 +200,46 @@ impl Session {
         events::on_window("pageshow", move |event| {
             // Shown again from the back-forward cache, not shown for the first time.
             if event.dyn_ref::<web_sys::PageTransitionEvent>().is_some_and(web_sys::PageTransitionEvent::persisted) {
-                self.wake();
+                self.set_off_to_pay(false);
+                self.recall_past_beacons();
+                self.connect_afresh();
             }
         });
         events::on_document("visibilitychange", move |_| {
             if is_visible() {
                 self.wake();
+            } else {
+                self.line.update_value(|line| line.hidden_at = Some(clock::device_ms()));
             }
         });
-        events::on_window("online", move |_| self.wake());
+        events::on_window("online", move |_| {
+            self.recall();
+            self.connect_afresh();
+        });
         events::on_window("offline", move |_| self.go_offline());
     }
 
+    /// The page can be seen again.
     fn wake(self) {
-        self.set_off_to_pay(false);
-        self.recall();
-        self.connect_if_needed();
+        let hidden_at = self.line.try_update_value(|line| line.hidden_at.take()).flatten();
+        // A clock that was set back says nothing: rather once too often.
+        let slept = hidden_at.is_some_and(|at| !(0.0..LONGEST_NAP_MS).contains(&(clock::device_ms() - at)));
+        self.recall_past_beacons();
+        if slept || self.live.get_untracked() != Live::On {
+            self.connect_afresh();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_map_in_digits_reads_as_states() {
+        let seats = |states: &str| SeatsView { epoch: 1, version: 1, states: states.to_owned() };
+        let all = [SeatState::Available, SeatState::Locked, SeatState::Booked, SeatState::Blocked];
+        assert_eq!(seats("0123").map().as_deref(), Some(&all[..]));
+        assert_eq!(seats("01x").map(), None);
     }
 }

@@ -40,14 +40,19 @@ const TICK_MS: u32 = 250;
 fn start(session: Session) {
     session.join_tabs();
     session.watch_page();
-    session.load_room(move || {
-        session.hear_waiting();
-        choose_section(session);
-    });
-    session.recall();
+    load_room(session);
+    session.recall_past_beacons();
     session.connect();
     events::every(TICK_MS, move || session.tick());
     events::on_window("hashchange", move |_| choose_section(session));
+}
+
+fn load_room(session: Session) {
+    session.load_room(move || {
+        session.hear_waiting();
+        session.read_map_if_cut_off();
+        choose_section(session);
+    });
 }
 
 /// Shows the section that the address names.
@@ -74,6 +79,9 @@ fn content(session: Session, as_list: RwSignal<bool>) -> impl IntoView {
     let Some(room) = session.room.get() else {
         return if session.unreachable.get() { EitherOf5::A(unreachable(session)) } else { EitherOf5::B(skeleton()) };
     };
+    if !session.known.get() {
+        return EitherOf5::B(skeleton());
+    }
     let section = session.section.get();
     if room.plan().overview && section.is_none() {
         return EitherOf5::C(overview::overview(session, &room));
@@ -153,7 +161,7 @@ fn notice_view(session: Session) -> impl IntoView {
     }
 }
 
-/// What stands there until the room is loaded.
+/// What stands there until the room is loaded and its first map read.
 fn skeleton() -> impl IntoView {
     let rows = (0..7).map(|row| {
         let dots = (0..14).map(|seat| {
@@ -176,10 +184,7 @@ fn unreachable(session: Session) -> impl IntoView {
     view! {
         <div class="room-unreachable" role="alert">
             <p>"We could not load the room. Please check your connection."</p>
-            <button type="button" class="button" on:click=move |_| session.load_room(move || {
-                session.hear_waiting();
-                choose_section(session);
-            })>"Try again"</button>
+            <button type="button" class="button" on:click=move |_| load_room(session)>"Try again"</button>
         </div>
     }
 }

@@ -139,7 +139,7 @@ impl Session {
         let names: Vec<String> = seats.iter().map(|seat| self.name_of(*seat)).collect();
         self.board.update_value(|board| board.note_given_back(&seats));
         self.lose_hold(Notice::expired(&names));
-        self.forget_given_back_soon();
+        self.forget_guesses_soon(seats);
     }
 
     /// The server knows no hold of ours any more: says why, as far as that can be known.

@@ -2,7 +2,6 @@
 
 use domain::api::{HoldChange, HoldRequest, HoldView, SeatProblem};
 use domain::seats::SeatIndex;
-use domain::wire::Change;
 use gloo_net::http::Method;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
@@ -13,8 +12,8 @@ use super::session::Session;
 use crate::browser::calls::{self, Failure};
 use crate::browser::{events, ids};
 
-/// How long after giving a seat back we still take a locked look for our own doing, milliseconds.
-const GIVEN_BACK_MS: u32 = 2_000;
+/// How long an answer's news of a seat may be ahead of the live map, milliseconds.
+const GUESS_MS: u32 = 2_000;
 
 impl Session {
     /// Sends the next request, if one is due; its answer calls this again.
@@ -95,8 +94,9 @@ impl Session {
     fn refuse(self, seats: &[SeatProblem]) {
         let named: Vec<_> = seats.iter().map(|seat| seat.seat).collect();
         // The refusal is news as well: paint those seats before the live map gets round to it.
-        let changes: Vec<_> = seats.iter().map(|seat| Change { seat: seat.seat, state: seat.state }).collect();
-        self.apply(&changes);
+        let states: Vec<_> = seats.iter().map(|seat| (seat.seat, seat.state)).collect();
+        self.cart.with_untracked(|cart| self.board.update_value(|board| board.note_refused(&states, cart)));
+        self.forget_guesses_soon(named.clone());
         let others = self.change_cart(|cart| {
             cart.refused(&named);
             !cart.want().is_empty()
@@ -117,14 +117,15 @@ impl Session {
             before.iter().flat_map(|hold| &hold.seats).map(|line| line.seat).filter(|seat| !kept(*seat)).collect();
         if !gone.is_empty() {
             self.board.update_value(|board| board.note_given_back(&gone));
-            self.forget_given_back_soon();
+            self.forget_guesses_soon(gone);
         }
     }
 
-    pub(super) fn forget_given_back_soon(self) {
+    /// Believes for a moment what we know of these seats before the live map does.
+    pub(super) fn forget_guesses_soon(self, seats: Vec<SeatIndex>) {
         spawn_local(async move {
-            events::after(GIVEN_BACK_MS).await;
-            self.cart.with_untracked(|cart| self.board.update_value(|board| board.forget_given_back(cart)));
+            events::after(GUESS_MS).await;
+            self.cart.with_untracked(|cart| self.board.update_value(|board| board.forget_guesses(&seats, cart)));
         });
     }
 

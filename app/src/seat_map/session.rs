@@ -43,6 +43,8 @@ pub struct Session {
     pub room: RwSignal<Option<Arc<Room>>>,
     /// Whether the room could not be loaded.
     pub unreachable: RwSignal<bool>,
+    /// Whether any map of the seats was read: before that nobody can say which are free.
+    pub known: RwSignal<bool>,
     /// The section on screen, in a large room.
     pub section: RwSignal<Option<usize>>,
     /// Wish and hold.
@@ -79,6 +81,7 @@ impl Session {
             show,
             room: RwSignal::new(None),
             unreachable: RwSignal::new(false),
+            known: RwSignal::new(false),
             section: RwSignal::new(None),
             cart: RwSignal::new(Cart::default()),
             board: StoredValue::new(Board::default()),
@@ -225,7 +228,13 @@ impl Session {
 
     /// Takes the whole map.
     pub(super) fn replace_map(self, map: &[SeatState]) {
-        self.cart.with_untracked(|cart| self.board.update_value(|board| board.replace(map, cart)));
+        let replaced = self
+            .cart
+            .with_untracked(|cart| self.board.try_update_value(|board| board.replace(map, cart)))
+            .unwrap_or_default();
+        if replaced && !self.known.get_untracked() {
+            self.known.set(true);
+        }
         self.room.with_untracked(|room| {
             let sections = room.iter().flat_map(|room| &room.plan().sections);
             self.free.with_value(|free| {
