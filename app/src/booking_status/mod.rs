@@ -67,12 +67,15 @@ pub fn BookingStatus(
     view! {
         <section class="booking-status" data-tone=move || words.get().tone>
             <p class="booking-mark" aria-hidden="true">{move || words.get().mark}</p>
-            <h1 data-testid="booking-state" data-state=move || booking.with(|booking| booking.state.as_str())
-                data-money=move || booking.with(|booking| booking.money.as_str()) role="status">
-                {move || words.get().title}
-            </h1>
-            <p class="booking-words">{move || words.get().text}</p>
-            <p class="booking-money" data-testid="booking-money">{move || booking.with(money_in_words)}</p>
+            // Around the heading, not on it: a heading with a role of its own is no heading any more.
+            <div class="booking-said" role="status">
+                <h1 data-testid="booking-state" data-state=move || booking.with(|booking| booking.state.as_str())
+                    data-money=move || booking.with(|booking| booking.money.as_str())>
+                    {move || words.get().title}
+                </h1>
+                <p class="booking-words">{move || words.get().text}</p>
+                <p class="booking-money" data-testid="booking-money">{move || booking.with(money_in_words)}</p>
+            </div>
             <p class="booking-next">{move || booking.with(next_step).map(|(href, words, name)| view! {
                 <a class="button" data-testid=name href=href>{words}</a>
             })}</p>

@@ -21,18 +21,32 @@ pub fn element(id: &str) -> Option<web_sys::Element> {
     window().document()?.get_element_by_id(id)
 }
 
-/// Gives an element the keyboard focus.
+/// Gives the element with this id the keyboard focus, and brings it into view.
 pub fn focus(id: &str) {
+    if let Some(element) = element(id) {
+        focus_element(&element, true);
+    }
+}
+
+/// Gives the first element that this selector names the keyboard focus. Nothing scrolls.
+pub fn focus_first(selector: &str) {
+    let page = window().document();
+    if let Some(element) = page.and_then(|page| page.query_selector(selector).ok().flatten()) {
+        focus_element(&element, false);
+    }
+}
+
+/// By the method's name: SVG elements have it without being HTML elements.
+fn focus_element(element: &web_sys::Element, scroll: bool) {
     use wasm_bindgen::JsCast;
-    if let Some(element) = element(id).and_then(|element| element.dyn_into::<web_sys::HtmlElement>().ok()) {
-        // Fails only for elements that cannot take focus: then it stays where it was.
-        let _ = element.focus();
-    } else if let Some(element) = element(id)
-        && let Ok(focus) = js_sys::Reflect::get(&element, &"focus".into())
+    let options = js_sys::Object::new();
+    // A fresh object takes any property.
+    let _ = js_sys::Reflect::set(&options, &"preventScroll".into(), &(!scroll).into());
+    if let Ok(focus) = js_sys::Reflect::get(element, &"focus".into())
         && let Ok(focus) = focus.dyn_into::<js_sys::Function>()
     {
-        // SVG elements have the method without being HTML elements.
-        let _ = focus.call0(&element);
+        // Fails only for elements that cannot take focus: then it stays where it was.
+        let _ = focus.call1(element, &options);
     }
 }
 

@@ -52,7 +52,8 @@ pub async fn pay(session: Session, buyer: Person, attempt: StoredValue<Option<At
     let (hold, seats) = settled_hold(session).await?;
     let request = BookingRequest { show: session.show, hold, buyer, holder: None };
     let same = attempt.get_value().filter(|attempt| attempt.request == request && attempt.seats == seats);
-    let intent = same.unwrap_or_else(|| Attempt { request, seats, booking_key: ids::new_key(), confirm_key: ids::new_key() });
+    let intent =
+        same.unwrap_or_else(|| Attempt { request, seats, booking_key: ids::new_key(), confirm_key: ids::new_key() });
     attempt.set_value(Some(intent.clone()));
 
     let forget_if_final = |failure: &Failure| {

@@ -65,7 +65,14 @@ impl Look {
         }
     }
 
-    /// Whether a tap does anything.
+    /// Whether nobody can take it any more. A seat in somebody's hold may come back at any moment, and
+    /// pressing it tells so: it is not disabled.
+    #[must_use]
+    pub const fn is_out_of_reach(self) -> bool {
+        matches!(self, Self::Booked | Self::Blocked)
+    }
+
+    /// Whether a tap takes the seat or lets it go; any other is only explained.
     #[must_use]
     pub const fn can_be_tapped(self) -> bool {
         matches!(self, Self::Available | Self::Mine | Self::Asked)

@@ -97,7 +97,10 @@ pub fn grid(session: Session, room: &Arc<Room>, section: Option<usize>) -> impl 
         let Some((seat, _)) = seat_at(&event) else { return };
         if matches!(event.key().as_str(), " " | "Enter") {
             event.prevent_default();
-            session.tap(seat);
+            // A key held down is one press, not take and let go by turns.
+            if !event.repeat() {
+                session.tap(seat);
+            }
         } else if let Some(step) = Step::of_key(&event.key(), event.ctrl_key() || event.meta_key()) {
             event.prevent_default();
             let next = steps.with_value(|steps| steps.step(seat, step));
@@ -120,7 +123,7 @@ pub fn grid(session: Session, room: &Arc<Room>, section: Option<usize>) -> impl 
             <div class="room-pan" node_ref=pan data-zoom=move || zoom.get().name()
                 style=("--plan-width", format!("{}px", frame.width * SEAT_PX / SEAT_PITCH))
                 style=("--plan-aspect", format!("{} / {}", frame.width, frame.height))>
-                <svg class="room" role="grid" aria-label="Seats" viewBox=frame.view_box() preserveAspectRatio="xMidYMid meet"
+                <svg class="room" role="grid" aria-label="Seats" aria-multiselectable="true" viewBox=frame.view_box() preserveAspectRatio="xMidYMid meet"
                     on:click=tap on:keydown=key on:pointerover=point on:focusin=focus on:pointerleave=move |_| pointed.set(None)>
                     {focus_mark}
                     {drawn}
@@ -148,12 +151,13 @@ fn seat_view(session: Session, room: &Room, seat: SeatIndex) -> Option<impl Into
     let facts = room.seat(seat)?;
     let (words, kind) = (facts.in_words(), facts.category.kind);
     let look = session.look_of(seat);
-    let (state, label, selected, drawing) = (look.clone(), look.clone(), look.clone(), look);
+    let (state, label, selected, disabled, drawing) = (look.clone(), look.clone(), look.clone(), look.clone(), look);
     Some(view! {
         <g id=format!("seat-{seat}") class=format!("seat cat-{}", facts.category_index % 8) role="gridcell" tabindex="-1"
             data-seat=seat transform=format!("translate({} {})", facts.x, facts.y)
             data-state=move || state.get().state()
             aria-selected=move || if selected.get().state() == "mine" { "true" } else { "false" }
+            aria-disabled=move || disabled.get().is_out_of_reach().then_some("true")
             aria-label=move || format!("{words}, {}", label.get().in_words())>
             <rect class="seat-target" x="-10" y="-10" width="20" height="20" rx="6"></rect>
             <use href=move || glyph(drawing.get(), kind)></use>

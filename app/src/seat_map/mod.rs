@@ -36,6 +36,12 @@ use crate::browser::{self, events};
 /// How often the countdown looks at the clock, milliseconds.
 const TICK_MS: u32 = 250;
 
+/// Id of the heading of the section on screen.
+const SECTION_HEADING: &str = "section-heading";
+/// Where the focus goes when what had it is gone: the map's tab stop, or the first of the list or of the
+/// sections.
+const SEATS: &str = ".room [role=gridcell][tabindex='0'], .seat-list button, .section-card";
+
 /// Everything at once: room, hold, live connection.
 fn start(session: Session) {
     session.join_tabs();
@@ -44,26 +50,42 @@ fn start(session: Session) {
     session.recall_past_beacons();
     session.connect();
     events::every(TICK_MS, move || session.tick());
-    events::on_window("hashchange", move |_| choose_section(session));
+    events::on_window("hashchange", move |_| {
+        choose_section(session, move || focus_section(session));
+        // The link that was followed is gone.
+        focus_section(session);
+    });
+}
+
+/// Moves the focus to the name of the section on screen, once it is drawn.
+fn focus_section(session: Session) {
+    // Two frames: a section that follows another is drawn in the second.
+    request_animation_frame(move || {
+        request_animation_frame(move || {
+            if session.section.get_untracked().is_some() {
+                browser::focus(SECTION_HEADING);
+            }
+        });
+    });
 }
 
 fn load_room(session: Session) {
     session.load_room(move || {
         session.hear_waiting();
         session.read_map_if_cut_off();
-        choose_section(session);
+        choose_section(session, || ());
     });
 }
 
-/// Shows the section that the address names.
-fn choose_section(session: Session) {
+/// Shows the section that the address names; `loaded` runs when its rows had to be loaded and are there.
+fn choose_section(session: Session, loaded: impl FnOnce() + 'static) {
     let Some(room) = session.room.get_untracked() else { return };
     let named = overview::section_of(&browser::fragment());
     let section = named.filter(|section| room.plan().overview && *section < room.plan().sections.len());
     if let Some(section) = section
         && !room.is_loaded(section)
     {
-        session.load_section(section);
+        session.load_section(section, loaded);
     }
     if section.is_some() && session.section.get_untracked().is_some_and(|before| Some(before) != section) {
         // A section is drawn afresh, never over another.
@@ -103,7 +125,7 @@ fn way_back(room: &Arc<Room>, section: usize) -> impl IntoView + use<> {
     view! {
         <div class="section-head">
             <a class="section-back" href="#sections">"‹ All sections"</a>
-            <h2>{name}</h2>
+            <h2 id=SECTION_HEADING tabindex="-1">{name}</h2>
         </div>
     }
 }
@@ -145,17 +167,26 @@ fn notice_view(session: Session) -> impl IntoView {
     };
     let booking = move || session.notice.with(|notice| notice.as_ref().and_then(|notice| notice.booking));
     let shown = move || session.notice.with(Option::is_some);
+    // The buttons go with the notice: without a place of its own the focus would fall to the page's top.
+    let close = move |_| {
+        browser::focus_first(SEATS);
+        session.notice.set(None);
+    };
+    let ask_again = move |_| {
+        browser::focus_first(SEATS);
+        session.ask_again();
+    };
     view! {
         <div class="notice" data-shown=move || if shown() { "true" } else { "false" }>
             <p role="alert" data-testid="message">{text}</p>
             {move || may_ask().then(|| view! {
-                <button type="button" class="notice-action" data-testid="ask-again" on:click=move |_| session.ask_again()>"Try to get them back"</button>
+                <button type="button" class="notice-action" data-testid="ask-again" on:click=ask_again>"Try to get them back"</button>
             })}
             {move || booking().map(|booking| view! {
                 <a class="notice-action" data-testid="notice-booking" href=format!("/bookings/{booking}")>"See your booking"</a>
             })}
             {move || shown().then(|| view! {
-                <button type="button" class="notice-close" aria-label="Close this message" on:click=move |_| session.notice.set(None)>"×"</button>
+                <button type="button" class="notice-close" aria-label="Close this message" on:click=close>"×"</button>
             })}
         </div>
     }

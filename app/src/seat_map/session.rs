@@ -132,15 +132,18 @@ impl Session {
         });
     }
 
-    /// Loads the rows of a section of a large room.
-    pub fn load_section(self, section: usize) {
+    /// Loads the rows of a section of a large room; `then` runs once they are there.
+    pub fn load_section(self, section: usize, then: impl FnOnce() + 'static) {
         spawn_local(async move {
             match calls::get::<PlanView>(&self.path(&format!("/plan?section={section}"))).await {
-                Ok(plan) => self.room.update(|room| {
-                    if let Some(room) = room {
-                        Arc::make_mut(room).merge(plan);
-                    }
-                }),
+                Ok(plan) => {
+                    self.room.update(|room| {
+                        if let Some(room) = room {
+                            Arc::make_mut(room).merge(plan);
+                        }
+                    });
+                    then();
+                }
                 Err(failure) => self.notice.set(Some(Notice::failed(&failure))),
             }
         });
