@@ -45,21 +45,23 @@ async function tabTo(page: Page, selector: string): Promise<void> {
   throw new Error(`${selector} is not reached by ${MOST_TABS} presses of Tab`);
 }
 
-/** Presses arrow keys until the seat with this index has the focus. */
+/** Presses arrow keys until the seat with this index has the focus. Rows may be curved, so what is one
+ * row is what is named so, and seats count on from row to row. */
 async function moveTo(page: Page, index: number): Promise<void> {
   const place = (id: string) =>
     page.evaluate((seat) => {
-      const box = document.getElementById(seat)?.getBoundingClientRect();
-      return box ? { x: box.x, y: box.y } : null;
+      const element = document.getElementById(seat);
+      const row = /row (.+) seat/i.exec(element?.getAttribute("aria-label") ?? "")?.[1];
+      return element && row ? { x: element.getBoundingClientRect().x, row } : null;
     }, id);
   for (let presses = 0; presses < MOST_TABS; presses += 1) {
     const focused = await page.evaluate(() => document.activeElement?.id ?? "");
     if (focused === `seat-${index}`) return;
     const [here, there] = [await place(focused), await place(`seat-${index}`)];
     if (!here || !there) throw new Error("the focus left the seats");
-    const sameRow = Math.abs(here.y - there.y) < 4;
-    const arrow = sameRow ? (there.x > here.x ? "ArrowRight" : "ArrowLeft") : there.y > here.y ? "ArrowDown" : "ArrowUp";
-    await page.keyboard.press(arrow);
+    const further = Number(focused.replace("seat-", "")) < index;
+    const inRow = there.x > here.x ? "ArrowRight" : "ArrowLeft";
+    await page.keyboard.press(here.row === there.row ? inRow : further ? "ArrowDown" : "ArrowUp");
   }
   throw new Error(`seat ${index} is not reached by ${MOST_TABS} arrows`);
 }

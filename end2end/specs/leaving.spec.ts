@@ -12,6 +12,8 @@ test("a closed tab gives the seat back after the grace", async ({ request, anna,
   const his = await ben.visit(show.id);
   await hers.hold(c7);
   await his.sees(c7, "locked");
+  // A page that is still asking for its hold, as it does in its first seconds, is coming, not leaving.
+  await expect.poll(() => secondsLeft(hers)).toBeLessThan(297);
   const closed = Date.now();
   await anna.closeTab();
   await his.sees(c7, "available", GRACE_MS + 5_000);
