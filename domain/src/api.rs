@@ -161,6 +161,9 @@ pub struct HoldView {
     pub expires_at: String,
     /// The same instant in milliseconds since 1970.
     pub expires_at_ms: i64,
+    /// No extension goes beyond this instant, milliseconds since 1970; equal to `expires_at_ms` when there
+    /// is none to be had.
+    pub latest_ms: i64,
     /// Whether a payment is in progress: then it is neither changed nor shortened.
     pub paying: bool,
     /// The booking made from it, once there is one.

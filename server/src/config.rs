@@ -19,12 +19,18 @@ pub struct Config {
     /// Postgres, `postgres://…`.
     #[arg(long, env = "DATABASE_URL", hide_env_values = true)]
     pub database_url: String,
-    /// Redis, `redis://…`.
+    /// Redis: one server, `redis://[user:password@]host[:6379][/db]`; the master that sentinels name,
+    /// `redis+sentinel://[user:password@]host[:26379],host2…/service[?db=0&sentinel_password=…]`; or a
+    /// Cluster, `redis+cluster://[user:password@]host[:6379],host2…`. `rediss…` is the same over TLS.
     #[arg(long, env = "REDIS_URL", hide_env_values = true)]
     pub redis_url: String,
     /// Put in front of every Redis key, so that tests can share one Redis.
     #[arg(long, env = "REDIS_PREFIX", default_value = "")]
     pub redis_prefix: String,
+    /// A second Redis that is asked everything the first is asked, and whose answers are compared: before
+    /// it takes the first one's place, and never for an answer to anybody.
+    #[arg(long, env = "SHADOW_REDIS_URL", hide_env_values = true)]
+    pub shadow_redis_url: Option<String>,
     /// The browser half: `pkg/` and `style/`.
     #[arg(long, env = "SITE_ROOT", default_value = "target/site")]
     pub site_root: PathBuf,

@@ -35,6 +35,10 @@ pub struct Parts {
     pub pg: sqlx::PgPool,
     /// The lock store.
     pub locks: Arc<dyn seat_locks::SeatLocks>,
+    /// Attempts on their way to the lock store.
+    pub lock_queue: seat_locks::LockQueue,
+    /// Where it announces changes.
+    pub redis: seat_locks::link::Link,
     /// Shows whose holds this replica sweeps.
     pub watched: seat_locks::Watched,
     /// Shows, layouts, prices.

@@ -1,12 +1,16 @@
-//! `rowlock`: serve, migrate, demo.
+//! `rowlock`: serve, migrate, release-holds, demo.
 
 use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
+use server::seat_locks::{ReleasedAll, SeatLocks, StoreError};
 use server::{AppState, catalogue, clock, config::Config, start};
-use tokio::net::TcpListener;
 use tracing_subscriber::EnvFilter;
+use uuid::Uuid;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// A live seat map that never sells a seat twice.
 #[derive(Parser)]
@@ -25,6 +29,17 @@ enum Command {
         /// Postgres, `postgres://…`.
         #[arg(long, env = "DATABASE_URL", hide_env_values = true)]
         database_url: String,
+    },
+    /// Let every hold of a show go, but for those being paid: the room is closed, the show is called off.
+    ReleaseHolds {
+        /// The show.
+        show: Uuid,
+        /// Redis: one server, sentinels or a Cluster, as for `serve`.
+        #[arg(long, env = "REDIS_URL", hide_env_values = true)]
+        redis_url: String,
+        /// Put in front of every Redis key.
+        #[arg(long, env = "REDIS_PREFIX", default_value = "")]
+        redis_prefix: String,
     },
     /// Load the demo chain of cinemas with shows for the days from now.
     Demo {
@@ -49,6 +64,15 @@ async fn main() -> anyhow::Result<()> {
     match Cli::parse().command {
         Command::Serve(config) => serve(*config).await,
         Command::Migrate { database_url } => start::migrate(&start::database(&database_url, 1).await?).await,
+        Command::ReleaseHolds { show, redis_url, redis_prefix } => {
+            let (_, locks) = start::lock_store(&redis_url, &redis_prefix).await?;
+            match locks.release_all(show).await {
+                Ok(ReleasedAll { released, paying }) => println!("{released} holds let go, {paying} being paid stay"),
+                Err(StoreError::NoMap(_)) => println!("nobody holds a seat in that show"),
+                Err(cause) => return Err(cause.into()),
+            }
+            Ok(())
+        }
         Command::Demo { database_url, dir, days } => {
             let pg = start::database(&database_url, 2).await?;
             let loaded = catalogue::demo::load(&pg, &dir, clock::now(), days).await?;
@@ -59,8 +83,7 @@ async fn main() -> anyhow::Result<()> {
 }
 
 async fn serve(config: Config) -> anyhow::Result<()> {
-    let listener =
-        TcpListener::bind(config.listen).await.with_context(|| format!("cannot listen on {}", config.listen))?;
+    let listener = start::listen(config.listen).with_context(|| format!("cannot listen on {}", config.listen))?;
     let public_url = config.public_url.clone();
     let state = start::assemble(config).await?;
     tokio::spawn(stop_on_signal(state.clone()));

@@ -1,22 +1,41 @@
 //! Putting the parts together, and taking them apart again in order.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use axum::serve::ListenerExt;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::config::Config;
-use crate::seat_locks::RedisLocks;
+use crate::seat_locks::link::Link;
+use crate::seat_locks::{RedisLocks, SeatLocks, ShadowLocks, known_source};
 use crate::{AppState, Parts, bookings, catalogue, idempotency, live, outbox, payments, seat_locks, tickets, web};
 
 /// Waiting for a free database connection longer than this is an answer: not now.
 const POOL_DEADLINE: Duration = Duration::from_secs(5);
 /// Open work is waited for this long when stopping.
 const STOP_DEADLINE: Duration = Duration::from_secs(10);
+
+/// Connections that may wait to be accepted; the kernel's own limit (4,096 on Linux) still holds. When a
+/// sale opens, thousands come within a moment, and those who do not fit are reset.
+const LISTEN_BACKLOG: u32 = 8_192;
+
+/// The listener for visitors, to be called inside the runtime.
+///
+/// # Errors
+/// When the address is taken or not ours.
+pub fn listen(at: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = if at.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    // A restart need not wait for the last connections of the server before it.
+    socket.set_reuseaddr(true)?;
+    socket.bind(at)?;
+    socket.listen(LISTEN_BACKLOG)
+}
 
 /// Postgres.
 ///
@@ -40,24 +59,41 @@ pub async fn migrate(pg: &PgPool) -> anyhow::Result<()> {
     sqlx::migrate!("../migrations").run(pg).await.context("the schema could not be brought up to date")
 }
 
+/// Redis, and the seat locks in it.
+///
+/// # Errors
+/// When the address is unusable or nobody answers there.
+pub async fn lock_store(url: &str, prefix: &str) -> anyhow::Result<(Link, RedisLocks)> {
+    use_one_tls_provider();
+    let redis = Link::connect(url).await.context("Redis cannot be used")?;
+    let locks = RedisLocks::new(redis.clone(), prefix).await.context("Redis tells no time")?;
+    Ok((redis, locks))
+}
+
+/// One for all TLS of the process; a second call is harmless.
+fn use_one_tls_provider() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+}
+
 /// Everything a request may need, from settings.
 ///
 /// # Errors
 /// When something cannot be reached or a setting is unusable.
 pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
-    // One provider for all TLS of the process; a second call in a test process is harmless.
-    let _ = rustls::crypto::ring::default_provider().install_default();
+    use_one_tls_provider();
     let pg = database(&config.database_url, config.database_connections).await?;
-    let locks = RedisLocks::connect(&config.redis_url, &config.redis_prefix)
-        .await
-        .context("Redis does not answer at REDIS_URL")?;
+    let catalogue = catalogue::Catalogue::new(pg.clone());
+    let (redis, first) = lock_store(&config.redis_url, &config.redis_prefix).await?;
+    let locks = with_shadow(first, &config, &pg, &catalogue).await?;
     let gateway =
         payments::SimulatorGateway::new(&config.simulator_url, &config.simulator_api_key, &config.public_url)?;
     let mailer = tickets::Mailer::from_config(&config)?;
     Ok(AppState::new(Parts {
-        catalogue: catalogue::Catalogue::new(pg.clone()),
+        catalogue,
         pg,
-        locks: Arc::new(locks),
+        locks,
+        lock_queue: seat_locks::LockQueue::default(),
+        redis,
         watched: seat_locks::Watched::default(),
         hubs: live::Hubs::default(),
         gateway: Arc::new(gateway),
@@ -69,9 +105,33 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
     }))
 }
 
+/// The lock store, with a second one as its shadow if there is to be one.
+async fn with_shadow(
+    first: RedisLocks,
+    config: &Config,
+    pg: &PgPool,
+    catalogue: &catalogue::Catalogue,
+) -> anyhow::Result<Arc<dyn SeatLocks>> {
+    let Some(url) = &config.shadow_redis_url else { return Ok(Arc::new(first)) };
+    anyhow::ensure!(*url != config.redis_url, "SHADOW_REDIS_URL is REDIS_URL; a store cannot be its own shadow");
+    match lock_store(url, &config.redis_prefix).await {
+        Ok((_, second)) => {
+            tracing::info!("every call to the lock store is asked of SHADOW_REDIS_URL as well, and compared");
+            let source = known_source(pg.clone(), catalogue.clone());
+            Ok(Arc::new(ShadowLocks::new(Arc::new(first), Arc::new(second), source)))
+        }
+        // A shadow is to disturb nobody, not even by its absence.
+        Err(cause) => {
+            tracing::error!(?cause, "SHADOW_REDIS_URL cannot be used: serving without a shadow");
+            Ok(Arc::new(first))
+        }
+    }
+}
+
 /// Starts the background work of a replica.
 pub fn spawn_background(state: &AppState) {
     state.tasks.spawn(seat_locks::sweep_forever(state.clone()));
+    state.tasks.spawn(seat_locks::forget_forever(state.clone()));
     state.tasks.spawn(live::follow_changes(state.clone()));
     for lane in [outbox::Lane::Gateway, outbox::Lane::House] {
         state.tasks.spawn(outbox::relay_forever(state.clone(), lane));
@@ -87,9 +147,15 @@ pub fn spawn_background(state: &AppState) {
 /// When the listener fails.
 pub async fn serve(state: AppState, listener: TcpListener) -> anyhow::Result<()> {
     spawn_background(&state);
-    let router = web::router::build(state.clone());
+    let served = tower::make::Shared::new(web::router::build(state.clone()));
     let stop = state.stop.clone();
-    let server = axum::serve(listener, router).with_graceful_shutdown(async move { stop.cancelled().await });
+    // Small frames and small answers leave at once, instead of waiting for the last to be acknowledged.
+    let listener = listener.tap_io(|connection| {
+        if let Err(cause) = connection.set_nodelay(true) {
+            tracing::debug!(%cause, "a connection keeps its delay");
+        }
+    });
+    let server = axum::serve(listener, served).with_graceful_shutdown(async move { stop.cancelled().await });
     let stopped = async {
         state.stop.cancelled().await;
         tokio::time::sleep(STOP_DEADLINE).await;

@@ -11,6 +11,7 @@ use clap::{Parser, Subcommand};
 use crate::places::Places;
 use crate::stop::Stop;
 
+mod bench;
 mod ci;
 mod command;
 mod dev;
@@ -45,6 +46,8 @@ enum Task {
     Dev,
     /// All tests, on fresh stores, up to two visitors in a real browser. Ends in `N passed, N failed`.
     Test(test::Options),
+    /// Measure: locks, map, live or storm. Without a name it lists them.
+    Bench(bench::Options),
     /// What a change must pass: format, lints, all tests.
     Ci,
     /// Build the browser half into target/site and nothing else.
@@ -77,6 +80,7 @@ fn work(task: Task) -> Result<bool> {
         Task::Run => run::run(&places, &stop).map(|()| true),
         Task::Dev => dev::dev(&places, &stop).map(|()| true),
         Task::Test(options) => test::test(&places, &options, &stop),
+        Task::Bench(options) => bench::bench(&places, &options, &stop),
         Task::Ci => ci::ci(&places, &stop),
         Task::Site => site::build(&places, site::Size::Small, &stop).map(|()| true),
         Task::Guard => Ok(true),

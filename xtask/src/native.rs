@@ -12,7 +12,7 @@ use crate::stop::Stop;
 
 /// Packages with tests or programs that run on this machine. `frontend` is not among them: cargo would
 /// join its features to the server's, and `app` cannot be hydrating and rendering at once.
-pub const PACKAGES: [&str; 5] = ["domain", "app", "server", "simulator", "xtask"];
+pub const PACKAGES: [&str; 6] = ["domain", "app", "server", "simulator", "bench", "xtask"];
 
 /// A cargo command in the checkout.
 pub fn cargo(places: &Places, verb: &str) -> Command {
@@ -48,8 +48,16 @@ pub fn build(places: &Places, stop: &Stop) -> Result<()> {
 
 /// A built program of ours, started in the checkout: data paths are relative to it.
 pub fn program(places: &Places, name: &str) -> Command {
-    let path: &Path = &places.program(name);
-    let mut command = Command::new(path);
+    started_in_checkout(places, &places.program(name))
+}
+
+/// The same, optimised.
+pub fn release_program(places: &Places, name: &str) -> Command {
+    started_in_checkout(places, &places.release_program(name))
+}
+
+fn started_in_checkout(places: &Places, program: &Path) -> Command {
+    let mut command = Command::new(program);
     command.current_dir(&places.root);
     command
 }

@@ -49,6 +49,11 @@ impl Places {
     pub fn program(&self, name: &str) -> PathBuf {
         self.target.join("debug").join(name)
     }
+
+    /// The same, built with the release profile.
+    pub fn release_program(&self, name: &str) -> PathBuf {
+        self.target.join("release").join(name)
+    }
 }
 
 /// Whether we may install packages, and must start Postgres as somebody else.

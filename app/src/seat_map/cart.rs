@@ -268,6 +268,7 @@ mod tests {
             total: price,
             expires_at: String::new(),
             expires_at_ms: 0,
+            latest_ms: 0,
             paying: false,
             booking: None,
         }

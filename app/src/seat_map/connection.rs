@@ -135,6 +135,7 @@ impl Session {
                 clock::hear(now, heard_at);
                 self.hear_mine(mine.as_ref());
             }
+            News::Nothing => {}
             News::Leave { retry_ms } => {
                 let pause = u32::try_from(retry_ms).unwrap_or(LONGEST_PAUSE_MS).min(LONGEST_PAUSE_MS);
                 self.connect_in(pause / 2 + ids::jitter(pause));

@@ -25,6 +25,8 @@ pub enum News {
         /// The lock store's clock.
         now: Timestamp,
     },
+    /// Nothing this page shows.
+    Nothing,
     /// The server is about to stop: come back in so many milliseconds.
     Leave {
         /// Milliseconds, before jitter.
@@ -67,6 +69,8 @@ impl Follower {
                 _ => self.lose(),
             },
             Ok(Frame::Mine { now, mine }) => News::Mine { mine, now },
+            // Areas are not for sale here yet; the overview is for readers of some sections only.
+            Ok(Frame::Areas { .. } | Frame::Overview { .. }) => News::Nothing,
             Ok(Frame::Drain { retry_ms }) => News::Leave { retry_ms },
             Err(_) => self.lose(),
         }

@@ -15,6 +15,8 @@ pub mod sketch;
 mod tests;
 mod view;
 
+use std::ops::Range;
+
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
@@ -121,6 +123,12 @@ impl Layout {
     #[must_use]
     pub fn seat_count(&self) -> u32 {
         self.room.seats.len() as u32
+    }
+
+    /// The seats of each section, in the order of the plan. Seats are numbered section by section, so
+    /// these ranges lie one after the other and cover the room.
+    pub fn sections(&self) -> impl Iterator<Item = Range<SeatIndex>> {
+        self.room.zones.iter().map(|zone| zone.first..zone.first + zone.count)
     }
 
     /// The price categories; a seat's category is an index into them.

@@ -40,6 +40,8 @@ fn check_promises(layout: &Layout) {
     let prices = one_price(layout);
     let view = layout.plan_view(Uuid::nil(), &prices, None).expect("every category has a price");
     assert_eq!(view.overview, layout.seat_count() > OVERVIEW_ABOVE_SEATS);
+    let ranges = view.sections.iter().map(|section| section.first..section.first + section.count);
+    assert!(layout.sections().eq(ranges), "sections are ranges of seats, as the plan says");
     let mut next = 0;
     for (number, section) in view.sections.iter().enumerate() {
         assert_eq!(section.first, next, "sections follow without a gap");

@@ -5,13 +5,15 @@ use uuid::Uuid;
 use super::seat_map::{decode_map, encode_changes, encode_map};
 use super::varint::{Cursor, put};
 use super::{Change, WireError};
-use crate::seats::{MAX_SEATS_PER_HOLD, SeatIndex, SeatState};
+use crate::seats::{AreaIndex, MAX_SEATS_PER_HOLD, SeatIndex, SeatState};
 use crate::time::Timestamp;
 
 const SNAPSHOT: u8 = 1;
 const DELTA: u8 = 2;
 const MINE: u8 = 3;
+const AREAS: u8 = 4;
 const DRAIN: u8 = 6;
+const OVERVIEW: u8 = 7;
 
 /// The visitor's own hold, as the live map tells it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +58,17 @@ pub enum Frame {
         /// The hold.
         mine: Option<Mine>,
     },
+    /// Places left in the areas without numbered seats; every area, whenever one changed.
+    Areas {
+        /// Number of an area and its places left, sorted by number, each once.
+        left: Vec<(AreaIndex, u32)>,
+    },
+    /// Free seats of every section of the room, in the order of its plan. For readers of some sections
+    /// only, who cannot count the others.
+    Overview {
+        /// Free seats, a number a section.
+        free: Vec<u32>,
+    },
     /// This server is about to stop: come back to another in so many milliseconds.
     Drain {
         /// Milliseconds; add jitter.
@@ -92,6 +105,17 @@ impl Frame {
                     mine.seats.iter().for_each(|seat| put(&mut out, u64::from(*seat)));
                 }
             }
+            Self::Areas { left } => {
+                out.push(AREAS);
+                for (area, left) in left {
+                    put(&mut out, u64::from(*area));
+                    put(&mut out, u64::from(*left));
+                }
+            }
+            Self::Overview { free } => {
+                out.push(OVERVIEW);
+                free.iter().for_each(|free| put(&mut out, u64::from(*free)));
+            }
             Self::Drain { retry_ms } => {
                 out.push(DRAIN);
                 put(&mut out, *retry_ms);
@@ -126,6 +150,8 @@ impl Frame {
                 let mine = if cursor.is_empty() { None } else { Some(decode_mine(&mut cursor, seats)?) };
                 Ok(Self::Mine { now, mine })
             }
+            AREAS => Ok(Self::Areas { left: decode_areas(&mut cursor)? }),
+            OVERVIEW => Ok(Self::Overview { free: decode_overview(&mut cursor, seats)? }),
             DRAIN => {
                 let retry_ms = cursor.number()?;
                 cursor.end()?;
@@ -153,6 +179,35 @@ fn decode_mine(cursor: &mut Cursor<'_>, room: u32) -> Result<Mine, WireError> {
         seats.push(seat);
     }
     Ok(Mine { hold, expires_at, paying, seats })
+}
+
+fn decode_areas(cursor: &mut Cursor<'_>) -> Result<Vec<(AreaIndex, u32)>, WireError> {
+    let mut areas: Vec<(AreaIndex, u32)> = Vec::new();
+    while !cursor.is_empty() {
+        let area = AreaIndex::try_from(cursor.number()?).map_err(|_| WireError::OutsideRoom)?;
+        let left = u32::try_from(cursor.number()?).map_err(|_| WireError::OutsideRoom)?;
+        // Growing numbers bound the list as well.
+        if areas.last().is_some_and(|(before, _)| *before >= area) {
+            return Err(WireError::OutOfOrder);
+        }
+        areas.push((area, left));
+    }
+    Ok(areas)
+}
+
+/// No section has more free seats than the room has left; every section is a byte at least.
+fn decode_overview(cursor: &mut Cursor<'_>, room: u32) -> Result<Vec<u32>, WireError> {
+    let mut sections = Vec::new();
+    let mut left = room;
+    while !cursor.is_empty() {
+        let free = u32::try_from(cursor.number()?).map_err(|_| WireError::OutsideRoom)?;
+        left = left.checked_sub(free).ok_or(WireError::OutsideRoom)?;
+        if sections.len() == room as usize {
+            return Err(WireError::OutsideRoom);
+        }
+        sections.push(free);
+    }
+    Ok(sections)
 }
 
 /// Instants on the wire lie after 1970.
@@ -202,6 +257,9 @@ mod tests {
             }),
             (any::<u64>(), any::<u64>(), changes).prop_map(|(from, to, changes)| Frame::Delta { from, to, changes }),
             (instant(), proptest::option::of(mine)).prop_map(|(now, mine)| Frame::Mine { now, mine }),
+            proptest::collection::btree_map(any::<u16>(), any::<u32>(), 0..40)
+                .prop_map(|areas| Frame::Areas { left: areas.into_iter().collect() }),
+            proptest::collection::vec(0..ROOM / 20, 0..20).prop_map(|free| Frame::Overview { free }),
             any::<u64>().prop_map(|retry_ms| Frame::Drain { retry_ms }),
         ]
     }
@@ -260,6 +318,8 @@ mod tests {
                 },
             ),
             ("MINE now 1000, holding nothing", Frame::Mine { now, mine: None }),
+            ("AREAS area 0 has 57 places left, area 3 none", Frame::Areas { left: vec![(0, 57), (3, 0)] }),
+            ("OVERVIEW three sections with 120, 0 and 300 free seats", Frame::Overview { free: vec![120, 0, 300] }),
             ("DRAIN, come back in 1500 ms", Frame::Drain { retry_ms: 1_500 }),
         ];
         let documented = include_str!("../../../docs/api.md");
@@ -268,6 +328,15 @@ mod tests {
             let row = format!("| {name} | `{bytes}` |");
             assert!(documented.contains(&row), "docs/api.md lacks {row}");
         }
+    }
+
+    #[test]
+    fn areas_out_of_order_and_more_free_seats_than_the_room_has_are_refused() {
+        assert_eq!(Frame::decode(&[AREAS, 3, 1, 3, 1], ROOM), Err(WireError::OutOfOrder));
+        assert_eq!(
+            Frame::decode(&Frame::Overview { free: vec![600, 600] }.encode(), ROOM),
+            Err(WireError::OutsideRoom)
+        );
     }
 
     #[test]

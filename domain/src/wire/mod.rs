@@ -2,14 +2,16 @@
 //!
 //! Every frame starts with a byte for its kind; integers are LEB128 varints (seven bits a byte, low
 //! bits first). docs/api.md describes the same bytes, and a test compares the examples there with
-//! what this code writes. Kinds 4 (AREAS) and 5 (QUEUE) are reserved.
+//! what this code writes. Kind 5 (QUEUE) is reserved. The one thing a client may say is [`Ask`].
 //!
 //! A reader treats input as hostile: every length is checked against the room before it is believed.
 
+mod ask;
 mod frame;
 mod seat_map;
 mod varint;
 
+pub use ask::{Ask, MAX_SECTIONS_PER_READER};
 pub use frame::{Frame, Mine};
 pub use seat_map::{apply_changes, decode_map, encode_changes, encode_map};
 
@@ -24,7 +26,8 @@ pub struct Change {
     pub state: SeatState,
 }
 
-/// A client never has anything to say that is longer than this, bytes.
+/// A client never has anything to say that is longer than this, bytes: an [`Ask`] of the most sections
+/// is a byte and three for each.
 pub const MAX_INBOUND_FRAME_BYTES: usize = 64;
 
 /// Why bytes are not a frame.
@@ -42,6 +45,9 @@ pub enum WireError {
     /// A seat or count beyond the room, or beyond what a frame may carry.
     #[error("a seat lies outside the room")]
     OutsideRoom,
+    /// A list that should be sorted, each once, is not.
+    #[error("a list is out of order")]
+    OutOfOrder,
     /// Bytes after the end.
     #[error("the frame has bytes after its end")]
     TooLong,

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::sql::BookingRow;
 use crate::clock::to_utc;
-use crate::seat_locks::Sale;
+use crate::seat_locks::{Lot, Sale};
 
 /// A claim that ran out is anyone's only after this long: its payment may be on its way, and is voided
 /// or refunded first. Milliseconds.
@@ -88,7 +88,7 @@ pub(super) async fn holders(tx: &mut PgConnection, show: Uuid, seats: &[SeatInde
         hold,
         owner,
         fence,
-        seats: seats.into_iter().map(i32::cast_unsigned).collect(),
+        lot: Lot::of_seats(seats.into_iter().map(i32::cast_unsigned).collect()),
     };
     Ok(rows.into_iter().map(sale).collect())
 }

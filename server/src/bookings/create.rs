@@ -58,7 +58,7 @@ fn wanted_row(
     holder: (String, String),
 ) -> Result<BookingRow, Problem> {
     let total =
-        held.seats.iter().try_fold(Money::new(0, show.currency), |sum, seat| sum.checked_add(show.price_of(*seat)));
+        held.lot.seats.iter().try_fold(Money::new(0, show.currency), |sum, seat| sum.checked_add(show.price_of(*seat)));
     let total = total.ok_or_else(|| Problem::internal(&format!("prices of show {} do not add up", show.id)))?;
     Ok(BookingRow {
         id: ids::new_id(),
@@ -71,7 +71,7 @@ fn wanted_row(
         machine: Booking { state: BookingState::Created, money: MoneyState::None, total, expires_at: held.expires_at },
         buyer,
         holder,
-        seats: held.seats.clone(),
+        seats: held.lot.seats.clone(),
     })
 }
 

@@ -9,7 +9,7 @@ use sqlx::{PgConnection, Row};
 use uuid::Uuid;
 
 use crate::clock::{from_utc, to_utc};
-use crate::seat_locks::Sale;
+use crate::seat_locks::{Lot, Sale};
 
 /// A booking as stored.
 #[derive(Clone, Debug)]
@@ -42,7 +42,12 @@ impl BookingRow {
     /// Its seats as the lock store knows them.
     #[must_use]
     pub fn sale(&self) -> Sale {
-        Sale { hold: self.hold_id, owner: self.owner.clone(), fence: self.fence, seats: self.seats.clone() }
+        Sale {
+            hold: self.hold_id,
+            owner: self.owner.clone(),
+            fence: self.fence,
+            lot: Lot::of_seats(self.seats.clone()),
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use domain::api::{CategoryView, SeatLine};
 use domain::layout::{Layout, SeatRef};
 use domain::money::{Currency, Money};
 use domain::pricing::PriceList;
-use domain::seats::SeatIndex;
+use domain::seats::{FLASH_HOLD_MS, HOLD_EXTENSION_MS, SeatIndex};
 use domain::time::Timestamp;
 use sqlx::FromRow;
 use sqlx::types::Json;
@@ -68,6 +68,8 @@ pub struct Show {
     pub blocked: Vec<SeatIndex>,
     /// How long its seats are held, milliseconds.
     pub hold_ms: i64,
+    /// How long they may be held with extensions, milliseconds.
+    pub hold_life_ms: i64,
     /// Its seats are `0..seat_count`.
     pub seat_count: u32,
 }
@@ -93,6 +95,12 @@ impl Show {
             })
             .collect::<Option<Vec<_>>>()
             .ok_or_else(|| wrong_row("shows", "prices", &row.id))?;
+        let (hold_ms, hold_life_ms) = if row.flash_sale {
+            let short = row.hold_ms.min(FLASH_HOLD_MS);
+            (short, short)
+        } else {
+            (row.hold_ms, row.hold_ms + HOLD_EXTENSION_MS)
+        };
         let seat_count = layout.seat_count();
         let mut blocked = row
             .blocked
@@ -126,7 +134,8 @@ impl Show {
             prices,
             categories,
             blocked,
-            hold_ms: row.hold_ms,
+            hold_ms,
+            hold_life_ms,
             seat_count,
         })
     }
@@ -187,6 +196,7 @@ pub(super) struct ShowRow {
     prices: Json<BTreeMap<String, i64>>,
     blocked: Vec<i32>,
     hold_ms: i64,
+    flash_sale: bool,
     film_id: String,
     film_title: String,
     hue: i16,

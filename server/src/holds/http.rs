@@ -4,13 +4,15 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use domain::api::{HoldChange, HoldRequest, HoldView, ProblemView};
+use serde::Serialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::service;
+use crate::catalogue::Show;
 use crate::idempotency::{Answer, IdempotencyKey, Intent};
-use crate::seat_locks::with_map;
+use crate::seat_locks::{Asked, with_map};
 use crate::web::problem::ApiResult;
 use crate::web::{ApiJson, ApiPath, Problem, Visitor};
 use crate::{AppState, bookings, ids};
@@ -21,6 +23,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(take))
         .routes(routes!(mine))
         .routes(routes!(change, release))
+        .routes(routes!(extend))
         .routes(routes!(leave))
 }
 
@@ -44,30 +47,18 @@ async fn take(
     ApiJson(wish): ApiJson<HoldRequest>,
 ) -> ApiResult<Response> {
     let show = state.catalogue.known_show(show).await?;
-    let intent = Intent::new(&visitor.owner, key, &format!("POST /shows/{}/holds", show.id), &wish);
-    let now = state.locks.now();
-    if let Some(answer) = intent.replay(&state.pg, now).await? {
-        return Ok((visitor, answer).into_response());
-    }
-    // The id follows from the key: should the answer get lost before it is stored, a retry finds the
-    // same hold in the lock store.
-    let id = ids::derived_id(&["hold", &visitor.owner, &show.id.to_string(), intent.key()]);
-    let held = service::take(&state, &show, &visitor.owner, id, &wish.seats).await?;
+    let asked = asked(&visitor, &show, key, "take", &wish);
+    let held = service::take(&state, &show, &visitor.owner, asked, &wish.seats).await?;
     let answer = Answer::json(StatusCode::CREATED, &service::view(&show, &held, None))?;
-    let answer = remember(&state, &intent, answer).await?;
     Ok((visitor, answer).into_response())
 }
 
-/// Stores an answer whose effect lives in the lock store; a twin that was faster wins.
-async fn remember(state: &AppState, intent: &Intent, answer: Answer) -> ApiResult<Answer> {
-    let now = state.locks.now();
-    let mut tx = state.pg.begin().await?;
-    if let Some(stored) = intent.begin(&mut tx, now).await? {
-        return Ok(stored);
-    }
-    intent.complete(&mut tx, &answer, now).await?;
-    tx.commit().await?;
-    Ok(answer)
+/// What a request is known by in the lock store, which gives the same answer to it again. Its effect is
+/// there and nowhere else, so its key is as well (docs/decisions/0004).
+fn asked(visitor: &Visitor, show: &Show, key: IdempotencyKey, what: &str, wish: &impl Serialize) -> Asked {
+    let intent = Intent::new(&visitor.owner, key, what, wish);
+    let id = ids::derived_id(&[&visitor.owner, &show.id.to_string(), intent.key()]);
+    Asked { id, digest: intent.digest() }
 }
 
 /// Your hold in a show. Coming back to it undoes the shortening of a closed tab.
@@ -101,17 +92,34 @@ async fn change(
     ApiJson(wish): ApiJson<HoldChange>,
 ) -> ApiResult<Response> {
     let show = state.catalogue.known_show(show).await?;
-    let path = format!("PATCH /shows/{}/holds/{hold}", show.id);
-    let intent = Intent::new(&visitor.owner, key, &path, &wish);
-    if let Some(answer) = intent.replay(&state.pg, state.locks.now()).await? {
-        return Ok(answer.into_response());
-    }
-    let held = service::change(&state, &show, &visitor.owner, hold, &wish.add, &wish.remove).await?;
-    let answer = match held {
+    let asked = asked(&visitor, &show, key, "change", &(hold, &wish));
+    let wished = (wish.add.as_slice(), wish.remove.as_slice());
+    let held = service::change(&state, &show, &visitor.owner, asked, hold, wished).await?;
+    Ok(match held {
         Some(held) => Answer::json(StatusCode::OK, &service::view(&show, &held, None))?,
         None => Answer::no_content(),
-    };
-    Ok(remember(&state, &intent, answer).await?.into_response())
+    }
+    .into_response())
+}
+
+/// Hold your seats a little longer, within the show's limit.
+#[utoipa::path(post, path = "/shows/{show}/holds/{hold}/extend", tag = "holds",
+    params(("show" = Uuid, Path), ("hold" = Uuid, Path), ("Idempotency-Key" = String, Header)),
+    responses(
+        (status = 200, body = HoldView),
+        (status = 409, body = ProblemView, description = "hold_capped, hold_paying, sales_closed"),
+        (status = 410, body = ProblemView, description = "hold_expired; also for another's"),
+        (status = 422, body = ProblemView, description = "key_reused")))]
+async fn extend(
+    State(state): State<AppState>,
+    visitor: Visitor,
+    ApiPath((show, hold)): ApiPath<(Uuid, Uuid)>,
+    key: IdempotencyKey,
+) -> ApiResult<Answer> {
+    let show = state.catalogue.known_show(show).await?;
+    let asked = asked(&visitor, &show, key, "extend", &hold);
+    let held = service::extend(&state, &show, &visitor.owner, asked, hold).await?;
+    Answer::json(StatusCode::OK, &service::view(&show, &held, None))
 }
 
 /// Let a hold go. Others see its seats free at once.

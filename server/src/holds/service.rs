@@ -1,18 +1,19 @@
 //! What a hold may do, and how refusals read.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use domain::api::{HoldView, SeatProblem};
 use domain::booking::SALES_CLOSE_BEFORE_START_MS;
 use domain::money::Money;
-use domain::seats::{MAX_SEATS_PER_HOLD, MAX_SEATS_PER_PERSON, SeatIndex, SeatState};
+use domain::seats::{HOLD_EXTENSION_MS, MAX_SEATS_PER_HOLD, MAX_SEATS_PER_PERSON, SeatIndex, SeatState};
 use domain::time::Timestamp;
 use uuid::Uuid;
 
 use crate::AppState;
 use crate::catalogue::Show;
 use crate::clock::rfc3339;
-use crate::seat_locks::{Attempt, Held, Refusal, with_map};
+use crate::seat_locks::{Asked, Attempt, Change, Held, Lot, Refusal, Terms, with_map};
 use crate::web::{Code, Problem};
 
 /// The one validator of a wish for seats: known, each once, 1 to 10.
@@ -46,26 +47,27 @@ pub fn sales_open(show: &Show, now: Timestamp) -> Result<(), Problem> {
     Err(Problem::new(Code::SalesClosed, "Booking closes five minutes before the start. The box office may help."))
 }
 
-/// Takes a hold; the same id gets the same hold again.
+/// What holds of this show may be.
+fn terms(state: &AppState, show: &Show) -> Terms {
+    let cap_ms = state.config.hold_ms.unwrap_or(i64::MAX);
+    let length_ms = show.hold_ms.min(cap_ms);
+    let life_ms = length_ms + (show.hold_life_ms - show.hold_ms);
+    Terms { per_person: MAX_SEATS_PER_PERSON, length_ms, life_ms }
+}
+
+/// Takes a hold; the same request gets the same hold again.
 pub(super) async fn take(
     state: &AppState,
-    show: &Show,
+    show: &Arc<Show>,
     owner: &str,
-    hold: Uuid,
+    asked: Asked,
     seats: &[SeatIndex],
 ) -> Result<Held, Problem> {
     let seats = check_seats(show, seats, 1)?;
     sales_open(show, state.locks.now())?;
-    let length_ms = state.config.hold_ms.map_or(show.hold_ms, |cap| cap.min(show.hold_ms));
-    let attempt = Attempt { hold, owner: owner.to_owned(), length_ms, seats };
-    let attempts = std::slice::from_ref(&attempt);
-    let mut answers = with_map(state, show, || state.locks.lock(show.id, MAX_SEATS_PER_PERSON, attempts)).await?;
-    state.watched.add(show.id);
-    match answers.pop() {
-        Some(Ok(held)) => Ok(held),
-        Some(Err(refusal)) => Err(refused(show, &refusal)),
-        None => Err(Problem::internal(&"the lock store answered no attempt")),
-    }
+    let attempt = Attempt { asked, owner: owner.to_owned(), lot: Lot::of_seats(seats) };
+    let answer = state.lock_queue.take(state, show, terms(state, show), attempt).await?;
+    answer.map_err(|refusal| refused(show, &refusal))
 }
 
 /// Adds seats and lets others go, all or none; the expiry stays. `None`: no seat is left, it is over.
@@ -73,20 +75,33 @@ pub(super) async fn change(
     state: &AppState,
     show: &Show,
     owner: &str,
+    asked: Asked,
     hold: Uuid,
-    add: &[SeatIndex],
-    remove: &[SeatIndex],
+    wish: (&[SeatIndex], &[SeatIndex]),
 ) -> Result<Option<Held>, Problem> {
-    let add = check_seats(show, add, 0)?;
-    let remove = check_seats(show, remove, 0)?;
+    let add = Lot::of_seats(check_seats(show, wish.0, 0)?);
+    let remove = Lot::of_seats(check_seats(show, wish.1, 0)?);
     if !add.is_empty() {
         sales_open(show, state.locks.now())?;
     }
-    let asked = with_map(state, show, || state.locks.change(show.id, MAX_SEATS_PER_PERSON, hold, owner, &add, &remove));
-    match asked.await? {
-        Ok(held) => Ok(Some(held).filter(|held| !held.seats.is_empty())),
+    let change = Change { asked, hold, owner: owner.to_owned(), add, remove };
+    match with_map(state, show, || state.locks.change(show.id, terms(state, show), &change)).await? {
+        Ok(held) => Ok(Some(held).filter(|held| !held.lot.is_empty())),
         Err(refusal) => Err(refused(show, &refusal)),
     }
+}
+
+/// Lets a hold last longer, as far as the show allows.
+pub(super) async fn extend(
+    state: &AppState,
+    show: &Show,
+    owner: &str,
+    asked: Asked,
+    hold: Uuid,
+) -> Result<Held, Problem> {
+    sales_open(show, state.locks.now())?;
+    let extended = with_map(state, show, || state.locks.extend(show.id, asked, hold, owner, HOLD_EXTENSION_MS)).await?;
+    extended.map_err(|refusal| refused(show, &refusal))
 }
 
 /// Says to a person what stood in the way and what to do.
@@ -103,6 +118,14 @@ pub(super) fn refused(show: &Show, refusal: &Refusal) -> Problem {
         ),
         Refusal::Reused => Problem::new(Code::KeyReused, "Use a new Idempotency-Key for other seats."),
         Refusal::Outside(seat) => unknown_seat(show, *seat),
+        Refusal::NoArea(area) => Problem::new(Code::UnknownSeat, format!("This show has no area {area}.")),
+        Refusal::Full(areas) => {
+            let left = areas.iter().map(|(_, left)| *left).min().unwrap_or(0);
+            Problem::new(Code::SeatsTaken, format!("Only {left} places are left there. Please choose fewer."))
+        }
+        Refusal::Capped => {
+            Problem::new(Code::HoldCapped, "Your hold lasts as long as it can. Please check out before it ends.")
+        }
         Refusal::Gone => {
             Problem::new(Code::HoldExpired, "Your seats are free for everyone again. You can try to get them back.")
         }
@@ -138,7 +161,7 @@ pub fn seats_problem(show: &Show, taken: &[(SeatIndex, SeatState)]) -> Problem {
 /// A hold as its owner sees it.
 #[must_use]
 pub fn view(show: &Show, held: &Held, booking: Option<Uuid>) -> HoldView {
-    let seats: Vec<_> = held.seats.iter().map(|seat| show.line(*seat)).collect();
+    let seats: Vec<_> = held.lot.seats.iter().map(|seat| show.line(*seat)).collect();
     let total = seats.iter().fold(0_i64, |sum, line| sum.saturating_add(line.price.minor));
     HoldView {
         id: held.hold,
@@ -147,6 +170,7 @@ pub fn view(show: &Show, held: &Held, booking: Option<Uuid>) -> HoldView {
         total: Money::new(total, show.currency),
         expires_at: rfc3339(held.expires_at),
         expires_at_ms: held.expires_at.0,
+        latest_ms: held.latest.0.max(held.expires_at.0),
         paying: held.paying,
         booking,
     }

@@ -52,6 +52,12 @@ impl Intent {
         &self.key
     }
 
+    /// The request's digest, shortened: for a store that keeps keys itself.
+    #[must_use]
+    pub fn digest(&self) -> u64 {
+        self.request_hash.first_chunk().map_or(0, |first| u64::from_be_bytes(*first))
+    }
+
     /// The stored answer, if there is one.
     ///
     /// # Errors

@@ -1,22 +1,24 @@
 //! Endpoints of the live map.
 
-use axum::extract::{State, WebSocketUpgrade};
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use domain::wire::MAX_INBOUND_FRAME_BYTES;
+use domain::seats::SeatState;
+use domain::wire::MAX_SECTIONS_PER_READER;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use super::socket;
+use super::map::{At, LiveMap};
+use super::reader::NoSuchSection;
+use super::socket::{self, Greeting};
+use super::upgrade;
 use crate::AppState;
 use crate::web::problem::ApiResult;
 use crate::web::{ApiPath, ApiQuery, Code, Problem, Visitor};
-
-/// Inbound buffer of a socket; clients only send pongs. The default of 128 KiB is memory for nothing.
-const READ_BUFFER_BYTES: usize = 4 * 1024;
 
 /// The routes of the live map, under `/api/v1`.
 pub fn routes() -> OpenApiRouter<AppState> {
@@ -32,6 +34,25 @@ struct SeatsView {
     version: u64,
     /// A digit per seat: 0 available, 1 locked, 2 booked, 3 blocked.
     states: String,
+    /// Places left in the areas without numbered seats.
+    areas: Vec<AreaView>,
+}
+
+/// An area without numbered seats.
+#[derive(Serialize, ToSchema)]
+struct AreaView {
+    area: u16,
+    /// Places left.
+    left: u32,
+}
+
+impl SeatsView {
+    fn of(map: &LiveMap) -> Self {
+        let At { epoch, version } = map.at();
+        let digit = |seat: &SeatState| char::from(b'0' + *seat as u8);
+        let areas = map.areas().into_iter().map(|(area, left)| AreaView { area, left }).collect();
+        Self { epoch, version, states: map.seats().iter().map(digit).collect(), areas }
+    }
 }
 
 /// The states of all seats, for programs that do not want a socket. `ETag` is the version.
@@ -39,54 +60,93 @@ struct SeatsView {
     responses((status = 200, body = SeatsView), (status = 304), (status = 404)))]
 async fn seats(State(state): State<AppState>, ApiPath(show): ApiPath<Uuid>, headers: HeaderMap) -> ApiResult<Response> {
     let show = state.catalogue.known_show(show).await?;
-    let (epoch, version, seats) = state.hubs.open(&state, &show).await?.hub.states();
+    let reader = state.hubs.open(&state, &show).await?;
+    // However many ask, a version is read from the store once and written down once.
+    let write = |map: &LiveMap| serde_json::to_vec(&SeatsView::of(map)).map(Bytes::from).unwrap_or_default();
+    let (At { epoch, version }, body) =
+        reader.hub.json(write).ok_or_else(|| Problem::internal(&"an open hub has no map"))?;
     let etag = HeaderValue::try_from(format!("\"{epoch}-{version}\"")).map_err(|cause| Problem::internal(&cause))?;
     // Never stale for someone choosing: a cache may keep it, but asks before each use.
     let caching = [(header::ETAG, etag.clone()), (header::CACHE_CONTROL, HeaderValue::from_static("no-cache"))];
     if headers.get(header::IF_NONE_MATCH) == Some(&etag) {
         return Ok((StatusCode::NOT_MODIFIED, caching).into_response());
     }
-    let states = seats.iter().map(|seat| char::from(b'0' + *seat as u8)).collect();
-    Ok((caching, axum::Json(SeatsView { epoch, version, states })).into_response())
+    let json = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
+    Ok((caching, json, Body::from(body)).into_response())
 }
 
-/// Where a returning reader is.
+/// Where a returning reader is, and what they want to follow.
 #[derive(Deserialize)]
-struct ResumeQuery {
+struct LiveQuery {
     epoch: Option<u64>,
     version: Option<u64>,
+    sections: Option<String>,
 }
 
 /// Every change as it happens, as binary frames (docs/api.md). WebSocket.
 #[utoipa::path(get, path = "/shows/{show}/live", tag = "live",
-    params(("show" = Uuid, Path), ("epoch" = Option<u64>, Query), ("version" = Option<u64>, Query)),
-    responses((status = 101), (status = 403), (status = 404), (status = 503)))]
+    params(("show" = Uuid, Path), ("epoch" = Option<u64>, Query), ("version" = Option<u64>, Query),
+        ("sections" = Option<String>, Query, description = "Numbers of sections, `2,5`: only their changes")),
+    responses((status = 101), (status = 400), (status = 403), (status = 404), (status = 503)))]
 async fn live(
     State(state): State<AppState>,
     visitor: Visitor,
     ApiPath(show): ApiPath<Uuid>,
-    ApiQuery(resume): ApiQuery<ResumeQuery>,
-    headers: HeaderMap,
-    upgrade: Result<WebSocketUpgrade, axum::extract::ws::rejection::WebSocketUpgradeRejection>,
+    ApiQuery(query): ApiQuery<LiveQuery>,
+    mut request: Request,
 ) -> ApiResult<Response> {
-    let upgrade = upgrade.map_err(|_| Problem::new(Code::Malformed, "Ask for a WebSocket upgrade here."))?;
-    if !crate::web::router::is_own_origin(&state, &headers) {
+    let (response, upgrade) = upgrade::accept(&mut request)?;
+    if !crate::web::router::is_own_origin(&state, request.headers()) {
         return Err(Problem::new(Code::ForeignOrigin, "The live map is for our own pages."));
     }
     let show = state.catalogue.known_show(show).await?;
-    let reader = state.hubs.open(&state, &show).await?;
+    let mut reader = state.hubs.open(&state, &show).await?;
+    if let Some((epoch, version)) = query.epoch.zip(query.version) {
+        reader.resume(At { epoch, version });
+    }
+    if let Some(sections) = query.sections.as_deref().filter(|text| !text.is_empty()) {
+        let sections = sections_of(sections).ok_or_else(unreadable_sections)?;
+        reader.follow(&sections).map_err(|NoSuchSection(section)| no_such_section(section))?;
+    }
     let place = state.hubs.admit()?;
-    let resume = resume.epoch.zip(resume.version);
-    let owner = visitor.owner.clone();
-    let response = upgrade
-        .read_buffer_size(READ_BUFFER_BYTES)
-        .max_message_size(MAX_INBOUND_FRAME_BYTES)
-        .max_frame_size(MAX_INBOUND_FRAME_BYTES)
-        .on_upgrade(async move |socket| {
-            let tasks = state.tasks.clone();
-            // Tracked, so that a stopping server waits until every reader was told.
-            tasks.track_future(socket::serve(state, show, owner, socket, resume, reader)).await;
-            drop(place);
-        });
+    let greeting = Greeting { show, owner: visitor.owner.clone() };
+    // Tracked, so that a stopping server waits until every reader was told.
+    let tasks = state.tasks.clone();
+    tasks.spawn(async move {
+        if let Some(line) = upgrade::connected(upgrade).await {
+            socket::serve(state, greeting, line, reader).await;
+        }
+        drop(place);
+    });
     Ok((visitor, response).into_response())
+}
+
+/// Reads `2,5`: sorted, each once.
+fn sections_of(text: &str) -> Option<Vec<u16>> {
+    let mut sections = text.split(',').map(|number| number.trim().parse().ok()).collect::<Option<Vec<u16>>>()?;
+    sections.sort_unstable();
+    sections.dedup();
+    (sections.len() <= MAX_SECTIONS_PER_READER).then_some(sections)
+}
+
+fn unreadable_sections() -> Problem {
+    let detail = format!("Sections are at most {MAX_SECTIONS_PER_READER} numbers with commas between them.");
+    Problem::new(Code::Malformed, detail)
+}
+
+fn no_such_section(section: u16) -> Problem {
+    Problem::new(Code::Malformed, format!("The room has no section {section}."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sections_are_read_in_any_order_and_each_once() {
+        assert_eq!(sections_of("5, 2,5"), Some(vec![2, 5]));
+        for text in ["", "x", "1,,2", "-1", "70000", "0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16"] {
+            assert_eq!(sections_of(text), None, "{text:?}");
+        }
+    }
 }

@@ -4,32 +4,25 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{Mutex as AsyncMutex, mpsc, oneshot, watch};
+use tokio::sync::{Mutex as AsyncMutex, mpsc, oneshot};
 use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::hub::Hub;
+use super::map::Sections;
+use super::reader::Reader;
+use super::ticks::tick;
 use crate::AppState;
 use crate::catalogue::Show;
 use crate::seat_locks::{MapSnapshot, with_map};
 use crate::web::{Code, Problem};
 
-/// How often changes go out while few are watching; a blink is longer.
-const FAST_TICK: Duration = Duration::from_millis(50);
-/// …and while many are.
-const SLOW_TICK: Duration = Duration::from_millis(250);
-/// Sockets of one show from which on ticks are slow; between, they stretch evenly.
-const MANY_READERS: usize = 5_000;
-/// A hub without readers is kept this long.
-const IDLE_LIFE: Duration = Duration::from_secs(30);
-/// A snapshot that could not be read is asked for again this often.
-const READ_AGAIN: Duration = Duration::from_secs(1);
 /// Shows one replica serves live at most.
 const MAX_HUBS: usize = 2_000;
 /// Sockets one replica serves at most.
 const MAX_SOCKETS: usize = 20_000;
-/// Beginning to listen may take this long; the subscriber may be reconnecting.
-const FOLLOW_DEADLINE: Duration = Duration::from_secs(4);
+/// Opening a show may take this long; the subscriber may be reconnecting.
+const OPEN_DEADLINE: Duration = Duration::from_secs(4);
 /// Channels to follow that may wait for the subscriber.
 const MAX_WAITING_ORDERS: usize = 4_096;
 
@@ -42,9 +35,8 @@ pub(super) enum Order {
 
 /// All hubs of this replica.
 pub struct Hubs {
+    /// Those that are open, and those that are being opened: they listen already.
     open: Mutex<HashMap<Uuid, Arc<Hub>>>,
-    /// Opening reads a snapshot; one at a time is enough, the rest find it open.
-    opening: AsyncMutex<()>,
     orders: mpsc::Sender<Order>,
     pub(super) orders_taken: AsyncMutex<Option<mpsc::Receiver<Order>>>,
     sockets: Arc<tokio::sync::Semaphore>,
@@ -55,7 +47,6 @@ impl Default for Hubs {
         let (orders, taken) = mpsc::channel(MAX_WAITING_ORDERS);
         Self {
             open: Mutex::default(),
-            opening: AsyncMutex::default(),
             orders,
             orders_taken: AsyncMutex::new(Some(taken)),
             sockets: Arc::new(tokio::sync::Semaphore::new(MAX_SOCKETS)),
@@ -64,14 +55,25 @@ impl Default for Hubs {
 }
 
 impl Hubs {
-    /// The hub of a show that is open, if it is.
+    /// The hub of a show, if somebody reads it or is about to.
     pub(super) fn get(&self, show: Uuid) -> Option<Arc<Hub>> {
         self.lock().get(&show).cloned()
     }
 
-    /// A reader of a show that is open, counted from here on: it does not close under them.
-    fn join(&self, show: Uuid) -> Option<Reader> {
-        self.lock().get(&show).map(|hub| Reader { hub: Arc::clone(hub), ticks: hub.subscribe() })
+    /// A reader of a show, counted from here on: its hub does not close under them. It may have no map
+    /// yet.
+    fn join(&self, show: Uuid, sections: impl FnOnce() -> Sections) -> Result<Reader, Problem> {
+        let mut open = self.lock();
+        if !open.contains_key(&show) && open.len() >= MAX_HUBS {
+            // Those whose opening failed, and nobody waits for.
+            open.retain(|_, hub| hub.opened.initialized() || Arc::strong_count(hub) > 1);
+            if open.len() >= MAX_HUBS {
+                let detail = "Too many shows are live right now. Please try again shortly.";
+                return Err(Problem::new(Code::Overloaded, detail));
+            }
+        }
+        let hub = open.entry(show).or_insert_with(|| Arc::new(Hub::new(show, sections())));
+        Ok(Reader::new(Arc::clone(hub)))
     }
 
     /// A place for one more socket.
@@ -83,44 +85,54 @@ impl Hubs {
 
     /// A reader of a show; opens its hub when this is the first.
     pub(super) async fn open(&self, state: &AppState, show: &Show) -> Result<Reader, Problem> {
-        if let Some(reader) = self.join(show.id) {
-            return Ok(reader);
+        let sections = || show.layout.sections().collect();
+        let read = || with_map(state, show, || state.locks.snapshot(show.id));
+        let (reader, is_first) = self.open_with(show.id, sections, read).await?;
+        if is_first {
+            // Holds that others granted, and may not live to see end.
+            state.watched.add(show.id);
+            state.tasks.spawn(tick(state.clone(), Arc::clone(&reader.hub)));
         }
-        let one_at_a_time = timeout(FOLLOW_DEADLINE, self.opening.lock()).await.map_err(|_| coming_back())?;
-        if let Some(reader) = self.join(show.id) {
-            return Ok(reader);
-        }
-        if self.lock().len() >= MAX_HUBS {
-            return Err(Problem::new(Code::Overloaded, "Too many shows are live right now. Please try again shortly."));
-        }
-        self.follow(show.id).await?;
-        let hub = Arc::new(Hub::new(show.id, &read(state, show).await?));
-        let reader = Reader { ticks: hub.subscribe(), hub: Arc::clone(&hub) };
-        self.lock().insert(show.id, Arc::clone(&hub));
-        drop(one_at_a_time);
-        // Holds that others granted, and may not live to see end.
-        state.watched.add(show.id);
-        // What was announced between that reading and this line found no hub: the first tick reads again.
-        hub.mark_stale();
-        state.tasks.spawn(tick(state.clone(), hub));
         Ok(reader)
     }
 
-    /// Listening begins before reading: a change in between is announced again, not missed.
+    /// The same from any source: `read` runs once, however many wait for it, and shows do not wait for
+    /// each other. Whether this reader opened it.
+    async fn open_with<F>(
+        &self,
+        show: Uuid,
+        sections: impl FnOnce() -> Sections,
+        read: impl FnOnce() -> F,
+    ) -> Result<(Reader, bool), Problem>
+    where
+        F: Future<Output = Result<MapSnapshot, Problem>>,
+    {
+        let reader = self.join(show, sections)?;
+        if reader.hub.opened.initialized() {
+            return Ok((reader, false));
+        }
+        let mut is_first = false;
+        let opening = reader.hub.opened.get_or_try_init(|| async {
+            // Listening begins before reading: what is announced in between waits in the hub's inbox.
+            self.follow(show).await?;
+            let before = reader.hub.heard();
+            reader.hub.resync(before, &read().await?);
+            reader.hub.announce(true);
+            is_first = true;
+            Ok::<(), Problem>(())
+        });
+        timeout(OPEN_DEADLINE, opening).await.map_err(|_| coming_back())??;
+        Ok((reader, is_first))
+    }
+
     async fn follow(&self, show: Uuid) -> Result<(), Problem> {
         let (done, listening) = oneshot::channel();
-        let asked = async {
-            self.orders.send(Order::Follow(show, done)).await.ok()?;
-            listening.await.ok()
-        };
-        match timeout(FOLLOW_DEADLINE, asked).await {
-            Ok(Some(())) => Ok(()),
-            Ok(None) | Err(_) => Err(coming_back()),
-        }
+        self.orders.send(Order::Follow(show, done)).await.map_err(|_| coming_back())?;
+        listening.await.map_err(|_| coming_back())
     }
 
     /// Closes a hub unless somebody reads it, or began to just now.
-    fn close_if_unread(&self, hub: &Hub) -> bool {
+    pub(super) fn close_if_unread(&self, hub: &Hub) -> bool {
         let mut open = self.lock();
         if hub.readers() > 0 {
             return false;
@@ -138,59 +150,108 @@ impl Hubs {
     }
 }
 
-/// Somebody who reads a show's map; while they live, its hub does.
-pub(super) struct Reader {
-    /// The hub.
-    pub(super) hub: Arc<Hub>,
-    /// Moves once a tick, when something changed.
-    pub(super) ticks: watch::Receiver<(u64, u64)>,
-}
-
-async fn read(state: &AppState, show: &Show) -> Result<MapSnapshot, Problem> {
-    with_map(state, show, || state.locks.snapshot(show.id)).await
-}
-
 fn coming_back() -> Problem {
     Problem::new(Code::LockStoreUnavailable, "The live map is coming back. Please try again in a few seconds.")
 }
 
-/// The heartbeat of a hub, until the server stops or nobody has been watching for a while.
-async fn tick(state: AppState, hub: Arc<Hub>) {
-    let mut idle = Duration::ZERO;
-    let mut since_read = READ_AGAIN;
-    loop {
-        let pause = pause_for(hub.readers());
-        tokio::select! {
-            () = state.stop.cancelled() => return,
-            () = tokio::time::sleep(pause) => {}
-        }
-        since_read += pause;
-        if hub.is_stale() && since_read >= READ_AGAIN {
-            super::refresh(&state, hub.show).await;
-            since_read = Duration::ZERO;
-        }
-        hub.announce();
-        idle = if hub.readers() == 0 { idle + pause } else { Duration::ZERO };
-        if idle >= IDLE_LIFE && state.hubs.close_if_unread(&hub) {
-            return;
-        }
-    }
-}
-
-fn pause_for(readers: usize) -> Duration {
-    let share = readers.min(MANY_READERS) as f64 / MANY_READERS as f64;
-    FAST_TICK + (SLOW_TICK - FAST_TICK).mul_f64(share)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use domain::seats::SeatState;
+    use domain::time::Timestamp;
+    use domain::wire::Frame;
+
+    use super::super::announcement::{Changes, Step};
+    use super::super::reader::Next;
     use super::*;
 
-    #[test]
-    fn ticks_stretch_from_twenty_to_four_a_second() {
-        assert_eq!(pause_for(0), FAST_TICK);
-        assert_eq!(pause_for(MANY_READERS), SLOW_TICK);
-        assert_eq!(pause_for(1_000_000), SLOW_TICK);
-        assert!(pause_for(100) < pause_for(2_500));
+    const ROOM: u32 = 40;
+
+    fn snapshot() -> MapSnapshot {
+        MapSnapshot { epoch: 1, version: 10, map: vec![0; ROOM as usize].into(), areas: vec![] }
+    }
+
+    fn next(reader: &mut Reader) -> Frame {
+        match reader.next(|| Timestamp(1_000)) {
+            Next::Frame(bytes) => Frame::decode(&bytes[2..], ROOM).expect("a short frame of ours"),
+            other => panic!("{other:?} is no frame"),
+        }
+    }
+
+    /// Hubs whose orders to follow are obeyed at once.
+    async fn hubs() -> Arc<Hubs> {
+        let hubs = Arc::new(Hubs::default());
+        let mut orders = hubs.orders_taken.lock().await.take().expect("nobody took them");
+        tokio::spawn(async move {
+            while let Some(order) = orders.recv().await {
+                if let Order::Follow(_, done) = order {
+                    let _ = done.send(());
+                }
+            }
+        });
+        hubs
+    }
+
+    fn whole_room() -> Sections {
+        std::iter::once(0..ROOM).collect()
+    }
+
+    #[tokio::test]
+    async fn a_thousand_who_come_at_once_cost_one_reading() {
+        let hubs = hubs().await;
+        let readings = Arc::new(AtomicUsize::new(0));
+        let ask = || {
+            let (hubs, readings) = (Arc::clone(&hubs), Arc::clone(&readings));
+            tokio::spawn(async move {
+                let read = || async {
+                    readings.fetch_add(1, Ordering::Relaxed);
+                    tokio::task::yield_now().await;
+                    Ok(snapshot())
+                };
+                let (mut reader, is_first) = hubs.open_with(Uuid::nil(), whole_room, read).await.expect("it opens");
+                assert!(matches!(next(&mut reader), Frame::Snapshot { version: 10, .. }));
+                is_first
+            })
+        };
+        let openers = futures::future::join_all((0..1_000).map(|_| ask())).await;
+        assert_eq!(readings.load(Ordering::Relaxed), 1);
+        assert_eq!(openers.into_iter().filter(|first| *first.as_ref().expect("no panic")).count(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_show_that_cannot_be_read_keeps_no_other_waiting_and_is_tried_again() {
+        let hubs = hubs().await;
+        let (slow, other) = (Uuid::from_u128(1), Uuid::from_u128(2));
+        let waiting = {
+            let hubs = Arc::clone(&hubs);
+            tokio::spawn(async move { hubs.open_with(slow, whole_room, std::future::pending).await.is_ok() })
+        };
+        tokio::task::yield_now().await;
+        let read = || async { Ok(snapshot()) };
+        assert!(hubs.open_with(other, whole_room, read).await.is_ok());
+        waiting.abort();
+        assert!(waiting.await.is_err());
+        let fails = || async { Err(Problem::not_found("store")) };
+        assert!(hubs.open_with(slow, whole_room, fails).await.is_err());
+        assert!(hubs.open_with(slow, whole_room, read).await.is_ok_and(|(_, is_first)| is_first));
+    }
+
+    #[tokio::test]
+    async fn what_is_announced_while_a_show_opens_is_not_missed() {
+        let hubs = hubs().await;
+        let read = || async {
+            // Announced after the store was read, before anyone here knows what it said.
+            let hub = hubs.get(Uuid::nil()).expect("it listens already");
+            let seats = vec![(3, SeatState::Locked)];
+            hub.take(Step { epoch: 1, version: 11, changes: Some(Changes { seats, areas: vec![] }) });
+            Ok(snapshot())
+        };
+        let (mut reader, _) = hubs.open_with(Uuid::nil(), whole_room, read).await.expect("it opens");
+        assert!(!reader.hub.is_stale(), "no second reading is needed");
+        let Frame::Snapshot { version: 11, map, .. } = next(&mut reader) else {
+            panic!("the snapshot, and what followed")
+        };
+        assert_eq!(map[3], SeatState::Locked);
     }
 }

@@ -1,14 +1,29 @@
 //! The live seat map: per show and replica one hub that holds the map, encodes changes once a tick and
 //! shares the bytes among all sockets.
 //!
+//! From the store to a reader: `feed` hears an `announcement`, the hub's `inbox` puts it in order, at the
+//! next of its `ticks` the `map` moves, and each `view` of it (the room, or some sections) is `packed` into
+//! one frame. A `reader` knows which version they have; `socket` sends what is next down the `line`.
+//!
 //! A slow reader costs nothing but its place: it has no queue, only the version it last got, and when
 //! it can be written to again it gets one merged delta. What is not here: who may hold what.
 
+mod announcement;
 mod feed;
 mod http;
 mod hub;
 mod hubs;
+mod inbox;
+mod line;
+mod map;
+mod packed;
+mod reader;
 mod socket;
+#[cfg(test)]
+mod tests;
+mod ticks;
+mod upgrade;
+mod view;
 
 pub use feed::{follow_changes, refresh};
 pub use http::routes;

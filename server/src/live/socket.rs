@@ -1,138 +1,195 @@
-//! One reader of a live map.
+//! The conversation with one reader, from the first frame to goodbye.
+//!
+//! What stays in memory between two ticks is small on purpose: the line, the reader's position and one
+//! timer. Everything that happens once (the greeting, the farewell) is boxed and gone afterwards.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
-use bytes::Bytes;
-use domain::wire::{Frame, Mine};
-use tokio::time::{Instant, interval_at, timeout};
+use domain::time::Timestamp;
+use domain::wire::{Ask, Frame, Mine};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+use tungstenite::protocol::frame::coding::CloseCode;
 
-use super::hub::Hub;
-use super::hubs::Reader;
+use super::line::{Event, Fault, Line};
+use super::packed::{self, packed};
+use super::reader::{Next, NoSuchSection, Reader};
 use crate::catalogue::Show;
 use crate::seat_locks::with_map;
 use crate::{AppState, ids};
 
 /// A ping goes out this often, so that proxies keep the line and dead peers are found.
-const PING_EVERY: Duration = Duration::from_secs(25);
-/// A peer that says nothing for this long, not even pong, is gone.
-const SILENCE_LIMIT: Duration = Duration::from_secs(75);
-/// A peer that takes nothing for this long is gone as well.
-const WRITE_LIMIT: Duration = Duration::from_secs(60);
+const BEAT: Duration = Duration::from_secs(25);
+/// A peer that says nothing for so many beats, not even pong, is gone.
+const MAX_SILENT_BEATS: u8 = 3;
+/// A peer that takes nothing of a frame for so many whole beats is gone as well.
+const MAX_STUCK_BEATS: u8 = 2;
+/// Taking the first frame takes this long at most.
+const GREETING: Duration = Duration::from_secs(60);
+/// Saying goodbye takes this long at most.
+const FAREWELL: Duration = Duration::from_secs(5);
 /// Readers of a stopping server come back spread over this long, milliseconds.
 const DRAIN_SPREAD_MS: u64 = 2_000;
 
-/// Where a reader says it is: epoch and version it has.
-pub(super) type Resume = Option<(u64, u64)>;
+/// Who is reading what, for the greeting.
+pub(super) struct Greeting {
+    pub(super) show: Arc<Show>,
+    pub(super) owner: String,
+}
 
-/// Why a connection ends.
-enum End {
+/// Why a conversation ends.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum End {
     /// The peer is gone; nobody is there to be told.
     Gone,
-    /// It broke the rules, or we are stopping.
-    Close(u16, &'static str),
+    /// The peer said goodbye.
+    Bye,
+    /// We are stopping.
+    Leave,
+    /// The rules were broken.
+    Close(CloseCode, &'static str),
+}
+
+impl From<Fault> for End {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Gone => Self::Gone,
+            Fault::Bye => Self::Bye,
+            Fault::Broken(code, reason) => Self::Close(code, reason),
+        }
+    }
 }
 
 /// Serves one reader until either side leaves.
-pub(super) async fn serve(
-    state: AppState,
-    show: Arc<Show>,
-    owner: String,
-    mut socket: WebSocket,
-    resume: Resume,
-    reader: Reader,
-) {
-    let end = match talk(&state, &show, &owner, &mut socket, resume, reader).await {
-        Ok(never) => match never {},
+pub(super) async fn serve<S>(state: AppState, greeting: Greeting, mut line: Line<S>, mut reader: Reader)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send,
+{
+    let end = match Box::pin(greet(&state, greeting, &mut line, &mut reader)).await {
+        Ok(()) => match converse(&mut line, &mut reader, &state.stop, || state.locks.now()).await {
+            Ok(never) => match never {},
+            Err(end) => end,
+        },
         Err(end) => end,
     };
-    if let End::Close(code, reason) = end {
-        let frame = CloseFrame { code, reason: reason.into() };
-        let _ = timeout(WRITE_LIMIT, socket.send(Message::Close(Some(frame)))).await;
-    }
+    drop(reader);
+    Box::pin(say_goodbye(&mut line, end)).await;
 }
 
-async fn talk(
-    state: &AppState,
-    show: &Show,
-    owner: &str,
-    socket: &mut WebSocket,
-    resume: Resume,
-    reader: Reader,
-) -> Result<std::convert::Infallible, End> {
-    let Reader { hub, mut ticks } = reader;
-    let mut at = catch_up(state, socket, resume, &hub).await?;
-    send_mine(state, show, owner, socket).await?;
-    let mut pings = interval_at(Instant::now() + PING_EVERY, PING_EVERY);
-    let mut last_heard = Instant::now();
+/// The map, and the reader's own hold.
+async fn greet<S>(state: &AppState, greeting: Greeting, line: &mut Line<S>, reader: &mut Reader) -> Result<(), End>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    if let Next::Frame(frame) = reader.next(|| state.locks.now()) {
+        line.put(frame);
+    }
+    let Greeting { show, owner } = greeting;
+    let asked = with_map(state, &show, || state.locks.mine(show.id, &owner));
+    // The map goes out while the store is asked.
+    let told = async {
+        while !line.is_free() {
+            if let Event::Said(bytes) = line.event().await? {
+                obey(reader, &bytes)?;
+            }
+        }
+        Ok::<(), End>(())
+    };
+    let (held, told) = tokio::join!(asked, timeout(GREETING, told));
+    told.map_err(|_| End::Gone)??;
+    // Without the store the map still shows what it knew; the hold is asked for over HTTP then.
+    if let Ok(held) = held {
+        let mine = held.map(|held| Mine {
+            hold: held.hold,
+            expires_at: held.expires_at,
+            paying: held.paying,
+            seats: held.lot.seats,
+        });
+        line.put(packed(&Frame::Mine { now: state.locks.now(), mine }));
+    }
+    Ok(())
+}
+
+/// Brings the reader what changes, one frame at a time, for as long as they take it.
+pub(super) async fn converse<S>(
+    line: &mut Line<S>,
+    reader: &mut Reader,
+    stop: &CancellationToken,
+    now: impl Fn() -> Timestamp,
+) -> Result<std::convert::Infallible, End>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    // The first beat is drawn, so that readers who came together do not beat together.
+    let mut beat = std::pin::pin!(sleep(Duration::from_millis(ids::jitter(BEAT.as_millis() as u64))));
+    let (mut silent, mut stuck) = (0, 0);
     loop {
+        if line.is_free() {
+            match reader.next(&now) {
+                Next::Frame(frame) => line.put(frame),
+                Next::Nothing => {}
+                Next::Leave => return Err(End::Leave),
+            }
+        }
         tokio::select! {
             biased;
-            () = state.stop.cancelled() => {
-                let drain = Frame::Drain { retry_ms: ids::jitter(DRAIN_SPREAD_MS) };
-                send(socket, Message::Binary(drain.encode().into())).await?;
-                return Err(End::Close(close_code::RESTART, "this server is stopping, come back to another"));
-            }
-            heard = socket.recv() => {
-                listen(heard)?;
-                last_heard = Instant::now();
-            }
-            ticked = ticks.changed() => {
-                ticked.map_err(|_| End::Close(close_code::RESTART, "the map was closed, come back"))?;
-                at = catch_up(state, socket, Some(at), &hub).await?;
-            }
-            _ = pings.tick() => {
-                if last_heard.elapsed() > SILENCE_LIMIT {
-                    return Err(End::Close(close_code::POLICY, "no sign of life"));
+            event = line.event() => match event? {
+                Event::Written => {}
+                Event::Alive => silent = 0,
+                Event::Said(bytes) => {
+                    silent = 0;
+                    obey(reader, &bytes)?;
                 }
-                send(socket, Message::Ping(Bytes::new())).await?;
+            },
+            ticked = reader.ticks.changed(), if line.is_free() => {
+                ticked.map_err(|_| End::Close(CloseCode::Restart, "the map was closed, come back"))?;
+            }
+            // Readers in step hear it from the tick; one who takes nothing hears no tick.
+            () = stop.cancelled(), if !line.is_free() => return Err(End::Leave),
+            () = &mut beat => {
+                beat.as_mut().reset(Instant::now() + BEAT);
+                (silent, stuck) = (silent + 1, if line.is_free() || line.has_moved() { 0 } else { stuck + 1 });
+                if silent > MAX_SILENT_BEATS {
+                    return Err(End::Close(CloseCode::Policy, "no sign of life"));
+                }
+                if stuck > MAX_STUCK_BEATS {
+                    return Err(End::Gone);
+                }
+                if line.is_free() {
+                    line.put(packed::ping());
+                }
             }
         }
     }
 }
 
-/// Brings a reader to the present: nothing, one delta, or the snapshot.
-async fn catch_up(state: &AppState, socket: &mut WebSocket, at: Resume, hub: &Hub) -> Result<(u64, u64), End> {
-    let delta = at.map_or(Err(()), |(epoch, version)| hub.delta(epoch, version));
-    match (at, delta) {
-        (Some((epoch, version)), Ok(None)) => Ok((epoch, version)),
-        (Some((epoch, _)), Ok(Some((to, bytes)))) => {
-            send(socket, Message::Binary(bytes)).await?;
-            Ok((epoch, to))
-        }
-        _ => {
-            let (epoch, version, bytes) = hub.snapshot(state.locks.now());
-            send(socket, Message::Binary(bytes)).await?;
-            Ok((epoch, version))
-        }
-    }
+fn obey(reader: &mut Reader, bytes: &[u8]) -> Result<(), End> {
+    let Ok(Ask::Subscribe { sections }) = Ask::decode(bytes) else {
+        return Err(End::Close(CloseCode::Unsupported, "nothing we understand; see docs/api.md"));
+    };
+    reader.follow(&sections).map_err(|NoSuchSection(_)| End::Close(CloseCode::Policy, "the room has no such section"))
 }
 
-async fn send_mine(state: &AppState, show: &Show, owner: &str, socket: &mut WebSocket) -> Result<(), End> {
-    // Without the lock store the map still shows what it knew; the hold is asked for over HTTP then.
-    let Ok(held) = with_map(state, show, || state.locks.mine(show.id, owner)).await else { return Ok(()) };
-    let mine =
-        held.map(|held| Mine { hold: held.hold, expires_at: held.expires_at, paying: held.paying, seats: held.seats });
-    let frame = Frame::Mine { now: state.locks.now(), mine };
-    send(socket, Message::Binary(frame.encode().into())).await
-}
-
-/// A reader has nothing to say but pong and goodbye.
-fn listen(heard: Option<Result<Message, axum::Error>>) -> Result<(), End> {
-    match heard {
-        Some(Ok(Message::Ping(_) | Message::Pong(_))) => Ok(()),
-        Some(Ok(Message::Close(_))) | None => Err(End::Gone),
-        Some(Ok(Message::Text(_) | Message::Binary(_))) => {
-            Err(End::Close(close_code::UNSUPPORTED, "this connection only speaks, it does not listen"))
+async fn say_goodbye<S>(line: &mut Line<S>, end: End)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let frames = match end {
+        End::Gone => return,
+        End::Bye => vec![packed::close(CloseCode::Normal, "")],
+        End::Close(code, reason) => vec![packed::close(code, reason)],
+        End::Leave => vec![
+            packed(&Frame::Drain { retry_ms: ids::jitter(DRAIN_SPREAD_MS) }),
+            packed::close(CloseCode::Restart, "this server is stopping, come back to another"),
+        ],
+    };
+    // Whoever does not take it, or hear us out, in time finds the line closed.
+    let _ = timeout(FAREWELL, async {
+        if line.finish(&frames).await.is_ok() {
+            line.hear_out().await;
         }
-        Some(Err(_)) => Err(End::Close(close_code::PROTOCOL, "that was no WebSocket frame we accept")),
-    }
-}
-
-async fn send(socket: &mut WebSocket, message: Message) -> Result<(), End> {
-    match timeout(WRITE_LIMIT, socket.send(message)).await {
-        Ok(Ok(())) => Ok(()),
-        Ok(Err(_)) | Err(_) => Err(End::Gone),
-    }
+    })
+    .await;
 }

@@ -4,10 +4,11 @@ use uuid::Uuid;
 
 /// The keys every script gets, in the order of `lua/prelude.lua`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Keys(pub [String; 8]);
+pub struct Keys(pub [String; NAMES.len()]);
 
 /// What they are called, in that order.
-const NAMES: [&str; 8] = ["map", "holds", "expiry", "owners", "sold", "version", "fence", "epoch"];
+const NAMES: [&str; 11] =
+    ["map", "holds", "expiry", "owners", "sold", "areas", "version", "fence", "epoch", "today", "before"];
 
 impl Keys {
     /// The keys of `show` under `prefix`.
@@ -16,7 +17,6 @@ impl Keys {
         Self(NAMES.map(|name| format!("{prefix}{{show:{show}}}:{name}")))
     }
 }
-
 /// Where changes of `show` are announced.
 #[must_use]
 pub fn channel_of(prefix: &str, show: Uuid) -> String {
@@ -38,9 +38,8 @@ mod tests {
     fn the_keys_are_those_the_scripts_declare_in_their_order() {
         let declared: Vec<&str> = include_str!("lua/prelude.lua")
             .lines()
-            .filter_map(|line| line.strip_prefix("--   "))
             .filter_map(|line| {
-                let (number, rest) = line.split_once(' ')?;
+                let (number, rest) = line.strip_prefix("--")?.trim_start().split_once(' ')?;
                 number.parse::<usize>().ok()?;
                 rest.split_whitespace().next()
             })

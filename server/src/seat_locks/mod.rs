@@ -5,34 +5,99 @@
 //!
 //! What is not here: prices, people, bookings, and anything that reads the server's clock.
 
+mod forget;
 mod keys;
+pub mod link;
+mod memory;
+mod queue;
 mod rebuild;
 mod redis_store;
-mod scripts;
+mod shadow;
 mod sweeper;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use domain::seats::{SeatIndex, SeatState};
+use domain::seats::{AreaIndex, Places, SeatIndex, SeatState};
 use domain::time::Timestamp;
 use uuid::Uuid;
 
+pub use forget::forget_forever;
 pub use keys::{Keys, channel_of, show_of_channel};
-pub use rebuild::with_map;
+pub use memory::{Announcement, ManualClock, MemoryLocks};
+pub use queue::LockQueue;
+pub use rebuild::{known_source, with_map};
 pub use redis_store::RedisLocks;
+pub use shadow::{Divergence, Kind, KnownSource, ShadowLocks};
 pub use sweeper::{Watched, sweep_forever};
 
-/// One wish for seats.
+/// Seats and places, of a wish, a hold or a sale.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lot {
+    /// Seats, sorted, each once.
+    pub seats: Vec<SeatIndex>,
+    /// Places in areas, sorted by area, each area once, no count zero.
+    pub places: Vec<Places>,
+}
+
+impl Lot {
+    /// Seats only.
+    #[must_use]
+    pub const fn of_seats(seats: Vec<SeatIndex>) -> Self {
+        Self { seats, places: Vec::new() }
+    }
+
+    /// Whether nothing is in it.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.seats.is_empty() && self.places.is_empty()
+    }
+}
+
+/// What a request is known by: the store gives the same answer to the same request again, for a day at
+/// least, whatever happened to the hold meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// Made by the caller from the person, the show and their key.
+    pub id: Uuid,
+    /// Of the request: another one under the same id is [`Refusal::Reused`].
+    pub digest: u64,
+}
+
+/// What a show grants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terms {
+    /// Seats and places one person may hold and own.
+    pub per_person: usize,
+    /// How long a hold lasts, milliseconds.
+    pub length_ms: i64,
+    /// How long it may last with extensions, milliseconds; payments in progress aside.
+    pub life_ms: i64,
+}
+
+/// One wish for a hold.
 #[derive(Clone, Debug)]
 pub struct Attempt {
-    /// The hold's id, made by the caller: a retry with the same id gets the same hold.
-    pub hold: Uuid,
-    /// Whose it will be.
+    /// Its id becomes the hold's.
+    pub asked: Asked,
+    /// Whose it will be; no colon in it.
     pub owner: String,
-    /// How long, milliseconds.
-    pub length_ms: i64,
-    /// Which seats, sorted, each once.
-    pub seats: Vec<SeatIndex>,
+    /// What is wished for; not empty.
+    pub lot: Lot,
+}
+
+/// A change to a hold.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// What the request is known by.
+    pub asked: Asked,
+    /// The hold.
+    pub hold: Uuid,
+    /// Its owner.
+    pub owner: String,
+    /// To be added; what the hold has already is left alone.
+    pub add: Lot,
+    /// To be let go; what the hold has not is left alone.
+    pub remove: Lot,
 }
 
 /// A hold as the store has it.
@@ -42,12 +107,27 @@ pub struct Held {
     pub hold: Uuid,
     /// When it ends.
     pub expires_at: Timestamp,
+    /// No extension goes beyond this.
+    pub latest: Timestamp,
     /// Grows with every hold of a show; the later one is right.
     pub fence: i64,
     /// Whether a payment is in progress.
     pub paying: bool,
-    /// Its seats, sorted.
-    pub seats: Vec<SeatIndex>,
+    /// What it has.
+    pub lot: Lot,
+}
+
+/// Seats and places of a booking, as the store knows them by hold and fence.
+#[derive(Clone, Debug)]
+pub struct Sale {
+    /// The hold they were held by.
+    pub hold: Uuid,
+    /// Its owner.
+    pub owner: String,
+    /// Its fence.
+    pub fence: i64,
+    /// What was bought.
+    pub lot: Lot,
 }
 
 /// Why the store did not do it. All of these are answers, none is a fault.
@@ -55,80 +135,102 @@ pub struct Held {
 pub enum Refusal {
     /// These seats stood in the way, every one of them.
     Taken(Vec<(SeatIndex, SeatState)>),
+    /// These areas have too few places left, every one of them, and how many they have.
+    Full(Vec<(AreaIndex, u32)>),
     /// The owner has this other hold in the show.
     OtherHold(Uuid),
-    /// The owner may have only so many more seats.
+    /// The owner may have only so many more seats and places.
     Limit(u32),
-    /// The hold id was used for something else.
+    /// The request's id was used for something else.
     Reused,
     /// The room has no such seat.
     Outside(SeatIndex),
+    /// The room has no such area.
+    NoArea(AreaIndex),
     /// No such hold (any more), or another's.
     Gone,
     /// A payment is in progress.
     Paying,
     /// The hold has other seats than those to be paid for.
     Changed,
+    /// The hold cannot last any longer.
+    Capped,
 }
 
 /// A fault: the store could not be asked, or answered nonsense.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The show's map is not loaded. [`with_map`] loads it and asks again.
-    #[error("the map of show {0} is not loaded")]
+    /// The show's map is not loaded, or is older than what was seen before. [`with_map`] loads it and
+    /// asks again.
+    #[error("the map of show {0} is not loaded, or was lost")]
     NoMap(Uuid),
     /// Nobody answers, or not in time.
     #[error("the lock store cannot be reached")]
-    Unavailable(#[source] redis::RedisError),
+    Unavailable(#[source] link::LinkError),
     /// An answer that no script gives.
     #[error("the lock store answered {0}")]
     Nonsense(String),
 }
 
 /// The map of a show at one version.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MapSnapshot {
-    /// Changes when the map was rebuilt.
+    /// Changes when the map was rebuilt; a later one is greater.
     pub epoch: u64,
     /// Counts the changes of an epoch.
     pub version: u64,
     /// A byte per seat, [`SeatState`].
     pub map: Bytes,
+    /// Areas and places left in each, sorted by area.
+    pub areas: Vec<(AreaIndex, u32)>,
 }
 
 /// What Postgres knows of a show, to build its map from.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct KnownSeats {
     /// A byte per seat.
     pub map: Vec<u8>,
     /// Seat and fence of every claim.
     pub sold: Vec<(SeatIndex, i64)>,
-    /// Owner and number of seats they bought.
+    /// Places left in every area.
+    pub areas: Vec<(AreaIndex, u32)>,
+    /// Fence and places of every booking that has some.
+    pub sold_places: Vec<(i64, Vec<Places>)>,
+    /// Owner and number of seats and places they bought.
     pub bought: Vec<(String, u32)>,
     /// No fence may be lower than this.
     pub lowest_fence: i64,
 }
 
+/// What letting go of every hold of a show came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReleasedAll {
+    /// Holds let go.
+    pub released: u64,
+    /// Holds with a payment in progress, which stay.
+    pub paying: u64,
+}
+
 /// The store of seat locks. Every call has a deadline; every call may be repeated at will.
 #[async_trait]
 pub trait SeatLocks: Send + Sync + 'static {
-    /// Takes holds, each all or none; at most `per_person` seats an owner. One answer per attempt.
+    /// Takes holds, each all or none; later ones see what earlier ones did. One answer per attempt.
     async fn lock(
         &self,
         show: Uuid,
-        per_person: usize,
+        terms: Terms,
         attempts: &[Attempt],
     ) -> Result<Vec<Result<Held, Refusal>>, StoreError>;
-    /// Adds seats to a hold and lets others go, all or none; no seats left means it is over. Never
-    /// moves the expiry.
-    async fn change(
+    /// Adds to a hold and lets go, all or none; nothing left means it is over. Never moves the expiry.
+    async fn change(&self, show: Uuid, terms: Terms, change: &Change) -> Result<Result<Held, Refusal>, StoreError>;
+    /// Lets a hold last `by_ms` longer, within its longest life.
+    async fn extend(
         &self,
         show: Uuid,
-        per_person: usize,
+        asked: Asked,
         hold: Uuid,
         owner: &str,
-        add: &[SeatIndex],
-        remove: &[SeatIndex],
+        by_ms: i64,
     ) -> Result<Result<Held, Refusal>, StoreError>;
     /// The owner's hold in this show. Restores one that [`SeatLocks::leave`] had shortened.
     async fn mine(&self, show: Uuid, owner: &str) -> Result<Option<Held>, StoreError>;
@@ -136,7 +238,7 @@ pub trait SeatLocks: Send + Sync + 'static {
     async fn leave(&self, show: Uuid, hold: Uuid, owner: &str, grace_ms: i64) -> Result<(), StoreError>;
     /// Lets a hold go.
     async fn release(&self, show: Uuid, hold: Uuid, owner: &str) -> Result<Result<(), Refusal>, StoreError>;
-    /// A payment for just these seats begins: the hold lasts `extension_ms` longer, once, and can no
+    /// A payment for just this lot begins: the hold lasts `extension_ms` longer, once, and can no
     /// longer be changed. Its new end.
     async fn begin_payment(
         &self,
@@ -146,31 +248,37 @@ pub trait SeatLocks: Send + Sync + 'static {
     ) -> Result<Result<Timestamp, Refusal>, StoreError>;
     /// The payment was not submitted after all: takes the extension back and opens the hold again.
     async fn end_payment(&self, show: Uuid, sale: &Sale, extension_ms: i64) -> Result<(), StoreError>;
-    /// Postgres has sold these seats: the map says so.
+    /// Postgres has sold this lot: the map says so.
     async fn book(&self, show: Uuid, sale: &Sale) -> Result<(), StoreError>;
-    /// A booking gives its seats back, held or sold; only what is still its own by fence.
+    /// A booking gives its lot back, held or sold; only what is still its own by fence.
     async fn free(&self, show: Uuid, sale: &Sale) -> Result<(), StoreError>;
+    /// Staff keep seats off sale, or put them back; all or none, held and sold ones stand in the way.
+    async fn block(&self, show: Uuid, seats: &[SeatIndex], blocked: bool) -> Result<Result<(), Refusal>, StoreError>;
+    /// Staff let every hold go; those with a payment in progress stay.
+    async fn release_all(&self, show: Uuid) -> Result<ReleasedAll, StoreError>;
+    /// Another store granted this hold, as of `theirs` on its clock: it stands here as it stands there, with
+    /// the same fence and as long to live. Another hold its owner has here gives way; anybody else's stand
+    /// in the way. A fence of this store will be higher.
+    async fn adopt(
+        &self,
+        show: Uuid,
+        owner: &str,
+        held: &Held,
+        theirs: Timestamp,
+    ) -> Result<Result<(), Refusal>, StoreError>;
+    /// Another store granted these holds too: they go by their fences there. A fence of this store will be
+    /// higher.
+    async fn stamp(&self, show: Uuid, fences: &[(Uuid, i64)]) -> Result<(), StoreError>;
     /// Frees what is due. How many holds are left.
     async fn sweep(&self, show: Uuid) -> Result<u64, StoreError>;
-    /// The map.
+    /// The map as it stands. Holds that are due may be in it until the next call of another kind.
     async fn snapshot(&self, show: Uuid) -> Result<MapSnapshot, StoreError>;
-    /// Builds the map unless it is there.
+    /// Builds the map unless it is there and is no older than what was seen of it.
     async fn load(&self, show: Uuid, known: &KnownSeats) -> Result<(), StoreError>;
+    /// The show is over: forgets all of it.
+    async fn forget(&self, show: Uuid) -> Result<(), StoreError>;
     /// The store's clock, as of its last answer plus the time since.
     fn now(&self) -> Timestamp;
     /// Asks for a sign of life.
     async fn ping(&self) -> Result<(), StoreError>;
-}
-
-/// Seats of a booking, as the store knows them by hold and fence.
-#[derive(Clone, Debug)]
-pub struct Sale {
-    /// The hold they were held by.
-    pub hold: Uuid,
-    /// Its owner.
-    pub owner: String,
-    /// Its fence.
-    pub fence: i64,
-    /// The seats, sorted.
-    pub seats: Vec<SeatIndex>,
 }

@@ -2,14 +2,16 @@
 //! whenever the store came back empty.
 
 use std::future::Future;
+use std::sync::Arc;
 
 use domain::seats::{SeatIndex, SeatState};
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use super::{KnownSeats, StoreError};
+use super::link::LinkError;
+use super::{KnownSeats, KnownSource, StoreError};
 use crate::AppState;
-use crate::catalogue::Show;
+use crate::catalogue::{Catalogue, Show};
 use crate::web::{Code, Problem};
 
 /// Runs `ask`; if the map is not there, loads it and asks once more. The one road from a capability
@@ -30,11 +32,28 @@ where
     Ok(answer?)
 }
 
+/// What Postgres knows of any show, for the second of two stores.
+#[must_use]
+pub fn known_source(pg: PgPool, catalogue: Catalogue) -> KnownSource {
+    Arc::new(move |show| {
+        let (pg, catalogue) = (pg.clone(), catalogue.clone());
+        Box::pin(async move {
+            let known = async { Ok::<_, Problem>(known_seats(&pg, &*catalogue.known_show(show).await?).await?) };
+            known.await.inspect_err(|problem| tracing::warn!(?problem, %show, "the second store gets no map")).ok()
+        })
+    })
+}
+
 impl From<StoreError> for Problem {
     fn from(cause: StoreError) -> Self {
         let detail = "No seat was lost. Please try again in a few seconds.";
         match &cause {
             StoreError::NoMap(_) => tracing::warn!(%cause, "the lock store lost a map twice in a row"),
+            // Said once, when the breaker opened; not again by each who is sent away.
+            StoreError::Unavailable(source @ LinkError::Resting { retry_after }) => {
+                tracing::debug!(%source, "the lock store is not asked");
+                return Self::new(Code::LockStoreUnavailable, detail).with_retry_after(*retry_after);
+            }
             StoreError::Unavailable(source) => tracing::warn!(%source, "the lock store is not to be had"),
             StoreError::Nonsense(_) => return Self::internal(&cause),
         }
@@ -71,7 +90,8 @@ async fn known_seats(pg: &PgPool, show: &Show) -> Result<KnownSeats, sqlx::Error
         sold.push((seat, fence));
         *bought.entry(owner).or_default() += 1;
     }
-    Ok(KnownSeats { map, sold, bought: bought.into_iter().collect(), lowest_fence })
+    let bought = bought.into_iter().collect();
+    Ok(KnownSeats { map, sold, bought, lowest_fence, ..KnownSeats::default() })
 }
 
 /// A row that cannot be is an error that names it, never a default.

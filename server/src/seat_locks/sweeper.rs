@@ -62,10 +62,8 @@ pub async fn sweep_forever(state: AppState) {
                 Err(StoreError::NoMap(_)) => live::refresh(&state, show).await,
                 Err(cause) => {
                     state.watched.add(show);
+                    // On with the rest: they may be of another shard, and the breaker makes it quick.
                     tracing::debug!(%cause, %show, "could not sweep");
-                    if matches!(cause, StoreError::Unavailable(_)) {
-                        break;
-                    }
                 }
             }
         }

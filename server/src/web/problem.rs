@@ -1,5 +1,7 @@
 //! Every error of the API: RFC 9457 problem+json outside, the cause in the log once.
 
+use std::time::Duration;
+
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use domain::api::{ProblemView, SeatProblem};
@@ -46,6 +48,8 @@ pub enum Code {
     HoldExpired,
     /// A payment is in progress: the hold cannot be changed.
     HoldPaying,
+    /// The hold lasts as long as it can already.
+    HoldCapped,
     /// The show starts too soon, or has started.
     SalesClosed,
     /// Not possible from the booking's state.
@@ -76,7 +80,7 @@ pub enum Code {
 
 impl Code {
     /// All codes in the order of the documentation.
-    pub const ALL: [Self; 32] = [
+    pub const ALL: [Self; 33] = [
         Self::Malformed,
         Self::NotJson,
         Self::TooLarge,
@@ -96,6 +100,7 @@ impl Code {
         Self::PersonLimit,
         Self::HoldExpired,
         Self::HoldPaying,
+        Self::HoldCapped,
         Self::SalesClosed,
         Self::WrongState,
         Self::PaymentDeclined,
@@ -135,6 +140,7 @@ impl Code {
             Self::PersonLimit => (S::TOO_MANY_REQUESTS, "person_limit", "That is more seats than one person may have"),
             Self::HoldExpired => (S::GONE, "hold_expired", "The hold is over"),
             Self::HoldPaying => (S::CONFLICT, "hold_paying", "A payment is in progress"),
+            Self::HoldCapped => (S::CONFLICT, "hold_capped", "The hold cannot last any longer"),
             Self::SalesClosed => (S::CONFLICT, "sales_closed", "This show can no longer be booked"),
             Self::WrongState => (S::CONFLICT, "wrong_state", "The booking has moved on"),
             Self::PaymentDeclined => (S::PAYMENT_REQUIRED, "payment_declined", "The payment was declined"),
@@ -160,16 +166,19 @@ impl Code {
     }
 }
 
-/// How long a client should wait after "not right now", seconds.
-const RETRY_AFTER_S: u32 = 2;
+/// How long a client should wait after "not right now", seconds, unless somebody knows better.
+const RETRY_AFTER_S: u64 = 2;
+/// Nobody is sent away for longer, seconds.
+const MAX_RETRY_AFTER_S: u64 = 60;
 
 /// An error on its way to the caller.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Problem {
     code: Code,
     detail: String,
     seats: Vec<SeatProblem>,
     hold: Option<Uuid>,
+    retry_after_s: u64,
 }
 
 /// What every handler of the API returns when it fails. Boxed: the happy path stays small.
@@ -179,7 +188,7 @@ impl Problem {
     /// A problem; `detail` says to a person what happened this time and what to do.
     #[must_use]
     pub fn new(code: Code, detail: impl Into<String>) -> Self {
-        Self { code, detail: detail.into(), seats: Vec::new(), hold: None }
+        Self { code, detail: detail.into(), seats: Vec::new(), hold: None, retry_after_s: RETRY_AFTER_S }
     }
 
     /// Names the seats meant.
@@ -193,6 +202,13 @@ impl Problem {
     #[must_use]
     pub fn with_hold(mut self, hold: Uuid) -> Self {
         self.hold = Some(hold);
+        self
+    }
+
+    /// Says when it is worth trying again, in whole seconds, at least one.
+    #[must_use]
+    pub fn with_retry_after(mut self, pause: Duration) -> Self {
+        self.retry_after_s = pause.as_millis().div_ceil(1_000).clamp(1, u128::from(MAX_RETRY_AFTER_S)) as u64;
         self
     }
 
@@ -257,7 +273,7 @@ impl IntoResponse for Problem {
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         if status == StatusCode::SERVICE_UNAVAILABLE || matches!(self.code, Code::StillRunning | Code::PersonLimit) {
-            headers.insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_S));
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(self.retry_after_s));
         }
         response
     }
@@ -266,6 +282,18 @@ impl IntoResponse for Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whoever_is_sent_away_is_told_for_how_many_whole_seconds() {
+        let problem = || Problem::new(Code::LockStoreUnavailable, "Not now.");
+        let header = |problem: Problem| {
+            problem.into_response().headers()[header::RETRY_AFTER].to_str().expect("text").to_owned()
+        };
+        assert_eq!(header(problem()), "2");
+        for (pause, seconds) in [(0, "1"), (1_001, "2"), (10_000, "10"), (u64::MAX, "60")] {
+            assert_eq!(header(problem().with_retry_after(Duration::from_millis(pause))), seconds);
+        }
+    }
 
     #[test]
     fn the_documented_codes_are_the_codes() {

@@ -1,17 +1,20 @@
 //! All routes and the middleware stack, in one place.
 
+use std::convert::Infallible;
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
-use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use domain::api::SERVER_TIME_HEADER;
+use tower::{Service, ServiceBuilder};
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
+use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
 use tower_http::request_id::{MakeRequestId, PropagateRequestIdLayer, RequestId, SetRequestIdLayer};
 use tower_http::services::{ServeDir, ServeFile};
 use tower_http::set_header::SetResponseHeaderLayer;
@@ -27,6 +30,8 @@ use crate::{AppState, bookings, catalogue, holds, ids, live, payments};
 const MAX_BODY_BYTES: usize = 16 * 1024;
 /// Longest any request may take, the gateway's deadline included.
 const REQUEST_DEADLINE: Duration = Duration::from_secs(30);
+/// Shorter answers fit one packet as they are.
+const MIN_COMPRESSED_BYTES: u16 = 1_024;
 /// Finds a request in the logs.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Scripts and styles are files of ours; WebAssembly may be compiled; nothing else is allowed.
@@ -51,14 +56,33 @@ pub fn openapi() -> OpenApi {
     api().1
 }
 
-/// The whole server. Layers run from the last line up for a request, and back down for its answer.
-pub fn build(state: AppState) -> Router {
+/// The whole server. A request passes the layers from the first line down, its answer back up.
+///
+/// They lie around the router and not in it: there, each would be a box around every route, and every
+/// request would copy all of them several times over, half of what an API call cost.
+pub fn build(
+    state: AppState,
+) -> impl Service<Request, Response = Response, Error = Infallible, Future: Send> + Clone + Send + Sync + 'static {
+    let stack = ServiceBuilder::new()
+        .map_response(|response: axum::http::Response<_>| response.map(Body::new))
+        .layer(SetRequestIdLayer::new(REQUEST_ID, RandomRequestId))
+        .layer(PropagateRequestIdLayer::new(REQUEST_ID))
+        // Failures are logged where their cause is known, not once more as a status.
+        .layer(TraceLayer::new_for_http().make_span_with(span).on_failure(()))
+        .layer(from_fn_with_state(state.clone(), manners))
+        // A panic is a bug; the caller gets a problem and everyone else is served on.
+        .layer(CatchPanicLayer::custom(panicked))
+        .layer(TimeoutLayer::with_status_code(StatusCode::GATEWAY_TIMEOUT, REQUEST_DEADLINE))
+        // Never on the socket or a stream, and not where it saves no packet.
+        .layer(CompressionLayer::new().compress_when(
+            SizeAbove::new(MIN_COMPRESSED_BYTES).and(NotForContentType::IMAGES).and(NotForContentType::SSE),
+        ));
+    stack.service(routes(state))
+}
+
+fn routes(state: AppState) -> Router {
     let (api, description) = api();
-    let api = api
-        .method_not_allowed_fallback(wrong_method)
-        .layer(from_fn_with_state(state.clone(), stamp_time))
-        .layer(from_fn_with_state(state.clone(), refuse_foreign_origin))
-        .layer(DefaultBodyLimit::max(MAX_BODY_BYTES));
+    let api = api.method_not_allowed_fallback(wrong_method).layer(DefaultBodyLimit::max(MAX_BODY_BYTES));
     let files =
         |folder: &str| ServeDir::new(state.config.site_root.join(folder)).precompressed_br().precompressed_gzip();
     let revalidate =
@@ -75,15 +99,6 @@ pub fn build(state: AppState) -> Router {
         .route("/healthz", get(async || "alive\n"))
         .route("/readyz", get(ready))
         .fallback(nothing_here)
-        // Compression outside the handlers and inside the headers; never on the socket or a stream.
-        .layer(CompressionLayer::new())
-        .layer(TimeoutLayer::with_status_code(StatusCode::GATEWAY_TIMEOUT, REQUEST_DEADLINE))
-        .layer(from_fn(security_headers))
-        // A panic is a bug; the caller gets a problem and everyone else is served on.
-        .layer(CatchPanicLayer::custom(panicked))
-        .layer(TraceLayer::new_for_http().make_span_with(span))
-        .layer(PropagateRequestIdLayer::new(REQUEST_ID))
-        .layer(SetRequestIdLayer::new(REQUEST_ID, RandomRequestId))
         .with_state(state)
 }
 
@@ -99,27 +114,22 @@ pub fn is_own_origin(state: &AppState, headers: &HeaderMap) -> bool {
     matches!(text("sec-fetch-site"), None | Some("same-origin" | "none"))
 }
 
-async fn refuse_foreign_origin(State(state): State<AppState>, request: Request, next: Next) -> Response {
+/// Refuses what another site's page sent; puts the lock store's clock on every answer of the API, from
+/// which clients count down, and the security headers on all.
+async fn manners(State(state): State<AppState>, request: Request, next: Next) -> Response {
+    let is_api = request.uri().path().starts_with("/api/");
     let is_read = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
-    if !is_read && !is_own_origin(&state, request.headers()) {
-        return Problem::new(Code::ForeignOrigin, "Requests that change something must come from our own pages.")
-            .into_response();
+    let mut response = if is_read || is_own_origin(&state, request.headers()) {
+        next.run(request).await
+    } else {
+        Problem::new(Code::ForeignOrigin, "Requests that change something must come from our own pages.")
+            .into_response()
+    };
+    let headers = response.headers_mut();
+    if is_api {
+        headers.insert(HeaderName::from_static(SERVER_TIME_HEADER), HeaderValue::from(state.locks.now().0));
+        headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     }
-    next.run(request).await
-}
-
-/// The lock store's clock on every answer: clients count down from it.
-async fn stamp_time(State(state): State<AppState>, request: Request, next: Next) -> Response {
-    let mut response = next.run(request).await;
-    let headers = response.headers_mut();
-    headers.insert(HeaderName::from_static(SERVER_TIME_HEADER), HeaderValue::from(state.locks.now().0));
-    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
-    response
-}
-
-async fn security_headers(request: Request, next: Next) -> Response {
-    let mut response = next.run(request).await;
-    let headers = response.headers_mut();
     for (name, value) in [
         (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),

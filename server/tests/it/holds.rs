@@ -76,13 +76,17 @@ async fn seats_are_added_and_let_go_without_moving_the_clock() {
     bob.hold(&[13]).await;
     let (status, refusal) = ann.change(&hold, &[14, 13], &[]).await;
     assert_eq!((status, text(&refusal["seats"][0]["label"])), (StatusCode::LOCKED, "A14"));
-    assert_eq!(&ann.states().await[10..15], "01110");
+    for (seat, state) in (10..15).zip("01110".chars()) {
+        ann.sees(seat, state).await;
+    }
     // Nobody changes another's hold, or learns of it.
     assert_eq!(bob.change(&hold, &[20], &[]).await.0, StatusCode::GONE);
     // The last seat let go ends it.
     let (status, _) = ann.change(&hold, &[], &[11, 12]).await;
     assert_eq!(status, StatusCode::NO_CONTENT);
-    assert_eq!(&ann.states().await[10..15], "00010");
+    for (seat, state) in (10..15).zip("00010".chars()) {
+        ann.sees(seat, state).await;
+    }
     world.end().await;
 }
 
@@ -174,5 +178,61 @@ async fn a_server_that_dies_leaves_no_seat_locked_for_those_who_watch_at_another
     world.kill(0).await;
     bob.sees(70, '0').await;
     drop(socket);
+    world.end().await;
+}
+
+#[tokio::test]
+async fn asking_again_gives_the_same_answer_also_when_the_hold_is_over() {
+    let world = World::start(1, &[]).await;
+    let (ann, bob) = (world.visitor(), world.visitor());
+    let path = format!("/api/v1/shows/{}/holds", world.show);
+    let wish = json!({ "seats": [10, 11] });
+    let (status, first) = ann.raw(Method::POST, &path, wish.clone(), "once").await;
+    assert_eq!(status, StatusCode::CREATED);
+    let hold: Value = serde_json::from_str(&first).expect("JSON");
+    assert_eq!(ann.change(&hold, &[12], &[10]).await.0, StatusCode::OK);
+    assert_eq!(ann.raw(Method::POST, &path, wish.clone(), "once").await, (status, first.clone()), "changed since");
+    let own = format!("{path}/{}", text(&hold["id"]));
+    assert_eq!(ann.call(Method::DELETE, &own, Value::Null).await.0, StatusCode::NO_CONTENT);
+    assert_eq!(bob.hold(&[11]).await.0, StatusCode::CREATED);
+    assert_eq!(ann.raw(Method::POST, &path, wish, "once").await, (status, first), "over since");
+    assert_eq!(ann.get(&format!("/api/v1/shows/{}/hold", world.show)).await.0, StatusCode::NOT_FOUND, "nothing taken");
+    let (status, refusal) = ann.call_with_key(Method::POST, &path, json!({ "seats": [20] }), "once").await;
+    assert_eq!((status, text(&refusal["code"])), (StatusCode::UNPROCESSABLE_ENTITY, "key_reused"));
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_hold_can_be_kept_longer_up_to_its_longest_life_and_a_repeat_adds_nothing() {
+    let world = World::start(1, &[]).await;
+    let (ann, bob) = (world.visitor(), world.visitor());
+    let (_, hold) = ann.hold(&[30]).await;
+    let ms = |hold: &Value, field: &str| hold[field].as_i64().expect("an instant");
+    let path = format!("/api/v1/shows/{}/holds/{}/extend", world.show, text(&hold["id"]));
+    let (status, longer) = ann.call_with_key(Method::POST, &path, Value::Null, "longer").await;
+    assert_eq!(status, StatusCode::OK);
+    assert_eq!(ms(&longer, "expires_at_ms") - ms(&hold, "expires_at_ms"), 180_000);
+    assert_eq!(longer["expires_at_ms"], hold["latest_ms"]);
+    assert_eq!(ann.call_with_key(Method::POST, &path, Value::Null, "longer").await, (StatusCode::OK, longer.clone()));
+    let (status, refusal) = ann.call(Method::POST, &path, Value::Null).await;
+    assert_eq!((status, text(&refusal["code"])), (StatusCode::CONFLICT, "hold_capped"));
+    assert_eq!(bob.call(Method::POST, &path, Value::Null).await.0, StatusCode::GONE, "another's");
+    let (_, changed) = ann.change(&hold, &[31], &[]).await;
+    assert_eq!(changed["expires_at_ms"], longer["expires_at_ms"], "adding a seat adds no time");
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_flash_sale_holds_for_ninety_seconds_and_no_longer() {
+    let world = World::start(1, &[]).await;
+    sqlx::query("UPDATE shows SET flash_sale = true").execute(&world.pg).await.expect("the show is changed");
+    let ann = world.visitor();
+    let before = server::clock::now().0;
+    let (_, hold) = ann.hold(&[40]).await;
+    let lasts = hold["expires_at_ms"].as_i64().expect("an instant") - before;
+    assert!((85_000..=95_000).contains(&lasts), "{lasts} ms");
+    let path = format!("/api/v1/shows/{}/holds/{}/extend", world.show, text(&hold["id"]));
+    let (status, refusal) = ann.call(Method::POST, &path, Value::Null).await;
+    assert_eq!((status, text(&refusal["code"])), (StatusCode::CONFLICT, "hold_capped"));
     world.end().await;
 }

@@ -1,7 +1,7 @@
 //! The live map over a real WebSocket.
 
 use domain::seats::SeatState;
-use domain::wire::Frame;
+use domain::wire::{Ask, Change, Frame};
 use futures::{SinkExt, StreamExt};
 use reqwest::StatusCode;
 use serde_json::json;
@@ -9,6 +9,7 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::{self, Message};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 
+use crate::redis_process::Redis;
 use crate::world::{PATIENCE, Visitor, World, text};
 
 type Socket = WebSocketStream<MaybeTlsStream<tokio::net::TcpStream>>;
@@ -62,7 +63,11 @@ async fn a_reader_at_another_server_sees_a_seat_change_hands() {
     drop(socket);
     ann.change(&hold, &[47], &[46]).await;
     let mut socket = connect(&bob, &format!("?epoch={epoch}&version={to}"), None).await.expect("it opens again");
-    let resumed = frame(&mut socket).await;
+    let mut resumed = frame(&mut socket).await;
+    if matches!(resumed, Frame::Mine { .. }) {
+        // Ann was heard of only after Bob had come back.
+        resumed = frame(&mut socket).await;
+    }
     let Frame::Delta { from, changes, .. } = resumed else { panic!("{resumed:?} is no delta") };
     assert_eq!((from, changes.len()), (to, 2));
     // Ann's own hold is told to Ann.
@@ -132,6 +137,91 @@ async fn a_stopping_server_tells_its_readers_when_to_come_back() {
     let (drained, ()) = tokio::join!(async { (frame(&mut socket).await, next(&mut socket).await) }, world.end());
     assert!(matches!(drained.0, Frame::Drain { .. }), "{drained:?}");
     assert!(matches!(drained.1, Message::Close(Some(_))), "{drained:?}");
+}
+
+/// The seats as a reader has them after these frames.
+async fn follow_until(socket: &mut Socket, map: &mut Vec<SeatState>, seat: usize, state: SeatState) -> Vec<Frame> {
+    let mut heard = vec![];
+    while map[seat] != state {
+        let frame = frame(socket).await;
+        match &frame {
+            Frame::Snapshot { map: whole, .. } => map.clone_from(whole),
+            Frame::Delta { changes, .. } => changes.iter().for_each(|change| map[change.seat as usize] = change.state),
+            _ => {}
+        }
+        heard.push(frame);
+    }
+    heard
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reader_converges_when_the_announcements_stopped_and_when_the_lock_store_forgot() {
+    // Its own: cutting connections would cut those of other tests as well.
+    let redis = Redis::start(&[]).await;
+    let world = World::start(2, &[("REDIS_URL", &redis.url())]).await;
+    let (ann, bob) = (world.visitor_at(0), world.visitor_at(1));
+    let mut socket = connect(&bob, "", None).await.expect("it opens");
+    let mut map = vec![SeatState::Available; SEATS as usize];
+    ann.hold(&[1]).await;
+    follow_until(&mut socket, &mut map, 1, SeatState::Locked).await;
+
+    // Nobody hears of this hold: the reader learns it when the server listens again and reads the map.
+    world.cut_announcements().await;
+    world.visitor_at(0).hold(&[2]).await;
+    let heard = follow_until(&mut socket, &mut map, 2, SeatState::Locked).await;
+    assert!(heard.iter().all(|frame| !matches!(frame, Frame::Snapshot { .. })), "the same epoch: {heard:?}");
+
+    world.forget_redis().await;
+    let heard = follow_until(&mut socket, &mut map, 1, SeatState::Available).await;
+    assert!(matches!(heard.last(), Some(Frame::Snapshot { .. })), "another epoch: {heard:?}");
+    assert_eq!(map[2], SeatState::Available);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reader_of_one_section_hears_of_it_alone_and_turns_to_another() {
+    let world = World::start(1, &[]).await;
+    world.divide_room().await;
+    let (ann, bob) = (world.visitor(), world.visitor());
+    for query in ["?sections=3", "?sections=x", "?sections=0,1,"] {
+        let refused = connect(&bob, query, None).await.expect_err("the room has no such section");
+        assert!(
+            matches!(&refused, tungstenite::Error::Http(answer) if answer.status() == StatusCode::BAD_REQUEST.as_u16()),
+            "{refused}"
+        );
+    }
+    let mut socket = connect(&bob, "?sections=1", None).await.expect("it opens");
+    assert!(matches!(frame(&mut socket).await, Frame::Snapshot { .. }));
+    assert!(matches!(frame(&mut socket).await, Frame::Mine { .. }));
+    assert_eq!(frame(&mut socket).await, Frame::Overview { free: vec![100, 100, 100] });
+
+    let (_, hold) = ann.hold(&[5, 250]).await;
+    // Elsewhere: only the version moves, and the count.
+    assert!(matches!(frame(&mut socket).await, Frame::Delta { changes, .. } if changes.is_empty()));
+    assert_eq!(frame(&mut socket).await, Frame::Overview { free: vec![99, 100, 99] });
+    ann.change(&hold, &[150], &[5]).await;
+    let Frame::Delta { changes, .. } = frame(&mut socket).await else { panic!("a delta of the section") };
+    assert_eq!(changes, [Change { seat: 150, state: SeatState::Locked }]);
+
+    socket.send(Message::binary(Ask::Subscribe { sections: vec![2] }.encode())).await.expect("it can be sent");
+    loop {
+        // An overview may have been on its way.
+        if let Frame::Delta { changes, .. } = frame(&mut socket).await
+            && !changes.is_empty()
+        {
+            assert_eq!(changes.iter().map(|change| change.seat).collect::<Vec<_>>(), (200..300).collect::<Vec<_>>());
+            assert!(changes.contains(&Change { seat: 250, state: SeatState::Locked }));
+            break;
+        }
+    }
+    socket.send(Message::binary(Ask::Subscribe { sections: vec![7] }.encode())).await.expect("it can be sent");
+    loop {
+        if let Message::Close(Some(close)) = next(&mut socket).await {
+            assert_eq!(u16::from(close.code), 1008);
+            break;
+        }
+    }
+    world.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -151,6 +151,26 @@ impl World {
         redis::cmd("DEL").arg(keys).query_async::<()>(&mut connection).await.expect("keys are deleted");
     }
 
+    /// Cuts every connection that announcements arrive on, as a network does; those of other tests too, so
+    /// the world needs a Redis of its own.
+    pub async fn cut_announcements(&self) {
+        let mut connection = self.redis().await;
+        let kill = redis::cmd("CLIENT").arg("KILL").arg("TYPE").arg("pubsub").query_async::<i64>(&mut connection).await;
+        assert!(kill.expect("Redis cuts them") > 0, "somebody listened");
+    }
+
+    /// Divides the room into three sections of a hundred seats. Before anyone asked for the show.
+    pub async fn divide_room(&self) {
+        let rows = [("Left", "A-E", 0), ("Middle", "F-J", 500), ("Right", "K-O", 1_000)];
+        let zones = rows.map(|(name, rows, x)| {
+            json!({ "name": name, "category": "gold", "at": [x, 0], "rows": [{ "rows": rows, "seats": "1-20" }] })
+        });
+        let mut layout: Value = serde_json::from_str(LAYOUT).expect("the sketch is JSON");
+        layout["zones"] = zones.to_vec().into();
+        let done = sqlx::query("UPDATE layouts SET plan = $1").bind(layout).execute(&self.pg).await;
+        done.expect("the room is divided");
+    }
+
     /// Shows one seat as free, as a failover does that lost the last write.
     pub async fn forget_lock(&self, seat: u32) {
         let map = &server::seat_locks::Keys::of(self.setting("REDIS_PREFIX"), self.show).0[0];
@@ -170,7 +190,8 @@ impl World {
     }
 
     fn setting(&self, name: &str) -> &str {
-        &self.settings.iter().find(|(key, _)| key == name).expect("it is set").1
+        // The last word counts, as it does for the servers.
+        &self.settings.iter().rfind(|(key, _)| key == name).expect("it is set").1
     }
 
     /// Mails sent so far.

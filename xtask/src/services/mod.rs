@@ -98,6 +98,11 @@ pub fn start(folder: &mut Folder, processes: &mut Processes<'_>, stop: &Stop) ->
     Ok(Stores { postgres, redis })
 }
 
+/// The program of a private Redis, found or installed: some tests start several of their own.
+pub fn redis_program(stop: &Stop) -> Result<PathBuf> {
+    redis::program(stop)
+}
+
 fn named(variable: &str) -> Option<String> {
     std::env::var(variable).ok().filter(|value| !value.is_empty())
 }

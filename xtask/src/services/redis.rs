@@ -97,7 +97,8 @@ fn ask(port: u16, commands: &str) -> Option<String> {
     Some(answer)
 }
 
-fn program(stop: &Stop) -> Result<PathBuf> {
+/// Where `redis-server` is; a sentinel is the same program told to be one.
+pub(super) fn program(stop: &Stop) -> Result<PathBuf> {
     let folders = ["/opt/homebrew/bin", "/usr/local/bin"].map(PathBuf::from);
     if command::find(&["redis-server"], &folders).is_none() {
         packages::install(&NEED, stop)?;

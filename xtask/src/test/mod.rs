@@ -73,6 +73,7 @@ fn cargo_tests(places: &Places, options: &Options, stores: &Stores, stop: &Stop)
     let step = Step::start("cargo test");
     let mut command = native::cargo_all(places, "test");
     command.arg("--no-fail-fast").env("DATABASE_URL", &stores.postgres).env("REDIS_URL", &stores.redis);
+    command.env("REDIS_SERVER", services::redis_program(stop)?);
     command.args(&options.filter);
     let mut counts = Counts::default();
     let status = command::status_seeing(&mut command, stop, |line| {

@@ -1,46 +1,122 @@
--- Adds seats to a hold and lets others go, in one step, all or none. Never moves the expiry.
+-- Adds seats and places to a hold and lets others go, in one step, all or none. Never moves the expiry.
 --
--- ARGV: 2 seats per person at most, 3 hold id, 4 owner, 5 number of seats to add, 6 number to let go,
---       then the seats to add, then the seats to let go
--- Answers {"OK", now, expires, fence, seat, …} (no seats: the hold is over), {"GONE", now},
---   {"PAYING", now}, {"TAKEN", now, seat, state, …}, {"LIMIT", now, seats allowed},
---   {"OUTSIDE", now, seat} or {"NOMAP", now}. Another's hold is "GONE".
-if room == 0 then return { 'NOMAP', int(now) } end
+-- ARGV: 5 intent, 6 digest of the request, 7 seats and places per person at most, 8 hold id, 9 owner,
+--       10 seats to add, 11 seats to let go, 12 areas to add places of, 13 areas to let places go of,
+--       then the seats to add, the seats to let go, area and places of each, in that order
+-- Answers {"OK", now, epoch, version, hold as in with_hold} (of no seat and no place: the hold is over; the
+--   same again for a repeat), or, in place of "OK", "GONE" (also for another's), "PAYING", "REUSED",
+--   {"TAKEN", …, seat, state, …}, {"FULL", …, area, places left, …}, {"LIMIT", …, places allowed},
+--   {"OUTSIDE", …, seat}, {"NOAREA", …, area}.
+local broken = unusable()
+if broken then return broken end
 
-local limit, id, owner = tonumber(ARGV[2]), ARGV[3], ARGV[4]
-local adding, leaving = tonumber(ARGV[5]), tonumber(ARGV[6])
-local hold = read_hold(id)
-if not hold or hold.owner ~= owner then return finish({ 'GONE', int(now) }) end
-if hold.paying then return finish({ 'PAYING', int(now) }) end
+local intent, digest, limit, id, owner = ARGV[5], ARGV[6], tonumber(ARGV[7]), ARGV[8], ARGV[9]
+local earlier = answered({ intent })[intent]
+if earlier then
+  local hold = granted(earlier, digest)
+  return finish(hold and with_hold(say('OK'), hold) or say('REUSED'))
+end
+local hold = own_hold(id, owner)
+if not hold then return finish(say('GONE')) end
+if hold.paying then return finish(say('PAYING')) end
+
+local at = 14
+local function numbers(count)
+  local list = {}
+  for place = 1, count do list[place] = tonumber(ARGV[at]); at = at + 1 end
+  return list
+end
+local function pairs_of(count)
+  local list = {}
+  for place = 1, count do list[place] = { tonumber(ARGV[at]), tonumber(ARGV[at + 1]) }; at = at + 2 end
+  return list
+end
+local adding, leaving = numbers(tonumber(ARGV[10])), numbers(tonumber(ARGV[11]))
+local joining, parting = pairs_of(tonumber(ARGV[12])), pairs_of(tonumber(ARGV[13]))
 
 local leave, mine = {}, {}
-for at = 7 + adding, 6 + adding + leaving do leave[tonumber(ARGV[at])] = true end
+for _, seat in ipairs(leaving) do leave[seat] = true end
 for _, seat in ipairs(hold.seats) do mine[seat] = true end
 
-local kept, let_go, added, taken = {}, {}, {}, { 'TAKEN', int(now) }
+local kept, let_go, added, taken = {}, {}, {}, say('TAKEN')
 for _, seat in ipairs(hold.seats) do
   local list = leave[seat] and let_go or kept
   list[#list + 1] = seat
 end
-for at = 7, 6 + adding do
-  local seat = tonumber(ARGV[at])
-  if seat >= room then return finish({ 'OUTSIDE', int(now), seat }) end
+for _, seat in ipairs(adding) do
+  if seat >= room then
+    local answer = say('OUTSIDE')
+    answer[5] = seat
+    return finish(answer)
+  end
   if not mine[seat] then
     local state = state_of(seat)
-    if state ~= AVAILABLE then with_seats(taken, { seat, state }) end
+    if state ~= AVAILABLE then
+      taken[#taken + 1] = seat
+      taken[#taken + 1] = state
+    end
     added[#added + 1] = seat
   end
 end
-if #taken > 2 then return finish(taken) end
+if #taken > 4 then return finish(taken) end
+
+-- Places of the hold once everything is done, and what each area gives for it (or gets back).
+local wanted, gives, order = {}, {}, {}
+local function note(area, count)
+  if not gives[area] then
+    gives[area] = 0
+    order[#order + 1] = area
+  end
+  gives[area] = gives[area] + count
+end
+for _, pair in ipairs(hold.places) do wanted[pair[1]] = pair[2] end
+for _, pair in ipairs(parting) do
+  local count = math.min(pair[2], wanted[pair[1]] or 0)
+  wanted[pair[1]] = (wanted[pair[1]] or 0) - count
+  note(pair[1], -count)
+end
+for _, pair in ipairs(joining) do
+  wanted[pair[1]] = (wanted[pair[1]] or 0) + pair[2]
+  note(pair[1], pair[2])
+end
+local full = say('FULL')
+for _, area in ipairs(order) do
+  local left = left_in(area)
+  if not left and gives[area] > 0 then
+    local answer = say('NOAREA')
+    answer[5] = area
+    return finish(answer)
+  elseif left and left < gives[area] then
+    full[#full + 1] = area
+    full[#full + 1] = left
+  end
+end
+if #full > 4 then return finish(full) end
+
+local places = {}
+for area, count in pairs(wanted) do
+  if count > 0 then places[#places + 1] = { area, count } end
+end
+table.sort(places, function(a, b) return a[1] < b[1] end)
 local bought = read_owner(owner)
-if bought + #kept + #added > limit then return finish({ 'LIMIT', int(now), limit - bought }) end
+if #adding + #joining > 0 and bought + #kept + #added + total(places) > limit then
+  local answer = say('LIMIT')
+  answer[5] = math.max(0, limit - bought)
+  return finish(answer)
+end
 
 for _, seat in ipairs(let_go) do set(seat, AVAILABLE) end
 for _, seat in ipairs(added) do set(seat, LOCKED) end
-hold.seats = with_seats(kept, added)
-if #hold.seats == 0 then
+for _, area in ipairs(order) do
+  if gives[area] ~= 0 then take_places(area, gives[area]) end
+end
+for _, seat in ipairs(added) do kept[#kept + 1] = seat end
+table.sort(kept)
+hold.seats, hold.places = kept, places
+if #kept == 0 and #places == 0 then
   forget_hold(id, hold)
 else
   write_hold(id, hold)
 end
-return finish(with_seats({ 'OK', int(now), int(hold.expires), hold.fence }, hold.seats))
+remember({ intent, granted_text(digest, hold) })
+return finish(with_hold(say('OK'), hold))

@@ -1,18 +1,23 @@
--- A payment begins: the hold lasts longer, once, and can no longer be changed or shortened.
+-- Its owner needs longer: the hold lasts longer, up to its longest life.
 --
--- ARGV: 2 hold id, 3 owner, 4 fence, 5 extension in ms, 6 the seats to be paid for, "3,4,5"
--- Answers {"OK", now, expires} (again for a repeat, without a second extension), {"GONE", now},
---   {"CHANGED", now} when the hold has other seats by now, or {"NOMAP", now}.
-if room == 0 then return { 'NOMAP', int(now) } end
+-- ARGV: 5 intent, 6 digest of the request, 7 hold id, 8 owner, 9 by how many ms
+-- Answers {"OK", now, epoch, version, hold as in with_hold} (the same again for a repeat), or, in place of
+--   "OK", "GONE" (also for another's), "PAYING", "REUSED", "CAPPED" when it cannot last any longer.
+local broken = unusable()
+if broken then return broken end
 
-local id = ARGV[2]
-local hold = read_hold(id)
-if not hold or hold.owner ~= ARGV[3] or hold.fence ~= ARGV[4] then return finish({ 'GONE', int(now) }) end
-if table.concat(hold.seats, ',') ~= ARGV[6] then return finish({ 'CHANGED', int(now) }) end
-if not hold.paying then
-  hold.paying = true
-  hold.expires = hold.original + tonumber(ARGV[5])
-  hold.original = hold.expires
-  write_hold(id, hold)
+local intent, digest, id = ARGV[5], ARGV[6], ARGV[7]
+local earlier = answered({ intent })[intent]
+if earlier then
+  local hold = granted(earlier, digest)
+  return finish(hold and with_hold(say('OK'), hold) or say('REUSED'))
 end
-return finish({ 'OK', int(now), int(hold.expires) })
+local hold = own_hold(id, ARGV[8])
+if not hold then return finish(say('GONE')) end
+if hold.paying then return finish(say('PAYING')) end
+local expires = math.min(hold.original + tonumber(ARGV[9]), hold.latest)
+if expires <= hold.original then return finish(say('CAPPED')) end
+hold.expires, hold.original = expires, expires
+write_hold(id, hold)
+remember({ intent, granted_text(digest, hold) })
+return finish(with_hold(say('OK'), hold))

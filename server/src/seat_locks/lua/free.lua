@@ -1,24 +1,42 @@
--- A booking gives its seats back, held or sold; only what is still its own by fence.
+-- A booking gives its seats and places back, held or sold; only what is still its own by fence.
 --
--- ARGV: 2 hold id, 3 owner, 4 fence, 5… the seats
--- Answers {"OK", now} (for a repeat as well) or {"NOMAP", now}.
-if room == 0 then return { 'NOMAP', int(now) } end
+-- ARGV: 5 hold id, 6 owner, 7 fence, 8 number of seats, then the seats, then area and places of each area
+-- Answers {"OK", now, epoch, version} (for a repeat as well).
+local broken = unusable()
+if broken then return broken end
 
-local id, owner, fence = ARGV[2], ARGV[3], ARGV[4]
+local id, owner, fence, seats = ARGV[5], ARGV[6], ARGV[7], tonumber(ARGV[8])
 local hold = read_hold(id)
 if hold and hold.fence == fence then drop_hold(id, hold) end
 
 local freed = 0
-for at = 5, #ARGV do
+for at = 9, 8 + seats do
   local seat = ARGV[at]
   if redis.call('HGET', sold, seat) == fence then
     redis.call('HDEL', sold, seat)
-    set(seat, AVAILABLE)
+    set(tonumber(seat), AVAILABLE)
     freed = freed + 1
+  end
+end
+local text = redis.call('HGET', sold, 'areas ' .. fence)
+if text then
+  -- Part of a sale may come back: what was asked for, and no more than was sold.
+  local left, back = {}, {}
+  for at = 9 + seats, #ARGV, 2 do back[tonumber(ARGV[at])] = tonumber(ARGV[at + 1]) end
+  for _, pair in ipairs(read_places(text)) do
+    local count = math.min(pair[2], back[pair[1]] or 0)
+    if count > 0 then take_places(pair[1], -count) end
+    if pair[2] > count then left[#left + 1] = { pair[1], pair[2] - count } end
+    freed = freed + count
+  end
+  if #left == 0 then
+    redis.call('HDEL', sold, 'areas ' .. fence)
+  else
+    redis.call('HSET', sold, 'areas ' .. fence, places_text(left))
   end
 end
 if freed > 0 then
   local bought, current = read_owner(owner)
   write_owner(owner, math.max(0, bought - freed), current)
 end
-return finish({ 'OK', int(now) })
+return finish(say('OK'))

@@ -1,26 +1,61 @@
--- Builds the map of a show from what Postgres knows, unless somebody just did. Holds that Redis lost
--- are lost; a new epoch tells every reader, and the fence starts above every earlier one: it is the
--- time in microseconds.
+-- Builds the map of a show from what Postgres knows, if it is missing or Redis fell back behind what the
+-- caller has seen; whoever comes second finds it done. A new epoch tells every reader, and the fence
+-- starts above every earlier one: it is the time in microseconds.
 --
--- ARGV: 2 the map as bytes, 3 lowest fence allowed, 4 number of sold seats, then seat and fence of each,
---       then owner and seats bought of each
--- Answers {"OK", now}.
-if room > 0 then return finish({ 'OK', int(now) }) end
+-- Holds that survived a fall back are kept where Postgres has nothing against them: a customer keeps
+-- their seats, and one of two who both believe in a hold is refused by the other's claim or by its fence.
+--
+-- ARGV: 5 the map as bytes, 6 lowest fence allowed, 7 number of sold seats, 8 number of areas, 9 number of
+--       sales with places, 10 number of owners; then seat and fence of each sold seat, area and places
+--       left of each, fence and "area=places,…" of each sale, owner and seats bought of each
+-- Answers {"OK", now, epoch, version}.
+if not missing and not regressed then return finish(say('OK')) end
 
-redis.call('DEL', holds, expiry, owners, sold)
-redis.call('SET', map, ARGV[2])
+local survivors = {}
+if not missing then
+  for _, id in ipairs(redis.call('HKEYS', holds)) do survivors[#survivors + 1] = { id = id, hold = read_hold(id) } end
+end
+table.sort(survivors, function(a, b) return tonumber(a.hold.fence) < tonumber(b.hold.fence) end)
+redis.call('DEL', map, holds, expiry, owners, sold, areas)
+if #ARGV[5] > 0 then redis.call('SET', map, ARGV[5]) end
+room = #ARGV[5]
+
+local at = 11
+local function each(count, act)
+  for _ = 1, tonumber(count) do
+    act(ARGV[at], ARGV[at + 1])
+    at = at + 2
+  end
+end
+each(ARGV[7], function(seat, fence) redis.call('HSET', sold, seat, fence) end)
+each(ARGV[8], function(area, left) redis.call('HSET', areas, area, left) end)
+each(ARGV[9], function(fence, places) redis.call('HSET', sold, 'areas ' .. fence, places) end)
+each(ARGV[10], function(owner, bought) redis.call('HSET', owners, owner, bought .. ':-') end)
+
+local function fits(hold)
+  for _, seat in ipairs(hold.seats) do
+    if seat >= room or state_of(seat) ~= AVAILABLE then return false end
+  end
+  for _, pair in ipairs(hold.places) do
+    if tonumber(redis.call('HGET', areas, pair[1]) or 0) < pair[2] then return false end
+  end
+  return true
+end
+for _, survivor in ipairs(survivors) do
+  local hold = survivor.hold
+  local bought, current = read_owner(hold.owner)
+  if not current and fits(hold) then
+    for _, seat in ipairs(hold.seats) do set(seat, LOCKED) end
+    for _, pair in ipairs(hold.places) do take_places(pair[1], pair[2]) end
+    write_hold(survivor.id, hold)
+    write_owner(hold.owner, bought, survivor.id)
+  end
+end
+
 local micros = clock[1] * 1000000 + clock[2]
-redis.call('SET', epoch, int(micros))
-redis.call('SET', fences, int(math.max(micros, tonumber(ARGV[3]))))
-local to = redis.call('INCR', version)
-local at = 5
-for _ = 1, tonumber(ARGV[4]) do
-  redis.call('HSET', sold, ARGV[at], ARGV[at + 1])
-  at = at + 2
-end
-while at < #ARGV do
-  redis.call('HSET', owners, ARGV[at], ARGV[at + 1] .. ':-')
-  at = at + 2
-end
-redis.call('PUBLISH', channel, int(micros) .. ';' .. int(to) .. ';*')
-return { 'OK', int(now) }
+epoch = math.max(micros, tonumber(ARGV[3]) + 1)
+redis.call('SET', KEYS[9], int(epoch))
+redis.call('SET', KEYS[8], int(math.max(micros, tonumber(ARGV[6]), tonumber(counters[2] or 0))))
+version = redis.call('INCR', KEYS[7])
+redis.call(ARGV[2], ARGV[1], int(epoch) .. ';' .. int(version) .. ';*')
+return say('OK')

@@ -1,53 +1,184 @@
--- Takes holds: all seats of an attempt, or none. Several attempts travel in one call; each sees what
--- those before it did.
+-- Takes holds: all an attempt wishes for, or none of it. Several attempts travel in one call; each sees
+-- what those before it did. What all of them need is read and written at once, so that an attempt costs
+-- a fraction of a call.
 --
--- ARGV: 2 seats per person at most, 3 number of attempts, then for each attempt
---       hold id (made by the caller), owner, length in ms, number of seats, the seats in order
--- Answers {"OK", now, answer of attempt 1, answer of attempt 2, …} or {"NOMAP", now}; an attempt's:
---   {"HELD", expires, fence}      the seats are yours; a retry with the same id gets the same again
---   {"TAKEN", seat, state, …}     every seat that stood in the way
---   {"OTHER", hold id}            this owner has another hold in this show
---   {"LIMIT", seats allowed}      more than this person may still have
---   {"REUSED"}                    this hold id was used for other seats or by another owner
---   {"OUTSIDE", seat}             the room has no such seat
-if room == 0 then return { 'NOMAP', int(now) } end
+-- ARGV: 5 seats and places per person at most, 6 length of a hold in ms, 7 its longest life in ms,
+--       8 number of attempts, then for each: hold id (made by the caller), digest of the request, owner,
+--       number of seats, number of areas, the seats in order, area and places of each area
+-- Answers {"OK", now, epoch, version, answer of attempt 1, …}; an attempt's:
+--   {"HELD", expires, latest, fence}  it is yours; a retry with the same id gets the same again, also
+--                                     when the hold is over by then
+--   {"TAKEN", seat, state, …}         every seat that stood in the way
+--   {"FULL", area, places left, …}    every area with too few places
+--   {"OTHER", hold id}                this owner has another hold in this show
+--   {"LIMIT", places allowed}         more than this person may still have
+--   {"REUSED"}                        this hold id was used for another request
+--   {"OUTSIDE", seat} {"NOAREA", area}  the room has no such seat or area
+local broken = unusable()
+if broken then return broken end
 
-local limit, attempts = tonumber(ARGV[2]), tonumber(ARGV[3])
-local at = 4
+local limit, length, life, count = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
 
-local function try(id, owner, length, seats)
-  local earlier = read_hold(id)
-  if earlier then
-    if earlier.owner ~= owner or table.concat(earlier.seats, ',') ~= table.concat(seats, ',') then
-      return { 'REUSED' }
-    end
-    return { 'HELD', int(earlier.expires), earlier.fence }
-  end
-  local bought, current = read_owner(owner)
-  if current then return { 'OTHER', current } end
-  if bought + #seats > limit then return { 'LIMIT', limit - bought } end
-  local taken = { 'TAKEN' }
-  for _, seat in ipairs(seats) do
-    if seat >= room then return { 'OUTSIDE', seat } end
-    local state = state_of(seat)
-    if state ~= AVAILABLE then with_seats(taken, { seat, state }) end
-  end
-  if #taken > 1 then return taken end
-  for _, seat in ipairs(seats) do set(seat, LOCKED) end
-  local expires = now + length
-  local fence = int(redis.call('INCR', fences))
-  write_hold(id, { expires = expires, original = expires, fence = fence, paying = false, owner = owner, seats = seats })
-  write_owner(owner, bought, id)
-  return { 'HELD', int(expires), fence }
+-- An attempt is known by where it starts in ARGV and read from there, and its seats stay the text they came
+-- as: a table each, and a number printed again for each, would cost more than the locking.
+local ID, DIGEST, OWNER, SEATS, AREAS, FIRST = 0, 1, 2, 3, 4, 5
+local starts, ids, people = {}, {}, {}
+local at = 9
+for number = 1, count do
+  starts[number], ids[number], people[number] = at, ARGV[at + ID], ARGV[at + OWNER]
+  at = at + FIRST + ARGV[at + SEATS] + 2 * ARGV[at + AREAS]
 end
 
-local answer = { 'OK', int(now) }
-for _ = 1, attempts do
-  local id, owner, length, count = ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
-  at = at + 4
-  local seats = {}
-  for place = 1, count do seats[place] = tonumber(ARGV[at + place - 1]) end
-  at = at + count
-  answer[#answer + 1] = try(id, owner, length, seats)
+local function last_of(start)
+  return start + FIRST + ARGV[start + SEATS] - 1
+end
+
+local function seats_text(start)
+  return table.concat(ARGV, ',', start + FIRST, last_of(start))
+end
+
+local NONE = {}
+local function places_of(start)
+  if ARGV[start + AREAS] == '0' then return NONE end
+  local places, from = {}, last_of(start) + 1
+  for place = 1, tonumber(ARGV[start + AREAS]) do
+    places[place] = { tonumber(ARGV[from]), tonumber(ARGV[from + 1]) }
+    from = from + 2
+  end
+  return places
+end
+
+local earlier, standing = answered(ids), {}
+for place, text in ipairs(redis.call('HMGET', owners, unpack(people))) do standing[people[place]] = text or nil end
+
+-- A cinema's map is read once for all attempts; an arena's would cost more than the seats asked for.
+local MAX_READ_WHOLE = 2048
+local whole = count > 2 and room > 0 and room <= MAX_READ_WHOLE and redis.call('GET', map)
+local just_locked = {}
+
+-- Seats in the way, as {"TAKEN", …}, or the first that does not exist, or nil.
+local function in_the_way(start)
+  local first, last = start + FIRST, last_of(start)
+  if last < first then return nil end
+  local lowest, highest = tonumber(ARGV[first]), tonumber(ARGV[last])
+  if highest >= room then return { 'OUTSIDE', highest } end
+  local bytes, offset = whole, 1
+  if not bytes and highest - lowest < MAX_SPAN then
+    bytes, offset = redis.call('GETRANGE', map, ARGV[first], ARGV[last]), 1 - lowest
+  end
+  local taken = nil
+  for place = first, last do
+    local seat = ARGV[place]
+    local state = just_locked[seat] or (bytes and string.byte(bytes, seat + offset)) or state_of(seat)
+    if state ~= AVAILABLE then
+      taken = taken or { 'TAKEN' }
+      taken[#taken + 1] = seat
+      taken[#taken + 1] = state
+    end
+  end
+  return taken
+end
+
+-- Areas too full for it, as {"FULL", …}, or the first that does not exist, or nil.
+local function too_full(places)
+  local full = nil
+  for _, pair in ipairs(places) do
+    local left = left_in(pair[1])
+    if not left then return { 'NOAREA', pair[1] } end
+    if left < pair[2] then
+      full = full or { 'FULL' }
+      full[#full + 1] = pair[1]
+      full[#full + 1] = left
+    end
+  end
+  return full
+end
+
+-- Locks an attempt's seats, neighbours in one go.
+local function lock_seats(start)
+  local place, last = start + FIRST, last_of(start)
+  while place <= last do
+    local from = place
+    while place < last and ARGV[place + 1] - ARGV[place] == 1 do place = place + 1 end
+    redis.call('SETRANGE', map, ARGV[from], string.rep(BYTES[LOCKED], place - from + 1))
+    place = place + 1
+  end
+  for seat = start + FIRST, last do
+    if whole then just_locked[ARGV[seat]] = LOCKED end
+    changes[#changes + 1] = ARGV[seat] .. SUFFIXES[LOCKED]
+  end
+end
+
+local function again(hold)
+  if not hold then return { 'REUSED' } end
+  return { 'HELD', int(hold.expires), int(hold.latest), hold.fence }
+end
+
+-- Why not, as an answer; or nil: then it is granted, and its seats are locked already.
+local function refuse(start)
+  local id, owner = ARGV[start + ID], ARGV[start + OWNER]
+  local bought, current = owner_of(standing[owner])
+  local places = places_of(start)
+  if current == id then
+    -- The answer is forgotten, the hold is there: from before a rebuild.
+    local hold = read_hold(current)
+    local same = hold and table.concat(hold.seats, ',') == seats_text(start)
+      and places_text(hold.places) == places_text(places)
+    return again(same and hold)
+  end
+  if current then return { 'OTHER', current } end
+  if bought + ARGV[start + SEATS] + total(places) > limit then return { 'LIMIT', math.max(0, limit - bought) } end
+  local reason = in_the_way(start) or too_full(places)
+  if reason then return reason end
+  lock_seats(start)
+  for _, pair in ipairs(places) do take_places(pair[1], pair[2]) end
+  standing[owner] = int(bought) .. ':' .. id
+  return nil
+end
+
+local answer, new, new_by_id, twins = say('OK'), {}, {}, {}
+for number, start in ipairs(starts) do
+  local id = ids[number]
+  local text = earlier[id]
+  if new_by_id[id] then
+    twins[#twins + 1] = number
+    answer[number + 4] = false
+  elseif text then
+    answer[number + 4] = again(granted(text, ARGV[start + DIGEST]))
+  else
+    local refusal = refuse(start)
+    answer[number + 4] = refusal or false
+    if not refusal then
+      new[#new + 1] = number
+      new_by_id[id] = number
+    end
+  end
+end
+if #new == 0 then return finish(answer) end
+
+local fence = redis.call('INCRBY', KEYS[8], #new) - #new
+local expires, latest = int(now + length), int(now + life)
+local held, due, owned, told = {}, {}, {}, {}
+for place, number in ipairs(new) do
+  local start, id, mine = starts[number], ids[number], int(fence + place)
+  local owner, wanted = ARGV[start + OWNER], seats_text(start) .. ':' .. places_text(places_of(start))
+  local to = 2 * place
+  held[to - 1] = id
+  held[to] = expires .. ':' .. expires .. ':' .. latest .. ':' .. mine .. ':0:' .. owner .. ':' .. wanted
+  due[to - 1], due[to] = expires, id
+  owned[to - 1], owned[to] = owner, standing[owner]
+  told[to - 1] = id
+  told[to] = ARGV[start + DIGEST] .. ':' .. expires .. ':' .. latest .. ':' .. mine .. ':' .. wanted
+  answer[number + 4] = { 'HELD', expires, latest, mine }
+end
+redis.call('HSET', holds, unpack(held))
+redis.call('ZADD', expiry, unpack(due))
+redis.call('HSET', owners, unpack(owned))
+remember(told)
+-- The same intent twice in one call: the second gets the answer of the first.
+for _, number in ipairs(twins) do
+  local first = new_by_id[ids[number]]
+  local same = ARGV[starts[number] + DIGEST] == ARGV[starts[first] + DIGEST]
+  answer[number + 4] = same and answer[first + 4] or { 'REUSED' }
 end
 return finish(answer)

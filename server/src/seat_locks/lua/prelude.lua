@@ -3,69 +3,134 @@
 --
 -- KEYS, the same for every script, all under one hash tag so that they share a Cluster slot:
 --   1 map      string, a byte per seat: 0 available, 1 locked, 2 booked, 3 blocked
---   2 holds    hash, hold id -> "expires:original:fence:paying:owner:seat,seat,…"
---              expires and original are milliseconds on this clock; original is what a hold that was
---              shortened by a closed tab gets back
+--   2 holds    hash, hold id -> "expires:original:latest:fence:paying:owner:seat,seat,…:area=places,…"
+--              milliseconds on this clock; original is what a hold that was shortened by a closed tab
+--              gets back, latest is what no extension goes beyond
 --   3 expiry   sorted set, hold id by expires
 --   4 owners   hash, owner -> "bought:hold id" ("-" for no hold): the per-person limit
---   5 sold     hash, seat -> fence of the booking that has it: a repeated release frees nobody else's seat
---   6 version  counter of map versions
---   7 fence    fencing counter: grows with every hold, never goes back
---   8 epoch    when the map was built, microseconds; versions of two epochs do not compare
--- ARGV[1] is the channel for changes. Scripts begin reading their own arguments at ARGV[2].
+--   5 sold     hash, seat -> fence of the booking that has it, "areas fence" -> "area=places,…": a
+--              repeated release frees nobody else's seat
+--   6 areas    hash, area -> places left; below zero when more were sold than there were, after a hold had
+--              been lost. Outside, that is none
+--   7 version  counter of map versions
+--   8 fence    fencing counter: grows with every hold, never goes back
+--   9 epoch    when the map was built, microseconds; versions of two epochs do not compare
+--  10 today    hash, intent -> what was granted for it (see answered); "day" -> which day that is
+--  11 before   the same of the day before; older days are forgotten
+-- ARGV: 1 channel for changes, 2 command to publish with, 3 and 4 epoch and version the caller has seen.
+-- Scripts begin reading their own arguments at ARGV[5].
 --
--- Every script answers {code, now, …}. "NOMAP" means: this show was never loaded, or Redis lost it.
+-- Every script answers {code, now, epoch, version, …}. "NOMAP": this show was never loaded, or Redis
+-- lost it. "REGRESSED": Redis knows less than it once told the caller, as after a failover that lost
+-- the last writes. Both are mended by load.
 
-local AVAILABLE, LOCKED, BOOKED = 0, 1, 2
+local AVAILABLE, LOCKED, BOOKED, BLOCKED = 0, 1, 2, 3
 -- How many due holds one call frees at most; the sweeper comes back for the rest.
 local MAX_DUE_PER_CALL = 64
+-- Granted answers are kept for one to two of these, milliseconds.
+local DAY = 24 * 3600 * 1000
+-- Seats this close together are read in one go.
+local MAX_SPAN = 512
 
-local map, holds, expiry, owners, sold = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local version, fences, epoch, channel = KEYS[6], KEYS[7], KEYS[8], ARGV[1]
+local map, holds, expiry, owners, sold, areas = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local counters = redis.call('MGET', KEYS[7], KEYS[8], KEYS[9])
+local version, epoch = tonumber(counters[1] or 0), tonumber(counters[3] or 0)
 local room = redis.call('STRLEN', map)
+local missing = epoch == 0 or (room == 0 and redis.call('EXISTS', areas) == 0)
+local regressed = epoch < tonumber(ARGV[3]) or (epoch == tonumber(ARGV[3]) and version < tonumber(ARGV[4]))
 local changes = {}
+
+-- A whole number as text. Lua's own way, and Redis' with numbers it is handed, print a float: ten times
+-- slower, and wrong beyond 14 digits.
+local function int(number)
+  return string.format('%d', number)
+end
 
 local function state_of(seat)
   return string.byte(redis.call('GETRANGE', map, seat, seat))
 end
 
+local BYTES, SUFFIXES = { [0] = '\0', '\1', '\2', '\3' }, { [0] = '=0', '=1', '=2', '=3' }
+
+-- Here and below a seat may come as a number or as text.
 local function set(seat, state)
-  redis.call('SETRANGE', map, seat, string.char(state))
-  changes[#changes + 1] = seat .. '=' .. state
+  if type(seat) == 'number' then seat = int(seat) end
+  redis.call('SETRANGE', map, seat, BYTES[state])
+  changes[#changes + 1] = seat .. SUFFIXES[state]
 end
 
-local function int(number)
-  return string.format('%.0f', number)
+-- Takes places from an area, or gives them back with a negative count.
+local function take_places(area, count)
+  changes[#changes + 1] = 'a' .. area .. '=' .. math.max(0, redis.call('HINCRBY', areas, area, -count))
 end
 
--- hold id -> {expires, original, fence, paying, owner, seats} or nil
+-- Places left in an area, or nil: the room has no such area.
+local function left_in(area)
+  local left = redis.call('HGET', areas, area)
+  return left and math.max(0, tonumber(left))
+end
+
+-- "3=2,7=1" -> {{3, 2}, {7, 1}}
+local function read_places(text)
+  local places = {}
+  for area, count in string.gmatch(text, '(%d+)=(%d+)') do places[#places + 1] = { tonumber(area), tonumber(count) } end
+  return places
+end
+
+local function places_text(places)
+  local parts = {}
+  for place, pair in ipairs(places) do parts[place] = pair[1] .. '=' .. pair[2] end
+  return table.concat(parts, ',')
+end
+
+local function total(places)
+  local sum = 0
+  for _, pair in ipairs(places) do sum = sum + pair[2] end
+  return sum
+end
+
+-- hold id -> {expires, original, latest, fence, paying, owner, seats, places} or nil
 local function read_hold(id)
   local text = redis.call('HGET', holds, id)
   if not text then return nil end
-  local expires, original, fence, paying, owner, list = string.match(text, '^(%d+):(%d+):(%d+):(%d):([^:]*):(.*)$')
+  local expires, original, latest, fence, paying, owner, list, places =
+    string.match(text, '^(%d+):(%d+):(%d+):(%d+):(%d):([^:]*):([^:]*):(.*)$')
   local seats = {}
   for seat in string.gmatch(list, '%d+') do seats[#seats + 1] = tonumber(seat) end
-  return { expires = tonumber(expires), original = tonumber(original), fence = fence, paying = paying == '1',
-           owner = owner, seats = seats }
+  return { expires = tonumber(expires), original = tonumber(original), latest = tonumber(latest), fence = fence,
+           paying = paying == '1', owner = owner, seats = seats, places = read_places(places) }
+end
+
+-- A hold that is its owner's to act on. One that is due is over, freed already or not.
+local function own_hold(id, owner)
+  local hold = read_hold(id)
+  if hold and hold.owner == owner and hold.expires > now then return hold end
+  return nil
+end
+
+local function hold_text(hold)
+  return table.concat({ int(hold.expires), int(hold.original), int(hold.latest), hold.fence, hold.paying and '1' or '0',
+    hold.owner, table.concat(hold.seats, ','), places_text(hold.places) }, ':')
 end
 
 local function write_hold(id, hold)
-  table.sort(hold.seats)
-  redis.call('HSET', holds, id, table.concat({ int(hold.expires), int(hold.original), hold.fence,
-    hold.paying and '1' or '0', hold.owner, table.concat(hold.seats, ',') }, ':'))
+  redis.call('HSET', holds, id, hold_text(hold))
   redis.call('ZADD', expiry, int(hold.expires), id)
 end
 
--- owner -> seats bought in this show, id of the hold they have (or nil)
-local function read_owner(owner)
-  local text = redis.call('HGET', owners, owner)
+-- "bought:hold id" -> seats bought in this show, id of the hold they have (or nil)
+local function owner_of(text)
   if not text then return 0, nil end
   local bought, id = string.match(text, '^(%d+):(.+)$')
   if id == '-' then id = nil end
   return tonumber(bought), id
+end
+
+local function read_owner(owner)
+  return owner_of(redis.call('HGET', owners, owner))
 end
 
 local function write_owner(owner, bought, id)
@@ -86,25 +151,86 @@ end
 
 local function drop_hold(id, hold)
   for _, seat in ipairs(hold.seats) do set(seat, AVAILABLE) end
+  for _, pair in ipairs(hold.places) do take_places(pair[1], -pair[2]) end
   forget_hold(id, hold)
 end
 
--- Appends the seats' numbers to an answer.
-local function with_seats(answer, seats)
-  for _, seat in ipairs(seats) do answer[#answer + 1] = seat end
+-- A hold as an answer: expires, latest, fence, paying 0|1, number of seats, the seats, area and places
+-- of each area.
+local function with_hold(answer, hold)
+  local at = #answer
+  answer[at + 1], answer[at + 2], answer[at + 3] = int(hold.expires), int(hold.latest), hold.fence
+  answer[at + 4], answer[at + 5] = hold.paying and 1 or 0, #hold.seats
+  for _, seat in ipairs(hold.seats) do answer[#answer + 1] = seat end
+  for _, pair in ipairs(hold.places) do
+    answer[#answer + 1] = pair[1]
+    answer[#answer + 1] = pair[2]
+  end
   return answer
+end
+
+-- Which of two hashes is today's: they change places every day, and what was there is forgotten.
+local day = math.floor(now / DAY)
+local today, before = KEYS[10 + day % 2], KEYS[11 - day % 2]
+
+-- What was granted for these intents, by intent: "digest:hold as text", or nothing.
+local function answered(intents)
+  local found = {}
+  local ours, theirs = redis.call('HMGET', today, 'day', unpack(intents)), redis.call('HMGET', before, 'day', unpack(intents))
+  for place, intent in ipairs(intents) do
+    found[intent] = (ours[1] == tostring(day) and ours[place + 1])
+      or (theirs[1] == tostring(day - 1) and theirs[place + 1]) or nil
+  end
+  return found
+end
+
+-- Keeps what was granted: a list of intent, text, intent, text, …
+local function remember(list)
+  if redis.call('HGET', today, 'day') ~= tostring(day) then
+    redis.call('UNLINK', today)
+    redis.call('HSET', today, 'day', day)
+  end
+  redis.call('HSET', today, unpack(list))
+end
+
+-- Reads an answer back: the hold as it was granted, or nil for another request's.
+local function granted(text, digest)
+  local asked, expires, latest, fence, list, places = string.match(text, '^(%x+):(%d+):(%d+):(%d+):([^:]*):(.*)$')
+  if asked ~= digest then return nil end
+  local seats = {}
+  for seat in string.gmatch(list, '%d+') do seats[#seats + 1] = tonumber(seat) end
+  return { expires = tonumber(expires), latest = tonumber(latest), fence = fence, paying = false, seats = seats,
+           places = read_places(places) }
+end
+
+local function granted_text(digest, hold)
+  return table.concat({ digest, int(hold.expires), int(hold.latest), hold.fence, table.concat(hold.seats, ','),
+    places_text(hold.places) }, ':')
+end
+
+-- The head of every answer.
+local function say(code)
+  return { code, now, int(epoch), version }
 end
 
 -- One version step and one message for everything this call changed.
 local function finish(answer)
   if #changes > 0 then
-    local to = redis.call('INCR', version)
-    redis.call('PUBLISH', channel, redis.call('GET', epoch) .. ';' .. int(to) .. ';' .. table.concat(changes, ','))
+    version = redis.call('INCR', KEYS[7])
+    answer[4] = version
+    redis.call(ARGV[2], ARGV[1], int(epoch) .. ';' .. int(version) .. ';' .. table.concat(changes, ','))
   end
   return answer
 end
 
-if room > 0 then
+-- What keeps a script from doing its work, as an answer, or nil.
+local function unusable()
+  if missing then return say('NOMAP') end
+  if regressed then return say('REGRESSED') end
+  return nil
+end
+
+if not missing and not regressed then
   for _, id in ipairs(redis.call('ZRANGEBYSCORE', expiry, '-inf', now, 'LIMIT', 0, MAX_DUE_PER_CALL)) do
     local hold = read_hold(id)
     if hold then drop_hold(id, hold) else redis.call('ZREM', expiry, id) end

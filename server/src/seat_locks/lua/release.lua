@@ -1,12 +1,13 @@
 -- Lets a hold go at its owner's wish.
 --
--- ARGV: 2 hold id, 3 owner
--- Answers {"OK", now}, {"GONE", now} (also for another's), {"PAYING", now} or {"NOMAP", now}.
-if room == 0 then return { 'NOMAP', int(now) } end
+-- ARGV: 5 hold id, 6 owner
+-- Answers {"OK", now, epoch, version}, or, in place of "OK", "GONE" (also for another's) or "PAYING".
+local broken = unusable()
+if broken then return broken end
 
-local id = ARGV[2]
-local hold = read_hold(id)
-if not hold or hold.owner ~= ARGV[3] then return finish({ 'GONE', int(now) }) end
-if hold.paying then return finish({ 'PAYING', int(now) }) end
+local id = ARGV[5]
+local hold = own_hold(id, ARGV[6])
+if not hold then return finish(say('GONE')) end
+if hold.paying then return finish(say('PAYING')) end
 drop_hold(id, hold)
-return finish({ 'OK', int(now) })
+return finish(say('OK'))

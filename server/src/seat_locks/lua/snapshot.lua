@@ -1,6 +1,11 @@
 -- The whole map at one version.
 --
--- Answers {"OK", now, epoch, version, map} or {"NOMAP", now}.
-if room == 0 then return { 'NOMAP', int(now) } end
-finish({})
-return { 'OK', int(now), redis.call('GET', epoch), redis.call('GET', version), redis.call('GET', map) }
+-- Answers {"OK", now, epoch, version, map, area, places left, …}.
+local broken = unusable()
+if broken then return broken end
+local answer = finish(say('OK'))
+answer[5] = redis.call('GET', map) or ''
+for place, text in ipairs(redis.call('HGETALL', areas)) do
+  answer[#answer + 1] = place % 2 == 1 and text or math.max(0, tonumber(text))
+end
+return answer

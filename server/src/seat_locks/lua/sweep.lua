@@ -1,5 +1,8 @@
 -- Frees what is due (the prelude did) and tells the sweeper whether anything is left to wait for.
 --
--- Answers {"OK", now, live holds} or {"NOMAP", now}.
-if room == 0 then return { 'NOMAP', int(now) } end
-return finish({ 'OK', int(now), redis.call('ZCARD', expiry) })
+-- Answers {"OK", now, epoch, version, live holds, holds due still: more than one call frees}.
+local broken = unusable()
+if broken then return broken end
+local answer = say('OK')
+answer[5], answer[6] = redis.call('ZCARD', expiry), redis.call('ZCOUNT', expiry, '-inf', now)
+return finish(answer)

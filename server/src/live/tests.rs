@@ -1,0 +1,356 @@
+//! Hub, readers and sockets together, without a store.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use domain::seats::{SeatIndex, SeatState};
+use domain::time::Timestamp;
+use domain::wire::{Ask, Change, Frame};
+use tokio::io::{AsyncReadExt, DuplexStream, duplex};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::announcement::{Changes, Step};
+use super::hub::Hub;
+use super::line::Line;
+use super::map::{At, LiveMap};
+use super::reader::{Next, NoSuchSection, Reader};
+use super::socket::converse;
+use crate::seat_locks::MapSnapshot;
+
+const ROOM: u32 = 40;
+const NOW: Timestamp = Timestamp(1_000);
+
+fn snapshot(epoch: u64, version: u64, booked: &[usize]) -> MapSnapshot {
+    let mut map = vec![0_u8; ROOM as usize];
+    booked.iter().for_each(|seat| map[*seat] = SeatState::Booked as u8);
+    MapSnapshot { epoch, version, map: map.into(), areas: vec![] }
+}
+
+/// A hub of four sections of ten seats, at version 10 of epoch 1.
+fn hub() -> Arc<Hub> {
+    let hub = Hub::new(Uuid::nil(), [0..10, 10..20, 20..30, 30..40].into());
+    hub.resync(At::default(), &snapshot(1, 10, &[]));
+    hub.announce(true);
+    Arc::new(hub)
+}
+
+fn lock(hub: &Hub, version: u64, seats: &[SeatIndex]) {
+    let seats = seats.iter().map(|seat| (*seat, SeatState::Locked)).collect();
+    hub.take(Step { epoch: 1, version, changes: Some(Changes { seats, areas: vec![] }) });
+}
+
+fn locked(seats: &[SeatIndex]) -> Vec<Change> {
+    seats.iter().map(|seat| Change { seat: *seat, state: SeatState::Locked }).collect()
+}
+
+/// What a packed frame says: its two bytes of header, or four, and the rest.
+fn unpack(bytes: &[u8]) -> Frame {
+    let start = if bytes[1] == 126 { 4 } else { 2 };
+    Frame::decode(&bytes[start..], ROOM).expect("a frame of ours")
+}
+
+fn bytes(reader: &mut Reader) -> Bytes {
+    match reader.next(|| NOW) {
+        Next::Frame(bytes) => bytes,
+        other => panic!("{other:?} is no frame"),
+    }
+}
+
+fn next(reader: &mut Reader) -> Frame {
+    unpack(&bytes(reader))
+}
+
+fn has_everything(reader: &mut Reader) -> bool {
+    reader.next(|| NOW) == Next::Nothing
+}
+
+/// A reader who has the present map.
+fn reader(hub: &Arc<Hub>) -> Reader {
+    let mut reader = Reader::new(Arc::clone(hub));
+    assert!(matches!(next(&mut reader), Frame::Snapshot { .. }));
+    assert!(has_everything(&mut reader));
+    reader
+}
+
+fn delta(from: u64, to: u64, seats: &[SeatIndex]) -> Frame {
+    Frame::Delta { from, to, changes: locked(seats) }
+}
+
+#[test]
+fn readers_in_step_share_one_frame_a_tick() {
+    let hub = hub();
+    let (mut ann, mut bob) = (reader(&hub), reader(&hub));
+    lock(&hub, 11, &[3]);
+    lock(&hub, 12, &[5]);
+    assert!(has_everything(&mut ann), "nothing is told between two ticks");
+    hub.announce(false);
+    let (told_ann, told_bob) = (bytes(&mut ann), bytes(&mut bob));
+    assert_eq!(unpack(&told_ann), delta(10, 12, &[3, 5]));
+    assert_eq!(told_ann.as_ptr(), told_bob.as_ptr(), "the same bytes, not equal ones");
+}
+
+#[test]
+fn the_json_reading_does_not_wait_for_the_tick_and_is_written_once_a_version() {
+    let hub = hub();
+    let mut reader = reader(&hub);
+    lock(&hub, 11, &[3]);
+    let write = |map: &LiveMap| Bytes::from(map.seats().iter().map(|seat| *seat as u8).collect::<Vec<_>>());
+    let (at, states) = hub.json(write).expect("the hub has a map");
+    assert_eq!((at.version, states[3]), (11, SeatState::Locked as u8));
+    assert_eq!(hub.json(|_| panic!("written twice")).map(|(at, _)| at), Some(at));
+    assert!(has_everything(&mut reader), "a socket waits");
+    lock(&hub, 12, &[4]);
+    hub.announce(false);
+    assert_eq!(next(&mut reader), delta(10, 12, &[3, 4]));
+}
+
+#[test]
+fn who_was_away_gets_one_merged_delta_and_is_in_step_again() {
+    let hub = hub();
+    let mut slow = reader(&hub);
+    for version in 11..31 {
+        lock(&hub, version, &[version as u32 % ROOM]);
+        hub.announce(false);
+    }
+    let Frame::Delta { from: 10, to: 30, changes } = next(&mut slow) else { panic!("one delta of everything") };
+    assert_eq!(changes.len(), 20);
+    assert!(has_everything(&mut slow));
+    lock(&hub, 31, &[1]);
+    hub.announce(false);
+    assert_eq!(next(&mut slow), delta(30, 31, &[1]));
+}
+
+#[test]
+fn who_comes_back_gets_what_was_missed_and_a_stranger_to_this_history_the_snapshot() {
+    let hub = hub();
+    lock(&hub, 11, &[3]);
+    hub.announce(false);
+    let resumed = |epoch, version| {
+        let mut reader = Reader::new(Arc::clone(&hub));
+        reader.resume(At { epoch, version });
+        next(&mut reader)
+    };
+    assert_eq!(resumed(1, 10), delta(10, 11, &[3]));
+    for (epoch, version) in [(2, 10), (0, 11), (1, 9), (1, 12)] {
+        assert!(matches!(resumed(epoch, version), Frame::Snapshot { .. }), "{epoch} {version}");
+    }
+}
+
+#[test]
+fn a_gap_is_filled_by_a_snapshot_that_reaches_readers_as_a_delta() {
+    let hub = hub();
+    let mut reader = reader(&hub);
+    lock(&hub, 12, &[1]);
+    assert!(hub.is_stale());
+    hub.resync(hub.heard(), &snapshot(1, 11, &[6]));
+    assert!(!hub.is_stale());
+    hub.announce(false);
+    let Frame::Delta { from: 10, to: 12, changes } = next(&mut reader) else { panic!("a delta") };
+    assert_eq!(changes, [locked(&[1])[0], Change { seat: 6, state: SeatState::Booked }]);
+}
+
+#[test]
+fn a_new_epoch_and_a_store_that_went_back_in_time_reach_readers_as_a_snapshot() {
+    for (epoch, version) in [(2, 1), (1, 4)] {
+        let hub = hub();
+        let mut reader = reader(&hub);
+        hub.resync(hub.heard(), &snapshot(epoch, version, &[7]));
+        hub.announce(false);
+        let Frame::Snapshot { epoch: e, version: v, map, .. } = next(&mut reader) else { panic!("a snapshot") };
+        assert_eq!((e, v, map[7]), (epoch, version, SeatState::Booked));
+        assert!(has_everything(&mut reader));
+    }
+}
+
+#[test]
+fn a_snapshot_that_was_overtaken_by_announcements_changes_nothing() {
+    let hub = hub();
+    let mut reader = reader(&hub);
+    let before = hub.heard();
+    lock(&hub, 11, &[3]);
+    hub.resync(before, &snapshot(1, 10, &[]));
+    hub.announce(false);
+    assert_eq!(next(&mut reader), delta(10, 11, &[3]));
+}
+
+#[test]
+fn whichever_is_shorter_goes_out() {
+    let seats = 20_000;
+    let hub = Hub::new(Uuid::nil(), std::iter::once(0..seats).collect());
+    let map = vec![0_u8; seats as usize].into();
+    hub.resync(At::default(), &MapSnapshot { epoch: 1, version: 10, map, areas: vec![] });
+    hub.announce(true);
+    let hub = Arc::new(hub);
+    let mut reader = Reader::new(Arc::clone(&hub));
+    bytes(&mut reader);
+    lock(&hub, 11, &(0..seats).collect::<Vec<_>>());
+    hub.announce(false);
+    let told = bytes(&mut reader);
+    assert!(told.len() < 40, "a room that is locked as a whole is a dozen bytes, not {}", told.len());
+}
+
+#[test]
+fn a_reader_of_some_sections_is_told_these_and_how_many_are_free_elsewhere() {
+    let hub = hub();
+    let mut some = Reader::new(Arc::clone(&hub));
+    some.follow(&[1, 3]).expect("the sections are there");
+    assert!(matches!(next(&mut some), Frame::Snapshot { .. }));
+    assert_eq!(next(&mut some), Frame::Overview { free: vec![10, 10, 10, 10] });
+    lock(&hub, 11, &[3, 12, 35]);
+    lock(&hub, 12, &[4]);
+    hub.announce(false);
+    assert_eq!(next(&mut some), delta(10, 12, &[12, 35]));
+    assert!(has_everything(&mut some), "the overview waits for the roll call");
+    hub.announce(true);
+    assert_eq!(next(&mut some), Frame::Overview { free: vec![8, 9, 10, 9] });
+    lock(&hub, 13, &[5]);
+    hub.announce(false);
+    assert!(!some.ticks.has_changed().expect("the hub is there"), "nobody is woken for other sections");
+    hub.announce(true);
+    assert_eq!(next(&mut some), delta(12, 13, &[]));
+    assert_eq!(next(&mut some), Frame::Overview { free: vec![7, 9, 10, 9] });
+    hub.announce(true);
+    assert!(!some.ticks.has_changed().expect("the hub is there"), "the overview comes when it changed");
+}
+
+#[test]
+fn sections_change_without_a_new_snapshot_and_the_added_ones_come_whole() {
+    let hub = hub();
+    let mut some = Reader::new(Arc::clone(&hub));
+    some.follow(&[1]).expect("the section is there");
+    assert!(matches!(next(&mut some), Frame::Snapshot { .. }));
+    assert!(matches!(next(&mut some), Frame::Overview { .. }));
+    lock(&hub, 11, &[12, 35]);
+    hub.announce(false);
+    some.follow(&[1, 3]).expect("the sections are there");
+    let Frame::Delta { from: 10, to: 11, changes } = next(&mut some) else { panic!("a delta") };
+    let seats: Vec<_> = changes.iter().map(|change| change.seat).collect();
+    assert_eq!(seats, [12].into_iter().chain(30..40).collect::<Vec<_>>());
+    assert!(changes.contains(&locked(&[35])[0]));
+    some.follow(&[]).expect("the whole room is there");
+    assert!(matches!(next(&mut some), Frame::Snapshot { .. }));
+    assert_eq!(some.follow(&[1, 4]), Err(NoSuchSection(4)));
+}
+
+#[test]
+fn readers_of_the_same_sections_share_bytes_and_sets_beyond_the_limit_get_the_room() {
+    let sections = 80_u32;
+    let hub = Hub::new(Uuid::nil(), (0..sections).map(|section| section..section + 1).collect());
+    hub.resync(
+        At::default(),
+        &MapSnapshot { epoch: 1, version: 10, map: vec![0_u8; sections as usize].into(), areas: vec![] },
+    );
+    hub.announce(true);
+    let hub = Arc::new(hub);
+    let follow = |section: u16| {
+        let mut reader = Reader::new(Arc::clone(&hub));
+        reader.follow(&[section]).expect("the section is there");
+        while reader.next(|| NOW) != Next::Nothing {}
+        reader
+    };
+    let mut readers: Vec<Reader> = (0..sections as u16).map(follow).collect();
+    let mut again = follow(0);
+    lock(&hub, 11, &(0..sections).collect::<Vec<_>>());
+    hub.announce(false);
+    let seats = |bytes: &Bytes| match Frame::decode(&bytes[if bytes[1] == 126 { 4 } else { 2 }..], sections) {
+        Ok(Frame::Delta { changes, .. }) => changes.len(),
+        other => panic!("{other:?} is no delta"),
+    };
+    let told: Vec<Bytes> = readers.iter_mut().map(bytes).collect();
+    assert_eq!(told[0].as_ptr(), bytes(&mut again).as_ptr());
+    assert_eq!((seats(&told[0]), seats(&told[79])), (1, 80));
+}
+
+#[test]
+fn places_left_are_told_at_first_and_when_they_change() {
+    let hub = hub();
+    let mut early = reader(&hub);
+    let places = |version, left| {
+        let changes = Some(Changes { seats: vec![], areas: vec![(3, left)] });
+        hub.take(Step { epoch: 1, version, changes });
+        hub.announce(false);
+    };
+    places(11, 57);
+    assert_eq!(next(&mut early), delta(10, 11, &[]));
+    assert_eq!(next(&mut early), Frame::Areas { left: vec![(3, 57)] });
+    let mut late = Reader::new(Arc::clone(&hub));
+    assert!(matches!(next(&mut late), Frame::Snapshot { .. }));
+    assert_eq!(next(&mut late), Frame::Areas { left: vec![(3, 57)] });
+    lock(&hub, 12, &[1]);
+    hub.announce(false);
+    assert_eq!(next(&mut late), delta(11, 12, &[1]));
+    assert!(has_everything(&mut late));
+}
+
+/// The next frame as a client reads it.
+async fn read(peer: &mut DuplexStream) -> Frame {
+    let mut header = [0; 2];
+    peer.read_exact(&mut header).await.expect("a header");
+    assert!(header[0] == 0x82 && header[1] < 126, "a short binary frame");
+    let mut payload = vec![0; header[1].into()];
+    peer.read_exact(&mut payload).await.expect("a payload");
+    Frame::decode(&payload, ROOM).expect("a frame of ours")
+}
+
+#[tokio::test]
+async fn a_reader_who_sleeps_through_a_thousand_ticks_converges_in_one_frame() {
+    let hub = hub();
+    // A line on which not even the first frame fits.
+    let (ours, mut peer) = duplex(4);
+    let mut asleep = Reader::new(Arc::clone(&hub));
+    let talking = tokio::spawn(async move {
+        let mut line = Line::new(ours, &[]);
+        converse(&mut line, &mut asleep, &CancellationToken::new(), || NOW).await.map(|_| ())
+    });
+    for version in 11..1_011 {
+        lock(&hub, version, &[version as u32 % ROOM]);
+        hub.announce(false);
+        tokio::task::yield_now().await;
+    }
+    let Frame::Snapshot { version, .. } = read(&mut peer).await else { panic!("the frame it fell asleep over") };
+    assert!(version < 1_010);
+    let reached = match read(&mut peer).await {
+        Frame::Delta { to, .. } => to,
+        Frame::Snapshot { version, .. } => version,
+        other => panic!("{other:?} is no map"),
+    };
+    assert_eq!(reached, 1_010);
+    drop(peer);
+    assert!(talking.await.expect("no panic").is_err());
+}
+
+#[tokio::test]
+async fn a_stopping_server_waits_for_nobody_who_takes_nothing() {
+    let hub = hub();
+    let (ours, _peer) = duplex(4);
+    let stop = CancellationToken::new();
+    stop.cancel();
+    let mut stuck = Reader::new(Arc::clone(&hub));
+    let ended = converse(&mut Line::new(ours, &[]), &mut stuck, &stop, || NOW).await.map(|_| ());
+    assert_eq!(ended, Err(super::socket::End::Leave));
+    hub.stop();
+    assert_eq!(Reader::new(hub).next(|| NOW), Next::Leave);
+}
+
+#[tokio::test]
+async fn a_reader_changes_sections_over_the_line() {
+    use tokio::io::AsyncWriteExt;
+    let hub = hub();
+    let (ours, mut peer) = duplex(4_096);
+    let mut reader = Reader::new(Arc::clone(&hub));
+    let talking = tokio::spawn(async move {
+        let mut line = Line::new(ours, &[]);
+        converse(&mut line, &mut reader, &CancellationToken::new(), || NOW).await.map(|_| ())
+    });
+    assert!(matches!(read(&mut peer).await, Frame::Snapshot { .. }));
+    let ask = Ask::Subscribe { sections: vec![2] }.encode();
+    // Masked with zeros, which changes nothing.
+    peer.write_all(&[&[0x82, 0x80 | ask.len() as u8, 0, 0, 0, 0][..], &ask].concat()).await.expect("there is room");
+    assert_eq!(read(&mut peer).await, Frame::Overview { free: vec![10; 4] });
+    lock(&hub, 11, &[1, 22]);
+    hub.announce(false);
+    assert_eq!(read(&mut peer).await, delta(10, 11, &[22]));
+    drop(peer);
+    assert!(talking.await.expect("no panic").is_err());
+}

@@ -1,0 +1,229 @@
+//! A circuit breaker: stops asking a Redis that does not answer, and finds out when it does again.
+//!
+//! Closed: every call goes through. Open: none does, each fails at once. Half-open: one call at a time
+//! probes, the rest still fail at once. There is one per Redis process, not one for all: when a shard of
+//! a Cluster is gone, the shows of the others go on.
+//!
+//! Pure: time and chance are arguments.
+
+use std::time::{Duration, Instant};
+
+/// So many failures in a row open it: two calls with all their tries.
+const FAILURES_TO_OPEN: u32 = 5;
+/// Failures further apart than this are not in a row.
+const WINDOW: Duration = Duration::from_secs(10);
+/// The first rest, milliseconds; doubles with every probe that fails.
+const FIRST_REST_MS: u64 = 1_000;
+/// …up to this.
+const LONGEST_REST_MS: u64 = 10_000;
+/// A probe that has not been heard of for so long is given up, and another let through.
+const PROBE_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Whether calls go through.
+#[derive(Debug)]
+enum State {
+    Closed { failures: u32, last: Option<Instant> },
+    Open { until: Instant, rests: u32 },
+    Probing { since: Instant, rests: u32 },
+}
+
+/// What a call that was let through is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pass {
+    /// One of many.
+    Ordinary,
+    /// The one that finds out.
+    Probe,
+}
+
+/// The breaker of one Redis process.
+#[derive(Debug)]
+pub(super) struct Breaker(State);
+
+impl Breaker {
+    /// Closed.
+    pub(super) const fn new() -> Self {
+        Self(State::Closed { failures: 0, last: None })
+    }
+
+    /// Lets a call through, or says how long to stay away.
+    pub(super) fn admit(&mut self, now: Instant) -> Result<Pass, Duration> {
+        match self.0 {
+            State::Closed { .. } => Ok(Pass::Ordinary),
+            State::Open { until, .. } if now < until => Err(until - now),
+            State::Probing { since, .. } if now < since + PROBE_PATIENCE => Err(since + PROBE_PATIENCE - now),
+            State::Open { rests, .. } | State::Probing { rests, .. } => {
+                self.0 = State::Probing { since: now, rests };
+                Ok(Pass::Probe)
+            }
+        }
+    }
+
+    /// A call was answered: whoever it was, the process lives.
+    pub(super) fn succeeded(&mut self) {
+        self.0 = State::Closed { failures: 0, last: None };
+    }
+
+    /// A call was not answered. `draw` draws from `0..=limit`. True when this opened the breaker.
+    pub(super) fn failed(&mut self, now: Instant, pass: Pass, draw: impl FnOnce(u64) -> u64) -> bool {
+        match (&mut self.0, pass) {
+            (State::Closed { failures, last }, _) => {
+                let in_a_row = last.is_some_and(|last| now.saturating_duration_since(last) <= WINDOW);
+                *failures = if in_a_row { *failures + 1 } else { 1 };
+                *last = Some(now);
+                let enough = *failures >= FAILURES_TO_OPEN;
+                if enough {
+                    self.rest(now, 0, draw);
+                }
+                enough
+            }
+            (State::Probing { rests, .. }, Pass::Probe) => {
+                let rests = rests.saturating_add(1);
+                self.rest(now, rests, draw);
+                false
+            }
+            // Let through before it opened: says nothing new.
+            (State::Open { .. } | State::Probing { .. }, _) => false,
+        }
+    }
+
+    /// Whoever waited for a probe went away: the next call may be one.
+    pub(super) fn abandoned(&mut self, now: Instant, pass: Pass) {
+        if let (State::Probing { rests, .. }, Pass::Probe) = (&self.0, pass) {
+            self.0 = State::Open { until: now, rests: *rests };
+        }
+    }
+
+    /// Whether it keeps calls away.
+    pub(super) const fn is_resting(&self) -> bool {
+        !matches!(self.0, State::Closed { .. })
+    }
+
+    /// Between half and the whole of this round's rest, so that replicas do not come back in step.
+    fn rest(&mut self, now: Instant, rests: u32, draw: impl FnOnce(u64) -> u64) {
+        let whole = FIRST_REST_MS.saturating_mul(1 << rests.min(16)).min(LONGEST_REST_MS);
+        let until = now + Duration::from_millis(whole / 2 + draw(whole / 2));
+        self.0 = State::Open { until, rests };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    fn longest(limit: u64) -> u64 {
+        limit
+    }
+
+    fn shortest(_: u64) -> u64 {
+        0
+    }
+
+    /// A breaker that opened at that moment, to rest for a second.
+    fn open(now: Instant) -> Breaker {
+        let mut breaker = Breaker::new();
+        for failure in 1..=FAILURES_TO_OPEN {
+            assert_eq!(breaker.admit(now), Ok(Pass::Ordinary));
+            assert_eq!(breaker.failed(now, Pass::Ordinary, longest), failure == FAILURES_TO_OPEN);
+        }
+        breaker
+    }
+
+    #[test]
+    fn failures_in_a_row_open_it_and_calls_fail_at_once() {
+        let start = Instant::now();
+        let mut breaker = open(start);
+        assert!(breaker.is_resting());
+        assert_eq!(breaker.admit(start), Err(1_000 * MS));
+        assert_eq!(breaker.admit(start + 999 * MS), Err(MS));
+    }
+
+    #[test]
+    fn a_success_between_them_starts_the_count_again() {
+        let start = Instant::now();
+        let mut breaker = Breaker::new();
+        for _ in 0..10 {
+            for _ in 1..FAILURES_TO_OPEN {
+                breaker.failed(start, Pass::Ordinary, longest);
+            }
+            breaker.succeeded();
+        }
+        assert_eq!(breaker.admit(start), Ok(Pass::Ordinary));
+    }
+
+    #[test]
+    fn failures_far_apart_are_not_in_a_row() {
+        let mut now = Instant::now();
+        let mut breaker = Breaker::new();
+        for _ in 0..10 * FAILURES_TO_OPEN {
+            assert!(!breaker.failed(now, Pass::Ordinary, longest));
+            now += WINDOW + MS;
+        }
+        assert!(!breaker.is_resting());
+    }
+
+    #[test]
+    fn after_the_rest_one_call_probes_and_the_others_wait() {
+        let start = Instant::now();
+        let mut breaker = open(start);
+        let rested = start + 1_000 * MS;
+        assert_eq!(breaker.admit(rested), Ok(Pass::Probe));
+        assert!(breaker.admit(rested).is_err());
+        breaker.succeeded();
+        assert_eq!(breaker.admit(rested), Ok(Pass::Ordinary));
+    }
+
+    #[test]
+    fn every_probe_that_fails_doubles_the_rest_up_to_ten_seconds() {
+        let mut now = Instant::now();
+        let mut breaker = open(now);
+        for rest in [1_000, 2_000, 4_000, 8_000, 10_000, 10_000] {
+            assert_eq!(breaker.admit(now), Err(rest * MS));
+            now += rest * MS;
+            assert_eq!(breaker.admit(now), Ok(Pass::Probe));
+            breaker.failed(now, Pass::Probe, longest);
+        }
+    }
+
+    #[test]
+    fn a_rest_is_never_shorter_than_half() {
+        let now = Instant::now();
+        let mut breaker = open(now);
+        breaker.admit(now + 1_000 * MS).expect("it probes");
+        breaker.failed(now, Pass::Probe, shortest);
+        assert_eq!(breaker.admit(now), Err(1_000 * MS));
+    }
+
+    #[test]
+    fn late_news_of_earlier_calls_neither_prolongs_a_rest_nor_ends_a_probe() {
+        let start = Instant::now();
+        let mut breaker = open(start);
+        breaker.failed(start + 500 * MS, Pass::Ordinary, longest);
+        assert_eq!(breaker.admit(start + 500 * MS), Err(500 * MS));
+        let rested = start + 1_000 * MS;
+        assert_eq!(breaker.admit(rested), Ok(Pass::Probe));
+        breaker.failed(rested, Pass::Ordinary, longest);
+        assert_eq!(breaker.admit(rested), Err(PROBE_PATIENCE));
+    }
+
+    #[test]
+    fn a_late_answer_to_an_earlier_call_closes_it() {
+        let start = Instant::now();
+        let mut breaker = open(start);
+        breaker.succeeded();
+        assert_eq!(breaker.admit(start), Ok(Pass::Ordinary));
+    }
+
+    #[test]
+    fn a_probe_nobody_waits_for_makes_room_for_the_next() {
+        let start = Instant::now();
+        let mut breaker = open(start);
+        let rested = start + 1_000 * MS;
+        assert_eq!(breaker.admit(rested), Ok(Pass::Probe));
+        breaker.abandoned(rested, Pass::Probe);
+        assert_eq!(breaker.admit(rested), Ok(Pass::Probe));
+        assert_eq!(breaker.admit(rested + PROBE_PATIENCE), Ok(Pass::Probe), "nor does one that was never heard of");
+    }
+}

@@ -1,0 +1,255 @@
+//! A Cluster: which process has which slot, learnt from the Cluster itself and corrected as it moves.
+//!
+//! Ours and not the redis crate's, for three reasons. A slot on the move answers `ASK`, and `ASKING` must
+//! travel right before the call on a connection that others use too; the crate sends the two apart. The
+//! crate holds back the calls of every shard while it asks one, perhaps a frozen one, for the map. And the
+//! breaker is per process, which takes knowing them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock, Weak};
+use std::time::{Duration, Instant};
+
+use futures::FutureExt;
+use futures::future::select_ok;
+use redis::{ConnectionInfo, RedisError};
+use tokio::sync::Notify;
+
+use super::node::Node;
+use super::retry::{Fault, TRY_DEADLINE};
+use super::slots::{self, Run, SLOTS};
+use crate::ids;
+
+/// While some process does not answer, the others are asked this often whether it was replaced.
+const ASK_EVERY: Duration = Duration::from_secs(1);
+/// Full jitter between two questions however many calls are redirected.
+const ASK_AGAIN_MS: u64 = 200;
+
+/// The processes of a Cluster.
+#[derive(Debug)]
+pub(super) struct Cluster {
+    /// Asked for the map when none of the known answers.
+    seeds: Vec<Arc<Node>>,
+    /// How to talk to any of them; its address is put in.
+    template: ConnectionInfo,
+    map: RwLock<Map>,
+    wake: Notify,
+}
+
+#[derive(Debug)]
+struct Map {
+    by_name: HashMap<String, Arc<Node>>,
+    by_slot: Vec<Option<Arc<Node>>>,
+}
+
+impl Cluster {
+    /// Learns the map from whichever of `seeds` answers first, and keeps it fresh from then on.
+    pub(super) async fn connect(seeds: &[ConnectionInfo]) -> Result<Arc<Self>, Fault> {
+        let template = seeds.first().ok_or(Fault::Nobody("no server is named"))?.clone();
+        let seeds = seeds.iter().map(|seed| Node::new(seed).map(Arc::new)).collect::<Result<Vec<_>, _>>()?;
+        let map = RwLock::new(Map { by_name: HashMap::new(), by_slot: vec![None; SLOTS] });
+        let this = Arc::new(Self { seeds, template, map, wake: Notify::new() });
+        this.learn().await?;
+        tokio::spawn(keep_fresh(Arc::downgrade(&this)));
+        Ok(this)
+    }
+
+    /// The process that has a slot, as far as we know; any other will say who does.
+    pub(super) fn node_of(&self, slot: u16) -> Option<Arc<Node>> {
+        let map = self.read();
+        map.by_slot.get(usize::from(slot)).cloned().flatten().or_else(|| map.any(None))
+    }
+
+    /// Any process that answers lately, rather not `but`.
+    pub(super) fn any(&self, but: Option<&Arc<Node>>) -> Option<Arc<Node>> {
+        self.read().any(but)
+    }
+
+    /// The process at an address that `asked` named.
+    pub(super) fn node_at(&self, address: &str, asked: &Node) -> Result<Arc<Node>, Fault> {
+        let (host, port) = slots::read_address(address).ok_or(Fault::Nobody("redirected to nowhere"))?;
+        let host = host.unwrap_or_else(|| host_of(&asked.name));
+        let mut map = self.map.write().unwrap_or_else(PoisonError::into_inner);
+        Ok(map.node(&self.template, host, port)?)
+    }
+
+    /// A slot has a new home; others may have moved with it.
+    pub(super) fn moved(&self, slot: u16, to: &Arc<Node>) {
+        let mut map = self.map.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(home) = map.by_slot.get_mut(usize::from(slot)) {
+            *home = Some(Arc::clone(to));
+        }
+        drop(map);
+        self.look_again();
+    }
+
+    /// Something is wrong: the map is asked for at once.
+    pub(super) fn look_again(&self) {
+        self.wake.notify_one();
+    }
+
+    /// Asks all who seem well at once and takes the first answer: one that hangs keeps nobody waiting.
+    /// The seeds are asked when nobody else is left.
+    async fn learn(&self) -> Result<(), Fault> {
+        let mut known: Vec<Arc<Node>> = self.read().by_name.values().cloned().collect();
+        known.retain(|node| !node.is_resting());
+        let (asked, runs) = match first_answer(&known).await {
+            Ok(answer) => answer,
+            Err(_) => first_answer(&self.seeds).await?,
+        };
+        self.take(&asked, runs)?;
+        Ok(())
+    }
+
+    fn take(&self, asked: &str, runs: Vec<Run>) -> Result<(), RedisError> {
+        let mut map = self.map.write().unwrap_or_else(PoisonError::into_inner);
+        let mut by_slot = vec![None; SLOTS];
+        for run in runs {
+            let host = run.host.unwrap_or_else(|| asked.to_owned());
+            let node = map.node(&self.template, host, run.port)?;
+            by_slot[usize::from(run.first)..=usize::from(run.last)].fill(Some(node));
+        }
+        map.by_slot = by_slot;
+        map.retire_idle();
+        Ok(())
+    }
+
+    fn read(&self) -> std::sync::RwLockReadGuard<'_, Map> {
+        self.map.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Map {
+    fn node(&mut self, template: &ConnectionInfo, host: String, port: u16) -> Result<Arc<Node>, RedisError> {
+        let address = super::at(template.addr(), host, port);
+        let name = address.to_string();
+        if let Some(node) = self.by_name.get(&name) {
+            return Ok(Arc::clone(node));
+        }
+        let node = Arc::new(Node::new(&template.clone().set_addr(address))?);
+        self.by_name.insert(name, Arc::clone(&node));
+        Ok(node)
+    }
+
+    fn any(&self, but: Option<&Arc<Node>>) -> Option<Arc<Node>> {
+        let is_well = |node: &&Arc<Node>| !node.is_resting() && but.is_none_or(|but| !Arc::ptr_eq(but, node));
+        self.by_name.values().find(is_well).or_else(|| self.by_name.values().next()).cloned()
+    }
+
+    /// Forgets who has no slot any more: replaced, or left. One that is just getting its first is found
+    /// again by the next redirection.
+    fn retire_idle(&mut self) {
+        let busy: std::collections::HashSet<String> =
+            self.by_slot.iter().flatten().map(|node| node.name.clone()).collect();
+        self.by_name.retain(|name, node| {
+            let stays = busy.contains(name);
+            if !stays {
+                node.retired.cancel();
+            }
+            stays
+        });
+    }
+}
+
+/// Who has which slot, in the words of whoever answers first, and their host.
+async fn first_answer(nodes: &[Arc<Node>]) -> Result<(String, Vec<Run>), Fault> {
+    if nodes.is_empty() {
+        return Err(Fault::Nobody("no server of the Cluster is known"));
+    }
+    let mut question = redis::cmd("CLUSTER");
+    question.arg("SLOTS");
+    let until = Instant::now() + TRY_DEADLINE;
+    let question = &question;
+    let ask = |node: &Arc<Node>| {
+        let node = Arc::clone(node);
+        async move {
+            let answer = node.ask(question, until).await?;
+            let runs = slots::read(&answer).filter(|runs| !runs.is_empty());
+            runs.map(|runs| (host_of(&node.name), runs)).ok_or(Fault::Nobody("the Cluster has no slots"))
+        }
+        .boxed()
+    };
+    Ok(select_ok(nodes.iter().map(ask)).await?.0)
+}
+
+/// Runs until nobody needs the map any more.
+async fn keep_fresh(cluster: Weak<Cluster>) {
+    loop {
+        let Some(this) = cluster.upgrade() else { return };
+        let woken = tokio::time::timeout(ASK_EVERY, this.wake.notified()).await.is_ok();
+        if (woken || this.read().by_name.values().any(|node| node.is_resting()))
+            && let Err(cause) = this.learn().await
+        {
+            tracing::debug!(%cause, "nobody knows the map of the Cluster");
+        }
+        drop(this);
+        tokio::time::sleep(Duration::from_millis(ids::jitter(ASK_AGAIN_MS))).await;
+    }
+}
+
+/// The host of `host:port`.
+fn host_of(name: &str) -> String {
+    name.rsplit_once(':').map_or(name, |(host, _)| host).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn empty() -> Cluster {
+        let template = "redis://:pw@seed:1".parse::<ConnectionInfo>().expect("an address");
+        let map = RwLock::new(Map { by_name: HashMap::new(), by_slot: vec![None; SLOTS] });
+        Cluster { seeds: vec![], template, map, wake: Notify::new() }
+    }
+
+    fn run(first: u16, last: u16, host: Option<&str>) -> Run {
+        Run { first, last, host: host.map(str::to_owned), port: 7_000 }
+    }
+
+    fn name_of(cluster: &Cluster, slot: u16) -> String {
+        cluster.node_of(slot).expect("somebody").name.clone()
+    }
+
+    #[test]
+    fn every_slot_of_a_run_has_its_master_and_a_nameless_one_is_who_was_asked() {
+        let cluster = empty();
+        cluster.take("asked", vec![run(0, 99, Some("a")), run(100, 16_383, None)]).expect("it is a map");
+        assert_eq!(
+            [0, 99, 100, 16_383].map(|slot| name_of(&cluster, slot)),
+            ["a:7000", "a:7000", "asked:7000", "asked:7000"]
+        );
+    }
+
+    #[test]
+    fn a_moved_slot_is_sent_to_its_new_home_and_no_other_is() {
+        let cluster = empty();
+        cluster.take("a", vec![run(0, 16_383, None)]).expect("it is a map");
+        let asked = cluster.node_of(5).expect("a node");
+        let home = cluster.node_at("b:7001", &asked).expect("a node");
+        cluster.moved(5, &home);
+        assert_eq!([4, 5, 6].map(|slot| name_of(&cluster, slot)), ["a:7000", "b:7001", "a:7000"]);
+        assert_eq!(cluster.node_at(":7002", &asked).expect("a node").name, "a:7002", "an empty host is who said it");
+    }
+
+    #[test]
+    fn where_any_will_do_another_than_the_one_that_failed_is_asked() {
+        let cluster = empty();
+        cluster.take("x", vec![run(0, 99, Some("a")), run(100, 200, Some("b"))]).expect("it is a map");
+        let first = cluster.any(None).expect("a node");
+        let second = cluster.any(Some(&first)).expect("a node");
+        assert!(!Arc::ptr_eq(&first, &second));
+        cluster.take("x", vec![run(0, 200, Some("a"))]).expect("it is a map");
+        let only = cluster.any(None).expect("a node");
+        assert!(Arc::ptr_eq(&only, &cluster.any(Some(&only)).expect("the only one there is")));
+    }
+
+    #[test]
+    fn who_has_no_slot_any_more_is_retired_and_who_stays_keeps_its_breaker() {
+        let cluster = empty();
+        cluster.take("x", vec![run(0, 99, Some("a")), run(100, 200, Some("b"))]).expect("it is a map");
+        let (stays, goes) = (cluster.node_of(0).expect("a"), cluster.node_of(100).expect("b"));
+        cluster.take("x", vec![run(0, 200, Some("a"))]).expect("it is a map");
+        assert!(goes.retired.is_cancelled());
+        assert!(!stays.retired.is_cancelled());
+        assert!(Arc::ptr_eq(&stays, &cluster.node_of(150).expect("a")));
+    }
+}

@@ -1,0 +1,304 @@
+//! The link to Redis, whatever its shape: one server, the master that sentinels name, or a Cluster.
+//!
+//! It carries scripts there and announcements back, and deals with what goes wrong on the way: every call
+//! has a deadline, is tried again where that may help, follows a slot or a master that moved, and fails at
+//! once while Redis is known not to answer. What the scripts mean is not its business.
+
+mod address;
+mod breaker;
+mod cluster;
+mod node;
+mod retry;
+mod script;
+mod sentinel;
+mod slots;
+mod subscribe;
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use redis::{Cmd, ConnectionAddr, Pipeline, Value};
+
+pub use address::AddressError;
+pub use retry::Fault;
+pub use script::{Call, LuaScript};
+pub use subscribe::{Heard, Subscriber};
+
+use address::Address;
+use cluster::Cluster;
+use node::Node;
+use retry::{CALL_DEADLINE, HOPS, SHORTEST_TRY, TRIES, Verdict, pause, verdict};
+use sentinel::Sentinel;
+
+/// The connection(s) to Redis; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Link {
+    shape: Shape,
+}
+
+#[derive(Clone, Debug)]
+enum Shape {
+    Single(Arc<Node>),
+    Sentinel(Arc<Sentinel>),
+    Cluster(Arc<Cluster>),
+}
+
+/// What Redis answered.
+#[derive(Debug)]
+pub struct Answer {
+    /// The answer.
+    pub value: Value,
+    /// Tries that may have taken effect, this one included. Above 1 the answer may speak of what an
+    /// earlier try did, whose own answer was lost.
+    pub tries: u32,
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum LinkError {
+    /// `REDIS_URL` cannot be used.
+    #[error("REDIS_URL cannot be used")]
+    Address(#[from] AddressError),
+    /// Asked as often as the deadline allows, in vain; or Redis cannot do it now.
+    #[error("Redis gives no answer after {tries} tries: {cause}")]
+    Unavailable {
+        /// How often it was tried.
+        tries: u32,
+        /// What the last try came to.
+        cause: Fault,
+    },
+    /// Not asked at all: it did not answer lately.
+    #[error("Redis is left in peace for {} ms more", retry_after.as_millis())]
+    Resting {
+        /// When it is worth asking again.
+        retry_after: Duration,
+    },
+    /// Redis understood and would not: a script or a key is wrong. A fault of ours.
+    #[error("Redis refuses: {0}")]
+    Refused(redis::RedisError),
+}
+
+impl LinkError {
+    /// When it is worth asking again, if that is known.
+    #[must_use]
+    pub const fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Resting { retry_after } => Some(*retry_after),
+            Self::Address(_) | Self::Unavailable { .. } | Self::Refused(_) => None,
+        }
+    }
+}
+
+/// Which process is meant.
+#[derive(Clone, Copy, Debug)]
+enum Whom {
+    /// Whoever has this slot, where there are slots.
+    Slot(u16),
+    /// Any.
+    Any,
+}
+
+/// How a try is worded.
+#[derive(Clone, Copy, Debug, Default)]
+struct Wording {
+    /// The script in full, not its hash.
+    in_full: bool,
+    /// `ASKING` goes before it.
+    asking: bool,
+}
+
+impl Link {
+    /// Connects; later losses are repaired by themselves.
+    ///
+    /// # Errors
+    /// When the address is unusable or nobody answers there.
+    pub async fn connect(url: &str) -> Result<Self, LinkError> {
+        let unavailable = |cause| LinkError::Unavailable { tries: 1, cause };
+        let shape = match address::parse(url)? {
+            Address::Single(info) => {
+                let node = Node::new(&info).map_err(|cause| unavailable(cause.into()))?;
+                Shape::Single(Arc::new(node))
+            }
+            Address::Sentinel { sentinels, service, master } => {
+                Shape::Sentinel(Sentinel::connect(&sentinels, service, master).await.map_err(unavailable)?)
+            }
+            Address::Cluster(seeds) => Shape::Cluster(Cluster::connect(&seeds).await.map_err(unavailable)?),
+        };
+        let link = Self { shape };
+        link.ping().await?;
+        Ok(link)
+    }
+
+    /// Runs a script, by its hash if Redis knows it.
+    ///
+    /// # Errors
+    /// See [`LinkError`].
+    pub async fn eval(&self, call: &Call<'_>) -> Result<Answer, LinkError> {
+        let whom = call.first_key().map_or(Whom::Any, |key| self.slot(key));
+        let ask = |node: Arc<Node>, wording: Wording, until| async move {
+            let in_full = wording.in_full.then(|| call.in_full());
+            let cmd = in_full.as_ref().unwrap_or(call.by_hash());
+            if wording.asking { node.ask_importing(cmd, until).await } else { node.ask(cmd, until).await }
+        };
+        let (value, tries) = self.persist(whom, ask).await?;
+        Ok(Answer { value, tries })
+    }
+
+    /// Runs the commands of a transaction, all on keys of `key`'s slot; their answers in order. It does not
+    /// follow a slot that is just moving: that is [`LinkError::Refused`].
+    ///
+    /// # Errors
+    /// See [`LinkError`].
+    pub async fn read_together(&self, key: &str, reads: &Pipeline) -> Result<Vec<Value>, LinkError> {
+        let ask = |node: Arc<Node>, _, until| async move { node.ask_together(reads, until).await };
+        self.persist(self.slot(key.as_bytes()), ask).await.map(|(values, _)| values)
+    }
+
+    /// Asks for a sign of life. On a Cluster any process will do: one shard that is gone takes its own
+    /// shows away, not the server.
+    ///
+    /// # Errors
+    /// See [`LinkError`].
+    pub async fn ping(&self) -> Result<(), LinkError> {
+        self.plain(&redis::cmd("PING")).await.map(|_| ())
+    }
+
+    /// The clock of Redis, milliseconds since 1970. A Cluster has as many as processes; this is one.
+    ///
+    /// # Errors
+    /// See [`LinkError`].
+    pub async fn time_ms(&self) -> Result<i64, LinkError> {
+        let value = self.plain(&redis::cmd("TIME")).await?;
+        let (seconds, micros): (i64, i64) =
+            redis::from_redis_value(value).map_err(|error| LinkError::Refused(error.into()))?;
+        Ok(seconds * 1_000 + micros / 1_000)
+    }
+
+    /// A listener to announcements.
+    #[must_use]
+    pub fn subscriber(&self) -> Subscriber {
+        Subscriber::new(self.clone())
+    }
+
+    /// The command that announces: on a Cluster the sharded one, which stays within its shard.
+    #[must_use]
+    pub const fn publish_command(&self) -> &'static str {
+        match self.shape {
+            Shape::Cluster(_) => "SPUBLISH",
+            Shape::Single(_) | Shape::Sentinel(_) => "PUBLISH",
+        }
+    }
+
+    async fn plain(&self, cmd: &Cmd) -> Result<Value, LinkError> {
+        let ask = |node: Arc<Node>, _, until| async move { node.ask(cmd, until).await };
+        self.persist(Whom::Any, ask).await.map(|(value, _)| value)
+    }
+
+    /// Asks until there is an answer, an end to patience or a reason not to.
+    async fn persist<T, F>(
+        &self,
+        whom: Whom,
+        ask: impl Fn(Arc<Node>, Wording, Instant) -> F,
+    ) -> Result<(T, u32), LinkError>
+    where
+        F: Future<Output = Result<T, Fault>>,
+    {
+        let until = Instant::now() + CALL_DEADLINE;
+        let (mut tries, mut effective, mut hops) = (1, 1, 0);
+        let mut wording = Wording::default();
+        let (mut redirected, mut failed) = (None, None);
+        loop {
+            let node = redirected.take().or_else(|| self.node(whom, failed.as_ref()));
+            let fault = match &node {
+                Some(node) => match ask(Arc::clone(node), wording, until).await {
+                    Ok(answer) => return Ok((answer, effective)),
+                    Err(fault) => fault,
+                },
+                None => Fault::Nobody("no server of the Cluster is known"),
+            };
+            match verdict(&fault) {
+                Verdict::InFull if !wording.in_full => {
+                    wording.in_full = true;
+                    redirected = node;
+                }
+                Verdict::Elsewhere { slot, address, for_good } if hops < HOPS => {
+                    hops += 1;
+                    redirected = self.follow(node.as_deref(), slot, &address, for_good);
+                    wording.asking = !for_good;
+                }
+                Verdict::Again { maybe_done } if tries < TRIES => {
+                    self.look_again();
+                    let pause = pause(tries);
+                    if Instant::now() + pause + SHORTEST_TRY > until {
+                        return Err(LinkError::Unavailable { tries, cause: fault });
+                    }
+                    tokio::time::sleep(pause).await;
+                    tries += 1;
+                    effective += u32::from(maybe_done);
+                    wording.asking = false;
+                    failed = node;
+                }
+                _ => return Err(self.give_up(tries, fault)),
+            }
+        }
+    }
+
+    fn give_up(&self, tries: u32, fault: Fault) -> LinkError {
+        match fault {
+            Fault::Resting(retry_after) => LinkError::Resting { retry_after },
+            Fault::Redis(error) if verdict(&Fault::Redis(error.clone())) == Verdict::Never => LinkError::Refused(error),
+            cause => {
+                self.look_again();
+                LinkError::Unavailable { tries, cause }
+            }
+        }
+    }
+
+    /// The slot of a key or channel, where that matters.
+    fn slot(&self, key: &[u8]) -> Whom {
+        match self.shape {
+            Shape::Cluster(_) => Whom::Slot(slots::slot_of(key)),
+            Shape::Single(_) | Shape::Sentinel(_) => Whom::Any,
+        }
+    }
+
+    /// Who is asked; where any will do, rather not the one that `failed` just now.
+    fn node(&self, whom: Whom, failed: Option<&Arc<Node>>) -> Option<Arc<Node>> {
+        match (&self.shape, whom) {
+            (Shape::Single(node), _) => Some(Arc::clone(node)),
+            (Shape::Sentinel(sentinel), _) => Some(sentinel.master()),
+            (Shape::Cluster(cluster), Whom::Slot(slot)) => cluster.node_of(slot),
+            (Shape::Cluster(cluster), Whom::Any) => cluster.any(failed),
+        }
+    }
+
+    /// Who a redirection leads to.
+    fn follow(&self, asked: Option<&Node>, slot: u16, address: &str, for_good: bool) -> Option<Arc<Node>> {
+        let Shape::Cluster(cluster) = &self.shape else { return None };
+        let to = cluster.node_at(address, asked?).ok()?;
+        if for_good {
+            cluster.moved(slot, &to);
+        }
+        Some(to)
+    }
+
+    /// Something is wrong: perhaps another has its place by now.
+    fn look_again(&self) {
+        match &self.shape {
+            Shape::Single(_) => {}
+            Shape::Sentinel(sentinel) => sentinel.look_again(),
+            Shape::Cluster(cluster) => cluster.look_again(),
+        }
+    }
+}
+
+/// Another address to be talked to in the same way, over TLS or not.
+fn at(like: &ConnectionAddr, host: String, port: u16) -> ConnectionAddr {
+    match like {
+        ConnectionAddr::TcpTls { insecure, tls_params, .. } => {
+            ConnectionAddr::TcpTls { host, port, insecure: *insecure, tls_params: tls_params.clone() }
+        }
+        ConnectionAddr::Tcp(..) | ConnectionAddr::Unix(_) | _ => ConnectionAddr::Tcp(host, port),
+    }
+}

@@ -1,0 +1,215 @@
+//! One Redis process: a connection all calls share, made again when it is lost, behind a breaker.
+
+use std::future::Future;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use redis::aio::MultiplexedConnection;
+use redis::io::tcp::TcpSettings;
+use redis::{AsyncConnectionConfig, Client, Cmd, ConnectionInfo, Pipeline, RedisError, Value};
+use tokio::time::timeout_at;
+use tokio_util::sync::CancellationToken;
+
+use super::breaker::{Breaker, Pass};
+use super::retry::{Fault, TRY_DEADLINE, is_lost, is_unwell};
+use crate::ids;
+
+/// Calls that may queue for the socket before callers wait; a burst of a busy server.
+const WAITING_CALLS: usize = 512;
+
+/// One Redis process.
+#[derive(Debug)]
+pub(super) struct Node {
+    /// `host:port`, for the log and to know it again.
+    pub(super) name: String,
+    /// Set when it is no longer ours to talk to: another is master, or it left the Cluster.
+    pub(super) retired: CancellationToken,
+    client: Client,
+    breaker: Mutex<Breaker>,
+    open: RwLock<Option<Open>>,
+    /// Connections made so far: numbers them.
+    made: AtomicU64,
+    /// Connecting is done once for all who wait.
+    connecting: tokio::sync::Mutex<()>,
+}
+
+/// A connection, and which one: whoever finds it broken must not close the next.
+#[derive(Clone, Debug)]
+struct Open {
+    number: u64,
+    connection: MultiplexedConnection,
+}
+
+impl Node {
+    /// Connects when first asked.
+    pub(super) fn new(info: &ConnectionInfo) -> Result<Self, RedisError> {
+        let settings = TcpSettings::default().set_nodelay(true);
+        let client = Client::open(info.clone().set_tcp_settings(settings))?;
+        Ok(Self {
+            name: info.addr().to_string(),
+            retired: CancellationToken::new(),
+            client,
+            breaker: Mutex::new(Breaker::new()),
+            open: RwLock::new(None),
+            made: AtomicU64::new(0),
+            connecting: tokio::sync::Mutex::new(()),
+        })
+    }
+
+    /// Sends a command; the answer, or what it came to by `until`.
+    pub(super) async fn ask(&self, cmd: &Cmd, until: Instant) -> Result<Value, Fault> {
+        self.watched(until, async {
+            let mut open = self.connection().await?;
+            let answer = open.connection.send_packed_command(cmd).await.and_then(Value::extract_error);
+            self.drop_if_lost(&open, answer)
+        })
+        .await
+    }
+
+    /// Sends a transaction; the answers of its commands, or what it came to by `until`.
+    pub(super) async fn ask_together(&self, commands: &Pipeline, until: Instant) -> Result<Vec<Value>, Fault> {
+        self.watched(until, async {
+            let mut open = self.connection().await?;
+            let answers = commands.query_async::<Vec<Value>>(&mut open.connection).await;
+            self.drop_if_lost(&open, answers)
+        })
+        .await
+    }
+
+    /// The same to a node that is just getting the slot. `ASKING` counts for the very next command of a
+    /// connection that others use as well: both go in one write.
+    pub(super) async fn ask_importing(&self, cmd: &Cmd, until: Instant) -> Result<Value, Fault> {
+        let mut both = redis::pipe();
+        both.cmd("ASKING").add_command(cmd.clone());
+        self.watched(until, async {
+            let mut open = self.connection().await?;
+            let answers = open.connection.send_packed_commands(&both, 0, 2).await;
+            let answer = answers.and_then(|mut answers| answers.pop().unwrap_or(Value::Nil).extract_error());
+            self.drop_if_lost(&open, answer)
+        })
+        .await
+    }
+
+    /// A connection of the caller's own, for subscriptions: what is announced goes to `heard`.
+    pub(super) async fn listen(
+        &self,
+        until: Instant,
+        heard: impl redis::aio::AsyncPushSender,
+    ) -> Result<MultiplexedConnection, Fault> {
+        let info = self.client.get_connection_info().clone();
+        let settings = info.redis_settings().clone().set_protocol(redis::ProtocolVersion::RESP3);
+        let client = Client::open(info.set_redis_settings(settings))?;
+        let config = without_deadlines().set_push_sender(heard);
+        self.watched(until, client.get_multiplexed_async_connection_with_config(&config)).await
+    }
+
+    /// Whether calls are kept away from it.
+    pub(super) fn is_resting(&self) -> bool {
+        self.breaker().is_resting()
+    }
+
+    /// Does `work` if the breaker lets it, gives it so much time, and tells the breaker how it went.
+    async fn watched<T>(&self, until: Instant, work: impl Future<Output = Result<T, RedisError>>) -> Result<T, Fault> {
+        let now = Instant::now();
+        let pass = self.breaker().admit(now).map_err(Fault::Resting)?;
+        let waiting = Waiting { node: self, pass: Some(pass) };
+        let used = self.opened().map(|open| open.number);
+        let outcome = timeout_at(until.min(now + TRY_DEADLINE).into(), work).await;
+        waiting.over();
+        match outcome {
+            Ok(Ok(answer)) => {
+                self.breaker().succeeded();
+                Ok(answer)
+            }
+            Ok(Err(error)) => {
+                if is_unwell(&error) {
+                    self.failed(pass, &error);
+                } else {
+                    self.breaker().succeeded();
+                }
+                Err(Fault::Redis(error))
+            }
+            Err(_) => {
+                // A connection whose other end is gone without a word would hang for ever.
+                if let Some(number) = used {
+                    self.forget(number);
+                }
+                self.failed(pass, &Fault::Late);
+                Err(Fault::Late)
+            }
+        }
+    }
+
+    fn failed(&self, pass: Pass, cause: &dyn std::fmt::Display) {
+        if self.breaker().failed(Instant::now(), pass, ids::jitter) {
+            tracing::warn!(node = %self.name, %cause, "Redis does not answer, leaving it in peace for a while");
+        }
+    }
+
+    async fn connection(&self) -> Result<Open, RedisError> {
+        if let Some(open) = self.opened() {
+            return Ok(open);
+        }
+        let _one_at_a_time = self.connecting.lock().await;
+        if let Some(open) = self.opened() {
+            return Ok(open);
+        }
+        let connection = self.client.get_multiplexed_async_connection_with_config(&without_deadlines()).await?;
+        let mut slot = self.open.write().unwrap_or_else(PoisonError::into_inner);
+        let number = self.made.fetch_add(1, Ordering::Relaxed);
+        Ok(slot.insert(Open { number, connection }).clone())
+    }
+
+    fn opened(&self) -> Option<Open> {
+        self.open.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn drop_if_lost<T>(&self, open: &Open, answer: Result<T, RedisError>) -> Result<T, RedisError> {
+        if answer.as_ref().is_err_and(is_lost) {
+            self.forget(open.number);
+        }
+        answer
+    }
+
+    /// Lets go of that connection. Other calls on it end by themselves.
+    fn forget(&self, number: u64) {
+        let mut slot = self.open.write().unwrap_or_else(PoisonError::into_inner);
+        if slot.as_ref().is_some_and(|open| open.number == number) {
+            *slot = None;
+        }
+    }
+
+    // Held for a few assignments only, never across an await.
+    fn breaker(&self) -> MutexGuard<'_, Breaker> {
+        self.breaker.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Deadlines are ours: a try has one for connecting and asking together.
+fn without_deadlines() -> AsyncConnectionConfig {
+    AsyncConnectionConfig::new()
+        .set_connection_timeout(None::<Duration>)
+        .set_response_timeout(None::<Duration>)
+        .set_pipeline_buffer_size(WAITING_CALLS)
+}
+
+/// A call under way. Its caller may go away before it is over: then a probe says nothing.
+struct Waiting<'a> {
+    node: &'a Node,
+    pass: Option<Pass>,
+}
+
+impl Waiting<'_> {
+    fn over(mut self) {
+        self.pass = None;
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if let Some(pass) = self.pass {
+            self.node.breaker().abandoned(Instant::now(), pass);
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! What a failure means: which are asked again, where, and after what pause.
+//!
+//! Every script of ours may be repeated, so whatever may pass is simply asked again.
+
+use std::time::Duration;
+
+use redis::{ErrorKind, RedisError, ServerErrorKind};
+
+use crate::ids;
+
+/// A call may take this long, with all its tries; then the caller is told to come back.
+pub(super) const CALL_DEADLINE: Duration = Duration::from_secs(3);
+/// One try may take this long, connecting included: a Redis that hiccups is waited for, one that hangs
+/// leaves time for another try.
+pub(super) const TRY_DEADLINE: Duration = Duration::from_millis(1_400);
+/// With less time left than this a try would only blame a Redis that is well.
+pub(super) const SHORTEST_TRY: Duration = Duration::from_millis(100);
+/// A call is tried this often.
+pub(super) const TRIES: u32 = 3;
+/// A call follows this many redirections; a slot on the move needs two.
+pub(super) const HOPS: u32 = 5;
+/// Full jitter before the second try: at most this long, and more before the third.
+const FIRST_PAUSE_MS: u64 = 40;
+/// How much more.
+const PAUSE_GROWTH: u64 = 4;
+
+/// How long to wait after so many tries.
+pub(super) fn pause(tries: u32) -> Duration {
+    Duration::from_millis(ids::jitter(FIRST_PAUSE_MS * PAUSE_GROWTH.pow(tries.saturating_sub(1))))
+}
+
+/// Why a try came to nothing.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Fault {
+    /// The breaker is open; come back after this.
+    #[error("not asked: it did not answer lately")]
+    Resting(Duration),
+    /// No answer in time.
+    #[error("no answer in time")]
+    Late,
+    /// No process is known that has this slot, or is the master.
+    #[error("nobody to ask: {0}")]
+    Nobody(&'static str),
+    /// An error, from Redis or on the way.
+    #[error(transparent)]
+    Redis(#[from] RedisError),
+}
+
+/// What to do about it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// The script is unknown there: send it in full.
+    InFull,
+    /// The slot is at this address, for good (`MOVED`) or for this once (`ASK`).
+    Elsewhere { slot: u16, address: String, for_good: bool },
+    /// Ask again after a pause. `maybe_done`: the try may have taken effect all the same.
+    Again { maybe_done: bool },
+    /// Asking again helps nobody now, and later it may.
+    Later,
+    /// Ours to mend: a script or a setting is wrong.
+    Never,
+}
+
+/// Judges a fault.
+pub(super) fn verdict(fault: &Fault) -> Verdict {
+    let error = match fault {
+        Fault::Resting(_) => return Verdict::Later,
+        Fault::Late => return Verdict::Again { maybe_done: true },
+        Fault::Nobody(_) => return Verdict::Again { maybe_done: false },
+        Fault::Redis(error) => error,
+    };
+    match error.kind() {
+        ErrorKind::Io | ErrorKind::Parse => Verdict::Again { maybe_done: true },
+        ErrorKind::Server(kind) => of_server(kind, error),
+        // In the order of Redis' own list: a script hogs it, the disk is full, a replica is missing.
+        ErrorKind::Extension if error.code() == Some("BUSY") => Verdict::Again { maybe_done: false },
+        _ => Verdict::Later,
+    }
+}
+
+fn of_server(kind: ServerErrorKind, error: &RedisError) -> Verdict {
+    use ServerErrorKind as Kind;
+    match kind {
+        Kind::NoScript => Verdict::InFull,
+        Kind::Moved | Kind::Ask => match error.redirect_node() {
+            Some((address, slot)) => {
+                Verdict::Elsewhere { slot, address: address.to_owned(), for_good: kind == Kind::Moved }
+            }
+            None => Verdict::Again { maybe_done: false },
+        },
+        Kind::BusyLoading | Kind::TryAgain | Kind::ClusterDown | Kind::MasterDown | Kind::ReadOnly => {
+            Verdict::Again { maybe_done: false }
+        }
+        // A transaction that was not: the crate does not say which of its commands was refused, nor why.
+        Kind::ResponseError | Kind::CrossSlot | Kind::ExecAbort => Verdict::Never,
+        _ => Verdict::Later,
+    }
+}
+
+/// Whether it says that the process is in no state to serve, whatever it is asked.
+pub(super) fn is_unwell(error: &RedisError) -> bool {
+    is_lost(error)
+        || matches!(error.kind(), ErrorKind::Server(ServerErrorKind::BusyLoading | ServerErrorKind::MasterDown))
+}
+
+/// Whether the connection is of no more use. A master that became a replica counts: behind the same
+/// name there may be another by now.
+pub(super) fn is_lost(error: &RedisError) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::Io
+            | ErrorKind::Parse
+            | ErrorKind::AuthenticationFailed
+            | ErrorKind::Server(ServerErrorKind::ReadOnly)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The error a line of Redis becomes.
+    fn said(line: &str) -> Fault {
+        let value = redis::parse_redis_value(format!("-{line}\r\n").as_bytes()).expect("a reply");
+        Fault::Redis(value.extract_error().expect_err("an error"))
+    }
+
+    #[test]
+    fn what_passes_is_asked_again_and_was_not_done() {
+        for line in [
+            "LOADING Redis is loading the dataset in memory",
+            "TRYAGAIN Multiple keys request during rehashing of slot",
+            "CLUSTERDOWN Hash slot not served",
+            "MASTERDOWN Link with MASTER is down",
+            "READONLY You can't write against a read only replica. script: 3a1, on @user_script:1.",
+            "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
+        ] {
+            assert_eq!(verdict(&said(line)), Verdict::Again { maybe_done: false }, "{line}");
+        }
+    }
+
+    #[test]
+    fn silence_and_a_cut_line_are_asked_again_and_may_have_been_done() {
+        let cut = RedisError::from(std::io::Error::from(std::io::ErrorKind::ConnectionReset));
+        assert_eq!(verdict(&Fault::Redis(cut)), Verdict::Again { maybe_done: true });
+        assert_eq!(verdict(&Fault::Late), Verdict::Again { maybe_done: true });
+    }
+
+    #[test]
+    fn redirections_are_followed() {
+        let elsewhere = |for_good| Verdict::Elsewhere { slot: 3_999, address: "10.0.0.2:6381".into(), for_good };
+        assert_eq!(verdict(&said("MOVED 3999 10.0.0.2:6381")), elsewhere(true));
+        assert_eq!(verdict(&said("ASK 3999 10.0.0.2:6381")), elsewhere(false));
+    }
+
+    #[test]
+    fn a_full_or_crippled_redis_is_not_asked_again_at_once() {
+        for line in [
+            "OOM command not allowed when used memory > 'maxmemory'.",
+            "MISCONF Errors writing to the AOF file: No space left on device",
+            "NOREPLICAS Not enough good replicas to write.",
+            "NOAUTH Authentication required.",
+            "NOPERM this user has no permissions to run the 'evalsha' command",
+        ] {
+            assert_eq!(verdict(&said(line)), Verdict::Later, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_script_is_nobody_elses_fault() {
+        for line in ["ERR user_script:1: Script attempted to access a non local key", "CROSSSLOT Keys in request"] {
+            assert_eq!(verdict(&said(line)), Verdict::Never, "{line}");
+        }
+        assert_eq!(verdict(&said("NOSCRIPT No matching script.")), Verdict::InFull);
+    }
+
+    #[test]
+    fn pauses_grow_and_the_tries_fit_into_the_deadline() {
+        assert!(pause(1) <= Duration::from_millis(FIRST_PAUSE_MS));
+        let longest = Duration::from_millis(FIRST_PAUSE_MS * (1 + PAUSE_GROWTH));
+        assert!(
+            TRY_DEADLINE * 2 + longest <= CALL_DEADLINE,
+            "two tries that hang leave room for a third that does not"
+        );
+    }
+}

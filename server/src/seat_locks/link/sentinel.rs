@@ -1,0 +1,167 @@
+//! The master that sentinels name: asked for at the start, whenever it fails, and every second besides.
+//!
+//! The sentinels know better than the master itself: one that was cut off and comes back believes for a
+//! while that it still is one. So the newest configuration counts, by the sentinels' epoch, and an older
+//! one is never gone back to.
+
+use std::sync::{Arc, PoisonError, RwLock, Weak};
+use std::time::{Duration, Instant};
+
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use redis::{ConnectionAddr, ConnectionInfo, Value};
+use tokio::sync::Notify;
+
+use super::node::Node;
+use super::retry::{Fault, TRY_DEADLINE};
+use crate::ids;
+
+/// How often the sentinels are asked though nothing seems wrong.
+const ASK_EVERY: Duration = Duration::from_secs(1);
+/// Full jitter between two questions however much goes wrong.
+const ASK_AGAIN_MS: u64 = 200;
+
+/// The master of a service.
+#[derive(Debug)]
+pub(super) struct Sentinel {
+    sentinels: Vec<Node>,
+    service: String,
+    /// How to talk to a master; its address is put in.
+    template: ConnectionInfo,
+    followed: RwLock<Followed>,
+    wake: Notify,
+}
+
+#[derive(Debug)]
+struct Followed {
+    epoch: u64,
+    master: Arc<Node>,
+}
+
+/// What a sentinel says of the master.
+#[derive(Debug, PartialEq, Eq)]
+struct Said {
+    epoch: u64,
+    host: String,
+    port: u16,
+}
+
+impl Sentinel {
+    /// Finds the master and follows it from then on.
+    pub(super) async fn connect(
+        sentinels: &[ConnectionInfo],
+        service: String,
+        template: ConnectionInfo,
+    ) -> Result<Arc<Self>, Fault> {
+        let sentinels = sentinels.iter().map(Node::new).collect::<Result<Vec<_>, _>>()?;
+        let said = newest(&sentinels, &service).await.ok_or(Fault::Nobody("no sentinel names a master"))?;
+        let master = Arc::new(node(&template, &said)?);
+        let followed = RwLock::new(Followed { epoch: said.epoch, master });
+        let this = Arc::new(Self { sentinels, service, template, followed, wake: Notify::new() });
+        tokio::spawn(follow(Arc::downgrade(&this)));
+        Ok(this)
+    }
+
+    /// The master as far as we know.
+    pub(super) fn master(&self) -> Arc<Node> {
+        Arc::clone(&self.followed.read().unwrap_or_else(PoisonError::into_inner).master)
+    }
+
+    /// Something is wrong with it: the sentinels are asked at once.
+    pub(super) fn look_again(&self) {
+        self.wake.notify_one();
+    }
+
+    async fn look(&self) {
+        let Some(said) = newest(&self.sentinels, &self.service).await else {
+            tracing::debug!(service = self.service, "no sentinel answers");
+            return;
+        };
+        let mut followed = self.followed.write().unwrap_or_else(PoisonError::into_inner);
+        let name = address(&self.template, &said).to_string();
+        if said.epoch < followed.epoch || followed.master.name == name {
+            followed.epoch = followed.epoch.max(said.epoch);
+            return;
+        }
+        match node(&self.template, &said) {
+            Ok(master) => {
+                tracing::warn!(from = followed.master.name, to = master.name, "Redis has another master");
+                followed.master.retired.cancel();
+                *followed = Followed { epoch: said.epoch, master: Arc::new(master) };
+            }
+            Err(cause) => tracing::warn!(%cause, %name, "cannot follow the new Redis master"),
+        }
+    }
+}
+
+/// Runs until nobody needs the master any more.
+async fn follow(sentinel: Weak<Sentinel>) {
+    loop {
+        let Some(this) = sentinel.upgrade() else { return };
+        let _ = tokio::time::timeout(ASK_EVERY, this.wake.notified()).await;
+        this.look().await;
+        drop(this);
+        tokio::time::sleep(Duration::from_millis(ids::jitter(ASK_AGAIN_MS))).await;
+    }
+}
+
+/// Asks all at once and believes the newest of a majority: one that slept may be behind. Fewer are
+/// believed when there are no more.
+async fn newest(sentinels: &[Node], service: &str) -> Option<Said> {
+    let mut question = redis::cmd("SENTINEL");
+    question.arg("MASTER").arg(service);
+    let until = Instant::now() + TRY_DEADLINE;
+    let mut answers: FuturesUnordered<_> = sentinels.iter().map(|sentinel| sentinel.ask(&question, until)).collect();
+    let majority = sentinels.len() / 2 + 1;
+    let mut said = Vec::new();
+    while let Some(answer) = answers.next().await {
+        said.extend(answer.ok().as_ref().and_then(read));
+        if said.len() == majority {
+            break;
+        }
+    }
+    said.into_iter().max_by_key(|said| said.epoch)
+}
+
+/// Reads the names and values `SENTINEL MASTER` lists in turn.
+fn read(answer: &Value) -> Option<Said> {
+    let words: Vec<String> = redis::from_redis_value_ref(answer).ok()?;
+    let value = |name: &str| words.chunks_exact(2).find(|pair| pair[0] == name).map(|pair| pair[1].as_str());
+    Some(Said {
+        epoch: value("config-epoch")?.parse().ok()?,
+        host: value("ip")?.to_owned(),
+        port: value("port")?.parse().ok()?,
+    })
+}
+
+fn address(template: &ConnectionInfo, said: &Said) -> ConnectionAddr {
+    super::at(template.addr(), said.host.clone(), said.port)
+}
+
+fn node(template: &ConnectionInfo, said: &Said) -> Result<Node, redis::RedisError> {
+    Node::new(&template.clone().set_addr(address(template, said)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(words: &[&str]) -> Value {
+        Value::Array(words.iter().map(|word| Value::BulkString(word.as_bytes().to_vec())).collect())
+    }
+
+    #[test]
+    fn a_sentinel_names_address_and_epoch_among_much_else() {
+        let words = ["name", "box", "ip", "10.0.0.7", "port", "6380", "flags", "master", "config-epoch", "3"];
+        let said = Said { epoch: 3, host: "10.0.0.7".into(), port: 6_380 };
+        assert_eq!(read(&answer(&words)), Some(said));
+    }
+
+    #[test]
+    fn half_an_answer_is_none() {
+        for words in [&["ip", "10.0.0.7", "port", "6380"][..], &["ip", "a", "port", "x", "config-epoch", "3"], &[]] {
+            assert_eq!(read(&answer(words)), None, "{words:?}");
+        }
+        assert_eq!(read(&Value::Nil), None);
+    }
+}

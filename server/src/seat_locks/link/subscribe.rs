@@ -1,0 +1,297 @@
+//! Listening to channels: each kept subscribed by a task of its own, over one connection a process.
+//!
+//! A task per channel, so that a channel whose shard is gone keeps no other from being heard. What was
+//! announced while a subscription was lost is lost too: that is said, once it is made again.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use redis::aio::MultiplexedConnection;
+use redis::{Cmd, Msg, PushInfo, PushKind, Value};
+use tokio::sync::{Notify, mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use super::node::Node;
+use super::retry::{CALL_DEADLINE, Fault, TRY_DEADLINE};
+use super::{Link, Shape};
+use crate::ids;
+
+/// Announcements waiting to be taken; more, and everything is read again instead.
+const WAITING_ANNOUNCEMENTS: usize = 16_384;
+/// Full jitter before the subscriptions of a lost connection are made again, and before each further try.
+const MAX_PAUSE_MS: u64 = 2_000;
+/// The same for one channel whose slot moved: nobody else comes back with it.
+const MOVED_PAUSE_MS: u64 = 50;
+/// A connection on which nothing need ever happen is asked for a sign of life this often.
+const PING_EVERY: Duration = Duration::from_secs(2);
+
+/// What a [`Subscriber`] hears.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// An announcement.
+    Message {
+        /// On which channel.
+        channel: String,
+        /// What was said.
+        payload: Vec<u8>,
+    },
+    /// The subscription was lost and is made again: what was said in between was missed.
+    Missed {
+        /// On which channel.
+        channel: String,
+    },
+}
+
+/// A listener. Everything it listens to ends with it.
+#[derive(Debug)]
+pub struct Subscriber {
+    lines: Arc<Lines>,
+    heard: mpsc::Receiver<Heard>,
+    followed: HashMap<String, CancellationToken>,
+}
+
+/// What the tasks of the channels share.
+#[derive(Debug)]
+struct Lines {
+    link: Link,
+    tell: mpsc::Sender<Heard>,
+    /// By the process' name; a place is locked while its connection is made.
+    open: Mutex<HashMap<String, Arc<tokio::sync::Mutex<Option<Line>>>>>,
+    /// Wakes the task of a channel that Redis stopped announcing: its slot moved.
+    moved: Arc<Mutex<HashMap<String, Arc<Notify>>>>,
+    /// Set when the listener is gone.
+    end: CancellationToken,
+}
+
+/// A connection for subscriptions.
+#[derive(Clone, Debug)]
+struct Line {
+    connection: MultiplexedConnection,
+    /// Set when nothing more will be heard on it.
+    gone: CancellationToken,
+}
+
+impl Subscriber {
+    pub(super) fn new(link: Link) -> Self {
+        let (tell, heard) = mpsc::channel(WAITING_ANNOUNCEMENTS);
+        let end = CancellationToken::new();
+        let lines = Lines { link, tell, open: Mutex::default(), moved: Arc::default(), end };
+        Self { lines: Arc::new(lines), heard, followed: HashMap::new() }
+    }
+
+    /// Begins to listen to a channel, and says by `done` when that is so; drops `done` and forgets the
+    /// channel when it cannot be done now. Once listened to, it is until [`Subscriber::unsubscribe`].
+    pub fn subscribe(&mut self, channel: &str, done: oneshot::Sender<()>) {
+        // Asked for again by someone who did not wait: the new one takes over.
+        self.unsubscribe(channel);
+        let stop = self.lines.end.child_token();
+        self.followed.insert(channel.to_owned(), stop.clone());
+        self.followed.retain(|_, stop| !stop.is_cancelled());
+        tokio::spawn(keep(Arc::clone(&self.lines), channel.to_owned(), done, stop));
+    }
+
+    /// Listens to a channel no longer.
+    pub fn unsubscribe(&mut self, channel: &str) {
+        if let Some(stop) = self.followed.remove(channel) {
+            stop.cancel();
+        }
+    }
+
+    /// The next thing heard. May be dropped and called again without missing anything.
+    pub async fn next(&mut self) -> Heard {
+        match self.heard.recv().await {
+            Some(heard) => heard,
+            // Not while `lines` holds the other end.
+            None => std::future::pending().await,
+        }
+    }
+}
+
+impl Drop for Subscriber {
+    fn drop(&mut self) {
+        self.lines.end.cancel();
+    }
+}
+
+/// Keeps a channel subscribed until `stop`.
+async fn keep(lines: Arc<Lines>, channel: String, done: oneshot::Sender<()>, stop: CancellationToken) {
+    let mut first = Some(done);
+    let moved = Arc::new(Notify::new());
+    lines.moved().insert(channel.clone(), Arc::clone(&moved));
+    loop {
+        let mut pause = MAX_PAUSE_MS;
+        let line = tokio::select! {
+            () = stop.cancelled() => break,
+            line = lines.subscribe(&channel) => line,
+        };
+        match (line, first.take()) {
+            (Ok(line), waiting) => {
+                match waiting {
+                    // Nobody waiting any more is fine: the next reader asks again.
+                    Some(done) => _ = done.send(()),
+                    None => _ = lines.tell.send(Heard::Missed { channel: channel.clone() }).await,
+                }
+                tokio::select! {
+                    () = stop.cancelled() => {
+                        lines.unsubscribe(line, &channel).await;
+                        break;
+                    }
+                    () = line.gone.cancelled() => {}
+                    () = moved.notified() => pause = MOVED_PAUSE_MS,
+                }
+                tracing::debug!(channel, "lost the announcements of a channel, subscribing again");
+            }
+            (Err(cause), Some(_)) => {
+                tracing::debug!(%cause, channel, "cannot listen to a channel");
+                stop.cancel();
+                break;
+            }
+            (Err(_), None) => {}
+        }
+        tokio::select! {
+            () = stop.cancelled() => break,
+            () = tokio::time::sleep(Duration::from_millis(ids::jitter(pause))) => {}
+        }
+    }
+    let mut all = lines.moved();
+    // A successor may have taken the place.
+    if all.get(&channel).is_some_and(|current| Arc::ptr_eq(current, &moved)) {
+        all.remove(&channel);
+    }
+}
+
+impl Lines {
+    /// One attempt, following the channel's slot; the connection it is heard on from now on.
+    async fn subscribe(&self, channel: &str) -> Result<Line, super::LinkError> {
+        let whom = self.link.slot(channel.as_bytes());
+        let ask = |node: Arc<Node>, _, until| async move { self.subscribe_at(&node, channel, until).await };
+        self.link.persist(whom, ask).await.map(|(line, _)| line)
+    }
+
+    async fn subscribe_at(&self, node: &Arc<Node>, channel: &str, until: Instant) -> Result<Line, Fault> {
+        let mut line = self.line(node, until).await?;
+        let (cmd, kind) = match self.link.shape {
+            Shape::Cluster(_) => (redis::cmd("SSUBSCRIBE"), PushKind::SSubscribe),
+            Shape::Single(_) | Shape::Sentinel(_) => (redis::cmd("SUBSCRIBE"), PushKind::Subscribe),
+        };
+        let answer = line.ask(cmd.clone().arg(channel), until).await?;
+        // A subscription that Redis ends by itself is told in words that look like an answer, and puts
+        // the answers after it out of step: only one that names this channel is this one's.
+        if is_about(&answer, &kind, channel) { Ok(line) } else { Err(Fault::Late) }
+    }
+
+    async fn unsubscribe(&self, mut line: Line, channel: &str) {
+        let cmd = match self.link.shape {
+            Shape::Cluster(_) => redis::cmd("SUNSUBSCRIBE"),
+            Shape::Single(_) | Shape::Sentinel(_) => redis::cmd("UNSUBSCRIBE"),
+        };
+        // If it fails, the line is gone, and the subscription with it.
+        let _ = line.ask(cmd.clone().arg(channel), Instant::now() + TRY_DEADLINE).await;
+    }
+
+    /// The connection to a process, made if there is none.
+    async fn line(&self, node: &Arc<Node>, until: Instant) -> Result<Line, Fault> {
+        let place = Arc::clone(self.places().entry(node.name.clone()).or_default());
+        let mut place = tokio::time::timeout_at(until.into(), place.lock()).await.map_err(|_| Fault::Late)?;
+        if let Some(line) = place.as_ref().filter(|line| !line.gone.is_cancelled()) {
+            return Ok(line.clone());
+        }
+        let gone = node.retired.child_token();
+        let connection = node.listen(until, self.listener(gone.clone())).await?;
+        let line = Line { connection, gone };
+        tokio::spawn(ask_for_life(line.clone(), node.name.clone(), self.end.clone()));
+        Ok(place.insert(line).clone())
+    }
+
+    /// What the connection does with whatever Redis says unasked.
+    fn listener(&self, gone: CancellationToken) -> impl Fn(PushInfo) -> Result<(), ()> + Send + Sync + 'static {
+        let (tell, moved) = (self.tell.clone(), Arc::clone(&self.moved));
+        move |push| {
+            match push.kind {
+                PushKind::Message | PushKind::SMessage => {
+                    let heard = Msg::from_push_info(push).map(|message| Heard::Message {
+                        channel: message.get_channel_name().to_owned(),
+                        payload: message.get_payload_bytes().to_vec(),
+                    });
+                    // Nobody keeps up: begin again, and have everything read anew.
+                    if heard.is_some_and(|heard| tell.try_send(heard).is_err()) {
+                        gone.cancel();
+                    }
+                }
+                // Also the answer to our own wish. If the channel was asked for again meanwhile, and was
+                // overtaken, this is how its task learns of it.
+                PushKind::SUnsubscribe | PushKind::Unsubscribe => {
+                    let channel = push.data.first().and_then(|name| redis::from_redis_value_ref::<String>(name).ok());
+                    let moved = moved.lock().unwrap_or_else(PoisonError::into_inner);
+                    if let Some(moved) = channel.and_then(|channel| moved.get(&channel).cloned()) {
+                        moved.notify_one();
+                    }
+                }
+                PushKind::Disconnection => gone.cancel(),
+                _ => {}
+            }
+            Ok(())
+        }
+    }
+
+    // Both are held for a map operation only, never across an await.
+    fn places(&self) -> MutexGuard<'_, HashMap<String, Arc<tokio::sync::Mutex<Option<Line>>>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn moved(&self) -> MutexGuard<'_, HashMap<String, Arc<Notify>>> {
+        self.moved.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Line {
+    async fn ask(&mut self, cmd: &Cmd, until: Instant) -> Result<Value, Fault> {
+        let until = until.min(Instant::now() + TRY_DEADLINE);
+        let answer = tokio::time::timeout_at(until.into(), self.connection.send_packed_command(cmd)).await;
+        let answer = answer.map_err(|_| Fault::Late).and_then(|answer| Ok(answer.and_then(Value::extract_error)?));
+        if matches!(&answer, Err(Fault::Late)) || matches!(&answer, Err(Fault::Redis(error)) if error.is_io_error()) {
+            self.gone.cancel();
+        }
+        answer
+    }
+}
+
+/// Ends a connection whose other end is gone without a word.
+async fn ask_for_life(mut line: Line, node: String, end: CancellationToken) {
+    let gone = line.gone.clone();
+    let ask = async {
+        let mut every = tokio::time::interval(PING_EVERY);
+        loop {
+            every.tick().await;
+            // Whatever it answers, it answers; if not, `ask` says so to all.
+            let _ = line.ask(&redis::cmd("PING"), Instant::now() + CALL_DEADLINE).await;
+        }
+    };
+    tokio::select! {
+        () = end.cancelled() => {}
+        () = gone.cancelled() => tracing::warn!(node, "lost the connection that announcements come by"),
+        () = ask => {}
+    }
+}
+
+fn is_about(answer: &Value, kind: &PushKind, channel: &str) -> bool {
+    let Value::Push { kind: said, data } = answer else { return false };
+    let named = data.first().map(redis::from_redis_value_ref::<String>);
+    said == kind && matches!(named, Some(Ok(name)) if name == channel)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_confirmation_that_names_the_channel_counts() {
+        let push = |kind, name: &str| Value::Push { kind, data: vec![Value::BulkString(name.into()), Value::Int(1)] };
+        let confirmed = |answer| is_about(&answer, &PushKind::SSubscribe, "{a}:changes");
+        assert!(confirmed(push(PushKind::SSubscribe, "{a}:changes")));
+        assert!(!confirmed(push(PushKind::SSubscribe, "{b}:changes")));
+        assert!(!confirmed(push(PushKind::SUnsubscribe, "{a}:changes")));
+        assert!(!confirmed(Value::SimpleString("PONG".into())));
+    }
+}

@@ -1,0 +1,22 @@
+-- Staff let every hold of a show go, some at a time; those with a payment in progress stay.
+--
+-- ARGV: 5 how many holds to pass over (those found paying so far), 6 how many to look at
+-- Answers {"OK", now, epoch, version, holds let go, holds found paying, holds not looked at yet}.
+local broken = unusable()
+if broken then return broken end
+
+local from, count = tonumber(ARGV[5]), tonumber(ARGV[6])
+local released, paying = 0, 0
+for _, id in ipairs(redis.call('ZRANGE', expiry, from, from + count - 1)) do
+  local hold = read_hold(id)
+  if hold.paying then
+    paying = paying + 1
+  else
+    drop_hold(id, hold)
+    released = released + 1
+  end
+end
+local answer = say('OK')
+answer[5], answer[6] = released, paying
+answer[7] = math.max(0, redis.call('ZCARD', expiry) - from - paying)
+return finish(answer)

@@ -1,0 +1,221 @@
+//! A customer's hold: take, change, extend, leave, come back, let go.
+
+use std::collections::{BTreeMap, HashMap};
+
+use domain::seats::{AreaIndex, Places, SeatIndex, SeatState};
+use uuid::Uuid;
+
+use super::super::{Asked, Attempt, Change, Held, Lot, Refusal, Terms};
+use super::room::{Hold, Room, Standing, size};
+
+impl Room {
+    pub(super) fn lock(&mut self, terms: Terms, attempts: &[Attempt]) -> Vec<Result<Held, Refusal>> {
+        // What this call has granted. It becomes an earlier answer when the call is over, not before: a
+        // twin under another request's id is told so either way.
+        let mut new = HashMap::<Uuid, (u64, Held)>::new();
+        let mut answers = Vec::with_capacity(attempts.len());
+        for attempt in attempts {
+            let asked = attempt.asked;
+            let twin = new.get(&asked.id).map(|(digest, held)| same(*digest == asked.digest, held));
+            let answer = twin.or_else(|| self.answers.of(asked, self.now)).unwrap_or_else(|| {
+                let held = self.grant(terms, attempt);
+                if let Ok((held, true)) = &held {
+                    new.insert(asked.id, (asked.digest, held.clone()));
+                }
+                held.map(|(held, _)| held)
+            });
+            answers.push(answer);
+        }
+        for (id, (digest, held)) in new {
+            self.answers.keep(Asked { id, digest }, &held, self.now);
+        }
+        answers
+    }
+
+    /// The hold, and whether it is new.
+    fn grant(&mut self, terms: Terms, attempt: &Attempt) -> Result<(Held, bool), Refusal> {
+        let (id, lot) = (attempt.asked.id, &attempt.lot);
+        let standing = self.standing(&attempt.owner);
+        match standing.hold {
+            // The answer is forgotten, the hold is there.
+            Some(current) if current == id => {
+                let hold = self.hold(id).filter(|hold| hold.lot == *lot).ok_or(Refusal::Reused)?;
+                return Ok((Held { paying: false, ..hold.held(id) }, false));
+            }
+            Some(current) => return Err(Refusal::OtherHold(current)),
+            None => {}
+        }
+        if standing.bought + size(lot) > terms.per_person {
+            return Err(limit(terms, standing));
+        }
+        if let Some(last) = lot.seats.last().filter(|last| self.state_of(**last).is_none()) {
+            return Err(Refusal::Outside(*last));
+        }
+        self.all_available(lot.seats.iter().copied())?;
+        self.room_for(lot.places.iter().map(|place| (place.area, i64::from(place.count))))?;
+        let expires = self.now.plus_ms(terms.length_ms);
+        let hold = Hold {
+            owner: attempt.owner.clone(),
+            expires,
+            original: expires,
+            latest: self.now.plus_ms(terms.life_ms),
+            fence: self.next_fence(),
+            paying: false,
+            lot: lot.clone(),
+        };
+        let held = hold.held(id);
+        self.occupy(lot);
+        self.write_hold(id, hold);
+        self.stand(&attempt.owner, Standing { hold: Some(id), ..standing });
+        Ok((held, true))
+    }
+
+    /// Every one of these seats that is not to be had.
+    pub(super) fn all_available(&self, seats: impl Iterator<Item = SeatIndex>) -> Result<(), Refusal> {
+        let taken: Vec<_> = seats
+            .filter_map(|seat| Some((seat, self.state_of(seat)?)))
+            .filter(|(_, state)| *state != SeatState::Available)
+            .collect();
+        if taken.is_empty() { Ok(()) } else { Err(Refusal::Taken(taken)) }
+    }
+
+    /// Whether each area can give so many places: every one that cannot, or the first that does not
+    /// exist. Nothing wanted, or places given back, is always possible.
+    pub(super) fn room_for(&self, wanted: impl Iterator<Item = (AreaIndex, i64)>) -> Result<(), Refusal> {
+        let mut full = Vec::new();
+        for (area, count) in wanted.filter(|(_, count)| *count > 0) {
+            let left = self.left_in(area).ok_or(Refusal::NoArea(area))?;
+            if i64::from(left) < count {
+                full.push((area, left));
+            }
+        }
+        if full.is_empty() { Ok(()) } else { Err(Refusal::Full(full)) }
+    }
+
+    pub(super) fn occupy(&mut self, lot: &Lot) {
+        for seat in &lot.seats {
+            self.set(*seat, SeatState::Locked);
+        }
+        for place in &lot.places {
+            self.take_places(place.area, i64::from(place.count));
+        }
+    }
+
+    pub(super) fn change(&mut self, terms: Terms, change: &Change) -> Result<Held, Refusal> {
+        if let Some(answer) = self.answers.of(change.asked, self.now) {
+            return answer;
+        }
+        let mut hold = self.open_hold(change.hold, &change.owner)?;
+        let (add, remove) = (&change.add, &change.remove);
+        if let Some(outside) = add.seats.iter().find(|seat| self.state_of(**seat).is_none()) {
+            return Err(Refusal::Outside(*outside));
+        }
+        let (let_go, mut seats): (Vec<_>, Vec<_>) =
+            hold.lot.seats.iter().copied().partition(|seat| remove.seats.contains(seat));
+        let added: Vec<_> = add.seats.iter().copied().filter(|seat| !hold.lot.seats.contains(seat)).collect();
+        self.all_available(added.iter().copied())?;
+        let (places, gives) = places_after(&hold.lot.places, &remove.places, &add.places);
+        self.room_for(gives.iter().copied())?;
+        seats.extend(&added);
+        seats.sort_unstable();
+        hold.lot = Lot { seats, places };
+        let standing = self.standing(&change.owner);
+        if !add.is_empty() && standing.bought + size(&hold.lot) > terms.per_person {
+            return Err(limit(terms, standing));
+        }
+        for seat in let_go {
+            self.set(seat, SeatState::Available);
+        }
+        for seat in added {
+            self.set(seat, SeatState::Locked);
+        }
+        for (area, count) in gives.into_iter().filter(|(_, count)| *count != 0) {
+            self.take_places(area, count);
+        }
+        let held = hold.held(change.hold);
+        if hold.lot.is_empty() {
+            self.forget_hold(change.hold);
+        } else {
+            self.write_hold(change.hold, hold);
+        }
+        self.answers.keep(change.asked, &held, self.now);
+        Ok(held)
+    }
+
+    pub(super) fn extend(&mut self, asked: Asked, id: Uuid, owner: &str, by_ms: i64) -> Result<Held, Refusal> {
+        if let Some(answer) = self.answers.of(asked, self.now) {
+            return answer;
+        }
+        let mut hold = self.open_hold(id, owner)?;
+        let expires = hold.original.plus_ms(by_ms).min(hold.latest);
+        if expires <= hold.original {
+            return Err(Refusal::Capped);
+        }
+        (hold.expires, hold.original) = (expires, expires);
+        let held = hold.held(id);
+        self.write_hold(id, hold);
+        self.answers.keep(asked, &held, self.now);
+        Ok(held)
+    }
+
+    pub(super) fn mine(&mut self, owner: &str) -> Option<Held> {
+        let id = self.standing(owner).hold?;
+        let mut hold = self.hold_of(id, owner)?.clone();
+        hold.expires = hold.original;
+        let held = hold.held(id);
+        self.write_hold(id, hold);
+        Some(held)
+    }
+
+    pub(super) fn leave(&mut self, id: Uuid, owner: &str, grace_ms: i64) {
+        // A payment in progress goes on without the tab.
+        if let Ok(mut hold) = self.open_hold(id, owner) {
+            hold.expires = hold.expires.min(self.now.plus_ms(grace_ms));
+            self.write_hold(id, hold);
+        }
+    }
+
+    pub(super) fn release(&mut self, id: Uuid, owner: &str) -> Result<(), Refusal> {
+        self.open_hold(id, owner)?;
+        self.drop_hold(id);
+        Ok(())
+    }
+
+    /// Somebody's own hold that no payment keeps closed.
+    fn open_hold(&self, id: Uuid, owner: &str) -> Result<Hold, Refusal> {
+        let hold = self.hold_of(id, owner).ok_or(Refusal::Gone)?;
+        if hold.paying { Err(Refusal::Paying) } else { Ok(hold.clone()) }
+    }
+}
+
+fn same(is_same: bool, held: &Held) -> Result<Held, Refusal> {
+    if is_same { Ok(held.clone()) } else { Err(Refusal::Reused) }
+}
+
+fn limit(terms: Terms, standing: Standing) -> Refusal {
+    let allowed = terms.per_person.saturating_sub(standing.bought);
+    Refusal::Limit(u32::try_from(allowed).unwrap_or(u32::MAX))
+}
+
+/// Places of a hold after a change, and what each area concerned gives for it, negative where it gets
+/// some back.
+fn places_after(has: &[Places], remove: &[Places], add: &[Places]) -> (Vec<Places>, Vec<(AreaIndex, i64)>) {
+    let mut after: BTreeMap<AreaIndex, u32> = has.iter().map(|place| (place.area, place.count)).collect();
+    let mut gives = Vec::<(AreaIndex, i64)>::new();
+    let mut note = |area, count| match gives.iter_mut().find(|(noted, _)| *noted == area) {
+        Some((_, sum)) => *sum += count,
+        None => gives.push((area, count)),
+    };
+    for place in remove {
+        let has = after.entry(place.area).or_default();
+        let count = place.count.min(*has);
+        *has -= count;
+        note(place.area, -i64::from(count));
+    }
+    for place in add {
+        *after.entry(place.area).or_default() += place.count;
+        note(place.area, i64::from(place.count));
+    }
+    let after = after.into_iter().filter(|(_, count)| *count > 0).map(|(area, count)| Places { area, count });
+    (after.collect(), gives)
+}

@@ -1,0 +1,146 @@
+//! Payments, sales, and what comes back from them.
+
+use domain::seats::{AreaIndex, Places, SeatIndex, SeatState};
+use domain::time::Timestamp;
+
+use super::super::{Lot, Refusal, Sale};
+use super::room::{Hold, Room, Standing};
+
+impl Room {
+    pub(super) fn begin_payment(&mut self, sale: &Sale, extension_ms: i64) -> Result<Timestamp, Refusal> {
+        let mut hold = self.hold_of_party(sale).ok_or(Refusal::Gone)?;
+        if hold.lot != sale.lot {
+            return Err(Refusal::Changed);
+        }
+        if !hold.paying {
+            hold.paying = true;
+            hold.expires = hold.original.plus_ms(extension_ms);
+            hold.original = hold.expires;
+            self.write_hold(sale.hold, hold.clone());
+        }
+        Ok(hold.expires)
+    }
+
+    pub(super) fn end_payment(&mut self, sale: &Sale, extension_ms: i64) {
+        let Some(mut hold) = self.hold_of_party(sale).filter(|hold| hold.paying) else { return };
+        hold.paying = false;
+        hold.expires = hold.original.plus_ms(-extension_ms);
+        hold.original = hold.expires;
+        self.write_hold(sale.hold, hold);
+    }
+
+    fn hold_of_party(&self, sale: &Sale) -> Option<Hold> {
+        self.hold_of(sale.hold, &sale.owner).filter(|hold| hold.fence == sale.fence).cloned()
+    }
+
+    pub(super) fn book(&mut self, sale: &Sale) {
+        let is_ours = self.hold(sale.hold).is_some_and(|hold| hold.fence == sale.fence);
+        let held = is_ours.then(|| self.forget_hold(sale.hold)).flatten().map(|hold| hold.lot).unwrap_or_default();
+        let news = self.book_seats(sale, &held.seats) + self.book_places(sale, &held);
+        // What the hold had besides goes back.
+        for seat in held.seats.iter().filter(|seat| !sale.lot.seats.contains(seat)) {
+            self.set(*seat, SeatState::Available);
+        }
+        if news > 0 {
+            let standing = self.standing(&sale.owner);
+            self.stand(&sale.owner, Standing { bought: standing.bought + news, ..standing });
+        }
+    }
+
+    /// How many of them are news.
+    fn book_seats(&mut self, sale: &Sale, held: &[SeatIndex]) -> usize {
+        let mut news = 0;
+        for seat in &sale.lot.seats {
+            let known = self.sold.get(seat).copied();
+            let Some(state) = self.state_of(*seat) else { continue };
+            // A sale of a later fence is the truth: this call comes from before it.
+            if known.is_some_and(|known| known > sale.fence) {
+                continue;
+            }
+            if state == SeatState::Locked && !held.contains(seat) {
+                self.evict(*seat);
+            }
+            if state != SeatState::Booked {
+                self.set(*seat, SeatState::Booked);
+            }
+            if known != Some(sale.fence) {
+                self.sold.insert(*seat, sale.fence);
+                news += 1;
+            }
+        }
+        news
+    }
+
+    /// Somebody else holds a seat that was sold: they keep the rest of their hold.
+    fn evict(&mut self, seat: SeatIndex) {
+        let Some(id) = self.hold_with(seat) else { return };
+        let Some(mut hold) = self.hold(id).cloned() else { return };
+        hold.lot.seats.retain(|held| *held != seat);
+        // Whatever they were about to pay for has changed.
+        hold.paying = false;
+        let is_over = hold.lot.is_empty();
+        self.write_hold(id, hold);
+        if is_over {
+            self.forget_hold(id);
+        }
+    }
+
+    /// Places are known by the fence they were sold under. Those of the hold are taken already.
+    fn book_places(&mut self, sale: &Sale, held: &Lot) -> usize {
+        let is_news = !sale.lot.places.is_empty() && !self.sold_places.contains_key(&sale.fence);
+        let sold = if is_news { sale.lot.places.as_slice() } else { &[] };
+        if is_news {
+            self.sold_places.insert(sale.fence, sold.to_vec());
+        }
+        for place in sold {
+            let missing = i64::from(place.count) - i64::from(count_in(&held.places, place.area));
+            if missing > 0 {
+                self.take_places(place.area, missing);
+            }
+        }
+        for place in &held.places {
+            let rest = i64::from(place.count) - i64::from(count_in(sold, place.area));
+            if rest > 0 {
+                self.take_places(place.area, -rest);
+            }
+        }
+        sold.iter().map(|place| place.count as usize).sum()
+    }
+
+    pub(super) fn free(&mut self, sale: &Sale) {
+        if self.hold(sale.hold).is_some_and(|hold| hold.fence == sale.fence) {
+            self.drop_hold(sale.hold);
+        }
+        let mut freed = 0;
+        for seat in &sale.lot.seats {
+            if self.sold.get(seat) == Some(&sale.fence) {
+                self.sold.remove(seat);
+                self.set(*seat, SeatState::Available);
+                freed += 1;
+            }
+        }
+        // Part of a sale may come back: what was asked for, and no more than was sold.
+        let mut left = Vec::new();
+        for sold in self.sold_places.remove(&sale.fence).unwrap_or_default() {
+            let count = sold.count.min(count_in(&sale.lot.places, sold.area));
+            if count > 0 {
+                self.take_places(sold.area, -i64::from(count));
+            }
+            if sold.count > count {
+                left.push(Places { area: sold.area, count: sold.count - count });
+            }
+            freed += count as usize;
+        }
+        if !left.is_empty() {
+            self.sold_places.insert(sale.fence, left);
+        }
+        if freed > 0 {
+            let standing = self.standing(&sale.owner);
+            self.stand(&sale.owner, Standing { bought: standing.bought.saturating_sub(freed), ..standing });
+        }
+    }
+}
+
+fn count_in(places: &[Places], area: AreaIndex) -> u32 {
+    places.iter().find(|place| place.area == area).map_or(0, |place| place.count)
+}

@@ -1,0 +1,92 @@
+//! What staff and operators do: keep seats off sale, let every hold go, bring holds over.
+
+use domain::seats::{SeatIndex, SeatState};
+use domain::time::Timestamp;
+use uuid::Uuid;
+
+use super::super::{Held, Refusal, ReleasedAll};
+use super::room::{Hold, Room, Standing};
+
+impl Room {
+    pub(super) fn block(&mut self, seats: &[SeatIndex], blocked: bool) -> Result<(), Refusal> {
+        let wanted = if blocked { SeatState::Blocked } else { SeatState::Available };
+        let (mut taken, mut change) = (Vec::new(), Vec::new());
+        for seat in seats {
+            match self.state_of(*seat).ok_or(Refusal::Outside(*seat))? {
+                state @ (SeatState::Locked | SeatState::Booked) => taken.push((*seat, state)),
+                state if state != wanted => change.push(*seat),
+                _ => {}
+            }
+        }
+        if !taken.is_empty() {
+            return Err(Refusal::Taken(taken));
+        }
+        for seat in change {
+            self.set(seat, wanted);
+        }
+        Ok(())
+    }
+
+    /// In one step; Redis takes several for very many.
+    pub(super) fn release_all(&mut self) -> ReleasedAll {
+        let mut sum = ReleasedAll::default();
+        for id in self.holds_by_end() {
+            if self.hold(id).is_some_and(|hold| hold.paying) {
+                sum.paying += 1;
+            } else {
+                self.drop_hold(id);
+                sum.released += 1;
+            }
+        }
+        sum
+    }
+
+    pub(super) fn stamp(&mut self, fences: &[(Uuid, i64)]) {
+        for (id, fence) in fences {
+            if let Some(mut hold) = self.hold(*id).cloned().filter(|hold| hold.fence != *fence) {
+                hold.fence = *fence;
+                self.write_hold(*id, hold);
+                self.raise_fence(*fence);
+            }
+        }
+    }
+
+    pub(super) fn adopt(&mut self, owner: &str, held: &Held, theirs: Timestamp) -> Result<(), Refusal> {
+        let (id, lot) = (held.hold, &held.lot);
+        if self.hold(id).is_some_and(|hold| hold.owner != owner) {
+            return Err(Refusal::OtherHold(id));
+        }
+        let same = self.hold(id).is_some_and(|hold| hold.lot == *lot);
+        if !same {
+            let current = self.standing(owner).hold.and_then(|id| self.hold(id)).map(|hold| hold.lot.clone());
+            let own = current.unwrap_or_default();
+            if let Some(last) = lot.seats.last().filter(|last| self.state_of(**last).is_none()) {
+                return Err(Refusal::Outside(*last));
+            }
+            self.all_available(lot.seats.iter().copied().filter(|seat| !own.seats.contains(seat)))?;
+            let given_back = |area| own.places.iter().find(|place| place.area == area).map_or(0, |place| place.count);
+            self.room_for(
+                lot.places.iter().map(|place| (place.area, i64::from(place.count) - i64::from(given_back(place.area)))),
+            )?;
+            if let Some(current) = self.standing(owner).hold {
+                self.drop_hold(current);
+            }
+            self.occupy(lot);
+        }
+        let here = |at: Timestamp| self.now.plus_ms(at.since(theirs));
+        let hold = Hold {
+            owner: owner.to_owned(),
+            expires: here(held.expires_at),
+            original: here(held.expires_at),
+            latest: here(held.latest),
+            fence: held.fence,
+            paying: held.paying,
+            lot: lot.clone(),
+        };
+        self.write_hold(id, hold);
+        self.raise_fence(held.fence);
+        let standing = self.standing(owner);
+        self.stand(owner, Standing { hold: Some(id), ..standing });
+        Ok(())
+    }
+}

@@ -1,0 +1,45 @@
+//! Writing what the scripts are handed.
+
+use domain::seats::{Places, SeatIndex};
+use redis::Cmd;
+use uuid::Uuid;
+
+use super::super::{Asked, Sale};
+
+pub(super) fn write_asked(command: &mut Cmd, asked: Asked) {
+    write_id(command, asked.id);
+    command.arg(format!("{:016x}", asked.digest));
+}
+
+pub(super) fn write_id(command: &mut Cmd, id: Uuid) {
+    command.arg(id.simple().encode_lower(&mut Uuid::encode_buffer()) as &str);
+}
+
+pub(super) fn write_seats(command: &mut Cmd, seats: &[SeatIndex]) {
+    for seat in seats {
+        command.arg(*seat);
+    }
+}
+
+pub(super) fn write_places(command: &mut Cmd, places: &[Places]) {
+    for place in places {
+        command.arg(place.area).arg(place.count);
+    }
+}
+
+pub(super) fn write_party(command: &mut Cmd, sale: &Sale) {
+    write_id(command, sale.hold);
+    command.arg(&sale.owner).arg(sale.fence);
+}
+
+pub(super) fn write_sale(command: &mut Cmd, sale: &Sale) {
+    write_party(command, sale);
+    command.arg(sale.lot.seats.len());
+    write_seats(command, &sale.lot.seats);
+    write_places(command, &sale.lot.places);
+}
+
+/// "3=2,7=1": places as the scripts write them.
+pub(super) fn places_text(places: &[Places]) -> String {
+    places.iter().map(|place| format!("{}={}", place.area, place.count)).collect::<Vec<_>>().join(",")
+}

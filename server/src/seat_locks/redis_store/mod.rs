@@ -1,0 +1,384 @@
+//! Seat locks in Redis: one script per call, one round trip.
+
+mod answer;
+mod arguments;
+mod positions;
+mod scripts;
+mod snapshot;
+
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use domain::seats::SeatIndex;
+use domain::time::Timestamp;
+use redis::{Cmd, Value};
+use uuid::Uuid;
+
+use self::answer::{Rest, nonsense, of_attempt};
+use self::arguments::{places_text, write_asked, write_id, write_party, write_places, write_sale, write_seats};
+use self::positions::Positions;
+use self::scripts::Scripts;
+use super::link::{Link, LinkError, LuaScript};
+use super::{
+    Asked, Attempt, Change, Held, Keys, KnownSeats, MapSnapshot, Refusal, ReleasedAll, Sale, SeatLocks, StoreError,
+    Terms, channel_of,
+};
+use crate::clock;
+
+/// Calls of one sweep when very many holds are due at once, as 90 seconds after a flash sale opened.
+const SWEEPS_PER_CALL: u32 = 64;
+/// Holds looked at in one call when staff let all of a show go.
+const RELEASED_PER_CALL: u64 = 256;
+
+/// Seat locks in Redis.
+pub struct RedisLocks {
+    link: Link,
+    prefix: String,
+    scripts: Scripts,
+    /// What was seen of each show: a store that knows less has lost something.
+    positions: Positions,
+    /// Redis' clock minus ours, milliseconds, as of the last answer.
+    ahead_ms: AtomicI64,
+}
+
+/// What a script answered, behind its head.
+struct Answer {
+    code: Vec<u8>,
+    epoch: u64,
+    version: u64,
+    rest: Vec<Value>,
+    /// How often it may have been done: the answer may belong to a repeat of what the first try did.
+    tried: u32,
+}
+
+impl Answer {
+    fn rest(&self) -> Rest<'_> {
+        Rest(&self.rest)
+    }
+
+    fn is(&self, code: &str) -> bool {
+        self.code == code.as_bytes()
+    }
+
+    /// The hold behind "OK", or why not.
+    fn hold(&self, hold: Uuid) -> Result<Result<Held, Refusal>, StoreError> {
+        if self.is("OK") { self.rest().hold(hold).map(Ok) } else { self.refused().map(Err) }
+    }
+
+    fn refused(&self) -> Result<Refusal, StoreError> {
+        self.rest().refusal(&self.code)
+    }
+}
+
+impl RedisLocks {
+    /// Takes the first look at Redis' clock.
+    ///
+    /// # Errors
+    /// When nobody answers.
+    pub async fn new(link: Link, prefix: &str) -> Result<Self, LinkError> {
+        let store = Self {
+            link,
+            prefix: prefix.to_owned(),
+            scripts: Scripts::new(),
+            positions: Positions::default(),
+            ahead_ms: AtomicI64::new(0),
+        };
+        store.set_clock(store.link.time_ms().await?);
+        Ok(store)
+    }
+
+    fn set_clock(&self, now_ms: i64) {
+        self.ahead_ms.store(now_ms - clock::now().0, Ordering::Relaxed);
+    }
+
+    /// Runs a script on a show's keys; `write` appends its arguments from ARGV[5] on.
+    async fn call(
+        &self,
+        show: Uuid,
+        script: &LuaScript,
+        write: impl Fn(&mut Cmd) + Send + Sync,
+    ) -> Result<Answer, StoreError> {
+        let (epoch, version) = self.positions.of(show);
+        let mut call = script.call(&Keys::of(&self.prefix, show).0);
+        let command = call.command();
+        command.arg(channel_of(&self.prefix, show)).arg(self.link.publish_command()).arg(epoch).arg(version);
+        write(command);
+        let answer = self.link.eval(&call).await?;
+        let (value, tried) = (answer.value, answer.tries);
+        let Value::Array(mut parts) = value else { return Err(nonsense(&value)) };
+        if parts.len() < 4 {
+            return Err(nonsense(&parts));
+        }
+        let rest = parts.split_off(4);
+        let mut head = Rest(&parts);
+        let code = head.bytes()?.to_vec();
+        self.set_clock(head.number()?);
+        let (epoch, version) = (head.number()?.unsigned_abs(), head.number()?.unsigned_abs());
+        if code == b"NOMAP" || code == b"REGRESSED" {
+            tracing::info!(%show, reason = %String::from_utf8_lossy(&code), "the lock store has no map to use");
+            return Err(StoreError::NoMap(show));
+        }
+        self.positions.note(show, epoch, version);
+        Ok(Answer { code, epoch, version, rest, tried })
+    }
+}
+
+impl From<LinkError> for StoreError {
+    fn from(cause: LinkError) -> Self {
+        match cause {
+            LinkError::Refused(error) => nonsense(&error),
+            other => Self::Unavailable(other),
+        }
+    }
+}
+
+#[async_trait]
+impl SeatLocks for RedisLocks {
+    async fn lock(
+        &self,
+        show: Uuid,
+        terms: Terms,
+        attempts: &[Attempt],
+    ) -> Result<Vec<Result<Held, Refusal>>, StoreError> {
+        let asked = self.call(show, &self.scripts.lock, |command| {
+            command.arg(terms.per_person).arg(terms.length_ms).arg(terms.life_ms).arg(attempts.len());
+            for attempt in attempts {
+                write_asked(command, attempt.asked);
+                command.arg(&attempt.owner).arg(attempt.lot.seats.len()).arg(attempt.lot.places.len());
+                write_seats(command, &attempt.lot.seats);
+                write_places(command, &attempt.lot.places);
+            }
+        });
+        let answers = asked.await?.rest;
+        if answers.len() != attempts.len() {
+            return Err(nonsense(&answers));
+        }
+        answers.iter().zip(attempts).map(|(answer, attempt)| of_attempt(answer, attempt)).collect()
+    }
+
+    async fn change(&self, show: Uuid, terms: Terms, change: &Change) -> Result<Result<Held, Refusal>, StoreError> {
+        let asked = self.call(show, &self.scripts.change, |command| {
+            write_asked(command, change.asked);
+            command.arg(terms.per_person);
+            write_id(command, change.hold);
+            command.arg(&change.owner).arg(change.add.seats.len()).arg(change.remove.seats.len());
+            command.arg(change.add.places.len()).arg(change.remove.places.len());
+            write_seats(command, &change.add.seats);
+            write_seats(command, &change.remove.seats);
+            write_places(command, &change.add.places);
+            write_places(command, &change.remove.places);
+        });
+        asked.await?.hold(change.hold)
+    }
+
+    async fn extend(
+        &self,
+        show: Uuid,
+        asked: Asked,
+        hold: Uuid,
+        owner: &str,
+        by_ms: i64,
+    ) -> Result<Result<Held, Refusal>, StoreError> {
+        let answer = self.call(show, &self.scripts.extend, |command| {
+            write_asked(command, asked);
+            write_id(command, hold);
+            command.arg(owner).arg(by_ms);
+        });
+        answer.await?.hold(hold)
+    }
+
+    async fn mine(&self, show: Uuid, owner: &str) -> Result<Option<Held>, StoreError> {
+        let answer = self
+            .call(show, &self.scripts.mine, |command| {
+                command.arg(owner);
+            })
+            .await?;
+        if answer.is("GONE") {
+            return Ok(None);
+        }
+        let mut rest = answer.rest();
+        let hold = rest.id()?;
+        rest.hold(hold).map(Some)
+    }
+
+    async fn leave(&self, show: Uuid, hold: Uuid, owner: &str, grace_ms: i64) -> Result<(), StoreError> {
+        let asked = self.call(show, &self.scripts.leave, |command| {
+            write_id(command, hold);
+            command.arg(owner).arg(grace_ms);
+        });
+        asked.await.map(drop)
+    }
+
+    async fn release(&self, show: Uuid, hold: Uuid, owner: &str) -> Result<Result<(), Refusal>, StoreError> {
+        let asked = self.call(show, &self.scripts.release, |command| {
+            write_id(command, hold);
+            command.arg(owner);
+        });
+        let answer = asked.await?;
+        // Gone at a second try: the first one did it, and its answer was lost.
+        let done = answer.is("OK") || (answer.is("GONE") && answer.tried > 1);
+        if done { Ok(Ok(())) } else { answer.refused().map(Err) }
+    }
+
+    async fn begin_payment(
+        &self,
+        show: Uuid,
+        sale: &Sale,
+        extension_ms: i64,
+    ) -> Result<Result<Timestamp, Refusal>, StoreError> {
+        let seats = sale.lot.seats.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+        let asked = self.call(show, &self.scripts.begin_payment, |command| {
+            write_party(command, sale);
+            command.arg(extension_ms).arg(&seats).arg(places_text(&sale.lot.places));
+        });
+        let answer = asked.await?;
+        if answer.is("OK") { Ok(Ok(Timestamp(answer.rest().number()?))) } else { answer.refused().map(Err) }
+    }
+
+    async fn end_payment(&self, show: Uuid, sale: &Sale, extension_ms: i64) -> Result<(), StoreError> {
+        let asked = self.call(show, &self.scripts.end_payment, |command| {
+            write_party(command, sale);
+            command.arg(extension_ms);
+        });
+        asked.await.map(drop)
+    }
+
+    async fn book(&self, show: Uuid, sale: &Sale) -> Result<(), StoreError> {
+        self.call(show, &self.scripts.book, |command| write_sale(command, sale)).await.map(drop)
+    }
+
+    async fn free(&self, show: Uuid, sale: &Sale) -> Result<(), StoreError> {
+        self.call(show, &self.scripts.free, |command| write_sale(command, sale)).await.map(drop)
+    }
+
+    async fn block(&self, show: Uuid, seats: &[SeatIndex], blocked: bool) -> Result<Result<(), Refusal>, StoreError> {
+        let asked = self.call(show, &self.scripts.block, |command| {
+            command.arg(u8::from(blocked));
+            write_seats(command, seats);
+        });
+        let answer = asked.await?;
+        if answer.is("OK") { Ok(Ok(())) } else { answer.refused().map(Err) }
+    }
+
+    async fn release_all(&self, show: Uuid) -> Result<ReleasedAll, StoreError> {
+        let mut sum = ReleasedAll::default();
+        loop {
+            let paying = sum.paying;
+            let asked = self.call(show, &self.scripts.release_all, |command| {
+                command.arg(paying).arg(RELEASED_PER_CALL);
+            });
+            let answer = asked.await?;
+            let mut rest = answer.rest();
+            sum.released += rest.number()?.unsigned_abs();
+            sum.paying += rest.number()?.unsigned_abs();
+            if rest.number()? == 0 {
+                return Ok(sum);
+            }
+        }
+    }
+
+    async fn adopt(
+        &self,
+        show: Uuid,
+        owner: &str,
+        held: &Held,
+        theirs: Timestamp,
+    ) -> Result<Result<(), Refusal>, StoreError> {
+        let asked = self.call(show, &self.scripts.adopt, |command| {
+            write_id(command, held.hold);
+            command.arg(owner).arg(held.fence).arg(u8::from(held.paying));
+            command.arg(held.expires_at.since(theirs)).arg(held.latest.since(theirs)).arg(held.lot.seats.len());
+            write_seats(command, &held.lot.seats);
+            write_places(command, &held.lot.places);
+        });
+        let answer = asked.await?;
+        if answer.is("OK") { Ok(Ok(())) } else { answer.refused().map(Err) }
+    }
+
+    async fn stamp(&self, show: Uuid, fences: &[(Uuid, i64)]) -> Result<(), StoreError> {
+        let asked = self.call(show, &self.scripts.stamp, |command| {
+            command.arg(fences.len());
+            for (hold, fence) in fences {
+                write_id(command, *hold);
+                command.arg(*fence);
+            }
+        });
+        asked.await.map(drop)
+    }
+
+    async fn sweep(&self, show: Uuid) -> Result<u64, StoreError> {
+        for _ in 0..SWEEPS_PER_CALL {
+            let answer = self.call(show, &self.scripts.sweep, |_| {}).await?;
+            let mut rest = answer.rest();
+            let (left, due) = (rest.number()?.unsigned_abs(), rest.number()?);
+            if due == 0 {
+                return Ok(left);
+            }
+        }
+        // The next sweep goes on from here.
+        Ok(u64::MAX)
+    }
+
+    async fn snapshot(&self, show: Uuid) -> Result<MapSnapshot, StoreError> {
+        let keys = Keys::of(&self.prefix, show);
+        // As of before the question: what others learn meanwhile may be newer than the answer.
+        let seen = self.positions.of(show);
+        match self.link.read_together(&keys.0[0], &snapshot::reads(&keys)).await {
+            Ok(values) => {
+                if let Some((now, snapshot)) = snapshot::read(show, &values, seen)? {
+                    self.set_clock(now.0);
+                    self.positions.note(show, snapshot.epoch, snapshot.version);
+                    return Ok(snapshot);
+                }
+            }
+            // A slot on the move, for one: the script finds its way.
+            Err(LinkError::Refused(cause)) => tracing::debug!(%cause, %show, "a map could not be read in one go"),
+            Err(cause) => return Err(cause.into()),
+        }
+        let answer = self.call(show, &self.scripts.snapshot, |_| {}).await?;
+        let mut rest = answer.rest();
+        let map = Bytes::copy_from_slice(rest.bytes()?);
+        let mut areas = Vec::new();
+        while !rest.is_empty() {
+            areas.push((rest.area()?, rest.count()?));
+        }
+        areas.sort_unstable();
+        Ok(MapSnapshot { epoch: answer.epoch, version: answer.version, map, areas })
+    }
+
+    async fn load(&self, show: Uuid, known: &KnownSeats) -> Result<(), StoreError> {
+        let asked = self.call(show, &self.scripts.load, |command| {
+            command.arg(&known.map).arg(known.lowest_fence).arg(known.sold.len()).arg(known.areas.len());
+            command.arg(known.sold_places.len()).arg(known.bought.len());
+            for (seat, fence) in &known.sold {
+                command.arg(*seat).arg(*fence);
+            }
+            for (area, left) in &known.areas {
+                command.arg(*area).arg(*left);
+            }
+            for (fence, places) in &known.sold_places {
+                command.arg(*fence).arg(places_text(places));
+            }
+            for (owner, count) in &known.bought {
+                command.arg(owner).arg(*count);
+            }
+        });
+        asked.await.map(drop)
+    }
+
+    async fn forget(&self, show: Uuid) -> Result<(), StoreError> {
+        self.positions.forget(show);
+        self.call(show, &self.scripts.forget, |_| {}).await?;
+        self.positions.forget(show);
+        Ok(())
+    }
+
+    fn now(&self) -> Timestamp {
+        clock::now().plus_ms(self.ahead_ms.load(Ordering::Relaxed))
+    }
+
+    async fn ping(&self) -> Result<(), StoreError> {
+        Ok(self.link.ping().await?)
+    }
+}

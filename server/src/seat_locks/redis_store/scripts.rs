@@ -1,0 +1,45 @@
+//! The Lua scripts, one per file, each behind the shared prelude.
+
+use crate::seat_locks::link::LuaScript;
+
+macro_rules! scripts {
+    ($($name:ident),* $(,)?) => {
+        /// All scripts, hashed once.
+        pub(super) struct Scripts {
+            $(pub(super) $name: LuaScript,)*
+        }
+
+        impl Scripts {
+            pub(super) fn new() -> Self {
+                Self {
+                    $($name: LuaScript::new(concat!(
+                        include_str!("../lua/prelude.lua"),
+                        "\n",
+                        include_str!(concat!("../lua/", stringify!($name), ".lua")),
+                    )),)*
+                }
+            }
+        }
+    };
+}
+
+scripts!(
+    lock,
+    change,
+    extend,
+    mine,
+    leave,
+    release,
+    begin_payment,
+    end_payment,
+    book,
+    free,
+    block,
+    release_all,
+    adopt,
+    stamp,
+    sweep,
+    snapshot,
+    load,
+    forget,
+);

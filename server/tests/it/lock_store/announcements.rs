@@ -1,0 +1,133 @@
+//! What a store announces is what its map became.
+
+use std::collections::BTreeMap;
+
+use domain::seats::AreaIndex;
+use server::seat_locks::link::{Heard, Subscriber};
+use server::seat_locks::{Announcement, MapSnapshot, MemoryLocks, SeatLocks};
+use tokio::sync::broadcast::Receiver;
+use uuid::Uuid;
+
+use super::house::{TERMS, attempt, clock, known, lot, memory};
+use super::redis_house::RedisHouse;
+
+/// One announcement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    pub epoch: u64,
+    pub version: u64,
+    /// What seats and areas became, the last word on each; `None`: the map was built.
+    pub changes: Option<BTreeMap<String, u32>>,
+}
+
+/// Hears what a store announces of a show.
+pub enum Ear {
+    Memory(Uuid, Receiver<Announcement>),
+    Redis(Subscriber),
+}
+
+impl Ear {
+    pub fn on_memory(store: &MemoryLocks, show: Uuid) -> Self {
+        Self::Memory(show, store.announcements())
+    }
+
+    pub async fn on_redis(redis: &RedisHouse, show: Uuid) -> Self {
+        Self::Redis(redis.announcements(show).await)
+    }
+
+    /// Everything up to that version.
+    pub async fn until(&mut self, version: u64) -> Vec<Step> {
+        let mut steps = Vec::<Step>::new();
+        while steps.last().is_none_or(|step| step.version < version) {
+            let next = tokio::time::timeout(crate::world::PATIENCE, self.next()).await;
+            steps.push(next.unwrap_or_else(|_| panic!("no announcement of version {version} after {steps:?}")));
+        }
+        steps
+    }
+
+    async fn next(&mut self) -> Step {
+        match self {
+            Self::Memory(show, receiver) => loop {
+                let announcement = receiver.recv().await.expect("an announcement");
+                if announcement.show == *show {
+                    return read(&announcement.text);
+                }
+            },
+            Self::Redis(subscription) => {
+                let Heard::Message { payload, .. } = subscription.next().await else {
+                    panic!("the subscription was lost");
+                };
+                read(std::str::from_utf8(&payload).expect("text"))
+            }
+        }
+    }
+}
+
+fn read(text: &str) -> Step {
+    let parts: Vec<&str> = text.splitn(3, ';').collect();
+    let change = |change: &str| {
+        let (what, became) = change.split_once('=').expect("a change");
+        (what.to_owned(), became.parse().expect("a number"))
+    };
+    Step {
+        epoch: parts[0].parse().expect("an epoch"),
+        version: parts[1].parse().expect("a version"),
+        changes: (parts[2] != "*").then(|| parts[2].split(',').map(change).collect()),
+    }
+}
+
+/// What the map is after these steps, which must follow each other without a gap.
+pub fn after(mut map: MapSnapshot, steps: &[Step]) -> MapSnapshot {
+    let mut seats = map.map.to_vec();
+    for step in steps {
+        assert_eq!((step.epoch, step.version), (map.epoch, map.version + 1), "one step after the other");
+        map.version = step.version;
+        for (what, became) in step.changes.as_ref().expect("changes") {
+            match what.strip_prefix('a') {
+                Some(area) => {
+                    let area: AreaIndex = area.parse().expect("an area");
+                    map.areas.iter_mut().find(|(known, _)| *known == area).expect("a known area").1 = *became;
+                }
+                None => seats[what.parse::<usize>().expect("a seat")] = u8::try_from(*became).expect("a state"),
+            }
+        }
+    }
+    MapSnapshot { map: seats.into(), ..map }
+}
+
+async fn a_built_map_is_announced_as_such_and_every_step_after_it(store: &dyn SeatLocks, show: Uuid, mut ear: Ear) {
+    store.load(show, &known()).await.expect("it is loaded");
+    store.load(show, &known()).await.expect("it is there");
+    let before = store.snapshot(show).await.expect("a snapshot");
+    let take = |owner, lot| store_lock(store, show, owner, lot);
+    take("ann", lot(&[1, 2], &[(0, 2)])).await;
+    take("ben", lot(&[2], &[])).await;
+    store.block(show, &[4], true).await.expect("an answer").expect("it is free");
+    let now = store.snapshot(show).await.expect("a snapshot");
+    assert_eq!(now.version, before.version + 2, "a refusal is no step");
+
+    let steps = ear.until(now.version).await;
+    assert_eq!(steps[0], Step { epoch: before.epoch, version: before.version, changes: None });
+    assert_eq!(steps[1].changes, Some([("1".into(), 1), ("2".into(), 1), ("a0".into(), 3)].into()));
+    assert_eq!(steps[2].changes, Some([("4".into(), 3)].into()));
+    assert_eq!(after(before, &steps[1..]), now);
+    store.forget(show).await.expect("it is forgotten");
+}
+
+async fn store_lock(store: &dyn SeatLocks, show: Uuid, owner: &str, lot: server::seat_locks::Lot) {
+    store.lock(show, TERMS, &[attempt(owner, lot)]).await.expect("an answer");
+}
+
+#[tokio::test]
+async fn memory_announces_a_built_map_and_every_step_after_it() {
+    let (store, show) = (memory(&clock()), server::ids::new_id());
+    let ear = Ear::on_memory(&store, show);
+    a_built_map_is_announced_as_such_and_every_step_after_it(&store, show, ear).await;
+}
+
+#[tokio::test]
+async fn redis_announces_a_built_map_and_every_step_after_it() {
+    let (redis, show) = (RedisHouse::open().await, server::ids::new_id());
+    let ear = Ear::on_redis(&redis, show).await;
+    a_built_map_is_announced_as_such_and_every_step_after_it(&redis.store().await, show, ear).await;
+}

@@ -1,0 +1,79 @@
+//! A payment for a hold begins, and is given up.
+
+use domain::time::MINUTE_MS;
+use server::seat_locks::{Lot, Refusal};
+
+use super::house::{House, PAYING_MS, TERMS, lot, sale};
+
+on_every_store! {
+    async fn a_payment_makes_the_hold_last_longer_once_however_often_it_begins(house: &House) {
+        let held = house.take("ann", &[1, 2]).await.expect("they are free");
+        let end = house.begin_payment(&sale("ann", &held)).await.expect("it is hers");
+        assert_eq!(end.since(held.expires_at), PAYING_MS);
+        assert_eq!(house.begin_payment(&sale("ann", &held)).await, Ok(end));
+        let mine = house.mine("ann").await.expect("it is hers");
+        assert!(mine.paying);
+        assert_eq!((mine.expires_at, mine.latest), (end, held.latest));
+    }
+
+    async fn a_payment_given_up_takes_its_extension_back_once(house: &House) {
+        let held = house.take("ann", &[1]).await.expect("it is free");
+        house.begin_payment(&sale("ann", &held)).await.expect("it is hers");
+        house.end_payment(&sale("ann", &held)).await;
+        house.end_payment(&sale("ann", &held)).await;
+        assert_eq!(house.mine("ann").await, Some(held.clone()));
+        house.change("ann", held.hold, lot(&[2], &[]), Lot::default()).await.expect("it is open again");
+    }
+
+    async fn a_closed_tab_does_not_shorten_a_hold_that_is_being_paid_for(house: &House) {
+        let held = house.take("ann", &[1]).await.expect("it is free");
+        house.begin_payment(&sale("ann", &held)).await.expect("it is hers");
+        house.leave("ann", held.hold, 0).await;
+        house.pass(TERMS.length_ms + PAYING_MS - MINUTE_MS).await;
+        assert_eq!(house.map().await, "010000000000");
+        house.pass(MINUTE_MS).await;
+        assert_eq!(house.map().await, "000000000000");
+    }
+
+    async fn a_tab_closed_before_the_payment_began_is_made_good_by_it(house: &House) {
+        let held = house.take("ann", &[1]).await.expect("it is free");
+        house.leave("ann", held.hold, 30_000).await;
+        let end = house.begin_payment(&sale("ann", &held)).await.expect("it is hers");
+        assert_eq!(end.since(held.expires_at), PAYING_MS);
+    }
+
+    async fn a_hold_that_is_being_paid_for_is_not_let_go(house: &House) {
+        let held = house.take("ann", &[1]).await.expect("it is free");
+        house.begin_payment(&sale("ann", &held)).await.expect("it is hers");
+        assert_eq!(house.release("ann", held.hold).await, Err(Refusal::Paying));
+        assert_eq!(house.map().await, "010000000000");
+    }
+
+    async fn nobody_pays_for_other_seats_than_those_of_the_hold(house: &House) {
+        let held = house.take_lot("ann", lot(&[1, 2], &[(0, 1)])).await.expect("they are free");
+        for other in [lot(&[1], &[(0, 1)]), lot(&[1, 2], &[]), lot(&[1, 2], &[(0, 2)]), lot(&[1, 2, 3], &[(0, 1)])] {
+            let mut sale = sale("ann", &held);
+            sale.lot = other;
+            assert_eq!(house.begin_payment(&sale).await, Err(Refusal::Changed));
+        }
+        assert_eq!(house.mine("ann").await, Some(held));
+    }
+
+    async fn nobody_pays_for_anothers_hold_or_one_of_another_fence_or_one_that_is_over(house: &House) {
+        let held = house.take("ann", &[1]).await.expect("it is free");
+        assert_eq!(house.begin_payment(&sale("ben", &held)).await, Err(Refusal::Gone));
+        let mut older = sale("ann", &held);
+        older.fence -= 1;
+        assert_eq!(house.begin_payment(&older).await, Err(Refusal::Gone));
+        house.end_payment(&older).await;
+        house.pass(TERMS.length_ms).await;
+        assert_eq!(house.begin_payment(&sale("ann", &held)).await, Err(Refusal::Gone));
+    }
+
+    async fn who_gives_up_anothers_payment_changes_nothing(house: &House) {
+        let held = house.take("ann", &[1]).await.expect("it is free");
+        house.begin_payment(&sale("ann", &held)).await.expect("it is hers");
+        house.end_payment(&sale("ben", &held)).await;
+        assert!(house.mine("ann").await.is_some_and(|held| held.paying));
+    }
+}

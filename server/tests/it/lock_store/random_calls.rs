@@ -1,0 +1,190 @@
+//! Calls as they might come, in any order: by a few people, for a few seats, often about the same hold.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use domain::seats::{AreaIndex, SeatIndex};
+use domain::time::MINUTE_MS;
+use proptest::collection::{btree_map, btree_set, vec};
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+use server::seat_locks::{Asked, Attempt, Change, Lot, Terms};
+use uuid::Uuid;
+
+use super::house::lot;
+
+/// Seats of the room; the one after the last is asked for as well.
+pub const SEATS: usize = 8;
+/// Its areas and their places; the one after the last is asked for as well.
+pub const AREAS: [(AreaIndex, u32); 2] = [(0, 4), (1, 2)];
+/// Who is there.
+pub const PEOPLE: [&str; 4] = ["ann", "ben", "cat", "dan"];
+/// Keys each of them uses, over and over.
+const KEYS: u128 = 3;
+
+/// A hold, by whose it is and the key it was asked for with.
+#[derive(Clone, Copy, Debug)]
+pub struct Of {
+    pub person: usize,
+    pub key: u128,
+}
+
+impl Of {
+    pub fn owner(self) -> &'static str {
+        PEOPLE[self.person]
+    }
+
+    pub const fn hold(self) -> Uuid {
+        Uuid::from_u128(1_000 + 100 * self.person as u128 + self.key)
+    }
+}
+
+/// What of a hold was sold.
+#[derive(Clone, Debug)]
+pub struct Sold {
+    pub of: Of,
+    /// Beside the fence of the hold.
+    pub fence_off: i64,
+    /// `None`: all it has.
+    pub lot: Option<Lot>,
+}
+
+#[derive(Clone, Debug)]
+pub enum Call {
+    Lock { flash: bool, attempts: Vec<Attempt> },
+    Change(Change),
+    Extend { asked: Asked, of: Of, owner: &'static str, by_ms: i64 },
+    Mine(&'static str),
+    Leave { of: Of, owner: &'static str, grace_ms: i64 },
+    Release { of: Of, owner: &'static str },
+    BeginPayment(Sold),
+    EndPayment(Sold),
+    Book(Sold),
+    Free(Sold),
+    Block { seats: Vec<SeatIndex>, blocked: bool },
+    ReleaseAll,
+    Adopt { of: Of, lot: Lot, fence_off: i64, paying: bool, length_ms: i64 },
+    Stamp { of: Of, fence_off: i64 },
+    Sweep,
+    Snapshot,
+    Load,
+    Pass(i64),
+}
+
+/// What a show grants, in whole minutes: two stores whose clocks differ by moments are compared by them.
+pub const fn terms(flash: bool) -> Terms {
+    Terms { per_person: 4, length_ms: 5 * MINUTE_MS, life_ms: if flash { 5 } else { 8 } * MINUTE_MS }
+}
+
+pub fn calls(most: usize) -> impl Strategy<Value = Vec<Call>> {
+    vec(call(), 1..most)
+}
+
+fn call() -> impl Strategy<Value = Call> {
+    prop_oneof![
+        10 => lock(),
+        5 => change(),
+        2 => (of(), mostly_owner(), 0..KEYS, minutes()).prop_map(|(of, owner, key, by_ms)| {
+            let owner = owner.unwrap_or(of.owner());
+            let digest = digest(&(of.hold(), by_ms));
+            Call::Extend { asked: Asked { id: key_of(3_000, of, key), digest }, of, owner, by_ms }
+        }),
+        2 => person().prop_map(Call::Mine),
+        2 => (of(), mostly_owner(), minutes()).prop_map(|(of, owner, grace_ms)| {
+            Call::Leave { of, owner: owner.unwrap_or(of.owner()), grace_ms }
+        }),
+        2 => (of(), mostly_owner()).prop_map(|(of, owner)| Call::Release { of, owner: owner.unwrap_or(of.owner()) }),
+        3 => sold().prop_map(Call::BeginPayment),
+        2 => sold().prop_map(Call::EndPayment),
+        4 => sold().prop_map(Call::Book),
+        3 => sold().prop_map(Call::Free),
+        2 => (seats(0..3), any::<bool>()).prop_map(|(seats, blocked)| Call::Block { seats, blocked }),
+        1 => Just(Call::ReleaseAll),
+        2 => (of(), some_lot(), fence_off(), any::<bool>(), minutes()).prop_map(
+            |(of, lot, fence_off, paying, length_ms)| Call::Adopt { of, lot, fence_off, paying, length_ms }
+        ),
+        1 => (of(), fence_off()).prop_map(|(of, fence_off)| Call::Stamp { of, fence_off }),
+        1 => Just(Call::Sweep),
+        1 => Just(Call::Snapshot),
+        1 => Just(Call::Load),
+        3 => minutes().prop_map(Call::Pass),
+    ]
+}
+
+fn lock() -> impl Strategy<Value = Call> {
+    let attempt = (of(), some_lot()).prop_map(|(of, lot)| {
+        let asked = Asked { id: of.hold(), digest: digest(&format!("{lot:?}")) };
+        Attempt { asked, owner: of.owner().into(), lot }
+    });
+    (any::<bool>(), vec(attempt, 1..5)).prop_map(|(flash, attempts)| Call::Lock { flash, attempts })
+}
+
+fn change() -> impl Strategy<Value = Call> {
+    (of(), mostly_owner(), 0..KEYS, any_lot(), any_lot()).prop_map(|(of, owner, key, add, remove)| {
+        let digest = digest(&format!("{of:?} {add:?} {remove:?}"));
+        let owner = owner.unwrap_or(of.owner()).into();
+        Call::Change(Change {
+            asked: Asked { id: key_of(2_000, of, key), digest },
+            hold: of.hold(),
+            owner,
+            add,
+            remove,
+        })
+    })
+}
+
+fn key_of(kind: u128, of: Of, key: u128) -> Uuid {
+    Uuid::from_u128(kind + 100 * of.person as u128 + key)
+}
+
+fn digest(of: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    of.hash(&mut hasher);
+    hasher.finish()
+}
+
+fn person() -> impl Strategy<Value = &'static str> {
+    select(PEOPLE.to_vec())
+}
+
+fn of() -> impl Strategy<Value = Of> {
+    (0..PEOPLE.len(), 0..KEYS).prop_map(|(person, key)| Of { person, key })
+}
+
+/// `None`: the owner; seldom somebody else.
+fn mostly_owner() -> impl Strategy<Value = Option<&'static str>> {
+    option::weighted(0.1, person())
+}
+
+fn minutes() -> impl Strategy<Value = i64> {
+    (0..=6_i64).prop_map(|minutes| minutes * MINUTE_MS)
+}
+
+/// Mostly the very fence.
+fn fence_off() -> impl Strategy<Value = i64> {
+    prop_oneof![4 => Just(0), 1 => -2..=2_i64]
+}
+
+fn sold() -> impl Strategy<Value = Sold> {
+    let part = (seats(0..4), areas(2)).prop_map(|(seats, places)| lot(&seats, &places));
+    (of(), fence_off(), option::weighted(0.3, part)).prop_map(|(of, fence_off, lot)| Sold { of, fence_off, lot })
+}
+
+fn seats(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<SeatIndex>> {
+    let any_seat = prop_oneof![20 => 0..SEATS as SeatIndex, 1 => Just(SEATS as SeatIndex)];
+    btree_set(any_seat, count).prop_map(|seats| seats.into_iter().collect())
+}
+
+fn areas(below: AreaIndex) -> impl Strategy<Value = Vec<(AreaIndex, u32)>> {
+    let any_area = prop_oneof![15 => 0..2.min(below), 1 => 0..below];
+    btree_map(any_area, 1..4_u32, 0..3).prop_map(|places| places.into_iter().collect())
+}
+
+fn any_lot() -> impl Strategy<Value = Lot> {
+    (seats(0..4), option::weighted(0.3, areas(3))).prop_map(|(seats, places)| lot(&seats, &places.unwrap_or_default()))
+}
+
+/// Not empty.
+fn some_lot() -> impl Strategy<Value = Lot> {
+    any_lot().prop_map(|any| if any.is_empty() { lot(&[0], &[]) } else { any })
+}

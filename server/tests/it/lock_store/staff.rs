@@ -1,0 +1,81 @@
+//! What staff do: keep seats off sale, put them back, let every hold go.
+
+use domain::seats::SeatState::{Booked, Locked};
+use server::seat_locks::{KnownSeats, Refusal, ReleasedAll, Terms};
+
+use super::house::{House, TERMS, attempt, lot, sale};
+
+on_every_store! {
+    async fn a_blocked_seat_is_not_for_sale_until_it_is_put_back(house: &House) {
+        house.block(&[1, 2], true).await.expect("they are free");
+        assert_eq!(house.map().await, "033000000000");
+        house.take("ann", &[1]).await.expect_err("it is blocked");
+        house.block(&[1, 2], false).await.expect("nobody has them");
+        assert_eq!(house.map().await, "000000000000");
+        house.take("ann", &[1]).await.expect("it is free");
+    }
+
+    async fn blocking_what_is_blocked_changes_nothing(house: &House) {
+        house.block(&[1], true).await.expect("it is free");
+        let version = house.version().await;
+        house.block(&[1], true).await.expect("it is so already");
+        house.block(&[2], false).await.expect("it is so already");
+        assert_eq!(house.version().await, version);
+    }
+
+    async fn held_and_sold_seats_stand_in_the_way_of_staff_and_then_nothing_changes(house: &House) {
+        let sold = house.take("ann", &[1]).await.expect("it is free");
+        house.book(&sale("ann", &sold)).await;
+        house.take("ben", &[2]).await.expect("it is free");
+        let in_the_way = Err(Refusal::Taken(vec![(1, Booked), (2, Locked)]));
+        assert_eq!(house.block(&[0, 1, 2], true).await, in_the_way);
+        assert_eq!(house.block(&[0, 1, 2], false).await, in_the_way);
+        assert_eq!(house.map().await, "021000000000");
+    }
+
+    async fn staff_cannot_block_a_seat_the_room_has_not(house: &House) {
+        assert_eq!(house.block(&[1, 12], true).await, Err(Refusal::Outside(12)));
+        assert_eq!(house.map().await, "000000000000");
+    }
+
+    async fn every_hold_is_let_go_but_those_being_paid_for(house: &House) {
+        house.take_lot("ann", lot(&[1, 2], &[(0, 2)])).await.expect("they are free");
+        let paying = house.take("ben", &[3]).await.expect("it is free");
+        house.begin_payment(&sale("ben", &paying)).await.expect("it is his");
+        let sold = house.take("cat", &[4]).await.expect("it is free");
+        house.book(&sale("cat", &sold)).await;
+        let all = house.store.release_all(house.show).await.expect("an answer");
+        assert_eq!(all, ReleasedAll { released: 1, paying: 1 });
+        assert_eq!((house.map().await, house.areas().await), ("000120000000".into(), vec![(0, 5), (1, 3)]));
+        assert_eq!(house.mine("ann").await, None);
+        let again = house.store.release_all(house.show).await.expect("an answer");
+        assert_eq!(again, ReleasedAll { released: 0, paying: 1 });
+    }
+
+    async fn hundreds_of_holds_are_let_go_with_those_being_paid_for_among_them(house: &House) {
+        let (show, rows) = (server::ids::new_id(), 700_u32);
+        let known = KnownSeats { map: vec![0; rows as usize], ..KnownSeats::default() };
+        house.store.load(show, &known).await.expect("the map is loaded");
+        // The first to end, the last, and some between.
+        let is_paying = |seat: u32| seat < 5 || seat.is_multiple_of(9) || seat >= rows - 5;
+        for group in (0..rows).collect::<Vec<_>>().chunks(64) {
+            let attempts: Vec<_> =
+                group.iter().map(|seat| attempt(&format!("visitor {seat}"), lot(&[*seat], &[]))).collect();
+            let terms = Terms { length_ms: TERMS.length_ms + i64::from(group[0]), ..TERMS };
+            let answers = house.store.lock(show, terms, &attempts).await.expect("answers");
+            for (held, seat) in answers.into_iter().zip(group) {
+                let held = held.expect("it is free");
+                if is_paying(*seat) {
+                    let sale = sale(&format!("visitor {seat}"), &held);
+                    house.store.begin_payment(show, &sale, 1).await.expect("an answer").expect("it is theirs");
+                }
+            }
+        }
+        let all = house.store.release_all(show).await.expect("an answer");
+        let paying = (0..rows).filter(|seat| is_paying(*seat)).count() as u64;
+        assert_eq!(all, ReleasedAll { released: u64::from(rows) - paying, paying });
+        let map = house.store.snapshot(show).await.expect("a snapshot").map;
+        assert!((0..rows).all(|seat| (map[seat as usize] == Locked as u8) == is_paying(seat)));
+        house.store.forget(show).await.expect("it is forgotten");
+    }
+}

@@ -1,0 +1,66 @@
+//! A second Redis beside the first, as operators use it: to take its place, and never to be in the way.
+
+use reqwest::StatusCode;
+use serde_json::json;
+
+use crate::redis_process::Redis;
+use crate::world::{Visitor, World, text};
+
+/// The same person, at another server.
+fn moved(world: &World, server: usize, visitor: &Visitor) -> Visitor {
+    Visitor { cookie: visitor.cookie.clone(), ..world.visitor_at(server) }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_redis_takes_anothers_place_and_nobody_loses_a_seat() {
+    let (old, new) = (Redis::start(&[]).await, Redis::start(&[]).await);
+    let mut world = World::start(1, &[("REDIS_URL", &old.url()), ("SHADOW_REDIS_URL", &new.url())]).await;
+    let (ann, bob, eve) = (world.visitor(), world.visitor(), world.visitor());
+    let (_, anns) = ann.hold(&[1, 2]).await;
+    let (_, bobs) = bob.hold(&[5]).await;
+    let (_, checked_out) = bob.book(&bobs).await;
+    let (_, eves) = eve.hold(&[8]).await;
+    let (_, booking) = eve.book(&eves).await;
+    assert_eq!(eve.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
+    eve.sees(8, '2').await;
+
+    let after = world.add_server(&[("REDIS_URL", &new.url()), ("SHADOW_REDIS_URL", &old.url())]).await;
+    let (ann, bob, zoe) = (moved(&world, after, &ann), moved(&world, after, &bob), world.visitor_at(after));
+    for (seat, state) in [(1, '1'), (2, '1'), (5, '1'), (8, '2')] {
+        zoe.sees(seat, state).await;
+    }
+    world.kill(0).await;
+    drop(old);
+
+    let (status, mine) = ann.get(&format!("/api/v1/shows/{}/hold", world.show)).await;
+    assert_eq!((status, &mine["id"]), (StatusCode::OK, &anns["id"]), "{mine}");
+    let (status, changed) = ann.change(&mine, &[3], &[1]).await;
+    assert_eq!((status, changed["seats"].as_array().map(Vec::len)), (StatusCode::OK, Some(2)), "{changed}");
+    // What was checked out before is known by the fence it had there.
+    let (status, paid) = bob.pay(&checked_out, Some("tok_paid")).await;
+    assert_eq!((status, &paid["state"]), (StatusCode::OK, &json!("CONFIRMED")), "{paid}");
+    bob.sees(5, '2').await;
+    let (status, refused) = zoe.hold(&[2, 8]).await;
+    assert_eq!(status, StatusCode::CONFLICT, "{refused}");
+    assert_eq!(text(&refused["code"]), "seats_taken");
+    assert_eq!(zoe.hold(&[1]).await.0, StatusCode::CREATED, "Ann let it go");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shadow_that_dies_or_was_never_there_disturbs_nobody() {
+    let mut shadow = Redis::start(&[]).await;
+    let mut world = World::start(1, &[("SHADOW_REDIS_URL", &shadow.url())]).await;
+    assert_eq!(world.visitor().hold(&[1]).await.0, StatusCode::CREATED);
+    shadow.kill().await;
+    let without = world.add_server(&[]).await;
+    for (server, seat) in [(0, 2), (without, 3)] {
+        let ann = world.visitor_at(server);
+        let (status, hold) = ann.hold(&[seat]).await;
+        assert_eq!(status, StatusCode::CREATED, "{hold}");
+        let (_, booking) = ann.book(&hold).await;
+        assert_eq!(ann.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
+        ann.sees(seat as usize, '2').await;
+    }
+    world.end().await;
+}
