@@ -1,0 +1,192 @@
+//! `live`: what it costs to tell thousands of readers what changed, how late they learn it, and what a
+//! reader costs who is idle or stalled.
+//!
+//! The baseline is a JSON text per change on the same kind of sockets, fed by the same announcements.
+
+use anyhow::Result;
+use serde_json::json;
+
+use crate::Run;
+use crate::report::{Bound, Report, Row};
+use crate::world::{Places, World};
+
+pub mod baseline;
+mod changes;
+mod fleet;
+mod protocol;
+mod session;
+mod stalled;
+
+use session::{JSON_GATHERED, JSON_PER_EVENT, Measured, Stage, Variant};
+
+/// What `live` takes.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Options {
+    /// Parts to run.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "efficiency,crowd,idle,stalled")]
+    parts: Vec<Part>,
+    /// Seats of the room.
+    #[arg(long, default_value_t = 5_000)]
+    seats: u32,
+    /// How long changes are made in each round, seconds.
+    #[arg(long, default_value_t = 10.0)]
+    seconds: f64,
+    /// Changes a second when efficiency is measured.
+    #[arg(long, value_delimiter = ',', default_value = "200,5000")]
+    rates: Vec<u32>,
+    /// Sockets when efficiency is measured.
+    #[arg(long, default_value_t = 1_000)]
+    sockets: usize,
+    /// Sockets of the crowd, at 200 changes a second.
+    #[arg(long, default_value_t = 4_000)]
+    crowd: usize,
+    /// Sockets that are idle.
+    #[arg(long, default_value_t = 10_000)]
+    idle: usize,
+    /// Sockets when some stall.
+    #[arg(long, default_value_t = 5_000)]
+    readers: usize,
+    /// How many of them stall.
+    #[arg(long, default_value_t = 1_000)]
+    stalled: usize,
+    /// Changes a second while they do: enough to fill what the kernel keeps for a reader.
+    #[arg(long, default_value_t = 5_000)]
+    stalled_rate: u32,
+    /// How long they stall, seconds: the kernels keep some 150 KB for each before the server notices.
+    #[arg(long, default_value_t = 60.0)]
+    stalled_seconds: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Part {
+    /// Changes delivered a core-second, against the baseline.
+    Efficiency,
+    /// How late a crowd learns of a change.
+    Crowd,
+    /// Memory of a reader when nothing happens.
+    Idle,
+    /// What readers who do not read do to the others.
+    Stalled,
+}
+
+/// Changes a second that the crowd watches.
+const CROWD_RATE: u32 = 200;
+
+/// Runs it.
+pub fn run(places: &Places, run: &Run, mut options: Options, report: &mut Report) -> Result<()> {
+    if run.quick {
+        (options.seats, options.seconds, options.rates) = (1_000, 2.0, vec![200]);
+        (options.sockets, options.crowd, options.idle) = (100, 200, 500);
+        (options.readers, options.stalled, options.stalled_seconds) = (100, 20, 4.0);
+    }
+    raise_file_limit();
+    let mut world = World::make(places)?;
+    for part in &options.parts {
+        report.say(&format!("  {part:?}"));
+        for round in 1..=run.rounds {
+            match part {
+                Part::Efficiency => efficiency(&mut world, &options, round, report)?,
+                Part::Crowd => crowd(&mut world, &options, round, report)?,
+                Part::Idle => idle(&mut world, &options, round, report)?,
+                Part::Stalled => stalled::round(&mut world, &options, round, report)?,
+            }
+        }
+    }
+    report.summarise();
+    report.say("");
+    promises(&options, report);
+    Ok(())
+}
+
+/// Every socket is a file; ask for as many as we may have. What we start inherits it.
+fn raise_file_limit() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    // Refused: then opening sockets says so.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
+}
+
+fn efficiency(world: &mut World, options: &Options, round: u32, report: &mut Report) -> Result<()> {
+    for rate in &options.rates {
+        for variant in [Variant::Candidate, Variant::JsonPerEvent, Variant::JsonGathered] {
+            let stage = Stage::set(world, variant, options.seats)?;
+            let fleet = stage.readers(options.sockets, 0)?;
+            let measured = stage.measure(world, fleet, f64::from(*rate), options.seconds, false)?;
+            let row = row("efficiency", variant, round, *rate, options.sockets, &measured);
+            report.round(row);
+            report.findings(&measured.found);
+        }
+    }
+    Ok(())
+}
+
+fn crowd(world: &mut World, options: &Options, round: u32, report: &mut Report) -> Result<()> {
+    for variant in [Variant::Candidate, Variant::JsonPerEvent] {
+        let stage = Stage::set(world, variant, options.seats)?;
+        let fleet = stage.readers(options.crowd, 0)?;
+        let measured = stage.measure(world, fleet, f64::from(CROWD_RATE), options.seconds, false)?;
+        let row = row("crowd", variant, round, CROWD_RATE, options.crowd, &measured);
+        report.round(row);
+        report.findings(&measured.found);
+    }
+    Ok(())
+}
+
+fn row(phase: &str, variant: Variant, round: u32, rate: u32, sockets: usize, measured: &Measured) -> Row {
+    let wanted = measured.changes as f64 * sockets as f64;
+    Row::of("live", variant.name())
+        .with("phase", phase)
+        .with("round", round)
+        .with("rate_per_s", rate)
+        .with("sockets", sockets)
+        .latencies(&measured.latencies)
+        .figure("delivered_per_core_s", measured.delivered as f64 / (measured.server_micros / 1e6).max(1e-3))
+        .figure("delivered_share", measured.delivered as f64 / wanted)
+        .figure("server_cpu_us_per_op", measured.server_micros / measured.delivered.max(1) as f64)
+        .with("late_readers", sockets as u64 - measured.arrived)
+        .with("violations", measured.found.count())
+}
+
+fn idle(world: &mut World, options: &Options, round: u32, report: &mut Report) -> Result<()> {
+    for variant in [Variant::Candidate, Variant::JsonPerEvent] {
+        let stage = Stage::set(world, variant, options.seats)?;
+        // The first readers open the hub and warm what all share.
+        let first = stage.readers(WARM_UP, 0)?;
+        let before = stage.process.memory()?;
+        let rest = stage.readers(options.idle, 0)?;
+        let grown = stage.process.memory()?.saturating_sub(before);
+        first.close()?;
+        rest.close()?;
+        let row = Row::of("live", variant.name()).with("phase", "idle").with("round", round);
+        let row = row.with("sockets", options.idle);
+        report.round(row.figure("rss_bytes_per_socket", grown as f64 / options.idle as f64));
+    }
+    Ok(())
+}
+
+/// Readers that are there before memory is counted.
+const WARM_UP: usize = 10;
+
+fn promises(options: &Options, report: &mut Report) {
+    let of = |phase: &str, variant: &str, rate: Option<u32>, key: &str, report: &Report| {
+        let mut words = vec![("phase", json!(phase)), ("variant", json!(variant))];
+        words.extend(rate.map(|rate| ("rate_per_s", json!(rate))));
+        report.median(&words, key)
+    };
+    for rate in &options.rates {
+        let each = |variant, report: &Report| of("efficiency", variant, Some(*rate), "delivered_per_core_s", report);
+        let ratio = each("candidate", report).zip(each(JSON_PER_EVENT, report)).map(|(ours, base)| ours / base);
+        let least = if *rate >= 5_000 { 50.0 } else { 10.0 };
+        let what = format!("changes delivered a core-second against JSON per event, {rate} changes/s");
+        report.promise(&what, ratio, Bound::AtLeast(least));
+        if let Some(ratio) = each("candidate", report).zip(each(JSON_GATHERED, report)).map(|(ours, base)| ours / base)
+        {
+            report.say(&format!("        against JSON gathered by the kernel: {ratio:.1}"));
+        }
+    }
+    let p99 = of("crowd", "candidate", None, "p99_ms", report);
+    report.promise(&format!("{} sockets, 200 changes/s: p99 ms", options.crowd), p99, Bound::AtMost(300.0));
+    let memory = of("idle", "candidate", None, "rss_bytes_per_socket", report);
+    report.promise(&format!("{} idle sockets: bytes each", options.idle), memory, Bound::AtMost(6_000.0));
+    stalled::promises(report);
+}

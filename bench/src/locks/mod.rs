@@ -1,0 +1,111 @@
+//! `locks`: what an attempt to take a seat costs, and how long people wait for the answer.
+//!
+//! Over HTTP, attempts arrive on a schedule at several rates, first at free seats, then at seats that are
+//! held. In Redis alone, the server's script with many attempts a call is compared with one attempt a
+//! call and with a key per seat.
+
+use anyhow::Result;
+use serde_json::json;
+
+use crate::Run;
+use crate::arrivals::Spacing;
+use crate::report::{Bound, Report};
+use crate::world::{Places, World};
+
+mod over_http;
+mod request;
+mod rush;
+mod scripts;
+
+/// What `locks` takes.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Options {
+    /// Attempts a second over HTTP, one run each.
+    #[arg(long, value_delimiter = ',', default_value = "5000,10000,20000")]
+    rates: Vec<u32>,
+    /// How long each phase of each round lasts, seconds.
+    #[arg(long, default_value_t = 60.0)]
+    seconds: f64,
+    /// Keep-alive connections.
+    #[arg(long, default_value_t = 128)]
+    connections: usize,
+    /// How people arrive.
+    #[arg(long, value_enum, default_value_t = Spacing::Poisson)]
+    arrivals: Spacing,
+    /// Seats of a show.
+    #[arg(long, default_value_t = 50_000)]
+    seats: u32,
+    /// Attempts in one call of the lock script, as the server sends them.
+    #[arg(long, default_value_t = 32)]
+    attempts_per_call: usize,
+    /// One half alone.
+    #[arg(long, value_enum)]
+    only: Option<Half>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Half {
+    /// Over HTTP.
+    Http,
+    /// In Redis alone.
+    Scripts,
+}
+
+/// Runs it.
+pub fn run(places: &Places, run: &Run, mut options: Options, report: &mut Report) -> Result<()> {
+    if run.quick {
+        options.rates = vec![500];
+        options.seconds = 2.0;
+        options.seats = 2_000;
+    }
+    let mut world = World::make(places)?;
+    if options.only != Some(Half::Scripts) {
+        over_http::run(&mut world, run, &options, report)?;
+    }
+    if options.only != Some(Half::Http) {
+        scripts::run(&mut world, run, &options, report)?;
+    }
+    report.summarise();
+    report.say("");
+    promises(&options, report);
+    Ok(())
+}
+
+/// What issue and mission promise of these figures.
+fn promises(options: &Options, report: &mut Report) {
+    for rate in &options.rates {
+        let of = |phase: &str, key: &str, report: &Report| {
+            let words = [("phase", json!(phase)), ("rate_per_s", json!(rate)), ("variant", json!("candidate"))];
+            report.median(&words, key)
+        };
+        let slowest = if *rate <= 10_000 { 200.0 } else { 50.0 };
+        let name = |what: &str| format!("{rate}/s over HTTP: {what}");
+        for phase in ["granted", "refused"] {
+            let p99 = of(phase, "p99_ms", report);
+            report.promise(&name(&format!("{phase} p99 ms")), p99, Bound::AtMost(slowest));
+            let errors = of(phase, "errors", report);
+            report.promise(&name(&format!("{phase} errors")), errors, Bound::AtMost(0.0));
+        }
+        let server = of("granted", "server_cpu_us_per_op", report);
+        let both = server.zip(of("granted", "redis_cpu_us_per_op", report)).map(|(server, redis)| server + redis);
+        report.promise(&name("server plus Redis CPU a granted attempt, microseconds"), both, Bound::AtMost(45.0));
+        for key in ["p50_ms", "p99_ms", "server_cpu_us_per_op"] {
+            let ratio = of("refused", key, report).zip(of("granted", key, report));
+            let ratio = ratio.map(|(refused, granted)| refused / granted.max(f64::MIN_POSITIVE));
+            report.promise(&name(&format!("refusals against grants, {key}")), ratio, Bound::AtMost(1.0));
+        }
+    }
+    for (phase, bound) in [("granted", 1.8), ("refused", 2.2)] {
+        let of = |variant: &str, report: &Report| {
+            let words = [("phase", json!(phase)), ("variant", json!(variant)), ("layer", json!("redis"))];
+            report.median(&words, "redis_cpu_us_per_op")
+        };
+        let candidate = of("candidate", report);
+        let ratio = |variant: &str, report: &Report| of(variant, report).zip(candidate).map(|(base, ours)| base / ours);
+        let one = ratio(scripts::ONE_PER_CALL, report);
+        report.promise(&format!("Redis CPU of one attempt a call against ours, {phase}"), one, Bound::AtLeast(bound));
+        if let Some(keys) = ratio(scripts::KEY_PER_SEAT, report) {
+            report.say(&format!("        Redis CPU of a key per seat with SET NX PX against ours, {phase}: {keys:.2}"));
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Attempts in Redis alone: what one costs of the one thread everybody shares.
+//!
+//! Three ways, in turn in every round, each with the same number of attempts on their way at a time:
+//! the server's script with many attempts a call; the same script with one attempt a call; and, as many
+//! do it, a key per seat with SET NX PX. The last keeps no map, no version, no limit per person, and
+//! tells nobody; it is here because it is cheap.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Result, bail};
+use redis::{Cmd, Value};
+use uuid::Uuid;
+
+use super::Options;
+use crate::Run;
+use crate::checker::{self, Findings, Grant, Stored};
+use crate::report::{Report, Row};
+use crate::world::{self, Script, Show, World};
+
+/// The baseline that sends one attempt a call.
+pub const ONE_PER_CALL: &str = "one_per_call";
+/// The baseline that keeps a key per seat.
+pub const KEY_PER_SEAT: &str = "key_per_seat";
+/// Words of an answer before those of the attempts: code, clock, epoch, version.
+const HEAD: usize = 4;
+/// Neighbouring attempts are so many seats apart.
+const STRIDE: u32 = 7_919;
+
+/// An attempt at one seat.
+struct Attempt {
+    hold: String,
+    owner: String,
+    seat: u32,
+}
+
+/// How attempts are sent.
+#[derive(Clone, Copy)]
+enum Way<'a> {
+    /// Through the script, so many a call.
+    Script(&'a Script, usize),
+    /// SET NX PX on a key per seat.
+    KeyPerSeat,
+}
+
+/// All rounds.
+pub fn run(world: &mut World, run: &Run, options: &Options, report: &mut Report) -> Result<()> {
+    report.say("  attempts in Redis alone");
+    let show = world.loaded_shows(options.seats, 1)?[0];
+    world.store.keep(&show)?;
+    let lock = world.store.script("lock")?;
+    let many = options.attempts_per_call;
+    let ways = [
+        ("candidate", Way::Script(&lock, many)),
+        (ONE_PER_CALL, Way::Script(&lock, 1)),
+        (KEY_PER_SEAT, Way::KeyPerSeat),
+    ];
+    for round in 1..=run.rounds {
+        for (variant, way) in ways {
+            let mut found = Findings::default();
+            let mut granted = Vec::new();
+            for phase in ["granted", "refused"] {
+                let attempts = attempts(world, &show);
+                let (micros, grants) = measure(world, &show, way, &attempts, many, &mut found)?;
+                let expected = if phase == "granted" { attempts.len() } else { 0 };
+                if grants.len() != expected {
+                    found.add(|| format!("{variant}: {} attempts were granted, not {expected}", grants.len()));
+                }
+                granted.extend(grants);
+                let row = Row::of("locks", variant).with("phase", phase).with("layer", "redis").with("round", round);
+                let row = row.with("attempts_per_call", if matches!(way, Way::Script(_, 1)) { 1 } else { many });
+                report.round(row.with("attempts", attempts.len()).figure("redis_cpu_us_per_op", micros));
+            }
+            if matches!(way, Way::Script(..)) {
+                let stored: Stored = world.store.stored(&show)?;
+                found.join(checker::holds(&granted, &BTreeSet::new(), &stored));
+            }
+            report.findings(&found);
+            world.store.restore(&show)?;
+            forget_seat_keys(world, &show)?;
+        }
+    }
+    Ok(())
+}
+
+/// One attempt at every seat, by somebody new.
+fn attempts(world: &mut World, show: &Show) -> Vec<Attempt> {
+    let seat = |number: u32| (u64::from(number) * u64::from(STRIDE) % u64::from(show.seats)) as u32;
+    let mut attempt =
+        |number| Attempt { hold: world.random.id().to_string(), owner: world.random.hex(), seat: seat(number) };
+    (0..show.seats).map(&mut attempt).collect()
+}
+
+/// Microseconds of Redis an attempt, and what was granted.
+fn measure(
+    world: &mut World,
+    show: &Show,
+    way: Way<'_>,
+    attempts: &[Attempt],
+    in_the_air: usize,
+    found: &mut Findings,
+) -> Result<(f64, Vec<Grant>)> {
+    // Everything is ready to send before the clock starts, so that Redis never waits for us.
+    let sendings: Vec<(Vec<u8>, usize)> = attempts
+        .chunks(in_the_air)
+        .map(|chunk| {
+            let calls = calls(world, show, way, chunk);
+            let packed = calls.iter().flat_map(Cmd::get_packed_command).collect();
+            (packed, calls.len())
+        })
+        .collect();
+    let mut answers = Vec::with_capacity(attempts.len());
+    let before = world.store.cpu()?;
+    for (packed, count) in &sendings {
+        answers.extend(world.store.send(packed, *count)?);
+    }
+    let micros = world.store.cpu()?.micros_since(&before);
+    let fates: Vec<bool> = answers.iter().map(fates).collect::<Result<Vec<_>>>()?.concat();
+    if fates.len() != attempts.len() {
+        found.add(|| format!("{} attempts have {} answers", attempts.len(), fates.len()));
+    }
+    let granted = attempts.iter().zip(fates).filter(|(_, granted)| *granted);
+    let grant = |attempt: &Attempt| Ok(Grant { seat: attempt.seat, hold: Uuid::parse_str(&attempt.hold)? });
+    let grants = granted.map(|(attempt, _)| grant(attempt)).collect::<Result<_>>()?;
+    Ok((micros / attempts.len() as f64, grants))
+}
+
+fn calls(world: &World, show: &Show, way: Way<'_>, attempts: &[Attempt]) -> Vec<Cmd> {
+    match way {
+        Way::Script(script, many) => {
+            let call = |some: &[Attempt]| {
+                let attempts: Vec<_> =
+                    some.iter().map(|one| (one.hold.as_str(), one.owner.as_str(), one.seat)).collect();
+                world.store.lock_call(script, show, &attempts)
+            };
+            attempts.chunks(many).map(call).collect()
+        }
+        Way::KeyPerSeat => {
+            let set = |attempt: &Attempt| {
+                let mut set = redis::cmd("SET");
+                set.arg(seat_key(world, show, attempt.seat))
+                    .arg(&attempt.owner)
+                    .arg("NX")
+                    .arg("PX")
+                    .arg(world::HOLD_MS);
+                set
+            };
+            attempts.iter().map(set).collect()
+        }
+    }
+}
+
+/// Which attempts of an answer were granted, in order.
+fn fates(answer: &Value) -> Result<Vec<bool>> {
+    match answer {
+        // SET NX: done, or not.
+        Value::Okay => Ok(vec![true]),
+        Value::Nil => Ok(vec![false]),
+        Value::Array(parts) => parts.iter().skip(HEAD).map(fate).collect(),
+        other => bail!("Redis answered {other:?}"),
+    }
+}
+
+fn fate(answer: &Value) -> Result<bool> {
+    let code = match answer {
+        Value::Array(parts) => parts.first(),
+        other => Some(other),
+    };
+    match code {
+        Some(Value::BulkString(code)) if code == b"HELD" => Ok(true),
+        Some(Value::BulkString(code)) if code == b"TAKEN" => Ok(false),
+        other => bail!("an attempt was answered {other:?}"),
+    }
+}
+
+fn seat_key(world: &World, show: &Show, seat: u32) -> String {
+    world.store.key(show, &format!("seat:{seat}"))
+}
+
+fn forget_seat_keys(world: &mut World, show: &Show) -> Result<()> {
+    let mut pipeline = redis::pipe();
+    for seat in 0..show.seats {
+        pipeline.cmd("UNLINK").arg(seat_key(world, show, seat)).ignore();
+    }
+    Ok(pipeline.query(world.store.connection())?)
+}

@@ -1,0 +1,289 @@
+//! Results: a JSON object a line on standard output when asked for, words on standard error always.
+//!
+//! A round is a row. At the end every kind of row gets its median with the range, and every promise of
+//! the benchmark is compared with it: kept or lost, both are printed.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use crate::checker::Findings;
+
+/// One row of results under way.
+#[derive(Clone, Debug)]
+pub struct Row(Map<String, Value>);
+
+impl Row {
+    /// A row of a benchmark's variant: "candidate" or the baseline's name.
+    pub fn of(bench: &str, variant: &str) -> Self {
+        let mut row = Map::new();
+        row.insert("bench".into(), json!(bench));
+        row.insert("variant".into(), json!(variant));
+        Self(row)
+    }
+
+    /// With one more value.
+    #[must_use]
+    pub fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
+        self.0.insert(key.to_owned(), value.into());
+        self
+    }
+
+    /// With one more figure, kept to five digits: more would be noise.
+    #[must_use]
+    pub fn figure(self, key: &str, value: f64) -> Self {
+        self.with(key, rounded(value))
+    }
+
+    /// With the quantiles of a histogram.
+    #[must_use]
+    pub fn latencies(self, histogram: &crate::histogram::Histogram) -> Self {
+        self.figure("p50_ms", histogram.quantile_ms(0.5))
+            .figure("p95_ms", histogram.quantile_ms(0.95))
+            .figure("p99_ms", histogram.quantile_ms(0.99))
+            .figure("max_ms", histogram.max_ms())
+    }
+
+    /// The row for people: words first, then figures, with the ranges behind them.
+    fn words(&self) -> String {
+        let told = |(key, value): (&String, &Value)| match (key.as_str(), value) {
+            ("bench" | "ranges" | "rounds" | "violations", _) => None,
+            (_, Value::String(word)) => Some((false, format!("{word:<13}"))),
+            _ => {
+                let range = self.0.get("ranges").and_then(|ranges| ranges.get(key));
+                let range =
+                    range.map(|range| format!(" {}", range.to_string().replace(',', " to "))).unwrap_or_default();
+                Some((true, format!("{key} {value}{range}")))
+            }
+        };
+        let mut words: Vec<_> = self.0.iter().filter_map(told).collect();
+        words.sort_by_key(|(is_figure, _)| *is_figure);
+        words.into_iter().map(|(_, word)| word).collect::<Vec<_>>().join("  ")
+    }
+
+    /// What makes rows comparable: every word in them, and the rate and size they were made at.
+    fn kind(&self) -> String {
+        let is_setting = |key: &str, value: &Value| key != "round" && (value.is_string() || SETTINGS.contains(&key));
+        let words = self.0.iter().filter(|(key, value)| is_setting(key, value));
+        words
+            .map(|(_, value)| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+}
+
+/// Numbers that were given, not measured.
+const SETTINGS: [&str; 4] = ["rate_per_s", "seats", "sockets", "attempts_per_call"];
+/// Digits a figure keeps.
+const DIGITS: i32 = 5;
+
+fn rounded(value: f64) -> f64 {
+    if value == 0.0 || !value.is_finite() {
+        return 0.0;
+    }
+    let scale = 10_f64.powi(DIGITS - 1 - value.abs().log10().floor() as i32);
+    (value * scale).round() / scale
+}
+
+/// Collects rows and prints them.
+pub struct Report {
+    json: bool,
+    rows: Vec<Row>,
+    violations: u64,
+    lost: u64,
+}
+
+impl Report {
+    /// An empty one; `json` prints rows on standard output as well.
+    pub const fn new(json: bool) -> Self {
+        Self { json, rows: Vec::new(), violations: 0, lost: 0 }
+    }
+
+    /// The results of a round.
+    pub fn round(&mut self, row: Row) {
+        self.print(&row);
+        self.rows.push(row);
+    }
+
+    fn print(&self, row: &Row) {
+        if self.json {
+            println!("{}", Value::Object(row.0.clone()));
+        }
+        eprintln!("        {}", row.words());
+    }
+
+    /// Says something for people.
+    pub fn say(&self, words: &str) {
+        eprintln!("{words}");
+    }
+
+    /// What the checker found; anything voids the figures.
+    pub fn findings(&mut self, found: &Findings) {
+        self.violations += found.count();
+        for line in found.first() {
+            eprintln!("        VIOLATION: {line}");
+        }
+    }
+
+    /// The median and the range of every figure, over the rounds of every kind of row.
+    pub fn summarise(&mut self) {
+        eprintln!("\n        medians");
+        let mut kinds: Vec<(String, Vec<Row>)> = Vec::new();
+        for row in &self.rows {
+            let kind = row.kind();
+            match kinds.iter_mut().find(|(known, _)| *known == kind) {
+                Some((_, rows)) => rows.push(row.clone()),
+                None => kinds.push((kind, vec![row.clone()])),
+            }
+        }
+        for (_, rows) in &kinds {
+            let row = median_row(rows);
+            self.print(&row);
+        }
+    }
+
+    /// The median of a figure over the rows that have these words.
+    pub fn median(&self, words: &[(&str, Value)], key: &str) -> Option<f64> {
+        median(self.figures(words, key))
+    }
+
+    /// The least and the most of a figure over the rows that have these words.
+    pub fn extremes(&self, words: &[(&str, Value)], key: &str) -> Option<(f64, f64)> {
+        let figures = self.figures(words, key);
+        let most = figures.iter().copied().max_by(f64::total_cmp)?;
+        figures.into_iter().min_by(f64::total_cmp).map(|least| (least, most))
+    }
+
+    fn figures(&self, words: &[(&str, Value)], key: &str) -> Vec<f64> {
+        let fits = |row: &&Row| words.iter().all(|(key, value)| row.0.get(*key) == Some(value));
+        self.rows.iter().filter(fits).filter_map(|row| row.0.get(key)?.as_f64()).collect()
+    }
+
+    /// Compares a figure with what was promised, both ways printed.
+    pub fn promise(&mut self, what: &str, found: Option<f64>, bound: Bound) {
+        let Some(found) = found else { return };
+        let kept = bound.holds(found);
+        self.lost += u64::from(!kept);
+        let (sign, limit) = bound.shown();
+        let found = rounded(found);
+        if self.json {
+            println!("{}", json!({"promise": what, "found": found, "bound": format!("{sign} {limit}"), "kept": kept}));
+        }
+        eprintln!("  {}  {what}: {found} (promised {sign} {limit})", if kept { "kept" } else { "LOST" });
+    }
+
+    /// Whether the figures stand: no violation was found.
+    pub fn close(&self) -> bool {
+        if self.violations > 0 {
+            eprintln!("\n  VOID: {} violations. None of the figures above counts.", self.violations);
+        } else {
+            eprintln!("\n  No violation was found; {} promises are lost.", self.lost);
+        }
+        self.violations == 0
+    }
+}
+
+/// What a figure must be.
+#[derive(Clone, Copy, Debug)]
+pub enum Bound {
+    /// At most this.
+    AtMost(f64),
+    /// At least this.
+    AtLeast(f64),
+}
+
+impl Bound {
+    fn holds(self, found: f64) -> bool {
+        match self {
+            Self::AtMost(limit) => found <= limit,
+            Self::AtLeast(limit) => found >= limit,
+        }
+    }
+
+    const fn shown(self) -> (&'static str, f64) {
+        match self {
+            Self::AtMost(limit) => ("<=", limit),
+            Self::AtLeast(limit) => (">=", limit),
+        }
+    }
+}
+
+/// The middle one; of an even number, the mean of the two in the middle.
+pub fn median(mut figures: Vec<f64>) -> Option<f64> {
+    figures.sort_by(f64::total_cmp);
+    let middle = figures.len() / 2;
+    match figures.len() {
+        0 => None,
+        odd if odd % 2 == 1 => Some(figures[middle]),
+        _ => Some(f64::midpoint(figures[middle - 1], figures[middle])),
+    }
+}
+
+fn median_row(rows: &[Row]) -> Row {
+    let mut figures: BTreeMap<&String, Vec<f64>> = BTreeMap::new();
+    for row in rows {
+        for (key, value) in &row.0 {
+            if let Some(figure) = value.as_f64().filter(|_| key != "round" && !SETTINGS.contains(&key.as_str())) {
+                figures.entry(key).or_default().push(figure);
+            }
+        }
+    }
+    let mut result = rows[0].clone();
+    result.0.insert("round".into(), json!("median"));
+    result.0.insert("rounds".into(), json!(rows.len()));
+    let mut ranges = Map::new();
+    for (key, figures) in figures {
+        let least = figures.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = figures.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        if most > least {
+            ranges.insert(key.clone(), json!([least, most]));
+        }
+        if let Some(middle) = median(figures) {
+            result.0.insert(key.clone(), json!(rounded(middle)));
+        }
+    }
+    result.0.insert("ranges".into(), Value::Object(ranges));
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_row_has_the_middle_of_every_figure_and_its_range() {
+        let rows: Vec<Row> = [3.0, 1.0, 2.0]
+            .iter()
+            .enumerate()
+            .map(|(round, ms)| {
+                Row::of("locks", "candidate").with("round", round).with("rate_per_s", 500).figure("p99_ms", *ms)
+            })
+            .collect();
+        let middle = median_row(&rows).0;
+        assert_eq!(middle["p99_ms"], json!(2.0));
+        assert_eq!(middle["ranges"], json!({"p99_ms": [1.0, 3.0]}));
+        assert_eq!((&middle["round"], &middle["rate_per_s"]), (&json!("median"), &json!(500)));
+    }
+
+    #[test]
+    fn rounds_of_one_rate_are_one_kind_and_other_rates_are_others() {
+        let row = |rate: u64, round: u64| Row::of("locks", "candidate").with("rate_per_s", rate).with("round", round);
+        assert_eq!(row(500, 1).kind(), row(500, 2).kind());
+        assert_ne!(row(500, 1).kind(), row(600, 1).kind());
+        assert_eq!(median(vec![1.0, 2.0, 9.0, 4.0]), Some(3.0));
+        assert_eq!(median(vec![]), None);
+    }
+
+    #[test]
+    fn one_violation_in_one_round_voids_everything() {
+        let mut report = Report::new(false);
+        report.findings(&Findings::default());
+        assert!(report.close());
+        let mut found = Findings::default();
+        found.add(|| "a planted one".into());
+        report.findings(&found);
+        report.findings(&Findings::default());
+        assert!(!report.close());
+        assert!(Bound::AtMost(2.0).holds(2.0) && !Bound::AtLeast(2.0).holds(1.9));
+    }
+}

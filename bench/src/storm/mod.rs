@@ -1,0 +1,154 @@
+//! `storm`: opening night. Everyone comes within a second, two servers share the stores, and the seats
+//! that are sold are exactly those there are.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use serde_json::json;
+
+use crate::Run;
+use crate::arrivals::{Spacing, schedule};
+use crate::checker::{self, BOOKED, Findings};
+use crate::http::{self, Limits};
+use crate::report::{Bound, Report, Row};
+use crate::world::{Places, Server, Show, World};
+
+mod visitors;
+
+use visitors::Visitors;
+
+/// A round may take this long.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// Effects of a sale (marks on the map, mails) may take this long after it.
+const QUIET_WITHIN: Duration = Duration::from_secs(30);
+/// How often it is looked whether they are done.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Servers that share the stores.
+const SERVERS: usize = 2;
+
+/// What `storm` takes.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Options {
+    /// Visitors, each after one seat.
+    #[arg(long, default_value_t = 10_000)]
+    visitors: u32,
+    /// Seats.
+    #[arg(long, default_value_t = 300)]
+    seats: u32,
+    /// Rounds, each with a show of its own.
+    #[arg(long, default_value_t = 50)]
+    storms: u32,
+    /// Within how many seconds they all arrive.
+    #[arg(long, default_value_t = 1.0)]
+    arrive_within: f64,
+    /// Keep-alive connections to each server.
+    #[arg(long, default_value_t = 250)]
+    connections: usize,
+}
+
+/// Runs it.
+pub fn run(places: &Places, run: &Run, mut options: Options, report: &mut Report) -> Result<()> {
+    if run.quick {
+        (options.visitors, options.storms) = (1_000, 1);
+    }
+    let mut world = World::make(places)?;
+    let (simulator, _payments) = world.simulator()?;
+    let servers = [world.server("rowlock-1", Some(simulator))?, world.server("rowlock-2", Some(simulator))?];
+    for round in 1..=options.storms {
+        one_round(&mut world, &servers, &options, round, report)?;
+    }
+    report.summarise();
+    report.say("");
+    let sold = report.extremes(&[("variant", json!("candidate"))], "sold");
+    for (name, sold) in [("fewest", sold.map(|(least, _)| least)), ("most", sold.map(|(_, most)| most))] {
+        let seats = f64::from(options.seats);
+        report.promise(&format!("{name} seats sold in a round"), sold, Bound::AtLeast(seats));
+        report.promise(&format!("{name} seats sold in a round"), sold, Bound::AtMost(seats));
+    }
+    Ok(())
+}
+
+fn one_round(
+    world: &mut World,
+    servers: &[Server; SERVERS],
+    options: &Options,
+    round: u32,
+    report: &mut Report,
+) -> Result<()> {
+    let show = world.shows(options.seats, 1)?[0];
+    for server in servers {
+        http::get(server.address, &show.seats_path())?;
+    }
+    let rate = f64::from(options.visitors) / options.arrive_within;
+    // A little longer than needed: the last of a random schedule may be late.
+    let arrivals = schedule(Spacing::Poisson, rate, options.arrive_within * 1.5 + 1.0, &mut world.random);
+    let arrivals = arrivals.into_iter().take(options.visitors as usize).collect();
+    let addresses = servers.each_ref().map(|server| server.address);
+    let mut visitors = Visitors::new(arrivals, &show, &addresses);
+    let limits = Limits { connections: options.connections, patience: PATIENCE };
+    let cpu = |world: &World| -> Result<[crate::cpu::Cpu; 4]> {
+        let [first, second] = servers.each_ref().map(|server| server.process.cpu());
+        Ok([first?, second?, world.store.cpu()?, world.postgres_cpu()?])
+    };
+    let before = cpu(world)?;
+    http::run(&addresses, &limits, &mut visitors)?;
+    let [first, second, redis, postgres] = cpu(world)?;
+    let bought = visitors.bought();
+    let mut found = wait_until_quiet(world, servers, &show)?;
+    let stored = world.store.stored(&show)?;
+    found.join(checker::sale(&bought, &world.ledger(&show)?, &stored.map));
+    found.join(visitors.fates(options.visitors));
+    for (number, server) in (1..).zip(servers) {
+        found.join(checker::view(&format!("server {number}"), &states(server, &show)?, &stored.map));
+    }
+    let each = |micros: f64| micros / f64::from(options.visitors);
+    report.round(
+        Row::of("storm", "candidate")
+            .with("round", round)
+            .with("seats", options.seats)
+            .with("visitors", options.visitors)
+            .with("sold", bought.len())
+            .latencies(&visitors.first_answers)
+            .figure("purchase_p99_ms", visitors.purchases.quantile_ms(0.99))
+            .figure("bookings_per_s", bought.len() as f64 / visitors.selling_seconds().max(1e-3))
+            .figure("server_cpu_us_per_op", each(first.micros_since(&before[0]) + second.micros_since(&before[1])))
+            .figure("redis_cpu_us_per_op", each(redis.micros_since(&before[2])))
+            .figure("postgres_cpu_us_per_op", each(postgres.micros_since(&before[3])))
+            .with("errors", visitors.errors())
+            .with("violations", found.count()),
+    );
+    visitors.errors_told().iter().for_each(|told| report.say(&format!("        {told}")));
+    report.findings(&found);
+    world.store.forget(&show)
+}
+
+/// Waits until both servers show every seat as sold and no effect is left to be done.
+fn wait_until_quiet(world: &World, servers: &[Server; SERVERS], show: &Show) -> Result<Findings> {
+    let began = Instant::now();
+    let mut found = Findings::default();
+    loop {
+        let mut quiet = world.open_effects()? == 0;
+        for server in servers {
+            quiet &= states(server, show)?.iter().all(|state| *state == BOOKED);
+        }
+        if quiet {
+            return Ok(found);
+        }
+        if began.elapsed() > QUIET_WITHIN {
+            let open = world.open_effects()?;
+            found.add(|| {
+                format!(
+                    "{} s after the sale the map is not sold out, and {open} effects are open",
+                    QUIET_WITHIN.as_secs()
+                )
+            });
+            return Ok(found);
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+}
+
+fn states(server: &Server, show: &Show) -> Result<Vec<u8>> {
+    let (_, body) = http::get(server.address, &show.seats_path())?;
+    Ok(http::text_after(&body, "states").unwrap_or_default().bytes().map(|digit| digit.wrapping_sub(b'0')).collect())
+}

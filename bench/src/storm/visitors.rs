@@ -1,0 +1,327 @@
+//! Ten thousand people who each want one seat, and pay at once if they get it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+
+use uuid::Uuid;
+
+use crate::checker::Findings;
+use crate::histogram::Histogram;
+use crate::http::{Answer, Load, Next, text_after};
+use crate::random::Random;
+use crate::world::Show;
+
+/// A step that was put off (503, 429, or its twin still running) is tried again this much later.
+const AGAIN_AFTER_NS: u64 = 200_000_000;
+/// How often; then it is an error.
+const MAX_TRIES: u32 = 20;
+/// Payment of a card that is good.
+const TOKEN: &str = "tok_paid";
+/// Neighbouring visitors want seats so far apart.
+const STRIDE: u32 = 7;
+
+/// What a visitor does next.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Hold,
+    Book {
+        hold: Uuid,
+    },
+    Pay {
+        booking: Uuid,
+    },
+    /// The payment takes its time.
+    Look {
+        booking: Uuid,
+    },
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Task {
+    visitor: u32,
+    step: Step,
+    due: u64,
+    tries: u32,
+}
+
+struct Visitor {
+    cookie: String,
+    seat: u32,
+    arrived: u64,
+    /// How it ended.
+    fate: Fate,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Open,
+    Bought(Uuid),
+    ToldWhichSeat,
+    Error,
+}
+
+/// All of them.
+pub struct Visitors {
+    people: Vec<Visitor>,
+    addresses: Vec<SocketAddr>,
+    show: Uuid,
+    /// First steps by server, in order of arrival.
+    arriving: Vec<VecDeque<Task>>,
+    /// Later steps by server: whoever holds a seat goes first.
+    going_on: Vec<VecDeque<Task>>,
+    in_the_air: Vec<Task>,
+    open: usize,
+    last_sale: u64,
+    errors: BTreeMap<String, u64>,
+    /// From arrival to the answer whether the seat is theirs.
+    pub first_answers: Histogram,
+    /// From arrival to a paid booking.
+    pub purchases: Histogram,
+}
+
+impl Visitors {
+    /// One visitor per arrival; they spread over the seats and the servers.
+    pub fn new(arrivals: Vec<u64>, show: &Show, addresses: &[SocketAddr]) -> Self {
+        let mut random = Random::fresh();
+        let servers = addresses.len();
+        let mut arriving = vec![VecDeque::new(); servers];
+        let mut people = Vec::new();
+        for (number, arrived) in (0_u32..).zip(arrivals) {
+            // Two after each other want the same seat, at different servers.
+            let seat = number / servers as u32 * STRIDE % show.seats;
+            people.push(Visitor { cookie: random.hex(), seat, arrived, fate: Fate::Open });
+            let task = Task { visitor: number, step: Step::Hold, due: arrived, tries: 0 };
+            arriving[number as usize % servers].push_back(task);
+        }
+        Self {
+            open: people.len(),
+            people,
+            addresses: addresses.to_vec(),
+            show: show.id,
+            arriving,
+            going_on: vec![VecDeque::new(); servers],
+            in_the_air: Vec::new(),
+            last_sale: 0,
+            errors: BTreeMap::new(),
+            first_answers: Histogram::default(),
+            purchases: Histogram::default(),
+        }
+    }
+
+    /// Seat and booking of everyone who was told that it is theirs.
+    pub fn bought(&self) -> Vec<(u32, Uuid)> {
+        let bought = self.people.iter().filter_map(|visitor| match visitor.fate {
+            Fate::Bought(booking) => Some((visitor.seat, booking)),
+            Fate::Open | Fate::ToldWhichSeat | Fate::Error => None,
+        });
+        bought.collect()
+    }
+
+    /// From the first arrival to the last sale, seconds.
+    pub fn selling_seconds(&self) -> f64 {
+        self.last_sale as f64 / 1e9
+    }
+
+    /// Answers nobody should get.
+    pub fn errors(&self) -> u64 {
+        self.errors.values().sum()
+    }
+
+    /// These, in words.
+    pub fn errors_told(&self) -> Vec<String> {
+        self.errors.iter().map(|(kind, count)| format!("{count} × {kind}")).collect()
+    }
+
+    /// Everyone bought a seat or was told which seat they did not get.
+    pub fn fates(&self, expected: u32) -> Findings {
+        let mut found = Findings::default();
+        let ended = self.people.iter().filter(|visitor| !matches!(visitor.fate, Fate::Open | Fate::Error)).count();
+        if ended != expected as usize {
+            found.add(|| format!("{ended} of {expected} visitors know how it ended"));
+        }
+        found
+    }
+
+    fn end(&mut self, visitor: u32, fate: Fate) {
+        self.people[visitor as usize].fate = fate;
+        self.open -= 1;
+    }
+
+    fn server_of(&self, visitor: u32) -> usize {
+        visitor as usize % self.addresses.len()
+    }
+
+    fn go_on(&mut self, visitor: u32, step: Step, due: u64, tries: u32) {
+        let server = self.server_of(visitor);
+        self.going_on[server].push_back(Task { visitor, step, due, tries });
+    }
+
+    fn again(&mut self, task: Task, now: u64, why: &str) {
+        if task.tries >= MAX_TRIES {
+            *self.errors.entry(format!("given up: {why}")).or_default() += 1;
+            self.end(task.visitor, Fate::Error);
+        } else {
+            self.go_on(task.visitor, task.step, now + AGAIN_AFTER_NS, task.tries + 1);
+        }
+    }
+
+    fn write(&self, task: &Task, out: &mut Vec<u8>) {
+        let visitor = &self.people[task.visitor as usize];
+        let (method, path, body, key) = match task.step {
+            Step::Hold => (
+                "POST",
+                format!("/api/v1/shows/{}/holds", self.show),
+                format!(r#"{{"seats":[{}]}}"#, visitor.seat),
+                "hold",
+            ),
+            Step::Book { hold } => {
+                let buyer = r#"{"name":"Ann Example","email":"ann@example.org"}"#;
+                let body = format!(r#"{{"show":"{}","hold":"{hold}","buyer":{buyer}}}"#, self.show);
+                ("POST", "/api/v1/bookings".to_owned(), body, "book")
+            }
+            Step::Pay { booking } => {
+                let body = format!(r#"{{"payment_token":"{TOKEN}"}}"#);
+                ("POST", format!("/api/v1/bookings/{booking}/confirm"), body, "pay")
+            }
+            Step::Look { booking } => ("GET", format!("/api/v1/bookings/{booking}"), String::new(), "look"),
+        };
+        let mut text = String::with_capacity(512);
+        // Writing to a string cannot fail. The key is the visitor's own and the same for a repeat.
+        let _ = write!(
+            text,
+            "{method} {path} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\
+             Cookie: rowlock_visitor={}\r\nIdempotency-Key: {key}-{}\r\n\r\n{body}",
+            self.addresses[self.server_of(task.visitor)],
+            body.len(),
+            visitor.cookie,
+            visitor.cookie,
+        );
+        out.extend_from_slice(text.as_bytes());
+    }
+
+    fn sold(&mut self, visitor: u32, booking: Uuid, now: u64) {
+        self.purchases.record(now.saturating_sub(self.people[visitor as usize].arrived));
+        self.last_sale = now;
+        self.end(visitor, Fate::Bought(booking));
+    }
+}
+
+impl Load for Visitors {
+    fn next(&mut self, server: usize, now: u64, out: &mut Vec<u8>) -> Next {
+        if self.open == 0 {
+            return Next::Done;
+        }
+        let soonest = [self.going_on[server].front(), self.arriving[server].front()]
+            .into_iter()
+            .flatten()
+            .map(|task| task.due)
+            .min();
+        let is_due = |task: &Task| task.due <= now;
+        let task = if self.going_on[server].front().is_some_and(is_due) {
+            self.going_on[server].pop_front()
+        } else if self.arriving[server].front().is_some_and(is_due) {
+            self.arriving[server].pop_front()
+        } else {
+            None
+        };
+        let Some(task) = task else { return soonest.map_or(Next::AfterAnswer, Next::At) };
+        self.write(&task, out);
+        self.in_the_air.push(task);
+        Next::Send((self.in_the_air.len() - 1) as u32)
+    }
+
+    fn answered(&mut self, ticket: u32, now: u64, answer: &Answer<'_>) {
+        let task = self.in_the_air[ticket as usize];
+        if matches!(task.step, Step::Hold) && task.tries == 0 {
+            self.first_answers.record(now.saturating_sub(self.people[task.visitor as usize].arrived));
+        }
+        let word = |name| text_after(answer.body, name);
+        let id = word("id").and_then(|id| Uuid::parse_str(id).ok());
+        let code = word("code").unwrap_or("no code");
+        match (task.step, answer.status, id) {
+            (_, 429 | 503, _) => self.again(task, now, code),
+            (_, 409, _) if code == "still_running" => self.again(task, now, code),
+            (Step::Hold, 409 | 423, _) if word("label").is_some() => self.end(task.visitor, Fate::ToldWhichSeat),
+            (Step::Hold, 201, Some(hold)) => self.go_on(task.visitor, Step::Book { hold }, now, 0),
+            (Step::Book { .. }, 201, Some(booking)) => self.go_on(task.visitor, Step::Pay { booking }, now, 0),
+            (Step::Pay { booking } | Step::Look { booking }, 200, _) if word("state") == Some("CONFIRMED") => {
+                self.sold(task.visitor, booking, now);
+            }
+            (Step::Pay { booking } | Step::Look { booking }, 200, _) if word("state") == Some("PAYMENT_PENDING") => {
+                self.again(Task { step: Step::Look { booking }, ..task }, now, "still pending");
+            }
+            (step, status, _) => {
+                let step = format!("{step:?}");
+                let step = step.split(' ').next().unwrap_or_default();
+                *self.errors.entry(format!("{step}: {status} {code}")).or_default() += 1;
+                self.end(task.visitor, Fate::Error);
+            }
+        }
+    }
+
+    fn lost(&mut self, ticket: u32, now: u64, why: &str) {
+        // The key makes a repeat harmless.
+        let task = self.in_the_air[ticket as usize];
+        self.again(task, now, why);
+    }
+}
+
+impl Visitors {
+    /// For tests of what comes next without a server.
+    #[cfg(test)]
+    fn request(&mut self, server: usize, now: u64) -> Option<(u32, String)> {
+        let mut out = Vec::new();
+        match self.next(server, now, &mut out) {
+            Next::Send(ticket) => Some((ticket, String::from_utf8(out).expect("text"))),
+            Next::At(_) | Next::AfterAnswer | Next::Done => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn two_visitors() -> Visitors {
+        let show = Show { id: Uuid::from_u128(1), seats: 300 };
+        let address: SocketAddr = "127.0.0.1:3000".parse().expect("an address");
+        Visitors::new(vec![0, 5], &show, &[address, address])
+    }
+
+    fn answer(visitors: &mut Visitors, ticket: u32, status: u16, body: &str) {
+        visitors.answered(ticket, 10, &Answer { status, body: body.as_bytes() });
+    }
+
+    #[test]
+    fn one_buys_in_three_steps_and_the_other_is_told_which_seat() {
+        let mut visitors = two_visitors();
+        let id = Uuid::from_u128(9);
+        assert!(visitors.request(1, 4).is_none(), "the second has not arrived");
+        for (path, status, body) in [
+            ("/holds ", 201, format!(r#"{{"id":"{id}"}}"#)),
+            ("/api/v1/bookings ", 201, format!(r#"{{"id":"{id}","state":"SEATS_LOCKED"}}"#)),
+            ("/confirm ", 200, format!(r#"{{"id":"{id}","state":"CONFIRMED"}}"#)),
+        ] {
+            let (ticket, text) = visitors.request(0, 10).expect("a request");
+            assert!(text.contains(path), "{text}");
+            answer(&mut visitors, ticket, status, &body);
+        }
+        let (ticket, _) = visitors.request(1, 10).expect("a request");
+        answer(&mut visitors, ticket, 423, r#"{"code":"seats_locked","seats":[{"seat":0,"label":"A1"}]}"#);
+        assert_eq!(visitors.bought(), [(0, id)]);
+        assert_eq!((visitors.fates(2).count(), visitors.errors()), (0, 0));
+        assert!(matches!(visitors.next(0, 10, &mut Vec::new()), Next::Done));
+    }
+
+    #[test]
+    fn who_is_put_off_repeats_with_the_same_key() {
+        let mut visitors = two_visitors();
+        let (ticket, first) = visitors.request(0, 0).expect("a request");
+        answer(&mut visitors, ticket, 503, r#"{"code":"overloaded"}"#);
+        assert!(visitors.request(0, 10).is_none());
+        let (_, second) = visitors.request(0, 10 + AGAIN_AFTER_NS).expect("a request");
+        assert_eq!(first, second);
+        assert_eq!(visitors.fates(2).count(), 1);
+    }
+}

@@ -1,0 +1,51 @@
+//! What Postgres has of a show, for the checker.
+
+use anyhow::Result;
+use uuid::Uuid;
+
+use super::{Show, World};
+use crate::checker::Ledger;
+
+impl World {
+    /// Reads a show's claims, tickets, payments and bookings.
+    pub fn ledger(&self, show: &Show) -> Result<Ledger> {
+        self.runtime.block_on(async {
+            let sold: Vec<(i32, Uuid)> =
+                sqlx::query_as("SELECT seat_no, booking_id FROM seat_claims WHERE show_id = $1 AND state = 'sold'")
+                    .bind(show.id)
+                    .fetch_all(&self.pg)
+                    .await?;
+            let tickets: Vec<(i32, Uuid)> = sqlx::query_as(
+                "SELECT ticket.seat_no, ticket.booking_id
+                 FROM tickets ticket JOIN bookings booking ON booking.id = ticket.booking_id
+                 WHERE booking.show_id = $1",
+            )
+            .bind(show.id)
+            .fetch_all(&self.pg)
+            .await?;
+            let count = async |query: &'static str| -> Result<u64> {
+                let number: i64 = sqlx::query_scalar(query).bind(show.id).fetch_one(&self.pg).await?;
+                Ok(number.unsigned_abs())
+            };
+            let open_claims =
+                count("SELECT count(*) FROM seat_claims WHERE show_id = $1 AND state = 'claimed'").await?;
+            let paid = count(
+                "SELECT count(*) FROM payments payment JOIN bookings booking ON booking.id = payment.booking_id
+                 WHERE booking.show_id = $1 AND payment.state = 'succeeded' AND payment.refund_state IS NULL",
+            )
+            .await?;
+            let confirmed = count("SELECT count(*) FROM bookings WHERE show_id = $1 AND state = 'CONFIRMED'").await?;
+            let numbered = |rows: Vec<(i32, Uuid)>| {
+                rows.into_iter().map(|(seat, booking)| (seat.unsigned_abs(), booking)).collect()
+            };
+            Ok(Ledger { sold: numbered(sold), open_claims, tickets: numbered(tickets), paid, confirmed })
+        })
+    }
+
+    /// Rows of the outbox: effects still to be done.
+    pub fn open_effects(&self) -> Result<u64> {
+        let count: i64 =
+            self.runtime.block_on(sqlx::query_scalar("SELECT count(*) FROM outbox").fetch_one(&self.pg))?;
+        Ok(count.unsigned_abs())
+    }
+}

@@ -1,0 +1,65 @@
+//! `cargo xtask bench NAME`: measures the release build on fresh private stores.
+//!
+//! It builds, starts the stores and hands over; what is measured and how is `bench/`'s own affair
+//! (docs/performance.md). Standard output belongs to the results.
+
+use anyhow::Result;
+use clap::Args;
+
+use crate::command;
+use crate::native;
+use crate::places::Places;
+use crate::processes::Processes;
+use crate::progress::{Step, note};
+use crate::services::{self, Folder};
+use crate::stop::Stop;
+
+/// The benchmarks, and what each is about.
+const BENCHES: [(&str, &str); 4] = [
+    ("locks", "attempts to take seats: over HTTP at three rates, and in Redis alone"),
+    ("map", "reading the map of 50,000 seats: Redis CPU and bytes on the wire"),
+    ("live", "changes delivered to sockets: per core-second, how late, idle and stalled readers"),
+    ("storm", "10,000 visitors want 300 seats, 50 times, on two servers"),
+];
+
+/// What to measure.
+#[derive(Args)]
+pub struct Options {
+    /// Which benchmark; none lists them.
+    name: Option<String>,
+    /// Passed on: --json, --rounds N, --quick, and what the benchmark itself takes (--help).
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<String>,
+}
+
+/// Runs one; whether its figures stand.
+pub fn bench(places: &Places, options: &Options, stop: &Stop) -> Result<bool> {
+    let Some(name) = &options.name else {
+        for (name, about) in BENCHES {
+            println!("cargo xtask bench {name:<6} {about}");
+        }
+        return Ok(true);
+    };
+    let mut folder = Folder::open(places, "bench", true)?;
+    let mut processes = Processes::new(stop);
+    let stores = services::start(&mut folder, &mut processes, stop)?;
+    let step = Step::start("build the server and the benchmarks, optimised");
+    let mut build = native::cargo(places, "build");
+    build.args(["--release", "--package", "server", "--package", "simulator", "--package", "bench"]);
+    command::run(&mut build, stop)?;
+    step.done();
+    let mut run = native::release_program(places, "rowlock-bench");
+    run.arg(name).args(&options.arguments);
+    run.env("ROWLOCK_SERVER", places.release_program("rowlock"))
+        .env("ROWLOCK_SIMULATOR", places.release_program("payment-simulator"))
+        .env("ROWLOCK_BENCH_LOGS", folder.path.join("logs"))
+        .env("DATABASE_URL", &stores.postgres)
+        .env("REDIS_URL", &stores.redis);
+    let good = command::status(&mut run, stop)?.success();
+    processes.check()?;
+    if !good {
+        note(&format!("logs: {}", folder.path.join("logs").display()));
+    }
+    processes.end_all();
+    Ok(good)
+}
