@@ -34,8 +34,8 @@ pub struct Options {
     /// Changes a second when efficiency is measured.
     #[arg(long, value_delimiter = ',', default_value = "200,5000")]
     rates: Vec<u32>,
-    /// Sockets when efficiency is measured.
-    #[arg(long, default_value_t = 1_000)]
+    /// Sockets when efficiency is measured: as many as in the crowd.
+    #[arg(long, default_value_t = 4_000)]
     sockets: usize,
     /// Sockets of the crowd, at 200 changes a second.
     #[arg(long, default_value_t = 4_000)]

@@ -168,6 +168,8 @@ impl Code {
 
 /// How long a client should wait after "not right now", seconds, unless somebody knows better.
 const RETRY_AFTER_S: u64 = 2;
+/// Room for a problem that names a seat or two. In a rush most answers are refusals, so none grows by halves.
+const USUAL_BYTES: usize = 512;
 /// Nobody is sent away for longer, seconds.
 const MAX_RETRY_AFTER_S: u64 = 60;
 
@@ -268,7 +270,9 @@ impl IntoResponse for Problem {
             hold: self.hold,
             request_id: None,
         };
-        let mut response = (status, axum::Json(body)).into_response();
+        let mut json = Vec::with_capacity(USUAL_BYTES);
+        serde_json::to_writer(&mut json, &body).expect("text, numbers and lists of them are JSON");
+        let mut response = (status, json).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));

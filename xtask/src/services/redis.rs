@@ -53,10 +53,13 @@ pub fn start(folder: &mut Folder, processes: &mut Processes<'_>, stop: &Stop) ->
     Ok(format!("redis://:{password}@127.0.0.1:{port}/"))
 }
 
+/// At its default, 64 MB, a rush of holds would have the append-only file rewritten every few seconds, by a
+/// child process that takes a core while people wait.
 fn configuration(port: u16, data: &Path, password: &str) -> String {
     format!(
         "bind 127.0.0.1\nport {port}\nrequirepass {password}\ndir \"{}\"\n\
-         appendonly yes\nappendfsync everysec\nmaxmemory-policy noeviction\nsave \"\"\n",
+         appendonly yes\nappendfsync everysec\nauto-aof-rewrite-min-size 512mb\n\
+         maxmemory-policy noeviction\nsave \"\"\n",
         data.display()
     )
 }
