@@ -9,11 +9,22 @@ import { press } from "./show.js";
 const decode = jsqr as unknown as typeof jsqr.default;
 
 /** Cards of the simulator, by what the bank does. */
-export type Card = "paid" | "declined" | "pending_paid" | "pending_failed";
+export type Card =
+  | "paid"
+  | "declined"
+  | "pending_paid"
+  | "pending_failed"
+  | "slow"
+  | "no_answer_paid"
+  | "duplicate_webhooks"
+  | "late_webhook";
 
 /** Pays with a card and comes back to the booking. */
 export async function payWith(page: Page, card: Card): Promise<void> {
   const choice = page.locator(`input[name="card"][value="${card}"]`);
+  // The rarer cards unfold.
+  const folded = page.locator("details:not([open])", { has: choice });
+  if (await folded.count()) await press(folded.locator("summary"));
   await choice.check({ force: true });
   await expect(choice).toBeChecked();
   await press(page.locator("#pay"));

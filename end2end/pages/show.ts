@@ -61,12 +61,22 @@ export class ShowPage {
     return this.page.locator('[data-testid="cart-seat"][data-held="true"]');
   }
 
-  /** Fills the form and goes to the payment page. */
-  async checkOut(name: string, email: string): Promise<void> {
+  /** Opens the sheet with the cart, where it is one. */
+  async openCart(): Promise<void> {
     const more = this.page.getByTestId("continue");
     if (await more.isVisible()) await press(more);
+  }
+
+  /** Fills the form of the one who buys. */
+  async fillDetails(name: string, email: string): Promise<void> {
+    await this.openCart();
     await this.page.locator('input[name="name"]').fill(name);
     await this.page.locator('input[name="email"]').fill(email);
+  }
+
+  /** Fills the form and goes to the payment page. */
+  async checkOut(name: string, email: string): Promise<void> {
+    await this.fillDetails(name, email);
     await press(this.page.getByTestId("pay"));
     await expect(this.page.locator("#pay")).toBeVisible();
   }

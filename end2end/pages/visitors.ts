@@ -19,6 +19,11 @@ export class Visitor {
     return opened;
   }
 
+  /** The same person in another tab. */
+  async newTab(): Promise<Visitor> {
+    return new Visitor(this.context, await this.context.newPage());
+  }
+
   /** Closes the tab as a person does: the page may still say goodbye. */
   async closeTab(): Promise<void> {
     await this.page.close({ runBeforeUnload: true });

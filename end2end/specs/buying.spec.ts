@@ -1,8 +1,6 @@
-// A seat is sold, or is not: every card of the payment page.
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
-
+// A seat is sold, or is not: the everyday cards of the payment page. The rarer ones are in paying.spec.ts.
 import { claimShow } from "../pages/catalogue.js";
+import { mailsTo } from "../pages/mailbox.js";
 import { bookingBecomes, expectNotReloaded, markPage, payWith, readTickets } from "../pages/paying.js";
 import { expect, test } from "../pages/visitors.js";
 
@@ -101,10 +99,3 @@ test("another visitor sees neither the booking nor the ticket", async ({ request
     expect(answer?.status()).toBe(404);
   }
 });
-
-function mailsTo(email: string): string[] {
-  const folder = process.env.MAILBOX_DIR ?? "";
-  const mails = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((file) => file.isFile());
-  const texts = mails.map((file) => readFileSync(join(file.parentPath ?? file.path, file.name), "utf8"));
-  return texts.filter((text) => new RegExp(`^To: .*${email}`, "m").test(text));
-}

@@ -54,16 +54,17 @@ impl Session {
 
     async fn ask_what_is_held(self) {
         let turn = self.turn.get_value();
-        let answer = calls::get::<HoldView>(&self.path("/hold")).await;
+        let answer = calls::get::<Option<HoldView>>(&self.path("/hold")).await;
         if self.turn.get_value() != turn {
             return;
         }
         match answer {
             Ok(hold) => {
-                self.ending.set_value(None);
-                self.learn(Some(hold));
+                if hold.is_some() {
+                    self.ending.set_value(None);
+                }
+                self.learn(hold);
             }
-            Err(failure) if failure.status() == 404 => self.learn(None),
             Err(_) => {} // The live connection or the next tap will tell.
         }
     }

@@ -14,7 +14,7 @@ use crate::catalogue::Show;
 use crate::idempotency::{Answer, IdempotencyKey, Intent};
 use crate::seat_locks::{Asked, with_map};
 use crate::web::problem::ApiResult;
-use crate::web::{ApiJson, ApiPath, Problem, Visitor};
+use crate::web::{ApiJson, ApiPath, Visitor};
 use crate::{AppState, bookings, ids};
 
 /// The routes of holds, under `/api/v1`.
@@ -63,11 +63,13 @@ fn asked(visitor: &Visitor, show: &Show, key: IdempotencyKey, what: &str, wish: 
 
 /// Your hold in a show. Coming back to it undoes the shortening of a closed tab.
 #[utoipa::path(get, path = "/shows/{show}/hold", tag = "holds", params(("show" = Uuid, Path)),
-    responses((status = 200, body = HoldView), (status = 404, body = ProblemView, description = "You hold nothing")))]
+    responses((status = 200, body = HoldView), (status = 204, description = "You hold nothing"),
+        (status = 404, body = ProblemView, description = "No such show")))]
 async fn mine(State(state): State<AppState>, visitor: Visitor, ApiPath(show): ApiPath<Uuid>) -> ApiResult<Response> {
     let show = state.catalogue.known_show(show).await?;
     let held = with_map(&state, &show, || state.locks.mine(show.id, &visitor.owner)).await?;
-    let Some(held) = held else { return Err(Problem::not_found("hold")) };
+    // Most visitors hold nothing, and a browser prints a 404 where its owner sees it.
+    let Some(held) = held else { return Ok((visitor, StatusCode::NO_CONTENT).into_response()) };
     let booking = bookings::of_hold(&state, &visitor.owner, held.hold).await?;
     let body = axum::Json(service::view(&show, &held, booking));
     Ok((visitor, body).into_response())

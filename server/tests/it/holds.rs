@@ -127,7 +127,7 @@ async fn a_closed_tab_gives_seats_back_after_the_grace_and_a_return_keeps_the_or
     ann.sees(30, '0').await;
     assert!(server::clock::now().since(left_at) > 1_000, "a reload must find its seats");
     assert_eq!(&bob.states().await[30..32], "01");
-    assert_eq!(ann.get(&format!("/api/v1/shows/{}/hold", world.show)).await.0, StatusCode::NOT_FOUND);
+    assert_eq!(ann.get(&format!("/api/v1/shows/{}/hold", world.show)).await.0, StatusCode::NO_CONTENT);
     world.end().await;
 }
 
@@ -196,7 +196,7 @@ async fn asking_again_gives_the_same_answer_also_when_the_hold_is_over() {
     assert_eq!(ann.call(Method::DELETE, &own, Value::Null).await.0, StatusCode::NO_CONTENT);
     assert_eq!(bob.hold(&[11]).await.0, StatusCode::CREATED);
     assert_eq!(ann.raw(Method::POST, &path, wish, "once").await, (status, first), "over since");
-    assert_eq!(ann.get(&format!("/api/v1/shows/{}/hold", world.show)).await.0, StatusCode::NOT_FOUND, "nothing taken");
+    assert_eq!(ann.get(&format!("/api/v1/shows/{}/hold", world.show)).await.0, StatusCode::NO_CONTENT, "nothing taken");
     let (status, refusal) = ann.call_with_key(Method::POST, &path, json!({ "seats": [20] }), "once").await;
     assert_eq!((status, text(&refusal["code"])), (StatusCode::UNPROCESSABLE_ENTITY, "key_reused"));
     world.end().await;

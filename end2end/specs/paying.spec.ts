@@ -1,0 +1,181 @@
+// Paying, and everything people do while paying: rarer cards, impatience, reloads, the back button, tabs.
+import type { APIRequestContext, Page } from "@playwright/test";
+
+import { claimShow } from "../pages/catalogue.js";
+import { mailsTo } from "../pages/mailbox.js";
+import { bookingBecomes, type Card, payWith, readTickets } from "../pages/paying.js";
+import { press } from "../pages/show.js";
+import { expect, test } from "../pages/visitors.js";
+
+const RARER: [Card, string][] = [
+  ["slow", "a bank that is slow to answer"],
+  ["no_answer_paid", "a gateway that never answers, and is paid all the same"],
+  ["duplicate_webhooks", "a gateway that says everything three times"],
+  ["late_webhook", "a gateway whose message comes long afterwards"],
+];
+
+for (const [card, words] of RARER) {
+  test(`${words}: one booking, one ticket, one mail`, async ({ request, anna, ben }) => {
+    const show = await claimShow(request);
+    const c7 = show.seat("C", "7");
+    const hers = await anna.visit(show.id);
+    const his = await ben.visit(show.id);
+    await hers.hold(c7);
+    const email = `anna-${show.id}@example.org`;
+    await hers.checkOut("Anna", email);
+    await payWith(anna.page, card);
+    await bookingBecomes(anna.page, "CONFIRMED");
+    await his.sees(c7, "booked");
+    expect(await timesInStory(anna.page, "payment_succeeded")).toBe(1);
+    expect(await readTickets(anna.page)).toHaveLength(1);
+    await expect(() => expect(mailsTo(email)).toHaveLength(1)).toPass({ timeout: 10_000 });
+  });
+}
+
+test("whoever gives up on the payment page pays nothing, and the seat is free", async ({ request, anna, ben }) => {
+  const show = await claimShow(request);
+  const c7 = show.seat("C", "7");
+  const hers = await anna.visit(show.id);
+  const his = await ben.visit(show.id);
+  await hers.hold(c7);
+  await hers.checkOut("Anna", "anna@example.org");
+  await press(anna.page.locator("#cancel"));
+  await anna.page.waitForURL(/\/bookings\//);
+  await bookingBecomes(anna.page, "CANCELLED");
+  await expect(anna.page.getByTestId("booking-state")).toHaveAttribute("data-money", "FAILED");
+  await his.sees(c7, "available");
+});
+
+test("a double click on Pay, on both pages, pays once", async ({ request, anna }) => {
+  const show = await claimShow(request);
+  const page = await anna.visit(show.id);
+  await page.hold(show.seat("C", "7"));
+  const email = `anna-${show.id}@example.org`;
+  await page.fillDetails("Anna", email);
+  await anna.page.getByTestId("pay").dblclick();
+  await expect(anna.page.locator("#pay")).toBeVisible();
+  await anna.page.locator("#pay").dblclick();
+  await anna.page.waitForURL(/\/bookings\//);
+  await bookingBecomes(anna.page, "CONFIRMED");
+  for (const event of ["created", "payment_submitted", "payment_succeeded", "seats_sold"]) {
+    expect(await timesInStory(anna.page, event), event).toBe(1);
+  }
+  expect(await readTickets(anna.page)).toHaveLength(1);
+  await expect(() => expect(mailsTo(email)).toHaveLength(1)).toPass({ timeout: 10_000 });
+});
+
+test("a reload at every step changes nothing", async ({ request, anna, ben }) => {
+  const show = await claimShow(request);
+  const c7 = show.seat("C", "7");
+  const hers = await anna.visit(show.id);
+  const his = await ben.visit(show.id);
+  await hers.hold(c7);
+  await anna.page.reload();
+  await hers.sees(c7, "mine");
+  await expect(hers.held()).toHaveCount(1);
+
+  await hers.checkOut("Anna", "anna@example.org");
+  await anna.page.reload();
+  await expect(anna.page.locator("#pay")).toBeVisible();
+  await his.sees(c7, "locked");
+
+  await payWith(anna.page, "pending_paid");
+  await bookingBecomes(anna.page, "PAYMENT_PENDING");
+  await anna.page.reload();
+  await bookingBecomes(anna.page, "CONFIRMED");
+  await anna.page.reload();
+  await bookingBecomes(anna.page, "CONFIRMED");
+  expect(await timesInStory(anna.page, "payment_succeeded")).toBe(1);
+
+  const [code] = await readTickets(anna.page);
+  await anna.page.reload();
+  await expect(anna.page.getByTestId("ticket-seat")).toHaveText("C7");
+  expect(code).toMatch(/\|C7\|/);
+});
+
+test("the back button leads out of every step and never to a second payment", async ({ request, anna, ben }) => {
+  const show = await claimShow(request);
+  const c7 = show.seat("C", "7");
+  const hers = await anna.visit(show.id);
+  const his = await ben.visit(show.id);
+  await hers.hold(c7);
+  await hers.checkOut("Anna", "anna@example.org");
+
+  // From the payment page: the seat is still hers, and the way on is the payment that began.
+  await anna.page.goBack();
+  await hers.live();
+  await hers.sees(c7, "mine");
+  await press(anna.page.getByTestId("to-booking"));
+  await bookingBecomes(anna.page, "PAYMENT_PENDING");
+  await press(anna.page.getByTestId("pay-link"));
+  await expect(anna.page.locator("#pay")).toBeVisible();
+  await his.sees(c7, "locked");
+  await payWith(anna.page, "paid");
+  await bookingBecomes(anna.page, "CONFIRMED");
+  const booking = anna.page.url();
+
+  // From the booking: the payment page says that it is paid, and leads back.
+  await anna.page.goBack();
+  await expect(anna.page.locator("#outcome")).toHaveText("Paid");
+  await expect(anna.page.locator("#pay")).toHaveCount(0);
+  await press(anna.page.locator("#back"));
+  await bookingBecomes(anna.page, "CONFIRMED");
+  expect(anna.page.url()).toBe(booking);
+
+  // On the map the seat is sold, and the cart is empty.
+  const again = await anna.visit(show.id);
+  await again.sees(c7, "booked");
+  await expect(again.cartSeats).toHaveCount(0);
+});
+
+test("two tabs pay for one hold at once: one booking, one payment", async ({ request, anna }) => {
+  const show = await claimShow(request);
+  const c7 = show.seat("C", "7");
+  const first = await anna.visit(show.id);
+  await first.hold(c7);
+  const tab = await anna.newTab();
+  const second = await tab.visit(show.id);
+  await second.sees(c7, "mine");
+  await first.fillDetails("Anna", "anna@example.org");
+  await second.fillDetails("Anna", "anna@example.org");
+  await Promise.all([press(anna.page.getByTestId("pay")), press(tab.page.getByTestId("pay"))]);
+  await expect(anna.page.locator("#pay")).toBeVisible();
+  await expect(tab.page.locator("#pay")).toBeVisible();
+  // The gateway has one payment: both look at it.
+  expect(tab.page.url()).toBe(anna.page.url());
+  await payWith(anna.page, "paid");
+  await bookingBecomes(anna.page, "CONFIRMED");
+  await tab.page.reload();
+  await expect(tab.page.locator("#outcome")).toHaveText("Paid");
+  expect(await timesInStory(anna.page, "payment_submitted")).toBe(1);
+  expect(await timesInStory(anna.page, "payment_succeeded")).toBe(1);
+});
+
+test("a second tab follows when the first begins to pay, and when it has paid", async ({ request, anna }) => {
+  const show = await claimShow(request);
+  const c7 = show.seat("C", "7");
+  const first = await anna.visit(show.id);
+  await first.hold(c7);
+  const tab = await anna.newTab();
+  const second = await tab.visit(show.id);
+  await second.sees(c7, "mine");
+  await first.checkOut("Anna", "anna@example.org");
+  await second.openCart();
+  await expect(tab.page.getByTestId("to-booking")).toBeVisible();
+  await payWith(anna.page, "paid");
+  await bookingBecomes(anna.page, "CONFIRMED");
+  await second.sees(c7, "booked");
+  await expect(second.cartSeats).toHaveCount(0);
+});
+
+/** How often something happened to the booking this page shows. */
+async function timesInStory(page: Page, event: string): Promise<number> {
+  return (await story(page.request, page.url())).filter((line) => line.event === event).length;
+}
+
+async function story(request: APIRequestContext, url: string): Promise<{ event: string }[]> {
+  const id = /\/bookings\/([0-9a-f-]{36})/.exec(url)?.[1];
+  const answer = await request.get(`/api/v1/bookings/${id}/events`);
+  expect(answer.status()).toBe(200);
+  return (await answer.json()) as { event: string }[];
+}
