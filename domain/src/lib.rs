@@ -6,6 +6,7 @@
 
 pub mod api;
 pub mod api_catalogue;
+pub mod best_available;
 pub mod booking;
 pub mod layout;
 pub mod money;

@@ -131,6 +131,23 @@ impl Layout {
         self.room.zones.iter().map(|zone| zone.first..zone.first + zone.count)
     }
 
+    /// The seats of each row, in the order of their numbers.
+    pub fn rows(&self) -> impl Iterator<Item = Range<SeatIndex>> {
+        self.room.rows.iter().map(|row| row.first..row.first + row.count)
+    }
+
+    /// Where a seat is, plan units, and its category; `None` beyond the last.
+    #[must_use]
+    pub fn place(&self, index: SeatIndex) -> Option<((i32, i32), u8)> {
+        self.room.seats.get(index as usize).map(|seat| ((seat.x, seat.y), seat.category))
+    }
+
+    /// What everyone looks at, and its centre and width, plan units: x, y, width.
+    #[must_use]
+    pub fn focus(&self) -> (FocusKind, [i32; 3]) {
+        (self.room.focus, self.room.focus_at)
+    }
+
     /// The price categories; a seat's category is an index into them.
     #[must_use]
     pub fn categories(&self) -> &[Category] {

@@ -1,0 +1,159 @@
+//! Whoever asks gets what is free, together when it can be, and the same as anybody else who asks.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+/// Ten rows of ten with an aisle after the fourth seat, a screen in front.
+fn cinema() -> Layout {
+    Layout::from_json(
+        &json!({
+            "sketch": 1, "name": "Saal", "focus": { "kind": "screen", "at": [0, -60], "width": 200 },
+            "categories": [{ "name": "silver" }, { "name": "gold" }, { "name": "love", "kind": "couple" },
+                           { "name": "wheel", "kind": "wheelchair" }],
+            "zones": [{ "category": "silver", "rows": [
+                { "rows": "A-E", "seats": "1-4 . 5-10" },
+                { "rows": "F-H", "seats": "1-4 . 5-10", "category": "gold" },
+                { "rows": "J", "seats": "1-10", "category": "love" },
+                { "rows": "K", "seats": "1-4", "category": "wheel" },
+            ] }],
+        })
+        .to_string(),
+    )
+    .expect("a room")
+}
+
+fn names(layout: &Layout, suggestion: &Suggestion) -> Vec<String> {
+    suggestion.seats.iter().map(|seat| layout.label(*seat).expect("a seat")).collect()
+}
+
+fn ask(layout: &Layout, taken: &[&str], wish: Wish, most: usize) -> Vec<Suggestion> {
+    let taken: BTreeSet<SeatIndex> = taken.iter().map(|name| layout.find(name).expect("a seat")).collect();
+    let state = |seat| if taken.contains(&seat) { SeatState::Booked } else { SeatState::Available };
+    best_available(layout, state, wish, most)
+}
+
+const fn wish(count: usize) -> Wish {
+    Wish { count, category: None }
+}
+
+#[test]
+fn three_sit_together_near_the_middle_two_thirds_back() {
+    let layout = cinema();
+    let found = ask(&layout, &[], wish(3), 3);
+    assert_eq!(found.len(), 3);
+    assert!(found.iter().all(|suggestion| suggestion.together == Together::Row));
+    let best = names(&layout, &found[0]);
+    assert!(best.iter().all(|name| name.starts_with('F') || name.starts_with('G')), "{best:?}");
+    assert!(best.contains(&format!("{}5", &best[0][..1])), "beside the aisle of the middle: {best:?}");
+}
+
+#[test]
+fn an_aisle_or_a_stranger_parts_a_row() {
+    let layout = cinema();
+    let found = ask(&layout, &[], wish(6), 8);
+    for suggestion in found.iter().filter(|suggestion| suggestion.together == Together::Row) {
+        let names = names(&layout, suggestion);
+        assert!(
+            names.iter().all(|name| name[1..].parse::<u32>().expect("a number") > 4 || name.starts_with('J')),
+            "{names:?}"
+        );
+    }
+}
+
+#[test]
+fn nobody_is_left_alone_where_it_can_be_helped() {
+    let layout = cinema();
+    // Of G5 to G10, three: from either end, never leaving one.
+    for suggestion in ask(&layout, &["F5", "F6"], Wish { count: 3, category: Some(1) }, 4) {
+        assert_eq!(suggestion.orphans, 0, "{:?}", names(&layout, &suggestion));
+    }
+}
+
+#[test]
+fn a_category_is_kept_to() {
+    let layout = cinema();
+    for suggestion in ask(&layout, &[], Wish { count: 2, category: Some(0) }, 8) {
+        assert!(suggestion.seats.iter().all(|seat| layout.place(*seat).expect("a seat").1 == 0));
+    }
+}
+
+#[test]
+fn couples_get_whole_sofas() {
+    let layout = cinema();
+    let love = Wish { count: 2, category: Some(2) };
+    for suggestion in ask(&layout, &[], love, 5) {
+        let names = names(&layout, &suggestion);
+        assert!(matches!(names[0].as_str(), "J1" | "J3" | "J5" | "J7" | "J9"), "{names:?}");
+    }
+    // A taken seat does not shift the sofas.
+    for suggestion in ask(&layout, &["J1"], love, 5) {
+        let names = names(&layout, &suggestion);
+        assert!(matches!(names[0].as_str(), "J3" | "J5" | "J7" | "J9"), "{names:?}");
+    }
+    // Seats of sofas whose other half is taken are no pair.
+    let halves = ask(&layout, &["J2", "J4", "J6", "J8", "J10"], love, 5);
+    assert!(halves.iter().all(|suggestion| suggestion.together == Together::Apart));
+}
+
+#[test]
+fn wheelchair_spaces_are_for_those_who_ask() {
+    let layout = cinema();
+    let all: Vec<String> = (0..layout.seat_count()).map(|seat| layout.label(seat).expect("a seat")).collect();
+    let others: Vec<&str> = all.iter().map(String::as_str).filter(|name| !name.starts_with('K')).collect();
+    assert_eq!(ask(&layout, &others, wish(1), 3), []);
+    assert_eq!(ask(&layout, &others, Wish { count: 1, category: Some(3) }, 3).len(), 3);
+}
+
+#[test]
+fn where_no_row_has_room_two_rows_have() {
+    let layout = cinema();
+    // Only D5, D6 and E5, E6 are left.
+    let all: Vec<String> = (0..layout.seat_count()).map(|seat| layout.label(seat).expect("a seat")).collect();
+    let kept = ["D5", "D6", "E5", "E6"];
+    let taken: Vec<&str> = all.iter().map(String::as_str).filter(|name| !kept.contains(name)).collect();
+    let found = ask(&layout, &taken, wish(4), 3);
+    assert_eq!(found.len(), 1);
+    assert_eq!((found[0].together, names(&layout, &found[0])), (Together::Rows, kept.map(str::to_owned).to_vec()));
+    let scattered = ask(&layout, &[taken.as_slice(), &["D6"]].concat(), wish(3), 3);
+    assert_eq!(scattered[0].seats.len(), 3);
+    assert_eq!(ask(&layout, &taken, wish(5), 3), [], "there are only four");
+}
+
+#[test]
+fn senseless_wishes_get_nothing() {
+    let layout = cinema();
+    assert_eq!(ask(&layout, &[], wish(0), 3), []);
+    assert_eq!(ask(&layout, &[], wish(MAX_SEATS_PER_HOLD + 1), 3), []);
+    assert_eq!(ask(&layout, &[], wish(2), 0), []);
+    assert_eq!(ask(&layout, &[], Wish { count: 2, category: Some(200) }, 3), []);
+}
+
+proptest! {
+    #[test]
+    fn suggestions_are_free_seats_of_the_right_number_and_share_none(
+        free in proptest::collection::vec(any::<bool>(), 94), count in 1..=MAX_SEATS_PER_HOLD, most in 1..=MAX_SUGGESTIONS,
+    ) {
+        let layout = cinema();
+        prop_assert_eq!(layout.seat_count(), 94);
+        let state = |seat: SeatIndex| if free[seat as usize] { SeatState::Available } else { SeatState::Locked };
+        let found = best_available(&layout, state, wish(count), most);
+        prop_assert!(found.len() <= most);
+        let all: Vec<SeatIndex> = found.iter().flat_map(|suggestion| suggestion.seats.iter().copied()).collect();
+        prop_assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), all.len());
+        for suggestion in &found {
+            prop_assert_eq!(suggestion.seats.len(), count);
+            prop_assert!(suggestion.seats.iter().all(|seat| free[*seat as usize]));
+            if suggestion.together == Together::Row {
+                prop_assert!(suggestion.seats.windows(2).all(|pair| pair[1] == pair[0] + 1));
+            }
+        }
+        let sofas_too = if count % 2 == 0 { 90 } else { 80 };
+        let fitting = (0..sofas_too).filter(|seat| free[*seat]).count();
+        prop_assert_eq!(found.is_empty(), fitting < count, "somebody goes home although {} are free", fitting);
+        prop_assert_eq!(&best_available(&layout, state, wish(count), most), &found, "the same question, the same answer");
+    }
+}
