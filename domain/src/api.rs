@@ -5,6 +5,7 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::best_available::Together;
 use crate::money::Money;
 use crate::seats::{SeatIndex, SeatState};
 
@@ -302,6 +303,32 @@ pub struct BookingEventView {
     pub reason: String,
     /// When, RFC 3339.
     pub at: String,
+}
+
+/// `GET /shows/{show}/best`: the best seats that were free at one version of the map.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+pub struct BestView {
+    /// Epoch of the map that was asked.
+    pub epoch: u64,
+    /// Its version.
+    pub version: u64,
+    /// The best first; they have no seat in common. Empty: fewer seats than wished for are free.
+    pub suggestions: Vec<SuggestionView>,
+}
+
+/// Seats worth taking.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+pub struct SuggestionView {
+    /// The seats in the order of the room.
+    pub seats: Vec<SeatLine>,
+    /// Sum of the prices.
+    pub total: Money,
+    /// How close they are to each other.
+    pub together: Together,
+    /// Single free seats it would leave between strangers.
+    pub orphans: u32,
 }
 
 /// A seat that stood in the way, by name.

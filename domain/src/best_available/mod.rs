@@ -13,6 +13,7 @@ use crate::api::{SEAT_PITCH, SeatKind};
 use crate::layout::{FocusKind, Layout};
 use crate::seats::{MAX_SEATS_PER_HOLD, SeatIndex, SeatState};
 use rank::Rank;
+use serde::{Deserialize, Serialize};
 
 /// Suggestions one wish gets at most.
 pub const MAX_SUGGESTIONS: usize = 8;
@@ -34,7 +35,9 @@ pub struct Wish {
 }
 
 /// How close the seats of a suggestion are to each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum Together {
     /// Neighbours in one row.
     Row,

@@ -12,6 +12,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
+use super::best;
 use super::map::{At, LiveMap};
 use super::reader::NoSuchSection;
 use super::socket::{self, Greeting};
@@ -22,7 +23,7 @@ use crate::web::{ApiPath, ApiQuery, Code, Problem, Visitor};
 
 /// The routes of the live map, under `/api/v1`.
 pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(seats)).routes(routes!(live))
+    OpenApiRouter::new().routes(routes!(seats)).routes(routes!(live)).merge(best::routes())
 }
 
 /// The states of all seats at one version.

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use domain::seats::{AreaIndex, SeatIndex};
+use domain::seats::{AreaIndex, SeatIndex, SeatState};
 use domain::time::Timestamp;
 use domain::wire::Frame;
 use tokio::sync::{OnceCell, watch};
@@ -206,6 +206,13 @@ impl Hub {
         inner.settle();
         let Inner { map: Some(map), json, .. } = &mut *inner else { return None };
         Some((map.at(), json.get_or_insert_with(|| write(map)).clone()))
+    }
+
+    /// The present, copied, as [`Hub::json`] tells it.
+    pub(super) fn states(&self) -> Option<(At, Vec<SeatState>)> {
+        let mut inner = self.lock();
+        inner.settle();
+        inner.map.as_ref().map(|map| (map.at(), map.seats().to_vec()))
     }
 
     // Held for memory work only, never across an await.

@@ -9,6 +9,7 @@
 //! it can be written to again it gets one merged delta. What is not here: who may hold what.
 
 mod announcement;
+mod best;
 mod feed;
 mod http;
 mod hub;

@@ -241,3 +241,40 @@ async fn the_json_reading_of_the_map_is_unchanged_until_it_changes() {
     assert_eq!(body["states"].as_str().map(str::len), Some(SEATS as usize), "{}", json!(body));
     world.end().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_best_seats_are_free_ones_and_the_next_best_when_they_are_taken() {
+    let world = World::start(1, &[]).await;
+    let (ann, bob) = (world.visitor_at(0), world.visitor_at(0));
+    let best = |query: &'static str| {
+        let (bob, path) = (&bob, format!("/api/v1/shows/{}/best?{query}", bob.show));
+        async move { bob.get(&path).await }
+    };
+    let (status, first) = best("count=3").await;
+    assert_eq!((status, first["suggestions"].as_array().map(Vec::len)), (StatusCode::OK, Some(3)), "{first}");
+    let offered = &first["suggestions"][0];
+    assert_eq!(offered["together"], "row");
+    let seats: Vec<u32> = offered["seats"]
+        .as_array()
+        .expect("seats")
+        .iter()
+        .filter_map(|line| line["seat"].as_u64())
+        .map(|seat| seat as u32)
+        .collect();
+    let sum: i64 =
+        offered["seats"].as_array().expect("seats").iter().filter_map(|line| line["price"]["minor"].as_i64()).sum();
+    assert_eq!((seats.len(), offered["total"]["minor"].as_i64()), (3, Some(sum)));
+    assert_eq!(ann.hold(&seats).await.0, StatusCode::CREATED, "what is offered can be had");
+    let (_, second) = best("count=3&most=1").await;
+    assert_eq!(second["suggestions"].as_array().map(Vec::len), Some(1));
+    let offered = second["suggestions"][0]["seats"].as_array().expect("seats").clone();
+    assert!(offered.iter().all(|line| !seats.contains(&(line["seat"].as_u64().expect("a number") as u32))), "{second}");
+
+    for wrong in ["", "count=0", "count=11", "count=two", "count=2&category=nowhere", "count=2&colour=red"] {
+        assert_eq!(
+            bob.get(&format!("/api/v1/shows/{}/best?{wrong}", bob.show)).await.0,
+            StatusCode::BAD_REQUEST,
+            "{wrong}"
+        );
+    }
+}
