@@ -61,6 +61,11 @@ export class ShowPage {
     return this.page.locator('[data-testid="cart-seat"][data-held="true"]');
   }
 
+  /** Names of the granted seats. */
+  async heldNames(): Promise<string[]> {
+    return this.held().locator(".cart-seat-name").allTextContents();
+  }
+
   /** Opens the sheet with the cart, where it is one. */
   async openCart(): Promise<void> {
     const more = this.page.getByTestId("continue");

@@ -56,6 +56,12 @@ pub fn go_to(address: &str) {
     let _ = window().location().assign(address);
 }
 
+/// A text as part of an address.
+#[must_use]
+pub fn encoded(text: &str) -> String {
+    js_sys::encode_uri_component(text).into()
+}
+
 /// The part of the address after `#`, without it.
 #[must_use]
 pub fn fragment() -> String {

@@ -119,6 +119,19 @@ impl Cart {
         }
     }
 
+    /// Wants these seats and no others.
+    pub fn want_instead(&mut self, seats: &[SeatIndex]) -> Tapped {
+        if self.is_paying() {
+            return Tapped::Paying;
+        }
+        self.want = seats.to_vec();
+        self.want.sort_unstable();
+        self.want.dedup();
+        self.want.truncate(MAX_SEATS_PER_HOLD);
+        self.lost.clear();
+        Tapped::Wanted
+    }
+
     /// Whether a request is due.
     #[must_use]
     pub fn is_due(&self) -> bool {
@@ -289,6 +302,18 @@ mod tests {
         );
         cart.granted(hold(&[4, 6, 9]));
         assert!(cart.is_settled());
+    }
+
+    #[test]
+    fn another_place_is_taken_and_the_first_let_go_in_one_step() {
+        let mut cart = Cart::default();
+        cart.learn(Some(hold(&[1, 2])));
+        assert_eq!(cart.want_instead(&[9, 2, 9]), Tapped::Wanted);
+        let change = Intent::Change { hold: Uuid::from_u128(7), add: vec![9], remove: vec![1] };
+        assert_eq!(cart.next_intent(), Some(change));
+        cart.granted(HoldView { paying: true, ..hold(&[2, 9]) });
+        assert_eq!(cart.want_instead(&[4]), Tapped::Paying);
+        assert_eq!(cart.want(), [2, 9]);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use wasm_bindgen::JsCast;
 
 use super::session::Session;
-use super::{content, live_mark, notice_view, skeleton, start, view_switch};
+use super::{content, live_mark, notice_view, party, skeleton, start, view_switch};
 use crate::checkout;
 
 /// The seat map, cart and checkout of a show.
@@ -39,12 +39,15 @@ pub fn SeatMap(
 
 fn parts(session: Session) -> impl IntoView {
     let as_list = RwSignal::new(false);
+    // Known once the room is, and the same when its sections come in.
+    let categories = Memo::new(move |_| session.room.with(|room| Some(room.as_ref()?.plan().categories.clone())));
     view! {
         <section class="seat-map-room" aria-label="Seat map">
             <div class="seat-map-bar">
                 {live_mark(session)}
                 {view_switch(session, as_list)}
             </div>
+            {move || categories.get().map(|categories| party::finder(session, &categories))}
             {notice_view(session)}
             {move || content(session, as_list)}
         </section>

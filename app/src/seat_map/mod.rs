@@ -17,6 +17,7 @@ pub mod notices;
 mod once;
 mod overview;
 mod own_hold;
+mod party;
 mod requests;
 pub mod room;
 pub mod session;
@@ -166,6 +167,7 @@ fn notice_view(session: Session) -> impl IntoView {
             && session.cart.with(|cart| !cart.lost().is_empty())
     };
     let booking = move || session.notice.with(|notice| notice.as_ref().and_then(|notice| notice.booking));
+    let offer = move || session.notice.with(|notice| notice.as_ref().and_then(|notice| notice.offer.clone()));
     let shown = move || session.notice.with(Option::is_some);
     // The buttons go with the notice: without a place of its own the focus would fall to the page's top.
     let close = move |_| {
@@ -179,6 +181,14 @@ fn notice_view(session: Session) -> impl IntoView {
     view! {
         <div class="notice" data-shown=move || if shown() { "true" } else { "false" }>
             <p role="alert" data-testid="message">{text}</p>
+            {move || offer().map(|offer| {
+                let words = offer.words.clone();
+                let accept = move |_| {
+                    browser::focus_first(SEATS);
+                    session.accept(&offer);
+                };
+                view! { <button type="button" class="notice-action" data-testid="accept-offer" on:click=accept>{words}</button> }
+            })}
             {move || may_ask().then(|| view! {
                 <button type="button" class="notice-action" data-testid="ask-again" on:click=ask_again>"Try to get them back"</button>
             })}

@@ -4,10 +4,11 @@ use domain::api::{ProblemView, SeatProblem};
 use domain::seats::{MAX_SEATS_PER_HOLD, SeatState};
 use uuid::Uuid;
 
+use super::party::Offer;
 use crate::browser::calls::Failure;
 
 /// Something to tell.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Notice {
     /// The words.
     pub text: String,
@@ -15,12 +16,14 @@ pub struct Notice {
     pub may_ask_again: bool,
     /// The booking that has more to say.
     pub booking: Option<Uuid>,
+    /// Other seats, to be had with one tap.
+    pub offer: Option<Offer>,
 }
 
 impl Notice {
     /// These words, nothing to press.
     pub fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), may_ask_again: false, booking: None }
+        Self { text: text.into(), may_ask_again: false, booking: None, offer: None }
     }
 
     /// Seats were refused; `others` says whether the visitor holds or wants others.

@@ -102,6 +102,7 @@ impl Session {
             !cart.want().is_empty()
         });
         self.notice.set(Some(Notice::refused(seats, others)));
+        self.offer_instead_of(&named);
     }
 
     fn fail(self, failure: &Failure) {

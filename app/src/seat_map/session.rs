@@ -173,6 +173,14 @@ impl Session {
         }
     }
 
+    /// Wants these seats and no others.
+    pub(super) fn want_instead(self, seats: &[SeatIndex]) -> Tapped {
+        let outcome = self.change_cart(|cart| cart.want_instead(seats));
+        self.notice.set((outcome == Tapped::Paying).then(Notice::paying));
+        self.pump();
+        outcome
+    }
+
     /// Asks for the seats of an expired hold again.
     pub fn ask_again(self) {
         self.notice.set(None);

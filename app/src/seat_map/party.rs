@@ -1,0 +1,212 @@
+//! Party first: "three together, gold" in one tap, and other places to choose from.
+//!
+//! The server ranks (`GET …/best`); what it suggests becomes the wish, and goes the way of every tap. Also
+//! here: what is offered to somebody whose seat went to another.
+
+use std::sync::Arc;
+
+use domain::api::{BestView, CategoryView, SuggestionView};
+use domain::best_available::Together;
+use domain::seats::{MAX_SEATS_PER_HOLD, SeatIndex};
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+
+use super::cart::Tapped;
+use super::notices::{Notice, listed};
+use super::once::DrawnOnce;
+use super::overview;
+use super::session::Session;
+use crate::browser::{self, calls};
+
+/// How many people most parties are.
+const USUAL_PARTY: usize = 2;
+
+/// The places suggested last, and which of them is shown.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Places {
+    found: Vec<SuggestionView>,
+    at: usize,
+}
+
+/// The finder above the map.
+pub fn finder(session: Session, categories: &[CategoryView]) -> impl IntoView + use<> {
+    let count = RwSignal::new(USUAL_PARTY);
+    let category = RwSignal::new(String::new());
+    let places = RwSignal::new(Places::default());
+    let busy = RwSignal::new(false);
+    // Another party is another question.
+    Effect::new(move |_| {
+        count.track();
+        category.track();
+        places.set(Places::default());
+    });
+    let find = move |_| {
+        if !busy.get_untracked() {
+            busy.set(true);
+            spawn_local(async move {
+                find(session, count.get_untracked(), category.get_untracked(), places).await;
+                busy.set(false);
+            });
+        }
+    };
+    let others = move || places.with(|places| places.found.len() > 1);
+    let step = move |by: i64| {
+        let wanted = (count.get_untracked() as i64 + by).clamp(1, MAX_SEATS_PER_HOLD as i64);
+        count.set(usize::try_from(wanted).unwrap_or(USUAL_PARTY));
+    };
+    view! {
+        <div class="party" role="group" aria-label="Find seats together">
+            <div class="party-count">
+                <button type="button" class="party-step" aria-label="One person fewer" data-testid="party-fewer"
+                    disabled=move || count.get() == 1 on:click=move |_| step(-1)>"−"</button>
+                <output aria-live="polite" data-testid="party-count">{move || in_people(count.get())}</output>
+                <button type="button" class="party-step" aria-label="One person more" data-testid="party-more"
+                    disabled=move || count.get() == MAX_SEATS_PER_HOLD on:click=move |_| step(1)>"+"</button>
+            </div>
+            <select class="party-category" aria-label="Category" data-testid="party-category"
+                on:change=move |event| category.set(event_target_value(&event))>
+                <option value="">"Any price"</option>
+                {options(categories)}
+            </select>
+            <button type="button" class="button party-find" data-testid="party-find"
+                aria-disabled=move || if busy.get() { "true" } else { "false" } on:click=find>"Find the best seats"</button>
+            <button type="button" class="party-other" data-testid="party-other" hidden=move || !others()
+                on:click=move |_| show_next(session, places)>
+                {move || places.with(|places| format!("Another place ({} of {})", places.at + 1, places.found.len()))}
+            </button>
+        </div>
+    }
+}
+
+fn options(categories: &[CategoryView]) -> impl IntoView + use<> {
+    let options = categories.iter().map(|category| {
+        view! { <option value=category.name.clone()>{format!("{}, {}", category.label, category.price)}</option> }
+    });
+    options.drawn_once()
+}
+
+fn in_people(count: usize) -> String {
+    if count == 1 { "1 person".to_owned() } else { format!("{count} people") }
+}
+
+async fn find(session: Session, count: usize, category: String, places: RwSignal<Places>) {
+    let mut path = session.path(&format!("/best?count={count}"));
+    if !category.is_empty() {
+        path.push_str("&category=");
+        path.push_str(&browser::encoded(&category));
+    }
+    match calls::get::<BestView>(&path).await {
+        Ok(best) if best.suggestions.is_empty() => {
+            session.notice.set(Some(Notice::new(format!(
+                "There are no {count} seats left like that. Try fewer people or another price."
+            ))));
+        }
+        Ok(best) => {
+            places.set(Places { found: best.suggestions, at: 0 });
+            show(session, places);
+        }
+        Err(failure) => session.notice.set(Some(Notice::failed(&failure))),
+    }
+}
+
+fn show_next(session: Session, places: RwSignal<Places>) {
+    places.update(|places| places.at = (places.at + 1) % places.found.len().max(1));
+    show(session, places);
+}
+
+/// Wants the suggestion on show instead of everything wanted before.
+fn show(session: Session, places: RwSignal<Places>) {
+    let Some(place) = places.with_untracked(|places| places.found.get(places.at).cloned()) else { return };
+    let seats: Vec<SeatIndex> = place.seats.iter().map(|line| line.seat).collect();
+    if session.want_instead(&seats) == Tapped::Paying {
+        return;
+    }
+    let section = session.room.with_untracked(|room| {
+        let room = room.as_ref()?;
+        room.plan().overview.then(|| room.section_of(seats[0])).flatten()
+    });
+    if let Some(section) = section {
+        browser::go_to(&overview::fragment_of(section));
+    }
+    session.spoken.set(in_words(&place));
+    if place.together == Together::Apart {
+        let text = "There are not so many seats together any more. These are the best single ones.";
+        session.notice.set(Some(Notice::new(text)));
+    }
+}
+
+fn in_words(place: &SuggestionView) -> String {
+    let names: Vec<&str> = place.seats.iter().map(|line| line.label.as_str()).collect();
+    let how = match place.together {
+        Together::Row => "together",
+        Together::Rows => "in two rows, one behind the other",
+        Together::Apart => "not together",
+    };
+    format!("{}, {how}, {}.", listed(&names), place.total)
+}
+
+/// Seats for somebody whose own went to another, offered in the notice that says so.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Offer {
+    /// The seats.
+    pub seats: Arc<[SeatIndex]>,
+    /// Their names and what they cost.
+    pub words: String,
+}
+
+impl Session {
+    /// Looks for as many seats as were lost, of the same category, and offers them in the notice on show.
+    pub(super) fn offer_instead_of(self, lost: &[SeatIndex]) {
+        let category = self.room.with_untracked(|room| {
+            let room = room.as_ref()?;
+            lost.first().and_then(|seat| room.seat(*seat)).map(|seat| seat.category.name.clone())
+        });
+        let (Some(category), count) = (category, lost.len()) else { return };
+        let about = self.notice.get_untracked();
+        spawn_local(async move {
+            let path = self.path(&format!("/best?count={count}&category={}&most=1", browser::encoded(&category)));
+            let Ok(best) = calls::get::<BestView>(&path).await else { return };
+            let Some(place) = best.suggestions.into_iter().next() else { return };
+            let names: Vec<&str> = place.seats.iter().map(|line| line.label.as_str()).collect();
+            let words = format!("Take {} instead, {}", listed(&names), place.total);
+            let offer = Offer { seats: place.seats.iter().map(|line| line.seat).collect(), words };
+            self.notice.update(|notice| {
+                // Only while that is what is being talked about.
+                if *notice == about
+                    && let Some(notice) = notice
+                {
+                    notice.offer = Some(offer);
+                }
+            });
+        });
+    }
+
+    /// Takes what the notice offers, beside what is wanted already.
+    pub(super) fn accept(self, offer: &Offer) {
+        self.notice.set(None);
+        for seat in offer.seats.iter() {
+            if !self.cart.with_untracked(|cart| cart.wants(*seat)) {
+                self.change_cart(|cart| cart.tap(*seat));
+            }
+        }
+        self.pump();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use domain::api::SeatLine;
+    use domain::money::{Currency, Money};
+
+    #[test]
+    fn a_suggestion_is_spoken_with_its_names_and_its_price() {
+        let price = Money::new(1_250, Currency::parse("EUR").expect("a code"));
+        let line = |seat, label: &str| SeatLine { seat, label: label.to_owned(), category: "Gold".to_owned(), price };
+        let total = Money::new(2_500, price.currency);
+        let place =
+            SuggestionView { seats: vec![line(7, "C7"), line(8, "C8")], total, together: Together::Row, orphans: 0 };
+        assert_eq!(in_words(&place), format!("C7 and C8, together, {total}."));
+        assert_eq!((in_people(1), in_people(4)), ("1 person".to_owned(), "4 people".to_owned()));
+    }
+}
