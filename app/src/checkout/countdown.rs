@@ -5,25 +5,43 @@ use leptos::prelude::*;
 
 use crate::seat_map::session::Session;
 
-/// From here on the countdown looks urgent, milliseconds.
-const URGENT_MS: i64 = MINUTE_MS;
+/// Calm until here; from here on the countdown looks urgent and more time is offered, milliseconds.
+const URGENT_MS: i64 = 2 * MINUTE_MS;
 /// Moments at which it is also said aloud, milliseconds.
-const SAID_AT_MS: [i64; 2] = [MINUTE_MS, 15 * SECOND_MS];
+const SAID_AT_MS: [i64; 3] = [2 * MINUTE_MS, MINUTE_MS, 15 * SECOND_MS];
+/// Less than this is not worth a button, milliseconds.
+const WORTH_ASKING_MS: i64 = 10 * SECOND_MS;
 
 /// The countdown.
 pub fn countdown(session: Session) -> impl IntoView {
     Effect::new(move |_| {
         if let Some(left) = session.left_ms.get().filter(|left| SAID_AT_MS.contains(left)) {
-            session.spoken.set(format!("{} seconds left to pay for your seats.", left / SECOND_MS));
+            session.spoken.set(format!("{} left to pay for your seats.", in_words(left)));
         }
     });
     let urgent = move || session.left_ms.get().is_some_and(|left| left <= URGENT_MS);
+    // The server's cap is the last word: when it is reached there is nothing to offer.
+    let can_grow = Memo::new(move |_| {
+        session.cart.with(|cart| {
+            cart.held().is_some_and(|held| !held.paying && held.latest_ms - held.expires_at_ms >= WORTH_ASKING_MS)
+        })
+    });
     view! {
         <p class="countdown" data-testid="countdown" role="timer" aria-label="Time left"
             data-urgent=move || if urgent() { "true" } else { "false" }
             hidden=move || session.left_ms.get().is_none()>
             {move || session.left_ms.get().map(shown).unwrap_or_default()}
         </p>
+        <button type="button" class="countdown-more" data-testid="extend" hidden=move || !(urgent() && can_grow.get())
+            on:click=move |_| session.extend()>"Keep them longer"</button>
+    }
+}
+
+fn in_words(left_ms: i64) -> String {
+    match (left_ms / MINUTE_MS, left_ms / SECOND_MS) {
+        (0, seconds) => format!("{seconds} seconds"),
+        (1, _) => "One minute".to_owned(),
+        (minutes, _) => format!("{minutes} minutes"),
     }
 }
 
@@ -36,6 +54,11 @@ fn shown(left_ms: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_said_aloud_reads_like_speech() {
+        assert_eq!(SAID_AT_MS.map(in_words), ["2 minutes", "One minute", "15 seconds"]);
+    }
 
     #[test]
     fn time_left_reads_as_minutes_and_seconds() {

@@ -8,6 +8,7 @@ use domain::api::HoldView;
 use domain::seats::SeatState;
 use domain::time::{SECOND_MS, Timestamp};
 use domain::wire::Mine;
+use gloo_net::http::Method;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use uuid::Uuid;
@@ -16,7 +17,7 @@ use super::cart::Cart;
 use super::notices::Notice;
 use super::session::Session;
 use crate::browser::calls;
-use crate::browser::{clock, events};
+use crate::browser::{clock, events, ids};
 
 /// By then the beacon of a tab that closed has arrived, milliseconds.
 const BEACON_MS: u32 = 1_500;
@@ -67,6 +68,28 @@ impl Session {
             }
             Err(_) => {} // The live connection or the next tap will tell.
         }
+    }
+
+    /// Asks for more time for what is held, as much as the show allows.
+    pub fn extend(self) {
+        let hold = self.cart.with_untracked(|cart| cart.held().filter(|held| !held.paying).map(|held| held.id));
+        let Some(hold) = hold else { return };
+        spawn_local(async move {
+            let path = self.path(&format!("/holds/{hold}/extend"));
+            match calls::change::<HoldView>(Method::POST, &path, &ids::new_key(), &()).await {
+                Ok(hold) => {
+                    self.spoken.set("You have more time.".to_owned());
+                    self.learn(Some(hold));
+                    self.tell_tabs();
+                }
+                // The clock tells the rest.
+                Err(failure) if failure.code() == "hold_capped" => self.recall(),
+                Err(failure) => {
+                    self.notice.set(Some(Notice::failed(&failure)));
+                    self.recall();
+                }
+            }
+        });
     }
 
     /// What the live connection says about the own hold. It may be older than the answer to a request,
