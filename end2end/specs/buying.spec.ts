@@ -20,6 +20,9 @@ test("a paid seat is sold for everyone, and the ticket's QR code reads", async (
   expect(codes).toHaveLength(1);
   expect(codes[0]).toMatch(/^ROWLOCK1\|[0-9A-Z]{26}\|C7\|Anna Ölçer/);
   await expect(anna.page.getByTestId("ticket-seat")).toHaveText("C7");
+  const entry = await anna.page.request.get((await anna.page.getByTestId("calendar").getAttribute("href")) ?? "");
+  expect(entry.headers()["content-type"]).toContain("text/calendar");
+  expect(await entry.text()).toMatch(/BEGIN:VEVENT[\s\S]*DESCRIPTION:C7/);
 });
 
 test("every seat of a booking has a ticket of its own, and one mail tells them all", async ({ request, anna }) => {
@@ -94,7 +97,7 @@ test("another visitor sees neither the booking nor the ticket", async ({ request
   await page.checkOut("Anna", "anna@example.org");
   await payWith(anna.page, "paid");
   await bookingBecomes(anna.page, "CONFIRMED");
-  for (const path of ["", "/ticket"]) {
+  for (const path of ["", "/ticket", "/ticket.ics"]) {
     const answer = await ben.page.goto(anna.page.url() + path);
     expect(answer?.status()).toBe(404);
   }

@@ -78,6 +78,7 @@ impl Page for Tickets {
 
     fn view(self) -> AnyView {
         let count = self.seats.len();
+        let calendar = format!("{}/ticket.ics", self.booking);
         let (show, holder, reference) = (self.show, self.holder, self.reference);
         let cards = (1..)
             .zip(self.seats)
@@ -89,6 +90,7 @@ impl Page for Tickets {
                     <p class="crumbs"><a href=self.booking>"Your booking"</a></p>
                     <h1>{if count == 1 { "Your ticket" } else { "Your tickets" }}</h1>
                     <p class="quiet tickets-hint">"Show this at the door. It works from a screenshot or on paper, too."</p>
+                    <p class="tickets-keep"><a class="button button-quiet" data-testid="calendar" href=calendar download="ticket.ics">"Add to my calendar"</a></p>
                 </header>
                 {cards}
             </div>

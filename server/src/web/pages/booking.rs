@@ -5,6 +5,7 @@ use app::pages::ticket::{SeatTicket, ShowFacts, Tickets};
 use axum::Router;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
+use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
 use domain::api::BookingView;
@@ -13,13 +14,17 @@ use uuid::Uuid;
 
 use super::{PRIVATE_CACHE, PageError, html};
 use crate::catalogue::Show;
+use crate::tickets::calendar::Entry;
 use crate::tickets::{self, Ticket, code, qr};
 use crate::web::{Code, Problem, Visitor};
 use crate::{AppState, bookings};
 
 /// The pages.
 pub fn routes() -> Router<AppState> {
-    Router::new().route("/bookings/{id}", get(booking)).route("/bookings/{id}/ticket", get(ticket))
+    Router::new()
+        .route("/bookings/{id}", get(booking))
+        .route("/bookings/{id}/ticket", get(ticket))
+        .route("/bookings/{id}/ticket.ics", get(calendar))
 }
 
 type BookingId = Result<Path<Uuid>, PathRejection>;
@@ -40,6 +45,28 @@ async fn ticket(State(state): State<AppState>, visitor: Visitor, id: BookingId) 
     let holder = booking.holder.name;
     let seats = tickets.into_iter().map(|ticket| drawn(ticket, &holder)).collect::<Result<_, _>>()?;
     Ok(html(Tickets { reference: booking.reference, booking: address, holder, show, seats }, PRIVATE_CACHE))
+}
+
+/// The show as an entry for the calendar of whoever has the ticket.
+async fn calendar(State(state): State<AppState>, visitor: Visitor, id: BookingId) -> Result<Response, PageError> {
+    let Path(id) = id?;
+    let booking = bookings::view(&state, &visitor.owner, id).await.map_err(passing_or_fault)?;
+    let booking = booking.filter(|booking| booking.state == BookingState::Confirmed).ok_or(PageError::NotFound)?;
+    let show = state.catalogue.show(booking.show).await?.ok_or(PageError::NotFound)?;
+    let seats = booking.seats.iter().map(|line| line.label.as_str()).collect::<Vec<_>>().join(", ");
+    let entry = Entry {
+        booking: booking.id,
+        title: show.film.clone(),
+        place: format!("{}, {}, {}, {}", show.theatre, show.screen, show.address, show.city),
+        notes: vec![seats, booking.reference],
+        url: format!("{}/bookings/{}/ticket", state.config.public_url, booking.id),
+        starts_at: show.starts_at,
+        running_minutes: show.running_minutes,
+        written_at: state.locks.now(),
+    };
+    let kind = [(header::CONTENT_TYPE, HeaderValue::from_static("text/calendar; charset=utf-8"))];
+    let cache = [(header::CACHE_CONTROL, HeaderValue::from_static(PRIVATE_CACHE))];
+    Ok((kind, cache, tickets::calendar::file(&entry)).into_response())
 }
 
 /// The caller's booking and what it is for. Another's is not found.
