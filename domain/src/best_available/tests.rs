@@ -67,8 +67,8 @@ fn an_aisle_or_a_stranger_parts_a_row() {
 #[test]
 fn nobody_is_left_alone_where_it_can_be_helped() {
     let layout = cinema();
-    // Of G5 to G10, three: from either end, never leaving one.
-    for suggestion in ask(&layout, &["F5", "F6"], Wish { count: 3, category: Some(1) }, 4) {
+    // Of G5 to G10, three: from either end, never leaving one. Of four seats three always do, so those come last.
+    for suggestion in ask(&layout, &["F5", "F6"], Wish { count: 3, category: Some(1) }, 2) {
         assert_eq!(suggestion.orphans, 0, "{:?}", names(&layout, &suggestion));
     }
 }
