@@ -11,6 +11,7 @@ pub mod booking;
 pub mod layout;
 pub mod money;
 pub mod pricing;
+pub mod reseat;
 pub mod seats;
 pub mod time;
 pub mod wire;

@@ -137,6 +137,7 @@ pub fn spawn_background(state: &AppState) {
         state.tasks.spawn(outbox::relay_forever(state.clone(), lane));
     }
     state.tasks.spawn(bookings::reconcile_forever(state.clone()));
+    state.tasks.spawn(bookings::look_after_shows_forever(state.clone()));
     state.tasks.spawn(idempotency::purge_forever(state.clone()));
 }
 

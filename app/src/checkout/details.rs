@@ -1,6 +1,6 @@
 //! Who buys: name and e-mail, checked where they are typed, then off to the payment page.
 
-use domain::api::Person;
+use domain::api::{IfLate, Person};
 use leptos::ev::SubmitEvent;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
@@ -19,6 +19,7 @@ const MAX_EMAIL_CHARS: usize = 254;
 pub struct Details {
     name: RwSignal<String>,
     email: RwSignal<String>,
+    if_late: RwSignal<IfLate>,
     trouble: RwSignal<Option<Trouble>>,
     busy: RwSignal<bool>,
     attempt: StoredValue<Option<Attempt>>,
@@ -31,6 +32,7 @@ impl Details {
         Self {
             name: RwSignal::new(String::new()),
             email: RwSignal::new(String::new()),
+            if_late: RwSignal::new(IfLate::default()),
             trouble: RwSignal::new(None),
             busy: RwSignal::new(false),
             attempt: StoredValue::new(None),
@@ -59,7 +61,7 @@ impl Details {
 
 /// The form.
 pub fn form(session: Session, details: Details) -> impl IntoView {
-    let Details { name, email, trouble, busy, attempt } = details;
+    let Details { name, email, if_late, trouble, busy, attempt } = details;
     let (name_error, email_error) = (RwSignal::new(None), RwSignal::new(None));
     let submit = move |event: SubmitEvent| {
         event.prevent_default();
@@ -75,7 +77,7 @@ pub fn form(session: Session, details: Details) -> impl IntoView {
             busy.set(true);
             trouble.set(None);
             spawn_local(async move {
-                if let Err(met) = pay::pay(session, person, attempt).await {
+                if let Err(met) = pay::pay(session, person, if_late.get_untracked(), attempt).await {
                     session.set_off_to_pay(false);
                     busy.set(false);
                     trouble.set(Some(met));
@@ -102,12 +104,33 @@ pub fn form(session: Session, details: Details) -> impl IntoView {
                     on:input=move |event| email.set(event_target_value(&event)) />
                 <p class="field-error" id="buyer-email-error">{move || email_error.get()}</p>
             </div>
+            <details class="details-late">
+                <summary>"If your payment comes too late"</summary>
+                <div class="field">
+                    <label for="if-late">"The seats are free for others when the time is over. Should your payment still arrive:"</label>
+                    <select id="if-late" data-testid="if-late"
+                        on:change=move |event| if_late.set(IfLate::parse(&event_target_value(&event)).unwrap_or_default())>
+                        {late_choices(if_late.get_untracked())}
+                    </select>
+                </div>
+            </details>
             <button type="submit" class="button details-pay" data-testid="pay" aria-disabled=move || if busy.get() { "true" } else { "false" }>
                 {move || if busy.get() { "One moment…" } else { "Go to payment" }}
             </button>
             <p class="details-small">"You pay on the next page. Your seats stay yours while you do."</p>
         </form>
     }
+}
+
+fn late_choices(chosen: IfLate) -> impl IntoView {
+    let choices = [
+        (IfLate::SameSeats, "take the same seats if they are still free"),
+        (IfLate::SameOrBetter, "take the same seats, or others together that cost no less"),
+        (IfLate::Refund, "send the money back"),
+    ];
+    choices
+        .map(|(choice, words)| view! { <option value=choice.as_str() selected=choice == chosen>{words}</option> })
+        .collect_view()
 }
 
 fn trouble_view(trouble: Trouble) -> impl IntoView {

@@ -3,7 +3,7 @@
 //! An attempt keeps its keys, so that pressing again after a failure nobody can explain repeats the
 //! same request and never makes a second booking.
 
-use domain::api::{BookingRequest, ConfirmRequest, Person};
+use domain::api::{BookingRequest, ConfirmRequest, IfLate, Person};
 use domain::seats::SeatIndex;
 use gloo_net::http::Method;
 use leptos::prelude::*;
@@ -48,9 +48,14 @@ impl Trouble {
 ///
 /// # Errors
 /// [`Trouble`], in words; the page is not left then.
-pub async fn pay(session: Session, buyer: Person, attempt: StoredValue<Option<Attempt>>) -> Result<(), Trouble> {
+pub async fn pay(
+    session: Session,
+    buyer: Person,
+    if_late: IfLate,
+    attempt: StoredValue<Option<Attempt>>,
+) -> Result<(), Trouble> {
     let (hold, seats) = settled_hold(session).await?;
-    let request = BookingRequest { show: session.show, hold, buyer, holder: None };
+    let request = BookingRequest { show: session.show, hold, buyer, holder: None, if_late };
     let same = attempt.get_value().filter(|attempt| attempt.request == request && attempt.seats == seats);
     let intent =
         same.unwrap_or_else(|| Attempt { request, seats, booking_key: ids::new_key(), confirm_key: ids::new_key() });

@@ -9,7 +9,7 @@ use sqlx::PgConnection;
 
 use super::moves::{self, Cause, MoveError};
 use super::sql::{self, BookingRow, SeatRow};
-use super::{person, view};
+use super::{late, person, view};
 use crate::catalogue::Show;
 use crate::idempotency::{Answer, Intent};
 use crate::seat_locks::{Held, with_map};
@@ -43,6 +43,7 @@ pub(super) async fn create(
     }
     let wanted = wanted_row(show, owner, &held, buyer, holder)?;
     let row = insert_or_revise(&mut tx, show, wanted, now).await?;
+    late::note_wish(&mut tx, &row, request.if_late).await?;
     let booking = view::of_row(&mut tx, show, &row).await?;
     let answer = Answer::json(StatusCode::CREATED, &booking)?;
     intent.complete(&mut tx, &answer, now).await?;

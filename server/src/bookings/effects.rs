@@ -2,13 +2,12 @@
 //! time: the gateway by its keys, the lock store by hold and fence, the mail by its booking.
 
 use domain::booking::{BookingState, Effect, Event};
-use domain::money::Money;
 use domain::time::Timestamp;
 use uuid::Uuid;
 
-use super::claims;
 use super::moves::{self, Cause, MoveError};
 use super::sql::{self, BookingRow};
+use super::{cancel, claims, late, notices, refunds};
 use crate::catalogue::Show;
 use crate::payments::{Charge, GatewayError, PaymentStatus, VoidAnswer};
 use crate::seat_locks::with_map;
@@ -70,7 +69,8 @@ pub async fn perform(state: &AppState, booking: Uuid, effect: Effect) -> Result<
     match effect {
         Effect::Charge => charge(state, &show, &row).await,
         Effect::VoidPayment => void(state, &row).await,
-        Effect::Refund { amount } => refund(state, &row, amount).await,
+        Effect::Refund { amount } => refunds::perform(state, &row, 0, amount).await,
+        Effect::RefundPart { number, amount } => refunds::perform(state, &row, number, amount).await,
         Effect::MarkBooked => {
             let sale = row.sale();
             with_map(state, &show, || state.locks.book(show.id, &sale)).await.map_err(Into::into)
@@ -82,7 +82,10 @@ pub async fn perform(state: &AppState, booking: Uuid, effect: Effect) -> Result<
             let sale = row.sale();
             with_map(state, &show, || state.locks.free(show.id, &sale)).await.map_err(Into::into)
         }
+        Effect::ReleasePart { number } => cancel::release_part(state, &show, &row, number).await,
         Effect::SendTicket => send_ticket(state, &show, &row).await,
+        Effect::SendNotice { number } => notices::send(state, &show, &row, number).await,
+        Effect::PlaceLate => late::place(state, &show, &row).await,
     }
 }
 
@@ -180,6 +183,11 @@ pub(super) async fn move_by_gateway(
     cause: Cause<'_>,
     now: Timestamp,
 ) -> Result<bool, EffectError> {
+    if let Event::PaymentSucceeded { amount } = event
+        && amount != row.machine.total
+    {
+        refunds::note_charged(tx, row.id, amount).await?;
+    }
     let moved = match moves::apply(tx, row, event, cause, now).await {
         Ok(moved) => moved,
         Err(MoveError::Refused(why)) => {
@@ -198,27 +206,12 @@ pub(super) async fn move_by_gateway(
 async fn void(state: &AppState, row: &BookingRow) -> Result<(), EffectError> {
     let status = match state.gateway.void(row.id).await? {
         VoidAnswer::Voided => PaymentStatus::Voided,
-        // Too late: it charged. The booking is final, so the machine sends the money back.
+        // Too late: it charged. The booking is final, so the money pays for another one or goes back.
         VoidAnswer::AlreadyCharged(amount) => PaymentStatus::Succeeded { amount },
         // It never got the charge. Should one still be on its way, its money comes late and goes back.
         VoidAnswer::Unknown => PaymentStatus::Voided,
     };
     learn(state, row.id, &status, None, "gateway").await
-}
-
-async fn refund(state: &AppState, row: &BookingRow, amount: Money) -> Result<(), EffectError> {
-    let mut connection = state.pg.acquire().await?;
-    sql::note_refund(&mut connection, row.id, "requested", Some(amount.minor), state.locks.now()).await?;
-    drop(connection);
-    state.gateway.refund(row.id, amount).await?;
-    let now = state.locks.now();
-    let mut tx = state.pg.begin().await?;
-    let row = sql::lock(&mut tx, row.id).await?.ok_or(EffectError::NoBooking(row.id))?;
-    sql::note_refund(&mut tx, row.id, "settled", None, now).await?;
-    let cause = Cause { actor: "gateway", reason: "The gateway acknowledged the refund." };
-    move_by_gateway(state, &mut tx, &row, Event::RefundSettled, cause, now).await?;
-    tx.commit().await?;
-    Ok(())
 }
 
 async fn send_ticket(state: &AppState, show: &Show, row: &BookingRow) -> Result<(), EffectError> {

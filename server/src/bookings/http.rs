@@ -1,21 +1,29 @@
 //! Endpoints of bookings.
 
+use axum::Json;
 use axum::extract::State;
+use axum::extract::rejection::JsonRejection;
 use axum::response::{IntoResponse, Response};
-use domain::api::{BookingEventView, BookingRequest, BookingView, ConfirmRequest, ProblemView};
+use domain::api::{BookingEventView, BookingRequest, BookingView, CancelRequest, ConfirmRequest, ProblemView};
+use serde_json::{Map, Value};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use super::{confirm, create, view};
+use super::{cancel, confirm, create, view};
 use crate::AppState;
 use crate::idempotency::{IdempotencyKey, Intent};
 use crate::web::problem::ApiResult;
-use crate::web::{ApiJson, ApiPath, Problem, Visitor};
+use crate::web::{ApiJson, ApiPath, Code, Problem, Visitor};
 
 /// The routes of bookings, under `/api/v1`.
 pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(make)).routes(routes!(read)).routes(routes!(pay)).routes(routes!(story))
+    OpenApiRouter::new()
+        .routes(routes!(make))
+        .routes(routes!(read))
+        .routes(routes!(pay))
+        .routes(routes!(undo))
+        .routes(routes!(story))
 }
 
 /// Check out: a live hold becomes a booking.
@@ -65,6 +73,30 @@ async fn pay(
 ) -> ApiResult<Response> {
     let intent = Intent::new(&visitor.owner, key, &format!("POST /bookings/{booking}/confirm"), &request);
     let answer = confirm::confirm(&state, &visitor.owner, booking, &request, &intent).await?;
+    Ok(answer.into_response())
+}
+
+/// Cancel: all of it, or some seats. Until two hours before the show the price goes back less 10 %.
+#[utoipa::path(post, path = "/bookings/{booking}/cancel", tag = "bookings", request_body = Option<CancelRequest>,
+    params(("booking" = Uuid, Path), ("Idempotency-Key" = String, Header)),
+    responses((status = 200, body = BookingView, description = "How it stands now"),
+        (status = 400, body = ProblemView, description = "malformed, key_missing, seat_twice, unknown_seat"),
+        (status = 404, body = ProblemView, description = "Also for another's"),
+        (status = 409, body = ProblemView, description = "too_late_to_cancel, wrong_state, still_running"),
+        (status = 422, body = ProblemView, description = "key_reused")))]
+async fn undo(
+    State(state): State<AppState>,
+    visitor: Visitor,
+    ApiPath(booking): ApiPath<Uuid>,
+    key: IdempotencyKey,
+    body: Result<Option<Json<Map<String, Value>>>, JsonRejection>,
+) -> ApiResult<Response> {
+    // Without a body all of it is meant; so only an object is one, and not an empty list in its place.
+    let body = body?.map(|Json(body)| body).unwrap_or_default();
+    let request = serde_json::from_value::<CancelRequest>(Value::Object(body))
+        .map_err(|cause| Problem::new(Code::Malformed, cause.to_string()))?;
+    let intent = Intent::new(&visitor.owner, key, &format!("POST /bookings/{booking}/cancel"), &request);
+    let answer = cancel::cancel_own(&state, &visitor.owner, booking, &request, &intent).await?;
     Ok(answer.into_response())
 }
 

@@ -5,21 +5,30 @@
 //! webhook and reconciler all enter through `moves`. What is not here: the gateway (`payments`), the
 //! lock store (`seat_locks`), the queue of effects (`outbox`).
 
+mod cancel;
 mod claims;
 mod confirm;
 mod create;
 mod effects;
 mod http;
+mod late;
 mod moves;
 mod news;
+mod notices;
+mod parked;
 mod person;
 mod reconciler;
+mod refunds;
 mod sql;
+mod steps;
+mod story;
 mod view;
 
+pub use cancel::{Batch, Undone, call_off, cancel_booking, undo_batch, work_forever as look_after_shows_forever};
 pub use effects::perform;
 pub use http::routes;
 pub use news::payment_news;
+pub use parked::{retry_parked, settle_parked};
 pub use reconciler::reconcile_forever;
 pub use sql::BookingRow;
 pub use view::{events, of_hold, view};

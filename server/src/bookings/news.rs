@@ -4,7 +4,7 @@ use domain::booking::Event;
 
 use super::effects::{self, EffectError};
 use super::moves::Cause;
-use super::sql;
+use super::{refunds, sql};
 use crate::payments::{NewsKind, NewsOutcome, PaymentNews};
 use crate::web::Problem;
 use crate::{AppState, outbox};
@@ -30,6 +30,10 @@ pub async fn payment_news(state: &AppState, news: PaymentNews) -> Result<NewsOut
         NewsKind::Voided => (Event::PaymentVoided, Some("voided")),
         NewsKind::RefundSettled => (Event::RefundSettled, None),
     };
+    if news.kind == NewsKind::RefundSettled && refunds::has_parts(&mut tx, news.booking).await? {
+        tx.commit().await?;
+        return Ok(NewsOutcome::Ignored);
+    }
     let cause = Cause { actor: "gateway", reason: "The gateway sent a signed webhook." };
     let moved = match effects::move_by_gateway(state, &mut tx, &row, event, cause, now).await {
         Ok(moved) => moved,
@@ -40,7 +44,7 @@ pub async fn payment_news(state: &AppState, news: PaymentNews) -> Result<NewsOut
     if moved {
         match noted {
             Some(noted) => sql::note_payment(&mut tx, news.booking, noted, None, None, now).await?,
-            None => sql::note_refund(&mut tx, news.booking, "settled", None, now).await?,
+            None => drop(refunds::mark_settled(&mut tx, news.booking, 0, now).await?),
         }
     }
     tx.commit().await?;

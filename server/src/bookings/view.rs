@@ -1,12 +1,13 @@
 //! Bookings as their owners see them.
 
 use domain::api::{BookingEventView, BookingView, Person, SeatLine};
-use domain::booking::BookingState;
+use domain::booking::{BookingState, MoneyState, buyer_cancels_until};
 use domain::money::Money;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::sql::{self, BookingRow};
+use super::{late, refunds, steps};
 use crate::AppState;
 use crate::catalogue::Show;
 use crate::clock::{from_utc, rfc3339};
@@ -22,7 +23,17 @@ pub async fn view(state: &AppState, owner: &str, id: Uuid) -> Result<Option<Book
     // Given back first: loading the show may need one, and everybody else's view may hold the rest.
     drop(connection);
     let show = state.catalogue.known_show(row.show_id).await?;
-    of_row(&mut *state.pg.acquire().await?, &show, &row).await.map(Some)
+    let mut connection = state.pg.acquire().await?;
+    let mut view = of_row(&mut connection, &show, &row).await?;
+    let (events, refunds) = (sql::events(&mut connection, id).await?, refunds::of_booking(&mut connection, id).await?);
+    if row.machine.money == MoneyState::Moved {
+        view.moved_to = late::moved_to(&mut connection, id).await?;
+    }
+    let currency = row.machine.total.currency;
+    view.refunds = steps::refunds_view(&refunds, currency);
+    view.steps = steps::steps(&show, &events, &refunds, currency);
+    view.cancel_until_ms = view.cancel_until_ms.filter(|until| state.locks.now().0 <= *until);
+    Ok(Some(view))
 }
 
 /// The story of the caller's booking; `None` as in [`view`].
@@ -95,5 +106,9 @@ pub(super) async fn of_row(tx: &mut PgConnection, show: &Show, row: &BookingRow)
         expires_at_ms: row.machine.expires_at.0,
         pay_url,
         ticket_url: (row.machine.state == BookingState::Confirmed).then(|| format!("/bookings/{}/ticket", row.id)),
+        cancel_until_ms: (row.machine.state == BookingState::Confirmed).then(|| buyer_cancels_until(show.starts_at).0),
+        refunds: Vec::new(),
+        steps: Vec::new(),
+        moved_to: None,
     })
 }

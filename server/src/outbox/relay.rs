@@ -29,7 +29,7 @@ const LONGEST_PAUSE_MS: u64 = 60_000;
 pub enum Lane {
     /// Calls to a payment gateway.
     Gateway,
-    /// Everything else: the lock store, mail.
+    /// Everything else: the lock store, mail, late money.
     House,
 }
 
@@ -43,8 +43,10 @@ impl Lane {
 
     const fn effects(self) -> &'static [&'static str] {
         match self {
-            Self::Gateway => &["charge", "void_payment", "refund"],
-            Self::House => &["mark_booked", "release_seats", "send_ticket"],
+            Self::Gateway => &["charge", "void_payment", "refund", "refund_part"],
+            Self::House => {
+                &["mark_booked", "release_seats", "release_part", "send_ticket", "send_notice", "place_late"]
+            }
         }
     }
 }

@@ -13,6 +13,7 @@ use lettre::message::{Mailbox, MultiPart};
 use lettre::{Address, AsyncSmtpTransport, AsyncTransport, Message, Tokio1Executor};
 use uuid::Uuid;
 
+use super::notice::{self, NoticeMail};
 use super::qr::escape;
 use crate::config::Config;
 
@@ -97,7 +98,7 @@ impl Mailer {
         }
     }
 
-    /// Writes every mail as `<booking>.eml` into `folder`, which is made when the first one comes.
+    /// Writes every mail as a file, `<booking>.eml` a ticket, into `folder`, which is made when the first one comes.
     #[must_use]
     pub fn into_folder(from: Mailbox, folder: &Path) -> Self {
         Self { from, way: Way::Folder(folder.to_owned()) }
@@ -108,12 +109,22 @@ impl Mailer {
     /// # Errors
     /// [`MailError`].
     pub async fn send_ticket(&self, mail: &TicketMail) -> Result<(), MailError> {
-        let message = write(&self.from, mail)?;
+        self.hand_over(&mail.booking.to_string(), write(&self.from, mail)?).await
+    }
+
+    /// Tells a buyer what became of a booking and of the money. Doing it twice shows one mail.
+    ///
+    /// # Errors
+    /// [`MailError`].
+    pub async fn send_notice(&self, mail: &NoticeMail) -> Result<(), MailError> {
+        self.hand_over(&mail.name(), notice::write(&self.from, mail)?).await
+    }
+
+    /// `name` is the same whenever it is the same mail.
+    async fn hand_over(&self, name: &str, message: Message) -> Result<(), MailError> {
         let handed_over = async {
             match &self.way {
-                Way::Folder(folder) => {
-                    put_into(folder, mail.booking, &message.formatted()).await.map_err(not_delivered)
-                }
+                Way::Folder(folder) => put_into(folder, name, &message.formatted()).await.map_err(not_delivered),
                 Way::Smtp(smtp) => smtp.send(message).await.map(|_| ()).map_err(not_delivered),
             }
         };
@@ -132,11 +143,11 @@ pub fn is_address(email: &str) -> bool {
 }
 
 /// Renamed into place, so that whoever reads the folder never sees half a mail.
-async fn put_into(folder: &Path, booking: Uuid, message: &[u8]) -> std::io::Result<()> {
+async fn put_into(folder: &Path, name: &str, message: &[u8]) -> std::io::Result<()> {
     tokio::fs::create_dir_all(folder).await?;
-    let unfinished = folder.join(format!(".{booking}.part"));
+    let unfinished = folder.join(format!(".{name}.part"));
     tokio::fs::write(&unfinished, message).await?;
-    tokio::fs::rename(&unfinished, folder.join(format!("{booking}.eml"))).await
+    tokio::fs::rename(&unfinished, folder.join(format!("{name}.eml"))).await
 }
 
 fn write(from: &Mailbox, mail: &TicketMail) -> Result<Message, MailError> {
@@ -158,7 +169,7 @@ fn write(from: &Mailbox, mail: &TicketMail) -> Result<Message, MailError> {
 
 /// One line that does not reach outside itself: line ends and control characters become spaces, marks
 /// that override the direction of other people's text go.
-fn one_line(text: &str) -> String {
+pub(super) fn one_line(text: &str) -> String {
     let clean: String = text
         .chars()
         .filter(|c| !matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}'))

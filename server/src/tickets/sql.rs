@@ -52,6 +52,29 @@ pub async fn issue(connection: &mut PgConnection, booking: Uuid, at: Timestamp) 
     Ok(())
 }
 
+/// Tickets that open no door any more: of these seats, or all of the booking. In the transaction that gives
+/// the seats back.
+///
+/// # Errors
+/// Whatever Postgres says.
+pub async fn revoke(
+    connection: &mut PgConnection,
+    booking: Uuid,
+    seats: Option<&[i32]>,
+    at: Timestamp,
+) -> sqlx::Result<()> {
+    sqlx::query(
+        "UPDATE tickets SET revoked_at = $3
+          WHERE booking_id = $1 AND ($2::integer[] IS NULL OR seat_no = ANY($2)) AND revoked_at IS NULL",
+    )
+    .bind(booking)
+    .bind(seats)
+    .bind(clock::to_utc(at))
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
 /// The tickets of a booking in the order of the room; none while it is not confirmed. The caller has
 /// checked whose booking it is.
 ///
@@ -62,7 +85,7 @@ pub async fn of_booking(pg: &PgPool, booking: Uuid) -> sqlx::Result<Vec<Ticket>>
         "SELECT tickets.seat_no, booking_seats.label, booking_seats.category, tickets.code
            FROM tickets
            JOIN booking_seats USING (booking_id, seat_no)
-          WHERE tickets.booking_id = $1
+          WHERE tickets.booking_id = $1 AND tickets.revoked_at IS NULL
           ORDER BY tickets.seat_no",
     )
     .bind(booking)

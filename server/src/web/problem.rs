@@ -54,6 +54,8 @@ pub enum Code {
     SalesClosed,
     /// Not possible from the booking's state.
     WrongState,
+    /// The show is too near for its buyers to cancel.
+    TooLateToCancel,
     /// The card was declined.
     PaymentDeclined,
     /// The gateway cannot be reached.
@@ -80,7 +82,7 @@ pub enum Code {
 
 impl Code {
     /// All codes in the order of the documentation.
-    pub const ALL: [Self; 33] = [
+    pub const ALL: [Self; 34] = [
         Self::Malformed,
         Self::NotJson,
         Self::TooLarge,
@@ -103,6 +105,7 @@ impl Code {
         Self::HoldCapped,
         Self::SalesClosed,
         Self::WrongState,
+        Self::TooLateToCancel,
         Self::PaymentDeclined,
         Self::GatewayUnavailable,
         Self::WebhookUnsigned,
@@ -143,6 +146,7 @@ impl Code {
             Self::HoldCapped => (S::CONFLICT, "hold_capped", "The hold cannot last any longer"),
             Self::SalesClosed => (S::CONFLICT, "sales_closed", "This show can no longer be booked"),
             Self::WrongState => (S::CONFLICT, "wrong_state", "The booking has moved on"),
+            Self::TooLateToCancel => (S::CONFLICT, "too_late_to_cancel", "It is too late to cancel"),
             Self::PaymentDeclined => (S::PAYMENT_REQUIRED, "payment_declined", "The payment was declined"),
             Self::GatewayUnavailable => {
                 (S::SERVICE_UNAVAILABLE, "gateway_unavailable", "Payments cannot be taken right now")
@@ -227,6 +231,12 @@ impl Problem {
         Self::new(Code::Internal, "We have noted what happened. Nothing was charged or lost; please try again.")
     }
 
+    /// What happened this time and what to do, for a person.
+    #[must_use]
+    pub fn detail(&self) -> &str {
+        &self.detail
+    }
+
     /// Its code.
     #[must_use]
     pub const fn code(&self) -> Code {
@@ -245,6 +255,10 @@ impl From<sqlx::Error> for Problem {
             sqlx::Error::Database(error) if is_passing(error.code().as_deref()) => {
                 tracing::warn!(cause = %error, "the database gave way; the caller may try again");
                 Self::new(Code::DatabaseUnavailable, "Please try again in a moment; nothing was lost.")
+            }
+            // The last word on a show that this server did not know was called off.
+            sqlx::Error::Database(error) if error.code().as_deref() == Some("RL001") => {
+                Self::new(Code::SalesClosed, "This show will not take place. Nothing was charged.")
             }
             other => Self::internal(&other),
         }

@@ -5,10 +5,14 @@
 //! `redis-server` that is found.
 
 mod bad_input;
+mod cancel;
+mod cancel_show;
 mod catalogue;
 mod holds;
+mod late_money;
 mod live;
 mod lock_store;
+mod parked;
 mod redis_cluster;
 mod redis_process;
 mod redis_sentinel;

@@ -113,6 +113,19 @@ impl World {
         self.servers.len() - 1
     }
 
+    /// Runs another command of the server's binary; whether it went well, and what it said.
+    pub async fn command(&self, arguments: &[&str]) -> (bool, String) {
+        let run = Command::new(env!("CARGO_BIN_EXE_rowlock"))
+            .args(arguments)
+            .envs(self.settings.iter().cloned())
+            .stdin(Stdio::null())
+            .kill_on_drop(true)
+            .output();
+        let output = tokio::time::timeout(PATIENCE, run).await.expect("it ends").expect("it starts");
+        let said = [output.stdout, output.stderr].concat();
+        (output.status.success(), String::from_utf8(said).expect("text"))
+    }
+
     /// Kills a server as a crash does.
     pub async fn kill(&mut self, server: usize) {
         self.servers[server].process.kill().await.expect("the server can be killed");
@@ -274,6 +287,29 @@ impl Visitor {
         let buyer = json!({ "name": "Ann Example", "email": "ann@example.org" });
         self.call(Method::POST, "/api/v1/bookings", json!({ "show": self.show, "hold": hold["id"], "buyer": buyer }))
             .await
+    }
+
+    /// Checks out these seats and pays with that token.
+    pub async fn bought(&self, seats: &[u32], token: &str) -> Value {
+        let (status, hold) = self.hold(seats).await;
+        assert_eq!(status, StatusCode::CREATED, "{hold}");
+        let (status, booking) = self.book(&hold).await;
+        assert_eq!(status, StatusCode::CREATED, "{booking}");
+        let (status, paid) = self.pay(&booking, Some(token)).await;
+        assert_eq!(status, StatusCode::OK, "{paid}");
+        paid
+    }
+
+    /// Cancels a booking, or some seats of it.
+    pub async fn cancel(&self, booking: &Value, seats: Option<&[u32]>) -> Answer {
+        let path = format!("/api/v1/bookings/{}/cancel", text(&booking["id"]));
+        self.call(Method::POST, &path, seats.map_or(Value::Null, |seats| json!({ "seats": seats }))).await
+    }
+
+    /// Waits until the money of a booking stands so, and returns the booking.
+    pub async fn sees_money(&self, booking: &Value, money: &str) -> Value {
+        until(&format!("the money is {money}"), || async { self.booking(booking).await["money"] == money }).await;
+        self.booking(booking).await
     }
 
     pub async fn pay(&self, booking: &Value, token: Option<&str>) -> Answer {
