@@ -6,6 +6,7 @@
 
 mod bad_input;
 mod catalogue;
+mod commits;
 mod holds;
 mod live;
 mod lock_store;
