@@ -291,7 +291,7 @@ mod tests {
             ("/api/v1/bookings ", "hold", 201, format!(r#"{{"id":"{id}","state":"SEATS_LOCKED"}}"#)),
             ("/confirm ", TOKEN, 200, format!(r#"{{"id":"{id}","state":"CONFIRMED"}}"#)),
         ] {
-            let (ticket, text) = request(&mut buyers, 10).expect("a request");
+            let (ticket, text) = request(&mut buyers, 20).expect("a request");
             assert!(text.contains(path) && text.contains(body), "{text}");
             buyers.answered(ticket, 20, &Answer { status, body: answer.as_bytes() });
         }

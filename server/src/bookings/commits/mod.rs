@@ -2,7 +2,7 @@
 //!
 //! A sale passes here three times: checked out, submitted, paid. Each piece of work waits up to two
 //! milliseconds for others; then all of them are loaded in one statement, planned one by one by the pure
-//! step of `domain::booking` (`plan`), and written in a handful of statements (`writes`), arrays in order of
+//! step of `domain::booking` (`plan`), and written in a handful of statements (`writes`, `flush`), arrays in order of
 //! their keys so that batches queue up instead of deadlocking. A durable commit is then paid once for many:
 //! `synchronous_commit` stays on.
 //!
@@ -11,6 +11,7 @@
 //! of its batch go on without it (`run`). Rarer moves (cancelling, the reconciler) never come here.
 
 mod errands;
+mod flush;
 mod line;
 mod load;
 mod marks;

@@ -6,11 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::booking::Effect;
+use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::plan::{Known, Plan, Planned};
 use super::{Checkout, Done, Lesson, Piece, Work};
 use super::{load, marks};
+use crate::bookings::sql::BookingRow;
 use crate::bookings::{confirm, create, effects, news};
 use crate::idempotency::{self, Intent};
 use crate::web::{Code, Problem};
@@ -127,12 +129,32 @@ fn split(batch: Vec<Piece>, is_apart: impl Fn(usize) -> bool) -> (Vec<Piece>, Ve
 
 /// One transaction for all of them. Nothing is done unless it answers.
 async fn together(state: &AppState, works: &[&Work]) -> Result<Vec<Planned>, Trouble> {
-    let now = state.locks.now();
     let mut tx = state.pg.begin_with(BEGIN).await?;
+    let (planned, sold) = match plan_and_write(state, &mut tx, works).await {
+        Ok(written) => written,
+        Err(trouble) => {
+            // At once, not when the connection is given back: whoever goes by itself wants these rows.
+            if let Err(cause) = tx.rollback().await {
+                tracing::debug!(%cause, "a batch could not be rolled back; its connection is closed");
+            }
+            return Err(trouble);
+        }
+    };
+    tx.commit().await?;
+    marks::tell(state, sold.iter());
+    Ok(planned)
+}
+
+/// What becomes of each piece, and the bookings that are sold, once this is committed.
+async fn plan_and_write(
+    state: &AppState,
+    tx: &mut PgConnection,
+    works: &[&Work],
+) -> Result<(Vec<Planned>, Vec<BookingRow>), Trouble> {
+    let now = state.locks.now();
     let claimed: Vec<&Intent> = works.iter().filter_map(|work| work.key_to_claim()).collect();
-    let mut answered = idempotency::replay_all(&mut tx, &claimed, now).await?.into_iter();
-    let known = know(state, &mut tx, works).await?;
-    let mut plan = Plan::new(known, now);
+    let mut answered = idempotency::replay_all(tx, &claimed, now).await?.into_iter();
+    let mut plan = Plan::new(know(state, tx, works).await?, now);
     let mut planned = Vec::with_capacity(works.len());
     for (place, work) in works.iter().enumerate() {
         let earlier = work.key_to_claim().and_then(|_| answered.next()).unwrap_or(Ok(None));
@@ -143,13 +165,11 @@ async fn together(state: &AppState, works: &[&Work]) -> Result<Vec<Planned>, Tro
         });
     }
     let sold = plan.sold();
-    plan.writes.flush(&mut tx, now).await?;
-    tx.commit().await?;
-    marks::tell(state, sold.iter());
-    Ok(planned)
+    plan.writes.flush(tx, now).await?;
+    Ok((planned, sold))
 }
 
-async fn know(state: &AppState, tx: &mut sqlx::PgConnection, works: &[&Work]) -> Result<Known, Trouble> {
+async fn know(state: &AppState, tx: &mut PgConnection, works: &[&Work]) -> Result<Known, Trouble> {
     let ids: Vec<Uuid> = works.iter().filter_map(|work| work.booking()).collect();
     let holds: Vec<Uuid> = works.iter().filter_map(|work| work.checkout()).map(|made| made.wanted.hold_id).collect();
     let news: Vec<_> = works.iter().filter_map(|work| work.news()).collect();
