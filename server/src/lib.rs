@@ -49,6 +49,8 @@ pub struct Parts {
     pub gateway: Arc<dyn payments::Gateway>,
     /// Where mails go.
     pub mailer: tickets::Mailer,
+    /// Sales on their way to Postgres.
+    pub commits: bookings::Commits,
     /// Wakes the outbox relay after a commit.
     pub outbox_wake: outbox::Wake,
     /// Set when the server should stop.

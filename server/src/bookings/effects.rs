@@ -1,11 +1,14 @@
 //! Doing what a committed step asked for. Each effect may be done twice and does no harm the second
 //! time: the gateway by its keys, the lock store by hold and fence, the mail by its booking.
 
+use std::sync::Arc;
+
 use domain::booking::{BookingState, Effect, Event};
 use domain::time::Timestamp;
 use uuid::Uuid;
 
-use super::moves::{self, Cause, MoveError};
+use super::commits::{self, CommitMode, Lesson, Said, Work};
+use super::moves::{self, Cause, MoveError, causes};
 use super::sql::{self, BookingRow};
 use super::{cancel, claims, late, notices, refunds};
 use crate::catalogue::Show;
@@ -47,6 +50,16 @@ impl From<Problem> for EffectError {
     }
 }
 
+impl From<EffectError> for Problem {
+    fn from(error: EffectError) -> Self {
+        match error {
+            EffectError::Store(problem) => problem,
+            EffectError::Database(cause) => cause.into(),
+            other => Self::internal(&other),
+        }
+    }
+}
+
 impl From<MoveError> for EffectError {
     fn from(error: MoveError) -> Self {
         match error {
@@ -83,7 +96,11 @@ pub async fn perform(state: &AppState, booking: Uuid, effect: Effect) -> Result<
             with_map(state, &show, || state.locks.free(show.id, &sale)).await.map_err(Into::into)
         }
         Effect::ReleasePart { number } => cancel::release_part(state, &show, &row, number).await,
-        Effect::SendTicket => send_ticket(state, &show, &row).await,
+        Effect::SendTicket => {
+            let seats = sql::seats(&mut *state.pg.acquire().await?, row.id).await?;
+            let seats = seats.into_iter().map(|seat| (seat.label, seat.category)).collect();
+            send_ticket(state, &show, &row, seats).await
+        }
         Effect::SendNotice { number } => notices::send(state, &show, &row, number).await,
         Effect::PlaceLate => late::place(state, &show, &row).await,
     }
@@ -102,15 +119,31 @@ pub(super) async fn charge_now(state: &AppState, booking: Uuid) {
     }
 }
 
-async fn charge(state: &AppState, show: &Show, row: &BookingRow) -> Result<(), EffectError> {
-    // A live claim authorises a charge: only a pending booking has one, and only until it expires. An
-    // overdue one is the reconciler's.
-    if row.machine.state != BookingState::PaymentPending || row.machine.expires_at <= state.locks.now() {
-        return Ok(());
-    }
+async fn charge(state: &AppState, show: &Arc<Show>, row: &BookingRow) -> Result<(), EffectError> {
     let mut connection = state.pg.acquire().await?;
     let token = sql::payment_of(&mut connection, row.id).await?.and_then(|(_, token)| token);
     drop(connection);
+    let Some(said) = ask_for_money(state, show, row, token).await? else { return Ok(()) };
+    if state.config.commits == CommitMode::Interactive {
+        return learn(state, row.id, &said.status, said.gateway_ref.as_deref(), "gateway").await;
+    }
+    let lesson = Lesson { show: Arc::clone(show), booking: row.id, said: Some(said), charged: false, answer: None };
+    state.commits.ask(state, Work::Learn(Box::new(lesson))).await?;
+    Ok(())
+}
+
+/// Asks the gateway for the money of a booking; nothing when it is not to be charged (any more).
+pub(super) async fn ask_for_money(
+    state: &AppState,
+    show: &Show,
+    row: &BookingRow,
+    token: Option<String>,
+) -> Result<Option<Said>, EffectError> {
+    // A live claim authorises a charge: only a pending booking has one, and only until it expires. An
+    // overdue one is the reconciler's.
+    if row.machine.state != BookingState::PaymentPending || row.machine.expires_at <= state.locks.now() {
+        return Ok(None);
+    }
     let charge = Charge {
         booking: row.id,
         reference: row.reference.clone(),
@@ -121,10 +154,10 @@ async fn charge(state: &AppState, show: &Show, row: &BookingRow) -> Result<(), E
         expires_at: row.machine.expires_at,
     };
     match state.gateway.charge(&charge).await {
-        Ok(answer) => learn(state, row.id, &answer.status, Some(&answer.gateway_ref), "gateway").await,
+        Ok(answer) => Ok(Some(Said { status: answer.status, gateway_ref: Some(answer.gateway_ref) })),
         Err(GatewayError::Refused { code, message, status }) => {
             tracing::warn!(booking = %row.id, code, status, message, "the gateway refused to charge {}", row.id);
-            learn(state, row.id, &PaymentStatus::Failed { why: code }, None, "gateway").await
+            Ok(Some(Said { status: PaymentStatus::Failed { why: code }, gateway_ref: None }))
         }
         Err(unreachable) => Err(unreachable.into()),
     }
@@ -139,20 +172,15 @@ pub(super) async fn learn(
     actor: &str,
 ) -> Result<(), EffectError> {
     let now = state.locks.now();
-    let (noted, pay_url, event) = match status {
-        PaymentStatus::Pending { pay_url } => ("pending", pay_url.as_deref(), None),
-        PaymentStatus::Succeeded { amount } => ("succeeded", None, Some(Event::PaymentSucceeded { amount: *amount })),
-        PaymentStatus::Failed { .. } => ("failed", None, Some(Event::PaymentFailed)),
-        PaymentStatus::Voided => ("voided", None, Some(Event::PaymentVoided)),
-    };
+    let (noted, pay_url, event) = commits::read(status);
     load_show_of(state, booking).await?;
     let mut tx = state.pg.begin().await?;
     let row = sql::lock(&mut tx, booking).await?.ok_or(EffectError::NoBooking(booking))?;
-    sql::note_payment(&mut tx, booking, noted, gateway_ref, pay_url, now).await?;
+    sql::note_payment(&mut tx, booking, noted, gateway_ref, pay_url.as_deref(), now).await?;
     if let Some(event) = event {
         let reason = match status {
             PaymentStatus::Failed { why } => format!("The gateway said no: {why}."),
-            _ => "The gateway said so.".to_owned(),
+            _ => causes::GATEWAY_SAID.reason.to_owned(),
         };
         move_by_gateway(state, &mut tx, &row, event, Cause { actor, reason: &reason }, now).await?;
     }
@@ -214,14 +242,17 @@ async fn void(state: &AppState, row: &BookingRow) -> Result<(), EffectError> {
     learn(state, row.id, &status, None, "gateway").await
 }
 
-async fn send_ticket(state: &AppState, show: &Show, row: &BookingRow) -> Result<(), EffectError> {
+/// Sends the ticket of a booking with these seats: name and category each.
+pub(super) async fn send_ticket(
+    state: &AppState,
+    show: &Show,
+    row: &BookingRow,
+    seats: Vec<(String, String)>,
+) -> Result<(), EffectError> {
     // Cancelled before the mail went out: a ticket for it would mislead.
     if row.machine.state != BookingState::Confirmed {
         return Ok(());
     }
-    let mut connection = state.pg.acquire().await?;
-    let seats = sql::seats(&mut connection, row.id).await?;
-    drop(connection);
     let mail = TicketMail {
         booking: row.id,
         reference: row.reference.clone(),
@@ -231,7 +262,7 @@ async fn send_ticket(state: &AppState, show: &Show, row: &BookingRow) -> Result<
         film: show.film.clone(),
         place: format!("{}, {}", show.theatre, show.screen),
         starts: show.starts_local.clone(),
-        seats: seats.into_iter().map(|seat| (seat.label, seat.category)).collect(),
+        seats,
         total: row.machine.total,
         ticket_url: format!("{}/bookings/{}/ticket", state.config.public_url, row.id),
         at: state.locks.now(),

@@ -91,11 +91,17 @@ pub(super) async fn of_row(tx: &mut PgConnection, show: &Show, row: &BookingRow)
         BookingState::PaymentPending => sql::payment_of(tx, row.id).await?.and_then(|(pay_url, _)| pay_url),
         _ => None,
     };
+    Ok(compose(show, row, seats, pay_url))
+}
+
+/// The same from what is known already; the gateway's page is shown only while it waits for the buyer.
+pub(super) fn compose(show: &Show, row: &BookingRow, seats: Vec<SeatLine>, pay_url: Option<String>) -> BookingView {
+    assert_eq!(show.id, row.show_id, "a booking is seen with its own show");
     let person = |(name, email): &(String, String)| Person { name: name.clone(), email: email.clone() };
-    Ok(BookingView {
+    BookingView {
         id: row.id,
         reference: row.reference.clone(),
-        show: show.id,
+        show: row.show_id,
         state: row.machine.state,
         money: row.machine.money,
         seats,
@@ -104,11 +110,11 @@ pub(super) async fn of_row(tx: &mut PgConnection, show: &Show, row: &BookingRow)
         holder: person(&row.holder),
         expires_at: rfc3339(row.machine.expires_at),
         expires_at_ms: row.machine.expires_at.0,
-        pay_url,
+        pay_url: pay_url.filter(|_| row.machine.state == BookingState::PaymentPending),
         ticket_url: (row.machine.state == BookingState::Confirmed).then(|| format!("/bookings/{}/ticket", row.id)),
         cancel_until_ms: (row.machine.state == BookingState::Confirmed).then(|| buyer_cancels_until(show.starts_at).0),
         refunds: Vec::new(),
         steps: Vec::new(),
         moved_to: None,
-    })
+    }
 }

@@ -14,4 +14,4 @@ mod sql;
 pub use code::TicketCode;
 pub use mail::{MailError, Mailer, TicketMail, is_address};
 pub use notice::NoticeMail;
-pub use sql::{Ticket, issue, of_booking, revoke};
+pub use sql::{Ticket, issue, issue_all, of_booking, revoke};

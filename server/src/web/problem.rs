@@ -185,6 +185,7 @@ pub struct Problem {
     seats: Vec<SeatProblem>,
     hold: Option<Uuid>,
     retry_after_s: u64,
+    gave_way: bool,
 }
 
 /// What every handler of the API returns when it fails. Boxed: the happy path stays small.
@@ -194,7 +195,14 @@ impl Problem {
     /// A problem; `detail` says to a person what happened this time and what to do.
     #[must_use]
     pub fn new(code: Code, detail: impl Into<String>) -> Self {
-        Self { code, detail: detail.into(), seats: Vec::new(), hold: None, retry_after_s: RETRY_AFTER_S }
+        Self {
+            code,
+            detail: detail.into(),
+            seats: Vec::new(),
+            hold: None,
+            retry_after_s: RETRY_AFTER_S,
+            gave_way: false,
+        }
     }
 
     /// Names the seats meant.
@@ -237,6 +245,12 @@ impl Problem {
         &self.detail
     }
 
+    /// Whether a transaction gave way to another, and may be tried again at once: nothing happened.
+    #[must_use]
+    pub const fn gave_way(&self) -> bool {
+        self.gave_way
+    }
+
     /// Its code.
     #[must_use]
     pub const fn code(&self) -> Code {
@@ -254,7 +268,9 @@ impl From<sqlx::Error> for Problem {
             }
             sqlx::Error::Database(error) if is_passing(error.code().as_deref()) => {
                 tracing::warn!(cause = %error, "the database gave way; the caller may try again");
-                Self::new(Code::DatabaseUnavailable, "Please try again in a moment; nothing was lost.")
+                let gave_way = matches!(error.code().as_deref(), Some("40001" | "40P01"));
+                let detail = "Please try again in a moment; nothing was lost.";
+                Self { gave_way, ..Self::new(Code::DatabaseUnavailable, detail) }
             }
             // The last word on a show that this server did not know was called off.
             sqlx::Error::Database(error) if error.code().as_deref() == Some("RL001") => {

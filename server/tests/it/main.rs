@@ -8,6 +8,7 @@ mod bad_input;
 mod cancel;
 mod cancel_show;
 mod catalogue;
+mod commits;
 mod holds;
 mod late_money;
 mod live;
