@@ -49,6 +49,8 @@ pub struct Parts {
     pub gateway: Arc<dyn payments::Gateway>,
     /// Where mails go.
     pub mailer: tickets::Mailer,
+    /// Keys of requests and their answers.
+    pub idempotency: idempotency::Idempotency,
     /// Wakes the outbox relay after a commit.
     pub outbox_wake: outbox::Wake,
     /// Set when the server should stop.

@@ -1,5 +1,6 @@
 //! Queries of `idempotency_keys`.
 
+use chrono::{DateTime, Utc};
 use domain::time::Timestamp;
 use sqlx::{PgConnection, PgPool};
 
@@ -11,6 +12,16 @@ pub(super) struct KeyRow {
     pub(super) request_hash: Vec<u8>,
     pub(super) status: Option<i16>,
     pub(super) body: Option<Vec<u8>>,
+    pub(super) expires_at: DateTime<Utc>,
+}
+
+/// A stored answer with its key, for whoever compares.
+#[derive(sqlx::FromRow)]
+pub(super) struct Completed {
+    pub(super) owner: String,
+    pub(super) key: String,
+    #[sqlx(flatten)]
+    pub(super) row: KeyRow,
 }
 
 /// The row of a key that has not run out.
@@ -21,7 +32,7 @@ pub(super) async fn find(
     now: Timestamp,
 ) -> Result<Option<KeyRow>, sqlx::Error> {
     sqlx::query_as(
-        "SELECT request_hash, status, body FROM idempotency_keys
+        "SELECT request_hash, status, body, expires_at FROM idempotency_keys
          WHERE owner = $1 AND key = $2 AND expires_at > $3",
     )
     .bind(owner)
@@ -58,27 +69,75 @@ pub(super) async fn claim(
     Ok(claimed.rows_affected() == 1)
 }
 
-/// Stores the answer of a claimed key.
+/// Stores status and body as the answer of a key that this request has claimed; false when it has not.
 pub(super) async fn complete(
     tx: &mut PgConnection,
     owner: &str,
     key: &str,
-    status: i16,
-    body: &[u8],
+    request_hash: &[u8],
+    answer: (i16, &[u8]),
     until: Timestamp,
-) -> Result<(), sqlx::Error> {
-    sqlx::query(
-        "UPDATE idempotency_keys SET state = 'completed', status = $3, body = $4, expires_at = $5
-         WHERE owner = $1 AND key = $2 AND state = 'pending'",
+) -> Result<bool, sqlx::Error> {
+    let stored = sqlx::query(
+        "UPDATE idempotency_keys SET state = 'completed', status = $4, body = $5, expires_at = $6
+         WHERE owner = $1 AND key = $2 AND request_hash = $3 AND state = 'pending'",
     )
     .bind(owner)
     .bind(key)
-    .bind(status)
-    .bind(body)
+    .bind(request_hash)
+    .bind(answer.0)
+    .bind(answer.1)
     .bind(to_utc(until))
     .execute(tx)
     .await?;
-    Ok(())
+    Ok(stored.rows_affected() == 1)
+}
+
+/// Lets the claim of a replica that died run out now. `made_before` is how late its end may lie: a younger
+/// claim is not of the dead.
+pub(super) async fn let_go(
+    pg: &PgPool,
+    owner: &str,
+    key: &str,
+    request_hash: &[u8],
+    now: Timestamp,
+    made_before: Timestamp,
+) -> Result<bool, sqlx::Error> {
+    let freed = sqlx::query(
+        "UPDATE idempotency_keys SET expires_at = $4
+         WHERE owner = $1 AND key = $2 AND request_hash = $3 AND state = 'pending'
+           AND expires_at > $4 AND expires_at <= $5",
+    )
+    .bind(owner)
+    .bind(key)
+    .bind(request_hash)
+    .bind(to_utc(now))
+    .bind(to_utc(made_before))
+    .execute(pg)
+    .await?;
+    Ok(freed.rows_affected() == 1)
+}
+
+/// Answers in the order of their ends, after the key `after` and no later than `until`.
+pub(super) async fn completed(
+    pg: &PgPool,
+    after: &(Timestamp, String, String),
+    until: Timestamp,
+    limit: i64,
+) -> Result<Vec<Completed>, sqlx::Error> {
+    sqlx::query_as(
+        "SELECT owner, key, request_hash, status, body, expires_at FROM idempotency_keys
+         WHERE state = 'completed' AND expires_at <= $4
+           AND expires_at >= $1 AND (expires_at, owner, key) > ($1, $2, $3)
+         ORDER BY expires_at, owner, key LIMIT $5",
+    )
+    .bind(to_utc(after.0))
+    .bind(&after.1)
+    .bind(&after.2)
+    .bind(to_utc(until))
+    .bind(limit)
+    .fetch_all(pg)
+    .await
 }
 
 /// Deletes keys that have run out.

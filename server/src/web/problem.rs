@@ -230,6 +230,27 @@ impl Problem {
     pub const fn code(&self) -> Code {
         self.code
     }
+
+    /// Status and body as they are told.
+    #[must_use]
+    pub fn to_json(&self) -> (StatusCode, Vec<u8>) {
+        // A shape that is strings and numbers can be serialised.
+        (self.code.describe().0, serde_json::to_vec(&self.view()).unwrap_or_default())
+    }
+
+    fn view(&self) -> ProblemView {
+        let (status, name, title) = self.code.describe();
+        ProblemView {
+            kind: format!("/docs/problems#{name}"),
+            title: title.to_owned(),
+            status: status.as_u16(),
+            detail: self.detail.clone(),
+            code: name.to_owned(),
+            seats: self.seats.clone(),
+            hold: self.hold,
+            request_id: None,
+        }
+    }
 }
 
 impl From<sqlx::Error> for Problem {
@@ -257,18 +278,8 @@ fn is_passing(code: Option<&str>) -> bool {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let (status, name, title) = self.code.describe();
-        let body = ProblemView {
-            kind: format!("/docs/problems#{name}"),
-            title: title.to_owned(),
-            status: status.as_u16(),
-            detail: self.detail,
-            code: name.to_owned(),
-            seats: self.seats,
-            hold: self.hold,
-            request_id: None,
-        };
-        let mut response = (status, axum::Json(body)).into_response();
+        let status = self.code.describe().0;
+        let mut response = (status, axum::Json(self.view())).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));

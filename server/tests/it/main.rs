@@ -7,6 +7,8 @@
 mod bad_input;
 mod catalogue;
 mod holds;
+mod idempotency;
+mod idempotency_stores;
 mod live;
 mod lock_store;
 mod redis_cluster;
