@@ -102,7 +102,7 @@ impl Intent {
         if stored { Ok(()) } else { Err(sqlx::Error::RowNotFound) }
     }
 
-    fn judge(&self, row: sql::KeyRow) -> Result<Answer, Problem> {
+    pub(super) fn judge(&self, row: sql::KeyRow) -> Result<Answer, Problem> {
         if row.request_hash != self.request_hash {
             return Err(key_reused());
         }

@@ -12,8 +12,8 @@ mod entry;
 mod line;
 mod replicas;
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use domain::time::Timestamp;
@@ -31,6 +31,8 @@ use crate::{AppState, ids};
 
 /// A request waits so long for Redis, and then goes on with Postgres alone.
 const DEADLINE: Duration = Duration::from_millis(250);
+/// While Redis is away, or a shard of it, this is said so often.
+const SAY_AGAIN_AFTER: Duration = Duration::from_secs(60);
 /// Slots the keys are spread over: the digits an owner can begin with.
 pub(super) const BUCKETS: u8 = 16;
 
@@ -42,8 +44,8 @@ pub(super) struct Shared {
     keys_script: LuaScript,
     due_script: LuaScript,
     line: Line,
-    /// Whether the last call came to nothing: it is said once.
-    away: AtomicBool,
+    /// When it was last said that a call came to nothing.
+    said: Mutex<Option<Instant>>,
 }
 
 impl Shared {
@@ -54,7 +56,7 @@ impl Shared {
             keys_script: LuaScript::new(include_str!("keys.lua")),
             due_script: LuaScript::new(include_str!("due.lua")),
             line: Line::default(),
-            away: AtomicBool::new(false),
+            said: Mutex::new(None),
         }
     }
 
@@ -162,14 +164,13 @@ impl Shared {
         rest.split_once(':').map(|(owner, key)| (owner.to_owned(), key.to_owned()))
     }
 
-    /// Says once that Redis went away, and once that it is back.
+    /// Says that Redis is away, once in a while.
     fn note(&self, failure: Option<&LinkError>) {
-        match failure {
-            Some(cause) if !self.away.swap(true, Ordering::Relaxed) => {
-                tracing::warn!(%cause, "keys of requests are kept by Postgres alone for now");
-            }
-            None if self.away.swap(false, Ordering::Relaxed) => tracing::info!("keys of requests are in Redis again"),
-            Some(_) | None => {}
+        let Some(cause) = failure else { return };
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        if said.is_none_or(|said| said.elapsed() >= SAY_AGAIN_AFTER) {
+            *said = Some(Instant::now());
+            tracing::warn!(%cause, "keys of requests are kept by Postgres alone for now");
         }
     }
 }
