@@ -51,6 +51,8 @@ pub struct Parts {
     pub mailer: tickets::Mailer,
     /// Sales on their way to Postgres.
     pub commits: bookings::Commits,
+    /// Keys of requests and their answers.
+    pub idempotency: idempotency::Idempotency,
     /// Wakes the outbox relay after a commit.
     pub outbox_wake: outbox::Wake,
     /// Set when the server should stop.

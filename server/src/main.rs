@@ -222,7 +222,8 @@ async fn serve(config: Config) -> anyhow::Result<()> {
     let state = start::assemble(config).await?;
     tokio::spawn(stop_on_signal(state.clone()));
     tracing::info!(listen = %listener.local_addr()?, public_url, "serving");
-    start::serve(state, listener).await
+    start::serve(state, listener).await;
+    Ok(())
 }
 
 /// Ctrl-C or SIGTERM: stop kindly.

@@ -21,6 +21,7 @@ const BENCHES: [(&str, &str); 5] = [
     ("live", "changes delivered to sockets: per core-second, how late, idle and stalled readers"),
     ("sale", "sales of 4 seats from hold to ticket: batched commits against one by one"),
     ("storm", "10,000 visitors want 300 seats, 50 times, on two servers"),
+    ("retries", "answered requests repeated at two servers, and one of them killed"),
 ];
 
 /// What to measure.
@@ -37,7 +38,7 @@ pub struct Options {
 pub fn bench(places: &Places, options: &Options, stop: &Stop) -> Result<bool> {
     let Some(name) = &options.name else {
         for (name, about) in BENCHES {
-            println!("cargo xtask bench {name:<6} {about}");
+            println!("cargo xtask bench {name:<7} {about}");
         }
         return Ok(true);
     };

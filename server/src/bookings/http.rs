@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::{cancel, confirm, create, view};
 use crate::AppState;
-use crate::idempotency::{IdempotencyKey, Intent};
+use crate::idempotency::{IdempotencyKey, Intent, Prefer, once};
 use crate::web::problem::ApiResult;
 use crate::web::{ApiJson, ApiPath, Code, Problem, Visitor};
 
@@ -28,8 +28,9 @@ pub fn routes() -> OpenApiRouter<AppState> {
 
 /// Check out: a live hold becomes a booking.
 #[utoipa::path(post, path = "/bookings", tag = "bookings", request_body = BookingRequest,
-    params(("Idempotency-Key" = String, Header)),
+    params(("Idempotency-Key" = String, Header), ("Prefer" = Option<String>, Header, description = "respond-async")),
     responses((status = 201, body = BookingView),
+        (status = 202, description = "With Prefer: respond-async; ask at Location"),
         (status = 400, body = ProblemView, description = "malformed, key_missing, person_invalid"),
         (status = 404, body = ProblemView),
         (status = 409, body = ProblemView, description = "sales_closed, still_running"),
@@ -39,12 +40,15 @@ async fn make(
     State(state): State<AppState>,
     visitor: Visitor,
     key: IdempotencyKey,
+    prefer: Prefer,
     ApiJson(request): ApiJson<BookingRequest>,
 ) -> ApiResult<Response> {
     let show = state.catalogue.known_show(request.show).await?;
     let intent = Intent::new(&visitor.owner, key, "POST /bookings", &request);
-    let answer = create::create(&state, &show, &visitor.owner, &request, &intent).await?;
-    Ok(answer.into_response())
+    let work = move |state: AppState, intent: Intent| async move {
+        create::create(&state, &show, &visitor.owner, &request, &intent).await
+    };
+    Ok(once(&state, intent, prefer, work).await?.into_response())
 }
 
 /// Your booking.
@@ -58,8 +62,10 @@ async fn read(State(state): State<AppState>, visitor: Visitor, ApiPath(booking):
 
 /// Pay: with a token at once, or on the gateway's page.
 #[utoipa::path(post, path = "/bookings/{booking}/confirm", tag = "bookings", request_body = ConfirmRequest,
-    params(("booking" = Uuid, Path), ("Idempotency-Key" = String, Header)),
+    params(("booking" = Uuid, Path), ("Idempotency-Key" = String, Header),
+        ("Prefer" = Option<String>, Header, description = "respond-async")),
     responses((status = 200, body = BookingView, description = "How it stands: confirmed, cancelled, or pending with `pay_url`"),
+        (status = 202, description = "With Prefer: respond-async; ask at Location"),
         (status = 404, body = ProblemView, description = "Also for another's"),
         (status = 409, body = ProblemView, description = "seats_taken, sales_closed, wrong_state, still_running"),
         (status = 410, body = ProblemView, description = "hold_expired"),
@@ -69,11 +75,14 @@ async fn pay(
     visitor: Visitor,
     ApiPath(booking): ApiPath<Uuid>,
     key: IdempotencyKey,
+    prefer: Prefer,
     ApiJson(request): ApiJson<ConfirmRequest>,
 ) -> ApiResult<Response> {
     let intent = Intent::new(&visitor.owner, key, &format!("POST /bookings/{booking}/confirm"), &request);
-    let answer = confirm::confirm(&state, &visitor.owner, booking, &request, &intent).await?;
-    Ok(answer.into_response())
+    let work = move |state: AppState, intent: Intent| async move {
+        confirm::confirm(&state, &visitor.owner, booking, &request, &intent).await
+    };
+    Ok(once(&state, intent, prefer, work).await?.into_response())
 }
 
 /// Cancel: all of it, or some seats. Until two hours before the show the price goes back less 10 %.

@@ -256,6 +256,27 @@ impl Problem {
     pub const fn code(&self) -> Code {
         self.code
     }
+
+    /// Status and body as they are told.
+    #[must_use]
+    pub fn to_json(&self) -> (StatusCode, Vec<u8>) {
+        // A shape that is strings and numbers can be serialised.
+        (self.code.describe().0, serde_json::to_vec(&self.clone().into_view()).unwrap_or_default())
+    }
+
+    fn into_view(self) -> ProblemView {
+        let (status, name, title) = self.code.describe();
+        ProblemView {
+            kind: format!("/docs/problems#{name}"),
+            title: title.to_owned(),
+            status: status.as_u16(),
+            detail: self.detail,
+            code: name.to_owned(),
+            seats: self.seats,
+            hold: self.hold,
+            request_id: None,
+        }
+    }
 }
 
 impl From<sqlx::Error> for Problem {
@@ -289,19 +310,9 @@ fn is_passing(code: Option<&str>) -> bool {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let (status, name, title) = self.code.describe();
-        let body = ProblemView {
-            kind: format!("/docs/problems#{name}"),
-            title: title.to_owned(),
-            status: status.as_u16(),
-            detail: self.detail,
-            code: name.to_owned(),
-            seats: self.seats,
-            hold: self.hold,
-            request_id: None,
-        };
+        let status = self.code.describe().0;
         let mut json = Vec::with_capacity(USUAL_BYTES);
-        serde_json::to_writer(&mut json, &body).expect("text, numbers and lists of them are JSON");
+        serde_json::to_writer(&mut json, &self.into_view()).expect("text, numbers and lists of them are JSON");
         let mut response = (status, json).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));

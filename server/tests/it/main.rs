@@ -10,6 +10,8 @@ mod cancel_show;
 mod catalogue;
 mod commits;
 mod holds;
+mod idempotency;
+mod idempotency_stores;
 mod late_money;
 mod live;
 mod lock_store;

@@ -197,14 +197,28 @@ impl World {
             .expect("it is set");
     }
 
-    async fn redis(&self) -> redis::aio::MultiplexedConnection {
+    /// A connection to this world's Redis.
+    pub async fn redis(&self) -> redis::aio::MultiplexedConnection {
         let client = redis::Client::open(self.setting("REDIS_URL")).expect("REDIS_URL is an address");
         client.get_multiplexed_async_connection().await.expect("Redis answers")
     }
 
-    fn setting(&self, name: &str) -> &str {
+    /// A setting of its servers.
+    pub fn setting(&self, name: &str) -> &str {
         // The last word counts, as it does for the servers.
         &self.settings.iter().rfind(|(key, _)| key == name).expect("it is set").1
+    }
+
+    /// Cuts every connection to the database, and lets nobody in or in again.
+    pub async fn shut_postgres(&self, shut: bool) {
+        let mut admin = PgConnection::connect(&self.admin_url).await.expect("Postgres answers");
+        let allow = format!("ALTER DATABASE {} ALLOW_CONNECTIONS {}", self.database, !shut);
+        sqlx::query(sqlx::AssertSqlSafe(allow)).execute(&mut admin).await.expect("the door is moved");
+        if shut {
+            let cut = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = $1";
+            let cut = sqlx::query_scalar::<_, i64>(cut).bind(&self.database).fetch_one(&mut admin).await;
+            assert!(cut.expect("they are cut") > 0, "somebody was connected");
+        }
     }
 
     /// Mails sent so far.
