@@ -15,7 +15,7 @@ use crate::services::{self, Folder};
 use crate::stop::Stop;
 
 /// The benchmarks, and what each is about.
-const BENCHES: [(&str, &str); 5] = [
+const BENCHES: [(&str, &str); 6] = [
     ("locks", "attempts to take seats: over HTTP at three rates, and in Redis alone"),
     ("map", "reading the map of 50,000 seats: Redis CPU and bytes on the wire"),
     ("live", "changes delivered to sockets: per core-second, how late, idle and stalled readers"),

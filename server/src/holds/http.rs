@@ -13,7 +13,7 @@ use crate::catalogue::Show;
 use crate::idempotency::{Answer, IdempotencyKey, Intent};
 use crate::seat_locks::{Asked, with_map};
 use crate::web::problem::ApiResult;
-use crate::web::{ApiJson, ApiPath, Visitor};
+use crate::web::{ApiJson, ApiPath, Problem, Visitor};
 use crate::{AppState, bookings, ids};
 
 /// The routes of holds, under `/api/v1`.

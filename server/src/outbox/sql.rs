@@ -46,7 +46,9 @@ impl Terms {
             _ => None,
         };
         let number = match effect {
-            Effect::RefundPart { number, .. } | Effect::ReleasePart { number } | Effect::SendNotice { number } => number,
+            Effect::RefundPart { number, .. } | Effect::ReleasePart { number } | Effect::SendNotice { number } => {
+                number
+            }
             _ => 0,
         };
         let wait = if matches!(effect, Effect::Charge) { CHARGE_IS_DONE_BY_REQUEST_MS } else { 0 };

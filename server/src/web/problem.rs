@@ -310,15 +310,16 @@ fn is_passing(code: Option<&str>) -> bool {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let status = self.code.describe().0;
+        let (code, retry_after_s) = (self.code, self.retry_after_s);
+        let status = code.describe().0;
         let mut json = Vec::with_capacity(USUAL_BYTES);
         serde_json::to_writer(&mut json, &self.into_view()).expect("text, numbers and lists of them are JSON");
         let mut response = (status, json).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        if status == StatusCode::SERVICE_UNAVAILABLE || matches!(self.code, Code::StillRunning | Code::PersonLimit) {
-            headers.insert(header::RETRY_AFTER, HeaderValue::from(self.retry_after_s));
+        if status == StatusCode::SERVICE_UNAVAILABLE || matches!(code, Code::StillRunning | Code::PersonLimit) {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(retry_after_s));
         }
         response
     }

@@ -122,7 +122,8 @@ impl Plan {
         row.version += 1;
         let held = EventLine::of(&row, Some(from), Event::HoldTaken.name(), causes::HOLD_CONFIRMED);
         let lines: Vec<SeatLine> = row.seats.iter().map(|seat| checkout.show.line(*seat)).collect();
-        let answer = match Answer::json(StatusCode::CREATED, &view::compose(&checkout.show, &row, lines.clone(), None)) {
+        let answer = match Answer::json(StatusCode::CREATED, &view::compose(&checkout.show, &row, lines.clone(), None))
+        {
             Ok(answer) => answer,
             Err(problem) => return Planned::Refused(problem),
         };
