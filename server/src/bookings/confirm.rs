@@ -9,7 +9,7 @@ use domain::seats::SeatState;
 use domain::time::Timestamp;
 use uuid::Uuid;
 
-use super::commits::{CommitMode, Done, Key, Lesson, Submission, Work, retried};
+use super::commits::{CommitMode, Done, Found, Key, Lesson, Submission, Work, retried};
 use super::create::{or_replay, unmoved};
 use super::moves::{self, causes};
 use super::sql::{self, BookingRow};
@@ -47,7 +47,7 @@ async fn pay(
     request: &ConfirmRequest,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
-    let row = owned(state, owner, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
+    let (row, seen) = owned(state, owner, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
     let show = state.catalogue.known_show(row.show_id).await?;
     match row.machine.state {
         BookingState::Created | BookingState::SeatsLocked => {}
@@ -65,13 +65,14 @@ async fn pay(
     let submission = Submission {
         show: Arc::clone(&show),
         booking,
+        seen,
         token: request.payment_token.clone(),
         gateway: state.gateway.name(),
         until,
         intent: intent.clone(),
     };
     match submit(state, &submission).await {
-        Ok(Done::Submitted(pending)) => charge_and_answer(state, submission, *pending).await,
+        Ok(Done::Submitted(pending, seen)) => charge_and_answer(state, submission, *pending, seen).await,
         Ok(Done::Answered(answer)) => Ok(answer),
         Ok(other) => Err(Problem::internal(&format!("a submission came to {other:?}"))),
         Err(problem) => {
@@ -81,13 +82,18 @@ async fn pay(
     }
 }
 
-/// The booking, if it is this owner's.
-async fn owned(state: &AppState, owner: &str, booking: Uuid) -> Result<Option<BookingRow>, Problem> {
+/// The booking, if it is this owner's; and all that belongs to it, where that was read as well.
+async fn owned(
+    state: &AppState,
+    owner: &str,
+    booking: Uuid,
+) -> Result<Option<(BookingRow, Option<Box<Found>>)>, Problem> {
     if state.config.commits == CommitMode::Batched {
         let found = state.commits.find_owned(state, booking, owner).await?;
-        return Ok(found.map(|found| found.row));
+        return Ok(found.map(|found| (found.row.clone(), Some(Box::new(found)))));
     }
-    Ok(sql::find_owned(&mut *state.pg.acquire().await?, booking, owner).await?)
+    let row = sql::find_owned(&mut *state.pg.acquire().await?, booking, owner).await?;
+    Ok(row.map(|row| (row, None)))
 }
 
 async fn submit(state: &AppState, submission: &Submission) -> Result<Done, Problem> {
@@ -99,7 +105,12 @@ async fn submit(state: &AppState, submission: &Submission) -> Result<Done, Probl
 
 /// Goes on when the buyer's connection does not: the answer is stored, and a retry finds it. The charge
 /// has its row in the outbox: should we die here, the relay asks in our place.
-async fn charge_and_answer(state: &AppState, submission: Submission, pending: BookingRow) -> Result<Answer, Problem> {
+async fn charge_and_answer(
+    state: &AppState,
+    submission: Submission,
+    pending: BookingRow,
+    seen: Option<Box<Found>>,
+) -> Result<Answer, Problem> {
     let state = state.clone();
     let tasks = state.tasks.clone();
     let rest = tasks.spawn(async move {
@@ -118,7 +129,10 @@ async fn charge_and_answer(state: &AppState, submission: Submission, pending: Bo
         };
         let answer = Some((intent, Key::OursSinceSubmit));
         answered(
-            state.commits.ask(&state, Work::Learn(Box::new(Lesson { show, booking, said, charged, answer }))).await,
+            state
+                .commits
+                .ask(&state, Work::Learn(Box::new(Lesson { show, booking, seen, said, charged, answer })))
+                .await,
         )
     });
     rest.await.map_err(|cause| Problem::internal(&cause))?
@@ -136,7 +150,7 @@ async fn as_it_stands(
         return retried(|| answer_as_it_stands(state, show, booking, intent, key)).await;
     }
     let answer = Some((intent.clone(), key));
-    let lesson = Lesson { show: Arc::clone(show), booking, said: None, charged: false, answer };
+    let lesson = Lesson { show: Arc::clone(show), booking, seen: None, said: None, charged: false, answer };
     answered(state.commits.ask(state, Work::Learn(Box::new(lesson))).await)
 }
 
@@ -199,7 +213,7 @@ async fn extend_hold(state: &AppState, show: &Arc<Show>, row: &BookingRow) -> Re
 /// Key, move, claims, payment and the wish to charge, in a transaction of its own. An answer instead: a twin
 /// was faster.
 pub(super) async fn submit_one(state: &AppState, submission: &Submission) -> Result<Done, Problem> {
-    let Submission { show, booking, token, gateway, until, intent } = submission;
+    let Submission { show, booking, token, gateway, until, intent, seen: _ } = submission;
     let now = state.locks.now();
     let mut tx = state.pg.begin().await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {
@@ -230,7 +244,7 @@ pub(super) async fn submit_one(state: &AppState, submission: &Submission) -> Res
     }
     sql::insert_payment(&mut tx, &pending, gateway, token.as_deref(), now).await?;
     tx.commit().await?;
-    Ok(Done::Submitted(Box::new(pending)))
+    Ok(Done::Submitted(Box::new(pending), None))
 }
 
 /// The booking as it stands, stored as the answer of this key.

@@ -127,7 +127,8 @@ async fn charge(state: &AppState, show: &Arc<Show>, row: &BookingRow) -> Result<
     if state.config.commits == CommitMode::Interactive {
         return learn(state, row.id, &said.status, said.gateway_ref.as_deref(), "gateway").await;
     }
-    let lesson = Lesson { show: Arc::clone(show), booking: row.id, said: Some(said), charged: false, answer: None };
+    let (show, said) = (Arc::clone(show), Some(said));
+    let lesson = Lesson { show, booking: row.id, seen: None, said, charged: false, answer: None };
     state.commits.ask(state, Work::Learn(Box::new(lesson))).await?;
     Ok(())
 }

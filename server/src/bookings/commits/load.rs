@@ -63,16 +63,36 @@ pub(in crate::bookings) async fn found(
     Ok(rows.into_iter().map(|found| (found.row.id, found)).collect())
 }
 
-/// Locks bookings in the order of their ids, then reads them. Two statements: what the second one sees is
-/// as of after the last lock was had, the rows of other tables included.
-pub(super) async fn locked(tx: &mut PgConnection, mut ids: Vec<Uuid>) -> Result<HashMap<Uuid, Found>, sqlx::Error> {
+/// Locks bookings in the order of their ids, then reads those that are not `known` as they stand: whatever
+/// changes a booking or its seats steps its version, so a booking of the same version is the same. Two
+/// statements: what the second one sees is as of after the last lock was had, the rows of other tables included.
+pub(super) async fn locked(
+    tx: &mut PgConnection,
+    mut ids: Vec<Uuid>,
+    known: &HashMap<Uuid, &Found>,
+) -> Result<HashMap<Uuid, Found>, sqlx::Error> {
     if ids.is_empty() {
         return Ok(HashMap::new());
     }
     ids.sort_unstable();
     ids.dedup();
-    sqlx::query("SELECT FROM bookings WHERE id = ANY($1) ORDER BY id FOR UPDATE").bind(&ids).execute(&mut *tx).await?;
-    found(tx, &ids).await
+    let locked: Vec<(Uuid, i32)> =
+        sqlx::query_as("SELECT id, version FROM bookings WHERE id = ANY($1) ORDER BY id FOR UPDATE")
+            .bind(&ids)
+            .fetch_all(&mut *tx)
+            .await?;
+    let mut bookings = HashMap::with_capacity(locked.len());
+    let mut unknown = Vec::new();
+    for (id, version) in locked {
+        match known.get(&id).filter(|found| found.row.version == version) {
+            Some(found) => drop(bookings.insert(id, (*found).clone())),
+            None => unknown.push(id),
+        }
+    }
+    if !unknown.is_empty() {
+        bookings.extend(found(tx, &unknown).await?);
+    }
+    Ok(bookings)
 }
 
 /// Which of these holds have a booking already.

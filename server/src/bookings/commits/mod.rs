@@ -130,6 +130,8 @@ pub(super) struct Checkout {
 pub(super) struct Submission {
     pub(super) show: Arc<Show>,
     pub(super) booking: Uuid,
+    /// It as it stood when it was looked up: read no second time if it still does.
+    pub(super) seen: Option<Box<Found>>,
     pub(super) token: Option<String>,
     /// Who will be asked for the money.
     pub(super) gateway: &'static str,
@@ -152,6 +154,8 @@ pub(super) enum Key {
 pub(super) struct Lesson {
     pub(super) show: Arc<Show>,
     pub(super) booking: Uuid,
+    /// As with a submission.
+    pub(super) seen: Option<Box<Found>>,
     /// None: the gateway gave no answer, or was not asked.
     pub(super) said: Option<Said>,
     /// Whether the charge is done, and the relay need not ask for it.
@@ -172,8 +176,8 @@ pub(super) struct Said {
 pub(super) enum Done {
     /// The answer of its key.
     Answered(Answer),
-    /// Submitted: the booking as it stands now, to be charged.
-    Submitted(Box<BookingRow>),
+    /// Submitted: the booking as it stands now, to be charged, and all of it if that was read.
+    Submitted(Box<BookingRow>, Option<Box<Found>>),
     /// Noted, and nobody wanted an answer.
     Noted,
     /// What became of a webhook.

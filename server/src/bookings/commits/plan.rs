@@ -156,6 +156,7 @@ impl Plan {
         self.take_key(&submission.intent);
         let Some(found) = self.known.bookings.get_mut(&submission.booking) else { return Planned::Apart };
         found.has_payment = true;
+        let seen = Some(Box::new(found.clone()));
         let row = found.row.clone();
         self.seats.extend(row.seats.iter().map(|seat| (row.show_id, *seat)));
         self.writes.claim_seats(&row);
@@ -166,7 +167,7 @@ impl Plan {
             token: submission.token.clone(),
         });
         self.writes.claim_key(place, &submission.intent, None);
-        Planned::Done(Done::Submitted(Box::new(row)))
+        Planned::Done(Done::Submitted(Box::new(row), seen))
     }
 
     fn learn(&mut self, place: usize, lesson: &Lesson) -> Planned {

@@ -10,7 +10,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::plan::{Known, Plan, Planned};
-use super::{Checkout, Done, Lesson, Piece, Work};
+use super::{Checkout, Done, Found, Lesson, Piece, Work};
 use super::{load, marks};
 use crate::bookings::sql::BookingRow;
 use crate::bookings::{confirm, create, effects, news};
@@ -173,7 +173,8 @@ async fn know(state: &AppState, tx: &mut PgConnection, works: &[&Work]) -> Resul
     let ids: Vec<Uuid> = works.iter().filter_map(|work| work.booking()).collect();
     let holds: Vec<Uuid> = works.iter().filter_map(|work| work.checkout()).map(|made| made.wanted.hold_id).collect();
     let news: Vec<_> = works.iter().filter_map(|work| work.news()).collect();
-    let bookings = load::locked(tx, ids).await?;
+    let seen = works.iter().filter_map(|work| work.seen()).map(|found| (found.row.id, found)).collect();
+    let bookings = load::locked(tx, ids, &seen).await?;
     let mut known = Known {
         booked_holds: load::booked_holds(tx, &holds).await?,
         noted_events: load::noted_events(tx, &news).await?,
@@ -201,6 +202,15 @@ impl Work {
             Self::Submit(submission) => Some(submission.booking),
             Self::Learn(lesson) => Some(lesson.booking),
             Self::Hear(news) => Some(news.booking),
+        }
+    }
+
+    /// Its booking as it stood when it was seen last.
+    fn seen(&self) -> Option<&Found> {
+        match self {
+            Self::Submit(submission) => submission.seen.as_deref(),
+            Self::Learn(lesson) => lesson.seen.as_deref(),
+            Self::Create(_) | Self::Hear(_) => None,
         }
     }
 
