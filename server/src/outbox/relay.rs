@@ -1,9 +1,10 @@
 //! Does what the outbox holds.
 
+use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use domain::time::SECOND_MS;
-use futures::StreamExt;
+use futures::{FutureExt, StreamExt};
 use tokio::sync::Notify;
 
 use super::sql::{self, Job};
@@ -17,8 +18,9 @@ const LEASE_MS: i64 = 60 * SECOND_MS;
 /// Effects a lane takes at once and does side by side: no effect waits, taken, behind a slow one until
 /// its lease is over.
 const SIDE_BY_SIDE: usize = 8;
-/// After this many tries a person must look.
-const MAX_ATTEMPTS: i32 = 40;
+/// After this many tries a person must look. With the pauses below that is an hour and a half at the mean:
+/// a gateway that is away for as long as twenty minutes is waited for, and parks nothing.
+const MAX_ATTEMPTS: i32 = 200;
 /// First pause after a failure, milliseconds; doubles, with full jitter.
 const FIRST_PAUSE_MS: u64 = 500;
 /// Longest pause, milliseconds.
@@ -70,7 +72,13 @@ pub async fn relay_forever(state: AppState, lane: Lane) {
 }
 
 async fn run(state: &AppState, job: Job) {
-    let noted = match bookings::perform(state, job.booking, job.effect).await {
+    // A panic is a bug of ours in one effect; the lane goes on with the others, and with this one later.
+    let performed = AssertUnwindSafe(bookings::perform(state, job.booking, job.effect)).catch_unwind().await;
+    let Ok(performed) = performed else {
+        tracing::error!(booking = %job.booking, effect = ?job.effect, "an effect of {} panicked; it is tried again when its lease is over", job.booking);
+        return;
+    };
+    let noted = match performed {
         Ok(()) => sql::delete(&state.pg, job.id).await,
         // The map is ours to mend, however long it takes; what needs others may need a person.
         Err(cause) if job.attempts >= MAX_ATTEMPTS && !job.is_for_the_map() => {
