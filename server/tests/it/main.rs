@@ -5,14 +5,22 @@
 //! `redis-server` that is found.
 
 mod bad_input;
+mod books;
+mod buyer;
 mod catalogue;
+mod faults;
+mod gateway_away;
 mod holds;
+mod kills;
 mod live;
 mod lock_store;
+mod postgres_process;
+mod reconciling;
 mod redis_cluster;
 mod redis_process;
 mod redis_sentinel;
 mod redis_single;
+mod replicas;
 mod sale;
 mod shadow;
 mod sql_guards;
