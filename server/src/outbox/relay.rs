@@ -1,9 +1,10 @@
 //! Does what the outbox holds.
 
+use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use domain::time::SECOND_MS;
-use futures::StreamExt;
+use futures::{FutureExt, StreamExt};
 use tokio::sync::Notify;
 
 use super::sql::{self, Job};
@@ -24,8 +25,9 @@ const MAP_TOGETHER: usize = 128;
 const MAILS_TOGETHER: usize = 32;
 /// …for so long, milliseconds: they are sent in four rounds, and each may take its deadline.
 const MAIL_LEASE_MS: i64 = 120 * SECOND_MS;
-/// After this many tries a person must look.
-const MAX_ATTEMPTS: i32 = 40;
+/// After this many tries a person must look. With the pauses below that is an hour and a half at the mean:
+/// a gateway that is away for as long as twenty minutes is waited for, and parks nothing.
+const MAX_ATTEMPTS: i32 = 200;
 /// First pause after a failure, milliseconds; doubles, with full jitter.
 const FIRST_PAUSE_MS: u64 = 500;
 /// Longest pause, milliseconds.
@@ -107,7 +109,13 @@ pub async fn relay_forever(state: AppState, lane: Lane) {
 
 async fn run_together(state: &AppState, lane: Lane, jobs: Vec<Job>) {
     let wanted: Vec<_> = jobs.iter().map(|job| (job.booking, job.effect)).collect();
-    let outcomes = bookings::perform_all(state, &wanted).await;
+    let Ok(outcomes) = AssertUnwindSafe(bookings::perform_all(state, &wanted)).catch_unwind().await else {
+        tracing::error!(
+            effects = jobs.len(),
+            "effects done together panicked; they are tried again when their lease is over"
+        );
+        return;
+    };
     assert_eq!(outcomes.len(), jobs.len(), "every effect comes to something");
     let mut done = Vec::new();
     for (job, outcome) in jobs.iter().zip(outcomes) {
@@ -126,7 +134,13 @@ async fn run_together(state: &AppState, lane: Lane, jobs: Vec<Job>) {
 }
 
 async fn run(state: &AppState, job: Job) {
-    match bookings::perform(state, job.booking, job.effect).await {
+    // A panic is a bug of ours in one effect; the lane goes on with the others, and with this one later.
+    let performed = AssertUnwindSafe(bookings::perform(state, job.booking, job.effect)).catch_unwind().await;
+    let Ok(performed) = performed else {
+        tracing::error!(booking = %job.booking, effect = ?job.effect, "an effect of {} panicked; it is tried again when its lease is over", job.booking);
+        return;
+    };
+    match performed {
         Ok(()) => {
             if let Err(cause) = sql::delete(&state.pg, &[job.id]).await {
                 // Its lease ends, and it is done again: effects may be.

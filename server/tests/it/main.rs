@@ -5,21 +5,29 @@
 //! `redis-server` that is found.
 
 mod bad_input;
+mod books;
+mod buyer;
 mod cancel;
 mod cancel_show;
 mod catalogue;
 mod commits;
+mod faults;
+mod gateway_away;
 mod holds;
 mod idempotency;
 mod idempotency_stores;
+mod kills;
 mod late_money;
 mod live;
 mod lock_store;
 mod parked;
+mod postgres_process;
+mod reconciling;
 mod redis_cluster;
 mod redis_process;
 mod redis_sentinel;
 mod redis_single;
+mod replicas;
 mod sale;
 mod shadow;
 mod sql_guards;

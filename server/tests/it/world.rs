@@ -50,9 +50,14 @@ pub struct Server {
 impl World {
     /// A world with so many servers, which have these settings besides the usual ones.
     pub async fn start(servers: usize, settings: &[(&str, &str)]) -> Self {
+        let admin_url = std::env::var("DATABASE_URL").expect("DATABASE_URL; `cargo xtask test` sets it");
+        Self::start_on(admin_url, servers, settings).await
+    }
+
+    /// The same with a Postgres of the test's own.
+    pub async fn start_on(admin_url: String, servers: usize, settings: &[(&str, &str)]) -> Self {
         // A second test of the process finds it installed.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let admin_url = std::env::var("DATABASE_URL").expect("DATABASE_URL; `cargo xtask test` sets it");
         let redis_url = std::env::var("REDIS_URL").expect("REDIS_URL; `cargo xtask test` sets it");
         let name = server::ids::new_id().simple().to_string();
         let database = format!("rowlock_test_{name}");
@@ -203,7 +208,12 @@ impl World {
         client.get_multiplexed_async_connection().await.expect("Redis answers")
     }
 
-    /// A setting of its servers.
+    /// What servers of this world are started with.
+    pub fn settings(&self) -> &[(String, String)] {
+        &self.settings
+    }
+
+    /// One of these settings.
     pub fn setting(&self, name: &str) -> &str {
         // The last word counts, as it does for the servers.
         &self.settings.iter().rfind(|(key, _)| key == name).expect("it is set").1
@@ -386,10 +396,16 @@ fn url_of(admin_url: &str, database: &str) -> String {
 async fn start_simulator() -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let url = format!("http://{}", listener.local_addr().expect("an address"));
-    let simulator = Simulator::new(Settings {
+    tokio::spawn(simulator::serve(listener, simulator_at(&url), std::future::pending()));
+    url
+}
+
+/// The payment simulator as every test has it, with its pages at `url`.
+pub fn simulator_at(url: &str) -> Simulator {
+    Simulator::new(Settings {
         api_key: API_KEY.into(),
         webhook_secret: SECRET.into(),
-        public_url: url.clone(),
+        public_url: url.into(),
         merchant: "Test Cinemas".into(),
         pending: Duration::from_millis(300),
         slow: Duration::from_secs(1),
@@ -397,9 +413,7 @@ async fn start_simulator() -> String {
         late: Duration::from_secs(1),
         backoff_base: Duration::from_millis(50),
     })
-    .expect("the simulator can be made");
-    tokio::spawn(simulator::serve(listener, simulator, std::future::pending()));
-    url
+    .expect("the simulator can be made")
 }
 
 /// Inserts the room and a show in it that starts in so many seconds.
