@@ -5,6 +5,7 @@
 //! browser. What is *not* here: SQL, Redis, HTTP, HTML.
 
 pub mod api;
+pub mod api_cancelling;
 pub mod api_catalogue;
 pub mod best_available;
 pub mod booking;

@@ -7,7 +7,8 @@
 
 mod cancelling;
 
-use domain::api::{BookingState, BookingView, MoneyState, RefundView, SeatLine, StepView};
+use domain::api::{BookingState, BookingView, MoneyState, SeatLine};
+use domain::api_cancelling::{RefundView, StepView};
 use domain::money::Money;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
@@ -84,7 +85,7 @@ pub fn BookingStatus(
     Effect::new(move |_| {
         follow(booking);
     });
-    let words = Memo::new(move |_| booking.with(|booking| Words::of(booking.state, booking.money)));
+    let words = Memo::new(move |_| booking.with(words));
     view! {
         <section class="booking-status" data-tone=move || words.get().tone>
             <p class="booking-mark" aria-hidden="true">{move || words.get().mark}</p>
@@ -113,6 +114,13 @@ fn story(booking: &Standing) -> impl IntoView + use<> {
         view! { <li data-step=step><span>{words}</span><time class="quiet" datetime=at>{at_local}</time></li> }
     };
     booking.steps.iter().map(line).collect_view()
+}
+
+/// What it means to the one who bought. A payment that was stopped because somebody cancelled did not fail.
+fn words(booking: &Standing) -> Words {
+    let cancelled = booking.steps.iter().any(|step| step.step == "cancelled");
+    let money = if cancelled && booking.money == MoneyState::Failed { MoneyState::None } else { booking.money };
+    Words::of(booking.state, money)
 }
 
 /// What a state means to the one who bought.
@@ -299,6 +307,33 @@ mod tests {
         assert!(!is_settled(&part), "one seat's money is still on its way");
         part.refunds[0].settled = true;
         assert!(is_settled(&part));
+    }
+
+    #[test]
+    fn what_somebody_cancelled_is_not_said_to_have_failed() {
+        let mut booking = Standing {
+            id: Uuid::nil(),
+            show: Uuid::nil(),
+            state: BookingState::Cancelled,
+            money: MoneyState::Failed,
+            total: Money::new(1_250, domain::money::Currency::parse("EUR").expect("a code")),
+            pay_url: None,
+            ticket_url: None,
+            seats: vec![],
+            cancel_until_ms: None,
+            refunds: vec![],
+            steps: vec![],
+            moved_to: None,
+        };
+        assert_eq!(words(&booking).title, "The payment did not go through");
+        let step = |step: &str| StepView {
+            step: step.to_owned(),
+            words: String::new(),
+            at: String::new(),
+            at_local: String::new(),
+        };
+        booking.steps = vec![step("paying"), step("cancelled")];
+        assert_eq!(words(&booking).title, "Cancelled");
     }
 
     #[test]

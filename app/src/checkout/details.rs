@@ -1,6 +1,7 @@
 //! Who buys: name and e-mail, checked where they are typed, then off to the payment page.
 
-use domain::api::{IfLate, Person};
+use domain::api::Person;
+use domain::api_cancelling::IfLate;
 use leptos::ev::SubmitEvent;
 use leptos::prelude::*;
 use leptos::task::spawn_local;

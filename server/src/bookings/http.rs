@@ -4,7 +4,8 @@ use axum::Json;
 use axum::extract::State;
 use axum::extract::rejection::JsonRejection;
 use axum::response::{IntoResponse, Response};
-use domain::api::{BookingEventView, BookingRequest, BookingView, CancelRequest, ConfirmRequest, ProblemView};
+use domain::api::{BookingEventView, BookingRequest, BookingView, ConfirmRequest, ProblemView};
+use domain::api_cancelling::CancelRequest;
 use serde_json::{Map, Value};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -91,7 +92,7 @@ async fn pay(
     responses((status = 200, body = BookingView, description = "How it stands now"),
         (status = 400, body = ProblemView, description = "malformed, key_missing, seat_twice, unknown_seat"),
         (status = 404, body = ProblemView, description = "Also for another's"),
-        (status = 409, body = ProblemView, description = "too_late_to_cancel, wrong_state, still_running"),
+        (status = 409, body = ProblemView, description = "too_late_to_cancel, wrong_state, sales_closed: it is being undone anyway, still_running"),
         (status = 422, body = ProblemView, description = "key_reused")))]
 async fn undo(
     State(state): State<AppState>,

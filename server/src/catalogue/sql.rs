@@ -191,7 +191,7 @@ pub(super) async fn films_between(
          JOIN screens sc ON sc.id = s.screen_id
          JOIN theatres t ON t.id = sc.theatre_id
          JOIN cities c ON c.id = t.city_id
-         WHERE s.starts_at > $1 AND s.starts_at <= $2
+         WHERE s.starts_at > $1 AND s.starts_at <= $2 AND NOT s.called_off
          GROUP BY f.id
          ORDER BY count(*) DESC, f.title, f.id
          LIMIT $3",

@@ -83,6 +83,13 @@ async fn the_same_seats_are_taken_by_a_new_booking_once_and_can_be_given_back() 
     let steps: Vec<_> = seen["steps"].as_array().expect("steps").iter().map(|step| text(&step["step"])).collect();
     assert_eq!(steps, ["paying", "expired", "paid_late", "moved"]);
 
+    // Placed once more, as after a crash between doing it and noting that it was done.
+    let again = "INSERT INTO outbox (booking_id, effect, run_after, created_at)
+                 SELECT id, 'place_late', now(), now() FROM bookings";
+    sqlx::query(again).execute(&world.pg).await.expect("it is to be done again");
+    books_balance(&world).await;
+    assert_eq!(world.count("SELECT count(*) FROM bookings").await, 2);
+
     // The gateway knows the money under the first booking; it comes back all the same.
     assert_eq!(ann.cancel(&fresh, Some(&[91])).await.0, StatusCode::OK);
     assert_eq!(ann.cancel(&fresh, None).await.0, StatusCode::OK);

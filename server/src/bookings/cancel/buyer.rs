@@ -1,14 +1,14 @@
 //! The buyer wants out, of all of a booking or of some seats.
 
 use axum::http::StatusCode;
-use domain::api::CancelRequest;
+use domain::api_cancelling::CancelRequest;
 use uuid::Uuid;
 
 use super::{By, undo, undo_seats, unmoved};
 use crate::bookings::moves::Cause;
 use crate::bookings::{sql, view};
 use crate::idempotency::{Answer, Intent};
-use crate::web::Problem;
+use crate::web::{Code, Problem};
 use crate::{AppState, outbox};
 
 /// Cancels the caller's booking. The answer says how it stands then.
@@ -27,6 +27,13 @@ pub(in crate::bookings) async fn cancel(
     let row = sql::find_owned(&mut connection, booking, owner).await?.ok_or_else(|| Problem::not_found("booking"))?;
     drop(connection);
     let show = state.catalogue.known_show(row.show_id).await?;
+    if show.is_called_off() {
+        // In a moment it is undone in full; a fee for being faster would be unkind.
+        return Err(Problem::new(
+            Code::SalesClosed,
+            "This show will not take place. All of the price is on its way back to you, without your doing.",
+        ));
+    }
 
     let mut tx = state.pg.begin().await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {
