@@ -12,7 +12,7 @@ use uuid::Uuid;
 use wasm_bindgen::JsCast;
 
 use super::session::Session;
-use super::{content, live_mark, notice_view, party, skeleton, start, view_switch};
+use super::{areas, content, live_mark, notice_view, party, skeleton, start, view_switch};
 use crate::checkout;
 
 /// The seat map, cart and checkout of a show.
@@ -49,6 +49,7 @@ fn parts(session: Session) -> impl IntoView {
             </div>
             {move || categories.get().map(|categories| party::finder(session, &categories))}
             {notice_view(session)}
+            {move || areas::areas(session)}
             {move || content(session, as_list)}
         </section>
         {checkout::panel(session)}

@@ -14,7 +14,7 @@ use leptos::task::spawn_local;
 use uuid::Uuid;
 
 use super::cart::Cart;
-use super::notices::Notice;
+use super::notices::{Notice, places_in_words};
 use super::session::Session;
 use crate::browser::calls;
 use crate::browser::{clock, events, ids};
@@ -159,8 +159,10 @@ impl Session {
 
     /// The hold's time is over.
     pub(super) fn expire(self) {
-        let seats = self.cart.with_untracked(|cart| cart.want().to_vec());
-        let names: Vec<String> = seats.iter().map(|seat| self.name_of(*seat)).collect();
+        let (seats, places) = self.cart.with_untracked(|cart| (cart.want().to_vec(), cart.want_places().to_vec()));
+        let seat_names = seats.iter().map(|seat| self.name_of(*seat));
+        let place_names = places.iter().map(|places| places_in_words(places.quantity, &self.name_of_area(places.area)));
+        let names: Vec<String> = seat_names.chain(place_names).collect();
         self.board.update_value(|board| board.note_given_back(&seats));
         self.lose_hold(Notice::expired(&names));
         self.forget_guesses_soon(seats);

@@ -6,13 +6,12 @@ use domain::money::Money;
 use domain::time::Timestamp;
 use uuid::Uuid;
 
-use super::claims;
 use super::moves::{self, Cause, MoveError};
 use super::sql::{self, BookingRow};
+use super::{area_claims, claims, ticket_mails};
 use crate::catalogue::Show;
 use crate::payments::{Charge, GatewayError, PaymentStatus, VoidAnswer};
 use crate::seat_locks::with_map;
-use crate::tickets::TicketMail;
 use crate::web::Problem;
 use crate::{AppState, outbox};
 
@@ -77,12 +76,13 @@ pub async fn perform(state: &AppState, booking: Uuid, effect: Effect) -> Result<
         }
         Effect::ReleaseSeats => {
             let mut tx = state.pg.begin().await?;
+            area_claims::release(&mut tx, &row).await?;
             claims::release(&mut tx, &row).await?;
             tx.commit().await?;
             let sale = row.sale();
             with_map(state, &show, || state.locks.free(show.id, &sale)).await.map_err(Into::into)
         }
-        Effect::SendTicket => send_ticket(state, &show, &row).await,
+        Effect::SendTicket => ticket_mails::send(state, &show, &row).await,
     }
 }
 
@@ -219,29 +219,4 @@ async fn refund(state: &AppState, row: &BookingRow, amount: Money) -> Result<(),
     move_by_gateway(state, &mut tx, &row, Event::RefundSettled, cause, now).await?;
     tx.commit().await?;
     Ok(())
-}
-
-async fn send_ticket(state: &AppState, show: &Show, row: &BookingRow) -> Result<(), EffectError> {
-    // Cancelled before the mail went out: a ticket for it would mislead.
-    if row.machine.state != BookingState::Confirmed {
-        return Ok(());
-    }
-    let mut connection = state.pg.acquire().await?;
-    let seats = sql::seats(&mut connection, row.id).await?;
-    drop(connection);
-    let mail = TicketMail {
-        booking: row.id,
-        reference: row.reference.clone(),
-        to_name: row.buyer.0.clone(),
-        to_email: row.buyer.1.clone(),
-        holder_name: row.holder.0.clone(),
-        film: show.film.clone(),
-        place: format!("{}, {}", show.theatre, show.screen),
-        starts: show.starts_local.clone(),
-        seats: seats.into_iter().map(|seat| (seat.label, seat.category)).collect(),
-        total: row.machine.total,
-        ticket_url: format!("{}/bookings/{}/ticket", state.config.public_url, row.id),
-        at: state.locks.now(),
-    };
-    state.mailer.send_ticket(&mail).await.map_err(Into::into)
 }

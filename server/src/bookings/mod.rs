@@ -5,6 +5,7 @@
 //! webhook and reconciler all enter through `moves`. What is not here: the gateway (`payments`), the
 //! lock store (`seat_locks`), the queue of effects (`outbox`).
 
+mod area_claims;
 mod claims;
 mod confirm;
 mod create;
@@ -13,8 +14,10 @@ mod http;
 mod moves;
 mod news;
 mod person;
+mod places;
 mod reconciler;
 mod sql;
+mod ticket_mails;
 mod view;
 
 pub use effects::perform;
@@ -22,4 +25,4 @@ pub use http::routes;
 pub use news::payment_news;
 pub use reconciler::reconcile_forever;
 pub use sql::BookingRow;
-pub use view::{events, of_hold, view};
+pub use view::{TicketFacts, events, of_hold, ticket_facts, view};

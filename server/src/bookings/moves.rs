@@ -5,7 +5,7 @@ use domain::booking::{BookingState, Event, Refused, step};
 use domain::time::Timestamp;
 use sqlx::PgConnection;
 
-use super::claims;
+use super::area_claims;
 use super::sql::{self, BookingRow};
 use crate::{outbox, tickets};
 
@@ -65,10 +65,11 @@ pub(super) async fn settle(
         let cause = Cause { actor: "system", reason: "The show had started when the payment came." };
         return apply(tx, paid, Event::SeatsLost, cause, now).await;
     }
-    if claims::sell(tx, paid).await? {
+    if area_claims::sell(tx, paid).await? {
         let cause = Cause { actor: "system", reason: "Every seat was still claimed for this booking." };
         let sold = apply(tx, paid, Event::SeatsSold, cause, now).await?;
         tickets::issue(tx, sold.id, now).await?;
+        tickets::issue_places(tx, sold.id, &sold.places, now).await?;
         return Ok(sold);
     }
     let cause = Cause { actor: "system", reason: "A seat was no longer claimed for this booking." };

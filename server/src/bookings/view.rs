@@ -6,6 +6,7 @@ use domain::money::Money;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use super::places;
 use super::sql::{self, BookingRow};
 use crate::AppState;
 use crate::catalogue::Show;
@@ -66,6 +67,29 @@ pub async fn of_hold(state: &AppState, owner: &str, hold: Uuid) -> Result<Option
     Ok(found)
 }
 
+/// What a ticket says besides its seat.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct TicketFacts {
+    /// Short name of the booking.
+    pub reference: String,
+    /// Who sits there.
+    pub holder: String,
+    /// The show.
+    pub show: Uuid,
+}
+
+/// What the tickets of a booking say, for whoever has one.
+///
+/// # Errors
+/// When the database fails.
+pub async fn ticket_facts(state: &AppState, booking: Uuid) -> Result<Option<TicketFacts>, Problem> {
+    let facts = sqlx::query_as("SELECT reference, holder_name AS holder, show_id AS show FROM bookings WHERE id = $1")
+        .bind(booking)
+        .fetch_optional(&state.pg)
+        .await?;
+    Ok(facts)
+}
+
 /// A stored booking as its owner sees it, with the prices as agreed.
 pub(super) async fn of_row(tx: &mut PgConnection, show: &Show, row: &BookingRow) -> Result<BookingView, Problem> {
     let currency = row.machine.total.currency;
@@ -76,6 +100,7 @@ pub(super) async fn of_row(tx: &mut PgConnection, show: &Show, row: &BookingRow)
         price: Money::new(seat.price_minor, currency),
     });
     let seats = seats.collect();
+    let places = places::of_booking(tx, row, currency).await?;
     let pay_url = match row.machine.state {
         BookingState::PaymentPending => sql::payment_of(tx, row.id).await?.and_then(|(pay_url, _)| pay_url),
         _ => None,
@@ -88,6 +113,7 @@ pub(super) async fn of_row(tx: &mut PgConnection, show: &Show, row: &BookingRow)
         state: row.machine.state,
         money: row.machine.money,
         seats,
+        places,
         total: row.machine.total,
         buyer: person(&row.buyer),
         holder: person(&row.holder),

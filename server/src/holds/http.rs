@@ -3,7 +3,7 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use domain::api::{HoldChange, HoldRequest, HoldView, ProblemView};
+use domain::api::{AreaQuantity, HoldChange, HoldRequest, HoldView, ProblemView};
 use serde::Serialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -12,9 +12,9 @@ use uuid::Uuid;
 use super::service;
 use crate::catalogue::Show;
 use crate::idempotency::{Answer, IdempotencyKey, Intent};
-use crate::seat_locks::{Asked, with_map};
+use crate::seat_locks::{Asked, Lot, with_map};
 use crate::web::problem::ApiResult;
-use crate::web::{ApiJson, ApiPath, Visitor};
+use crate::web::{ApiJson, ApiPath, Code, Problem, Visitor};
 use crate::{AppState, bookings, ids};
 
 /// The routes of holds, under `/api/v1`.
@@ -27,12 +27,12 @@ pub fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(leave))
 }
 
-/// Take seats: all or none.
+/// Take seats, or places in an area: all or none.
 #[utoipa::path(post, path = "/shows/{show}/holds", tag = "holds", request_body = HoldRequest,
     params(("show" = Uuid, Path), ("Idempotency-Key" = String, Header, description = "One per intent")),
     responses(
         (status = 201, body = HoldView),
-        (status = 400, body = ProblemView, description = "malformed, key_missing, seat_count, seat_twice, unknown_seat"),
+        (status = 400, body = ProblemView, description = "malformed, key_missing, seat_count, seat_twice, unknown_seat, unknown_area"),
         (status = 404, body = ProblemView),
         (status = 409, body = ProblemView, description = "seats_taken, one_hold_per_show, sales_closed"),
         (status = 422, body = ProblemView, description = "key_reused"),
@@ -48,9 +48,20 @@ async fn take(
 ) -> ApiResult<Response> {
     let show = state.catalogue.known_show(show).await?;
     let asked = asked(&visitor, &show, key, "take", &wish);
-    let held = service::take(&state, &show, &visitor.owner, asked, &wish.seats).await?;
+    let lot = wish_of(&show, &wish)?;
+    let held = service::take(&state, &show, &visitor.owner, asked, lot).await?;
     let answer = Answer::json(StatusCode::CREATED, &service::view(&show, &held, None))?;
     Ok((visitor, answer).into_response())
+}
+
+/// Seats, places in one area, or both.
+fn wish_of(show: &Show, wish: &HoldRequest) -> Result<Lot, Problem> {
+    let places = match (wish.area, wish.quantity) {
+        (Some(area), Some(quantity)) => vec![AreaQuantity { area, quantity }],
+        (None, None) => vec![],
+        _ => return Err(Problem::new(Code::Malformed, "Send `area` and `quantity` together.")),
+    };
+    service::check_lot(show, &wish.seats, &places, 1)
 }
 
 /// What a request is known by in the lock store, which gives the same answer to it again. Its effect is
@@ -75,12 +86,12 @@ async fn mine(State(state): State<AppState>, visitor: Visitor, ApiPath(show): Ap
     Ok((visitor, body).into_response())
 }
 
-/// Add seats and let others go, in one step. Never moves the expiry.
+/// Add seats and places and let others go, in one step. Never moves the expiry.
 #[utoipa::path(patch, path = "/shows/{show}/holds/{hold}", tag = "holds", request_body = HoldChange,
     params(("show" = Uuid, Path), ("hold" = Uuid, Path), ("Idempotency-Key" = String, Header)),
     responses(
         (status = 200, body = HoldView),
-        (status = 204, description = "No seat is left: the hold is over"),
+        (status = 204, description = "Nothing is left: the hold is over"),
         (status = 409, body = ProblemView, description = "seats_taken, hold_paying, sales_closed"),
         (status = 410, body = ProblemView, description = "hold_expired; also for another's"),
         (status = 422, body = ProblemView, description = "key_reused"),
@@ -95,8 +106,7 @@ async fn change(
 ) -> ApiResult<Response> {
     let show = state.catalogue.known_show(show).await?;
     let asked = asked(&visitor, &show, key, "change", &(hold, &wish));
-    let wished = (wish.add.as_slice(), wish.remove.as_slice());
-    let held = service::change(&state, &show, &visitor.owner, asked, hold, wished).await?;
+    let held = service::change(&state, &show, &visitor.owner, asked, hold, &wish).await?;
     Ok(match held {
         Some(held) => Answer::json(StatusCode::OK, &service::view(&show, &held, None))?,
         None => Answer::no_content(),

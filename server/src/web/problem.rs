@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use domain::api::{ProblemView, SeatProblem};
+use domain::api::{AreaProblem, ProblemView, SeatProblem};
 use uuid::Uuid;
 
 /// Stable names of what can go wrong. Documented in docs/api.md; a test keeps the two equal.
@@ -30,6 +30,8 @@ pub enum Code {
     MethodNotAllowed,
     /// A seat index the room does not have.
     UnknownSeat,
+    /// An area the show does not have.
+    UnknownArea,
     /// A seat was named twice.
     SeatTwice,
     /// No seat, or more than ten.
@@ -80,7 +82,7 @@ pub enum Code {
 
 impl Code {
     /// All codes in the order of the documentation.
-    pub const ALL: [Self; 33] = [
+    pub const ALL: [Self; 34] = [
         Self::Malformed,
         Self::NotJson,
         Self::TooLarge,
@@ -91,6 +93,7 @@ impl Code {
         Self::NotFound,
         Self::MethodNotAllowed,
         Self::UnknownSeat,
+        Self::UnknownArea,
         Self::SeatTwice,
         Self::SeatCount,
         Self::PersonInvalid,
@@ -131,6 +134,7 @@ impl Code {
             Self::NotFound => (S::NOT_FOUND, "not_found", "There is nothing here"),
             Self::MethodNotAllowed => (S::METHOD_NOT_ALLOWED, "method_not_allowed", "Not this way"),
             Self::UnknownSeat => (S::BAD_REQUEST, "unknown_seat", "The room has no such seat"),
+            Self::UnknownArea => (S::BAD_REQUEST, "unknown_area", "The show has no such area"),
             Self::SeatTwice => (S::BAD_REQUEST, "seat_twice", "A seat was named twice"),
             Self::SeatCount => (S::BAD_REQUEST, "seat_count", "A hold has 1 to 10 seats"),
             Self::PersonInvalid => (S::BAD_REQUEST, "person_invalid", "A name or e-mail address is not usable"),
@@ -179,6 +183,7 @@ pub struct Problem {
     code: Code,
     detail: String,
     seats: Vec<SeatProblem>,
+    areas: Vec<AreaProblem>,
     hold: Option<Uuid>,
     retry_after_s: u64,
 }
@@ -190,13 +195,21 @@ impl Problem {
     /// A problem; `detail` says to a person what happened this time and what to do.
     #[must_use]
     pub fn new(code: Code, detail: impl Into<String>) -> Self {
-        Self { code, detail: detail.into(), seats: Vec::new(), hold: None, retry_after_s: RETRY_AFTER_S }
+        let detail = detail.into();
+        Self { code, detail, seats: Vec::new(), areas: Vec::new(), hold: None, retry_after_s: RETRY_AFTER_S }
     }
 
     /// Names the seats meant.
     #[must_use]
     pub fn with_seats(mut self, seats: Vec<SeatProblem>) -> Self {
         self.seats = seats;
+        self
+    }
+
+    /// Names the areas meant.
+    #[must_use]
+    pub fn with_areas(mut self, areas: Vec<AreaProblem>) -> Self {
+        self.areas = areas;
         self
     }
 
@@ -267,6 +280,7 @@ impl IntoResponse for Problem {
             detail: self.detail,
             code: name.to_owned(),
             seats: self.seats,
+            areas: self.areas,
             hold: self.hold,
             request_id: None,
         };

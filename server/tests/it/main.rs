@@ -4,8 +4,10 @@
 //! database and a Redis prefix of its own. Those that break Redis start their own, `REDIS_SERVER` or the
 //! `redis-server` that is found.
 
+mod areas;
 mod bad_input;
 mod catalogue;
+mod friend;
 mod holds;
 mod live;
 mod lock_store;

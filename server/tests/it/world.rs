@@ -171,6 +171,31 @@ impl World {
         done.expect("the room is divided");
     }
 
+    /// Opens a standing floor with so many places, area 0. Before anyone asked for the show.
+    pub async fn open_floor(&self, capacity: i32) {
+        sqlx::query(
+            "INSERT INTO area_stock (show_id, area_no, name, category, capacity) VALUES ($1, 0, 'Floor', 'gold', $2)",
+        )
+        .bind(self.show)
+        .bind(capacity)
+        .execute(&self.pg)
+        .await
+        .expect("the floor is opened");
+    }
+
+    /// Forgets every hold, and who had places on the floor, as a failover does that lost the last writes.
+    pub async fn forget_holds(&self, capacity: i32) {
+        let keys = server::seat_locks::Keys::of(self.setting("REDIS_PREFIX"), self.show).0;
+        let mut connection = self.redis().await;
+        let [_, holds, expiry, owners, sold, areas, ..] = &keys;
+        redis::cmd("DEL")
+            .arg(&[holds, expiry, owners, sold])
+            .query_async::<()>(&mut connection)
+            .await
+            .expect("they are forgotten");
+        redis::cmd("HSET").arg(areas).arg(0).arg(capacity).query_async::<()>(&mut connection).await.expect("it is set");
+    }
+
     /// Shows one seat as free, as a failover does that lost the last write.
     pub async fn forget_lock(&self, seat: u32) {
         let map = &server::seat_locks::Keys::of(self.setting("REDIS_PREFIX"), self.show).0[0];
@@ -263,6 +288,18 @@ impl Visitor {
 
     pub async fn hold(&self, seats: &[u32]) -> Answer {
         self.call(Method::POST, &format!("/api/v1/shows/{}/holds", self.show), json!({ "seats": seats })).await
+    }
+
+    /// Holds places on the floor.
+    pub async fn stand(&self, quantity: u32) -> Answer {
+        let path = format!("/api/v1/shows/{}/holds", self.show);
+        self.call(Method::POST, &path, json!({ "area": 0, "quantity": quantity })).await
+    }
+
+    /// Places left on the floor, as everyone sees it.
+    pub async fn places_left(&self) -> Value {
+        let (_, body) = self.get(&format!("/api/v1/shows/{}/seats", self.show)).await;
+        body["areas"][0]["left"].clone()
     }
 
     pub async fn change(&self, hold: &Value, add: &[u32], remove: &[u32]) -> Answer {
