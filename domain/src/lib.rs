@@ -6,6 +6,7 @@
 
 pub mod api;
 pub mod api_catalogue;
+pub mod api_waiting_list;
 pub mod best_available;
 pub mod booking;
 pub mod layout;
@@ -13,4 +14,5 @@ pub mod money;
 pub mod pricing;
 pub mod seats;
 pub mod time;
+pub mod waiting_list;
 pub mod wire;

@@ -188,7 +188,7 @@ fn wrong_name(name: &str) -> Option<&'static str> {
 }
 
 /// Catches slips of the finger; whether the address exists only a mail can tell.
-fn wrong_email(email: &str) -> Option<&'static str> {
+pub(crate) fn wrong_email(email: &str) -> Option<&'static str> {
     let looks_right = email.split_once('@').is_some_and(|(local, host)| {
         !local.is_empty() && host.len() > 2 && host.contains('.') && !host.starts_with('.') && !host.ends_with('.')
     });

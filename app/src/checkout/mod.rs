@@ -15,6 +15,7 @@ use leptos::prelude::*;
 use uuid::Uuid;
 
 use self::details::Details;
+pub(crate) use self::details::wrong_email;
 use crate::browser::{self, events};
 use crate::seat_map::cart::Cart;
 use crate::seat_map::session::Session;

@@ -96,6 +96,10 @@ impl Session {
                 self.change_cart(Cart::answered);
                 self.hold_is_gone();
             }
+            ("waiting_list_first", _) => {
+                self.others_wait.set(true);
+                self.fail(&failure);
+            }
             _ => self.fail(&failure),
         }
     }

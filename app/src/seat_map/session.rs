@@ -55,6 +55,8 @@ pub struct Session {
     pub free: StoredValue<Vec<ArcRwSignal<u32>>>,
     /// Places left in every area, live.
     pub places_left: RwSignal<Vec<(AreaIndex, u32)>>,
+    /// Whether we were told that others wait for what is free.
+    pub others_wait: RwSignal<bool>,
     /// The live connection.
     pub live: RwSignal<Live>,
     /// What the visitor must know now.
@@ -89,6 +91,7 @@ impl Session {
             board: StoredValue::new(Board::default()),
             free: StoredValue::new(Vec::new()),
             places_left: RwSignal::new(Vec::new()),
+            others_wait: RwSignal::new(false),
             live: RwSignal::new(Live::Connecting),
             notice: RwSignal::new(None),
             spoken: RwSignal::new(String::new()),
@@ -232,6 +235,16 @@ impl Session {
             self.room.with_untracked(|room| room.as_ref().and_then(|room| room.seat(seat).map(|facts| facts.name())))
         };
         held.or_else(drawn).unwrap_or_else(|| format!("seat {seat}"))
+    }
+
+    /// Whether no seat and no place is free; false while that is not known.
+    #[must_use]
+    pub fn is_sold_out(self) -> bool {
+        if !self.known.get() || self.room.with(Option::is_none) {
+            return false;
+        }
+        let no_seat = self.free.with_value(|free| free.iter().all(|free| free.get() == 0));
+        no_seat && self.places_left.with(|left| left.iter().all(|(_, left)| *left == 0))
     }
 
     /// Name of an area for people.

@@ -151,6 +151,14 @@ impl Show {
         })
     }
 
+    /// An instant for people there: `Sat 21 Nov, 20:15`.
+    #[must_use]
+    pub fn local_time(&self, at: Timestamp) -> String {
+        // The zone was read when the show was.
+        local_start(clock::to_utc(at), &self.time_zone)
+            .map_or_else(|_| clock::rfc3339(at), |local| local.format("%a %-d %b, %H:%M").to_string())
+    }
+
     /// Whether the room has this seat.
     #[must_use]
     pub const fn has(&self, seat: SeatIndex) -> bool {

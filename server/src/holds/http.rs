@@ -15,7 +15,7 @@ use crate::idempotency::{Answer, IdempotencyKey, Intent};
 use crate::seat_locks::{Asked, Lot, with_map};
 use crate::web::problem::ApiResult;
 use crate::web::{ApiJson, ApiPath, Code, Problem, Visitor};
-use crate::{AppState, bookings, ids};
+use crate::{AppState, bookings, ids, waiting_list};
 
 /// The routes of holds, under `/api/v1`.
 pub fn routes() -> OpenApiRouter<AppState> {
@@ -34,7 +34,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
         (status = 201, body = HoldView),
         (status = 400, body = ProblemView, description = "malformed, key_missing, seat_count, seat_twice, unknown_seat, unknown_area"),
         (status = 404, body = ProblemView),
-        (status = 409, body = ProblemView, description = "seats_taken, one_hold_per_show, sales_closed"),
+        (status = 409, body = ProblemView, description = "seats_taken, one_hold_per_show, waiting_list_first, sales_closed"),
         (status = 422, body = ProblemView, description = "key_reused"),
         (status = 423, body = ProblemView, description = "seats_locked"),
         (status = 429, body = ProblemView, description = "person_limit"),
@@ -92,7 +92,7 @@ async fn mine(State(state): State<AppState>, visitor: Visitor, ApiPath(show): Ap
     responses(
         (status = 200, body = HoldView),
         (status = 204, description = "Nothing is left: the hold is over"),
-        (status = 409, body = ProblemView, description = "seats_taken, hold_paying, sales_closed"),
+        (status = 409, body = ProblemView, description = "seats_taken, hold_paying, waiting_list_first, sales_closed"),
         (status = 410, body = ProblemView, description = "hold_expired; also for another's"),
         (status = 422, body = ProblemView, description = "key_reused"),
         (status = 423, body = ProblemView, description = "seats_locked"),
@@ -147,7 +147,12 @@ async fn release(
     let show = state.catalogue.known_show(show).await?;
     let asked = with_map(&state, &show, || state.locks.release(show.id, hold, &visitor.owner));
     match asked.await? {
-        Ok(()) => Ok(StatusCode::NO_CONTENT),
+        Ok(()) => {
+            if waiting_list::is_offer(hold) {
+                waiting_list::given_back(&state, hold).await;
+            }
+            Ok(StatusCode::NO_CONTENT)
+        }
         Err(refusal) => Err(service::refused(&show, &refusal)),
     }
 }
@@ -160,6 +165,10 @@ async fn leave(
     visitor: Visitor,
     ApiPath((show, hold)): ApiPath<(Uuid, Uuid)>,
 ) -> ApiResult<StatusCode> {
+    // An offer is told by mail and lasts as long as it says, whatever happens to a tab.
+    if waiting_list::is_offer(hold) {
+        return Ok(StatusCode::NO_CONTENT);
+    }
     let show = state.catalogue.known_show(show).await?;
     let grace_ms = state.config.leave_grace_ms;
     with_map(&state, &show, || state.locks.leave(show.id, hold, &visitor.owner, grace_ms)).await?;

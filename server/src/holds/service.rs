@@ -83,6 +83,19 @@ fn terms(state: &AppState, show: &Show) -> Terms {
     Terms { per_person: MAX_SEATS_PER_PERSON, length_ms, life_ms }
 }
 
+/// Nobody takes what those in the waiting list wait for; but a repeated request gets its answer.
+async fn in_turn(state: &AppState, show: &Show, owner: &str, hold: Option<Uuid>) -> Result<(), Problem> {
+    if hold.is_some() {
+        let own = with_map(state, show, || state.locks.mine(show.id, owner)).await?;
+        if own.map(|held| held.hold) == hold {
+            return Ok(());
+        }
+    }
+    let detail = "Others wait for seats of this show, and what is free goes to them first. Join the waiting list: \
+                  what nobody before you can use is yours within seconds.";
+    Err(Problem::new(Code::WaitingListFirst, detail))
+}
+
 /// Takes a hold of what [`check_lot`] let pass; the same request gets the same hold again.
 pub(super) async fn take(
     state: &AppState,
@@ -92,6 +105,9 @@ pub(super) async fn take(
     lot: Lot,
 ) -> Result<Held, Problem> {
     sales_open(show, state.locks.now())?;
+    if state.waiting.has(show.id) {
+        in_turn(state, show, owner, Some(asked.id)).await?;
+    }
     let attempt = Attempt { asked, owner: owner.to_owned(), lot };
     let answer = state.lock_queue.take(state, show, terms(state, show), attempt).await?;
     answer.map_err(|refusal| refused(show, &refusal))
@@ -110,6 +126,9 @@ pub(super) async fn change(
     let remove = check_lot(show, &wish.remove, &wish.remove_places, 0)?;
     if !add.is_empty() {
         sales_open(show, state.locks.now())?;
+        if state.waiting.has(show.id) {
+            in_turn(state, show, owner, None).await?;
+        }
     }
     let change = Change { asked, hold, owner: owner.to_owned(), add, remove };
     match with_map(state, show, || state.locks.change(show.id, terms(state, show), &change)).await? {

@@ -136,8 +136,13 @@ impl Mailer {
         self.hand_over(&mail.name(), write(&self.from, mail)?).await
     }
 
+    /// The sender.
+    pub(super) const fn sender(&self) -> &Mailbox {
+        &self.from
+    }
+
     /// Hands a message over, under a name that is the same whenever the same mail is sent again.
-    async fn hand_over(&self, name: &str, message: Message) -> Result<(), MailError> {
+    pub(super) async fn hand_over(&self, name: &str, message: Message) -> Result<(), MailError> {
         let handed_over = async {
             match &self.way {
                 Way::Folder(folder) => put_into(folder, name, &message.formatted()).await.map_err(not_delivered),
@@ -174,7 +179,7 @@ impl TicketMail {
 }
 
 /// An instant as mails date it.
-fn sent_at(at: Timestamp) -> SystemTime {
+pub(super) fn sent_at(at: Timestamp) -> SystemTime {
     UNIX_EPOCH + Duration::from_millis(at.0.unsigned_abs())
 }
 
@@ -196,7 +201,7 @@ fn write(from: &Mailbox, mail: &TicketMail) -> Result<Message, MailError> {
 
 /// One line that does not reach outside itself: line ends and control characters become spaces, marks
 /// that override the direction of other people's text go.
-fn one_line(text: &str) -> String {
+pub(super) fn one_line(text: &str) -> String {
     let clean: String = text
         .chars()
         .filter(|c| !matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}'))

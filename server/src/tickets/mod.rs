@@ -6,9 +6,11 @@
 pub mod calendar;
 pub mod code;
 pub mod mail;
+mod offer_mail;
 pub mod qr;
 mod sql;
 
 pub use code::TicketCode;
 pub use mail::{Addressee, MailError, Mailer, TicketMail, is_address};
+pub use offer_mail::OfferMail;
 pub use sql::{Ticket, booking_of_code, issue, issue_places, of_booking};

@@ -46,6 +46,14 @@ pub enum Code {
     OneHoldPerShow,
     /// More seats than one person may have.
     PersonLimit,
+    /// Somebody waits for such seats: they come first.
+    WaitingListFirst,
+    /// There are such seats; nobody needs to wait.
+    SeatsFree,
+    /// You are in this waiting list already.
+    AlreadyWaiting,
+    /// Too many wait, or you wait in too many places.
+    WaitingListFull,
     /// The hold ran out or was let go.
     HoldExpired,
     /// A payment is in progress: the hold cannot be changed.
@@ -82,7 +90,7 @@ pub enum Code {
 
 impl Code {
     /// All codes in the order of the documentation.
-    pub const ALL: [Self; 34] = [
+    pub const ALL: [Self; 38] = [
         Self::Malformed,
         Self::NotJson,
         Self::TooLarge,
@@ -101,6 +109,10 @@ impl Code {
         Self::SeatsTaken,
         Self::OneHoldPerShow,
         Self::PersonLimit,
+        Self::WaitingListFirst,
+        Self::SeatsFree,
+        Self::AlreadyWaiting,
+        Self::WaitingListFull,
         Self::HoldExpired,
         Self::HoldPaying,
         Self::HoldCapped,
@@ -142,6 +154,10 @@ impl Code {
             Self::SeatsTaken => (S::CONFLICT, "seats_taken", "A seat you asked for is not for sale"),
             Self::OneHoldPerShow => (S::CONFLICT, "one_hold_per_show", "You are holding seats for this show already"),
             Self::PersonLimit => (S::TOO_MANY_REQUESTS, "person_limit", "That is more seats than one person may have"),
+            Self::WaitingListFirst => (S::CONFLICT, "waiting_list_first", "Others are waiting for these seats"),
+            Self::SeatsFree => (S::CONFLICT, "seats_free", "There is no need to wait"),
+            Self::AlreadyWaiting => (S::CONFLICT, "already_waiting", "You are in this waiting list already"),
+            Self::WaitingListFull => (S::TOO_MANY_REQUESTS, "waiting_list_full", "The waiting list is full"),
             Self::HoldExpired => (S::GONE, "hold_expired", "The hold is over"),
             Self::HoldPaying => (S::CONFLICT, "hold_paying", "A payment is in progress"),
             Self::HoldCapped => (S::CONFLICT, "hold_capped", "The hold cannot last any longer"),
@@ -167,6 +183,13 @@ impl Code {
             Self::Overloaded => (S::SERVICE_UNAVAILABLE, "overloaded", "Too much at once"),
             Self::Internal => (S::INTERNAL_SERVER_ERROR, "internal", "Something went wrong on our side"),
         }
+    }
+}
+
+impl Code {
+    /// Whether the same request may go better in a while, 503 aside.
+    const fn is_worth_repeating(self) -> bool {
+        matches!(self, Self::StillRunning | Self::PersonLimit | Self::WaitingListFull)
     }
 }
 
@@ -290,7 +313,7 @@ impl IntoResponse for Problem {
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        if status == StatusCode::SERVICE_UNAVAILABLE || matches!(self.code, Code::StillRunning | Code::PersonLimit) {
+        if status == StatusCode::SERVICE_UNAVAILABLE || self.code.is_worth_repeating() {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(self.retry_after_s));
         }
         response

@@ -24,7 +24,7 @@ use utoipa::openapi::{InfoBuilder, OpenApi, OpenApiBuilder};
 use utoipa_axum::router::OpenApiRouter;
 
 use super::{Code, Problem, pages};
-use crate::{AppState, bookings, catalogue, holds, ids, live, payments};
+use crate::{AppState, bookings, catalogue, holds, ids, live, payments, waiting_list};
 
 /// Largest body of an API call, bytes; ten seats and two names are far below.
 const MAX_BODY_BYTES: usize = 16 * 1024;
@@ -45,6 +45,7 @@ fn api() -> (Router<AppState>, OpenApi) {
         .merge(catalogue::http::routes())
         .merge(live::routes())
         .merge(holds::routes())
+        .merge(waiting_list::routes())
         .merge(bookings::routes())
         .merge(payments::routes());
     OpenApiRouter::with_openapi(OpenApiBuilder::new().info(info).build()).nest("/api/v1", v1).split_for_parts()

@@ -19,4 +19,5 @@ mod sale;
 mod shadow;
 mod sql_guards;
 mod storm;
+mod waiting_list;
 mod world;

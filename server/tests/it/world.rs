@@ -171,6 +171,13 @@ impl World {
         done.expect("the room is divided");
     }
 
+    /// Leaves only these seats of the show for sale. Before anyone asked for it.
+    pub async fn sell_only(&self, seats: &[i32]) {
+        let others: Vec<i32> = (0..300).filter(|seat| !seats.contains(seat)).collect();
+        let done = sqlx::query("UPDATE shows SET blocked = $1").bind(others).execute(&self.pg).await;
+        done.expect("the others are kept by the house");
+    }
+
     /// Opens a standing floor with so many places, area 0. Before anyone asked for the show.
     pub async fn open_floor(&self, capacity: i32) {
         sqlx::query(
@@ -294,6 +301,29 @@ impl Visitor {
     pub async fn stand(&self, quantity: u32) -> Answer {
         let path = format!("/api/v1/shows/{}/holds", self.show);
         self.call(Method::POST, &path, json!({ "area": 0, "quantity": quantity })).await
+    }
+
+    /// Joins the waiting list.
+    pub async fn wait_for(&self, quantity: u32) -> Answer {
+        let path = format!("/api/v1/shows/{}/waiting-list", self.show);
+        self.call(Method::POST, &path, json!({ "quantity": quantity, "email": "ann@example.org" })).await
+    }
+
+    /// This visitor's place in the waiting list.
+    pub async fn waiting(&self) -> Answer {
+        self.get(&format!("/api/v1/shows/{}/waiting-list", self.show)).await
+    }
+
+    /// Waits until their waiting stands so, and returns it.
+    pub async fn sees_waiting(&self, state: &str) -> Value {
+        until(&format!("their waiting is {state}"), || async { self.waiting().await.1["state"] == state }).await;
+        self.waiting().await.1
+    }
+
+    /// Lets a hold go.
+    pub async fn let_go(&self, hold: &Value) -> StatusCode {
+        let path = format!("/api/v1/shows/{}/holds/{}", self.show, text(&hold["id"]));
+        self.call(Method::DELETE, &path, Value::Null).await.0
     }
 
     /// Places left on the floor, as everyone sees it.
