@@ -59,14 +59,12 @@ impl Session {
         if self.turn.get_value() != turn {
             return;
         }
-        match answer {
-            Ok(hold) => {
-                if hold.is_some() {
-                    self.ending.set_value(None);
-                }
-                self.learn(hold);
+        // Without an answer the live connection or the next tap will tell.
+        if let Ok(hold) = answer {
+            if hold.is_some() {
+                self.ending.set_value(None);
             }
-            Err(_) => {} // The live connection or the next tap will tell.
+            self.learn(hold);
         }
     }
 
