@@ -20,6 +20,8 @@ mod locks;
 mod map;
 mod random;
 mod report;
+mod retries;
+mod sale;
 mod socket;
 mod storm;
 mod world;
@@ -58,8 +60,12 @@ enum Bench {
     Locks(locks::Options),
     /// Reading a whole map: Redis CPU, bytes on the wire.
     Map(map::Options),
+    /// Sales from hold to ticket: batched commits against one by one.
+    Sale(sale::Options),
     /// 10,000 visitors, 300 seats, two servers.
     Storm(storm::Options),
+    /// Requests that were answered, again and again, on two servers; one of them killed.
+    Retries(retries::Options),
     /// A live map with thousands of readers.
     Live(live::Options),
     /// The baseline of `live`, a server of its own. Started by it.
@@ -92,7 +98,9 @@ fn work(mut arguments: Arguments) -> Result<bool> {
             live::baseline::serve(&arguments.places.redis_url, &options)?;
             return Ok(true);
         }
+        Bench::Sale(options) => sale::run(&arguments.places, run, options, &mut report)?,
         Bench::Storm(options) => storm::run(&arguments.places, run, options, &mut report)?,
+        Bench::Retries(options) => retries::run(&arguments.places, run, options, &mut report)?,
         Bench::Map(options) => map::run(&arguments.places, run, options, &mut report)?,
     }
     if run.quick {

@@ -272,6 +272,9 @@ pub struct BookingRequest {
     /// Who sits there, when it is not the buyer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holder: Option<Person>,
+    /// What to do with money that comes when the time is over.
+    #[serde(default, skip_serializing_if = "IfLate::is_usual")]
+    pub if_late: IfLate,
 }
 
 /// `POST /bookings/{id}/confirm`: pay for it.
@@ -323,6 +326,86 @@ pub enum MoneyState {
     Refunding,
     /// Back with the payer.
     Refunded,
+    /// It came too late for this booking and pays for another one.
+    Moved,
+}
+
+/// What to do with money that comes when the time for its booking is over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum IfLate {
+    /// Send it back at once.
+    Refund,
+    /// Take the same seats if they are still free, else send it back.
+    #[default]
+    SameSeats,
+    /// Take the same seats, else as many others together that are no cheaper, else send it back.
+    SameOrBetter,
+}
+
+impl IfLate {
+    /// As SQL and JSON spell it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Refund => "refund",
+            Self::SameSeats => "same_seats",
+            Self::SameOrBetter => "same_or_better",
+        }
+    }
+
+    /// Whether it is what happens to those who said nothing.
+    #[must_use]
+    pub fn is_usual(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The choice of that name; `None` for any other text.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        [Self::Refund, Self::SameSeats, Self::SameOrBetter].into_iter().find(|choice| choice.as_str() == name)
+    }
+}
+
+/// `POST /bookings/{id}/cancel`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct CancelRequest {
+    /// The seats to give back, each once; absent: all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seats: Option<Vec<SeatIndex>>,
+}
+
+/// Money on its way back, or back.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+pub struct RefundView {
+    /// Number within the booking: 0 for all that was left, from 1 for single seats.
+    pub number: u32,
+    /// How much goes back.
+    pub amount: Money,
+    /// How much was kept as a fee.
+    pub fee: Money,
+    /// Names of the seats it is for; empty when it is for all that were left.
+    pub seats: Vec<String>,
+    /// Whether the gateway acknowledged it.
+    pub settled: bool,
+}
+
+/// One step of a booking as its page tells it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+pub struct StepView {
+    /// Stable name, for example `paid`.
+    pub step: String,
+    /// In words, for example `Paid`.
+    pub words: String,
+    /// When, RFC 3339.
+    pub at: String,
+    /// When, on the theatre's clocks, for people: `Sat 21 Nov, 20:15:07`.
+    pub at_local: String,
 }
 
 /// A booking, as its owner sees it.
@@ -358,6 +441,19 @@ pub struct BookingView {
     pub pay_url: Option<String>,
     /// The ticket page, once confirmed.
     pub ticket_url: Option<String>,
+    /// Until when the buyer may cancel and get the price back less the fee, milliseconds since 1970; absent
+    /// when there is nothing to cancel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancel_until_ms: Option<i64>,
+    /// Money that went back. Only when the booking is read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refunds: Vec<RefundView>,
+    /// What happened so far, for people. Only when the booking is read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<StepView>,
+    /// The booking its money pays for, when that came too late for this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved_to: Option<Uuid>,
 }
 
 /// One move of a booking: who, when, why. Immutable.

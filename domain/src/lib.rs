@@ -12,6 +12,7 @@ pub mod booking;
 pub mod layout;
 pub mod money;
 pub mod pricing;
+pub mod reseat;
 pub mod seats;
 pub mod time;
 pub mod waiting_list;

@@ -54,6 +54,10 @@ pub struct Parts {
     pub waiting: waiting_list::Open,
     /// Wakes those who make offers to them.
     pub offers_wake: tokio::sync::Notify,
+    /// Sales on their way to Postgres.
+    pub commits: bookings::Commits,
+    /// Keys of requests and their answers.
+    pub idempotency: idempotency::Idempotency,
     /// Wakes the outbox relay after a commit.
     pub outbox_wake: outbox::Wake,
     /// Set when the server should stop.

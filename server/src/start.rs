@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use axum::serve::ListenerExt;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio_util::sync::CancellationToken;
@@ -90,8 +89,10 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
     let gateway =
         payments::SimulatorGateway::new(&config.simulator_url, &config.simulator_api_key, &config.public_url)?;
     let mailer = tickets::Mailer::from_config(&config)?;
+    let commits = bookings::Commits::new(config.commit_queue, Duration::from_millis(config.commit_gather_ms));
     Ok(AppState::new(Parts {
         catalogue,
+        commits,
         pg,
         locks,
         lock_queue: seat_locks::LockQueue::default(),
@@ -102,6 +103,7 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
         mailer,
         waiting: waiting_list::Open::default(),
         offers_wake: tokio::sync::Notify::new(),
+        idempotency: idempotency::Idempotency::new(&config.redis_prefix),
         outbox_wake: outbox::Wake::default(),
         stop: CancellationToken::new(),
         tasks: TaskTracker::new(),
@@ -137,41 +139,32 @@ pub fn spawn_background(state: &AppState) {
     state.tasks.spawn(seat_locks::sweep_forever(state.clone()));
     state.tasks.spawn(seat_locks::forget_forever(state.clone()));
     state.tasks.spawn(live::follow_changes(state.clone()));
-    for lane in [outbox::Lane::Gateway, outbox::Lane::House] {
+    for lane in outbox::Lane::ALL {
         state.tasks.spawn(outbox::relay_forever(state.clone(), lane));
     }
     state.tasks.spawn(bookings::reconcile_forever(state.clone()));
     state.tasks.spawn(waiting_list::serve_forever(state.clone()));
+    state.tasks.spawn(bookings::look_after_shows_forever(state.clone()));
     state.tasks.spawn(idempotency::purge_forever(state.clone()));
+    state.tasks.spawn(idempotency::announce_forever(state.clone()));
+    state.tasks.spawn(idempotency::reconcile_forever(state.clone()));
 }
 
 /// Serves until `state.stop`: then readers are told to come back, open requests finish, and background
 /// work ends.
-///
-/// # Errors
-/// When the listener fails.
-pub async fn serve(state: AppState, listener: TcpListener) -> anyhow::Result<()> {
+pub async fn serve(state: AppState, listener: TcpListener) {
     spawn_background(&state);
-    let served = tower::make::Shared::new(web::router::build(state.clone()));
-    let stop = state.stop.clone();
-    // Small frames and small answers leave at once, instead of waiting for the last to be acknowledged.
-    let listener = listener.tap_io(|connection| {
-        if let Err(cause) = connection.set_nodelay(true) {
-            tracing::debug!(%cause, "a connection keeps its delay");
-        }
-    });
-    let server = axum::serve(listener, served).with_graceful_shutdown(async move { stop.cancelled().await });
+    let server = web::connections::serve(listener, web::router::build(state.clone()), state.stop.clone());
     let stopped = async {
         state.stop.cancelled().await;
         tokio::time::sleep(STOP_DEADLINE).await;
     };
     tokio::select! {
-        served = server => served?,
+        () = server => {}
         () = stopped => tracing::warn!("stopping with requests still open"),
     }
     state.tasks.close();
     if tokio::time::timeout(STOP_DEADLINE, state.tasks.wait()).await.is_err() {
         tracing::warn!("stopping with background work still open; another replica or the next start finishes it");
     }
-    Ok(())
 }

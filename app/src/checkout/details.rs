@@ -1,6 +1,6 @@
 //! Who buys, and for whom: names and e-mails, checked where they are typed, then off to the payment page.
 
-use domain::api::Person;
+use domain::api::{IfLate, Person};
 use leptos::ev::SubmitEvent;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
@@ -23,6 +23,7 @@ pub struct Details {
     for_friend: RwSignal<bool>,
     friend_name: RwSignal<String>,
     friend_email: RwSignal<String>,
+    if_late: RwSignal<IfLate>,
     trouble: RwSignal<Option<Trouble>>,
     busy: RwSignal<bool>,
     attempt: StoredValue<Option<Attempt>>,
@@ -38,6 +39,7 @@ impl Details {
             for_friend: RwSignal::new(false),
             friend_name: RwSignal::new(String::new()),
             friend_email: RwSignal::new(String::new()),
+            if_late: RwSignal::new(IfLate::default()),
             trouble: RwSignal::new(None),
             busy: RwSignal::new(false),
             attempt: StoredValue::new(None),
@@ -66,7 +68,7 @@ impl Details {
 
 /// The form.
 pub fn form(session: Session, details: Details) -> impl IntoView {
-    let Details { name, email, for_friend, friend_name, friend_email, trouble, busy, attempt } = details;
+    let Details { name, email, for_friend, friend_name, friend_email, if_late, trouble, busy, attempt } = details;
     let buyer = Fields::new("buyer", name, email);
     let friend = Fields::new("friend", friend_name, friend_email);
     let submit = move |event: SubmitEvent| {
@@ -81,7 +83,8 @@ pub fn form(session: Session, details: Details) -> impl IntoView {
             trouble.set(None);
             let holder = for_friend.get_untracked().then(|| friend.person());
             spawn_local(async move {
-                if let Err(met) = pay::pay(session, buyer.person(), holder, attempt).await {
+                let (payer, late) = (buyer.person(), if_late.get_untracked());
+                if let Err(met) = pay::pay(session, (payer, holder), late, attempt).await {
                     session.set_off_to_pay(false);
                     busy.set(false);
                     trouble.set(Some(met));
@@ -105,12 +108,33 @@ pub fn form(session: Session, details: Details) -> impl IntoView {
                     <p class="details-small">"They get the tickets in their name. You get the receipt, and any money that goes back."</p>
                 </fieldset>
             })}
+            <details class="details-late">
+                <summary>"If your payment comes too late"</summary>
+                <div class="field">
+                    <label for="if-late">"The seats are free for others when the time is over. Should your payment still arrive:"</label>
+                    <select id="if-late" data-testid="if-late"
+                        on:change=move |event| if_late.set(IfLate::parse(&event_target_value(&event)).unwrap_or_default())>
+                        {late_choices(if_late.get_untracked())}
+                    </select>
+                </div>
+            </details>
             <button type="submit" class="button details-pay" data-testid="pay" aria-disabled=move || if busy.get() { "true" } else { "false" }>
                 {move || if busy.get() { "One moment…" } else { "Go to payment" }}
             </button>
             <p class="details-small">"You pay on the next page. Your seats stay yours while you do."</p>
         </form>
     }
+}
+
+fn late_choices(chosen: IfLate) -> impl IntoView {
+    let choices = [
+        (IfLate::SameSeats, "take the same seats if they are still free"),
+        (IfLate::SameOrBetter, "take the same seats, or others together that cost no less"),
+        (IfLate::Refund, "send the money back"),
+    ];
+    choices
+        .map(|(choice, words)| view! { <option value=choice.as_str() selected=choice == chosen>{words}</option> })
+        .collect_view()
 }
 
 /// Name and e-mail of a person, and what is wrong with them.

@@ -3,7 +3,7 @@
 //! An attempt keeps its keys, so that pressing again after a failure nobody can explain repeats the
 //! same request and never makes a second booking.
 
-use domain::api::{AreaQuantity, BookingRequest, ConfirmRequest, Person};
+use domain::api::{AreaQuantity, BookingRequest, ConfirmRequest, IfLate, Person};
 use domain::seats::SeatIndex;
 use gloo_net::http::Method;
 use leptos::prelude::*;
@@ -51,12 +51,12 @@ impl Trouble {
 /// [`Trouble`], in words; the page is not left then.
 pub async fn pay(
     session: Session,
-    buyer: Person,
-    holder: Option<Person>,
+    (buyer, holder): (Person, Option<Person>),
+    if_late: IfLate,
     attempt: StoredValue<Option<Attempt>>,
 ) -> Result<(), Trouble> {
     let (hold, seats, places) = settled_hold(session).await?;
-    let request = BookingRequest { show: session.show, hold, buyer, holder };
+    let request = BookingRequest { show: session.show, hold, buyer, holder, if_late };
     let same = attempt
         .get_value()
         .filter(|attempt| attempt.request == request && attempt.seats == seats && attempt.places == places);

@@ -47,6 +47,13 @@ impl Process {
         self.child.id()
     }
 
+    /// Kills it as a crash does.
+    pub fn kill(&mut self) -> Result<()> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
+    }
+
     /// What it has used of the CPU so far.
     pub fn cpu(&self) -> Result<Cpu> {
         Cpu::of(&[self.pid()])
@@ -75,8 +82,10 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
-            // One that is gone already needs no signal.
+        // One that was killed is gone; its number may be another's by now.
+        if matches!(self.child.try_wait(), Ok(None))
+            && let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw)
+        {
             let _ = kill_process(pid, Signal::TERM);
         }
         let began = Instant::now();
@@ -118,6 +127,11 @@ impl World {
     /// Starts a server that shares the stores with all others of this world. `simulator` is where payments
     /// go; benchmarks without payments need none.
     pub fn server(&self, name: &str, simulator: Option<SocketAddr>) -> Result<Server> {
+        self.server_with(name, simulator, &[])
+    }
+
+    /// The same with settings of its own.
+    pub fn server_with(&self, name: &str, simulator: Option<SocketAddr>, settings: &[(&str, &str)]) -> Result<Server> {
         let address = free_port()?;
         let url = format!("http://{address}");
         let payments = simulator.map_or_else(|| url.clone(), |simulator| format!("http://{simulator}"));
@@ -132,7 +146,8 @@ impl World {
             .env("SIMULATOR_URL", payments)
             .env("SIMULATOR_API_KEY", API_KEY)
             .env("SIMULATOR_WEBHOOK_SECRET", WEBHOOK_SECRET)
-            .env("MAILBOX_DIR", self.places.logs.join("mailbox"));
+            .env("MAILBOX_DIR", self.places.logs.join("mailbox"))
+            .envs(settings.iter().copied());
         let mut process = Process::start(&mut command, name, &self.places.logs)?;
         process.wait_for(address, "/readyz")?;
         Ok(Server { address, process })

@@ -1,14 +1,16 @@
 //! Doing what a committed step asked for. Each effect may be done twice and does no harm the second
 //! time: the gateway by its keys, the lock store by hold and fence, the mail by its booking.
 
+use std::sync::Arc;
+
 use domain::booking::{BookingState, Effect, Event};
-use domain::money::Money;
 use domain::time::Timestamp;
 use uuid::Uuid;
 
-use super::moves::{self, Cause, MoveError};
+use super::commits::{self, CommitMode, Lesson, Said, Work};
+use super::moves::{self, Cause, MoveError, causes};
 use super::sql::{self, BookingRow};
-use super::{area_claims, claims, ticket_mails};
+use super::{area_claims, cancel, claims, late, notices, refunds, ticket_mails};
 use crate::catalogue::Show;
 use crate::payments::{Charge, GatewayError, PaymentStatus, VoidAnswer};
 use crate::seat_locks::with_map;
@@ -47,6 +49,16 @@ impl From<Problem> for EffectError {
     }
 }
 
+impl From<EffectError> for Problem {
+    fn from(error: EffectError) -> Self {
+        match error {
+            EffectError::Store(problem) => problem,
+            EffectError::Database(cause) => cause.into(),
+            other => Self::internal(&other),
+        }
+    }
+}
+
 impl From<MoveError> for EffectError {
     fn from(error: MoveError) -> Self {
         match error {
@@ -69,7 +81,8 @@ pub async fn perform(state: &AppState, booking: Uuid, effect: Effect) -> Result<
     match effect {
         Effect::Charge => charge(state, &show, &row).await,
         Effect::VoidPayment => void(state, &row).await,
-        Effect::Refund { amount } => refund(state, &row, amount).await,
+        Effect::Refund { amount } => refunds::perform(state, &row, 0, amount).await,
+        Effect::RefundPart { number, amount } => refunds::perform(state, &row, number, amount).await,
         Effect::MarkBooked => {
             let sale = row.sale();
             with_map(state, &show, || state.locks.book(show.id, &sale)).await.map_err(Into::into)
@@ -82,7 +95,14 @@ pub async fn perform(state: &AppState, booking: Uuid, effect: Effect) -> Result<
             let sale = row.sale();
             with_map(state, &show, || state.locks.free(show.id, &sale)).await.map_err(Into::into)
         }
-        Effect::SendTicket => ticket_mails::send(state, &show, &row).await,
+        Effect::ReleasePart { number } => cancel::release_part(state, &show, &row, number).await,
+        Effect::SendTicket => {
+            let seats = sql::seats(&mut *state.pg.acquire().await?, row.id).await?;
+            let seats = seats.into_iter().map(|seat| (seat.label, seat.category)).collect();
+            ticket_mails::send(state, &show, &row, seats).await
+        }
+        Effect::SendNotice { number } => notices::send(state, &show, &row, number).await,
+        Effect::PlaceLate => late::place(state, &show, &row).await,
     }
 }
 
@@ -99,15 +119,32 @@ pub(super) async fn charge_now(state: &AppState, booking: Uuid) {
     }
 }
 
-async fn charge(state: &AppState, show: &Show, row: &BookingRow) -> Result<(), EffectError> {
-    // A live claim authorises a charge: only a pending booking has one, and only until it expires. An
-    // overdue one is the reconciler's.
-    if row.machine.state != BookingState::PaymentPending || row.machine.expires_at <= state.locks.now() {
-        return Ok(());
-    }
+async fn charge(state: &AppState, show: &Arc<Show>, row: &BookingRow) -> Result<(), EffectError> {
     let mut connection = state.pg.acquire().await?;
     let token = sql::payment_of(&mut connection, row.id).await?.and_then(|(_, token)| token);
     drop(connection);
+    let Some(said) = ask_for_money(state, show, row, token).await? else { return Ok(()) };
+    if state.config.commits == CommitMode::Interactive {
+        return learn(state, row.id, &said.status, said.gateway_ref.as_deref(), "gateway").await;
+    }
+    let (show, said) = (Arc::clone(show), Some(said));
+    let lesson = Lesson { show, booking: row.id, seen: None, said, charged: false, answer: None };
+    state.commits.ask(state, Work::Learn(Box::new(lesson))).await?;
+    Ok(())
+}
+
+/// Asks the gateway for the money of a booking; nothing when it is not to be charged (any more).
+pub(super) async fn ask_for_money(
+    state: &AppState,
+    show: &Show,
+    row: &BookingRow,
+    token: Option<String>,
+) -> Result<Option<Said>, EffectError> {
+    // A live claim authorises a charge: only a pending booking has one, and only until it expires. An
+    // overdue one is the reconciler's.
+    if row.machine.state != BookingState::PaymentPending || row.machine.expires_at <= state.locks.now() {
+        return Ok(None);
+    }
     let charge = Charge {
         booking: row.id,
         reference: row.reference.clone(),
@@ -118,10 +155,10 @@ async fn charge(state: &AppState, show: &Show, row: &BookingRow) -> Result<(), E
         expires_at: row.machine.expires_at,
     };
     match state.gateway.charge(&charge).await {
-        Ok(answer) => learn(state, row.id, &answer.status, Some(&answer.gateway_ref), "gateway").await,
+        Ok(answer) => Ok(Some(Said { status: answer.status, gateway_ref: Some(answer.gateway_ref) })),
         Err(GatewayError::Refused { code, message, status }) => {
             tracing::warn!(booking = %row.id, code, status, message, "the gateway refused to charge {}", row.id);
-            learn(state, row.id, &PaymentStatus::Failed { why: code }, None, "gateway").await
+            Ok(Some(Said { status: PaymentStatus::Failed { why: code }, gateway_ref: None }))
         }
         Err(unreachable) => Err(unreachable.into()),
     }
@@ -136,20 +173,15 @@ pub(super) async fn learn(
     actor: &str,
 ) -> Result<(), EffectError> {
     let now = state.locks.now();
-    let (noted, pay_url, event) = match status {
-        PaymentStatus::Pending { pay_url } => ("pending", pay_url.as_deref(), None),
-        PaymentStatus::Succeeded { amount } => ("succeeded", None, Some(Event::PaymentSucceeded { amount: *amount })),
-        PaymentStatus::Failed { .. } => ("failed", None, Some(Event::PaymentFailed)),
-        PaymentStatus::Voided => ("voided", None, Some(Event::PaymentVoided)),
-    };
+    let (noted, pay_url, event) = commits::read(status);
     load_show_of(state, booking).await?;
     let mut tx = state.pg.begin().await?;
     let row = sql::lock(&mut tx, booking).await?.ok_or(EffectError::NoBooking(booking))?;
-    sql::note_payment(&mut tx, booking, noted, gateway_ref, pay_url, now).await?;
+    sql::note_payment(&mut tx, booking, noted, gateway_ref, pay_url.as_deref(), now).await?;
     if let Some(event) = event {
         let reason = match status {
             PaymentStatus::Failed { why } => format!("The gateway said no: {why}."),
-            _ => "The gateway said so.".to_owned(),
+            _ => causes::GATEWAY_SAID.reason.to_owned(),
         };
         move_by_gateway(state, &mut tx, &row, event, Cause { actor, reason: &reason }, now).await?;
     }
@@ -180,6 +212,11 @@ pub(super) async fn move_by_gateway(
     cause: Cause<'_>,
     now: Timestamp,
 ) -> Result<bool, EffectError> {
+    if let Event::PaymentSucceeded { amount } = event
+        && amount != row.machine.total
+    {
+        refunds::note_charged(tx, row.id, amount).await?;
+    }
     let moved = match moves::apply(tx, row, event, cause, now).await {
         Ok(moved) => moved,
         Err(MoveError::Refused(why)) => {
@@ -198,25 +235,10 @@ pub(super) async fn move_by_gateway(
 async fn void(state: &AppState, row: &BookingRow) -> Result<(), EffectError> {
     let status = match state.gateway.void(row.id).await? {
         VoidAnswer::Voided => PaymentStatus::Voided,
-        // Too late: it charged. The booking is final, so the machine sends the money back.
+        // Too late: it charged. The booking is final, so the money pays for another one or goes back.
         VoidAnswer::AlreadyCharged(amount) => PaymentStatus::Succeeded { amount },
         // It never got the charge. Should one still be on its way, its money comes late and goes back.
         VoidAnswer::Unknown => PaymentStatus::Voided,
     };
     learn(state, row.id, &status, None, "gateway").await
-}
-
-async fn refund(state: &AppState, row: &BookingRow, amount: Money) -> Result<(), EffectError> {
-    let mut connection = state.pg.acquire().await?;
-    sql::note_refund(&mut connection, row.id, "requested", Some(amount.minor), state.locks.now()).await?;
-    drop(connection);
-    state.gateway.refund(row.id, amount).await?;
-    let now = state.locks.now();
-    let mut tx = state.pg.begin().await?;
-    let row = sql::lock(&mut tx, row.id).await?.ok_or(EffectError::NoBooking(row.id))?;
-    sql::note_refund(&mut tx, row.id, "settled", None, now).await?;
-    let cause = Cause { actor: "gateway", reason: "The gateway acknowledged the refund." };
-    move_by_gateway(state, &mut tx, &row, Event::RefundSettled, cause, now).await?;
-    tx.commit().await?;
-    Ok(())
 }

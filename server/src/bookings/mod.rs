@@ -1,28 +1,42 @@
 //! Bookings: from a live hold to a ticket, or to the money back.
 //!
 //! `domain::booking::step` decides; this room loads, steps, and writes the move, its event, the claims
-//! and the effects in one transaction (`moves`), then performs the effects (`effects`). Browser,
-//! webhook and reconciler all enter through `moves`. What is not here: the gateway (`payments`), the
-//! lock store (`seat_locks`), the queue of effects (`outbox`).
+//! and the effects in one transaction (`moves`; for the moves of a sale `commits`, many bookings in one
+//! transaction), then performs the effects (`effects`, many at a time `chores`). Browser, webhook and
+//! reconciler all take the same steps. What is not here: the gateway (`payments`), the lock store
+//! (`seat_locks`), the queue of effects (`outbox`).
 
 mod area_claims;
+mod cancel;
+mod chores;
 mod claims;
+mod commits;
 mod confirm;
 mod create;
 mod effects;
 mod http;
+mod late;
 mod moves;
 mod news;
+mod notices;
+mod parked;
 mod person;
 mod places;
 mod reconciler;
+mod refunds;
 mod sql;
+mod steps;
+mod story;
 mod ticket_mails;
 mod view;
 
-pub use effects::perform;
+pub use cancel::{Batch, Undone, call_off, cancel_booking, undo_batch, work_forever as look_after_shows_forever};
+pub use chores::perform_all;
+pub use commits::{CommitMode, Commits};
+pub use effects::{EffectError, perform};
 pub use http::routes;
 pub use news::payment_news;
+pub use parked::{retry_parked, settle_parked};
 pub use reconciler::reconcile_forever;
 pub use sql::BookingRow;
 pub use view::{TicketFacts, events, of_hold, ticket_facts, view};

@@ -282,28 +282,6 @@ pub(super) async fn events(tx: &mut PgConnection, id: Uuid) -> Result<Vec<EventR
     .await
 }
 
-/// Bookings that ran out of time, or whose payment has not been heard of for a while.
-pub(super) async fn due(
-    tx: &mut PgConnection,
-    now: Timestamp,
-    unheard_since: Timestamp,
-    limit: i64,
-) -> Result<Vec<Uuid>, sqlx::Error> {
-    sqlx::query_scalar(
-        "SELECT booking.id FROM bookings booking LEFT JOIN payments payment ON payment.booking_id = booking.id
-         WHERE (booking.state IN ('CREATED', 'SEATS_LOCKED') AND booking.expires_at <= $1)
-            OR (booking.state = 'PAYMENT_PENDING' AND payment.updated_at <= $2)
-            OR (booking.state = 'PAYMENT_PENDING' AND booking.expires_at <= $1 AND payment.updated_at <= $1 - interval '2 seconds')
-         ORDER BY coalesce(payment.updated_at, booking.expires_at)
-         LIMIT $3",
-    )
-    .bind(to_utc(now))
-    .bind(to_utc(unheard_since))
-    .bind(limit)
-    .fetch_all(tx)
-    .await
-}
-
 /// Writes down that a charge is asked for, before it is.
 pub(super) async fn insert_payment(
     tx: &mut PgConnection,
@@ -348,16 +326,6 @@ pub(super) async fn note_payment(
     .bind(to_utc(now))
     .execute(tx)
     .await?;
-    Ok(())
-}
-
-/// Marks that the gateway was asked, so that the reconciler does not ask again at once.
-pub(super) async fn touch_payment(tx: &mut PgConnection, booking: Uuid, now: Timestamp) -> Result<(), sqlx::Error> {
-    sqlx::query("UPDATE payments SET updated_at = $2 WHERE booking_id = $1")
-        .bind(booking)
-        .bind(to_utc(now))
-        .execute(tx)
-        .await?;
     Ok(())
 }
 

@@ -4,18 +4,23 @@ use domain::booking::BookingState;
 
 use super::effects::EffectError;
 use super::places;
-use super::sql::{self, BookingRow};
+use super::sql::BookingRow;
 use crate::AppState;
 use crate::catalogue::Show;
 use crate::tickets::{self, Addressee, TicketMail};
 
-/// Sends them. Twice does no harm: each has an id that follows from the booking.
-pub(super) async fn send(state: &AppState, show: &Show, row: &BookingRow) -> Result<(), EffectError> {
+/// Sends them, for these seats: name and category each. Twice does no harm: each has an id that follows from the booking.
+pub(super) async fn send(
+    state: &AppState,
+    show: &Show,
+    row: &BookingRow,
+    seats: Vec<(String, String)>,
+) -> Result<(), EffectError> {
     // Cancelled before the mail went out: a ticket for it would mislead.
     if row.machine.state != BookingState::Confirmed {
         return Ok(());
     }
-    state.mailer.send_ticket(&to_buyer(state, show, row).await?).await?;
+    state.mailer.send_ticket(&to_buyer(state, show, row, seats).await?).await?;
     if is_for_a_friend(row) {
         state.mailer.send_ticket(&to_holder(state, show, row).await?).await?;
     }
@@ -27,19 +32,24 @@ fn is_for_a_friend(row: &BookingRow) -> bool {
     !row.holder.1.eq_ignore_ascii_case(&row.buyer.1)
 }
 
-async fn to_buyer(state: &AppState, show: &Show, row: &BookingRow) -> Result<TicketMail, EffectError> {
-    let mut connection = state.pg.acquire().await?;
-    let seats = sql::seats(&mut connection, row.id).await?;
-    let places = places::of_booking(&mut connection, row, row.machine.total.currency).await?;
-    drop(connection);
-    let seats = seats.into_iter().map(|seat| (seat.label, seat.category));
+async fn to_buyer(
+    state: &AppState,
+    show: &Show,
+    row: &BookingRow,
+    seats: Vec<(String, String)>,
+) -> Result<TicketMail, EffectError> {
+    let places = if row.places.is_empty() {
+        Vec::new()
+    } else {
+        places::of_booking(&mut *state.pg.acquire().await?, row, row.machine.total.currency).await?
+    };
     let places = places.into_iter().map(|line| match line.quantity {
         1 => (line.label, line.category),
         count => (format!("{count} × {}", line.label), line.category),
     });
     let ticket_url = format!("{}/bookings/{}/ticket", state.config.public_url, row.id);
     let addressee = Addressee::Buyer { total: row.machine.total, ticket_url };
-    Ok(mail(state, show, row, addressee, seats.chain(places).collect()))
+    Ok(mail(state, show, row, addressee, seats.into_iter().chain(places).collect()))
 }
 
 /// The booking's page is the buyer's own, so each ticket has an address that opens by its code.

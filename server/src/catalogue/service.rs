@@ -93,6 +93,18 @@ impl Catalogue {
         Ok(show)
     }
 
+    /// A show was called off: everyone who holds on to it sees that.
+    pub async fn call_off(&self, id: Uuid) {
+        if let Some(Some(show)) = self.shows.get(&id).await {
+            show.call_off();
+        }
+    }
+
+    /// A show that is in memory already; never asks the database.
+    pub async fn at_hand(&self, id: Uuid) -> Option<Arc<Show>> {
+        self.shows.get(&id).await.flatten()
+    }
+
     async fn layout(&self, id: Uuid) -> Result<Arc<Layout>, sqlx::Error> {
         once(&self.layouts, id, async {
             let text = sql::plan(&self.pool, id).await?;

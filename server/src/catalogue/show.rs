@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
@@ -75,6 +76,8 @@ pub struct Show {
     pub hold_life_ms: i64,
     /// Its seats are `0..seat_count`.
     pub seat_count: u32,
+    /// Set when it is called off, also while others are holding on to this.
+    called_off: AtomicBool,
 }
 
 impl Show {
@@ -148,6 +151,7 @@ impl Show {
             hold_ms,
             hold_life_ms,
             seat_count,
+            called_off: AtomicBool::new(row.called_off),
         })
     }
 
@@ -157,6 +161,32 @@ impl Show {
         // The zone was read when the show was.
         local_start(clock::to_utc(at), &self.time_zone)
             .map_or_else(|_| clock::rfc3339(at), |local| local.format("%a %-d %b, %H:%M").to_string())
+    }
+
+    /// Whether it will not take place.
+    #[must_use]
+    pub fn is_called_off(&self) -> bool {
+        self.called_off.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn call_off(&self) {
+        self.called_off.store(true, Ordering::Relaxed);
+    }
+
+    /// An instant on the theatre's clocks, for people: `Sat 21 Nov, 20:15:07`.
+    #[must_use]
+    pub fn local(&self, at: Timestamp) -> String {
+        let local = local_start(clock::to_utc(at), &self.time_zone).expect("the zone was read when the show was");
+        local.format("%a %-d %b, %H:%M:%S").to_string()
+    }
+
+    /// The category of a seat, with its price in this show.
+    ///
+    /// # Panics
+    /// When the room has no such seat: ask [`Show::has`] about numbers from outside first.
+    #[must_use]
+    pub fn category(&self, seat: SeatIndex) -> &CategoryView {
+        self.category_of(&self.seat(seat))
     }
 
     /// Whether the room has this seat.
@@ -263,6 +293,7 @@ pub(super) struct ShowRow {
     areas: Json<Vec<StockRow>>,
     hold_ms: i64,
     flash_sale: bool,
+    called_off: bool,
     film_id: String,
     film_title: String,
     hue: i16,

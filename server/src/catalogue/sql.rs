@@ -317,7 +317,7 @@ const IN_ORDER: &str = "))) AS taken
 /// Shows that start after `now` and answer the search.
 pub(super) async fn shows(pool: &PgPool, search: &ShowSearch, now: Timestamp) -> Result<Found, sqlx::Error> {
     let mut query = QueryBuilder::<Postgres>::new(LISTED);
-    query.push("s.starts_at > ").push_bind(clock::to_utc(now));
+    query.push("NOT s.called_off AND s.starts_at > ").push_bind(clock::to_utc(now));
     // Only what is asked for becomes a condition, so that each question can use its index.
     if let Some(film) = &search.film {
         query.push(" AND s.film_id = ").push_bind(film);
@@ -380,7 +380,7 @@ fn containing(text: &str) -> String {
 /// Everything about a show that does not change while it sells, but for its room.
 pub(super) async fn show(pool: &PgPool, id: Uuid) -> Result<Option<ShowRow>, sqlx::Error> {
     sqlx::query_as(
-        "SELECT s.id, s.layout_id, s.starts_at, s.language, s.format, s.currency, s.prices, s.blocked, s.hold_ms, s.flash_sale,
+        "SELECT s.id, s.layout_id, s.starts_at, s.language, s.format, s.currency, s.prices, s.blocked, s.hold_ms, s.flash_sale, s.called_off,
                 f.id AS film_id, f.title AS film_title, f.hue, f.running_minutes, f.rating,
                 sc.name AS screen,
                 t.id AS theatre_id, t.name AS theatre, t.address,

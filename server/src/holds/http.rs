@@ -4,7 +4,6 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use domain::api::{AreaQuantity, HoldChange, HoldRequest, HoldView, ProblemView};
-use serde::Serialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
@@ -47,10 +46,14 @@ async fn take(
     ApiJson(wish): ApiJson<HoldRequest>,
 ) -> ApiResult<Response> {
     let show = state.catalogue.known_show(show).await?;
-    let asked = asked(&visitor, &show, key, "take", &wish);
-    let lot = wish_of(&show, &wish)?;
-    let held = service::take(&state, &show, &visitor.owner, asked, lot).await?;
-    let answer = Answer::json(StatusCode::CREATED, &service::view(&show, &held, None))?;
+    let intent = Intent::new(&visitor.owner, key, "take", &wish).in_show(show.id);
+    let answer = once(&state, &intent, async {
+        let asked = asked(&visitor, &show, &intent);
+        let lot = wish_of(&show, &wish)?;
+        let held = service::take(&state, &show, &visitor.owner, asked, lot).await?;
+        Answer::json(StatusCode::CREATED, &service::view(&show, &held, None))
+    });
+    let answer = answer.await?;
     Ok((visitor, answer).into_response())
 }
 
@@ -66,10 +69,25 @@ fn wish_of(show: &Show, wish: &HoldRequest) -> Result<Lot, Problem> {
 
 /// What a request is known by in the lock store, which gives the same answer to it again. Its effect is
 /// there and nowhere else, so its key is as well (docs/decisions/0004).
-fn asked(visitor: &Visitor, show: &Show, key: IdempotencyKey, what: &str, wish: &impl Serialize) -> Asked {
-    let intent = Intent::new(&visitor.owner, key, what, wish);
+fn asked(visitor: &Visitor, show: &Show, intent: &Intent) -> Asked {
     let id = ids::derived_id(&[&visitor.owner, &show.id.to_string(), intent.key()]);
     Asked { id, digest: intent.digest() }
+}
+
+/// The answer this process has, or the lock store's, which is then kept here as well: asking again gives the
+/// same answer also when the hold is over, and costs the store nothing.
+async fn once(
+    state: &AppState,
+    intent: &Intent,
+    ask: impl Future<Output = Result<Answer, Problem>>,
+) -> Result<Answer, Problem> {
+    let now = state.locks.now();
+    if let Some(answer) = state.idempotency.known(intent, now)? {
+        return Ok(answer);
+    }
+    let answer = ask.await?;
+    state.idempotency.keep(intent, &answer, now);
+    Ok(answer)
 }
 
 /// Your hold in a show. Coming back to it undoes the shortening of a closed tab.
@@ -105,13 +123,15 @@ async fn change(
     ApiJson(wish): ApiJson<HoldChange>,
 ) -> ApiResult<Response> {
     let show = state.catalogue.known_show(show).await?;
-    let asked = asked(&visitor, &show, key, "change", &(hold, &wish));
-    let held = service::change(&state, &show, &visitor.owner, asked, hold, &wish).await?;
-    Ok(match held {
-        Some(held) => Answer::json(StatusCode::OK, &service::view(&show, &held, None))?,
-        None => Answer::no_content(),
-    }
-    .into_response())
+    let intent = Intent::new(&visitor.owner, key, "change", &(hold, &wish)).in_show(show.id);
+    let answer = once(&state, &intent, async {
+        let asked = asked(&visitor, &show, &intent);
+        match service::change(&state, &show, &visitor.owner, asked, hold, &wish).await? {
+            Some(held) => Answer::json(StatusCode::OK, &service::view(&show, &held, None)),
+            None => Ok(Answer::no_content()),
+        }
+    });
+    Ok(answer.await?.into_response())
 }
 
 /// Hold your seats a little longer, within the show's limit.
@@ -129,9 +149,13 @@ async fn extend(
     key: IdempotencyKey,
 ) -> ApiResult<Answer> {
     let show = state.catalogue.known_show(show).await?;
-    let asked = asked(&visitor, &show, key, "extend", &hold);
-    let held = service::extend(&state, &show, &visitor.owner, asked, hold).await?;
-    Answer::json(StatusCode::OK, &service::view(&show, &held, None))
+    let intent = Intent::new(&visitor.owner, key, "extend", &hold).in_show(show.id);
+    let answer = once(&state, &intent, async {
+        let asked = asked(&visitor, &show, &intent);
+        let held = service::extend(&state, &show, &visitor.owner, asked, hold).await?;
+        Answer::json(StatusCode::OK, &service::view(&show, &held, None))
+    });
+    answer.await
 }
 
 /// Let a hold go. Others see its seats free at once.

@@ -67,8 +67,14 @@ fn unknown_seat(show: &Show, seat: SeatIndex) -> Problem {
 /// Whether the show may still be booked.
 ///
 /// # Errors
-/// 409 within five minutes of the start and after it.
+/// 409 within five minutes of the start, after it, and when the show was called off.
 pub fn sales_open(show: &Show, now: Timestamp) -> Result<(), Problem> {
+    if show.is_called_off() {
+        return Err(Problem::new(
+            Code::SalesClosed,
+            "This show will not take place. Whoever has paid gets the money back.",
+        ));
+    }
     if show.starts_at.since(now) > SALES_CLOSE_BEFORE_START_MS {
         return Ok(());
     }

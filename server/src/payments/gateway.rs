@@ -34,12 +34,12 @@ pub trait Gateway: Send + Sync {
     /// [`GatewayError`], as above; "charged already" is an answer, not an error.
     async fn void(&self, booking: Uuid) -> Result<VoidAnswer, GatewayError>;
 
-    /// Sends money of a booking back. One refund a booking: repeating it with the same amount is
-    /// harmless, with another amount it is refused.
+    /// Sends money of a booking back under a [`refund_key`]. One refund a key: repeating it with the same
+    /// amount is harmless, with another amount it is refused.
     ///
     /// # Errors
-    /// [`GatewayError`]; refused when there is no charge, or the amount is above it.
-    async fn refund(&self, booking: Uuid, amount: Money) -> Result<(), GatewayError>;
+    /// [`GatewayError`]; refused when there is no charge, or all refunds together would be above it.
+    async fn refund(&self, booking: Uuid, amount: Money, key: &str) -> Result<(), GatewayError>;
 }
 
 /// Key of the one payment of a booking.
@@ -48,10 +48,10 @@ pub fn pay_key(booking: Uuid) -> String {
     format!("pay:{booking}")
 }
 
-/// Key of the one refund of a booking.
+/// Key of a refund of a booking: number 0 is of all that was left, from 1 of single seats.
 #[must_use]
-pub fn refund_key(booking: Uuid) -> String {
-    format!("refund:{booking}")
+pub fn refund_key(booking: Uuid, number: u32) -> String {
+    if number == 0 { format!("refund:{booking}") } else { format!("refund:{booking}:{number}") }
 }
 
 /// Everything a gateway needs to ask a payer for money.

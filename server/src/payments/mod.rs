@@ -13,7 +13,7 @@ use domain::money::Money;
 use domain::time::Timestamp;
 use uuid::Uuid;
 
-pub use gateway::{Charge, ChargeAnswer, Gateway, GatewayError, GatewayPayment, PaymentStatus, VoidAnswer};
+pub use gateway::{Charge, ChargeAnswer, Gateway, GatewayError, GatewayPayment, PaymentStatus, VoidAnswer, refund_key};
 pub use http::routes;
 pub use simulator::SimulatorGateway;
 

@@ -13,9 +13,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep, timeout_at};
 use uuid::Uuid;
 
-use super::gateway::{
-    Charge, ChargeAnswer, Gateway, GatewayError, GatewayPayment, PaymentStatus, VoidAnswer, pay_key, refund_key,
-};
+use super::gateway::{Charge, ChargeAnswer, Gateway, GatewayError, GatewayPayment, PaymentStatus, VoidAnswer, pay_key};
 use crate::config::Config;
 use crate::ids;
 
@@ -245,7 +243,7 @@ impl Gateway for SimulatorGateway {
         }
     }
 
-    async fn refund(&self, booking: Uuid, amount: Money) -> Result<(), GatewayError> {
+    async fn refund(&self, booking: Uuid, amount: Money, key: &str) -> Result<(), GatewayError> {
         let refuse = |code: &str, message: &str| GatewayError::Refused {
             status: StatusCode::UNPROCESSABLE_ENTITY.as_u16(),
             code: code.to_owned(),
@@ -258,7 +256,7 @@ impl Gateway for SimulatorGateway {
         }
         let request = self.request(Method::POST, &format!("v1/payments/{}/refunds", payment.id))?;
         let body = NewRefund { amount_minor: amount.minor };
-        self.ask(request.header("idempotency-key", refund_key(booking)).json(&body)).await.map(|_| ())
+        self.ask(request.header("idempotency-key", key).json(&body)).await.map(|_| ())
     }
 }
 

@@ -13,6 +13,7 @@ use lettre::message::{Mailbox, MultiPart};
 use lettre::{Address, AsyncSmtpTransport, AsyncTransport, Message, Tokio1Executor};
 use uuid::Uuid;
 
+use super::notice::{self, NoticeMail};
 use super::qr::escape;
 use crate::config::Config;
 
@@ -122,7 +123,8 @@ impl Mailer {
         }
     }
 
-    /// Writes every mail as `<name>.eml` into `folder`, which is made when the first one comes.
+    /// Writes every mail as a file, `<booking>.eml` a buyer's tickets, into `folder`, which is made when the first
+    /// one comes.
     #[must_use]
     pub fn into_folder(from: Mailbox, folder: &Path) -> Self {
         Self { from, way: Way::Folder(folder.to_owned()) }
@@ -136,16 +138,24 @@ impl Mailer {
         self.hand_over(&mail.name(), write(&self.from, mail)?).await
     }
 
+    /// Tells a buyer what became of a booking and of the money. Doing it twice shows one mail.
+    ///
+    /// # Errors
+    /// [`MailError`].
+    pub async fn send_notice(&self, mail: &NoticeMail) -> Result<(), MailError> {
+        self.hand_over(&mail.name(), notice::write(&self.from, mail)?).await
+    }
+
     /// The sender.
     pub(super) const fn sender(&self) -> &Mailbox {
         &self.from
     }
 
-    /// Hands a message over, under a name that is the same whenever the same mail is sent again.
+    /// `name` is the same whenever it is the same mail.
     pub(super) async fn hand_over(&self, name: &str, message: Message) -> Result<(), MailError> {
         let handed_over = async {
             match &self.way {
-                Way::Folder(folder) => put_into(folder, name, &message.formatted()).await.map_err(not_delivered),
+                Way::Folder(folder) => put_into(folder, name, message.formatted()).await.map_err(not_delivered),
                 Way::Smtp(smtp) => smtp.send(message).await.map(|_| ()).map_err(not_delivered),
             }
         };
@@ -163,12 +173,23 @@ pub fn is_address(email: &str) -> bool {
     email.parse::<Address>().is_ok()
 }
 
-/// Renamed into place, so that whoever reads the folder never sees half a mail.
-async fn put_into(folder: &Path, name: &str, message: &[u8]) -> std::io::Result<()> {
-    tokio::fs::create_dir_all(folder).await?;
-    let unfinished = folder.join(format!(".{name}.part"));
-    tokio::fs::write(&unfinished, message).await?;
-    tokio::fs::rename(&unfinished, folder.join(format!("{name}.eml"))).await
+/// Renamed into place, so that whoever reads the folder never sees half a mail. One errand for a thread
+/// that may wait: a step each would cost more than the writing.
+async fn put_into(folder: &Path, name: &str, message: Vec<u8>) -> std::io::Result<()> {
+    let (unfinished, finished) = (folder.join(format!(".{name}.part")), folder.join(format!("{name}.eml")));
+    let folder = folder.to_owned();
+    let put = tokio::task::spawn_blocking(move || {
+        match std::fs::write(&unfinished, &message) {
+            // The first mail, or somebody has tidied up.
+            Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => {
+                std::fs::create_dir_all(&folder)?;
+                std::fs::write(&unfinished, &message)?;
+            }
+            written => written?,
+        }
+        std::fs::rename(&unfinished, &finished)
+    });
+    put.await.map_err(std::io::Error::other)?
 }
 
 impl TicketMail {

@@ -50,6 +50,50 @@ pub async fn issue(connection: &mut PgConnection, booking: Uuid, at: Timestamp) 
     Ok(())
 }
 
+/// Tickets that open no door any more: of these seats, or all of the booking. In the transaction that gives
+/// the seats back.
+///
+/// # Errors
+/// Whatever Postgres says.
+pub async fn revoke(
+    connection: &mut PgConnection,
+    booking: Uuid,
+    seats: Option<&[i32]>,
+    at: Timestamp,
+) -> sqlx::Result<()> {
+    sqlx::query(
+        "UPDATE tickets SET revoked_at = $3
+          WHERE booking_id = $1 AND ($2::integer[] IS NULL OR seat_no = ANY($2)) AND revoked_at IS NULL",
+    )
+    .bind(booking)
+    .bind(seats)
+    .bind(clock::to_utc(at))
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Makes the tickets of many bookings (each with its seats), as [`issue`] does.
+///
+/// # Errors
+/// Whatever Postgres says.
+pub async fn issue_all(connection: &mut PgConnection, sold: &[(Uuid, Vec<i32>)], at: Timestamp) -> sqlx::Result<()> {
+    let seats = || sold.iter().flat_map(|(booking, seats)| seats.iter().map(move |seat| (*booking, *seat)));
+    sqlx::query(
+        "INSERT INTO tickets (booking_id, seat_no, code, issued_at)
+         SELECT fresh.*, $4
+           FROM UNNEST($1::uuid[], $2::integer[], $3::text[]) AS fresh
+         ON CONFLICT (booking_id, seat_no) DO NOTHING",
+    )
+    .bind(seats().map(|(booking, _)| booking).collect::<Vec<_>>())
+    .bind(seats().map(|(_, seat)| seat).collect::<Vec<_>>())
+    .bind(seats().map(|_| TicketCode::from_bits(ids::random_bits()).to_string()).collect::<Vec<_>>())
+    .bind(clock::to_utc(at))
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
 /// The same for places in areas: a ticket for each of them.
 ///
 /// # Errors
@@ -93,7 +137,7 @@ pub async fn of_booking(pg: &PgPool, booking: Uuid) -> sqlx::Result<Vec<Ticket>>
                         booking_seats.label, booking_seats.category, tickets.code
                    FROM tickets
                    JOIN booking_seats USING (booking_id, seat_no)
-                  WHERE tickets.booking_id = $1
+                  WHERE tickets.booking_id = $1 AND tickets.revoked_at IS NULL
                  UNION ALL
                  SELECT 1, place_tickets.area_no, place_tickets.number,
                         booking_places.name, booking_places.category, place_tickets.code
@@ -114,7 +158,7 @@ pub async fn of_booking(pg: &PgPool, booking: Uuid) -> sqlx::Result<Vec<Ticket>>
 pub async fn booking_of_code(pg: &PgPool, code: &str) -> sqlx::Result<Option<Uuid>> {
     sqlx::query_scalar(
         "SELECT bookings.id
-           FROM (SELECT booking_id FROM tickets WHERE code = $1
+           FROM (SELECT booking_id FROM tickets WHERE code = $1 AND revoked_at IS NULL
                  UNION ALL
                  SELECT booking_id FROM place_tickets WHERE code = $1) AS found
            JOIN bookings ON bookings.id = found.booking_id

@@ -64,6 +64,8 @@ pub enum Code {
     SalesClosed,
     /// Not possible from the booking's state.
     WrongState,
+    /// The show is too near for its buyers to cancel.
+    TooLateToCancel,
     /// The card was declined.
     PaymentDeclined,
     /// The gateway cannot be reached.
@@ -90,7 +92,7 @@ pub enum Code {
 
 impl Code {
     /// All codes in the order of the documentation.
-    pub const ALL: [Self; 38] = [
+    pub const ALL: [Self; 39] = [
         Self::Malformed,
         Self::NotJson,
         Self::TooLarge,
@@ -118,6 +120,7 @@ impl Code {
         Self::HoldCapped,
         Self::SalesClosed,
         Self::WrongState,
+        Self::TooLateToCancel,
         Self::PaymentDeclined,
         Self::GatewayUnavailable,
         Self::WebhookUnsigned,
@@ -163,6 +166,7 @@ impl Code {
             Self::HoldCapped => (S::CONFLICT, "hold_capped", "The hold cannot last any longer"),
             Self::SalesClosed => (S::CONFLICT, "sales_closed", "This show can no longer be booked"),
             Self::WrongState => (S::CONFLICT, "wrong_state", "The booking has moved on"),
+            Self::TooLateToCancel => (S::CONFLICT, "too_late_to_cancel", "It is too late to cancel"),
             Self::PaymentDeclined => (S::PAYMENT_REQUIRED, "payment_declined", "The payment was declined"),
             Self::GatewayUnavailable => {
                 (S::SERVICE_UNAVAILABLE, "gateway_unavailable", "Payments cannot be taken right now")
@@ -209,6 +213,7 @@ pub struct Problem {
     areas: Vec<AreaProblem>,
     hold: Option<Uuid>,
     retry_after_s: u64,
+    gave_way: bool,
 }
 
 /// What every handler of the API returns when it fails. Boxed: the happy path stays small.
@@ -218,8 +223,15 @@ impl Problem {
     /// A problem; `detail` says to a person what happened this time and what to do.
     #[must_use]
     pub fn new(code: Code, detail: impl Into<String>) -> Self {
-        let detail = detail.into();
-        Self { code, detail, seats: Vec::new(), areas: Vec::new(), hold: None, retry_after_s: RETRY_AFTER_S }
+        Self {
+            code,
+            detail: detail.into(),
+            seats: Vec::new(),
+            areas: Vec::new(),
+            hold: None,
+            retry_after_s: RETRY_AFTER_S,
+            gave_way: false,
+        }
     }
 
     /// Names the seats meant.
@@ -263,10 +275,44 @@ impl Problem {
         Self::new(Code::Internal, "We have noted what happened. Nothing was charged or lost; please try again.")
     }
 
+    /// What happened this time and what to do, for a person.
+    #[must_use]
+    pub fn detail(&self) -> &str {
+        &self.detail
+    }
+
+    /// Whether a transaction gave way to another, and may be tried again at once: nothing happened.
+    #[must_use]
+    pub const fn gave_way(&self) -> bool {
+        self.gave_way
+    }
+
     /// Its code.
     #[must_use]
     pub const fn code(&self) -> Code {
         self.code
+    }
+
+    /// Status and body as they are told.
+    #[must_use]
+    pub fn to_json(&self) -> (StatusCode, Vec<u8>) {
+        // A shape that is strings and numbers can be serialised.
+        (self.code.describe().0, serde_json::to_vec(&self.clone().into_view()).unwrap_or_default())
+    }
+
+    fn into_view(self) -> ProblemView {
+        let (status, name, title) = self.code.describe();
+        ProblemView {
+            kind: format!("/docs/problems#{name}"),
+            title: title.to_owned(),
+            status: status.as_u16(),
+            detail: self.detail,
+            code: name.to_owned(),
+            seats: self.seats,
+            areas: self.areas,
+            hold: self.hold,
+            request_id: None,
+        }
     }
 }
 
@@ -280,7 +326,13 @@ impl From<sqlx::Error> for Problem {
             }
             sqlx::Error::Database(error) if is_passing(error.code().as_deref()) => {
                 tracing::warn!(cause = %error, "the database gave way; the caller may try again");
-                Self::new(Code::DatabaseUnavailable, "Please try again in a moment; nothing was lost.")
+                let gave_way = matches!(error.code().as_deref(), Some("40001" | "40P01"));
+                let detail = "Please try again in a moment; nothing was lost.";
+                Self { gave_way, ..Self::new(Code::DatabaseUnavailable, detail) }
+            }
+            // The last word on a show that this server did not know was called off.
+            sqlx::Error::Database(error) if error.code().as_deref() == Some("RL001") => {
+                Self::new(Code::SalesClosed, "This show will not take place. Nothing was charged.")
             }
             other => Self::internal(&other),
         }
@@ -295,26 +347,16 @@ fn is_passing(code: Option<&str>) -> bool {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let (status, name, title) = self.code.describe();
-        let body = ProblemView {
-            kind: format!("/docs/problems#{name}"),
-            title: title.to_owned(),
-            status: status.as_u16(),
-            detail: self.detail,
-            code: name.to_owned(),
-            seats: self.seats,
-            areas: self.areas,
-            hold: self.hold,
-            request_id: None,
-        };
+        let (code, retry_after_s) = (self.code, self.retry_after_s);
+        let status = code.describe().0;
         let mut json = Vec::with_capacity(USUAL_BYTES);
-        serde_json::to_writer(&mut json, &body).expect("text, numbers and lists of them are JSON");
+        serde_json::to_writer(&mut json, &self.into_view()).expect("text, numbers and lists of them are JSON");
         let mut response = (status, json).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        if status == StatusCode::SERVICE_UNAVAILABLE || self.code.is_worth_repeating() {
-            headers.insert(header::RETRY_AFTER, HeaderValue::from(self.retry_after_s));
+        if status == StatusCode::SERVICE_UNAVAILABLE || code.is_worth_repeating() {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(retry_after_s));
         }
         response
     }

@@ -50,9 +50,14 @@ pub struct Server {
 impl World {
     /// A world with so many servers, which have these settings besides the usual ones.
     pub async fn start(servers: usize, settings: &[(&str, &str)]) -> Self {
+        let admin_url = std::env::var("DATABASE_URL").expect("DATABASE_URL; `cargo xtask test` sets it");
+        Self::start_on(admin_url, servers, settings).await
+    }
+
+    /// The same with a Postgres of the test's own.
+    pub async fn start_on(admin_url: String, servers: usize, settings: &[(&str, &str)]) -> Self {
         // A second test of the process finds it installed.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let admin_url = std::env::var("DATABASE_URL").expect("DATABASE_URL; `cargo xtask test` sets it");
         let redis_url = std::env::var("REDIS_URL").expect("REDIS_URL; `cargo xtask test` sets it");
         let name = server::ids::new_id().simple().to_string();
         let database = format!("rowlock_test_{name}");
@@ -111,6 +116,19 @@ impl World {
         })
         .await;
         self.servers.len() - 1
+    }
+
+    /// Runs another command of the server's binary; whether it went well, and what it said.
+    pub async fn command(&self, arguments: &[&str]) -> (bool, String) {
+        let run = Command::new(env!("CARGO_BIN_EXE_rowlock"))
+            .args(arguments)
+            .envs(self.settings.iter().cloned())
+            .stdin(Stdio::null())
+            .kill_on_drop(true)
+            .output();
+        let output = tokio::time::timeout(PATIENCE, run).await.expect("it ends").expect("it starts");
+        let said = [output.stdout, output.stderr].concat();
+        (output.status.success(), String::from_utf8(said).expect("text"))
     }
 
     /// Kills a server as a crash does.
@@ -216,14 +234,33 @@ impl World {
             .expect("it is set");
     }
 
-    async fn redis(&self) -> redis::aio::MultiplexedConnection {
+    /// A connection to this world's Redis.
+    pub async fn redis(&self) -> redis::aio::MultiplexedConnection {
         let client = redis::Client::open(self.setting("REDIS_URL")).expect("REDIS_URL is an address");
         client.get_multiplexed_async_connection().await.expect("Redis answers")
     }
 
-    fn setting(&self, name: &str) -> &str {
+    /// What servers of this world are started with.
+    pub fn settings(&self) -> &[(String, String)] {
+        &self.settings
+    }
+
+    /// One of these settings.
+    pub fn setting(&self, name: &str) -> &str {
         // The last word counts, as it does for the servers.
         &self.settings.iter().rfind(|(key, _)| key == name).expect("it is set").1
+    }
+
+    /// Cuts every connection to the database, and lets nobody in or in again.
+    pub async fn shut_postgres(&self, shut: bool) {
+        let mut admin = PgConnection::connect(&self.admin_url).await.expect("Postgres answers");
+        let allow = format!("ALTER DATABASE {} ALLOW_CONNECTIONS {}", self.database, !shut);
+        sqlx::query(sqlx::AssertSqlSafe(allow)).execute(&mut admin).await.expect("the door is moved");
+        if shut {
+            let cut = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = $1";
+            let cut = sqlx::query_scalar::<_, i64>(cut).bind(&self.database).fetch_one(&mut admin).await;
+            assert!(cut.expect("they are cut") > 0, "somebody was connected");
+        }
     }
 
     /// Mails sent so far.
@@ -343,6 +380,29 @@ impl Visitor {
             .await
     }
 
+    /// Checks out these seats and pays with that token.
+    pub async fn bought(&self, seats: &[u32], token: &str) -> Value {
+        let (status, hold) = self.hold(seats).await;
+        assert_eq!(status, StatusCode::CREATED, "{hold}");
+        let (status, booking) = self.book(&hold).await;
+        assert_eq!(status, StatusCode::CREATED, "{booking}");
+        let (status, paid) = self.pay(&booking, Some(token)).await;
+        assert_eq!(status, StatusCode::OK, "{paid}");
+        paid
+    }
+
+    /// Cancels a booking, or some seats of it.
+    pub async fn cancel(&self, booking: &Value, seats: Option<&[u32]>) -> Answer {
+        let path = format!("/api/v1/bookings/{}/cancel", text(&booking["id"]));
+        self.call(Method::POST, &path, seats.map_or(Value::Null, |seats| json!({ "seats": seats }))).await
+    }
+
+    /// Waits until the money of a booking stands so, and returns the booking.
+    pub async fn sees_money(&self, booking: &Value, money: &str) -> Value {
+        until(&format!("the money is {money}"), || async { self.booking(booking).await["money"] == money }).await;
+        self.booking(booking).await
+    }
+
     pub async fn pay(&self, booking: &Value, token: Option<&str>) -> Answer {
         let path = format!("/api/v1/bookings/{}/confirm", text(&booking["id"]));
         let body = token.map_or_else(|| json!({}), |token| json!({ "payment_token": token }));
@@ -403,10 +463,16 @@ fn url_of(admin_url: &str, database: &str) -> String {
 async fn start_simulator() -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let url = format!("http://{}", listener.local_addr().expect("an address"));
-    let simulator = Simulator::new(Settings {
+    tokio::spawn(simulator::serve(listener, simulator_at(&url), std::future::pending()));
+    url
+}
+
+/// The payment simulator as every test has it, with its pages at `url`.
+pub fn simulator_at(url: &str) -> Simulator {
+    Simulator::new(Settings {
         api_key: API_KEY.into(),
         webhook_secret: SECRET.into(),
-        public_url: url.clone(),
+        public_url: url.into(),
         merchant: "Test Cinemas".into(),
         pending: Duration::from_millis(300),
         slow: Duration::from_secs(1),
@@ -414,9 +480,7 @@ async fn start_simulator() -> String {
         late: Duration::from_secs(1),
         backoff_base: Duration::from_millis(50),
     })
-    .expect("the simulator can be made");
-    tokio::spawn(simulator::serve(listener, simulator, std::future::pending()));
-    url
+    .expect("the simulator can be made")
 }
 
 /// Inserts the room and a show in it that starts in so many seconds.

@@ -8,6 +8,7 @@ use axum::Router;
 use domain::time::Timestamp;
 use tokio::net::TcpListener;
 
+use super::super::gateway::refund_key;
 use super::*;
 
 /// How long the simulator's bank thinks in these tests.
@@ -131,19 +132,23 @@ async fn a_refund_repeats_harmlessly_and_never_exceeds_the_charge() {
     let gateway = simulator().await;
     let paid = charge(Some("tok_paid"));
     gateway.charge(&paid).await.expect("paid");
-    let too_much = gateway.refund(paid.booking, money(2501)).await.expect_err("too much");
+    let (whole, part) = (refund_key(paid.booking, 0), refund_key(paid.booking, 1));
+    let too_much = gateway.refund(paid.booking, money(2501), &whole).await.expect_err("too much");
     assert!(
         matches!(&too_much, GatewayError::Refused { status: 422, code, .. } if code == "above_charge"),
         "{too_much}"
     );
     for _ in 0..2 {
-        gateway.refund(paid.booking, money(2250)).await.expect("refunded");
+        gateway.refund(paid.booking, money(1000), &part).await.expect("refunded in part");
+        gateway.refund(paid.booking, money(1250), &whole).await.expect("refunded");
     }
     let payment = gateway.status(paid.booking).await.expect("an answer").expect("a payment");
     assert_eq!(payment.refunded, money(2250));
-    let other = gateway.refund(paid.booking, money(1)).await.expect_err("the same key, another amount");
+    let above = gateway.refund(paid.booking, money(251), &refund_key(paid.booking, 2)).await.expect_err("too much");
+    assert!(matches!(&above, GatewayError::Refused { code, .. } if code == "above_charge"), "{above}");
+    let other = gateway.refund(paid.booking, money(1), &whole).await.expect_err("the same key, another amount");
     assert!(matches!(&other, GatewayError::Refused { code, .. } if code == "key_reused"), "{other}");
-    let unknown = gateway.refund(ids::new_id(), money(1)).await.expect_err("nothing to refund");
+    let unknown = gateway.refund(ids::new_id(), money(1), &whole).await.expect_err("nothing to refund");
     assert!(matches!(&unknown, GatewayError::Refused { code, .. } if code == "unknown_payment"), "{unknown}");
 }
 
