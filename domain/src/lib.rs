@@ -7,6 +7,7 @@
 pub mod api;
 pub mod api_cancelling;
 pub mod api_catalogue;
+pub mod api_waiting_list;
 pub mod best_available;
 pub mod booking;
 pub mod layout;
@@ -15,4 +16,5 @@ pub mod pricing;
 pub mod reseat;
 pub mod seats;
 pub mod time;
+pub mod waiting_list;
 pub mod wire;

@@ -54,6 +54,9 @@ pub struct Config {
     /// How long a hold outlives a closed tab, milliseconds.
     #[arg(long, env = "LEAVE_GRACE_MS", default_value_t = 30_000)]
     pub leave_grace_ms: i64,
+    /// How long seats are held for the next in a waiting list, milliseconds.
+    #[arg(long, env = "WAITING_OFFER_MS", default_value_t = 600_000)]
+    pub waiting_offer_ms: i64,
     /// The payment gateway, here the simulator.
     #[arg(long, env = "SIMULATOR_URL")]
     pub simulator_url: String,

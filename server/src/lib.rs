@@ -21,6 +21,7 @@ pub mod payments;
 pub mod seat_locks;
 pub mod start;
 pub mod tickets;
+pub mod waiting_list;
 pub mod web;
 
 /// Everything a request may need; cheap to clone.
@@ -49,6 +50,10 @@ pub struct Parts {
     pub gateway: Arc<dyn payments::Gateway>,
     /// Where mails go.
     pub mailer: tickets::Mailer,
+    /// Shows in which somebody waits for seats.
+    pub waiting: waiting_list::Open,
+    /// Wakes those who make offers to them.
+    pub offers_wake: tokio::sync::Notify,
     /// Sales on their way to Postgres.
     pub commits: bookings::Commits,
     /// Keys of requests and their answers.

@@ -13,7 +13,9 @@ use tokio_util::task::TaskTracker;
 use crate::config::Config;
 use crate::seat_locks::link::Link;
 use crate::seat_locks::{RedisLocks, SeatLocks, ShadowLocks, known_source};
-use crate::{AppState, Parts, bookings, catalogue, idempotency, live, outbox, payments, seat_locks, tickets, web};
+use crate::{
+    AppState, Parts, bookings, catalogue, idempotency, live, outbox, payments, seat_locks, tickets, waiting_list, web,
+};
 
 /// Waiting for a free database connection longer than this is an answer: not now.
 const POOL_DEADLINE: Duration = Duration::from_secs(5);
@@ -99,6 +101,8 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
         hubs: live::Hubs::default(),
         gateway: Arc::new(gateway),
         mailer,
+        waiting: waiting_list::Open::default(),
+        offers_wake: tokio::sync::Notify::new(),
         idempotency: idempotency::Idempotency::new(&config.redis_prefix),
         outbox_wake: outbox::Wake::default(),
         stop: CancellationToken::new(),
@@ -139,6 +143,7 @@ pub fn spawn_background(state: &AppState) {
         state.tasks.spawn(outbox::relay_forever(state.clone(), lane));
     }
     state.tasks.spawn(bookings::reconcile_forever(state.clone()));
+    state.tasks.spawn(waiting_list::serve_forever(state.clone()));
     state.tasks.spawn(bookings::look_after_shows_forever(state.clone()));
     state.tasks.spawn(idempotency::purge_forever(state.clone()));
     state.tasks.spawn(idempotency::announce_forever(state.clone()));

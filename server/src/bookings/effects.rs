@@ -10,11 +10,10 @@ use uuid::Uuid;
 use super::commits::{self, CommitMode, Lesson, Said, Work};
 use super::moves::{self, Cause, MoveError, causes};
 use super::sql::{self, BookingRow};
-use super::{cancel, claims, late, notices, refunds};
+use super::{area_claims, cancel, claims, late, notices, refunds, ticket_mails};
 use crate::catalogue::Show;
 use crate::payments::{Charge, GatewayError, PaymentStatus, VoidAnswer};
 use crate::seat_locks::with_map;
-use crate::tickets::TicketMail;
 use crate::web::Problem;
 use crate::{AppState, outbox};
 
@@ -90,6 +89,7 @@ pub async fn perform(state: &AppState, booking: Uuid, effect: Effect) -> Result<
         }
         Effect::ReleaseSeats => {
             let mut tx = state.pg.begin().await?;
+            area_claims::release(&mut tx, &row).await?;
             claims::release(&mut tx, &row).await?;
             tx.commit().await?;
             let sale = row.sale();
@@ -99,7 +99,7 @@ pub async fn perform(state: &AppState, booking: Uuid, effect: Effect) -> Result<
         Effect::SendTicket => {
             let seats = sql::seats(&mut *state.pg.acquire().await?, row.id).await?;
             let seats = seats.into_iter().map(|seat| (seat.label, seat.category)).collect();
-            send_ticket(state, &show, &row, seats).await
+            ticket_mails::send(state, &show, &row, seats).await
         }
         Effect::SendNotice { number } => notices::send(state, &show, &row, number).await,
         Effect::PlaceLate => late::place(state, &show, &row).await,
@@ -241,32 +241,4 @@ async fn void(state: &AppState, row: &BookingRow) -> Result<(), EffectError> {
         VoidAnswer::Unknown => PaymentStatus::Voided,
     };
     learn(state, row.id, &status, None, "gateway").await
-}
-
-/// Sends the ticket of a booking with these seats: name and category each.
-pub(super) async fn send_ticket(
-    state: &AppState,
-    show: &Show,
-    row: &BookingRow,
-    seats: Vec<(String, String)>,
-) -> Result<(), EffectError> {
-    // Cancelled before the mail went out: a ticket for it would mislead.
-    if row.machine.state != BookingState::Confirmed {
-        return Ok(());
-    }
-    let mail = TicketMail {
-        booking: row.id,
-        reference: row.reference.clone(),
-        to_name: row.buyer.0.clone(),
-        to_email: row.buyer.1.clone(),
-        holder_name: row.holder.0.clone(),
-        film: show.film.clone(),
-        place: format!("{}, {}", show.theatre, show.screen),
-        starts: show.starts_local.clone(),
-        seats,
-        total: row.machine.total,
-        ticket_url: format!("{}/bookings/{}/ticket", state.config.public_url, row.id),
-        at: state.locks.now(),
-    };
-    state.mailer.send_ticket(&mail).await.map_err(Into::into)
 }

@@ -153,6 +153,10 @@ async fn hold_seats(
     row: &BookingRow,
     if_late: IfLate,
 ) -> Result<Option<Held>, EffectError> {
+    // Places in areas are not kept for late money: it goes back.
+    if !row.places.is_empty() {
+        return Ok(None);
+    }
     if let Some(held) = hold(state, show, row, &row.seats).await? {
         return Ok(Some(held));
     }

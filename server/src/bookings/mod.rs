@@ -6,6 +6,7 @@
 //! reconciler all take the same steps. What is not here: the gateway (`payments`), the lock store
 //! (`seat_locks`), the queue of effects (`outbox`).
 
+mod area_claims;
 mod cancel;
 mod chores;
 mod claims;
@@ -20,11 +21,13 @@ mod news;
 mod notices;
 mod parked;
 mod person;
+mod places;
 mod reconciler;
 mod refunds;
 mod sql;
 mod steps;
 mod story;
+mod ticket_mails;
 mod view;
 
 pub use cancel::{Batch, Undone, call_off, cancel_booking, undo_batch, work_forever as look_after_shows_forever};
@@ -36,4 +39,4 @@ pub use news::payment_news;
 pub use parked::{retry_parked, settle_parked};
 pub use reconciler::reconcile_forever;
 pub use sql::BookingRow;
-pub use view::{events, of_hold, view};
+pub use view::{TicketFacts, events, of_hold, ticket_facts, view};

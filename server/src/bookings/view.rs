@@ -1,11 +1,12 @@
 //! Bookings as their owners see them.
 
-use domain::api::{BookingEventView, BookingView, Person, SeatLine};
+use domain::api::{BookingEventView, BookingView, Person, PlaceLine, SeatLine};
 use domain::booking::{BookingState, MoneyState, buyer_cancels_until};
 use domain::money::Money;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use super::places;
 use super::sql::{self, BookingRow};
 use super::{late, refunds, steps};
 use crate::AppState;
@@ -77,6 +78,29 @@ pub async fn of_hold(state: &AppState, owner: &str, hold: Uuid) -> Result<Option
     Ok(found)
 }
 
+/// What a ticket says besides its seat.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct TicketFacts {
+    /// Short name of the booking.
+    pub reference: String,
+    /// Who sits there.
+    pub holder: String,
+    /// The show.
+    pub show: Uuid,
+}
+
+/// What the tickets of a booking say, for whoever has one.
+///
+/// # Errors
+/// When the database fails.
+pub async fn ticket_facts(state: &AppState, booking: Uuid) -> Result<Option<TicketFacts>, Problem> {
+    let facts = sqlx::query_as("SELECT reference, holder_name AS holder, show_id AS show FROM bookings WHERE id = $1")
+        .bind(booking)
+        .fetch_optional(&state.pg)
+        .await?;
+    Ok(facts)
+}
+
 /// A stored booking as its owner sees it, with the prices as agreed.
 pub(super) async fn of_row(tx: &mut PgConnection, show: &Show, row: &BookingRow) -> Result<BookingView, Problem> {
     let currency = row.machine.total.currency;
@@ -87,15 +111,22 @@ pub(super) async fn of_row(tx: &mut PgConnection, show: &Show, row: &BookingRow)
         price: Money::new(seat.price_minor, currency),
     });
     let seats = seats.collect();
+    let places = places::of_booking(tx, row, currency).await?;
     let pay_url = match row.machine.state {
         BookingState::PaymentPending => sql::payment_of(tx, row.id).await?.and_then(|(pay_url, _)| pay_url),
         _ => None,
     };
-    Ok(compose(show, row, seats, pay_url))
+    Ok(compose(show, row, seats, places, pay_url))
 }
 
 /// The same from what is known already; the gateway's page is shown only while it waits for the buyer.
-pub(super) fn compose(show: &Show, row: &BookingRow, seats: Vec<SeatLine>, pay_url: Option<String>) -> BookingView {
+pub(super) fn compose(
+    show: &Show,
+    row: &BookingRow,
+    seats: Vec<SeatLine>,
+    places: Vec<PlaceLine>,
+    pay_url: Option<String>,
+) -> BookingView {
     assert_eq!(show.id, row.show_id, "a booking is seen with its own show");
     let person = |(name, email): &(String, String)| Person { name: name.clone(), email: email.clone() };
     BookingView {
@@ -105,6 +136,7 @@ pub(super) fn compose(show: &Show, row: &BookingRow, seats: Vec<SeatLine>, pay_u
         state: row.machine.state,
         money: row.machine.money,
         seats,
+        places,
         total: row.machine.total,
         buyer: person(&row.buyer),
         holder: person(&row.holder),

@@ -123,7 +123,8 @@ impl Catalogue {
     pub fn plan(show: &Show, section: Option<u32>) -> Result<PlanView, PlanError> {
         // A section beyond usize is beyond every room.
         let section = section.map(|section| usize::try_from(section).unwrap_or(usize::MAX));
-        show.layout.plan_view(show.id, &show.prices, section)
+        let plan = show.layout.plan_view(show.id, &show.prices, section)?;
+        Ok(PlanView { areas: show.areas.clone(), ..plan })
     }
 
     /// [`Catalogue::plan`] as JSON, made once for everyone who asks; `None` when there is no such section.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use domain::api::{ProblemView, SeatProblem};
+use domain::api::{AreaProblem, ProblemView, SeatProblem};
 use uuid::Uuid;
 
 /// Stable names of what can go wrong. Documented in docs/api.md; a test keeps the two equal.
@@ -30,6 +30,8 @@ pub enum Code {
     MethodNotAllowed,
     /// A seat index the room does not have.
     UnknownSeat,
+    /// An area the show does not have.
+    UnknownArea,
     /// A seat was named twice.
     SeatTwice,
     /// No seat, or more than ten.
@@ -44,6 +46,14 @@ pub enum Code {
     OneHoldPerShow,
     /// More seats than one person may have.
     PersonLimit,
+    /// Somebody waits for such seats: they come first.
+    WaitingListFirst,
+    /// There are such seats; nobody needs to wait.
+    SeatsFree,
+    /// You are in this waiting list already.
+    AlreadyWaiting,
+    /// Too many wait, or you wait in too many places.
+    WaitingListFull,
     /// The hold ran out or was let go.
     HoldExpired,
     /// A payment is in progress: the hold cannot be changed.
@@ -82,7 +92,7 @@ pub enum Code {
 
 impl Code {
     /// All codes in the order of the documentation.
-    pub const ALL: [Self; 34] = [
+    pub const ALL: [Self; 39] = [
         Self::Malformed,
         Self::NotJson,
         Self::TooLarge,
@@ -93,6 +103,7 @@ impl Code {
         Self::NotFound,
         Self::MethodNotAllowed,
         Self::UnknownSeat,
+        Self::UnknownArea,
         Self::SeatTwice,
         Self::SeatCount,
         Self::PersonInvalid,
@@ -100,6 +111,10 @@ impl Code {
         Self::SeatsTaken,
         Self::OneHoldPerShow,
         Self::PersonLimit,
+        Self::WaitingListFirst,
+        Self::SeatsFree,
+        Self::AlreadyWaiting,
+        Self::WaitingListFull,
         Self::HoldExpired,
         Self::HoldPaying,
         Self::HoldCapped,
@@ -134,6 +149,7 @@ impl Code {
             Self::NotFound => (S::NOT_FOUND, "not_found", "There is nothing here"),
             Self::MethodNotAllowed => (S::METHOD_NOT_ALLOWED, "method_not_allowed", "Not this way"),
             Self::UnknownSeat => (S::BAD_REQUEST, "unknown_seat", "The room has no such seat"),
+            Self::UnknownArea => (S::BAD_REQUEST, "unknown_area", "The show has no such area"),
             Self::SeatTwice => (S::BAD_REQUEST, "seat_twice", "A seat was named twice"),
             Self::SeatCount => (S::BAD_REQUEST, "seat_count", "A hold has 1 to 10 seats"),
             Self::PersonInvalid => (S::BAD_REQUEST, "person_invalid", "A name or e-mail address is not usable"),
@@ -141,6 +157,10 @@ impl Code {
             Self::SeatsTaken => (S::CONFLICT, "seats_taken", "A seat you asked for is not for sale"),
             Self::OneHoldPerShow => (S::CONFLICT, "one_hold_per_show", "You are holding seats for this show already"),
             Self::PersonLimit => (S::TOO_MANY_REQUESTS, "person_limit", "That is more seats than one person may have"),
+            Self::WaitingListFirst => (S::CONFLICT, "waiting_list_first", "Others are waiting for these seats"),
+            Self::SeatsFree => (S::CONFLICT, "seats_free", "There is no need to wait"),
+            Self::AlreadyWaiting => (S::CONFLICT, "already_waiting", "You are in this waiting list already"),
+            Self::WaitingListFull => (S::TOO_MANY_REQUESTS, "waiting_list_full", "The waiting list is full"),
             Self::HoldExpired => (S::GONE, "hold_expired", "The hold is over"),
             Self::HoldPaying => (S::CONFLICT, "hold_paying", "A payment is in progress"),
             Self::HoldCapped => (S::CONFLICT, "hold_capped", "The hold cannot last any longer"),
@@ -170,6 +190,13 @@ impl Code {
     }
 }
 
+impl Code {
+    /// Whether the same request may go better in a while, 503 aside.
+    const fn is_worth_repeating(self) -> bool {
+        matches!(self, Self::StillRunning | Self::PersonLimit | Self::WaitingListFull)
+    }
+}
+
 /// How long a client should wait after "not right now", seconds, unless somebody knows better.
 const RETRY_AFTER_S: u64 = 2;
 /// Room for a problem that names a seat or two. In a rush most answers are refusals, so none grows by halves.
@@ -183,6 +210,7 @@ pub struct Problem {
     code: Code,
     detail: String,
     seats: Vec<SeatProblem>,
+    areas: Vec<AreaProblem>,
     hold: Option<Uuid>,
     retry_after_s: u64,
     gave_way: bool,
@@ -199,6 +227,7 @@ impl Problem {
             code,
             detail: detail.into(),
             seats: Vec::new(),
+            areas: Vec::new(),
             hold: None,
             retry_after_s: RETRY_AFTER_S,
             gave_way: false,
@@ -209,6 +238,13 @@ impl Problem {
     #[must_use]
     pub fn with_seats(mut self, seats: Vec<SeatProblem>) -> Self {
         self.seats = seats;
+        self
+    }
+
+    /// Names the areas meant.
+    #[must_use]
+    pub fn with_areas(mut self, areas: Vec<AreaProblem>) -> Self {
+        self.areas = areas;
         self
     }
 
@@ -273,6 +309,7 @@ impl Problem {
             detail: self.detail,
             code: name.to_owned(),
             seats: self.seats,
+            areas: self.areas,
             hold: self.hold,
             request_id: None,
         }
@@ -318,7 +355,7 @@ impl IntoResponse for Problem {
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        if status == StatusCode::SERVICE_UNAVAILABLE || matches!(code, Code::StillRunning | Code::PersonLimit) {
+        if status == StatusCode::SERVICE_UNAVAILABLE || code.is_worth_repeating() {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(retry_after_s));
         }
         response

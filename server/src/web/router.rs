@@ -25,7 +25,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use super::fast_road::FastRoad;
 use super::{Code, Problem, pages};
-use crate::{AppState, bookings, catalogue, holds, idempotency, ids, live, payments};
+use crate::{AppState, bookings, catalogue, holds, idempotency, ids, live, payments, waiting_list};
 
 /// Largest body of an API call, bytes; ten seats and two names are far below.
 const MAX_BODY_BYTES: usize = 16 * 1024;
@@ -46,6 +46,7 @@ fn api() -> (Router<AppState>, OpenApi) {
         .merge(catalogue::http::routes())
         .merge(live::routes())
         .merge(holds::routes())
+        .merge(waiting_list::routes())
         .merge(bookings::routes())
         .merge(idempotency::routes())
         .merge(payments::routes());

@@ -4,6 +4,7 @@
 //! database and a Redis prefix of its own. Those that break Redis start their own, `REDIS_SERVER` or the
 //! `redis-server` that is found.
 
+mod areas;
 mod bad_input;
 mod books;
 mod buyer;
@@ -12,6 +13,7 @@ mod cancel_show;
 mod catalogue;
 mod commits;
 mod faults;
+mod friend;
 mod gateway_away;
 mod holds;
 mod idempotency;
@@ -32,4 +34,5 @@ mod sale;
 mod shadow;
 mod sql_guards;
 mod storm;
+mod waiting_list;
 mod world;

@@ -189,6 +189,38 @@ impl World {
         done.expect("the room is divided");
     }
 
+    /// Leaves only these seats of the show for sale. Before anyone asked for it.
+    pub async fn sell_only(&self, seats: &[i32]) {
+        let others: Vec<i32> = (0..300).filter(|seat| !seats.contains(seat)).collect();
+        let done = sqlx::query("UPDATE shows SET blocked = $1").bind(others).execute(&self.pg).await;
+        done.expect("the others are kept by the house");
+    }
+
+    /// Opens a standing floor with so many places, area 0. Before anyone asked for the show.
+    pub async fn open_floor(&self, capacity: i32) {
+        sqlx::query(
+            "INSERT INTO area_stock (show_id, area_no, name, category, capacity) VALUES ($1, 0, 'Floor', 'gold', $2)",
+        )
+        .bind(self.show)
+        .bind(capacity)
+        .execute(&self.pg)
+        .await
+        .expect("the floor is opened");
+    }
+
+    /// Forgets every hold, and who had places on the floor, as a failover does that lost the last writes.
+    pub async fn forget_holds(&self, capacity: i32) {
+        let keys = server::seat_locks::Keys::of(self.setting("REDIS_PREFIX"), self.show).0;
+        let mut connection = self.redis().await;
+        let [_, holds, expiry, owners, sold, areas, ..] = &keys;
+        redis::cmd("DEL")
+            .arg(&[holds, expiry, owners, sold])
+            .query_async::<()>(&mut connection)
+            .await
+            .expect("they are forgotten");
+        redis::cmd("HSET").arg(areas).arg(0).arg(capacity).query_async::<()>(&mut connection).await.expect("it is set");
+    }
+
     /// Shows one seat as free, as a failover does that lost the last write.
     pub async fn forget_lock(&self, seat: u32) {
         let map = &server::seat_locks::Keys::of(self.setting("REDIS_PREFIX"), self.show).0[0];
@@ -300,6 +332,41 @@ impl Visitor {
 
     pub async fn hold(&self, seats: &[u32]) -> Answer {
         self.call(Method::POST, &format!("/api/v1/shows/{}/holds", self.show), json!({ "seats": seats })).await
+    }
+
+    /// Holds places on the floor.
+    pub async fn stand(&self, quantity: u32) -> Answer {
+        let path = format!("/api/v1/shows/{}/holds", self.show);
+        self.call(Method::POST, &path, json!({ "area": 0, "quantity": quantity })).await
+    }
+
+    /// Joins the waiting list.
+    pub async fn wait_for(&self, quantity: u32) -> Answer {
+        let path = format!("/api/v1/shows/{}/waiting-list", self.show);
+        self.call(Method::POST, &path, json!({ "quantity": quantity, "email": "ann@example.org" })).await
+    }
+
+    /// This visitor's place in the waiting list.
+    pub async fn waiting(&self) -> Answer {
+        self.get(&format!("/api/v1/shows/{}/waiting-list", self.show)).await
+    }
+
+    /// Waits until their waiting stands so, and returns it.
+    pub async fn sees_waiting(&self, state: &str) -> Value {
+        until(&format!("their waiting is {state}"), || async { self.waiting().await.1["state"] == state }).await;
+        self.waiting().await.1
+    }
+
+    /// Lets a hold go.
+    pub async fn let_go(&self, hold: &Value) -> StatusCode {
+        let path = format!("/api/v1/shows/{}/holds/{}", self.show, text(&hold["id"]));
+        self.call(Method::DELETE, &path, Value::Null).await.0
+    }
+
+    /// Places left on the floor, as everyone sees it.
+    pub async fn places_left(&self) -> Value {
+        let (_, body) = self.get(&format!("/api/v1/shows/{}/seats", self.show)).await;
+        body["areas"][0]["left"].clone()
     }
 
     pub async fn change(&self, hold: &Value, add: &[u32], remove: &[u32]) -> Answer {

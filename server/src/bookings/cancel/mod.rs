@@ -82,6 +82,10 @@ async fn undo_seats(
     let actor = if by == By::Staff { "staff" } else { "buyer" };
     let lines = sql::seats(tx, row.id).await?;
     let (gone, kept) = returned::divide(lines, seats)?;
+    if kept.is_empty() && !row.places.is_empty() {
+        let detail = "This booking has places without numbers as well. Cancel it as a whole.";
+        return Err(Problem::new(Code::WrongState, detail));
+    }
     if kept.is_empty() {
         return undo(tx, row, by, Cause { actor, reason: words }, now).await.map_err(unmoved);
     }

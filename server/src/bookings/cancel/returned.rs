@@ -72,7 +72,8 @@ pub(in crate::bookings) async fn release_part(
             .bind(number.cast_signed())
             .fetch_all(&mut *tx)
             .await?;
-    let part = BookingRow { seats: seats.into_iter().map(i32::cast_unsigned).collect(), ..row.clone() };
+    let seats = seats.into_iter().map(i32::cast_unsigned).collect();
+    let part = BookingRow { seats, places: Vec::new(), ..row.clone() };
     claims::release(&mut tx, &part).await?;
     tx.commit().await?;
     let sale = part.sale();

@@ -105,6 +105,10 @@ impl Plan {
         if !checkout.if_late.is_usual() {
             return Planned::Apart;
         }
+        // The stock of an area is one row, which batches would stand in line for.
+        if !checkout.wanted.places.is_empty() {
+            return Planned::Apart;
+        }
         // Checked out before: revised, if it still can be.
         if self.known.booked_holds.contains(&hold) || self.holds.contains(&hold) || !self.take_key(&checkout.intent) {
             return Planned::Apart;
@@ -122,8 +126,10 @@ impl Plan {
         row.version += 1;
         let held = EventLine::of(&row, Some(from), Event::HoldTaken.name(), causes::HOLD_CONFIRMED);
         let lines: Vec<SeatLine> = row.seats.iter().map(|seat| checkout.show.line(*seat)).collect();
-        let answer = match Answer::json(StatusCode::CREATED, &view::compose(&checkout.show, &row, lines.clone(), None))
-        {
+        let answer = match Answer::json(
+            StatusCode::CREATED,
+            &view::compose(&checkout.show, &row, lines.clone(), Vec::new(), None),
+        ) {
             Ok(answer) => answer,
             Err(problem) => return Planned::Refused(problem),
         };
@@ -139,6 +145,9 @@ impl Plan {
         let Some(found) = self.known.bookings.get(&submission.booking) else {
             return Planned::Refused(Problem::not_found("booking"));
         };
+        if !found.row.places.is_empty() {
+            return Planned::Apart;
+        }
         let taken = found.row.seats.iter().any(|seat| self.seats.contains(&(found.row.show_id, *seat)));
         // Redis granted a seat twice, and both are here: the second one is told by itself which.
         if taken || self.keys.contains(&submission.intent.name()) {
@@ -174,6 +183,9 @@ impl Plan {
         let Some(found) = self.known.bookings.get(&lesson.booking) else {
             return Planned::Refused(Problem::not_found("booking"));
         };
+        if !found.row.places.is_empty() {
+            return Planned::Apart;
+        }
         let key_is_taken = |(intent, key): &(Intent, Key)| *key == Key::New && self.keys.contains(&intent.name());
         if lesson.answer.as_ref().is_some_and(key_is_taken) {
             return Planned::Apart;
@@ -201,6 +213,9 @@ impl Plan {
         let Some(found) = self.known.bookings.get(&news.booking).filter(|found| found.has_payment) else {
             return Planned::Done(Done::Heard(NewsOutcome::Unknown));
         };
+        if !found.row.places.is_empty() {
+            return Planned::Apart;
+        }
         let Some(show) = self.known.shows.get(&found.row.show_id) else { return Planned::Apart };
         let noted = (news.gateway.to_owned(), news.event_id.clone());
         if self.known.noted_events.contains(&noted) {
@@ -271,7 +286,7 @@ impl Plan {
         let Some(found) = self.known.bookings.get(&booking) else {
             return Planned::Refused(Problem::not_found("booking"));
         };
-        let view = view::compose(show, &found.row, found.lines.clone(), found.pay_url.clone());
+        let view = view::compose(show, &found.row, found.lines.clone(), Vec::new(), found.pay_url.clone());
         let answer = match Answer::json(StatusCode::OK, &view) {
             Ok(answer) => answer,
             // A bug; what was learnt is kept all the same.
