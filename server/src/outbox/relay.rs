@@ -22,9 +22,9 @@ const GATEWAY_SIDE_BY_SIDE: usize = 8;
 /// Changes of the map taken at once: they go to the lock store many in a call.
 const MAP_TOGETHER: usize = 128;
 /// Mails taken at once…
-const MAILS_TOGETHER: usize = 32;
-/// …for so long, milliseconds: they are sent in four rounds, and each may take its deadline.
-const MAIL_LEASE_MS: i64 = 120 * SECOND_MS;
+const MAILS_TOGETHER: usize = 16;
+/// …for so long, milliseconds: they are sent in two rounds, and each may take its deadline.
+const MAIL_LEASE_MS: i64 = 45 * SECOND_MS;
 /// After this many tries a person must look. With the pauses below that is an hour and a half at the mean:
 /// a gateway that is away for as long as twenty minutes is waited for, and parks nothing.
 const MAX_ATTEMPTS: i32 = 200;

@@ -56,6 +56,8 @@ struct Booking {
     tickets: Vec<i32>,
     /// What its tickets cost.
     tickets_minor: i64,
+    /// The booking its money pays for, because it came too late for this one.
+    moved_to: Option<Uuid>,
 }
 
 const BOOKINGS: &str = "
@@ -63,9 +65,10 @@ const BOOKINGS: &str = "
            EXISTS (SELECT 1 FROM booking_events WHERE booking_id = id AND event LIKE '%cancelled_by_buyer')
                AS was_cancelled_by_buyer,
            ARRAY(SELECT seat_no FROM booking_seats WHERE booking_id = id ORDER BY seat_no) AS seats,
-           ARRAY(SELECT seat_no FROM tickets WHERE booking_id = id ORDER BY seat_no) AS tickets,
+           ARRAY(SELECT seat_no FROM tickets WHERE booking_id = id AND revoked_at IS NULL ORDER BY seat_no) AS tickets,
            (SELECT coalesce(sum(price_minor), 0)::bigint FROM tickets JOIN booking_seats USING (booking_id, seat_no)
-            WHERE booking_id = id) AS tickets_minor
+            WHERE booking_id = id AND revoked_at IS NULL) AS tickets_minor,
+           (SELECT moved_to FROM payments WHERE booking_id = id) AS moved_to
     FROM bookings";
 
 impl Booking {
@@ -109,6 +112,15 @@ struct Taken {
     kept_by: usize,
     /// Payments that may still take money.
     undecided: usize,
+}
+
+impl Taken {
+    fn add(&mut self, other: &Self) {
+        self.charged += other.charged;
+        self.refunded += other.refunded;
+        self.kept_by += other.kept_by;
+        self.undecided += other.undecided;
+    }
 }
 
 impl Books<'_> {
@@ -232,6 +244,12 @@ fn money(bookings: &BTreeMap<Uuid, Booking>, payments: &[Payment], findings: &mu
             Status::Failed | Status::Voided => {}
         }
     }
+    // Late money counts where it went. What it pays for has no payment of its own.
+    for (from, to) in bookings.values().filter_map(|booking| Some((booking.id, booking.moved_to?))) {
+        if let Some(late) = taken.remove(&from) {
+            taken.entry(to).or_default().add(&late);
+        }
+    }
     let mut totals = Totals { bookings: bookings.len(), ..Totals::default() };
     for booking in bookings.values() {
         let of_booking = taken.remove(&booking.id).unwrap_or_default();
@@ -283,7 +301,11 @@ fn money_of(booking: &Booking, taken: &Taken) -> impl Iterator<Item = String> {
         if !(0..=booking.highest_fee(*charged)).contains(&kept) {
             wrong.push(format!("{state}, money {money}; the gateway took {charged} and gave back {refunded}"));
         }
-        let right = if *charged > 0 { &["REFUNDED"][..] } else { &["NONE", "FAILED"] };
+        let right = match (booking.moved_to, *charged > 0) {
+            (Some(_), _) => &["MOVED"][..],
+            (None, true) => &["REFUNDED"],
+            (None, false) => &["NONE", "FAILED"],
+        };
         if !right.contains(&money.as_str()) {
             wrong.push(format!("{state} and {charged} were taken, and its money is {money}"));
         }

@@ -3,10 +3,12 @@
 //! It spares them work and is never the truth: a claim here authorises nothing, and whatever Redis loses
 //! or does not answer in time is found in Postgres. An entry belongs to an owner and a key:
 //!
+//! ```text
 //!     {keys:N}:OWNER:KEY   string, see entry.rs; N is the first digit of the owner, so that a Cluster
 //!                          spreads keys over sixteen slots and still takes many of them in one call
 //!     {keys:N}:pending     sorted set, entries that are pending, by when
 //!     replica:ID           says that a replica is alive; claims of a dead one are free for others
+//! ```
 
 mod entry;
 mod line;

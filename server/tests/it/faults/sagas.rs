@@ -43,7 +43,7 @@ impl Saga {
             Self::Declined | Self::PendingThenFailed => ("CANCELLED", "FAILED"),
             Self::ExpiredUnpaid => ("EXPIRED", "NONE"),
             Self::ExpiredWhilePending => ("EXPIRED", "FAILED"),
-            Self::LateMoney => ("EXPIRED", "REFUNDED"),
+            Self::LateMoney => ("EXPIRED", "MOVED"),
             Self::SeatsLost | Self::ShowStarted => ("CANCELLED", "REFUNDED"),
         }
     }
