@@ -31,8 +31,8 @@ pub fn wake(state: &crate::AppState) {
     state.outbox_wake.mail.notify_one();
 }
 
-/// Takes an effect of many bookings off the list that somebody did outside the relay, and wakes the relay for
-/// what stood behind it.
+/// Takes an effect of many bookings off the list that somebody did outside the relay; the mails that stood
+/// behind it may go out.
 ///
 /// # Errors
 /// When the database fails; the effects will be done again.
@@ -40,7 +40,9 @@ pub async fn done_all_now(state: &crate::AppState, bookings: &[Uuid], effect: Ef
     if bookings.is_empty() {
         return Ok(());
     }
-    sql::done_all(&mut *state.pg.acquire().await?, bookings, effect).await?;
-    wake(state);
+    let mut tx = state.pg.begin_with(sql::BY_KEYS).await?;
+    sql::done_all(&mut tx, bookings, effect).await?;
+    tx.commit().await?;
+    state.outbox_wake.mail.notify_one();
     Ok(())
 }

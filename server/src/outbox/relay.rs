@@ -13,6 +13,8 @@ use crate::{AppState, bookings, ids};
 
 /// Looked at this often even if nobody says so: other replicas' leftovers and postponed effects.
 const POLL_EVERY: Duration = Duration::from_millis(500);
+/// Lanes that do effects together look again after this long, when they had taken all there were.
+const GATHER: Duration = Duration::from_millis(25);
 /// An effect taken by a relay that died is free for another after this long, milliseconds: longer than
 /// the deadlines of everything an effect calls, with their retries.
 const LEASE_MS: i64 = 60 * SECOND_MS;
@@ -92,7 +94,14 @@ pub async fn relay_forever(state: AppState, lane: Lane) {
                         let each = futures::stream::iter(jobs);
                         each.for_each_concurrent(GATEWAY_SIDE_BY_SIDE, |job| run(&state, job)).await;
                     }
-                    Lane::Map | Lane::Mail => run_together(&state, lane, jobs).await,
+                    Lane::Map | Lane::Mail => {
+                        let was_all = jobs.len() < lane.together();
+                        run_together(&state, lane, jobs).await;
+                        if was_all {
+                            // Looking costs more than one more effect: let some gather.
+                            tokio::time::sleep(GATHER).await;
+                        }
+                    }
                 }
                 continue;
             }

@@ -46,8 +46,10 @@ use crate::web::{Code, Problem};
 
 /// Pieces in one transaction at most: beyond, everyone waits longer than the sharing saves.
 const MAX_PER_BATCH: usize = 64;
-/// Transactions of the pipeline at one time; the other connections are for everybody else.
-const BATCHES_AT_ONCE: usize = 4;
+/// Transactions of the pipeline at one time; the other connections are for everybody else. What concerns one
+/// booking (the answer to a charge, and the webhook that says the same) goes through the same lane: in two
+/// transactions at once, one would only wait for the other's lock.
+const LANES: usize = 4;
 /// Bookings looked up in one statement at most.
 const MAX_PER_LOOKUP: usize = 64;
 /// Such statements at one time.
@@ -74,7 +76,8 @@ pub enum CommitMode {
 
 /// The pipeline of a replica.
 pub struct Commits {
-    work: Line<Piece>,
+    /// By booking, or by the hold that will be one.
+    work: Vec<Line<Piece>>,
     lookups: Line<Wanted>,
     errands: Line<Errand>,
     marks: Line<Mark>,
@@ -191,7 +194,7 @@ impl Commits {
     pub fn new(limit: usize, patience: Duration) -> Self {
         let places = |count: usize| Arc::new(Semaphore::new(count.clamp(1, Semaphore::MAX_PERMITS)));
         Self {
-            work: Line::new(Terms { batch: MAX_PER_BATCH, patience, servers: BATCHES_AT_ONCE }),
+            work: (0..LANES).map(|_| Line::new(Terms { batch: MAX_PER_BATCH, patience, servers: 1 })).collect(),
             lookups: Line::new(Terms { batch: MAX_PER_LOOKUP, patience: GATHER, servers: LOOKUPS_AT_ONCE }),
             errands: Line::new(Terms { batch: MAX_PER_CALL, patience: GATHER, servers: ERRANDS_AT_ONCE }),
             marks: Line::new(Terms { batch: MAX_PER_CALL, patience: MARKS_GATHER, servers: 1 }),
@@ -216,8 +219,9 @@ impl Commits {
             Work::Learn(_) => Arc::clone(&self.paid_places).acquire_owned().await.map_err(|_| full())?,
         };
         let (reply, answer) = oneshot::channel();
-        if self.work.join(Piece { work, reply, _place: place }) {
-            state.tasks.spawn(run::serve(state.clone()));
+        let lane = (work.subject().as_u128() % LANES as u128) as usize;
+        if self.work[lane].join(Piece { work, reply, _place: place }) {
+            state.tasks.spawn(run::serve(state.clone(), lane));
         }
         answer.await.map_err(|_| Problem::internal(&"a piece of work was left undone"))?
     }
@@ -265,5 +269,12 @@ pub(super) async fn read_all(pg: &PgPool, ids: &[Uuid]) -> Result<HashMap<Uuid, 
     if ids.is_empty() {
         return Ok(HashMap::new());
     }
-    found(&mut *pg.acquire().await?, ids).await
+    let mut tx = pg.begin_with(READ).await?;
+    let bookings = found(&mut tx, ids).await?;
+    tx.commit().await?;
+    Ok(bookings)
 }
+
+/// By their keys, as in `run`.
+const READ: &str = "BEGIN READ ONLY; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; \
+                    SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off";

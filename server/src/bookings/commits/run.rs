@@ -22,7 +22,8 @@ use crate::{AppState, ids, outbox};
 /// each goes by itself. Bookings are found by their keys: a plan that was made while the tables were empty
 /// must not read all of them once they are full.
 const BEGIN: &str = "BEGIN; SET LOCAL lock_timeout = '1s'; SET LOCAL statement_timeout = '8s'; \
-                     SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; \
+                     SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; \
+                     SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; \
                      SET LOCAL plan_cache_mode = force_generic_plan";
 /// A batch, and a piece by itself, may take this long.
 const DEADLINE: Duration = Duration::from_secs(10);
@@ -62,9 +63,9 @@ impl From<sqlx::Error> for Trouble {
     }
 }
 
-/// Commits batch after batch until nobody waits.
-pub(super) async fn serve(state: AppState) {
-    while let Some(batch) = state.commits.work.gather().await {
+/// Commits batch after batch of a lane until nobody waits in it.
+pub(super) async fn serve(state: AppState, lane: usize) {
+    while let Some(batch) = state.commits.work[lane].gather().await {
         // In a task of its own: a panic is told to those of this batch, and the line is served on.
         let done = state.tasks.spawn(commit(state.clone(), batch));
         if let Err(cause) = done.await {
@@ -217,7 +218,7 @@ impl Work {
     }
 
     /// The booking, or the hold that will be one.
-    fn subject(&self) -> Uuid {
+    pub(super) fn subject(&self) -> Uuid {
         match self {
             Self::Create(checkout) => checkout.wanted.hold_id,
             Self::Submit(_) | Self::Learn(_) | Self::Hear(_) => self.booking().unwrap_or_default(),
