@@ -106,8 +106,10 @@ async fn undo(
     let request = serde_json::from_value::<CancelRequest>(Value::Object(body))
         .map_err(|cause| Problem::new(Code::Malformed, cause.to_string()))?;
     let intent = Intent::new(&visitor.owner, key, &format!("POST /bookings/{booking}/cancel"), &request);
-    let answer = cancel::cancel_own(&state, &visitor.owner, booking, &request, &intent).await?;
-    Ok(answer.into_response())
+    let work = move |state: AppState, intent: Intent| async move {
+        cancel::cancel_own(&state, &visitor.owner, booking, &request, &intent).await
+    };
+    Ok(once(&state, intent, Prefer::default(), work).await?.into_response())
 }
 
 /// Everything that happened to your booking: who, when, why.

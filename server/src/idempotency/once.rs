@@ -8,7 +8,7 @@ use domain::time::Timestamp;
 use tokio::time::Instant;
 
 use super::flights::{Joined, Lead, Progress};
-use super::shared::{Claim, Failure, REPLICA_LIFE, Said, State};
+use super::shared::{Claim, Failure, LAST_CLAIM_AGE_MS, Said, State};
 use super::{Answer, Count, Intent, PENDING_LIFE_MS, Prefer, http, key_reused, sql, still_running};
 use crate::web::{Code, Problem};
 use crate::{AppState, ids};
@@ -100,6 +100,9 @@ where
             let result = unless_taken_over(&state, &intent, result).await;
             match &result {
                 Ok(answer) => committed(&state, &intent, answer, asked_at),
+                // Claimed in Postgres by another, or left there by a dead one a moment ago. Our claim stays in
+                // Redis, so that the next try takes it over here.
+                Err(problem) if problem.code() == Code::StillRunning => {}
                 Err(problem) => gave_up(&state, &intent, prefer, claim, problem),
             }
             result
@@ -204,7 +207,7 @@ async fn last_look(state: &AppState, intent: &Intent) -> Result<Answer, Problem>
 /// The replica that had this key is dead. What it left in Postgres unfinished runs out now.
 async fn take_over(state: &AppState, intent: &Intent) -> Result<(), Problem> {
     let now = state.locks.now();
-    let made_before = now.plus_ms(PENDING_LIFE_MS - REPLICA_LIFE.as_millis() as i64);
+    let made_before = now.plus_ms(PENDING_LIFE_MS - LAST_CLAIM_AGE_MS);
     let was_left = sql::let_go(&state.pg, &intent.owner, &intent.key, &intent.request_hash, now, made_before).await?;
     state.idempotency.tally.add(Count::TakenOver);
     tracing::info!(was_left, "a request of a replica that died is taken over");

@@ -175,6 +175,33 @@ async fn others_wait_briefly_for_a_running_key_and_take_it_over_when_its_replica
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_a_replica_claimed_in_its_last_moment_is_taken_over_too() {
+    let world = World::start(1, &[]).await;
+    let ann = world.visitor();
+    let (_, booking) = booked(&ann, 1, "book").await;
+    let pay = pay_path(&booking);
+    let paid = post(&ann, &pay, "pay", TOKEN, &[]).await;
+    assert_eq!(paid.json()["state"], "CONFIRMED");
+    // The same request under another key, claimed just now by somebody who is dead.
+    let claimed = "INSERT INTO idempotency_keys (owner, key, request_hash, state, expires_at)
+        SELECT owner, 'left', request_hash, 'pending', now() + interval '5 minutes' FROM idempotency_keys WHERE key = 'pay'
+        RETURNING request_hash";
+    let hash: Vec<u8> = sqlx::query_scalar(claimed).fetch_one(&world.pg).await.expect("it is claimed");
+    let claim = [b"P", &hash[..], &[2_u8; 16], &[3_u8; 16]].concat();
+    let mut redis = world.redis().await;
+    let name = entry(&world, &ann, "left");
+    redis::cmd("SET").arg(&name).arg(claim).query_async::<()>(&mut redis).await.expect("it is written");
+    until("the key is taken over", || async {
+        let answer = post(&ann, &pay, "left", TOKEN, &[]).await;
+        assert!(matches!(answer.status, StatusCode::OK | StatusCode::CONFLICT), "{answer:?}");
+        answer.status == StatusCode::OK
+    })
+    .await;
+    assert_eq!(world.count("SELECT count(*) FROM payments").await, 1);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_redis_lost_or_kept_too_long_is_mended_from_postgres() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();

@@ -24,7 +24,7 @@ use tokio::sync::oneshot;
 
 pub(super) use entry::{Claim, Entry, Id, State};
 pub(super) use line::Said;
-pub(super) use replicas::{REPLICA_LIFE, announce_forever};
+pub(super) use replicas::{LAST_CLAIM_AGE_MS, announce_forever};
 
 use self::line::{Line, Names, Traveller, Wish};
 use super::{Answer, Intent, PENDING_LIFE_MS};

@@ -11,9 +11,13 @@ use crate::seat_locks::link::LuaScript;
 
 /// A replica that was not heard of for so long is taken for dead. Should it live, cut off from Redis, no
 /// harm is done: its work and the work of whoever takes over meet at the rows in Postgres.
-pub(in crate::idempotency) const REPLICA_LIFE: Duration = Duration::from_secs(5);
+const REPLICA_LIFE: Duration = Duration::from_secs(5);
 /// How often a replica says that it is alive.
 const SAY_EVERY: Duration = Duration::from_secs(1);
+
+/// What a replica claimed in its last moment is so old at least when it is taken for dead: it may have said
+/// that it is alive just before the claim, and a little late.
+pub(in crate::idempotency) const LAST_CLAIM_AGE_MS: i64 = (REPLICA_LIFE.as_millis() - 2 * SAY_EVERY.as_millis()) as i64;
 
 const SAY: &str = "return redis.call('SET', KEYS[1], '1', 'PX', ARGV[1])";
 const ASK: &str = "return redis.call('EXISTS', KEYS[1])";
