@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::api_cancelling::{IfLate, RefundView, StepView};
+pub use crate::api_cancelling::{CancelRequest, IfLate, RefundView, StepView};
 use crate::best_available::Together;
 use crate::money::Money;
 use crate::seats::{AreaIndex, SeatIndex, SeatState};
