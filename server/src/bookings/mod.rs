@@ -37,6 +37,6 @@ pub use effects::{EffectError, perform};
 pub use http::routes;
 pub use news::payment_news;
 pub use parked::{retry_parked, settle_parked};
-pub use reconciler::reconcile_forever;
+pub use reconciler::{ask_soon, reconcile_forever};
 pub use sql::BookingRow;
 pub use view::{TicketFacts, events, of_hold, ticket_facts, view};

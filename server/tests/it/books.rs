@@ -56,7 +56,7 @@ struct Booking {
     tickets: Vec<i32>,
     /// What its tickets cost.
     tickets_minor: i64,
-    /// The booking its money pays for, because it came too late for this one.
+    /// The booking that its money pays for, having come too late.
     moved_to: Option<Uuid>,
 }
 
@@ -112,15 +112,6 @@ struct Taken {
     kept_by: usize,
     /// Payments that may still take money.
     undecided: usize,
-}
-
-impl Taken {
-    fn add(&mut self, other: &Self) {
-        self.charged += other.charged;
-        self.refunded += other.refunded;
-        self.kept_by += other.kept_by;
-        self.undecided += other.undecided;
-    }
 }
 
 impl Books<'_> {
@@ -229,11 +220,11 @@ fn money(bookings: &BTreeMap<Uuid, Booking>, payments: &[Payment], findings: &mu
     let mut taken: HashMap<Uuid, Taken> = HashMap::new();
     for payment in payments {
         let reference = &payment.asked.reference;
-        let Some(booking) = Uuid::parse_str(reference).ok().filter(|id| bookings.contains_key(id)) else {
+        let Some(booking) = Uuid::parse_str(reference).ok().and_then(|id| bookings.get(&id)) else {
             findings.push(format!("payment {}: the gateway has it for {reference}, which is no booking", payment.id));
             continue;
         };
-        let of_booking = taken.entry(booking).or_default();
+        let of_booking = taken.entry(booking.moved_to.unwrap_or(booking.id)).or_default();
         match payment.status {
             Status::Succeeded => {
                 of_booking.charged += payment.asked.amount_minor;
@@ -242,12 +233,6 @@ fn money(bookings: &BTreeMap<Uuid, Booking>, payments: &[Payment], findings: &mu
             }
             Status::RequiresPayer | Status::Pending => of_booking.undecided += 1,
             Status::Failed | Status::Voided => {}
-        }
-    }
-    // Late money counts where it went. What it pays for has no payment of its own.
-    for (from, to) in bookings.values().filter_map(|booking| Some((booking.id, booking.moved_to?))) {
-        if let Some(late) = taken.remove(&from) {
-            taken.entry(to).or_default().add(&late);
         }
     }
     let mut totals = Totals { bookings: bookings.len(), ..Totals::default() };
@@ -301,10 +286,10 @@ fn money_of(booking: &Booking, taken: &Taken) -> impl Iterator<Item = String> {
         if !(0..=booking.highest_fee(*charged)).contains(&kept) {
             wrong.push(format!("{state}, money {money}; the gateway took {charged} and gave back {refunded}"));
         }
-        let right = match (booking.moved_to, *charged > 0) {
-            (Some(_), _) => &["MOVED"][..],
-            (None, true) => &["REFUNDED"],
-            (None, false) => &["NONE", "FAILED"],
+        let right = match booking.moved_to {
+            Some(_) => &["MOVED"][..],
+            None if *charged > 0 => &["REFUNDED"],
+            None => &["NONE", "FAILED"],
         };
         if !right.contains(&money.as_str()) {
             wrong.push(format!("{state} and {charged} were taken, and its money is {money}"));

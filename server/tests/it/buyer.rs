@@ -28,6 +28,8 @@ pub struct Buyer {
     cookie: String,
     pub email: String,
     pub show: Uuid,
+    /// What they say at checkout about money that comes too late.
+    if_late: Option<&'static str>,
 }
 
 /// Status and JSON, or why there is none.
@@ -44,7 +46,12 @@ impl Buyer {
     /// One whom nobody has seen.
     pub fn new(client: &reqwest::Client, servers: &Arc<[String]>, show: Uuid, email: String) -> Self {
         let cookie = format!("rowlock_visitor={}", server::ids::new_id().simple());
-        Self { client: client.clone(), servers: Arc::clone(servers), cookie, email, show }
+        Self { client: client.clone(), servers: Arc::clone(servers), cookie, email, show, if_late: None }
+    }
+
+    /// The same, saying this about money that comes too late.
+    pub fn with_late_wish(self, if_late: Option<&'static str>) -> Self {
+        Self { if_late, ..self }
     }
 
     /// Asks until there is an answer that will not pass.
@@ -97,7 +104,10 @@ impl Buyer {
 
     pub async fn book(&self, hold: &Value) -> Told {
         let buyer = json!({ "name": "Ann Example", "email": self.email });
-        let wish = json!({ "show": self.show, "hold": hold["id"], "buyer": buyer });
+        let mut wish = json!({ "show": self.show, "hold": hold["id"], "buyer": buyer });
+        if let Some(if_late) = self.if_late {
+            wish["if_late"] = if_late.into();
+        }
         self.ask(Method::POST, "/api/v1/bookings", &wish).await
     }
 

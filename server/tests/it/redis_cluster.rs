@@ -26,6 +26,9 @@ impl Cluster {
             let (first, last) = SLOTS[number];
             node.ask::<()>(&["CLUSTER", "ADDSLOTSRANGE", &first.to_string(), &last.to_string()]).await;
             node.ask::<()>(&["CLUSTER", "SET-CONFIG-EPOCH", &(number + 1).to_string()]).await;
+        }
+        // Only then: a node that knows another may not choose its epoch any more.
+        for node in &nodes[1..] {
             let (port, bus) = (node.port.to_string(), node.bus_port.to_string());
             nodes[0].ask::<()>(&["CLUSTER", "MEET", "127.0.0.1", &port, &bus]).await;
         }

@@ -33,6 +33,11 @@ type BookingId = Result<Path<Uuid>, PathRejection>;
 
 async fn booking(State(state): State<AppState>, visitor: Visitor, id: BookingId) -> Result<Response, PageError> {
     let (booking, show) = load(&state, &visitor, id).await?;
+    if booking.state == BookingState::PaymentPending
+        && let Err(cause) = bookings::ask_soon(&state, booking.id).await
+    {
+        tracing::debug!(booking = %booking.id, %cause, "the gateway is asked about {} in its turn", booking.id);
+    }
     Ok(html(Booking { booking, show }, PRIVATE_CACHE))
 }
 

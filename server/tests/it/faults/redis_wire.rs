@@ -21,29 +21,30 @@ macro_rules! script {
     };
 }
 
-/// Scripts that are effects of a booking.
-const EFFECTS: [(&str, &str); 2] = [("mark_booked", script!("book")), ("release_seats", script!("free"))];
+/// Scripts that are effects of bookings.
+const EFFECTS: [(&[&str], &str); 2] =
+    [(&["mark_booked"], script!("book")), (&["release_seats", "release_part"], script!("free"))];
 
 /// Scripts by their text and by their hash.
-struct Scripts(Vec<(&'static str, &'static str, String)>);
+struct Scripts(Vec<(&'static [&'static str], &'static str, String)>);
 
 impl Scripts {
     fn new() -> Self {
-        let hashed = |(effect, code): &(&'static str, &'static str)| {
-            (*effect, *code, redis::Script::new(code).get_hash().to_owned())
+        let hashed = |(effects, code): &(&'static [&'static str], &'static str)| {
+            (*effects, *code, redis::Script::new(code).get_hash().to_owned())
         };
         Self(EFFECTS.iter().map(hashed).collect())
     }
 
-    /// The effect a command runs the script of.
-    fn effect_of(&self, words: &[&[u8]]) -> Option<&'static str> {
+    /// The effects a command may run the script of.
+    fn effects_of(&self, words: &[&[u8]]) -> Option<&'static [&'static str]> {
         let (command, which) = (words.first()?, words.get(1)?);
-        let known = |(_, code, hash): &&(&str, &str, String)| match *command {
+        let known = |(_, code, hash): &&(&'static [&'static str], &'static str, String)| match *command {
             b"EVALSHA" => *which == hash.as_bytes(),
             b"EVAL" => *which == code.as_bytes(),
             _ => false,
         };
-        self.0.iter().find(known).map(|(effect, ..)| *effect)
+        self.0.iter().find(known).map(|(effects, ..)| *effects)
     }
 }
 
@@ -79,20 +80,16 @@ async fn pass(mut client: TcpStream, mut redis: TcpStream, wires: &Wires, script
                     return Ok(());
                 }
                 unread.extend_from_slice(&asked[..read]);
-                while let Some((effect, length)) = first_of(&unread, wires, scripts) {
+                while let Some((effects, length)) = first_of(&unread, wires, scripts) {
                     let passing: Vec<u8> = unread.drain(..length).collect();
-                    let Some((booking, effect)) = effect else {
-                        redis.write_all(&passing).await?;
-                        continue;
-                    };
-                    if !wires.lets_through(booking, effect) {
+                    if effects.iter().any(|(booking, effect)| !wires.lets_through(*booking, effect)) {
                         return Ok(());
                     }
-                    let minds = wires.minds_the_answer(booking, effect);
+                    let minds = effects.iter().any(|(booking, effect)| wires.minds_the_answer(*booking, effect));
                     redis.write_all(&passing).await?;
                     if minds {
                         is_done(&mut redis).await?;
-                        if wires.answer(booking, effect).await != Answer::Arrives {
+                        if wires.answer(&effects).await != Answer::Arrives {
                             return Ok(());
                         }
                     }
@@ -109,12 +106,12 @@ async fn pass(mut client: TcpStream, mut redis: TcpStream, wires: &Wires, script
     }
 }
 
-/// Whose effect the first whole command of `bytes` is, and how long it is.
-fn first_of(bytes: &[u8], wires: &Wires, scripts: &Scripts) -> Option<(Option<(Uuid, &'static str)>, usize)> {
+/// Whose effects the first whole command of `bytes` is, and how long it is.
+fn first_of(bytes: &[u8], wires: &Wires, scripts: &Scripts) -> Option<(Vec<(Uuid, &'static str)>, usize)> {
     let (words, length) = command(bytes)?;
-    let effect = scripts.effect_of(&words);
-    let booking = effect.and_then(|_| wires.booking_of_words(words.iter().copied()));
-    Some((booking.zip(effect), length))
+    let Some(alike) = scripts.effects_of(&words) else { return Some((Vec::new(), length)) };
+    let bookings = wires.bookings_of_words(words.iter().copied());
+    Some((bookings.into_iter().map(|booking| (booking, wires.which(booking, alike))).collect(), length))
 }
 
 /// Waits until Redis has done everything it was sent: it answers in order, and this is asked last. All

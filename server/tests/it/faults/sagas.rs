@@ -1,6 +1,7 @@
 //! Every way a booking can go, played from outside.
 
-use reqwest::StatusCode;
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
 
 use super::stage::{Order, Stage};
 
@@ -15,16 +16,25 @@ pub enum Saga {
     ExpiredUnpaid,
     /// The gateway's page is open, and nobody pays there.
     ExpiredWhilePending,
-    /// The same, but the money comes at the moment the payment is to be called off.
+    /// The same, but the money comes at the moment the payment is to be called off: it pays for another
+    /// booking of the same seats.
     LateMoney,
+    /// The same, but the buyer wants it back in that case.
+    LateMoneyReturned,
     /// Paid, but another has the seats by then.
     SeatsLost,
     /// Paid, but the show has begun by then.
     ShowStarted,
+    BuyerCancels,
+    /// One seat of two.
+    BuyerCancelsPart,
+    /// While the gateway's page is open.
+    BuyerCancelsUnpaid,
+    StaffCancel,
 }
 
 impl Saga {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 14] = [
         Self::PaidAtOnce,
         Self::Declined,
         Self::PendingThenPaid,
@@ -34,17 +44,31 @@ impl Saga {
         Self::LateMoney,
         Self::SeatsLost,
         Self::ShowStarted,
+        Self::LateMoneyReturned,
+        Self::BuyerCancels,
+        Self::BuyerCancelsPart,
+        Self::BuyerCancelsUnpaid,
+        Self::StaffCancel,
     ];
 
     /// How the booking stands in the end, whatever goes wrong in between: its state and its money.
     pub const fn ends(self) -> (&'static str, &'static str) {
         match self {
-            Self::PaidAtOnce | Self::PendingThenPaid => ("CONFIRMED", "PAID"),
-            Self::Declined | Self::PendingThenFailed => ("CANCELLED", "FAILED"),
+            Self::PaidAtOnce | Self::PendingThenPaid | Self::BuyerCancelsPart => ("CONFIRMED", "PAID"),
+            Self::Declined | Self::PendingThenFailed | Self::BuyerCancelsUnpaid => ("CANCELLED", "FAILED"),
             Self::ExpiredUnpaid => ("EXPIRED", "NONE"),
             Self::ExpiredWhilePending => ("EXPIRED", "FAILED"),
             Self::LateMoney => ("EXPIRED", "MOVED"),
-            Self::SeatsLost | Self::ShowStarted => ("CANCELLED", "REFUNDED"),
+            Self::LateMoneyReturned => ("EXPIRED", "REFUNDED"),
+            Self::SeatsLost | Self::ShowStarted | Self::BuyerCancels | Self::StaffCancel => ("CANCELLED", "REFUNDED"),
+        }
+    }
+
+    /// What the buyer says at checkout about money that comes too late.
+    pub const fn if_late(self) -> Option<&'static str> {
+        match self {
+            Self::LateMoneyReturned => Some("refund"),
+            _ => None,
         }
     }
 
@@ -64,7 +88,7 @@ impl Saga {
                 stage.time_is_over(order).await;
                 Ok(())
             }
-            Self::LateMoney => {
+            Self::LateMoney | Self::LateMoneyReturned => {
                 open_page(stage, order).await?;
                 stage.wires.pay_when_voided(order.booking);
                 stage.time_is_over(order).await;
@@ -82,6 +106,24 @@ impl Saga {
                 stage.till.press_pay(order.booking);
                 Ok(())
             }
+            Self::BuyerCancels => {
+                is_confirmed(stage, order).await?;
+                cancel(order, &json!({})).await
+            }
+            Self::BuyerCancelsPart => {
+                is_confirmed(stage, order).await?;
+                cancel(order, &json!({ "seats": [order.seat] })).await
+            }
+            Self::BuyerCancelsUnpaid => {
+                open_page(stage, order).await?;
+                cancel(order, &json!({})).await
+            }
+            Self::StaffCancel => {
+                is_confirmed(stage, order).await?;
+                let words = ["cancel-booking", &order.reference, "--reason", "The projector is broken."];
+                let (well, said) = stage.world.command(&words).await;
+                if well { Ok(()) } else { Err(said) }
+            }
         }
     }
 }
@@ -91,6 +133,21 @@ async fn pay(order: &Order, token: Option<&str>) -> Result<(), String> {
         // Over already, if the first try died with its server and the next has finished it: then its page tells.
         (StatusCode::OK | StatusCode::GONE, _) => Ok(()),
         (status, answer) => Err(format!("paying was answered {status} {answer}")),
+    }
+}
+
+/// Pays, and waits until it is a ticket and nothing is left to do.
+async fn is_confirmed(stage: &Stage, order: &Order) -> Result<(), String> {
+    pay(order, Some("tok_paid")).await?;
+    stage.stands(order, ("CONFIRMED", "PAID")).await
+}
+
+async fn cancel(order: &Order, wish: &Value) -> Result<(), String> {
+    let path = format!("/api/v1/bookings/{}/cancel", order.booking);
+    match order.buyer.ask(Method::POST, &path, wish).await? {
+        // In the wrong state, if the first try died with its server after it was done.
+        (StatusCode::OK | StatusCode::CONFLICT | StatusCode::GONE, _) => Ok(()),
+        (status, answer) => Err(format!("cancelling was answered {status} {answer}")),
     }
 }
 

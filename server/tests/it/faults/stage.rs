@@ -17,7 +17,7 @@ use super::till::Till;
 use super::wires::{Fault, Wires};
 use crate::buyer::{self, Buyer, id_of};
 use crate::replicas::Replica;
-use crate::world::{World, insert_show};
+use crate::world::{World, insert_show, text};
 
 /// A saga with its fault takes no longer than this; most of it is waiting for its turn.
 const CASE_PATIENCE: Duration = Duration::from_secs(90);
@@ -43,6 +43,9 @@ pub struct Case {
 pub struct Order {
     pub buyer: Buyer,
     pub booking: Uuid,
+    pub reference: String,
+    /// The first of its seats.
+    pub seat: u32,
     strike: Option<(&'static str, Fault)>,
 }
 
@@ -155,26 +158,34 @@ impl Stage {
             _ => self.world.show,
         };
         let email = format!("{number}@example.org");
-        let buyer = Buyer::new(&self.client, &self.servers, show, email);
+        let buyer = Buyer::new(&self.client, &self.servers, show, email).with_late_wish(case.saga.if_late());
         let seats: Vec<u32> = (number..number + SEATS).collect();
         let hold = expect(buyer.hold(&seats).await?, StatusCode::CREATED)?;
-        let booking = id_of(&expect(buyer.book(&hold).await?, StatusCode::CREATED)?);
+        let answer = expect(buyer.book(&hold).await?, StatusCode::CREATED)?;
+        let (booking, reference) = (id_of(&answer), text(&answer["reference"]).to_owned());
         self.wires.introduce(booking, id_of(&hold), &buyer.email);
-        Ok(Order { buyer, booking, strike: case.strike })
+        Ok(Order { buyer, booking, reference, seat: number, strike: case.strike })
     }
 
-    /// Waits until the booking stands so, its ticket was mailed if it has one, nothing is left to do for it,
-    /// and what was to go wrong did.
-    async fn ends(&self, order: &Order, (state, money): (&str, &str)) -> Result<(), String> {
+    /// Waits until the booking stands so, its ticket was mailed if it has one, and nothing is left to do.
+    pub async fn stands(&self, order: &Order, (state, money): (&str, &str)) -> Result<(), String> {
         loop {
             let booking = order.buyer.booking(order.booking).await?;
             let stands = booking["state"] == state && booking["money"] == money;
             let is_told = state != "CONFIRMED" || self.post.mails_to(&order.buyer.email) > 0;
-            if stands && is_told && self.left_to_do(order).await == 0 && self.has_struck(order).await {
+            if stands && is_told && self.left_to_do(order).await == 0 {
                 return Ok(());
             }
             self.look_again().await;
         }
+    }
+
+    /// The same, once what was to go wrong did.
+    async fn ends(&self, order: &Order, ends: (&str, &str)) -> Result<(), String> {
+        while !self.has_struck(order).await {
+            self.look_again().await;
+        }
+        self.stands(order, ends).await
     }
 
     async fn has_struck(&self, order: &Order) -> bool {
@@ -248,7 +259,9 @@ impl Stage {
             for statement in [
                 "UPDATE outbox SET run_after = now() WHERE id IN
                      (SELECT id FROM outbox WHERE parked_why IS NULL AND created_at < now() - interval '1.5 seconds'
-                        AND run_after BETWEEN now() + interval '3 seconds' AND now() + interval '58.5 seconds'
+                        AND run_after > now() + interval '3 seconds'
+                        AND run_after < now() + CASE WHEN effect LIKE 'send%' THEN interval '118.5 seconds'
+                                                     ELSE interval '58.5 seconds' END
                       FOR UPDATE SKIP LOCKED)",
                 "UPDATE payments SET updated_at = now() - interval '21 seconds' WHERE booking_id IN
                      (SELECT payments.booking_id FROM payments JOIN bookings ON id = payments.booking_id

@@ -110,7 +110,10 @@ impl Till {
                 Some((Uuid::parse_str(asked["reference"].as_str()?).ok()?, "charge"))
             }
             ["v1", "payments", id, "void"] => Some((of_payment(id)?, "void_payment")),
-            ["v1", "payments", id, "refunds"] => Some((of_payment(id)?, "refund")),
+            ["v1", "payments", id, "refunds"] => {
+                let booking = of_payment(id)?;
+                Some((booking, self.wires.which(booking, &["refund", "refund_part"])))
+            }
             _ => None,
         }
     }
@@ -143,7 +146,7 @@ async fn receive(State(till): State<Till>, request: Request, next: Next) -> Resp
         return cut();
     }
     let response = next.run(request).await;
-    match till.wires.answer(booking, effect).await {
+    match till.wires.answer(&[(booking, effect)]).await {
         Answer::Arrives => response,
         Answer::Lost | Answer::KeptBack => cut(),
     }
