@@ -99,18 +99,11 @@ pub(super) async fn payments(
     .await
 }
 
-/// Makes a pending payment one that was not heard of since `unheard_since`, unless it was asked about or heard
-/// of after `quiet_since`.
-pub(super) async fn hurry(
-    pg: &PgPool,
-    booking: Uuid,
-    unheard_since: Timestamp,
-    quiet_since: Timestamp,
-) -> Result<(), sqlx::Error> {
-    sqlx::query("UPDATE payments SET updated_at = $2 WHERE booking_id = $1 AND updated_at > $2 AND updated_at <= $3")
+/// Makes a pending payment one that was not heard of since `unheard_since`.
+pub(super) async fn hurry(pg: &PgPool, booking: Uuid, unheard_since: Timestamp) -> Result<(), sqlx::Error> {
+    sqlx::query("UPDATE payments SET updated_at = $2 WHERE booking_id = $1 AND updated_at > $2")
         .bind(booking)
         .bind(to_utc(unheard_since))
-        .bind(to_utc(quiet_since))
         .execute(pg)
         .await?;
     Ok(())

@@ -34,8 +34,6 @@ const ASK_AFTER_MS: i64 = 20 * SECOND_MS;
 /// The same for one whose time is over: longer than a gateway may take to answer, so that the question
 /// of another replica is not asked again while it waits.
 const ASK_OVERDUE_AFTER_MS: i64 = 12 * SECOND_MS;
-/// However often somebody looks, a payment is asked about once in this time, milliseconds.
-const QUIET_MS: i64 = SECOND_MS / 2;
 /// A paid booking is settled in the step that learns of the money; one that stands for this long was
 /// left behind by a crash.
 const LEFT_BEHIND_AFTER_MS: i64 = 5 * SECOND_MS;
@@ -54,13 +52,13 @@ enum Watch {
 }
 
 /// The buyer is back from the gateway's page and looks: whichever replica is next asks how the payment stands,
-/// within a second, instead of waiting for a webhook that may be late.
+/// within a second, instead of waiting for a webhook that may be late. However often somebody looks, it is asked
+/// about once a round.
 ///
 /// # Errors
 /// When the database fails; then it is asked about in its turn.
 pub async fn ask_soon(state: &AppState, booking: Uuid) -> Result<(), sqlx::Error> {
-    let now = state.locks.now();
-    due::hurry(&state.pg, booking, now.plus_ms(-ASK_AFTER_MS), now.plus_ms(-QUIET_MS)).await
+    due::hurry(&state.pg, booking, state.locks.now().plus_ms(-ASK_AFTER_MS)).await
 }
 
 /// Runs until the server stops.
