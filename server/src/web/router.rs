@@ -136,7 +136,7 @@ async fn manners(State(state): State<AppState>, request: Request, next: Next) ->
 /// The headers of all answers, and those of the API's.
 pub(super) fn write_manners(state: &AppState, headers: &mut HeaderMap, is_api: bool) {
     if is_api {
-        let fresh = headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store")) == "no-store";
+        let fresh = *headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store")) == "no-store";
         // A cache would tell the time of when it was filled.
         if fresh {
             headers.insert(HeaderName::from_static(SERVER_TIME_HEADER), HeaderValue::from(state.locks.now().0));
