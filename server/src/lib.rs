@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub mod bookings;
+pub mod breaker;
 pub mod catalogue;
 pub mod clock;
 pub mod config;
