@@ -47,7 +47,7 @@ pub struct Parts {
     /// Live maps, one hub per show.
     pub hubs: live::Hubs,
     /// Where money comes from.
-    pub gateway: Arc<dyn payments::Gateway>,
+    pub gateways: payments::Gateways,
     /// Where mails go.
     pub mailer: tickets::Mailer,
     /// Wakes the outbox relay after a commit.

@@ -85,8 +85,7 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
     let catalogue = catalogue::Catalogue::new(pg.clone());
     let (redis, first) = lock_store(&config.redis_url, &config.redis_prefix).await?;
     let locks = with_shadow(first, &config, &pg, &catalogue).await?;
-    let gateway =
-        payments::SimulatorGateway::new(&config.simulator_url, &config.simulator_api_key, &config.public_url)?;
+    let gateways = payments::Gateways::from_config(&config)?;
     let mailer = tickets::Mailer::from_config(&config)?;
     Ok(AppState::new(Parts {
         catalogue,
@@ -96,7 +95,7 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
         redis,
         watched: seat_locks::Watched::default(),
         hubs: live::Hubs::default(),
-        gateway: Arc::new(gateway),
+        gateways,
         mailer,
         outbox_wake: outbox::Wake::default(),
         stop: CancellationToken::new(),
@@ -137,6 +136,7 @@ pub fn spawn_background(state: &AppState) {
         state.tasks.spawn(outbox::relay_forever(state.clone(), lane));
     }
     state.tasks.spawn(bookings::reconcile_forever(state.clone()));
+    state.tasks.spawn(payments::probe_forever(state.clone()));
     state.tasks.spawn(idempotency::purge_forever(state.clone()));
 }
 

@@ -108,6 +108,9 @@ pub enum Effect {
     Charge,
     /// Tell the gateway never to charge this.
     VoidPayment,
+    /// Tell a gateway that the booking left for another one never to charge this. No step asks for it:
+    /// whoever changes the gateway does. Waits for no other effect, and none waits for it.
+    VoidLeft,
     /// Send money back, under the key `refund:{booking}`.
     Refund {
         /// How much.

@@ -12,10 +12,10 @@ use uuid::Uuid;
 use super::create::unmoved;
 use super::moves::{self, Cause};
 use super::sql::{self, BookingRow};
-use super::{claims, effects, view};
+use super::{checks, claims, effects, view};
 use crate::catalogue::Show;
 use crate::idempotency::{Answer, Intent};
-use crate::seat_locks::{Refusal, with_map};
+use crate::seat_locks::with_map;
 use crate::web::{Code, Problem};
 use crate::{AppState, holds, outbox};
 
@@ -45,14 +45,13 @@ pub(super) async fn confirm(
             return Err(unmoved(moves::MoveError::Refused(domain::booking::Refused::Gone)));
         }
     }
-    holds::sales_open(&show, state.locks.now())?;
     check_token(request)?;
-    let until = extend_hold(state, &show, &row).await?;
+    let until = checks::before_charge(state, &show, &row).await?;
     match submit(state, &show, booking, request, until, intent).await {
         Ok(None) => charge_and_answer(state, show, booking, intent).await,
         Ok(Some(answer)) => Ok(answer),
         Err(problem) => {
-            give_up_payment(state, &show, booking, &row).await;
+            give_up_payment(state, &show, &row).await;
             Err(problem)
         }
     }
@@ -77,7 +76,8 @@ async fn charge_and_answer(
 
 /// Nothing was submitted, so the hold is its owner's to change again; unless somebody else's request
 /// for the same booking was, meanwhile.
-async fn give_up_payment(state: &AppState, show: &Show, booking: Uuid, row: &BookingRow) {
+pub(super) async fn give_up_payment(state: &AppState, show: &Show, row: &BookingRow) {
+    let booking = row.id;
     let undone = async {
         let mut tx = state.pg.begin().await?;
         let still_open =
@@ -105,18 +105,6 @@ fn check_token(request: &ConfirmRequest) -> Result<(), Problem> {
         ));
     }
     Ok(())
-}
-
-async fn extend_hold(state: &AppState, show: &Show, row: &BookingRow) -> Result<Timestamp, Problem> {
-    let sale = row.sale();
-    let asked = with_map(state, show, || state.locks.begin_payment(show.id, &sale, PAYMENT_EXTENSION_MS)).await?;
-    asked.map_err(|refusal| match refusal {
-        Refusal::Changed => Problem::new(
-            Code::WrongState,
-            "Your seats have changed since you checked out. Please look at the total again.",
-        ),
-        _ => Problem::new(Code::HoldExpired, "Your seats are free for everyone again; nothing was charged."),
-    })
 }
 
 /// Key, move, claims, payment and the wish to charge, in one transaction. `Some`: a twin was faster.
@@ -156,7 +144,8 @@ async fn submit(
         let taken: Vec<_> = lost.into_iter().map(|seat| (seat, SeatState::Booked)).collect();
         return Err(holds::seats_problem(show, &taken));
     }
-    sql::insert_payment(&mut tx, &pending, state.gateway.name(), request.payment_token.as_deref(), now).await?;
+    sql::insert_payment(&mut tx, &pending, state.gateways.first_choice(), request.payment_token.as_deref(), now)
+        .await?;
     tx.commit().await?;
     Ok(None)
 }

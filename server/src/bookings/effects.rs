@@ -6,11 +6,12 @@ use domain::money::Money;
 use domain::time::Timestamp;
 use uuid::Uuid;
 
-use super::claims;
 use super::moves::{self, Cause, MoveError};
+use super::payment_rows::{self, Ask};
 use super::sql::{self, BookingRow};
+use super::{asking, claims, declines, news};
 use crate::catalogue::Show;
-use crate::payments::{Charge, GatewayError, PaymentStatus, VoidAnswer};
+use crate::payments::{Charge, GatewayError, PaymentStatus, VoidAnswer, refund_key};
 use crate::seat_locks::with_map;
 use crate::tickets::TicketMail;
 use crate::web::Problem;
@@ -42,6 +43,21 @@ pub enum EffectError {
     NoBooking(Uuid),
 }
 
+impl EffectError {
+    /// Whether trying again cannot help: the gateway gave a definite no. A conflict (409) is about how things
+    /// stand there now, and may pass.
+    #[must_use]
+    pub const fn is_definite(&self) -> bool {
+        matches!(self, Self::Gateway(GatewayError::Refused { status, .. }) if *status != 409)
+    }
+
+    /// Whether the gateway is away, which passes.
+    #[must_use]
+    pub const fn is_gateway_away(&self) -> bool {
+        matches!(self, Self::Gateway(GatewayError::NotTaken(_) | GatewayError::Unreachable(_)))
+    }
+}
+
 impl From<Problem> for EffectError {
     fn from(problem: Problem) -> Self {
         Self::Store(problem)
@@ -68,8 +84,9 @@ pub async fn perform(state: &AppState, booking: Uuid, effect: Effect) -> Result<
     drop(connection);
     let show = state.catalogue.known_show(row.show_id).await?;
     match effect {
-        Effect::Charge => charge(state, &show, &row).await,
+        Effect::Charge => charge(state, &show, &row, Ask::Again).await,
         Effect::VoidPayment => void(state, &row).await,
+        Effect::VoidLeft => asking::void_left(state, booking).await,
         Effect::Refund { amount } => refund(state, &row, amount).await,
         Effect::MarkBooked => {
             let sale = row.sale();
@@ -86,10 +103,17 @@ pub async fn perform(state: &AppState, booking: Uuid, effect: Effect) -> Result<
     }
 }
 
-/// The charge of a booking whose buyer is waiting for the answer. Whatever fails here, the relay does
-/// again from the outbox.
+/// The charge of a booking whose buyer is waiting for the answer; once a booking, by whoever submitted the
+/// payment ([`Ask::First`]). Whatever fails here, the relay does again from the outbox.
 pub(super) async fn charge_now(state: &AppState, booking: Uuid) {
-    match perform(state, booking, Effect::Charge).await {
+    let charged = async {
+        let mut connection = state.pg.acquire().await?;
+        let row = sql::find(&mut connection, booking).await?.ok_or(EffectError::NoBooking(booking))?;
+        drop(connection);
+        let show = state.catalogue.known_show(row.show_id).await?;
+        charge(state, &show, &row, Ask::First).await
+    };
+    match charged.await {
         Ok(()) => {
             if let Err(cause) = outbox::done(&state.pg, booking, Effect::Charge).await {
                 tracing::warn!(%booking, %cause, "a finished charge of {booking} stays in the outbox and will be asked for again");
@@ -99,14 +123,14 @@ pub(super) async fn charge_now(state: &AppState, booking: Uuid) {
     }
 }
 
-async fn charge(state: &AppState, show: &Show, row: &BookingRow) -> Result<(), EffectError> {
+async fn charge(state: &AppState, show: &Show, row: &BookingRow, ask: Ask) -> Result<(), EffectError> {
     // A live claim authorises a charge: only a pending booking has one, and only until it expires. An
     // overdue one is the reconciler's.
     if row.machine.state != BookingState::PaymentPending || row.machine.expires_at <= state.locks.now() {
         return Ok(());
     }
     let mut connection = state.pg.acquire().await?;
-    let token = sql::payment_of(&mut connection, row.id).await?.and_then(|(_, token)| token);
+    let Some(route) = payment_rows::route_to_ask(&mut connection, row.id, ask).await? else { return Ok(()) };
     drop(connection);
     let charge = Charge {
         booking: row.id,
@@ -114,16 +138,16 @@ async fn charge(state: &AppState, show: &Show, row: &BookingRow) -> Result<(), E
         amount: row.machine.total,
         description: format!("{}, {}, {}", show.film, show.theatre, show.starts_local),
         return_url: format!("{}/bookings/{}", state.config.public_url, row.id),
-        token,
+        token: route.payment_token.clone(),
         expires_at: row.machine.expires_at,
     };
-    match state.gateway.charge(&charge).await {
+    match asking::charge(state, charge, route).await {
         Ok(answer) => learn(state, row.id, &answer.status, Some(&answer.gateway_ref), "gateway").await,
-        Err(GatewayError::Refused { code, message, status }) => {
+        Err(EffectError::Gateway(GatewayError::Refused { code, message, status })) => {
             tracing::warn!(booking = %row.id, code, status, message, "the gateway refused to charge {}", row.id);
             learn(state, row.id, &PaymentStatus::Failed { why: code }, None, "gateway").await
         }
-        Err(unreachable) => Err(unreachable.into()),
+        Err(no_answer) => Err(no_answer),
     }
 }
 
@@ -148,7 +172,13 @@ pub(super) async fn learn(
     sql::note_payment(&mut tx, booking, noted, gateway_ref, pay_url, now).await?;
     if let Some(event) = event {
         let reason = match status {
-            PaymentStatus::Failed { why } => format!("The gateway said no: {why}."),
+            PaymentStatus::Failed { why } => {
+                declines::note(&mut tx, &row, Some(why), now).await?;
+                format!("The gateway said no: {why}.")
+            }
+            PaymentStatus::Succeeded { amount } if *amount != row.machine.total => {
+                news::another_amount(row.machine.total, *amount)
+            }
             _ => "The gateway said so.".to_owned(),
         };
         move_by_gateway(state, &mut tx, &row, event, Cause { actor, reason: &reason }, now).await?;
@@ -196,7 +226,7 @@ pub(super) async fn move_by_gateway(
 }
 
 async fn void(state: &AppState, row: &BookingRow) -> Result<(), EffectError> {
-    let status = match state.gateway.void(row.id).await? {
+    let status = match asking::void(state, row.id).await? {
         VoidAnswer::Voided => PaymentStatus::Voided,
         // Too late: it charged. The booking is final, so the machine sends the money back.
         VoidAnswer::AlreadyCharged(amount) => PaymentStatus::Succeeded { amount },
@@ -210,7 +240,7 @@ async fn refund(state: &AppState, row: &BookingRow, amount: Money) -> Result<(),
     let mut connection = state.pg.acquire().await?;
     sql::note_refund(&mut connection, row.id, "requested", Some(amount.minor), state.locks.now()).await?;
     drop(connection);
-    state.gateway.refund(row.id, amount).await?;
+    asking::refund(state, row.id, amount, &refund_key(row.id, 0)).await?;
     let now = state.locks.now();
     let mut tx = state.pg.begin().await?;
     let row = sql::lock(&mut tx, row.id).await?.ok_or(EffectError::NoBooking(row.id))?;

@@ -5,19 +5,23 @@
 //! webhook and reconciler all enter through `moves`. What is not here: the gateway (`payments`), the
 //! lock store (`seat_locks`), the queue of effects (`outbox`).
 
+mod asking;
+mod checks;
 mod claims;
 mod confirm;
 mod create;
+mod declines;
 mod effects;
 mod http;
 mod moves;
 mod news;
+mod payment_rows;
 mod person;
 mod reconciler;
 mod sql;
 mod view;
 
-pub use effects::perform;
+pub use effects::{EffectError, perform};
 pub use http::routes;
 pub use news::payment_news;
 pub use reconciler::reconcile_forever;

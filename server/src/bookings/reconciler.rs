@@ -8,6 +8,7 @@ use domain::time::SECOND_MS;
 use futures::StreamExt;
 use uuid::Uuid;
 
+use super::asking;
 use super::effects::{self, EffectError};
 use super::moves::Cause;
 use super::sql;
@@ -64,7 +65,7 @@ async fn settle(state: &AppState, booking: Uuid) -> Result<(), EffectError> {
     // Noted first: while the gateway is away, each booking asks once in a while, not once a round.
     sql::touch_payment(&mut connection, booking, state.locks.now()).await?;
     drop(connection);
-    match state.gateway.status(booking).await? {
+    match asking::status(state, booking).await? {
         Some(payment) if !matches!(payment.status, PaymentStatus::Pending { .. }) => {
             effects::learn(state, booking, &payment.status, Some(&payment.gateway_ref), "reconciler").await
         }

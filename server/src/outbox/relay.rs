@@ -19,6 +19,8 @@ const LEASE_MS: i64 = 60 * SECOND_MS;
 const SIDE_BY_SIDE: usize = 8;
 /// After this many tries a person must look.
 const MAX_ATTEMPTS: i32 = 40;
+/// After this many, if it is only that the gateway is away: about half a day.
+const MAX_ATTEMPTS_WHILE_AWAY: i32 = 1_500;
 /// First pause after a failure, milliseconds; doubles, with full jitter.
 const FIRST_PAUSE_MS: u64 = 500;
 /// Longest pause, milliseconds.
@@ -43,7 +45,7 @@ impl Lane {
 
     const fn effects(self) -> &'static [&'static str] {
         match self {
-            Self::Gateway => &["charge", "void_payment", "refund"],
+            Self::Gateway => &["charge", "void_payment", "refund", "void_left"],
             Self::House => &["mark_booked", "release_seats", "send_ticket"],
         }
     }
@@ -73,7 +75,7 @@ async fn run(state: &AppState, job: Job) {
     let noted = match bookings::perform(state, job.booking, job.effect).await {
         Ok(()) => sql::delete(&state.pg, job.id).await,
         // The map is ours to mend, however long it takes; what needs others may need a person.
-        Err(cause) if job.attempts >= MAX_ATTEMPTS && !job.is_for_the_map() => {
+        Err(cause) if is_hopeless(&job, &cause) => {
             tracing::error!(booking = %job.booking, effect = ?job.effect, %cause, "an effect of {} is parked for a person", job.booking);
             sql::park(&state.pg, job.id, &cause.to_string()).await
         }
@@ -88,4 +90,10 @@ async fn run(state: &AppState, job: Job) {
         // Its lease ends, and it is done again: effects may be.
         tracing::warn!(booking = %job.booking, %cause, "the outcome of an effect of {} could not be noted", job.booking);
     }
+}
+
+/// Whether a person must look. A definite no of a gateway will not become a yes.
+fn is_hopeless(job: &Job, cause: &bookings::EffectError) -> bool {
+    let patience = if cause.is_gateway_away() { MAX_ATTEMPTS_WHILE_AWAY } else { MAX_ATTEMPTS };
+    !job.is_for_the_map() && (cause.is_definite() || job.attempts >= patience)
 }

@@ -20,6 +20,7 @@ const fn name(effect: Effect) -> &'static str {
         Effect::MarkBooked => "mark_booked",
         Effect::ReleaseSeats => "release_seats",
         Effect::SendTicket => "send_ticket",
+        Effect::VoidLeft => "void_left",
     }
 }
 
@@ -105,9 +106,11 @@ pub(super) async fn take(
          FROM (SELECT due.id, booking.currency
                FROM outbox due JOIN bookings booking ON booking.id = due.booking_id
                WHERE due.parked_why IS NULL AND due.run_after <= $1 AND due.effect = ANY($4)
-                 AND NOT EXISTS (SELECT 1 FROM outbox earlier
-                                 WHERE earlier.booking_id = due.booking_id AND earlier.id < due.id
-                                   AND earlier.parked_why IS NULL)
+                 -- What a gateway that was left still owes us waits for nothing, and nothing waits for it.
+                 AND (due.effect = 'void_left'
+                      OR NOT EXISTS (SELECT 1 FROM outbox earlier
+                                     WHERE earlier.booking_id = due.booking_id AND earlier.id < due.id
+                                       AND earlier.parked_why IS NULL AND earlier.effect <> 'void_left'))
                ORDER BY due.run_after LIMIT $3
                FOR UPDATE OF due SKIP LOCKED) taken
          WHERE job.id = taken.id
@@ -130,6 +133,7 @@ fn job(row: JobRow) -> Result<Job, sqlx::Error> {
         "mark_booked" => Effect::MarkBooked,
         "release_seats" => Effect::ReleaseSeats,
         "send_ticket" => Effect::SendTicket,
+        "void_left" => Effect::VoidLeft,
         "refund" => {
             let minor = row.amount_minor.ok_or_else(|| corrupt("amount_minor"))?;
             let currency = Currency::parse(&row.currency).ok_or_else(|| corrupt("currency"))?;

@@ -56,6 +56,8 @@ pub enum Code {
     WrongState,
     /// The card was declined.
     PaymentDeclined,
+    /// Too many cards were declined lately.
+    TooManyDeclines,
     /// The gateway cannot be reached.
     GatewayUnavailable,
     /// A webhook without a usable signature.
@@ -80,7 +82,7 @@ pub enum Code {
 
 impl Code {
     /// All codes in the order of the documentation.
-    pub const ALL: [Self; 33] = [
+    pub const ALL: [Self; 34] = [
         Self::Malformed,
         Self::NotJson,
         Self::TooLarge,
@@ -104,6 +106,7 @@ impl Code {
         Self::SalesClosed,
         Self::WrongState,
         Self::PaymentDeclined,
+        Self::TooManyDeclines,
         Self::GatewayUnavailable,
         Self::WebhookUnsigned,
         Self::WebhookStale,
@@ -144,6 +147,7 @@ impl Code {
             Self::SalesClosed => (S::CONFLICT, "sales_closed", "This show can no longer be booked"),
             Self::WrongState => (S::CONFLICT, "wrong_state", "The booking has moved on"),
             Self::PaymentDeclined => (S::PAYMENT_REQUIRED, "payment_declined", "The payment was declined"),
+            Self::TooManyDeclines => (S::TOO_MANY_REQUESTS, "too_many_declines", "Too many payments were declined"),
             Self::GatewayUnavailable => {
                 (S::SERVICE_UNAVAILABLE, "gateway_unavailable", "Payments cannot be taken right now")
             }
@@ -276,7 +280,9 @@ impl IntoResponse for Problem {
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        if status == StatusCode::SERVICE_UNAVAILABLE || matches!(self.code, Code::StillRunning | Code::PersonLimit) {
+        if status == StatusCode::SERVICE_UNAVAILABLE
+            || matches!(self.code, Code::StillRunning | Code::PersonLimit | Code::TooManyDeclines)
+        {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(self.retry_after_s));
         }
         response

@@ -5,7 +5,9 @@
 //! `redis-server` that is found.
 
 mod bad_input;
+mod bad_webhooks;
 mod catalogue;
+mod gateways;
 mod holds;
 mod live;
 mod lock_store;
