@@ -81,7 +81,8 @@ async fn record(state: &AppState, row: &BookingRow, now: Timestamp) -> Result<Re
     sqlx::query_as(
         "SELECT (SELECT count(*) FROM bookings other JOIN seat_claims claim ON claim.booking_id = other.id
                  WHERE other.owner = $1 AND other.show_id = $2 AND other.id <> $3
-                   AND claim.show_id = $2 AND claim.state IN ('claimed', 'sold')) AS seats_elsewhere,
+                   AND claim.show_id = $2
+                   AND (claim.state = 'sold' OR (claim.state = 'claimed' AND claim.expires_at > $8))) AS seats_elsewhere,
                 (SELECT count(*) FROM (SELECT 1 FROM declined_payments WHERE owner = $1 AND at > $5 LIMIT $6) AS v)
                     AS declines_of_visitor,
                 (SELECT count(*) FROM (SELECT 1 FROM declined_payments WHERE email = lower($4) AND at > $5 LIMIT $7) AS e)
@@ -94,6 +95,7 @@ async fn record(state: &AppState, row: &BookingRow, now: Timestamp) -> Result<Re
     .bind(to_utc(now.plus_ms(-DECLINES_WINDOW_MS)))
     .bind(MAX_DECLINES_OF_VISITOR)
     .bind(MAX_DECLINES_OF_EMAIL)
+    .bind(to_utc(now))
     .fetch_one(&state.pg)
     .await
 }

@@ -22,7 +22,8 @@ pub trait Gateway: Send + Sync {
     /// Whether a payment token looks like one of this gateway's. It is of no use at another.
     fn takes_token(&self, token: &str) -> bool;
 
-    /// Asks for the money of a booking. Repeating it answers how that one payment stands.
+    /// Asks for the money of a booking. Repeating it, also with other words, answers how that one payment
+    /// stands: a repeat that differs (the show was renamed meanwhile) says nothing about the first.
     ///
     /// # Errors
     /// [`GatewayError::NotTaken`]: nothing was charged, nor will be by this call.

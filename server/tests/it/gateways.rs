@@ -177,7 +177,7 @@ async fn an_unknown_outcome_never_moves_a_booking() {
     // Accepts, reads, and hangs up: what happened there nobody knows.
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let url = format!("http://{}", listener.local_addr().expect("an address"));
-    tokio::spawn(async move {
+    let tills = tokio::spawn(async move {
         loop {
             let (mut stream, _): (TcpStream, _) = listener.accept().await.expect("a connection");
             tokio::spawn(async move {
@@ -201,6 +201,18 @@ async fn an_unknown_outcome_never_moves_a_booking() {
     let (status, pending) = ann.pay(&booking, Some("pm_paid")).await;
     assert_eq!((status, text(&pending["state"])), (StatusCode::OK, "PAYMENT_PENDING"), "{pending}");
     assert_eq!(charged_at(&world).await, [("simulator".to_owned(), 1)]);
+    assert_eq!(world.count("SELECT count(*) FROM payment_switches").await, 0);
+    // Gone altogether: whoever asks now is certain not to have asked, but somebody else may have.
+    tills.abort();
+    until("nobody listens there", || async { TcpStream::connect(url.trim_start_matches("http://")).await.is_err() })
+        .await;
+    let due = sqlx::query("UPDATE outbox SET run_after = now() WHERE effect = 'charge'").execute(&world.pg).await;
+    due.expect("the relay is to ask");
+    until("the relay has asked in vain", || async {
+        world.count("SELECT count(*) FROM outbox WHERE effect = 'charge' AND attempts > 0 AND run_after < now() + interval '50 seconds'").await == 1
+    })
+    .await;
+    assert_eq!(charged_at(&world).await, [("simulator".to_owned(), 1)], "the relay took its own question back");
     assert_eq!(world.count("SELECT count(*) FROM payment_switches").await, 0);
     assert_eq!(text(&ann.booking(&booking).await["state"]), "PAYMENT_PENDING");
     world.end().await;

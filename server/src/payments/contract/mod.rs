@@ -33,7 +33,7 @@ on_every_gateway! {
         a_payment_is_found_before_its_id_was_noted,
         void_says_voided_or_charged,
         a_voided_payment_is_never_charged,
-        a_changed_charge_under_the_same_booking_is_refused;
+        a_changed_charge_answers_how_the_first_one_stands;
     refunds:
         a_refund_repeats_harmlessly_and_never_exceeds_the_charge,
         pieces_have_keys_of_their_own,

@@ -183,7 +183,14 @@ impl Gateway for SimulatorGateway {
             token: charge.token.as_deref(),
         };
         let request = self.request(Method::POST, "v1/payments")?;
-        let payment = self.ask(request.header("idempotency-key", pay_key(charge.booking)).json(&body)).await?;
+        let asked = self.ask(request.header("idempotency-key", pay_key(charge.booking)).json(&body)).await;
+        let payment = match asked {
+            Err(GatewayError::Refused { code, .. }) if code == "key_reused" => {
+                let known = Known { booking: charge.booking, gateway_ref: None };
+                self.find(&known).await?.ok_or_else(|| GatewayError::unreachable("the payment of this key is gone"))?
+            }
+            answered => answered?,
+        };
         Ok(ChargeAnswer { status: payment.status()?, gateway_ref: payment.id })
     }
 

@@ -39,6 +39,8 @@ const API_VERSION: &str = "2024-06-20";
 const SESSION_OUTLIVES_BOOKING_MS: i64 = 31 * MINUTE_MS;
 /// Intents looked at in a search for one booking.
 const SEARCH_LIMIT: &str = "10";
+/// The type of the error for a key that was used for another request.
+const KEY_REUSED: &str = "idempotency_error";
 /// Metadata that every object of ours carries: the booking.
 const BOOKING: &str = "booking";
 /// …and how it is paid: [`BY_TOKEN`], [`ON_PAGE`] or [`BARRED`].
@@ -215,7 +217,7 @@ impl StripeGateway {
                 let known = Known { booking, gateway_ref: Some(barred.id.clone()) };
                 self.void_intent(&known, &barred.id).await.map(|_| VoidAnswer::Voided)
             }
-            Err(GatewayError::Refused { code, .. }) if code == "idempotency_error" => {
+            Err(GatewayError::Refused { code, .. }) if code == KEY_REUSED => {
                 Err(GatewayError::unreachable("a charge of this booking is there and cannot be found yet"))
             }
             Err(error) => Err(error),
@@ -279,7 +281,8 @@ fn reading<T: DeserializeOwned>(status: StatusCode, headers: &HeaderMap, body: &
         _ if !status.is_client_error() && told == Some("false") => Reading::Unclear(words),
         _ if !status.is_client_error() || passing => Reading::Again(words),
         Ok(ErrorBody { error }) => {
-            Reading::No { code: error.code.unwrap_or(error.kind), message: error.message.unwrap_or_default() }
+            let code = error.code.filter(|_| error.kind != KEY_REUSED).unwrap_or(error.kind);
+            Reading::No { code, message: error.message.unwrap_or_default() }
         }
         Err(_) => Reading::No { code: "unreadable".to_owned(), message: String::from_utf8_lossy(body).into_owned() },
     }
@@ -296,9 +299,18 @@ impl Gateway for StripeGateway {
     }
 
     async fn charge(&self, charge: &Charge) -> Result<ChargeAnswer, GatewayError> {
-        match &charge.token {
+        let answer = match &charge.token {
             Some(method) => self.charge_method(charge, method).await,
             None => self.open_page(charge).await,
+        };
+        match answer {
+            // Another request came under this key. Whether that one was paid is what counts.
+            Err(GatewayError::Refused { code, .. }) if code == KEY_REUSED => {
+                let found = self.search(charge.booking).await?;
+                let intent = found.ok_or_else(|| GatewayError::unreachable("its payment cannot be found (yet)"))?;
+                Ok(ChargeAnswer { status: intent.status()?, gateway_ref: intent.id })
+            }
+            answer => answer,
         }
     }
 
