@@ -155,9 +155,10 @@ pub fn sale(bought: &[(u32, Uuid)], ledger: &Ledger, map: &[u8]) -> Findings {
             found.add(|| format!("{booking} has a {name} for seat {seat}, and nobody was told"));
         }
     }
+    let bookings = bought.iter().map(|(_, booking)| booking).collect::<BTreeSet<_>>().len();
     for (name, count) in [("paid", ledger.paid), ("confirmed", ledger.confirmed)] {
-        if count != bought.len() as u64 {
-            found.add(|| format!("{} bought, and {count} bookings are {name}", bought.len()));
+        if count != bookings as u64 {
+            found.add(|| format!("{bookings} bookings were told, and {count} are {name}"));
         }
     }
     if ledger.open_claims > 0 {

@@ -20,6 +20,7 @@ mod locks;
 mod map;
 mod random;
 mod report;
+mod sale;
 mod socket;
 mod storm;
 mod world;
@@ -58,6 +59,8 @@ enum Bench {
     Locks(locks::Options),
     /// Reading a whole map: Redis CPU, bytes on the wire.
     Map(map::Options),
+    /// Sales from hold to ticket: batched commits against one by one.
+    Sale(sale::Options),
     /// 10,000 visitors, 300 seats, two servers.
     Storm(storm::Options),
     /// A live map with thousands of readers.
@@ -92,6 +95,7 @@ fn work(mut arguments: Arguments) -> Result<bool> {
             live::baseline::serve(&arguments.places.redis_url, &options)?;
             return Ok(true);
         }
+        Bench::Sale(options) => sale::run(&arguments.places, run, options, &mut report)?,
         Bench::Storm(options) => storm::run(&arguments.places, run, options, &mut report)?,
         Bench::Map(options) => map::run(&arguments.places, run, options, &mut report)?,
     }

@@ -7,6 +7,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::bookings::CommitMode;
+
 /// What `rowlock serve` needs to know.
 #[derive(Clone, Debug, Args)]
 pub struct Config {
@@ -37,6 +39,15 @@ pub struct Config {
     /// Connections to Postgres at most.
     #[arg(long, env = "DATABASE_CONNECTIONS", default_value_t = 16)]
     pub database_connections: u32,
+    /// How sales are committed: many in a transaction, or each by itself.
+    #[arg(long, env = "COMMITS", value_enum, default_value_t = CommitMode::Batched)]
+    pub commits: CommitMode,
+    /// Sales that may wait to be committed at most; beyond, people are asked to come back.
+    #[arg(long, env = "COMMIT_QUEUE", default_value_t = 4_096)]
+    pub commit_queue: usize,
+    /// How long the first of a transaction waits for others, milliseconds.
+    #[arg(long, env = "COMMIT_GATHER_MS", default_value_t = 2)]
+    pub commit_gather_ms: u64,
     /// Caps the length of every hold, milliseconds; shows have their own, five minutes by default.
     #[arg(long, env = "HOLD_MS")]
     pub hold_ms: Option<i64>,

@@ -50,6 +50,8 @@ pub struct Parts {
     pub gateways: payments::Gateways,
     /// Where mails go.
     pub mailer: tickets::Mailer,
+    /// Sales on their way to Postgres.
+    pub commits: bookings::Commits,
     /// Wakes the outbox relay after a commit.
     pub outbox_wake: outbox::Wake,
     /// Set when the server should stop.

@@ -87,8 +87,10 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
     let locks = with_shadow(first, &config, &pg, &catalogue).await?;
     let gateways = payments::Gateways::from_config(&config)?;
     let mailer = tickets::Mailer::from_config(&config)?;
+    let commits = bookings::Commits::new(config.commit_queue, Duration::from_millis(config.commit_gather_ms));
     Ok(AppState::new(Parts {
         catalogue,
+        commits,
         pg,
         locks,
         lock_queue: seat_locks::LockQueue::default(),
@@ -132,7 +134,7 @@ pub fn spawn_background(state: &AppState) {
     state.tasks.spawn(seat_locks::sweep_forever(state.clone()));
     state.tasks.spawn(seat_locks::forget_forever(state.clone()));
     state.tasks.spawn(live::follow_changes(state.clone()));
-    for lane in [outbox::Lane::Gateway, outbox::Lane::House] {
+    for lane in outbox::Lane::ALL {
         state.tasks.spawn(outbox::relay_forever(state.clone(), lane));
     }
     state.tasks.spawn(bookings::reconcile_forever(state.clone()));

@@ -89,6 +89,12 @@ impl World {
         Ok(world)
     }
 
+    /// A setting of Postgres.
+    pub fn postgres_setting(&self, name: &str) -> Result<String> {
+        let asked = sqlx::query_scalar("SELECT current_setting($1)").bind(name.to_owned());
+        Ok(self.runtime.block_on(asked.fetch_one(&self.pg))?)
+    }
+
     /// CPU time of all of Postgres.
     pub fn postgres_cpu(&self) -> Result<cpu::Cpu> {
         let mut pids = cpu::children_of(self.postmaster);

@@ -118,6 +118,11 @@ impl World {
     /// Starts a server that shares the stores with all others of this world. `simulator` is where payments
     /// go; benchmarks without payments need none.
     pub fn server(&self, name: &str, simulator: Option<SocketAddr>) -> Result<Server> {
+        self.server_with(name, simulator, &[])
+    }
+
+    /// The same with settings of its own.
+    pub fn server_with(&self, name: &str, simulator: Option<SocketAddr>, settings: &[(&str, &str)]) -> Result<Server> {
         let address = free_port()?;
         let url = format!("http://{address}");
         let payments = simulator.map_or_else(|| url.clone(), |simulator| format!("http://{simulator}"));
@@ -132,7 +137,8 @@ impl World {
             .env("SIMULATOR_URL", payments)
             .env("SIMULATOR_API_KEY", API_KEY)
             .env("SIMULATOR_WEBHOOK_SECRET", WEBHOOK_SECRET)
-            .env("MAILBOX_DIR", self.places.logs.join("mailbox"));
+            .env("MAILBOX_DIR", self.places.logs.join("mailbox"))
+            .envs(settings.iter().copied());
         let mut process = Process::start(&mut command, name, &self.places.logs)?;
         process.wait_for(address, "/readyz")?;
         Ok(Server { address, process })

@@ -10,12 +10,14 @@
 //! [`MAX_DECLINES_OF_EMAIL`] for one e-mail address, within [`DECLINES_WINDOW_MS`]. The address has the higher
 //! limit, because anybody can type somebody else's.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use domain::booking::PAYMENT_EXTENSION_MS;
 use domain::seats::MAX_SEATS_PER_PERSON;
 use domain::time::{MINUTE_MS, Timestamp};
 
+use super::commits::CommitMode;
 use super::confirm::give_up_payment;
 use super::sql::BookingRow;
 use crate::catalogue::Show;
@@ -37,7 +39,7 @@ const WAIT_AFTER_DECLINES: Duration = Duration::from_secs(60);
 
 /// All checks. The end of the hold, which is now closed to changes: whoever does not go on to submit the
 /// payment gives it up ([`give_up_payment`]), as happens here after a "no".
-pub(super) async fn before_charge(state: &AppState, show: &Show, row: &BookingRow) -> Result<Timestamp, Problem> {
+pub(super) async fn before_charge(state: &AppState, show: &Arc<Show>, row: &BookingRow) -> Result<Timestamp, Problem> {
     let now = state.locks.now();
     holds::sales_open(show, now)?;
     state.gateways.available()?;
@@ -51,9 +53,14 @@ pub(super) async fn before_charge(state: &AppState, show: &Show, row: &BookingRo
     Err(problem)
 }
 
-async fn hold_alive(state: &AppState, show: &Show, row: &BookingRow) -> Result<Timestamp, Problem> {
+async fn hold_alive(state: &AppState, show: &Arc<Show>, row: &BookingRow) -> Result<Timestamp, Problem> {
     let sale = row.sale();
-    let asked = with_map(state, show, || state.locks.begin_payment(show.id, &sale, PAYMENT_EXTENSION_MS)).await?;
+    let asked = match state.config.commits {
+        CommitMode::Batched => state.commits.begin_payment(state, show, sale).await?,
+        CommitMode::Interactive => {
+            with_map(state, show, || state.locks.begin_payment(show.id, &sale, PAYMENT_EXTENSION_MS)).await?
+        }
+    };
     asked.map_err(|refusal| match refusal {
         Refusal::Changed => Problem::new(
             Code::WrongState,

@@ -6,11 +6,12 @@ use axum::http::StatusCode;
 use domain::api::ConfirmRequest;
 use domain::booking::{BookingState, Event, PAYMENT_EXTENSION_MS};
 use domain::seats::SeatState;
-use domain::time::Timestamp;
 use uuid::Uuid;
 
-use super::create::unmoved;
-use super::moves::{self, Cause};
+use super::commits::{CommitMode, Done, Found, Key, Lesson, Submission, Work, retried};
+use super::create::{or_replay, unmoved};
+use super::moves::{self, causes};
+use super::payment_rows::Route;
 use super::sql::{self, BookingRow};
 use super::{checks, claims, effects, view};
 use crate::catalogue::Show;
@@ -27,19 +28,32 @@ pub(super) async fn confirm(
     request: &ConfirmRequest,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
-    if let Some(answer) = intent.replay(&state.pg, state.locks.now()).await? {
+    if state.config.commits == CommitMode::Interactive
+        && let Some(answer) = intent.replay(&state.pg, state.locks.now()).await?
+    {
         return Ok(answer);
     }
-    let mut connection = state.pg.acquire().await?;
-    let row = sql::find_owned(&mut connection, booking, owner).await?.ok_or_else(|| Problem::not_found("booking"))?;
-    drop(connection);
-    let show = state.catalogue.known_show(row.show_id).await?;
+    match pay(state, owner, booking, request, intent).await {
+        // What is refused now may have been granted before, to the same key.
+        Err(refusal) if state.config.commits == CommitMode::Batched => or_replay(state, intent, refusal).await,
+        answered => answered,
+    }
+}
 
+async fn pay(
+    state: &AppState,
+    owner: &str,
+    booking: Uuid,
+    request: &ConfirmRequest,
+    intent: &Intent,
+) -> Result<Answer, Problem> {
+    let (row, seen) = owned(state, owner, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
+    let show = state.catalogue.known_show(row.show_id).await?;
     match row.machine.state {
         BookingState::Created | BookingState::SeatsLocked => {}
         // A second tab or a second key: it is paid, or being paid, once.
         BookingState::PaymentPending | BookingState::PaymentSucceeded | BookingState::Confirmed => {
-            return answer_as_it_stands(state, &show, booking, intent, Key::New).await;
+            return as_it_stands(state, &show, booking, intent, Key::New).await;
         }
         BookingState::Cancelled | BookingState::Expired => {
             return Err(unmoved(moves::MoveError::Refused(domain::booking::Refused::Gone)));
@@ -47,9 +61,19 @@ pub(super) async fn confirm(
     }
     check_token(request)?;
     let until = checks::before_charge(state, &show, &row).await?;
-    match submit(state, &show, booking, request, until, intent).await {
-        Ok(None) => charge_and_answer(state, show, booking, intent).await,
-        Ok(Some(answer)) => Ok(answer),
+    let submission = Submission {
+        show: Arc::clone(&show),
+        booking,
+        seen,
+        token: request.payment_token.clone(),
+        gateway: state.gateways.first_choice(),
+        until,
+        intent: intent.clone(),
+    };
+    match submit(state, &submission).await {
+        Ok(Done::Submitted(pending, seen)) => charge_and_answer(state, submission, *pending, seen).await,
+        Ok(Done::Answered(answer)) => Ok(answer),
+        Ok(other) => Err(Problem::internal(&format!("a submission came to {other:?}"))),
         Err(problem) => {
             give_up_payment(state, &show, &row).await;
             Err(problem)
@@ -57,21 +81,85 @@ pub(super) async fn confirm(
     }
 }
 
-/// Goes on when the buyer's connection does not: the answer is stored, and a retry finds it.
+/// The booking, if it is this owner's; and all that belongs to it, where that was read as well.
+async fn owned(
+    state: &AppState,
+    owner: &str,
+    booking: Uuid,
+) -> Result<Option<(BookingRow, Option<Box<Found>>)>, Problem> {
+    if state.config.commits == CommitMode::Batched {
+        let found = state.commits.find_owned(state, booking, owner).await?;
+        return Ok(found.map(|found| (found.row.clone(), Some(Box::new(found)))));
+    }
+    let row = sql::find_owned(&mut *state.pg.acquire().await?, booking, owner).await?;
+    Ok(row.map(|row| (row, None)))
+}
+
+async fn submit(state: &AppState, submission: &Submission) -> Result<Done, Problem> {
+    match state.config.commits {
+        CommitMode::Batched => state.commits.ask(state, Work::Submit(submission.clone())).await,
+        CommitMode::Interactive => retried(|| submit_one(state, submission)).await,
+    }
+}
+
+/// Goes on when the buyer's connection does not: the answer is stored, and a retry finds it. The charge
+/// has its row in the outbox: should we die here, the relay asks in our place.
 async fn charge_and_answer(
     state: &AppState,
-    show: Arc<Show>,
-    booking: Uuid,
-    intent: &Intent,
+    submission: Submission,
+    pending: BookingRow,
+    seen: Option<Box<Found>>,
 ) -> Result<Answer, Problem> {
-    let (state, intent) = (state.clone(), intent.clone());
+    let state = state.clone();
     let tasks = state.tasks.clone();
     let rest = tasks.spawn(async move {
-        // The charge has its row in the outbox: should we die here, the relay asks in our place.
-        effects::charge_now(&state, booking).await;
-        answer_as_it_stands(&state, &show, booking, &intent, Key::OursSinceSubmit).await
+        let Submission { show, booking, token, gateway, intent, .. } = submission;
+        if state.config.commits == CommitMode::Interactive {
+            effects::charge_now(&state, booking).await;
+            return answer_as_it_stands(&state, &show, booking, &intent, Key::OursSinceSubmit).await;
+        }
+        // Counted as the first question when the payment was written down.
+        let route = Route { gateway: gateway.to_owned(), gateway_ref: None, payment_token: token };
+        let asked = effects::ask_for_money(&state, &show, &pending, route).await;
+        let (said, charged) = match asked {
+            Ok(said) => (said, true),
+            Err(cause) => {
+                tracing::warn!(%booking, %cause, "the charge of {booking} has no answer yet");
+                (None, false)
+            }
+        };
+        let answer = Some((intent, Key::OursSinceSubmit));
+        answered(
+            state
+                .commits
+                .ask(&state, Work::Learn(Box::new(Lesson { show, booking, seen, said, charged, answer })))
+                .await,
+        )
     });
     rest.await.map_err(|cause| Problem::internal(&cause))?
+}
+
+/// The booking as it stands, together with whatever else is committed.
+async fn as_it_stands(
+    state: &AppState,
+    show: &Arc<Show>,
+    booking: Uuid,
+    intent: &Intent,
+    key: Key,
+) -> Result<Answer, Problem> {
+    if state.config.commits == CommitMode::Interactive {
+        return retried(|| answer_as_it_stands(state, show, booking, intent, key)).await;
+    }
+    let answer = Some((intent.clone(), key));
+    let lesson = Lesson { show: Arc::clone(show), booking, seen: None, said: None, charged: false, answer };
+    answered(state.commits.ask(state, Work::Learn(Box::new(lesson))).await)
+}
+
+fn answered(done: Result<Done, Problem>) -> Result<Answer, Problem> {
+    match done? {
+        Done::Answered(answer) => Ok(answer),
+        other => Err(Problem::internal(&format!("a wish for an answer came to {other:?}"))),
+    }
 }
 
 /// Nothing was submitted, so the hold is its owner's to change again; unless somebody else's request
@@ -107,28 +195,23 @@ fn check_token(request: &ConfirmRequest) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Key, move, claims, payment and the wish to charge, in one transaction. `Some`: a twin was faster.
-async fn submit(
-    state: &AppState,
-    show: &Show,
-    booking: Uuid,
-    request: &ConfirmRequest,
-    until: Timestamp,
-    intent: &Intent,
-) -> Result<Option<Answer>, Problem> {
+/// Key, move, claims, payment and the wish to charge, in a transaction of its own. An answer instead: a twin
+/// was faster.
+pub(super) async fn submit_one(state: &AppState, submission: &Submission) -> Result<Done, Problem> {
+    let Submission { show, booking, token, gateway, until, intent, seen: _ } = submission;
     let now = state.locks.now();
     let mut tx = state.pg.begin().await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {
-        return Ok(Some(answer));
+        return Ok(Done::Answered(answer));
     }
-    let row = sql::lock(&mut tx, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
-    let cause = Cause { actor: "buyer", reason: "Pressed Pay while the hold was alive." };
-    let pending = match moves::apply(&mut tx, &row, Event::PaymentSubmitted { until }, cause, now).await {
+    let row = sql::lock(&mut tx, *booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
+    let submitted = Event::PaymentSubmitted { until: *until };
+    let pending = match moves::apply(&mut tx, &row, submitted, causes::PRESSED_PAY, now).await {
         Ok(pending) => pending,
         Err(moves::MoveError::Refused(domain::booking::Refused::AlreadyDone)) => {
             // Another key was faster by a hair. This one is not kept pending; it is answered as it stands.
             tx.rollback().await?;
-            return answer_as_it_stands(state, show, booking, intent, Key::New).await.map(Some);
+            return answer_as_it_stands(state, show, *booking, intent, Key::New).await.map(Done::Answered);
         }
         Err(error) => return Err(unmoved(error)),
     };
@@ -144,23 +227,13 @@ async fn submit(
         let taken: Vec<_> = lost.into_iter().map(|seat| (seat, SeatState::Booked)).collect();
         return Err(holds::seats_problem(show, &taken));
     }
-    sql::insert_payment(&mut tx, &pending, state.gateways.first_choice(), request.payment_token.as_deref(), now)
-        .await?;
+    sql::insert_payment(&mut tx, &pending, gateway, token.as_deref(), now).await?;
     tx.commit().await?;
-    Ok(None)
-}
-
-/// How far the request's key is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Key {
-    /// Nobody has claimed it, as far as we know.
-    New,
-    /// `submit` claimed it for this very request.
-    OursSinceSubmit,
+    Ok(Done::Submitted(Box::new(pending), None))
 }
 
 /// The booking as it stands, stored as the answer of this key.
-async fn answer_as_it_stands(
+pub(super) async fn answer_as_it_stands(
     state: &AppState,
     show: &Show,
     booking: Uuid,

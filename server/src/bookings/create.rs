@@ -1,5 +1,7 @@
 //! A live hold becomes a booking.
 
+use std::sync::Arc;
+
 use axum::http::StatusCode;
 use domain::api::BookingRequest;
 use domain::booking::{Booking, BookingState, Event, MoneyState};
@@ -7,7 +9,8 @@ use domain::money::Money;
 use domain::time::Timestamp;
 use sqlx::PgConnection;
 
-use super::moves::{self, Cause, MoveError};
+use super::commits::{Checkout, CommitMode, Done, Work, retried};
+use super::moves::{self, Cause, MoveError, causes};
 use super::sql::{self, BookingRow, SeatRow};
 use super::{person, view};
 use crate::catalogue::Show;
@@ -19,30 +22,68 @@ use crate::{AppState, holds, ids};
 /// Makes a booking of the caller's hold, or brings the one it has up to date.
 pub(super) async fn create(
     state: &AppState,
-    show: &Show,
+    show: &Arc<Show>,
     owner: &str,
     request: &BookingRequest,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
-    let now = state.locks.now();
-    if let Some(answer) = intent.replay(&state.pg, now).await? {
+    let batched = state.config.commits == CommitMode::Batched;
+    if !batched && let Some(answer) = intent.replay(&state.pg, state.locks.now()).await? {
         return Ok(answer);
     }
+    let wanted = match wish(state, show, owner, request).await {
+        Ok(wanted) => wanted,
+        // What is refused now may have been granted before, to the same key.
+        Err(refusal) if batched => return or_replay(state, intent, refusal).await,
+        Err(refusal) => return Err(refusal),
+    };
+    let checkout = Checkout { show: Arc::clone(show), wanted, intent: intent.clone() };
+    if !batched {
+        return retried(|| one_by_one(state, &checkout)).await;
+    }
+    match state.commits.ask(state, Work::Create(Box::new(checkout))).await? {
+        Done::Answered(answer) => Ok(answer),
+        other => Err(Problem::internal(&format!("a checkout came to {other:?}"))),
+    }
+}
+
+/// The answer this key was given before, or else the refusal.
+///
+/// Batches look keys up themselves, so that a request that goes well asks for its key no second time.
+pub(super) async fn or_replay(state: &AppState, intent: &Intent, refusal: Problem) -> Result<Answer, Problem> {
+    intent.replay(&state.pg, state.locks.now()).await?.ok_or(refusal)
+}
+
+/// The booking to be made, if its hold is alive.
+async fn wish(
+    state: &AppState,
+    show: &Arc<Show>,
+    owner: &str,
+    request: &BookingRequest,
+) -> Result<BookingRow, Problem> {
     let buyer = person::check("buyer", &request.buyer)?;
     let holder =
         request.holder.as_ref().map_or_else(|| Ok(buyer.clone()), |friend| person::check("ticket holder", friend))?;
-    holds::sales_open(show, now)?;
-    let held = with_map(state, show, || state.locks.mine(show.id, owner)).await?;
+    holds::sales_open(show, state.locks.now())?;
+    let held = match state.config.commits {
+        CommitMode::Batched => state.commits.hold_of(state, show, owner).await?,
+        CommitMode::Interactive => with_map(state, show, || state.locks.mine(show.id, owner)).await?,
+    };
     let held = held.filter(|held| held.hold == request.hold).ok_or_else(|| {
         Problem::new(Code::HoldExpired, "Your seats are free for everyone again. You can try to get them back.")
     })?;
+    wanted_row(show, owner, &held, buyer, holder)
+}
 
+/// A checkout in a transaction of its own.
+pub(super) async fn one_by_one(state: &AppState, checkout: &Checkout) -> Result<Answer, Problem> {
+    let Checkout { show, wanted, intent } = checkout;
+    let now = state.locks.now();
     let mut tx = state.pg.begin().await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {
         return Ok(answer);
     }
-    let wanted = wanted_row(show, owner, &held, buyer, holder)?;
-    let row = insert_or_revise(&mut tx, show, wanted, now).await?;
+    let row = insert_or_revise(&mut tx, show, wanted.clone(), now).await?;
     let booking = view::of_row(&mut tx, show, &row).await?;
     let answer = Answer::json(StatusCode::CREATED, &booking)?;
     intent.complete(&mut tx, &answer, now).await?;
@@ -115,9 +156,9 @@ async fn insert_or_revise(
 
 async fn begin(tx: &mut PgConnection, show: &Show, row: BookingRow, now: Timestamp) -> Result<BookingRow, Problem> {
     sql::put_seats(tx, row.id, &seat_rows(show, &row)).await?;
-    sql::insert_event(tx, &row, None, "created", "buyer", "Checked out.", now).await?;
-    let cause = Cause { actor: "system", reason: "The lock store confirmed the hold." };
-    moves::apply(tx, &row, Event::HoldTaken, cause, now).await.map_err(unmoved)
+    let Cause { actor, reason } = causes::CHECKED_OUT;
+    sql::insert_event(tx, &row, None, "created", actor, reason, now).await?;
+    moves::apply(tx, &row, Event::HoldTaken, causes::HOLD_CONFIRMED, now).await.map_err(unmoved)
 }
 
 /// The buyer went back, changed seats or names, and checks out again: the same booking, as agreed now.

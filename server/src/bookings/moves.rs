@@ -1,5 +1,5 @@
 //! The only way a booking moves: step, then state, event, claims, tickets and effects in the caller's
-//! transaction.
+//! transaction. `commits` does the same for the moves of a sale, many bookings in one transaction.
 
 use domain::booking::{BookingState, Event, Refused, step};
 use domain::time::Timestamp;
@@ -16,6 +16,30 @@ pub(super) struct Cause<'a> {
     pub(super) actor: &'a str,
     /// In a sentence.
     pub(super) reason: &'a str,
+}
+
+impl<'a> Cause<'a> {
+    /// This actor, for this reason.
+    pub(super) const fn of(actor: &'a str, reason: &'a str) -> Self {
+        Self { actor, reason }
+    }
+}
+
+/// The causes of a sale, said in the same words whether it is committed by itself or with others.
+pub(super) mod causes {
+    use super::Cause;
+
+    pub(in crate::bookings) const CHECKED_OUT: Cause<'_> = Cause::of("buyer", "Checked out.");
+    pub(in crate::bookings) const HOLD_CONFIRMED: Cause<'_> = Cause::of("system", "The lock store confirmed the hold.");
+    pub(in crate::bookings) const PRESSED_PAY: Cause<'_> = Cause::of("buyer", "Pressed Pay while the hold was alive.");
+    pub(in crate::bookings) const GATEWAY_SAID: Cause<'_> = Cause::of("gateway", "The gateway said so.");
+    pub(in crate::bookings) const WEBHOOK: Cause<'_> = Cause::of("gateway", "The gateway sent a signed webhook.");
+    pub(in crate::bookings) const SHOW_STARTED: Cause<'_> =
+        Cause::of("system", "The show had started when the payment came.");
+    pub(in crate::bookings) const ALL_CLAIMED: Cause<'_> =
+        Cause::of("system", "Every seat was still claimed for this booking.");
+    pub(in crate::bookings) const CLAIM_GONE: Cause<'_> =
+        Cause::of("system", "A seat was no longer claimed for this booking.");
 }
 
 /// Why a booking did not move.
@@ -62,15 +86,12 @@ pub(super) async fn settle(
 ) -> Result<BookingRow, MoveError> {
     assert_eq!(paid.machine.state, BookingState::PaymentSucceeded, "only a paid booking is settled");
     if show_started {
-        let cause = Cause { actor: "system", reason: "The show had started when the payment came." };
-        return apply(tx, paid, Event::SeatsLost, cause, now).await;
+        return apply(tx, paid, Event::SeatsLost, causes::SHOW_STARTED, now).await;
     }
     if claims::sell(tx, paid).await? {
-        let cause = Cause { actor: "system", reason: "Every seat was still claimed for this booking." };
-        let sold = apply(tx, paid, Event::SeatsSold, cause, now).await?;
+        let sold = apply(tx, paid, Event::SeatsSold, causes::ALL_CLAIMED, now).await?;
         tickets::issue(tx, sold.id, now).await?;
         return Ok(sold);
     }
-    let cause = Cause { actor: "system", reason: "A seat was no longer claimed for this booking." };
-    apply(tx, paid, Event::SeatsLost, cause, now).await
+    apply(tx, paid, Event::SeatsLost, causes::CLAIM_GONE, now).await
 }

@@ -5,9 +5,10 @@ use domain::money::Money;
 use domain::time::Timestamp;
 use sqlx::PgConnection;
 
+use super::commits::{CommitMode, Done, Work, retried};
 use super::declines;
 use super::effects::{self, EffectError};
-use super::moves::Cause;
+use super::moves::{Cause, causes};
 use super::payment_rows::{self, Standing};
 use super::sql::{self, BookingRow};
 use crate::payments::{NewsKind, NewsOutcome, PaymentNews};
@@ -20,6 +21,18 @@ use crate::{AppState, outbox};
 /// # Errors
 /// When the database or the lock store fails; the gateway sends it again.
 pub async fn payment_news(state: &AppState, news: PaymentNews) -> Result<NewsOutcome, Problem> {
+    // Paid is what most of them say; the rest needs no crowd.
+    if state.config.commits == CommitMode::Interactive || !matches!(news.kind, NewsKind::Succeeded { .. }) {
+        return retried(|| hear_one(state, &news)).await;
+    }
+    match state.commits.ask(state, Work::Hear(news)).await? {
+        Done::Heard(outcome) => Ok(outcome),
+        other => Err(Problem::internal(&format!("a webhook came to {other:?}"))),
+    }
+}
+
+/// The same in a transaction of its own.
+pub(super) async fn hear_one(state: &AppState, news: &PaymentNews) -> Result<NewsOutcome, Problem> {
     let now = state.locks.now();
     let mut connection = state.pg.acquire().await?;
     // The usual repeat costs one look, and waits for nobody.
@@ -33,8 +46,8 @@ pub async fn payment_news(state: &AppState, news: PaymentNews) -> Result<NewsOut
         None => NewsOutcome::Unknown,
         Some(row) => match payment_rows::standing(&mut tx, news.booking, news.gateway).await? {
             Standing::Stranger => NewsOutcome::Unknown,
-            Standing::Left => from_gateway_left(&mut tx, &news, now).await?,
-            Standing::Current => apply(state, &mut tx, &row, &news, now).await?,
+            Standing::Left => from_gateway_left(&mut tx, news, now).await?,
+            Standing::Current => apply(state, &mut tx, &row, news, now).await?,
         },
     };
     if !payment_rows::note_event(&mut tx, news.gateway, &news.event_id, outcome, now).await? {
@@ -53,7 +66,7 @@ async fn apply(
     news: &PaymentNews,
     now: Timestamp,
 ) -> Result<NewsOutcome, Problem> {
-    let told = "The gateway sent a signed webhook.".to_owned();
+    let told = causes::WEBHOOK.reason.to_owned();
     let (event, noted, reason) = match &news.kind {
         NewsKind::Succeeded { amount } if *amount != row.machine.total => {
             let reason = another_amount(row.machine.total, *amount);

@@ -68,6 +68,7 @@ pub async fn of_hold(state: &AppState, owner: &str, hold: Uuid) -> Result<Option
 
 /// A stored booking as its owner sees it, with the prices as agreed.
 pub(super) async fn of_row(tx: &mut PgConnection, show: &Show, row: &BookingRow) -> Result<BookingView, Problem> {
+    assert_eq!(show.id, row.show_id, "a booking is seen with its own show");
     let currency = row.machine.total.currency;
     let seats = sql::seats(tx, row.id).await?.into_iter().map(|seat| SeatLine {
         seat: seat.seat_no.cast_unsigned(),
@@ -80,11 +81,16 @@ pub(super) async fn of_row(tx: &mut PgConnection, show: &Show, row: &BookingRow)
         BookingState::PaymentPending => sql::payment_of(tx, row.id).await?.and_then(|(pay_url, _)| pay_url),
         _ => None,
     };
+    Ok(compose(row, seats, pay_url))
+}
+
+/// The same from what is known already; the gateway's page is shown only while it waits for the buyer.
+pub(super) fn compose(row: &BookingRow, seats: Vec<SeatLine>, pay_url: Option<String>) -> BookingView {
     let person = |(name, email): &(String, String)| Person { name: name.clone(), email: email.clone() };
-    Ok(BookingView {
+    BookingView {
         id: row.id,
         reference: row.reference.clone(),
-        show: show.id,
+        show: row.show_id,
         state: row.machine.state,
         money: row.machine.money,
         seats,
@@ -93,7 +99,7 @@ pub(super) async fn of_row(tx: &mut PgConnection, show: &Show, row: &BookingRow)
         holder: person(&row.holder),
         expires_at: rfc3339(row.machine.expires_at),
         expires_at_ms: row.machine.expires_at.0,
-        pay_url,
+        pay_url: pay_url.filter(|_| row.machine.state == BookingState::PaymentPending),
         ticket_url: (row.machine.state == BookingState::Confirmed).then(|| format!("/bookings/{}/ticket", row.id)),
-    })
+    }
 }

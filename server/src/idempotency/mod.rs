@@ -4,10 +4,12 @@
 //! The row is the lock as well: a second request with the key waits on it, then replays. What is not
 //! here yet: the layers in front of Postgres, which only make replays cheaper.
 
+mod batch;
 mod key;
 mod purge;
 mod sql;
 
+pub use batch::{claim_all, complete_all, replay_all};
 pub use key::IdempotencyKey;
 pub use purge::purge_forever;
 
@@ -50,6 +52,12 @@ impl Intent {
     #[must_use]
     pub fn key(&self) -> &str {
         &self.key
+    }
+
+    /// Whose key it is, and the key: what it is known by.
+    #[must_use]
+    pub fn name(&self) -> (String, String) {
+        (self.owner.clone(), self.key.clone())
     }
 
     /// The request's digest, shortened: for a store that keeps keys itself.

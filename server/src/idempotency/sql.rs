@@ -1,5 +1,7 @@
 //! Queries of `idempotency_keys`.
 
+use std::collections::{HashMap, HashSet};
+
 use domain::time::Timestamp;
 use sqlx::{PgConnection, PgPool};
 
@@ -75,6 +77,97 @@ pub(super) async fn complete(
     .bind(key)
     .bind(status)
     .bind(body)
+    .bind(to_utc(until))
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+#[derive(sqlx::FromRow)]
+struct NamedRow {
+    owner: String,
+    key: String,
+    #[sqlx(flatten)]
+    row: KeyRow,
+}
+
+/// The rows of keys, by owner and key, that have not run out.
+pub(super) async fn find_all(
+    tx: &mut PgConnection,
+    names: &[(&str, &str)],
+    now: Timestamp,
+) -> Result<HashMap<(String, String), KeyRow>, sqlx::Error> {
+    let rows: Vec<NamedRow> = sqlx::query_as(
+        "SELECT known.owner, known.key, known.request_hash, known.status, known.body
+         FROM unnest($1::text[], $2::text[]) AS asked (owner, key)
+         JOIN idempotency_keys known ON known.owner = asked.owner AND known.key = asked.key
+         WHERE known.expires_at > $3",
+    )
+    .bind(names.iter().map(|(owner, _)| *owner).collect::<Vec<_>>())
+    .bind(names.iter().map(|(_, key)| *key).collect::<Vec<_>>())
+    .bind(to_utc(now))
+    .fetch_all(tx)
+    .await?;
+    Ok(rows.into_iter().map(|named| ((named.owner, named.key), named.row)).collect())
+}
+
+/// A key to be claimed, with its answer if there is one already.
+pub(super) struct ClaimRow<'a> {
+    pub(super) owner: &'a str,
+    pub(super) key: &'a str,
+    pub(super) request_hash: &'a [u8],
+    pub(super) state: &'static str,
+    pub(super) status: Option<i16>,
+    pub(super) body: Option<&'a [u8]>,
+    pub(super) until: Timestamp,
+}
+
+/// Takes keys that are free or have run out, in the order given; which of them it got.
+pub(super) async fn claim_all(
+    tx: &mut PgConnection,
+    rows: &[ClaimRow<'_>],
+    now: Timestamp,
+) -> Result<HashSet<(String, String)>, sqlx::Error> {
+    let claimed: Vec<(String, String)> = sqlx::query_as(
+        "INSERT INTO idempotency_keys (owner, key, request_hash, state, status, body, expires_at)
+         SELECT claim.*
+         FROM unnest($1::text[], $2::text[], $3::bytea[], $4::text[], $5::smallint[], $6::bytea[], $7::timestamptz[])
+              AS claim
+         ON CONFLICT (owner, key) DO UPDATE
+         SET request_hash = EXCLUDED.request_hash, state = EXCLUDED.state, status = EXCLUDED.status,
+             body = EXCLUDED.body, expires_at = EXCLUDED.expires_at
+         WHERE idempotency_keys.expires_at <= $8
+         RETURNING owner, key",
+    )
+    .bind(rows.iter().map(|row| row.owner).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| row.key).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| row.request_hash).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| row.state).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| row.status).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| row.body).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| to_utc(row.until)).collect::<Vec<_>>())
+    .bind(to_utc(now))
+    .fetch_all(tx)
+    .await?;
+    Ok(claimed.into_iter().collect())
+}
+
+/// Stores the answers (owner, key, status, body) of claimed keys.
+pub(super) async fn complete_all(
+    tx: &mut PgConnection,
+    answers: &[(&str, &str, i16, &[u8])],
+    until: Timestamp,
+) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "UPDATE idempotency_keys known
+         SET state = 'completed', status = answer.status, body = answer.body, expires_at = $5
+         FROM unnest($1::text[], $2::text[], $3::smallint[], $4::bytea[]) AS answer (owner, key, status, body)
+         WHERE known.owner = answer.owner AND known.key = answer.key AND known.state = 'pending'",
+    )
+    .bind(answers.iter().map(|(owner, ..)| *owner).collect::<Vec<_>>())
+    .bind(answers.iter().map(|(_, key, ..)| *key).collect::<Vec<_>>())
+    .bind(answers.iter().map(|(_, _, status, _)| *status).collect::<Vec<_>>())
+    .bind(answers.iter().map(|(.., body)| *body).collect::<Vec<_>>())
     .bind(to_utc(until))
     .execute(tx)
     .await?;

@@ -7,20 +7,38 @@
 mod relay;
 mod sql;
 
+use domain::booking::Effect;
 use tokio::sync::Notify;
+use uuid::Uuid;
 
 pub use relay::{Lane, relay_forever};
-pub use sql::{done, enqueue};
+pub use sql::{done, done_all, enqueue, enqueue_all};
 
 /// Wakes the relay's lanes; a wake that comes while a lane is busy is kept for it.
 #[derive(Default)]
 pub struct Wake {
     gateway: Notify,
-    house: Notify,
+    map: Notify,
+    mail: Notify,
 }
 
 /// Tells the relay that something was committed; without this it looks every half second.
 pub fn wake(state: &crate::AppState) {
     state.outbox_wake.gateway.notify_one();
-    state.outbox_wake.house.notify_one();
+    state.outbox_wake.map.notify_one();
+    state.outbox_wake.mail.notify_one();
+}
+
+/// Takes an effect of many bookings off the list that somebody did outside the relay, and wakes the relay for
+/// what stood behind it.
+///
+/// # Errors
+/// When the database fails; the effects will be done again.
+pub async fn done_all_now(state: &crate::AppState, bookings: &[Uuid], effect: Effect) -> Result<(), sqlx::Error> {
+    if bookings.is_empty() {
+        return Ok(());
+    }
+    sql::done_all(&mut *state.pg.acquire().await?, bookings, effect).await?;
+    wake(state);
+    Ok(())
 }

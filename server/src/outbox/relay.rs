@@ -7,6 +7,7 @@ use futures::StreamExt;
 use tokio::sync::Notify;
 
 use super::sql::{self, Job};
+use crate::bookings::EffectError;
 use crate::{AppState, bookings, ids};
 
 /// Looked at this often even if nobody says so: other replicas' leftovers and postponed effects.
@@ -14,9 +15,15 @@ const POLL_EVERY: Duration = Duration::from_millis(500);
 /// An effect taken by a relay that died is free for another after this long, milliseconds: longer than
 /// the deadlines of everything an effect calls, with their retries.
 const LEASE_MS: i64 = 60 * SECOND_MS;
-/// Effects a lane takes at once and does side by side: no effect waits, taken, behind a slow one until
+/// Calls to gateways a lane takes at once and does side by side: none waits, taken, behind a slow one until
 /// its lease is over.
-const SIDE_BY_SIDE: usize = 8;
+const GATEWAY_SIDE_BY_SIDE: usize = 8;
+/// Changes of the map taken at once: they go to the lock store many in a call.
+const MAP_TOGETHER: usize = 128;
+/// Mails taken at once…
+const MAILS_TOGETHER: usize = 32;
+/// …for so long, milliseconds: they are sent in four rounds, and each may take its deadline.
+const MAIL_LEASE_MS: i64 = 120 * SECOND_MS;
 /// After this many tries a person must look.
 const MAX_ATTEMPTS: i32 = 40;
 /// After this many, if it is only that the gateway is away: about half a day.
@@ -26,27 +33,50 @@ const FIRST_PAUSE_MS: u64 = 500;
 /// Longest pause, milliseconds.
 const LONGEST_PAUSE_MS: u64 = 60_000;
 
-/// Effects that may hold each other up. A gateway that hangs must not keep sold seats from the map.
+/// Effects that may hold each other up. A gateway or a mail server that hangs must not keep sold seats from
+/// the map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
     /// Calls to a payment gateway.
     Gateway,
-    /// Everything else: the lock store, mail.
-    House,
+    /// The lock store.
+    Map,
+    /// Mails.
+    Mail,
 }
 
 impl Lane {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Gateway, Self::Map, Self::Mail];
+
     fn wake(self, state: &AppState) -> &Notify {
         match self {
             Self::Gateway => &state.outbox_wake.gateway,
-            Self::House => &state.outbox_wake.house,
+            Self::Map => &state.outbox_wake.map,
+            Self::Mail => &state.outbox_wake.mail,
         }
     }
 
     const fn effects(self) -> &'static [&'static str] {
         match self {
             Self::Gateway => &["charge", "void_payment", "refund", "void_left"],
-            Self::House => &["mark_booked", "release_seats", "send_ticket"],
+            Self::Map => &["mark_booked", "release_seats"],
+            Self::Mail => &["send_ticket"],
+        }
+    }
+
+    const fn lease_ms(self) -> i64 {
+        match self {
+            Self::Gateway | Self::Map => LEASE_MS,
+            Self::Mail => MAIL_LEASE_MS,
+        }
+    }
+
+    const fn together(self) -> usize {
+        match self {
+            Self::Gateway => GATEWAY_SIDE_BY_SIDE,
+            Self::Map => MAP_TOGETHER,
+            Self::Mail => MAILS_TOGETHER,
         }
     }
 }
@@ -55,9 +85,15 @@ impl Lane {
 pub async fn relay_forever(state: AppState, lane: Lane) {
     while !state.stop.is_cancelled() {
         let now = state.locks.now();
-        match sql::take(&state.pg, lane.effects(), now, now.plus_ms(LEASE_MS), SIDE_BY_SIDE as i64).await {
+        match sql::take(&state.pg, lane.effects(), now, now.plus_ms(lane.lease_ms()), lane.together() as i64).await {
             Ok(jobs) if !jobs.is_empty() => {
-                futures::stream::iter(jobs).for_each_concurrent(SIDE_BY_SIDE, |job| run(&state, job)).await;
+                match lane {
+                    Lane::Gateway => {
+                        let each = futures::stream::iter(jobs);
+                        each.for_each_concurrent(GATEWAY_SIDE_BY_SIDE, |job| run(&state, job)).await;
+                    }
+                    Lane::Map | Lane::Mail => run_together(&state, lane, jobs).await,
+                }
                 continue;
             }
             Ok(_) => {}
@@ -71,29 +107,56 @@ pub async fn relay_forever(state: AppState, lane: Lane) {
     }
 }
 
+async fn run_together(state: &AppState, lane: Lane, jobs: Vec<Job>) {
+    let wanted: Vec<_> = jobs.iter().map(|job| (job.booking, job.effect)).collect();
+    let outcomes = bookings::perform_all(state, &wanted).await;
+    assert_eq!(outcomes.len(), jobs.len(), "every effect comes to something");
+    let mut done = Vec::new();
+    for (job, outcome) in jobs.iter().zip(outcomes) {
+        match outcome {
+            Ok(()) => done.push(job.id),
+            Err(cause) => fail(state, job, &cause).await,
+        }
+    }
+    if let Err(cause) = sql::delete(&state.pg, &done).await {
+        // Their lease ends, and they are done again: effects may be.
+        tracing::warn!(%cause, effects = done.len(), "the outcome of effects could not be noted");
+    } else if lane == Lane::Map {
+        // What stood behind them, for one the mails, may be done now.
+        super::wake(state);
+    }
+}
+
 async fn run(state: &AppState, job: Job) {
-    let noted = match bookings::perform(state, job.booking, job.effect).await {
-        Ok(()) => sql::delete(&state.pg, job.id).await,
-        // The map is ours to mend, however long it takes; what needs others may need a person.
-        Err(cause) if is_hopeless(&job, &cause) => {
-            tracing::error!(booking = %job.booking, effect = ?job.effect, %cause, "an effect of {} is parked for a person", job.booking);
-            sql::park(&state.pg, job.id, &cause.to_string()).await
+    match bookings::perform(state, job.booking, job.effect).await {
+        Ok(()) => {
+            if let Err(cause) = sql::delete(&state.pg, &[job.id]).await {
+                // Its lease ends, and it is done again: effects may be.
+                tracing::warn!(booking = %job.booking, %cause, "the outcome of an effect of {} could not be noted", job.booking);
+            }
         }
-        Err(cause) => {
-            tracing::warn!(booking = %job.booking, effect = ?job.effect, attempts = job.attempts, %cause, "an effect of {} will be tried again", job.booking);
-            let doubled = FIRST_PAUSE_MS << job.attempts.clamp(0, 10);
-            let pause = ids::jitter(doubled.min(LONGEST_PAUSE_MS)).cast_signed();
-            sql::postpone(&state.pg, job.id, state.locks.now().plus_ms(pause)).await
-        }
+        Err(cause) => fail(state, &job, &cause).await,
+    }
+}
+
+async fn fail(state: &AppState, job: &Job, cause: &EffectError) {
+    // The map is ours to mend, however long it takes; what needs others may need a person.
+    let noted = if is_hopeless(job, cause) {
+        tracing::error!(booking = %job.booking, effect = ?job.effect, %cause, "an effect of {} is parked for a person", job.booking);
+        sql::park(&state.pg, job.id, &cause.to_string()).await
+    } else {
+        tracing::warn!(booking = %job.booking, effect = ?job.effect, attempts = job.attempts, %cause, "an effect of {} will be tried again", job.booking);
+        let doubled = FIRST_PAUSE_MS << job.attempts.clamp(0, 10);
+        let pause = ids::jitter(doubled.min(LONGEST_PAUSE_MS)).cast_signed();
+        sql::postpone(&state.pg, job.id, state.locks.now().plus_ms(pause)).await
     };
     if let Err(cause) = noted {
-        // Its lease ends, and it is done again: effects may be.
-        tracing::warn!(booking = %job.booking, %cause, "the outcome of an effect of {} could not be noted", job.booking);
+        tracing::warn!(booking = %job.booking, %cause, "the failure of an effect of {} could not be noted", job.booking);
     }
 }
 
 /// Whether a person must look. A definite no of a gateway will not become a yes.
-fn is_hopeless(job: &Job, cause: &bookings::EffectError) -> bool {
+fn is_hopeless(job: &Job, cause: &EffectError) -> bool {
     let patience = if cause.is_gateway_away() { MAX_ATTEMPTS_WHILE_AWAY } else { MAX_ATTEMPTS };
     !job.is_for_the_map() && (cause.is_definite() || job.attempts >= patience)
 }

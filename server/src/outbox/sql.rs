@@ -24,6 +24,43 @@ const fn name(effect: Effect) -> &'static str {
     }
 }
 
+/// An effect's amount, and how long the relay leaves it alone, milliseconds.
+const fn terms(effect: Effect) -> (Option<i64>, i64) {
+    match effect {
+        Effect::Refund { amount } => (Some(amount.minor), 0),
+        Effect::Charge => (None, CHARGE_IS_DONE_BY_REQUEST_MS),
+        _ => (None, 0),
+    }
+}
+
+/// Whoever commits many sales tells the map itself; the relay only after this long, milliseconds.
+const MAP_IS_TOLD_BY_SELLER_MS: i64 = 15 * SECOND_MS;
+
+/// Writes effects of many bookings down, in this order, in the transaction of their steps. The relay leaves
+/// charges and marks on the map alone for a while: who enqueues them here does them, and says so with
+/// [`done_all`].
+///
+/// # Errors
+/// When the database fails.
+pub async fn enqueue_all(tx: &mut PgConnection, effects: &[(Uuid, Effect)], now: Timestamp) -> Result<(), sqlx::Error> {
+    let due = |effect: Effect| {
+        let head_start = if effect == Effect::MarkBooked { MAP_IS_TOLD_BY_SELLER_MS } else { terms(effect).1 };
+        to_utc(now.plus_ms(head_start))
+    };
+    sqlx::query(
+        "INSERT INTO outbox (booking_id, effect, amount_minor, run_after, created_at)
+         SELECT todo.*, $5 FROM unnest($1::uuid[], $2::text[], $3::bigint[], $4::timestamptz[]) AS todo",
+    )
+    .bind(effects.iter().map(|(booking, _)| *booking).collect::<Vec<_>>())
+    .bind(effects.iter().map(|(_, effect)| name(*effect)).collect::<Vec<_>>())
+    .bind(effects.iter().map(|(_, effect)| terms(*effect).0).collect::<Vec<_>>())
+    .bind(effects.iter().map(|(_, effect)| due(*effect)).collect::<Vec<_>>())
+    .bind(to_utc(now))
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
 /// Writes effects down in the transaction of their step.
 ///
 /// # Errors
@@ -35,11 +72,7 @@ pub async fn enqueue(
     now: Timestamp,
 ) -> Result<(), sqlx::Error> {
     for effect in effects {
-        let (amount, wait) = match effect {
-            Effect::Refund { amount } => (Some(amount.minor), 0),
-            Effect::Charge => (None, CHARGE_IS_DONE_BY_REQUEST_MS),
-            _ => (None, 0),
-        };
+        let (amount, wait) = terms(*effect);
         sqlx::query(
             "INSERT INTO outbox (booking_id, effect, amount_minor, run_after, created_at) VALUES ($1, $2, $3, $4, $5)",
         )
@@ -63,6 +96,19 @@ pub async fn done(pg: &PgPool, booking: Uuid, effect: Effect) -> Result<(), sqlx
         .bind(booking)
         .bind(name(effect))
         .execute(pg)
+        .await?;
+    Ok(())
+}
+
+/// Takes an effect of many bookings off the list, in the caller's transaction.
+///
+/// # Errors
+/// When the database fails.
+pub async fn done_all(tx: &mut PgConnection, bookings: &[Uuid], effect: Effect) -> Result<(), sqlx::Error> {
+    sqlx::query("DELETE FROM outbox WHERE booking_id = ANY($1) AND effect = $2")
+        .bind(bookings)
+        .bind(name(effect))
+        .execute(tx)
         .await?;
     Ok(())
 }
@@ -144,9 +190,9 @@ fn job(row: JobRow) -> Result<Job, sqlx::Error> {
     Ok(Job { id: row.id, booking: row.booking_id, effect, attempts: row.attempts })
 }
 
-/// The effect is done.
-pub(super) async fn delete(pg: &PgPool, id: i64) -> Result<(), sqlx::Error> {
-    sqlx::query("DELETE FROM outbox WHERE id = $1").bind(id).execute(pg).await?;
+/// The effects are done.
+pub(super) async fn delete(pg: &PgPool, ids: &[i64]) -> Result<(), sqlx::Error> {
+    sqlx::query("DELETE FROM outbox WHERE id = ANY($1)").bind(ids).execute(pg).await?;
     Ok(())
 }
 

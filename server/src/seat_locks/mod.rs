@@ -130,6 +130,10 @@ pub struct Sale {
     pub lot: Lot,
 }
 
+/// Sales, owners or payments in one call at most: a thousandth of a second in which nobody else's call is
+/// served.
+pub const MAX_PER_CALL: usize = 64;
+
 /// Why the store did not do it. All of these are answers, none is a fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
@@ -234,6 +238,14 @@ pub trait SeatLocks: Send + Sync + 'static {
     ) -> Result<Result<Held, Refusal>, StoreError>;
     /// The owner's hold in this show. Restores one that [`SeatLocks::leave`] had shortened.
     async fn mine(&self, show: Uuid, owner: &str) -> Result<Option<Held>, StoreError>;
+    /// The same of several owners, [`MAX_PER_CALL`] at most, in their order.
+    async fn mine_all(&self, show: Uuid, owners: &[String]) -> Result<Vec<Option<Held>>, StoreError> {
+        let mut holds = Vec::with_capacity(owners.len());
+        for owner in owners {
+            holds.push(self.mine(show, owner).await?);
+        }
+        Ok(holds)
+    }
     /// The tab was closed: the hold ends after `grace_ms` unless its owner comes back.
     async fn leave(&self, show: Uuid, hold: Uuid, owner: &str, grace_ms: i64) -> Result<(), StoreError>;
     /// Lets a hold go.
@@ -246,10 +258,30 @@ pub trait SeatLocks: Send + Sync + 'static {
         sale: &Sale,
         extension_ms: i64,
     ) -> Result<Result<Timestamp, Refusal>, StoreError>;
+    /// The same of several sales, [`MAX_PER_CALL`] at most, in their order.
+    async fn begin_payments(
+        &self,
+        show: Uuid,
+        sales: &[Sale],
+        extension_ms: i64,
+    ) -> Result<Vec<Result<Timestamp, Refusal>>, StoreError> {
+        let mut ends = Vec::with_capacity(sales.len());
+        for sale in sales {
+            ends.push(self.begin_payment(show, sale, extension_ms).await?);
+        }
+        Ok(ends)
+    }
     /// The payment was not submitted after all: takes the extension back and opens the hold again.
     async fn end_payment(&self, show: Uuid, sale: &Sale, extension_ms: i64) -> Result<(), StoreError>;
     /// Postgres has sold this lot: the map says so.
     async fn book(&self, show: Uuid, sale: &Sale) -> Result<(), StoreError>;
+    /// The same of several sales, [`MAX_PER_CALL`] at most, as if told one after the other.
+    async fn book_all(&self, show: Uuid, sales: &[Sale]) -> Result<(), StoreError> {
+        for sale in sales {
+            self.book(show, sale).await?;
+        }
+        Ok(())
+    }
     /// A booking gives its lot back, held or sold; only what is still its own by fence.
     async fn free(&self, show: Uuid, sale: &Sale) -> Result<(), StoreError>;
     /// Staff keep seats off sale, or put them back; all or none, held and sold ones stand in the way.

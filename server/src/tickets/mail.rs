@@ -111,9 +111,7 @@ impl Mailer {
         let message = write(&self.from, mail)?;
         let handed_over = async {
             match &self.way {
-                Way::Folder(folder) => {
-                    put_into(folder, mail.booking, &message.formatted()).await.map_err(not_delivered)
-                }
+                Way::Folder(folder) => put_into(folder, mail.booking, message.formatted()).await.map_err(not_delivered),
                 Way::Smtp(smtp) => smtp.send(message).await.map(|_| ()).map_err(not_delivered),
             }
         };
@@ -131,12 +129,23 @@ pub fn is_address(email: &str) -> bool {
     email.parse::<Address>().is_ok()
 }
 
-/// Renamed into place, so that whoever reads the folder never sees half a mail.
-async fn put_into(folder: &Path, booking: Uuid, message: &[u8]) -> std::io::Result<()> {
-    tokio::fs::create_dir_all(folder).await?;
-    let unfinished = folder.join(format!(".{booking}.part"));
-    tokio::fs::write(&unfinished, message).await?;
-    tokio::fs::rename(&unfinished, folder.join(format!("{booking}.eml"))).await
+/// Renamed into place, so that whoever reads the folder never sees half a mail. One errand for a thread
+/// that may wait: a step each would cost more than the writing.
+async fn put_into(folder: &Path, booking: Uuid, message: Vec<u8>) -> std::io::Result<()> {
+    let (unfinished, finished) = (folder.join(format!(".{booking}.part")), folder.join(format!("{booking}.eml")));
+    let folder = folder.to_owned();
+    let put = tokio::task::spawn_blocking(move || {
+        match std::fs::write(&unfinished, &message) {
+            // The first mail, or somebody has tidied up.
+            Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => {
+                std::fs::create_dir_all(&folder)?;
+                std::fs::write(&unfinished, &message)?;
+            }
+            written => written?,
+        }
+        std::fs::rename(&unfinished, &finished)
+    });
+    put.await.map_err(std::io::Error::other)?
 }
 
 fn write(from: &Mailbox, mail: &TicketMail) -> Result<Message, MailError> {

@@ -11,4 +11,4 @@ mod sql;
 
 pub use code::TicketCode;
 pub use mail::{MailError, Mailer, TicketMail, is_address};
-pub use sql::{Ticket, issue, of_booking};
+pub use sql::{Ticket, issue, issue_all, of_booking};

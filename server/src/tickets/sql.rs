@@ -52,6 +52,27 @@ pub async fn issue(connection: &mut PgConnection, booking: Uuid, at: Timestamp) 
     Ok(())
 }
 
+/// Makes the tickets of many bookings (each with its seats), as [`issue`] does.
+///
+/// # Errors
+/// Whatever Postgres says.
+pub async fn issue_all(connection: &mut PgConnection, sold: &[(Uuid, Vec<i32>)], at: Timestamp) -> sqlx::Result<()> {
+    let seats = || sold.iter().flat_map(|(booking, seats)| seats.iter().map(move |seat| (*booking, *seat)));
+    sqlx::query(
+        "INSERT INTO tickets (booking_id, seat_no, code, issued_at)
+         SELECT fresh.*, $4
+           FROM UNNEST($1::uuid[], $2::integer[], $3::text[]) AS fresh
+         ON CONFLICT (booking_id, seat_no) DO NOTHING",
+    )
+    .bind(seats().map(|(booking, _)| booking).collect::<Vec<_>>())
+    .bind(seats().map(|(_, seat)| seat).collect::<Vec<_>>())
+    .bind(seats().map(|_| TicketCode::from_bits(ids::random_bits()).to_string()).collect::<Vec<_>>())
+    .bind(clock::to_utc(at))
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
 /// The tickets of a booking in the order of the room; none while it is not confirmed. The caller has
 /// checked whose booking it is.
 ///

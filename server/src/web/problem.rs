@@ -185,6 +185,7 @@ pub struct Problem {
     seats: Vec<SeatProblem>,
     hold: Option<Uuid>,
     retry_after_s: u64,
+    gave_way: bool,
 }
 
 /// What every handler of the API returns when it fails. Boxed: the happy path stays small.
@@ -194,7 +195,14 @@ impl Problem {
     /// A problem; `detail` says to a person what happened this time and what to do.
     #[must_use]
     pub fn new(code: Code, detail: impl Into<String>) -> Self {
-        Self { code, detail: detail.into(), seats: Vec::new(), hold: None, retry_after_s: RETRY_AFTER_S }
+        Self {
+            code,
+            detail: detail.into(),
+            seats: Vec::new(),
+            hold: None,
+            retry_after_s: RETRY_AFTER_S,
+            gave_way: false,
+        }
     }
 
     /// Names the seats meant.
@@ -231,6 +239,12 @@ impl Problem {
         Self::new(Code::Internal, "We have noted what happened. Nothing was charged or lost; please try again.")
     }
 
+    /// Whether a transaction gave way to another, and may be tried again at once: nothing happened.
+    #[must_use]
+    pub const fn gave_way(&self) -> bool {
+        self.gave_way
+    }
+
     /// Its code.
     #[must_use]
     pub const fn code(&self) -> Code {
@@ -248,7 +262,9 @@ impl From<sqlx::Error> for Problem {
             }
             sqlx::Error::Database(error) if is_passing(error.code().as_deref()) => {
                 tracing::warn!(cause = %error, "the database gave way; the caller may try again");
-                Self::new(Code::DatabaseUnavailable, "Please try again in a moment; nothing was lost.")
+                let gave_way = matches!(error.code().as_deref(), Some("40001" | "40P01"));
+                let detail = "Please try again in a moment; nothing was lost.";
+                Self { gave_way, ..Self::new(Code::DatabaseUnavailable, detail) }
             }
             other => Self::internal(&other),
         }

@@ -7,6 +7,7 @@
 mod bad_input;
 mod bad_webhooks;
 mod catalogue;
+mod commits;
 mod gateways;
 mod holds;
 mod live;

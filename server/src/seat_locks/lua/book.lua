@@ -1,20 +1,10 @@
--- Postgres has sold these seats and places: the map says so, whatever happened to the hold meanwhile.
+-- Postgres has sold these seats and places: the map says so, whatever happened to the holds meanwhile.
 --
--- ARGV: 5 hold id, 6 owner, 7 fence, 8 number of seats, then the seats, then area and places of each area
+-- ARGV: 5 number of sales, then for each: hold id, owner, fence, number of seats, number of areas, the seats,
+--       then area and places of each area
 -- Answers {"OK", now, epoch, version} (for a repeat as well).
 local broken = unusable()
 if broken then return broken end
-
-local id, owner, fence, seats = ARGV[5], ARGV[6], ARGV[7], tonumber(ARGV[8])
-local hold = read_hold(id)
-local is_ours = hold and hold.fence == fence
--- What the hold has and the sale has not taken from it yet.
-local rest, rest_places = {}, {}
-if is_ours then
-  for _, seat in ipairs(hold.seats) do rest[seat] = true end
-  for _, pair in ipairs(hold.places) do rest_places[pair[1]] = pair[2] end
-  forget_hold(id, hold)
-end
 
 -- Redis had lost the lock and someone else holds the seat: they keep the rest of their hold.
 local function evict(seat)
@@ -35,47 +25,69 @@ local function evict(seat)
 end
 
 -- A sale of a later fence is the truth: this call comes from before it. A repeat heals a map that lost
--- the sale, and counts nobody's seats twice.
-local news = 0
-for at = 9, 8 + seats do
-  local seat = tonumber(ARGV[at])
-  local known = redis.call('HGET', sold, seat)
-  if seat < room and (not known or tonumber(known) <= tonumber(fence)) then
-    local state = state_of(seat)
-    if state == LOCKED and not rest[seat] then evict(seat) end
-    if state ~= BOOKED then set(seat, BOOKED) end
-    if known ~= fence then
-      redis.call('HSET', sold, seat, fence)
-      news = news + 1
+-- the sale, and counts nobody's seats twice. How many seats are news; takes those it sold from `rest`.
+local function book_seats(first, count, fence, rest)
+  local news = 0
+  if count == 0 then return news end
+  local known = redis.call('HMGET', sold, unpack(ARGV, first, first + count - 1))
+  for at = 1, count do
+    local seat = tonumber(ARGV[first + at - 1])
+    if seat < room and (not known[at] or tonumber(known[at]) <= tonumber(fence)) then
+      local state = state_of(seat)
+      if state == LOCKED and not rest[seat] then evict(seat) end
+      if state ~= BOOKED then set(seat, BOOKED) end
+      if known[at] ~= fence then
+        redis.call('HSET', sold, ARGV[first + at - 1], fence)
+        news = news + 1
+      end
     end
+    rest[seat] = nil
   end
-  rest[seat] = nil
+  return news
 end
 
 -- Places are known by the fence they were sold under. Those of the hold are taken already. The others may
 -- have gone to someone else, who keeps them: then the area is below zero until they let them go.
-local places = {}
-for at = 9 + seats, #ARGV, 2 do places[#places + 1] = { tonumber(ARGV[at]), tonumber(ARGV[at + 1]) } end
-if #places > 0 and redis.call('HEXISTS', sold, 'areas ' .. fence) == 0 then
+local function book_places(first, count, fence, rest)
+  local places = {}
+  for at = first, first + 2 * count - 2, 2 do places[#places + 1] = { tonumber(ARGV[at]), tonumber(ARGV[at + 1]) } end
+  if #places == 0 or redis.call('HEXISTS', sold, 'areas ' .. fence) == 1 then return 0 end
   redis.call('HSET', sold, 'areas ' .. fence, places_text(places))
   for _, pair in ipairs(places) do
-    local held = rest_places[pair[1]] or 0
+    local held = rest[pair[1]] or 0
     if pair[2] > held then take_places(pair[1], pair[2] - held) end
-    rest_places[pair[1]] = math.max(0, held - pair[2])
+    rest[pair[1]] = math.max(0, held - pair[2])
   end
-  news = news + total(places)
+  return total(places)
 end
-if is_ours then
-  -- What the hold had besides goes back.
-  for _, pair in ipairs(hold.places) do
-    if rest_places[pair[1]] > 0 then take_places(pair[1], -rest_places[pair[1]]) end
+
+local at = 6
+for _ = 1, tonumber(ARGV[5]) do
+  local id, owner, fence = ARGV[at], ARGV[at + 1], ARGV[at + 2]
+  local seats, areas_sold = tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
+  local hold = read_hold(id)
+  local is_ours = hold and hold.fence == fence
+  -- What the hold has and the sale has not taken from it yet.
+  local rest, rest_places = {}, {}
+  if is_ours then
+    for _, seat in ipairs(hold.seats) do rest[seat] = true end
+    for _, pair in ipairs(hold.places) do rest_places[pair[1]] = pair[2] end
+    forget_hold(id, hold)
   end
-  for _, seat in ipairs(hold.seats) do
-    if rest[seat] then set(seat, AVAILABLE) end
+  local news = book_seats(at + 5, seats, fence, rest) + book_places(at + 5 + seats, areas_sold, fence, rest_places)
+  if is_ours then
+    -- What the hold had besides goes back.
+    for _, pair in ipairs(hold.places) do
+      if rest_places[pair[1]] > 0 then take_places(pair[1], -rest_places[pair[1]]) end
+    end
+    for _, seat in ipairs(hold.seats) do
+      if rest[seat] then set(seat, AVAILABLE) end
+    end
   end
-end
-if news > 0 then
-  local bought, current = read_owner(owner)
-  write_owner(owner, bought + news, current)
+  if news > 0 then
+    local bought, current = read_owner(owner)
+    write_owner(owner, bought + news, current)
+  end
+  at = at + 5 + seats + 2 * areas_sold
 end
 return finish(say('OK'))

@@ -107,6 +107,24 @@ impl<'a> Rest<'a> {
     }
 }
 
+/// Reads an answer that has a part, a code and what follows it, for each of those that were asked about.
+pub(super) fn each<T>(
+    parts: &[Value],
+    asked: usize,
+    read: impl Fn(&[u8], Rest<'_>) -> Result<T, StoreError>,
+) -> Result<Vec<T>, StoreError> {
+    if parts.len() != asked {
+        return Err(nonsense(parts));
+    }
+    let one = |part: &Value| {
+        let Value::Array(words) = part else { return Err(nonsense(part)) };
+        let mut rest = Rest(words);
+        let code = rest.bytes()?;
+        read(code, rest)
+    };
+    parts.iter().map(one).collect()
+}
+
 /// What became of one attempt of a call.
 pub(super) fn of_attempt(answer: &Value, attempt: &Attempt) -> Result<Result<Held, Refusal>, StoreError> {
     let Value::Array(parts) = answer else { return Err(nonsense(answer)) };

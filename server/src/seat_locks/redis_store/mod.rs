@@ -15,7 +15,7 @@ use domain::time::Timestamp;
 use redis::{Cmd, Value};
 use uuid::Uuid;
 
-use self::answer::{Rest, nonsense, of_attempt};
+use self::answer::{Rest, each, nonsense, of_attempt};
 use self::arguments::{places_text, write_asked, write_id, write_party, write_places, write_sale, write_seats};
 use self::positions::Positions;
 use self::scripts::Scripts;
@@ -189,17 +189,24 @@ impl SeatLocks for RedisLocks {
     }
 
     async fn mine(&self, show: Uuid, owner: &str) -> Result<Option<Held>, StoreError> {
-        let answer = self
-            .call(show, &self.scripts.mine, |command| {
+        let holds = self.mine_all(show, &[owner.to_owned()]).await?;
+        Ok(holds.into_iter().next().flatten())
+    }
+
+    async fn mine_all(&self, show: Uuid, owners: &[String]) -> Result<Vec<Option<Held>>, StoreError> {
+        let asked = self.call(show, &self.scripts.mine, |command| {
+            for owner in owners {
                 command.arg(owner);
-            })
-            .await?;
-        if answer.is("GONE") {
-            return Ok(None);
-        }
-        let mut rest = answer.rest();
-        let hold = rest.id()?;
-        rest.hold(hold).map(Some)
+            }
+        });
+        each(&asked.await?.rest, owners.len(), |code, mut rest| match code {
+            b"GONE" => Ok(None),
+            b"HELD" => {
+                let hold = rest.id()?;
+                rest.hold(hold).map(Some)
+            }
+            other => Err(nonsense(&String::from_utf8_lossy(other))),
+        })
     }
 
     async fn leave(&self, show: Uuid, hold: Uuid, owner: &str, grace_ms: i64) -> Result<(), StoreError> {
@@ -227,13 +234,28 @@ impl SeatLocks for RedisLocks {
         sale: &Sale,
         extension_ms: i64,
     ) -> Result<Result<Timestamp, Refusal>, StoreError> {
-        let seats = sale.lot.seats.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+        let ends = self.begin_payments(show, std::slice::from_ref(sale), extension_ms).await?;
+        ends.into_iter().next().ok_or_else(|| nonsense("no answer to a payment"))
+    }
+
+    async fn begin_payments(
+        &self,
+        show: Uuid,
+        sales: &[Sale],
+        extension_ms: i64,
+    ) -> Result<Vec<Result<Timestamp, Refusal>>, StoreError> {
+        let seats = |sale: &Sale| sale.lot.seats.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
         let asked = self.call(show, &self.scripts.begin_payment, |command| {
-            write_party(command, sale);
-            command.arg(extension_ms).arg(&seats).arg(places_text(&sale.lot.places));
+            command.arg(extension_ms);
+            for sale in sales {
+                write_party(command, sale);
+                command.arg(seats(sale)).arg(places_text(&sale.lot.places));
+            }
         });
-        let answer = asked.await?;
-        if answer.is("OK") { Ok(Ok(Timestamp(answer.rest().number()?))) } else { answer.refused().map(Err) }
+        each(&asked.await?.rest, sales.len(), |code, mut rest| match code {
+            b"OK" => Ok(Ok(Timestamp(rest.number()?))),
+            other => rest.refusal(other).map(Err),
+        })
     }
 
     async fn end_payment(&self, show: Uuid, sale: &Sale, extension_ms: i64) -> Result<(), StoreError> {
@@ -245,7 +267,20 @@ impl SeatLocks for RedisLocks {
     }
 
     async fn book(&self, show: Uuid, sale: &Sale) -> Result<(), StoreError> {
-        self.call(show, &self.scripts.book, |command| write_sale(command, sale)).await.map(drop)
+        self.book_all(show, std::slice::from_ref(sale)).await
+    }
+
+    async fn book_all(&self, show: Uuid, sales: &[Sale]) -> Result<(), StoreError> {
+        let asked = self.call(show, &self.scripts.book, |command| {
+            command.arg(sales.len());
+            for sale in sales {
+                write_party(command, sale);
+                command.arg(sale.lot.seats.len()).arg(sale.lot.places.len());
+                write_seats(command, &sale.lot.seats);
+                write_places(command, &sale.lot.places);
+            }
+        });
+        asked.await.map(drop)
     }
 
     async fn free(&self, show: Uuid, sale: &Sale) -> Result<(), StoreError> {

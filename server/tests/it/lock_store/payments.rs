@@ -70,6 +70,21 @@ on_every_store! {
         assert_eq!(house.begin_payment(&sale("ann", &held)).await, Err(Refusal::Gone));
     }
 
+    async fn what_several_ask_in_one_call_is_answered_each_by_its_own(house: &House) {
+        let ann = house.take("ann", &[1, 2]).await.expect("they are free");
+        let ben = house.take_lot("ben", lot(&[3], &[(0, 1)])).await.expect("they are free");
+        let owners = ["ben", "nobody", "ann", "ben"].map(str::to_owned);
+        let holds = house.store.mine_all(house.show, &owners).await.expect("they are told");
+        assert_eq!(holds, [Some(ben.clone()), None, Some(ann.clone()), Some(ben.clone())]);
+        let mut other = sale("ann", &ann);
+        other.lot = lot(&[1], &[]);
+        let asked = [other, sale("ben", &ben), sale("eve", &ann), sale("ann", &ann), sale("ben", &ben)];
+        let begun = house.store.begin_payments(house.show, &asked, PAYING_MS).await.expect("they are told");
+        let end = |held: &server::seat_locks::Held| Ok(held.expires_at.plus_ms(PAYING_MS));
+        assert_eq!(begun, [Err(Refusal::Changed), end(&ben), Err(Refusal::Gone), end(&ann), end(&ben)]);
+        assert!(house.mine("ann").await.is_some_and(|held| held.paying));
+    }
+
     async fn who_gives_up_anothers_payment_changes_nothing(house: &House) {
         let held = house.take("ann", &[1]).await.expect("it is free");
         house.begin_payment(&sale("ann", &held)).await.expect("it is hers");

@@ -47,6 +47,21 @@ on_every_store! {
         house.take("ben", &[2]).await.expect("he may take another");
     }
 
+    async fn sales_told_in_one_call_are_as_if_told_one_after_the_other(house: &House) {
+        let ann = house.take_lot("ann", lot(&[1, 2], &[(0, 2)])).await.expect("they are free");
+        let ben = house.take("ben", &[3, 4]).await.expect("they are free");
+        let lost = house.take("eve", &[5]).await.expect("it is free");
+        house.release("eve", lost.hold).await.expect("it is hers");
+        let cal = house.take("cal", &[5, 6]).await.expect("they are free");
+        let mut part = sale("ben", &ben);
+        part.lot = lot(&[3], &[]);
+        let told = [sale("ann", &ann), part, sale("eve", &lost), sale("ann", &ann)];
+        house.store.book_all(house.show, &told).await.expect("they are told");
+        assert_eq!((house.map().await, house.areas().await), ("022202100000".into(), vec![(0, 3), (1, 3)]));
+        assert_eq!(house.mine("cal").await.map(|rest| (rest.hold, rest.lot)), Some((cal.hold, lot(&[6], &[]))));
+        assert_eq!(house.take("ann", &[7, 8, 9]).await, Err(Refusal::Limit(2)), "each sale counts once");
+    }
+
     async fn a_sale_of_a_later_fence_is_the_truth(house: &House) {
         let earlier = house.take("ann", &[1, 3]).await.expect("they are free");
         house.release("ann", earlier.hold).await.expect("it is hers");

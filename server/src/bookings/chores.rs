@@ -1,0 +1,69 @@
+//! Effects that the relay hands over many at a time: sold seats of one show go to the map in few calls, and
+//! tickets are read together.
+
+use std::collections::BTreeMap;
+
+use domain::booking::Effect;
+use futures::StreamExt;
+use uuid::Uuid;
+
+use super::commits::{Found, read_all};
+use super::effects::{EffectError, perform, send_ticket};
+use crate::AppState;
+use crate::seat_locks::{MAX_PER_CALL, Sale, with_map};
+use crate::web::Problem;
+
+/// Effects under way at the same time, mails included; half of the usual connections.
+const SIDE_BY_SIDE: usize = 8;
+
+/// Does effects of bookings; what became of each, in order.
+///
+/// They are of different bookings: the effects of one are done one after the other, by whoever asks.
+pub async fn perform_all(state: &AppState, jobs: &[(Uuid, Effect)]) -> Vec<Result<(), EffectError>> {
+    let together = |effect: &Effect| matches!(effect, Effect::MarkBooked | Effect::SendTicket);
+    let ids: Vec<Uuid> = jobs.iter().filter(|(_, effect)| together(effect)).map(|(booking, _)| *booking).collect();
+    let mut found = read_all(&state.pg, &ids).await;
+    let mut outcomes: BTreeMap<usize, Result<(), EffectError>> = BTreeMap::new();
+    let mut marks: BTreeMap<Uuid, Vec<(usize, Sale)>> = BTreeMap::new();
+    let mut singly = Vec::new();
+    for (place, (booking, effect)) in jobs.iter().enumerate() {
+        match (&mut found, effect) {
+            (Ok(found), Effect::MarkBooked) => match found.get(booking) {
+                Some(found) => marks.entry(found.row.show_id).or_default().push((place, found.row.sale())),
+                None => drop(outcomes.insert(place, Err(EffectError::NoBooking(*booking)))),
+            },
+            (Ok(found), Effect::SendTicket) => singly.push((place, *booking, *effect, found.remove(booking))),
+            _ => singly.push((place, *booking, *effect, None)),
+        }
+    }
+    for (show, sales) in marks {
+        for part in sales.chunks(MAX_PER_CALL) {
+            let marked = mark(state, show, part).await;
+            outcomes.extend(part.iter().map(|(place, _)| (*place, marked.clone().map_err(EffectError::from))));
+        }
+    }
+    let done = futures::stream::iter(singly)
+        .map(|(place, booking, effect, found)| async move {
+            let done = match found {
+                Some(found) => ticket(state, &found).await,
+                None => perform(state, booking, effect).await,
+            };
+            (place, done)
+        })
+        .buffer_unordered(SIDE_BY_SIDE);
+    outcomes.extend(done.collect::<Vec<_>>().await);
+    outcomes.into_values().collect()
+}
+
+/// The map says that these are sold.
+async fn mark(state: &AppState, show: Uuid, sales: &[(usize, Sale)]) -> Result<(), Problem> {
+    let show = state.catalogue.known_show(show).await?;
+    let sales: Vec<Sale> = sales.iter().map(|(_, sale)| sale.clone()).collect();
+    with_map(state, &show, || state.locks.book_all(show.id, &sales)).await
+}
+
+async fn ticket(state: &AppState, found: &Found) -> Result<(), EffectError> {
+    let show = state.catalogue.known_show(found.row.show_id).await?;
+    let seats = found.lines.iter().map(|line| (line.label.clone(), line.category.clone())).collect();
+    send_ticket(state, &show, &found.row, seats).await
+}

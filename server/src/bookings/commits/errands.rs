@@ -1,0 +1,128 @@
+//! What a sale asks of the lock store, asked together with what others ask of the same show: a call costs
+//! several times as much as what is asked in it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use domain::booking::PAYMENT_EXTENSION_MS;
+use domain::time::Timestamp;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
+use uuid::Uuid;
+
+use super::{Commits, full};
+use crate::AppState;
+use crate::catalogue::Show;
+use crate::seat_locks::{Held, MAX_PER_CALL, Refusal, Sale, with_map};
+use crate::web::Problem;
+
+type Reply<T> = oneshot::Sender<Result<T, Problem>>;
+
+/// Something to ask of a show's map.
+pub(super) struct Errand {
+    show: Arc<Show>,
+    asked: Asked,
+    _place: OwnedSemaphorePermit,
+}
+
+enum Asked {
+    /// The owner's hold.
+    Mine { owner: String, reply: Reply<Option<Held>> },
+    /// That a payment begins, for just this lot.
+    Payment { sale: Sale, reply: Reply<Result<Timestamp, Refusal>> },
+}
+
+impl Commits {
+    /// The owner's hold in this show, as [`crate::seat_locks::SeatLocks::mine`] has it.
+    pub(in crate::bookings) async fn hold_of(
+        &self,
+        state: &AppState,
+        show: &Arc<Show>,
+        owner: &str,
+    ) -> Result<Option<Held>, Problem> {
+        let (reply, answer) = oneshot::channel();
+        self.run(state, show, Asked::Mine { owner: owner.to_owned(), reply })?;
+        answer.await.map_err(|_| Problem::internal(&"a hold was not looked up"))?
+    }
+
+    /// Extends the hold of a payment, as [`crate::seat_locks::SeatLocks::begin_payment`] does.
+    pub(in crate::bookings) async fn begin_payment(
+        &self,
+        state: &AppState,
+        show: &Arc<Show>,
+        sale: Sale,
+    ) -> Result<Result<Timestamp, Refusal>, Problem> {
+        let (reply, answer) = oneshot::channel();
+        self.run(state, show, Asked::Payment { sale, reply })?;
+        answer.await.map_err(|_| Problem::internal(&"a hold was not extended"))?
+    }
+
+    fn run(&self, state: &AppState, show: &Arc<Show>, asked: Asked) -> Result<(), Problem> {
+        let place = Arc::clone(&self.errand_places).try_acquire_owned().map_err(|_| full())?;
+        if self.errands.join(Errand { show: Arc::clone(show), asked, _place: place }) {
+            state.tasks.spawn(serve(state.clone()));
+        }
+        Ok(())
+    }
+}
+
+/// What is asked of one show.
+struct OfShow {
+    show: Arc<Show>,
+    owners: Vec<String>,
+    holds: Vec<Reply<Option<Held>>>,
+    sales: Vec<Sale>,
+    payments: Vec<Reply<Result<Timestamp, Refusal>>>,
+}
+
+/// Runs errands until there are none.
+async fn serve(state: AppState) {
+    while let Some(errands) = state.commits.errands.gather().await {
+        assert!(errands.len() <= MAX_PER_CALL, "a batch is no larger than a call");
+        let mut shows: BTreeMap<Uuid, OfShow> = BTreeMap::new();
+        let mut places = Vec::with_capacity(errands.len());
+        for Errand { show, asked, _place: place } in errands {
+            places.push(place);
+            let of_show = shows.entry(show.id).or_insert_with(|| OfShow {
+                show,
+                owners: Vec::new(),
+                holds: Vec::new(),
+                sales: Vec::new(),
+                payments: Vec::new(),
+            });
+            match asked {
+                Asked::Mine { owner, reply } => {
+                    of_show.owners.push(owner);
+                    of_show.holds.push(reply);
+                }
+                Asked::Payment { sale, reply } => {
+                    of_show.sales.push(sale);
+                    of_show.payments.push(reply);
+                }
+            }
+        }
+        // Side by side: a shard of a Cluster that is away keeps nobody of another waiting for long.
+        futures::future::join_all(shows.into_values().map(|of_show| ask(&state, of_show))).await;
+    }
+}
+
+async fn ask(state: &AppState, asked: OfShow) {
+    let OfShow { show, owners, holds, sales, payments } = asked;
+    if !owners.is_empty() {
+        tell(holds, with_map(state, &show, || state.locks.mine_all(show.id, &owners)).await);
+    }
+    if !sales.is_empty() {
+        let begun = with_map(state, &show, || state.locks.begin_payments(show.id, &sales, PAYMENT_EXTENSION_MS));
+        tell(payments, begun.await);
+    }
+}
+
+/// Nobody listening any more is fine: both may be asked again at will.
+fn tell<T>(replies: Vec<Reply<T>>, answers: Result<Vec<T>, Problem>) {
+    match answers {
+        Ok(answers) => {
+            assert_eq!(answers.len(), replies.len(), "an answer each");
+            replies.into_iter().zip(answers).for_each(|(reply, answer)| drop(reply.send(Ok(answer))));
+        }
+        Err(problem) => replies.into_iter().for_each(|reply| drop(reply.send(Err(problem.clone())))),
+    }
+}

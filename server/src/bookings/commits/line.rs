@@ -1,0 +1,118 @@
+//! A line of waiting work that is served in batches, by few servers at a time.
+//!
+//! It has no task of its own: whoever joins a line with too few servers starts one, and a server that finds
+//! nobody waiting ends. What bounds the line is its user's business.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout_at};
+
+/// Work of one kind, waiting.
+pub(super) struct Line<T> {
+    state: Mutex<State<T>>,
+    /// A whole batch waits.
+    full: Notify,
+    terms: Terms,
+}
+
+/// How a line is served.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Terms {
+    /// Pieces in one batch at most.
+    pub(super) batch: usize,
+    /// How long the first piece of a batch waits for others.
+    pub(super) patience: Duration,
+    /// Servers at one time.
+    pub(super) servers: usize,
+}
+
+struct State<T> {
+    waiting: VecDeque<(Instant, T)>,
+    serving: usize,
+}
+
+impl<T> Line<T> {
+    pub(super) fn new(terms: Terms) -> Self {
+        let state = State { waiting: VecDeque::new(), serving: 0 };
+        Self { state: Mutex::new(state), full: Notify::new(), terms }
+    }
+
+    /// Joins the line. `true`: one more server is wanted, and the caller starts it.
+    #[must_use]
+    pub(super) fn join(&self, piece: T) -> bool {
+        let mut state = self.lock();
+        state.waiting.push_back((Instant::now(), piece));
+        if state.waiting.len() >= self.terms.batch {
+            self.full.notify_one();
+        }
+        let wanted = state.serving < self.terms.servers;
+        state.serving += usize::from(wanted);
+        wanted
+    }
+
+    /// Pieces that wait.
+    pub(super) fn len(&self) -> usize {
+        self.lock().waiting.len()
+    }
+
+    /// The next batch: a whole one, or whatever came within the patience of its first piece. None: nobody
+    /// waits, and the server has ended.
+    pub(super) async fn gather(&self) -> Option<Vec<T>> {
+        let ripe_at = {
+            let state = self.lock();
+            let first = state.waiting.front().map(|(since, _)| *since);
+            first.filter(|_| state.waiting.len() < self.terms.batch).map(|since| since + self.terms.patience)
+        };
+        if let Some(ripe_at) = ripe_at
+            && ripe_at > Instant::now()
+        {
+            // Woken or not: what is there then is the batch.
+            let _ = timeout_at(ripe_at, self.full.notified()).await;
+        }
+        let mut state = self.lock();
+        if state.waiting.is_empty() {
+            state.serving -= 1;
+            return None;
+        }
+        let size = state.waiting.len().min(self.terms.batch);
+        Some(state.waiting.drain(..size).map(|(_, piece)| piece).collect())
+    }
+
+    // Held for queue operations only, never across an await.
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(patience_ms: u64) -> Line<u32> {
+        Line::new(Terms { batch: 3, patience: Duration::from_millis(patience_ms), servers: 2 })
+    }
+
+    #[tokio::test]
+    async fn whoever_finds_too_few_servers_starts_one_and_they_end_when_nobody_waits() {
+        let line = line(0);
+        assert_eq!([line.join(1), line.join(2), line.join(3)], [true, true, false]);
+        assert_eq!(line.gather().await, Some(vec![1, 2, 3]));
+        assert_eq!((line.gather().await, line.gather().await), (None, None));
+        assert!(line.join(4), "both have ended");
+    }
+
+    #[tokio::test]
+    async fn a_batch_leaves_when_it_is_whole_or_its_first_piece_has_waited_long_enough() {
+        let (slow, quick) = (line(60_000), line(5));
+        let _ = (slow.join(1), slow.join(2));
+        let (batch, _) = tokio::join!(slow.gather(), async { slow.join(3) });
+        assert_eq!(batch, Some(vec![1, 2, 3]), "the third completes it");
+        let began = Instant::now();
+        let _ = quick.join(7);
+        assert_eq!(quick.gather().await, Some(vec![7]));
+        assert!(began.elapsed() >= Duration::from_millis(5), "others had the time to come");
+    }
+}

@@ -1,0 +1,128 @@
+//! Reading what the pieces of a batch are about: many bookings at once, locked where they will be moved.
+
+use std::collections::{HashMap, HashSet};
+
+use domain::api::SeatLine;
+use domain::money::Money;
+use sqlx::postgres::PgRow;
+use sqlx::{FromRow, PgConnection, Row};
+use uuid::Uuid;
+
+use super::super::sql::BookingRow;
+use crate::payments::{NewsOutcome, PaymentNews};
+
+/// A booking with all that belongs to it.
+#[derive(Clone, Debug)]
+pub(in crate::bookings) struct Found {
+    /// Itself.
+    pub(in crate::bookings) row: BookingRow,
+    /// Its seats with names and prices as agreed, in the order of the room.
+    pub(in crate::bookings) lines: Vec<SeatLine>,
+    /// The gateway it is charged at, if a payment was ever submitted. Changing it steps the version.
+    pub(in crate::bookings) gateway: Option<String>,
+    /// The gateway's page, if there is one.
+    pub(in crate::bookings) pay_url: Option<String>,
+}
+
+impl FromRow<'_, PgRow> for Found {
+    fn from_row(row: &PgRow) -> Result<Self, sqlx::Error> {
+        let booking = BookingRow::from_row(row)?;
+        let labels: Vec<String> = row.try_get("labels")?;
+        let categories: Vec<String> = row.try_get("categories")?;
+        let prices: Vec<i64> = row.try_get("prices")?;
+        let currency = booking.machine.total.currency;
+        let mut lines = Vec::with_capacity(booking.seats.len());
+        for (((seat, label), category), price) in booking.seats.iter().zip(labels).zip(categories).zip(prices) {
+            lines.push(SeatLine { seat: *seat, label, category, price: Money::new(price, currency) });
+        }
+        Ok(Self { lines, row: booking, gateway: row.try_get("gateway")?, pay_url: row.try_get("pay_url")? })
+    }
+}
+
+/// Bookings with all that belongs to them; ids that are none are left out.
+pub(in crate::bookings) async fn found(
+    connection: &mut PgConnection,
+    ids: &[Uuid],
+) -> Result<HashMap<Uuid, Found>, sqlx::Error> {
+    let rows: Vec<Found> = sqlx::query_as(
+        "SELECT booking.*, seat.seats, seat.labels, seat.categories, seat.prices,
+                payment.gateway, payment.pay_url
+         FROM unnest($1::uuid[]) AS wanted (id)
+         JOIN bookings booking ON booking.id = wanted.id
+         LEFT JOIN payments payment ON payment.booking_id = booking.id
+         CROSS JOIN LATERAL (
+             SELECT coalesce(array_agg(seat_no), '{}') AS seats, coalesce(array_agg(label), '{}') AS labels,
+                    coalesce(array_agg(category), '{}') AS categories, coalesce(array_agg(price_minor), '{}') AS prices
+             FROM (SELECT seat_no, label, category, price_minor FROM booking_seats
+                   WHERE booking_id = booking.id ORDER BY seat_no) AS sorted
+         ) AS seat",
+    )
+    .bind(ids)
+    .fetch_all(connection)
+    .await?;
+    Ok(rows.into_iter().map(|found| (found.row.id, found)).collect())
+}
+
+/// Locks bookings in the order of their ids, then reads those that are not `known` as they stand: whatever
+/// changes a booking or its seats steps its version, so a booking of the same version is the same. Two
+/// statements: what the second one sees is as of after the last lock was had, the rows of other tables included.
+pub(super) async fn locked(
+    tx: &mut PgConnection,
+    mut ids: Vec<Uuid>,
+    known: &HashMap<Uuid, &Found>,
+) -> Result<HashMap<Uuid, Found>, sqlx::Error> {
+    if ids.is_empty() {
+        return Ok(HashMap::new());
+    }
+    ids.sort_unstable();
+    ids.dedup();
+    let locked: Vec<(Uuid, i32)> =
+        sqlx::query_as("SELECT id, version FROM bookings WHERE id = ANY($1) ORDER BY id FOR UPDATE")
+            .bind(&ids)
+            .fetch_all(&mut *tx)
+            .await?;
+    let mut bookings = HashMap::with_capacity(locked.len());
+    let mut unknown = Vec::new();
+    for (id, version) in locked {
+        match known.get(&id).filter(|found| found.row.version == version) {
+            Some(found) => drop(bookings.insert(id, (*found).clone())),
+            None => unknown.push(id),
+        }
+    }
+    if !unknown.is_empty() {
+        bookings.extend(found(tx, &unknown).await?);
+    }
+    Ok(bookings)
+}
+
+/// Which of these holds have a booking already.
+pub(super) async fn booked_holds(tx: &mut PgConnection, holds: &[Uuid]) -> Result<HashSet<Uuid>, sqlx::Error> {
+    if holds.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let known: Vec<Uuid> =
+        sqlx::query_scalar("SELECT hold_id FROM bookings WHERE hold_id = ANY($1)").bind(holds).fetch_all(tx).await?;
+    Ok(known.into_iter().collect())
+}
+
+/// Which of these events of gateways were noted before, as events of a payment of ours: gateway and id.
+pub(super) async fn noted_events(
+    tx: &mut PgConnection,
+    news: &[&PaymentNews],
+) -> Result<HashSet<(String, String)>, sqlx::Error> {
+    if news.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let known: Vec<(String, String)> = sqlx::query_as(
+        "SELECT known.gateway, known.event_id
+         FROM unnest($1::text[], $2::text[]) AS event (gateway, id)
+         JOIN webhook_events known ON known.gateway = event.gateway AND known.event_id = event.id
+         WHERE known.outcome <> $3",
+    )
+    .bind(news.iter().map(|news| news.gateway).collect::<Vec<_>>())
+    .bind(news.iter().map(|news| news.event_id.as_str()).collect::<Vec<_>>())
+    .bind(NewsOutcome::Unknown.as_str())
+    .fetch_all(tx)
+    .await?;
+    Ok(known.into_iter().collect())
+}

@@ -1,0 +1,267 @@
+//! The commit pipeline: what many buyers do at the same moment is committed in one transaction.
+//!
+//! A sale passes here three times: checked out, submitted, paid. Each piece of work waits up to two
+//! milliseconds for others; then all of them are loaded in one statement, planned one by one by the pure
+//! step of `domain::booking` (`plan`), and written in a handful of statements (`writes`, `flush`), arrays in order of
+//! their keys so that batches queue up instead of deadlocking. A durable commit is then paid once for many:
+//! `synchronous_commit` stays on.
+//!
+//! Nobody's trouble is another's. A piece that needs more than the plan knows, or whose claim or key turns
+//! out to be another's, goes by itself, on the road of `create`, `confirm`, `effects` and `news`; the others
+//! of its batch go on without it (`run`). Rarer moves (cancelling, the reconciler) never come here.
+
+mod errands;
+mod flush;
+mod line;
+mod load;
+mod marks;
+mod plan;
+mod run;
+mod writes;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::time::Timestamp;
+use sqlx::PgPool;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use uuid::Uuid;
+
+use self::errands::Errand;
+use self::line::{Line, Terms};
+pub(super) use self::load::Found;
+use self::load::found;
+use self::marks::Mark;
+pub(super) use self::plan::read;
+pub(super) use self::run::retried;
+use super::sql::BookingRow;
+use crate::AppState;
+use crate::catalogue::Show;
+use crate::idempotency::{Answer, Intent};
+use crate::payments::{NewsOutcome, PaymentNews, PaymentStatus};
+use crate::seat_locks::MAX_PER_CALL;
+use crate::web::{Code, Problem};
+
+/// Pieces in one transaction at most: beyond, everyone waits longer than the sharing saves.
+const MAX_PER_BATCH: usize = 64;
+/// Transactions of the pipeline at one time; the other connections are for everybody else.
+const BATCHES_AT_ONCE: usize = 4;
+/// Bookings looked up in one statement at most.
+const MAX_PER_LOOKUP: usize = 64;
+/// Such statements at one time.
+const LOOKUPS_AT_ONCE: usize = 2;
+/// Calls to the lock store for sales at one time.
+const ERRANDS_AT_ONCE: usize = 4;
+/// How long the first question to Postgres or to the lock store waits for others.
+const GATHER: Duration = Duration::from_millis(1);
+/// Pieces that go by themselves at one time.
+const ALONE_AT_ONCE: usize = 4;
+/// How long the first sale waits for others before the map is told.
+const MARKS_GATHER: Duration = Duration::from_millis(3);
+/// Questions of each kind that may wait; "queue full" is an answer.
+const MAX_LOOKUPS: usize = 8_192;
+
+/// How bookings are committed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum CommitMode {
+    /// Many in a transaction.
+    Batched,
+    /// Each in transactions of its own: what `cargo xtask bench sale` compares with.
+    Interactive,
+}
+
+/// The pipeline of a replica.
+pub struct Commits {
+    work: Line<Piece>,
+    lookups: Line<Wanted>,
+    errands: Line<Errand>,
+    marks: Line<Mark>,
+    /// Places of those who have not been charged…
+    places: Arc<Semaphore>,
+    /// …and of news about money, which nobody else's wish to pay must keep out.
+    paid_places: Arc<Semaphore>,
+    lookup_places: Arc<Semaphore>,
+    errand_places: Arc<Semaphore>,
+    alone: Arc<Semaphore>,
+}
+
+/// A piece of work with the one who waits for it.
+struct Piece {
+    work: Work,
+    reply: oneshot::Sender<Result<Done, Problem>>,
+    /// Given back when the piece is answered.
+    _place: OwnedSemaphorePermit,
+}
+
+/// A booking somebody wants to see, if it is theirs.
+struct Wanted {
+    id: Uuid,
+    owner: String,
+    reply: oneshot::Sender<Result<Option<Found>, Problem>>,
+    _place: OwnedSemaphorePermit,
+}
+
+/// What a piece of work is.
+#[derive(Clone, Debug)]
+pub(super) enum Work {
+    /// A live hold becomes a booking.
+    Create(Box<Checkout>),
+    /// The buyer pressed Pay, and the hold is extended: claims, payment, the wish to charge.
+    Submit(Submission),
+    /// What a gateway answered, and the booking as the answer of a key.
+    Learn(Box<Lesson>),
+    /// A gateway has the money, and says so by webhook.
+    Hear(PaymentNews),
+}
+
+/// A booking to be made, in state CREATED.
+#[derive(Clone, Debug)]
+pub(super) struct Checkout {
+    pub(super) show: Arc<Show>,
+    pub(super) wanted: BookingRow,
+    pub(super) intent: Intent,
+}
+
+/// A payment to be submitted.
+#[derive(Clone, Debug)]
+pub(super) struct Submission {
+    pub(super) show: Arc<Show>,
+    pub(super) booking: Uuid,
+    /// It as it stood when it was looked up: read no second time if it still does.
+    pub(super) seen: Option<Box<Found>>,
+    pub(super) token: Option<String>,
+    /// Who will be asked for the money.
+    pub(super) gateway: &'static str,
+    /// The hold's new end.
+    pub(super) until: Timestamp,
+    pub(super) intent: Intent,
+}
+
+/// How far a request's key is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Key {
+    /// Nobody has claimed it, as far as we know.
+    New,
+    /// Claimed for this very request when it submitted.
+    OursSinceSubmit,
+}
+
+/// News of a payment for somebody who asked, and who wants the booking as it stands then.
+#[derive(Clone, Debug)]
+pub(super) struct Lesson {
+    pub(super) show: Arc<Show>,
+    pub(super) booking: Uuid,
+    /// As with a submission.
+    pub(super) seen: Option<Box<Found>>,
+    /// None: the gateway gave no answer, or was not asked.
+    pub(super) said: Option<Said>,
+    /// Whether the charge is done, and the relay need not ask for it.
+    pub(super) charged: bool,
+    /// Whose answer the booking becomes.
+    pub(super) answer: Option<(Intent, Key)>,
+}
+
+/// What a gateway said.
+#[derive(Clone, Debug)]
+pub(super) struct Said {
+    pub(super) status: PaymentStatus,
+    pub(super) gateway_ref: Option<String>,
+}
+
+/// What became of a piece.
+#[derive(Clone, Debug)]
+pub(super) enum Done {
+    /// The answer of its key.
+    Answered(Answer),
+    /// Submitted: the booking as it stands now, to be charged, and all of it if that was read.
+    Submitted(Box<BookingRow>, Option<Box<Found>>),
+    /// Noted, and nobody wanted an answer.
+    Noted,
+    /// What became of a webhook.
+    Heard(NewsOutcome),
+}
+
+impl Commits {
+    /// A pipeline for `limit` pieces that were not charged for, and as many that were. The first of a batch
+    /// waits for `patience`.
+    #[must_use]
+    pub fn new(limit: usize, patience: Duration) -> Self {
+        let places = |count: usize| Arc::new(Semaphore::new(count.clamp(1, Semaphore::MAX_PERMITS)));
+        Self {
+            work: Line::new(Terms { batch: MAX_PER_BATCH, patience, servers: BATCHES_AT_ONCE }),
+            lookups: Line::new(Terms { batch: MAX_PER_LOOKUP, patience: GATHER, servers: LOOKUPS_AT_ONCE }),
+            errands: Line::new(Terms { batch: MAX_PER_CALL, patience: GATHER, servers: ERRANDS_AT_ONCE }),
+            marks: Line::new(Terms { batch: MAX_PER_CALL, patience: MARKS_GATHER, servers: 1 }),
+            places: places(limit),
+            paid_places: places(limit),
+            lookup_places: places(MAX_LOOKUPS),
+            errand_places: places(MAX_LOOKUPS),
+            alone: places(ALONE_AT_ONCE),
+        }
+    }
+
+    /// Has a piece of work committed, together with whatever else is.
+    ///
+    /// # Errors
+    /// Its own refusal; 503 when too much waits already, or the database is not to be had.
+    pub(super) async fn ask(&self, state: &AppState, work: Work) -> Result<Done, Problem> {
+        let place = match &work {
+            Work::Create(_) | Work::Submit(_) => Arc::clone(&self.places).try_acquire_owned().map_err(|_| full())?,
+            // The gateway sends it again.
+            Work::Hear(_) => Arc::clone(&self.paid_places).try_acquire_owned().map_err(|_| full())?,
+            // Everyone who learns was submitted, so there are not many more of them than places.
+            Work::Learn(_) => Arc::clone(&self.paid_places).acquire_owned().await.map_err(|_| full())?,
+        };
+        let (reply, answer) = oneshot::channel();
+        if self.work.join(Piece { work, reply, _place: place }) {
+            state.tasks.spawn(run::serve(state.clone()));
+        }
+        answer.await.map_err(|_| Problem::internal(&"a piece of work was left undone"))?
+    }
+
+    /// The booking of that id if it is this owner's, read together with whatever else is wanted.
+    ///
+    /// # Errors
+    /// 503 when too many wait already, or the database is not to be had.
+    pub(super) async fn find_owned(&self, state: &AppState, id: Uuid, owner: &str) -> Result<Option<Found>, Problem> {
+        let place = Arc::clone(&self.lookup_places).try_acquire_owned().map_err(|_| full())?;
+        let (reply, answer) = oneshot::channel();
+        if self.lookups.join(Wanted { id, owner: owner.to_owned(), reply, _place: place }) {
+            state.tasks.spawn(look_up(state.clone()));
+        }
+        answer.await.map_err(|_| Problem::internal(&"a booking was not looked up"))?
+    }
+}
+
+fn full() -> Problem {
+    Problem::new(Code::Overloaded, "Very many people are buying right now. Nothing was lost; please try again.")
+}
+
+/// Answers lookups until nobody waits.
+async fn look_up(state: AppState) {
+    while let Some(wanted) = state.commits.lookups.gather().await {
+        let ids: Vec<Uuid> = wanted.iter().map(|wish| wish.id).collect();
+        match read_all(&state.pg, &ids).await {
+            Ok(bookings) => {
+                for wish in wanted {
+                    let theirs = bookings.get(&wish.id).filter(|found| found.row.owner == wish.owner);
+                    // Nobody listening any more is fine.
+                    drop(wish.reply.send(Ok(theirs.cloned())));
+                }
+            }
+            Err(cause) => {
+                let problem = Problem::from(cause);
+                wanted.into_iter().for_each(|wish| drop(wish.reply.send(Err(problem.clone()))));
+            }
+        }
+    }
+}
+
+/// Bookings with all that belongs to them, in one statement.
+pub(super) async fn read_all(pg: &PgPool, ids: &[Uuid]) -> Result<HashMap<Uuid, Found>, sqlx::Error> {
+    if ids.is_empty() {
+        return Ok(HashMap::new());
+    }
+    found(&mut *pg.acquire().await?, ids).await
+}

@@ -1,0 +1,312 @@
+//! What a batch comes to: each piece is judged on what was loaded and on what the pieces before it planned,
+//! without a word to any store.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use domain::api::SeatLine;
+use domain::booking::{BookingState, Event, Refused, step};
+use domain::seats::SeatIndex;
+use domain::time::Timestamp;
+use uuid::Uuid;
+
+use super::super::create::unmoved;
+use super::super::moves::{Cause, MoveError, causes};
+use super::super::sql::BookingRow;
+use super::super::view;
+use super::load::Found;
+use super::writes::{EventLine, Payment, PaymentNote, Update, Writes};
+use super::{Checkout, Done, Key, Lesson, Submission, Work};
+use crate::catalogue::Show;
+use crate::idempotency::{Answer, Intent};
+use crate::payments::{NewsKind, NewsOutcome, PaymentNews, PaymentStatus};
+use crate::web::Problem;
+
+/// What is known before the batch is planned.
+#[derive(Default)]
+pub(super) struct Known {
+    /// Bookings the pieces name, locked.
+    pub(super) bookings: HashMap<Uuid, Found>,
+    /// Holds of the pieces that have a booking already.
+    pub(super) booked_holds: HashSet<Uuid>,
+    /// Events of gateways that were noted before.
+    pub(super) noted_events: HashSet<(String, String)>,
+    /// Shows of bookings whose piece does not bring them, as far as they are in memory.
+    pub(super) shows: HashMap<Uuid, Arc<Show>>,
+}
+
+/// How a piece goes on.
+#[derive(Debug)]
+pub(super) enum Planned {
+    /// So it ends, once the batch is committed.
+    Done(Done),
+    /// Not possible, and nothing is written for it.
+    Refused(Problem),
+    /// It must go by itself, and nothing is written for it.
+    Apart,
+}
+
+/// Where an event takes a booking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Road {
+    /// Paid as agreed, in time: sold.
+    Straight,
+    /// Declined, late, another amount: what follows is not for a crowd.
+    Another,
+    /// It has been there, or cannot go there.
+    Nowhere,
+}
+
+/// A batch being planned.
+pub(super) struct Plan {
+    known: Known,
+    now: Timestamp,
+    pub(super) writes: Writes,
+    /// Moves of each booking so far: the next one belongs into the next round.
+    rounds: HashMap<Uuid, usize>,
+    /// Keys, holds and seats that a piece of this batch has taken.
+    keys: HashSet<(String, String)>,
+    holds: HashSet<Uuid>,
+    seats: HashSet<(Uuid, SeatIndex)>,
+}
+
+impl Plan {
+    pub(super) fn new(known: Known, now: Timestamp) -> Self {
+        Self {
+            known,
+            now,
+            writes: Writes::default(),
+            rounds: HashMap::new(),
+            keys: HashSet::new(),
+            holds: HashSet::new(),
+            seats: HashSet::new(),
+        }
+    }
+
+    /// Bookings the batch sells, as they will stand.
+    pub(super) fn sold(&self) -> Vec<BookingRow> {
+        self.writes.sold().filter_map(|booking| Some(self.known.bookings.get(&booking)?.row.clone())).collect()
+    }
+
+    /// Plans the piece at this place of the batch.
+    pub(super) fn piece(&mut self, place: usize, work: &Work) -> Planned {
+        match work {
+            Work::Create(checkout) => self.create(place, checkout),
+            Work::Submit(submission) => self.submit(place, submission),
+            Work::Learn(lesson) => self.learn(place, lesson),
+            Work::Hear(news) => self.hear(place, news),
+        }
+    }
+
+    fn create(&mut self, place: usize, checkout: &Checkout) -> Planned {
+        let hold = checkout.wanted.hold_id;
+        // Checked out before: revised, if it still can be.
+        if self.known.booked_holds.contains(&hold) || self.holds.contains(&hold) || !self.take_key(&checkout.intent) {
+            return Planned::Apart;
+        }
+        let mut row = checkout.wanted.clone();
+        let created = EventLine::of(&row, None, "created", causes::CHECKED_OUT);
+        // Nobody ever sees it in CREATED: it is written as it stands when its hold was confirmed.
+        let (machine, effects) = match step(row.machine, Event::HoldTaken, self.now) {
+            Ok(stepped) => stepped,
+            Err(why) => return Planned::Refused(unmoved(MoveError::Refused(why))),
+        };
+        assert!(effects.is_empty(), "a hold that was taken asks for nothing");
+        let from = row.machine.state;
+        row.machine = machine;
+        row.version += 1;
+        let held = EventLine::of(&row, Some(from), Event::HoldTaken.name(), causes::HOLD_CONFIRMED);
+        let lines: Vec<SeatLine> = row.seats.iter().map(|seat| checkout.show.line(*seat)).collect();
+        let answer = match Answer::json(StatusCode::CREATED, &view::compose(&row, lines.clone(), None)) {
+            Ok(answer) => answer,
+            Err(problem) => return Planned::Refused(problem),
+        };
+        self.holds.insert(hold);
+        self.writes.touches(row.id, place);
+        self.writes.events.extend([created, held]);
+        self.writes.bookings.push((row, lines));
+        self.writes.claim_key(place, &checkout.intent, Some(answer.clone()));
+        Planned::Done(Done::Answered(answer))
+    }
+
+    fn submit(&mut self, place: usize, submission: &Submission) -> Planned {
+        let Some(found) = self.known.bookings.get(&submission.booking) else {
+            return Planned::Refused(Problem::not_found("booking"));
+        };
+        let taken = found.row.seats.iter().any(|seat| self.seats.contains(&(found.row.show_id, *seat)));
+        // Redis granted a seat twice, and both are here: the second one is told by itself which.
+        if taken || self.keys.contains(&submission.intent.name()) {
+            return Planned::Apart;
+        }
+        let event = Event::PaymentSubmitted { until: submission.until };
+        match self.apply(place, submission.booking, event, causes::PRESSED_PAY) {
+            Ok(()) => {}
+            // Another key was faster by a hair: this one is answered as it stands.
+            Err(Refused::AlreadyDone) => {
+                return self.answer(place, submission.booking, (&submission.intent, Key::New));
+            }
+            Err(why) => return Planned::Refused(unmoved(MoveError::Refused(why))),
+        }
+        self.take_key(&submission.intent);
+        let Some(found) = self.known.bookings.get_mut(&submission.booking) else { return Planned::Apart };
+        found.gateway = Some(submission.gateway.to_owned());
+        let seen = Some(Box::new(found.clone()));
+        let row = found.row.clone();
+        self.seats.extend(row.seats.iter().map(|seat| (row.show_id, *seat)));
+        self.writes.claim_seats(&row);
+        self.writes.payments.push(Payment {
+            booking: row.id,
+            gateway: submission.gateway,
+            amount: row.machine.total,
+            token: submission.token.clone(),
+        });
+        self.writes.claim_key(place, &submission.intent, None);
+        Planned::Done(Done::Submitted(Box::new(row), seen))
+    }
+
+    fn learn(&mut self, place: usize, lesson: &Lesson) -> Planned {
+        let Some(found) = self.known.bookings.get(&lesson.booking) else {
+            return Planned::Refused(Problem::not_found("booking"));
+        };
+        let key_is_taken = |(intent, key): &(Intent, Key)| *key == Key::New && self.keys.contains(&intent.name());
+        if lesson.answer.as_ref().is_some_and(key_is_taken) {
+            return Planned::Apart;
+        }
+        if let Some(said) = &lesson.said {
+            let (state, pay_url, event) = read(&said.status);
+            match event.map(|event| (event, self.road(found, &lesson.show, event))) {
+                Some((_, Road::Another)) => return Planned::Apart,
+                Some((event, Road::Straight)) => self.sell(place, lesson.booking, event, causes::GATEWAY_SAID),
+                Some((_, Road::Nowhere)) | None => {}
+            }
+            self.note(lesson.booking, PaymentNote { state, gateway_ref: said.gateway_ref.clone(), pay_url });
+        }
+        if lesson.charged {
+            self.writes.charged.push(lesson.booking);
+        }
+        match &lesson.answer {
+            Some((intent, key)) => self.answer(place, lesson.booking, (intent, *key)),
+            None => Planned::Done(Done::Noted),
+        }
+    }
+
+    fn hear(&mut self, place: usize, news: &PaymentNews) -> Planned {
+        let NewsKind::Succeeded { amount } = news.kind else { return Planned::Apart };
+        let Some(found) =
+            self.known.bookings.get(&news.booking).filter(|found| found.gateway.as_deref() == Some(news.gateway))
+        else {
+            // Nobody's, or of a gateway that the booking left.
+            return Planned::Apart;
+        };
+        let Some(show) = self.known.shows.get(&found.row.show_id) else { return Planned::Apart };
+        let noted = (news.gateway.to_owned(), news.event_id.clone());
+        if self.known.noted_events.contains(&noted) {
+            return Planned::Done(Done::Heard(NewsOutcome::Duplicate));
+        }
+        let event = Event::PaymentSucceeded { amount };
+        let outcome = match self.road(found, show, event) {
+            Road::Another => return Planned::Apart,
+            Road::Nowhere => NewsOutcome::Ignored,
+            Road::Straight => {
+                self.sell(place, news.booking, event, causes::WEBHOOK);
+                self.note(
+                    news.booking,
+                    PaymentNote { state: "succeeded", gateway_ref: news.gateway_ref.clone(), pay_url: None },
+                );
+                NewsOutcome::Applied
+            }
+        };
+        self.known.noted_events.insert(noted);
+        self.writes.note_event(place, news, outcome);
+        Planned::Done(Done::Heard(outcome))
+    }
+
+    /// Where an event takes a booking.
+    fn road(&self, found: &Found, show: &Show, event: Event) -> Road {
+        match step(found.row.machine, event, self.now) {
+            Ok((paid, effects))
+                if paid.state == BookingState::PaymentSucceeded && effects.is_empty() && show.starts_at > self.now =>
+            {
+                Road::Straight
+            }
+            Ok(_) => Road::Another,
+            Err(why) => {
+                tracing::debug!(booking = %found.row.id, event = event.name(), %why, "nothing to do for {}", found.row.id);
+                Road::Nowhere
+            }
+        }
+    }
+
+    /// A booking is paid and sold in one step. That every claim is still its own is seen when the sale is
+    /// written; if not, it goes by itself, and its money goes back.
+    fn sell(&mut self, place: usize, booking: Uuid, event: Event, cause: Cause<'_>) {
+        let paid = self.apply(place, booking, event, cause);
+        let sold = self.apply(place, booking, Event::SeatsSold, causes::ALL_CLAIMED);
+        assert!(paid.is_ok() && sold.is_ok(), "the road was straight: {paid:?}, {sold:?}");
+        if let Some(found) = self.known.bookings.get(&booking) {
+            self.writes.sell(&found.row);
+        }
+    }
+
+    /// As `moves::apply`: step, then state, event and effects.
+    fn apply(&mut self, place: usize, booking: Uuid, event: Event, cause: Cause<'_>) -> Result<(), Refused> {
+        let Some(found) = self.known.bookings.get_mut(&booking) else { return Err(Refused::Gone) };
+        let row = &mut found.row;
+        let (machine, effects) = step(row.machine, event, self.now)?;
+        let (from, from_version) = (row.machine.state, row.version);
+        row.machine = machine;
+        row.version += 1;
+        tracing::debug!(%booking, ?from, to = ?machine.state, event = event.name(), "booking {booking} takes {}", event.name());
+        let round = self.rounds.entry(booking).or_default();
+        self.writes.move_in_round(*round, Update { booking, from, from_version, to: machine });
+        *round += 1;
+        self.writes.events.push(EventLine::of(row, Some(from), event.name(), cause));
+        self.writes.effects.extend(effects.into_iter().map(|effect| (booking, effect)));
+        self.writes.touches(booking, place);
+        Ok(())
+    }
+
+    /// The booking as it stands, as the answer of a key.
+    fn answer(&mut self, place: usize, booking: Uuid, (intent, key): (&Intent, Key)) -> Planned {
+        let Some(found) = self.known.bookings.get(&booking) else {
+            return Planned::Refused(Problem::not_found("booking"));
+        };
+        let view = view::compose(&found.row, found.lines.clone(), found.pay_url.clone());
+        let answer = match Answer::json(StatusCode::OK, &view) {
+            Ok(answer) => answer,
+            // A bug; what was learnt is kept all the same.
+            Err(problem) => return Planned::Refused(problem),
+        };
+        match key {
+            Key::OursSinceSubmit => self.writes.complete_key(intent, answer.clone()),
+            Key::New => {
+                self.take_key(intent);
+                self.writes.claim_key(place, intent, Some(answer.clone()));
+            }
+        }
+        Planned::Done(Done::Answered(answer))
+    }
+
+    fn note(&mut self, booking: Uuid, note: PaymentNote) {
+        if let Some(found) = self.known.bookings.get_mut(&booking) {
+            found.pay_url = note.pay_url.clone().or_else(|| found.pay_url.take());
+        }
+        self.writes.note_payment(booking, note);
+    }
+
+    /// `false`: a piece before it has the same key.
+    fn take_key(&mut self, intent: &Intent) -> bool {
+        self.keys.insert(intent.name())
+    }
+}
+
+/// A payment's state as stored, its page, and what it means for the booking.
+pub(in crate::bookings) fn read(status: &PaymentStatus) -> (&'static str, Option<String>, Option<Event>) {
+    match status {
+        PaymentStatus::Pending { pay_url } => ("pending", pay_url.clone(), None),
+        PaymentStatus::Succeeded { amount } => ("succeeded", None, Some(Event::PaymentSucceeded { amount: *amount })),
+        PaymentStatus::Failed { .. } => ("failed", None, Some(Event::PaymentFailed)),
+        PaymentStatus::Voided => ("voided", None, Some(Event::PaymentVoided)),
+    }
+}

@@ -1,0 +1,319 @@
+//! Serving the pipeline: a batch is committed whole, or goes on without those who stand in its way.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::booking::Effect;
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::plan::{Known, Plan, Planned};
+use super::{Checkout, Done, Found, Lesson, Piece, Work};
+use super::{load, marks};
+use crate::bookings::sql::BookingRow;
+use crate::bookings::{confirm, create, effects, news};
+use crate::idempotency::{self, Intent};
+use crate::web::{Code, Problem};
+use crate::{AppState, ids, outbox};
+
+/// How a batch begins. A row that somebody keeps locked holds the others up for a second at most: after it,
+/// each goes by itself. Bookings are found by their keys: a plan that was made while the tables were empty
+/// must not read all of them once they are full.
+const BEGIN: &str = "BEGIN; SET LOCAL lock_timeout = '1s'; SET LOCAL statement_timeout = '8s'; \
+                     SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; \
+                     SET LOCAL plan_cache_mode = force_generic_plan";
+/// A batch, and a piece by itself, may take this long.
+const DEADLINE: Duration = Duration::from_secs(10);
+/// How often a transaction is tried that others made give way, and how often a batch goes on without some.
+const MAX_TRIES: u32 = 5;
+/// First pause after giving way, milliseconds; doubles, with full jitter.
+const FIRST_PAUSE_MS: u64 = 5;
+
+/// Why a batch was not committed.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    /// These pieces cannot go with the others.
+    Apart(Vec<usize>),
+    /// It gave way to another transaction: deadlock or serialisation failure. Nothing happened.
+    Again(sqlx::Error),
+    /// The database is not to be had; whether it was committed may be unknown.
+    Unavailable(Problem),
+    /// Some piece cannot be written, and nobody says which.
+    Unclear(String),
+}
+
+impl From<sqlx::Error> for Trouble {
+    fn from(cause: sqlx::Error) -> Self {
+        match &cause {
+            sqlx::Error::Database(error) => match error.code().as_deref() {
+                Some("40001" | "40P01") => Self::Again(cause),
+                Some("57014" | "57P01" | "57P02" | "57P03" | "53300") => Self::Unavailable(cause.into()),
+                _ => Self::Unclear(cause.to_string()),
+            },
+            sqlx::Error::Decode(_) | sqlx::Error::ColumnDecode { .. } | sqlx::Error::Encode(_) => {
+                Self::Unclear(cause.to_string())
+            }
+            _ => Self::Unavailable(cause.into()),
+        }
+    }
+}
+
+/// Commits batch after batch until nobody waits.
+pub(super) async fn serve(state: AppState) {
+    while let Some(batch) = state.commits.work.gather().await {
+        // In a task of its own: a panic is told to those of this batch, and the line is served on.
+        let done = state.tasks.spawn(commit(state.clone(), batch));
+        if let Err(cause) = done.await {
+            tracing::error!(%cause, "a batch of bookings was left by a fault of ours");
+        }
+    }
+}
+
+async fn commit(state: AppState, mut batch: Vec<Piece>) {
+    for attempt in 0..MAX_TRIES {
+        if batch.is_empty() {
+            return;
+        }
+        let works: Vec<&Work> = batch.iter().map(|piece| &piece.work).collect();
+        let outcome = tokio::time::timeout(DEADLINE, together(&state, &works)).await;
+        match outcome.unwrap_or_else(|_| Err(Trouble::Unavailable(too_slow()))) {
+            Ok(planned) => return answer(&state, batch, planned),
+            Err(Trouble::Apart(places)) => {
+                tracing::debug!(apart = places.len(), of = batch.len(), "a batch goes on without some");
+                let places: BTreeSet<usize> = places.into_iter().collect();
+                let (apart, rest) = split(batch, |place| places.contains(&place));
+                go_alone(&state, apart);
+                batch = rest;
+            }
+            Err(Trouble::Again(cause)) => {
+                tracing::debug!(%cause, attempt, "a batch gave way and is tried again");
+                pause(attempt).await;
+            }
+            Err(Trouble::Unavailable(problem)) => {
+                return batch.into_iter().for_each(|piece| drop(piece.reply.send(Err(problem.clone()))));
+            }
+            Err(Trouble::Unclear(cause)) => {
+                tracing::warn!(cause, of = batch.len(), "a batch cannot be committed whole: each goes by itself");
+                break;
+            }
+        }
+    }
+    go_alone(&state, batch);
+}
+
+fn too_slow() -> Problem {
+    Problem::new(Code::DatabaseUnavailable, "Please try again in a moment; nothing was lost.")
+}
+
+/// Answers those whose work is committed; the others go by themselves.
+fn answer(state: &AppState, batch: Vec<Piece>, planned: Vec<Planned>) {
+    let mut apart = Vec::new();
+    for (piece, planned) in batch.into_iter().zip(planned) {
+        // Nobody listening any more is fine: a retry with the same key gets the same answer.
+        match planned {
+            Planned::Done(done) => drop(piece.reply.send(Ok(done))),
+            Planned::Refused(problem) => drop(piece.reply.send(Err(problem))),
+            Planned::Apart => apart.push(piece),
+        }
+    }
+    go_alone(state, apart);
+}
+
+fn split(batch: Vec<Piece>, is_apart: impl Fn(usize) -> bool) -> (Vec<Piece>, Vec<Piece>) {
+    let (apart, rest): (Vec<_>, Vec<_>) = batch.into_iter().enumerate().partition(|(place, _)| is_apart(*place));
+    let pieces = |numbered: Vec<(usize, Piece)>| numbered.into_iter().map(|(_, piece)| piece).collect();
+    (pieces(apart), pieces(rest))
+}
+
+/// One transaction for all of them. Nothing is done unless it answers.
+async fn together(state: &AppState, works: &[&Work]) -> Result<Vec<Planned>, Trouble> {
+    let mut tx = state.pg.begin_with(BEGIN).await?;
+    let (planned, sold) = match plan_and_write(state, &mut tx, works).await {
+        Ok(written) => written,
+        Err(trouble) => {
+            // At once, not when the connection is given back: whoever goes by itself wants these rows.
+            if let Err(cause) = tx.rollback().await {
+                tracing::debug!(%cause, "a batch could not be rolled back; its connection is closed");
+            }
+            return Err(trouble);
+        }
+    };
+    tx.commit().await?;
+    marks::tell(state, sold.iter());
+    Ok(planned)
+}
+
+/// What becomes of each piece, and the bookings that are sold, once this is committed.
+async fn plan_and_write(
+    state: &AppState,
+    tx: &mut PgConnection,
+    works: &[&Work],
+) -> Result<(Vec<Planned>, Vec<BookingRow>), Trouble> {
+    let now = state.locks.now();
+    let claimed: Vec<&Intent> = works.iter().filter_map(|work| work.key_to_claim()).collect();
+    let mut answered = idempotency::replay_all(tx, &claimed, now).await?.into_iter();
+    let mut plan = Plan::new(know(state, tx, works).await?, now);
+    let mut planned = Vec::with_capacity(works.len());
+    for (place, work) in works.iter().enumerate() {
+        let earlier = work.key_to_claim().and_then(|_| answered.next()).unwrap_or(Ok(None));
+        planned.push(match earlier {
+            Ok(None) => plan.piece(place, work),
+            Ok(Some(answer)) => Planned::Done(Done::Answered(answer)),
+            Err(problem) => Planned::Refused(problem),
+        });
+    }
+    let sold = plan.sold();
+    plan.writes.flush(tx, now).await?;
+    Ok((planned, sold))
+}
+
+async fn know(state: &AppState, tx: &mut PgConnection, works: &[&Work]) -> Result<Known, Trouble> {
+    let ids: Vec<Uuid> = works.iter().filter_map(|work| work.booking()).collect();
+    let holds: Vec<Uuid> = works.iter().filter_map(|work| work.checkout()).map(|made| made.wanted.hold_id).collect();
+    let news: Vec<_> = works.iter().filter_map(|work| work.news()).collect();
+    let seen = works.iter().filter_map(|work| work.seen()).map(|found| (found.row.id, found)).collect();
+    let bookings = load::locked(tx, ids, &seen).await?;
+    let mut known = Known {
+        booked_holds: load::booked_holds(tx, &holds).await?,
+        noted_events: load::noted_events(tx, &news).await?,
+        ..Known::default()
+    };
+    for news in news {
+        // Loading one takes a connection of its own, which a transaction must not wait for.
+        let show = bookings.get(&news.booking).map(|found| found.row.show_id);
+        if let Some(show) = show
+            && !known.shows.contains_key(&show)
+            && let Some(at_hand) = state.catalogue.at_hand(show).await
+        {
+            known.shows.insert(show, at_hand);
+        }
+    }
+    known.bookings = bookings;
+    Ok(known)
+}
+
+impl Work {
+    /// The booking it is about, if there is one yet.
+    fn booking(&self) -> Option<Uuid> {
+        match self {
+            Self::Create(_) => None,
+            Self::Submit(submission) => Some(submission.booking),
+            Self::Learn(lesson) => Some(lesson.booking),
+            Self::Hear(news) => Some(news.booking),
+        }
+    }
+
+    /// Its booking as it stood when it was seen last.
+    fn seen(&self) -> Option<&Found> {
+        match self {
+            Self::Submit(submission) => submission.seen.as_deref(),
+            Self::Learn(lesson) => lesson.seen.as_deref(),
+            Self::Create(_) | Self::Hear(_) => None,
+        }
+    }
+
+    /// The booking, or the hold that will be one.
+    fn subject(&self) -> Uuid {
+        match self {
+            Self::Create(checkout) => checkout.wanted.hold_id,
+            Self::Submit(_) | Self::Learn(_) | Self::Hear(_) => self.booking().unwrap_or_default(),
+        }
+    }
+
+    fn checkout(&self) -> Option<&Checkout> {
+        match self {
+            Self::Create(checkout) => Some(checkout),
+            Self::Submit(_) | Self::Learn(_) | Self::Hear(_) => None,
+        }
+    }
+
+    fn news(&self) -> Option<&crate::payments::PaymentNews> {
+        match self {
+            Self::Hear(news) => Some(news),
+            Self::Create(_) | Self::Submit(_) | Self::Learn(_) => None,
+        }
+    }
+
+    /// The key it will claim, if it has one nobody claimed yet.
+    fn key_to_claim(&self) -> Option<&Intent> {
+        match self {
+            Self::Create(checkout) => Some(&checkout.intent),
+            Self::Submit(submission) => Some(&submission.intent),
+            Self::Learn(lesson) => lesson.new_key(),
+            Self::Hear(_) => None,
+        }
+    }
+}
+
+impl Lesson {
+    fn new_key(&self) -> Option<&Intent> {
+        self.answer.as_ref().filter(|(_, key)| *key == super::Key::New).map(|(intent, _)| intent)
+    }
+}
+
+/// Each in transactions of its own, those of one booking in order; not more of them at once than leaves
+/// connections to others.
+fn go_alone(state: &AppState, pieces: Vec<Piece>) {
+    let mut by_booking: BTreeMap<Uuid, Vec<Piece>> = BTreeMap::new();
+    for piece in pieces {
+        by_booking.entry(piece.work.subject()).or_default().push(piece);
+    }
+    for pieces in by_booking.into_values() {
+        let state = state.clone();
+        let tasks = state.tasks.clone();
+        tasks.spawn(async move {
+            let Ok(_turn) = Arc::clone(&state.commits.alone).acquire_owned().await else { return };
+            for Piece { work, reply, _place } in pieces {
+                let alone = tokio::time::timeout(DEADLINE, retried(|| by_itself(&state, &work)));
+                let done = alone.await.unwrap_or_else(|_| Err(too_slow()));
+                drop(reply.send(done));
+            }
+        });
+    }
+}
+
+/// Does `work` again while it gives way to other transactions, a bounded number of times.
+pub(in crate::bookings) async fn retried<T, F>(work: impl Fn() -> F) -> Result<T, Problem>
+where
+    F: Future<Output = Result<T, Problem>>,
+{
+    let mut attempt = 0;
+    loop {
+        match work().await {
+            Err(problem) if problem.gave_way() && attempt + 1 < MAX_TRIES => pause(attempt).await,
+            outcome => return outcome,
+        }
+        attempt += 1;
+    }
+}
+
+async fn pause(attempt: u32) {
+    tokio::time::sleep(Duration::from_millis(ids::jitter(FIRST_PAUSE_MS << attempt.min(10)))).await;
+}
+
+/// A piece on the road of those who go one by one.
+async fn by_itself(state: &AppState, work: &Work) -> Result<Done, Problem> {
+    match work {
+        Work::Create(checkout) => create::one_by_one(state, checkout).await.map(Done::Answered),
+        Work::Submit(submission) => confirm::submit_one(state, submission).await,
+        Work::Hear(news) => news::hear_one(state, news).await.map(Done::Heard),
+        Work::Learn(lesson) => {
+            if let Some(said) = &lesson.said {
+                effects::learn(state, lesson.booking, &said.status, said.gateway_ref.as_deref(), "gateway").await?;
+            }
+            if lesson.charged {
+                outbox::done(&state.pg, lesson.booking, Effect::Charge).await?;
+            }
+            match &lesson.answer {
+                Some((intent, key)) => {
+                    let answered =
+                        confirm::answer_as_it_stands(state, &lesson.show, lesson.booking, intent, *key).await;
+                    answered.map(Done::Answered)
+                }
+                None => Ok(Done::Noted),
+            }
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! The commit pipeline: many in one transaction, and nobody's trouble another's.
+
+use std::time::Duration;
+
+use futures::future::join_all;
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::world::{Visitor, World, text, until};
+
+/// Requests that are sent together are committed together: the first of them waits this long.
+const GATHERING: (&str, &str) = ("COMMIT_GATHER_MS", "300");
+
+/// Visitors with a hold of one seat each.
+async fn with_holds(world: &World, count: u32) -> Vec<(Visitor, Value)> {
+    join_all((0..count).map(|seat| async move {
+        let visitor = world.visitor();
+        let (status, hold) = visitor.hold(&[seat]).await;
+        assert_eq!(status, StatusCode::CREATED, "{hold}");
+        (visitor, hold)
+    }))
+    .await
+}
+
+/// Visitors with a booking of one seat each.
+async fn checked_out(world: &World, count: u32) -> Vec<(Visitor, Value)> {
+    join_all(with_holds(world, count).await.into_iter().map(|(visitor, hold)| async move {
+        let (status, booking) = visitor.book(&hold).await;
+        assert_eq!(status, StatusCode::CREATED, "{booking}");
+        (visitor, booking)
+    }))
+    .await
+}
+
+/// Transactions that wrote the bookings as they stand.
+const TRANSACTIONS: &str = "SELECT count(DISTINCT xmin::text) FROM bookings";
+
+async fn run(world: &World, statement: &'static str) {
+    sqlx::raw_sql(statement).execute(&world.pg).await.expect("the statement is run");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_comes_together_is_committed_together_and_is_a_sale_like_any_other() {
+    let world = World::start(1, &[GATHERING]).await;
+    let buyers = checked_out(&world, 12).await;
+    assert!(world.count(TRANSACTIONS).await < 12, "several bookings share a transaction");
+    let paid = join_all(buyers.iter().map(|(visitor, booking)| visitor.pay(booking, Some("tok_paid")))).await;
+    for ((visitor, booking), (status, paid)) in buyers.iter().zip(paid) {
+        assert_eq!((status, &paid["state"], &paid["money"]), (StatusCode::OK, &json!("CONFIRMED"), &json!("PAID")));
+        assert_eq!(
+            (&paid["id"], &paid["seats"], &paid["total"]),
+            (&booking["id"], &booking["seats"], &booking["total"])
+        );
+        let (_, story) = visitor.get(&format!("/api/v1/bookings/{}/events", text(&booking["id"]))).await;
+        let story = story.as_array().expect("a list").iter();
+        let steps: Vec<_> =
+            story.map(|event| (text(&event["event"]).to_owned(), text(&event["actor"]).to_owned())).collect();
+        let expected = [
+            ("created", "buyer"),
+            ("hold_taken", "system"),
+            ("payment_submitted", "buyer"),
+            ("payment_succeeded", "gateway"),
+            ("seats_sold", "system"),
+        ];
+        assert_eq!(steps, expected.map(|(event, actor)| (event.to_owned(), actor.to_owned())));
+    }
+    assert_eq!(world.count("SELECT count(*) FROM seat_claims WHERE state = 'sold'").await, 12);
+    assert_eq!(world.count("SELECT count(*) FROM tickets").await, 12);
+    until("every effect is done", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    until("a mail each", || async { world.mails().len() == 12 }).await;
+    let states = world.visitor().states().await;
+    assert_eq!(states.matches('2').count(), 12, "{states}");
+    // The webhooks come as well, and change nothing.
+    until("every webhook is noted", || async { world.count("SELECT count(*) FROM webhook_events").await == 12 }).await;
+    assert_eq!(world.count("SELECT count(*) FROM booking_events").await, 12 * 5);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_pieces_for_one_booking_in_one_batch_are_one_payment() {
+    let world = World::start(1, &[GATHERING]).await;
+    let buyers = checked_out(&world, 1).await;
+    let (ann, booking) = &buyers[0];
+    let (one, other) = tokio::join!(ann.pay(booking, Some("tok_paid")), ann.pay(booking, Some("tok_paid")));
+    assert_eq!((one.0, other.0), (StatusCode::OK, StatusCode::OK), "{} {}", one.1, other.1);
+    ann.sees_booking(booking, "CONFIRMED").await;
+    assert_eq!(world.count("SELECT count(*) FROM payments").await, 1);
+    assert_eq!(world.count("SELECT count(*) FROM booking_events WHERE event = 'payment_submitted'").await, 1);
+    assert_eq!(world.count("SELECT count(*) FROM tickets").await, 1);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_key_and_the_same_hold_twice_in_one_batch_are_one_booking() {
+    let world = World::start(1, &[GATHERING]).await;
+    let holders = with_holds(&world, 1).await;
+    let (ann, hold) = &holders[0];
+    let buyer = json!({ "name": "Ann Example", "email": "ann@example.org" });
+    let body = json!({ "show": world.show, "hold": hold["id"], "buyer": buyer });
+    let send = |key: &'static str| ann.raw(Method::POST, "/api/v1/bookings", body.clone(), key);
+    let (first, second, other) = tokio::join!(send("once"), send("once"), send("another-tab"));
+    assert_eq!((first.0, other.0), (StatusCode::CREATED, StatusCode::CREATED), "{} {}", first.1, other.1);
+    assert_eq!(first, second, "byte for byte");
+    let id = |answer: &str| serde_json::from_str::<Value>(answer).expect("JSON")["id"].clone();
+    assert_eq!(id(&first.1), id(&other.1));
+    assert_eq!(world.count("SELECT count(*) FROM bookings").await, 1);
+    // Long after the hold has become a sale, the key still has its answer.
+    let booking = serde_json::from_str(&first.1).expect("JSON");
+    ann.pay(&booking, Some("tok_paid")).await;
+    ann.sees(0, '2').await;
+    assert_eq!(send("once").await, first);
+    let reused = ann.raw(
+        Method::POST,
+        "/api/v1/bookings",
+        json!({ "show": world.show, "hold": hold["id"],
+        "buyer": { "name": "Another", "email": "ann@example.org" } }),
+        "once",
+    );
+    assert_eq!(reused.await.0, StatusCode::UNPROCESSABLE_ENTITY);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_bad_piece_does_not_spoil_its_batch() {
+    let world = World::start(1, &[GATHERING]).await;
+    let holders = with_holds(&world, 8).await;
+    // A row that cannot be written, whatever the reason.
+    run(
+        &world,
+        "CREATE FUNCTION spoil() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+             IF NEW.buyer_name = 'Spoiler' THEN RAISE EXCEPTION 'no' USING ERRCODE = 'check_violation'; END IF;
+             RETURN NEW;
+         END $$;
+         CREATE TRIGGER spoil BEFORE INSERT ON bookings FOR EACH ROW EXECUTE FUNCTION spoil();",
+    )
+    .await;
+    let booked = join_all(holders.iter().enumerate().map(|(place, (visitor, hold))| {
+        let name = if place == 3 { "Spoiler" } else { "Ann Example" };
+        let body =
+            json!({ "show": world.show, "hold": hold["id"], "buyer": { "name": name, "email": "a@example.org" } });
+        visitor.call(Method::POST, "/api/v1/bookings", body)
+    }))
+    .await;
+    for (place, (status, answer)) in booked.iter().enumerate() {
+        let expected = if place == 3 { StatusCode::INTERNAL_SERVER_ERROR } else { StatusCode::CREATED };
+        assert_eq!(*status, expected, "{answer}");
+    }
+    assert_eq!(world.count("SELECT count(*) FROM bookings WHERE state = 'SEATS_LOCKED'").await, 7);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_claim_is_its_own_buyers_trouble() {
+    let world = World::start(1, &[GATHERING]).await;
+    let (eve, buyers) = (world.visitor(), checked_out(&world, 6).await);
+    let (_, hold) = eve.hold(&[200]).await;
+    let (_, hers) = eve.book(&hold).await;
+    // Somebody else has seat 2 for good, and Redis has forgotten it.
+    sqlx::query(
+        "INSERT INTO seat_claims (show_id, seat_no, booking_id, fence, state, expires_at)
+         VALUES ($1, 2, $2::uuid, 9000000000000000, 'sold', now())",
+    )
+    .bind(world.show)
+    .bind(text(&hers["id"]))
+    .execute(&world.pg)
+    .await
+    .expect("the claim is written");
+    let paid = join_all(buyers.iter().map(|(visitor, booking)| visitor.pay(booking, Some("tok_paid")))).await;
+    for (place, (status, answer)) in paid.iter().enumerate() {
+        if place == 2 {
+            assert_eq!((*status, text(&answer["code"])), (StatusCode::CONFLICT, "seats_taken"), "{answer}");
+            assert_eq!(answer["seats"][0]["seat"], 2);
+        } else {
+            assert_eq!((*status, &answer["state"]), (StatusCode::OK, &json!("CONFIRMED")), "{answer}");
+        }
+    }
+    assert_eq!(world.count("SELECT count(*) FROM payments").await, 5, "nobody is charged for a seat of another");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_claim_that_is_gone_when_the_money_comes_sends_back_one_payment_and_no_other() {
+    let world = World::start(1, &[GATHERING]).await;
+    let buyers = checked_out(&world, 4).await;
+    // Seat 1 is lost between submitting and the money.
+    run(
+        &world,
+        "CREATE FUNCTION lose() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+             UPDATE seat_claims SET state = 'released' WHERE booking_id = NEW.booking_id AND seat_no = 1;
+             RETURN NEW;
+         END $$;
+         CREATE TRIGGER lose AFTER INSERT ON payments FOR EACH ROW EXECUTE FUNCTION lose();",
+    )
+    .await;
+    let paid = join_all(buyers.iter().map(|(visitor, booking)| visitor.pay(booking, Some("tok_paid")))).await;
+    for (place, (status, answer)) in paid.iter().enumerate() {
+        let state = if place == 1 { "CANCELLED" } else { "CONFIRMED" };
+        assert_eq!((*status, text(&answer["state"])), (StatusCode::OK, state), "{answer}");
+    }
+    let money = || async { text(&buyers[1].0.booking(&buyers[1].1).await["money"]).to_owned() };
+    until("the money is back", || async { money().await == "REFUNDED" }).await;
+    assert_eq!(world.count("SELECT count(*) FROM tickets").await, 3);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_queue_is_an_answer_and_the_same_key_may_come_back() {
+    let world = World::start(1, &[("COMMIT_QUEUE", "2")]).await;
+    let holders = with_holds(&world, 8).await;
+    // Nothing can be committed for a while.
+    let mut held_up = world.pg.begin().await.expect("a transaction");
+    sqlx::query("LOCK TABLE bookings IN ACCESS EXCLUSIVE MODE")
+        .execute(&mut *held_up)
+        .await
+        .expect("the table is locked");
+    let buyer = json!({ "name": "Ann Example", "email": "ann@example.org" });
+    let sent = holders.iter().map(|(visitor, hold)| {
+        let body = json!({ "show": world.show, "hold": hold["id"], "buyer": buyer });
+        let visitor = visitor.clone();
+        tokio::spawn(async move {
+            let url = format!("{}/api/v1/bookings", visitor.base);
+            let request = visitor.client.post(url).header("cookie", &visitor.cookie).header("idempotency-key", "k");
+            let answer = request.json(&body).send().await.expect("the server answers");
+            let pause = answer.headers().get("retry-after").cloned();
+            let status = answer.status();
+            (status, pause, answer.json::<Value>().await.expect("JSON"))
+        })
+    });
+    let sent: Vec<_> = sent.collect();
+    until("six of eight are told", || async { sent.iter().filter(|request| request.is_finished()).count() == 6 }).await;
+    held_up.rollback().await.expect("it goes on");
+    let mut refused = 0;
+    for ((visitor, hold), request) in holders.iter().zip(sent) {
+        let (status, pause, answer) = request.await.expect("it was sent");
+        if status == StatusCode::SERVICE_UNAVAILABLE {
+            refused += 1;
+            assert_eq!(text(&answer["code"]), "overloaded");
+            assert!(pause.is_some_and(|pause| pause.to_str().is_ok_and(|text| text.parse::<u32>().is_ok())));
+        } else {
+            assert_eq!(status, StatusCode::CREATED, "{answer}");
+        }
+        let body = json!({ "show": world.show, "hold": hold["id"], "buyer": buyer });
+        let (status, booking) = visitor.call_with_key(Method::POST, "/api/v1/bookings", body, "k").await;
+        assert_eq!(status, StatusCode::CREATED, "{booking}");
+    }
+    assert_eq!(refused, 6);
+    assert_eq!(world.count("SELECT count(*) FROM bookings").await, 8);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_gives_way_to_another_transaction_is_tried_again() {
+    for mode in ["batched", "interactive"] {
+        let world = World::start(1, &[("COMMITS", mode)]).await;
+        let buyers = checked_out(&world, 1).await;
+        // A counter that no rollback turns back: twice a deadlock, twice a serialisation failure.
+        run(
+            &world,
+            "CREATE SEQUENCE tries;
+             CREATE FUNCTION give_way() RETURNS trigger LANGUAGE plpgsql AS $$ DECLARE try bigint := nextval('tries'); BEGIN
+                 IF try <= 2 THEN RAISE EXCEPTION 'a deadlock' USING ERRCODE = '40P01'; END IF;
+                 IF try <= 4 THEN RAISE EXCEPTION 'a conflict' USING ERRCODE = '40001'; END IF;
+                 RETURN NEW;
+             END $$;
+             CREATE TRIGGER give_way BEFORE INSERT ON payments FOR EACH ROW EXECUTE FUNCTION give_way();",
+        )
+        .await;
+        let (ann, booking) = &buyers[0];
+        let (status, paid) = ann.pay(booking, Some("tok_paid")).await;
+        assert_eq!((status, &paid["state"]), (StatusCode::OK, &json!("CONFIRMED")), "{mode}: {paid}");
+        assert_eq!(world.count("SELECT last_value FROM tries").await, 5, "{mode}");
+        world.end().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_booking_that_somebody_keeps_locked_holds_up_nobody_else_for_long() {
+    let world = World::start(1, &[GATHERING]).await;
+    let buyers = checked_out(&world, 5).await;
+    let mut keeper = world.pg.begin().await.expect("a transaction");
+    sqlx::query("SELECT FROM bookings WHERE id = $1::uuid FOR UPDATE")
+        .bind(text(&buyers[0].1["id"]))
+        .execute(&mut *keeper)
+        .await
+        .expect("it is locked");
+    let payments = buyers
+        .iter()
+        .cloned()
+        .map(|(visitor, booking)| tokio::spawn(async move { visitor.pay(&booking, Some("tok_paid")).await }));
+    let payments: Vec<_> = payments.collect();
+    let others = || async { payments[1..].iter().all(tokio::task::JoinHandle::is_finished) };
+    let soon = tokio::time::timeout(Duration::from_secs(8), until("the others have paid", others)).await;
+    assert!(soon.is_ok() && !payments[0].is_finished());
+    keeper.rollback().await.expect("it is let go");
+    for payment in payments {
+        let (status, paid) = payment.await.expect("it was sent");
+        assert_eq!((status, &paid["state"]), (StatusCode::OK, &json!("CONFIRMED")), "{paid}");
+    }
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sales_one_by_one_are_the_same_sales() {
+    let world = World::start(1, &[("COMMITS", "interactive")]).await;
+    let buyers = checked_out(&world, 5).await;
+    assert_eq!(world.count(TRANSACTIONS).await, 5);
+    for ((visitor, booking), token) in
+        buyers.iter().zip(["tok_paid", "tok_declined", "tok_pending_paid", "tok_paid", "tok_paid"])
+    {
+        let (status, answer) = visitor.pay(booking, Some(token)).await;
+        assert_eq!(status, StatusCode::OK, "{answer}");
+        let state = if token == "tok_declined" { "CANCELLED" } else { "CONFIRMED" };
+        visitor.sees_booking(booking, state).await;
+    }
+    assert_eq!(world.count("SELECT count(*) FROM tickets").await, 4);
+    until("every effect is done", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    world.end().await;
+}
