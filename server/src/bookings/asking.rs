@@ -5,11 +5,13 @@
 //! it is the only one, moves the booking. That is written down, with an order to void at the gateway that was
 //! left, before the other one is asked. An unknown outcome never moves a booking.
 
+use domain::booking::BookingState;
 use domain::money::Money;
 use uuid::Uuid;
 
 use super::effects::EffectError;
 use super::payment_rows::{self, Route};
+use super::sql::{self, BookingRow};
 use crate::payments::{Charge, ChargeAnswer, Door, GatewayError, GatewayPayment, Known, VoidAnswer, refund_key};
 use crate::{AppState, outbox};
 
@@ -37,14 +39,21 @@ pub(super) async fn charge(state: &AppState, charge: Charge, route: Route) -> Re
 async fn switch(state: &AppState, booking: Uuid, from: &'static str, why: &str) -> Result<Option<Route>, EffectError> {
     let now = state.locks.now();
     let mut tx = state.pg.begin().await?;
-    if !payment_rows::lock_while_paying(&mut tx, booking, now).await? {
-        return Ok(None);
-    }
+    let waits = |row: &BookingRow| row.machine.state == BookingState::PaymentPending && row.machine.expires_at > now;
+    let Some(row) = sql::lock(&mut tx, booking).await?.filter(waits) else { return Ok(None) };
     let mut left = payment_rows::left(&mut tx, booking).await?;
     left.push(from.to_owned());
     let Some(to) = state.gateways.besides(&left) else { return Ok(None) };
     let moved = payment_rows::switch(&mut tx, booking, (from, to), why, now).await?;
     if moved.is_some() {
+        // A line in the story, and a step of the version: whoever knows the booking as it was reads it anew.
+        if !sql::update(&mut tx, &row, &row, now).await? {
+            return Err(EffectError::LostRace);
+        }
+        let told = BookingRow { version: row.version + 1, ..row };
+        let reason = format!("{from} did not take the payment; {to} is asked.");
+        let state_now = Some(told.machine.state);
+        sql::insert_event(&mut tx, &told, state_now, "gateway_changed", "system", &reason, now).await?;
         tx.commit().await?;
         outbox::wake(state);
         tracing::warn!(%booking, from, to, why, "booking {booking} is charged at another gateway");

@@ -71,22 +71,6 @@ pub(super) async fn not_asked(tx: &mut PgConnection, booking: Uuid, gateway: &st
     Ok(())
 }
 
-/// Locks the booking if it still waits for its payment.
-pub(super) async fn lock_while_paying(
-    tx: &mut PgConnection,
-    booking: Uuid,
-    now: Timestamp,
-) -> Result<bool, sqlx::Error> {
-    let waits: Option<i32> = sqlx::query_scalar(
-        "SELECT 1 FROM bookings WHERE id = $1 AND state = 'PAYMENT_PENDING' AND expires_at > $2 FOR UPDATE",
-    )
-    .bind(booking)
-    .bind(to_utc(now))
-    .fetch_optional(tx)
-    .await?;
-    Ok(waits.is_some())
-}
-
 /// Gateways the booking left.
 pub(super) async fn left(tx: &mut PgConnection, booking: Uuid) -> Result<Vec<String>, sqlx::Error> {
     sqlx::query_scalar("SELECT from_gateway FROM payment_switches WHERE booking_id = $1")

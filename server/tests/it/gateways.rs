@@ -101,6 +101,10 @@ async fn a_first_gateway_that_was_not_asked_is_left_for_the_second() {
     let (status, paid) = ann.pay(&booking, Some("pm_paid")).await;
     assert_eq!((status, text(&paid["state"])), (StatusCode::OK, "CONFIRMED"), "{paid}");
     assert_eq!(charged_at(&world).await, [("stripe".to_owned(), 1)]);
+    let (_, story) = ann.get(&format!("/api/v1/bookings/{}/events", text(&booking["id"]))).await;
+    let told = "simulator did not take the payment; stripe is asked.";
+    let lines = story.as_array().expect("a list");
+    assert!(lines.iter().any(|line| line["event"] == "gateway_changed" && line["reason"] == told), "{story}");
     // A token of the first is of no use at the second: its page takes the money.
     let bob = world.visitor();
     let booking = checked_out(&bob, &[2]).await;
