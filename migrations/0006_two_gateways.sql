@@ -17,10 +17,6 @@ CREATE TABLE payment_switches (
     PRIMARY KEY (booking_id, from_gateway)
 );
 
-ALTER TABLE outbox DROP CONSTRAINT outbox_effect_check;
-ALTER TABLE outbox ADD CONSTRAINT outbox_effect_check CHECK (effect IN
-    ('charge', 'void_payment', 'refund', 'mark_booked', 'release_seats', 'send_ticket', 'void_left'));
-
 -- Payments that a bank declined, by who tried. Kept for a while (bookings/declines.rs).
 CREATE TABLE declined_payments (
     booking_id uuid PRIMARY KEY REFERENCES bookings,

@@ -15,6 +15,7 @@ pub mod pages;
 pub mod seat_map;
 #[cfg(feature = "ssr")]
 pub mod shell;
+mod waiting_list;
 
 #[cfg(feature = "ssr")]
 pub use shell::{Head, Page, Place, render};

@@ -20,6 +20,7 @@ mod locks;
 mod map;
 mod random;
 mod report;
+mod retries;
 mod sale;
 mod socket;
 mod storm;
@@ -63,6 +64,8 @@ enum Bench {
     Sale(sale::Options),
     /// 10,000 visitors, 300 seats, two servers.
     Storm(storm::Options),
+    /// Requests that were answered, again and again, on two servers; one of them killed.
+    Retries(retries::Options),
     /// A live map with thousands of readers.
     Live(live::Options),
     /// The baseline of `live`, a server of its own. Started by it.
@@ -97,6 +100,7 @@ fn work(mut arguments: Arguments) -> Result<bool> {
         }
         Bench::Sale(options) => sale::run(&arguments.places, run, options, &mut report)?,
         Bench::Storm(options) => storm::run(&arguments.places, run, options, &mut report)?,
+        Bench::Retries(options) => retries::run(&arguments.places, run, options, &mut report)?,
         Bench::Map(options) => map::run(&arguments.places, run, options, &mut report)?,
     }
     if run.quick {

@@ -5,9 +5,10 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::api_cancelling::{IfLate, RefundView, StepView};
 use crate::best_available::Together;
 use crate::money::Money;
-use crate::seats::{SeatIndex, SeatState};
+use crate::seats::{AreaIndex, SeatIndex, SeatState};
 
 #[cfg(feature = "openapi")]
 use utoipa::ToSchema;
@@ -103,6 +104,27 @@ pub struct PlanView {
     pub sections: Vec<SectionView>,
     /// Whether `sections` carries no rows because the room is large.
     pub overview: bool,
+    /// Areas without numbered seats, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub areas: Vec<AreaView>,
+}
+
+/// An area where nobody has a seat of their own, as one show sells it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+pub struct AreaView {
+    /// The area.
+    pub area: AreaIndex,
+    /// Name for people, for example `Standing floor`.
+    pub name: String,
+    /// Name of its category as in the layout, for example `floor`.
+    pub category: String,
+    /// Its category's name for people.
+    pub category_label: String,
+    /// Price of one place.
+    pub price: Money,
+    /// How many places it has.
+    pub capacity: u32,
 }
 
 /// Distance of two neighbouring seats in plan units.
@@ -124,13 +146,55 @@ pub struct SeatLine {
     pub price: Money,
 }
 
-/// `POST /shows/{id}/holds`: the seats wanted, 1 to 10, all or none.
+/// Places in an area by name, with their price, as a hold or a booking lists them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+pub struct PlaceLine {
+    /// The area.
+    pub area: AreaIndex,
+    /// Its name for people, for example `Standing floor`.
+    pub label: String,
+    /// Its category's name for people.
+    pub category: String,
+    /// Price of one place.
+    pub price: Money,
+    /// How many places.
+    pub quantity: u32,
+}
+
+impl PlaceLine {
+    /// Price of all of them.
+    #[must_use]
+    pub fn total(&self) -> Money {
+        Money::new(self.price.minor.saturating_mul(i64::from(self.quantity)), self.price.currency)
+    }
+}
+
+/// `POST /shows/{id}/holds`: 1 to 10 seats and places in all, all or none.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct HoldRequest {
     /// Seat indices, each once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub seats: Vec<SeatIndex>,
+    /// An area without numbered seats; with `quantity`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub area: Option<AreaIndex>,
+    /// How many places in `area`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quantity: Option<u32>,
+}
+
+/// So many places in an area.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct AreaQuantity {
+    /// The area.
+    pub area: AreaIndex,
+    /// How many; at least one.
+    pub quantity: u32,
 }
 
 /// `PATCH /shows/{show}/holds/{hold}`: seats to add and to let go, in one step. Never moves the expiry.
@@ -144,6 +208,12 @@ pub struct HoldChange {
     /// Seats to let go.
     #[serde(default)]
     pub remove: Vec<SeatIndex>,
+    /// Places to take as well, each area once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub add_places: Vec<AreaQuantity>,
+    /// Places to let go, each area once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remove_places: Vec<AreaQuantity>,
 }
 
 /// A live hold, as its owner sees it.
@@ -156,6 +226,9 @@ pub struct HoldView {
     pub show: Uuid,
     /// Its seats in the order of the room.
     pub seats: Vec<SeatLine>,
+    /// Its places in areas without numbered seats.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub places: Vec<PlaceLine>,
     /// Sum of the prices.
     pub total: Money,
     /// When it ends, on the lock store's clock, RFC 3339.
@@ -200,6 +273,9 @@ pub struct BookingRequest {
     /// Who sits there, when it is not the buyer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holder: Option<Person>,
+    /// What to do with money that comes when the time is over.
+    #[serde(default, skip_serializing_if = "IfLate::is_usual")]
+    pub if_late: IfLate,
 }
 
 /// `POST /bookings/{id}/confirm`: pay for it.
@@ -251,6 +327,8 @@ pub enum MoneyState {
     Refunding,
     /// Back with the payer.
     Refunded,
+    /// It came too late for this booking and pays for another one.
+    Moved,
 }
 
 /// A booking, as its owner sees it.
@@ -269,6 +347,9 @@ pub struct BookingView {
     pub money: MoneyState,
     /// Its seats.
     pub seats: Vec<SeatLine>,
+    /// Its places in areas without numbered seats.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub places: Vec<PlaceLine>,
     /// What they cost.
     pub total: Money,
     /// Who pays.
@@ -283,6 +364,19 @@ pub struct BookingView {
     pub pay_url: Option<String>,
     /// The ticket page, once confirmed.
     pub ticket_url: Option<String>,
+    /// Until when the buyer may cancel and get the price back less the fee, milliseconds since 1970; absent
+    /// when there is nothing to cancel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancel_until_ms: Option<i64>,
+    /// Money that went back. Only when the booking is read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refunds: Vec<RefundView>,
+    /// What happened so far, for people. Only when the booking is read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<StepView>,
+    /// The booking its money pays for, when that came too late for this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved_to: Option<Uuid>,
 }
 
 /// One move of a booking: who, when, why. Immutable.
@@ -343,6 +437,18 @@ pub struct SeatProblem {
     pub state: SeatState,
 }
 
+/// An area with too few places left.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+pub struct AreaProblem {
+    /// The area.
+    pub area: AreaIndex,
+    /// Its name for people.
+    pub label: String,
+    /// How many places it has left.
+    pub left: u32,
+}
+
 /// RFC 9457 problem details: every error of the API.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
@@ -361,6 +467,9 @@ pub struct ProblemView {
     /// The seats meant, if any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub seats: Vec<SeatProblem>,
+    /// The areas meant, if any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub areas: Vec<AreaProblem>,
     /// The caller's own hold, when it is what stood in the way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold: Option<Uuid>,

@@ -135,9 +135,9 @@ pub struct ShowView {
     pub format: String,
     /// Its cheapest seat.
     pub from_price: Money,
-    /// How many seats the room has.
+    /// How many seats the room has, places in areas included.
     pub seat_count: u32,
-    /// How many can still be sold: neither sold, being paid for, nor kept by the house. Seats merely
+    /// How many of them can still be sold: neither sold, being paid for, nor kept by the house. Seats merely
     /// held are counted as left; the live map knows those.
     pub seats_left: u32,
     /// The same in a word.

@@ -5,12 +5,16 @@
 //! browser. What is *not* here: SQL, Redis, HTTP, HTML.
 
 pub mod api;
+pub mod api_cancelling;
 pub mod api_catalogue;
+pub mod api_waiting_list;
 pub mod best_available;
 pub mod booking;
 pub mod layout;
 pub mod money;
 pub mod pricing;
+pub mod reseat;
 pub mod seats;
 pub mod time;
+pub mod waiting_list;
 pub mod wire;

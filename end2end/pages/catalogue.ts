@@ -25,6 +25,7 @@ interface ShowView {
 interface PlanView {
   seat_count: number;
   sections: { name: string; rows: { label: string; first: number; numbers: string[] }[] }[];
+  areas?: { name: string; capacity: number }[];
 }
 
 /** A show of this test's own, and its seats by name. */
@@ -49,6 +50,16 @@ export async function claimShow(request: APIRequestContext, needed: [string, str
     if (needed.every(has)) return { id: show.id, seat };
   }
   throw new Error(`no show of the demo is left that has ${needed.map((name) => name.join("")).join(", ")} free`);
+}
+
+/** A show nobody else uses, in a room with an area without numbered seats. */
+export async function claimShowWithArea(request: APIRequestContext): Promise<{ id: string; area: string; capacity: number }> {
+  for (const show of await showsToCome(request)) {
+    const answer = await request.get(`/api/v1/shows/${show.id}/plan`);
+    const area = ((await answer.json()) as PlanView).areas?.[0];
+    if (area && claim(show.id)) return { id: show.id, area: area.name, capacity: area.capacity };
+  }
+  throw new Error("no show of the demo is left that has an area without numbered seats");
 }
 
 /** Shows that begin late enough, in the order they start. */

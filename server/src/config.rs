@@ -54,6 +54,9 @@ pub struct Config {
     /// How long a hold outlives a closed tab, milliseconds.
     #[arg(long, env = "LEAVE_GRACE_MS", default_value_t = 30_000)]
     pub leave_grace_ms: i64,
+    /// How long seats are held for the next in a waiting list, milliseconds.
+    #[arg(long, env = "WAITING_OFFER_MS", default_value_t = 600_000)]
+    pub waiting_offer_ms: i64,
     /// Who takes the money: `simulator`, `stripe`, or both separated by a comma. The first is asked; the second
     /// when the first is down.
     #[arg(long, env = "PAYMENT_GATEWAYS", default_value = "simulator", value_delimiter = ',')]

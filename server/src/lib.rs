@@ -22,6 +22,7 @@ pub mod payments;
 pub mod seat_locks;
 pub mod start;
 pub mod tickets;
+pub mod waiting_list;
 pub mod web;
 
 /// Everything a request may need; cheap to clone.
@@ -50,8 +51,14 @@ pub struct Parts {
     pub gateways: payments::Gateways,
     /// Where mails go.
     pub mailer: tickets::Mailer,
+    /// Shows in which somebody waits for seats.
+    pub waiting: waiting_list::Open,
+    /// Wakes those who make offers to them.
+    pub offers_wake: tokio::sync::Notify,
     /// Sales on their way to Postgres.
     pub commits: bookings::Commits,
+    /// Keys of requests and their answers.
+    pub idempotency: idempotency::Idempotency,
     /// Wakes the outbox relay after a commit.
     pub outbox_wake: outbox::Wake,
     /// Set when the server should stop.

@@ -1,11 +1,13 @@
-//! `rowlock`: serve, migrate, release-holds, demo.
+//! `rowlock`: serve, migrate, release-holds, demo, and what staff do until they have pages for it:
+//! cancel-booking, cancel-show, parked.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
 use server::seat_locks::{ReleasedAll, SeatLocks, StoreError};
-use server::{AppState, catalogue, clock, config::Config, start};
+use server::{AppState, bookings, catalogue, clock, config::Config, outbox, start};
 use tracing_subscriber::EnvFilter;
 use uuid::Uuid;
 
@@ -41,6 +43,36 @@ enum Command {
         #[arg(long, env = "REDIS_PREFIX", default_value = "")]
         redis_prefix: String,
     },
+    /// Undo a booking, or some of its seats, in full; the buyer is told why.
+    CancelBooking {
+        /// Its reference, for example `K7QM-2XPA`.
+        reference: String,
+        /// Why, in one line.
+        #[arg(long)]
+        reason: String,
+        /// Only this seat, for example `C7`; may be given several times.
+        #[arg(long = "seat")]
+        seats: Vec<String>,
+        #[command(flatten)]
+        database: Database,
+    },
+    /// Call a show off: nothing more is sold, and every booking is undone in full.
+    CancelShow {
+        /// The show.
+        show: Uuid,
+        /// Why, in one line.
+        #[arg(long)]
+        reason: String,
+        #[command(flatten)]
+        database: Database,
+    },
+    /// Effects that were tried in vain and wait for a person.
+    Parked {
+        #[command(subcommand)]
+        what: Option<Parked>,
+        #[command(flatten)]
+        database: Database,
+    },
     /// Load the demo chain of cinemas with shows for the days from now.
     Demo {
         /// Postgres, `postgres://…`.
@@ -52,6 +84,35 @@ enum Command {
         /// How many days of shows.
         #[arg(long, default_value_t = 7)]
         days: u32,
+    },
+}
+
+#[derive(clap::Args)]
+struct Database {
+    /// Postgres, `postgres://…`.
+    #[arg(long, env = "DATABASE_URL", hide_env_values = true)]
+    database_url: String,
+}
+
+#[derive(Subcommand)]
+enum Parked {
+    /// Name them.
+    List,
+    /// Have one tried again.
+    Retry {
+        /// Its number in the list.
+        id: i64,
+        /// Why, in one line.
+        #[arg(long)]
+        reason: String,
+    },
+    /// Take one off the list: somebody did it in another way.
+    Settle {
+        /// Its number in the list.
+        id: i64,
+        /// How, in one line.
+        #[arg(long)]
+        reason: String,
     },
 }
 
@@ -73,10 +134,83 @@ async fn main() -> anyhow::Result<()> {
             }
             Ok(())
         }
+        Command::CancelBooking { reference, reason, seats, database } => {
+            let pg = start::database(&database.database_url, 1).await?;
+            let undone = bookings::cancel_booking(&pg, &reference, &seats, &reason, clock::now()).await;
+            println!("cancelled; {} goes back to the buyer", undone.map_err(in_words)?.back);
+            Ok(())
+        }
+        Command::CancelShow { show, reason, database } => cancel_show(show, &reason, &database).await,
+        Command::Parked { what, database } => parked(what.unwrap_or(Parked::List), &database).await,
         Command::Demo { database_url, dir, days } => {
             let pg = start::database(&database_url, 2).await?;
             let loaded = catalogue::demo::load(&pg, &dir, clock::now(), days).await?;
             tracing::info!(?loaded, "the demo chain is in place");
+            Ok(())
+        }
+    }
+}
+
+/// A refusal, for the one at the keyboard.
+fn in_words(problem: server::web::Problem) -> anyhow::Error {
+    anyhow::anyhow!("{}", problem.detail())
+}
+
+/// How often the command looks at bookings that somebody is moving just now; replicas do not give up.
+const MAX_BUSY_LOOKS: u32 = 50;
+/// How often it looks again.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
+
+async fn cancel_show(show: Uuid, reason: &str, database: &Database) -> anyhow::Result<()> {
+    let pg = start::database(&database.database_url, 2).await?;
+    if !bookings::call_off(&pg, show, reason, clock::now()).await.map_err(in_words)? {
+        eprintln!("it was called off before; going on with what is left");
+    }
+    let (mut undone, mut busy) = (0, 0);
+    while busy < MAX_BUSY_LOOKS {
+        match bookings::undo_batch(&pg, show, clock::now()).await.map_err(in_words)? {
+            bookings::Batch::Undone(count) => {
+                (undone, busy) = (undone + count, 0);
+                eprintln!("{undone} bookings undone");
+            }
+            bookings::Batch::Busy => {
+                busy += 1;
+                tokio::time::sleep(LOOK_AGAIN).await;
+            }
+            bookings::Batch::NoneLeft => break,
+        }
+    }
+    if busy == MAX_BUSY_LOOKS {
+        eprintln!("the servers go on with what is left");
+    }
+    println!("called off; {undone} bookings undone here, refunds and mails are on their way");
+    Ok(())
+}
+
+async fn parked(what: Parked, database: &Database) -> anyhow::Result<()> {
+    let pg = start::database(&database.database_url, 1).await?;
+    match what {
+        Parked::List => {
+            let list = outbox::parked(&pg).await?;
+            for job in &list {
+                let amount = job.amount.map(|amount| format!(" {amount}")).unwrap_or_default();
+                let since = clock::rfc3339(job.since);
+                println!(
+                    "{}  {}  {}{amount}  since {since}, {} tries: {}",
+                    job.id, job.reference, job.effect, job.attempts, job.why
+                );
+            }
+            eprintln!("{} wait for a person", list.len());
+            Ok(())
+        }
+        Parked::Retry { id, reason } => {
+            bookings::retry_parked(&pg, id, &reason, clock::now()).await.map_err(in_words)?;
+            println!("{id} will be tried again");
+            Ok(())
+        }
+        Parked::Settle { id, reason } => {
+            bookings::settle_parked(&pg, id, &reason, clock::now()).await.map_err(in_words)?;
+            println!("{id} is settled");
             Ok(())
         }
     }
@@ -88,7 +222,8 @@ async fn serve(config: Config) -> anyhow::Result<()> {
     let state = start::assemble(config).await?;
     tokio::spawn(stop_on_signal(state.clone()));
     tracing::info!(listen = %listener.local_addr()?, public_url, "serving");
-    start::serve(state, listener).await
+    start::serve(state, listener).await;
+    Ok(())
 }
 
 /// Ctrl-C or SIGTERM: stop kindly.

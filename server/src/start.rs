@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use axum::serve::ListenerExt;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio_util::sync::CancellationToken;
@@ -14,7 +13,9 @@ use tokio_util::task::TaskTracker;
 use crate::config::Config;
 use crate::seat_locks::link::Link;
 use crate::seat_locks::{RedisLocks, SeatLocks, ShadowLocks, known_source};
-use crate::{AppState, Parts, bookings, catalogue, idempotency, live, outbox, payments, seat_locks, tickets, web};
+use crate::{
+    AppState, Parts, bookings, catalogue, idempotency, live, outbox, payments, seat_locks, tickets, waiting_list, web,
+};
 
 /// Waiting for a free database connection longer than this is an answer: not now.
 const POOL_DEADLINE: Duration = Duration::from_secs(5);
@@ -99,6 +100,9 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
         hubs: live::Hubs::default(),
         gateways,
         mailer,
+        waiting: waiting_list::Open::default(),
+        offers_wake: tokio::sync::Notify::new(),
+        idempotency: idempotency::Idempotency::new(&config.redis_prefix),
         outbox_wake: outbox::Wake::default(),
         stop: CancellationToken::new(),
         tasks: TaskTracker::new(),
@@ -139,36 +143,28 @@ pub fn spawn_background(state: &AppState) {
     }
     state.tasks.spawn(bookings::reconcile_forever(state.clone()));
     state.tasks.spawn(payments::probe_forever(state.clone()));
+    state.tasks.spawn(waiting_list::serve_forever(state.clone()));
+    state.tasks.spawn(bookings::look_after_shows_forever(state.clone()));
     state.tasks.spawn(idempotency::purge_forever(state.clone()));
+    state.tasks.spawn(idempotency::announce_forever(state.clone()));
+    state.tasks.spawn(idempotency::reconcile_forever(state.clone()));
 }
 
 /// Serves until `state.stop`: then readers are told to come back, open requests finish, and background
 /// work ends.
-///
-/// # Errors
-/// When the listener fails.
-pub async fn serve(state: AppState, listener: TcpListener) -> anyhow::Result<()> {
+pub async fn serve(state: AppState, listener: TcpListener) {
     spawn_background(&state);
-    let served = tower::make::Shared::new(web::router::build(state.clone()));
-    let stop = state.stop.clone();
-    // Small frames and small answers leave at once, instead of waiting for the last to be acknowledged.
-    let listener = listener.tap_io(|connection| {
-        if let Err(cause) = connection.set_nodelay(true) {
-            tracing::debug!(%cause, "a connection keeps its delay");
-        }
-    });
-    let server = axum::serve(listener, served).with_graceful_shutdown(async move { stop.cancelled().await });
+    let server = web::connections::serve(listener, web::router::build(state.clone()), state.stop.clone());
     let stopped = async {
         state.stop.cancelled().await;
         tokio::time::sleep(STOP_DEADLINE).await;
     };
     tokio::select! {
-        served = server => served?,
+        () = server => {}
         () = stopped => tracing::warn!("stopping with requests still open"),
     }
     state.tasks.close();
     if tokio::time::timeout(STOP_DEADLINE, state.tasks.wait()).await.is_err() {
         tracing::warn!("stopping with background work still open; another replica or the next start finishes it");
     }
-    Ok(())
 }

@@ -128,6 +128,12 @@ impl Ledger {
         self.book().payments.values().filter(|payment| payment.asked.reference == reference).cloned().collect()
     }
 
+    /// Every payment remembered, in no order: for whoever balances the books.
+    #[must_use]
+    pub fn all(&self) -> Vec<Payment> {
+        self.book().payments.values().cloned().collect()
+    }
+
     /// The bank's first word on a payment that waits for its payer. One payer, one word: a second
     /// press on Pay changes nothing, and neither does the first one after the payment's time. It then
     /// goes on waiting, in vain, until the merchant voids it: the time was theirs.

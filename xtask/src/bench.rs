@@ -15,12 +15,13 @@ use crate::services::{self, Folder};
 use crate::stop::Stop;
 
 /// The benchmarks, and what each is about.
-const BENCHES: [(&str, &str); 5] = [
+const BENCHES: [(&str, &str); 6] = [
     ("locks", "attempts to take seats: over HTTP at three rates, and in Redis alone"),
     ("map", "reading the map of 50,000 seats: Redis CPU and bytes on the wire"),
     ("live", "changes delivered to sockets: per core-second, how late, idle and stalled readers"),
     ("sale", "sales of 4 seats from hold to ticket: batched commits against one by one"),
     ("storm", "10,000 visitors want 300 seats, 50 times, on two servers"),
+    ("retries", "answered requests repeated at two servers, and one of them killed"),
 ];
 
 /// What to measure.
@@ -37,7 +38,7 @@ pub struct Options {
 pub fn bench(places: &Places, options: &Options, stop: &Stop) -> Result<bool> {
     let Some(name) = &options.name else {
         for (name, about) in BENCHES {
-            println!("cargo xtask bench {name:<6} {about}");
+            println!("cargo xtask bench {name:<7} {about}");
         }
         return Ok(true);
     };

@@ -5,7 +5,10 @@
 
 #![allow(missing_docs, reason = "the island macro makes a struct for the props and gives it no words")]
 
-use domain::api::{BookingState, BookingView, MoneyState};
+mod cancelling;
+
+use domain::api::{BookingState, BookingView, MoneyState, SeatLine};
+use domain::api_cancelling::{RefundView, StepView};
 use domain::money::Money;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
@@ -37,6 +40,20 @@ pub struct Standing {
     pub pay_url: Option<String>,
     /// The ticket page, once confirmed.
     pub ticket_url: Option<String>,
+    /// Its seats.
+    pub seats: Vec<SeatLine>,
+    /// Until when they can be given back, milliseconds since 1970; absent when they cannot.
+    #[serde(default)]
+    pub cancel_until_ms: Option<i64>,
+    /// Money that goes back.
+    #[serde(default)]
+    pub refunds: Vec<RefundView>,
+    /// What happened so far.
+    #[serde(default)]
+    pub steps: Vec<StepView>,
+    /// The booking its money pays for.
+    #[serde(default)]
+    pub moved_to: Option<Uuid>,
 }
 
 impl From<&BookingView> for Standing {
@@ -49,6 +66,11 @@ impl From<&BookingView> for Standing {
             total: booking.total,
             pay_url: booking.pay_url.clone(),
             ticket_url: booking.ticket_url.clone(),
+            seats: booking.seats.clone(),
+            cancel_until_ms: booking.cancel_until_ms,
+            refunds: booking.refunds.clone(),
+            steps: booking.steps.clone(),
+            moved_to: booking.moved_to,
         }
     }
 }
@@ -63,7 +85,7 @@ pub fn BookingStatus(
     Effect::new(move |_| {
         follow(booking);
     });
-    let words = Memo::new(move |_| booking.with(|booking| Words::of(booking.state, booking.money)));
+    let words = Memo::new(move |_| booking.with(words));
     view! {
         <section class="booking-status" data-tone=move || words.get().tone>
             <p class="booking-mark" aria-hidden="true">{move || words.get().mark}</p>
@@ -79,8 +101,26 @@ pub fn BookingStatus(
             <p class="booking-next">{move || booking.with(next_step).map(|(href, words, name)| view! {
                 <a class="button" data-testid=name href=href>{words}</a>
             })}</p>
+            <ol class="booking-story" data-testid="booking-story">{move || booking.with(story)}</ol>
+            {cancelling::offer(booking)}
         </section>
     }
+}
+
+/// What happened, with times.
+fn story(booking: &Standing) -> impl IntoView + use<> {
+    let line = |step: &StepView| {
+        let StepView { step, words, at, at_local } = step.clone();
+        view! { <li data-step=step><span>{words}</span><time class="quiet" datetime=at>{at_local}</time></li> }
+    };
+    booking.steps.iter().map(line).collect_view()
+}
+
+/// What it means to the one who bought. A payment that was stopped because somebody cancelled did not fail.
+fn words(booking: &Standing) -> Words {
+    let cancelled = booking.steps.iter().any(|step| step.step == "cancelled");
+    let money = if cancelled && booking.money == MoneyState::Failed { MoneyState::None } else { booking.money };
+    Words::of(booking.state, money)
 }
 
 /// What a state means to the one who bought.
@@ -111,8 +151,20 @@ impl Words {
             (S::Confirmed, _) => {
                 ("done", "✓", "You have your seats", "Enjoy the show. The tickets are in your mail, too.")
             }
-            (S::Cancelled | S::Expired, MoneyState::Paid | MoneyState::Refunding) => {
-                ("sorry", "×", "We could not give you the seats", "The money is on its way back to you.")
+            (S::Cancelled | S::Expired, MoneyState::Paid) => (
+                "waiting",
+                "…",
+                "Your payment came late",
+                "We are looking whether your seats can still be had. If not, the money goes back to you.",
+            ),
+            (S::Cancelled | S::Expired, MoneyState::Moved) => (
+                "done",
+                "✓",
+                "Your payment came late, and you have seats",
+                "The time for this booking was over, so your money pays for a new one.",
+            ),
+            (S::Cancelled | S::Expired, MoneyState::Refunding) => {
+                ("sorry", "×", "Cancelled, and being refunded", "The money is on its way back to you.")
             }
             (S::Cancelled | S::Expired, MoneyState::Refunded) => {
                 ("sorry", "×", "Cancelled and refunded", "The seats are free again and the money is back with you.")
@@ -134,19 +186,36 @@ impl Words {
 
 fn money_in_words(booking: &Standing) -> String {
     let total = booking.total;
+    // All that was left of it; parts that were given back before have lines of their own below.
+    let whole = booking.refunds.iter().find(|refund| refund.number == 0);
     match booking.money {
         MoneyState::None => format!("{total}, not charged."),
         MoneyState::Pending => format!("{total}, payment in progress."),
         MoneyState::Paid => format!("{total}, paid."),
         MoneyState::Failed => "Nothing was charged.".to_owned(),
-        MoneyState::Refunding => "Being refunded. It can take a few days until your bank shows it.".to_owned(),
-        MoneyState::Refunded => "Refunded.".to_owned(),
+        MoneyState::Refunding => match whole {
+            Some(refund) => {
+                format!("{}, being refunded. It can take a few days until your bank shows it.", refund.amount)
+            }
+            None => "Being refunded. It can take a few days until your bank shows it.".to_owned(),
+        },
+        MoneyState::Refunded => match whole {
+            Some(refund) if refund.fee.minor > 0 => {
+                format!("{} refunded, {} kept as a fee.", refund.amount, refund.fee)
+            }
+            Some(refund) => format!("{} refunded.", refund.amount),
+            None => "Refunded.".to_owned(),
+        },
+        MoneyState::Moved => format!("{total}, used for your new booking."),
     }
 }
 
 /// The one thing to do now: where it leads, what it is called, for people and for tests.
 fn next_step(booking: &Standing) -> Option<(String, &'static str, &'static str)> {
     let show = format!("/shows/{}", booking.show);
+    if let Some(other) = booking.moved_to {
+        return Some((format!("/bookings/{other}"), "Go to your new booking", "moved-to"));
+    }
     Some(match (booking.state, &booking.ticket_url, &booking.pay_url) {
         (BookingState::Confirmed, Some(ticket), _) => (ticket.clone(), "Show the tickets", "ticket-link"),
         (BookingState::Created | BookingState::SeatsLocked | BookingState::PaymentPending, _, Some(pay)) => {
@@ -166,8 +235,11 @@ fn is_settled(booking: &Standing) -> bool {
         MoneyState::Pending | MoneyState::Refunding => true,
         // Paid for nothing: it goes back.
         MoneyState::Paid => booking.state.is_final(),
-        MoneyState::None | MoneyState::Failed | MoneyState::Refunded => false,
+        MoneyState::None | MoneyState::Failed | MoneyState::Refunded | MoneyState::Moved => false,
     };
+    if booking.refunds.iter().any(|refund| !refund.settled) {
+        return false;
+    }
     match booking.state {
         BookingState::Confirmed => booking.ticket_url.is_some(),
         state => state.is_final() && !money_moves,
@@ -200,7 +272,7 @@ mod tests {
     #[test]
     fn paid_without_seats_always_says_that_the_money_comes_back() {
         for state in [BookingState::Cancelled, BookingState::Expired] {
-            for money in [MoneyState::Paid, MoneyState::Refunding, MoneyState::Refunded] {
+            for money in [MoneyState::Paid, MoneyState::Refunding, MoneyState::Refunded, MoneyState::Moved] {
                 assert!(Words::of(state, money).text.contains("money"), "{state:?} {money:?}");
             }
         }
@@ -216,6 +288,11 @@ mod tests {
             total: Money::new(1_250, domain::money::Currency::parse("EUR").expect("a code")),
             pay_url: None,
             ticket_url: ticket_url.map(str::to_owned),
+            seats: vec![],
+            cancel_until_ms: None,
+            refunds: vec![],
+            steps: vec![],
+            moved_to: None,
         };
         assert!(is_settled(&standing(BookingState::Confirmed, MoneyState::Paid, Some("/ticket"))));
         assert!(is_settled(&standing(BookingState::Cancelled, MoneyState::Failed, None)));
@@ -223,6 +300,40 @@ mod tests {
         assert!(!is_settled(&standing(BookingState::PaymentPending, MoneyState::Pending, None)));
         assert!(!is_settled(&standing(BookingState::Cancelled, MoneyState::Paid, None)), "it has to come back");
         assert!(!is_settled(&standing(BookingState::Cancelled, MoneyState::Refunding, None)));
+        assert!(is_settled(&standing(BookingState::Expired, MoneyState::Moved, None)));
+        let mut part = standing(BookingState::Confirmed, MoneyState::Paid, Some("/ticket"));
+        let euro = |minor| Money::new(minor, domain::money::Currency::parse("EUR").expect("a code"));
+        part.refunds = vec![RefundView { number: 1, amount: euro(9), fee: euro(1), seats: vec![], settled: false }];
+        assert!(!is_settled(&part), "one seat's money is still on its way");
+        part.refunds[0].settled = true;
+        assert!(is_settled(&part));
+    }
+
+    #[test]
+    fn what_somebody_cancelled_is_not_said_to_have_failed() {
+        let mut booking = Standing {
+            id: Uuid::nil(),
+            show: Uuid::nil(),
+            state: BookingState::Cancelled,
+            money: MoneyState::Failed,
+            total: Money::new(1_250, domain::money::Currency::parse("EUR").expect("a code")),
+            pay_url: None,
+            ticket_url: None,
+            seats: vec![],
+            cancel_until_ms: None,
+            refunds: vec![],
+            steps: vec![],
+            moved_to: None,
+        };
+        assert_eq!(words(&booking).title, "The payment did not go through");
+        let step = |step: &str| StepView {
+            step: step.to_owned(),
+            words: String::new(),
+            at: String::new(),
+            at_local: String::new(),
+        };
+        booking.steps = vec![step("paying"), step("cancelled")];
+        assert_eq!(words(&booking).title, "Cancelled");
     }
 
     #[test]

@@ -130,6 +130,7 @@ async fn problem_of(answer: &Response) -> Failure {
         detail: "Please try again in a moment.".to_owned(),
         code: String::new(),
         seats: Vec::new(),
+        areas: Vec::new(),
         hold: None,
         request_id: None,
     });

@@ -36,17 +36,30 @@ pub fn focus_first(selector: &str) {
     }
 }
 
-/// By the method's name: SVG elements have it without being HTML elements.
+/// Brings the element with this id to the middle of what is seen.
+pub fn reveal(id: &str) {
+    if let Some(element) = element(id) {
+        call(&element, "scrollIntoView", &[("block", "center".into()), ("inline", "center".into())]);
+    }
+}
+
 fn focus_element(element: &web_sys::Element, scroll: bool) {
+    call(element, "focus", &[("preventScroll", (!scroll).into())]);
+}
+
+/// By the method's name: SVG elements have it without being HTML elements.
+fn call(element: &web_sys::Element, method: &str, options: &[(&str, wasm_bindgen::JsValue)]) {
     use wasm_bindgen::JsCast;
-    let options = js_sys::Object::new();
-    // A fresh object takes any property.
-    let _ = js_sys::Reflect::set(&options, &"preventScroll".into(), &(!scroll).into());
-    if let Ok(focus) = js_sys::Reflect::get(element, &"focus".into())
-        && let Ok(focus) = focus.dyn_into::<js_sys::Function>()
+    let object = js_sys::Object::new();
+    for (name, value) in options {
+        // A fresh object takes any property.
+        let _ = js_sys::Reflect::set(&object, &(*name).into(), value);
+    }
+    if let Ok(method) = js_sys::Reflect::get(element, &method.into())
+        && let Ok(method) = method.dyn_into::<js_sys::Function>()
     {
-        // Fails only for elements that cannot take focus: then it stays where it was.
-        let _ = focus.call1(element, &options);
+        // Fails only for elements that cannot do it: then they stay as they are.
+        let _ = method.call1(element, &object);
     }
 }
 

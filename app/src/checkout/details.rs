@@ -1,6 +1,7 @@
-//! Who buys: name and e-mail, checked where they are typed, then off to the payment page.
+//! Who buys, and for whom: names and e-mails, checked where they are typed, then off to the payment page.
 
 use domain::api::Person;
+use domain::api_cancelling::IfLate;
 use leptos::ev::SubmitEvent;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
@@ -19,6 +20,11 @@ const MAX_EMAIL_CHARS: usize = 254;
 pub struct Details {
     name: RwSignal<String>,
     email: RwSignal<String>,
+    /// Whether somebody else will sit there, and who.
+    for_friend: RwSignal<bool>,
+    friend_name: RwSignal<String>,
+    friend_email: RwSignal<String>,
+    if_late: RwSignal<IfLate>,
     trouble: RwSignal<Option<Trouble>>,
     busy: RwSignal<bool>,
     attempt: StoredValue<Option<Attempt>>,
@@ -31,6 +37,10 @@ impl Details {
         Self {
             name: RwSignal::new(String::new()),
             email: RwSignal::new(String::new()),
+            for_friend: RwSignal::new(false),
+            friend_name: RwSignal::new(String::new()),
+            friend_email: RwSignal::new(String::new()),
+            if_late: RwSignal::new(IfLate::default()),
             trouble: RwSignal::new(None),
             busy: RwSignal::new(false),
             attempt: StoredValue::new(None),
@@ -59,23 +69,23 @@ impl Details {
 
 /// The form.
 pub fn form(session: Session, details: Details) -> impl IntoView {
-    let Details { name, email, trouble, busy, attempt } = details;
-    let (name_error, email_error) = (RwSignal::new(None), RwSignal::new(None));
+    let Details { name, email, for_friend, friend_name, friend_email, if_late, trouble, busy, attempt } = details;
+    let buyer = Fields::new("buyer", name, email);
+    let friend = Fields::new("friend", friend_name, friend_email);
     let submit = move |event: SubmitEvent| {
         event.prevent_default();
-        let person =
-            Person { name: name.get_untracked().trim().to_owned(), email: email.get_untracked().trim().to_owned() };
-        name_error.set(wrong_name(&person.name));
-        email_error.set(wrong_email(&person.email));
-        if name_error.get_untracked().is_some() {
-            browser::focus("buyer-name");
-        } else if email_error.get_untracked().is_some() {
-            browser::focus("buyer-email");
+        // Both are checked, so that everything wrong is said at once; the first of it gets the focus.
+        let wrong = [Some(buyer), for_friend.get_untracked().then_some(friend)];
+        let wrong: Vec<String> = wrong.into_iter().flatten().filter_map(Fields::check).collect();
+        if let Some(first) = wrong.first() {
+            browser::focus(first);
         } else if !busy.get_untracked() {
             busy.set(true);
             trouble.set(None);
+            let holder = for_friend.get_untracked().then(|| friend.person());
             spawn_local(async move {
-                if let Err(met) = pay::pay(session, person, attempt).await {
+                let (payer, late) = (buyer.person(), if_late.get_untracked());
+                if let Err(met) = pay::pay(session, (payer, holder), late, attempt).await {
                     session.set_off_to_pay(false);
                     busy.set(false);
                     trouble.set(Some(met));
@@ -86,27 +96,104 @@ pub fn form(session: Session, details: Details) -> impl IntoView {
     view! {
         // Our own words in place of the browser's bubbles.
         <form class="details" novalidate on:submit=submit>
-            <div class="field">
-                <label for="buyer-name">"Name"</label>
-                <input id="buyer-name" name="name" type="text" autocomplete="name" maxlength=MAX_NAME_CHARS required
-                    prop:value=name.get_untracked()
-                    aria-invalid=move || name_error.get().map(|_: &str| "true") aria-describedby="buyer-name-error"
-                    on:input=move |event| name.set(event_target_value(&event)) />
-                <p class="field-error" id="buyer-name-error">{move || name_error.get()}</p>
-            </div>
-            <div class="field">
-                <label for="buyer-email">"E-mail, for the tickets"</label>
-                <input id="buyer-email" name="email" type="email" autocomplete="email" inputmode="email" maxlength=MAX_EMAIL_CHARS required
-                    prop:value=email.get_untracked()
-                    aria-invalid=move || email_error.get().map(|_: &str| "true") aria-describedby="buyer-email-error"
-                    on:input=move |event| email.set(event_target_value(&event)) />
-                <p class="field-error" id="buyer-email-error">{move || email_error.get()}</p>
-            </div>
+            {buyer.view("Name", "E-mail, for the tickets", ["name", "email"])}
+            <label class="details-friend">
+                <input type="checkbox" data-testid="for-friend" prop:checked=for_friend.get_untracked()
+                    on:change=move |event| for_friend.set(event_target_checked(&event)) />
+                <span>"The tickets are for somebody else"</span>
+            </label>
+            {move || for_friend.get().then(|| view! {
+                <fieldset class="details-holder">
+                    <legend>"Who will be there"</legend>
+                    {friend.view("Their name", "Their e-mail", ["off", "off"])}
+                    <p class="details-small">"They get the tickets in their name. You get the receipt, and any money that goes back."</p>
+                </fieldset>
+            })}
+            <details class="details-late">
+                <summary>"If your payment comes too late"</summary>
+                <div class="field">
+                    <label for="if-late">"The seats are free for others when the time is over. Should your payment still arrive:"</label>
+                    <select id="if-late" data-testid="if-late"
+                        on:change=move |event| if_late.set(IfLate::parse(&event_target_value(&event)).unwrap_or_default())>
+                        {late_choices(if_late.get_untracked())}
+                    </select>
+                </div>
+            </details>
             <button type="submit" class="button details-pay" data-testid="pay" aria-disabled=move || if busy.get() { "true" } else { "false" }>
                 {move || if busy.get() { "One moment…" } else { "Go to payment" }}
             </button>
             <p class="details-small">"You pay on the next page. Your seats stay yours while you do."</p>
         </form>
+    }
+}
+
+fn late_choices(chosen: IfLate) -> impl IntoView {
+    let choices = [
+        (IfLate::SameSeats, "take the same seats if they are still free"),
+        (IfLate::SameOrBetter, "take the same seats, or others together that cost no less"),
+        (IfLate::Refund, "send the money back"),
+    ];
+    choices
+        .map(|(choice, words)| view! { <option value=choice.as_str() selected=choice == chosen>{words}</option> })
+        .collect_view()
+}
+
+/// Name and e-mail of a person, and what is wrong with them.
+#[derive(Clone, Copy)]
+struct Fields {
+    /// Goes in front of the ids of the fields.
+    who: &'static str,
+    name: RwSignal<String>,
+    email: RwSignal<String>,
+    name_error: RwSignal<Option<&'static str>>,
+    email_error: RwSignal<Option<&'static str>>,
+}
+
+impl Fields {
+    fn new(who: &'static str, name: RwSignal<String>, email: RwSignal<String>) -> Self {
+        Self { who, name, email, name_error: RwSignal::new(None), email_error: RwSignal::new(None) }
+    }
+
+    fn person(self) -> Person {
+        let trimmed = |text: RwSignal<String>| text.get_untracked().trim().to_owned();
+        Person { name: trimmed(self.name), email: trimmed(self.email) }
+    }
+
+    /// Says what is wrong, and the id of the first field that is.
+    fn check(self) -> Option<String> {
+        let person = self.person();
+        let (name, email) = (wrong_name(&person.name), wrong_email(&person.email));
+        self.name_error.set(name);
+        self.email_error.set(email);
+        name.map(|_| format!("{}-name", self.who)).or_else(|| email.map(|_| format!("{}-email", self.who)))
+    }
+
+    /// The two fields with these labels and what browsers may fill in.
+    fn view(self, name_label: &'static str, email_label: &'static str, fill: [&'static str; 2]) -> impl IntoView {
+        let Self { who, name, email, name_error, email_error } = self;
+        let [name_id, email_id] = ["name", "email"].map(|field| format!("{who}-{field}"));
+        // The buyer's go by the names that browsers remember.
+        let prefix = if who == "buyer" { String::new() } else { format!("{who}-") };
+        let [name_name, email_name] = ["name", "email"].map(|field| format!("{prefix}{field}"));
+        let [name_error_id, email_error_id] = [&name_id, &email_id].map(|id| format!("{id}-error"));
+        view! {
+            <div class="field">
+                <label for=name_id.clone()>{name_label}</label>
+                <input id=name_id name=name_name type="text" autocomplete=fill[0] maxlength=MAX_NAME_CHARS required
+                    prop:value=name.get_untracked()
+                    aria-invalid=move || name_error.get().map(|_: &str| "true") aria-describedby=name_error_id.clone()
+                    on:input=move |event| name.set(event_target_value(&event)) />
+                <p class="field-error" id=name_error_id>{move || name_error.get()}</p>
+            </div>
+            <div class="field">
+                <label for=email_id.clone()>{email_label}</label>
+                <input id=email_id name=email_name type="email" autocomplete=fill[1] inputmode="email" maxlength=MAX_EMAIL_CHARS required
+                    prop:value=email.get_untracked()
+                    aria-invalid=move || email_error.get().map(|_: &str| "true") aria-describedby=email_error_id.clone()
+                    on:input=move |event| email.set(event_target_value(&event)) />
+                <p class="field-error" id=email_error_id>{move || email_error.get()}</p>
+            </div>
+        }
     }
 }
 
@@ -126,7 +213,7 @@ fn wrong_name(name: &str) -> Option<&'static str> {
 }
 
 /// Catches slips of the finger; whether the address exists only a mail can tell.
-fn wrong_email(email: &str) -> Option<&'static str> {
+pub(crate) fn wrong_email(email: &str) -> Option<&'static str> {
     let looks_right = email.split_once('@').is_some_and(|(local, host)| {
         !local.is_empty() && host.len() > 2 && host.contains('.') && !host.starts_with('.') && !host.ends_with('.')
     });

@@ -7,7 +7,7 @@ mod countdown;
 mod details;
 mod pay;
 
-use domain::api::SeatLine;
+use domain::api::{AreaQuantity, PlaceLine, SeatLine};
 use domain::money::Money;
 use domain::seats::MAX_SEATS_PER_HOLD;
 use leptos::either::EitherOf3;
@@ -15,6 +15,7 @@ use leptos::prelude::*;
 use uuid::Uuid;
 
 use self::details::Details;
+pub(crate) use self::details::wrong_email;
 use crate::browser::{self, events};
 use crate::seat_map::cart::Cart;
 use crate::seat_map::session::Session;
@@ -32,7 +33,7 @@ enum Foot {
 impl Foot {
     fn of(cart: &Cart) -> Self {
         match cart.held() {
-            _ if cart.want().is_empty() => Self::Nothing,
+            _ if cart.is_empty() => Self::Nothing,
             Some(held) if held.paying => held.booking.map_or(Self::Nothing, Self::Begun),
             _ => Self::Details,
         }
@@ -44,7 +45,7 @@ pub fn panel(session: Session) -> impl IntoView {
     let open = RwSignal::new(false);
     let details = Details::new();
     events::on_window("pageshow", move |_| details.come_back());
-    let is_empty = Memo::new(move |_| session.cart.with(|cart| cart.want().is_empty()));
+    let is_empty = Memo::new(move |_| session.cart.with(Cart::is_empty));
     // A memo, so that the form keeps its focus through every other change of the cart.
     let foot = Memo::new(move |_| session.cart.with(Foot::of));
     Effect::new(move |_| {
@@ -70,10 +71,10 @@ pub fn panel(session: Session) -> impl IntoView {
             </div>
             <div class="cart-body">
                 {move || is_empty.get().then(empty)}
-                <ul class="cart-seats">{move || lines(session)}</ul>
+                <ul class="cart-seats">{move || lines(session)}{move || place_lines(session)}</ul>
             </div>
             <div class="cart-sum" hidden=move || is_empty.get()>
-                <span class="cart-count">{move || count_in_words(session.cart.with(|cart| cart.want().len()))}</span>
+                <span class="cart-count">{move || count_in_words(session.cart.with(|cart| (cart.want().len(), cart.count())))}</span>
                 <strong class="cart-total" data-testid="cart-total">{move || total(session)}</strong>
                 <button type="button" class="button cart-continue" data-testid="continue" on:click=continue_to_details>"Continue"</button>
             </div>
@@ -148,12 +149,55 @@ fn lines(session: Session) -> impl IntoView {
     wanted(session).into_iter().map(line_view).collect_view()
 }
 
-fn count_in_words(count: usize) -> String {
-    if count == 1 { "1 seat".to_owned() } else { format!("{count} seats") }
+/// Of these seats, and of seats and places together.
+fn count_in_words((seats, all): (usize, usize)) -> String {
+    let what = if seats == all { "seat" } else { "place" };
+    if all == 1 { format!("1 {what}") } else { format!("{all} {what}s") }
+}
+
+/// The places wanted, area by area, and whether all of them are granted.
+fn wanted_places(session: Session) -> Vec<(PlaceLine, bool)> {
+    session.room.with(|room| {
+        session.cart.with(|cart| {
+            let line_of = |places: &AreaQuantity| {
+                let known = room.iter().flat_map(|room| &room.plan().areas).find(|known| known.area == places.area)?;
+                let line = PlaceLine {
+                    area: known.area,
+                    label: known.name.clone(),
+                    category: known.category_label.clone(),
+                    price: known.price,
+                    quantity: places.quantity,
+                };
+                Some((line, cart.held_in(places.area) >= places.quantity))
+            };
+            cart.want_places().iter().filter_map(line_of).collect()
+        })
+    })
+}
+
+fn place_lines(session: Session) -> impl IntoView {
+    let can_change = !session.cart.with(Cart::is_paying);
+    let line_view = move |(line, held): (PlaceLine, bool)| {
+        let area = line.area;
+        let label = format!("Let one place in {} go", line.label);
+        let price = line.total().to_string();
+        view! {
+            <li class="cart-seat" data-testid="cart-places" data-held=if held { "true" } else { "false" }>
+                <span class="cart-seat-name">{format!("{} × {}", line.quantity, line.label)}</span>
+                <span class="cart-seat-category">{line.category}</span>
+                <span class="cart-seat-price">{price}</span>
+                {can_change.then(|| view! {
+                    <button type="button" class="cart-seat-remove" aria-label=label on:click=move |_| session.step_places(area, false)>"−"</button>
+                })}
+            </li>
+        }
+    };
+    wanted_places(session).into_iter().map(line_view).collect_view()
 }
 
 fn total(session: Session) -> String {
-    let prices = wanted(session).into_iter().map(|(line, _)| line.price);
+    let seats = wanted(session).into_iter().map(|(line, _)| line.price);
+    let prices = seats.chain(wanted_places(session).into_iter().map(|(line, _)| line.total()));
     sum(prices).map(|total| total.to_string()).unwrap_or_default()
 }
 
@@ -182,6 +226,7 @@ mod tests {
 
     #[test]
     fn one_seat_is_not_seats() {
-        assert_eq!((count_in_words(1), count_in_words(2)), ("1 seat".to_owned(), "2 seats".to_owned()));
+        assert_eq!((count_in_words((1, 1)), count_in_words((2, 2))), ("1 seat".to_owned(), "2 seats".to_owned()));
+        assert_eq!(count_in_words((1, 3)), "3 places");
     }
 }

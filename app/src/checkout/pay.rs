@@ -3,7 +3,8 @@
 //! An attempt keeps its keys, so that pressing again after a failure nobody can explain repeats the
 //! same request and never makes a second booking.
 
-use domain::api::{BookingRequest, ConfirmRequest, Person};
+use domain::api::{AreaQuantity, BookingRequest, ConfirmRequest, Person};
+use domain::api_cancelling::IfLate;
 use domain::seats::SeatIndex;
 use gloo_net::http::Method;
 use leptos::prelude::*;
@@ -25,6 +26,7 @@ pub struct Attempt {
     request: BookingRequest,
     /// A hold keeps its id when its seats change; another choice is another intent.
     seats: Vec<SeatIndex>,
+    places: Vec<AreaQuantity>,
     booking_key: String,
     confirm_key: String,
 }
@@ -44,16 +46,28 @@ impl Trouble {
     }
 }
 
-/// Books what is held and leaves for the payment page.
+/// Books what is held, for the buyer or for the friend who is the holder, and leaves for the payment page.
 ///
 /// # Errors
 /// [`Trouble`], in words; the page is not left then.
-pub async fn pay(session: Session, buyer: Person, attempt: StoredValue<Option<Attempt>>) -> Result<(), Trouble> {
-    let (hold, seats) = settled_hold(session).await?;
-    let request = BookingRequest { show: session.show, hold, buyer, holder: None };
-    let same = attempt.get_value().filter(|attempt| attempt.request == request && attempt.seats == seats);
-    let intent =
-        same.unwrap_or_else(|| Attempt { request, seats, booking_key: ids::new_key(), confirm_key: ids::new_key() });
+pub async fn pay(
+    session: Session,
+    (buyer, holder): (Person, Option<Person>),
+    if_late: IfLate,
+    attempt: StoredValue<Option<Attempt>>,
+) -> Result<(), Trouble> {
+    let (hold, seats, places) = settled_hold(session).await?;
+    let request = BookingRequest { show: session.show, hold, buyer, holder, if_late };
+    let same = attempt
+        .get_value()
+        .filter(|attempt| attempt.request == request && attempt.seats == seats && attempt.places == places);
+    let intent = same.unwrap_or_else(|| Attempt {
+        request,
+        seats,
+        places,
+        booking_key: ids::new_key(),
+        confirm_key: ids::new_key(),
+    });
     attempt.set_value(Some(intent.clone()));
 
     let forget_if_final = |failure: &Failure| {
@@ -84,17 +98,18 @@ pub async fn pay(session: Session, buyer: Person, attempt: StoredValue<Option<At
     Ok(())
 }
 
-/// The hold and its seats, once every tap was answered.
-async fn settled_hold(session: Session) -> Result<(Uuid, Vec<SeatIndex>), Trouble> {
+/// The hold with its seats and places, once every tap was answered.
+async fn settled_hold(session: Session) -> Result<(Uuid, Vec<SeatIndex>, Vec<AreaQuantity>), Trouble> {
     for _ in 0..SETTLE_POLLS {
         if session.cart.with_untracked(Cart::is_settled) {
             break;
         }
         events::after(SETTLE_POLL_MS).await;
     }
-    let held = session
-        .cart
-        .with_untracked(|cart| cart.held().filter(|_| cart.is_settled()).map(|held| (held.id, cart.want().to_vec())));
+    let held = session.cart.with_untracked(|cart| {
+        let held = cart.held().filter(|_| cart.is_settled())?;
+        Some((held.id, cart.want().to_vec(), cart.want_places().to_vec()))
+    });
     held.ok_or_else(|| Trouble::new("Your seats are not held yet. Please look at the map and try again."))
 }
 

@@ -56,8 +56,8 @@ pub struct SeatTicket {
 pub struct Tickets {
     /// Short name of the booking.
     pub reference: String,
-    /// Path of the booking's page.
-    pub booking: String,
+    /// Path of the booking's page, for whoever made it.
+    pub booking: Option<String>,
     /// Who sits there.
     pub holder: String,
     /// What they are for.
@@ -78,7 +78,7 @@ impl Page for Tickets {
 
     fn view(self) -> AnyView {
         let count = self.seats.len();
-        let calendar = format!("{}/ticket.ics", self.booking);
+        let calendar = self.booking.as_ref().map(|booking| format!("{booking}/ticket.ics"));
         let (show, holder, reference) = (self.show, self.holder, self.reference);
         let cards = (1..)
             .zip(self.seats)
@@ -87,10 +87,12 @@ impl Page for Tickets {
         view! {
             <div class="tickets">
                 <header class="tickets-head">
-                    <p class="crumbs"><a href=self.booking>"Your booking"</a></p>
+                    {self.booking.map(|booking| view! { <p class="crumbs"><a href=booking>"Your booking"</a></p> })}
                     <h1>{if count == 1 { "Your ticket" } else { "Your tickets" }}</h1>
                     <p class="quiet tickets-hint">"Show this at the door. It works from a screenshot or on paper, too."</p>
-                    <p class="tickets-keep"><a class="button button-quiet" data-testid="calendar" href=calendar download="ticket.ics">"Add to my calendar"</a></p>
+                    {calendar.map(|calendar| view! {
+                        <p class="tickets-keep"><a class="button button-quiet" data-testid="calendar" href=calendar download="ticket.ics">"Add to my calendar"</a></p>
+                    })}
                 </header>
                 {cards}
             </div>

@@ -3,8 +3,8 @@
 //! Taps change the wish at once; one request at a time brings the hold after it, so that fast taps
 //! coalesce and nothing arrives out of order. Pure: no network, no clock, no DOM.
 
-use domain::api::HoldView;
-use domain::seats::{MAX_SEATS_PER_HOLD, SeatIndex};
+use domain::api::{AreaQuantity, HoldView};
+use domain::seats::{AreaIndex, MAX_SEATS_PER_HOLD, SeatIndex};
 use uuid::Uuid;
 
 /// A change of the hold, to be asked of the server. One intent, one idempotency key.
@@ -14,6 +14,8 @@ pub enum Intent {
     Take {
         /// Its seats.
         seats: Vec<SeatIndex>,
+        /// Its places in one area; more areas come with the next request.
+        places: Option<AreaQuantity>,
     },
     /// Add and let go, in one step.
     Change {
@@ -23,6 +25,10 @@ pub enum Intent {
         add: Vec<SeatIndex>,
         /// Seats to let go.
         remove: Vec<SeatIndex>,
+        /// Places to take as well.
+        add_places: Vec<AreaQuantity>,
+        /// Places to let go.
+        remove_places: Vec<AreaQuantity>,
     },
     /// Give everything back.
     Drop {
@@ -34,11 +40,11 @@ pub enum Intent {
 /// What a tap did to the wish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tapped {
-    /// The seat is wanted now.
+    /// The seat or place is wanted now.
     Wanted,
-    /// The seat is not wanted any more.
+    /// The seat or place is not wanted any more.
     LetGo,
-    /// Ten seats are the limit.
+    /// Ten seats and places are the limit.
     Full,
     /// A payment is in progress: nothing changes until it ended.
     Paying,
@@ -50,11 +56,14 @@ pub struct Cart {
     held: Option<HoldView>,
     /// Sorted, each seat once.
     want: Vec<SeatIndex>,
+    /// Sorted by area, each area once, no quantity zero.
+    want_places: Vec<AreaQuantity>,
     in_flight: Option<Intent>,
     /// Counts the requests, and what overtook one: an answer counts only under the current number.
     number: u64,
     /// Seats of a hold that ended by itself, for "try to get them back".
     lost: Vec<SeatIndex>,
+    lost_places: Vec<AreaQuantity>,
 }
 
 impl Cart {
@@ -70,10 +79,40 @@ impl Cart {
         &self.want
     }
 
-    /// Seats of a hold that ended by itself.
+    /// The places wanted, by area.
     #[must_use]
-    pub fn lost(&self) -> &[SeatIndex] {
-        &self.lost
+    pub fn want_places(&self) -> &[AreaQuantity] {
+        &self.want_places
+    }
+
+    /// How many places in an area are wanted.
+    #[must_use]
+    pub fn wanted_in(&self, area: AreaIndex) -> u32 {
+        quantity_in(&self.want_places, area)
+    }
+
+    /// How many places in an area the server has granted.
+    #[must_use]
+    pub fn held_in(&self, area: AreaIndex) -> u32 {
+        quantity_in(&self.held_places(), area)
+    }
+
+    /// How many seats and places are wanted.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.want_places.iter().fold(self.want.len(), |sum, places| sum + places.quantity as usize)
+    }
+
+    /// Whether nothing is wanted.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.want.is_empty() && self.want_places.is_empty()
+    }
+
+    /// Whether there are seats or places of a hold that ended by itself.
+    #[must_use]
+    pub fn has_lost(&self) -> bool {
+        !(self.lost.is_empty() && self.lost_places.is_empty())
     }
 
     /// Whether the visitor wants this seat.
@@ -91,7 +130,7 @@ impl Cart {
     /// Whether wish and hold agree and nothing is on its way.
     #[must_use]
     pub fn is_settled(&self) -> bool {
-        self.in_flight.is_none() && self.want == self.held_seats()
+        self.in_flight.is_none() && self.want == self.held_seats() && self.want_places == self.held_places()
     }
 
     /// Whether a payment is in progress.
@@ -110,10 +149,10 @@ impl Cart {
                 self.want.remove(place);
                 Tapped::LetGo
             }
-            Err(_) if self.want.len() >= MAX_SEATS_PER_HOLD => Tapped::Full,
+            Err(_) if self.count() >= MAX_SEATS_PER_HOLD => Tapped::Full,
             Err(place) => {
                 self.want.insert(place, seat);
-                self.lost.clear();
+                self.forget_lost();
                 Tapped::Wanted
             }
         }
@@ -128,8 +167,39 @@ impl Cart {
         self.want.sort_unstable();
         self.want.dedup();
         self.want.truncate(MAX_SEATS_PER_HOLD);
-        self.lost.clear();
+        self.want_places.clear();
+        self.forget_lost();
         Tapped::Wanted
+    }
+
+    /// One place more or less in an area.
+    pub fn step(&mut self, area: AreaIndex, more: bool) -> Tapped {
+        let wanted = self.wanted_in(area);
+        if self.is_paying() {
+            Tapped::Paying
+        } else if !more {
+            self.want_in(area, wanted.saturating_sub(1));
+            Tapped::LetGo
+        } else if self.count() >= MAX_SEATS_PER_HOLD {
+            Tapped::Full
+        } else {
+            self.want_in(area, wanted + 1);
+            self.forget_lost();
+            Tapped::Wanted
+        }
+    }
+
+    fn want_in(&mut self, area: AreaIndex, quantity: u32) {
+        self.want_places.retain(|places| places.area != area);
+        if quantity > 0 {
+            let place = self.want_places.partition_point(|places| places.area < area);
+            self.want_places.insert(place, AreaQuantity { area, quantity });
+        }
+    }
+
+    fn forget_lost(&mut self) {
+        self.lost.clear();
+        self.lost_places.clear();
     }
 
     /// Whether a request is due.
@@ -154,12 +224,15 @@ impl Cart {
         let held = self.held_seats();
         let add: Vec<_> = self.want.iter().copied().filter(|seat| held.binary_search(seat).is_err()).collect();
         let remove: Vec<_> = held.iter().copied().filter(|seat| !self.wants(*seat)).collect();
+        let held_places = self.held_places();
+        let (add_places, remove_places) =
+            (more(&self.want_places, &held_places), more(&held_places, &self.want_places));
         match &self.held {
-            None if add.is_empty() => None,
-            None => Some(Intent::Take { seats: add }),
-            Some(_) if add.is_empty() && remove.is_empty() => None,
-            Some(held) if self.want.is_empty() => Some(Intent::Drop { hold: held.id }),
-            Some(held) => Some(Intent::Change { hold: held.id, add, remove }),
+            None if self.is_empty() => None,
+            None => Some(Intent::Take { seats: add, places: add_places.first().copied() }),
+            Some(_) if add.is_empty() && remove.is_empty() && add_places.is_empty() && remove_places.is_empty() => None,
+            Some(held) if self.is_empty() => Some(Intent::Drop { hold: held.id }),
+            Some(held) => Some(Intent::Change { hold: held.id, add, remove, add_places, remove_places }),
         }
     }
 
@@ -191,24 +264,34 @@ impl Cart {
     pub fn emptied(&mut self) {
         self.dropped();
         self.want.clear();
+        self.want_places.clear();
     }
 
-    /// The server refused because of these seats. They leave the wish, the others stay in it: the
-    /// next intent asks for what is left.
-    pub fn refused(&mut self, seats: &[SeatIndex]) {
-        let before = self.want.len();
+    /// The server refused because of these seats, and of these areas with only so many places left. They
+    /// leave the wish, the others stay in it: the next intent asks for what is left.
+    pub fn refused(&mut self, seats: &[SeatIndex], areas: &[(AreaIndex, u32)]) {
+        let before = self.count();
         self.in_flight = None;
         self.want.retain(|seat| !seats.contains(seat));
-        if self.want.len() == before {
-            // A refusal that names nothing we want would be asked again for ever.
-            self.want = self.held_seats();
+        for (area, left) in areas {
+            let possible = self.held_in(*area).saturating_add(*left);
+            self.want_in(*area, self.wanted_in(*area).min(possible));
         }
+        if self.count() == before {
+            // A refusal that names nothing we want would be asked again for ever.
+            self.want_what_is_held();
+        }
+    }
+
+    fn want_what_is_held(&mut self) {
+        self.want = self.held_seats();
+        self.want_places = self.held_places();
     }
 
     /// The request failed for good: what is held stays, what was only wanted is forgotten.
     pub fn failed(&mut self) {
         self.in_flight = None;
-        self.want = self.held_seats();
+        self.want_what_is_held();
     }
 
     /// What the server says the hold is. Ignored while a request is on its way, whose answer is newer.
@@ -218,9 +301,9 @@ impl Cart {
             return false;
         }
         self.held = hold;
-        self.want = self.held_seats();
+        self.want_what_is_held();
         if self.held.is_some() {
-            self.lost.clear();
+            self.forget_lost();
         }
         true
     }
@@ -231,19 +314,24 @@ impl Cart {
         self.held = Some(hold);
         for seat in self.held_seats() {
             if let Err(place) = self.want.binary_search(&seat)
-                && self.want.len() < MAX_SEATS_PER_HOLD
+                && self.count() < MAX_SEATS_PER_HOLD
             {
                 self.want.insert(place, seat);
             }
+        }
+        for places in self.held_places() {
+            let room = u32::try_from(MAX_SEATS_PER_HOLD.saturating_sub(self.count())).unwrap_or(0);
+            let wanted = self.wanted_in(places.area);
+            self.want_in(places.area, wanted.max(places.quantity).min(wanted + room));
         }
     }
 
     /// The hold ended by itself: its seats are lost, and remembered. A request on its way is overtaken,
     /// yet still the only one until it is answered.
     pub fn expired(&mut self) {
-        let lost = std::mem::take(&mut self.want);
+        let (lost, lost_places) = (std::mem::take(&mut self.want), std::mem::take(&mut self.want_places));
         self.moved_on();
-        self.lost = lost;
+        (self.lost, self.lost_places) = (lost, lost_places);
     }
 
     /// The hold became a booking, or a payment for it came to its end: over, and nothing lost. A request
@@ -255,6 +343,7 @@ impl Cart {
     /// Wants the lost seats again.
     pub fn ask_again(&mut self) {
         self.want = std::mem::take(&mut self.lost);
+        self.want_places = std::mem::take(&mut self.lost_places);
     }
 
     fn held_seats(&self) -> Vec<SeatIndex> {
@@ -262,158 +351,27 @@ impl Cart {
         seats.sort_unstable();
         seats
     }
+
+    fn held_places(&self) -> Vec<AreaQuantity> {
+        let lines = self.held.iter().flat_map(|held| &held.places);
+        let mut places: Vec<_> = lines.map(|line| AreaQuantity { area: line.area, quantity: line.quantity }).collect();
+        places.sort_unstable_by_key(|places| places.area);
+        places
+    }
+}
+
+fn quantity_in(places: &[AreaQuantity], area: AreaIndex) -> u32 {
+    places.iter().find(|places| places.area == area).map_or(0, |places| places.quantity)
+}
+
+/// What `these` have more than `those`, by area.
+fn more(these: &[AreaQuantity], those: &[AreaQuantity]) -> Vec<AreaQuantity> {
+    let surplus = |places: &AreaQuantity| {
+        let quantity = places.quantity.saturating_sub(quantity_in(those, places.area));
+        AreaQuantity { quantity, ..*places }
+    };
+    these.iter().map(surplus).filter(|places| places.quantity > 0).collect()
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use domain::api::SeatLine;
-    use domain::money::{Currency, Money};
-
-    fn hold(seats: &[SeatIndex]) -> HoldView {
-        let price = Money::new(1_250, Currency::parse("EUR").expect("a code"));
-        let line =
-            |seat: &SeatIndex| SeatLine { seat: *seat, label: format!("A{seat}"), category: "Gold".to_owned(), price };
-        HoldView {
-            id: Uuid::from_u128(7),
-            show: Uuid::from_u128(1),
-            seats: seats.iter().map(line).collect(),
-            total: price,
-            expires_at: String::new(),
-            expires_at_ms: 0,
-            latest_ms: 0,
-            paying: false,
-            booking: None,
-        }
-    }
-
-    #[test]
-    fn the_first_tap_takes_and_taps_made_meanwhile_travel_together() {
-        let mut cart = Cart::default();
-        cart.tap(4);
-        assert_eq!(cart.next_intent(), Some(Intent::Take { seats: vec![4] }));
-        cart.tap(9);
-        cart.tap(6);
-        assert_eq!(cart.next_intent(), None, "one request at a time");
-        cart.granted(hold(&[4]));
-        assert_eq!(
-            cart.next_intent(),
-            Some(Intent::Change { hold: Uuid::from_u128(7), add: vec![6, 9], remove: vec![] })
-        );
-        cart.granted(hold(&[4, 6, 9]));
-        assert!(cart.is_settled());
-    }
-
-    #[test]
-    fn another_place_is_taken_and_the_first_let_go_in_one_step() {
-        let mut cart = Cart::default();
-        cart.learn(Some(hold(&[1, 2])));
-        assert_eq!(cart.want_instead(&[9, 2, 9]), Tapped::Wanted);
-        let change = Intent::Change { hold: Uuid::from_u128(7), add: vec![9], remove: vec![1] };
-        assert_eq!(cart.next_intent(), Some(change));
-        cart.granted(HoldView { paying: true, ..hold(&[2, 9]) });
-        assert_eq!(cart.want_instead(&[4]), Tapped::Paying);
-        assert_eq!(cart.want(), [2, 9]);
-    }
-
-    #[test]
-    fn letting_the_last_seat_go_drops_the_hold() {
-        let mut cart = Cart::default();
-        cart.learn(Some(hold(&[4])));
-        assert_eq!(cart.tap(4), Tapped::LetGo);
-        assert_eq!(cart.next_intent(), Some(Intent::Drop { hold: Uuid::from_u128(7) }));
-        cart.dropped();
-        assert!(cart.is_settled());
-    }
-
-    #[test]
-    fn a_refusal_costs_the_named_seat_and_nothing_else() {
-        let mut cart = Cart::default();
-        cart.learn(Some(hold(&[1, 2])));
-        cart.tap(3);
-        cart.tap(4);
-        cart.next_intent().expect("a change");
-        cart.refused(&[3]);
-        assert_eq!(cart.want(), [1, 2, 4]);
-        assert_eq!(cart.next_intent(), Some(Intent::Change { hold: Uuid::from_u128(7), add: vec![4], remove: vec![] }));
-    }
-
-    #[test]
-    fn a_refusal_that_names_nothing_is_not_asked_again() {
-        let mut cart = Cart::default();
-        cart.tap(3);
-        cart.next_intent().expect("a hold");
-        cart.refused(&[]);
-        assert_eq!(cart.next_intent(), None);
-        assert!(cart.want().is_empty());
-    }
-
-    #[test]
-    fn an_eleventh_seat_is_not_asked_for() {
-        let mut cart = Cart::default();
-        for seat in 0..10 {
-            assert_eq!(cart.tap(seat), Tapped::Wanted);
-        }
-        assert_eq!(cart.tap(10), Tapped::Full);
-        assert_eq!(cart.tap(0), Tapped::LetGo, "giving back is always possible");
-    }
-
-    #[test]
-    fn seats_of_an_expired_hold_can_be_asked_for_again() {
-        let mut cart = Cart::default();
-        cart.learn(Some(hold(&[1, 2])));
-        cart.expired();
-        assert!(cart.want().is_empty() && cart.held().is_none());
-        cart.ask_again();
-        assert_eq!(cart.next_intent(), Some(Intent::Take { seats: vec![1, 2] }));
-    }
-
-    #[test]
-    fn a_request_overtaken_by_the_end_of_the_hold_is_still_the_only_one() {
-        let mut cart = Cart::default();
-        cart.learn(Some(hold(&[1])));
-        cart.tap(2);
-        cart.next_intent().expect("a change");
-        let number = cart.number();
-        cart.expired();
-        cart.ask_again();
-        assert_ne!(cart.number(), number, "its answer does not count any more");
-        assert!(!cart.is_due(), "one request at a time");
-        cart.answered();
-        assert_eq!(cart.next_intent(), Some(Intent::Take { seats: vec![1, 2] }));
-    }
-
-    #[test]
-    fn what_was_bought_is_not_lost() {
-        let mut cart = Cart::default();
-        cart.learn(Some(HoldView { paying: true, ..hold(&[1]) }));
-        cart.moved_on();
-        assert!(cart.held().is_none() && cart.want().is_empty() && cart.lost().is_empty());
-    }
-
-    #[test]
-    fn nothing_changes_while_a_payment_is_in_progress() {
-        let mut cart = Cart::default();
-        cart.learn(Some(HoldView { paying: true, ..hold(&[1]) }));
-        assert_eq!(cart.tap(1), Tapped::Paying);
-        assert_eq!(cart.tap(2), Tapped::Paying);
-    }
-
-    #[test]
-    fn a_hold_of_another_tab_is_joined() {
-        let mut cart = Cart::default();
-        cart.tap(9);
-        cart.next_intent().expect("a hold");
-        cart.join(hold(&[1]));
-        assert_eq!(cart.next_intent(), Some(Intent::Change { hold: Uuid::from_u128(7), add: vec![9], remove: vec![] }));
-    }
-
-    #[test]
-    fn news_that_crosses_a_request_is_left_to_its_answer() {
-        let mut cart = Cart::default();
-        cart.tap(9);
-        cart.next_intent().expect("a hold");
-        assert!(!cart.learn(None));
-        assert!(cart.wants(9));
-    }
-}
+mod tests;

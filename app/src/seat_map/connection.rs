@@ -3,7 +3,7 @@
 //! Comes back with full jitter and doubling pauses, from where it was; after a gap, a new epoch or
 //! garbage it asks for the whole map.
 
-use domain::seats::SeatState;
+use domain::seats::{AreaIndex, SeatState};
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use serde::Deserialize;
@@ -45,6 +45,13 @@ struct SeatsView {
     epoch: u64,
     version: u64,
     states: String,
+    areas: Vec<PlacesLeft>,
+}
+
+#[derive(Deserialize)]
+struct PlacesLeft {
+    area: AreaIndex,
+    left: u32,
 }
 
 impl SeatsView {
@@ -135,6 +142,7 @@ impl Session {
                 clock::hear(now, heard_at);
                 self.hear_mine(mine.as_ref());
             }
+            News::Areas(left) => self.places_left.set(left),
             News::Nothing => {}
             News::Leave { retry_ms } => {
                 let pause = u32::try_from(retry_ms).unwrap_or(LONGEST_PAUSE_MS).min(LONGEST_PAUSE_MS);
@@ -173,6 +181,7 @@ impl Session {
             // The socket goes on from where it was itself: deltas repeat what this map says already.
             if let (Some(map), false, true) = (seats.map(), is_older, self.live.get_untracked() != Live::On) {
                 self.replace_map(&map);
+                self.places_left.set(seats.areas.iter().map(|area| (area.area, area.left)).collect());
             }
         });
     }
@@ -238,7 +247,7 @@ mod tests {
 
     #[test]
     fn the_map_in_digits_reads_as_states() {
-        let seats = |states: &str| SeatsView { epoch: 1, version: 1, states: states.to_owned() };
+        let seats = |states: &str| SeatsView { epoch: 1, version: 1, states: states.to_owned(), areas: vec![] };
         let all = [SeatState::Available, SeatState::Locked, SeatState::Booked, SeatState::Blocked];
         assert_eq!(seats("0123").map().as_deref(), Some(&all[..]));
         assert_eq!(seats("01x").map(), None);

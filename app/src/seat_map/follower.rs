@@ -2,7 +2,7 @@
 //!
 //! Pure: frames in, news out. The connection is elsewhere.
 
-use domain::seats::SeatState;
+use domain::seats::{AreaIndex, SeatState};
 use domain::time::Timestamp;
 use domain::wire::{Change, Frame, Mine};
 
@@ -25,6 +25,8 @@ pub enum News {
         /// The lock store's clock.
         now: Timestamp,
     },
+    /// Places left in every area.
+    Areas(Vec<(AreaIndex, u32)>),
     /// Nothing this page shows.
     Nothing,
     /// The server is about to stop: come back in so many milliseconds.
@@ -69,8 +71,9 @@ impl Follower {
                 _ => self.lose(),
             },
             Ok(Frame::Mine { now, mine }) => News::Mine { mine, now },
-            // Areas are not for sale here yet; the overview is for readers of some sections only.
-            Ok(Frame::Areas { .. } | Frame::Overview { .. }) => News::Nothing,
+            Ok(Frame::Areas { left }) => News::Areas(left),
+            // For readers of some sections only.
+            Ok(Frame::Overview { .. }) => News::Nothing,
             Ok(Frame::Drain { retry_ms }) => News::Leave { retry_ms },
             Err(_) => self.lose(),
         }

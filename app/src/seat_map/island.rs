@@ -12,8 +12,8 @@ use uuid::Uuid;
 use wasm_bindgen::JsCast;
 
 use super::session::Session;
-use super::{content, live_mark, notice_view, party, skeleton, start, view_switch};
-use crate::checkout;
+use super::{areas, content, live_mark, notice_view, party, skeleton, start, view_switch};
+use crate::{checkout, waiting_list};
 
 /// The seat map, cart and checkout of a show.
 #[island]
@@ -49,6 +49,8 @@ fn parts(session: Session) -> impl IntoView {
             </div>
             {move || categories.get().map(|categories| party::finder(session, &categories))}
             {notice_view(session)}
+            {waiting_list::waiting_box(session)}
+            {move || areas::areas(session)}
             {move || content(session, as_list)}
         </section>
         {checkout::panel(session)}

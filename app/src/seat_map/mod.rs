@@ -4,6 +4,7 @@
 //! the live connection, all at once. Not here: the page around it ([`crate::pages`]) and whatever
 //! decides about holds (the server).
 
+mod areas;
 pub mod board;
 pub mod cart;
 mod connection;
@@ -29,6 +30,7 @@ pub use island::SeatMap;
 use leptos::either::{Either, EitherOf5};
 use leptos::prelude::*;
 
+use self::cart::Cart;
 use self::once::DrawnOnce;
 use self::room::Room;
 use self::session::{Live, Session};
@@ -164,7 +166,7 @@ fn notice_view(session: Session) -> impl IntoView {
         move || session.notice.with(|notice| notice.as_ref().map(|notice| notice.text.clone()).unwrap_or_default());
     let may_ask = move || {
         session.notice.with(|notice| notice.as_ref().is_some_and(|notice| notice.may_ask_again))
-            && session.cart.with(|cart| !cart.lost().is_empty())
+            && session.cart.with(Cart::has_lost)
     };
     let booking = move || session.notice.with(|notice| notice.as_ref().and_then(|notice| notice.booking));
     let offer = move || session.notice.with(|notice| notice.as_ref().and_then(|notice| notice.offer.clone()));

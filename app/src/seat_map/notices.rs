@@ -89,7 +89,7 @@ impl Notice {
     #[must_use]
     pub fn full() -> Self {
         Self::new(format!(
-            "You have {MAX_SEATS_PER_HOLD} seats, the most one person can hold. Let one go to take another."
+            "You have {MAX_SEATS_PER_HOLD} seats or places, the most one person can hold. Let one go to take another."
         ))
     }
 
@@ -120,6 +120,12 @@ impl Notice {
 /// The problem's own words: its detail is written for people.
 fn in_words(problem: &ProblemView) -> String {
     if problem.detail.is_empty() { format!("{}.", problem.title) } else { problem.detail.clone() }
+}
+
+/// `one place in Standing floor`, `3 places in Standing floor`.
+#[must_use]
+pub fn places_in_words(count: u32, area: &str) -> String {
+    if count == 1 { format!("one place in {area}") } else { format!("{count} places in {area}") }
 }
 
 /// `C7`, `C7 and C8`, `C7, C8 and C9`.

@@ -14,7 +14,7 @@ use leptos::task::spawn_local;
 use uuid::Uuid;
 
 use super::cart::Cart;
-use super::notices::Notice;
+use super::notices::{Notice, places_in_words};
 use super::session::Session;
 use crate::browser::calls;
 use crate::browser::{clock, events, ids};
@@ -59,14 +59,12 @@ impl Session {
         if self.turn.get_value() != turn {
             return;
         }
-        match answer {
-            Ok(hold) => {
-                if hold.is_some() {
-                    self.ending.set_value(None);
-                }
-                self.learn(hold);
+        // Without an answer the live connection or the next tap will tell.
+        if let Ok(hold) = answer {
+            if hold.is_some() {
+                self.ending.set_value(None);
             }
-            Err(_) => {} // The live connection or the next tap will tell.
+            self.learn(hold);
         }
     }
 
@@ -159,8 +157,10 @@ impl Session {
 
     /// The hold's time is over.
     pub(super) fn expire(self) {
-        let seats = self.cart.with_untracked(|cart| cart.want().to_vec());
-        let names: Vec<String> = seats.iter().map(|seat| self.name_of(*seat)).collect();
+        let (seats, places) = self.cart.with_untracked(|cart| (cart.want().to_vec(), cart.want_places().to_vec()));
+        let seat_names = seats.iter().map(|seat| self.name_of(*seat));
+        let place_names = places.iter().map(|places| places_in_words(places.quantity, &self.name_of_area(places.area)));
+        let names: Vec<String> = seat_names.chain(place_names).collect();
         self.board.update_value(|board| board.note_given_back(&seats));
         self.lose_hold(Notice::expired(&names));
         self.forget_guesses_soon(seats);

@@ -128,6 +128,9 @@ fn show(session: Session, places: RwSignal<Places>) {
     if let Some(section) = section {
         browser::go_to(&overview::fragment_of(section));
     }
+    // A phone shows a part of the room: the part with these seats.
+    let middle = seats[seats.len() / 2];
+    request_animation_frame(move || browser::reveal(&format!("seat-{middle}")));
     session.spoken.set(in_words(&place));
     if place.together == Together::Apart {
         let text = "There are not so many seats together any more. These are the best single ones.";

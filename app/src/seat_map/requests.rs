@@ -1,13 +1,13 @@
 //! The requests that bring a hold after the wish, one at a time, and what their answers mean.
 
-use domain::api::{HoldChange, HoldRequest, HoldView, SeatProblem};
+use domain::api::{AreaProblem, HoldChange, HoldRequest, HoldView, SeatProblem};
 use domain::seats::SeatIndex;
 use gloo_net::http::Method;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 
 use super::cart::{Cart, Intent};
-use super::notices::{Notice, listed};
+use super::notices::{Notice, listed, places_in_words};
 use super::session::Session;
 use crate::browser::calls::{self, Failure};
 use crate::browser::{events, ids};
@@ -41,12 +41,18 @@ impl Session {
 
     async fn ask(&self, intent: &Intent, key: &str) -> Result<Option<HoldView>, Failure> {
         match intent {
-            Intent::Take { seats } => {
-                let body = HoldRequest { seats: seats.clone() };
+            Intent::Take { seats, places } => {
+                let (area, quantity) = (places.map(|places| places.area), places.map(|places| places.quantity));
+                let body = HoldRequest { seats: seats.clone(), area, quantity };
                 calls::change(Method::POST, &self.path("/holds"), key, &body).await.map(Some)
             }
-            Intent::Change { hold, add, remove } => {
-                let body = HoldChange { add: add.clone(), remove: remove.clone() };
+            Intent::Change { hold, add, remove, add_places, remove_places } => {
+                let body = HoldChange {
+                    add: add.clone(),
+                    remove: remove.clone(),
+                    add_places: add_places.clone(),
+                    remove_places: remove_places.clone(),
+                };
                 calls::change(Method::PATCH, &self.path(&format!("/holds/{hold}")), key, &body).await
             }
             Intent::Drop { hold } => calls::remove(&self.path(&format!("/holds/{hold}")), key).await.map(|()| None),
@@ -74,6 +80,9 @@ impl Session {
 
     async fn hear_refusal(self, intent: &Intent, failure: Failure) {
         match (failure.code(), &failure) {
+            ("seats_locked" | "seats_taken", Failure::Problem(problem)) if !problem.areas.is_empty() => {
+                self.refuse_places(&problem.areas, &failure);
+            }
             ("seats_locked" | "seats_taken", Failure::Problem(problem)) => self.refuse(&problem.seats),
             ("one_hold_per_show", _) => match calls::get::<HoldView>(&self.path("/hold")).await {
                 Ok(hold) => self.change_cart(|cart| cart.join(hold)),
@@ -87,6 +96,10 @@ impl Session {
                 self.change_cart(Cart::answered);
                 self.hold_is_gone();
             }
+            ("waiting_list_first", _) => {
+                self.others_wait.set(true);
+                self.fail(&failure);
+            }
             _ => self.fail(&failure),
         }
     }
@@ -98,11 +111,19 @@ impl Session {
         self.cart.with_untracked(|cart| self.board.update_value(|board| board.note_refused(&states, cart)));
         self.forget_guesses_soon(named.clone());
         let others = self.change_cart(|cart| {
-            cart.refused(&named);
-            !cart.want().is_empty()
+            cart.refused(&named, &[]);
+            !cart.is_empty()
         });
         self.notice.set(Some(Notice::refused(seats, others)));
         self.offer_instead_of(&named);
+    }
+
+    /// Areas were too full. What they have left is news as well.
+    fn refuse_places(self, areas: &[AreaProblem], failure: &Failure) {
+        let left: Vec<_> = areas.iter().map(|area| (area.area, area.left)).collect();
+        self.note_places_left(&left);
+        self.change_cart(|cart| cart.refused(&[], &left));
+        self.notice.set(Some(Notice::failed(failure)));
     }
 
     fn fail(self, failure: &Failure) {
@@ -134,7 +155,16 @@ impl Session {
         let names = |hold: Option<&HoldView>, without: Option<&HoldView>| -> Vec<String> {
             let has = |seat| without.is_some_and(|hold| hold.seats.iter().any(|line| line.seat == seat));
             let lines = hold.iter().flat_map(|hold| &hold.seats);
-            lines.filter(|line| !has(line.seat)).map(|line| line.label.clone()).collect()
+            let seats = lines.filter(|line| !has(line.seat)).map(|line| line.label.clone());
+            let had = |area| {
+                let mut lines = without.into_iter().flat_map(|hold| &hold.places);
+                lines.find(|line| line.area == area).map_or(0, |line| line.quantity)
+            };
+            let places = hold.iter().flat_map(|hold| &hold.places).filter_map(|line| {
+                let more = line.quantity.saturating_sub(had(line.area));
+                (more > 0).then(|| places_in_words(more, &line.label))
+            });
+            seats.chain(places).collect()
         };
         let said = |names: Vec<String>, what: &str| {
             let names: Vec<&str> = names.iter().map(String::as_str).collect();

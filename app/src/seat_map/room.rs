@@ -188,6 +188,7 @@ pub(super) mod tests {
                 section("Circle", 8, 2, vec![row("A", 8, 2, 80)]),
             ],
             overview: false,
+            areas: Vec::new(),
         }
     }
 

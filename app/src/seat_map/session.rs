@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use domain::api::PlanView;
-use domain::seats::{SeatIndex, SeatState};
+use domain::seats::{AreaIndex, SeatIndex, SeatState};
 use domain::wire::Change;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
@@ -53,6 +53,10 @@ pub struct Session {
     pub board: StoredValue<Board>,
     /// Free seats of each section, live.
     pub free: StoredValue<Vec<ArcRwSignal<u32>>>,
+    /// Places left in every area, live.
+    pub places_left: RwSignal<Vec<(AreaIndex, u32)>>,
+    /// Whether we were told that others wait for what is free.
+    pub others_wait: RwSignal<bool>,
     /// The live connection.
     pub live: RwSignal<Live>,
     /// What the visitor must know now.
@@ -86,6 +90,8 @@ impl Session {
             cart: RwSignal::new(Cart::default()),
             board: StoredValue::new(Board::default()),
             free: StoredValue::new(Vec::new()),
+            places_left: RwSignal::new(Vec::new()),
+            others_wait: RwSignal::new(false),
             live: RwSignal::new(Live::Connecting),
             notice: RwSignal::new(None),
             spoken: RwSignal::new(String::new()),
@@ -163,7 +169,18 @@ impl Session {
             self.notice.set(Some(Notice::not_free(&self.name_of(seat), look.in_words())));
             return;
         }
-        match self.change_cart(|cart| cart.tap(seat)) {
+        let tapped = self.change_cart(|cart| cart.tap(seat));
+        self.follow(tapped);
+    }
+
+    /// One place more or less in an area.
+    pub fn step_places(self, area: AreaIndex, more: bool) {
+        let tapped = self.change_cart(|cart| cart.step(area, more));
+        self.follow(tapped);
+    }
+
+    fn follow(self, tapped: Tapped) {
+        match tapped {
             Tapped::Wanted | Tapped::LetGo => {
                 self.notice.set(None);
                 self.pump();
@@ -218,6 +235,36 @@ impl Session {
             self.room.with_untracked(|room| room.as_ref().and_then(|room| room.seat(seat).map(|facts| facts.name())))
         };
         held.or_else(drawn).unwrap_or_else(|| format!("seat {seat}"))
+    }
+
+    /// Whether no seat and no place is free; false while that is not known.
+    #[must_use]
+    pub fn is_sold_out(self) -> bool {
+        if !self.known.get() || self.room.with(Option::is_none) {
+            return false;
+        }
+        let no_seat = self.free.with_value(|free| free.iter().all(|free| free.get() == 0));
+        no_seat && self.places_left.with(|left| left.iter().all(|(_, left)| *left == 0))
+    }
+
+    /// Name of an area for people.
+    #[must_use]
+    pub fn name_of_area(self, area: AreaIndex) -> String {
+        let drawn = self.room.with_untracked(|room| {
+            let areas = room.iter().flat_map(|room| &room.plan().areas);
+            areas.into_iter().find(|known| known.area == area).map(|known| known.name.clone())
+        });
+        drawn.unwrap_or_else(|| format!("area {area}"))
+    }
+
+    /// What is known of some areas before the live map tells it of all.
+    pub(super) fn note_places_left(self, left: &[(AreaIndex, u32)]) {
+        self.places_left.update(|known| {
+            for (area, left) in left {
+                known.retain(|(other, _)| other != area);
+                known.push((*area, *left));
+            }
+        });
     }
 
     /// What the live map says of a seat.

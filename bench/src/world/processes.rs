@@ -47,6 +47,13 @@ impl Process {
         self.child.id()
     }
 
+    /// Kills it as a crash does.
+    pub fn kill(&mut self) -> Result<()> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
+    }
+
     /// What it has used of the CPU so far.
     pub fn cpu(&self) -> Result<Cpu> {
         Cpu::of(&[self.pid()])
@@ -75,8 +82,10 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
-            // One that is gone already needs no signal.
+        // One that was killed is gone; its number may be another's by now.
+        if matches!(self.child.try_wait(), Ok(None))
+            && let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw)
+        {
             let _ = kill_process(pid, Signal::TERM);
         }
         let began = Instant::now();

@@ -303,7 +303,7 @@ fn is_meant(wish: Wish, kind: SeatKind, own: u8) -> bool {
     match (wish.category, kind) {
         (Some(category), _) => own == category,
         (None, SeatKind::Wheelchair | SeatKind::Companion) => false,
-        (None, SeatKind::Couple) => wish.count % 2 == 0,
+        (None, SeatKind::Couple) => wish.count.is_multiple_of(2),
         (None, SeatKind::Standard | SeatKind::Recliner) => true,
     }
 }

@@ -38,7 +38,7 @@ pub struct Booking {
     pub state: BookingState,
     /// How its money stands.
     pub money: MoneyState,
-    /// What it costs.
+    /// What its seats cost: those it still has.
     pub total: Money,
     /// Until when it must be paid.
     pub expires_at: Timestamp,
@@ -74,10 +74,38 @@ pub enum Event {
     },
     /// Staff cancelled: a defective seat, a cancelled show.
     CancelledByStaff,
+    /// The buyer gives some of the seats back and keeps the others.
+    PartCancelledByBuyer {
+        /// Number of the refund within the booking, from 1.
+        number: u32,
+        /// What those seats cost.
+        price: Money,
+        /// When the show starts; decides whether it is still early enough.
+        show_starts_at: Timestamp,
+    },
+    /// Staff take some of the seats back: one is broken.
+    PartCancelledByStaff {
+        /// Number of the refund within the booking, from 1.
+        number: u32,
+        /// What those seats cost.
+        price: Money,
+    },
     /// Its time is over.
     TimedOut,
     /// The gateway acknowledged the refund.
     RefundSettled,
+    /// Money that came too late for another booking pays for this one: the gateway has it already.
+    PaymentMovedIn {
+        /// Until when the sale must be committed.
+        until: Timestamp,
+    },
+    /// The money of this booking came too late, and pays for another booking of the same buyer now.
+    LateMoneyMoved,
+    /// The money of this booking came too late, and there is nothing it could pay for.
+    LateMoneyReturned {
+        /// How much goes back.
+        amount: Money,
+    },
 }
 
 impl Event {
@@ -94,8 +122,13 @@ impl Event {
             Self::SeatsLost => "seats_lost",
             Self::CancelledByBuyer { .. } => "cancelled_by_buyer",
             Self::CancelledByStaff => "cancelled_by_staff",
+            Self::PartCancelledByBuyer { .. } => "part_cancelled_by_buyer",
+            Self::PartCancelledByStaff { .. } => "part_cancelled_by_staff",
             Self::TimedOut => "timed_out",
             Self::RefundSettled => "refund_settled",
+            Self::PaymentMovedIn { .. } => "payment_moved_in",
+            Self::LateMoneyMoved => "late_money_moved",
+            Self::LateMoneyReturned { .. } => "late_money_returned",
         }
     }
 }
@@ -111,8 +144,15 @@ pub enum Effect {
     /// Tell a gateway that the booking left for another one never to charge this. No step asks for it:
     /// whoever changes the gateway does. Waits for no other effect, and none waits for it.
     VoidLeft,
-    /// Send money back, under the key `refund:{booking}`.
+    /// Send back what is left of the money, under the key `refund:{booking}`.
     Refund {
+        /// How much.
+        amount: Money,
+    },
+    /// Send back the money of some seats, under the key `refund:{booking}:{number}`.
+    RefundPart {
+        /// Number of the refund within the booking, from 1.
+        number: u32,
         /// How much.
         amount: Money,
     },
@@ -120,8 +160,21 @@ pub enum Effect {
     MarkBooked,
     /// Give claims and hold back: the seats are free for others.
     ReleaseSeats,
+    /// Give back the seats of one part.
+    ReleasePart {
+        /// Number of the refund they went with.
+        number: u32,
+    },
     /// Send the ticket.
     SendTicket,
+    /// Tell the buyer what became of the booking and of the money. Waits for no other effect, and none
+    /// waits for it.
+    SendNotice {
+        /// Number of the refund it is about; 0 for the whole booking.
+        number: u32,
+    },
+    /// Find seats for money that came too late, or send it back.
+    PlaceLate,
 }
 
 /// Why an event did not move a booking. "Gone" and "lost the race" are different answers.
@@ -142,6 +195,18 @@ pub enum Refused {
     /// Too late to cancel or to pay.
     #[error("too late")]
     TooLate,
+}
+
+/// What a buyer who cancels gets back of `price`. The fee is rounded down, in the buyer's favour.
+#[must_use]
+pub const fn back_to_buyer(price: Money) -> Money {
+    Money::new(price.minor - price.minor * CANCELLATION_FEE_PERCENT / 100, price.currency)
+}
+
+/// The last instant at which a buyer may cancel.
+#[must_use]
+pub const fn buyer_cancels_until(show_starts_at: Timestamp) -> Timestamp {
+    show_starts_at.plus_ms(-BUYER_CANCELS_UNTIL_MS)
 }
 
 /// All states, in the order a booking passes through them.
@@ -194,13 +259,14 @@ impl MoneyState {
             Self::Failed => "FAILED",
             Self::Refunding => "REFUNDING",
             Self::Refunded => "REFUNDED",
+            Self::Moved => "MOVED",
         }
     }
 
     /// The state of that name; `None` for any other text.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
-        [Self::None, Self::Pending, Self::Paid, Self::Failed, Self::Refunding, Self::Refunded]
+        [Self::None, Self::Pending, Self::Paid, Self::Failed, Self::Refunding, Self::Refunded, Self::Moved]
             .into_iter()
             .find(|state| state.as_str() == name)
     }

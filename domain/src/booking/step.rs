@@ -1,6 +1,6 @@
 //! The transition table itself.
 
-use super::{BUYER_CANCELS_UNTIL_MS, Booking, CANCELLATION_FEE_PERCENT, Effect, Event, Refused};
+use super::{Booking, Effect, Event, Refused, back_to_buyer, buyer_cancels_until};
 use crate::api::{BookingState as State, MoneyState};
 use crate::money::Money;
 use crate::time::Timestamp;
@@ -33,19 +33,42 @@ pub fn step(booking: Booking, event: Event, now: Timestamp) -> Result<(Booking, 
             _ => Err(Refused::WrongState),
         },
         Event::CancelledByBuyer { show_starts_at } => cancelled_by_buyer(booking, show_starts_at, now),
-        Event::CancelledByStaff => match booking.state {
-            State::SeatsLocked => Ok((to(booking, State::Cancelled), vec![Effect::ReleaseSeats])),
-            State::PaymentPending => Ok(stop_payment(booking, State::Cancelled)),
-            State::PaymentSucceeded | State::Confirmed => Ok(give_back(booking, booking.total)),
-            State::Cancelled | State::Expired => Err(Refused::Gone),
-            State::Created => Err(Refused::WrongState),
-        },
+        Event::CancelledByStaff => cancelled_by_staff(booking),
+        Event::PartCancelledByBuyer { number, price, show_starts_at } => {
+            part_cancelled(booking, number, price, back_to_buyer(price), now <= buyer_cancels_until(show_starts_at))
+        }
+        Event::PartCancelledByStaff { number, price } => part_cancelled(booking, number, price, price, true),
         Event::TimedOut => timed_out(booking, now),
         Event::RefundSettled => match booking.money {
             MoneyState::Refunding => Ok((Booking { money: MoneyState::Refunded, ..booking }, vec![])),
             MoneyState::Refunded => Err(Refused::AlreadyDone),
             _ => Err(Refused::WrongState),
         },
+        Event::PaymentMovedIn { until } => match booking.state {
+            State::SeatsLocked => {
+                let pending = to(booking, State::PaymentPending);
+                Ok((Booking { money: MoneyState::Pending, expires_at: until, ..pending }, vec![]))
+            }
+            State::PaymentPending | State::PaymentSucceeded | State::Confirmed => Err(Refused::AlreadyDone),
+            State::Cancelled | State::Expired => Err(Refused::Gone),
+            State::Created => Err(Refused::WrongState),
+        },
+        Event::LateMoneyMoved => late_money(booking, MoneyState::Moved, vec![Effect::SendNotice { number: 0 }]),
+        Event::LateMoneyReturned { amount } => {
+            let back = vec![Effect::Refund { amount }, Effect::SendNotice { number: 0 }];
+            late_money(booking, MoneyState::Refunding, back)
+        }
+    }
+}
+
+/// Money that lies on a final booking goes one way, once.
+fn late_money(booking: Booking, to: MoneyState, effects: Vec<Effect>) -> Result<(Booking, Vec<Effect>), Refused> {
+    match (booking.state, booking.money) {
+        (State::Cancelled | State::Expired, MoneyState::Paid) => Ok((Booking { money: to, ..booking }, effects)),
+        (State::Cancelled | State::Expired, MoneyState::Moved | MoneyState::Refunding | MoneyState::Refunded) => {
+            Err(Refused::AlreadyDone)
+        }
+        _ => Err(Refused::WrongState),
     }
 }
 
@@ -71,12 +94,18 @@ fn payment_succeeded(booking: Booking, amount: Money) -> Result<(Booking, Vec<Ef
             Ok((Booking { money: MoneyState::Paid, ..to(booking, State::PaymentSucceeded) }, vec![]))
         }
         State::PaymentSucceeded | State::Confirmed => Err(Refused::AlreadyDone),
-        // Late money never revives a booking; it goes back, once.
+        // Late money never revives a booking: it pays for another one, or goes back; once.
         State::Cancelled | State::Expired => match booking.money {
-            MoneyState::Pending | MoneyState::Failed => {
-                Ok((Booking { money: MoneyState::Refunding, ..booking }, vec![Effect::Refund { amount }]))
+            MoneyState::Pending | MoneyState::Failed if amount == booking.total => {
+                Ok((Booking { money: MoneyState::Paid, ..booking }, vec![Effect::PlaceLate]))
             }
-            MoneyState::Paid | MoneyState::Refunding | MoneyState::Refunded => Err(Refused::AlreadyDone),
+            MoneyState::Pending | MoneyState::Failed => {
+                let refunding = Booking { money: MoneyState::Refunding, ..booking };
+                Ok((refunding, vec![Effect::Refund { amount }, Effect::SendNotice { number: 0 }]))
+            }
+            MoneyState::Paid | MoneyState::Refunding | MoneyState::Refunded | MoneyState::Moved => {
+                Err(Refused::AlreadyDone)
+            }
             MoneyState::None => Err(Refused::WrongState),
         },
         State::Created | State::SeatsLocked => Err(Refused::WrongState),
@@ -105,10 +134,56 @@ fn cancelled_by_buyer(
     match booking.state {
         State::SeatsLocked => Ok((to(booking, State::Cancelled), vec![Effect::ReleaseSeats])),
         State::PaymentPending => Ok(stop_payment(booking, State::Cancelled)),
-        State::Confirmed if show_starts_at.since(now) < BUYER_CANCELS_UNTIL_MS => Err(Refused::TooLate),
-        State::Confirmed => Ok(give_back(booking, less_cancellation_fee(booking.total))),
+        State::Confirmed if now > buyer_cancels_until(show_starts_at) => Err(Refused::TooLate),
+        State::Confirmed => Ok(give_back(booking, back_to_buyer(booking.total))),
         State::Cancelled | State::Expired => Err(Refused::Gone),
         State::Created | State::PaymentSucceeded => Err(Refused::WrongState),
+    }
+}
+
+fn cancelled_by_staff(booking: Booking) -> Result<(Booking, Vec<Effect>), Refused> {
+    let told = |(booking, mut effects): (Booking, Vec<Effect>)| {
+        effects.push(Effect::SendNotice { number: 0 });
+        (booking, effects)
+    };
+    match booking.state {
+        State::SeatsLocked => Ok((to(booking, State::Cancelled), vec![Effect::ReleaseSeats])),
+        // They were about to pay: they are told why the page takes nothing any more.
+        State::PaymentPending => Ok(told(stop_payment(booking, State::Cancelled))),
+        State::PaymentSucceeded | State::Confirmed => Ok(give_back(booking, booking.total)),
+        State::Cancelled | State::Expired => Err(Refused::Gone),
+        State::Created => Err(Refused::WrongState),
+    }
+}
+
+/// Some seats go and `back` of their `price` with them; the others stay sold. To give all of them back is
+/// to cancel the booking.
+fn part_cancelled(
+    booking: Booking,
+    number: u32,
+    price: Money,
+    back: Money,
+    in_time: bool,
+) -> Result<(Booking, Vec<Effect>), Refused> {
+    match booking.state {
+        State::Confirmed if !in_time => Err(Refused::TooLate),
+        State::Confirmed => {
+            let kept = booking.total.minor - price.minor;
+            if price.currency != booking.total.currency || price.minor < 0 || kept < 0 || number == 0 {
+                return Err(Refused::WrongState);
+            }
+            let rest = Booking { total: Money::new(kept, price.currency), ..booking };
+            let effects = vec![
+                Effect::ReleasePart { number },
+                Effect::RefundPart { number, amount: back },
+                Effect::SendNotice { number },
+            ];
+            Ok((rest, effects))
+        }
+        State::Cancelled | State::Expired => Err(Refused::Gone),
+        State::Created | State::SeatsLocked | State::PaymentPending | State::PaymentSucceeded => {
+            Err(Refused::WrongState)
+        }
     }
 }
 
@@ -134,12 +209,8 @@ fn stop_payment(booking: Booking, state: State) -> (Booking, Vec<Effect>) {
     (to(booking, state), vec![Effect::VoidPayment, Effect::ReleaseSeats])
 }
 
+/// The seats go first: they need not wait for a gateway that is away.
 fn give_back(booking: Booking, amount: Money) -> (Booking, Vec<Effect>) {
     let cancelled = Booking { money: MoneyState::Refunding, ..to(booking, State::Cancelled) };
-    (cancelled, vec![Effect::Refund { amount }, Effect::ReleaseSeats])
-}
-
-/// The fee is rounded down, in the buyer's favour.
-fn less_cancellation_fee(total: Money) -> Money {
-    Money::new(total.minor - total.minor * CANCELLATION_FEE_PERCENT / 100, total.currency)
+    (cancelled, vec![Effect::ReleaseSeats, Effect::Refund { amount }, Effect::SendNotice { number: 0 }])
 }

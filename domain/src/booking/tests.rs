@@ -23,7 +23,7 @@ fn standing(state: BookingState) -> Booking {
     Booking { state, money, total: eur(4_000), expires_at: LATER }
 }
 
-fn events() -> [Event; 11] {
+fn events() -> [Event; 16] {
     [
         Event::HoldTaken,
         Event::PaymentSubmitted { until: LATER },
@@ -36,7 +36,21 @@ fn events() -> [Event; 11] {
         Event::CancelledByStaff,
         Event::TimedOut,
         Event::RefundSettled,
+        Event::PartCancelledByBuyer {
+            number: 1,
+            price: eur(1_000),
+            show_starts_at: NOW.plus_ms(BUYER_CANCELS_UNTIL_MS),
+        },
+        Event::PartCancelledByStaff { number: 1, price: eur(1_000) },
+        Event::PaymentMovedIn { until: LATER },
+        Event::LateMoneyMoved,
+        Event::LateMoneyReturned { amount: eur(4_000) },
     ]
+}
+
+/// What follows when all of it goes back: the seats do not wait for the money.
+fn given_back(minor: i64) -> [Effect; 3] {
+    [Effect::ReleaseSeats, Effect::Refund { amount: eur(minor) }, Effect::SendNotice { number: 0 }]
 }
 
 /// Every state against every event: the whole machine on one page.
@@ -44,14 +58,14 @@ fn events() -> [Event; 11] {
 fn every_state_meets_every_event() {
     // Columns in the order of `events()`.
     #[rustfmt::skip]
-    let expected: [(BookingState, [Result<BookingState, Refused>; 11]); 7] = [
-        (Created,          [Ok(SeatsLocked), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(NotDue), Err(WrongState)]),
-        (SeatsLocked,      [Err(AlreadyDone), Ok(PaymentPending), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Ok(Cancelled), Ok(Cancelled), Err(NotDue), Err(WrongState)]),
-        (PaymentPending,   [Err(AlreadyDone), Err(AlreadyDone), Ok(PaymentSucceeded), Ok(Cancelled), Ok(Cancelled), Err(WrongState), Err(WrongState), Ok(Cancelled), Ok(Cancelled), Err(NotDue), Err(WrongState)]),
-        (PaymentSucceeded, [Err(AlreadyDone), Err(AlreadyDone), Err(AlreadyDone), Err(WrongState), Err(WrongState), Ok(Confirmed), Ok(Cancelled), Err(WrongState), Ok(Cancelled), Err(WrongState), Err(WrongState)]),
-        (Confirmed,        [Err(AlreadyDone), Err(AlreadyDone), Err(AlreadyDone), Err(WrongState), Err(WrongState), Err(AlreadyDone), Err(WrongState), Ok(Cancelled), Ok(Cancelled), Err(WrongState), Err(WrongState)]),
-        (Cancelled,        [Err(Gone), Err(Gone), Ok(Cancelled), Err(AlreadyDone), Err(AlreadyDone), Err(Gone), Err(Gone), Err(Gone), Err(Gone), Err(Gone), Err(WrongState)]),
-        (Expired,          [Err(Gone), Err(Gone), Ok(Expired), Ok(Expired), Ok(Expired), Err(Gone), Err(Gone), Err(Gone), Err(Gone), Err(Gone), Err(WrongState)]),
+    let expected: [(BookingState, [Result<BookingState, Refused>; 16]); 7] = [
+        (Created,          [Ok(SeatsLocked), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(NotDue), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState)]),
+        (SeatsLocked,      [Err(AlreadyDone), Ok(PaymentPending), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Ok(Cancelled), Ok(Cancelled), Err(NotDue), Err(WrongState), Err(WrongState), Err(WrongState), Ok(PaymentPending), Err(WrongState), Err(WrongState)]),
+        (PaymentPending,   [Err(AlreadyDone), Err(AlreadyDone), Ok(PaymentSucceeded), Ok(Cancelled), Ok(Cancelled), Err(WrongState), Err(WrongState), Ok(Cancelled), Ok(Cancelled), Err(NotDue), Err(WrongState), Err(WrongState), Err(WrongState), Err(AlreadyDone), Err(WrongState), Err(WrongState)]),
+        (PaymentSucceeded, [Err(AlreadyDone), Err(AlreadyDone), Err(AlreadyDone), Err(WrongState), Err(WrongState), Ok(Confirmed), Ok(Cancelled), Err(WrongState), Ok(Cancelled), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(AlreadyDone), Err(WrongState), Err(WrongState)]),
+        (Confirmed,        [Err(AlreadyDone), Err(AlreadyDone), Err(AlreadyDone), Err(WrongState), Err(WrongState), Err(AlreadyDone), Err(WrongState), Ok(Cancelled), Ok(Cancelled), Err(WrongState), Err(WrongState), Ok(Confirmed), Ok(Confirmed), Err(AlreadyDone), Err(WrongState), Err(WrongState)]),
+        (Cancelled,        [Err(Gone), Err(Gone), Ok(Cancelled), Err(AlreadyDone), Err(AlreadyDone), Err(Gone), Err(Gone), Err(Gone), Err(Gone), Err(Gone), Err(WrongState), Err(Gone), Err(Gone), Err(Gone), Err(WrongState), Err(WrongState)]),
+        (Expired,          [Err(Gone), Err(Gone), Ok(Expired), Ok(Expired), Ok(Expired), Err(Gone), Err(Gone), Err(Gone), Err(Gone), Err(Gone), Err(WrongState), Err(Gone), Err(Gone), Err(Gone), Err(WrongState), Err(WrongState)]),
     ];
     for (state, row) in expected {
         for (event, expected) in events().into_iter().zip(row) {
@@ -100,13 +114,28 @@ fn the_straight_road_charges_once_and_ends_in_a_ticket() {
 }
 
 #[test]
-fn late_money_goes_back_once_and_never_revives_a_booking() {
+fn late_money_never_revives_a_booking_and_goes_one_way_once() {
+    let paid = Event::PaymentSucceeded { amount: eur(4_000) };
+    let back = Event::LateMoneyReturned { amount: eur(4_000) };
     for state in [Cancelled, Expired] {
-        let paid = Event::PaymentSucceeded { amount: eur(4_000) };
-        let (after, effects) = step(standing(state), paid, NOW).expect("is taken note of");
+        let (late, effects) = step(standing(state), paid, NOW).expect("is taken note of");
+        assert_eq!((late.state, late.money, effects), (state, MoneyState::Paid, vec![Effect::PlaceLate]));
+        assert_eq!(step(late, paid, NOW), Err(AlreadyDone));
+
+        let (moved, effects) = step(late, Event::LateMoneyMoved, NOW).expect("pays for another booking");
+        assert_eq!((moved.state, moved.money), (state, MoneyState::Moved));
+        assert_eq!(effects, [Effect::SendNotice { number: 0 }]);
+        for event in [paid, back, Event::LateMoneyMoved] {
+            assert_eq!(step(moved, event, NOW), Err(AlreadyDone), "{event:?}");
+        }
+        assert_eq!(step(moved, Event::RefundSettled, NOW), Err(WrongState), "nothing of it is left to refund");
+
+        let (after, effects) = step(late, back, NOW).expect("goes back");
         assert_eq!((after.state, after.money), (state, MoneyState::Refunding));
-        assert_eq!(effects, [Effect::Refund { amount: eur(4_000) }]);
-        assert_eq!(step(after, paid, NOW), Err(AlreadyDone));
+        assert_eq!(effects, [Effect::Refund { amount: eur(4_000) }, Effect::SendNotice { number: 0 }]);
+        for event in [paid, back, Event::LateMoneyMoved] {
+            assert_eq!(step(after, event, NOW), Err(AlreadyDone), "{event:?}");
+        }
         let (settled, effects) = step(after, Event::RefundSettled, NOW).expect("settles");
         assert_eq!((settled.state, settled.money, effects), (state, MoneyState::Refunded, vec![]));
         assert_eq!(step(settled, Event::RefundSettled, NOW), Err(AlreadyDone));
@@ -115,11 +144,85 @@ fn late_money_goes_back_once_and_never_revives_a_booking() {
 }
 
 #[test]
+fn late_money_of_another_amount_pays_for_nothing() {
+    let (after, effects) = step(standing(Expired), Event::PaymentSucceeded { amount: eur(1) }, NOW).expect("goes back");
+    assert_eq!(after.money, MoneyState::Refunding);
+    assert_eq!(effects, [Effect::Refund { amount: eur(1) }, Effect::SendNotice { number: 0 }]);
+}
+
+#[test]
+fn money_moved_in_is_charged_by_nobody_and_sold_like_any_other() {
+    let (pending, effects) =
+        step(standing(SeatsLocked), Event::PaymentMovedIn { until: LATER }, NOW).expect("moves in");
+    assert_eq!((pending.state, pending.money, effects), (PaymentPending, MoneyState::Pending, vec![]));
+    let (paid, _) = step(pending, Event::PaymentSucceeded { amount: eur(4_000) }, NOW).expect("is paid");
+    assert_eq!(step(paid, Event::SeatsSold, NOW).expect("sells").0.state, Confirmed);
+}
+
+#[test]
+fn whatever_is_given_back_in_parts_the_charge_is_refunds_and_fees_and_what_was_kept() {
+    let start = NOW.plus_ms(BUYER_CANCELS_UNTIL_MS);
+    // Prices of up to four seats, odd ones and free ones among them; every way to give them back one by one.
+    for prices in [vec![1_001, 999, 5, 0], vec![1], vec![9, 9, 9], vec![4_000, 1]] {
+        let charge: i64 = prices.iter().sum();
+        for by_staff in 0..1_u32 << prices.len() {
+            let mut booking = Booking { total: eur(charge), ..standing(Confirmed) };
+            let (mut refunds, mut fees) = (0, 0);
+            for (place, price) in prices.iter().enumerate() {
+                let (number, price) = (place as u32 + 1, eur(*price));
+                let staff = by_staff >> place & 1 == 1;
+                let event = match (staff, number as usize == prices.len()) {
+                    (true, true) => Event::CancelledByStaff,
+                    (false, true) => Event::CancelledByBuyer { show_starts_at: start },
+                    (true, false) => Event::PartCancelledByStaff { number, price },
+                    (false, false) => Event::PartCancelledByBuyer { number, price, show_starts_at: start },
+                };
+                let (after, effects) = step(booking, event, NOW).expect("is given back");
+                let back = effects.iter().find_map(|effect| match effect {
+                    Effect::Refund { amount } | Effect::RefundPart { amount, .. } => Some(amount.minor),
+                    _ => None,
+                });
+                let back = back.expect("there is a refund");
+                assert!(back <= price.minor && back >= 0, "{prices:?}: {back} of {price:?}");
+                assert_eq!(back == price.minor, staff || price.minor < 10, "the fee is rounded down");
+                (refunds, fees) = (refunds + back, fees + price.minor - back);
+                booking = after;
+                let kept = if booking.state == Confirmed { booking.total.minor } else { 0 };
+                assert_eq!(charge, refunds + fees + kept, "{prices:?} after {number}");
+            }
+            assert_eq!(booking.state, Cancelled);
+        }
+    }
+}
+
+#[test]
+fn a_part_is_given_back_in_time_and_never_more_than_there_is() {
+    let start = NOW.plus_ms(BUYER_CANCELS_UNTIL_MS);
+    let part = |price, show_starts_at| Event::PartCancelledByBuyer { number: 2, price, show_starts_at };
+    let (after, effects) = step(standing(Confirmed), part(eur(1_005), start), NOW).expect("in time");
+    assert_eq!((after.state, after.money, after.total), (Confirmed, MoneyState::Paid, eur(2_995)));
+    assert_eq!(
+        effects,
+        [
+            Effect::ReleasePart { number: 2 },
+            Effect::RefundPart { number: 2, amount: eur(905) },
+            Effect::SendNotice { number: 2 }
+        ]
+    );
+    assert_eq!(step(standing(Confirmed), part(eur(1_005), start.plus_ms(-1)), NOW), Err(TooLate));
+    for wrong in [eur(4_001), eur(-1), Money::new(1, Currency::parse("USD").expect("a code"))] {
+        assert_eq!(step(standing(Confirmed), part(wrong, start), NOW), Err(WrongState), "{wrong:?}");
+    }
+    let unnumbered = Event::PartCancelledByStaff { number: 0, price: eur(1_000) };
+    assert_eq!(step(standing(Confirmed), unnumbered, NOW), Err(WrongState), "0 is the whole booking's");
+}
+
+#[test]
 fn a_wrong_amount_is_not_a_sale() {
     let (after, effects) =
         step(standing(PaymentPending), Event::PaymentSucceeded { amount: eur(1) }, NOW).expect("is refunded");
     assert_eq!((after.state, after.money), (Cancelled, MoneyState::Refunding));
-    assert_eq!(effects, [Effect::Refund { amount: eur(1) }, Effect::ReleaseSeats]);
+    assert_eq!(effects, given_back(1));
 }
 
 #[test]
@@ -144,18 +247,18 @@ fn the_buyer_cancels_two_hours_before_less_ten_percent_and_staff_at_any_time_in_
     let sold = Booking { total: eur(4_005), ..standing(Confirmed) };
     let start = NOW.plus_ms(BUYER_CANCELS_UNTIL_MS);
     let (_, effects) = step(sold, Event::CancelledByBuyer { show_starts_at: start }, NOW).expect("in time");
-    assert_eq!(effects, [Effect::Refund { amount: eur(3_605) }, Effect::ReleaseSeats]);
+    assert_eq!(effects, given_back(3_605));
     let late = Event::CancelledByBuyer { show_starts_at: start.plus_ms(-1) };
     assert_eq!(step(sold, late, NOW), Err(TooLate));
     let (_, effects) = step(sold, Event::CancelledByStaff, NOW).expect("staff may");
-    assert_eq!(effects, [Effect::Refund { amount: eur(4_005) }, Effect::ReleaseSeats]);
+    assert_eq!(effects, given_back(4_005));
 }
 
 #[test]
 fn lost_seats_cost_a_hold_never_the_money() {
     let (after, effects) = step(standing(PaymentSucceeded), Event::SeatsLost, NOW).expect("is refunded");
     assert_eq!((after.state, after.money), (Cancelled, MoneyState::Refunding));
-    assert_eq!(effects, [Effect::Refund { amount: eur(4_000) }, Effect::ReleaseSeats]);
+    assert_eq!(effects, given_back(4_000));
 }
 
 #[test]

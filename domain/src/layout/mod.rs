@@ -26,6 +26,7 @@ use room::Room;
 pub use room::{Category, Focus, FocusKind};
 use seating_plan::SeatingPlan;
 use sketch::Sketch;
+pub use sketch::{Area, MAX_AREA_CAPACITY};
 pub use view::PlanError;
 
 use crate::seats::SeatIndex;
@@ -92,6 +93,7 @@ impl Layout {
     /// # Errors
     /// What is wrong with the sketch, and where.
     pub fn from_sketch(sketch: Sketch) -> Result<Self, LayoutError> {
+        sketch.check_areas()?;
         let room = Room::build(sketch.draw()?)?;
         Ok(Self { source: Source::Sketch(Box::new(sketch)), room })
     }
@@ -146,6 +148,16 @@ impl Layout {
     #[must_use]
     pub fn focus(&self) -> (FocusKind, [i32; 3]) {
         (self.room.focus, self.room.focus_at)
+    }
+
+    /// Areas without seats; an area's number is its place among them. Those of a public seating plan are
+    /// drawings without a capacity, and not for sale.
+    #[must_use]
+    pub fn areas(&self) -> &[Area] {
+        match &self.source {
+            Source::Plan(_) => &[],
+            Source::Sketch(sketch) => &sketch.areas,
+        }
     }
 
     /// The price categories; a seat's category is an index into them.

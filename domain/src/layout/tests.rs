@@ -32,6 +32,33 @@ fn one_price(layout: &Layout) -> PriceList {
     PriceList { currency, by_category: layout.categories().iter().map(|c| (c.name.clone(), 1_000)).collect() }
 }
 
+#[test]
+fn areas_of_a_sketch_are_checked_and_come_back_as_written() {
+    let sketch = |areas: Value| {
+        json!({
+            "sketch": 1, "name": "Club",
+            "categories": [{"name": "floor"}, {"name": "gold"}],
+            "zones": [{"category": "gold", "rows": [{"rows": "A", "seats": "1-4"}]}],
+            "areas": areas,
+        })
+    };
+    let floor = json!({"name": "Floor", "category": "floor", "capacity": 300});
+    let layout = Layout::from_json(&sketch(json!([floor])).to_string()).expect("a room with a floor");
+    assert_eq!((layout.areas()[0].capacity, layout.seat_count()), (300, 4));
+    let stored = serde_json::to_string(&layout).expect("JSON");
+    assert_eq!(Layout::from_json(&stored).expect("the same room").areas(), layout.areas());
+    for wrong in [
+        json!([floor, floor]),
+        json!([{"name": "", "category": "floor", "capacity": 1}]),
+        json!([{"name": "F", "category": "lawn", "capacity": 1}]),
+        json!([{"name": "F", "category": "floor", "capacity": 0}]),
+        json!([{"name": "F", "category": "floor", "capacity": 100_001}]),
+        json!((0..65).map(|n| json!({"name": n.to_string(), "category": "floor", "capacity": 1})).collect::<Vec<_>>()),
+    ] {
+        assert!(Layout::from_json(&sketch(wrong.clone()).to_string()).is_err(), "{wrong}");
+    }
+}
+
 /// Everything a layout promises whatever it was read from.
 fn check_promises(layout: &Layout) {
     let names: BTreeSet<String> = layout.seats().map(|seat| seat.label).collect();

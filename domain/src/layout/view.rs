@@ -25,7 +25,7 @@ pub enum PlanError {
 }
 
 impl Layout {
-    /// The room for one show. Rows are filled in for every section of a room of up to
+    /// The room for one show, without its areas: how many places those have is the show's. Rows are filled in for every section of a room of up to
     /// [`OVERVIEW_ABOVE_SEATS`] seats, for none of a larger one (its overview), or for `section` alone.
     ///
     /// # Errors
@@ -59,6 +59,7 @@ impl Layout {
             sections: sections.collect(),
             categories,
             overview,
+            areas: Vec::new(),
         })
     }
 

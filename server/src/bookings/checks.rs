@@ -73,23 +73,27 @@ async fn hold_alive(state: &AppState, show: &Arc<Show>, row: &BookingRow) -> Res
 /// What Postgres knows of a buyer.
 #[derive(Clone, Copy, Debug, sqlx::FromRow)]
 struct Record {
-    /// Seats of this show in their other bookings, paid for or being paid for.
+    /// Seats and places of this show in their other bookings, paid for or being paid for.
     seats_elsewhere: i64,
     declines_of_visitor: i64,
     declines_of_email: i64,
 }
 
 async fn clean_record(state: &AppState, row: &BookingRow, now: Timestamp) -> Result<(), Problem> {
-    judge(record(state, row, now).await?, row.seats.len())
+    let places: u32 = row.places.iter().map(|places| places.count).sum();
+    judge(record(state, row, now).await?, row.seats.len() + places as usize)
 }
 
 /// One question for both rules: this is asked for every sale.
 async fn record(state: &AppState, row: &BookingRow, now: Timestamp) -> Result<Record, sqlx::Error> {
     sqlx::query_as(
-        "SELECT (SELECT count(*) FROM bookings other JOIN seat_claims claim ON claim.booking_id = other.id
+        "SELECT (SELECT coalesce(sum((SELECT count(*) FROM booking_seats WHERE booking_id = other.id)
+                                     + (SELECT coalesce(sum(quantity), 0) FROM booking_places
+                                        WHERE booking_id = other.id)), 0)::bigint
+                 FROM bookings other
                  WHERE other.owner = $1 AND other.show_id = $2 AND other.id <> $3
-                   AND claim.show_id = $2
-                   AND (claim.state = 'sold' OR (claim.state = 'claimed' AND claim.expires_at > $8))) AS seats_elsewhere,
+                   AND (other.state IN ('PAYMENT_SUCCEEDED', 'CONFIRMED')
+                        OR (other.state = 'PAYMENT_PENDING' AND other.expires_at > $8))) AS seats_elsewhere,
                 (SELECT count(*) FROM (SELECT 1 FROM declined_payments WHERE owner = $1 AND at > $5 LIMIT $6) AS v)
                     AS declines_of_visitor,
                 (SELECT count(*) FROM (SELECT 1 FROM declined_payments WHERE email = lower($4) AND at > $5 LIMIT $7) AS e)
@@ -110,8 +114,9 @@ async fn record(state: &AppState, row: &BookingRow, now: Timestamp) -> Result<Re
 fn judge(record: Record, seats: usize) -> Result<(), Problem> {
     let elsewhere = usize::try_from(record.seats_elsewhere).unwrap_or(usize::MAX);
     if elsewhere.saturating_add(seats) > MAX_SEATS_PER_PERSON {
-        let words =
-            format!("One person may have {MAX_SEATS_PER_PERSON} seats in a show; you have {elsewhere} already.");
+        let words = format!(
+            "One person may have {MAX_SEATS_PER_PERSON} seats and places in a show; you have {elsewhere} already."
+        );
         return Err(Problem::new(Code::PersonLimit, words));
     }
     if record.declines_of_visitor >= MAX_DECLINES_OF_VISITOR || record.declines_of_email >= MAX_DECLINES_OF_EMAIL {

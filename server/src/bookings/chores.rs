@@ -8,7 +8,8 @@ use futures::StreamExt;
 use uuid::Uuid;
 
 use super::commits::{Found, read_all};
-use super::effects::{EffectError, perform, send_ticket};
+use super::effects::{EffectError, perform};
+use super::ticket_mails;
 use crate::AppState;
 use crate::seat_locks::{MAX_PER_CALL, Sale, with_map};
 use crate::web::Problem;
@@ -65,5 +66,5 @@ async fn mark(state: &AppState, show: Uuid, sales: &[(usize, Sale)]) -> Result<(
 async fn ticket(state: &AppState, found: &Found) -> Result<(), EffectError> {
     let show = state.catalogue.known_show(found.row.show_id).await?;
     let seats = found.lines.iter().map(|line| (line.label.clone(), line.category.clone())).collect();
-    send_ticket(state, &show, &found.row, seats).await
+    ticket_mails::send(state, &show, &found.row, seats).await
 }

@@ -13,7 +13,7 @@ use super::create::{or_replay, unmoved};
 use super::moves::{self, causes};
 use super::payment_rows::Route;
 use super::sql::{self, BookingRow};
-use super::{checks, claims, effects, view};
+use super::{area_claims, checks, claims, effects, places, view};
 use crate::catalogue::Show;
 use crate::idempotency::{Answer, Intent};
 use crate::seat_locks::with_map;
@@ -215,6 +215,16 @@ pub(super) async fn submit_one(state: &AppState, submission: &Submission) -> Res
         }
         Err(error) => return Err(unmoved(error)),
     };
+    let full = area_claims::claim(&mut tx, &pending, now).await?;
+    if !full.is_empty() {
+        // Redis had lost sales and granted their places again. The map hears of them.
+        let others = places::latest_sales(&mut tx, show.id, &full).await?;
+        tx.rollback().await?;
+        for sale in &others {
+            with_map(state, show, || state.locks.book(show.id, sale)).await?;
+        }
+        return Err(holds::places_problem(show, &full));
+    }
     let lost = claims::claim(&mut tx, &pending, now).await?;
     if !lost.is_empty() {
         // Redis had lost a lock and granted the seat twice. The map learns whose it is; this hold keeps

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::http::StatusCode;
-use domain::api::BookingRequest;
+use domain::api::{BookingRequest, PlaceLine};
 use domain::booking::{Booking, BookingState, Event, MoneyState};
 use domain::money::Money;
 use domain::time::Timestamp;
@@ -12,7 +12,7 @@ use sqlx::PgConnection;
 use super::commits::{Checkout, CommitMode, Done, Work, retried};
 use super::moves::{self, Cause, MoveError, causes};
 use super::sql::{self, BookingRow, SeatRow};
-use super::{person, view};
+use super::{late, person, places, view};
 use crate::catalogue::Show;
 use crate::idempotency::{Answer, Intent};
 use crate::seat_locks::{Held, with_map};
@@ -37,7 +37,7 @@ pub(super) async fn create(
         Err(refusal) if batched => return or_replay(state, intent, refusal).await,
         Err(refusal) => return Err(refusal),
     };
-    let checkout = Checkout { show: Arc::clone(show), wanted, intent: intent.clone() };
+    let checkout = Checkout { show: Arc::clone(show), wanted, if_late: request.if_late, intent: intent.clone() };
     if !batched {
         return retried(|| one_by_one(state, &checkout)).await;
     }
@@ -77,13 +77,14 @@ async fn wish(
 
 /// A checkout in a transaction of its own.
 pub(super) async fn one_by_one(state: &AppState, checkout: &Checkout) -> Result<Answer, Problem> {
-    let Checkout { show, wanted, intent } = checkout;
+    let Checkout { show, wanted, if_late, intent } = checkout;
     let now = state.locks.now();
     let mut tx = state.pg.begin().await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {
         return Ok(answer);
     }
     let row = insert_or_revise(&mut tx, show, wanted.clone(), now).await?;
+    late::note_wish(&mut tx, &row, *if_late).await?;
     let booking = view::of_row(&mut tx, show, &row).await?;
     let answer = Answer::json(StatusCode::CREATED, &booking)?;
     intent.complete(&mut tx, &answer, now).await?;
@@ -100,6 +101,7 @@ fn wanted_row(
 ) -> Result<BookingRow, Problem> {
     let total =
         held.lot.seats.iter().try_fold(Money::new(0, show.currency), |sum, seat| sum.checked_add(show.price_of(*seat)));
+    let total = total.and_then(|seats| holds::total_with_places(show, seats, &held.lot.places));
     let total = total.ok_or_else(|| Problem::internal(&format!("prices of show {} do not add up", show.id)))?;
     Ok(BookingRow {
         id: ids::new_id(),
@@ -113,6 +115,7 @@ fn wanted_row(
         buyer,
         holder,
         seats: held.lot.seats.clone(),
+        places: held.lot.places.clone(),
     })
 }
 
@@ -129,6 +132,10 @@ fn seat_rows(show: &Show, row: &BookingRow) -> Vec<SeatRow> {
             }
         })
         .collect()
+}
+
+fn place_lines(show: &Show, row: &BookingRow) -> Vec<PlaceLine> {
+    row.places.iter().filter_map(|places| show.place_line(*places)).collect()
 }
 
 /// Tries before giving up on names that are all taken; one in 850 thousand million is, each time.
@@ -156,6 +163,9 @@ async fn insert_or_revise(
 
 async fn begin(tx: &mut PgConnection, show: &Show, row: BookingRow, now: Timestamp) -> Result<BookingRow, Problem> {
     sql::put_seats(tx, row.id, &seat_rows(show, &row)).await?;
+    if !row.places.is_empty() {
+        places::put(tx, row.id, &place_lines(show, &row)).await?;
+    }
     let Cause { actor, reason } = causes::CHECKED_OUT;
     sql::insert_event(tx, &row, None, "created", actor, reason, now).await?;
     moves::apply(tx, &row, Event::HoldTaken, causes::HOLD_CONFIRMED, now).await.map_err(unmoved)
@@ -184,12 +194,16 @@ async fn revise(
         buyer: wanted.buyer,
         holder: wanted.holder,
         seats: wanted.seats,
+        places: wanted.places,
         ..earlier.clone()
     };
     if !sql::update(tx, earlier, &revised, now).await? {
         return Err(unmoved(MoveError::LostRace));
     }
     sql::put_seats(tx, revised.id, &seat_rows(show, &revised)).await?;
+    if !(earlier.places.is_empty() && revised.places.is_empty()) {
+        places::put(tx, revised.id, &place_lines(show, &revised)).await?;
+    }
     let from = Some(earlier.machine.state);
     sql::insert_event(tx, &revised, from, "revised", "buyer", "Checked out again with other seats or names.", now)
         .await?;

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use domain::booking::{BookingState, Effect, Event};
-use domain::money::Money;
 use domain::time::Timestamp;
 use uuid::Uuid;
 
@@ -12,11 +11,10 @@ use super::commits::{self, CommitMode, Lesson, Said, Work};
 use super::moves::{self, Cause, MoveError, causes};
 use super::payment_rows::{self, Ask, Route};
 use super::sql::{self, BookingRow};
-use super::{asking, claims, declines, news};
+use super::{area_claims, asking, cancel, claims, declines, late, news, notices, refunds, ticket_mails};
 use crate::catalogue::Show;
-use crate::payments::{Charge, GatewayError, PaymentStatus, VoidAnswer, refund_key};
+use crate::payments::{Charge, GatewayError, PaymentStatus, VoidAnswer};
 use crate::seat_locks::with_map;
-use crate::tickets::TicketMail;
 use crate::web::Problem;
 use crate::{AppState, outbox};
 
@@ -100,23 +98,28 @@ pub async fn perform(state: &AppState, booking: Uuid, effect: Effect) -> Result<
         Effect::Charge => charge(state, &show, &row, Ask::Again).await,
         Effect::VoidPayment => void(state, &row).await,
         Effect::VoidLeft => asking::void_left(state, booking).await,
-        Effect::Refund { amount } => refund(state, &row, amount).await,
+        Effect::Refund { amount } => refunds::perform(state, &row, 0, amount).await,
+        Effect::RefundPart { number, amount } => refunds::perform(state, &row, number, amount).await,
         Effect::MarkBooked => {
             let sale = row.sale();
             with_map(state, &show, || state.locks.book(show.id, &sale)).await.map_err(Into::into)
         }
         Effect::ReleaseSeats => {
             let mut tx = state.pg.begin().await?;
+            area_claims::release(&mut tx, &row).await?;
             claims::release(&mut tx, &row).await?;
             tx.commit().await?;
             let sale = row.sale();
             with_map(state, &show, || state.locks.free(show.id, &sale)).await.map_err(Into::into)
         }
+        Effect::ReleasePart { number } => cancel::release_part(state, &show, &row, number).await,
         Effect::SendTicket => {
             let seats = sql::seats(&mut *state.pg.acquire().await?, row.id).await?;
             let seats = seats.into_iter().map(|seat| (seat.label, seat.category)).collect();
-            send_ticket(state, &show, &row, seats).await
+            ticket_mails::send(state, &show, &row, seats).await
         }
+        Effect::SendNotice { number } => notices::send(state, &show, &row, number).await,
+        Effect::PlaceLate => late::place(state, &show, &row).await,
     }
 }
 
@@ -239,6 +242,11 @@ pub(super) async fn move_by_gateway(
     cause: Cause<'_>,
     now: Timestamp,
 ) -> Result<bool, EffectError> {
+    if let Event::PaymentSucceeded { amount } = event
+        && amount != row.machine.total
+    {
+        refunds::note_charged(tx, row.id, amount).await?;
+    }
     let moved = match moves::apply(tx, row, event, cause, now).await {
         Ok(moved) => moved,
         Err(MoveError::Refused(why)) => {
@@ -257,53 +265,10 @@ pub(super) async fn move_by_gateway(
 async fn void(state: &AppState, row: &BookingRow) -> Result<(), EffectError> {
     let status = match asking::void(state, row.id).await? {
         VoidAnswer::Voided => PaymentStatus::Voided,
-        // Too late: it charged. The booking is final, so the machine sends the money back.
+        // Too late: it charged. The booking is final, so the money pays for another one or goes back.
         VoidAnswer::AlreadyCharged(amount) => PaymentStatus::Succeeded { amount },
         // It never got the charge. Should one still be on its way, its money comes late and goes back.
         VoidAnswer::Unknown => PaymentStatus::Voided,
     };
     learn(state, row.id, &status, None, "gateway").await
-}
-
-async fn refund(state: &AppState, row: &BookingRow, amount: Money) -> Result<(), EffectError> {
-    let mut connection = state.pg.acquire().await?;
-    sql::note_refund(&mut connection, row.id, "requested", Some(amount.minor), state.locks.now()).await?;
-    drop(connection);
-    asking::refund(state, row.id, amount, &refund_key(row.id, 0)).await?;
-    let now = state.locks.now();
-    let mut tx = state.pg.begin().await?;
-    let row = sql::lock(&mut tx, row.id).await?.ok_or(EffectError::NoBooking(row.id))?;
-    sql::note_refund(&mut tx, row.id, "settled", None, now).await?;
-    let cause = Cause { actor: "gateway", reason: "The gateway acknowledged the refund." };
-    move_by_gateway(state, &mut tx, &row, Event::RefundSettled, cause, now).await?;
-    tx.commit().await?;
-    Ok(())
-}
-
-/// Sends the ticket of a booking with these seats: name and category each.
-pub(super) async fn send_ticket(
-    state: &AppState,
-    show: &Show,
-    row: &BookingRow,
-    seats: Vec<(String, String)>,
-) -> Result<(), EffectError> {
-    // Cancelled before the mail went out: a ticket for it would mislead.
-    if row.machine.state != BookingState::Confirmed {
-        return Ok(());
-    }
-    let mail = TicketMail {
-        booking: row.id,
-        reference: row.reference.clone(),
-        to_name: row.buyer.0.clone(),
-        to_email: row.buyer.1.clone(),
-        holder_name: row.holder.0.clone(),
-        film: show.film.clone(),
-        place: format!("{}, {}", show.theatre, show.screen),
-        starts: show.starts_local.clone(),
-        seats,
-        total: row.machine.total,
-        ticket_url: format!("{}/bookings/{}/ticket", state.config.public_url, row.id),
-        at: state.locks.now(),
-    };
-    state.mailer.send_ticket(&mail).await.map_err(Into::into)
 }

@@ -1,27 +1,37 @@
 //! Endpoints of bookings.
 
+use axum::Json;
 use axum::extract::State;
+use axum::extract::rejection::JsonRejection;
 use axum::response::{IntoResponse, Response};
 use domain::api::{BookingEventView, BookingRequest, BookingView, ConfirmRequest, ProblemView};
+use domain::api_cancelling::CancelRequest;
+use serde_json::{Map, Value};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use super::{confirm, create, view};
+use super::{cancel, confirm, create, view};
 use crate::AppState;
-use crate::idempotency::{IdempotencyKey, Intent};
+use crate::idempotency::{IdempotencyKey, Intent, Prefer, once};
 use crate::web::problem::ApiResult;
-use crate::web::{ApiJson, ApiPath, Problem, Visitor};
+use crate::web::{ApiJson, ApiPath, Code, Problem, Visitor};
 
 /// The routes of bookings, under `/api/v1`.
 pub fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(make)).routes(routes!(read)).routes(routes!(pay)).routes(routes!(story))
+    OpenApiRouter::new()
+        .routes(routes!(make))
+        .routes(routes!(read))
+        .routes(routes!(pay))
+        .routes(routes!(undo))
+        .routes(routes!(story))
 }
 
 /// Check out: a live hold becomes a booking.
 #[utoipa::path(post, path = "/bookings", tag = "bookings", request_body = BookingRequest,
-    params(("Idempotency-Key" = String, Header)),
+    params(("Idempotency-Key" = String, Header), ("Prefer" = Option<String>, Header, description = "respond-async")),
     responses((status = 201, body = BookingView),
+        (status = 202, description = "With Prefer: respond-async; ask at Location"),
         (status = 400, body = ProblemView, description = "malformed, key_missing, person_invalid"),
         (status = 404, body = ProblemView),
         (status = 409, body = ProblemView, description = "sales_closed, still_running"),
@@ -31,12 +41,15 @@ async fn make(
     State(state): State<AppState>,
     visitor: Visitor,
     key: IdempotencyKey,
+    prefer: Prefer,
     ApiJson(request): ApiJson<BookingRequest>,
 ) -> ApiResult<Response> {
     let show = state.catalogue.known_show(request.show).await?;
     let intent = Intent::new(&visitor.owner, key, "POST /bookings", &request);
-    let answer = create::create(&state, &show, &visitor.owner, &request, &intent).await?;
-    Ok(answer.into_response())
+    let work = move |state: AppState, intent: Intent| async move {
+        create::create(&state, &show, &visitor.owner, &request, &intent).await
+    };
+    Ok(once(&state, intent, prefer, work).await?.into_response())
 }
 
 /// Your booking.
@@ -50,8 +63,10 @@ async fn read(State(state): State<AppState>, visitor: Visitor, ApiPath(booking):
 
 /// Pay: with a token at once, or on the gateway's page.
 #[utoipa::path(post, path = "/bookings/{booking}/confirm", tag = "bookings", request_body = ConfirmRequest,
-    params(("booking" = Uuid, Path), ("Idempotency-Key" = String, Header)),
+    params(("booking" = Uuid, Path), ("Idempotency-Key" = String, Header),
+        ("Prefer" = Option<String>, Header, description = "respond-async")),
     responses((status = 200, body = BookingView, description = "How it stands: confirmed, cancelled, or pending with `pay_url`"),
+        (status = 202, description = "With Prefer: respond-async; ask at Location"),
         (status = 404, body = ProblemView, description = "Also for another's"),
         (status = 409, body = ProblemView, description = "seats_taken, sales_closed, wrong_state, still_running"),
         (status = 410, body = ProblemView, description = "hold_expired"),
@@ -63,10 +78,37 @@ async fn pay(
     visitor: Visitor,
     ApiPath(booking): ApiPath<Uuid>,
     key: IdempotencyKey,
+    prefer: Prefer,
     ApiJson(request): ApiJson<ConfirmRequest>,
 ) -> ApiResult<Response> {
     let intent = Intent::new(&visitor.owner, key, &format!("POST /bookings/{booking}/confirm"), &request);
-    let answer = confirm::confirm(&state, &visitor.owner, booking, &request, &intent).await?;
+    let work = move |state: AppState, intent: Intent| async move {
+        confirm::confirm(&state, &visitor.owner, booking, &request, &intent).await
+    };
+    Ok(once(&state, intent, prefer, work).await?.into_response())
+}
+
+/// Cancel: all of it, or some seats. Until two hours before the show the price goes back less 10 %.
+#[utoipa::path(post, path = "/bookings/{booking}/cancel", tag = "bookings", request_body = Option<CancelRequest>,
+    params(("booking" = Uuid, Path), ("Idempotency-Key" = String, Header)),
+    responses((status = 200, body = BookingView, description = "How it stands now"),
+        (status = 400, body = ProblemView, description = "malformed, key_missing, seat_twice, unknown_seat"),
+        (status = 404, body = ProblemView, description = "Also for another's"),
+        (status = 409, body = ProblemView, description = "too_late_to_cancel, wrong_state, sales_closed: it is being undone anyway, still_running"),
+        (status = 422, body = ProblemView, description = "key_reused")))]
+async fn undo(
+    State(state): State<AppState>,
+    visitor: Visitor,
+    ApiPath(booking): ApiPath<Uuid>,
+    key: IdempotencyKey,
+    body: Result<Option<Json<Map<String, Value>>>, JsonRejection>,
+) -> ApiResult<Response> {
+    // Without a body all of it is meant; so only an object is one, and not an empty list in its place.
+    let body = body?.map(|Json(body)| body).unwrap_or_default();
+    let request = serde_json::from_value::<CancelRequest>(Value::Object(body))
+        .map_err(|cause| Problem::new(Code::Malformed, cause.to_string()))?;
+    let intent = Intent::new(&visitor.owner, key, &format!("POST /bookings/{booking}/cancel"), &request);
+    let answer = cancel::cancel_own(&state, &visitor.owner, booking, &request, &intent).await?;
     Ok(answer.into_response())
 }
 

@@ -6,7 +6,9 @@
 //! reconciler all take the same steps. What is not here: the gateway (`payments`), the lock store
 //! (`seat_locks`), the queue of effects (`outbox`).
 
+mod area_claims;
 mod asking;
+mod cancel;
 mod checks;
 mod chores;
 mod claims;
@@ -16,19 +18,29 @@ mod create;
 mod declines;
 mod effects;
 mod http;
+mod late;
 mod moves;
 mod news;
+mod notices;
+mod parked;
 mod payment_rows;
 mod person;
+mod places;
 mod reconciler;
+mod refunds;
 mod sql;
+mod steps;
+mod story;
+mod ticket_mails;
 mod view;
 
+pub use cancel::{Batch, Undone, call_off, cancel_booking, undo_batch, work_forever as look_after_shows_forever};
 pub use chores::perform_all;
 pub use commits::{CommitMode, Commits};
 pub use effects::{EffectError, perform};
 pub use http::routes;
 pub use news::payment_news;
+pub use parked::{retry_parked, settle_parked};
 pub use reconciler::reconcile_forever;
 pub use sql::BookingRow;
-pub use view::{events, of_hold, view};
+pub use view::{TicketFacts, events, of_hold, ticket_facts, view};

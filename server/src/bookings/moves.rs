@@ -5,7 +5,7 @@ use domain::booking::{BookingState, Event, Refused, step};
 use domain::time::Timestamp;
 use sqlx::PgConnection;
 
-use super::claims;
+use super::area_claims;
 use super::sql::{self, BookingRow};
 use crate::{outbox, tickets};
 
@@ -88,9 +88,10 @@ pub(super) async fn settle(
     if show_started {
         return apply(tx, paid, Event::SeatsLost, causes::SHOW_STARTED, now).await;
     }
-    if claims::sell(tx, paid).await? {
+    if area_claims::sell(tx, paid).await? {
         let sold = apply(tx, paid, Event::SeatsSold, causes::ALL_CLAIMED, now).await?;
         tickets::issue(tx, sold.id, now).await?;
+        tickets::issue_places(tx, sold.id, &sold.places, now).await?;
         return Ok(sold);
     }
     apply(tx, paid, Event::SeatsLost, causes::CLAIM_GONE, now).await

@@ -10,6 +10,7 @@ use super::declines;
 use super::effects::{self, EffectError};
 use super::moves::{Cause, causes};
 use super::payment_rows::{self, Standing};
+use super::refunds;
 use super::sql::{self, BookingRow};
 use crate::payments::{NewsKind, NewsOutcome, PaymentNews};
 use crate::web::Problem;
@@ -80,6 +81,9 @@ async fn apply(
         NewsKind::Voided => (Event::PaymentVoided, Some("voided"), told),
         NewsKind::RefundSettled => (Event::RefundSettled, None, told),
     };
+    if news.kind == NewsKind::RefundSettled && refunds::has_parts(tx, news.booking).await? {
+        return Ok(NewsOutcome::Ignored);
+    }
     let cause = Cause { actor: "gateway", reason: &reason };
     let moved = match effects::move_by_gateway(state, tx, row, event, cause, now).await {
         Ok(moved) => moved,
@@ -97,7 +101,7 @@ async fn apply(
     let gateway_ref = news.gateway_ref.as_deref().filter(|_| matches!(news.kind, NewsKind::Succeeded { .. }));
     match noted {
         Some(noted) => sql::note_payment(tx, news.booking, noted, gateway_ref, None, now).await?,
-        None => sql::note_refund(tx, news.booking, "settled", None, now).await?,
+        None => drop(refunds::mark_settled(tx, news.booking, 0, now).await?),
     }
     Ok(NewsOutcome::Applied)
 }

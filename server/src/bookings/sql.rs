@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use domain::booking::{Booking, BookingState, MoneyState};
 use domain::money::{Currency, Money};
-use domain::seats::SeatIndex;
+use domain::seats::{Places, SeatIndex};
 use domain::time::Timestamp;
 use sqlx::{PgConnection, Row};
 use uuid::Uuid;
@@ -36,17 +36,19 @@ pub struct BookingRow {
     pub holder: (String, String),
     /// Its seats, sorted.
     pub seats: Vec<SeatIndex>,
+    /// Its places in areas without seats, sorted by area.
+    pub places: Vec<Places>,
 }
 
 impl BookingRow {
-    /// Its seats as the lock store knows them.
+    /// Its seats and places as the lock store knows them.
     #[must_use]
     pub fn sale(&self) -> Sale {
         Sale {
             hold: self.hold_id,
             owner: self.owner.clone(),
             fence: self.fence,
-            lot: Lot::of_seats(self.seats.clone()),
+            lot: Lot { seats: self.seats.clone(), places: self.places.clone() },
         }
     }
 }
@@ -62,6 +64,7 @@ impl sqlx::FromRow<'_, sqlx::postgres::PgRow> for BookingRow {
         let code: String = row.try_get("currency")?;
         let currency = Currency::parse(&code).ok_or_else(|| corrupt("currency", &code))?;
         let seats: Vec<i32> = row.try_get("seats")?;
+        let places: Vec<i32> = row.try_get("places")?;
         Ok(Self {
             id: row.try_get("id")?,
             reference: row.try_get("reference")?,
@@ -79,6 +82,7 @@ impl sqlx::FromRow<'_, sqlx::postgres::PgRow> for BookingRow {
             buyer: (row.try_get("buyer_name")?, row.try_get("buyer_email")?),
             holder: (row.try_get("holder_name")?, row.try_get("holder_email")?),
             seats: seats.into_iter().map(i32::cast_unsigned).collect(),
+            places: super::places::read(&places).ok_or_else(|| corrupt("places", &format!("{places:?}")))?,
         })
     }
 }
@@ -87,7 +91,10 @@ macro_rules! select_booking {
     ($condition:literal) => {
         concat!(
             "SELECT booking.*,
-                    ARRAY(SELECT seat_no FROM booking_seats WHERE booking_id = booking.id ORDER BY seat_no) AS seats
+                    ARRAY(SELECT seat_no FROM booking_seats WHERE booking_id = booking.id ORDER BY seat_no) AS seats,
+                    ARRAY(SELECT pair.number FROM booking_places place,
+                              LATERAL (VALUES (1, place.area_no::integer), (2, place.quantity)) AS pair (rank, number)
+                          WHERE place.booking_id = booking.id ORDER BY place.area_no, pair.rank) AS places
              FROM bookings booking WHERE ",
             $condition
         )
@@ -275,28 +282,6 @@ pub(super) async fn events(tx: &mut PgConnection, id: Uuid) -> Result<Vec<EventR
     .await
 }
 
-/// Bookings that ran out of time, or whose payment has not been heard of for a while.
-pub(super) async fn due(
-    tx: &mut PgConnection,
-    now: Timestamp,
-    unheard_since: Timestamp,
-    limit: i64,
-) -> Result<Vec<Uuid>, sqlx::Error> {
-    sqlx::query_scalar(
-        "SELECT booking.id FROM bookings booking LEFT JOIN payments payment ON payment.booking_id = booking.id
-         WHERE (booking.state IN ('CREATED', 'SEATS_LOCKED') AND booking.expires_at <= $1)
-            OR (booking.state = 'PAYMENT_PENDING' AND payment.updated_at <= $2)
-            OR (booking.state = 'PAYMENT_PENDING' AND booking.expires_at <= $1 AND payment.updated_at <= $1 - interval '2 seconds')
-         ORDER BY coalesce(payment.updated_at, booking.expires_at)
-         LIMIT $3",
-    )
-    .bind(to_utc(now))
-    .bind(to_utc(unheard_since))
-    .bind(limit)
-    .fetch_all(tx)
-    .await
-}
-
 /// Writes down that a charge is asked for, before it is.
 pub(super) async fn insert_payment(
     tx: &mut PgConnection,
@@ -341,16 +326,6 @@ pub(super) async fn note_payment(
     .bind(to_utc(now))
     .execute(tx)
     .await?;
-    Ok(())
-}
-
-/// Marks that the gateway was asked, so that the reconciler does not ask again at once.
-pub(super) async fn touch_payment(tx: &mut PgConnection, booking: Uuid, now: Timestamp) -> Result<(), sqlx::Error> {
-    sqlx::query("UPDATE payments SET updated_at = $2 WHERE booking_id = $1")
-        .bind(booking)
-        .bind(to_utc(now))
-        .execute(tx)
-        .await?;
     Ok(())
 }
 

@@ -1,12 +1,14 @@
 //! Bookings as their owners see them.
 
-use domain::api::{BookingEventView, BookingView, Person, SeatLine};
-use domain::booking::BookingState;
+use domain::api::{BookingEventView, BookingView, Person, PlaceLine, SeatLine};
+use domain::booking::{BookingState, MoneyState, buyer_cancels_until};
 use domain::money::Money;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use super::places;
 use super::sql::{self, BookingRow};
+use super::{late, refunds, steps};
 use crate::AppState;
 use crate::catalogue::Show;
 use crate::clock::{from_utc, rfc3339};
@@ -22,7 +24,17 @@ pub async fn view(state: &AppState, owner: &str, id: Uuid) -> Result<Option<Book
     // Given back first: loading the show may need one, and everybody else's view may hold the rest.
     drop(connection);
     let show = state.catalogue.known_show(row.show_id).await?;
-    of_row(&mut *state.pg.acquire().await?, &show, &row).await.map(Some)
+    let mut connection = state.pg.acquire().await?;
+    let mut view = of_row(&mut connection, &show, &row).await?;
+    let (events, refunds) = (sql::events(&mut connection, id).await?, refunds::of_booking(&mut connection, id).await?);
+    if row.machine.money == MoneyState::Moved {
+        view.moved_to = late::moved_to(&mut connection, id).await?;
+    }
+    let currency = row.machine.total.currency;
+    view.refunds = steps::refunds_view(&refunds, currency);
+    view.steps = steps::steps(&show, &events, &refunds, currency);
+    view.cancel_until_ms = view.cancel_until_ms.filter(|until| state.locks.now().0 <= *until);
+    Ok(Some(view))
 }
 
 /// The story of the caller's booking; `None` as in [`view`].
@@ -66,9 +78,31 @@ pub async fn of_hold(state: &AppState, owner: &str, hold: Uuid) -> Result<Option
     Ok(found)
 }
 
+/// What a ticket says besides its seat.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct TicketFacts {
+    /// Short name of the booking.
+    pub reference: String,
+    /// Who sits there.
+    pub holder: String,
+    /// The show.
+    pub show: Uuid,
+}
+
+/// What the tickets of a booking say, for whoever has one.
+///
+/// # Errors
+/// When the database fails.
+pub async fn ticket_facts(state: &AppState, booking: Uuid) -> Result<Option<TicketFacts>, Problem> {
+    let facts = sqlx::query_as("SELECT reference, holder_name AS holder, show_id AS show FROM bookings WHERE id = $1")
+        .bind(booking)
+        .fetch_optional(&state.pg)
+        .await?;
+    Ok(facts)
+}
+
 /// A stored booking as its owner sees it, with the prices as agreed.
 pub(super) async fn of_row(tx: &mut PgConnection, show: &Show, row: &BookingRow) -> Result<BookingView, Problem> {
-    assert_eq!(show.id, row.show_id, "a booking is seen with its own show");
     let currency = row.machine.total.currency;
     let seats = sql::seats(tx, row.id).await?.into_iter().map(|seat| SeatLine {
         seat: seat.seat_no.cast_unsigned(),
@@ -77,15 +111,23 @@ pub(super) async fn of_row(tx: &mut PgConnection, show: &Show, row: &BookingRow)
         price: Money::new(seat.price_minor, currency),
     });
     let seats = seats.collect();
+    let places = places::of_booking(tx, row, currency).await?;
     let pay_url = match row.machine.state {
         BookingState::PaymentPending => sql::payment_of(tx, row.id).await?.and_then(|(pay_url, _)| pay_url),
         _ => None,
     };
-    Ok(compose(row, seats, pay_url))
+    Ok(compose(show, row, seats, places, pay_url))
 }
 
 /// The same from what is known already; the gateway's page is shown only while it waits for the buyer.
-pub(super) fn compose(row: &BookingRow, seats: Vec<SeatLine>, pay_url: Option<String>) -> BookingView {
+pub(super) fn compose(
+    show: &Show,
+    row: &BookingRow,
+    seats: Vec<SeatLine>,
+    places: Vec<PlaceLine>,
+    pay_url: Option<String>,
+) -> BookingView {
+    assert_eq!(show.id, row.show_id, "a booking is seen with its own show");
     let person = |(name, email): &(String, String)| Person { name: name.clone(), email: email.clone() };
     BookingView {
         id: row.id,
@@ -94,6 +136,7 @@ pub(super) fn compose(row: &BookingRow, seats: Vec<SeatLine>, pay_url: Option<St
         state: row.machine.state,
         money: row.machine.money,
         seats,
+        places,
         total: row.machine.total,
         buyer: person(&row.buyer),
         holder: person(&row.holder),
@@ -101,5 +144,9 @@ pub(super) fn compose(row: &BookingRow, seats: Vec<SeatLine>, pay_url: Option<St
         expires_at_ms: row.machine.expires_at.0,
         pay_url: pay_url.filter(|_| row.machine.state == BookingState::PaymentPending),
         ticket_url: (row.machine.state == BookingState::Confirmed).then(|| format!("/bookings/{}/ticket", row.id)),
+        cancel_until_ms: (row.machine.state == BookingState::Confirmed).then(|| buyer_cancels_until(show.starts_at).0),
+        refunds: Vec::new(),
+        steps: Vec::new(),
+        moved_to: None,
     }
 }

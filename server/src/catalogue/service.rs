@@ -93,6 +93,13 @@ impl Catalogue {
         Ok(show)
     }
 
+    /// A show was called off: everyone who holds on to it sees that.
+    pub async fn call_off(&self, id: Uuid) {
+        if let Some(Some(show)) = self.shows.get(&id).await {
+            show.call_off();
+        }
+    }
+
     /// A show that is in memory already; never asks the database.
     pub async fn at_hand(&self, id: Uuid) -> Option<Arc<Show>> {
         self.shows.get(&id).await.flatten()
@@ -116,7 +123,8 @@ impl Catalogue {
     pub fn plan(show: &Show, section: Option<u32>) -> Result<PlanView, PlanError> {
         // A section beyond usize is beyond every room.
         let section = section.map(|section| usize::try_from(section).unwrap_or(usize::MAX));
-        show.layout.plan_view(show.id, &show.prices, section)
+        let plan = show.layout.plan_view(show.id, &show.prices, section)?;
+        Ok(PlanView { areas: show.areas.clone(), ..plan })
     }
 
     /// [`Catalogue::plan`] as JSON, made once for everyone who asks; `None` when there is no such section.

@@ -4,15 +4,17 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
-use domain::api::{CategoryView, SeatLine};
+use domain::api::{AreaView, CategoryView, PlaceLine, SeatLine};
 use domain::layout::{Layout, SeatRef};
 use domain::money::{Currency, Money};
 use domain::pricing::PriceList;
-use domain::seats::{FLASH_HOLD_MS, HOLD_EXTENSION_MS, SeatIndex};
+use domain::seats::{AreaIndex, FLASH_HOLD_MS, HOLD_EXTENSION_MS, Places, SeatIndex};
 use domain::time::Timestamp;
+use serde::Deserialize;
 use sqlx::FromRow;
 use sqlx::types::Json;
 use uuid::Uuid;
@@ -64,6 +66,8 @@ pub struct Show {
     pub prices: PriceList,
     /// Categories of the room with the prices of this show, in the order of the layout.
     pub categories: Vec<CategoryView>,
+    /// Its areas without numbered seats, sorted by area.
+    pub areas: Vec<AreaView>,
     /// House seats, in ascending order.
     pub blocked: Vec<SeatIndex>,
     /// How long its seats are held, milliseconds.
@@ -72,6 +76,8 @@ pub struct Show {
     pub hold_life_ms: i64,
     /// Its seats are `0..seat_count`.
     pub seat_count: u32,
+    /// Set when it is called off, also while others are holding on to this.
+    called_off: AtomicBool,
 }
 
 impl Show {
@@ -95,6 +101,13 @@ impl Show {
             })
             .collect::<Option<Vec<_>>>()
             .ok_or_else(|| wrong_row("shows", "prices", &row.id))?;
+        let areas = row
+            .areas
+            .0
+            .into_iter()
+            .map(|stock| stock.priced(&prices, &categories))
+            .collect::<Option<Vec<_>>>()
+            .ok_or_else(|| wrong_row("area_stock", "category", &row.id))?;
         let (hold_ms, hold_life_ms) = if row.flash_sale {
             let short = row.hold_ms.min(FLASH_HOLD_MS);
             (short, short)
@@ -133,11 +146,47 @@ impl Show {
             layout,
             prices,
             categories,
+            areas,
             blocked,
             hold_ms,
             hold_life_ms,
             seat_count,
+            called_off: AtomicBool::new(row.called_off),
         })
+    }
+
+    /// An instant for people there: `Sat 21 Nov, 20:15`.
+    #[must_use]
+    pub fn local_time(&self, at: Timestamp) -> String {
+        // The zone was read when the show was.
+        local_start(clock::to_utc(at), &self.time_zone)
+            .map_or_else(|_| clock::rfc3339(at), |local| local.format("%a %-d %b, %H:%M").to_string())
+    }
+
+    /// Whether it will not take place.
+    #[must_use]
+    pub fn is_called_off(&self) -> bool {
+        self.called_off.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn call_off(&self) {
+        self.called_off.store(true, Ordering::Relaxed);
+    }
+
+    /// An instant on the theatre's clocks, for people: `Sat 21 Nov, 20:15:07`.
+    #[must_use]
+    pub fn local(&self, at: Timestamp) -> String {
+        let local = local_start(clock::to_utc(at), &self.time_zone).expect("the zone was read when the show was");
+        local.format("%a %-d %b, %H:%M:%S").to_string()
+    }
+
+    /// The category of a seat, with its price in this show.
+    ///
+    /// # Panics
+    /// When the room has no such seat: ask [`Show::has`] about numbers from outside first.
+    #[must_use]
+    pub fn category(&self, seat: SeatIndex) -> &CategoryView {
+        self.category_of(&self.seat(seat))
     }
 
     /// Whether the room has this seat.
@@ -182,6 +231,52 @@ impl Show {
         let category = self.category_of(&found);
         SeatLine { seat, category: category.label.clone(), price: category.price, label: found.label }
     }
+
+    /// An area of this show; `None` when it has no such area.
+    #[must_use]
+    pub fn area(&self, area: AreaIndex) -> Option<&AreaView> {
+        let place = self.areas.binary_search_by_key(&area, |known| known.area).ok()?;
+        self.areas.get(place)
+    }
+
+    /// An area's name for people.
+    #[must_use]
+    pub fn area_label(&self, area: AreaIndex) -> String {
+        self.area(area).map_or_else(|| format!("area {area}"), |known| known.name.clone())
+    }
+
+    /// Places as holds and bookings list them; `None` when the show has no such area.
+    #[must_use]
+    pub fn place_line(&self, places: Places) -> Option<PlaceLine> {
+        let area = self.area(places.area)?;
+        Some(PlaceLine {
+            area: area.area,
+            label: area.name.clone(),
+            category: area.category_label.clone(),
+            price: area.price,
+            quantity: places.count,
+        })
+    }
+}
+
+/// A row of `area_stock`, but for what is sold of it.
+#[derive(Debug, Deserialize)]
+struct StockRow {
+    area: AreaIndex,
+    name: String,
+    category: String,
+    capacity: u32,
+}
+
+impl StockRow {
+    /// With its price; `None` when the show has none for its category.
+    fn priced(self, prices: &PriceList, categories: &[CategoryView]) -> Option<AreaView> {
+        let price = prices.price(&self.category)?;
+        let known = categories.iter().find(|category| category.name == self.category);
+        let category_label = known.map_or_else(|| self.category.clone(), |category| category.label.clone());
+        let Self { area, name, category, capacity } = self;
+        Some(AreaView { area, name, category, category_label, price, capacity })
+    }
 }
 
 /// A show as the database has it.
@@ -195,8 +290,10 @@ pub(super) struct ShowRow {
     currency: String,
     prices: Json<BTreeMap<String, i64>>,
     blocked: Vec<i32>,
+    areas: Json<Vec<StockRow>>,
     hold_ms: i64,
     flash_sale: bool,
+    called_off: bool,
     film_id: String,
     film_title: String,
     hue: i16,

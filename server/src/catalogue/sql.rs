@@ -191,7 +191,7 @@ pub(super) async fn films_between(
          JOIN screens sc ON sc.id = s.screen_id
          JOIN theatres t ON t.id = sc.theatre_id
          JOIN cities c ON c.id = t.city_id
-         WHERE s.starts_at > $1 AND s.starts_at <= $2
+         WHERE s.starts_at > $1 AND s.starts_at <= $2 AND NOT s.called_off
          GROUP BY f.id
          ORDER BY count(*) DESC, f.title, f.id
          LIMIT $3",
@@ -236,6 +236,8 @@ struct ListedRow {
     seat_count: i32,
     house_seats: i32,
     taken: i64,
+    places: i64,
+    places_taken: i64,
 }
 
 impl ListedRow {
@@ -246,7 +248,10 @@ impl ListedRow {
         let cheapest = self.prices.values().min().ok_or_else(|| wrong_row("shows", "prices", &id))?;
         let local = local_start(self.starts_at, &self.time_zone)?;
         let seat_count = u32::try_from(self.seat_count).map_err(|_| wrong_row("layouts", "seat_count", &id))?;
-        let seats_left = seat_count.saturating_sub(self.house_seats.unsigned_abs()).saturating_sub(count(self.taken));
+        let seats_free = seat_count.saturating_sub(self.house_seats.unsigned_abs()).saturating_sub(count(self.taken));
+        // People who may come in, whether they sit or stand.
+        let seat_count = seat_count.saturating_add(count(self.places));
+        let seats_left = seats_free.saturating_add(count(self.places.saturating_sub(self.places_taken)));
         let film = FilmView::from(self.film);
         let starts_at = clock::from_utc(self.starts_at);
         let show = ShowView {
@@ -296,19 +301,23 @@ const FIRST_TO_START: &str = "
 /// Counted after the limit: claims of shows nobody will see are not read.
 const WITH_TAKEN: &str = "
     )
-    SELECT listed.*,
+    SELECT listed.*, stock.places, stock.places_taken,
            (SELECT count(*)
             FROM seat_claims k
             WHERE k.show_id = listed.id
               AND (k.state = 'sold' OR (k.state = 'claimed' AND k.expires_at > ";
 const IN_ORDER: &str = "))) AS taken
     FROM listed
+    CROSS JOIN LATERAL (SELECT coalesce(sum(a.capacity), 0)::bigint AS places,
+                               coalesce(sum(a.claimed + a.sold), 0)::bigint AS places_taken
+                        FROM area_stock a
+                        WHERE a.show_id = listed.id) stock
     ORDER BY listed.starts_at, listed.theatre_name, listed.screen, listed.id";
 
 /// Shows that start after `now` and answer the search.
 pub(super) async fn shows(pool: &PgPool, search: &ShowSearch, now: Timestamp) -> Result<Found, sqlx::Error> {
     let mut query = QueryBuilder::<Postgres>::new(LISTED);
-    query.push("s.starts_at > ").push_bind(clock::to_utc(now));
+    query.push("NOT s.called_off AND s.starts_at > ").push_bind(clock::to_utc(now));
     // Only what is asked for becomes a condition, so that each question can use its index.
     if let Some(film) = &search.film {
         query.push(" AND s.film_id = ").push_bind(film);
@@ -371,11 +380,14 @@ fn containing(text: &str) -> String {
 /// Everything about a show that does not change while it sells, but for its room.
 pub(super) async fn show(pool: &PgPool, id: Uuid) -> Result<Option<ShowRow>, sqlx::Error> {
     sqlx::query_as(
-        "SELECT s.id, s.layout_id, s.starts_at, s.language, s.format, s.currency, s.prices, s.blocked, s.hold_ms, s.flash_sale,
+        "SELECT s.id, s.layout_id, s.starts_at, s.language, s.format, s.currency, s.prices, s.blocked, s.hold_ms, s.flash_sale, s.called_off,
                 f.id AS film_id, f.title AS film_title, f.hue, f.running_minutes, f.rating,
                 sc.name AS screen,
                 t.id AS theatre_id, t.name AS theatre, t.address,
-                c.id AS city_id, c.name AS city, c.time_zone
+                c.id AS city_id, c.name AS city, c.time_zone,
+                (SELECT coalesce(jsonb_agg(jsonb_build_object('area', a.area_no, 'name', a.name, 'category', a.category,
+                                                              'capacity', a.capacity) ORDER BY a.area_no), '[]')
+                 FROM area_stock a WHERE a.show_id = s.id) AS areas
          FROM shows s
          JOIN films f ON f.id = s.film_id
          JOIN screens sc ON sc.id = s.screen_id

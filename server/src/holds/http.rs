@@ -3,8 +3,7 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use domain::api::{HoldChange, HoldRequest, HoldView, ProblemView};
-use serde::Serialize;
+use domain::api::{AreaQuantity, HoldChange, HoldRequest, HoldView, ProblemView};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
@@ -12,10 +11,10 @@ use uuid::Uuid;
 use super::service;
 use crate::catalogue::Show;
 use crate::idempotency::{Answer, IdempotencyKey, Intent};
-use crate::seat_locks::{Asked, with_map};
+use crate::seat_locks::{Asked, Lot, with_map};
 use crate::web::problem::ApiResult;
-use crate::web::{ApiJson, ApiPath, Visitor};
-use crate::{AppState, bookings, ids};
+use crate::web::{ApiJson, ApiPath, Code, Problem, Visitor};
+use crate::{AppState, bookings, ids, waiting_list};
 
 /// The routes of holds, under `/api/v1`.
 pub fn routes() -> OpenApiRouter<AppState> {
@@ -27,14 +26,14 @@ pub fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(leave))
 }
 
-/// Take seats: all or none.
+/// Take seats, or places in an area: all or none.
 #[utoipa::path(post, path = "/shows/{show}/holds", tag = "holds", request_body = HoldRequest,
     params(("show" = Uuid, Path), ("Idempotency-Key" = String, Header, description = "One per intent")),
     responses(
         (status = 201, body = HoldView),
-        (status = 400, body = ProblemView, description = "malformed, key_missing, seat_count, seat_twice, unknown_seat"),
+        (status = 400, body = ProblemView, description = "malformed, key_missing, seat_count, seat_twice, unknown_seat, unknown_area"),
         (status = 404, body = ProblemView),
-        (status = 409, body = ProblemView, description = "seats_taken, one_hold_per_show, sales_closed"),
+        (status = 409, body = ProblemView, description = "seats_taken, one_hold_per_show, waiting_list_first, sales_closed"),
         (status = 422, body = ProblemView, description = "key_reused"),
         (status = 423, body = ProblemView, description = "seats_locked"),
         (status = 429, body = ProblemView, description = "person_limit"),
@@ -47,18 +46,48 @@ async fn take(
     ApiJson(wish): ApiJson<HoldRequest>,
 ) -> ApiResult<Response> {
     let show = state.catalogue.known_show(show).await?;
-    let asked = asked(&visitor, &show, key, "take", &wish);
-    let held = service::take(&state, &show, &visitor.owner, asked, &wish.seats).await?;
-    let answer = Answer::json(StatusCode::CREATED, &service::view(&show, &held, None))?;
+    let intent = Intent::new(&visitor.owner, key, "take", &wish).in_show(show.id);
+    let answer = once(&state, &intent, async {
+        let asked = asked(&visitor, &show, &intent);
+        let lot = wish_of(&show, &wish)?;
+        let held = service::take(&state, &show, &visitor.owner, asked, lot).await?;
+        Answer::json(StatusCode::CREATED, &service::view(&show, &held, None))
+    });
+    let answer = answer.await?;
     Ok((visitor, answer).into_response())
+}
+
+/// Seats, places in one area, or both.
+fn wish_of(show: &Show, wish: &HoldRequest) -> Result<Lot, Problem> {
+    let places = match (wish.area, wish.quantity) {
+        (Some(area), Some(quantity)) => vec![AreaQuantity { area, quantity }],
+        (None, None) => vec![],
+        _ => return Err(Problem::new(Code::Malformed, "Send `area` and `quantity` together.")),
+    };
+    service::check_lot(show, &wish.seats, &places, 1)
 }
 
 /// What a request is known by in the lock store, which gives the same answer to it again. Its effect is
 /// there and nowhere else, so its key is as well (docs/decisions/0004).
-fn asked(visitor: &Visitor, show: &Show, key: IdempotencyKey, what: &str, wish: &impl Serialize) -> Asked {
-    let intent = Intent::new(&visitor.owner, key, what, wish);
+fn asked(visitor: &Visitor, show: &Show, intent: &Intent) -> Asked {
     let id = ids::derived_id(&[&visitor.owner, &show.id.to_string(), intent.key()]);
     Asked { id, digest: intent.digest() }
+}
+
+/// The answer this process has, or the lock store's, which is then kept here as well: asking again gives the
+/// same answer also when the hold is over, and costs the store nothing.
+async fn once(
+    state: &AppState,
+    intent: &Intent,
+    ask: impl Future<Output = Result<Answer, Problem>>,
+) -> Result<Answer, Problem> {
+    let now = state.locks.now();
+    if let Some(answer) = state.idempotency.known(intent, now)? {
+        return Ok(answer);
+    }
+    let answer = ask.await?;
+    state.idempotency.keep(intent, &answer, now);
+    Ok(answer)
 }
 
 /// Your hold in a show. Coming back to it undoes the shortening of a closed tab.
@@ -75,13 +104,13 @@ async fn mine(State(state): State<AppState>, visitor: Visitor, ApiPath(show): Ap
     Ok((visitor, body).into_response())
 }
 
-/// Add seats and let others go, in one step. Never moves the expiry.
+/// Add seats and places and let others go, in one step. Never moves the expiry.
 #[utoipa::path(patch, path = "/shows/{show}/holds/{hold}", tag = "holds", request_body = HoldChange,
     params(("show" = Uuid, Path), ("hold" = Uuid, Path), ("Idempotency-Key" = String, Header)),
     responses(
         (status = 200, body = HoldView),
-        (status = 204, description = "No seat is left: the hold is over"),
-        (status = 409, body = ProblemView, description = "seats_taken, hold_paying, sales_closed"),
+        (status = 204, description = "Nothing is left: the hold is over"),
+        (status = 409, body = ProblemView, description = "seats_taken, hold_paying, waiting_list_first, sales_closed"),
         (status = 410, body = ProblemView, description = "hold_expired; also for another's"),
         (status = 422, body = ProblemView, description = "key_reused"),
         (status = 423, body = ProblemView, description = "seats_locked"),
@@ -94,14 +123,15 @@ async fn change(
     ApiJson(wish): ApiJson<HoldChange>,
 ) -> ApiResult<Response> {
     let show = state.catalogue.known_show(show).await?;
-    let asked = asked(&visitor, &show, key, "change", &(hold, &wish));
-    let wished = (wish.add.as_slice(), wish.remove.as_slice());
-    let held = service::change(&state, &show, &visitor.owner, asked, hold, wished).await?;
-    Ok(match held {
-        Some(held) => Answer::json(StatusCode::OK, &service::view(&show, &held, None))?,
-        None => Answer::no_content(),
-    }
-    .into_response())
+    let intent = Intent::new(&visitor.owner, key, "change", &(hold, &wish)).in_show(show.id);
+    let answer = once(&state, &intent, async {
+        let asked = asked(&visitor, &show, &intent);
+        match service::change(&state, &show, &visitor.owner, asked, hold, &wish).await? {
+            Some(held) => Answer::json(StatusCode::OK, &service::view(&show, &held, None)),
+            None => Ok(Answer::no_content()),
+        }
+    });
+    Ok(answer.await?.into_response())
 }
 
 /// Hold your seats a little longer, within the show's limit.
@@ -119,9 +149,13 @@ async fn extend(
     key: IdempotencyKey,
 ) -> ApiResult<Answer> {
     let show = state.catalogue.known_show(show).await?;
-    let asked = asked(&visitor, &show, key, "extend", &hold);
-    let held = service::extend(&state, &show, &visitor.owner, asked, hold).await?;
-    Answer::json(StatusCode::OK, &service::view(&show, &held, None))
+    let intent = Intent::new(&visitor.owner, key, "extend", &hold).in_show(show.id);
+    let answer = once(&state, &intent, async {
+        let asked = asked(&visitor, &show, &intent);
+        let held = service::extend(&state, &show, &visitor.owner, asked, hold).await?;
+        Answer::json(StatusCode::OK, &service::view(&show, &held, None))
+    });
+    answer.await
 }
 
 /// Let a hold go. Others see its seats free at once.
@@ -137,7 +171,12 @@ async fn release(
     let show = state.catalogue.known_show(show).await?;
     let asked = with_map(&state, &show, || state.locks.release(show.id, hold, &visitor.owner));
     match asked.await? {
-        Ok(()) => Ok(StatusCode::NO_CONTENT),
+        Ok(()) => {
+            if waiting_list::is_offer(hold) {
+                waiting_list::given_back(&state, hold).await;
+            }
+            Ok(StatusCode::NO_CONTENT)
+        }
         Err(refusal) => Err(service::refused(&show, &refusal)),
     }
 }
@@ -150,6 +189,10 @@ async fn leave(
     visitor: Visitor,
     ApiPath((show, hold)): ApiPath<(Uuid, Uuid)>,
 ) -> ApiResult<StatusCode> {
+    // An offer is told by mail and lasts as long as it says, whatever happens to a tab.
+    if waiting_list::is_offer(hold) {
+        return Ok(StatusCode::NO_CONTENT);
+    }
     let show = state.catalogue.known_show(show).await?;
     let grace_ms = state.config.leave_grace_ms;
     with_map(&state, &show, || state.locks.leave(show.id, hold, &visitor.owner, grace_ms)).await?;

@@ -1,4 +1,4 @@
-//! A customer's lock on 1 to 10 seats of a show: take, change, let go, leave and come back.
+//! A customer's lock on 1 to 10 seats and places of a show: take, change, let go, leave and come back.
 //!
 //! A hold is addressed under its show, because all it is lives in that show's keys
 //! (docs/decisions/0002). What is not here: the lock store itself (`seat_locks`) and paying (`bookings`).
@@ -7,4 +7,4 @@ mod http;
 mod service;
 
 pub use http::routes;
-pub use service::{sales_open, seats_problem, view};
+pub use service::{places_problem, sales_open, seats_problem, total_with_places, view};

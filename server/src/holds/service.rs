@@ -1,12 +1,14 @@
 //! What a hold may do, and how refusals read.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use domain::api::{HoldView, SeatProblem};
+use domain::api::{AreaProblem, AreaQuantity, HoldChange, HoldView, SeatProblem};
 use domain::booking::SALES_CLOSE_BEFORE_START_MS;
 use domain::money::Money;
-use domain::seats::{HOLD_EXTENSION_MS, MAX_SEATS_PER_HOLD, MAX_SEATS_PER_PERSON, SeatIndex, SeatState};
+use domain::seats::{
+    AreaIndex, HOLD_EXTENSION_MS, MAX_SEATS_PER_HOLD, MAX_SEATS_PER_PERSON, Places, SeatIndex, SeatState,
+};
 use domain::time::Timestamp;
 use uuid::Uuid;
 
@@ -16,12 +18,38 @@ use crate::clock::rfc3339;
 use crate::seat_locks::{Asked, Attempt, Change, Held, Lot, Refusal, Terms, with_map};
 use crate::web::{Code, Problem};
 
-/// The one validator of a wish for seats: known, each once, 1 to 10.
-pub(super) fn check_seats(show: &Show, seats: &[SeatIndex], least: usize) -> Result<Vec<SeatIndex>, Problem> {
-    if seats.len() < least || seats.len() > MAX_SEATS_PER_HOLD {
-        let detail = format!("Choose 1 to {MAX_SEATS_PER_HOLD} seats; these are {}.", seats.len());
+/// The one validator of a wish for seats and places: known, each seat and area once, 1 to 10 in all.
+pub(super) fn check_lot(
+    show: &Show,
+    seats: &[SeatIndex],
+    places: &[AreaQuantity],
+    least: usize,
+) -> Result<Lot, Problem> {
+    let in_areas = places.iter().fold(0_usize, |sum, places| sum.saturating_add(places.quantity as usize));
+    let count = seats.len().saturating_add(in_areas);
+    if count < least || count > MAX_SEATS_PER_HOLD || places.iter().any(|places| places.quantity == 0) {
+        let detail = format!("Choose 1 to {MAX_SEATS_PER_HOLD} seats or places; these are {count}.");
         return Err(Problem::new(Code::SeatCount, detail));
     }
+    Ok(Lot { seats: check_seats(show, seats)?, places: check_places(show, places)? })
+}
+
+fn check_places(show: &Show, places: &[AreaQuantity]) -> Result<Vec<Places>, Problem> {
+    let sorted: BTreeMap<AreaIndex, u32> = places.iter().map(|places| (places.area, places.quantity)).collect();
+    if sorted.len() < places.len() {
+        return Err(Problem::new(Code::SeatTwice, "Name every area once."));
+    }
+    match sorted.keys().find(|area| show.area(**area).is_none()) {
+        Some(area) => Err(unknown_area(*area)),
+        None => Ok(sorted.into_iter().map(|(area, count)| Places { area, count }).collect()),
+    }
+}
+
+fn unknown_area(area: AreaIndex) -> Problem {
+    Problem::new(Code::UnknownArea, format!("This show has no area {area}; its plan lists those it has."))
+}
+
+fn check_seats(show: &Show, seats: &[SeatIndex]) -> Result<Vec<SeatIndex>, Problem> {
     let sorted: BTreeSet<SeatIndex> = seats.iter().copied().collect();
     if sorted.len() < seats.len() {
         return Err(Problem::new(Code::SeatTwice, "Name every seat once."));
@@ -39,8 +67,14 @@ fn unknown_seat(show: &Show, seat: SeatIndex) -> Problem {
 /// Whether the show may still be booked.
 ///
 /// # Errors
-/// 409 within five minutes of the start and after it.
+/// 409 within five minutes of the start, after it, and when the show was called off.
 pub fn sales_open(show: &Show, now: Timestamp) -> Result<(), Problem> {
+    if show.is_called_off() {
+        return Err(Problem::new(
+            Code::SalesClosed,
+            "This show will not take place. Whoever has paid gets the money back.",
+        ));
+    }
     if show.starts_at.since(now) > SALES_CLOSE_BEFORE_START_MS {
         return Ok(());
     }
@@ -55,34 +89,52 @@ fn terms(state: &AppState, show: &Show) -> Terms {
     Terms { per_person: MAX_SEATS_PER_PERSON, length_ms, life_ms }
 }
 
-/// Takes a hold; the same request gets the same hold again.
+/// Nobody takes what those in the waiting list wait for; but a repeated request gets its answer.
+async fn in_turn(state: &AppState, show: &Show, owner: &str, hold: Option<Uuid>) -> Result<(), Problem> {
+    if hold.is_some() {
+        let own = with_map(state, show, || state.locks.mine(show.id, owner)).await?;
+        if own.map(|held| held.hold) == hold {
+            return Ok(());
+        }
+    }
+    let detail = "Others wait for seats of this show, and what is free goes to them first. Join the waiting list: \
+                  what nobody before you can use is yours within seconds.";
+    Err(Problem::new(Code::WaitingListFirst, detail))
+}
+
+/// Takes a hold of what [`check_lot`] let pass; the same request gets the same hold again.
 pub(super) async fn take(
     state: &AppState,
     show: &Arc<Show>,
     owner: &str,
     asked: Asked,
-    seats: &[SeatIndex],
+    lot: Lot,
 ) -> Result<Held, Problem> {
-    let seats = check_seats(show, seats, 1)?;
     sales_open(show, state.locks.now())?;
-    let attempt = Attempt { asked, owner: owner.to_owned(), lot: Lot::of_seats(seats) };
+    if state.waiting.has(show.id) {
+        in_turn(state, show, owner, Some(asked.id)).await?;
+    }
+    let attempt = Attempt { asked, owner: owner.to_owned(), lot };
     let answer = state.lock_queue.take(state, show, terms(state, show), attempt).await?;
     answer.map_err(|refusal| refused(show, &refusal))
 }
 
-/// Adds seats and lets others go, all or none; the expiry stays. `None`: no seat is left, it is over.
+/// Adds seats and places and lets others go, all or none; the expiry stays. `None`: nothing is left, it is over.
 pub(super) async fn change(
     state: &AppState,
     show: &Show,
     owner: &str,
     asked: Asked,
     hold: Uuid,
-    wish: (&[SeatIndex], &[SeatIndex]),
+    wish: &HoldChange,
 ) -> Result<Option<Held>, Problem> {
-    let add = Lot::of_seats(check_seats(show, wish.0, 0)?);
-    let remove = Lot::of_seats(check_seats(show, wish.1, 0)?);
+    let add = check_lot(show, &wish.add, &wish.add_places, 0)?;
+    let remove = check_lot(show, &wish.remove, &wish.remove_places, 0)?;
     if !add.is_empty() {
         sales_open(show, state.locks.now())?;
+        if state.waiting.has(show.id) {
+            in_turn(state, show, owner, None).await?;
+        }
     }
     let change = Change { asked, hold, owner: owner.to_owned(), add, remove };
     match with_map(state, show, || state.locks.change(show.id, terms(state, show), &change)).await? {
@@ -114,15 +166,12 @@ pub(super) fn refused(show: &Show, refusal: &Refusal) -> Problem {
         }
         Refusal::Limit(left) => Problem::new(
             Code::PersonLimit,
-            format!("One person may have {MAX_SEATS_PER_PERSON} seats in a show; you may take {left} more."),
+            format!("One person may have {MAX_SEATS_PER_PERSON} seats and places in a show; you may take {left} more."),
         ),
         Refusal::Reused => Problem::new(Code::KeyReused, "Use a new Idempotency-Key for other seats."),
         Refusal::Outside(seat) => unknown_seat(show, *seat),
-        Refusal::NoArea(area) => Problem::new(Code::UnknownSeat, format!("This show has no area {area}.")),
-        Refusal::Full(areas) => {
-            let left = areas.iter().map(|(_, left)| *left).min().unwrap_or(0);
-            Problem::new(Code::SeatsTaken, format!("Only {left} places are left there. Please choose fewer."))
-        }
+        Refusal::NoArea(area) => unknown_area(*area),
+        Refusal::Full(areas) => places_problem(show, areas),
         Refusal::Capped => {
             Problem::new(Code::HoldCapped, "Your hold lasts as long as it can. Please check out before it ends.")
         }
@@ -158,15 +207,45 @@ pub fn seats_problem(show: &Show, taken: &[(SeatIndex, SeatState)]) -> Problem {
         .with_seats(seats)
 }
 
+/// Names every area with too few places, and how many it has.
+#[must_use]
+pub fn places_problem(show: &Show, full: &[(AreaIndex, u32)]) -> Problem {
+    let areas: Vec<AreaProblem> = full
+        .iter()
+        .map(|(area, left)| AreaProblem { area: *area, label: show.area_label(*area), left: *left })
+        .collect();
+    let left_in_words = |area: &AreaProblem| match area.left {
+        0 => format!("No place is left in {}.", area.label),
+        1 => format!("One place is left in {}.", area.label),
+        left => format!("Only {left} places are left in {}.", area.label),
+    };
+    let sentences: Vec<String> = areas.iter().map(left_in_words).collect();
+    Problem::new(Code::SeatsTaken, format!("{} Please choose fewer.", sentences.join(" "))).with_areas(areas)
+}
+
+/// A sum of money and the price of these places on top; `None` when that is no amount, or an area is unknown.
+#[must_use]
+pub fn total_with_places(show: &Show, seats: Money, places: &[Places]) -> Option<Money> {
+    places.iter().try_fold(seats, |sum, places| {
+        let minor = show.area(places.area)?.price.minor.checked_mul(i64::from(places.count))?;
+        sum.checked_add(Money::new(minor, show.currency))
+    })
+}
+
 /// A hold as its owner sees it.
 #[must_use]
 pub fn view(show: &Show, held: &Held, booking: Option<Uuid>) -> HoldView {
     let seats: Vec<_> = held.lot.seats.iter().map(|seat| show.line(*seat)).collect();
-    let total = seats.iter().fold(0_i64, |sum, line| sum.saturating_add(line.price.minor));
+    let in_seats = seats.iter().fold(0_i64, |sum, line| sum.saturating_add(line.price.minor));
+    let places: Vec<_> = held.lot.places.iter().filter_map(|places| show.place_line(*places)).collect();
+    let total = places
+        .iter()
+        .fold(in_seats, |sum, line| sum.saturating_add(line.price.minor.saturating_mul(i64::from(line.quantity))));
     HoldView {
         id: held.hold,
         show: show.id,
         seats,
+        places,
         total: Money::new(total, show.currency),
         expires_at: rfc3339(held.expires_at),
         expires_at_ms: held.expires_at.0,

@@ -52,7 +52,7 @@ pub async fn claim_all(
             request_hash: &intent.request_hash,
             state: if answer.is_some() { "completed" } else { "pending" },
             status: answer.map(|answer| answer.status.as_u16().cast_signed()),
-            body: answer.map(|answer| answer.body.as_slice()),
+            body: answer.map(|answer| &answer.body[..]),
             until: now.plus_ms(if answer.is_some() { COMPLETED_LIFE_MS } else { PENDING_LIFE_MS }),
         }
     });
@@ -64,7 +64,7 @@ pub async fn claim_all(
 /// Stores the answers of claimed keys.
 ///
 /// # Errors
-/// When the database fails.
+/// When the database fails; `RowNotFound` when a claim is no longer ours, as [`Intent::complete`] says.
 pub async fn complete_all(
     tx: &mut PgConnection,
     answers: &[(&Intent, &Answer)],
@@ -72,9 +72,14 @@ pub async fn complete_all(
 ) -> Result<(), sqlx::Error> {
     let rows: Vec<_> = answers
         .iter()
-        .map(|(intent, answer)| {
-            (intent.owner.as_str(), intent.key.as_str(), answer.status.as_u16().cast_signed(), answer.body.as_slice())
+        .map(|(intent, answer)| sql::AnswerRow {
+            owner: &intent.owner,
+            key: &intent.key,
+            request_hash: &intent.request_hash,
+            status: answer.status.as_u16().cast_signed(),
+            body: &answer.body,
         })
         .collect();
-    sql::complete_all(tx, &rows, now.plus_ms(COMPLETED_LIFE_MS)).await
+    let stored = sql::complete_all(tx, &rows, now.plus_ms(COMPLETED_LIFE_MS)).await?;
+    if stored == rows.len() { Ok(()) } else { Err(sqlx::Error::RowNotFound) }
 }

@@ -1,32 +1,93 @@
 //! The `Idempotency-Key` header.
 
 use axum::extract::FromRequestParts;
+use axum::http::HeaderMap;
 use axum::http::request::Parts;
 
+use super::Fingerprint;
 use crate::web::{Code, Problem};
 
 /// Longest key, characters.
 const MAX_KEY_LENGTH: usize = 255;
+/// Its names; the second is an alias.
+const NAMES: [&str; 2] = ["idempotency-key", "x-idempotency-key"];
 
-/// A client's key: 1 to 255 visible ASCII characters, from `Idempotency-Key` or `X-Idempotency-Key`.
+/// A client's key: 1 to 255 visible ASCII characters, from `Idempotency-Key` or `X-Idempotency-Key`, with
+/// the fingerprint of the request it came with, if one was taken.
 #[derive(Clone, Debug)]
-pub struct IdempotencyKey(pub String);
+pub struct IdempotencyKey {
+    pub(super) key: String,
+    pub(super) fingerprint: Option<Fingerprint>,
+}
+
+/// The key of a request; `None` when it has none.
+///
+/// # Errors
+/// 400 when it cannot be one, or is given twice with two values: whichever we took, a repeat might mean
+/// the other.
+pub fn read_key(headers: &HeaderMap) -> Result<Option<&str>, Problem> {
+    let mut found: Option<&str> = None;
+    for value in NAMES.iter().flat_map(|name| headers.get_all(*name)) {
+        let bytes = value.as_bytes();
+        let usable = (1..=MAX_KEY_LENGTH).contains(&bytes.len()) && bytes.iter().all(u8::is_ascii_graphic);
+        let Some(key) = std::str::from_utf8(bytes).ok().filter(|_| usable) else {
+            return Err(Problem::new(
+                Code::KeyMalformed,
+                "An Idempotency-Key is 1 to 255 visible ASCII characters, for example a UUID.",
+            ));
+        };
+        if found.is_some_and(|other| other != key) {
+            let detail = "Send one Idempotency-Key; this request has two, and they differ.";
+            return Err(Problem::new(Code::KeyMalformed, detail));
+        }
+        found = Some(key);
+    }
+    Ok(found)
+}
 
 impl<S: Sync> FromRequestParts<S> for IdempotencyKey {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        let Some(value) = ["idempotency-key", "x-idempotency-key"].iter().find_map(|name| parts.headers.get(*name))
-        else {
+        let Some(key) = read_key(&parts.headers)? else {
             return Err(Problem::new(Code::KeyMissing, "Send an Idempotency-Key, a new one for each new intent."));
         };
-        let bytes = value.as_bytes();
-        if bytes.is_empty() || bytes.len() > MAX_KEY_LENGTH || !bytes.iter().all(u8::is_ascii_graphic) {
-            return Err(Problem::new(
-                Code::KeyMalformed,
-                "An Idempotency-Key is 1 to 255 visible ASCII characters, for example a UUID.",
-            ));
+        Ok(Self { key: key.to_owned(), fingerprint: parts.extensions.get().copied() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(pairs: &[(&'static str, &str)]) -> Result<Option<String>, Code> {
+        let mut headers = HeaderMap::new();
+        for (name, value) in pairs {
+            headers.append(*name, value.parse().expect("a header value"));
         }
-        Ok(Self(String::from_utf8_lossy(bytes).into_owned()))
+        read_key(&headers).map(|key| key.map(str::to_owned)).map_err(|problem| problem.code())
+    }
+
+    #[test]
+    fn either_name_will_do_and_both_if_they_agree() {
+        assert_eq!(read(&[]), Ok(None));
+        for name in NAMES {
+            assert_eq!(read(&[(name, "k-1")]), Ok(Some("k-1".into())));
+        }
+        assert_eq!(read(&[(NAMES[0], "k"), (NAMES[1], "k")]), Ok(Some("k".into())));
+    }
+
+    #[test]
+    fn two_keys_that_differ_are_refused_wherever_they_stand() {
+        assert_eq!(read(&[(NAMES[0], "a"), (NAMES[1], "b")]), Err(Code::KeyMalformed));
+        assert_eq!(read(&[(NAMES[0], "a"), (NAMES[0], "b")]), Err(Code::KeyMalformed));
+    }
+
+    #[test]
+    fn what_cannot_be_a_key_is_refused() {
+        for value in ["", "a b", "é", &"k".repeat(256)] {
+            assert_eq!(read(&[(NAMES[1], value)]), Err(Code::KeyMalformed), "{value:?}");
+        }
+        assert_eq!(read(&[(NAMES[0], &"k".repeat(255))]), Ok(Some("k".repeat(255))));
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use chrono::{DateTime, Utc};
 use domain::time::Timestamp;
 use sqlx::{PgConnection, PgPool};
 
@@ -13,6 +14,16 @@ pub(super) struct KeyRow {
     pub(super) request_hash: Vec<u8>,
     pub(super) status: Option<i16>,
     pub(super) body: Option<Vec<u8>>,
+    pub(super) expires_at: DateTime<Utc>,
+}
+
+/// A row with its key, for whoever reads many.
+#[derive(sqlx::FromRow)]
+pub(super) struct Named {
+    pub(super) owner: String,
+    pub(super) key: String,
+    #[sqlx(flatten)]
+    pub(super) row: KeyRow,
 }
 
 /// The row of a key that has not run out.
@@ -23,7 +34,7 @@ pub(super) async fn find(
     now: Timestamp,
 ) -> Result<Option<KeyRow>, sqlx::Error> {
     sqlx::query_as(
-        "SELECT request_hash, status, body FROM idempotency_keys
+        "SELECT request_hash, status, body, expires_at FROM idempotency_keys
          WHERE owner = $1 AND key = $2 AND expires_at > $3",
     )
     .bind(owner)
@@ -60,35 +71,75 @@ pub(super) async fn claim(
     Ok(claimed.rows_affected() == 1)
 }
 
-/// Stores the answer of a claimed key.
+/// Stores status and body as the answer of a key that this request has claimed; false when it has not.
 pub(super) async fn complete(
     tx: &mut PgConnection,
     owner: &str,
     key: &str,
-    status: i16,
-    body: &[u8],
+    request_hash: &[u8],
+    answer: (i16, &[u8]),
     until: Timestamp,
-) -> Result<(), sqlx::Error> {
-    sqlx::query(
-        "UPDATE idempotency_keys SET state = 'completed', status = $3, body = $4, expires_at = $5
-         WHERE owner = $1 AND key = $2 AND state = 'pending'",
+) -> Result<bool, sqlx::Error> {
+    let stored = sqlx::query(
+        "UPDATE idempotency_keys SET state = 'completed', status = $4, body = $5, expires_at = $6
+         WHERE owner = $1 AND key = $2 AND request_hash = $3 AND state = 'pending'",
     )
     .bind(owner)
     .bind(key)
-    .bind(status)
-    .bind(body)
+    .bind(request_hash)
+    .bind(answer.0)
+    .bind(answer.1)
     .bind(to_utc(until))
     .execute(tx)
     .await?;
-    Ok(())
+    Ok(stored.rows_affected() == 1)
 }
 
-#[derive(sqlx::FromRow)]
-struct NamedRow {
-    owner: String,
-    key: String,
-    #[sqlx(flatten)]
-    row: KeyRow,
+/// Lets the claim of a replica that died run out now. `made_before` is how late its end may lie: a younger
+/// claim is not of the dead.
+pub(super) async fn let_go(
+    pg: &PgPool,
+    owner: &str,
+    key: &str,
+    request_hash: &[u8],
+    now: Timestamp,
+    made_before: Timestamp,
+) -> Result<bool, sqlx::Error> {
+    let freed = sqlx::query(
+        "UPDATE idempotency_keys SET expires_at = $4
+         WHERE owner = $1 AND key = $2 AND request_hash = $3 AND state = 'pending'
+           AND expires_at > $4 AND expires_at <= $5",
+    )
+    .bind(owner)
+    .bind(key)
+    .bind(request_hash)
+    .bind(to_utc(now))
+    .bind(to_utc(made_before))
+    .execute(pg)
+    .await?;
+    Ok(freed.rows_affected() == 1)
+}
+
+/// Answers in the order of their ends, after the key `after` and no later than `until`.
+pub(super) async fn completed(
+    pg: &PgPool,
+    after: &(Timestamp, String, String),
+    until: Timestamp,
+    limit: i64,
+) -> Result<Vec<Named>, sqlx::Error> {
+    sqlx::query_as(
+        "SELECT owner, key, request_hash, status, body, expires_at FROM idempotency_keys
+         WHERE state = 'completed' AND expires_at <= $4
+           AND expires_at >= $1 AND (expires_at, owner, key) > ($1, $2, $3)
+         ORDER BY expires_at, owner, key LIMIT $5",
+    )
+    .bind(to_utc(after.0))
+    .bind(&after.1)
+    .bind(&after.2)
+    .bind(to_utc(until))
+    .bind(limit)
+    .fetch_all(pg)
+    .await
 }
 
 /// The rows of keys, by owner and key, that have not run out.
@@ -97,8 +148,8 @@ pub(super) async fn find_all(
     names: &[(&str, &str)],
     now: Timestamp,
 ) -> Result<HashMap<(String, String), KeyRow>, sqlx::Error> {
-    let rows: Vec<NamedRow> = sqlx::query_as(
-        "SELECT known.owner, known.key, known.request_hash, known.status, known.body
+    let rows: Vec<Named> = sqlx::query_as(
+        "SELECT known.owner, known.key, known.request_hash, known.status, known.body, known.expires_at
          FROM unnest($1::text[], $2::text[]) AS asked (owner, key)
          JOIN idempotency_keys known ON known.owner = asked.owner AND known.key = asked.key
          WHERE known.expires_at > $3",
@@ -152,26 +203,38 @@ pub(super) async fn claim_all(
     Ok(claimed.into_iter().collect())
 }
 
-/// Stores the answers (owner, key, status, body) of claimed keys.
+/// The answer of a claimed key.
+pub(super) struct AnswerRow<'a> {
+    pub(super) owner: &'a str,
+    pub(super) key: &'a str,
+    pub(super) request_hash: &'a [u8],
+    pub(super) status: i16,
+    pub(super) body: &'a [u8],
+}
+
+/// Stores the answers of keys that these requests have claimed; how many of them had.
 pub(super) async fn complete_all(
     tx: &mut PgConnection,
-    answers: &[(&str, &str, i16, &[u8])],
+    answers: &[AnswerRow<'_>],
     until: Timestamp,
-) -> Result<(), sqlx::Error> {
-    sqlx::query(
+) -> Result<usize, sqlx::Error> {
+    let stored = sqlx::query(
         "UPDATE idempotency_keys known
-         SET state = 'completed', status = answer.status, body = answer.body, expires_at = $5
-         FROM unnest($1::text[], $2::text[], $3::smallint[], $4::bytea[]) AS answer (owner, key, status, body)
-         WHERE known.owner = answer.owner AND known.key = answer.key AND known.state = 'pending'",
+         SET state = 'completed', status = answer.status, body = answer.body, expires_at = $6
+         FROM unnest($1::text[], $2::text[], $3::bytea[], $4::smallint[], $5::bytea[])
+              AS answer (owner, key, request_hash, status, body)
+         WHERE known.owner = answer.owner AND known.key = answer.key AND known.request_hash = answer.request_hash
+           AND known.state = 'pending'",
     )
-    .bind(answers.iter().map(|(owner, ..)| *owner).collect::<Vec<_>>())
-    .bind(answers.iter().map(|(_, key, ..)| *key).collect::<Vec<_>>())
-    .bind(answers.iter().map(|(_, _, status, _)| *status).collect::<Vec<_>>())
-    .bind(answers.iter().map(|(.., body)| *body).collect::<Vec<_>>())
+    .bind(answers.iter().map(|row| row.owner).collect::<Vec<_>>())
+    .bind(answers.iter().map(|row| row.key).collect::<Vec<_>>())
+    .bind(answers.iter().map(|row| row.request_hash).collect::<Vec<_>>())
+    .bind(answers.iter().map(|row| row.status).collect::<Vec<_>>())
+    .bind(answers.iter().map(|row| row.body).collect::<Vec<_>>())
     .bind(to_utc(until))
     .execute(tx)
     .await?;
-    Ok(())
+    Ok(stored.rows_affected() as usize)
 }
 
 /// Deletes keys that have run out.

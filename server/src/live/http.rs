@@ -36,12 +36,12 @@ struct SeatsView {
     /// A digit per seat: 0 available, 1 locked, 2 booked, 3 blocked.
     states: String,
     /// Places left in the areas without numbered seats.
-    areas: Vec<AreaView>,
+    areas: Vec<PlacesLeft>,
 }
 
 /// An area without numbered seats.
 #[derive(Serialize, ToSchema)]
-struct AreaView {
+struct PlacesLeft {
     area: u16,
     /// Places left.
     left: u32,
@@ -51,7 +51,7 @@ impl SeatsView {
     fn of(map: &LiveMap) -> Self {
         let At { epoch, version } = map.at();
         let digit = |seat: &SeatState| char::from(b'0' + *seat as u8);
-        let areas = map.areas().into_iter().map(|(area, left)| AreaView { area, left }).collect();
+        let areas = map.areas().into_iter().map(|(area, left)| PlacesLeft { area, left }).collect();
         Self { epoch, version, states: map.seats().iter().map(digit).collect(), areas }
     }
 }

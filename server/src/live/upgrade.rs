@@ -11,6 +11,7 @@ use tokio::net::TcpStream;
 use tungstenite::handshake::server::create_response_with_body;
 
 use super::line::Line;
+use crate::web::connections::Gathered;
 use crate::web::{Code, Problem};
 
 /// What the kernel keeps unsent for one reader, bytes (Linux doubles it for its own use). The default
@@ -31,11 +32,15 @@ pub(super) fn accept(request: &mut Request) -> Result<(Response, OnUpgrade), Pro
 pub(super) async fn connected(upgrade: OnUpgrade) -> Option<Line<TcpStream>> {
     let upgraded = upgrade.await.inspect_err(|cause| tracing::debug!(%cause, "a reader left during the handshake"));
     // What HTTP kept of the connection, its eight kilobytes of buffer first of all, ends here.
-    let Ok(parts) = downcast::<TokioIo<TcpStream>>(upgraded.ok()?) else {
+    let Ok(parts) = downcast::<Gathered<TokioIo<TcpStream>>>(upgraded.ok()?) else {
         tracing::error!("live connections need a listener of plain TCP");
         return None;
     };
-    let stream = parts.io.into_inner();
+    let Some(stream) = parts.io.into_inner().map(TokioIo::into_inner) else {
+        // Whoever sends requests before it and reads no answers.
+        tracing::debug!("a reader asked for a live connection with answers unread");
+        return None;
+    };
     if let Err(cause) = SockRef::from(&stream).set_send_buffer_size(SEND_BUFFER_BYTES) {
         tracing::debug!(%cause, "a live connection keeps its usual buffer");
     }

@@ -1,9 +1,10 @@
 //! Effects of committed steps, done at least once, in order within a booking.
 //!
 //! A step writes its effects here in its own transaction ([`enqueue`]); the relay on every replica does
-//! them and deletes the row. What fails is tried again with full jitter, then parked for a person. What
-//! an effect means is `bookings`' business.
+//! them and deletes the row. What fails is tried again with full jitter, then parked for a person
+//! ([`parked`]). What an effect means is `bookings`' business.
 
+mod parked;
 mod relay;
 mod sql;
 
@@ -11,8 +12,9 @@ use domain::booking::Effect;
 use tokio::sync::Notify;
 use uuid::Uuid;
 
+pub use parked::{MAX_LISTED, Parked, parked, parked_effect, retry, settle};
 pub use relay::{Lane, relay_forever};
-pub use sql::{done, done_all, enqueue, enqueue_all};
+pub use sql::{done, done_all, enqueue, enqueue_all, name as effect_name};
 
 /// Wakes the relay's lanes; a wake that comes while a lane is busy is kept for it.
 #[derive(Default)]

@@ -1,9 +1,10 @@
 //! Does what the outbox holds.
 
+use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use domain::time::SECOND_MS;
-use futures::StreamExt;
+use futures::{FutureExt, StreamExt};
 use tokio::sync::Notify;
 
 use super::sql::{self, Job};
@@ -21,11 +22,12 @@ const GATEWAY_SIDE_BY_SIDE: usize = 8;
 /// Changes of the map taken at once: they go to the lock store many in a call.
 const MAP_TOGETHER: usize = 128;
 /// Mails taken at once…
-const MAILS_TOGETHER: usize = 32;
-/// …for so long, milliseconds: they are sent in four rounds, and each may take its deadline.
-const MAIL_LEASE_MS: i64 = 120 * SECOND_MS;
-/// After this many tries a person must look.
-const MAX_ATTEMPTS: i32 = 40;
+const MAILS_TOGETHER: usize = 16;
+/// …for so long, milliseconds: they are sent in two rounds, and each may take its deadline.
+const MAIL_LEASE_MS: i64 = 45 * SECOND_MS;
+/// After this many tries a person must look. With the pauses below that is an hour and a half at the mean:
+/// a gateway that is away for as long as twenty minutes is waited for, and parks nothing.
+const MAX_ATTEMPTS: i32 = 200;
 /// After this many, if it is only that the gateway is away: about half a day.
 const MAX_ATTEMPTS_WHILE_AWAY: i32 = 1_500;
 /// First pause after a failure, milliseconds; doubles, with full jitter.
@@ -39,7 +41,7 @@ const LONGEST_PAUSE_MS: u64 = 60_000;
 pub enum Lane {
     /// Calls to a payment gateway.
     Gateway,
-    /// The lock store.
+    /// The lock store, and seats for late money.
     Map,
     /// Mails.
     Mail,
@@ -59,9 +61,9 @@ impl Lane {
 
     const fn effects(self) -> &'static [&'static str] {
         match self {
-            Self::Gateway => &["charge", "void_payment", "refund", "void_left"],
-            Self::Map => &["mark_booked", "release_seats"],
-            Self::Mail => &["send_ticket"],
+            Self::Gateway => &["charge", "void_payment", "refund", "refund_part", "void_left"],
+            Self::Map => &["mark_booked", "release_seats", "release_part", "place_late"],
+            Self::Mail => &["send_ticket", "send_notice"],
         }
     }
 
@@ -109,7 +111,13 @@ pub async fn relay_forever(state: AppState, lane: Lane) {
 
 async fn run_together(state: &AppState, lane: Lane, jobs: Vec<Job>) {
     let wanted: Vec<_> = jobs.iter().map(|job| (job.booking, job.effect)).collect();
-    let outcomes = bookings::perform_all(state, &wanted).await;
+    let Ok(outcomes) = AssertUnwindSafe(bookings::perform_all(state, &wanted)).catch_unwind().await else {
+        tracing::error!(
+            effects = jobs.len(),
+            "effects done together panicked; they are tried again when their lease is over"
+        );
+        return;
+    };
     assert_eq!(outcomes.len(), jobs.len(), "every effect comes to something");
     let mut done = Vec::new();
     for (job, outcome) in jobs.iter().zip(outcomes) {
@@ -128,7 +136,13 @@ async fn run_together(state: &AppState, lane: Lane, jobs: Vec<Job>) {
 }
 
 async fn run(state: &AppState, job: Job) {
-    match bookings::perform(state, job.booking, job.effect).await {
+    // A panic is a bug of ours in one effect; the lane goes on with the others, and with this one later.
+    let performed = AssertUnwindSafe(bookings::perform(state, job.booking, job.effect)).catch_unwind().await;
+    let Ok(performed) = performed else {
+        tracing::error!(booking = %job.booking, effect = ?job.effect, "an effect of {} panicked; it is tried again when its lease is over", job.booking);
+        return;
+    };
+    match performed {
         Ok(()) => {
             if let Err(cause) = sql::delete(&state.pg, &[job.id]).await {
                 // Its lease ends, and it is done again: effects may be.

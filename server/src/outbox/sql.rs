@@ -12,24 +12,48 @@ use crate::clock::to_utc;
 /// milliseconds: longer than the gateway's deadline.
 const CHARGE_IS_DONE_BY_REQUEST_MS: i64 = 15 * SECOND_MS;
 
-const fn name(effect: Effect) -> &'static str {
+/// The stable name of an effect, in rows and stories.
+#[must_use]
+pub const fn name(effect: Effect) -> &'static str {
     match effect {
         Effect::Charge => "charge",
         Effect::VoidPayment => "void_payment",
         Effect::Refund { .. } => "refund",
+        Effect::RefundPart { .. } => "refund_part",
         Effect::MarkBooked => "mark_booked",
         Effect::ReleaseSeats => "release_seats",
+        Effect::ReleasePart { .. } => "release_part",
         Effect::SendTicket => "send_ticket",
         Effect::VoidLeft => "void_left",
+        Effect::SendNotice { .. } => "send_notice",
+        Effect::PlaceLate => "place_late",
     }
 }
 
-/// An effect's amount, and how long the relay leaves it alone, milliseconds.
-const fn terms(effect: Effect) -> (Option<i64>, i64) {
-    match effect {
-        Effect::Refund { amount } => (Some(amount.minor), 0),
-        Effect::Charge => (None, CHARGE_IS_DONE_BY_REQUEST_MS),
-        _ => (None, 0),
+/// What a row says of an effect besides its name.
+struct Terms {
+    /// Of money, minor units.
+    amount: Option<i64>,
+    /// Of a refund.
+    number: u32,
+    /// How long the relay leaves it alone, milliseconds.
+    wait: i64,
+}
+
+impl Terms {
+    const fn of(effect: Effect) -> Self {
+        let amount = match effect {
+            Effect::Refund { amount } | Effect::RefundPart { amount, .. } => Some(amount.minor),
+            _ => None,
+        };
+        let number = match effect {
+            Effect::RefundPart { number, .. } | Effect::ReleasePart { number } | Effect::SendNotice { number } => {
+                number
+            }
+            _ => 0,
+        };
+        let wait = if matches!(effect, Effect::Charge) { CHARGE_IS_DONE_BY_REQUEST_MS } else { 0 };
+        Self { amount, number, wait }
     }
 }
 
@@ -44,16 +68,17 @@ const MAP_IS_TOLD_BY_SELLER_MS: i64 = 15 * SECOND_MS;
 /// When the database fails.
 pub async fn enqueue_all(tx: &mut PgConnection, effects: &[(Uuid, Effect)], now: Timestamp) -> Result<(), sqlx::Error> {
     let due = |effect: Effect| {
-        let head_start = if effect == Effect::MarkBooked { MAP_IS_TOLD_BY_SELLER_MS } else { terms(effect).1 };
+        let head_start = if effect == Effect::MarkBooked { MAP_IS_TOLD_BY_SELLER_MS } else { Terms::of(effect).wait };
         to_utc(now.plus_ms(head_start))
     };
     sqlx::query(
-        "INSERT INTO outbox (booking_id, effect, amount_minor, run_after, created_at)
-         SELECT todo.*, $5 FROM unnest($1::uuid[], $2::text[], $3::bigint[], $4::timestamptz[]) AS todo",
+        "INSERT INTO outbox (booking_id, effect, amount_minor, refund_number, run_after, created_at)
+         SELECT todo.*, $6 FROM unnest($1::uuid[], $2::text[], $3::bigint[], $4::integer[], $5::timestamptz[]) AS todo",
     )
     .bind(effects.iter().map(|(booking, _)| *booking).collect::<Vec<_>>())
     .bind(effects.iter().map(|(_, effect)| name(*effect)).collect::<Vec<_>>())
-    .bind(effects.iter().map(|(_, effect)| terms(*effect).0).collect::<Vec<_>>())
+    .bind(effects.iter().map(|(_, effect)| Terms::of(*effect).amount).collect::<Vec<_>>())
+    .bind(effects.iter().map(|(_, effect)| Terms::of(*effect).number.cast_signed()).collect::<Vec<_>>())
     .bind(effects.iter().map(|(_, effect)| due(*effect)).collect::<Vec<_>>())
     .bind(to_utc(now))
     .execute(tx)
@@ -72,13 +97,15 @@ pub async fn enqueue(
     now: Timestamp,
 ) -> Result<(), sqlx::Error> {
     for effect in effects {
-        let (amount, wait) = terms(*effect);
+        let Terms { amount, number, wait } = Terms::of(*effect);
         sqlx::query(
-            "INSERT INTO outbox (booking_id, effect, amount_minor, run_after, created_at) VALUES ($1, $2, $3, $4, $5)",
+            "INSERT INTO outbox (booking_id, effect, amount_minor, refund_number, run_after, created_at)
+             VALUES ($1, $2, $3, $4, $5, $6)",
         )
         .bind(booking)
         .bind(name(*effect))
         .bind(amount)
+        .bind(number.cast_signed())
         .bind(to_utc(now.plus_ms(wait)))
         .bind(to_utc(now))
         .execute(&mut *tx)
@@ -123,11 +150,12 @@ pub(super) struct Job {
 }
 
 #[derive(sqlx::FromRow)]
-struct JobRow {
+pub(super) struct JobRow {
     id: i64,
     booking_id: Uuid,
     effect: String,
     amount_minor: Option<i64>,
+    refund_number: i32,
     currency: String,
     attempts: i32,
 }
@@ -135,11 +163,12 @@ struct JobRow {
 impl Job {
     /// Whether it only tells the lock store what Postgres knows.
     pub(super) const fn is_for_the_map(&self) -> bool {
-        matches!(self.effect, Effect::MarkBooked | Effect::ReleaseSeats)
+        matches!(self.effect, Effect::MarkBooked | Effect::ReleaseSeats | Effect::ReleasePart { .. })
     }
 }
 
-/// Takes due effects of these kinds until `lease_until`; the first open one of each booking only.
+/// Takes due effects of these kinds until `lease_until`; the first open one of each booking only. A notice
+/// waits for nothing, and nothing waits for it: people hear of a cancelled show although a gateway is away.
 pub(super) async fn take(
     pg: &PgPool,
     kinds: &[&str],
@@ -152,15 +181,15 @@ pub(super) async fn take(
          FROM (SELECT due.id, booking.currency
                FROM outbox due JOIN bookings booking ON booking.id = due.booking_id
                WHERE due.parked_why IS NULL AND due.run_after <= $1 AND due.effect = ANY($4)
-                 -- What a gateway that was left still owes us waits for nothing, and nothing waits for it.
-                 AND (due.effect = 'void_left'
+                 AND (due.effect IN ('send_notice', 'void_left')
                       OR NOT EXISTS (SELECT 1 FROM outbox earlier
                                      WHERE earlier.booking_id = due.booking_id AND earlier.id < due.id
-                                       AND earlier.parked_why IS NULL AND earlier.effect <> 'void_left'))
+                                       AND earlier.parked_why IS NULL AND earlier.effect NOT IN ('send_notice', 'void_left')))
                ORDER BY due.run_after LIMIT $3
                FOR UPDATE OF due SKIP LOCKED) taken
          WHERE job.id = taken.id
-         RETURNING job.id, job.booking_id, job.effect, job.amount_minor, taken.currency, job.attempts",
+         RETURNING job.id, job.booking_id, job.effect, job.amount_minor, job.refund_number, taken.currency,
+                   job.attempts",
     )
     .bind(to_utc(now))
     .bind(to_utc(lease_until))
@@ -171,20 +200,26 @@ pub(super) async fn take(
     rows.into_iter().map(job).collect()
 }
 
-fn job(row: JobRow) -> Result<Job, sqlx::Error> {
+pub(super) fn job(row: JobRow) -> Result<Job, sqlx::Error> {
     let corrupt = |what: &str| sqlx::Error::Decode(format!("outbox({}).{what} cannot be", row.id).into());
+    let number = || u32::try_from(row.refund_number).map_err(|_| corrupt("refund_number"));
+    let amount = || {
+        let minor = row.amount_minor.ok_or_else(|| corrupt("amount_minor"))?;
+        let currency = Currency::parse(&row.currency).ok_or_else(|| corrupt("currency"))?;
+        Ok::<_, sqlx::Error>(Money::new(minor, currency))
+    };
     let effect = match row.effect.as_str() {
         "charge" => Effect::Charge,
         "void_payment" => Effect::VoidPayment,
         "mark_booked" => Effect::MarkBooked,
         "release_seats" => Effect::ReleaseSeats,
+        "release_part" => Effect::ReleasePart { number: number()? },
         "send_ticket" => Effect::SendTicket,
         "void_left" => Effect::VoidLeft,
-        "refund" => {
-            let minor = row.amount_minor.ok_or_else(|| corrupt("amount_minor"))?;
-            let currency = Currency::parse(&row.currency).ok_or_else(|| corrupt("currency"))?;
-            Effect::Refund { amount: Money::new(minor, currency) }
-        }
+        "send_notice" => Effect::SendNotice { number: number()? },
+        "place_late" => Effect::PlaceLate,
+        "refund" => Effect::Refund { amount: amount()? },
+        "refund_part" => Effect::RefundPart { number: number()?, amount: amount()? },
         _ => return Err(corrupt("effect")),
     };
     Ok(Job { id: row.id, booking: row.booking_id, effect, attempts: row.attempts })

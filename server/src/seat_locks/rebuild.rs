@@ -1,10 +1,11 @@
 //! Building a show's map in the lock store from what Postgres knows: at first touch, and again
 //! whenever the store came back empty.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
 
-use domain::seats::{SeatIndex, SeatState};
+use domain::seats::{AreaIndex, Places, SeatIndex, SeatState};
 use sqlx::PgPool;
 use uuid::Uuid;
 
@@ -69,8 +70,20 @@ const CLAIMS: &str = "
     WHERE claim.show_id = $1
       AND (claim.state = 'sold' OR (claim.state = 'claimed' AND claim.expires_at > now() - interval '60 seconds'))";
 
+/// The same of places in areas; every one of a booking with the others, for they share its fence.
+const AREA_CLAIMS: &str = "
+    SELECT claim.area_no, claim.quantity, claim.fence, booking.owner
+    FROM area_claims claim JOIN bookings booking ON booking.id = claim.booking_id
+    WHERE claim.show_id = $1
+      AND (claim.state = 'sold' OR (claim.state = 'claimed' AND claim.expires_at > now() - interval '60 seconds'))
+    ORDER BY claim.fence, claim.area_no";
+
+const AREAS: &str = "SELECT area_no, capacity FROM area_stock WHERE show_id = $1 ORDER BY area_no";
+
 /// Fences of released claims count as well: an old message must not pass for a new one.
-const LOWEST_FENCE: &str = "SELECT coalesce(max(fence), 0) FROM seat_claims WHERE show_id = $1";
+const LOWEST_FENCE: &str = "
+    SELECT greatest((SELECT coalesce(max(fence), 0) FROM seat_claims WHERE show_id = $1),
+                    (SELECT coalesce(max(fence), 0) FROM area_claims WHERE show_id = $1))";
 
 async fn known_seats(pg: &PgPool, show: &Show) -> Result<KnownSeats, sqlx::Error> {
     let claims: Vec<(i32, i64, String, String)> = sqlx::query_as(CLAIMS).bind(show.id).fetch_all(pg).await?;
@@ -83,15 +96,49 @@ async fn known_seats(pg: &PgPool, show: &Show) -> Result<KnownSeats, sqlx::Error
     };
     show.blocked.iter().for_each(|seat| mark(*seat, SeatState::Blocked));
     let mut sold = Vec::new();
-    let mut bought = std::collections::BTreeMap::<String, u32>::new();
+    let mut bought = BTreeMap::<String, u32>::new();
     for (seat_no, fence, _, owner) in claims {
         let seat = seat_index(show.id, seat_no)?;
         mark(seat, SeatState::Booked);
         sold.push((seat, fence));
         *bought.entry(owner).or_default() += 1;
     }
+    let (areas, sold_places) = known_places(pg, show.id, &mut bought).await?;
     let bought = bought.into_iter().collect();
-    Ok(KnownSeats { map, sold, bought, lowest_fence, ..KnownSeats::default() })
+    Ok(KnownSeats { map, sold, areas, sold_places, bought, lowest_fence })
+}
+
+type PlacesLeft = Vec<(AreaIndex, u32)>;
+type SoldPlaces = Vec<(i64, Vec<Places>)>;
+
+/// Places left in every area, and the fence and places of every booking that has some; `bought` counts them.
+async fn known_places(
+    pg: &PgPool,
+    show: Uuid,
+    bought: &mut BTreeMap<String, u32>,
+) -> Result<(PlacesLeft, SoldPlaces), sqlx::Error> {
+    let stock: Vec<(i16, i32)> = sqlx::query_as(AREAS).bind(show).fetch_all(pg).await?;
+    if stock.is_empty() {
+        return Ok((Vec::new(), Vec::new()));
+    }
+    let claims: Vec<(i16, i32, i64, String)> = sqlx::query_as(AREA_CLAIMS).bind(show).fetch_all(pg).await?;
+    let mut gone = BTreeMap::<AreaIndex, u32>::new();
+    let mut sales: SoldPlaces = Vec::new();
+    // The table keeps areas and quantities from being negative.
+    for (area_no, quantity, fence, owner) in claims {
+        let places = Places { area: area_no.cast_unsigned(), count: quantity.cast_unsigned() };
+        *gone.entry(places.area).or_default() += places.count;
+        *bought.entry(owner).or_default() += places.count;
+        match sales.last_mut() {
+            Some((last, sale)) if *last == fence => sale.push(places),
+            _ => sales.push((fence, vec![places])),
+        }
+    }
+    let left = |(area_no, capacity): (i16, i32)| {
+        let area = area_no.cast_unsigned();
+        (area, capacity.cast_unsigned().saturating_sub(gone.get(&area).copied().unwrap_or(0)))
+    };
+    Ok((stock.into_iter().map(left).collect(), sales))
 }
 
 /// A row that cannot be is an error that names it, never a default.

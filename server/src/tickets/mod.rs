@@ -1,4 +1,5 @@
-//! Tickets: a code per seat, its QR picture, the mail that brings them, and an entry for the calendar.
+//! Tickets: a code per seat or place, its QR picture, the mails that bring them or say what became of them, and
+//! an entry for the calendar.
 //!
 //! A ticket follows from a confirmed booking; whether there is one is the booking machine's
 //! business. Scanning at the door is the box office's.
@@ -6,9 +7,13 @@
 pub mod calendar;
 pub mod code;
 pub mod mail;
+pub mod notice;
+mod offer_mail;
 pub mod qr;
 mod sql;
 
 pub use code::TicketCode;
-pub use mail::{MailError, Mailer, TicketMail, is_address};
-pub use sql::{Ticket, issue, issue_all, of_booking};
+pub use mail::{Addressee, MailError, Mailer, TicketMail, is_address};
+pub use notice::NoticeMail;
+pub use offer_mail::OfferMail;
+pub use sql::{Ticket, booking_of_code, issue, issue_all, issue_places, of_booking, revoke};

@@ -1,19 +1,17 @@
-//! The rows of `tickets`: one a sold seat, made once.
+//! The rows of `tickets` and `place_tickets`: one a sold seat or place, made once.
 
-use domain::seats::SeatIndex;
+use domain::seats::Places;
 use domain::time::Timestamp;
-use sqlx::{PgConnection, PgPool, Row};
+use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use super::TicketCode;
 use crate::{clock, ids};
 
 /// A ticket as its page and its mail show it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, sqlx::FromRow)]
 pub struct Ticket {
-    /// The seat.
-    pub seat: SeatIndex,
-    /// Its name for people, for example `Circle C7`.
+    /// The seat's or area's name for people, for example `Circle C7`.
     pub label: String,
     /// Its category's name for people.
     pub category: String,
@@ -52,6 +50,29 @@ pub async fn issue(connection: &mut PgConnection, booking: Uuid, at: Timestamp) 
     Ok(())
 }
 
+/// Tickets that open no door any more: of these seats, or all of the booking. In the transaction that gives
+/// the seats back.
+///
+/// # Errors
+/// Whatever Postgres says.
+pub async fn revoke(
+    connection: &mut PgConnection,
+    booking: Uuid,
+    seats: Option<&[i32]>,
+    at: Timestamp,
+) -> sqlx::Result<()> {
+    sqlx::query(
+        "UPDATE tickets SET revoked_at = $3
+          WHERE booking_id = $1 AND ($2::integer[] IS NULL OR seat_no = ANY($2)) AND revoked_at IS NULL",
+    )
+    .bind(booking)
+    .bind(seats)
+    .bind(clock::to_utc(at))
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
 /// Makes the tickets of many bookings (each with its seats), as [`issue`] does.
 ///
 /// # Errors
@@ -73,34 +94,77 @@ pub async fn issue_all(connection: &mut PgConnection, sold: &[(Uuid, Vec<i32>)],
     Ok(())
 }
 
-/// The tickets of a booking in the order of the room; none while it is not confirmed. The caller has
-/// checked whose booking it is.
+/// The same for places in areas: a ticket for each of them.
 ///
 /// # Errors
-/// Whatever Postgres says; a negative seat number is a row that cannot be.
+/// Whatever Postgres says.
+pub async fn issue_places(
+    connection: &mut PgConnection,
+    booking: Uuid,
+    places: &[Places],
+    at: Timestamp,
+) -> sqlx::Result<()> {
+    if places.is_empty() {
+        return Ok(());
+    }
+    let each =
+        || places.iter().flat_map(|places| (1..=places.count.cast_signed()).map(move |number| (places.area, number)));
+    sqlx::query(
+        "INSERT INTO place_tickets (booking_id, area_no, number, code, issued_at)
+         SELECT $1, area_no, number, code, $5
+           FROM UNNEST($2::smallint[], $3::integer[], $4::text[]) AS fresh (area_no, number, code)
+         ON CONFLICT (booking_id, area_no, number) DO NOTHING",
+    )
+    .bind(booking)
+    .bind(each().map(|(area, _)| area.cast_signed()).collect::<Vec<_>>())
+    .bind(each().map(|(_, number)| number).collect::<Vec<_>>())
+    .bind(each().map(|_| TicketCode::from_bits(ids::random_bits()).to_string()).collect::<Vec<_>>())
+    .bind(clock::to_utc(at))
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// The tickets of a booking in the order of the room, places after seats; none while it is not confirmed.
+/// The caller has checked whose booking it is.
+///
+/// # Errors
+/// Whatever Postgres says.
 pub async fn of_booking(pg: &PgPool, booking: Uuid) -> sqlx::Result<Vec<Ticket>> {
-    let rows = sqlx::query(
-        "SELECT tickets.seat_no, booking_seats.label, booking_seats.category, tickets.code
-           FROM tickets
-           JOIN booking_seats USING (booking_id, seat_no)
-          WHERE tickets.booking_id = $1
-          ORDER BY tickets.seat_no",
+    sqlx::query_as(
+        "SELECT label, category, code
+           FROM (SELECT 0 AS part, tickets.seat_no AS first, 0 AS second,
+                        booking_seats.label, booking_seats.category, tickets.code
+                   FROM tickets
+                   JOIN booking_seats USING (booking_id, seat_no)
+                  WHERE tickets.booking_id = $1 AND tickets.revoked_at IS NULL
+                 UNION ALL
+                 SELECT 1, place_tickets.area_no, place_tickets.number,
+                        booking_places.name, booking_places.category, place_tickets.code
+                   FROM place_tickets
+                   JOIN booking_places USING (booking_id, area_no)
+                  WHERE place_tickets.booking_id = $1) AS all_tickets
+          ORDER BY part, first, second",
     )
     .bind(booking)
     .fetch_all(pg)
-    .await?;
-    rows.iter()
-        .map(|row| {
-            let seat: i32 = row.try_get("seat_no")?;
-            Ok(Ticket {
-                seat: SeatIndex::try_from(seat).map_err(|negative| sqlx::Error::ColumnDecode {
-                    index: format!("tickets.seat_no of booking {booking}"),
-                    source: Box::new(negative),
-                })?,
-                label: row.try_get("label")?,
-                category: row.try_get("category")?,
-                code: row.try_get("code")?,
-            })
-        })
-        .collect()
+    .await
+}
+
+/// The booking a ticket's code belongs to, if there is such a ticket and the booking stands.
+///
+/// # Errors
+/// Whatever Postgres says.
+pub async fn booking_of_code(pg: &PgPool, code: &str) -> sqlx::Result<Option<Uuid>> {
+    sqlx::query_scalar(
+        "SELECT bookings.id
+           FROM (SELECT booking_id FROM tickets WHERE code = $1 AND revoked_at IS NULL
+                 UNION ALL
+                 SELECT booking_id FROM place_tickets WHERE code = $1) AS found
+           JOIN bookings ON bookings.id = found.booking_id
+          WHERE bookings.state = 'CONFIRMED'",
+    )
+    .bind(code)
+    .fetch_optional(pg)
+    .await
 }

@@ -2,7 +2,9 @@
 //!
 //! What is not here: anything a capability decides. Handlers of the API live in their capability.
 
+pub mod connections;
 pub mod extract;
+mod fast_road;
 pub mod pages;
 pub mod problem;
 pub mod router;

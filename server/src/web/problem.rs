@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use domain::api::{ProblemView, SeatProblem};
+use domain::api::{AreaProblem, ProblemView, SeatProblem};
 use uuid::Uuid;
 
 /// Stable names of what can go wrong. Documented in docs/api.md; a test keeps the two equal.
@@ -30,6 +30,8 @@ pub enum Code {
     MethodNotAllowed,
     /// A seat index the room does not have.
     UnknownSeat,
+    /// An area the show does not have.
+    UnknownArea,
     /// A seat was named twice.
     SeatTwice,
     /// No seat, or more than ten.
@@ -44,6 +46,14 @@ pub enum Code {
     OneHoldPerShow,
     /// More seats than one person may have.
     PersonLimit,
+    /// Somebody waits for such seats: they come first.
+    WaitingListFirst,
+    /// There are such seats; nobody needs to wait.
+    SeatsFree,
+    /// You are in this waiting list already.
+    AlreadyWaiting,
+    /// Too many wait, or you wait in too many places.
+    WaitingListFull,
     /// The hold ran out or was let go.
     HoldExpired,
     /// A payment is in progress: the hold cannot be changed.
@@ -54,6 +64,8 @@ pub enum Code {
     SalesClosed,
     /// Not possible from the booking's state.
     WrongState,
+    /// The show is too near for its buyers to cancel.
+    TooLateToCancel,
     /// The card was declined.
     PaymentDeclined,
     /// Too many cards were declined lately.
@@ -82,7 +94,7 @@ pub enum Code {
 
 impl Code {
     /// All codes in the order of the documentation.
-    pub const ALL: [Self; 34] = [
+    pub const ALL: [Self; 40] = [
         Self::Malformed,
         Self::NotJson,
         Self::TooLarge,
@@ -93,6 +105,7 @@ impl Code {
         Self::NotFound,
         Self::MethodNotAllowed,
         Self::UnknownSeat,
+        Self::UnknownArea,
         Self::SeatTwice,
         Self::SeatCount,
         Self::PersonInvalid,
@@ -100,11 +113,16 @@ impl Code {
         Self::SeatsTaken,
         Self::OneHoldPerShow,
         Self::PersonLimit,
+        Self::WaitingListFirst,
+        Self::SeatsFree,
+        Self::AlreadyWaiting,
+        Self::WaitingListFull,
         Self::HoldExpired,
         Self::HoldPaying,
         Self::HoldCapped,
         Self::SalesClosed,
         Self::WrongState,
+        Self::TooLateToCancel,
         Self::PaymentDeclined,
         Self::TooManyDeclines,
         Self::GatewayUnavailable,
@@ -134,6 +152,7 @@ impl Code {
             Self::NotFound => (S::NOT_FOUND, "not_found", "There is nothing here"),
             Self::MethodNotAllowed => (S::METHOD_NOT_ALLOWED, "method_not_allowed", "Not this way"),
             Self::UnknownSeat => (S::BAD_REQUEST, "unknown_seat", "The room has no such seat"),
+            Self::UnknownArea => (S::BAD_REQUEST, "unknown_area", "The show has no such area"),
             Self::SeatTwice => (S::BAD_REQUEST, "seat_twice", "A seat was named twice"),
             Self::SeatCount => (S::BAD_REQUEST, "seat_count", "A hold has 1 to 10 seats"),
             Self::PersonInvalid => (S::BAD_REQUEST, "person_invalid", "A name or e-mail address is not usable"),
@@ -141,11 +160,16 @@ impl Code {
             Self::SeatsTaken => (S::CONFLICT, "seats_taken", "A seat you asked for is not for sale"),
             Self::OneHoldPerShow => (S::CONFLICT, "one_hold_per_show", "You are holding seats for this show already"),
             Self::PersonLimit => (S::TOO_MANY_REQUESTS, "person_limit", "That is more seats than one person may have"),
+            Self::WaitingListFirst => (S::CONFLICT, "waiting_list_first", "Others are waiting for these seats"),
+            Self::SeatsFree => (S::CONFLICT, "seats_free", "There is no need to wait"),
+            Self::AlreadyWaiting => (S::CONFLICT, "already_waiting", "You are in this waiting list already"),
+            Self::WaitingListFull => (S::TOO_MANY_REQUESTS, "waiting_list_full", "The waiting list is full"),
             Self::HoldExpired => (S::GONE, "hold_expired", "The hold is over"),
             Self::HoldPaying => (S::CONFLICT, "hold_paying", "A payment is in progress"),
             Self::HoldCapped => (S::CONFLICT, "hold_capped", "The hold cannot last any longer"),
             Self::SalesClosed => (S::CONFLICT, "sales_closed", "This show can no longer be booked"),
             Self::WrongState => (S::CONFLICT, "wrong_state", "The booking has moved on"),
+            Self::TooLateToCancel => (S::CONFLICT, "too_late_to_cancel", "It is too late to cancel"),
             Self::PaymentDeclined => (S::PAYMENT_REQUIRED, "payment_declined", "The payment was declined"),
             Self::TooManyDeclines => (S::TOO_MANY_REQUESTS, "too_many_declines", "Too many payments were declined"),
             Self::GatewayUnavailable => {
@@ -170,6 +194,13 @@ impl Code {
     }
 }
 
+impl Code {
+    /// Whether the same request may go better in a while, 503 aside.
+    const fn is_worth_repeating(self) -> bool {
+        matches!(self, Self::StillRunning | Self::PersonLimit | Self::WaitingListFull | Self::TooManyDeclines)
+    }
+}
+
 /// How long a client should wait after "not right now", seconds, unless somebody knows better.
 const RETRY_AFTER_S: u64 = 2;
 /// Room for a problem that names a seat or two. In a rush most answers are refusals, so none grows by halves.
@@ -183,6 +214,7 @@ pub struct Problem {
     code: Code,
     detail: String,
     seats: Vec<SeatProblem>,
+    areas: Vec<AreaProblem>,
     hold: Option<Uuid>,
     retry_after_s: u64,
     gave_way: bool,
@@ -199,6 +231,7 @@ impl Problem {
             code,
             detail: detail.into(),
             seats: Vec::new(),
+            areas: Vec::new(),
             hold: None,
             retry_after_s: RETRY_AFTER_S,
             gave_way: false,
@@ -209,6 +242,13 @@ impl Problem {
     #[must_use]
     pub fn with_seats(mut self, seats: Vec<SeatProblem>) -> Self {
         self.seats = seats;
+        self
+    }
+
+    /// Names the areas meant.
+    #[must_use]
+    pub fn with_areas(mut self, areas: Vec<AreaProblem>) -> Self {
+        self.areas = areas;
         self
     }
 
@@ -239,6 +279,12 @@ impl Problem {
         Self::new(Code::Internal, "We have noted what happened. Nothing was charged or lost; please try again.")
     }
 
+    /// What happened this time and what to do, for a person.
+    #[must_use]
+    pub fn detail(&self) -> &str {
+        &self.detail
+    }
+
     /// Whether a transaction gave way to another, and may be tried again at once: nothing happened.
     #[must_use]
     pub const fn gave_way(&self) -> bool {
@@ -249,6 +295,28 @@ impl Problem {
     #[must_use]
     pub const fn code(&self) -> Code {
         self.code
+    }
+
+    /// Status and body as they are told.
+    #[must_use]
+    pub fn to_json(&self) -> (StatusCode, Vec<u8>) {
+        // A shape that is strings and numbers can be serialised.
+        (self.code.describe().0, serde_json::to_vec(&self.clone().into_view()).unwrap_or_default())
+    }
+
+    fn into_view(self) -> ProblemView {
+        let (status, name, title) = self.code.describe();
+        ProblemView {
+            kind: format!("/docs/problems#{name}"),
+            title: title.to_owned(),
+            status: status.as_u16(),
+            detail: self.detail,
+            code: name.to_owned(),
+            seats: self.seats,
+            areas: self.areas,
+            hold: self.hold,
+            request_id: None,
+        }
     }
 }
 
@@ -266,6 +334,10 @@ impl From<sqlx::Error> for Problem {
                 let detail = "Please try again in a moment; nothing was lost.";
                 Self { gave_way, ..Self::new(Code::DatabaseUnavailable, detail) }
             }
+            // The last word on a show that this server did not know was called off.
+            sqlx::Error::Database(error) if error.code().as_deref() == Some("RL001") => {
+                Self::new(Code::SalesClosed, "This show will not take place. Nothing was charged.")
+            }
             other => Self::internal(&other),
         }
     }
@@ -279,27 +351,16 @@ fn is_passing(code: Option<&str>) -> bool {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let (status, name, title) = self.code.describe();
-        let body = ProblemView {
-            kind: format!("/docs/problems#{name}"),
-            title: title.to_owned(),
-            status: status.as_u16(),
-            detail: self.detail,
-            code: name.to_owned(),
-            seats: self.seats,
-            hold: self.hold,
-            request_id: None,
-        };
+        let (code, retry_after_s) = (self.code, self.retry_after_s);
+        let status = code.describe().0;
         let mut json = Vec::with_capacity(USUAL_BYTES);
-        serde_json::to_writer(&mut json, &body).expect("text, numbers and lists of them are JSON");
+        serde_json::to_writer(&mut json, &self.into_view()).expect("text, numbers and lists of them are JSON");
         let mut response = (status, json).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        if status == StatusCode::SERVICE_UNAVAILABLE
-            || matches!(self.code, Code::StillRunning | Code::PersonLimit | Code::TooManyDeclines)
-        {
-            headers.insert(header::RETRY_AFTER, HeaderValue::from(self.retry_after_s));
+        if status == StatusCode::SERVICE_UNAVAILABLE || code.is_worth_repeating() {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(retry_after_s));
         }
         response
     }

@@ -23,15 +23,16 @@ use tower_http::trace::TraceLayer;
 use utoipa::openapi::{InfoBuilder, OpenApi, OpenApiBuilder};
 use utoipa_axum::router::OpenApiRouter;
 
+use super::fast_road::FastRoad;
 use super::{Code, Problem, pages};
-use crate::{AppState, bookings, catalogue, holds, ids, live, payments};
+use crate::{AppState, bookings, catalogue, holds, idempotency, ids, live, payments, waiting_list};
 
 /// Largest body of an API call, bytes; ten seats and two names are far below.
 const MAX_BODY_BYTES: usize = 16 * 1024;
 /// Longest any request may take, the gateway's deadline included.
 const REQUEST_DEADLINE: Duration = Duration::from_secs(30);
 /// Shorter answers fit one packet as they are.
-const MIN_COMPRESSED_BYTES: u16 = 1_024;
+pub(super) const MIN_COMPRESSED_BYTES: u16 = 1_024;
 /// Finds a request in the logs.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Scripts and styles are files of ours; WebAssembly may be compiled; nothing else is allowed.
@@ -45,7 +46,9 @@ fn api() -> (Router<AppState>, OpenApi) {
         .merge(catalogue::http::routes())
         .merge(live::routes())
         .merge(holds::routes())
+        .merge(waiting_list::routes())
         .merge(bookings::routes())
+        .merge(idempotency::routes())
         .merge(payments::routes());
     OpenApiRouter::with_openapi(OpenApiBuilder::new().info(info).build()).nest("/api/v1", v1).split_for_parts()
 }
@@ -59,7 +62,8 @@ pub fn openapi() -> OpenApi {
 /// The whole server. A request passes the layers from the first line down, its answer back up.
 ///
 /// They lie around the router and not in it: there, each would be a box around every route, and every
-/// request would copy all of them several times over, half of what an API call cost.
+/// request would copy all of them several times over, half of what an API call cost. In front of them is
+/// the road for repeats whose answer is known; what it answers passes none of them.
 pub fn build(
     state: AppState,
 ) -> impl Service<Request, Response = Response, Error = Infallible, Future: Send> + Clone + Send + Sync + 'static {
@@ -77,7 +81,7 @@ pub fn build(
         .layer(CompressionLayer::new().compress_when(
             SizeAbove::new(MIN_COMPRESSED_BYTES).and(NotForContentType::IMAGES).and(NotForContentType::SSE),
         ));
-    stack.service(routes(state))
+    FastRoad::new(state.clone(), stack.service(routes(state)), MAX_BODY_BYTES)
 }
 
 fn routes(state: AppState) -> Router {
@@ -125,7 +129,12 @@ async fn manners(State(state): State<AppState>, request: Request, next: Next) ->
         Problem::new(Code::ForeignOrigin, "Requests that change something must come from our own pages.")
             .into_response()
     };
-    let headers = response.headers_mut();
+    write_manners(&state, response.headers_mut(), is_api);
+    response
+}
+
+/// The headers of all answers, and those of the API's.
+pub(super) fn write_manners(state: &AppState, headers: &mut HeaderMap, is_api: bool) {
     if is_api {
         headers.insert(HeaderName::from_static(SERVER_TIME_HEADER), HeaderValue::from(state.locks.now().0));
         headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
@@ -138,7 +147,6 @@ async fn manners(State(state): State<AppState>, request: Request, next: Next) ->
     ] {
         headers.insert(name, HeaderValue::from_static(value));
     }
-    response
 }
 
 /// Programs get a problem, people a page.
@@ -178,7 +186,19 @@ struct RandomRequestId;
 
 impl MakeRequestId for RandomRequestId {
     fn make_request_id<B>(&mut self, _: &axum::http::Request<B>) -> Option<RequestId> {
-        HeaderValue::try_from(hex::encode(ids::random_bits())).ok().map(RequestId::new)
+        new_request_id().map(RequestId::new)
+    }
+}
+
+/// A name nobody else's request has.
+fn new_request_id() -> Option<HeaderValue> {
+    HeaderValue::try_from(hex::encode(ids::random_bits())).ok()
+}
+
+/// The name the caller gave the request, or a new one, on its answer.
+pub(super) fn write_request_id(asked: &HeaderMap, answer: &mut HeaderMap) {
+    if let Some(id) = asked.get(REQUEST_ID).cloned().or_else(new_request_id) {
+        answer.insert(REQUEST_ID, id);
     }
 }
 

@@ -1,12 +1,11 @@
 //! Who is asking: an opaque cookie, signed in or not.
 
 use axum::extract::FromRequestParts;
-use axum::http::HeaderValue;
-use axum::http::header::SET_COOKIE;
+use axum::http::header::{COOKIE as COOKIE_HEADER, SET_COOKIE};
 use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue};
 use axum::response::{IntoResponseParts, ResponseParts};
 use axum_extra::extract::CookieJar;
-use axum_extra::extract::cookie::Cookie;
 use sha2::{Digest, Sha256};
 
 use crate::{AppState, ids};
@@ -20,6 +19,30 @@ const COOKIE_LENGTH: usize = 32;
 /// Length of an owner: 128 bits in hex.
 const OWNER_LENGTH: usize = 32;
 
+/// The value of the cookie.
+pub type Secret = [u8; COOKIE_LENGTH];
+
+/// Whose holds and bookings a cookie opens: a hash of it.
+#[must_use]
+pub fn owner_of(secret: &Secret) -> String {
+    let mut owner = hex::encode(Sha256::digest(secret));
+    owner.truncate(OWNER_LENGTH);
+    owner
+}
+
+/// The cookie where it is one of ours and stands there once, as it is. Quicker than a jar of all cookies; one
+/// that is written in any other way is left to that.
+#[must_use]
+pub fn plain_secret(headers: &HeaderMap) -> Option<&Secret> {
+    let mut cookies = headers
+        .get_all(COOKIE_HEADER)
+        .into_iter()
+        .flat_map(|value| value.as_bytes().split(|byte| *byte == b';'))
+        .filter_map(|cookie| cookie.trim_ascii().strip_prefix(COOKIE.as_bytes())?.strip_prefix(b"="));
+    let secret: &Secret = cookies.next()?.try_into().ok()?;
+    (cookies.next().is_none() && secret.iter().all(u8::is_ascii_hexdigit)).then_some(secret)
+}
+
 /// The caller. A handler takes it as an argument and returns it in front of the body: that sets the
 /// cookie when it is new. Pages a CDN may keep do not ask for it.
 #[derive(Clone, Debug)]
@@ -30,28 +53,40 @@ pub struct Visitor {
 }
 
 impl Visitor {
-    fn known(secret: &str) -> Self {
-        let mut owner = hex::encode(Sha256::digest(secret.as_bytes()));
-        owner.truncate(OWNER_LENGTH);
-        Self { owner, set_cookie: None }
+    fn known(secret: &Secret) -> Self {
+        Self { owner: owner_of(secret), set_cookie: None }
     }
 
-    fn new(secret: &str, https: bool) -> Self {
+    fn new(secret: &Secret, https: bool) -> Self {
         let secure = if https { "; Secure" } else { "" };
-        let cookie = format!("{COOKIE}={secret}; Path=/; Max-Age={COOKIE_LIFE_S}; HttpOnly; SameSite=Lax{secure}");
+        let value = String::from_utf8_lossy(secret);
+        let cookie = format!("{COOKIE}={value}; Path=/; Max-Age={COOKIE_LIFE_S}; HttpOnly; SameSite=Lax{secure}");
         Self { set_cookie: HeaderValue::try_from(cookie).ok(), ..Self::known(secret) }
     }
 }
+
+/// 128 random bits in hex.
+fn new_secret() -> Secret {
+    let mut secret = [0; COOKIE_LENGTH];
+    for (pair, byte) in secret.chunks_exact_mut(2).zip(ids::random_bits()) {
+        pair.copy_from_slice(&[HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
+    }
+    secret
+}
+
+/// Digits of a secret.
+const HEX: &[u8; 16] = b"0123456789abcdef";
 
 impl FromRequestParts<AppState> for Visitor {
     type Rejection = std::convert::Infallible;
 
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Self::Rejection> {
         let jar = CookieJar::from_headers(&parts.headers);
-        let usable = |secret: &&str| secret.len() == COOKIE_LENGTH && secret.bytes().all(|b| b.is_ascii_hexdigit());
-        Ok(match jar.get(COOKIE).map(Cookie::value).filter(usable) {
+        let usable = |secret: &&Secret| secret.iter().all(u8::is_ascii_hexdigit);
+        let secret = jar.get(COOKIE).and_then(|cookie| <&Secret>::try_from(cookie.value().as_bytes()).ok());
+        Ok(match secret.filter(usable) {
             Some(secret) => Self::known(secret),
-            None => Self::new(&hex::encode(ids::random_bits()), state.config.is_https()),
+            None => Self::new(&new_secret(), state.config.is_https()),
         })
     }
 }
@@ -64,5 +99,54 @@ impl IntoResponseParts for Visitor {
             response.headers_mut().append(SET_COOKIE, cookie);
         }
         Ok(response)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECRET: &str = "0123456789abcdef0123456789abcdef";
+
+    fn read(values: &[&str]) -> Option<String> {
+        let mut headers = HeaderMap::new();
+        for value in values {
+            headers.append(COOKIE_HEADER, value.parse().expect("a header value"));
+        }
+        plain_secret(&headers).map(|secret| String::from_utf8_lossy(secret).into_owned())
+    }
+
+    #[test]
+    fn a_cookie_that_stands_there_once_is_read_among_others() {
+        for value in ["rowlock_visitor=@", "a=1; rowlock_visitor=@", "rowlock_visitor=@;b=rowlock_visitor"] {
+            assert_eq!(read(&[&value.replace('@', SECRET)]), Some(SECRET.into()), "{value}");
+        }
+        assert_eq!(read(&["a=1", &format!("rowlock_visitor={SECRET}")]), Some(SECRET.into()));
+    }
+
+    #[test]
+    fn two_cookies_a_longer_name_and_anything_odd_are_left_to_the_jar() {
+        let ours = format!("rowlock_visitor={SECRET}");
+        assert_eq!(read(&[&format!("{ours}; {ours}")]), None);
+        assert_eq!(read(&[&ours, &ours]), None);
+        for value in [
+            "",
+            "rowlock_visitor=",
+            "xrowlock_visitor=@",
+            "rowlock_visitor2=@",
+            "rowlock_visitor=\"@\"",
+            "rowlock_visitor=@0",
+        ] {
+            assert_eq!(read(&[&value.replace('@', SECRET)]), None, "{value}");
+        }
+        assert_eq!(read(&[&ours.replace('f', "g")]), None);
+    }
+
+    #[test]
+    fn secrets_are_new_each_time_and_read_back() {
+        let (one, other) = (new_secret(), new_secret());
+        assert_ne!(one, other);
+        assert!(one.iter().all(u8::is_ascii_hexdigit));
+        assert_eq!(owner_of(&one).len(), OWNER_LENGTH);
     }
 }

@@ -33,7 +33,9 @@ async fn holds_refuse_what_cannot_be_held() {
     let seats = |list: &str| format!("{{\"seats\": {list}}}");
     let cases = [
         ("{", (400, "malformed")),
-        ("[]", (400, "malformed")),
+        ("[1]", (400, "malformed")),
+        ("[]", (400, "seat_count")),
+        ("{}", (400, "seat_count")),
         ("{\"seats\": [1], \"more\": 1}", (400, "malformed")),
         (&*seats("[-1]"), (400, "malformed")),
         (&*seats("[1.5]"), (400, "malformed")),

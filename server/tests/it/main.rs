@@ -4,20 +4,37 @@
 //! database and a Redis prefix of its own. Those that break Redis start their own, `REDIS_SERVER` or the
 //! `redis-server` that is found.
 
+mod areas;
 mod bad_input;
 mod bad_webhooks;
+mod books;
+mod buyer;
+mod cancel;
+mod cancel_show;
 mod catalogue;
 mod commits;
+mod faults;
+mod friend;
+mod gateway_away;
 mod gateways;
 mod holds;
+mod idempotency;
+mod idempotency_stores;
+mod kills;
+mod late_money;
 mod live;
 mod lock_store;
+mod parked;
+mod postgres_process;
+mod reconciling;
 mod redis_cluster;
 mod redis_process;
 mod redis_sentinel;
 mod redis_single;
+mod replicas;
 mod sale;
 mod shadow;
 mod sql_guards;
 mod storm;
+mod waiting_list;
 mod world;

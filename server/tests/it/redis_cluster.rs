@@ -9,6 +9,7 @@ use reqwest::StatusCode;
 use server::seat_locks::link::{Link, LuaScript};
 use uuid::Uuid;
 
+use crate::idempotency::{booked, post};
 use crate::redis_process::{Redis, Tried, Watching, hold_at_last, try_hold};
 use crate::world::{Visitor, World, insert_show, until};
 
@@ -127,6 +128,21 @@ async fn shows_of_every_shard_are_held_seen_and_released_through_two_servers() {
         watching.sees(6, SeatState::Available).await;
         assert_eq!(bob.hold(&[6]).await.0, StatusCode::CREATED);
         watching.sees(6, SeatState::Locked).await;
+    }
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_to_keys_reach_the_other_replica_whichever_shard_has_them() {
+    let cluster = Cluster::start().await;
+    let world = World::start(2, &[("REDIS_URL", &cluster.url())]).await;
+    let people: Vec<Visitor> = (0..12).map(|_| world.visitor_at(0)).collect();
+    let booked = (0_u32..).zip(&people).map(|(seat, visitor)| booked(visitor, seat, "book"));
+    let booked = futures::future::join_all(booked).await;
+    sqlx::query("DELETE FROM idempotency_keys").execute(&world.pg).await.expect("Postgres forgets");
+    for (visitor, (body, first)) in people.iter().zip(booked) {
+        let there = Visitor { base: world.servers[1].url.clone(), ..visitor.clone() };
+        assert_eq!(post(&there, "/api/v1/bookings", "book", &body, &[]).await.what(), first.what());
     }
     world.end().await;
 }

@@ -50,9 +50,14 @@ pub struct Server {
 impl World {
     /// A world with so many servers, which have these settings besides the usual ones.
     pub async fn start(servers: usize, settings: &[(&str, &str)]) -> Self {
+        let admin_url = std::env::var("DATABASE_URL").expect("DATABASE_URL; `cargo xtask test` sets it");
+        Self::start_on(admin_url, servers, settings).await
+    }
+
+    /// The same with a Postgres of the test's own.
+    pub async fn start_on(admin_url: String, servers: usize, settings: &[(&str, &str)]) -> Self {
         // A second test of the process finds it installed.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let admin_url = std::env::var("DATABASE_URL").expect("DATABASE_URL; `cargo xtask test` sets it");
         let redis_url = std::env::var("REDIS_URL").expect("REDIS_URL; `cargo xtask test` sets it");
         let name = server::ids::new_id().simple().to_string();
         let database = format!("rowlock_test_{name}");
@@ -113,6 +118,19 @@ impl World {
         self.servers.len() - 1
     }
 
+    /// Runs another command of the server's binary; whether it went well, and what it said.
+    pub async fn command(&self, arguments: &[&str]) -> (bool, String) {
+        let run = Command::new(env!("CARGO_BIN_EXE_rowlock"))
+            .args(arguments)
+            .envs(self.settings.iter().cloned())
+            .stdin(Stdio::null())
+            .kill_on_drop(true)
+            .output();
+        let output = tokio::time::timeout(PATIENCE, run).await.expect("it ends").expect("it starts");
+        let said = [output.stdout, output.stderr].concat();
+        (output.status.success(), String::from_utf8(said).expect("text"))
+    }
+
     /// Kills a server as a crash does.
     pub async fn kill(&mut self, server: usize) {
         self.servers[server].process.kill().await.expect("the server can be killed");
@@ -171,6 +189,38 @@ impl World {
         done.expect("the room is divided");
     }
 
+    /// Leaves only these seats of the show for sale. Before anyone asked for it.
+    pub async fn sell_only(&self, seats: &[i32]) {
+        let others: Vec<i32> = (0..300).filter(|seat| !seats.contains(seat)).collect();
+        let done = sqlx::query("UPDATE shows SET blocked = $1").bind(others).execute(&self.pg).await;
+        done.expect("the others are kept by the house");
+    }
+
+    /// Opens a standing floor with so many places, area 0. Before anyone asked for the show.
+    pub async fn open_floor(&self, capacity: i32) {
+        sqlx::query(
+            "INSERT INTO area_stock (show_id, area_no, name, category, capacity) VALUES ($1, 0, 'Floor', 'gold', $2)",
+        )
+        .bind(self.show)
+        .bind(capacity)
+        .execute(&self.pg)
+        .await
+        .expect("the floor is opened");
+    }
+
+    /// Forgets every hold, and who had places on the floor, as a failover does that lost the last writes.
+    pub async fn forget_holds(&self, capacity: i32) {
+        let keys = server::seat_locks::Keys::of(self.setting("REDIS_PREFIX"), self.show).0;
+        let mut connection = self.redis().await;
+        let [_, holds, expiry, owners, sold, areas, ..] = &keys;
+        redis::cmd("DEL")
+            .arg(&[holds, expiry, owners, sold])
+            .query_async::<()>(&mut connection)
+            .await
+            .expect("they are forgotten");
+        redis::cmd("HSET").arg(areas).arg(0).arg(capacity).query_async::<()>(&mut connection).await.expect("it is set");
+    }
+
     /// Shows one seat as free, as a failover does that lost the last write.
     pub async fn forget_lock(&self, seat: u32) {
         let map = &server::seat_locks::Keys::of(self.setting("REDIS_PREFIX"), self.show).0[0];
@@ -184,14 +234,33 @@ impl World {
             .expect("it is set");
     }
 
-    async fn redis(&self) -> redis::aio::MultiplexedConnection {
+    /// A connection to this world's Redis.
+    pub async fn redis(&self) -> redis::aio::MultiplexedConnection {
         let client = redis::Client::open(self.setting("REDIS_URL")).expect("REDIS_URL is an address");
         client.get_multiplexed_async_connection().await.expect("Redis answers")
     }
 
-    fn setting(&self, name: &str) -> &str {
+    /// What servers of this world are started with.
+    pub fn settings(&self) -> &[(String, String)] {
+        &self.settings
+    }
+
+    /// One of these settings.
+    pub fn setting(&self, name: &str) -> &str {
         // The last word counts, as it does for the servers.
         &self.settings.iter().rfind(|(key, _)| key == name).expect("it is set").1
+    }
+
+    /// Cuts every connection to the database, and lets nobody in or in again.
+    pub async fn shut_postgres(&self, shut: bool) {
+        let mut admin = PgConnection::connect(&self.admin_url).await.expect("Postgres answers");
+        let allow = format!("ALTER DATABASE {} ALLOW_CONNECTIONS {}", self.database, !shut);
+        sqlx::query(sqlx::AssertSqlSafe(allow)).execute(&mut admin).await.expect("the door is moved");
+        if shut {
+            let cut = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = $1";
+            let cut = sqlx::query_scalar::<_, i64>(cut).bind(&self.database).fetch_one(&mut admin).await;
+            assert!(cut.expect("they are cut") > 0, "somebody was connected");
+        }
     }
 
     /// Mails sent so far.
@@ -265,6 +334,41 @@ impl Visitor {
         self.call(Method::POST, &format!("/api/v1/shows/{}/holds", self.show), json!({ "seats": seats })).await
     }
 
+    /// Holds places on the floor.
+    pub async fn stand(&self, quantity: u32) -> Answer {
+        let path = format!("/api/v1/shows/{}/holds", self.show);
+        self.call(Method::POST, &path, json!({ "area": 0, "quantity": quantity })).await
+    }
+
+    /// Joins the waiting list.
+    pub async fn wait_for(&self, quantity: u32) -> Answer {
+        let path = format!("/api/v1/shows/{}/waiting-list", self.show);
+        self.call(Method::POST, &path, json!({ "quantity": quantity, "email": "ann@example.org" })).await
+    }
+
+    /// This visitor's place in the waiting list.
+    pub async fn waiting(&self) -> Answer {
+        self.get(&format!("/api/v1/shows/{}/waiting-list", self.show)).await
+    }
+
+    /// Waits until their waiting stands so, and returns it.
+    pub async fn sees_waiting(&self, state: &str) -> Value {
+        until(&format!("their waiting is {state}"), || async { self.waiting().await.1["state"] == state }).await;
+        self.waiting().await.1
+    }
+
+    /// Lets a hold go.
+    pub async fn let_go(&self, hold: &Value) -> StatusCode {
+        let path = format!("/api/v1/shows/{}/holds/{}", self.show, text(&hold["id"]));
+        self.call(Method::DELETE, &path, Value::Null).await.0
+    }
+
+    /// Places left on the floor, as everyone sees it.
+    pub async fn places_left(&self) -> Value {
+        let (_, body) = self.get(&format!("/api/v1/shows/{}/seats", self.show)).await;
+        body["areas"][0]["left"].clone()
+    }
+
     pub async fn change(&self, hold: &Value, add: &[u32], remove: &[u32]) -> Answer {
         let path = format!("/api/v1/shows/{}/holds/{}", self.show, text(&hold["id"]));
         self.call(Method::PATCH, &path, json!({ "add": add, "remove": remove })).await
@@ -274,6 +378,29 @@ impl Visitor {
         let buyer = json!({ "name": "Ann Example", "email": "ann@example.org" });
         self.call(Method::POST, "/api/v1/bookings", json!({ "show": self.show, "hold": hold["id"], "buyer": buyer }))
             .await
+    }
+
+    /// Checks out these seats and pays with that token.
+    pub async fn bought(&self, seats: &[u32], token: &str) -> Value {
+        let (status, hold) = self.hold(seats).await;
+        assert_eq!(status, StatusCode::CREATED, "{hold}");
+        let (status, booking) = self.book(&hold).await;
+        assert_eq!(status, StatusCode::CREATED, "{booking}");
+        let (status, paid) = self.pay(&booking, Some(token)).await;
+        assert_eq!(status, StatusCode::OK, "{paid}");
+        paid
+    }
+
+    /// Cancels a booking, or some seats of it.
+    pub async fn cancel(&self, booking: &Value, seats: Option<&[u32]>) -> Answer {
+        let path = format!("/api/v1/bookings/{}/cancel", text(&booking["id"]));
+        self.call(Method::POST, &path, seats.map_or(Value::Null, |seats| json!({ "seats": seats }))).await
+    }
+
+    /// Waits until the money of a booking stands so, and returns the booking.
+    pub async fn sees_money(&self, booking: &Value, money: &str) -> Value {
+        until(&format!("the money is {money}"), || async { self.booking(booking).await["money"] == money }).await;
+        self.booking(booking).await
     }
 
     pub async fn pay(&self, booking: &Value, token: Option<&str>) -> Answer {
@@ -336,10 +463,16 @@ fn url_of(admin_url: &str, database: &str) -> String {
 async fn start_simulator() -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let url = format!("http://{}", listener.local_addr().expect("an address"));
-    let simulator = Simulator::new(Settings {
+    tokio::spawn(simulator::serve(listener, simulator_at(&url), std::future::pending()));
+    url
+}
+
+/// The payment simulator as every test has it, with its pages at `url`.
+pub fn simulator_at(url: &str) -> Simulator {
+    Simulator::new(Settings {
         api_key: API_KEY.into(),
         webhook_secret: SECRET.into(),
-        public_url: url.clone(),
+        public_url: url.into(),
         merchant: "Test Cinemas".into(),
         pending: Duration::from_millis(300),
         slow: Duration::from_secs(1),
@@ -347,9 +480,7 @@ async fn start_simulator() -> String {
         late: Duration::from_secs(1),
         backoff_base: Duration::from_millis(50),
     })
-    .expect("the simulator can be made");
-    tokio::spawn(simulator::serve(listener, simulator, std::future::pending()));
-    url
+    .expect("the simulator can be made")
 }
 
 /// Inserts the room and a show in it that starts in so many seconds.

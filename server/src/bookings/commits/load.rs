@@ -45,7 +45,10 @@ pub(in crate::bookings) async fn found(
     ids: &[Uuid],
 ) -> Result<HashMap<Uuid, Found>, sqlx::Error> {
     let rows: Vec<Found> = sqlx::query_as(
-        "SELECT booking.*, seat.seats, seat.labels, seat.categories, seat.prices,
+        "SELECT booking.*, ARRAY(SELECT pair.number FROM booking_places place,
+                          LATERAL (VALUES (1, place.area_no::integer), (2, place.quantity)) AS pair (rank, number)
+                      WHERE place.booking_id = booking.id ORDER BY place.area_no, pair.rank) AS places,
+                seat.seats, seat.labels, seat.categories, seat.prices,
                 payment.gateway, payment.pay_url
          FROM unnest($1::uuid[]) AS wanted (id)
          JOIN bookings booking ON booking.id = wanted.id

@@ -23,6 +23,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use domain::api_cancelling::IfLate;
 use domain::time::Timestamp;
 use sqlx::PgPool;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
@@ -120,6 +121,7 @@ pub(super) enum Work {
 pub(super) struct Checkout {
     pub(super) show: Arc<Show>,
     pub(super) wanted: BookingRow,
+    pub(super) if_late: IfLate,
     pub(super) intent: Intent,
 }
 

@@ -101,6 +101,14 @@ impl Plan {
 
     fn create(&mut self, place: usize, checkout: &Checkout) -> Planned {
         let hold = checkout.wanted.hold_id;
+        // A wish for late money is a row of its own, and rare.
+        if !checkout.if_late.is_usual() {
+            return Planned::Apart;
+        }
+        // The stock of an area is one row, which batches would stand in line for.
+        if !checkout.wanted.places.is_empty() {
+            return Planned::Apart;
+        }
         // Checked out before: revised, if it still can be.
         if self.known.booked_holds.contains(&hold) || self.holds.contains(&hold) || !self.take_key(&checkout.intent) {
             return Planned::Apart;
@@ -118,7 +126,10 @@ impl Plan {
         row.version += 1;
         let held = EventLine::of(&row, Some(from), Event::HoldTaken.name(), causes::HOLD_CONFIRMED);
         let lines: Vec<SeatLine> = row.seats.iter().map(|seat| checkout.show.line(*seat)).collect();
-        let answer = match Answer::json(StatusCode::CREATED, &view::compose(&row, lines.clone(), None)) {
+        let answer = match Answer::json(
+            StatusCode::CREATED,
+            &view::compose(&checkout.show, &row, lines.clone(), Vec::new(), None),
+        ) {
             Ok(answer) => answer,
             Err(problem) => return Planned::Refused(problem),
         };
@@ -134,6 +145,9 @@ impl Plan {
         let Some(found) = self.known.bookings.get(&submission.booking) else {
             return Planned::Refused(Problem::not_found("booking"));
         };
+        if !found.row.places.is_empty() {
+            return Planned::Apart;
+        }
         let taken = found.row.seats.iter().any(|seat| self.seats.contains(&(found.row.show_id, *seat)));
         // Redis granted a seat twice, and both are here: the second one is told by itself which.
         if taken || self.keys.contains(&submission.intent.name()) {
@@ -144,7 +158,7 @@ impl Plan {
             Ok(()) => {}
             // Another key was faster by a hair: this one is answered as it stands.
             Err(Refused::AlreadyDone) => {
-                return self.answer(place, submission.booking, (&submission.intent, Key::New));
+                return self.answer(place, (&submission.show, submission.booking), (&submission.intent, Key::New));
             }
             Err(why) => return Planned::Refused(unmoved(MoveError::Refused(why))),
         }
@@ -169,6 +183,9 @@ impl Plan {
         let Some(found) = self.known.bookings.get(&lesson.booking) else {
             return Planned::Refused(Problem::not_found("booking"));
         };
+        if !found.row.places.is_empty() {
+            return Planned::Apart;
+        }
         let key_is_taken = |(intent, key): &(Intent, Key)| *key == Key::New && self.keys.contains(&intent.name());
         if lesson.answer.as_ref().is_some_and(key_is_taken) {
             return Planned::Apart;
@@ -186,7 +203,7 @@ impl Plan {
             self.writes.charged.push(lesson.booking);
         }
         match &lesson.answer {
-            Some((intent, key)) => self.answer(place, lesson.booking, (intent, *key)),
+            Some((intent, key)) => self.answer(place, (&lesson.show, lesson.booking), (intent, *key)),
             None => Planned::Done(Done::Noted),
         }
     }
@@ -199,6 +216,9 @@ impl Plan {
             // Nobody's, or of a gateway that the booking left.
             return Planned::Apart;
         };
+        if !found.row.places.is_empty() {
+            return Planned::Apart;
+        }
         let Some(show) = self.known.shows.get(&found.row.show_id) else { return Planned::Apart };
         let noted = (news.gateway.to_owned(), news.event_id.clone());
         if self.known.noted_events.contains(&noted) {
@@ -268,11 +288,11 @@ impl Plan {
     }
 
     /// The booking as it stands, as the answer of a key.
-    fn answer(&mut self, place: usize, booking: Uuid, (intent, key): (&Intent, Key)) -> Planned {
+    fn answer(&mut self, place: usize, (show, booking): (&Show, Uuid), (intent, key): (&Intent, Key)) -> Planned {
         let Some(found) = self.known.bookings.get(&booking) else {
             return Planned::Refused(Problem::not_found("booking"));
         };
-        let view = view::compose(&found.row, found.lines.clone(), found.pay_url.clone());
+        let view = view::compose(show, &found.row, found.lines.clone(), Vec::new(), found.pay_url.clone());
         let answer = match Answer::json(StatusCode::OK, &view) {
             Ok(answer) => answer,
             // A bug; what was learnt is kept all the same.

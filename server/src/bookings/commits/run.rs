@@ -52,9 +52,11 @@ impl From<sqlx::Error> for Trouble {
                 Some("57014" | "57P01" | "57P02" | "57P03" | "53300") => Self::Unavailable(cause.into()),
                 _ => Self::Unclear(cause.to_string()),
             },
-            sqlx::Error::Decode(_) | sqlx::Error::ColumnDecode { .. } | sqlx::Error::Encode(_) => {
-                Self::Unclear(cause.to_string())
-            }
+            // `RowNotFound`: a key of this batch was taken over, since we were thought dead.
+            sqlx::Error::RowNotFound
+            | sqlx::Error::Decode(_)
+            | sqlx::Error::ColumnDecode { .. }
+            | sqlx::Error::Encode(_) => Self::Unclear(cause.to_string()),
             _ => Self::Unavailable(cause.into()),
         }
     }

@@ -16,6 +16,7 @@ pub(super) async fn write(pool: &PgPool, chain: &Chain, shows: &[PlannedShow]) -
     screens(&mut transaction, chain).await?;
     films(&mut transaction, chain).await?;
     let new_shows = insert_shows(&mut transaction, shows).await?;
+    areas(&mut transaction, shows).await?;
     transaction.commit().await?;
     Ok(new_shows)
 }
@@ -154,6 +155,31 @@ async fn insert_shows(connection: &mut PgConnection, shows: &[PlannedShow]) -> R
     .execute(connection)
     .await?;
     Ok(done.rows_affected())
+}
+
+/// Opens the areas of shows in this room; those that are open stay as they are.
+async fn areas(connection: &mut PgConnection, shows: &[PlannedShow]) -> Result<(), sqlx::Error> {
+    let areas: Vec<_> = shows
+        .iter()
+        .flat_map(|show| show.areas.iter().zip(0_i16..).map(move |(area, number)| (show, number, area)))
+        .collect();
+    sqlx::query(
+        "INSERT INTO area_stock (show_id, area_no, name, category, capacity)
+         SELECT new.show_id, new.area_no, new.name, new.category, new.capacity
+         FROM UNNEST($1::uuid[], $2::uuid[], $3::smallint[], $4::text[], $5::text[], $6::integer[])
+              AS new (show_id, layout_id, area_no, name, category, capacity)
+         JOIN shows ON shows.id = new.show_id AND shows.layout_id = new.layout_id
+         ON CONFLICT DO NOTHING",
+    )
+    .bind(column(&areas, |(show, ..)| show.id))
+    .bind(column(&areas, |(show, ..)| show.layout))
+    .bind(column(&areas, |(_, number, _)| *number))
+    .bind(column(&areas, |(.., area)| area.name.as_str()))
+    .bind(column(&areas, |(.., area)| area.category.as_str()))
+    .bind(column(&areas, |(.., area)| area.capacity.cast_signed()))
+    .execute(connection)
+    .await?;
+    Ok(())
 }
 
 /// `{3,7}`: an array of arrays would have to be rectangular, so each travels as text.

@@ -27,16 +27,18 @@ fn week(chain: &Chain, now: &str) -> Vec<PlannedShow> {
 }
 
 #[test]
-fn the_chain_has_three_zones_five_theatres_ten_screens_and_the_rooms_that_were_promised() {
+fn the_chain_has_three_zones_five_theatres_eleven_screens_and_the_rooms_that_were_promised() {
     let chain = demo();
     let zones: HashSet<_> = chain.file.cities.iter().map(|city| city.time_zone).collect();
     assert_eq!((zones.len(), chain.file.theatres.len()), (3, 5));
-    assert_eq!(chain.file.theatres.iter().flat_map(|theatre| &theatre.screens).count(), 10);
+    assert_eq!(chain.file.theatres.iter().flat_map(|theatre| &theatre.screens).count(), 11);
     assert!(chain.file.films.len() >= 12);
     let seats = |room: &str| chain.rooms[room].layout.seat_count();
     assert_eq!(seats("layouts/boutique-60.json"), 60);
     assert_eq!(seats("layouts/imax-420.json"), 420);
     assert_eq!(seats("layouts/arena-50000.json"), 50_000);
+    let club = chain.rooms["layouts/club-80.json"].layout.areas();
+    assert_eq!(club.iter().map(|area| (&*area.name, area.capacity)).collect::<Vec<_>>(), [("Standing floor", 300)]);
     let has = |room: &str, kind| chain.rooms[room].layout.categories().iter().any(|category| category.kind == kind);
     assert!(has("layouts/boutique-60.json", SeatKind::Couple) && has("layouts/boutique-60.json", SeatKind::Recliner));
     assert!(has("layouts/imax-420.json", SeatKind::Wheelchair) && has("layouts/imax-420.json", SeatKind::Companion));

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use anyhow::{Context, ensure};
 use chrono::{DateTime, Datelike, Days, NaiveDate, NaiveTime, TimeZone, Timelike, Utc};
 use chrono_tz::Tz;
+use domain::layout::Area;
 use domain::pricing::{Format, Slot, Weekday};
 use domain::seats::SeatIndex;
 use domain::time::Timestamp;
@@ -38,6 +39,8 @@ pub(super) struct PlannedShow {
     /// Category to minor units, JSON.
     pub prices: String,
     pub house_seats: Vec<SeatIndex>,
+    /// Areas without seats, in their order.
+    pub areas: Vec<Area>,
 }
 
 /// What plays when, in local time.
@@ -108,6 +111,7 @@ fn plan(
         currency: theatre.currency.code().to_owned(),
         prices: serde_json::to_string(&prices.by_category).context("prices are always JSON")?,
         house_seats: chain.house_seats[&screen.id].clone(),
+        areas: room.layout.areas().to_vec(),
     })
 }
 

@@ -189,6 +189,12 @@ impl Link {
         }
     }
 
+    /// Whether keys of one call must share a slot.
+    #[must_use]
+    pub const fn has_slots(&self) -> bool {
+        matches!(self.shape, Shape::Cluster(_))
+    }
+
     async fn plain(&self, cmd: &Cmd) -> Result<Value, LinkError> {
         let ask = |node: Arc<Node>, _, until| async move { node.ask(cmd, until).await };
         self.persist(Whom::Any, ask).await.map(|(value, _)| value)

@@ -1,4 +1,5 @@
-//! The pages of a booking and of its tickets: for the visitor who made it, and for nobody else.
+//! The pages of a booking and of its tickets: for the visitor who made it, and for nobody else; and the
+//! page of a single ticket, for whoever has its code.
 
 use app::pages::booking::Booking;
 use app::pages::ticket::{SeatTicket, ShowFacts, Tickets};
@@ -25,6 +26,7 @@ pub fn routes() -> Router<AppState> {
         .route("/bookings/{id}", get(booking))
         .route("/bookings/{id}/ticket", get(ticket))
         .route("/bookings/{id}/ticket.ics", get(calendar))
+        .route("/tickets/{code}", get(single))
 }
 
 type BookingId = Result<Path<Uuid>, PathRejection>;
@@ -44,7 +46,24 @@ async fn ticket(State(state): State<AppState>, visitor: Visitor, id: BookingId) 
     }
     let holder = booking.holder.name;
     let seats = tickets.into_iter().map(|ticket| drawn(ticket, &holder)).collect::<Result<_, _>>()?;
-    Ok(html(Tickets { reference: booking.reference, booking: address, holder, show, seats }, PRIVATE_CACHE))
+    Ok(html(Tickets { reference: booking.reference, booking: Some(address), holder, show, seats }, PRIVATE_CACHE))
+}
+
+/// One ticket, for the friend it was bought for. Its code opens the door, so it may open this page: 128
+/// random bits are not guessed.
+async fn single(
+    State(state): State<AppState>,
+    code: Result<Path<String>, PathRejection>,
+) -> Result<Response, PageError> {
+    let Path(code) = code?;
+    let booking = tickets::booking_of_code(&state.pg, &code).await?.ok_or(PageError::NotFound)?;
+    let facts = bookings::ticket_facts(&state, booking).await.map_err(passing_or_fault)?.ok_or(PageError::NotFound)?;
+    let show = state.catalogue.show(facts.show).await?.ok_or(PageError::NotFound)?;
+    let of_booking = tickets::of_booking(&state.pg, booking).await?;
+    let ticket = of_booking.into_iter().find(|ticket| ticket.code == code).ok_or(PageError::NotFound)?;
+    let seats = vec![drawn(ticket, &facts.holder)?];
+    let (reference, holder, show) = (facts.reference, facts.holder, self::facts(&show));
+    Ok(html(Tickets { reference, booking: None, holder, show, seats }, PRIVATE_CACHE))
 }
 
 /// The show as an entry for the calendar of whoever has the ticket.
@@ -53,7 +72,9 @@ async fn calendar(State(state): State<AppState>, visitor: Visitor, id: BookingId
     let booking = bookings::view(&state, &visitor.owner, id).await.map_err(passing_or_fault)?;
     let booking = booking.filter(|booking| booking.state == BookingState::Confirmed).ok_or(PageError::NotFound)?;
     let show = state.catalogue.show(booking.show).await?.ok_or(PageError::NotFound)?;
-    let seats = booking.seats.iter().map(|line| line.label.as_str()).collect::<Vec<_>>().join(", ");
+    let seats = booking.seats.iter().map(|line| line.label.clone());
+    let places = booking.places.iter().map(|line| format!("{} × {}", line.quantity, line.label));
+    let seats = seats.chain(places).collect::<Vec<_>>().join(", ");
     let entry = Entry {
         booking: booking.id,
         title: show.film.clone(),
@@ -93,7 +114,7 @@ fn facts(show: &Show) -> ShowFacts {
 fn drawn(ticket: Ticket, holder: &str) -> Result<SeatTicket, PageError> {
     let text = code::qr_text(&ticket.code, &ticket.label, holder);
     let qr_svg = qr::svg(&text, &format!("Ticket code for {}", ticket.label)).map_err(|cause| {
-        tracing::error!(%cause, seat = ticket.seat, "a ticket cannot be drawn");
+        tracing::error!(%cause, seat = ticket.label, "a ticket cannot be drawn");
         PageError::Fault
     })?;
     Ok(SeatTicket { label: ticket.label, category: ticket.category, qr_svg, code: ticket.code })

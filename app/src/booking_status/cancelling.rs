@@ -1,0 +1,195 @@
+//! Giving seats back: which ones, what comes back, and a second look before it is done.
+
+use domain::api::SeatLine;
+use domain::api_cancelling::CancelRequest;
+use domain::booking::{CANCELLATION_FEE_PERCENT, back_to_buyer};
+use domain::money::Money;
+use domain::seats::SeatIndex;
+use gloo_net::http::Method;
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+
+use super::Standing;
+use crate::browser::calls::{self, Failure};
+use crate::browser::{self, ids};
+
+/// What the buyer does about it: outlives the panel.
+#[derive(Clone, Copy)]
+struct Choice {
+    booking: RwSignal<Standing>,
+    /// Seats that stay.
+    kept: RwSignal<Vec<SeatIndex>>,
+    open: RwSignal<bool>,
+    busy: RwSignal<bool>,
+    trouble: RwSignal<Option<String>>,
+    /// One intent, one key: pressing again after no answer cancels nothing twice.
+    attempt: StoredValue<Option<(CancelRequest, String)>>,
+}
+
+/// The offer to cancel, while there is one.
+pub fn offer(booking: RwSignal<Standing>) -> impl IntoView {
+    let choice = Choice {
+        booking,
+        kept: RwSignal::new(Vec::new()),
+        open: RwSignal::new(false),
+        busy: RwSignal::new(false),
+        trouble: RwSignal::new(None),
+        attempt: StoredValue::new(None),
+    };
+    let can_cancel = Memo::new(move |_| booking.with(|booking| booking.cancel_until_ms.is_some()));
+    move || can_cancel.get().then(|| panel(choice))
+}
+
+fn panel(choice: Choice) -> impl IntoView {
+    let Choice { open, busy, trouble, .. } = choice;
+    let look_again = move |_| {
+        open.set(true);
+        request_animation_frame(|| browser::focus("cancel-panel"));
+    };
+    view! {
+        <div class="booking-cancel">
+            <button type="button" class="button button-quiet" data-testid="cancel-open" aria-controls="cancel-panel"
+                aria-expanded=move || if open.get() { "true" } else { "false" }
+                hidden=move || open.get() on:click=look_again>
+                "Cancel…"
+            </button>
+            <div class="card booking-cancel-panel" id="cancel-panel" tabindex="-1" role="group" aria-label="Cancel"
+                hidden=move || !open.get()>
+                {seats(choice)}
+                <p data-testid="cancel-sum">{move || sum_in_words(choice)}</p>
+                <div role="alert" class="details-trouble">{move || trouble.get().map(|words| view! { <p>{words}</p> })}</div>
+                <p class="booking-cancel-acts">
+                    <button type="button" class="button" data-testid="cancel-confirm"
+                        aria-disabled=move || if busy.get() || gone(choice).is_empty() { "true" } else { "false" }
+                        on:click=move |_| submit(choice)>
+                        {move || button_words(choice)}
+                    </button>
+                    <button type="button" class="button button-quiet" on:click=move |_| open.set(false)>"Keep them"</button>
+                </p>
+            </div>
+        </div>
+    }
+}
+
+/// One box a seat; a booking of one seat needs none.
+fn seats(choice: Choice) -> impl IntoView {
+    let lines = choice.booking.with_untracked(|booking| booking.seats.clone());
+    let boxes = move |line: SeatLine| {
+        let seat = line.seat;
+        let toggle = move |event: leptos::ev::Event| {
+            choice.kept.update(|kept| {
+                kept.retain(|other| *other != seat);
+                if !event_target_checked(&event) {
+                    kept.push(seat);
+                }
+            });
+        };
+        view! {
+            <label class="booking-cancel-seat">
+                <input type="checkbox" data-testid="cancel-seat" prop:checked=move || choice.kept.with(|kept| !kept.contains(&seat)) on:change=toggle />
+                <span>{line.label}</span>
+                <span class="quiet">{line.price.to_string()}</span>
+            </label>
+        }
+    };
+    (lines.len() > 1).then(|| {
+        view! {
+            <fieldset class="booking-cancel-seats">
+                <legend>"Which seats do you give back?"</legend>
+                {lines.into_iter().map(boxes).collect_view()}
+            </fieldset>
+        }
+    })
+}
+
+/// The seats to be given back.
+fn gone(choice: Choice) -> Vec<SeatLine> {
+    choice.booking.with(|booking| {
+        choice.kept.with(|kept| booking.seats.iter().filter(|line| !kept.contains(&line.seat)).cloned().collect())
+    })
+}
+
+/// What comes back for these seats, and the fee that is kept.
+fn share(lines: &[SeatLine]) -> Option<(Money, Money)> {
+    let price = lines.iter().map(|line| Some(line.price)).reduce(|sum, price| sum?.checked_add(price?)).flatten()?;
+    let back = back_to_buyer(price);
+    Some((back, Money::new(price.minor - back.minor, price.currency)))
+}
+
+fn sum_in_words(choice: Choice) -> String {
+    match share(&gone(choice)) {
+        Some((back, fee)) => format!("You get {back} back. The fee is {fee}, {CANCELLATION_FEE_PERCENT} %."),
+        None => "Choose at least one seat.".to_owned(),
+    }
+}
+
+fn button_words(choice: Choice) -> String {
+    if choice.busy.get() {
+        return "One moment…".to_owned();
+    }
+    match (gone(choice).len(), choice.kept.with(Vec::len)) {
+        (1, 0) => "Cancel the seat".to_owned(),
+        (_, 0) => "Cancel all seats".to_owned(),
+        (1, _) => "Cancel 1 seat".to_owned(),
+        (count, _) => format!("Cancel {count} seats"),
+    }
+}
+
+fn submit(choice: Choice) {
+    let gone: Vec<SeatIndex> = gone(choice).iter().map(|line| line.seat).collect();
+    if gone.is_empty() || choice.busy.get_untracked() {
+        return;
+    }
+    let request = CancelRequest { seats: choice.kept.with_untracked(|kept| !kept.is_empty()).then_some(gone) };
+    let again = choice.attempt.get_value().filter(|(earlier, _)| *earlier == request);
+    let (request, key) = again.unwrap_or_else(|| (request, ids::new_key()));
+    choice.attempt.set_value(Some((request.clone(), key.clone())));
+    choice.busy.set(true);
+    choice.trouble.set(None);
+    let page = choice.booking.with_untracked(|booking| format!("/bookings/{}", booking.id));
+    spawn_local(async move {
+        let done = calls::change::<Standing>(Method::POST, &format!("/api/v1{page}/cancel"), &key, &request).await;
+        match done {
+            // Seats, sum and story are the page's: it is read again.
+            Ok(_) => browser::go_to(&page),
+            Err(failure) => {
+                if (400..500).contains(&failure.status()) {
+                    choice.attempt.set_value(None);
+                }
+                choice.busy.set(false);
+                choice.trouble.set(Some(trouble(&failure)));
+            }
+        }
+    });
+}
+
+fn trouble(failure: &Failure) -> String {
+    match failure {
+        Failure::Problem(problem) if !problem.detail.is_empty() => problem.detail.clone(),
+        _ => "We could not reach the box office. Press the button again: nothing is cancelled twice.".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use domain::money::Currency;
+
+    #[test]
+    fn what_comes_back_and_the_fee_are_the_price() {
+        let line = |minor| SeatLine {
+            seat: 1,
+            label: "C7".to_owned(),
+            category: "Gold".to_owned(),
+            price: Money::new(minor, Currency::parse("EUR").expect("a code")),
+        };
+        let (back, fee) = share(&[line(1_250), line(1_255)]).expect("there are seats");
+        assert_eq!((back.minor, fee.minor), (2_255, 250));
+        assert_eq!(share(&[]), None);
+    }
+
+    #[test]
+    fn no_answer_invites_to_press_again_without_fear() {
+        assert!(trouble(&Failure::Unreachable).contains("nothing is cancelled twice"));
+    }
+}

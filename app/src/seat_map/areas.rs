@@ -1,0 +1,77 @@
+//! Areas where nobody has a seat of their own: how many places each has left, and how many one wants.
+
+use domain::api::AreaView;
+use domain::seats::MAX_SEATS_PER_HOLD;
+use leptos::prelude::*;
+
+use super::cart::Cart;
+use super::session::Session;
+
+/// The areas of the room with a stepper each; nothing in a room without any.
+pub fn areas(session: Session) -> impl IntoView {
+    let areas = session.room.with(|room| room.as_ref().map(|room| room.plan().areas.clone()).unwrap_or_default());
+    (!areas.is_empty()).then(|| {
+        let cards = areas.into_iter().map(|area| card(session, area)).collect_view();
+        view! { <ul class="areas" aria-label="Areas without numbered seats">{cards}</ul> }
+    })
+}
+
+fn card(session: Session, area: AreaView) -> impl IntoView {
+    let AreaView { area, name, category_label, price, .. } = area;
+    let left = Memo::new(move |_| {
+        session.places_left.with(|left| left.iter().find(|(known, _)| *known == area).map(|(_, left)| *left))
+    });
+    let wanted = Memo::new(move |_| session.cart.with(|cart| cart.wanted_in(area)));
+    // Places we hold are no longer among those left.
+    let may_add = Memo::new(move |_| {
+        session.cart.with(|cart| {
+            let to_be_granted = cart.wanted_in(area).saturating_sub(cart.held_in(area));
+            !cart.is_paying()
+                && cart.count() < MAX_SEATS_PER_HOLD
+                && left.get().is_some_and(|left| to_be_granted < left)
+        })
+    });
+    let may_remove = Memo::new(move |_| wanted.get() > 0 && !session.cart.with(Cart::is_paying));
+    let (fewer, more) = (format!("One place less in {name}"), format!("One place more in {name}"));
+    view! {
+        <li class="area" data-testid="area" data-area=area>
+            <span class="area-name">{name}</span>
+            <span class="area-facts">{format!("{category_label}, {price}")}</span>
+            <span class="area-left" data-testid="places-left">{move || left_in_words(left.get())}</span>
+            <span class="stepper">
+                // Not disabled: a button that has the focus must not lose it.
+                <button type="button" class="stepper-button" aria-label=fewer data-testid="fewer-places"
+                    aria-disabled=move || off(may_remove.get())
+                    on:click=move |_| if may_remove.get_untracked() { session.step_places(area, false) }>"−"</button>
+                <output class="stepper-count" data-testid="wanted-places">{move || wanted.get()}</output>
+                <button type="button" class="stepper-button" aria-label=more data-testid="more-places"
+                    aria-disabled=move || off(may_add.get())
+                    on:click=move |_| if may_add.get_untracked() { session.step_places(area, true) }>"+"</button>
+            </span>
+        </li>
+    }
+}
+
+const fn off(possible: bool) -> &'static str {
+    if possible { "false" } else { "true" }
+}
+
+fn left_in_words(left: Option<u32>) -> String {
+    match left {
+        None => String::new(),
+        Some(0) => "none left".to_owned(),
+        Some(1) => "1 place left".to_owned(),
+        Some(left) => format!("{left} places left"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_is_said_as_people_say_it() {
+        assert_eq!([Some(0), Some(1), Some(57)].map(left_in_words), ["none left", "1 place left", "57 places left"]);
+        assert_eq!(left_in_words(None), "", "not known yet");
+    }
+}

@@ -1,0 +1,257 @@
+//! The box of a show that is sold out: join the line, see one's place in it, hear when one's turn comes.
+//!
+//! Part of the seat map's island. What is offered is a hold of this visitor's own: the cart shows it.
+
+use domain::api_waiting_list::{WaitingRequest, WaitingState, WaitingView};
+use domain::seats::MAX_SEATS_PER_HOLD;
+use gloo_net::http::Method;
+use leptos::either::{Either, EitherOf3};
+use leptos::ev::SubmitEvent;
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+
+use crate::browser::calls::{self, Failure};
+use crate::browser::{events, ids, is_visible};
+use crate::checkout::wrong_email;
+use crate::seat_map::cart::Cart;
+use crate::seat_map::notices::Notice;
+use crate::seat_map::session::Session;
+
+/// How often somebody in line asks how it stands, milliseconds: an offer lasts minutes.
+const ASK_EVERY_MS: u32 = 5_000;
+
+/// What is known of this visitor's waiting, and what they typed.
+#[derive(Clone, Copy)]
+struct Line {
+    session: Session,
+    place: RwSignal<Option<WaitingView>>,
+    quantity: RwSignal<u32>,
+    email: RwSignal<String>,
+    error: RwSignal<Option<String>>,
+    busy: RwSignal<bool>,
+    /// The last wish and its key: pressing again after a failure nobody can explain is the same wish.
+    attempt: StoredValue<Option<(WaitingRequest, String)>>,
+}
+
+/// The box; nothing while there is something to take.
+pub fn waiting_box(session: Session) -> impl IntoView {
+    let line = Line {
+        session,
+        place: RwSignal::new(None),
+        quantity: RwSignal::new(1),
+        email: RwSignal::new(String::new()),
+        error: RwSignal::new(None),
+        busy: RwSignal::new(false),
+        attempt: StoredValue::new(None),
+    };
+    let is_called_for = Memo::new(move |_| session.is_sold_out() || session.others_wait.get());
+    // Asked once it matters: most who look at a show can just take seats.
+    Effect::new(move |_| {
+        if is_called_for.get() {
+            line.ask();
+        }
+    });
+    events::every(ASK_EVERY_MS, move || {
+        if line.is_in_line() && is_visible() {
+            line.ask();
+        }
+    });
+    // A memo, so that what is being typed survives every other change.
+    let is_shown = Memo::new(move |_| {
+        let in_line = line.place.with(|place| place.as_ref().is_some_and(|place| place.state != WaitingState::Taken));
+        in_line || (is_called_for.get() && session.cart.with(Cart::is_empty))
+    });
+    move || is_shown.get().then(|| content(line))
+}
+
+impl Line {
+    fn is_in_line(self) -> bool {
+        self.place.with_untracked(|place| place.as_ref().is_some_and(|place| place.state == WaitingState::Waiting))
+    }
+
+    fn path(self) -> String {
+        format!("/api/v1/shows/{}/waiting-list", self.session.show)
+    }
+
+    /// Asks how it stands.
+    fn ask(self) {
+        spawn_local(async move {
+            // Without an answer: the next question may get one.
+            if let Ok(place) = calls::get::<Option<WaitingView>>(&self.path()).await {
+                self.learn(place);
+            }
+        });
+    }
+
+    fn learn(self, place: Option<WaitingView>) {
+        let was_waiting = self.is_in_line();
+        let is_offered = place.as_ref().is_some_and(|place| place.state == WaitingState::Offered);
+        if self.place.with_untracked(|known| *known != place) {
+            self.place.set(place);
+        }
+        if is_offered {
+            if was_waiting {
+                self.session.notice.set(Some(Notice::new("Your turn has come: what you waited for is held for you.")));
+            }
+            self.session.recall();
+        }
+    }
+
+    fn join(self) {
+        let request = WaitingRequest {
+            quantity: self.quantity.get_untracked(),
+            email: self.email.get_untracked().trim().to_owned(),
+            category: None,
+        };
+        if let Some(wrong) = wrong_email(&request.email) {
+            self.error.set(Some(wrong.to_owned()));
+            return;
+        }
+        if self.busy.get_untracked() {
+            return;
+        }
+        self.busy.set(true);
+        self.error.set(None);
+        let same = self.attempt.get_value().filter(|(earlier, _)| *earlier == request);
+        let (request, key) = same.unwrap_or_else(|| (request, ids::new_key()));
+        self.attempt.set_value(Some((request.clone(), key.clone())));
+        spawn_local(async move {
+            match calls::change::<WaitingView>(Method::POST, &self.path(), &key, &request).await {
+                Ok(place) => {
+                    self.attempt.set_value(None);
+                    self.learn(Some(place));
+                }
+                Err(failure) if failure.code() == "already_waiting" => self.ask(),
+                Err(failure) => {
+                    if (400..500).contains(&failure.status()) {
+                        self.attempt.set_value(None);
+                    }
+                    self.error.set(Some(in_words(&failure)));
+                }
+            }
+            self.busy.set(false);
+        });
+    }
+
+    fn leave(self) {
+        spawn_local(async move {
+            match calls::remove(&self.path(), &ids::new_key()).await {
+                Err(failure) if failure.status() != 404 => self.error.set(Some(in_words(&failure))),
+                _ => {
+                    self.place.set(None);
+                    self.session.recall();
+                }
+            }
+        });
+    }
+}
+
+fn in_words(failure: &Failure) -> String {
+    match failure {
+        Failure::Unreachable => "We could not reach the box office. Please try again in a moment.".to_owned(),
+        Failure::Problem(problem) => problem.detail.clone(),
+    }
+}
+
+fn content(line: Line) -> impl IntoView {
+    let state = Memo::new(move |_| line.place.with(|place| place.as_ref().map(|place| place.state)));
+    view! {
+        <section class="waiting" data-testid="waiting-list" aria-label="Waiting list">
+            {move || match state.get() {
+                Some(WaitingState::Waiting) => EitherOf3::A(in_line(line)),
+                Some(WaitingState::Offered) => EitherOf3::B(offered(line)),
+                other => EitherOf3::C(form(line, other == Some(WaitingState::Lapsed))),
+            }}
+            <p class="field-error" role="alert">{move || line.error.get()}</p>
+        </section>
+    }
+}
+
+fn in_line(line: Line) -> impl IntoView {
+    let place = move || line.place.with(|place| place.as_ref().map(place_in_words).unwrap_or_default());
+    view! {
+        <p role="status" data-testid="waiting-place">{place}</p>
+        <button type="button" class="button waiting-leave" data-testid="waiting-leave" on:click=move |_| line.leave()>"Leave the waiting list"</button>
+    }
+}
+
+fn offered(line: Line) -> impl IntoView {
+    view! {
+        <p role="status" data-testid="waiting-offer">"Your turn has come. What you waited for is in your cart until its time is over."</p>
+        <button type="button" class="button waiting-leave" data-testid="waiting-leave" on:click=move |_| line.leave()>"Let it go to the next"</button>
+    }
+}
+
+fn form(line: Line, has_lapsed: bool) -> impl IntoView {
+    let intro = if has_lapsed {
+        Either::Left(
+            view! { <p data-testid="waiting-lapsed">"What was held for you has gone to the next in line. You can join again."</p> },
+        )
+    } else {
+        Either::Right(
+            view! { <p>"Nothing is free right now. When something comes back, it is held for the next in line for ten minutes."</p> },
+        )
+    };
+    let submit = move |event: SubmitEvent| {
+        event.prevent_default();
+        line.join();
+    };
+    let most = u32::try_from(MAX_SEATS_PER_HOLD).unwrap_or(u32::MAX);
+    let step = move |by: i32| {
+        line.quantity.update(|quantity| *quantity = quantity.saturating_add_signed(by).clamp(1, most));
+    };
+    view! {
+        {intro}
+        <form class="waiting-form" novalidate on:submit=submit>
+            <div class="waiting-quantity">
+                <span id="waiting-quantity-label">"How many together"</span>
+                <span class="stepper" role="group" aria-labelledby="waiting-quantity-label">
+                    <button type="button" class="stepper-button" aria-label="One less" on:click=move |_| step(-1)>"−"</button>
+                    <output class="stepper-count" data-testid="waiting-quantity">{move || line.quantity.get()}</output>
+                    <button type="button" class="stepper-button" aria-label="One more" on:click=move |_| step(1)>"+"</button>
+                </span>
+            </div>
+            <div class="field">
+                <label for="waiting-email">"E-mail, for the news"</label>
+                <input id="waiting-email" name="waiting-email" type="email" autocomplete="email" inputmode="email" required
+                    prop:value=line.email.get_untracked()
+                    on:input=move |event| line.email.set(event_target_value(&event)) />
+            </div>
+            <button type="submit" class="button" data-testid="waiting-join">"Join the waiting list"</button>
+        </form>
+    }
+}
+
+fn place_in_words(place: &WaitingView) -> String {
+    let what = if place.quantity == 1 { "one seat".to_owned() } else { format!("{} seats together", place.quantity) };
+    let before = match place.ahead {
+        0 => "You are next in line".to_owned(),
+        1 => "One person is before you".to_owned(),
+        ahead => format!("{ahead} people are before you"),
+    };
+    format!("{before}, waiting for {what}. We write to {} when it is your turn; this page tells you, too.", place.email)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use uuid::Uuid;
+
+    #[test]
+    fn a_place_in_line_is_said_as_people_say_it() {
+        let place = |ahead, quantity| WaitingView {
+            id: Uuid::nil(),
+            show: Uuid::nil(),
+            quantity,
+            category: None,
+            email: "a@example.org".to_owned(),
+            state: WaitingState::Waiting,
+            ahead,
+            offer: None,
+            joined_at: String::new(),
+        };
+        assert!(place_in_words(&place(0, 1)).starts_with("You are next in line, waiting for one seat."));
+        assert!(place_in_words(&place(1, 2)).starts_with("One person is before you, waiting for 2 seats together."));
+        assert!(place_in_words(&place(7, 2)).starts_with("7 people are before you"));
+    }
+}

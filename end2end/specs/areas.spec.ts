@@ -1,0 +1,35 @@
+// General admission: places without numbered seats, bought for a friend.
+import { claimShowWithArea } from "../pages/catalogue.js";
+import { bookingBecomes, payWith, readTickets } from "../pages/paying.js";
+import { press } from "../pages/show.js";
+import { expect, test } from "../pages/visitors.js";
+
+test("places are counted live, and each becomes a ticket in the friend's name", async ({ request, anna, ben }) => {
+  const show = await claimShowWithArea(request);
+  const hers = await anna.visit(show.id);
+  await ben.visit(show.id);
+  const left = ben.page.getByTestId("places-left");
+  const before = Number.parseInt(await left.innerText(), 10);
+  const more = anna.page.getByTestId("more-places");
+  await press(more);
+  await press(more);
+  await press(more);
+  await press(anna.page.getByTestId("fewer-places"));
+  const line = anna.page.getByTestId("cart-places");
+  await expect(line).toContainText(`2 × ${show.area}`);
+  await expect(line).toHaveAttribute("data-held", "true");
+  await expect(left).toHaveText(`${before - 2} places left`);
+
+  const checkout = anna.page.getByTestId("continue");
+  if (await checkout.isVisible()) await press(checkout);
+  await press(anna.page.getByTestId("for-friend"));
+  await anna.page.locator("#friend-name").fill("Luís");
+  await anna.page.locator("#friend-email").fill("luis@example.org");
+  await hers.checkOut("Anna", "anna@example.org");
+  await payWith(anna.page, "paid");
+  await bookingBecomes(anna.page, "CONFIRMED");
+  const codes = await readTickets(anna.page);
+  expect(codes).toHaveLength(2);
+  for (const code of codes) expect(code).toMatch(new RegExp(`\\|${show.area}\\|Luís$`));
+  await expect(left).toHaveText(`${before - 2} places left`);
+});

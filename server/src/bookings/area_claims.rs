@@ -1,0 +1,248 @@
+//! `area_stock` and `area_claims`: the last line for places without seats. Whatever Redis says or
+//! forgets, an area never has more claimed and sold than it has places, and never fewer than none.
+//!
+//! Every transaction locks the areas it touches first, in their order, then claims on places, then claims
+//! on seats: so nothing deadlocks. A row of the stock is changed only by whoever repeats its version.
+
+use domain::seats::{AreaIndex, Places};
+use domain::time::Timestamp;
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::claims::{self, CLAIM_GRACE_MS};
+use super::sql::BookingRow;
+use crate::clock::to_utc;
+
+/// An area as stored.
+#[derive(Clone, Copy, Debug, sqlx::FromRow)]
+struct Stock {
+    area_no: i16,
+    capacity: i32,
+    claimed: i32,
+    sold: i32,
+    version: i64,
+}
+
+impl Stock {
+    /// Places nobody has. The table keeps it from being negative.
+    const fn left(&self) -> i32 {
+        self.capacity - self.claimed - self.sold
+    }
+}
+
+/// Claims the booking's places until it expires. The areas with too few, and how many those have: none,
+/// or all is void and the caller rolls back.
+pub(super) async fn claim(
+    tx: &mut PgConnection,
+    row: &BookingRow,
+    now: Timestamp,
+) -> Result<Vec<(AreaIndex, u32)>, sqlx::Error> {
+    let mut full = Vec::new();
+    for places in &row.places {
+        if let Some(left) = claim_in(tx, row, *places, now).await? {
+            full.push((places.area, left));
+        }
+    }
+    Ok(full)
+}
+
+/// `Some`: the area has only so many places left.
+async fn claim_in(
+    tx: &mut PgConnection,
+    row: &BookingRow,
+    places: Places,
+    now: Timestamp,
+) -> Result<Option<u32>, sqlx::Error> {
+    let (area, count) = (places.area.cast_signed(), places.count.cast_signed());
+    let Some(seen) = read(tx, row.show_id, area).await? else { return Ok(Some(0)) };
+    let taken = seen.left() >= count && step(tx, row.show_id, seen, count, 0).await?;
+    if !taken {
+        // Somebody was faster by a hair, or it is full: stand in line for the row, then decide for good.
+        let Some(mut stock) = lock(tx, row.show_id, &[area]).await?.pop() else { return Ok(Some(0)) };
+        if stock.left() < count {
+            stock = take_over(tx, row.show_id, stock, now).await?;
+        }
+        if stock.left() < count {
+            return Ok(Some(stock.left().unsigned_abs()));
+        }
+        step_locked(tx, row.show_id, stock, count, 0).await?;
+    }
+    sqlx::query(
+        "INSERT INTO area_claims (booking_id, show_id, area_no, quantity, fence, state, expires_at)
+         VALUES ($1, $2, $3, $4, $5, 'claimed', $6)",
+    )
+    .bind(row.id)
+    .bind(row.show_id)
+    .bind(area)
+    .bind(count)
+    .bind(row.fence)
+    .bind(to_utc(row.machine.expires_at))
+    .execute(tx)
+    .await?;
+    Ok(None)
+}
+
+/// Gives back what ran out more than a grace ago and nobody has released yet: it is anyone's.
+async fn take_over(tx: &mut PgConnection, show: Uuid, stock: Stock, now: Timestamp) -> Result<Stock, sqlx::Error> {
+    let over: Vec<i32> = sqlx::query_scalar(
+        "UPDATE area_claims SET state = 'released'
+         WHERE show_id = $1 AND area_no = $2 AND state = 'claimed' AND expires_at <= $3
+         RETURNING quantity",
+    )
+    .bind(show)
+    .bind(stock.area_no)
+    .bind(to_utc(now.plus_ms(-CLAIM_GRACE_MS)))
+    .fetch_all(&mut *tx)
+    .await?;
+    let count: i32 = over.iter().sum();
+    if count == 0 {
+        return Ok(stock);
+    }
+    step_locked(tx, show, stock, -count, 0).await?;
+    Ok(Stock { claimed: stock.claimed - count, version: stock.version + 1, ..stock })
+}
+
+/// Turns the booking's claims into a sale, places and seats together; `false`, and nothing changed, unless
+/// every one is still its own by booking and fence.
+pub(super) async fn sell(tx: &mut PgConnection, row: &BookingRow) -> Result<bool, sqlx::Error> {
+    if row.places.is_empty() {
+        return claims::sell(tx, row).await;
+    }
+    let stocks = lock(tx, row.show_id, &areas_of(row)).await?;
+    let own = own_claims(tx, row, &["claimed"]).await?;
+    let has_all = own.iter().map(Claim::places).eq(row.places.iter().copied());
+    if !has_all || !claims::sell(tx, row).await? {
+        return Ok(false);
+    }
+    set_state(tx, row, &own, "sold").await?;
+    for (stock, claim) in pair(&stocks, &own) {
+        step_locked(tx, row.show_id, stock, -claim.quantity, claim.quantity).await?;
+    }
+    Ok(true)
+}
+
+/// Gives the booking's places back. A repeat finds none.
+pub(super) async fn release(tx: &mut PgConnection, row: &BookingRow) -> Result<(), sqlx::Error> {
+    if row.places.is_empty() {
+        return Ok(());
+    }
+    let stocks = lock(tx, row.show_id, &areas_of(row)).await?;
+    let own = own_claims(tx, row, &["claimed", "sold"]).await?;
+    set_state(tx, row, &own, "released").await?;
+    for (stock, claim) in pair(&stocks, &own) {
+        let (claimed, sold) = if claim.state == "sold" { (0, -claim.quantity) } else { (-claim.quantity, 0) };
+        step_locked(tx, row.show_id, stock, claimed, sold).await?;
+    }
+    Ok(())
+}
+
+/// A live claim.
+#[derive(Clone, Debug, sqlx::FromRow)]
+struct Claim {
+    area_no: i16,
+    quantity: i32,
+    state: String,
+}
+
+impl Claim {
+    const fn places(&self) -> Places {
+        Places { area: self.area_no.cast_unsigned(), count: self.quantity.cast_unsigned() }
+    }
+}
+
+/// The booking's own claims in one of these states, by booking and fence, locked.
+async fn own_claims(tx: &mut PgConnection, row: &BookingRow, states: &[&str]) -> Result<Vec<Claim>, sqlx::Error> {
+    sqlx::query_as(
+        "SELECT area_no, quantity, state FROM area_claims
+         WHERE booking_id = $1 AND show_id = $2 AND fence = $3 AND state = ANY($4)
+         ORDER BY area_no FOR UPDATE",
+    )
+    .bind(row.id)
+    .bind(row.show_id)
+    .bind(row.fence)
+    .bind(states)
+    .fetch_all(tx)
+    .await
+}
+
+/// Moves claims that were locked a statement ago.
+async fn set_state(tx: &mut PgConnection, row: &BookingRow, own: &[Claim], state: &str) -> Result<(), sqlx::Error> {
+    let moved = sqlx::query(
+        "UPDATE area_claims claim SET state = $4
+         FROM unnest($2::smallint[], $3::text[]) AS known (area_no, state)
+         WHERE claim.booking_id = $1 AND claim.area_no = known.area_no AND claim.state = known.state
+           AND claim.fence = $5",
+    )
+    .bind(row.id)
+    .bind(own.iter().map(|claim| claim.area_no).collect::<Vec<_>>())
+    .bind(own.iter().map(|claim| claim.state.clone()).collect::<Vec<_>>())
+    .bind(state)
+    .bind(row.fence)
+    .execute(tx)
+    .await?;
+    assert_eq!(moved.rows_affected(), own.len() as u64, "the rows were locked one statement ago");
+    Ok(())
+}
+
+fn areas_of(row: &BookingRow) -> Vec<i16> {
+    row.places.iter().map(|places| places.area.cast_signed()).collect()
+}
+
+/// Each claim with the stock of its area; both are in the order of areas, one claim an area.
+fn pair<'a>(stocks: &'a [Stock], own: &'a [Claim]) -> impl Iterator<Item = (Stock, &'a Claim)> {
+    own.iter().filter_map(|claim| {
+        let stock = stocks.iter().find(|stock| stock.area_no == claim.area_no)?;
+        Some((*stock, claim))
+    })
+}
+
+async fn read(tx: &mut PgConnection, show: Uuid, area: i16) -> Result<Option<Stock>, sqlx::Error> {
+    sqlx::query_as(
+        "SELECT area_no, capacity, claimed, sold, version FROM area_stock WHERE show_id = $1 AND area_no = $2",
+    )
+    .bind(show)
+    .bind(area)
+    .fetch_optional(tx)
+    .await
+}
+
+/// The stock of these areas, locked in their order.
+async fn lock(tx: &mut PgConnection, show: Uuid, areas: &[i16]) -> Result<Vec<Stock>, sqlx::Error> {
+    sqlx::query_as(
+        "SELECT area_no, capacity, claimed, sold, version FROM area_stock
+         WHERE show_id = $1 AND area_no = ANY($2) ORDER BY area_no FOR UPDATE",
+    )
+    .bind(show)
+    .bind(areas)
+    .fetch_all(tx)
+    .await
+}
+
+/// Moves the counters of an area from the version they were read in; `false` when somebody else was faster.
+async fn step(tx: &mut PgConnection, show: Uuid, from: Stock, claimed: i32, sold: i32) -> Result<bool, sqlx::Error> {
+    let stepped = sqlx::query(
+        "UPDATE area_stock SET claimed = claimed + $4, sold = sold + $5, version = version + 1
+         WHERE show_id = $1 AND area_no = $2 AND version = $3",
+    )
+    .bind(show)
+    .bind(from.area_no)
+    .bind(from.version)
+    .bind(claimed)
+    .bind(sold)
+    .execute(tx)
+    .await?;
+    Ok(stepped.rows_affected() == 1)
+}
+
+/// The same for a row this transaction has locked.
+async fn step_locked(
+    tx: &mut PgConnection,
+    show: Uuid,
+    from: Stock,
+    claimed: i32,
+    sold: i32,
+) -> Result<(), sqlx::Error> {
+    let stepped = step(tx, show, from, claimed, sold).await?;
+    assert!(stepped, "area {} of {show} moved under its lock", from.area_no);
+    Ok(())
+}

@@ -1,0 +1,55 @@
+//! The buyer wants out, of all of a booking or of some seats.
+
+use axum::http::StatusCode;
+use domain::api_cancelling::CancelRequest;
+use uuid::Uuid;
+
+use super::{By, undo, undo_seats, unmoved};
+use crate::bookings::moves::Cause;
+use crate::bookings::{sql, view};
+use crate::idempotency::{Answer, Intent};
+use crate::web::{Code, Problem};
+use crate::{AppState, outbox};
+
+/// Cancels the caller's booking. The answer says how it stands then.
+pub(in crate::bookings) async fn cancel(
+    state: &AppState,
+    owner: &str,
+    booking: Uuid,
+    request: &CancelRequest,
+    intent: &Intent,
+) -> Result<Answer, Problem> {
+    let now = state.locks.now();
+    if let Some(answer) = intent.replay(&state.pg, now).await? {
+        return Ok(answer);
+    }
+    let mut connection = state.pg.acquire().await?;
+    let row = sql::find_owned(&mut connection, booking, owner).await?.ok_or_else(|| Problem::not_found("booking"))?;
+    drop(connection);
+    let show = state.catalogue.known_show(row.show_id).await?;
+    if show.is_called_off() {
+        // In a moment it is undone in full; a fee for being faster would be unkind.
+        return Err(Problem::new(
+            Code::SalesClosed,
+            "This show will not take place. All of the price is on its way back to you, without your doing.",
+        ));
+    }
+
+    let mut tx = state.pg.begin().await?;
+    if let Some(answer) = intent.begin(&mut tx, now).await? {
+        return Ok(answer);
+    }
+    let row = sql::lock(&mut tx, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
+    let by = By::Buyer { show_starts_at: show.starts_at };
+    let words = "The buyer cancelled.";
+    let undone = match &request.seats {
+        Some(seats) => undo_seats(&mut tx, &row, seats, by, words, now).await?,
+        None => undo(&mut tx, &row, by, Cause { actor: "buyer", reason: words }, now).await.map_err(unmoved)?,
+    };
+    let booking = view::of_row(&mut tx, &show, &undone).await?;
+    let answer = Answer::json(StatusCode::OK, &booking)?;
+    intent.complete(&mut tx, &answer, now).await?;
+    tx.commit().await?;
+    outbox::wake(state);
+    Ok(answer)
+}

@@ -1,0 +1,126 @@
+//! Undoing sales: by the buyer, by staff, of a whole show.
+//!
+//! All three end in [`undo`]: the machine's move, the refund with its fee, the tickets that open no door
+//! any more, in the caller's transaction. Seats, money and mail follow as effects.
+
+mod buyer;
+mod returned;
+mod shows;
+mod staff;
+
+use domain::booking::{BookingState, Event, back_to_buyer};
+use domain::money::Money;
+use domain::seats::SeatIndex;
+use domain::time::Timestamp;
+use sqlx::PgConnection;
+
+pub(super) use buyer::cancel as cancel_own;
+pub(super) use returned::release_part;
+pub use shows::{Batch, call_off, undo_batch, work_forever};
+pub(super) use staff::reason_of;
+pub use staff::{Undone, cancel_booking};
+
+use super::moves::{self, Cause, MoveError};
+use super::refunds;
+use super::sql::{self, BookingRow};
+use crate::tickets;
+use crate::web::{Code, Problem};
+
+/// On whose word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum By {
+    /// The buyer's: in time only, less the fee.
+    Buyer {
+        /// When the show starts.
+        show_starts_at: Timestamp,
+    },
+    /// Staff's: at any time, in full.
+    Staff,
+}
+
+impl By {
+    /// What goes back of a price, and what is kept.
+    fn share(self, price: Money) -> (Money, i64) {
+        let back = match self {
+            Self::Buyer { .. } => back_to_buyer(price),
+            Self::Staff => price,
+        };
+        (back, price.minor - back.minor)
+    }
+}
+
+/// Undoes all of a booking, which the caller has locked.
+async fn undo(
+    tx: &mut PgConnection,
+    row: &BookingRow,
+    by: By,
+    cause: Cause<'_>,
+    now: Timestamp,
+) -> Result<BookingRow, MoveError> {
+    let event = match by {
+        By::Buyer { show_starts_at } => Event::CancelledByBuyer { show_starts_at },
+        By::Staff => Event::CancelledByStaff,
+    };
+    let undone = moves::apply(tx, row, event, cause, now).await?;
+    if matches!(row.machine.state, BookingState::PaymentSucceeded | BookingState::Confirmed) {
+        refunds::request(tx, row.id, 0, by.share(row.machine.total), now).await?;
+        tickets::revoke(tx, row.id, None, now).await?;
+    }
+    Ok(undone)
+}
+
+/// Undoes these seats of a booking, which the caller has locked, and keeps the others; all of it, when no
+/// other seat is left.
+async fn undo_seats(
+    tx: &mut PgConnection,
+    row: &BookingRow,
+    seats: &[SeatIndex],
+    by: By,
+    words: &str,
+    now: Timestamp,
+) -> Result<BookingRow, Problem> {
+    let actor = if by == By::Staff { "staff" } else { "buyer" };
+    let lines = sql::seats(tx, row.id).await?;
+    let (gone, kept) = returned::divide(lines, seats)?;
+    if kept.is_empty() && !row.places.is_empty() {
+        let detail = "This booking has places without numbers as well. Cancel it as a whole.";
+        return Err(Problem::new(Code::WrongState, detail));
+    }
+    if kept.is_empty() {
+        return undo(tx, row, by, Cause { actor, reason: words }, now).await.map_err(unmoved);
+    }
+    let price = Money::new(gone.iter().map(|line| line.price_minor).sum(), row.machine.total.currency);
+    let number = refunds::next_number(tx, row.id).await?;
+    let event = match by {
+        By::Buyer { show_starts_at } => Event::PartCancelledByBuyer { number, price, show_starts_at },
+        By::Staff => Event::PartCancelledByStaff { number, price },
+    };
+    let names = gone.iter().map(|line| line.label.as_str()).collect::<Vec<_>>().join(", ");
+    let reason = format!("{names}: {words}");
+    let smaller = moves::apply(tx, row, event, Cause { actor, reason: &reason }, now).await.map_err(unmoved)?;
+    refunds::request(tx, row.id, number, by.share(price), now).await?;
+    returned::take(tx, row.id, number, &gone).await?;
+    let gone: Vec<i32> = gone.iter().map(|line| line.seat_no).collect();
+    tickets::revoke(tx, row.id, Some(&gone), now).await?;
+    Ok(BookingRow { seats: kept.iter().map(|line| line.seat_no.cast_unsigned()).collect(), ..smaller })
+}
+
+/// Why a booking was not cancelled, for a person.
+fn unmoved(error: MoveError) -> Problem {
+    use domain::booking::Refused;
+    match error {
+        MoveError::Refused(Refused::TooLate) => Problem::new(
+            Code::TooLateToCancel,
+            "Bookings can be cancelled until two hours before the show. The box office may help.",
+        ),
+        MoveError::Refused(Refused::Gone) => Problem::new(
+            Code::WrongState,
+            "This booking is over already. Nothing was charged for it that is not on its way back.",
+        ),
+        MoveError::Refused(_) => Problem::new(
+            Code::WrongState,
+            "The booking cannot be cancelled like this just now. Please look at its page and try again.",
+        ),
+        other => super::create::unmoved(other),
+    }
+}

@@ -1,0 +1,215 @@
+//! A show that will not take place: nothing more is sold, holds go, every booking is undone in full.
+//!
+//! First the show is marked, in one transaction with the row that keeps the progress. From then on nobody
+//! begins to pay for it: replicas learn it within a second, and a trigger refuses whoever does not know yet
+//! (`migrations/0008`). A booking that was submitted before is seen by the batches, because they look after
+//! the mark was committed; one that is being paid just then is locked, passed over and found by the next.
+//! Whatever dies half way, the row stays open, and any replica goes on.
+
+use std::time::Duration;
+
+use domain::time::{SECOND_MS, Timestamp};
+use sqlx::{PgConnection, PgPool};
+use uuid::Uuid;
+
+use super::staff::reason_of;
+use super::{By, undo};
+use crate::bookings::moves::{Cause, MoveError};
+use crate::bookings::sql;
+use crate::clock::to_utc;
+use crate::seat_locks::StoreError;
+use crate::web::Problem;
+use crate::{AppState, outbox};
+
+/// Bookings undone in one transaction.
+const MAX_PER_BATCH: i64 = 64;
+/// How often replicas look for shows that were called off, and so how long one may not know.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// A show is not done with before this long after it was called off, milliseconds: until then a replica may
+/// have granted a hold, not knowing.
+const LEAST_MS: i64 = 5 * SECOND_MS;
+/// How long replicas are reminded of a show that was called off, milliseconds: longer than the catalogue
+/// believes what it has read.
+const TOLD_FOR_MS: i64 = 900 * SECOND_MS;
+/// Shows looked after in one round.
+const MAX_SHOWS: i64 = 1_000;
+
+/// What a batch came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Batch {
+    /// So many bookings were undone; there may be more.
+    Undone(usize),
+    /// Somebody else is at it, or at the bookings that are left.
+    Busy,
+    /// No booking is left.
+    NoneLeft,
+}
+
+/// Calls a show off; `false` when it was already. The bookings are undone by [`undo_batch`], here or by any
+/// replica.
+///
+/// # Errors
+/// 404 when there is no such show, 400 when the reason cannot be used.
+pub async fn call_off(pg: &PgPool, show: Uuid, reason: &str, now: Timestamp) -> Result<bool, Problem> {
+    let reason = reason_of(reason)?;
+    let mut tx = pg.begin().await?;
+    let marked = sqlx::query("UPDATE shows SET called_off = true WHERE id = $1").bind(show).execute(&mut *tx).await?;
+    if marked.rows_affected() == 0 {
+        return Err(Problem::not_found("show"));
+    }
+    let first = sqlx::query(
+        "INSERT INTO show_cancellations (show_id, reason, requested_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+    )
+    .bind(show)
+    .bind(reason)
+    .bind(to_utc(now))
+    .execute(&mut *tx)
+    .await?;
+    tx.commit().await?;
+    Ok(first.rows_affected() == 1)
+}
+
+/// Undoes some of the bookings of a show that was called off.
+///
+/// # Errors
+/// When the database fails; nothing of this batch is done then.
+pub async fn undo_batch(pg: &PgPool, show: Uuid, now: Timestamp) -> Result<Batch, Problem> {
+    let mut tx = pg.begin().await?;
+    // The show-level lock: one batch of a show at a time, whoever does it.
+    let reason: Option<String> =
+        sqlx::query_scalar("SELECT reason FROM show_cancellations WHERE show_id = $1 FOR UPDATE SKIP LOCKED")
+            .bind(show)
+            .fetch_optional(&mut *tx)
+            .await?;
+    let Some(reason) = reason else { return Ok(Batch::Busy) };
+    let ids = take_some(&mut tx, show).await?;
+    if ids.is_empty() {
+        return Ok(if any_left(&mut tx, show).await? { Batch::Busy } else { Batch::NoneLeft });
+    }
+    let words = format!("The show will not take place. {reason}");
+    let mut undone = 0;
+    for id in &ids {
+        let Some(row) = sql::lock(&mut tx, *id).await? else { continue };
+        match undo(&mut tx, &row, By::Staff, Cause { actor: "staff", reason: &words }, now).await {
+            Ok(_) => undone += 1,
+            Err(MoveError::Refused(why)) => {
+                tracing::warn!(booking = %row.id, %why, "a booking of a show that was called off stays as it is");
+            }
+            Err(error) => return Err(super::unmoved(error)),
+        }
+    }
+    sqlx::query("UPDATE show_cancellations SET cancelled = cancelled + $2 WHERE show_id = $1")
+        .bind(show)
+        .bind(undone)
+        .execute(&mut *tx)
+        .await?;
+    tx.commit().await?;
+    Ok(Batch::Undone(ids.len()))
+}
+
+/// Locks bookings that are to be undone, passing over those that somebody is moving just now: waiting for
+/// them with others in hand could deadlock.
+async fn take_some(tx: &mut PgConnection, show: Uuid) -> Result<Vec<Uuid>, sqlx::Error> {
+    let mut ids: Vec<Uuid> = sqlx::query_scalar(
+        "SELECT id FROM bookings
+         WHERE show_id = $1 AND state IN ('SEATS_LOCKED', 'PAYMENT_PENDING', 'PAYMENT_SUCCEEDED')
+         LIMIT $2 FOR UPDATE SKIP LOCKED",
+    )
+    .bind(show)
+    .bind(MAX_PER_BATCH)
+    .fetch_all(&mut *tx)
+    .await?;
+    if (ids.len() as i64) < MAX_PER_BATCH {
+        let sold: Vec<Uuid> = sqlx::query_scalar(
+            "SELECT id FROM bookings WHERE show_id = $1 AND state = 'CONFIRMED' LIMIT $2 FOR UPDATE SKIP LOCKED",
+        )
+        .bind(show)
+        .bind(MAX_PER_BATCH - ids.len() as i64)
+        .fetch_all(tx)
+        .await?;
+        ids.extend(sold);
+    }
+    Ok(ids)
+}
+
+async fn any_left(tx: &mut PgConnection, show: Uuid) -> Result<bool, sqlx::Error> {
+    sqlx::query_scalar(
+        "SELECT EXISTS (SELECT 1 FROM bookings WHERE show_id = $1 AND state = 'CONFIRMED')
+             OR EXISTS (SELECT 1 FROM bookings WHERE show_id = $1
+                        AND state IN ('SEATS_LOCKED', 'PAYMENT_PENDING', 'PAYMENT_SUCCEEDED'))",
+    )
+    .bind(show)
+    .fetch_one(tx)
+    .await
+}
+
+/// Looks after shows that were called off, until the server stops: any replica, no leader.
+pub async fn work_forever(state: AppState) {
+    let mut round = tokio::time::interval(LOOK_EVERY);
+    round.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            () = state.stop.cancelled() => return,
+            _ = round.tick() => {}
+        }
+        if let Err(problem) = one_round(&state).await {
+            tracing::warn!(?problem, "shows that were called off could not be looked after");
+        }
+    }
+}
+
+async fn one_round(state: &AppState) -> Result<(), Problem> {
+    let now = state.locks.now();
+    let shows: Vec<(Uuid, bool)> = sqlx::query_as(
+        "SELECT show_id, finished_at IS NULL FROM show_cancellations
+         WHERE finished_at IS NULL OR requested_at > $1 ORDER BY requested_at LIMIT $2",
+    )
+    .bind(to_utc(now.plus_ms(-TOLD_FOR_MS)))
+    .bind(MAX_SHOWS)
+    .fetch_all(&state.pg)
+    .await?;
+    for (show, is_open) in shows {
+        state.catalogue.call_off(show).await;
+        if is_open && let Err(problem) = look_after(state, show, now).await {
+            tracing::warn!(?problem, %show, "show {show} was called off, and is not done with yet");
+        }
+    }
+    Ok(())
+}
+
+async fn look_after(state: &AppState, show: Uuid, now: Timestamp) -> Result<(), Problem> {
+    // People who are choosing see the seats go; those being paid for go with their bookings.
+    match state.locks.release_all(show).await {
+        // Nobody ever held a seat of it.
+        Ok(_) | Err(StoreError::NoMap(_)) => {
+            sqlx::query(
+                "UPDATE show_cancellations SET holds_released_at = $2 WHERE show_id = $1 AND holds_released_at IS NULL",
+            )
+            .bind(show)
+            .bind(to_utc(now))
+            .execute(&state.pg)
+            .await?;
+        }
+        Err(cause) => tracing::warn!(%cause, %show, "holds of show {show} end by themselves"),
+    }
+    loop {
+        match undo_batch(&state.pg, show, state.locks.now()).await? {
+            Batch::Undone(_) => outbox::wake(state),
+            Batch::Busy => return Ok(()),
+            Batch::NoneLeft => break,
+        }
+        if state.stop.is_cancelled() {
+            return Ok(());
+        }
+    }
+    sqlx::query(
+        "UPDATE show_cancellations SET finished_at = $2
+         WHERE show_id = $1 AND finished_at IS NULL AND holds_released_at IS NOT NULL AND requested_at <= $3",
+    )
+    .bind(show)
+    .bind(to_utc(now))
+    .bind(to_utc(now.plus_ms(-LEAST_MS)))
+    .execute(&state.pg)
+    .await?;
+    Ok(())
+}

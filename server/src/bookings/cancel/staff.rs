@@ -1,0 +1,77 @@
+//! Staff undo a booking, or some seats of it: a defective seat, a mistake at the box office. In full.
+
+use domain::booking::{BookingState, MoneyState};
+use domain::money::Money;
+use domain::time::Timestamp;
+use sqlx::PgPool;
+use uuid::Uuid;
+
+use super::{By, undo, undo_seats, unmoved};
+use crate::bookings::moves::Cause;
+use crate::bookings::sql;
+use crate::web::{Code, Problem};
+
+/// Longest reason, characters: it goes into a mail.
+const MAX_REASON_CHARS: usize = 300;
+
+/// What staff undid.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Undone {
+    /// The booking.
+    pub booking: Uuid,
+    /// What goes back to the buyer; nothing when nothing was paid.
+    pub back: Money,
+}
+
+/// A reason as it is written into stories and mails.
+///
+/// # Errors
+/// 400 when there is none, or one that is too long.
+pub(in crate::bookings) fn reason_of(text: &str) -> Result<&str, Problem> {
+    let reason = text.trim();
+    if reason.is_empty() || reason.chars().count() > MAX_REASON_CHARS || reason.chars().any(char::is_control) {
+        let detail = format!("Say why, in one line of up to {MAX_REASON_CHARS} characters.");
+        return Err(Problem::new(Code::Malformed, detail));
+    }
+    Ok(reason)
+}
+
+/// Cancels the booking of that reference, or only the seats of these names; the buyer is told the reason.
+///
+/// # Errors
+/// 404 when there is none, 400 for a seat it has not or a reason that cannot be used, 409 when it is over.
+pub async fn cancel_booking(
+    pg: &PgPool,
+    reference: &str,
+    labels: &[String],
+    reason: &str,
+    now: Timestamp,
+) -> Result<Undone, Problem> {
+    let reason = reason_of(reason)?;
+    let mut tx = pg.begin().await?;
+    let booking: Option<Uuid> = sqlx::query_scalar("SELECT id FROM bookings WHERE reference = $1")
+        .bind(reference.trim().to_uppercase())
+        .fetch_optional(&mut *tx)
+        .await?;
+    let booking = booking.ok_or_else(|| Problem::not_found("booking"))?;
+    let row = sql::lock(&mut tx, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
+    let undone = if labels.is_empty() {
+        undo(&mut tx, &row, By::Staff, Cause { actor: "staff", reason }, now).await.map_err(unmoved)?
+    } else {
+        let lines = sql::seats(&mut tx, booking).await?;
+        let seat_of = |label: &String| {
+            let line = lines.iter().find(|line| line.label.eq_ignore_ascii_case(label.trim()));
+            line.map(|line| line.seat_no.cast_unsigned())
+                .ok_or_else(|| Problem::new(Code::UnknownSeat, format!("The booking has no seat {label} (any more).")))
+        };
+        let seats = labels.iter().map(seat_of).collect::<Result<Vec<_>, _>>()?;
+        undo_seats(&mut tx, &row, &seats, By::Staff, reason, now).await?
+    };
+    let back = match (undone.machine.state, undone.machine.money) {
+        (BookingState::Cancelled, MoneyState::Refunding) => row.machine.total.minor,
+        (BookingState::Confirmed, _) => row.machine.total.minor - undone.machine.total.minor,
+        _ => 0,
+    };
+    tx.commit().await?;
+    Ok(Undone { booking: undone.id, back: Money::new(back, undone.machine.total.currency) })
+}

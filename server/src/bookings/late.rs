@@ -1,0 +1,343 @@
+//! Money that came when the time for its booking was over.
+//!
+//! The booking stays what it is (M3). Its money pays for a new booking of the same buyer, if the same seats
+//! can still be had, or others that are no worse where the buyer said so; else it goes back at once. Why it
+//! is done this way, and how the books stay balanced: docs/decisions/0009.
+
+use domain::api_cancelling::IfLate;
+use domain::booking::{Booking, BookingState, Event, MoneyState};
+use domain::reseat::{self, Place};
+use domain::seats::{MAX_SEATS_PER_HOLD, SeatIndex, SeatState};
+use domain::time::{SECOND_MS, Timestamp};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::claims;
+use super::effects::EffectError;
+use super::moves::{self, Cause, MoveError};
+use super::sql::{self, BookingRow, SeatRow};
+use crate::catalogue::Show;
+use crate::clock::{from_utc, to_utc};
+use crate::seat_locks::{Asked, Attempt, Held, Lot, Refusal, Terms, with_map};
+use crate::{AppState, holds, ids, outbox};
+
+/// How long seats are held for late money, milliseconds: the sale follows at once.
+const HOLD_MS: i64 = 30 * SECOND_MS;
+/// After this long without the lock store the money goes back, milliseconds.
+const PATIENCE_MS: i64 = 60 * SECOND_MS;
+/// Choices of other seats before the money goes back: somebody may be faster each time.
+const MAX_CHOICES: usize = 4;
+/// Names drawn for the new booking before giving up; one in 850 thousand million is taken, each time.
+const MAX_REFERENCE_DRAWS: usize = 3;
+
+/// Writes down what the buyer said about late money; who says nothing needs no row.
+pub(super) async fn note_wish(tx: &mut PgConnection, row: &BookingRow, if_late: IfLate) -> Result<(), sqlx::Error> {
+    // The first two versions are the booking's making: then there is nothing to take back.
+    if if_late.is_usual() && row.version <= 2 {
+        return Ok(());
+    }
+    sqlx::query(
+        "INSERT INTO late_wishes (booking_id, if_late) VALUES ($1, $2)
+         ON CONFLICT (booking_id) DO UPDATE SET if_late = EXCLUDED.if_late",
+    )
+    .bind(row.id)
+    .bind(if_late.as_str())
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+/// The booking that the money of this one pays for.
+pub(super) async fn moved_to(tx: &mut PgConnection, booking: Uuid) -> Result<Option<Uuid>, sqlx::Error> {
+    let found: Option<Option<Uuid>> = sqlx::query_scalar("SELECT moved_to FROM payments WHERE booking_id = $1")
+        .bind(booking)
+        .fetch_optional(tx)
+        .await?;
+    Ok(found.flatten())
+}
+
+/// Finds seats for late money, or sends it back. An effect, done at least once.
+pub(super) async fn place(state: &AppState, show: &Show, row: &BookingRow) -> Result<(), EffectError> {
+    if !is_waiting(row) {
+        return Ok(());
+    }
+    let mut connection = state.pg.acquire().await?;
+    let told = told(&mut connection, row).await?;
+    drop(connection);
+    let now = state.locks.now();
+    if let Some(why) = told.why_not(show, now) {
+        return give_back(state, row, why).await;
+    }
+    match hold_seats(state, show, row, told.if_late).await {
+        Ok(Some(held)) => match take(state, show, row, &held).await {
+            Ok(true) => Ok(()),
+            Ok(false) => {
+                let_go(state, show, row, &held).await;
+                give_back(state, row, "The seats were sold to others meanwhile.").await
+            }
+            Err(error) => Err(error),
+        },
+        Ok(None) => give_back(state, row, "The seats were no longer free when the payment came.").await,
+        Err(EffectError::Store(problem)) if now.since(told.since) > PATIENCE_MS => {
+            tracing::warn!(booking = %row.id, ?problem, "late money of {} goes back: seats cannot be held", row.id);
+            give_back(state, row, "Seats could not be held when the payment came.").await
+        }
+        Err(error) => Err(error),
+    }
+}
+
+const fn is_waiting(row: &BookingRow) -> bool {
+    row.machine.state.is_final() && matches!(row.machine.money, MoneyState::Paid)
+}
+
+/// What decides about late money, besides the seats.
+struct Told {
+    if_late: IfLate,
+    /// The event that ended the booking.
+    ended_by: String,
+    /// The buyer has begun another booking of this show since.
+    has_another: bool,
+    /// When the money came.
+    since: Timestamp,
+}
+
+impl Told {
+    /// Why the money goes back whatever seats are free.
+    fn why_not(&self, show: &Show, now: Timestamp) -> Option<&'static str> {
+        if self.if_late == IfLate::Refund {
+            return Some("The payment came late, and the buyer wanted the money back in that case.");
+        }
+        // Whoever was cancelled by a person does not want seats, or is not to have them.
+        if !matches!(self.ended_by.as_str(), "timed_out" | "payment_failed" | "payment_voided") {
+            return Some("The booking had been cancelled when the payment came.");
+        }
+        if self.has_another {
+            return Some("The buyer had chosen again when the payment came.");
+        }
+        holds::sales_open(show, now).is_err().then_some("The show could no longer be booked when the payment came.")
+    }
+}
+
+async fn told(tx: &mut PgConnection, row: &BookingRow) -> Result<Told, sqlx::Error> {
+    let (if_late, ended_by, has_another, since): (Option<String>, Option<String>, bool, chrono::DateTime<chrono::Utc>) =
+        sqlx::query_as(
+            "SELECT (SELECT if_late FROM late_wishes WHERE booking_id = booking.id),
+                    (SELECT event FROM booking_events
+                     WHERE booking_id = booking.id AND to_state = booking.state AND from_state <> booking.state
+                     ORDER BY number DESC LIMIT 1),
+                    EXISTS (SELECT 1 FROM bookings other
+                            WHERE other.owner = booking.owner AND other.show_id = booking.show_id
+                              AND other.created_at > booking.created_at
+                              AND other.state NOT IN ('CANCELLED', 'EXPIRED')),
+                    booking.updated_at
+             FROM bookings booking WHERE booking.id = $1",
+        )
+        .bind(row.id)
+        .fetch_one(tx)
+        .await?;
+    let if_late = if_late.unwrap_or_else(|| IfLate::default().as_str().to_owned());
+    Ok(Told {
+        if_late: IfLate::parse(&if_late)
+            .ok_or_else(|| sqlx::Error::Decode(format!("late_wishes.if_late is {if_late:?}").into()))?,
+        ended_by: ended_by.unwrap_or_default(),
+        has_another,
+        since: from_utc(since),
+    })
+}
+
+/// Holds the same seats, or others that are no worse where the buyer said so. The lock store says what is
+/// free: nobody who is choosing just now loses a seat to late money.
+async fn hold_seats(
+    state: &AppState,
+    show: &Show,
+    row: &BookingRow,
+    if_late: IfLate,
+) -> Result<Option<Held>, EffectError> {
+    // Places in areas are not kept for late money: it goes back.
+    if !row.places.is_empty() {
+        return Ok(None);
+    }
+    if let Some(held) = hold(state, show, row, &row.seats).await? {
+        return Ok(Some(held));
+    }
+    if if_late != IfLate::SameOrBetter {
+        return Ok(None);
+    }
+    let rows: Vec<Vec<Place>> =
+        show.layout.rows().map(|seats| seats.filter_map(|seat| place_of(show, seat)).collect()).collect();
+    let lost: Vec<Place> = row.seats.iter().filter_map(|seat| place_of(show, *seat)).collect();
+    for _ in 0..MAX_CHOICES {
+        let map = with_map(state, show, || state.locks.snapshot(show.id)).await?.map;
+        let is_free = |seat: SeatIndex| map.get(seat as usize) == Some(&(SeatState::Available as u8));
+        let Some(mut seats) = reseat::equal_or_better(&rows, &lost, is_free) else { return Ok(None) };
+        seats.sort_unstable();
+        if let Some(held) = hold(state, show, row, &seats).await? {
+            return Ok(Some(held));
+        }
+    }
+    Ok(None)
+}
+
+fn place_of(show: &Show, seat: SeatIndex) -> Option<Place> {
+    let ((x, y), _) = show.layout.place(seat)?;
+    let category = show.category(seat);
+    Some(Place { seat, x, y, kind: category.kind, price: category.price.minor })
+}
+
+/// Under a name of its own: the buyer may be choosing other seats just now. A repeat finds its own hold.
+async fn hold(
+    state: &AppState,
+    show: &Show,
+    row: &BookingRow,
+    seats: &[SeatIndex],
+) -> Result<Option<Held>, EffectError> {
+    let names: Vec<String> = seats.iter().map(ToString::to_string).collect();
+    let id = ids::derived_id(&["late", &row.id.to_string(), &names.join(",")]);
+    let attempt =
+        Attempt { asked: Asked { id, digest: 0 }, owner: late_owner(row), lot: Lot::of_seats(seats.to_vec()) };
+    let terms = Terms { per_person: MAX_SEATS_PER_HOLD, length_ms: HOLD_MS, life_ms: HOLD_MS };
+    let mut answers =
+        with_map(state, show, || state.locks.lock(show.id, terms, std::slice::from_ref(&attempt))).await?;
+    match answers.pop() {
+        Some(Ok(held)) => Ok(Some(held)),
+        // One of an earlier try, for other seats: it is let go, and the next try finds it gone.
+        Some(Err(Refusal::OtherHold(other))) => {
+            let owner = late_owner(row);
+            let _gone = with_map(state, show, || state.locks.release(show.id, other, &owner)).await?;
+            Ok(None)
+        }
+        _ => Ok(None),
+    }
+}
+
+fn late_owner(row: &BookingRow) -> String {
+    format!("late-{}", row.id.simple())
+}
+
+async fn let_go(state: &AppState, show: &Show, row: &BookingRow, held: &Held) {
+    let owner = late_owner(row);
+    if let Err(problem) = with_map(state, show, || state.locks.release(show.id, held.hold, &owner)).await {
+        tracing::debug!(?problem, "a hold for late money ends by itself");
+    }
+}
+
+/// A new booking takes the seats and the money, in one transaction; `false`, and nothing is done, when a
+/// seat was sold to somebody else.
+async fn take(state: &AppState, show: &Show, row: &BookingRow, held: &Held) -> Result<bool, EffectError> {
+    let now = state.locks.now();
+    let mut tx = state.pg.begin().await?;
+    let row = sql::lock(&mut tx, row.id).await?.ok_or(EffectError::NoBooking(row.id))?;
+    if !is_waiting(&row) {
+        return Ok(true);
+    }
+    let agreed = sql::seats(&mut tx, row.id).await?;
+    let Some(fresh) = insert(&mut tx, &row, held, now).await? else {
+        return Err(EffectError::Store(crate::web::Problem::internal(&"no free booking reference in three draws")));
+    };
+    sql::put_seats(&mut tx, fresh.id, &seat_rows(show, &agreed, &fresh.seats)).await?;
+    let reason = format!("The money of booking {} came when its time was over.", row.reference);
+    sql::insert_event(&mut tx, &fresh, None, "created", "system", &reason, now).await?;
+    let locked = step(&mut tx, &fresh, Event::HoldTaken, "The lock store confirmed the hold.", now).await?;
+    let moved_in = Event::PaymentMovedIn { until: held.expires_at };
+    let pending = step(&mut tx, &locked, moved_in, &reason, now).await?;
+    if !claims::claim(&mut tx, &pending, now).await?.is_empty() {
+        return Ok(false);
+    }
+    move_payment(&mut tx, row.id, fresh.id, now).await?;
+    let paid = Event::PaymentSucceeded { amount: row.machine.total };
+    let paid = step(&mut tx, &pending, paid, "The gateway has the money.", now).await?;
+    let sold = moves::settle(&mut tx, &paid, show.starts_at <= now, now).await?;
+    if sold.machine.state != BookingState::Confirmed {
+        return Ok(false);
+    }
+    let reason = format!("It pays for booking {} now.", sold.reference);
+    step(&mut tx, &row, Event::LateMoneyMoved, &reason, now).await?;
+    tx.commit().await?;
+    outbox::wake(state);
+    Ok(true)
+}
+
+async fn step(
+    tx: &mut PgConnection,
+    row: &BookingRow,
+    event: Event,
+    reason: &str,
+    now: Timestamp,
+) -> Result<BookingRow, MoveError> {
+    moves::apply(tx, row, event, Cause { actor: "system", reason }, now).await
+}
+
+/// The new booking, in state CREATED; one a hold.
+async fn insert(
+    tx: &mut PgConnection,
+    row: &BookingRow,
+    held: &Held,
+    now: Timestamp,
+) -> Result<Option<BookingRow>, sqlx::Error> {
+    let machine = Booking {
+        state: BookingState::Created,
+        money: MoneyState::None,
+        total: row.machine.total,
+        expires_at: held.expires_at,
+    };
+    for _ in 0..MAX_REFERENCE_DRAWS {
+        let fresh = BookingRow {
+            id: ids::new_id(),
+            reference: ids::booking_reference(ids::random_bits()),
+            hold_id: held.hold,
+            fence: held.fence,
+            version: 1,
+            machine,
+            seats: held.lot.seats.clone(),
+            ..row.clone()
+        };
+        if sql::insert(tx, &fresh, now).await? {
+            return Ok(Some(fresh));
+        }
+    }
+    Ok(None)
+}
+
+/// The seats as they are, at the prices as they were agreed: others cost no more than those they stand for.
+fn seat_rows(show: &Show, agreed: &[SeatRow], seats: &[SeatIndex]) -> Vec<SeatRow> {
+    let rows = seats.iter().zip(agreed).map(|(seat, agreed)| {
+        if agreed.seat_no == seat.cast_signed() {
+            return agreed.clone();
+        }
+        let line = show.line(*seat);
+        SeatRow { seat_no: seat.cast_signed(), label: line.label, category: line.category, ..agreed.clone() }
+    });
+    rows.collect()
+}
+
+/// The money is counted once: where it is now. The gateway goes on knowing it under the first booking.
+async fn move_payment(tx: &mut PgConnection, from: Uuid, to: Uuid, now: Timestamp) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "INSERT INTO payments (booking_id, gateway, gateway_ref, state, amount_minor, currency, updated_at)
+         SELECT $2, gateway, gateway_ref, 'succeeded', amount_minor, currency, $3 FROM payments WHERE booking_id = $1",
+    )
+    .bind(from)
+    .bind(to)
+    .bind(to_utc(now))
+    .execute(&mut *tx)
+    .await?;
+    let moved = sqlx::query("UPDATE payments SET moved_to = $2 WHERE booking_id = $1 AND moved_to IS NULL")
+        .bind(from)
+        .bind(to)
+        .execute(tx)
+        .await?;
+    assert_eq!(moved.rows_affected(), 1, "money that waits has not moved");
+    Ok(())
+}
+
+async fn give_back(state: &AppState, row: &BookingRow, why: &str) -> Result<(), EffectError> {
+    let now = state.locks.now();
+    let mut tx = state.pg.begin().await?;
+    let row = sql::lock(&mut tx, row.id).await?.ok_or(EffectError::NoBooking(row.id))?;
+    if is_waiting(&row) {
+        step(&mut tx, &row, Event::LateMoneyReturned { amount: row.machine.total }, why, now).await?;
+        tx.commit().await?;
+        outbox::wake(state);
+    }
+    Ok(())
+}

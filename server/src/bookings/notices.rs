@@ -1,0 +1,146 @@
+//! What a buyer is told by mail when a booking or a part of it was undone, or its money came late.
+
+use domain::booking::{BookingState, MoneyState};
+use domain::money::Money;
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::effects::EffectError;
+use super::refunds::{self, RefundRow};
+use super::sql::BookingRow;
+use crate::AppState;
+use crate::catalogue::Show;
+use crate::tickets::NoticeMail;
+
+/// Events that are told, as `domain::booking::Event::name` spells them.
+const TOLD: &[&str] = &[
+    "cancelled_by_buyer",
+    "cancelled_by_staff",
+    "seats_lost",
+    "payment_succeeded",
+    "late_money_moved",
+    "late_money_returned",
+];
+/// Events that are told of some seats.
+const TOLD_OF_SEATS: &[&str] = &["part_cancelled_by_buyer", "part_cancelled_by_staff"];
+
+/// Sends the notice about a refund of the booking, or about all of it (0). An effect, done at least once.
+pub(super) async fn send(state: &AppState, show: &Show, row: &BookingRow, number: u32) -> Result<(), EffectError> {
+    let mut connection = state.pg.acquire().await?;
+    let refunds = refunds::of_booking(&mut connection, row.id).await?;
+    let refund = refunds.into_iter().find(|refund| refund.number.cast_unsigned() == number);
+    let last = last_event(&mut connection, row.id, if number == 0 { TOLD } else { TOLD_OF_SEATS }).await?;
+    let moved = if row.machine.money == MoneyState::Moved { moved_to(&mut connection, row.id).await? } else { None };
+    drop(connection);
+    let (event, reason) = last.unwrap_or_default();
+    let (headline, mut paragraphs) = match (number, moved) {
+        (0, Some((reference, seats))) => moved_words(&reference, &seats),
+        (0, None) => whole_words(&event, &reason),
+        _ => part_words(&event, &reason, refund.as_ref()),
+    };
+    paragraphs.extend(money_words(row, number, refund.as_ref()));
+    let mail = NoticeMail {
+        booking: row.id,
+        number,
+        reference: row.reference.clone(),
+        to_name: row.buyer.0.clone(),
+        to_email: row.buyer.1.clone(),
+        headline,
+        paragraphs,
+        film: show.film.clone(),
+        show: format!("{}, {}, {}", show.starts_local, show.theatre, show.screen),
+        booking_url: format!("{}/bookings/{}", state.config.public_url, row.id),
+        at: state.locks.now(),
+    };
+    state.mailer.send_notice(&mail).await.map_err(Into::into)
+}
+
+async fn last_event(
+    tx: &mut PgConnection,
+    booking: Uuid,
+    of: &[&str],
+) -> Result<Option<(String, String)>, sqlx::Error> {
+    sqlx::query_as(
+        "SELECT event, reason FROM booking_events WHERE booking_id = $1 AND event = ANY($2)
+         ORDER BY number DESC LIMIT 1",
+    )
+    .bind(booking)
+    .bind(of)
+    .fetch_optional(tx)
+    .await
+}
+
+/// Reference and seats of the booking this one's money pays for.
+async fn moved_to(tx: &mut PgConnection, booking: Uuid) -> Result<Option<(String, String)>, sqlx::Error> {
+    sqlx::query_as(
+        "SELECT other.reference,
+                (SELECT coalesce(string_agg(label, ', ' ORDER BY seat_no), '')
+                 FROM booking_seats WHERE booking_id = other.id)
+         FROM payments payment JOIN bookings other ON other.id = payment.moved_to WHERE payment.booking_id = $1",
+    )
+    .bind(booking)
+    .fetch_optional(tx)
+    .await
+}
+
+fn moved_words(reference: &str, seats: &str) -> (String, Vec<String>) {
+    let text = format!(
+        "Your payment came after its time was over. These seats could still be had, so it pays for booking \
+         {reference}: {seats}. The tickets come in a mail of their own."
+    );
+    ("Your payment came late, and you have seats".to_owned(), vec![text])
+}
+
+fn whole_words(event: &str, reason: &str) -> (String, Vec<String>) {
+    let (headline, why) = match event {
+        "cancelled_by_buyer" => ("You cancelled your booking", "Your seats are free for others again.".to_owned()),
+        "cancelled_by_staff" => ("Your booking was cancelled", reason.to_owned()),
+        "seats_lost" => ("We could not give you the seats", reason.to_owned()),
+        _ => ("Your payment came too late", reason.to_owned()),
+    };
+    (headline.to_owned(), vec![why])
+}
+
+fn part_words(event: &str, reason: &str, refund: Option<&RefundRow>) -> (String, Vec<String>) {
+    let names = refund.map(|refund| refund.seats.join(", ")).unwrap_or_default();
+    let why = if event == "part_cancelled_by_staff" {
+        reason.to_owned()
+    } else {
+        "You gave back a part of your booking.".to_owned()
+    };
+    (format!("Cancelled: {names}"), vec![why, "Your other seats stay yours, with the tickets you have.".to_owned()])
+}
+
+fn money_words(row: &BookingRow, number: u32, refund: Option<&RefundRow>) -> Option<String> {
+    let money = |minor| Money::new(minor, row.machine.total.currency);
+    let back = |amount: String, fee: i64| {
+        let fee = if fee > 0 { format!(" The fee for cancelling, {}, is kept.", money(fee)) } else { String::new() };
+        format!("{amount} goes back the way you paid.{fee} It can take a few days until your bank shows it.")
+    };
+    match (refund, row.machine.money) {
+        (_, MoneyState::Moved) => None,
+        (Some(refund), _) if refund.amount_minor > 0 => {
+            Some(back(money(refund.amount_minor).to_string(), refund.fee_minor))
+        }
+        (None, MoneyState::Refunding | MoneyState::Refunded) if number == 0 => Some(back("Your money".to_owned(), 0)),
+        (None, _) if number == 0 && row.machine.state == BookingState::Cancelled => Some(
+            "Nothing was charged. Should your bank show a payment all the same, it comes back by itself.".to_owned(),
+        ),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_notice_has_a_headline_and_says_why() {
+        for event in TOLD {
+            let (headline, paragraphs) = whole_words(event, "Because.");
+            assert!(!headline.is_empty() && !paragraphs[0].is_empty(), "{event}");
+        }
+        assert_eq!(whole_words("cancelled_by_staff", "The projector is broken.").1, ["The projector is broken."]);
+        assert!(part_words("part_cancelled_by_staff", "C7: broken.", None).1[0].contains("broken"));
+    }
+}

@@ -1,0 +1,192 @@
+//! Finds bookings that nobody finished and finishes them: any replica, no leader.
+//!
+//! - held and not paid in time: expired, its seats free;
+//! - paid and neither sold nor refunded: settled, as the crash between the two would have;
+//! - being paid and not heard of for a while: the gateway is asked. While it does not answer, it is left
+//!   alone for longer and longer ([`rest`]), and nothing is decided: we do not know.
+//!
+//! Nobody works twice: an unpaid booking is taken with its row's lock or skipped, a question to a
+//! gateway is noted before it is asked, in the statement that picks it ([`due`]).
+
+mod due;
+mod rest;
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use domain::booking::{BookingState, Event};
+use domain::time::SECOND_MS;
+use futures::StreamExt;
+use uuid::Uuid;
+
+use super::asking;
+use super::effects::{self, EffectError};
+use super::moves::{self, Cause};
+use super::sql;
+use crate::payments::PaymentStatus;
+use crate::{AppState, ids, outbox};
+use due::Unheard;
+use rest::Rests;
+
+/// How often due bookings are looked for.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// A pending payment that was not heard of for this long is asked about; a third of what M7 allows.
+const ASK_AFTER_MS: i64 = 20 * SECOND_MS;
+/// The same for one whose time is over: longer than a gateway may take to answer, so that the question
+/// of another replica is not asked again while it waits.
+const ASK_OVERDUE_AFTER_MS: i64 = 12 * SECOND_MS;
+/// A paid booking is settled in the step that learns of the money; one that stands for this long was
+/// left behind by a crash.
+const LEFT_BEHIND_AFTER_MS: i64 = 5 * SECOND_MS;
+/// Bookings looked at side by side, by each of the two watches; together half of the usual connections.
+const SIDE_BY_SIDE: usize = 4;
+/// Bookings looked at in one round. The next follows at once while there are more.
+const MAX_PER_ROUND: usize = 100;
+
+/// What is looked for. Apart from each other: a gateway that hangs must not keep seats from being freed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Watch {
+    /// What we can settle by ourselves.
+    Ours,
+    /// What only a gateway knows.
+    TheGateways,
+}
+
+/// Runs until the server stops.
+pub async fn reconcile_forever(state: AppState) {
+    let rests = Mutex::default();
+    tokio::join!(watch(&state, Watch::Ours, &rests), watch(&state, Watch::TheGateways, &rests));
+}
+
+async fn watch(state: &AppState, what: Watch, rests: &Mutex<Rests>) {
+    let mut round = tokio::time::interval(LOOK_EVERY);
+    round.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut was_full = false;
+    while !state.stop.is_cancelled() {
+        if !was_full {
+            tokio::select! {
+                () = state.stop.cancelled() => return,
+                _ = round.tick() => {}
+            }
+        }
+        let looked_at = match what {
+            Watch::Ours => settle_ours(state).await,
+            Watch::TheGateways => ask_gateways(state, rests).await,
+        };
+        was_full = looked_at.unwrap_or_else(|cause| {
+            tracing::warn!(%cause, ?what, "the reconciler could not look for due bookings");
+            false
+        });
+    }
+}
+
+/// Finishes what is due without asking anybody. Whether there may be more.
+async fn settle_ours(state: &AppState) -> Result<bool, sqlx::Error> {
+    let now = state.locks.now();
+    let due = due::ours(&state.pg, now, now.plus_ms(-LEFT_BEHIND_AFTER_MS), MAX_PER_ROUND).await?;
+    let failures = std::sync::atomic::AtomicUsize::new(0);
+    let is_full = due.len() == MAX_PER_ROUND;
+    futures::stream::iter(due)
+        .for_each_concurrent(SIDE_BY_SIDE, async |booking| {
+            if let Err(cause) = settle(state, booking).await {
+                failures.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                tracing::warn!(%booking, %cause, "booking {booking} could not be settled yet");
+            }
+        })
+        .await;
+    // What failed would be found again at once: then a second goes by first.
+    Ok(is_full && failures.into_inner() == 0)
+}
+
+/// Moves a booking that is due on its own, unless somebody is at it.
+async fn settle(state: &AppState, booking: Uuid) -> Result<(), EffectError> {
+    effects::load_show_of(state, booking).await?;
+    let now = state.locks.now();
+    let mut tx = state.pg.begin().await?;
+    if !due::is_free(&mut tx, booking).await? {
+        return Ok(());
+    }
+    let row = sql::lock(&mut tx, booking).await?.ok_or(EffectError::NoBooking(booking))?;
+    match row.machine.state {
+        BookingState::Created | BookingState::SeatsLocked => {
+            effects::move_by_gateway(state, &mut tx, &row, Event::TimedOut, ITS_TIME_WAS_OVER, now).await?;
+        }
+        BookingState::PaymentSucceeded => {
+            let show = state.catalogue.known_show(row.show_id).await?;
+            moves::settle(&mut tx, &row, show.starts_at <= now, now).await?;
+            tracing::warn!(%booking, "booking {booking} was paid and left behind; the reconciler settled it");
+        }
+        // Somebody was faster.
+        _ => return Ok(()),
+    }
+    tx.commit().await?;
+    outbox::wake(state);
+    Ok(())
+}
+
+const ITS_TIME_WAS_OVER: Cause<'static> = Cause { actor: "reconciler", reason: "Its time was over." };
+
+/// Asks gateways about payments that were not heard of. Whether there may be more.
+async fn ask_gateways(state: &AppState, rests: &Mutex<Rests>) -> Result<bool, sqlx::Error> {
+    let now = state.locks.now();
+    let (doubted, to_be_tried) = {
+        let rests = rests.lock().unwrap_or_else(PoisonError::into_inner);
+        (rests.all(), rests.over(Instant::now()))
+    };
+    let since = due::Since { pending: now.plus_ms(-ASK_AFTER_MS), overdue: now.plus_ms(-ASK_OVERDUE_AFTER_MS) };
+    let mut due = due::payments(&state.pg, now, since, due::Of::AllBut(&doubted), MAX_PER_ROUND).await?;
+    let is_full = due.len() == MAX_PER_ROUND;
+    for gateway in &to_be_tried {
+        // One question finds out whether it is back.
+        due.extend(due::payments(&state.pg, now, since, due::Of::Only(gateway), 1).await?);
+    }
+    // Side by side: one slow answer of a gateway must not keep the others waiting.
+    futures::stream::iter(due)
+        .for_each_concurrent(SIDE_BY_SIDE, async |payment| {
+            if let Err(cause) = ask(state, &payment, rests).await {
+                let booking = payment.booking;
+                tracing::warn!(%booking, %cause, "booking {booking} could not be settled yet");
+            }
+        })
+        .await;
+    Ok(is_full)
+}
+
+async fn ask(state: &AppState, payment: &Unheard, rests: &Mutex<Rests>) -> Result<(), EffectError> {
+    if state.gateways.named(&payment.gateway).is_none() {
+        tracing::error!(booking = %payment.booking, gateway = payment.gateway, "a payment waits at a gateway that is not configured");
+        return Ok(());
+    }
+    let mark = |answered: bool| {
+        let mut rests = rests.lock().unwrap_or_else(PoisonError::into_inner);
+        if answered {
+            rests.answered(&payment.gateway);
+        } else {
+            rests.failed(&payment.gateway, Instant::now(), ids::jitter);
+        }
+    };
+    // Chosen before the first of this round failed: it has had its turn, and comes again.
+    if rests.lock().unwrap_or_else(PoisonError::into_inner).is_resting(&payment.gateway, Instant::now()) {
+        return Ok(());
+    }
+    let answer = asking::status(state, payment.booking).await;
+    mark(answer.is_ok());
+    match answer? {
+        Some(known) if !matches!(known.status, PaymentStatus::Pending { .. }) => {
+            effects::learn(state, payment.booking, &known.status, Some(&known.gateway_ref), "reconciler").await
+        }
+        _ => time_out(state, payment.booking).await,
+    }
+}
+
+/// The gateway says that nothing was decided: then the time decides, if it is over.
+async fn time_out(state: &AppState, booking: Uuid) -> Result<(), EffectError> {
+    let now = state.locks.now();
+    let mut tx = state.pg.begin().await?;
+    let row = sql::lock(&mut tx, booking).await?.ok_or(EffectError::NoBooking(booking))?;
+    if effects::move_by_gateway(state, &mut tx, &row, Event::TimedOut, ITS_TIME_WAS_OVER, now).await? {
+        tx.commit().await?;
+        outbox::wake(state);
+    }
+    Ok(())
+}

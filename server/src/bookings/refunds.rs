@@ -1,0 +1,171 @@
+//! Money that goes back: a row a refund, and the call that sends it.
+//!
+//! A booking has one refund of all that was left (number 0) and one of each part that was given back
+//! before (from 1). Their sums never exceed the charge: in the machine's arithmetic, in a trigger on
+//! `refunds`, and at the gateway.
+
+use chrono::{DateTime, Utc};
+use domain::booking::Event;
+use domain::money::Money;
+use domain::time::Timestamp;
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::asking;
+use super::effects::EffectError;
+use super::moves::{self, Cause, MoveError};
+use super::sql::{self, BookingRow};
+use super::story;
+use crate::AppState;
+use crate::clock::to_utc;
+use crate::payments::refund_key;
+
+/// A refund as stored.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub(super) struct RefundRow {
+    pub(super) number: i32,
+    pub(super) amount_minor: i64,
+    pub(super) fee_minor: i64,
+    pub(super) requested_at: DateTime<Utc>,
+    pub(super) settled_at: Option<DateTime<Utc>>,
+    /// Names of the seats it is for; none when it is for all that were left.
+    pub(super) seats: Vec<String>,
+}
+
+/// The number of the next part of a booking, which the caller has locked.
+pub(super) async fn next_number(tx: &mut PgConnection, booking: Uuid) -> Result<u32, sqlx::Error> {
+    let next: i32 = sqlx::query_scalar("SELECT coalesce(max(number), 0) + 1 FROM refunds WHERE booking_id = $1")
+        .bind(booking)
+        .fetch_one(tx)
+        .await?;
+    Ok(next.cast_unsigned())
+}
+
+/// Writes down that money is to go back, and what was kept of the price. A repeat changes nothing.
+pub(super) async fn request(
+    tx: &mut PgConnection,
+    booking: Uuid,
+    number: u32,
+    (amount, fee): (Money, i64),
+    now: Timestamp,
+) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "INSERT INTO refunds (booking_id, number, amount_minor, fee_minor, state, requested_at)
+         VALUES ($1, $2, $3, $4, 'requested', $5) ON CONFLICT (booking_id, number) DO NOTHING",
+    )
+    .bind(booking)
+    .bind(number.cast_signed())
+    .bind(amount.minor)
+    .bind(fee)
+    .bind(to_utc(now))
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+/// Every refund of a booking.
+pub(super) async fn of_booking(tx: &mut PgConnection, booking: Uuid) -> Result<Vec<RefundRow>, sqlx::Error> {
+    sqlx::query_as(
+        "SELECT refund.number, refund.amount_minor, refund.fee_minor, refund.requested_at, refund.settled_at,
+                ARRAY(SELECT label FROM returned_seats seat
+                      WHERE seat.booking_id = refund.booking_id AND seat.number = refund.number
+                      ORDER BY seat.seat_no) AS seats
+         FROM refunds refund WHERE refund.booking_id = $1 ORDER BY refund.requested_at, refund.number",
+    )
+    .bind(booking)
+    .fetch_all(tx)
+    .await
+}
+
+/// Whether seats of this booking were given back one by one. Then a gateway's word that "the refund" went
+/// through may be about any of them, and only the answer to our own call counts.
+pub(super) async fn has_parts(tx: &mut PgConnection, booking: Uuid) -> Result<bool, sqlx::Error> {
+    sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM refunds WHERE booking_id = $1 AND number > 0)")
+        .bind(booking)
+        .fetch_one(tx)
+        .await
+}
+
+/// The booking under whose key the gateway knows the money: another one, where it came too late for that
+/// and pays for this.
+pub(super) async fn charged_as(tx: &mut PgConnection, booking: Uuid) -> Result<Uuid, sqlx::Error> {
+    let first = sqlx::query_scalar("SELECT booking_id FROM payments WHERE moved_to = $1").bind(booking);
+    Ok(first.fetch_optional(tx).await?.unwrap_or(booking))
+}
+
+/// The gateway took another sum than we had asked for; all of it may go back.
+pub(super) async fn note_charged(tx: &mut PgConnection, booking: Uuid, amount: Money) -> Result<(), sqlx::Error> {
+    sqlx::query("UPDATE payments SET charged_minor = $2 WHERE booking_id = $1 AND amount_minor <> $2")
+        .bind(booking)
+        .bind(amount.minor)
+        .execute(tx)
+        .await?;
+    Ok(())
+}
+
+/// Sends money back: an effect, done at least once. A refund that is settled is not sent again.
+pub(super) async fn perform(state: &AppState, row: &BookingRow, number: u32, amount: Money) -> Result<(), EffectError> {
+    let mut tx = state.pg.begin().await?;
+    // In the order of every other writer: the booking, then its payment.
+    sql::lock(&mut tx, row.id).await?.ok_or(EffectError::NoBooking(row.id))?;
+    if number == 0 {
+        sql::note_refund(&mut tx, row.id, "requested", Some(amount.minor), state.locks.now()).await?;
+    }
+    request(&mut tx, row.id, number, (amount, 0), state.locks.now()).await?;
+    let charged = charged_as(&mut tx, row.id).await?;
+    tx.commit().await?;
+    if amount.minor > 0 {
+        asking::refund(state, charged, amount, &refund_key(row.id, number)).await?;
+    }
+    let now = state.locks.now();
+    let mut tx = state.pg.begin().await?;
+    let row = sql::lock(&mut tx, row.id).await?.ok_or(EffectError::NoBooking(row.id))?;
+    let cause = Cause { actor: "gateway", reason: "The gateway acknowledged the refund." };
+    settle(&mut tx, &row, number, cause, now).await?;
+    tx.commit().await?;
+    Ok(())
+}
+
+/// Takes note that a refund of a locked booking reached the payer. A repeat changes nothing.
+pub(super) async fn settle(
+    tx: &mut PgConnection,
+    row: &BookingRow,
+    number: u32,
+    cause: Cause<'_>,
+    now: Timestamp,
+) -> Result<(), MoveError> {
+    let first = mark_settled(tx, row.id, number, now).await?;
+    if number > 0 {
+        if first {
+            story::note(tx, row, "part_refund_settled", cause, now).await?;
+        }
+        return Ok(());
+    }
+    match moves::apply(tx, row, Event::RefundSettled, cause, now).await {
+        // The gateway's webhook was faster than its answer.
+        Ok(_) | Err(MoveError::Refused(_)) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether it was not settled before.
+pub(super) async fn mark_settled(
+    tx: &mut PgConnection,
+    booking: Uuid,
+    number: u32,
+    now: Timestamp,
+) -> Result<bool, sqlx::Error> {
+    if number == 0 {
+        sql::note_refund(tx, booking, "settled", None, now).await?;
+    }
+    let settled = sqlx::query(
+        "UPDATE refunds SET state = 'settled', settled_at = $3
+         WHERE booking_id = $1 AND number = $2 AND state = 'requested'",
+    )
+    .bind(booking)
+    .bind(number.cast_signed())
+    .bind(to_utc(now))
+    .execute(tx)
+    .await?;
+    Ok(settled.rows_affected() == 1)
+}

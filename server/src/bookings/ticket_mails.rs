@@ -1,0 +1,85 @@
+//! The mails of a sale: one to whoever paid, and one with the tickets to the friend they are for.
+
+use domain::booking::BookingState;
+
+use super::effects::EffectError;
+use super::places;
+use super::sql::BookingRow;
+use crate::AppState;
+use crate::catalogue::Show;
+use crate::tickets::{self, Addressee, TicketMail};
+
+/// Sends them, for these seats: name and category each. Twice does no harm: each has an id that follows from the booking.
+pub(super) async fn send(
+    state: &AppState,
+    show: &Show,
+    row: &BookingRow,
+    seats: Vec<(String, String)>,
+) -> Result<(), EffectError> {
+    // Cancelled before the mail went out: a ticket for it would mislead.
+    if row.machine.state != BookingState::Confirmed {
+        return Ok(());
+    }
+    state.mailer.send_ticket(&to_buyer(state, show, row, seats).await?).await?;
+    if is_for_a_friend(row) {
+        state.mailer.send_ticket(&to_holder(state, show, row).await?).await?;
+    }
+    Ok(())
+}
+
+/// Whether somebody else than the buyer reads mails at the holder's address.
+fn is_for_a_friend(row: &BookingRow) -> bool {
+    !row.holder.1.eq_ignore_ascii_case(&row.buyer.1)
+}
+
+async fn to_buyer(
+    state: &AppState,
+    show: &Show,
+    row: &BookingRow,
+    seats: Vec<(String, String)>,
+) -> Result<TicketMail, EffectError> {
+    let places = if row.places.is_empty() {
+        Vec::new()
+    } else {
+        places::of_booking(&mut *state.pg.acquire().await?, row, row.machine.total.currency).await?
+    };
+    let places = places.into_iter().map(|line| match line.quantity {
+        1 => (line.label, line.category),
+        count => (format!("{count} × {}", line.label), line.category),
+    });
+    let ticket_url = format!("{}/bookings/{}/ticket", state.config.public_url, row.id);
+    let addressee = Addressee::Buyer { total: row.machine.total, ticket_url };
+    Ok(mail(state, show, row, addressee, seats.into_iter().chain(places).collect()))
+}
+
+/// The booking's page is the buyer's own, so each ticket has an address that opens by its code.
+async fn to_holder(state: &AppState, show: &Show, row: &BookingRow) -> Result<TicketMail, EffectError> {
+    let tickets = tickets::of_booking(&state.pg, row.id).await?;
+    let links = tickets.iter().map(|ticket| format!("{}/tickets/{}", state.config.public_url, ticket.code));
+    let addressee = Addressee::Holder { from: row.buyer.0.clone(), links: links.collect() };
+    let seats = tickets.into_iter().map(|ticket| (ticket.label, ticket.category));
+    Ok(mail(state, show, row, addressee, seats.collect()))
+}
+
+fn mail(
+    state: &AppState,
+    show: &Show,
+    row: &BookingRow,
+    addressee: Addressee,
+    seats: Vec<(String, String)>,
+) -> TicketMail {
+    let to = if addressee.is_buyer() { row.buyer.clone() } else { row.holder.clone() };
+    TicketMail {
+        addressee,
+        booking: row.id,
+        reference: row.reference.clone(),
+        to_name: to.0,
+        to_email: to.1,
+        holder_name: row.holder.0.clone(),
+        film: show.film.clone(),
+        place: format!("{}, {}", show.theatre, show.screen),
+        starts: show.starts_local.clone(),
+        seats,
+        at: state.locks.now(),
+    }
+}

@@ -1,0 +1,75 @@
+//! An answer that can be given again, byte for byte.
+
+use axum::body::Body;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use domain::time::Timestamp;
+use serde::Serialize;
+
+use crate::web::Problem;
+
+/// Status and body; the headers follow from them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    pub(super) status: StatusCode,
+    pub(super) body: Bytes,
+    /// Until when it is kept, where that was read and not decided just now.
+    pub(super) kept_until: Option<Timestamp>,
+}
+
+impl Answer {
+    /// `body` as JSON.
+    ///
+    /// # Errors
+    /// When it cannot be serialised: a bug.
+    pub fn json(status: StatusCode, body: &impl Serialize) -> Result<Self, Problem> {
+        let body = serde_json::to_vec(body).map_err(|cause| Problem::internal(&cause))?;
+        Ok(Self { status, body: body.into(), kept_until: None })
+    }
+
+    /// Done, and nothing to say.
+    #[must_use]
+    pub const fn no_content() -> Self {
+        Self { status: StatusCode::NO_CONTENT, body: Bytes::new(), kept_until: None }
+    }
+
+    /// One that was stored.
+    ///
+    /// # Errors
+    /// When `status` is none: the row or entry is not ours.
+    pub(super) fn stored(status: u16, body: Bytes, kept_until: Timestamp) -> Result<Self, Problem> {
+        let status = StatusCode::from_u16(status).map_err(|cause| Problem::internal(&cause))?;
+        Ok(Self { status, body, kept_until: Some(kept_until) })
+    }
+
+    /// Its status.
+    #[must_use]
+    pub const fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// Its body; copies share the bytes.
+    #[must_use]
+    pub const fn body(&self) -> &Bytes {
+        &self.body
+    }
+
+    /// Adds the headers that go with it.
+    pub fn write_headers(&self, headers: &mut HeaderMap) {
+        if self.status != StatusCode::NO_CONTENT {
+            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        }
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
+}
+
+impl IntoResponse for Answer {
+    fn into_response(self) -> Response {
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = self.status;
+        self.write_headers(response.headers_mut());
+        *response.body_mut() = Body::from(self.body);
+        response
+    }
+}

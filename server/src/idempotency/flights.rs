@@ -1,0 +1,149 @@
+//! Single flight: requests of this process with a key that is running share the one result.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::watch;
+
+use super::Answer;
+use super::intent::IntentId;
+use crate::web::Problem;
+
+/// Keys that may be running in one process at once; beyond, callers are asked to come back.
+const MAX_FLIGHTS: usize = 16_384;
+
+/// How far the one who does the work is.
+#[derive(Clone, Debug)]
+pub(super) enum Progress {
+    /// Finding out whether it is done already.
+    Looking,
+    /// Working; other replicas can see it.
+    Working,
+    /// The result, for all.
+    Done(Result<Answer, Problem>),
+}
+
+#[derive(Debug)]
+struct Flight {
+    request_hash: [u8; 32],
+    progress: watch::Receiver<Progress>,
+}
+
+/// Keys that are running in this process.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Flights(Arc<Mutex<HashMap<IntentId, Flight>>>);
+
+/// What it means to come with a key.
+#[derive(Debug)]
+pub(super) enum Joined {
+    /// First: does the work, and hears of it as everyone else does.
+    First(Lead, watch::Receiver<Progress>),
+    /// The same is running.
+    Same(watch::Receiver<Progress>),
+    /// Another request is running under this key.
+    Other,
+    /// Too many are running.
+    Full,
+}
+
+impl Flights {
+    /// Comes with a key and a request.
+    pub(super) fn join(&self, id: IntentId, request_hash: [u8; 32]) -> Joined {
+        let mut flights = self.lock();
+        let is_full = flights.len() >= MAX_FLIGHTS;
+        match flights.entry(id) {
+            Entry::Occupied(flight) if flight.get().request_hash == request_hash => {
+                Joined::Same(flight.get().progress.clone())
+            }
+            Entry::Occupied(_) => Joined::Other,
+            Entry::Vacant(_) if is_full => Joined::Full,
+            Entry::Vacant(place) => {
+                let (told, progress) = watch::channel(Progress::Looking);
+                place.insert(Flight { request_hash, progress: progress.clone() });
+                Joined::First(Lead { flights: self.clone(), id, told }, progress)
+            }
+        }
+    }
+
+    /// Whether that key is running here.
+    pub(super) fn contains(&self, id: &IntentId) -> bool {
+        self.lock().contains_key(id)
+    }
+
+    // Held for a map operation only, never across an await.
+    fn lock(&self) -> MutexGuard<'_, HashMap<IntentId, Flight>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Held by the one who does the work. When it is dropped the key is free again, also after a panic.
+#[derive(Debug)]
+pub(super) struct Lead {
+    flights: Flights,
+    id: IntentId,
+    told: watch::Sender<Progress>,
+}
+
+impl Lead {
+    /// The work begins.
+    pub(super) fn working(&self) {
+        self.told.send_replace(Progress::Working);
+    }
+
+    /// It is over: everyone gets this.
+    pub(super) fn done(self, result: Result<Answer, Problem>) {
+        self.told.send_replace(Progress::Done(result));
+    }
+}
+
+impl Drop for Lead {
+    fn drop(&mut self) {
+        self.flights.lock().remove(&self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: IntentId = [1; 32];
+
+    #[tokio::test]
+    async fn the_second_shares_the_result_of_the_first() {
+        let flights = Flights::default();
+        let Joined::First(lead, _) = flights.join(ID, [7; 32]) else { panic!("nobody was there") };
+        let Joined::Same(mut progress) = flights.join(ID, [7; 32]) else { panic!("it is running") };
+        assert!(matches!(flights.join(ID, [8; 32]), Joined::Other));
+        assert!(flights.contains(&ID));
+        lead.working();
+        lead.done(Ok(Answer::no_content()));
+        let seen = progress.wait_for(|progress| matches!(progress, Progress::Done(_))).await.expect("it was told");
+        assert!(matches!(&*seen, Progress::Done(Ok(answer)) if *answer == Answer::no_content()));
+        assert!(!flights.contains(&ID));
+        assert!(matches!(flights.join(ID, [8; 32]), Joined::First(..)), "the key is free");
+    }
+
+    #[tokio::test]
+    async fn one_who_dies_leaves_the_key_free_and_nobody_waiting() {
+        let flights = Flights::default();
+        let Joined::First(lead, mut progress) = flights.join(ID, [7; 32]) else { panic!("nobody was there") };
+        drop(lead);
+        assert!(progress.wait_for(|progress| matches!(progress, Progress::Done(_))).await.is_err());
+        assert!(!flights.contains(&ID));
+    }
+
+    #[test]
+    fn there_is_a_limit() {
+        let flights = Flights::default();
+        let id = |number: usize| {
+            let mut id = [0; 32];
+            id[..8].copy_from_slice(&number.to_be_bytes());
+            id
+        };
+        let leads: Vec<Joined> = (0..MAX_FLIGHTS).map(|number| flights.join(id(number), [7; 32])).collect();
+        assert!(leads.iter().all(|joined| matches!(joined, Joined::First(..))));
+        assert!(matches!(flights.join(id(MAX_FLIGHTS), [7; 32]), Joined::Full));
+        assert!(matches!(flights.join(id(0), [7; 32]), Joined::Same(_)), "who shares costs nothing");
+    }
+}

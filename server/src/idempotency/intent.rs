@@ -1,0 +1,174 @@
+//! A key with the request it is bound to, and its row in Postgres.
+
+use domain::time::Timestamp;
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+use sqlx::{PgConnection, PgPool};
+use uuid::Uuid;
+
+use super::{Answer, COMPLETED_LIFE_MS, Fingerprint, IdempotencyKey, PENDING_LIFE_MS, key_reused, sql, still_running};
+use crate::web::Problem;
+
+/// What an intent is known by in this process: a hash of what the key belongs to, of its owner and of itself.
+pub(super) type IntentId = [u8; 32];
+
+/// A key with the request it is bound to.
+#[derive(Clone, Debug)]
+pub struct Intent {
+    /// What keys of this kind are told apart by, beside their owner: the show for holds.
+    scope: Option<Uuid>,
+    pub(super) owner: String,
+    pub(super) key: String,
+    pub(super) request_hash: [u8; 32],
+    /// Of the very bytes, where the way to us took it.
+    pub(super) fingerprint: Option<Fingerprint>,
+}
+
+impl Intent {
+    /// Binds `key` to a request. `body` is hashed as parsed, so key order and white space do not count.
+    #[must_use]
+    pub fn new(owner: &str, key: IdempotencyKey, method_and_path: &str, body: &impl Serialize) -> Self {
+        let mut hash = Sha256::new();
+        hash.update(method_and_path.as_bytes());
+        hash.update([0]);
+        // A value that came out of JSON goes back in.
+        hash.update(serde_json::to_vec(body).unwrap_or_default());
+        // Read by two readers of cookies; where they disagree, the handler's is right.
+        let fingerprint = key.fingerprint.filter(|fingerprint| fingerprint.is_of(owner));
+        Self { scope: None, owner: owner.to_owned(), key: key.key, request_hash: hash.finalize().into(), fingerprint }
+    }
+
+    /// The key belongs to a person and this show: it is another than theirs of the same name elsewhere.
+    #[must_use]
+    pub const fn in_show(mut self, show: Uuid) -> Self {
+        self.scope = Some(show);
+        self
+    }
+
+    /// Whose key it is, and the key: what it is known by in Postgres.
+    #[must_use]
+    pub fn name(&self) -> (String, String) {
+        (self.owner.clone(), self.key.clone())
+    }
+
+    /// The key itself, for ids that follow from it.
+    #[must_use]
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// The request's digest, shortened: for a store that keeps keys itself.
+    #[must_use]
+    pub fn digest(&self) -> u64 {
+        self.request_hash.first_chunk().map_or(0, |first| u64::from_be_bytes(*first))
+    }
+
+    pub(super) fn id(&self) -> IntentId {
+        id_of(self.scope, &self.owner, &self.key)
+    }
+
+    /// The stored answer, if there is one.
+    ///
+    /// # Errors
+    /// 422 when the key belongs to another request, 409 while that one is still running.
+    pub async fn replay(&self, pg: &PgPool, now: Timestamp) -> Result<Option<Answer>, Problem> {
+        let mut connection = pg.acquire().await?;
+        match sql::find(&mut connection, &self.owner, &self.key, now).await? {
+            None => Ok(None),
+            Some(row) => self.judge(row).map(Some),
+        }
+    }
+
+    /// Claims the key inside the caller's transaction. `Some` is the answer to give instead of doing
+    /// the work; `None` means: do it, then [`Intent::complete`], then commit.
+    ///
+    /// # Errors
+    /// As [`Intent::replay`].
+    pub async fn begin(&self, tx: &mut PgConnection, now: Timestamp) -> Result<Option<Answer>, Problem> {
+        let until = now.plus_ms(PENDING_LIFE_MS);
+        if sql::claim(tx, &self.owner, &self.key, &self.request_hash, now, until).await? {
+            return Ok(None);
+        }
+        match sql::find(tx, &self.owner, &self.key, now).await? {
+            Some(row) => self.judge(row).map(Some),
+            // It ran out between the two statements; the client asks again.
+            None => Err(still_running()),
+        }
+    }
+
+    /// Stores the answer in the caller's transaction.
+    ///
+    /// # Errors
+    /// When the database fails; `RowNotFound` when the claim is no longer ours, since we were taken for
+    /// dead: then another has answered, and its answer is the one.
+    pub async fn complete(&self, tx: &mut PgConnection, answer: &Answer, now: Timestamp) -> Result<(), sqlx::Error> {
+        let until = now.plus_ms(COMPLETED_LIFE_MS);
+        let (status, body) = (answer.status.as_u16().cast_signed(), &answer.body);
+        let stored = sql::complete(tx, &self.owner, &self.key, &self.request_hash, (status, body), until).await?;
+        if stored { Ok(()) } else { Err(sqlx::Error::RowNotFound) }
+    }
+
+    pub(super) fn judge(&self, row: sql::KeyRow) -> Result<Answer, Problem> {
+        if row.request_hash != self.request_hash {
+            return Err(key_reused());
+        }
+        row.answer()?.ok_or_else(still_running)
+    }
+}
+
+/// The id of a key.
+pub(super) fn id_of(scope: Option<Uuid>, owner: &str, key: &str) -> IntentId {
+    let mut hash = Sha256::new();
+    hash.update(scope.unwrap_or(Uuid::nil()).as_bytes());
+    hash.update((owner.len() as u32).to_le_bytes());
+    hash.update(owner.as_bytes());
+    hash.update(key.as_bytes());
+    hash.finalize().into()
+}
+
+impl sql::KeyRow {
+    /// Its answer, if it has one.
+    ///
+    /// # Errors
+    /// When its status is none.
+    pub(super) fn answer(self) -> Result<Option<Answer>, Problem> {
+        let (Some(status), Some(body)) = (self.status, self.body) else { return Ok(None) };
+        let until = crate::clock::from_utc(self.expires_at);
+        Answer::stored(status.cast_unsigned(), body.into(), until).map(Some)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use domain::api::BookingRequest;
+
+    fn intent(owner: &str, key: &str, path: &str, body: &str) -> Intent {
+        let body: BookingRequest = serde_json::from_str(body).expect("a booking request");
+        Intent::new(owner, IdempotencyKey { key: key.into(), fingerprint: None }, path, &body)
+    }
+
+    const BODY: &str = r#"{"show":"00000000-0000-0000-0000-000000000001","hold":"00000000-0000-0000-0000-000000000002",
+        "buyer":{"name":"Ann","email":"a@b.cd"}}"#;
+
+    #[test]
+    fn key_order_white_space_escapes_and_nulls_are_the_same_request_and_values_are_not() {
+        let first = intent("ann", "k", "POST /bookings", BODY).request_hash;
+        let shuffled = r#" {"buyer" : {"email":"a@b.cd", "name":"\u0041nn"}, "holder": null,
+            "hold":"00000000-0000-0000-0000-000000000002","show":"00000000-0000-0000-0000-000000000001"}"#;
+        assert_eq!(intent("ann", "k", "POST /bookings", shuffled).request_hash, first);
+        assert_ne!(intent("ann", "k", "POST /bookings", &BODY.replace("Ann", "Bob")).request_hash, first);
+        assert_ne!(intent("ann", "k", "POST /other", BODY).request_hash, first);
+    }
+
+    #[test]
+    fn a_key_is_another_for_another_person_and_in_another_show() {
+        let one = |owner, key| intent(owner, key, "POST /bookings", BODY);
+        let first = one("ann", "k").id();
+        assert_eq!(one("ann", "k").id(), first);
+        assert_ne!(one("bob", "k").id(), first);
+        assert_ne!(one("ann", "k2").id(), first);
+        assert_ne!(one("annk", "").id(), first);
+        assert_ne!(one("ann", "k").in_show(Uuid::from_u128(1)).id(), first);
+    }
+}

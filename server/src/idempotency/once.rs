@@ -1,0 +1,212 @@
+//! Doing the work of a key once, whoever asks how often and wherever.
+
+use std::future::Future;
+use std::time::Duration;
+
+use axum::response::{IntoResponse, Response};
+use domain::time::Timestamp;
+use tokio::time::Instant;
+
+use super::flights::{Joined, Lead, Progress};
+use super::shared::{Claim, Failure, REPLICA_LIFE, Said, State};
+use super::{Answer, Count, Intent, PENDING_LIFE_MS, Prefer, http, key_reused, sql, still_running};
+use crate::web::{Code, Problem};
+use crate::{AppState, ids};
+
+/// Callers who share a result in this process wait so long for it: as long as any request may take.
+const SHARED_WAIT: Duration = Duration::from_secs(30);
+/// Callers whose key is running on another replica wait so long.
+const OTHERS_WAIT: Duration = Duration::from_secs(2);
+/// How often these look, and how much later at most: full jitter keeps them out of step.
+const LOOK_EVERY: Duration = Duration::from_millis(40);
+const LOOK_JITTER_MS: u64 = 40;
+/// The work itself may take so long, its gateway's deadline included. Its callers are gone by then.
+const WORK_DEADLINE: Duration = Duration::from_secs(60);
+
+/// What a caller is given.
+#[derive(Debug)]
+pub enum Given {
+    /// The answer, fresh or not.
+    Answer(Answer),
+    /// The address to ask at, for whoever would rather not wait: the work goes on.
+    Accepted(String),
+}
+
+impl IntoResponse for Given {
+    fn into_response(self) -> Response {
+        match self {
+            Self::Answer(answer) => answer.into_response(),
+            Self::Accepted(key) => http::accepted(&key),
+        }
+    }
+}
+
+/// Gives the answer of `intent`, doing `work` if nobody has. The work goes on when its callers leave; an `Ok`
+/// of it must mean that the answer is committed, with its effect, under the intent's row in Postgres.
+///
+/// # Errors
+/// What the work came to; 422 when the key belongs to another request, 409 while it is running elsewhere.
+pub async fn once<W, F>(state: &AppState, intent: Intent, prefer: Prefer, work: W) -> Result<Given, Problem>
+where
+    W: FnOnce(AppState, Intent) -> F + Send + 'static,
+    F: Future<Output = Result<Answer, Problem>> + Send + 'static,
+{
+    let keys = &state.idempotency;
+    if let Some(answer) = keys.known(&intent, state.locks.now())? {
+        return Ok(Given::Answer(answer));
+    }
+    let key = intent.key.clone();
+    let mut progress = match keys.flights.join(intent.id(), intent.request_hash) {
+        Joined::First(lead, progress) => {
+            state.tasks.spawn(lead_on(state.clone(), intent, prefer, lead, work));
+            progress
+        }
+        Joined::Same(progress) => {
+            keys.tally.add(Count::Shared);
+            progress
+        }
+        Joined::Other => return Err(key_reused()),
+        Joined::Full => return Err(Problem::new(Code::Overloaded, "Please try again in a moment with the same key.")),
+    };
+    let is_enough = |progress: &Progress| match progress {
+        Progress::Looking => false,
+        Progress::Working => prefer.respond_async,
+        Progress::Done(_) => true,
+    };
+    let seen = tokio::time::timeout(SHARED_WAIT, progress.wait_for(is_enough)).await;
+    let seen = seen.map_err(|_| still_running())?.map(|seen| seen.clone());
+    match seen {
+        Ok(Progress::Done(result)) => result.map(Given::Answer),
+        Ok(_) => Ok(Given::Accepted(key)),
+        Err(_) => Err(Problem::internal(&"the work under a key ended without a result")),
+    }
+}
+
+/// The first of its kind in this process: finds the answer or does the work, and tells everyone.
+async fn lead_on<W, F>(state: AppState, intent: Intent, prefer: Prefer, lead: Lead, work: W)
+where
+    W: FnOnce(AppState, Intent) -> F + Send,
+    F: Future<Output = Result<Answer, Problem>> + Send,
+{
+    let asked_at = state.locks.now();
+    let claim = state.idempotency.shared.new_claim();
+    let result = match look(&state, &intent, claim).await {
+        Ok(Some(answer)) => Ok(answer),
+        Ok(None) => {
+            lead.working();
+            state.idempotency.tally.add(Count::Worked);
+            let result = tokio::time::timeout(WORK_DEADLINE, work(state.clone(), intent.clone())).await;
+            let result = result.unwrap_or_else(|_| Err(Problem::internal(&"the work under a key takes too long")));
+            let result = unless_taken_over(&state, &intent, result).await;
+            match &result {
+                Ok(answer) => committed(&state, &intent, answer, asked_at),
+                Err(problem) => gave_up(&state, &intent, prefer, claim, problem),
+            }
+            result
+        }
+        // A claim made for nothing is ours, not running, and found by the next try or the comparing.
+        Err(problem) => Err(problem),
+    };
+    lead.done(result);
+}
+
+/// The answer is in Postgres for good: from here on the layers in front may give it.
+fn committed(state: &AppState, intent: &Intent, answer: &Answer, asked_at: Timestamp) {
+    let until = answer.kept_until.unwrap_or_else(|| asked_at.plus_ms(super::COMPLETED_LIFE_MS));
+    state.idempotency.keep(intent, answer, asked_at);
+    state.idempotency.shared.complete(state, intent, answer, until);
+}
+
+/// Failures are kept nowhere; only whoever asked not to wait can read for a while how it went.
+fn gave_up(state: &AppState, intent: &Intent, prefer: Prefer, claim: Claim, problem: &Problem) {
+    let failure = prefer.respond_async.then(|| {
+        let (status, body) = problem.to_json();
+        Failure { request_hash: &intent.request_hash, status: status.as_u16(), body: body.into() }
+    });
+    state.idempotency.shared.abandon(state, (&intent.owner, &intent.key), claim, failure);
+}
+
+/// A replica that was cut off may have been taken for dead, and its key be answered by another: then that
+/// answer is the one, and ours came to nothing.
+async fn unless_taken_over(
+    state: &AppState,
+    intent: &Intent,
+    result: Result<Answer, Problem>,
+) -> Result<Answer, Problem> {
+    match result {
+        Err(problem) if problem.code() == Code::Internal => {
+            let stored = intent.replay(&state.pg, state.locks.now()).await;
+            stored.ok().flatten().ok_or(problem)
+        }
+        other => other,
+    }
+}
+
+/// Looks whether the work was done or is being done. `None`: it is ours to do.
+async fn look(state: &AppState, intent: &Intent, claim: Claim) -> Result<Option<Answer>, Problem> {
+    let keys = &state.idempotency;
+    // Whoever led before us may have ended between our look and our coming first.
+    if let Some(answer) = keys.known(intent, state.locks.now())? {
+        return Ok(Some(answer));
+    }
+    let until = Instant::now() + OTHERS_WAIT;
+    let mut instead_of = None;
+    loop {
+        let theirs = match keys.shared.claim(state, intent, claim, instead_of).await {
+            Said::Away => {
+                keys.tally.add(Count::WithoutRedis);
+                return Ok(None);
+            }
+            Said::Done => {
+                if instead_of.is_some() {
+                    take_over(state, intent).await?;
+                }
+                return Ok(None);
+            }
+            Said::Nothing => return Ok(None),
+            Said::Stands(entry) if entry.request_hash != intent.request_hash => return Err(key_reused()),
+            Said::Stands(entry) => match entry.state {
+                State::Completed(answer) => {
+                    keys.keep(intent, &answer, state.locks.now());
+                    keys.tally.add(Count::Redis);
+                    return Ok(Some(answer));
+                }
+                State::Pending(theirs) => theirs,
+                State::Failed(..) => return Ok(None),
+            },
+        };
+        // Ours from before cannot be running: we lead.
+        instead_of = (keys.shared.is_ours(theirs) || !keys.shared.is_alive(state, theirs).await).then_some(theirs);
+        if instead_of.is_none() {
+            if Instant::now() >= until {
+                return last_look(state, intent).await.map(Some);
+            }
+            tokio::time::sleep(LOOK_EVERY + Duration::from_millis(ids::jitter(LOOK_JITTER_MS))).await;
+        }
+    }
+}
+
+/// Redis says that another is at it. Postgres knows better if it has ended.
+async fn last_look(state: &AppState, intent: &Intent) -> Result<Answer, Problem> {
+    let now = state.locks.now();
+    match intent.replay(&state.pg, now).await? {
+        Some(answer) => {
+            committed(state, intent, &answer, now);
+            Ok(answer)
+        }
+        None => {
+            state.idempotency.tally.add(Count::StillRunning);
+            Err(still_running())
+        }
+    }
+}
+
+/// The replica that had this key is dead. What it left in Postgres unfinished runs out now.
+async fn take_over(state: &AppState, intent: &Intent) -> Result<(), Problem> {
+    let now = state.locks.now();
+    let made_before = now.plus_ms(PENDING_LIFE_MS - REPLICA_LIFE.as_millis() as i64);
+    let was_left = sql::let_go(&state.pg, &intent.owner, &intent.key, &intent.request_hash, now, made_before).await?;
+    state.idempotency.tally.add(Count::TakenOver);
+    tracing::info!(was_left, "a request of a replica that died is taken over");
+    Ok(())
+}

@@ -1,0 +1,236 @@
+//! The first layer: completed answers of this process, found without asking any store.
+//!
+//! Only answers are in it: nothing that is running, nothing that failed. Whatever falls out is found again
+//! in Redis or Postgres, so the oldest go first: a repeat comes soon after its request or not at all.
+
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use domain::time::Timestamp;
+
+use super::intent::IntentId;
+use super::{Answer, Intent};
+
+/// Answers kept at most.
+const MAX_ANSWERS: usize = 65_536;
+/// Bytes of them, with what keeping costs.
+const MAX_BYTES: usize = 64 * 1024 * 1024;
+/// A longer answer is not kept here, bytes: it would push out many.
+const MAX_ANSWER_BYTES: usize = 32 * 1024;
+/// What keeping an answer costs besides its body, bytes: two entries of maps, a place in the line.
+const OVERHEAD_BYTES: usize = 512;
+/// Wordings of one request that are known by their bytes; more take the longer way.
+const MAX_WORDINGS: usize = 4;
+
+/// How much the cache may keep.
+#[derive(Clone, Copy, Debug)]
+struct Limits {
+    answers: usize,
+    bytes: usize,
+}
+
+/// An answer, and what it is the answer to.
+#[derive(Debug)]
+pub(super) struct Kept {
+    pub(super) request_hash: [u8; 32],
+    pub(super) answer: Answer,
+    id: IntentId,
+    until: Timestamp,
+}
+
+impl Kept {
+    fn weight(&self) -> usize {
+        self.answer.body.len() + OVERHEAD_BYTES
+    }
+}
+
+/// Completed answers.
+#[derive(Debug)]
+pub(super) struct ProcessCache {
+    limits: Limits,
+    inner: RwLock<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    by_id: HashMap<IntentId, Slot>,
+    /// By fingerprint: who asks in the same bytes.
+    by_wording: HashMap<[u8; 32], Arc<Kept>>,
+    /// Oldest first. What was replaced stays in it until its turn comes.
+    line: VecDeque<Arc<Kept>>,
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct Slot {
+    kept: Arc<Kept>,
+    wordings: Vec<[u8; 32]>,
+}
+
+impl Default for ProcessCache {
+    fn default() -> Self {
+        Self::with_limits(Limits { answers: MAX_ANSWERS, bytes: MAX_BYTES })
+    }
+}
+
+impl ProcessCache {
+    fn with_limits(limits: Limits) -> Self {
+        Self { limits, inner: RwLock::default() }
+    }
+
+    /// The answer to an intent's key, whatever request it was for.
+    pub(super) fn find(&self, id: &IntentId, now: Timestamp) -> Option<Arc<Kept>> {
+        let inner = self.read();
+        inner.by_id.get(id).map(|slot| &slot.kept).filter(|kept| kept.until > now).cloned()
+    }
+
+    /// The answer to a request with this fingerprint.
+    pub(super) fn find_by_wording(&self, digest: &[u8; 32], now: Timestamp) -> Option<Arc<Kept>> {
+        self.read().by_wording.get(digest).filter(|kept| kept.until > now).cloned()
+    }
+
+    /// Keeps an answer that is stored for good elsewhere, until then.
+    pub(super) fn keep(&self, intent: &Intent, answer: &Answer, until: Timestamp, now: Timestamp) {
+        if answer.body.len() > MAX_ANSWER_BYTES || until <= now {
+            return;
+        }
+        let mut inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
+        inner.put(intent, answer, until, now);
+        inner.shrink(self.limits, now);
+    }
+
+    /// Notes another wording of a request whose answer is kept.
+    pub(super) fn note_wording(&self, intent: &Intent) {
+        let Some(fingerprint) = intent.fingerprint else { return };
+        let mut inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
+        inner.add_wording(&intent.id(), &intent.request_hash, fingerprint.digest);
+    }
+
+    fn read(&self) -> std::sync::RwLockReadGuard<'_, Inner> {
+        self.inner.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn put(&mut self, intent: &Intent, answer: &Answer, until: Timestamp, now: Timestamp) {
+        let id = intent.id();
+        let known = self.by_id.get(&id).filter(|slot| slot.kept.until > now);
+        if known.is_none_or(|slot| slot.kept.request_hash != intent.request_hash) {
+            let (request_hash, answer) = (intent.request_hash, answer.clone());
+            let kept = Arc::new(Kept { request_hash, answer, id, until });
+            self.bytes += kept.weight();
+            self.line.push_back(Arc::clone(&kept));
+            if let Some(old) = self.by_id.insert(id, Slot { kept, wordings: Vec::new() }) {
+                old.wordings.iter().for_each(|wording| drop(self.by_wording.remove(wording)));
+            }
+        }
+        if let Some(fingerprint) = intent.fingerprint {
+            self.add_wording(&id, &intent.request_hash, fingerprint.digest);
+        }
+    }
+
+    fn add_wording(&mut self, id: &IntentId, request_hash: &[u8; 32], wording: [u8; 32]) {
+        let Some(slot) = self.by_id.get_mut(id) else { return };
+        if slot.kept.request_hash != *request_hash || slot.wordings.len() >= MAX_WORDINGS {
+            return;
+        }
+        if let Entry::Vacant(place) = self.by_wording.entry(wording) {
+            place.insert(Arc::clone(&slot.kept));
+            slot.wordings.push(wording);
+        }
+    }
+
+    /// Lets the oldest go until the limits hold, and those whose time is over.
+    fn shrink(&mut self, limits: Limits, now: Timestamp) {
+        while let Some(oldest) = self.line.front()
+            && (self.line.len() > limits.answers || self.bytes > limits.bytes || oldest.until <= now)
+        {
+            let Some(gone) = self.line.pop_front() else { return };
+            self.bytes -= gone.weight();
+            if let Entry::Occupied(slot) = self.by_id.entry(gone.id)
+                && Arc::ptr_eq(&slot.get().kept, &gone)
+            {
+                slot.remove().wordings.iter().for_each(|wording| drop(self.by_wording.remove(wording)));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::idempotency::IdempotencyKey;
+    use axum::http::StatusCode;
+
+    const NOW: Timestamp = Timestamp(1_000);
+    const LATER: Timestamp = Timestamp(2_000);
+
+    fn intent(key: &str, body: &str) -> Intent {
+        Intent::new("ann", IdempotencyKey { key: key.into(), fingerprint: None }, "POST /", &body)
+    }
+
+    fn answer(body: &str) -> Answer {
+        Answer::json(StatusCode::CREATED, &body).expect("JSON")
+    }
+
+    fn body_of(cache: &ProcessCache, key: &str, now: Timestamp) -> Option<Vec<u8>> {
+        cache.find(&intent(key, "").id(), now).map(|kept| kept.answer.body.to_vec())
+    }
+
+    #[test]
+    fn an_answer_is_found_until_its_end_and_the_first_one_stays() {
+        let cache = ProcessCache::default();
+        cache.keep(&intent("k", "b"), &answer("first"), LATER, NOW);
+        cache.keep(&intent("k", "b"), &answer("second"), LATER, NOW);
+        assert_eq!(body_of(&cache, "k", NOW), Some(b"\"first\"".to_vec()));
+        assert_eq!(body_of(&cache, "other", NOW), None);
+        assert_eq!(body_of(&cache, "k", LATER), None, "its end");
+        cache.keep(&intent("k", "b"), &answer("over"), NOW, NOW);
+        cache.keep(&intent("k", "b"), &answer("new"), Timestamp(3_000), LATER);
+        assert_eq!(body_of(&cache, "k", LATER), Some(b"\"new\"".to_vec()));
+    }
+
+    #[test]
+    fn the_oldest_go_when_there_are_too_many_or_too_heavy_ones() {
+        for limits in [Limits { answers: 3, bytes: usize::MAX }, Limits { answers: 9, bytes: 3 * (OVERHEAD_BYTES + 3) }]
+        {
+            let cache = ProcessCache::with_limits(limits);
+            for key in ["a", "b", "c", "d", "e"] {
+                cache.keep(&intent(key, ""), &answer(key), LATER, NOW);
+            }
+            assert_eq!(["a", "b", "c"].map(|key| body_of(&cache, key, NOW).is_some()), [false, false, true]);
+            let inner = cache.read();
+            assert_eq!((inner.line.len(), inner.by_id.len()), (3, 3));
+            assert_eq!(inner.bytes, inner.line.iter().map(|kept| kept.weight()).sum::<usize>());
+        }
+    }
+
+    #[test]
+    fn wordings_lead_to_one_answer_are_few_and_go_with_it() {
+        let cache = ProcessCache::with_limits(Limits { answers: 1, bytes: usize::MAX });
+        let (first, other) = (intent("k", "b"), intent("k", "another body"));
+        cache.keep(&first, &answer("x"), LATER, NOW);
+        {
+            let mut inner = cache.inner.write().expect("unpoisoned");
+            for wording in 0..10 {
+                inner.add_wording(&first.id(), &first.request_hash, [wording; 32]);
+            }
+            inner.add_wording(&other.id(), &other.request_hash, [99; 32]);
+            assert_eq!(inner.by_wording.len(), MAX_WORDINGS);
+        }
+        assert!(cache.find_by_wording(&[0; 32], NOW).is_some());
+        assert!(cache.find_by_wording(&[0; 32], LATER).is_none(), "its end");
+        assert!(cache.find_by_wording(&[99; 32], NOW).is_none(), "of another body");
+        cache.keep(&intent("next", ""), &answer("y"), LATER, NOW);
+        assert!(cache.find_by_wording(&[0; 32], NOW).is_none());
+        assert!(cache.read().by_wording.is_empty());
+    }
+
+    #[test]
+    fn what_is_too_long_is_not_kept() {
+        let cache = ProcessCache::default();
+        cache.keep(&intent("k", ""), &answer(&"x".repeat(MAX_ANSWER_BYTES)), LATER, NOW);
+        assert_eq!(body_of(&cache, "k", NOW), None);
+    }
+}

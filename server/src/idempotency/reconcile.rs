@@ -1,0 +1,176 @@
+//! Compares Redis with Postgres, a little at a time, on any replica: two that meet do the same harmless
+//! thing twice. What follows from Postgres alone is mended; what Postgres contradicts is reported.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use domain::time::{SECOND_MS, Timestamp};
+
+use super::intent::{IntentId, id_of};
+use super::shared::{BUCKETS, Claim, Entry, Said, State};
+use super::{Answer, COMPLETED_LIFE_MS, Count, sql};
+use crate::AppState;
+use crate::web::Problem;
+
+/// How often.
+const COMPARE_EVERY: Duration = Duration::from_secs(5);
+/// Answers are looked at so long after they were stored: Redis has been told by then.
+const SETTLED_AFTER_MS: i64 = 3 * SECOND_MS;
+/// Answers compared in one round…
+const MAX_ANSWERS: i64 = 500;
+/// …and whatever is older than this by then is not compared any more: in a rush, sales go first. A replay
+/// finds it in Postgres all the same.
+const GIVEN_UP_AFTER_MS: i64 = 60 * SECOND_MS;
+/// A key that is pending for longer than any work takes is looked at.
+const PENDING_FOR_MS: i64 = 10 * SECOND_MS;
+/// Pending keys of a bucket looked at in one round.
+const MAX_PENDING: usize = 50;
+/// Keys whose difference was told; more are counted only.
+const MAX_TOLD: usize = 1_000;
+
+/// Where a replica is in its comparing.
+struct Walk {
+    /// End, owner and key of the last answer looked at.
+    after: (Timestamp, String, String),
+    /// Differences that were told already.
+    told: HashSet<IntentId>,
+}
+
+/// Runs until the server stops.
+pub async fn reconcile_forever(state: AppState) {
+    let mut round = tokio::time::interval(COMPARE_EVERY);
+    round.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut walk = Walk { after: (oldest(&state), String::new(), String::new()), told: HashSet::new() };
+    loop {
+        tokio::select! {
+            () = state.stop.cancelled() => return,
+            _ = round.tick() => {}
+        }
+        for compared in [walk.answers(&state).await, walk.pending(&state).await] {
+            if let Err(problem) = compared {
+                // Its cause is in the log; the next round goes on from here.
+                tracing::debug!(?problem, "keys of requests could not be compared");
+            }
+        }
+    }
+}
+
+/// The end of the oldest answer that is compared.
+fn oldest(state: &AppState) -> Timestamp {
+    state.locks.now().plus_ms(COMPLETED_LIFE_MS - GIVEN_UP_AFTER_MS)
+}
+
+impl Walk {
+    /// Answers that were stored since the last round: Redis has the same.
+    async fn answers(&mut self, state: &AppState) -> Result<(), Problem> {
+        let oldest = oldest(state);
+        if self.after.0 < oldest {
+            self.skip_to(state, oldest).await?;
+        }
+        let settled = state.locks.now().plus_ms(COMPLETED_LIFE_MS - SETTLED_AFTER_MS);
+        for stored in sql::completed(&state.pg, &self.after, settled, MAX_ANSWERS).await? {
+            let (owner, key, row) = (stored.owner, stored.key, stored.row);
+            let end = crate::clock::from_utc(row.expires_at);
+            match state.idempotency.shared.read(state, &owner, &key).await {
+                // Redis can be filled again when it is back; nobody waits for it here.
+                Said::Away => return Ok(()),
+                said => self.compare(state, (&owner, &key), row, said).await?,
+            }
+            self.after = (end, owner, key);
+        }
+        Ok(())
+    }
+
+    /// Too many to be compared in time.
+    async fn skip_to(&mut self, state: &AppState, oldest: Timestamp) -> Result<(), Problem> {
+        let skips = !sql::completed(&state.pg, &self.after, oldest, 1).await?.is_empty();
+        self.after = (oldest, String::new(), String::new());
+        if skips {
+            state.idempotency.tally.add(Count::Skipped);
+            tracing::debug!("more answers were stored than can be compared with Redis");
+        }
+        Ok(())
+    }
+
+    /// Keys that have been pending for long: done, dead or forgotten.
+    async fn pending(&mut self, state: &AppState) -> Result<(), Problem> {
+        let shared = &state.idempotency.shared;
+        for bucket in 0..BUCKETS {
+            let Some(due) = shared.due(state, bucket, PENDING_FOR_MS, MAX_PENDING).await else { return Ok(()) };
+            for (owner, key) in due {
+                let said = shared.read(state, &owner, &key).await;
+                // Reading takes anything else off the list.
+                let Said::Stands(Entry { state: State::Pending(claim), .. }) = &said else { continue };
+                let claim = *claim;
+                let mut connection = state.pg.acquire().await?;
+                let row = sql::find(&mut connection, &owner, &key, state.locks.now()).await?;
+                drop(connection);
+                match row {
+                    Some(row) if row.status.is_some() => self.compare(state, (&owner, &key), row, said).await?,
+                    // Claimed in Postgres as well: whoever repeats it takes it over, if its replica is dead.
+                    Some(_) => {}
+                    None => free_if_dead(state, (&owner, &key), claim).await,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// An answer in Postgres against what Redis has of its key.
+    async fn compare(
+        &mut self,
+        state: &AppState,
+        key: (&str, &str),
+        row: sql::KeyRow,
+        said: Said,
+    ) -> Result<(), Problem> {
+        let Ok(request_hash) = <[u8; 32]>::try_from(row.request_hash.as_slice()) else { return Ok(()) };
+        let end = crate::clock::from_utc(row.expires_at);
+        let Some(answer) = row.answer()? else { return Ok(()) };
+        let is_missing = match &said {
+            Said::Nothing => true,
+            Said::Stands(entry) if entry.request_hash != request_hash => false,
+            Said::Stands(entry) => match &entry.state {
+                State::Pending(_) | State::Failed(..) => true,
+                State::Completed(theirs) if same(theirs, &answer) => return Ok(()),
+                State::Completed(_) => false,
+            },
+            Said::Done | Said::Away => return Ok(()),
+        };
+        if is_missing {
+            if matches!(state.idempotency.shared.repair(state, key, &request_hash, &answer, end).await, Said::Done) {
+                state.idempotency.tally.add(Count::Repaired);
+            }
+        } else {
+            self.report(state, key);
+        }
+        Ok(())
+    }
+
+    fn report(&mut self, state: &AppState, (owner, key): (&str, &str)) {
+        state.idempotency.tally.add(Count::Diverged);
+        let id = id_of(None, owner, key);
+        if self.told.len() < MAX_TOLD && self.told.insert(id) {
+            tracing::error!(owner, "Redis and Postgres have different requests or answers for a key of {owner}");
+        }
+    }
+}
+
+/// The end may differ by rounding; the answer may not.
+fn same(one: &Answer, other: &Answer) -> bool {
+    (one.status(), one.body()) == (other.status(), other.body())
+}
+
+/// Nothing came of the claim: its replica is dead, or it is ours and not running.
+async fn free_if_dead(state: &AppState, key: (&str, &str), claim: Claim) {
+    let (keys, id) = (&state.idempotency, id_of(None, key.0, key.1));
+    let is_over = if keys.shared.is_ours(claim) {
+        !keys.flights.contains(&id)
+    } else {
+        !keys.shared.is_alive(state, claim).await
+    };
+    if is_over {
+        keys.shared.abandon(state, key, claim, None);
+        keys.tally.add(Count::Repaired);
+    }
+}

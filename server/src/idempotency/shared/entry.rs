@@ -1,0 +1,128 @@
+//! What Redis has of a key, as bytes: the kind, the digest of the request, and what goes with the kind.
+//!
+//! | kind | then |
+//! |---|---|
+//! | `P` pending | 16 bytes token of the claim, 16 bytes id of the replica |
+//! | `C` completed | status (2 bytes), end (8 bytes, milliseconds since 1970), body |
+//! | `F` failed, free for another try | status (2 bytes), body |
+//!
+//! Numbers are big-endian. `keys.lua` knows the kind and where the token is, and nothing else of it.
+
+use bytes::Bytes;
+use domain::time::Timestamp;
+
+use crate::idempotency::Answer;
+
+/// Of one claim, or of one replica.
+pub(in crate::idempotency) type Id = [u8; 16];
+/// Of a request.
+type RequestHash = [u8; 32];
+
+/// What Redis has of a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::idempotency) struct Entry {
+    pub(in crate::idempotency) request_hash: RequestHash,
+    pub(in crate::idempotency) state: State,
+}
+
+/// How far its request is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::idempotency) enum State {
+    /// Somebody is at it.
+    Pending(Claim),
+    /// Answered.
+    Completed(Answer),
+    /// Refused or failed: status and body, for whoever asks how it went. The key is free.
+    Failed(u16, Bytes),
+}
+
+/// Who is at it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::idempotency) struct Claim {
+    /// Of this claim and no other.
+    pub(in crate::idempotency) token: Id,
+    /// Which replica made it.
+    pub(in crate::idempotency) replica: Id,
+}
+
+/// A pending entry.
+pub(super) fn pending(request_hash: &RequestHash, claim: Claim) -> Vec<u8> {
+    [b"P", &request_hash[..], &claim.token, &claim.replica].concat()
+}
+
+/// A completed entry, kept until then.
+pub(super) fn completed(request_hash: &RequestHash, answer: &Answer, until: Timestamp) -> Vec<u8> {
+    let (status, until) = (answer.status().as_u16().to_be_bytes(), until.0.to_be_bytes());
+    [b"C", &request_hash[..], &status, &until, answer.body()].concat()
+}
+
+/// A failed entry.
+pub(super) fn failed(request_hash: &RequestHash, status: u16, body: &[u8]) -> Vec<u8> {
+    [b"F", &request_hash[..], &status.to_be_bytes(), body].concat()
+}
+
+impl Entry {
+    /// Reads one; `None` when it is none of ours.
+    pub(super) fn read(bytes: &[u8]) -> Option<Self> {
+        let (kind, rest) = bytes.split_first()?;
+        let (request_hash, rest) = rest.split_first_chunk::<32>()?;
+        let state = match kind {
+            b'P' => {
+                let (token, replica) = rest.split_first_chunk::<16>()?;
+                State::Pending(Claim { token: *token, replica: replica.try_into().ok()? })
+            }
+            b'C' => {
+                let (status, rest) = rest.split_first_chunk::<2>()?;
+                let (until, body) = rest.split_first_chunk::<8>()?;
+                let until = Timestamp(i64::from_be_bytes(*until));
+                let body = Bytes::copy_from_slice(body);
+                State::Completed(Answer::stored(u16::from_be_bytes(*status), body, until).ok()?)
+            }
+            b'F' => {
+                let (status, body) = rest.split_first_chunk::<2>()?;
+                State::Failed(u16::from_be_bytes(*status), Bytes::copy_from_slice(body))
+            }
+            _ => return None,
+        };
+        Some(Self { request_hash: *request_hash, state })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::http::StatusCode;
+
+    const HASH: RequestHash = [7; 32];
+    const CLAIM: Claim = Claim { token: [1; 16], replica: [2; 16] };
+
+    #[test]
+    fn every_kind_reads_as_it_was_written() {
+        let answer = Answer::stored(201, Bytes::from_static(b"{\"a\":1}"), Timestamp(1_764_000_000_000)).expect("201");
+        for (bytes, state) in [
+            (pending(&HASH, CLAIM), State::Pending(CLAIM)),
+            (completed(&HASH, &answer, Timestamp(1_764_000_000_000)), State::Completed(answer.clone())),
+            (failed(&HASH, 410, b"{}"), State::Failed(410, Bytes::from_static(b"{}"))),
+        ] {
+            assert_eq!(Entry::read(&bytes), Some(Entry { request_hash: HASH, state }));
+        }
+        let empty = Answer::stored(StatusCode::NO_CONTENT.as_u16(), Bytes::new(), Timestamp(5)).expect("204");
+        let read = Entry::read(&completed(&HASH, &empty, Timestamp(5))).expect("an entry");
+        assert_eq!(read.state, State::Completed(empty));
+    }
+
+    #[test]
+    fn the_token_is_where_the_script_looks_for_it() {
+        let script = include_str!("keys.lua");
+        let bytes = pending(&HASH, CLAIM);
+        let from = bytes.windows(16).position(|window| window == CLAIM.token).expect("the token") + 1;
+        assert!(script.contains(&format!("TOKEN_FROM, TOKEN_TO = {from}, {}", from + 15)));
+    }
+
+    #[test]
+    fn nonsense_is_no_entry() {
+        for bytes in [&b""[..], b"P", b"O", &[b'X'; 80], &pending(&HASH, CLAIM)[..60], &[b'C'; 40]] {
+            assert_eq!(Entry::read(bytes), None, "{bytes:?}");
+        }
+    }
+}

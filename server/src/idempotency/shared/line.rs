@@ -1,0 +1,193 @@
+//! Keys on their way to Redis travel together: the first leaves at once, those that come while its call is
+//! on its way share the next. What a call costs is then paid once for many, and keys of one process
+//! reach Redis in the order they were sent: a claim never overtakes what gave it up.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use futures::future::join_all;
+use redis::Value;
+use tokio::sync::oneshot;
+
+use super::entry::{Entry, Id};
+use crate::AppState;
+
+/// Keys in one call: beyond, everyone else waits longer for Redis than the sharing saves.
+const MAX_PER_CALL: usize = 64;
+/// Keys that may wait; one more is not sent at all, and Postgres knows it anyway.
+const MAX_WAITING: usize = 8_192;
+
+/// What is to be done with a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wish {
+    Claim,
+    Complete,
+    Abandon,
+    Read,
+}
+
+impl Wish {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Claim => "claim",
+            Self::Complete => "complete",
+            Self::Abandon => "abandon",
+            Self::Read => "read",
+        }
+    }
+}
+
+/// What Redis said to it.
+#[derive(Debug)]
+pub(in crate::idempotency) enum Said {
+    /// Done.
+    Done,
+    /// Not done, for this stands there.
+    Stands(Entry),
+    /// There is nothing.
+    Nothing,
+    /// Nobody said anything: Redis is away.
+    Away,
+}
+
+/// The names of a key in Redis, of one Cluster slot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Names {
+    /// What is known of it.
+    pub(super) entry: String,
+    /// The list it is in while it is pending.
+    pub(super) pending: String,
+}
+
+/// A key on its way.
+pub(super) struct Traveller {
+    pub(super) names: Names,
+    pub(super) wish: Wish,
+    /// The entry to be written; empty for none.
+    pub(super) value: Vec<u8>,
+    /// How long it lives there, milliseconds.
+    pub(super) life_ms: i64,
+    /// Of the claim meant.
+    pub(super) token: Option<Id>,
+    /// Who waits for the answer, if anybody does.
+    pub(super) reply: Option<oneshot::Sender<Said>>,
+}
+
+/// Keys on their way.
+#[derive(Default)]
+pub(super) struct Line(Mutex<Waiting>);
+
+#[derive(Default)]
+struct Waiting {
+    keys: VecDeque<Traveller>,
+    /// Whether somebody serves the line.
+    served: bool,
+}
+
+impl Line {
+    /// Sends one; whoever waits for its answer hears that Redis is away when the line is full.
+    pub(super) fn send(&self, state: &AppState, traveller: Traveller) {
+        let mut waiting = self.lock();
+        if waiting.keys.len() >= MAX_WAITING {
+            return;
+        }
+        waiting.keys.push_back(traveller);
+        if !std::mem::replace(&mut waiting.served, true) {
+            state.tasks.spawn(serve(state.clone()));
+        }
+    }
+
+    /// The next call's; none means nobody serves the line any more.
+    fn next(&self) -> Vec<Traveller> {
+        let mut waiting = self.lock();
+        let mut batch = Vec::with_capacity(waiting.keys.len().min(MAX_PER_CALL));
+        while batch.len() < MAX_PER_CALL
+            && let Some(traveller) = waiting.keys.pop_front()
+        {
+            // Whoever went on without Redis needs no claim there any more.
+            if !traveller.reply.as_ref().is_some_and(oneshot::Sender::is_closed) {
+                batch.push(traveller);
+            }
+        }
+        waiting.served = !batch.is_empty();
+        batch
+    }
+
+    // Held for queue operations only, never across an await.
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Opens the line again should its server die.
+struct Serving<'a>(&'a Line);
+
+impl Drop for Serving<'_> {
+    fn drop(&mut self) {
+        let mut waiting = self.0.lock();
+        if std::thread::panicking() {
+            waiting.keys.clear();
+            waiting.served = false;
+        }
+    }
+}
+
+/// Sends call after call until nobody waits.
+async fn serve(state: AppState) {
+    let line = &state.idempotency.shared.line;
+    let _serving = Serving(line);
+    loop {
+        let batch = line.next();
+        if batch.is_empty() {
+            return;
+        }
+        join_all(by_slot(&state, batch).into_iter().map(|batch| call(&state, batch))).await;
+    }
+}
+
+/// One call for all, or on a Cluster one for each slot.
+fn by_slot(state: &AppState, batch: Vec<Traveller>) -> Vec<Vec<Traveller>> {
+    if !state.redis.has_slots() {
+        return vec![batch];
+    }
+    let mut slots: BTreeMap<String, Vec<Traveller>> = BTreeMap::new();
+    for traveller in batch {
+        slots.entry(traveller.names.pending.clone()).or_default().push(traveller);
+    }
+    slots.into_values().collect()
+}
+
+async fn call(state: &AppState, batch: Vec<Traveller>) {
+    let shared = &state.idempotency.shared;
+    let keys: Vec<&str> = batch.iter().flat_map(|key| [key.names.entry.as_str(), key.names.pending.as_str()]).collect();
+    let mut call = shared.keys_script.call(&keys);
+    call.arg(batch.len());
+    for key in &batch {
+        let token = key.token.as_ref().map_or(&[][..], |token| &token[..]);
+        call.arg(key.wish.word()).arg(&key.value[..]).arg(key.life_ms).arg(token);
+    }
+    let said = state.redis.eval(&call).await.map(|answer| answer.value);
+    shared.note(said.as_ref().err());
+    let answers = match said {
+        Ok(Value::Array(answers)) if answers.len() == batch.len() => answers,
+        Ok(other) => {
+            tracing::error!(?other, "Redis answers what keys.lua does not");
+            return;
+        }
+        // Dropped replies say it.
+        Err(_) => return,
+    };
+    for (answer, key) in answers.into_iter().zip(batch) {
+        // Nobody listening any more is fine.
+        let _ = key.reply.map(|reply| reply.send(read(&answer)));
+    }
+}
+
+fn read(answer: &Value) -> Said {
+    match answer {
+        Value::BulkString(bytes) if bytes == b"O" => Said::Done,
+        Value::BulkString(bytes) if bytes.is_empty() => Said::Nothing,
+        Value::BulkString(bytes) => Entry::read(bytes).map_or(Said::Nothing, Said::Stands),
+        _ => Said::Nothing,
+    }
+}

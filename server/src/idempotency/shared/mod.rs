@@ -1,0 +1,215 @@
+//! The second layer: Redis, where other replicas see that a key is running and what its answer was.
+//!
+//! It spares them work and is never the truth: a claim here authorises nothing, and whatever Redis loses
+//! or does not answer in time is found in Postgres. An entry belongs to an owner and a key:
+//!
+//! ```text
+//!     {keys:N}:OWNER:KEY   string, see entry.rs; N is the first digit of the owner, so that a Cluster
+//!                          spreads keys over sixteen slots and still takes many of them in one call
+//!     {keys:N}:pending     sorted set, entries that are pending, by when
+//!     replica:ID           says that a replica is alive; claims of a dead one are free for others
+//! ```
+
+mod entry;
+mod line;
+mod replicas;
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use domain::time::Timestamp;
+use redis::Value;
+use tokio::sync::oneshot;
+
+pub(super) use entry::{Claim, Entry, Id, State};
+pub(super) use line::Said;
+pub(super) use replicas::{REPLICA_LIFE, announce_forever};
+
+use self::line::{Line, Names, Traveller, Wish};
+use super::{Answer, Intent, PENDING_LIFE_MS};
+use crate::seat_locks::link::{LinkError, LuaScript};
+use crate::{AppState, ids};
+
+/// A request waits so long for Redis, and then goes on with Postgres alone.
+const DEADLINE: Duration = Duration::from_millis(250);
+/// While Redis is away, or a shard of it, this is said so often.
+const SAY_AGAIN_AFTER: Duration = Duration::from_secs(60);
+/// Slots the keys are spread over: the digits an owner can begin with.
+pub(super) const BUCKETS: u8 = 16;
+
+/// Keys in Redis.
+pub(super) struct Shared {
+    prefix: String,
+    /// Of this process.
+    replica: Id,
+    keys_script: LuaScript,
+    due_script: LuaScript,
+    line: Line,
+    /// When it was last said that a call came to nothing.
+    said: Mutex<Option<Instant>>,
+}
+
+impl Shared {
+    pub(super) fn new(prefix: &str) -> Self {
+        Self {
+            prefix: prefix.to_owned(),
+            replica: ids::random_bits(),
+            keys_script: LuaScript::new(include_str!("keys.lua")),
+            due_script: LuaScript::new(include_str!("due.lua")),
+            line: Line::default(),
+            said: Mutex::new(None),
+        }
+    }
+
+    /// A claim of this replica that nobody made before.
+    pub(super) fn new_claim(&self) -> Claim {
+        Claim { token: ids::random_bits(), replica: self.replica }
+    }
+
+    /// Whether a claim was made by this process.
+    pub(super) fn is_ours(&self, claim: Claim) -> bool {
+        claim.replica == self.replica
+    }
+
+    /// Claims a key for `PENDING_LIFE_MS`, in place of another claim if one is given.
+    pub(super) async fn claim(&self, state: &AppState, intent: &Intent, claim: Claim, of: Option<Claim>) -> Said {
+        let value = entry::pending(&intent.request_hash, claim);
+        let (reply, said) = oneshot::channel();
+        let token = of.map(|of| of.token);
+        let names = self.names(&intent.owner, &intent.key);
+        let life_ms = PENDING_LIFE_MS;
+        self.line.send(state, Traveller { names, wish: Wish::Claim, value, life_ms, token, reply: Some(reply) });
+        in_time(said).await
+    }
+
+    /// Stores an answer that Postgres has. Nobody waits for it.
+    pub(super) fn complete(&self, state: &AppState, intent: &Intent, answer: &Answer, until: Timestamp) {
+        let life_ms = until.since(state.locks.now());
+        if life_ms > 0 {
+            let value = entry::completed(&intent.request_hash, answer, until);
+            let names = self.names(&intent.owner, &intent.key);
+            let wish = Wish::Complete;
+            self.line.send(state, Traveller { names, wish, value, life_ms, token: None, reply: None });
+        }
+    }
+
+    /// The same for whoever compares the stores, who waits.
+    pub(super) async fn repair(
+        &self,
+        state: &AppState,
+        key: (&str, &str),
+        request_hash: &[u8; 32],
+        answer: &Answer,
+        until: Timestamp,
+    ) -> Said {
+        let (reply, said) = oneshot::channel();
+        let value = entry::completed(request_hash, answer, until);
+        let (names, life_ms) = (self.names(key.0, key.1), until.since(state.locks.now()).max(1));
+        let wish = Wish::Complete;
+        self.line.send(state, Traveller { names, wish, value, life_ms, token: None, reply: Some(reply) });
+        in_time(said).await
+    }
+
+    /// Takes a claim back. `failure` is left for whoever asks how it went.
+    pub(super) fn abandon(&self, state: &AppState, key: (&str, &str), claim: Claim, failure: Option<Failure<'_>>) {
+        let value =
+            failure.map_or_else(Vec::new, |failure| entry::failed(failure.request_hash, failure.status, &failure.body));
+        let names = self.names(key.0, key.1);
+        let (token, wish, life_ms) = (Some(claim.token), Wish::Abandon, PENDING_LIFE_MS);
+        self.line.send(state, Traveller { names, wish, value, life_ms, token, reply: None });
+    }
+
+    /// What is known of a key.
+    pub(super) async fn read(&self, state: &AppState, owner: &str, key: &str) -> Said {
+        let (reply, said) = oneshot::channel();
+        let names = self.names(owner, key);
+        let (wish, value, life_ms, token) = (Wish::Read, Vec::new(), 0, None);
+        self.line.send(state, Traveller { names, wish, value, life_ms, token, reply: Some(reply) });
+        in_time(said).await
+    }
+
+    /// Owners and keys of a bucket that have been pending for that long; `None` when Redis is away.
+    pub(super) async fn due(
+        &self,
+        state: &AppState,
+        bucket: u8,
+        for_ms: i64,
+        limit: usize,
+    ) -> Option<Vec<(String, String)>> {
+        let name = self.pending_name(bucket);
+        let mut call = self.due_script.call(&[name]);
+        call.arg(for_ms).arg(limit);
+        let said = state.redis.eval(&call).await.map(|answer| answer.value);
+        self.note(said.as_ref().err());
+        let Value::Array(entries) = said.ok()? else { return Some(Vec::new()) };
+        let keys = entries.iter().filter_map(|entry| match entry {
+            Value::BulkString(name) => self.key_of(bucket, std::str::from_utf8(name).ok()?),
+            _ => None,
+        });
+        Some(keys.collect())
+    }
+
+    fn names(&self, owner: &str, key: &str) -> Names {
+        let bucket = bucket_of(owner);
+        let entry = format!("{}{{keys:{bucket:x}}}:{owner}:{key}", self.prefix);
+        Names { entry, pending: self.pending_name(bucket) }
+    }
+
+    fn pending_name(&self, bucket: u8) -> String {
+        format!("{}{{keys:{bucket:x}}}:pending", self.prefix)
+    }
+
+    /// Owner and key of an entry's name.
+    fn key_of(&self, bucket: u8, entry: &str) -> Option<(String, String)> {
+        let rest = entry.strip_prefix(&self.prefix)?.strip_prefix(&format!("{{keys:{bucket:x}}}:"))?;
+        rest.split_once(':').map(|(owner, key)| (owner.to_owned(), key.to_owned()))
+    }
+
+    /// Says that Redis is away, once in a while.
+    fn note(&self, failure: Option<&LinkError>) {
+        let Some(cause) = failure else { return };
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        if said.is_none_or(|said| said.elapsed() >= SAY_AGAIN_AFTER) {
+            *said = Some(Instant::now());
+            tracing::warn!(%cause, "keys of requests are kept by Postgres alone for now");
+        }
+    }
+}
+
+/// How a request failed.
+pub(super) struct Failure<'a> {
+    pub(super) request_hash: &'a [u8; 32],
+    pub(super) status: u16,
+    pub(super) body: Bytes,
+}
+
+async fn in_time(said: oneshot::Receiver<Said>) -> Said {
+    tokio::time::timeout(DEADLINE, said).await.ok().and_then(Result::ok).unwrap_or(Said::Away)
+}
+
+/// Owners are hashes in hex; anything else shares the first bucket.
+fn bucket_of(owner: &str) -> u8 {
+    let digit = owner.chars().next().and_then(|first| first.to_digit(u32::from(BUCKETS)));
+    digit.unwrap_or(0) as u8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_says_owner_and_key_and_nobody_elses() {
+        let shared = Shared::new("t1:");
+        let owner = "f123456789abcdef0123456789abcdef";
+        for key in ["k", "a:b", "{keys:0}:pending", "pending"] {
+            let names = shared.names(owner, key);
+            assert_eq!(names.pending, "t1:{keys:f}:pending");
+            assert_eq!(shared.key_of(15, &names.entry), Some((owner.to_owned(), key.to_owned())));
+            assert_ne!(names.entry, names.pending);
+        }
+        assert_eq!(shared.key_of(15, "t1:{keys:e}:x:y"), None);
+        assert_eq!(bucket_of(""), 0);
+        assert!(owner.chars().all(|digit| bucket_of(&digit.to_string()) < BUCKETS));
+    }
+}

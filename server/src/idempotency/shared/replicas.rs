@@ -1,0 +1,50 @@
+//! Which replicas are alive. One that was killed leaves its claims behind; nobody should have to wait
+//! until they run out.
+
+use std::time::Duration;
+
+use redis::Value;
+
+use super::{Claim, Id};
+use crate::AppState;
+use crate::seat_locks::link::LuaScript;
+
+/// A replica that was not heard of for so long is taken for dead. Should it live, cut off from Redis, no
+/// harm is done: its work and the work of whoever takes over meet at the rows in Postgres.
+pub(in crate::idempotency) const REPLICA_LIFE: Duration = Duration::from_secs(5);
+/// How often a replica says that it is alive.
+const SAY_EVERY: Duration = Duration::from_secs(1);
+
+const SAY: &str = "return redis.call('SET', KEYS[1], '1', 'PX', ARGV[1])";
+const ASK: &str = "return redis.call('EXISTS', KEYS[1])";
+
+impl super::Shared {
+    fn name_of(&self, replica: &Id) -> String {
+        format!("{}replica:{}", self.prefix, hex::encode(replica))
+    }
+
+    /// Whether whoever made this claim is alive. Where nobody can tell, they are.
+    pub(in crate::idempotency) async fn is_alive(&self, state: &AppState, claim: Claim) -> bool {
+        let asked = LuaScript::new(ASK);
+        let call = asked.call(&[self.name_of(&claim.replica)]);
+        !matches!(state.redis.eval(&call).await, Ok(answer) if answer.value == Value::Int(0))
+    }
+}
+
+/// Says that this replica is alive, until the server stops.
+pub(in crate::idempotency) async fn announce_forever(state: AppState) {
+    let shared = &state.idempotency.shared;
+    let say = LuaScript::new(SAY);
+    let name = shared.name_of(&shared.replica);
+    let mut tick = tokio::time::interval(SAY_EVERY);
+    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            () = state.stop.cancelled() => return,
+            _ = tick.tick() => {}
+        }
+        let mut call = say.call(&[&name]);
+        call.arg(REPLICA_LIFE.as_millis() as u64);
+        shared.note(state.redis.eval(&call).await.err().as_ref());
+    }
+}

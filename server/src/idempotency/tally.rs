@@ -1,0 +1,76 @@
+//! What became of requests with a key, counted: the hit ratio and by which layer.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Who answered a request with a key, and what the comparison of the stores came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Count {
+    /// Answered by the bytes of the request: no handler was asked.
+    FastRoad,
+    /// Answered from this process, in other words.
+    Process,
+    /// Shared the result of another that was running here.
+    Shared,
+    /// Answered from Redis.
+    Redis,
+    /// Work was done, or its answer found in Postgres.
+    Worked,
+    /// Redis could not be asked.
+    WithoutRedis,
+    /// Another replica was still at it.
+    StillRunning,
+    /// A dead replica's key was taken over.
+    TakenOver,
+    /// An entry in Redis was mended from Postgres.
+    Repaired,
+    /// Redis and Postgres have different answers for a key.
+    Diverged,
+    /// Answers were too many to be compared.
+    Skipped,
+}
+
+/// All of them.
+pub const COUNTS: [Count; 11] = [
+    Count::FastRoad,
+    Count::Process,
+    Count::Shared,
+    Count::Redis,
+    Count::Worked,
+    Count::WithoutRedis,
+    Count::StillRunning,
+    Count::TakenOver,
+    Count::Repaired,
+    Count::Diverged,
+    Count::Skipped,
+];
+
+/// The counters; they only grow.
+#[derive(Debug, Default)]
+pub struct Tally([AtomicU64; COUNTS.len()]);
+
+impl Tally {
+    pub(super) fn add(&self, count: Count) {
+        self.0[count as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How often so far.
+    #[must_use]
+    pub fn of(&self, count: Count) -> u64 {
+        self.0[count as usize].load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_has_a_counter_of_its_own() {
+        let tally = Tally::default();
+        for (place, count) in COUNTS.into_iter().enumerate() {
+            assert_eq!(count as usize, place);
+            (0..=place).for_each(|_| tally.add(count));
+        }
+        assert!(COUNTS.into_iter().enumerate().all(|(place, count)| tally.of(count) == place as u64 + 1));
+    }
+}

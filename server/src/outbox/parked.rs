@@ -1,0 +1,110 @@
+//! Effects that were tried in vain and wait for a person. What a person decides is written into the
+//! booking's story by `bookings::parked`; here are the rows.
+
+use chrono::{DateTime, Utc};
+use domain::booking::Effect;
+use domain::money::{Currency, Money};
+use domain::time::Timestamp;
+use sqlx::{PgConnection, PgPool, Row};
+use uuid::Uuid;
+
+use super::sql::{self, JobRow};
+use crate::clock::{from_utc, to_utc};
+
+/// Parked effects listed at once, the oldest first.
+pub const MAX_LISTED: i64 = 500;
+
+/// An effect that waits for a person.
+#[derive(Clone, Debug)]
+pub struct Parked {
+    /// Names it, for [`retry`] and [`settle`].
+    pub id: i64,
+    /// The booking it is about.
+    pub booking: Uuid,
+    /// The booking's name for people.
+    pub reference: String,
+    /// What is to be done, for example `refund`.
+    pub effect: String,
+    /// The sum, of a refund.
+    pub amount: Option<Money>,
+    /// How often it was tried.
+    pub attempts: i32,
+    /// What went wrong the last time.
+    pub why: String,
+    /// When it was written down.
+    pub since: Timestamp,
+}
+
+/// What waits for a person, the oldest first, up to [`MAX_LISTED`].
+///
+/// # Errors
+/// When the database fails, or holds a row that cannot be.
+pub async fn parked(pg: &PgPool) -> Result<Vec<Parked>, sqlx::Error> {
+    let rows = sqlx::query(
+        "SELECT job.id, job.booking_id, booking.reference, job.effect, job.amount_minor, booking.currency,
+                job.attempts, job.parked_why, job.created_at
+         FROM outbox job JOIN bookings booking ON booking.id = job.booking_id
+         WHERE job.parked_why IS NOT NULL ORDER BY job.id LIMIT $1",
+    )
+    .bind(MAX_LISTED)
+    .fetch_all(pg)
+    .await?;
+    rows.iter()
+        .map(|row| {
+            let code: String = row.try_get("currency")?;
+            let currency = Currency::parse(&code)
+                .ok_or_else(|| sqlx::Error::Decode(format!("bookings.currency is {code:?}").into()))?;
+            Ok(Parked {
+                id: row.try_get("id")?,
+                booking: row.try_get("booking_id")?,
+                reference: row.try_get("reference")?,
+                effect: row.try_get("effect")?,
+                amount: row.try_get::<Option<i64>, _>("amount_minor")?.map(|minor| Money::new(minor, currency)),
+                attempts: row.try_get("attempts")?,
+                why: row.try_get("parked_why")?,
+                since: from_utc(row.try_get::<DateTime<Utc>, _>("created_at")?),
+            })
+        })
+        .collect()
+}
+
+/// The booking and the effect of a parked row; `None` when it is not parked (any more).
+///
+/// # Errors
+/// When the database fails, or holds a row that cannot be.
+pub async fn parked_effect(tx: &mut PgConnection, id: i64) -> Result<Option<(Uuid, Effect)>, sqlx::Error> {
+    let row: Option<JobRow> = sqlx::query_as(
+        "SELECT job.id, job.booking_id, job.effect, job.amount_minor, job.refund_number, booking.currency, job.attempts
+         FROM outbox job JOIN bookings booking ON booking.id = job.booking_id
+         WHERE job.id = $1 AND job.parked_why IS NOT NULL",
+    )
+    .bind(id)
+    .fetch_optional(tx)
+    .await?;
+    row.map(|row| sql::job(row).map(|job| (job.booking, job.effect))).transpose()
+}
+
+/// Puts a parked effect back to work, its tries forgotten; `false` when somebody else was faster.
+///
+/// # Errors
+/// When the database fails.
+pub async fn retry(tx: &mut PgConnection, id: i64, now: Timestamp) -> Result<bool, sqlx::Error> {
+    let put_back = sqlx::query(
+        "UPDATE outbox SET parked_why = NULL, attempts = 0, run_after = $2 WHERE id = $1 AND parked_why IS NOT NULL",
+    )
+    .bind(id)
+    .bind(to_utc(now))
+    .execute(tx)
+    .await?;
+    Ok(put_back.rows_affected() == 1)
+}
+
+/// Takes a parked effect off the list: a person did it in another way, or it need not be done. `false`
+/// when somebody else was faster.
+///
+/// # Errors
+/// When the database fails.
+pub async fn settle(tx: &mut PgConnection, id: i64) -> Result<bool, sqlx::Error> {
+    let taken = sqlx::query("DELETE FROM outbox WHERE id = $1 AND parked_why IS NOT NULL").bind(id).execute(tx).await?;
+    Ok(taken.rows_affected() == 1)
+}

@@ -1,0 +1,67 @@
+//! Endpoints of waiting lists.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use domain::api::ProblemView;
+use domain::api_waiting_list::{WaitingRequest, WaitingView};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+use uuid::Uuid;
+
+use super::{join, view};
+use crate::AppState;
+use crate::idempotency::{IdempotencyKey, Intent};
+use crate::web::problem::ApiResult;
+use crate::web::{ApiJson, ApiPath, Visitor};
+
+/// The routes of waiting lists, under `/api/v1`.
+pub fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(wait, place, leave))
+}
+
+/// Wait for seats of a show that is sold out.
+#[utoipa::path(post, path = "/shows/{show}/waiting-list", tag = "waiting list", request_body = WaitingRequest,
+    params(("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
+    responses(
+        (status = 201, body = WaitingView),
+        (status = 400, body = ProblemView, description = "malformed, key_missing, seat_count, person_invalid"),
+        (status = 404, body = ProblemView),
+        (status = 409, body = ProblemView, description = "seats_free, already_waiting, sales_closed, still_running"),
+        (status = 422, body = ProblemView, description = "key_reused"),
+        (status = 429, body = ProblemView, description = "waiting_list_full"),
+        (status = 503, body = ProblemView, description = "lock_store_unavailable")))]
+async fn wait(
+    State(state): State<AppState>,
+    visitor: Visitor,
+    ApiPath(show): ApiPath<Uuid>,
+    key: IdempotencyKey,
+    ApiJson(request): ApiJson<WaitingRequest>,
+) -> ApiResult<Response> {
+    let show = state.catalogue.known_show(show).await?;
+    let intent = Intent::new(&visitor.owner, key, &format!("POST /shows/{}/waiting-list", show.id), &request);
+    let answer = join::join(&state, &show, &visitor.owner, &request, &intent).await?;
+    Ok((visitor, answer).into_response())
+}
+
+/// Your place in line, and what is held for you.
+#[utoipa::path(get, path = "/shows/{show}/waiting-list", tag = "waiting list", params(("show" = Uuid, Path)),
+    responses((status = 200, body = WaitingView), (status = 204, description = "You are not in line"),
+        (status = 404, body = ProblemView, description = "No such show")))]
+async fn place(State(state): State<AppState>, visitor: Visitor, ApiPath(show): ApiPath<Uuid>) -> ApiResult<Response> {
+    let show = state.catalogue.known_show(show).await?;
+    Ok(match view::of_owner(&state, &show, &visitor.owner).await? {
+        Some(view) => (visitor, axum::Json(view)).into_response(),
+        // Most who look wait for nothing, and a browser prints a 404 where its owner sees it.
+        None => (visitor, StatusCode::NO_CONTENT).into_response(),
+    })
+}
+
+/// Wait no longer. What was held for you goes to the next.
+#[utoipa::path(delete, path = "/shows/{show}/waiting-list", tag = "waiting list", params(("show" = Uuid, Path)),
+    responses((status = 204), (status = 404, body = ProblemView, description = "You are not in line")))]
+async fn leave(State(state): State<AppState>, visitor: Visitor, ApiPath(show): ApiPath<Uuid>) -> ApiResult<StatusCode> {
+    let show = state.catalogue.known_show(show).await?;
+    join::leave(&state, &show, &visitor.owner).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,96 @@
+//! Joining the line and leaving it.
+
+use axum::http::StatusCode;
+use domain::api_waiting_list::WaitingRequest;
+use domain::seats::MAX_SEATS_PER_HOLD;
+use domain::waiting_list::{MAX_LISTS_PER_PERSON, MAX_WAITING_PER_SHOW, Wish};
+
+use super::{offers, sql, view};
+use crate::catalogue::Show;
+use crate::idempotency::{Answer, Intent};
+use crate::seat_locks::with_map;
+use crate::tickets::is_address;
+use crate::web::{Code, Problem};
+use crate::{AppState, holds, ids};
+
+/// Longest address, bytes (RFC 5321, 4.5.3.1.3: a path of 256 with its brackets).
+const MAX_EMAIL_BYTES: usize = 254;
+
+/// Puts the caller at the end of the line. Only where nothing suitable is free.
+pub(super) async fn join(
+    state: &AppState,
+    show: &Show,
+    owner: &str,
+    request: &WaitingRequest,
+    intent: &Intent,
+) -> Result<Answer, Problem> {
+    let now = state.locks.now();
+    if let Some(answer) = intent.replay(&state.pg, now).await? {
+        return Ok(answer);
+    }
+    let wish = check(show, request)?;
+    holds::sales_open(show, now)?;
+    let snapshot = with_map(state, show, || state.locks.snapshot(show.id)).await?;
+    let is_free = offers::free_in(show, &snapshot).fit(&wish).is_some();
+
+    let mut tx = state.pg.begin().await?;
+    if let Some(answer) = intent.begin(&mut tx, now).await? {
+        return Ok(answer);
+    }
+    sql::open_list(&mut tx, show.id, now).await?;
+    let waiting = sql::count_waiting(&mut tx, show.id).await?;
+    // Where others wait already, what is free is theirs first; the rest reaches the newcomer by the line.
+    if is_free && waiting == 0 {
+        return Err(Problem::new(Code::SeatsFree, "There are such seats: take them from the map, no need to wait."));
+    }
+    let elsewhere = sql::count_lists_of(&mut tx, owner).await?;
+    if waiting >= MAX_WAITING_PER_SHOW || elsewhere >= MAX_LISTS_PER_PERSON {
+        let detail = if waiting >= MAX_WAITING_PER_SHOW {
+            "So many are waiting for this show that your turn would not come."
+        } else {
+            "You are waiting for ten shows, the most one person can. Leave one of the lists first."
+        };
+        return Err(Problem::new(Code::WaitingListFull, detail));
+    }
+    let email = request.email.trim();
+    if !sql::insert(&mut tx, ids::new_id(), show.id, owner, email, &wish, now).await? {
+        let detail = "You are in this line already. Leave it first if you want other seats.";
+        return Err(Problem::new(Code::AlreadyWaiting, detail));
+    }
+    let view = view::newest(&mut tx, show, owner, now).await?;
+    let view = view.ok_or_else(|| Problem::internal(&"an entry of the waiting list is gone at once"))?;
+    let answer = Answer::json(StatusCode::CREATED, &view)?;
+    intent.complete(&mut tx, &answer, now).await?;
+    tx.commit().await?;
+    state.waiting.add(show.id);
+    Ok(answer)
+}
+
+fn check(show: &Show, request: &WaitingRequest) -> Result<Wish, Problem> {
+    if request.quantity == 0 || request.quantity as usize > MAX_SEATS_PER_HOLD {
+        let detail = format!("Wait for 1 to {MAX_SEATS_PER_HOLD} seats; these are {}.", request.quantity);
+        return Err(Problem::new(Code::SeatCount, detail));
+    }
+    let email = request.email.trim();
+    if email.len() > MAX_EMAIL_BYTES || !is_address(email) {
+        return Err(Problem::new(Code::PersonInvalid, "The e-mail address cannot be used."));
+    }
+    if let Some(category) = &request.category
+        && show.prices.price(category).is_none()
+    {
+        return Err(Problem::new(Code::Malformed, "This show has no such category; its plan lists those it has."));
+    }
+    Ok(Wish { quantity: request.quantity, category: request.category.clone() })
+}
+
+/// Takes the caller out of the line, and gives back what was held for them. Should we die between the two,
+/// the hold ends by itself.
+pub(super) async fn leave(state: &AppState, show: &Show, owner: &str) -> Result<(), Problem> {
+    let left = sql::leave(&state.pg, show.id, owner, state.locks.now()).await?;
+    let offered = left.ok_or_else(|| Problem::not_found("place in the waiting list"))?;
+    if let Some(hold) = offered {
+        // One that is gone or being paid for is not ours to let go.
+        let _ = with_map(state, show, || state.locks.release(show.id, hold, owner)).await?;
+    }
+    Ok(())
+}

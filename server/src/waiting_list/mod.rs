@@ -1,0 +1,61 @@
+//! The waiting list of a show that is sold out: what comes back is held for the next in line.
+//!
+//! `domain::waiting_list` says whom an offer goes to. An offer is a hold like any other, made by the
+//! server in that person's name with terms of its own; buying it is checking out. Any replica makes
+//! offers, none leads: whoever has the lock of the show's row in `waiting_lists` plans them, in order, and
+//! writes down what is to be held before the lock store hears of it ([`offers`]). The id of the hold
+//! follows from the entry and the number of the offer, so that a crash in between is repeated harmlessly.
+//!
+//! While somebody waits, nobody else takes what is free ([`Open`]): they would jump the line.
+
+mod gate;
+mod http;
+mod join;
+mod mails;
+mod offers;
+mod rounds;
+mod sql;
+mod view;
+
+pub use gate::Open;
+pub use http::routes;
+pub use rounds::serve_forever;
+
+use uuid::Uuid;
+
+use crate::{AppState, ids};
+
+/// The hold of an entry's offer of that number; the only ids of version 5 among holds.
+fn hold_of(entry: Uuid, number: i32) -> Uuid {
+    let derived = ids::derived_id(&["waiting list", &entry.to_string(), &number.to_string()]);
+    uuid::Builder::from_sha1_bytes(derived.into_bytes()).into_uuid()
+}
+
+/// Whether a hold is an offer: told by its id, so that nobody needs to ask a store.
+#[must_use]
+pub fn is_offer(hold: Uuid) -> bool {
+    hold.get_version_num() == 5
+}
+
+/// The person let their offer go: they are in line no more.
+pub async fn given_back(state: &AppState, hold: Uuid) {
+    if let Err(cause) = sql::given_back(&state.pg, hold, state.locks.now()).await {
+        tracing::warn!(%cause, %hold, "an offer that was given back stays open until its time is over");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_offers_hold_follows_from_its_entry_and_number_and_is_known_as_one() {
+        let (one, other) = (Uuid::from_u128(1), Uuid::from_u128(2));
+        assert_eq!(hold_of(one, 1), hold_of(one, 1));
+        assert_ne!(hold_of(one, 1), hold_of(one, 2));
+        assert_ne!(hold_of(one, 1), hold_of(other, 1));
+        assert!(is_offer(hold_of(one, 1)));
+        assert!(!is_offer(ids::derived_id(&["a visitor", "a show", "a key"])));
+        assert!(!is_offer(ids::new_id()));
+    }
+}

@@ -1,0 +1,155 @@
+//! Making offers for a show: planned and written down first, then held, then told.
+
+use domain::api::SeatKind;
+use domain::seats::{MAX_SEATS_PER_PERSON, Places, SeatIndex, SeatState};
+use domain::time::{SECOND_MS, Timestamp};
+use domain::waiting_list::{Free, FreeArea, FreeSeat, MAX_OFFERS_AT_ONCE, Offer};
+use uuid::Uuid;
+
+use super::sql::{self, Entry};
+use super::{hold_of, rounds};
+use crate::AppState;
+use crate::catalogue::Show;
+use crate::holds;
+use crate::seat_locks::{Asked, Attempt, Held, Lot, MapSnapshot, Refusal, StoreError, Terms, with_map};
+use crate::web::Problem;
+
+/// Whoever holds other seats of the show when their turn comes, or has all they may have, is passed over
+/// this long, milliseconds.
+const PASSED_OVER_MS: i64 = 30 * SECOND_MS;
+/// People looked at in one round, from the head of the line.
+const MAX_LOOKED_AT: i64 = 200;
+
+/// Offers what is free to those in line.
+pub(super) async fn serve(state: &AppState, show: Uuid) -> Result<(), Problem> {
+    let show = state.catalogue.known_show(show).await?;
+    if holds::sales_open(&show, state.locks.now()).is_err() {
+        sql::close(&state.pg, show.id, state.locks.now()).await?;
+        return Ok(());
+    }
+    // Holds that run out must come free even if nobody looks at the show.
+    state.watched.add(show.id);
+    let snapshot = with_map(state, &show, || state.locks.snapshot(show.id)).await?;
+    plan(state, &show, &snapshot).await?;
+    hold(state, &show).await
+}
+
+/// Who gets what, written down before anybody hears of it.
+async fn plan(state: &AppState, show: &Show, snapshot: &MapSnapshot) -> Result<(), Problem> {
+    let mut free = free_in(show, snapshot);
+    if free.is_empty() {
+        return Ok(());
+    }
+    let now = state.locks.now();
+    let mut tx = state.pg.begin().await?;
+    if !sql::lock_list(&mut tx, show.id).await? {
+        return Ok(());
+    }
+    // What was planned before and is not held yet is spoken for.
+    for entry in sql::offering(&mut tx, show.id).await? {
+        entry.offer().iter().for_each(|offer| free.take(offer));
+    }
+    let mut open = sql::count_offers(&mut tx, show.id).await?;
+    for entry in sql::line(&mut tx, show.id, now, MAX_LOOKED_AT).await? {
+        if open >= MAX_OFFERS_AT_ONCE as i64 || free.is_empty() {
+            break;
+        }
+        if let Some(offer) = free.fit(&entry.wish()) {
+            free.take(&offer);
+            let number = entry.offer_number + 1;
+            sql::intend(&mut tx, &entry, number, hold_of(entry.id, number), &offer, now).await?;
+            open += 1;
+        }
+    }
+    tx.commit().await?;
+    Ok(())
+}
+
+/// Holds what was planned, by this replica or by one that died over it.
+async fn hold(state: &AppState, show: &Show) -> Result<(), Problem> {
+    let mut tx = state.pg.begin().await?;
+    if !sql::lock_list(&mut tx, show.id).await? {
+        return Ok(());
+    }
+    let planned = sql::offering(&mut tx, show.id).await?;
+    if planned.is_empty() {
+        return Ok(());
+    }
+    let attempts: Vec<Attempt> = planned.iter().filter_map(attempt).collect();
+    let length_ms = state.config.waiting_offer_ms;
+    let terms = Terms { per_person: MAX_SEATS_PER_PERSON, length_ms, life_ms: length_ms };
+    // Not by way of `with_map`, which may need a connection of its own: a map lost since it was read a
+    // moment ago is there again in the next round.
+    let answers = match state.locks.lock(show.id, terms, &attempts).await {
+        Ok(answers) => answers,
+        Err(StoreError::NoMap(_)) => return Ok(()),
+        Err(cause) => return Err(cause.into()),
+    };
+    let now = state.locks.now();
+    for (attempt, answer) in attempts.iter().zip(answers) {
+        let Some(entry) = planned.iter().find(|entry| entry.offer_hold == Some(attempt.asked.id)) else { continue };
+        match outcome(entry, answer, now) {
+            Outcome::Offered(until) => sql::offered(&mut tx, entry, until, now).await?,
+            Outcome::Back(not_before) => sql::back_in_line(&mut tx, entry, not_before, now).await?,
+        }
+    }
+    tx.commit().await?;
+    rounds::wake(state);
+    Ok(())
+}
+
+/// The same attempt every time it is asked, so that the lock store answers the same.
+fn attempt(entry: &Entry) -> Option<Attempt> {
+    let lot = match entry.offer()? {
+        Offer::Seats(seats) => Lot::of_seats(seats),
+        Offer::Places(places) => Lot { seats: vec![], places: vec![places] },
+    };
+    let id = entry.offer_hold?;
+    Some(Attempt { asked: Asked { id, digest: id.as_u64_pair().0 }, owner: entry.owner.clone(), lot })
+}
+
+enum Outcome {
+    /// It is held until then.
+    Offered(Timestamp),
+    /// In line as before, not to be asked before that.
+    Back(Timestamp),
+}
+
+fn outcome(entry: &Entry, answer: Result<Held, Refusal>, now: Timestamp) -> Outcome {
+    match answer {
+        Ok(held) if held.expires_at > now => Outcome::Offered(held.expires_at),
+        // Held before a crash that lasted longer than the offer.
+        Ok(_) => Outcome::Back(now),
+        Err(Refusal::Taken(_) | Refusal::Full(_)) => Outcome::Back(now),
+        Err(refusal) => {
+            tracing::info!(entry = %entry.id, ?refusal, "{} is passed over for a while", entry.id);
+            Outcome::Back(now.plus_ms(PASSED_OVER_MS))
+        }
+    }
+}
+
+/// What of a show is free, as the map has it.
+pub(super) fn free_in(show: &Show, snapshot: &MapSnapshot) -> Free {
+    let is_free = |(_, byte): &(SeatIndex, &u8)| **byte == SeatState::Available as u8;
+    let mut rows = 0;
+    let mut last: Option<(&str, &str)> = None;
+    let mut seats = Vec::new();
+    for (seat, _) in (0..).zip(&snapshot.map).filter(is_free) {
+        let Some(found) = show.layout.seat(seat) else { break };
+        if last.replace((found.zone, found.row)) != Some((found.zone, found.row)) {
+            rows += 1;
+        }
+        let category = show.categories.get(usize::from(found.category));
+        seats.push(FreeSeat {
+            seat,
+            row: rows,
+            category: category.map(|category| category.name.clone()).unwrap_or_default(),
+            kind: category.map_or(SeatKind::Standard, |category| category.kind),
+        });
+    }
+    let area = |(area, left): &(u16, u32)| {
+        let known = show.area(*area)?;
+        Some(FreeArea { left: Places { area: *area, count: *left }, category: known.category.clone() })
+    };
+    Free { seats, areas: snapshot.areas.iter().filter_map(area).collect() }
+}

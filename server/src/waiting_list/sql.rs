@@ -1,0 +1,288 @@
+//! Queries of `waiting_lists` and `waiting_list`. Every write repeats the state it was decided on.
+
+use std::collections::HashSet;
+
+use chrono::{DateTime, Utc};
+use domain::seats::{Places, SeatIndex};
+use domain::time::Timestamp;
+use domain::waiting_list::{Offer, Wish};
+use sqlx::{PgConnection, PgPool};
+use uuid::Uuid;
+
+use crate::clock::to_utc;
+
+/// How an entry stands, as SQL spells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// In line.
+    Waiting,
+    /// Planned, perhaps not held yet.
+    Offering,
+    /// Held for them.
+    Offered,
+    /// Bought.
+    Taken,
+    /// The offer ran out.
+    Lapsed,
+    /// They left.
+    Left,
+    /// Booking closed.
+    Over,
+}
+
+impl TryFrom<String> for Standing {
+    type Error = String;
+
+    /// A row that cannot be is an error that names it, never a default.
+    fn try_from(text: String) -> Result<Self, String> {
+        Ok(match &*text {
+            "waiting" => Self::Waiting,
+            "offering" => Self::Offering,
+            "offered" => Self::Offered,
+            "taken" => Self::Taken,
+            "lapsed" => Self::Lapsed,
+            "left" => Self::Left,
+            "over" => Self::Over,
+            _ => return Err(format!("waiting_list.state is {text:?}")),
+        })
+    }
+}
+
+/// Somebody in line.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub(super) struct Entry {
+    pub(super) id: Uuid,
+    pub(super) place: i64,
+    pub(super) show_id: Uuid,
+    pub(super) owner: String,
+    pub(super) email: String,
+    pub(super) quantity: i32,
+    pub(super) category: Option<String>,
+    #[sqlx(try_from = "String")]
+    pub(super) state: Standing,
+    pub(super) offer_number: i32,
+    pub(super) offer_hold: Option<Uuid>,
+    offer_seats: Vec<i32>,
+    offer_area: Option<i16>,
+    pub(super) offer_until: Option<DateTime<Utc>>,
+    pub(super) joined_at: DateTime<Utc>,
+}
+
+impl Entry {
+    pub(super) fn wish(&self) -> Wish {
+        Wish { quantity: self.quantity.unsigned_abs(), category: self.category.clone() }
+    }
+
+    /// Seats of their offer.
+    pub(super) fn seats(&self) -> Vec<SeatIndex> {
+        self.offer_seats.iter().map(|seat| seat.cast_unsigned()).collect()
+    }
+
+    /// Places of their offer.
+    pub(super) fn places(&self) -> Option<Places> {
+        self.offer_area.map(|area| Places { area: area.cast_unsigned(), count: self.quantity.unsigned_abs() })
+    }
+
+    /// Their offer; `None` when they never had one.
+    pub(super) fn offer(&self) -> Option<Offer> {
+        match self.places() {
+            Some(places) => Some(Offer::Places(places)),
+            None => (!self.offer_seats.is_empty()).then(|| Offer::Seats(self.seats())),
+        }
+    }
+}
+
+macro_rules! entries {
+    ($rest:literal) => {
+        concat!(
+            "SELECT id, place, show_id, owner, email, quantity, category, state, offer_number, offer_hold,
+                    offer_seats, offer_area, offer_until, joined_at
+             FROM waiting_list ",
+            $rest
+        )
+    };
+}
+
+mod offers;
+
+pub(super) use offers::{
+    back_in_line, count_offers, given_back, intend, note_lapsed, note_mailed, note_taken, offered, offering,
+    postpone_mail, take_mails,
+};
+
+/// Opens a show's list if it is not open, and locks it: nobody else joins or plans until the transaction ends.
+pub(super) async fn open_list(tx: &mut PgConnection, show: Uuid, now: Timestamp) -> Result<(), sqlx::Error> {
+    sqlx::query("INSERT INTO waiting_lists (show_id, looked_at) VALUES ($1, $2) ON CONFLICT DO NOTHING")
+        .bind(show)
+        .bind(to_utc(now))
+        .execute(&mut *tx)
+        .await?;
+    sqlx::query("SELECT 1 FROM waiting_lists WHERE show_id = $1 FOR UPDATE").bind(show).execute(tx).await?;
+    Ok(())
+}
+
+/// Locks a show's list; `false` when somebody else has it: they do the work.
+pub(super) async fn lock_list(tx: &mut PgConnection, show: Uuid) -> Result<bool, sqlx::Error> {
+    let locked = sqlx::query("SELECT 1 FROM waiting_lists WHERE show_id = $1 FOR UPDATE SKIP LOCKED")
+        .bind(show)
+        .fetch_optional(tx)
+        .await?;
+    Ok(locked.is_some())
+}
+
+/// How many wait for a show.
+pub(super) async fn count_waiting(tx: &mut PgConnection, show: Uuid) -> Result<i64, sqlx::Error> {
+    sqlx::query_scalar("SELECT count(*) FROM waiting_list WHERE show_id = $1 AND state IN ('waiting', 'offering')")
+        .bind(show)
+        .fetch_one(tx)
+        .await
+}
+
+/// How many lists somebody is in. Their joins queue up until the transaction ends, so that two at once do
+/// not both find room.
+pub(super) async fn count_lists_of(tx: &mut PgConnection, owner: &str) -> Result<i64, sqlx::Error> {
+    sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))").bind(owner).execute(&mut *tx).await?;
+    sqlx::query_scalar(
+        "SELECT count(*) FROM waiting_list WHERE owner = $1 AND state IN ('waiting', 'offering', 'offered')",
+    )
+    .bind(owner)
+    .fetch_one(tx)
+    .await
+}
+
+/// How many joined before that place and still wait.
+pub(super) async fn count_ahead(tx: &mut PgConnection, show: Uuid, place: i64) -> Result<i64, sqlx::Error> {
+    sqlx::query_scalar(
+        "SELECT count(*) FROM waiting_list
+         WHERE show_id = $1 AND place < $2 AND state IN ('waiting', 'offering')",
+    )
+    .bind(show)
+    .bind(place)
+    .fetch_one(tx)
+    .await
+}
+
+/// Puts somebody at the end of the line; `false` when they are in it.
+pub(super) async fn insert(
+    tx: &mut PgConnection,
+    id: Uuid,
+    show: Uuid,
+    owner: &str,
+    email: &str,
+    wish: &Wish,
+    now: Timestamp,
+) -> Result<bool, sqlx::Error> {
+    let inserted = sqlx::query(
+        "INSERT INTO waiting_list (id, show_id, owner, email, quantity, category,
+                                   not_before, mail_after, joined_at, updated_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $7, $7)
+         ON CONFLICT (show_id, owner) WHERE state IN ('waiting', 'offering', 'offered') DO NOTHING",
+    )
+    .bind(id)
+    .bind(show)
+    .bind(owner)
+    .bind(email)
+    .bind(wish.quantity.cast_signed())
+    .bind(&wish.category)
+    .bind(to_utc(now))
+    .execute(tx)
+    .await?;
+    Ok(inserted.rows_affected() == 1)
+}
+
+/// Somebody's newest entry in a show.
+pub(super) async fn newest(tx: &mut PgConnection, show: Uuid, owner: &str) -> Result<Option<Entry>, sqlx::Error> {
+    sqlx::query_as(entries!("WHERE show_id = $1 AND owner = $2 ORDER BY place DESC LIMIT 1"))
+        .bind(show)
+        .bind(owner)
+        .fetch_optional(tx)
+        .await
+}
+
+/// Those who wait, in order, but for those who are passed over just now.
+pub(super) async fn line(
+    tx: &mut PgConnection,
+    show: Uuid,
+    now: Timestamp,
+    limit: i64,
+) -> Result<Vec<Entry>, sqlx::Error> {
+    sqlx::query_as(entries!(
+        "WHERE show_id = $1 AND state = 'waiting' AND not_before <= $2 ORDER BY place LIMIT $3 FOR UPDATE"
+    ))
+    .bind(show)
+    .bind(to_utc(now))
+    .bind(limit)
+    .fetch_all(tx)
+    .await
+}
+
+/// Takes somebody out of the line: `None` when they are not in it, else the hold that was made for them.
+pub(super) async fn leave(
+    pg: &PgPool,
+    show: Uuid,
+    owner: &str,
+    now: Timestamp,
+) -> Result<Option<Option<Uuid>>, sqlx::Error> {
+    let left: Option<(Option<Uuid>,)> = sqlx::query_as(
+        "UPDATE waiting_list entry SET state = 'left', updated_at = $3
+         FROM (SELECT id, CASE WHEN state <> 'waiting' THEN offer_hold END AS hold FROM waiting_list
+               WHERE show_id = $1 AND owner = $2 AND state IN ('waiting', 'offering', 'offered')
+               FOR UPDATE) AS live
+         WHERE entry.id = live.id
+         RETURNING live.hold",
+    )
+    .bind(show)
+    .bind(owner)
+    .bind(to_utc(now))
+    .fetch_optional(pg)
+    .await?;
+    Ok(left.map(|(hold,)| hold))
+}
+
+/// Booking is closed: nobody's turn comes any more.
+pub(super) async fn close(pg: &PgPool, show: Uuid, now: Timestamp) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "UPDATE waiting_list SET state = 'over', updated_at = $2
+         WHERE show_id = $1 AND state IN ('waiting', 'offering')",
+    )
+    .bind(show)
+    .bind(to_utc(now))
+    .execute(pg)
+    .await?;
+    Ok(())
+}
+
+/// Shows in which somebody waits.
+pub(super) async fn open_shows(pg: &PgPool, limit: i64) -> Result<HashSet<Uuid>, sqlx::Error> {
+    let shows: Vec<Uuid> =
+        sqlx::query_scalar("SELECT DISTINCT show_id FROM waiting_list WHERE state IN ('waiting', 'offering') LIMIT $1")
+            .bind(limit)
+            .fetch_all(pg)
+            .await?;
+    Ok(shows.into_iter().collect())
+}
+
+/// Shows in which somebody waits and that no replica has looked at since `looked_at`, longest ago first; they
+/// count as looked at from here on.
+pub(super) async fn due_shows(
+    pg: &PgPool,
+    now: Timestamp,
+    looked_at: Timestamp,
+    limit: i64,
+) -> Result<Vec<Uuid>, sqlx::Error> {
+    sqlx::query_scalar(
+        "UPDATE waiting_lists list SET looked_at = $1
+         FROM (SELECT show_id FROM waiting_lists known
+               WHERE looked_at <= $2
+                 AND EXISTS (SELECT 1 FROM waiting_list entry
+                             WHERE entry.show_id = known.show_id AND entry.state IN ('waiting', 'offering'))
+               ORDER BY looked_at LIMIT $3 FOR UPDATE SKIP LOCKED) AS due
+         WHERE list.show_id = due.show_id
+         RETURNING list.show_id",
+    )
+    .bind(to_utc(now))
+    .bind(to_utc(looked_at))
+    .bind(limit)
+    .fetch_all(pg)
+    .await
+}

@@ -1,0 +1,185 @@
+//! Queries about what is offered: planned, held, told, bought or over.
+
+use domain::time::Timestamp;
+use domain::waiting_list::Offer;
+use sqlx::{PgConnection, PgPool};
+use uuid::Uuid;
+
+use super::Entry;
+use crate::clock::to_utc;
+
+/// How many offers of a show are open.
+pub(in crate::waiting_list) async fn count_offers(tx: &mut PgConnection, show: Uuid) -> Result<i64, sqlx::Error> {
+    sqlx::query_scalar("SELECT count(*) FROM waiting_list WHERE show_id = $1 AND state IN ('offering', 'offered')")
+        .bind(show)
+        .fetch_one(tx)
+        .await
+}
+
+/// Offers that are planned and perhaps not held, in order. There are never more than may be open at once.
+pub(in crate::waiting_list) async fn offering(tx: &mut PgConnection, show: Uuid) -> Result<Vec<Entry>, sqlx::Error> {
+    sqlx::query_as(entries!("WHERE show_id = $1 AND state = 'offering' ORDER BY place FOR UPDATE"))
+        .bind(show)
+        .fetch_all(tx)
+        .await
+}
+
+/// Writes down what is to be held for somebody in line.
+pub(in crate::waiting_list) async fn intend(
+    tx: &mut PgConnection,
+    entry: &Entry,
+    number: i32,
+    hold: Uuid,
+    offer: &Offer,
+    now: Timestamp,
+) -> Result<(), sqlx::Error> {
+    let (seats, area) = match offer {
+        Offer::Seats(seats) => (seats.iter().map(|seat| seat.cast_signed()).collect(), None),
+        Offer::Places(places) => (Vec::new(), Some(places.area.cast_signed())),
+    };
+    sqlx::query(
+        "UPDATE waiting_list
+         SET state = 'offering', offer_number = $3, offer_hold = $4, offer_seats = $5, offer_area = $6,
+             offer_until = NULL, mail_tries = 0, mail_after = $7, updated_at = $7
+         WHERE id = $1 AND state = 'waiting' AND offer_number = $2",
+    )
+    .bind(entry.id)
+    .bind(entry.offer_number)
+    .bind(number)
+    .bind(hold)
+    .bind(seats)
+    .bind(area)
+    .bind(to_utc(now))
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+/// What was planned is held.
+pub(in crate::waiting_list) async fn offered(
+    tx: &mut PgConnection,
+    entry: &Entry,
+    until: Timestamp,
+    now: Timestamp,
+) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "UPDATE waiting_list SET state = 'offered', offer_until = $3, updated_at = $4
+         WHERE id = $1 AND state = 'offering' AND offer_number = $2",
+    )
+    .bind(entry.id)
+    .bind(entry.offer_number)
+    .bind(to_utc(until))
+    .bind(to_utc(now))
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+/// What was planned could not be held: in line as before.
+pub(in crate::waiting_list) async fn back_in_line(
+    tx: &mut PgConnection,
+    entry: &Entry,
+    not_before: Timestamp,
+    now: Timestamp,
+) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "UPDATE waiting_list SET state = 'waiting', not_before = $3, updated_at = $4
+         WHERE id = $1 AND state = 'offering' AND offer_number = $2",
+    )
+    .bind(entry.id)
+    .bind(entry.offer_number)
+    .bind(to_utc(not_before))
+    .bind(to_utc(now))
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+/// The person let the hold of their offer go.
+pub(in crate::waiting_list) async fn given_back(pg: &PgPool, hold: Uuid, now: Timestamp) -> Result<(), sqlx::Error> {
+    sqlx::query("UPDATE waiting_list SET state = 'left', updated_at = $2 WHERE offer_hold = $1 AND state = 'offered'")
+        .bind(hold)
+        .bind(to_utc(now))
+        .execute(pg)
+        .await?;
+    Ok(())
+}
+
+/// Offers that were bought.
+pub(in crate::waiting_list) async fn note_taken(pg: &PgPool, now: Timestamp) -> Result<u64, sqlx::Error> {
+    let done = sqlx::query(
+        "UPDATE waiting_list entry SET state = 'taken', updated_at = $1
+         FROM bookings booking
+         WHERE entry.state = 'offered' AND booking.hold_id = entry.offer_hold AND booking.state = 'CONFIRMED'",
+    )
+    .bind(to_utc(now))
+    .execute(pg)
+    .await?;
+    Ok(done.rows_affected())
+}
+
+/// Offers whose time is over, unless they are being paid for.
+pub(in crate::waiting_list) async fn note_lapsed(pg: &PgPool, now: Timestamp) -> Result<u64, sqlx::Error> {
+    let done = sqlx::query(
+        "UPDATE waiting_list entry SET state = 'lapsed', updated_at = $1
+         WHERE entry.state = 'offered' AND entry.offer_until <= $1
+           AND NOT EXISTS (SELECT 1 FROM bookings booking
+                           WHERE booking.hold_id = entry.offer_hold
+                             AND booking.state IN ('PAYMENT_PENDING', 'PAYMENT_SUCCEEDED', 'CONFIRMED'))",
+    )
+    .bind(to_utc(now))
+    .execute(pg)
+    .await?;
+    Ok(done.rows_affected())
+}
+
+/// Takes mails that are due until `lease_until`.
+pub(in crate::waiting_list) async fn take_mails(
+    pg: &PgPool,
+    now: Timestamp,
+    lease_until: Timestamp,
+    max_tries: i32,
+    limit: i64,
+) -> Result<Vec<Entry>, sqlx::Error> {
+    sqlx::query_as(
+        "UPDATE waiting_list entry SET mail_after = $2, mail_tries = entry.mail_tries + 1
+         FROM (SELECT id FROM waiting_list
+               WHERE state = 'offered' AND mailed < offer_number AND mail_after <= $1 AND mail_tries < $3
+               ORDER BY mail_after LIMIT $4 FOR UPDATE SKIP LOCKED) AS due
+         WHERE entry.id = due.id
+         RETURNING entry.id, entry.place, entry.show_id, entry.owner, entry.email, entry.quantity, entry.category,
+                   entry.state, entry.offer_number, entry.offer_hold, entry.offer_seats, entry.offer_area,
+                   entry.offer_until, entry.joined_at",
+    )
+    .bind(to_utc(now))
+    .bind(to_utc(lease_until))
+    .bind(max_tries)
+    .bind(limit)
+    .fetch_all(pg)
+    .await
+}
+
+/// The mail about an offer went out.
+pub(in crate::waiting_list) async fn note_mailed(pg: &PgPool, entry: &Entry) -> Result<(), sqlx::Error> {
+    sqlx::query("UPDATE waiting_list SET mailed = $2 WHERE id = $1 AND mailed < $2")
+        .bind(entry.id)
+        .bind(entry.offer_number)
+        .execute(pg)
+        .await?;
+    Ok(())
+}
+
+/// The mail about an offer did not go out; again at `at`.
+pub(in crate::waiting_list) async fn postpone_mail(
+    pg: &PgPool,
+    entry: &Entry,
+    at: Timestamp,
+) -> Result<(), sqlx::Error> {
+    sqlx::query("UPDATE waiting_list SET mail_after = $3 WHERE id = $1 AND offer_number = $2")
+        .bind(entry.id)
+        .bind(entry.offer_number)
+        .bind(to_utc(at))
+        .execute(pg)
+        .await?;
+    Ok(())
+}

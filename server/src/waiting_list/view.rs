@@ -1,0 +1,61 @@
+//! A place in line as its owner sees it.
+
+use domain::api_waiting_list::{OfferView, WaitingState, WaitingView};
+use domain::seats::Places;
+use domain::time::Timestamp;
+use sqlx::PgConnection;
+
+use super::sql::{self, Entry, Standing};
+use crate::AppState;
+use crate::catalogue::Show;
+use crate::clock::{from_utc, rfc3339};
+use crate::web::Problem;
+
+/// The caller's place; `None` when they are not in line and were not lately.
+pub(super) async fn of_owner(state: &AppState, show: &Show, owner: &str) -> Result<Option<WaitingView>, Problem> {
+    let mut connection = state.pg.acquire().await?;
+    newest(&mut connection, show, owner, state.locks.now()).await
+}
+
+/// Their newest entry.
+pub(super) async fn newest(
+    connection: &mut PgConnection,
+    show: &Show,
+    owner: &str,
+    now: Timestamp,
+) -> Result<Option<WaitingView>, Problem> {
+    let Some(entry) = sql::newest(connection, show.id, owner).await? else { return Ok(None) };
+    let ahead = sql::count_ahead(connection, show.id, entry.place).await?;
+    Ok(of_entry(show, &entry, ahead, now))
+}
+
+fn of_entry(show: &Show, entry: &Entry, ahead: i64, now: Timestamp) -> Option<WaitingView> {
+    let until = entry.offer_until.map_or(now, from_utc);
+    let state = match entry.state {
+        // What is about to be held is not held yet.
+        Standing::Waiting | Standing::Offering => WaitingState::Waiting,
+        Standing::Offered if until > now => WaitingState::Offered,
+        Standing::Offered | Standing::Lapsed => WaitingState::Lapsed,
+        Standing::Taken => WaitingState::Taken,
+        Standing::Over => WaitingState::Over,
+        Standing::Left => return None,
+    };
+    let offer = (state == WaitingState::Offered).then_some(entry.offer_hold).flatten().map(|hold| OfferView {
+        hold,
+        seats: entry.seats().into_iter().filter(|seat| show.has(*seat)).map(|seat| show.line(seat)).collect(),
+        places: entry.places().and_then(|places: Places| show.place_line(places)).into_iter().collect(),
+        expires_at: rfc3339(until),
+        expires_at_ms: until.0,
+    });
+    Some(WaitingView {
+        id: entry.id,
+        show: show.id,
+        quantity: entry.quantity.unsigned_abs(),
+        category: entry.category.clone(),
+        email: entry.email.clone(),
+        state,
+        ahead: if state == WaitingState::Waiting { u32::try_from(ahead).unwrap_or(u32::MAX) } else { 0 },
+        offer,
+        joined_at: rfc3339(from_utc(entry.joined_at)),
+    })
+}

@@ -1,0 +1,153 @@
+//! The fast road: a repeat of a request whose answer this process has is answered before anything else
+//! happens to it, without asking any store. Callers who got no answer repeat by the thousand, at the worst of
+//! moments; that must not cost what the first request cost.
+//!
+//! It gives an answer only to the same bytes from the same visitor under the same key
+//! ([`Fingerprint`]), and gives it the headers the usual road would. Everything else takes that road; a
+//! request in other words finds the same answer there.
+
+use std::convert::Infallible;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::body::{Body, HttpBody};
+use axum::extract::Request;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, Method, header};
+use axum::response::{IntoResponse, Response};
+use bytes::{Bytes, BytesMut};
+use tower::{Service, ServiceExt};
+
+use super::router::{MIN_COMPRESSED_BYTES, is_own_origin, write_manners, write_request_id};
+use super::{Code, Problem, visitor};
+use crate::AppState;
+use crate::idempotency::{Answer, Fingerprint, read_key};
+
+/// A body that is looked at has to arrive within this.
+const BODY_DEADLINE: Duration = Duration::from_secs(30);
+/// Where keys are.
+const API: &str = "/api/v1/";
+/// Headers of an answer, so that their list is made once.
+const USUAL_HEADERS: usize = 16;
+
+/// The fast road, and the usual one for everything that cannot take it.
+pub struct FastRoad<S>(Arc<Roads<S>>);
+
+struct Roads<S> {
+    state: AppState,
+    usual: S,
+    /// A longer body has no key of ours.
+    max_body: usize,
+}
+
+impl<S> FastRoad<S> {
+    /// In front of `usual`; bodies of up to `max_body` bytes are looked at.
+    pub fn new(state: AppState, usual: S, max_body: usize) -> Self {
+        Self(Arc::new(Roads { state, usual, max_body }))
+    }
+}
+
+impl<S> Clone for FastRoad<S> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<S> Service<Request> for FastRoad<S>
+where
+    S: Service<Request, Response = Response, Error = Infallible, Future: Send> + Clone + Send + Sync + 'static,
+{
+    type Response = Response;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request) -> Self::Future {
+        match self.0.length_if_candidate(&request) {
+            Some(length) => Box::pin(Arc::clone(&self.0).look(request, length)),
+            None => Box::pin(self.0.usual.clone().oneshot(request)),
+        }
+    }
+}
+
+impl<S> Roads<S>
+where
+    S: Service<Request, Response = Response, Error = Infallible, Future: Send> + Clone + Send + Sync + 'static,
+{
+    /// The length of its body, if this may be a repeat: with a key, from a known visitor, from no other site,
+    /// and with no wish how to be answered.
+    fn length_if_candidate(&self, request: &Request) -> Option<usize> {
+        let headers = request.headers();
+        let may_be = matches!(*request.method(), Method::POST | Method::PATCH)
+            && request.uri().path().starts_with(API)
+            && matches!(read_key(headers), Ok(Some(_)))
+            && !headers.contains_key("prefer")
+            && visitor::plain_secret(headers).is_some()
+            && is_own_origin(&self.state, headers);
+        let length = request.body().size_hint().exact().and_then(|length| usize::try_from(length).ok());
+        length.filter(|length| may_be && *length <= self.max_body)
+    }
+
+    async fn look(self: Arc<Self>, request: Request, length: usize) -> Result<Response, Infallible> {
+        let (mut parts, body) = request.into_parts();
+        let body = match tokio::time::timeout(BODY_DEADLINE, whole(body, length)).await {
+            Ok(Some(body)) => body,
+            // Most likely nobody is left to read this.
+            Ok(None) | Err(_) => return Ok(Problem::new(Code::Malformed, "The body broke off.").into_response()),
+        };
+        if let Some(fingerprint) = Fingerprint::of(&parts, &body) {
+            let answer = self.state.idempotency.replayed(&fingerprint, self.state.locks.now());
+            if let Some(answer) = answer.filter(|answer| is_sent_as_it_is(answer, &parts.headers)) {
+                return Ok(self.respond(&parts, &answer));
+            }
+            parts.extensions.insert(fingerprint);
+        }
+        let request = Request::from_parts(parts, Body::from(body));
+        Box::pin(self.usual.clone().oneshot(request)).await
+    }
+
+    /// The answer with what the layers of the usual road would have added.
+    fn respond(&self, parts: &Parts, answer: &Answer) -> Response {
+        let mut response = Response::new(Body::from(answer.body().clone()));
+        *response.status_mut() = answer.status();
+        let headers = response.headers_mut();
+        headers.reserve(USUAL_HEADERS);
+        answer.write_headers(headers);
+        write_manners(&self.state, headers, true);
+        if answer.body().len() >= usize::from(MIN_COMPRESSED_BYTES) {
+            headers.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
+        }
+        write_request_id(&parts.headers, headers);
+        response
+    }
+}
+
+/// Whether the usual road would send the answer uncompressed.
+fn is_sent_as_it_is(answer: &Answer, asked: &HeaderMap) -> bool {
+    answer.body().len() < usize::from(MIN_COMPRESSED_BYTES) || !asked.contains_key(header::ACCEPT_ENCODING)
+}
+
+/// All of a body that is that long; `None` when it broke off.
+async fn whole(mut body: Body, length: usize) -> Option<Bytes> {
+    let mut read = Bytes::new();
+    while read.len() < length {
+        let frame = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await?.ok()?;
+        let Ok(data) = frame.into_data() else { continue };
+        // Nearly always the one and only.
+        if read.is_empty() {
+            read = data;
+        } else {
+            let mut joined = BytesMut::with_capacity(length);
+            joined.extend_from_slice(&read);
+            joined.extend_from_slice(&data);
+            read = joined.freeze();
+        }
+    }
+    Some(read)
+}

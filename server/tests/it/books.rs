@@ -1,0 +1,367 @@
+//! The books: what the gateways took against what was sold, over the whole database, the gateways'
+//! ledgers and the map in Redis. Every finding is a sentence with ids in it.
+//!
+//! money in = tickets of confirmed bookings + refunds + cancellation fees + what is still pending
+//! seats sold = claims sold = tickets; no seat twice; nothing left to be done; the map shows the claims
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use domain::booking::CANCELLATION_FEE_PERCENT;
+use domain::seats::SeatState;
+use server::seat_locks::Keys;
+use simulator::Simulator;
+use simulator::payment::{Payment, Status};
+use sqlx::PgPool;
+use uuid::Uuid;
+
+use crate::world::{PATIENCE, World};
+
+/// Findings told at once; more would hide the first.
+const TOLD: usize = 30;
+
+/// What is compared with what.
+pub struct Books<'a> {
+    pub pg: &'a PgPool,
+    /// Where Redis is; past any proxy.
+    pub redis_url: &'a str,
+    pub redis_prefix: &'a str,
+    /// Every gateway that may have taken money.
+    pub gateways: Vec<&'a Simulator>,
+}
+
+/// The sums, minor units.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    pub bookings: usize,
+    pub confirmed: usize,
+    pub money_in: i64,
+    pub tickets: i64,
+    pub refunds: i64,
+    pub fees: i64,
+    /// Of bookings that are neither confirmed nor final.
+    pub pending: i64,
+}
+
+#[derive(sqlx::FromRow)]
+struct Booking {
+    id: Uuid,
+    show_id: Uuid,
+    fence: i64,
+    state: String,
+    money: String,
+    total_minor: i64,
+    is_overdue: bool,
+    was_cancelled_by_buyer: bool,
+    seats: Vec<i32>,
+    tickets: Vec<i32>,
+    /// What its tickets cost.
+    tickets_minor: i64,
+    /// The booking its money pays for, because it came too late for this one.
+    moved_to: Option<Uuid>,
+}
+
+const BOOKINGS: &str = "
+    SELECT id, show_id, fence, state, money, total_minor, expires_at <= now() AS is_overdue,
+           EXISTS (SELECT 1 FROM booking_events WHERE booking_id = id AND event LIKE '%cancelled_by_buyer')
+               AS was_cancelled_by_buyer,
+           ARRAY(SELECT seat_no FROM booking_seats WHERE booking_id = id ORDER BY seat_no) AS seats,
+           ARRAY(SELECT seat_no FROM tickets WHERE booking_id = id AND revoked_at IS NULL ORDER BY seat_no) AS tickets,
+           (SELECT coalesce(sum(price_minor), 0)::bigint FROM tickets JOIN booking_seats USING (booking_id, seat_no)
+            WHERE booking_id = id AND revoked_at IS NULL) AS tickets_minor,
+           (SELECT moved_to FROM payments WHERE booking_id = id) AS moved_to
+    FROM bookings";
+
+impl Booking {
+    fn is_confirmed(&self) -> bool {
+        self.state == "CONFIRMED"
+    }
+
+    fn is_final(&self) -> bool {
+        self.state == "CANCELLED" || self.state == "EXPIRED"
+    }
+
+    /// Rounded up: the fee is rounded in the buyer's favour, per booking or per seat.
+    fn highest_fee(&self, charged: i64) -> i64 {
+        if self.was_cancelled_by_buyer { (charged * CANCELLATION_FEE_PERCENT + 99) / 100 } else { 0 }
+    }
+}
+
+#[derive(sqlx::FromRow)]
+struct Claim {
+    show_id: Uuid,
+    seat_no: i32,
+    booking_id: Uuid,
+    fence: i64,
+    state: String,
+}
+
+#[derive(sqlx::FromRow)]
+struct Leftover {
+    booking_id: Option<Uuid>,
+    effect: String,
+    attempts: i32,
+    parked_why: Option<String>,
+}
+
+/// What the gateways say of one booking.
+#[derive(Default)]
+struct Taken {
+    charged: i64,
+    refunded: i64,
+    /// Payments that took money and kept some of it.
+    kept_by: usize,
+    /// Payments that may still take money.
+    undecided: usize,
+}
+
+impl Taken {
+    fn add(&mut self, other: &Self) {
+        self.charged += other.charged;
+        self.refunded += other.refunded;
+        self.kept_by += other.kept_by;
+        self.undecided += other.undecided;
+    }
+}
+
+impl Books<'_> {
+    /// Everything that is not as it should be, and the sums.
+    ///
+    /// # Errors
+    /// When Postgres or Redis cannot be read.
+    pub async fn findings(&self) -> anyhow::Result<(Vec<String>, Totals)> {
+        // One instant of the database. The gateways are asked before: what they did since is news to nobody.
+        let payments: Vec<Payment> = self.gateways.iter().flat_map(|gateway| gateway.ledger.all()).collect();
+        let mut tx = self.pg.begin().await?;
+        sqlx::query("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ").execute(&mut *tx).await?;
+        let bookings: Vec<Booking> = sqlx::query_as(BOOKINGS).fetch_all(&mut *tx).await?;
+        let claims: Vec<Claim> = sqlx::query_as("SELECT show_id, seat_no, booking_id, fence, state FROM seat_claims")
+            .fetch_all(&mut *tx)
+            .await?;
+        let leftovers: Vec<Leftover> =
+            sqlx::query_as("SELECT booking_id, effect, attempts, parked_why FROM outbox ORDER BY id")
+                .fetch_all(&mut *tx)
+                .await?;
+        tx.commit().await?;
+
+        let mut findings = leftovers.iter().map(told).collect();
+        let bookings: BTreeMap<Uuid, Booking> = bookings.into_iter().map(|booking| (booking.id, booking)).collect();
+        let totals = money(&bookings, &payments, &mut findings);
+        seats(&bookings, &claims, &mut findings);
+        self.map(&claims, &mut findings).await?;
+        Ok((findings, totals))
+    }
+
+    /// Waits until there is no finding, and returns the sums; fails with the findings that stay.
+    pub async fn balance(&self) -> Totals {
+        let mut last = vec!["nothing could be read".to_owned()];
+        let mut again = tokio::time::interval(std::time::Duration::from_millis(200));
+        let balanced = async {
+            loop {
+                again.tick().await;
+                match self.findings().await {
+                    Ok((findings, totals)) if findings.is_empty() => return totals,
+                    Ok((findings, _)) => last = findings,
+                    Err(cause) => last = vec![format!("the books could not be read: {cause:#}")],
+                }
+            }
+        };
+        let balanced = tokio::time::timeout(PATIENCE, balanced).await;
+        balanced.unwrap_or_else(|_| {
+            let told = last.iter().take(TOLD).map(|finding| format!("\n  - {finding}")).collect::<String>();
+            panic!("the books do not balance, {} findings:{told}", last.len())
+        })
+    }
+
+    /// The map shows as sold what is sold, and as taken nothing that nobody holds.
+    async fn map(&self, claims: &[Claim], findings: &mut Vec<String>) -> anyhow::Result<()> {
+        let mut redis = redis::Client::open(self.redis_url)?.get_multiplexed_async_connection().await?;
+        let mut sold: BTreeMap<Uuid, BTreeSet<usize>> = BTreeMap::new();
+        for claim in claims {
+            let seats = sold.entry(claim.show_id).or_default();
+            if claim.state == "sold" {
+                seats.insert(usize::try_from(claim.seat_no)?);
+            }
+        }
+        for (show, sold) in sold {
+            let [map, holds, ..] = &Keys::of(self.redis_prefix, show).0;
+            let map: Option<Vec<u8>> = redis::cmd("GET").arg(map).query_async(&mut redis).await?;
+            // Not loaded: whoever asks first builds it from the claims.
+            let Some(map) = map else { continue };
+            let holds: u64 = redis::cmd("HLEN").arg(holds).query_async(&mut redis).await?;
+            let in_state = |state: SeatState| {
+                let seats = map.iter().enumerate().filter(move |(_, byte)| **byte == state as u8);
+                seats.map(|(seat, _)| seat).collect::<BTreeSet<usize>>()
+            };
+            let booked = in_state(SeatState::Booked);
+            for seat in booked.difference(&sold) {
+                findings.push(format!("show {show}: the map shows seat {seat} as sold, and no claim says so"));
+            }
+            for seat in sold.difference(&booked) {
+                findings.push(format!("show {show}: seat {seat} is sold, and the map does not show it"));
+            }
+            let locked = in_state(SeatState::Locked);
+            if holds == 0 && !locked.is_empty() {
+                findings.push(format!("show {show}: the map shows seats {locked:?} as held, and there is no hold"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl World {
+    /// The books of this world, with the money at this gateway.
+    pub fn books<'a>(&'a self, redis_url: &'a str, gateway: &'a Simulator) -> Books<'a> {
+        Books { pg: &self.pg, redis_url, redis_prefix: self.setting("REDIS_PREFIX"), gateways: vec![gateway] }
+    }
+}
+
+fn told(leftover: &Leftover) -> String {
+    let Leftover { booking_id, effect, attempts, parked_why } = leftover;
+    let whose = booking_id.map_or_else(|| "nobody".to_owned(), |id| id.to_string());
+    match parked_why {
+        Some(why) => format!("booking {whose}: {effect} is parked for a person after {attempts} tries: {why}"),
+        None => format!("booking {whose}: {effect} is still to be done, after {attempts} tries"),
+    }
+}
+
+/// What every gateway took against what every booking says.
+fn money(bookings: &BTreeMap<Uuid, Booking>, payments: &[Payment], findings: &mut Vec<String>) -> Totals {
+    let mut taken: HashMap<Uuid, Taken> = HashMap::new();
+    for payment in payments {
+        let reference = &payment.asked.reference;
+        let Some(booking) = Uuid::parse_str(reference).ok().filter(|id| bookings.contains_key(id)) else {
+            findings.push(format!("payment {}: the gateway has it for {reference}, which is no booking", payment.id));
+            continue;
+        };
+        let of_booking = taken.entry(booking).or_default();
+        match payment.status {
+            Status::Succeeded => {
+                of_booking.charged += payment.asked.amount_minor;
+                of_booking.refunded += payment.refunded_minor();
+                of_booking.kept_by += usize::from(payment.refunded_minor() < payment.asked.amount_minor);
+            }
+            Status::RequiresPayer | Status::Pending => of_booking.undecided += 1,
+            Status::Failed | Status::Voided => {}
+        }
+    }
+    // Late money counts where it went. What it pays for has no payment of its own.
+    for (from, to) in bookings.values().filter_map(|booking| Some((booking.id, booking.moved_to?))) {
+        if let Some(late) = taken.remove(&from) {
+            taken.entry(to).or_default().add(&late);
+        }
+    }
+    let mut totals = Totals { bookings: bookings.len(), ..Totals::default() };
+    for booking in bookings.values() {
+        let of_booking = taken.remove(&booking.id).unwrap_or_default();
+        totals.money_in += of_booking.charged;
+        totals.refunds += of_booking.refunded;
+        let kept = of_booking.charged - of_booking.refunded;
+        if booking.is_confirmed() {
+            totals.confirmed += 1;
+            totals.tickets += booking.tickets_minor;
+            totals.fees += kept - booking.tickets_minor;
+        } else if booking.is_final() {
+            totals.fees += kept;
+        } else {
+            totals.pending += kept;
+        }
+        findings.extend(money_of(booking, &of_booking).map(|what| format!("booking {}: {what}", booking.id)));
+    }
+    let Totals { money_in, tickets, refunds, fees, pending, .. } = totals;
+    if money_in != tickets + refunds + fees + pending {
+        findings.push(format!("money in {money_in} is not {tickets} + {refunds} + {fees} + {pending}"));
+    }
+    totals
+}
+
+/// What is wrong with the money of one booking.
+fn money_of(booking: &Booking, taken: &Taken) -> impl Iterator<Item = String> {
+    let Booking { state, money, total_minor, .. } = booking;
+    let Taken { charged, refunded, kept_by, undecided } = taken;
+    let kept = charged - refunded;
+    let mut wrong = Vec::new();
+    if *kept_by > 1 {
+        wrong.push(format!("{kept_by} payments took money for it and kept it"));
+    }
+    if booking.is_confirmed() {
+        let fee = kept - booking.tickets_minor;
+        if !(0..=booking.highest_fee(*charged)).contains(&fee) {
+            wrong.push(format!(
+                "CONFIRMED; the gateway took {charged} and gave back {refunded}, its tickets cost {}",
+                booking.tickets_minor
+            ));
+        }
+        if money != "PAID" {
+            wrong.push(format!("CONFIRMED, and its money is {money}"));
+        }
+    } else if booking.is_final() {
+        if *undecided > 0 {
+            wrong.push(format!("{state}, and the gateway may still charge it"));
+        }
+        if !(0..=booking.highest_fee(*charged)).contains(&kept) {
+            wrong.push(format!("{state}, money {money}; the gateway took {charged} and gave back {refunded}"));
+        }
+        let right = match (booking.moved_to, *charged > 0) {
+            (Some(_), _) => &["MOVED"][..],
+            (None, true) => &["REFUNDED"],
+            (None, false) => &["NONE", "FAILED"],
+        };
+        if !right.contains(&money.as_str()) {
+            wrong.push(format!("{state} and {charged} were taken, and its money is {money}"));
+        }
+    } else if state == "PAYMENT_SUCCEEDED" {
+        wrong.push("paid, and neither sold nor refunded".to_owned());
+    } else if state == "PAYMENT_PENDING" {
+        if *undecided == 0 {
+            wrong.push(format!("PAYMENT_PENDING, and nothing is to be decided: {charged} of {total_minor} were taken"));
+        } else if booking.is_overdue {
+            wrong.push("PAYMENT_PENDING, and its time is over".to_owned());
+        }
+    } else {
+        if *charged > 0 {
+            wrong.push(format!("{state}, and the gateway took {charged}"));
+        }
+        if booking.is_overdue {
+            wrong.push(format!("{state}, and its time is over"));
+        }
+    }
+    wrong.into_iter()
+}
+
+/// Seats sold = claims sold = tickets, and none of them twice.
+fn seats(bookings: &BTreeMap<Uuid, Booking>, claims: &[Claim], findings: &mut Vec<String>) {
+    let claims: HashMap<(Uuid, i32), &Claim> =
+        claims.iter().map(|claim| ((claim.show_id, claim.seat_no), claim)).collect();
+    let mut sold: HashMap<(Uuid, i32), Uuid> = HashMap::new();
+    for booking in bookings.values().filter(|booking| booking.is_confirmed()) {
+        let Booking { id, show_id, seats, tickets, .. } = booking;
+        if seats != tickets && !booking.was_cancelled_by_buyer {
+            findings.push(format!("booking {id}: CONFIRMED with seats {seats:?} and tickets for {tickets:?}"));
+        }
+        for seat in tickets {
+            if let Some(other) = sold.insert((*show_id, *seat), *id) {
+                findings.push(format!("show {show_id}: seat {seat} is sold twice, to {other} and to {id}"));
+            }
+            match claims.get(&(*show_id, *seat)) {
+                Some(claim) if claim.state == "sold" && claim.booking_id == *id && claim.fence == booking.fence => {}
+                Some(Claim { state, booking_id, fence, .. }) => findings.push(format!(
+                    "booking {id}: has a ticket for seat {seat}, whose claim is {state} by {booking_id} with fence {fence}"
+                )),
+                None => findings.push(format!("booking {id}: has a ticket for seat {seat}, which nobody claimed")),
+            }
+        }
+    }
+    for claim in claims.values() {
+        let Claim { show_id, seat_no, booking_id, state, .. } = claim;
+        let Some(booking) = bookings.get(booking_id) else { continue };
+        let wrong = match state.as_str() {
+            "sold" => sold.get(&(*show_id, *seat_no)) != Some(booking_id),
+            "claimed" => booking.state != "PAYMENT_PENDING",
+            _ => false,
+        };
+        if wrong {
+            findings
+                .push(format!("show {show_id}: seat {seat_no} is {state} by {booking_id}, which is {}", booking.state));
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! Giving seats back: in time, in part, once; by staff in full.
+
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::world::{PRICE, Visitor, World, insert_show, text, until};
+
+/// Money in is tickets, refunds, fees and what is under way; and seats sold are claims.
+pub async fn books_balance(world: &World) {
+    until("nothing is left to do", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    let charged = world
+        .count("SELECT coalesce(sum(amount_minor), 0)::bigint FROM payments WHERE state = 'succeeded' AND moved_to IS NULL")
+        .await;
+    let sold =
+        world.count("SELECT coalesce(sum(total_minor), 0)::bigint FROM bookings WHERE state = 'CONFIRMED'").await;
+    let back = world
+        .count("SELECT coalesce(sum(amount_minor + fee_minor), 0)::bigint FROM refunds WHERE state = 'settled'")
+        .await;
+    assert_eq!(charged, sold + back, "the books");
+    let seats = "SELECT count(*) FROM booking_seats JOIN bookings ON id = booking_id WHERE state = 'CONFIRMED'";
+    let tickets = "SELECT count(*) FROM tickets WHERE revoked_at IS NULL";
+    let claims = "SELECT count(*) FROM seat_claims WHERE state <> 'released'";
+    let (seats, tickets, claims) = (world.count(seats).await, world.count(tickets).await, world.count(claims).await);
+    assert_eq!((tickets, claims), (seats, seats), "tickets and claims of the seats that are sold");
+}
+
+async fn story(visitor: &Visitor, booking: &Value) -> Vec<String> {
+    let (_, story) = visitor.get(&format!("/api/v1/bookings/{}/events", text(&booking["id"]))).await;
+    story.as_array().expect("a list").iter().map(|event| text(&event["event"]).to_owned()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn in_time_the_price_comes_back_less_the_fee_and_the_seats_are_free() {
+    let world = World::start(1, &[]).await;
+    let ann = world.visitor();
+    let booking = ann.bought(&[46, 47], "tok_paid").await;
+    let read = ann.booking(&booking).await;
+    assert!(read["cancel_until_ms"].is_i64(), "{read}");
+    let address = format!("/bookings/{}", text(&booking["id"]));
+    let (_, page) = ann.raw(Method::GET, &address, Value::Null, "page").await;
+    for words in ["Paid", "Tickets issued", "You get €22.50 back. The fee is €2.50, 10 %.", "cancel-open"] {
+        assert!(page.contains(words), "{words}: {page}");
+    }
+    let path = format!("/api/v1{address}/cancel");
+    let first = ann.raw(Method::POST, &path, Value::Null, "one").await;
+    assert_eq!(first.0, StatusCode::OK, "{}", first.1);
+    assert_eq!(ann.raw(Method::POST, &path, Value::Null, "one").await, first, "the same key, the same answer");
+    let (status, refusal) = ann.cancel(&booking, None).await;
+    assert_eq!((status, text(&refusal["code"])), (StatusCode::CONFLICT, "wrong_state"));
+
+    let seen = ann.sees_money(&booking, "REFUNDED").await;
+    assert_eq!(seen["state"], "CANCELLED");
+    assert_eq!(seen["cancel_until_ms"], Value::Null);
+    let back = 2 * PRICE - 2 * PRICE / 10;
+    assert_eq!(seen["refunds"][0]["amount"]["minor"], back, "{seen}");
+    assert_eq!((&seen["refunds"][0]["settled"], &seen["refunds"][0]["fee"]["minor"]), (&json!(true), &json!(250)));
+    let steps: Vec<_> = seen["steps"].as_array().expect("steps").iter().map(|step| text(&step["step"])).collect();
+    assert_eq!(steps, ["paying", "paid", "issued", "cancelled", "refunding", "refunded"]);
+    let (_, page) = ann.raw(Method::GET, &address, Value::Null, "page").await;
+    assert!(page.contains("€22.50 refunded, €2.50 kept as a fee.") && page.contains("€22.50 paid back"), "{page}");
+    assert!(!page.contains("cancel-open"), "there is nothing left to cancel");
+    ann.sees(46, '0').await;
+    books_balance(&world).await;
+    until("both mails are there", || async { world.mails().len() == 2 }).await;
+    let notice = world.mails().into_iter().find(|mail| mail.contains("Subject: You cancelled")).expect("a notice");
+    assert!(notice.contains("ann@example.org"), "{notice}");
+    // The seat is somebody else's to buy.
+    let bob = world.visitor();
+    assert_eq!(bob.bought(&[46], "tok_paid").await["state"], "CONFIRMED");
+    books_balance(&world).await;
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn seats_go_one_by_one_and_the_others_stay_sold() {
+    let world = World::start(1, &[]).await;
+    let (ann, bob) = (world.visitor(), world.visitor());
+    let booking = ann.bought(&[10, 11, 30], "tok_paid").await;
+    let (status, smaller) = ann.cancel(&booking, Some(&[11])).await;
+    assert_eq!((status, &smaller["state"], &smaller["money"]), (StatusCode::OK, &json!("CONFIRMED"), &json!("PAID")));
+    assert_eq!(smaller["total"]["minor"], 2 * PRICE);
+    assert_eq!(smaller["seats"].as_array().expect("seats").len(), 2);
+    ann.sees(11, '0').await;
+    assert_eq!(&ann.states().await[10..12], "20", "the neighbour stays sold");
+    books_balance(&world).await;
+    assert_eq!(bob.bought(&[11], "tok_paid").await["state"], "CONFIRMED");
+
+    let (status, refusal) = ann.cancel(&booking, Some(&[11])).await;
+    assert_eq!((status, text(&refusal["code"])), (StatusCode::BAD_REQUEST, "unknown_seat"), "it is not hers any more");
+    assert_eq!(ann.cancel(&booking, Some(&[10])).await.0, StatusCode::OK);
+    // The last one is the whole booking.
+    let (_, over) = ann.cancel(&booking, Some(&[30])).await;
+    assert_eq!(over["state"], "CANCELLED");
+    let seen = ann.sees_money(&booking, "REFUNDED").await;
+    until("every part is settled", || async {
+        world.count("SELECT count(*) FROM refunds WHERE state = 'settled'").await == 3
+    })
+    .await;
+    let numbers: Vec<_> = seen["refunds"].as_array().expect("refunds").iter().map(|refund| &refund["number"]).collect();
+    assert_eq!(numbers, [&json!(1), &json!(2), &json!(0)]);
+    assert_eq!(seen["refunds"][0]["seats"], json!(["A12"]));
+    let names = story(&ann, &booking).await;
+    assert_eq!(names.iter().filter(|name| *name == "part_cancelled_by_buyer").count(), 2);
+    assert_eq!(names.iter().filter(|name| *name == "part_refund_settled").count(), 2);
+    ann.sees(30, '0').await;
+    books_balance(&world).await;
+    // Every effect once more, as after a crash between doing it and noting that it was done.
+    let mails = world.mails().len();
+    let again = "INSERT INTO outbox (booking_id, effect, amount_minor, refund_number, run_after, created_at)
+                 SELECT booking_id, effect, amount_minor, number, now(), now() FROM refunds,
+                        unnest(CASE number WHEN 0 THEN ARRAY['release_seats', 'refund', 'send_notice']
+                               ELSE ARRAY['release_part', 'refund_part', 'send_notice'] END) AS effect";
+    sqlx::query(again).execute(&world.pg).await.expect("they are to be done again");
+    books_balance(&world).await;
+    assert_eq!(&ann.states().await[10..12], "02", "Bob's seat is Bob's");
+    assert_eq!(world.mails().len(), mails, "a notice sent twice is one");
+    let names = story(&ann, &booking).await;
+    assert_eq!(names.iter().filter(|name| *name == "part_refund_settled").count(), 2);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn within_two_hours_of_the_show_only_staff_cancel() {
+    let world = World::start(1, &[]).await;
+    let show = insert_show(&world.pg, 300_000, 2 * 3600 - 60).await;
+    let ann = Visitor { show, ..world.visitor() };
+    let booking = ann.bought(&[1, 2], "tok_paid").await;
+    assert_eq!(ann.booking(&booking).await["cancel_until_ms"], Value::Null, "the page offers nothing");
+    for seats in [None, Some(&[1][..])] {
+        let (status, refusal) = ann.cancel(&booking, seats).await;
+        assert_eq!((status, text(&refusal["code"])), (StatusCode::CONFLICT, "too_late_to_cancel"));
+    }
+    assert_eq!(ann.booking(&booking).await["state"], "CONFIRMED");
+    let reference = text(&booking["reference"]).to_lowercase();
+    let seat = ["cancel-booking", &reference, "--seat", "a2", "--reason", "Seat A2 is broken."];
+    let (well, said) = world.command(&seat).await;
+    assert!(well && said.contains("€12.50"), "{said}");
+    ann.sees(1, '0').await;
+    let (well, said) = world.command(&["cancel-booking", &reference, "--reason", "The projector is broken."]).await;
+    assert!(well && said.contains("€12.50"), "{said}");
+    let seen = ann.sees_money(&booking, "REFUNDED").await;
+    let sum: i64 =
+        seen["refunds"].as_array().expect("refunds").iter().filter_map(|r| r["amount"]["minor"].as_i64()).sum();
+    assert_eq!(sum, 2 * PRICE, "in full: {seen}");
+    books_balance(&world).await;
+    until("she is told why", || async { world.mails().iter().any(|mail| mail.contains("The projector is broken.")) })
+        .await;
+    for (arguments, words) in [
+        (["cancel-booking", reference.as_str(), "--reason", "Again."], "over already"),
+        (["cancel-booking", "2222-2222", "--reason", "Nobody's."], "no such booking"),
+        (["cancel-booking", reference.as_str(), "--reason", " "], "Say why"),
+    ] {
+        let (well, said) = world.command(&arguments).await;
+        assert!(!well && said.contains(words), "{said}");
+    }
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn wishes_that_make_no_sense_change_nothing() {
+    let world = World::start(1, &[]).await;
+    let (ann, eve) = (world.visitor(), world.visitor());
+    let booking = ann.bought(&[5, 6], "tok_paid").await;
+    let path = format!("/api/v1/bookings/{}/cancel", text(&booking["id"]));
+    for (body, code) in [
+        (json!({ "seats": [] }), "malformed"),
+        (json!({ "seats": [5, 5] }), "seat_twice"),
+        (json!({ "seats": [7] }), "unknown_seat"),
+        (json!({ "seats": [-1] }), "malformed"),
+        (json!({ "seat": [5] }), "malformed"),
+        (json!([]), "malformed"),
+    ] {
+        let (status, refusal) = ann.call(Method::POST, &path, body.clone()).await;
+        assert_eq!((status, text(&refusal["code"])), (StatusCode::BAD_REQUEST, code), "{body}");
+    }
+    assert_eq!(eve.cancel(&booking, None).await.0, StatusCode::NOT_FOUND);
+    let keyless = ann.client.post(format!("{}{path}", ann.base)).header("cookie", &ann.cookie).send().await;
+    assert_eq!(keyless.expect("an answer").status(), StatusCode::BAD_REQUEST);
+    // A key belongs to its request.
+    let one = ann.call_with_key(Method::POST, &path, json!({ "seats": [5] }), "a-key").await;
+    assert_eq!(one.0, StatusCode::OK, "{}", one.1);
+    let other = ann.call_with_key(Method::POST, &path, json!({ "seats": [6] }), "a-key").await;
+    assert_eq!(other.0, StatusCode::UNPROCESSABLE_ENTITY);
+    assert_eq!(ann.booking(&booking).await["seats"].as_array().expect("seats").len(), 1);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn twenty_clicks_at_two_servers_cancel_once() {
+    let world = World::start(2, &[]).await;
+    let ann = world.visitor();
+    let at_other = Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
+    let booking = ann.bought(&[60, 61, 62], "tok_paid").await;
+    // Some want all of it gone and some a part; whoever comes first, the books balance.
+    let answers = futures::future::join_all((0..20).map(|number| {
+        let visitor = if number % 2 == 0 { &ann } else { &at_other };
+        visitor.cancel(&booking, if number % 4 == 0 { Some(&[61]) } else { None })
+    }))
+    .await;
+    let well = answers.iter().filter(|(status, _)| *status == StatusCode::OK).count();
+    assert!(well == 1 || well == 2, "all, or a part and then the rest: {well}");
+    for (status, answer) in &answers {
+        assert!([StatusCode::OK, StatusCode::CONFLICT, StatusCode::BAD_REQUEST].contains(status), "{status} {answer}");
+    }
+    ann.sees_money(&booking, "REFUNDED").await;
+    books_balance(&world).await;
+    assert_eq!(world.count("SELECT sum(amount_minor + fee_minor)::bigint FROM refunds").await, 3 * PRICE);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_has_not_paid_yet_walks_away_for_nothing() {
+    let world = World::start(1, &[]).await;
+    let ann = world.visitor();
+    let (_, hold) = ann.hold(&[70]).await;
+    let (_, booking) = ann.book(&hold).await;
+    assert_eq!(ann.cancel(&booking, None).await.1["state"], "CANCELLED");
+    ann.sees(70, '0').await;
+    let (_, hold) = ann.hold(&[71]).await;
+    let (_, booking) = ann.book(&hold).await;
+    let (_, pending) = ann.pay(&booking, None).await;
+    assert_eq!(pending["state"], "PAYMENT_PENDING");
+    assert_eq!(ann.cancel(&booking, Some(&[71])).await.1["state"], "CANCELLED");
+    let seen = ann.sees_money(&booking, "FAILED").await;
+    assert_eq!(seen["state"], "CANCELLED");
+    ann.sees(71, '0').await;
+    // The gateway's page takes nothing any more.
+    let page = text(&pending["pay_url"]);
+    let form = ann.client.post(page).header("content-type", "application/x-www-form-urlencoded").body("card=paid");
+    form.send().await.expect("the gateway answers");
+    assert_eq!(world.count("SELECT count(*) FROM payments WHERE state = 'succeeded'").await, 0);
+    books_balance(&world).await;
+    world.end().await;
+}

@@ -1,0 +1,128 @@
+//! A show that will not take place.
+
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+use server::bookings::{Batch, call_off, undo_batch};
+
+use crate::cancel::books_balance;
+use crate::sql_guards::{booking_in, pay_for};
+use crate::world::{PRICE, World, text, until};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn everyone_gets_all_of_it_back_whatever_they_were_doing() {
+    let world = World::start(2, &[]).await;
+    let show = world.show.to_string();
+    let (ann, ben, cem, dan, eva) =
+        (world.visitor(), world.visitor_at(1), world.visitor(), world.visitor_at(1), world.visitor());
+    let sold = ann.bought(&[1, 2], "tok_paid").await;
+    let part = ben.bought(&[3, 4], "tok_paid").await;
+    ben.cancel(&part, Some(&[3])).await;
+    // In the middle of a payment, before one, and only choosing.
+    let (_, hold) = cem.hold(&[5]).await;
+    let (_, paying) = cem.book(&hold).await;
+    assert_eq!(cem.pay(&paying, None).await.1["state"], "PAYMENT_PENDING");
+    let (_, hold) = dan.hold(&[6]).await;
+    let (_, locked) = dan.book(&hold).await;
+    eva.hold(&[7]).await;
+
+    let (well, said) = world.command(&["cancel-show", &show, "--reason", "The projector is broken."]).await;
+    assert!(well && said.contains("called off"), "{said}");
+    assert_eq!(ann.sees_money(&sold, "REFUNDED").await["state"], "CANCELLED");
+    assert_eq!(ann.booking(&sold).await["refunds"][0]["amount"]["minor"], 2 * PRICE);
+    let seen = ben.sees_money(&part, "REFUNDED").await;
+    assert_eq!(seen["refunds"][1]["amount"]["minor"], PRICE, "the rest in full: {seen}");
+    assert_eq!(cem.sees_money(&paying, "FAILED").await["state"], "CANCELLED");
+    dan.sees_booking(&locked, "CANCELLED").await;
+    // Nobody holds or sells a seat of it any more, at any server.
+    for visitor in [&eva, &dan] {
+        until("no more holds", || async { visitor.hold(&[8]).await.1["code"] == "sales_closed" }).await;
+    }
+    until("it is done with", || async {
+        world.count("SELECT count(*) FROM show_cancellations WHERE finished_at IS NOT NULL").await == 1
+    })
+    .await;
+    ann.sees(7, '0').await;
+    assert!(!ann.states().await.contains(['1', '2']), "every seat is free");
+    books_balance(&world).await;
+    until("they are told", || async {
+        world.mails().iter().filter(|mail| mail.contains("The projector is broken.")).count() >= 3
+    })
+    .await;
+    let (_, listed) = ann.get("/api/v1/shows?movie=tide").await;
+    assert!(!listed.to_string().contains(&show), "it is not offered: {listed}");
+    // Again: nothing more happens.
+    let (well, said) = world.command(&["cancel-show", &show, "--reason", "Again."]).await;
+    assert!(well && said.contains("0 bookings undone"), "{said}");
+    let (well, said) = world.command(&["cancel-show", &server::ids::new_id().to_string(), "--reason", "None."]).await;
+    assert!(!well && said.contains("no such show"), "{said}");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_does_not_know_yet_takes_no_payment_and_any_server_finishes() {
+    let world = World::start(1, &[]).await;
+    let (ann, ben) = (world.visitor(), world.visitor());
+    let sold = ann.bought(&[1], "tok_paid").await;
+    let (_, hold) = ben.hold(&[2]).await;
+    let (_, booking) = ben.book(&hold).await;
+    // Whoever called it off died at once: the mark is there, and nothing is undone.
+    call_off(&world.pg, world.show, "Storm.", server::clock::now()).await.expect("called off");
+    let (status, refusal) = ben.pay(&booking, Some("tok_paid")).await;
+    assert!(status == StatusCode::CONFLICT || status == StatusCode::GONE, "{status} {refusal}");
+    assert_eq!(world.count("SELECT count(*) FROM payments").await, 1, "nobody else was charged");
+    ann.sees_money(&sold, "REFUNDED").await;
+    ben.sees_booking(&booking, "CANCELLED").await;
+    books_balance(&world).await;
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bookings_are_undone_in_batches_once_by_however_many_and_after_any_stop() {
+    let world = World::start(0, &[]).await;
+    for _ in 0..130 {
+        let booking = booking_in(&world.pg, world.show, "CONFIRMED").await;
+        pay_for(&world.pg, booking, 0).await;
+    }
+    let now = server::clock::now;
+    assert!(call_off(&world.pg, world.show, "Storm.", now()).await.expect("called off"));
+    assert!(!call_off(&world.pg, world.show, "Storm.", now()).await.expect("still called off"));
+    assert_eq!(undo_batch(&world.pg, world.show, now()).await.expect("a batch"), Batch::Undone(64));
+    // Here the first one stops for good, and three others go on.
+    let rest = async || {
+        let mut undone = 0;
+        loop {
+            match undo_batch(&world.pg, world.show, now()).await.expect("a batch") {
+                Batch::Undone(count) => undone += count,
+                Batch::Busy => tokio::task::yield_now().await,
+                Batch::NoneLeft => return undone,
+            }
+        }
+    };
+    let (one, two, three) = tokio::join!(rest(), rest(), rest());
+    assert_eq!(one + two + three, 66);
+    assert_eq!(world.count("SELECT count(*) FROM bookings WHERE state = 'CANCELLED'").await, 130);
+    assert_eq!(world.count("SELECT count(*) FROM booking_events WHERE event = 'cancelled_by_staff'").await, 130);
+    assert_eq!(world.count("SELECT cancelled::bigint FROM show_cancellations").await, 130);
+    assert_eq!(world.count("SELECT count(*) FROM outbox WHERE effect = 'refund'").await, 130);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn money_that_comes_after_a_show_was_called_off_goes_back() {
+    let world = World::start(1, &[]).await;
+    let ann = world.visitor();
+    let (_, hold) = ann.hold(&[1]).await;
+    let (_, booking) = ann.book(&hold).await;
+    let (_, pending) = ann.pay(&booking, None).await;
+    // The gateway has the money and cannot be told to stop; it tells us late.
+    let form = |card: &str| {
+        let page = ann.client.post(text(&pending["pay_url"]));
+        page.header("content-type", "application/x-www-form-urlencoded").body(format!("card={card}")).send()
+    };
+    form("late_webhook").await.expect("the gateway answers");
+    call_off(&world.pg, world.show, "Storm.", server::clock::now()).await.expect("called off");
+    let seen = ann.sees_money(&booking, "REFUNDED").await;
+    assert_eq!((&seen["state"], &seen["moved_to"]), (&json!("CANCELLED"), &Value::Null));
+    books_balance(&world).await;
+    world.end().await;
+}

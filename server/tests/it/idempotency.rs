@@ -1,0 +1,332 @@
+//! One answer per key: same request, same bytes; another request or another person, never.
+
+use std::time::Duration;
+
+use futures::future::join_all;
+use reqwest::header::HeaderMap;
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::world::{Visitor, World, text, until};
+
+/// An answer as it came.
+#[derive(Clone, Debug)]
+pub struct Told {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub body: String,
+}
+
+impl Told {
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|_| panic!("{self:?} is no JSON"))
+    }
+
+    fn header(&self, name: &str) -> &str {
+        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_else(|| panic!("{self:?} has no {name}"))
+    }
+
+    /// Status and body.
+    pub fn what(&self) -> (StatusCode, &str) {
+        (self.status, &self.body)
+    }
+}
+
+/// Sends these bytes with this key.
+pub async fn post(visitor: &Visitor, path: &str, key: &str, body: &str, headers: &[(&str, &str)]) -> Told {
+    let mut request = visitor
+        .client
+        .post(format!("{}{path}", visitor.base))
+        .header("cookie", &visitor.cookie)
+        .header("idempotency-key", key)
+        .header("content-type", "application/json")
+        .body(body.to_owned());
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    told(request.send().await.expect("the server answers")).await
+}
+
+pub async fn told(answer: reqwest::Response) -> Told {
+    let (status, headers) = (answer.status(), answer.headers().clone());
+    Told { status, headers, body: answer.text().await.expect("a body") }
+}
+
+/// A booking request for a hold.
+pub fn wish(visitor: &Visitor, hold: &Value) -> String {
+    let buyer = json!({ "name": "Ann Example", "email": "ann@example.org" });
+    json!({ "show": visitor.show, "hold": hold["id"], "buyer": buyer }).to_string()
+}
+
+/// A booking of that seat.
+pub async fn booked(visitor: &Visitor, seat: u32, key: &str) -> (String, Told) {
+    let (status, hold) = visitor.hold(&[seat]).await;
+    assert_eq!(status, StatusCode::CREATED, "{hold}");
+    let body = wish(visitor, &hold);
+    let answer = post(visitor, "/api/v1/bookings", key, &body, &[]).await;
+    assert_eq!(answer.status, StatusCode::CREATED, "{answer:?}");
+    (body, answer)
+}
+
+pub fn pay_path(booking: &Told) -> String {
+    format!("/api/v1/bookings/{}/confirm", text(&booking.json()["id"]))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_in_other_words_is_the_same_request() {
+    let world = World::start(2, &[]).await;
+    let ann = world.visitor();
+    let (body, first) = booked(&ann, 1, "k").await;
+    let wished: Value = serde_json::from_str(&body).expect("JSON");
+    let (show, hold) = (&wished["show"], &wished["hold"]);
+    let other_words = format!(
+        "\n{{ \"hold\" : {hold},\t\"holder\": null, \"buyer\": {{\"email\":\"ann@example.org\", \"name\":\"\\u0041nn Example\"}},
+         \"show\":{show} }} "
+    );
+    let elsewhere = Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
+    // Each twice: the second time these bytes are known as well.
+    for visitor in [&ann, &ann, &elsewhere, &elsewhere] {
+        for wording in [&body, &other_words] {
+            assert_eq!(post(visitor, "/api/v1/bookings", "k", wording, &[]).await.what(), first.what());
+        }
+    }
+    for visitor in [&ann, &elsewhere] {
+        let other = body.replace("Ann Example", "Eve Example");
+        for _ in 0..2 {
+            let refused = post(visitor, "/api/v1/bookings", "k", &other, &[]).await;
+            assert_eq!(
+                (refused.status, text(&refused.json()["code"])),
+                (StatusCode::UNPROCESSABLE_ENTITY, "key_reused")
+            );
+        }
+        let path = pay_path(&first);
+        let refused = post(visitor, &path, "k", "{}", &[]).await;
+        assert_eq!((refused.status, text(&refused.json()["code"])), (StatusCode::UNPROCESSABLE_ENTITY, "key_reused"));
+    }
+    let holds = format!("/api/v1/shows/{}/holds", world.show);
+    let bob = world.visitor();
+    let first = post(&bob, &holds, "h", "{\"seats\":[7,8]}", &[]).await;
+    assert_eq!(first.status, StatusCode::CREATED);
+    for _ in 0..2 {
+        assert_eq!(post(&bob, &holds, "h", "{ \"seats\" : [ 7,\n8 ] }", &[]).await.what(), first.what());
+        assert_eq!(post(&bob, &holds, "h", "{\"seats\":[9]}", &[]).await.status, StatusCode::UNPROCESSABLE_ENTITY);
+    }
+    assert_eq!(world.count("SELECT count(*) FROM bookings").await, 1);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_is_its_owners_and_tells_nobody_else_anything() {
+    let world = World::start(1, &[]).await;
+    let (ann, bob) = (world.visitor(), world.visitor());
+    let (body, first) = booked(&ann, 1, "everyones").await;
+    for _ in 0..2 {
+        let refused = post(&bob, "/api/v1/bookings", "everyones", &body, &[]).await;
+        assert_eq!((refused.status, text(&refused.json()["code"])), (StatusCode::GONE, "hold_expired"));
+        assert!(!refused.body.contains(text(&first.json()["id"])), "{refused:?}");
+    }
+    assert_eq!(bob.get("/api/v1/requests/everyones").await.0, StatusCode::NOT_FOUND);
+    let (_, his) = booked(&bob, 2, "everyones").await;
+    assert_ne!(his.json()["id"], first.json()["id"]);
+    assert_eq!(post(&ann, "/api/v1/bookings", "everyones", &body, &[]).await.what(), first.what());
+    // Two cookies: nobody may choose whose answer they get.
+    let both = Visitor { cookie: format!("{}; {}", ann.cookie, bob.cookie), ..bob.clone() };
+    let other = Visitor { cookie: format!("{}; {}", bob.cookie, ann.cookie), ..bob.clone() };
+    let told = [
+        post(&both, "/api/v1/bookings", "everyones", &body, &[]).await,
+        post(&other, "/api/v1/bookings", "everyones", &body, &[]).await,
+    ];
+    assert!(told.iter().filter(|told| told.what() == first.what()).count() <= 1, "{told:?}");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repeat_has_the_status_the_headers_and_the_bytes_of_the_first_answer() {
+    let world = World::start(1, &[]).await;
+    let ann = world.visitor();
+    let holds = format!("/api/v1/shows/{}/holds", world.show);
+    let seats = "{\"seats\":[0,1,2,3,4,5,6,7,8,9]}";
+    let hold = post(&ann, &holds, "hold", seats, &[]).await;
+    let body = wish(&ann, &hold.json());
+    let booking = post(&ann, "/api/v1/bookings", "book", &body, &[]).await;
+    let pay = pay_path(&booking);
+    let token = "{\"payment_token\":\"tok_paid\"}";
+    let paid = post(&ann, &pay, "pay", token, &[]).await;
+    assert_eq!(paid.json()["state"], "CONFIRMED");
+    assert!(booking.body.len() > 1_024, "long enough to be compressed for those who ask");
+    let steady = |told: &Told| {
+        let mut headers = told.headers.clone();
+        for changing in ["date", "server-time", "x-request-id"] {
+            assert!(headers.remove(changing).is_some(), "{changing} is missing: {told:?}");
+        }
+        headers
+    };
+    for (path, key, body, first) in
+        [(&*holds, "hold", seats, &hold), ("/api/v1/bookings", "book", &body, &booking), (&pay, "pay", token, &paid)]
+    {
+        for headers in [&[][..], &[("x-request-id", "mine")], &[("accept-encoding", "gzip")]] {
+            let again = post(&ann, path, key, body, headers).await;
+            if headers.first().is_some_and(|(name, _)| *name == "accept-encoding") {
+                assert_eq!((again.status, again.header("content-encoding")), (first.status, "gzip"), "{path}");
+                continue;
+            }
+            assert_eq!(again.what(), first.what());
+            assert_eq!(steady(&again), steady(first), "{path}");
+            assert!(headers.is_empty() || again.header("x-request-id") == "mine");
+        }
+        // Another site's page gets nothing, known or not.
+        let foreign = post(&ann, path, key, body, &[("origin", "https://evil.example")]).await;
+        assert_eq!((foreign.status, text(&foreign.json()["code"])), (StatusCode::FORBIDDEN, "foreign_origin"));
+        // The type of the body belongs to the request.
+        let request = ann.client.post(format!("{}{path}", ann.base)).header("cookie", &ann.cookie);
+        let answer = request.header("idempotency-key", key).body(body.to_owned()).send().await.expect("an answer");
+        assert_eq!(answer.status(), StatusCode::UNSUPPORTED_MEDIA_TYPE, "{path}");
+    }
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_keys_in_one_request_must_agree() {
+    let world = World::start(1, &[]).await;
+    let ann = world.visitor();
+    let holds = format!("/api/v1/shows/{}/holds", world.show);
+    let refused = post(&ann, &holds, "one", "{\"seats\":[1]}", &[("x-idempotency-key", "other")]).await;
+    assert_eq!((refused.status, text(&refused.json()["code"])), (StatusCode::BAD_REQUEST, "key_malformed"));
+    let first = post(&ann, &holds, "one", "{\"seats\":[1]}", &[("x-idempotency-key", "one")]).await;
+    assert_eq!(first.status, StatusCode::CREATED);
+    assert_eq!(post(&ann, &holds, "one", "{\"seats\":[1]}", &[]).await.what(), first.what());
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_at_once_with_one_key_at_two_replicas_have_one_effect_and_one_answer() {
+    let world = World::start(2, &[]).await;
+    let here = world.visitor_at(0);
+    let there = Visitor { base: world.servers[1].url.clone(), ..here.clone() };
+    let (_, hold) = here.hold(&[1]).await;
+    let body = wish(&here, &hold);
+    let at_once = async |path: &str, key: &str, body: &str| {
+        let sent = (0..24).map(|number| {
+            let visitor = if number % 2 == 0 { &here } else { &there };
+            post(visitor, path, key, body, &[])
+        });
+        let answers = join_all(sent).await;
+        let first = answers[0].clone();
+        assert!(first.status.is_success(), "{first:?}");
+        assert!(answers.iter().all(|answer| answer.what() == first.what()), "{answers:?}");
+        first
+    };
+    let booking = at_once("/api/v1/bookings", "book", &body).await;
+    let paid = at_once(&pay_path(&booking), "pay", "{\"payment_token\":\"tok_slow\"}").await;
+    assert_eq!(paid.json()["state"], "CONFIRMED");
+    for (query, count) in [
+        ("SELECT count(*) FROM bookings", 1),
+        ("SELECT count(*) FROM payments", 1),
+        ("SELECT count(*) FROM tickets", 1),
+        ("SELECT count(*) FROM idempotency_keys WHERE state = 'completed'", 2),
+    ] {
+        assert_eq!(world.count(query).await, count, "{query}");
+    }
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refusal_is_not_kept_the_same_key_may_try_again() {
+    let world = World::start(1, &[]).await;
+    let (ann, bob) = (world.visitor(), world.visitor());
+    let (_, hold) = bob.hold(&[5]).await;
+    let holds = format!("/api/v1/shows/{}/holds", world.show);
+    for _ in 0..2 {
+        assert_eq!(post(&ann, &holds, "k", "{\"seats\":[5]}", &[]).await.status, StatusCode::LOCKED);
+    }
+    let path = format!("{holds}/{}", text(&hold["id"]));
+    assert_eq!(bob.call(Method::DELETE, &path, Value::Null).await.0, StatusCode::NO_CONTENT);
+    let granted = post(&ann, &holds, "k", "{\"seats\":[5]}", &[]).await;
+    assert_eq!(granted.status, StatusCode::CREATED);
+    // A booking the database refused: the row that stands in its way goes, and the same key succeeds.
+    let body = wish(&ann, &granted.json());
+    for statement in [
+        "ALTER TABLE bookings ADD CONSTRAINT none CHECK (false) NOT VALID",
+        "ALTER TABLE bookings DROP CONSTRAINT none",
+    ] {
+        sqlx::query(statement).execute(&world.pg).await.expect("the table is changed");
+        let answer = post(&ann, "/api/v1/bookings", "book", &body, &[]).await;
+        let expected = if statement.contains("ADD") { StatusCode::INTERNAL_SERVER_ERROR } else { StatusCode::CREATED };
+        assert_eq!(answer.status, expected, "{answer:?}");
+    }
+    world.end().await;
+}
+
+/// Asks at the address until there is an answer.
+async fn at_last(visitor: &Visitor, location: &str) -> Told {
+    let ask = || async {
+        let request = visitor.client.get(format!("{}{location}", visitor.base)).header("cookie", &visitor.cookie);
+        told(request.send().await.expect("the server answers")).await
+    };
+    until("the request is done", || async { ask().await.status != StatusCode::ACCEPTED }).await;
+    ask().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_would_rather_not_wait_is_told_where_to_ask() {
+    let world = World::start(2, &[]).await;
+    let ann = world.visitor();
+    let there = Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
+    let (body, booking) = booked(&ann, 1, "book").await;
+    let (path, token) = (pay_path(&booking), "{\"payment_token\":\"tok_slow\"}");
+    let prefer = [("prefer", "respond-async, wait=5")];
+    let accepted = post(&ann, &path, "pay/1?", token, &prefer).await;
+    assert_eq!(accepted.status, StatusCode::ACCEPTED, "{accepted:?}");
+    assert_eq!(accepted.json(), json!({ "key": "pay/1?", "state": "RUNNING" }));
+    assert_eq!(accepted.header("preference-applied"), "respond-async");
+    assert_eq!(accepted.header("retry-after"), "1");
+    let location = accepted.header("location").to_owned();
+    assert_eq!(location, "/api/v1/requests/pay%2F1%3F");
+    // It is the same work for whoever waits, and for whoever asks elsewhere.
+    let (waited, asked, asked_there) =
+        tokio::join!(post(&ann, &path, "pay/1?", token, &[]), at_last(&ann, &location), at_last(&there, &location));
+    assert_eq!((waited.status, &waited.json()["state"]), (StatusCode::OK, &json!("CONFIRMED")));
+    assert_eq!(asked.what(), waited.what());
+    assert_eq!(asked_there.what(), waited.what());
+    assert_eq!(post(&there, &path, "pay/1?", token, &prefer).await.what(), waited.what(), "done: nothing to wait for");
+    assert_eq!(world.count("SELECT count(*) FROM payments").await, 1);
+
+    assert_eq!(world.visitor().get(&location).await.0, StatusCode::NOT_FOUND, "another's");
+    assert_eq!(ann.get("/api/v1/requests/unheard-of").await.0, StatusCode::NOT_FOUND);
+    // How it failed is told as well, and the key is free.
+    let nobodys = body.replace(
+        &text(&serde_json::from_str::<Value>(&body).expect("JSON")["hold"]).to_owned(),
+        &world.show.to_string(),
+    );
+    let accepted = post(&ann, "/api/v1/bookings", "fails", &nobodys, &prefer).await;
+    let failed = match accepted.status {
+        StatusCode::ACCEPTED => at_last(&ann, accepted.header("location")).await,
+        // It was quicker than the telling.
+        _ => accepted,
+    };
+    assert_eq!((failed.status, text(&failed.json()["code"])), (StatusCode::GONE, "hold_expired"));
+    let (_, hold) = ann.hold(&[2]).await;
+    assert_eq!(post(&ann, "/api/v1/bookings", "fails", &wish(&ann, &hold), &[]).await.status, StatusCode::CREATED);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_work_goes_on_when_its_caller_leaves() {
+    let world = World::start(1, &[]).await;
+    let ann = world.visitor();
+    let (_, booking) = booked(&ann, 1, "book").await;
+    let (path, token) = (pay_path(&booking), "{\"payment_token\":\"tok_slow\"}");
+    let hasty = ann
+        .client
+        .post(format!("{}{path}", ann.base))
+        .header("cookie", &ann.cookie)
+        .header("idempotency-key", "pay")
+        .json(&serde_json::from_str::<Value>(token).expect("JSON"))
+        .timeout(Duration::from_millis(100));
+    assert!(hasty.send().await.is_err_and(|error| error.is_timeout()), "it left");
+    until("it is under way", || async { world.count("SELECT count(*) FROM payments").await == 1 }).await;
+    let asked = at_last(&ann, "/api/v1/requests/pay").await;
+    assert_eq!((asked.status, &asked.json()["state"]), (StatusCode::OK, &json!("CONFIRMED")));
+    assert_eq!(post(&ann, &path, "pay", token, &[]).await.what(), asked.what());
+    world.end().await;
+}

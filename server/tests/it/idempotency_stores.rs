@@ -1,0 +1,197 @@
+//! The layers behind a key, when one is gone, behind or wrong: the answer stays the answer.
+
+use std::time::{Duration, Instant};
+
+use reqwest::StatusCode;
+use serde_json::json;
+
+use crate::idempotency::{Told, booked, pay_path, post};
+use crate::redis_process::Redis;
+use crate::world::{Visitor, World, text, until};
+
+/// Asking no store takes no time; far less than one try of a call that hangs.
+const AT_ONCE: Duration = Duration::from_millis(500);
+const TOKEN: &str = "{\"payment_token\":\"tok_paid\"}";
+
+async fn world_on(redis: &Redis, servers: usize) -> World {
+    World::start(servers, &[("REDIS_URL", &redis.url())]).await
+}
+
+fn at(world: &World, server: usize, visitor: &Visitor) -> Visitor {
+    Visitor { base: world.servers[server].url.clone(), ..visitor.clone() }
+}
+
+/// The name of a key's entry in Redis.
+fn entry(world: &World, visitor: &Visitor, key: &str) -> String {
+    let secret = visitor.cookie.split_once('=').expect("a cookie").1;
+    let owner = server::web::visitor::owner_of(secret.as_bytes().try_into().expect("a secret"));
+    format!("{}{{keys:{}}}:{owner}:{key}", world.setting("REDIS_PREFIX"), &owner[..1])
+}
+
+/// How an entry begins: its kind.
+async fn kind(world: &World, entry: &str) -> Option<u8> {
+    let mut redis = world.redis().await;
+    let bytes: Vec<u8> = redis::cmd("GET").arg(entry).query_async(&mut redis).await.ok()?;
+    bytes.first().copied()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_both_stores_gone_what_was_answered_is_answered_again_at_once() {
+    let mut redis = Redis::start(&[]).await;
+    let world = world_on(&redis, 1).await;
+    let ann = world.visitor();
+    let holds = format!("/api/v1/shows/{}/holds", world.show);
+    let hold = post(&ann, &holds, "hold", "{\"seats\":[1]}", &[]).await;
+    let body = crate::idempotency::wish(&ann, &hold.json());
+    let booking = post(&ann, "/api/v1/bookings", "book", &body, &[]).await;
+    let pay = pay_path(&booking);
+    let paid = post(&ann, &pay, "pay", TOKEN, &[]).await;
+    assert_eq!(paid.json()["state"], "CONFIRMED");
+
+    redis.kill().await;
+    world.shut_postgres(true).await;
+    let requests: [(&str, &str, &str, &Told); 3] = [
+        (&holds, "hold", "{\"seats\":[1]}", &hold),
+        ("/api/v1/bookings", "book", &body, &booking),
+        (&pay, "pay", TOKEN, &paid),
+    ];
+    for (path, key, body, first) in requests {
+        // As it was, and in other words.
+        for wording in [body.to_owned(), format!(" {body}\n")] {
+            let began = Instant::now();
+            assert_eq!(post(&ann, path, key, &wording, &[]).await.what(), first.what());
+            assert!(began.elapsed() < AT_ONCE, "{path} took {:?}", began.elapsed());
+        }
+    }
+    let refused = post(&ann, &pay, "another", TOKEN, &[]).await;
+    assert!(refused.status.is_server_error(), "there really is nobody: {refused:?}");
+    world.shut_postgres(false).await;
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_redis_postgres_carries_on_and_nobody_sees_an_error() {
+    let mut redis = Redis::start(&[]).await;
+    let world = world_on(&redis, 2).await;
+    let ann = world.visitor();
+    let there = at(&world, 1, &ann);
+    let (body, booking) = booked(&ann, 1, "book").await;
+    let pay = pay_path(&booking);
+    let paid = post(&ann, &pay, "pay", TOKEN, &[]).await;
+    redis.kill().await;
+    assert_eq!(post(&there, "/api/v1/bookings", "book", &body, &[]).await.what(), booking.what());
+    assert_eq!(post(&there, &pay, "pay", TOKEN, &[]).await.what(), paid.what());
+    // A key nobody has seen, for a booking that needs no hold any more.
+    let anew = post(&there, &pay, "pay-again", TOKEN, &[]).await;
+    assert_eq!((anew.status, &anew.json()["state"]), (StatusCode::OK, &json!("CONFIRMED")));
+    assert_eq!(post(&ann, &pay, "pay-again", TOKEN, &[]).await.what(), anew.what());
+    let other = post(&ann, &pay, "pay-again", "{}", &[]).await;
+    assert_eq!(other.status, StatusCode::UNPROCESSABLE_ENTITY);
+    // Redis back, and empty: it learns again what is asked.
+    redis.restart(&[]);
+    redis.answers().await;
+    until("answers are in Redis again", || async {
+        let key = server::ids::new_id().to_string();
+        assert_eq!(post(&there, &pay, &key, TOKEN, &[]).await.status, StatusCode::OK);
+        kind(&world, &entry(&world, &ann, &key)).await == Some(b'C')
+    })
+    .await;
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_survive_a_restart_byte_for_byte() {
+    let mut world = World::start(1, &[]).await;
+    let ann = world.visitor();
+    let (body, booking) = booked(&ann, 1, "book").await;
+    let pay = pay_path(&booking);
+    let paid = post(&ann, &pay, "pay", TOKEN, &[]).await;
+    world.kill(0).await;
+    for forgotten in [false, true] {
+        if forgotten {
+            world.forget_redis().await;
+        }
+        let fresh = world.add_server(&[]).await;
+        let ann = at(&world, fresh, &ann);
+        for _ in 0..2 {
+            assert_eq!(post(&ann, "/api/v1/bookings", "book", &body, &[]).await.what(), booking.what());
+            assert_eq!(post(&ann, &pay, "pay", TOKEN, &[]).await.what(), paid.what());
+        }
+        let other = post(&ann, &pay, "pay", "{}", &[]).await;
+        assert_eq!(other.status, StatusCode::UNPROCESSABLE_ENTITY);
+    }
+    // The one that was killed is waited for by nobody.
+    world.servers.remove(0);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_replica_has_the_answer_from_redis() {
+    let world = World::start(2, &[]).await;
+    let ann = world.visitor();
+    let (body, booking) = booked(&ann, 1, "book").await;
+    let name = entry(&world, &ann, "book");
+    until("the answer is in Redis", || async { kind(&world, &name).await == Some(b'C') }).await;
+    sqlx::query("DELETE FROM idempotency_keys").execute(&world.pg).await.expect("Postgres forgets");
+    let there = at(&world, 1, &ann);
+    assert_eq!(post(&there, "/api/v1/bookings", "book", &body, &[]).await.what(), booking.what());
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn others_wait_briefly_for_a_running_key_and_take_it_over_when_its_replica_is_dead() {
+    let mut world = World::start(2, &[]).await;
+    let ann = world.visitor();
+    let there = at(&world, 1, &ann);
+    let (_, booking) = booked(&ann, 1, "book").await;
+    let (pay, token) = (pay_path(&booking), "{\"payment_token\":\"tok_no_answer_paid\"}");
+    let (asking, path) = (ann.clone(), pay.clone());
+    let request = asking.client.post(format!("{}{path}", asking.base)).header("cookie", &asking.cookie);
+    let request = request.header("idempotency-key", "pay").header("content-type", "application/json").body(token);
+    let lost = tokio::spawn(request.send());
+    let pending = "SELECT count(*) FROM idempotency_keys WHERE key = 'pay' AND state = 'pending'";
+    until("it is under way", || async { world.count(pending).await == 1 }).await;
+
+    let put_off = post(&there, &pay, "pay", token, &[]).await;
+    assert_eq!((put_off.status, text(&put_off.json()["code"])), (StatusCode::CONFLICT, "still_running"));
+    assert!(put_off.headers.contains_key("retry-after"), "{put_off:?}");
+    let other = post(&there, &pay, "pay", TOKEN, &[]).await;
+    assert_eq!(other.status, StatusCode::UNPROCESSABLE_ENTITY, "another request while it runs: {other:?}");
+
+    world.kill(0).await;
+    assert!(lost.await.expect("it was sent").is_err(), "its caller heard nothing");
+    until("the key is taken over", || async {
+        let answer = post(&there, &pay, "pay", token, &[]).await;
+        assert!(matches!(answer.status, StatusCode::OK | StatusCode::CONFLICT), "{answer:?}");
+        answer.status == StatusCode::OK
+    })
+    .await;
+    let answer = post(&there, &pay, "pay", token, &[]).await;
+    assert_eq!(answer.status, StatusCode::OK);
+    assert_eq!(world.count("SELECT count(*) FROM payments").await, 1);
+    assert_eq!(world.count("SELECT count(*) FROM idempotency_keys WHERE state = 'pending'").await, 0);
+    world.servers.remove(0);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_redis_lost_or_kept_too_long_is_mended_from_postgres() {
+    let world = World::start(1, &[]).await;
+    let ann = world.visitor();
+    booked(&ann, 1, "book").await;
+    let name = entry(&world, &ann, "book");
+    until("the answer is in Redis", || async { kind(&world, &name).await == Some(b'C') }).await;
+    let mut redis = world.redis().await;
+    redis::cmd("DEL").arg(&name).query_async::<()>(&mut redis).await.expect("it is lost");
+    // A claim of a replica that is dead, made long ago.
+    let dead = entry(&world, &ann, "nobodys");
+    let list = format!("{}:pending", name.split_once('}').map(|(tag, _)| format!("{tag}}}")).expect("a tag"));
+    let claim = [b"P", &[1_u8; 32][..], &[2_u8; 16], &[3_u8; 16]].concat();
+    redis::cmd("SET").arg(&dead).arg(claim).query_async::<()>(&mut redis).await.expect("it is written");
+    redis::cmd("ZADD").arg(&list).arg(1).arg(&dead).query_async::<()>(&mut redis).await.expect("it is listed");
+    until("the answer is back", || async { kind(&world, &name).await == Some(b'C') }).await;
+    until("the dead claim is gone", || async { kind(&world, &dead).await.is_none() }).await;
+    let listed: i64 = redis::cmd("ZCARD").arg(&list).query_async(&mut redis).await.expect("the list is read");
+    assert_eq!(listed, 0);
+    world.end().await;
+}

@@ -1,0 +1,87 @@
+//! Effects that were tried in vain, and what a person decides about them.
+
+use serde_json::json;
+use server::bookings::{retry_parked, settle_parked};
+use server::outbox;
+use uuid::Uuid;
+
+use crate::sql_guards::{booking_in, pay_for};
+use crate::world::{World, until};
+
+/// A booking that waits in vain for its money to go back; the number of the parked effect.
+async fn parked_refund(world: &World, effect: &str, number: i32) -> (Uuid, i64) {
+    let booking = booking_in(&world.pg, world.show, "CANCELLED").await;
+    pay_for(&world.pg, booking, 500).await;
+    let refunding = "UPDATE bookings SET money = 'REFUNDING', version = version + 1 WHERE id = $1";
+    sqlx::query(refunding).bind(booking).execute(&world.pg).await.expect("it is refunding");
+    let refund = "INSERT INTO refunds VALUES ($1, $2, 500, 0, 'requested', now(), NULL)";
+    sqlx::query(refund).bind(booking).bind(number).execute(&world.pg).await.expect("a refund");
+    let id = sqlx::query_scalar(
+        "INSERT INTO outbox (booking_id, effect, amount_minor, refund_number, attempts, run_after, parked_why, created_at)
+         VALUES ($1, $2, 500, $3, 40, now(), 'the gateway refused', now()) RETURNING id",
+    )
+    .bind(booking)
+    .bind(effect)
+    .bind(number)
+    .fetch_one(&world.pg)
+    .await
+    .expect("it is parked");
+    (booking, id)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_parked_is_listed_and_settled_or_tried_again_with_a_reason_in_the_story() {
+    let world = World::start(0, &[]).await;
+    let now = server::clock::now;
+    let (booking, whole) = parked_refund(&world, "refund", 0).await;
+    let (_, part) = parked_refund(&world, "refund_part", 2).await;
+    let (_, again) = parked_refund(&world, "refund", 0).await;
+    let list = outbox::parked(&world.pg).await.expect("the list");
+    assert_eq!(list.iter().map(|job| job.id).collect::<Vec<_>>(), [whole, part, again]);
+    assert_eq!((list[0].booking, list[0].effect.as_str(), list[0].attempts), (booking, "refund", 40));
+    assert_eq!(list[0].amount.expect("a sum").to_string(), "€5.00");
+    assert_eq!(list[0].why, "the gateway refused");
+
+    assert!(settle_parked(&world.pg, whole, "  ", now()).await.is_err(), "without a reason");
+    settle_parked(&world.pg, whole, "Paid back in cash.", now()).await.expect("settled");
+    settle_parked(&world.pg, part, "Paid back in cash.", now()).await.expect("settled");
+    retry_parked(&world.pg, again, "The gateway is back.", now()).await.expect("tried again");
+    for id in [whole, part, again, 0] {
+        assert!(settle_parked(&world.pg, id, "Once more.", now()).await.is_err(), "{id} is not parked any more");
+        assert!(retry_parked(&world.pg, id, "Once more.", now()).await.is_err(), "{id} is not parked any more");
+    }
+    assert!(outbox::parked(&world.pg).await.expect("the list").is_empty());
+    assert_eq!(world.count("SELECT count(*) FROM refunds WHERE state = 'settled'").await, 2);
+    assert_eq!(world.count("SELECT count(*) FROM bookings WHERE money = 'REFUNDED'").await, 1);
+    let told = "SELECT count(*) FROM booking_events WHERE actor = 'staff' AND reason LIKE '%Paid back in cash.'";
+    assert_eq!(world.count(told).await, 4, "that it was settled, and what that meant");
+    let retried = "SELECT count(*) FROM outbox WHERE parked_why IS NULL AND attempts = 0 AND run_after <= now()";
+    assert_eq!(world.count(retried).await, 1);
+    assert_eq!(world.count("SELECT count(*) FROM booking_events WHERE event = 'effect_retried'").await, 1);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_command_does_the_same_and_a_server_tries_again() {
+    let world = World::start(1, &[]).await;
+    let ann = world.visitor();
+    let booking = ann.bought(&[1], "tok_paid").await;
+    until("it is sold", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    // A refund that was tried in vain.
+    ann.cancel(&booking, None).await;
+    ann.sees_money(&booking, "REFUNDED").await;
+    let again = "INSERT INTO outbox (booking_id, effect, amount_minor, attempts, run_after, parked_why, created_at)
+                 SELECT booking_id, 'refund', amount_minor, 40, now(), 'no answer', now() FROM refunds RETURNING id";
+    let id: i64 = sqlx::query_scalar(again).fetch_one(&world.pg).await.expect("it is parked");
+    let number = id.to_string();
+    let (well, list) = world.command(&["parked"]).await;
+    assert!(well && list.contains("no answer") && list.contains(&number), "{list}");
+    let (well, said) = world.command(&["parked", "retry", &number, "--reason", "The gateway is back."]).await;
+    assert!(well, "{said}");
+    until("it was tried again", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    let seen = ann.booking(&booking).await;
+    assert_eq!((&seen["money"], seen["refunds"].as_array().map(Vec::len)), (&json!("REFUNDED"), Some(1)), "{seen}");
+    let (well, said) = world.command(&["parked", "settle", &number, "--reason", "Too late."]).await;
+    assert!(!well && said.contains("no such parked effect"), "{said}");
+    world.end().await;
+}
