@@ -17,7 +17,9 @@ export type Card =
   | "slow"
   | "no_answer_paid"
   | "duplicate_webhooks"
-  | "late_webhook";
+  | "late_webhook"
+  | "reordered_webhooks"
+  | "another_amount";
 
 /** Pays with a card and comes back to the booking. */
 export async function payWith(page: Page, card: Card): Promise<void> {

@@ -12,6 +12,7 @@ const RARER: [Card, string][] = [
   ["no_answer_paid", "a gateway that never answers, and is paid all the same"],
   ["duplicate_webhooks", "a gateway that says everything three times"],
   ["late_webhook", "a gateway whose message comes long afterwards"],
+  ["reordered_webhooks", "a gateway that says paid, and then that an earlier try failed"],
 ];
 
 for (const [card, words] of RARER) {
@@ -31,6 +32,19 @@ for (const [card, words] of RARER) {
     await expect(() => expect(mailsTo(email)).toHaveLength(1)).toPass({ timeout: 10_000 });
   });
 }
+
+test("a bank that takes another amount gives it back, and the seat is free", async ({ request, anna, ben }) => {
+  const show = await claimShow(request);
+  const c7 = show.seat("C", "7");
+  const hers = await anna.visit(show.id);
+  const his = await ben.visit(show.id);
+  await hers.hold(c7);
+  await hers.checkOut("Anna", "anna@example.org");
+  await payWith(anna.page, "another_amount");
+  await bookingBecomes(anna.page, "CANCELLED");
+  await expect(anna.page.getByTestId("booking-state")).toHaveAttribute("data-money", "REFUNDED", { timeout: 20_000 });
+  await his.sees(c7, "available");
+});
 
 test("whoever gives up on the payment page pays nothing, and the seat is free", async ({ request, anna, ben }) => {
   const show = await claimShow(request);

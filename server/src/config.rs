@@ -57,15 +57,29 @@ pub struct Config {
     /// How long seats are held for the next in a waiting list, milliseconds.
     #[arg(long, env = "WAITING_OFFER_MS", default_value_t = 600_000)]
     pub waiting_offer_ms: i64,
-    /// The payment gateway, here the simulator.
+    /// Who takes the money: `simulator`, `stripe`, or both separated by a comma. The first is asked; the second
+    /// when the first is down.
+    #[arg(long, env = "PAYMENT_GATEWAYS", default_value = "simulator", value_delimiter = ',')]
+    pub payment_gateways: Vec<String>,
+    /// Where the payment simulator is.
     #[arg(long, env = "SIMULATOR_URL")]
-    pub simulator_url: String,
+    pub simulator_url: Option<String>,
     /// Our key there.
     #[arg(long, env = "SIMULATOR_API_KEY", hide_env_values = true)]
-    pub simulator_api_key: String,
+    pub simulator_api_key: Option<String>,
     /// Its webhook secret; two, separated by a comma, while one is being replaced.
     #[arg(long, env = "SIMULATOR_WEBHOOK_SECRET", hide_env_values = true, value_delimiter = ',')]
     pub simulator_webhook_secret: Vec<String>,
+    /// Where Stripe is.
+    #[arg(long, env = "STRIPE_URL", default_value = "https://api.stripe.com")]
+    pub stripe_url: String,
+    /// Our secret key there, `sk_…` or `rk_…`.
+    #[arg(long, env = "STRIPE_SECRET_KEY", hide_env_values = true)]
+    pub stripe_secret_key: Option<String>,
+    /// The secret of our webhook endpoint there, `whsec_…`; two, separated by a comma, while one is being
+    /// replaced.
+    #[arg(long, env = "STRIPE_WEBHOOK_SECRET", hide_env_values = true, value_delimiter = ',')]
+    pub stripe_webhook_secret: Vec<String>,
     /// Mails are written into this folder…
     #[arg(long, env = "MAILBOX_DIR")]
     pub mailbox_dir: Option<PathBuf>,

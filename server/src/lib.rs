@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub mod bookings;
+pub mod breaker;
 pub mod catalogue;
 pub mod clock;
 pub mod config;
@@ -47,7 +48,7 @@ pub struct Parts {
     /// Live maps, one hub per show.
     pub hubs: live::Hubs,
     /// Where money comes from.
-    pub gateway: Arc<dyn payments::Gateway>,
+    pub gateways: payments::Gateways,
     /// Where mails go.
     pub mailer: tickets::Mailer,
     /// Shows in which somebody waits for seats.

@@ -86,8 +86,7 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
     let catalogue = catalogue::Catalogue::new(pg.clone());
     let (redis, first) = lock_store(&config.redis_url, &config.redis_prefix).await?;
     let locks = with_shadow(first, &config, &pg, &catalogue).await?;
-    let gateway =
-        payments::SimulatorGateway::new(&config.simulator_url, &config.simulator_api_key, &config.public_url)?;
+    let gateways = payments::Gateways::from_config(&config)?;
     let mailer = tickets::Mailer::from_config(&config)?;
     let commits = bookings::Commits::new(config.commit_queue, Duration::from_millis(config.commit_gather_ms));
     Ok(AppState::new(Parts {
@@ -99,7 +98,7 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
         redis,
         watched: seat_locks::Watched::default(),
         hubs: live::Hubs::default(),
-        gateway: Arc::new(gateway),
+        gateways,
         mailer,
         waiting: waiting_list::Open::default(),
         offers_wake: tokio::sync::Notify::new(),
@@ -143,6 +142,7 @@ pub fn spawn_background(state: &AppState) {
         state.tasks.spawn(outbox::relay_forever(state.clone(), lane));
     }
     state.tasks.spawn(bookings::reconcile_forever(state.clone()));
+    state.tasks.spawn(payments::probe_forever(state.clone()));
     state.tasks.spawn(waiting_list::serve_forever(state.clone()));
     state.tasks.spawn(bookings::look_after_shows_forever(state.clone()));
     state.tasks.spawn(idempotency::purge_forever(state.clone()));

@@ -10,7 +10,10 @@
 //! | `no_answer_paid`     | `tok_no_answer_paid`    | never answers the first asker; pending, then succeeds     |
 //! | `duplicate_webhooks` | `tok_duplicate_webhooks`| succeeds at once, and says so three times                 |
 //! | `late_webhook`       | `tok_late_webhook`      | succeeds at once, and says so long afterwards             |
+//! | `reordered_webhooks` | `tok_reordered_webhooks`| fails, then succeeds, and says so in the wrong order      |
+//! | `another_amount`     | `tok_another_amount`    | succeeds with one minor unit less than asked for          |
 //!
+//! The payment page shows the same table. In Stripe's words (`crate::stripe`) a token is `pm_` and the card.
 //! Not here: real card numbers. The page shows the made-up endings, nothing is typed in.
 
 /// How a payment with a card goes.
@@ -39,6 +42,8 @@ pub struct Card {
 pub enum Verdict {
     /// The money is there.
     Paid,
+    /// So it is, but one minor unit is missing.
+    PaidLess,
     /// No, for this reason.
     Declined(&'static str),
     /// It will say later.
@@ -65,6 +70,8 @@ pub enum Telling {
     Thrice,
     /// Each once, after the late time.
     Late,
+    /// There was a failure before the success; the merchant hears of the success first.
+    Reordered,
 }
 
 const PAID: Card = Card {
@@ -79,7 +86,7 @@ const PAID: Card = Card {
 };
 
 /// All cards, in the order of the page; the first is preselected.
-pub const CARDS: [Card; 8] = [
+pub const CARDS: [Card; 10] = [
     PAID,
     Card {
         name: "declined",
@@ -139,6 +146,22 @@ pub const CARDS: [Card; 8] = [
         telling: Telling::Late,
         ..PAID
     },
+    Card {
+        name: "reordered_webhooks",
+        words: "Paid at the second try, told in the wrong order",
+        explains: "The cinema hears that it was paid, and then that an earlier try failed.",
+        ending: "5904",
+        telling: Telling::Reordered,
+        ..PAID
+    },
+    Card {
+        name: "another_amount",
+        words: "Another amount",
+        explains: "The bank takes a cent less than asked for. The cinema sends it back.",
+        ending: "1209",
+        first: Verdict::PaidLess,
+        ..PAID
+    },
 ];
 
 /// How many of [`CARDS`] the page shows at first; the others unfold.
@@ -156,6 +179,12 @@ pub fn by_token(token: &str) -> Option<&'static Card> {
     by_name(token.strip_prefix("tok_")?)
 }
 
+/// The card this payment method of Stripe's API stands for.
+#[must_use]
+pub fn by_payment_method(method: &str) -> Option<&'static Card> {
+    by_name(method.strip_prefix("pm_")?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,5 +198,14 @@ mod tests {
         }
         assert_eq!(by_token("paid"), None);
         assert_eq!(by_token("tok_"), None);
+        assert_eq!(by_payment_method("tok_paid"), None);
+    }
+
+    #[test]
+    fn the_table_above_has_every_card() {
+        let rows: Vec<&str> = include_str!("cards.rs").lines().filter(|line| line.starts_with("//! | `")).collect();
+        let named = |row: &&str, card: &Card| row.starts_with(&format!("//! | `{}`", card.name));
+        assert_eq!(rows.len(), CARDS.len());
+        assert!(rows.iter().zip(&CARDS).all(|(row, card)| named(row, card)));
     }
 }

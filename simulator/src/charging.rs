@@ -1,19 +1,21 @@
 //! What happens when a card meets a payment: the bank's verdict now, its verdict later, and who is
 //! told. The ledger decides; here is the order of things and the waiting.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::time::sleep;
 
 use crate::cards::{Card, Telling, Verdict};
-use crate::clock;
 use crate::ledger::{Ledger, MAX_PAYMENTS, Outcome, Refused};
-use crate::payment::{Payment, Status};
-use crate::webhooks::{Courier, Event, EventKind, Place};
+use crate::payment::{Dialect, Payment, Status};
+use crate::webhooks::{Courier, Event, EventKind, Letter, Place};
+use crate::{clock, stripe};
 
 /// Copies of an event for [`Telling::Thrice`].
 const THRICE: u32 = 3;
+/// How long before the second try the first one was, for [`Telling::Reordered`], milliseconds.
+const FIRST_TRY_AGO_MS: i64 = 1_000;
 
 /// How the simulator is set up.
 #[derive(Clone, Debug)]
@@ -46,6 +48,8 @@ pub struct Simulator {
     /// Its payments.
     pub ledger: Arc<Ledger>,
     courier: Courier,
+    /// Where events in Stripe's words go, once the merchant said so.
+    stripe_endpoint: Arc<Mutex<Option<String>>>,
 }
 
 /// Why a payment could not be moved.
@@ -70,7 +74,13 @@ impl Simulator {
     /// When the webhooks' HTTP client cannot be set up.
     pub fn new(settings: Settings) -> anyhow::Result<Self> {
         let courier = Courier::new(&settings.webhook_secret, settings.backoff_base)?;
-        Ok(Self { settings: Arc::new(settings), ledger: Arc::new(Ledger::new(MAX_PAYMENTS)), courier })
+        let ledger = Arc::new(Ledger::new(MAX_PAYMENTS));
+        Ok(Self { settings: Arc::new(settings), ledger, courier, stripe_endpoint: Arc::default() })
+    }
+
+    /// From now on, events in Stripe's words go to this address.
+    pub fn tell_stripe_events_to(&self, url: String) {
+        *self.stripe_endpoint.lock().unwrap_or_else(PoisonError::into_inner) = Some(url);
     }
 
     /// The payer, or a token in their place, pays with `card`.
@@ -98,6 +108,11 @@ impl Simulator {
     /// # Errors
     /// [`NotNow`].
     pub fn give_up(&self, id: &str) -> Result<Outcome, NotNow> {
+        let payment = self.ledger.get(id)?;
+        if payment.may_be_tried_again() {
+            // The page stays open for whoever comes back to it, until the merchant closes it.
+            return Ok(Outcome { payment, changed: false });
+        }
         let place = self.courier.try_place().ok_or(NotNow::QueueFull)?;
         let outcome = self.ledger.decide(id, Verdict::Declined("cancelled_by_payer"), clock::now_ms())?;
         if outcome.changed {
@@ -130,8 +145,8 @@ impl Simulator {
         let outcome = self.ledger.refund(id, key, amount_minor)?;
         if outcome.changed {
             tracing::info!(payment = id, amount_minor, "refunded");
-            let event = Event::new(EventKind::RefundSucceeded, &outcome.payment);
-            self.courier.send(place, outcome.payment.asked.webhook_url.clone(), &event, 1, Duration::ZERO);
+            let letters = self.letters(EventKind::RefundSucceeded, &outcome.payment, clock::now_ms());
+            self.courier.send(place, letters, 1, Duration::ZERO);
         }
         Ok(outcome.payment)
     }
@@ -154,13 +169,35 @@ impl Simulator {
             Status::Succeeded => EventKind::PaymentSucceeded,
             Status::Failed => EventKind::PaymentFailed,
             Status::Voided => EventKind::PaymentVoided,
+            Status::RequiresPayer if payment.failure.is_some() => EventKind::PaymentFailed,
             Status::RequiresPayer | Status::Pending => return,
         };
+        let now_ms = clock::now_ms();
+        let mut letters = self.letters(kind, payment, now_ms);
+        if telling == Telling::Reordered {
+            letters.extend(self.letters(EventKind::PaymentFailed, &first_try(payment), now_ms - FIRST_TRY_AGO_MS));
+        }
         let (copies, delay) = match telling {
-            Telling::Once => (1, Duration::ZERO),
+            Telling::Once | Telling::Reordered => (1, Duration::ZERO),
             Telling::Thrice => (THRICE, Duration::ZERO),
             Telling::Late => (1, self.settings.late),
         };
-        self.courier.send(place, payment.asked.webhook_url.clone(), &Event::new(kind, payment), copies, delay);
+        self.courier.send(place, letters, copies, delay);
     }
+
+    /// What the merchant is told, in the words it used. Nothing, if those are Stripe's and it never said
+    /// where events go.
+    fn letters(&self, kind: EventKind, payment: &Payment, created_ms: i64) -> Vec<Letter> {
+        let Dialect::Stripe(terms) = &payment.asked.dialect else {
+            return vec![Event::new(kind, payment, created_ms).letter(&payment.asked.webhook_url)];
+        };
+        let endpoint = self.stripe_endpoint.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        endpoint.map(|url| stripe::letters(kind, payment, terms, created_ms, &url)).unwrap_or_default()
+    }
+}
+
+/// The payment as it stood after a try that failed.
+fn first_try(payment: &Payment) -> Payment {
+    let status = if payment.may_be_tried_again() { Status::RequiresPayer } else { Status::Failed };
+    Payment { status, failure: Some("card_declined"), taken_minor: 0, ..payment.clone() }
 }

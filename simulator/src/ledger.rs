@@ -9,7 +9,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::cards::Verdict;
-use crate::payment::{NewPayment, Payment, Status};
+use crate::payment::{Dialect, NewPayment, Payment, Status};
 
 /// Most payments remembered.
 pub const MAX_PAYMENTS: usize = 200_000;
@@ -91,8 +91,14 @@ impl Ledger {
                 return Err(Refused::Full);
             }
         }
-        let payment =
-            Payment { id: fresh_id, asked, status: Status::RequiresPayer, failure: None, refunds: Vec::new() };
+        let payment = Payment {
+            id: fresh_id,
+            asked,
+            status: Status::RequiresPayer,
+            failure: None,
+            taken_minor: 0,
+            refunds: Vec::new(),
+        };
         book.by_key.insert(key.to_owned(), payment.id.clone());
         book.arrivals.push_back((payment.id.clone(), key.to_owned()));
         book.payments.insert(payment.id.clone(), payment.clone());
@@ -114,6 +120,12 @@ impl Ledger {
     pub fn get_by_key(&self, key: &str) -> Result<Payment, Refused> {
         let book = self.book();
         book.by_key.get(key).and_then(|id| book.payments.get(id)).cloned().ok_or(Refused::Unknown)
+    }
+
+    /// The payments with this reference, in no order. Looks at every one: for questions asked rarely.
+    #[must_use]
+    pub fn with_reference(&self, reference: &str) -> Vec<Payment> {
+        self.book().payments.values().filter(|payment| payment.asked.reference == reference).cloned().collect()
     }
 
     /// Every payment remembered, in no order: for whoever balances the books.
@@ -147,9 +159,15 @@ impl Ledger {
         let changed = applies(payment);
         if changed {
             (payment.status, payment.failure) = match verdict {
-                Verdict::Paid => (Status::Succeeded, None),
+                Verdict::Paid | Verdict::PaidLess => (Status::Succeeded, None),
+                Verdict::Declined(why) if payment.may_be_tried_again() => (Status::RequiresPayer, Some(why)),
                 Verdict::Declined(why) => (Status::Failed, Some(why)),
                 Verdict::Pending => (Status::Pending, None),
+            };
+            payment.taken_minor = match verdict {
+                Verdict::Paid => payment.asked.amount_minor,
+                Verdict::PaidLess => (payment.asked.amount_minor - 1).max(1),
+                Verdict::Declined(_) | Verdict::Pending => 0,
             };
         }
         Ok(Outcome { payment: payment.clone(), changed })
@@ -164,6 +182,8 @@ impl Ledger {
         let payment = book.payment(id)?;
         let changed = match payment.status {
             Status::Succeeded => return Err(Refused::AlreadyCharged),
+            // Stripe's word for a failed payment that nobody may try again is "canceled" as well.
+            Status::Failed if matches!(payment.asked.dialect, Dialect::Stripe(_)) => true,
             Status::Failed | Status::Voided => false,
             Status::RequiresPayer | Status::Pending => true,
         };
@@ -192,7 +212,7 @@ impl Ledger {
         if payment.status != Status::Succeeded {
             return Err(Refused::NotCharged);
         }
-        if amount_minor < 1 || amount_minor > payment.asked.amount_minor - payment.refunded_minor() {
+        if amount_minor < 1 || amount_minor > payment.taken_minor - payment.refunded_minor() {
             return Err(Refused::AboveCharge);
         }
         payment.refunds.push((key.to_owned(), amount_minor));
@@ -226,6 +246,7 @@ impl Book {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::payment::StripeTerms;
 
     const NOW: i64 = 1_000;
 
@@ -239,6 +260,7 @@ mod tests {
             webhook_url: "http://127.0.0.1/hook".to_owned(),
             expires_at_ms: 5_000,
             token: None,
+            dialect: Dialect::Own,
         }
     }
 
@@ -305,6 +327,27 @@ mod tests {
             assert_eq!(ledger.refund(&id, "r2", too_much).expect_err("too much"), Refused::AboveCharge);
         }
         assert_eq!(ledger.refund(&id, "r2", 500).expect("the rest").payment.refunded_minor(), 2500);
+    }
+
+    #[test]
+    fn what_goes_back_is_bounded_by_what_was_taken() {
+        let ledger = Ledger::new(10);
+        let id = open(&ledger, "k").id;
+        let less = ledger.decide(&id, Verdict::PaidLess, NOW).expect("known").payment;
+        assert_eq!((less.taken_minor, less.amount_minor()), (2499, 2499));
+        assert_eq!(ledger.refund(&id, "r1", 2500).expect_err("more than there is"), Refused::AboveCharge);
+        assert!(ledger.refund(&id, "r2", 2499).expect("all of it").changed);
+    }
+
+    #[test]
+    fn on_stripes_page_a_payer_may_try_again() {
+        let ledger = Ledger::new(10);
+        let dialect = Dialect::Stripe(StripeTerms { checkout: true, ..StripeTerms::default() });
+        let id = ledger.open("k", NewPayment { dialect, ..asked() }, "cs_1".to_owned(), NOW).expect("room").payment.id;
+        let declined = ledger.decide(&id, Verdict::Declined("card_declined"), NOW).expect("known");
+        assert_eq!((declined.changed, declined.payment.status), (true, Status::RequiresPayer));
+        assert_eq!(declined.payment.failure, Some("card_declined"));
+        assert_eq!(ledger.decide(&id, Verdict::Paid, NOW).expect("known").payment.status, Status::Succeeded);
     }
 
     #[test]

@@ -4,7 +4,8 @@
 //! What is not here: real money, real card numbers, anything that survives a restart.
 //!
 //! - [`cards`] how a payment can go · [`ledger`] all payments · [`charging`] what happens when
-//! - `api` the merchant's JSON · `page` the payer's page · [`webhooks`] telling the merchant
+//! - `api` the merchant's JSON · [`stripe`] the same in Stripe's words · `page` the payer's page ·
+//!   [`webhooks`] telling the merchant
 
 mod api;
 pub mod cards;
@@ -13,6 +14,7 @@ mod clock;
 pub mod ledger;
 mod page;
 pub mod payment;
+pub mod stripe;
 pub mod webhooks;
 
 use std::time::Duration;
@@ -35,6 +37,7 @@ const STOP_DEADLINE: Duration = Duration::from_secs(2);
 pub fn router(simulator: Simulator) -> Router {
     Router::new()
         .merge(api::routes(&simulator))
+        .merge(stripe::routes(&simulator))
         .merge(page::routes())
         .route("/healthz", get(async || "ok"))
         .fallback(async || (StatusCode::NOT_FOUND, "There is nothing here.\n"))

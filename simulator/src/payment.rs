@@ -1,5 +1,7 @@
 //! A payment and its states, as the API shows them.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 /// Where a payment stands. `succeeded`, `failed` and `voided` are final.
@@ -26,6 +28,25 @@ impl Status {
     }
 }
 
+/// Whose words a merchant used: it hears of its payment in the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Dialect {
+    /// Our own, `/v1/payments`.
+    #[default]
+    Own,
+    /// Stripe's, see [`crate::stripe`].
+    Stripe(StripeTerms),
+}
+
+/// What only Stripe's words can say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StripeTerms {
+    /// A Checkout Session with a page, or else a PaymentIntent by itself.
+    pub checkout: bool,
+    /// The merchant's own notes, sent back with every event.
+    pub metadata: BTreeMap<String, String>,
+}
+
 /// What a merchant asks for: the body of `POST /v1/payments`. Two requests with one key must be equal.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -47,6 +68,9 @@ pub struct NewPayment {
     /// A card's token: charge it at once, without a page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
+    /// The words it was asked in.
+    #[serde(skip)]
+    pub dialect: Dialect,
 }
 
 /// Most that can be charged at once, minor units: a million of a currency with two digits.
@@ -105,8 +129,10 @@ pub struct Payment {
     pub asked: NewPayment,
     /// Where it stands.
     pub status: Status,
-    /// Why it failed.
+    /// Why it failed, or why the payer's last try did, where they may try again.
     pub failure: Option<&'static str>,
+    /// What the bank took, minor units; nothing until it succeeded.
+    pub taken_minor: i64,
     /// What went back: the refund's idempotency key and its amount, minor units.
     pub refunds: Vec<(String, i64)>,
 }
@@ -122,7 +148,7 @@ pub struct PaymentView {
     pub status: Status,
     /// Our page, where the payer pays.
     pub page_url: String,
-    /// How much, minor units.
+    /// How much, minor units: what was asked for, and once it succeeded what was taken.
     pub amount_minor: i64,
     /// ISO 4217 code.
     pub currency: String,
@@ -140,6 +166,18 @@ impl Payment {
         now_ms >= self.asked.expires_at_ms
     }
 
+    /// How much it is about, minor units: what was taken, or what was asked for while nothing was.
+    #[must_use]
+    pub fn amount_minor(&self) -> i64 {
+        if self.status == Status::Succeeded { self.taken_minor } else { self.asked.amount_minor }
+    }
+
+    /// Whether the payer may try again after a failure, as on Stripe's page.
+    #[must_use]
+    pub fn may_be_tried_again(&self) -> bool {
+        matches!(&self.asked.dialect, Dialect::Stripe(terms) if terms.checkout)
+    }
+
     /// How much went back in all, minor units; never above the charge.
     #[must_use]
     pub fn refunded_minor(&self) -> i64 {
@@ -154,7 +192,7 @@ impl Payment {
             reference: self.asked.reference.clone(),
             status: self.status,
             page_url: format!("{public_url}/pay/{}", self.id),
-            amount_minor: self.asked.amount_minor,
+            amount_minor: self.amount_minor(),
             currency: self.asked.currency.clone(),
             refunded_minor: self.refunded_minor(),
             failure: self.failure.map(str::to_owned),

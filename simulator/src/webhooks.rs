@@ -1,7 +1,8 @@
 //! Telling merchants what happened: signed, repeated until they say yes, bounded.
 //!
 //! `Payment-Signature: t=<unix seconds>,v1=<hex HMAC-SHA-256 of "<t>.<raw body>">`, made anew for
-//! every attempt because merchants refuse old ones. A place in the queue is taken *before* a payment
+//! every attempt because merchants refuse old ones; for payments in Stripe's words the header has its
+//! name, and the body its shape. A place in the queue is taken *before* a payment
 //! changes, so that nothing is charged that could not be told. Events of one payment may overtake
 //! each other, as everywhere.
 
@@ -79,26 +80,54 @@ pub struct EventPayment {
     pub status: Status,
     /// How much went back.
     pub refunded_minor: i64,
+    /// Why it failed, a stable word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
 }
 
 impl Event {
-    /// That `kind` just happened to `payment`.
+    /// That `kind` happened to `payment` at `created_ms`.
     #[must_use]
-    pub fn new(kind: EventKind, payment: &Payment) -> Self {
+    pub fn new(kind: EventKind, payment: &Payment, created_ms: i64) -> Self {
         Self {
             id: clock::new_id("evt"),
             kind,
-            created_ms: clock::now_ms(),
+            created_ms,
             payment: EventPayment {
                 id: payment.id.clone(),
                 reference: payment.asked.reference.clone(),
-                amount_minor: payment.asked.amount_minor,
+                amount_minor: payment.amount_minor(),
                 currency: payment.asked.currency.clone(),
                 status: payment.status,
                 refunded_minor: payment.refunded_minor(),
+                failure: payment.failure.map(str::to_owned),
             },
         }
     }
+
+    /// Ready to be sent to the merchant's address.
+    #[must_use]
+    pub fn letter(&self, url: &str) -> Letter {
+        Letter {
+            url: url.to_owned(),
+            body: serde_json::to_string(self).expect("an event is plain data"),
+            event_id: self.id.clone(),
+            header: SIGNATURE_HEADER,
+        }
+    }
+}
+
+/// An event on its way.
+#[derive(Clone, Debug)]
+pub struct Letter {
+    /// Where to.
+    pub url: String,
+    /// The bytes that are signed.
+    pub body: String,
+    /// The event's id, for the log.
+    pub event_id: String,
+    /// Name of the signature's header.
+    pub header: &'static str,
 }
 
 /// The header's value for these bytes, signed at `now_s` seconds since 1970.
@@ -162,29 +191,32 @@ impl Courier {
         Place { _permit: permit }
     }
 
-    /// Delivers `event` to `url` in the background, `copies` times, the first after `delay`.
-    pub fn send(&self, place: Place, url: String, event: &Event, copies: u32, delay: Duration) {
-        let body = serde_json::to_string(event).expect("an event is plain data");
-        let (courier, event_id) = (self.clone(), event.id.clone());
+    /// Delivers `letters` in the background, one after the other, each `copies` times, the first after
+    /// `delay`.
+    pub fn send(&self, place: Place, letters: Vec<Letter>, copies: u32, delay: Duration) {
+        let courier = self.clone();
         tokio::spawn(async move {
             sleep(delay).await;
-            for _ in 0..copies {
-                courier.deliver(&url, &body, &event_id).await;
+            for letter in &letters {
+                for _ in 0..copies {
+                    courier.deliver(letter).await;
+                }
             }
             drop(place);
         });
     }
 
-    async fn deliver(&self, url: &str, body: &str, event_id: &str) {
+    async fn deliver(&self, letter: &Letter) {
+        let event_id = letter.event_id.as_str();
         for attempt in 1..=MAX_ATTEMPTS {
             let line = self.lines.acquire().await.expect("the lines are never closed");
-            let signature = sign(&self.secret, clock::now_ms() / 1_000, body.as_bytes());
+            let signature = sign(&self.secret, clock::now_ms() / 1_000, letter.body.as_bytes());
             let sent = self
                 .http
-                .post(url)
+                .post(&letter.url)
                 .header("content-type", "application/json")
-                .header(SIGNATURE_HEADER, signature)
-                .body(body.to_owned())
+                .header(letter.header, signature)
+                .body(letter.body.clone())
                 .send()
                 .await;
             drop(line);

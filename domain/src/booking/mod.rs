@@ -141,6 +141,9 @@ pub enum Effect {
     Charge,
     /// Tell the gateway never to charge this.
     VoidPayment,
+    /// Tell a gateway that the booking left for another one never to charge this. No step asks for it:
+    /// whoever changes the gateway does. Waits for no other effect, and none waits for it.
+    VoidLeft,
     /// Send back what is left of the money, under the key `refund:{booking}`.
     Refund {
         /// How much.

@@ -6,17 +6,17 @@ use axum::http::StatusCode;
 use domain::api::ConfirmRequest;
 use domain::booking::{BookingState, Event, PAYMENT_EXTENSION_MS};
 use domain::seats::SeatState;
-use domain::time::Timestamp;
 use uuid::Uuid;
 
 use super::commits::{CommitMode, Done, Found, Key, Lesson, Submission, Work, retried};
 use super::create::{or_replay, unmoved};
 use super::moves::{self, causes};
+use super::payment_rows::Route;
 use super::sql::{self, BookingRow};
-use super::{area_claims, claims, effects, places, view};
+use super::{area_claims, checks, claims, effects, places, view};
 use crate::catalogue::Show;
 use crate::idempotency::{Answer, Intent};
-use crate::seat_locks::{Refusal, with_map};
+use crate::seat_locks::with_map;
 use crate::web::{Code, Problem};
 use crate::{AppState, holds, outbox};
 
@@ -59,15 +59,14 @@ async fn pay(
             return Err(unmoved(moves::MoveError::Refused(domain::booking::Refused::Gone)));
         }
     }
-    holds::sales_open(&show, state.locks.now())?;
     check_token(request)?;
-    let until = extend_hold(state, &show, &row).await?;
+    let until = checks::before_charge(state, &show, &row).await?;
     let submission = Submission {
         show: Arc::clone(&show),
         booking,
         seen,
         token: request.payment_token.clone(),
-        gateway: state.gateway.name(),
+        gateway: state.gateways.first_choice(),
         until,
         intent: intent.clone(),
     };
@@ -76,7 +75,7 @@ async fn pay(
         Ok(Done::Answered(answer)) => Ok(answer),
         Ok(other) => Err(Problem::internal(&format!("a submission came to {other:?}"))),
         Err(problem) => {
-            give_up_payment(state, &show, booking, &row).await;
+            give_up_payment(state, &show, &row).await;
             Err(problem)
         }
     }
@@ -114,12 +113,14 @@ async fn charge_and_answer(
     let state = state.clone();
     let tasks = state.tasks.clone();
     let rest = tasks.spawn(async move {
-        let Submission { show, booking, token, intent, .. } = submission;
+        let Submission { show, booking, token, gateway, intent, .. } = submission;
         if state.config.commits == CommitMode::Interactive {
             effects::charge_now(&state, booking).await;
             return answer_as_it_stands(&state, &show, booking, &intent, Key::OursSinceSubmit).await;
         }
-        let asked = effects::ask_for_money(&state, &show, &pending, token).await;
+        // Counted as the first question when the payment was written down.
+        let route = Route { gateway: gateway.to_owned(), gateway_ref: None, payment_token: token };
+        let asked = effects::ask_for_money(&state, &show, &pending, route).await;
         let (said, charged) = match asked {
             Ok(said) => (said, true),
             Err(cause) => {
@@ -163,7 +164,8 @@ fn answered(done: Result<Done, Problem>) -> Result<Answer, Problem> {
 
 /// Nothing was submitted, so the hold is its owner's to change again; unless somebody else's request
 /// for the same booking was, meanwhile.
-async fn give_up_payment(state: &AppState, show: &Show, booking: Uuid, row: &BookingRow) {
+pub(super) async fn give_up_payment(state: &AppState, show: &Show, row: &BookingRow) {
+    let booking = row.id;
     let undone = async {
         let mut tx = state.pg.begin().await?;
         let still_open =
@@ -191,23 +193,6 @@ fn check_token(request: &ConfirmRequest) -> Result<(), Problem> {
         ));
     }
     Ok(())
-}
-
-async fn extend_hold(state: &AppState, show: &Arc<Show>, row: &BookingRow) -> Result<Timestamp, Problem> {
-    let sale = row.sale();
-    let asked = match state.config.commits {
-        CommitMode::Batched => state.commits.begin_payment(state, show, sale).await?,
-        CommitMode::Interactive => {
-            with_map(state, show, || state.locks.begin_payment(show.id, &sale, PAYMENT_EXTENSION_MS)).await?
-        }
-    };
-    asked.map_err(|refusal| match refusal {
-        Refusal::Changed => Problem::new(
-            Code::WrongState,
-            "Your seats have changed since you checked out. Please look at the total again.",
-        ),
-        _ => Problem::new(Code::HoldExpired, "Your seats are free for everyone again; nothing was charged."),
-    })
 }
 
 /// Key, move, claims, payment and the wish to charge, in a transaction of its own. An answer instead: a twin

@@ -9,8 +9,9 @@ use uuid::Uuid;
 
 use super::commits::{self, CommitMode, Lesson, Said, Work};
 use super::moves::{self, Cause, MoveError, causes};
+use super::payment_rows::{self, Ask, Route};
 use super::sql::{self, BookingRow};
-use super::{area_claims, cancel, claims, late, notices, refunds, ticket_mails};
+use super::{area_claims, asking, cancel, claims, declines, late, news, notices, refunds, ticket_mails};
 use crate::catalogue::Show;
 use crate::payments::{Charge, GatewayError, PaymentStatus, VoidAnswer};
 use crate::seat_locks::with_map;
@@ -41,6 +42,21 @@ pub enum EffectError {
     /// The booking is not there: a row that cannot be.
     #[error("outbox names booking {0}, which does not exist")]
     NoBooking(Uuid),
+}
+
+impl EffectError {
+    /// Whether trying again cannot help: the gateway gave a definite no. A conflict (409) is about how things
+    /// stand there now, and may pass.
+    #[must_use]
+    pub const fn is_definite(&self) -> bool {
+        matches!(self, Self::Gateway(GatewayError::Refused { status, .. }) if *status != 409)
+    }
+
+    /// Whether the gateway is away, which passes.
+    #[must_use]
+    pub const fn is_gateway_away(&self) -> bool {
+        matches!(self, Self::Gateway(GatewayError::NotTaken(_) | GatewayError::Unreachable(_)))
+    }
 }
 
 impl From<Problem> for EffectError {
@@ -79,8 +95,9 @@ pub async fn perform(state: &AppState, booking: Uuid, effect: Effect) -> Result<
     drop(connection);
     let show = state.catalogue.known_show(row.show_id).await?;
     match effect {
-        Effect::Charge => charge(state, &show, &row).await,
+        Effect::Charge => charge(state, &show, &row, Ask::Again).await,
         Effect::VoidPayment => void(state, &row).await,
+        Effect::VoidLeft => asking::void_left(state, booking).await,
         Effect::Refund { amount } => refunds::perform(state, &row, 0, amount).await,
         Effect::RefundPart { number, amount } => refunds::perform(state, &row, number, amount).await,
         Effect::MarkBooked => {
@@ -106,10 +123,17 @@ pub async fn perform(state: &AppState, booking: Uuid, effect: Effect) -> Result<
     }
 }
 
-/// The charge of a booking whose buyer is waiting for the answer. Whatever fails here, the relay does
-/// again from the outbox.
+/// The charge of a booking whose buyer is waiting for the answer; once a booking, by whoever submitted the
+/// payment ([`Ask::First`]). Whatever fails here, the relay does again from the outbox.
 pub(super) async fn charge_now(state: &AppState, booking: Uuid) {
-    match perform(state, booking, Effect::Charge).await {
+    let charged = async {
+        let mut connection = state.pg.acquire().await?;
+        let row = sql::find(&mut connection, booking).await?.ok_or(EffectError::NoBooking(booking))?;
+        drop(connection);
+        let show = state.catalogue.known_show(row.show_id).await?;
+        charge(state, &show, &row, Ask::First).await
+    };
+    match charged.await {
         Ok(()) => {
             if let Err(cause) = outbox::done(&state.pg, booking, Effect::Charge).await {
                 tracing::warn!(%booking, %cause, "a finished charge of {booking} stays in the outbox and will be asked for again");
@@ -119,11 +143,11 @@ pub(super) async fn charge_now(state: &AppState, booking: Uuid) {
     }
 }
 
-async fn charge(state: &AppState, show: &Arc<Show>, row: &BookingRow) -> Result<(), EffectError> {
+async fn charge(state: &AppState, show: &Arc<Show>, row: &BookingRow, ask: Ask) -> Result<(), EffectError> {
     let mut connection = state.pg.acquire().await?;
-    let token = sql::payment_of(&mut connection, row.id).await?.and_then(|(_, token)| token);
+    let Some(route) = payment_rows::route_to_ask(&mut connection, row.id, ask).await? else { return Ok(()) };
     drop(connection);
-    let Some(said) = ask_for_money(state, show, row, token).await? else { return Ok(()) };
+    let Some(said) = ask_for_money(state, show, row, route).await? else { return Ok(()) };
     if state.config.commits == CommitMode::Interactive {
         return learn(state, row.id, &said.status, said.gateway_ref.as_deref(), "gateway").await;
     }
@@ -138,7 +162,7 @@ pub(super) async fn ask_for_money(
     state: &AppState,
     show: &Show,
     row: &BookingRow,
-    token: Option<String>,
+    route: Route,
 ) -> Result<Option<Said>, EffectError> {
     // A live claim authorises a charge: only a pending booking has one, and only until it expires. An
     // overdue one is the reconciler's.
@@ -151,16 +175,16 @@ pub(super) async fn ask_for_money(
         amount: row.machine.total,
         description: format!("{}, {}, {}", show.film, show.theatre, show.starts_local),
         return_url: format!("{}/bookings/{}", state.config.public_url, row.id),
-        token,
+        token: route.payment_token.clone(),
         expires_at: row.machine.expires_at,
     };
-    match state.gateway.charge(&charge).await {
+    match asking::charge(state, charge, route).await {
         Ok(answer) => Ok(Some(Said { status: answer.status, gateway_ref: Some(answer.gateway_ref) })),
-        Err(GatewayError::Refused { code, message, status }) => {
+        Err(EffectError::Gateway(GatewayError::Refused { code, message, status })) => {
             tracing::warn!(booking = %row.id, code, status, message, "the gateway refused to charge {}", row.id);
             Ok(Some(Said { status: PaymentStatus::Failed { why: code }, gateway_ref: None }))
         }
-        Err(unreachable) => Err(unreachable.into()),
+        Err(no_answer) => Err(no_answer),
     }
 }
 
@@ -180,7 +204,13 @@ pub(super) async fn learn(
     sql::note_payment(&mut tx, booking, noted, gateway_ref, pay_url.as_deref(), now).await?;
     if let Some(event) = event {
         let reason = match status {
-            PaymentStatus::Failed { why } => format!("The gateway said no: {why}."),
+            PaymentStatus::Failed { why } => {
+                declines::note(&mut tx, &row, Some(why), now).await?;
+                format!("The gateway said no: {why}.")
+            }
+            PaymentStatus::Succeeded { amount } if *amount != row.machine.total => {
+                news::another_amount(row.machine.total, *amount)
+            }
             _ => causes::GATEWAY_SAID.reason.to_owned(),
         };
         move_by_gateway(state, &mut tx, &row, event, Cause { actor, reason: &reason }, now).await?;
@@ -233,7 +263,7 @@ pub(super) async fn move_by_gateway(
 }
 
 async fn void(state: &AppState, row: &BookingRow) -> Result<(), EffectError> {
-    let status = match state.gateway.void(row.id).await? {
+    let status = match asking::void(state, row.id).await? {
         VoidAnswer::Voided => PaymentStatus::Voided,
         // Too late: it charged. The booking is final, so the money pays for another one or goes back.
         VoidAnswer::AlreadyCharged(amount) => PaymentStatus::Succeeded { amount },

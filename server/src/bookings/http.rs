@@ -70,7 +70,9 @@ async fn read(State(state): State<AppState>, visitor: Visitor, ApiPath(booking):
         (status = 404, body = ProblemView, description = "Also for another's"),
         (status = 409, body = ProblemView, description = "seats_taken, sales_closed, wrong_state, still_running"),
         (status = 410, body = ProblemView, description = "hold_expired"),
-        (status = 422, body = ProblemView, description = "key_reused")))]
+        (status = 422, body = ProblemView, description = "key_reused"),
+        (status = 429, body = ProblemView, description = "person_limit, too_many_declines"),
+        (status = 503, body = ProblemView, description = "gateway_unavailable: the hold is kept; nothing was charged")))]
 async fn pay(
     State(state): State<AppState>,
     visitor: Visitor,

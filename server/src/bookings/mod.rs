@@ -7,12 +7,15 @@
 //! (`seat_locks`), the queue of effects (`outbox`).
 
 mod area_claims;
+mod asking;
 mod cancel;
+mod checks;
 mod chores;
 mod claims;
 mod commits;
 mod confirm;
 mod create;
+mod declines;
 mod effects;
 mod http;
 mod late;
@@ -20,6 +23,7 @@ mod moves;
 mod news;
 mod notices;
 mod parked;
+mod payment_rows;
 mod person;
 mod places;
 mod reconciler;

@@ -1,15 +1,23 @@
 //! What a gateway tells us by webhook, applied once.
 
 use domain::booking::Event;
+use domain::money::Money;
+use domain::time::Timestamp;
+use sqlx::PgConnection;
 
 use super::commits::{CommitMode, Done, Work, retried};
-use super::moves::causes;
-use super::{effects, refunds, sql};
+use super::declines;
+use super::effects::{self, EffectError};
+use super::moves::{Cause, causes};
+use super::payment_rows::{self, Standing};
+use super::refunds;
+use super::sql::{self, BookingRow};
 use crate::payments::{NewsKind, NewsOutcome, PaymentNews};
 use crate::web::Problem;
 use crate::{AppState, outbox};
 
-/// Applies a gateway's verified event: its id is noted in the transaction of its effect.
+/// Applies a gateway's verified event: its id is noted in the transaction of its effect, with what became of
+/// it.
 ///
 /// # Errors
 /// When the database or the lock store fails; the gateway sends it again.
@@ -27,33 +35,86 @@ pub async fn payment_news(state: &AppState, news: PaymentNews) -> Result<NewsOut
 /// The same in a transaction of its own.
 pub(super) async fn hear_one(state: &AppState, news: &PaymentNews) -> Result<NewsOutcome, Problem> {
     let now = state.locks.now();
-    effects::load_show_of(state, news.booking).await?;
-    let mut tx = state.pg.begin().await?;
-    let Some(row) = sql::lock(&mut tx, news.booking).await? else { return Ok(NewsOutcome::Unknown) };
-    if sql::payment_of(&mut tx, news.booking).await?.is_none() {
-        return Ok(NewsOutcome::Unknown);
-    }
-    if !sql::first_time(&mut tx, news.gateway, &news.event_id, now).await? {
+    let mut connection = state.pg.acquire().await?;
+    // The usual repeat costs one look, and waits for nobody.
+    if payment_rows::is_noted(&mut connection, news.gateway, &news.event_id).await? {
         return Ok(NewsOutcome::Duplicate);
     }
-    let (event, noted) = match news.kind {
-        NewsKind::Succeeded { amount } => (Event::PaymentSucceeded { amount }, Some("succeeded")),
-        NewsKind::Failed => (Event::PaymentFailed, Some("failed")),
-        NewsKind::Voided => (Event::PaymentVoided, Some("voided")),
-        NewsKind::RefundSettled => (Event::RefundSettled, None),
+    drop(connection);
+    effects::load_show_of(state, news.booking).await?;
+    let mut tx = state.pg.begin().await?;
+    let outcome = match sql::lock(&mut tx, news.booking).await? {
+        None => NewsOutcome::Unknown,
+        Some(row) => match payment_rows::standing(&mut tx, news.booking, news.gateway).await? {
+            Standing::Stranger => NewsOutcome::Unknown,
+            Standing::Left => from_gateway_left(&mut tx, news, now).await?,
+            Standing::Current => apply(state, &mut tx, &row, news, now).await?,
+        },
     };
-    if news.kind == NewsKind::RefundSettled && refunds::has_parts(&mut tx, news.booking).await? {
-        tx.commit().await?;
-        return Ok(NewsOutcome::Ignored);
-    }
-    let moved = effects::move_by_gateway(state, &mut tx, &row, event, causes::WEBHOOK, now).await?;
-    if moved {
-        match noted {
-            Some(noted) => sql::note_payment(&mut tx, news.booking, noted, None, None, now).await?,
-            None => drop(refunds::mark_settled(&mut tx, news.booking, 0, now).await?),
-        }
+    if !payment_rows::note_event(&mut tx, news.gateway, &news.event_id, outcome, now).await? {
+        // Its twin was faster. What this one did is undone with its transaction.
+        return Ok(NewsOutcome::Duplicate);
     }
     tx.commit().await?;
     outbox::wake(state);
-    Ok(if moved { NewsOutcome::Applied } else { NewsOutcome::Ignored })
+    Ok(outcome)
+}
+
+async fn apply(
+    state: &AppState,
+    tx: &mut PgConnection,
+    row: &BookingRow,
+    news: &PaymentNews,
+    now: Timestamp,
+) -> Result<NewsOutcome, Problem> {
+    let told = causes::WEBHOOK.reason.to_owned();
+    let (event, noted, reason) = match &news.kind {
+        NewsKind::Succeeded { amount } if *amount != row.machine.total => {
+            let reason = another_amount(row.machine.total, *amount);
+            (Event::PaymentSucceeded { amount: *amount }, Some("succeeded"), reason)
+        }
+        NewsKind::Succeeded { amount } => (Event::PaymentSucceeded { amount: *amount }, Some("succeeded"), told),
+        NewsKind::Failed { why: Some(why) } => {
+            (Event::PaymentFailed, Some("failed"), format!("The gateway said no: {why}."))
+        }
+        NewsKind::Failed { why: None } => (Event::PaymentFailed, Some("failed"), told),
+        NewsKind::Voided => (Event::PaymentVoided, Some("voided"), told),
+        NewsKind::RefundSettled => (Event::RefundSettled, None, told),
+    };
+    if news.kind == NewsKind::RefundSettled && refunds::has_parts(tx, news.booking).await? {
+        return Ok(NewsOutcome::Ignored);
+    }
+    let cause = Cause { actor: "gateway", reason: &reason };
+    let moved = match effects::move_by_gateway(state, tx, row, event, cause, now).await {
+        Ok(moved) => moved,
+        Err(EffectError::Store(problem)) => return Err(problem),
+        Err(EffectError::Database(cause)) => return Err(cause.into()),
+        Err(other) => return Err(Problem::internal(&other)),
+    };
+    if !moved {
+        return Ok(NewsOutcome::Ignored);
+    }
+    if let NewsKind::Failed { why } = &news.kind {
+        declines::note(tx, row, why.as_deref(), now).await?;
+    }
+    // Only of money that is there: until then the id is the one the gateway answered us with.
+    let gateway_ref = news.gateway_ref.as_deref().filter(|_| matches!(news.kind, NewsKind::Succeeded { .. }));
+    match noted {
+        Some(noted) => sql::note_payment(tx, news.booking, noted, gateway_ref, None, now).await?,
+        None => drop(refunds::mark_settled(tx, news.booking, 0, now).await?),
+    }
+    Ok(NewsOutcome::Applied)
+}
+
+/// News of a gateway the booking is not charged at any more. Money there goes back; nothing else matters.
+async fn from_gateway_left(tx: &mut PgConnection, news: &PaymentNews, now: Timestamp) -> Result<NewsOutcome, Problem> {
+    let NewsKind::Succeeded { amount } = news.kind else { return Ok(NewsOutcome::Ignored) };
+    tracing::error!(booking = %news.booking, gateway = news.gateway, %amount, "a gateway that {} had left has charged it", news.booking);
+    payment_rows::reopen_left(tx, news.booking, news.gateway, now).await?;
+    Ok(NewsOutcome::SentBack)
+}
+
+/// For the booking's story: what the gateway took is not what was agreed.
+pub(super) fn another_amount(agreed: Money, taken: Money) -> String {
+    format!("The gateway took {taken} where {agreed} was agreed; it goes back.")
 }

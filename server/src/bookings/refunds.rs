@@ -11,6 +11,7 @@ use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use super::asking;
 use super::effects::EffectError;
 use super::moves::{self, Cause, MoveError};
 use super::sql::{self, BookingRow};
@@ -114,7 +115,7 @@ pub(super) async fn perform(state: &AppState, row: &BookingRow, number: u32, amo
     let charged = charged_as(&mut tx, row.id).await?;
     tx.commit().await?;
     if amount.minor > 0 {
-        state.gateway.refund(charged, amount, &refund_key(row.id, number)).await?;
+        asking::refund(state, charged, amount, &refund_key(row.id, number)).await?;
     }
     let now = state.locks.now();
     let mut tx = state.pg.begin().await?;

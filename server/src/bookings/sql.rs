@@ -360,22 +360,3 @@ pub(super) async fn payment_of(
         .fetch_optional(tx)
         .await
 }
-
-/// Notes a gateway's event; `false` when it was noted before.
-pub(super) async fn first_time(
-    tx: &mut PgConnection,
-    gateway: &str,
-    event_id: &str,
-    now: Timestamp,
-) -> Result<bool, sqlx::Error> {
-    let inserted = sqlx::query(
-        "INSERT INTO webhook_events (gateway, event_id, received_at, outcome) VALUES ($1, $2, $3, 'noted')
-         ON CONFLICT DO NOTHING",
-    )
-    .bind(gateway)
-    .bind(event_id)
-    .bind(to_utc(now))
-    .execute(tx)
-    .await?;
-    Ok(inserted.rows_affected() == 1)
-}

@@ -30,6 +30,8 @@ const MAIL_LEASE_MS: i64 = 45 * SECOND_MS;
 /// After this many tries a person must look. With the pauses below that is an hour and a half at the mean:
 /// a gateway that is away for as long as twenty minutes is waited for, and parks nothing.
 const MAX_ATTEMPTS: i32 = 200;
+/// After this many, if it is only that the gateway is away: about half a day.
+const MAX_ATTEMPTS_WHILE_AWAY: i32 = 1_500;
 /// First pause after a failure, milliseconds; doubles, with full jitter.
 const FIRST_PAUSE_MS: u64 = 500;
 /// Longest pause, milliseconds.
@@ -61,7 +63,7 @@ impl Lane {
 
     const fn effects(self) -> &'static [&'static str] {
         match self {
-            Self::Gateway => &["charge", "void_payment", "refund", "refund_part"],
+            Self::Gateway => &["charge", "void_payment", "refund", "refund_part", "void_left"],
             Self::Map => &["mark_booked", "release_seats", "release_part", "place_late"],
             Self::Mail => &["send_ticket", "send_notice"],
         }
@@ -162,7 +164,7 @@ async fn run(state: &AppState, job: Job) {
 
 async fn fail(state: &AppState, job: &Job, cause: &EffectError) {
     // The map is ours to mend, however long it takes; what needs others may need a person.
-    let noted = if job.attempts >= MAX_ATTEMPTS && !job.is_for_the_map() {
+    let noted = if is_hopeless(job, cause) {
         tracing::error!(booking = %job.booking, effect = ?job.effect, %cause, "an effect of {} is parked for a person", job.booking);
         sql::park(&state.pg, job.id, &cause.to_string()).await
     } else {
@@ -174,4 +176,10 @@ async fn fail(state: &AppState, job: &Job, cause: &EffectError) {
     if let Err(cause) = noted {
         tracing::warn!(booking = %job.booking, %cause, "the failure of an effect of {} could not be noted", job.booking);
     }
+}
+
+/// Whether a person must look. A definite no of a gateway will not become a yes.
+fn is_hopeless(job: &Job, cause: &EffectError) -> bool {
+    let patience = if cause.is_gateway_away() { MAX_ATTEMPTS_WHILE_AWAY } else { MAX_ATTEMPTS };
+    !job.is_for_the_map() && (cause.is_definite() || job.attempts >= patience)
 }

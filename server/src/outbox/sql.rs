@@ -24,6 +24,7 @@ pub const fn name(effect: Effect) -> &'static str {
         Effect::ReleaseSeats => "release_seats",
         Effect::ReleasePart { .. } => "release_part",
         Effect::SendTicket => "send_ticket",
+        Effect::VoidLeft => "void_left",
         Effect::SendNotice { .. } => "send_notice",
         Effect::PlaceLate => "place_late",
     }
@@ -186,10 +187,10 @@ pub(super) async fn take(
          FROM (SELECT due.id, booking.currency
                FROM outbox due JOIN bookings booking ON booking.id = due.booking_id
                WHERE due.parked_why IS NULL AND due.run_after <= $1 AND due.effect = ANY($4)
-                 AND (due.effect = 'send_notice'
+                 AND (due.effect IN ('send_notice', 'void_left')
                       OR NOT EXISTS (SELECT 1 FROM outbox earlier
                                      WHERE earlier.booking_id = due.booking_id AND earlier.id < due.id
-                                       AND earlier.parked_why IS NULL AND earlier.effect <> 'send_notice'))
+                                       AND earlier.parked_why IS NULL AND earlier.effect NOT IN ('send_notice', 'void_left')))
                ORDER BY due.run_after LIMIT $3
                FOR UPDATE OF due SKIP LOCKED) taken
          WHERE job.id = taken.id
@@ -221,6 +222,7 @@ pub(super) fn job(row: JobRow) -> Result<Job, sqlx::Error> {
         "release_seats" => Effect::ReleaseSeats,
         "release_part" => Effect::ReleasePart { number: number()? },
         "send_ticket" => Effect::SendTicket,
+        "void_left" => Effect::VoidLeft,
         "send_notice" => Effect::SendNotice { number: number()? },
         "place_late" => Effect::PlaceLate,
         "refund" => Effect::Refund { amount: amount()? },

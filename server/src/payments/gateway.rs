@@ -2,12 +2,16 @@
 //!
 //! Every call is safe to repeat: the gateway's idempotency keys follow from the booking
 //! ([`pay_key`], [`refund_key`]), so a crash between asking and noting the answer costs a second
-//! call and never a second charge.
+//! call and never a second charge. One suite of tests (`contract`) is passed by every gateway.
 
 use async_trait::async_trait;
+use axum::http::{HeaderMap, StatusCode};
 use domain::money::Money;
 use domain::time::Timestamp;
 use uuid::Uuid;
+
+use super::PaymentNews;
+use super::signature::SignatureError;
 
 /// A payment gateway.
 #[async_trait]
@@ -15,31 +19,47 @@ pub trait Gateway: Send + Sync {
     /// Its name in rows, logs and webhook addresses, for example `simulator`.
     fn name(&self) -> &'static str;
 
-    /// Asks for the money of a booking. Repeating it answers how that one payment stands.
+    /// Whether a payment token looks like one of this gateway's. It is of no use at another.
+    fn takes_token(&self, token: &str) -> bool;
+
+    /// Asks for the money of a booking. Repeating it, also with other words, answers how that one payment
+    /// stands: a repeat that differs (the show was renamed meanwhile) says nothing about the first.
     ///
     /// # Errors
+    /// [`GatewayError::NotTaken`]: nothing was charged, nor will be by this call.
     /// [`GatewayError::Unreachable`]: the charge may have happened, ask [`Gateway::status`] later.
     /// [`GatewayError::Refused`]: there is no such payment and will be none.
     async fn charge(&self, charge: &Charge) -> Result<ChargeAnswer, GatewayError>;
 
-    /// How the payment of a booking stands; `None` when the gateway never heard of it.
+    /// How a payment stands; `None` when the gateway does not know of it (yet).
     ///
     /// # Errors
     /// [`GatewayError`], as above.
-    async fn status(&self, booking: Uuid) -> Result<Option<GatewayPayment>, GatewayError>;
+    async fn status(&self, payment: &Known) -> Result<Option<GatewayPayment>, GatewayError>;
 
-    /// Tells the gateway never to charge this booking.
+    /// Tells the gateway never to charge a booking.
     ///
     /// # Errors
     /// [`GatewayError`], as above; "charged already" is an answer, not an error.
-    async fn void(&self, booking: Uuid) -> Result<VoidAnswer, GatewayError>;
+    async fn void(&self, payment: &Known) -> Result<VoidAnswer, GatewayError>;
 
-    /// Sends money of a booking back under a [`refund_key`]. One refund a key: repeating it with the same
-    /// amount is harmless, with another amount it is refused.
+    /// Sends money of a booking back, once per `key`: repeating it with the same amount is harmless, with
+    /// another amount it is refused.
     ///
     /// # Errors
-    /// [`GatewayError`]; refused when there is no charge, or all refunds together would be above it.
-    async fn refund(&self, booking: Uuid, amount: Money, key: &str) -> Result<(), GatewayError>;
+    /// [`GatewayError`]; refused when there is no charge, or the amount is above what is left of it.
+    async fn refund(&self, payment: &Known, amount: Money, key: &str) -> Result<(), GatewayError>;
+
+    /// Reads a webhook of this gateway, received at `now`; `None` for one that does not concern us.
+    ///
+    /// # Errors
+    /// [`WebhookRefused`]. Nothing in the body is looked at before the signature over its raw bytes is.
+    fn read_webhook(
+        &self,
+        headers: &HeaderMap,
+        body: &[u8],
+        now: Timestamp,
+    ) -> Result<Option<PaymentNews>, WebhookRefused>;
 }
 
 /// Key of the one payment of a booking.
@@ -52,6 +72,15 @@ pub fn pay_key(booking: Uuid) -> String {
 #[must_use]
 pub fn refund_key(booking: Uuid, number: u32) -> String {
     if number == 0 { format!("refund:{booking}") } else { format!("refund:{booking}:{number}") }
+}
+
+/// What we know a payment by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// The booking.
+    pub booking: Uuid,
+    /// The gateway's own id, once it told us.
+    pub gateway_ref: Option<String>,
 }
 
 /// Everything a gateway needs to ask a payer for money.
@@ -126,9 +155,27 @@ pub enum VoidAnswer {
     Unknown,
 }
 
+/// Why a webhook is not read.
+#[derive(Debug, thiserror::Error)]
+pub enum WebhookRefused {
+    /// It is not from the gateway, or not from now.
+    #[error(transparent)]
+    Signature(#[from] SignatureError),
+    /// Signed, and not what the gateway's webhooks look like.
+    #[error("{0}")]
+    Malformed(String),
+    /// Its payment has no booking's id.
+    #[error("the payment's reference is not a booking of ours")]
+    UnknownPayment,
+}
+
 /// Why a call to a gateway has no answer we can act on.
 #[derive(Debug, thiserror::Error)]
 pub enum GatewayError {
+    /// The gateway did not take the request: it never left us (nobody listens there, its breaker is open,
+    /// all lines are busy), or it was turned away at the door (401, 403). Nothing happened.
+    #[error("the gateway was not asked: {0}")]
+    NotTaken(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// No answer, or none that can be read: we do not know what happened.
     #[error("the gateway gave no usable answer; what happened there is unknown")]
     Unreachable(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -142,4 +189,22 @@ pub enum GatewayError {
         /// The gateway's words, for the log.
         message: String,
     },
+}
+
+impl GatewayError {
+    /// No answer we can act on.
+    pub(super) fn unreachable(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self::Unreachable(cause.into())
+    }
+
+    /// The request was not taken.
+    pub(super) fn not_taken(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self::NotTaken(cause.into())
+    }
+
+    /// A no of our own, in the gateway's place.
+    pub(super) fn refused(code: &str, message: &str) -> Self {
+        let (code, message) = (code.to_owned(), message.to_owned());
+        Self::Refused { status: StatusCode::UNPROCESSABLE_ENTITY.as_u16(), code, message }
+    }
 }

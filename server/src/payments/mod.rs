@@ -1,21 +1,33 @@
-//! Where the money comes from: the [`Gateway`] trait, the simulator behind it, and signed webhooks.
+//! Where the money comes from: the [`Gateway`] trait, the gateways behind it ([`simulator`], [`stripe`]),
+//! which of them is asked ([`Gateways`]), and signed webhooks.
 //!
 //! This capability talks to gateways and decides nothing: what a payment means for a booking is the
-//! booking machine's business. It keeps no table either; `payments` rows are written with the
-//! booking's step, in the same transaction.
+//! booking machine's business, and where a booking is charged is written down by `bookings`. It keeps no
+//! table.
 
+mod calls;
+#[cfg(test)]
+mod contract;
 pub mod gateway;
+mod gateways;
 pub mod http;
 pub mod signature;
 pub mod simulator;
+pub mod stripe;
 
 use domain::money::Money;
 use domain::time::Timestamp;
 use uuid::Uuid;
 
-pub use gateway::{Charge, ChargeAnswer, Gateway, GatewayError, GatewayPayment, PaymentStatus, VoidAnswer, refund_key};
+pub use calls::Patience;
+pub use gateway::{
+    Charge, ChargeAnswer, Gateway, GatewayError, GatewayPayment, Known, PaymentStatus, VoidAnswer, WebhookRefused,
+    refund_key,
+};
+pub use gateways::{Door, Gateways, probe_forever};
 pub use http::routes;
 pub use simulator::SimulatorGateway;
+pub use stripe::StripeGateway;
 
 /// Something a gateway told us by webhook, its signature already verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +38,8 @@ pub struct PaymentNews {
     pub event_id: String,
     /// The booking it is about.
     pub booking: Uuid,
+    /// The gateway's own id of the payment.
+    pub gateway_ref: Option<String>,
     /// What happened.
     pub kind: NewsKind,
     /// When, on the gateway's clock. For the log; nothing is decided by it.
@@ -33,7 +47,7 @@ pub struct PaymentNews {
 }
 
 /// What happened to a payment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NewsKind {
     /// The gateway has the money.
     Succeeded {
@@ -41,12 +55,18 @@ pub enum NewsKind {
         amount: Money,
     },
     /// Declined, or the payer gave up.
-    Failed,
+    Failed {
+        /// The gateway's reason, a stable word, where it says one.
+        why: Option<String>,
+    },
     /// It will never be charged.
     Voided,
     /// The refund went through.
     RefundSettled,
 }
+
+/// The reason of a payment that its payer called off: no card was declined.
+pub const CANCELLED_BY_PAYER: &str = "cancelled_by_payer";
 
 /// What became of a piece of news.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
@@ -60,4 +80,20 @@ pub enum NewsOutcome {
     Unknown,
     /// Nothing to do: the booking is past it, or the kind of event does not matter to us.
     Ignored,
+    /// Money at a gateway that the booking had left for another: it goes back from there.
+    SentBack,
+}
+
+impl NewsOutcome {
+    /// As `webhook_events.outcome` keeps it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Applied => "applied",
+            Self::Duplicate => "duplicate",
+            Self::Unknown => "unknown_payment",
+            Self::Ignored => "ignored",
+            Self::SentBack => "sent_back",
+        }
+    }
 }

@@ -68,6 +68,8 @@ pub enum Code {
     TooLateToCancel,
     /// The card was declined.
     PaymentDeclined,
+    /// Too many cards were declined lately.
+    TooManyDeclines,
     /// The gateway cannot be reached.
     GatewayUnavailable,
     /// A webhook without a usable signature.
@@ -92,7 +94,7 @@ pub enum Code {
 
 impl Code {
     /// All codes in the order of the documentation.
-    pub const ALL: [Self; 39] = [
+    pub const ALL: [Self; 40] = [
         Self::Malformed,
         Self::NotJson,
         Self::TooLarge,
@@ -122,6 +124,7 @@ impl Code {
         Self::WrongState,
         Self::TooLateToCancel,
         Self::PaymentDeclined,
+        Self::TooManyDeclines,
         Self::GatewayUnavailable,
         Self::WebhookUnsigned,
         Self::WebhookStale,
@@ -168,6 +171,7 @@ impl Code {
             Self::WrongState => (S::CONFLICT, "wrong_state", "The booking has moved on"),
             Self::TooLateToCancel => (S::CONFLICT, "too_late_to_cancel", "It is too late to cancel"),
             Self::PaymentDeclined => (S::PAYMENT_REQUIRED, "payment_declined", "The payment was declined"),
+            Self::TooManyDeclines => (S::TOO_MANY_REQUESTS, "too_many_declines", "Too many payments were declined"),
             Self::GatewayUnavailable => {
                 (S::SERVICE_UNAVAILABLE, "gateway_unavailable", "Payments cannot be taken right now")
             }
@@ -193,7 +197,7 @@ impl Code {
 impl Code {
     /// Whether the same request may go better in a while, 503 aside.
     const fn is_worth_repeating(self) -> bool {
-        matches!(self, Self::StillRunning | Self::PersonLimit | Self::WaitingListFull)
+        matches!(self, Self::StillRunning | Self::PersonLimit | Self::WaitingListFull | Self::TooManyDeclines)
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod areas;
 mod bad_input;
+mod bad_webhooks;
 mod books;
 mod buyer;
 mod cancel;
@@ -15,6 +16,7 @@ mod commits;
 mod faults;
 mod friend;
 mod gateway_away;
+mod gateways;
 mod holds;
 mod idempotency;
 mod idempotency_stores;

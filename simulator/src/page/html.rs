@@ -11,7 +11,10 @@ pub fn payment(merchant: &str, payment: &Payment, now_ms: i64, notice: Option<&s
         Status::RequiresPayer if payment.is_overdue(now_ms) => {
             over(merchant, payment, "Time is over", "This payment was not made in time. Nothing was charged.")
         }
-        Status::RequiresPayer => frame(merchant, "Pay", &form(payment, now_ms, notice)),
+        Status::RequiresPayer => {
+            let declined = payment.failure.map(|_| "That card was declined. Nothing was charged; try another one.");
+            frame(merchant, "Pay", &form(payment, now_ms, notice.or(declined)))
+        }
         Status::Pending => over(merchant, payment, "Your bank is thinking", "You need not wait here."),
         Status::Succeeded => over(merchant, payment, "Paid", "Thank you. This payment is complete."),
         Status::Voided => {
@@ -138,7 +141,7 @@ fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::payment::NewPayment;
+    use crate::payment::{Dialect, NewPayment};
 
     fn payment_of(description: &str) -> Payment {
         Payment {
@@ -152,9 +155,11 @@ mod tests {
                 webhook_url: "https://rowlock.example/hook".to_owned(),
                 expires_at_ms: 420_000,
                 token: None,
+                dialect: Dialect::Own,
             },
             status: Status::RequiresPayer,
             failure: None,
+            taken_minor: 0,
             refunds: Vec::new(),
         }
     }
@@ -164,6 +169,7 @@ mod tests {
         let page = payment("Rialto", &payment_of("C7, C8"), 0, None);
         for card in &CARDS {
             assert!(page.contains(&format!("value=\"{}\"", card.name)), "{}", card.name);
+            assert!(page.contains(card.words) && page.contains(card.explains), "{}", card.name);
         }
         assert_eq!(page.matches(" checked>").count(), 1);
         assert!(page.contains("value=\"paid\" required checked"));

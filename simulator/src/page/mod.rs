@@ -69,9 +69,10 @@ async fn submit(
             if outcome.changed && answer == Answer::Slow {
                 sleep(simulator.settings.slow).await;
             }
-            // Still waiting for its payer: the press came after the time.
-            let too_late = matches!(outcome.payment.status, Status::Voided | Status::RequiresPayer);
-            let next = if too_late { format!("/pay/{id}") } else { outcome.payment.asked.return_url };
+            // Still waiting for its payer: the press came after the time, or another try is possible.
+            let open = matches!(outcome.payment.status, Status::Voided | Status::RequiresPayer);
+            let left = pressed.action == "cancel" && outcome.payment.may_be_tried_again();
+            let next = if open && !left { format!("/pay/{id}") } else { outcome.payment.asked.return_url };
             (private(), Redirect::to(&next)).into_response()
         }
         Err(NotNow::QueueFull) => {

@@ -95,3 +95,24 @@ async fn a_pending_payment_voided_in_time_is_never_charged() {
     assert_eq!(merchant.events_now(), [EventKind::PaymentVoided, EventKind::PaymentSucceeded]);
     assert_eq!(merchant.look_up("pay:1").await.status, Status::Voided);
 }
+
+#[tokio::test]
+async fn reordered_webhooks_tell_of_the_success_before_the_failure_that_came_first() {
+    let merchant = Merchant::new().await;
+    let payment = merchant.open("pay:1", Some("tok_reordered_webhooks")).await;
+    assert_eq!(payment.status, Status::Succeeded);
+    let events = merchant.events(2).await;
+    assert_eq!(merchant.events_now(), [EventKind::PaymentSucceeded, EventKind::PaymentFailed]);
+    assert!(events[1].created_ms < events[0].created_ms);
+    assert_eq!(events[1].payment.failure.as_deref(), Some("card_declined"));
+    assert_eq!(merchant.look_up("pay:1").await.status, Status::Succeeded);
+}
+
+#[tokio::test]
+async fn another_amount_is_said_in_the_answer_the_event_and_the_payment() {
+    let merchant = Merchant::new().await;
+    let payment = merchant.open("pay:1", Some("tok_another_amount")).await;
+    assert_eq!((payment.status, payment.amount_minor), (Status::Succeeded, 2499));
+    assert_eq!(merchant.events(1).await[0].payment.amount_minor, 2499);
+    assert_eq!(merchant.look_up("pay:1").await.amount_minor, 2499);
+}

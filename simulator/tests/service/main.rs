@@ -4,3 +4,4 @@ mod api;
 mod cards;
 mod merchant;
 mod page;
+mod stripe;

@@ -179,15 +179,17 @@ impl Writes {
             return Ok(());
         }
         let mut events: Vec<_> = self.noted_events.iter().collect();
-        events.sort_unstable_by_key(|(_, news)| (news.gateway, &news.event_id));
+        events.sort_unstable_by_key(|(_, news, _)| (news.gateway, &news.event_id));
         let noted: Vec<(String, String)> = sqlx::query_as(
             "INSERT INTO webhook_events (gateway, event_id, received_at, outcome)
-             SELECT event.gateway, event.id, $3, 'noted' FROM unnest($1::text[], $2::text[]) AS event (gateway, id)
+             SELECT event.gateway, event.id, $4, event.outcome
+             FROM unnest($1::text[], $2::text[], $3::text[]) AS event (gateway, id, outcome)
              ON CONFLICT DO NOTHING
              RETURNING gateway, event_id",
         )
-        .bind(events.iter().map(|(_, news)| news.gateway).collect::<Vec<_>>())
-        .bind(events.iter().map(|(_, news)| news.event_id.as_str()).collect::<Vec<_>>())
+        .bind(events.iter().map(|(_, news, _)| news.gateway).collect::<Vec<_>>())
+        .bind(events.iter().map(|(_, news, _)| news.event_id.as_str()).collect::<Vec<_>>())
+        .bind(events.iter().map(|(_, _, outcome)| outcome.as_str()).collect::<Vec<_>>())
         .bind(to_utc(now))
         .fetch_all(tx)
         .await?;
@@ -197,7 +199,7 @@ impl Writes {
         // Delivered to another replica at the same moment.
         let noted: HashSet<(String, String)> = noted.into_iter().collect();
         let known = |news: &PaymentNews| noted.contains(&(news.gateway.to_owned(), news.event_id.clone()));
-        Err(Trouble::Apart(events.iter().filter(|(_, news)| !known(news)).map(|(place, _)| *place).collect()))
+        Err(Trouble::Apart(events.iter().filter(|(_, news, _)| !known(news)).map(|(place, _, _)| *place).collect()))
     }
 
     async fn write_keys(&self, tx: &mut PgConnection, now: Timestamp) -> Result<(), Trouble> {

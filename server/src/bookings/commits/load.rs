@@ -9,7 +9,7 @@ use sqlx::{FromRow, PgConnection, Row};
 use uuid::Uuid;
 
 use super::super::sql::BookingRow;
-use crate::payments::PaymentNews;
+use crate::payments::{NewsOutcome, PaymentNews};
 
 /// A booking with all that belongs to it.
 #[derive(Clone, Debug)]
@@ -18,8 +18,8 @@ pub(in crate::bookings) struct Found {
     pub(in crate::bookings) row: BookingRow,
     /// Its seats with names and prices as agreed, in the order of the room.
     pub(in crate::bookings) lines: Vec<SeatLine>,
-    /// Whether a payment was ever submitted.
-    pub(in crate::bookings) has_payment: bool,
+    /// The gateway it is charged at, if a payment was ever submitted. Changing it steps the version.
+    pub(in crate::bookings) gateway: Option<String>,
     /// The gateway's page, if there is one.
     pub(in crate::bookings) pay_url: Option<String>,
 }
@@ -35,7 +35,7 @@ impl FromRow<'_, PgRow> for Found {
         for (((seat, label), category), price) in booking.seats.iter().zip(labels).zip(categories).zip(prices) {
             lines.push(SeatLine { seat: *seat, label, category, price: Money::new(price, currency) });
         }
-        Ok(Self { lines, row: booking, has_payment: row.try_get("has_payment")?, pay_url: row.try_get("pay_url")? })
+        Ok(Self { lines, row: booking, gateway: row.try_get("gateway")?, pay_url: row.try_get("pay_url")? })
     }
 }
 
@@ -49,7 +49,7 @@ pub(in crate::bookings) async fn found(
                           LATERAL (VALUES (1, place.area_no::integer), (2, place.quantity)) AS pair (rank, number)
                       WHERE place.booking_id = booking.id ORDER BY place.area_no, pair.rank) AS places,
                 seat.seats, seat.labels, seat.categories, seat.prices,
-                payment.booking_id IS NOT NULL AS has_payment, payment.pay_url
+                payment.gateway, payment.pay_url
          FROM unnest($1::uuid[]) AS wanted (id)
          JOIN bookings booking ON booking.id = wanted.id
          LEFT JOIN payments payment ON payment.booking_id = booking.id
@@ -108,7 +108,7 @@ pub(super) async fn booked_holds(tx: &mut PgConnection, holds: &[Uuid]) -> Resul
     Ok(known.into_iter().collect())
 }
 
-/// Which of these events of gateways were noted before: gateway and id.
+/// Which of these events of gateways were noted before, as events of a payment of ours: gateway and id.
 pub(super) async fn noted_events(
     tx: &mut PgConnection,
     news: &[&PaymentNews],
@@ -119,10 +119,12 @@ pub(super) async fn noted_events(
     let known: Vec<(String, String)> = sqlx::query_as(
         "SELECT known.gateway, known.event_id
          FROM unnest($1::text[], $2::text[]) AS event (gateway, id)
-         JOIN webhook_events known ON known.gateway = event.gateway AND known.event_id = event.id",
+         JOIN webhook_events known ON known.gateway = event.gateway AND known.event_id = event.id
+         WHERE known.outcome <> $3",
     )
     .bind(news.iter().map(|news| news.gateway).collect::<Vec<_>>())
     .bind(news.iter().map(|news| news.event_id.as_str()).collect::<Vec<_>>())
+    .bind(NewsOutcome::Unknown.as_str())
     .fetch_all(tx)
     .await?;
     Ok(known.into_iter().collect())

@@ -164,7 +164,7 @@ impl Plan {
         }
         self.take_key(&submission.intent);
         let Some(found) = self.known.bookings.get_mut(&submission.booking) else { return Planned::Apart };
-        found.has_payment = true;
+        found.gateway = Some(submission.gateway.to_owned());
         let seen = Some(Box::new(found.clone()));
         let row = found.row.clone();
         self.seats.extend(row.seats.iter().map(|seat| (row.show_id, *seat)));
@@ -210,8 +210,11 @@ impl Plan {
 
     fn hear(&mut self, place: usize, news: &PaymentNews) -> Planned {
         let NewsKind::Succeeded { amount } = news.kind else { return Planned::Apart };
-        let Some(found) = self.known.bookings.get(&news.booking).filter(|found| found.has_payment) else {
-            return Planned::Done(Done::Heard(NewsOutcome::Unknown));
+        let Some(found) =
+            self.known.bookings.get(&news.booking).filter(|found| found.gateway.as_deref() == Some(news.gateway))
+        else {
+            // Nobody's, or of a gateway that the booking left.
+            return Planned::Apart;
         };
         if !found.row.places.is_empty() {
             return Planned::Apart;
@@ -227,12 +230,15 @@ impl Plan {
             Road::Nowhere => NewsOutcome::Ignored,
             Road::Straight => {
                 self.sell(place, news.booking, event, causes::WEBHOOK);
-                self.note(news.booking, PaymentNote { state: "succeeded", gateway_ref: None, pay_url: None });
+                self.note(
+                    news.booking,
+                    PaymentNote { state: "succeeded", gateway_ref: news.gateway_ref.clone(), pay_url: None },
+                );
                 NewsOutcome::Applied
             }
         };
         self.known.noted_events.insert(noted);
-        self.writes.note_event(place, news);
+        self.writes.note_event(place, news, outcome);
         Planned::Done(Done::Heard(outcome))
     }
 

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::super::moves::Cause;
 use super::super::sql::BookingRow;
 use crate::idempotency::{Answer, Intent};
-use crate::payments::PaymentNews;
+use crate::payments::{NewsOutcome, PaymentNews};
 
 /// One line of a booking's story.
 #[derive(Debug)]
@@ -108,7 +108,7 @@ pub(super) struct Writes {
     pub(super) notes: BTreeMap<Uuid, PaymentNote>,
     pub(super) claimed_keys: Vec<(usize, Intent, Option<Answer>)>,
     pub(super) completed_keys: Vec<(Intent, Answer)>,
-    pub(super) noted_events: Vec<(usize, PaymentNews)>,
+    pub(super) noted_events: Vec<(usize, PaymentNews, NewsOutcome)>,
     /// Which pieces of the batch move a booking.
     pub(super) pieces: HashMap<Uuid, Vec<usize>>,
 }
@@ -155,8 +155,8 @@ impl Writes {
         self.completed_keys.push((intent.clone(), answer));
     }
 
-    pub(super) fn note_event(&mut self, place: usize, news: &PaymentNews) {
-        self.noted_events.push((place, news.clone()));
+    pub(super) fn note_event(&mut self, place: usize, news: &PaymentNews, outcome: NewsOutcome) {
+        self.noted_events.push((place, news.clone(), outcome));
     }
 
     /// Bookings it sells.

@@ -19,6 +19,7 @@ use domain::time::SECOND_MS;
 use futures::StreamExt;
 use uuid::Uuid;
 
+use super::asking;
 use super::effects::{self, EffectError};
 use super::moves::{self, Cause};
 use super::sql;
@@ -162,7 +163,7 @@ async fn ask_gateways(state: &AppState, rests: &Mutex<Rests>) -> Result<bool, sq
 }
 
 async fn ask(state: &AppState, payment: &Unheard, rests: &Mutex<Rests>) -> Result<(), EffectError> {
-    if payment.gateway != state.gateway.name() {
+    if state.gateways.named(&payment.gateway).is_none() {
         tracing::error!(booking = %payment.booking, gateway = payment.gateway, "a payment waits at a gateway that is not configured");
         return Ok(());
     }
@@ -178,7 +179,7 @@ async fn ask(state: &AppState, payment: &Unheard, rests: &Mutex<Rests>) -> Resul
     if rests.lock().unwrap_or_else(PoisonError::into_inner).is_resting(&payment.gateway, Instant::now()) {
         return Ok(());
     }
-    let answer = state.gateway.status(payment.booking).await;
+    let answer = asking::status(state, payment.booking).await;
     mark(answer.is_ok());
     match answer? {
         Some(known) if !matches!(known.status, PaymentStatus::Pending { .. }) => {

@@ -5,7 +5,6 @@
 //! once while Redis is known not to answer. What the scripts mean is not its business.
 
 mod address;
-mod breaker;
 mod cluster;
 mod node;
 mod retry;

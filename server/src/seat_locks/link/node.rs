@@ -11,10 +11,18 @@ use redis::{AsyncConnectionConfig, Client, Cmd, ConnectionInfo, Pipeline, RedisE
 use tokio::time::timeout_at;
 use tokio_util::sync::CancellationToken;
 
-use super::breaker::{Breaker, Pass};
 use super::retry::{Fault, TRY_DEADLINE, is_lost, is_unwell};
+use crate::breaker::{Breaker, Limits, Pass};
 use crate::ids;
 
+/// When a Redis that does not answer is left in peace: after two calls with all their tries.
+static BREAKER: Limits = Limits {
+    failures_to_open: 5,
+    window: Duration::from_secs(10),
+    first_rest_ms: 1_000,
+    longest_rest_ms: 10_000,
+    probe_patience: Duration::from_secs(5),
+};
 /// Calls that may queue for the socket before callers wait; a burst of a busy server.
 const WAITING_CALLS: usize = 512;
 
@@ -50,7 +58,7 @@ impl Node {
             name: info.addr().to_string(),
             retired: CancellationToken::new(),
             client,
-            breaker: Mutex::new(Breaker::new()),
+            breaker: Mutex::new(Breaker::new(&BREAKER)),
             open: RwLock::new(None),
             made: AtomicU64::new(0),
             connecting: tokio::sync::Mutex::new(()),

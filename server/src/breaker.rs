@@ -1,23 +1,27 @@
-//! A circuit breaker: stops asking a Redis that does not answer, and finds out when it does again.
+//! A circuit breaker: stops asking somebody who does not answer, and finds out when they do again.
 //!
 //! Closed: every call goes through. Open: none does, each fails at once. Half-open: one call at a time
-//! probes, the rest still fail at once. There is one per Redis process, not one for all: when a shard of
-//! a Cluster is gone, the shows of the others go on.
+//! probes, the rest still fail at once. There is one per Redis process and one per payment gateway, each
+//! with the limits of its kind: when a shard of a Cluster is gone, the shows of the others go on.
 //!
 //! Pure: time and chance are arguments.
 
 use std::time::{Duration, Instant};
 
-/// So many failures in a row open it: two calls with all their tries.
-const FAILURES_TO_OPEN: u32 = 5;
-/// Failures further apart than this are not in a row.
-const WINDOW: Duration = Duration::from_secs(10);
-/// The first rest, milliseconds; doubles with every probe that fails.
-const FIRST_REST_MS: u64 = 1_000;
-/// …up to this.
-const LONGEST_REST_MS: u64 = 10_000;
-/// A probe that has not been heard of for so long is given up, and another let through.
-const PROBE_PATIENCE: Duration = Duration::from_secs(5);
+/// When a breaker opens, and for how long.
+#[derive(Debug)]
+pub struct Limits {
+    /// So many failures in a row open it.
+    pub failures_to_open: u32,
+    /// Failures further apart than this are not in a row.
+    pub window: Duration,
+    /// The first rest, milliseconds; doubles with every probe that fails.
+    pub first_rest_ms: u64,
+    /// …up to this.
+    pub longest_rest_ms: u64,
+    /// A probe that has not been heard of for so long is given up, and another let through.
+    pub probe_patience: Duration,
+}
 
 /// Whether calls go through.
 #[derive(Debug)]
@@ -29,49 +33,68 @@ enum State {
 
 /// What a call that was let through is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Pass {
+pub enum Pass {
     /// One of many.
     Ordinary,
     /// The one that finds out.
     Probe,
 }
 
-/// The breaker of one Redis process.
+/// The breaker of one process, or one service, that is called.
 #[derive(Debug)]
-pub(super) struct Breaker(State);
+pub struct Breaker {
+    limits: &'static Limits,
+    state: State,
+}
 
 impl Breaker {
     /// Closed.
-    pub(super) const fn new() -> Self {
-        Self(State::Closed { failures: 0, last: None })
+    #[must_use]
+    pub const fn new(limits: &'static Limits) -> Self {
+        Self { limits, state: State::Closed { failures: 0, last: None } }
     }
 
-    /// Lets a call through, or says how long to stay away.
-    pub(super) fn admit(&mut self, now: Instant) -> Result<Pass, Duration> {
-        match self.0 {
-            State::Closed { .. } => Ok(Pass::Ordinary),
-            State::Open { until, .. } if now < until => Err(until - now),
-            State::Probing { since, .. } if now < since + PROBE_PATIENCE => Err(since + PROBE_PATIENCE - now),
-            State::Open { rests, .. } | State::Probing { rests, .. } => {
-                self.0 = State::Probing { since: now, rests };
-                Ok(Pass::Probe)
-            }
+    /// Lets a call through.
+    ///
+    /// # Errors
+    /// How long to stay away.
+    pub fn admit(&mut self, now: Instant) -> Result<Pass, Duration> {
+        if let State::Closed { .. } = self.state {
+            return Ok(Pass::Ordinary);
+        }
+        let rest = self.rest_left(now);
+        if rest > Duration::ZERO {
+            return Err(rest);
+        }
+        if let State::Open { rests, .. } | State::Probing { rests, .. } = self.state {
+            self.state = State::Probing { since: now, rests };
+        }
+        Ok(Pass::Probe)
+    }
+
+    /// How long it is until somebody may probe; nothing when that is now, or when calls go through.
+    #[must_use]
+    pub fn rest_left(&self, now: Instant) -> Duration {
+        match self.state {
+            State::Closed { .. } => Duration::ZERO,
+            State::Open { until, .. } => until.saturating_duration_since(now),
+            State::Probing { since, .. } => (since + self.limits.probe_patience).saturating_duration_since(now),
         }
     }
 
     /// A call was answered: whoever it was, the process lives.
-    pub(super) fn succeeded(&mut self) {
-        self.0 = State::Closed { failures: 0, last: None };
+    pub fn succeeded(&mut self) {
+        self.state = State::Closed { failures: 0, last: None };
     }
 
     /// A call was not answered. `draw` draws from `0..=limit`. True when this opened the breaker.
-    pub(super) fn failed(&mut self, now: Instant, pass: Pass, draw: impl FnOnce(u64) -> u64) -> bool {
-        match (&mut self.0, pass) {
+    pub fn failed(&mut self, now: Instant, pass: Pass, draw: impl FnOnce(u64) -> u64) -> bool {
+        match (&mut self.state, pass) {
             (State::Closed { failures, last }, _) => {
-                let in_a_row = last.is_some_and(|last| now.saturating_duration_since(last) <= WINDOW);
+                let in_a_row = last.is_some_and(|last| now.saturating_duration_since(last) <= self.limits.window);
                 *failures = if in_a_row { *failures + 1 } else { 1 };
                 *last = Some(now);
-                let enough = *failures >= FAILURES_TO_OPEN;
+                let enough = *failures >= self.limits.failures_to_open;
                 if enough {
                     self.rest(now, 0, draw);
                 }
@@ -88,22 +111,22 @@ impl Breaker {
     }
 
     /// Whoever waited for a probe went away: the next call may be one.
-    pub(super) fn abandoned(&mut self, now: Instant, pass: Pass) {
-        if let (State::Probing { rests, .. }, Pass::Probe) = (&self.0, pass) {
-            self.0 = State::Open { until: now, rests: *rests };
+    pub fn abandoned(&mut self, now: Instant, pass: Pass) {
+        if let (State::Probing { rests, .. }, Pass::Probe) = (&self.state, pass) {
+            self.state = State::Open { until: now, rests: *rests };
         }
     }
 
     /// Whether it keeps calls away.
-    pub(super) const fn is_resting(&self) -> bool {
-        !matches!(self.0, State::Closed { .. })
+    pub const fn is_resting(&self) -> bool {
+        !matches!(self.state, State::Closed { .. })
     }
 
     /// Between half and the whole of this round's rest, so that replicas do not come back in step.
     fn rest(&mut self, now: Instant, rests: u32, draw: impl FnOnce(u64) -> u64) {
-        let whole = FIRST_REST_MS.saturating_mul(1 << rests.min(16)).min(LONGEST_REST_MS);
+        let whole = self.limits.first_rest_ms.saturating_mul(1 << rests.min(16)).min(self.limits.longest_rest_ms);
         let until = now + Duration::from_millis(whole / 2 + draw(whole / 2));
-        self.0 = State::Open { until, rests };
+        self.state = State::Open { until, rests };
     }
 }
 
@@ -112,6 +135,13 @@ mod tests {
     use super::*;
 
     const MS: Duration = Duration::from_millis(1);
+    static LIMITS: Limits = Limits {
+        failures_to_open: 5,
+        window: Duration::from_secs(10),
+        first_rest_ms: 1_000,
+        longest_rest_ms: 10_000,
+        probe_patience: Duration::from_secs(5),
+    };
 
     fn longest(limit: u64) -> u64 {
         limit
@@ -123,10 +153,10 @@ mod tests {
 
     /// A breaker that opened at that moment, to rest for a second.
     fn open(now: Instant) -> Breaker {
-        let mut breaker = Breaker::new();
-        for failure in 1..=FAILURES_TO_OPEN {
+        let mut breaker = Breaker::new(&LIMITS);
+        for failure in 1..=LIMITS.failures_to_open {
             assert_eq!(breaker.admit(now), Ok(Pass::Ordinary));
-            assert_eq!(breaker.failed(now, Pass::Ordinary, longest), failure == FAILURES_TO_OPEN);
+            assert_eq!(breaker.failed(now, Pass::Ordinary, longest), failure == LIMITS.failures_to_open);
         }
         breaker
     }
@@ -143,9 +173,9 @@ mod tests {
     #[test]
     fn a_success_between_them_starts_the_count_again() {
         let start = Instant::now();
-        let mut breaker = Breaker::new();
+        let mut breaker = Breaker::new(&LIMITS);
         for _ in 0..10 {
-            for _ in 1..FAILURES_TO_OPEN {
+            for _ in 1..LIMITS.failures_to_open {
                 breaker.failed(start, Pass::Ordinary, longest);
             }
             breaker.succeeded();
@@ -156,10 +186,10 @@ mod tests {
     #[test]
     fn failures_far_apart_are_not_in_a_row() {
         let mut now = Instant::now();
-        let mut breaker = Breaker::new();
-        for _ in 0..10 * FAILURES_TO_OPEN {
+        let mut breaker = Breaker::new(&LIMITS);
+        for _ in 0..10 * LIMITS.failures_to_open {
             assert!(!breaker.failed(now, Pass::Ordinary, longest));
-            now += WINDOW + MS;
+            now += LIMITS.window + MS;
         }
         assert!(!breaker.is_resting());
     }
@@ -205,7 +235,7 @@ mod tests {
         let rested = start + 1_000 * MS;
         assert_eq!(breaker.admit(rested), Ok(Pass::Probe));
         breaker.failed(rested, Pass::Ordinary, longest);
-        assert_eq!(breaker.admit(rested), Err(PROBE_PATIENCE));
+        assert_eq!(breaker.admit(rested), Err(LIMITS.probe_patience));
     }
 
     #[test]
@@ -224,6 +254,10 @@ mod tests {
         assert_eq!(breaker.admit(rested), Ok(Pass::Probe));
         breaker.abandoned(rested, Pass::Probe);
         assert_eq!(breaker.admit(rested), Ok(Pass::Probe));
-        assert_eq!(breaker.admit(rested + PROBE_PATIENCE), Ok(Pass::Probe), "nor does one that was never heard of");
+        assert_eq!(
+            breaker.admit(rested + LIMITS.probe_patience),
+            Ok(Pass::Probe),
+            "nor does one that was never heard of"
+        );
     }
 }

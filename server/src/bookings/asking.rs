@@ -1,0 +1,113 @@
+//! Asking the gateway of a booking, and moving a booking to the second gateway (docs/decisions/0008).
+//!
+//! The rule: a booking leaves a gateway only when nobody can have asked that gateway for its money. Every
+//! asker is counted in Postgres before they ask; whoever learns that their own question never left, and that
+//! it is the only one, moves the booking. That is written down, with an order to void at the gateway that was
+//! left, before the other one is asked. An unknown outcome never moves a booking.
+
+use domain::booking::BookingState;
+use domain::money::Money;
+use uuid::Uuid;
+
+use super::effects::EffectError;
+use super::payment_rows::{self, Route};
+use super::sql::{self, BookingRow};
+use crate::payments::{Charge, ChargeAnswer, Door, GatewayError, GatewayPayment, Known, VoidAnswer, refund_key};
+use crate::{AppState, outbox};
+
+/// Asks for the money of a booking where it is charged, or at the other gateway if the first was not asked.
+/// The question was counted by [`payment_rows::route_to_ask`].
+pub(super) async fn charge(state: &AppState, charge: Charge, route: Route) -> Result<ChargeAnswer, EffectError> {
+    let mut route = route;
+    // Ends: a booking never goes back to a gateway it left.
+    loop {
+        let door = door(state, &route.gateway)?;
+        let token = state.gateways.token_for(door.name(), route.payment_token.clone());
+        let answer = door.charge(&Charge { token, ..charge.clone() }).await;
+        let Err(GatewayError::NotTaken(cause)) = answer else { return answer.map_err(Into::into) };
+        match switch(state, charge.booking, door.name(), &cause.to_string()).await? {
+            Some(other) => route = other,
+            None => {
+                let mut connection = state.pg.acquire().await?;
+                payment_rows::not_asked(&mut connection, charge.booking, door.name()).await?;
+                return Err(GatewayError::NotTaken(cause).into());
+            }
+        }
+    }
+}
+
+async fn switch(state: &AppState, booking: Uuid, from: &'static str, why: &str) -> Result<Option<Route>, EffectError> {
+    let now = state.locks.now();
+    let mut tx = state.pg.begin().await?;
+    let waits = |row: &BookingRow| row.machine.state == BookingState::PaymentPending && row.machine.expires_at > now;
+    let Some(row) = sql::lock(&mut tx, booking).await?.filter(waits) else { return Ok(None) };
+    let mut left = payment_rows::left(&mut tx, booking).await?;
+    left.push(from.to_owned());
+    let Some(to) = state.gateways.besides(&left) else { return Ok(None) };
+    let moved = payment_rows::switch(&mut tx, booking, (from, to), why, now).await?;
+    if moved.is_some() {
+        // A line in the story, and a step of the version: whoever knows the booking as it was reads it anew.
+        if !sql::update(&mut tx, &row, &row, now).await? {
+            return Err(EffectError::LostRace);
+        }
+        let told = BookingRow { version: row.version + 1, ..row };
+        let reason = format!("{from} did not take the payment; {to} is asked.");
+        let state_now = Some(told.machine.state);
+        sql::insert_event(&mut tx, &told, state_now, "gateway_changed", "system", &reason, now).await?;
+        tx.commit().await?;
+        outbox::wake(state);
+        tracing::warn!(%booking, from, to, why, "booking {booking} is charged at another gateway");
+    }
+    Ok(moved)
+}
+
+/// How the payment of a booking stands at its gateway.
+pub(super) async fn status(state: &AppState, booking: Uuid) -> Result<Option<GatewayPayment>, EffectError> {
+    let Some(route) = route(state, booking).await? else { return Ok(None) };
+    Ok(door(state, &route.gateway)?.status(&route.known(booking)).await?)
+}
+
+/// Tells the gateway of a booking never to charge it.
+pub(super) async fn void(state: &AppState, booking: Uuid) -> Result<VoidAnswer, EffectError> {
+    let Some(route) = route(state, booking).await? else { return Ok(VoidAnswer::Unknown) };
+    Ok(door(state, &route.gateway)?.void(&route.known(booking)).await?)
+}
+
+/// Sends money of a booking back from where it was charged.
+pub(super) async fn refund(state: &AppState, booking: Uuid, amount: Money, key: &str) -> Result<(), EffectError> {
+    let route = route(state, booking).await?.ok_or(EffectError::NoBooking(booking))?;
+    Ok(door(state, &route.gateway)?.refund(&route.known(booking), amount, key).await?)
+}
+
+/// Sees to it that no gateway a booking left keeps any of its money.
+pub(super) async fn void_left(state: &AppState, booking: Uuid) -> Result<(), EffectError> {
+    let mut connection = state.pg.acquire().await?;
+    let unsettled = payment_rows::unsettled(&mut connection, booking).await?;
+    drop(connection);
+    for gateway in unsettled {
+        let door = door(state, &gateway)?;
+        let known = Known { booking, gateway_ref: None };
+        let settled_as = match door.void(&known).await? {
+            VoidAnswer::Voided => "voided",
+            VoidAnswer::Unknown => "never_asked",
+            VoidAnswer::AlreadyCharged(amount) => {
+                tracing::error!(%booking, gateway, "a gateway that booking {booking} had left has charged it; the money goes back");
+                door.refund(&known, amount, &refund_key(booking, 0)).await?;
+                "refunded"
+            }
+        };
+        let mut connection = state.pg.acquire().await?;
+        payment_rows::settle_left(&mut connection, booking, &gateway, settled_as, state.locks.now()).await?;
+    }
+    Ok(())
+}
+
+async fn route(state: &AppState, booking: Uuid) -> Result<Option<Route>, EffectError> {
+    let mut connection = state.pg.acquire().await?;
+    Ok(payment_rows::route(&mut connection, booking).await?)
+}
+
+fn door<'a>(state: &'a AppState, gateway: &str) -> Result<&'a Door, EffectError> {
+    let missing = || GatewayError::Unreachable(format!("PAYMENT_GATEWAYS does not name {gateway} any more").into());
+    state.gateways.named(gateway).ok_or_else(|| missing().into())
+}

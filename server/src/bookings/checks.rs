@@ -1,0 +1,157 @@
+//! What must be true before anybody is charged, looked at side by side under one deadline. The first "no" ends
+//! it.
+//!
+//! - somebody takes payments, and the show may be booked: known here, without asking anyone;
+//! - the hold is alive and is for just these seats: asked of the lock store, which closes it to changes and
+//!   lets it last until the payment is over;
+//! - the buyer is within the limit of seats, and has not been trying card after card: asked of Postgres.
+//!
+//! The fraud rule is plain and says so: [`MAX_DECLINES_OF_VISITOR`] declined payments by one visitor, or
+//! [`MAX_DECLINES_OF_EMAIL`] for one e-mail address, within [`DECLINES_WINDOW_MS`]. The address has the higher
+//! limit, because anybody can type somebody else's.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::booking::PAYMENT_EXTENSION_MS;
+use domain::seats::MAX_SEATS_PER_PERSON;
+use domain::time::{MINUTE_MS, Timestamp};
+
+use super::commits::CommitMode;
+use super::confirm::give_up_payment;
+use super::sql::BookingRow;
+use crate::catalogue::Show;
+use crate::clock::to_utc;
+use crate::seat_locks::{Refusal, with_map};
+use crate::web::{Code, Problem};
+use crate::{AppState, holds};
+
+/// All checks together may take this long; then the buyer is asked to try again.
+const CHECKS_DEADLINE: Duration = Duration::from_secs(4);
+/// Declined payments count for this long, milliseconds.
+const DECLINES_WINDOW_MS: i64 = 60 * MINUTE_MS;
+/// So many by one visitor are enough.
+const MAX_DECLINES_OF_VISITOR: i64 = 5;
+/// So many for one e-mail address are enough.
+const MAX_DECLINES_OF_EMAIL: i64 = 10;
+/// Whoever tried too often waits at least this long.
+const WAIT_AFTER_DECLINES: Duration = Duration::from_secs(60);
+
+/// All checks. The end of the hold, which is now closed to changes: whoever does not go on to submit the
+/// payment gives it up ([`give_up_payment`]), as happens here after a "no".
+pub(super) async fn before_charge(state: &AppState, show: &Arc<Show>, row: &BookingRow) -> Result<Timestamp, Problem> {
+    let now = state.locks.now();
+    holds::sales_open(show, now)?;
+    state.gateways.available()?;
+    let side_by_side = async { tokio::try_join!(hold_alive(state, show, row), clean_record(state, row, now)) };
+    let problem = match tokio::time::timeout(CHECKS_DEADLINE, side_by_side).await {
+        Ok(Ok((until, ()))) => return Ok(until),
+        Ok(Err(problem)) => problem,
+        Err(_) => Problem::new(Code::Overloaded, "Please try again in a moment; nothing was charged."),
+    };
+    give_up_payment(state, show, row).await;
+    Err(problem)
+}
+
+async fn hold_alive(state: &AppState, show: &Arc<Show>, row: &BookingRow) -> Result<Timestamp, Problem> {
+    let sale = row.sale();
+    let asked = match state.config.commits {
+        CommitMode::Batched => state.commits.begin_payment(state, show, sale).await?,
+        CommitMode::Interactive => {
+            with_map(state, show, || state.locks.begin_payment(show.id, &sale, PAYMENT_EXTENSION_MS)).await?
+        }
+    };
+    asked.map_err(|refusal| match refusal {
+        Refusal::Changed => Problem::new(
+            Code::WrongState,
+            "Your seats have changed since you checked out. Please look at the total again.",
+        ),
+        _ => Problem::new(Code::HoldExpired, "Your seats are free for everyone again; nothing was charged."),
+    })
+}
+
+/// What Postgres knows of a buyer.
+#[derive(Clone, Copy, Debug, sqlx::FromRow)]
+struct Record {
+    /// Seats and places of this show in their other bookings, paid for or being paid for.
+    seats_elsewhere: i64,
+    declines_of_visitor: i64,
+    declines_of_email: i64,
+}
+
+async fn clean_record(state: &AppState, row: &BookingRow, now: Timestamp) -> Result<(), Problem> {
+    let places: u32 = row.places.iter().map(|places| places.count).sum();
+    judge(record(state, row, now).await?, row.seats.len() + places as usize)
+}
+
+/// One question for both rules: this is asked for every sale.
+async fn record(state: &AppState, row: &BookingRow, now: Timestamp) -> Result<Record, sqlx::Error> {
+    sqlx::query_as(
+        "SELECT (SELECT coalesce(sum((SELECT count(*) FROM booking_seats WHERE booking_id = other.id)
+                                     + (SELECT coalesce(sum(quantity), 0) FROM booking_places
+                                        WHERE booking_id = other.id)), 0)::bigint
+                 FROM bookings other
+                 WHERE other.owner = $1 AND other.show_id = $2 AND other.id <> $3
+                   AND (other.state IN ('PAYMENT_SUCCEEDED', 'CONFIRMED')
+                        OR (other.state = 'PAYMENT_PENDING' AND other.expires_at > $8))) AS seats_elsewhere,
+                (SELECT count(*) FROM (SELECT 1 FROM declined_payments WHERE owner = $1 AND at > $5 LIMIT $6) AS v)
+                    AS declines_of_visitor,
+                (SELECT count(*) FROM (SELECT 1 FROM declined_payments WHERE email = lower($4) AND at > $5 LIMIT $7) AS e)
+                    AS declines_of_email",
+    )
+    .bind(&row.owner)
+    .bind(row.show_id)
+    .bind(row.id)
+    .bind(&row.buyer.1)
+    .bind(to_utc(now.plus_ms(-DECLINES_WINDOW_MS)))
+    .bind(MAX_DECLINES_OF_VISITOR)
+    .bind(MAX_DECLINES_OF_EMAIL)
+    .bind(to_utc(now))
+    .fetch_one(&state.pg)
+    .await
+}
+
+fn judge(record: Record, seats: usize) -> Result<(), Problem> {
+    let elsewhere = usize::try_from(record.seats_elsewhere).unwrap_or(usize::MAX);
+    if elsewhere.saturating_add(seats) > MAX_SEATS_PER_PERSON {
+        let words = format!(
+            "One person may have {MAX_SEATS_PER_PERSON} seats and places in a show; you have {elsewhere} already."
+        );
+        return Err(Problem::new(Code::PersonLimit, words));
+    }
+    if record.declines_of_visitor >= MAX_DECLINES_OF_VISITOR || record.declines_of_email >= MAX_DECLINES_OF_EMAIL {
+        let words =
+            "Several of your payments were declined within the last hour. Please wait, or pay at the box office.";
+        return Err(Problem::new(Code::TooManyDeclines, words).with_retry_after(WAIT_AFTER_DECLINES));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CLEAN: Record = Record { seats_elsewhere: 0, declines_of_visitor: 0, declines_of_email: 0 };
+
+    #[test]
+    fn ten_seats_in_all_are_within_the_limit_and_eleven_are_not() {
+        let code = |seats_elsewhere, seats| {
+            judge(Record { seats_elsewhere, ..CLEAN }, seats).err().map(|problem| problem.code())
+        };
+        assert_eq!(code(0, 10), None);
+        assert_eq!(code(6, 4), None);
+        assert_eq!(code(7, 4), Some(Code::PersonLimit));
+        assert_eq!(code(-1, 1), Some(Code::PersonLimit), "a count that cannot be is not waved through");
+    }
+
+    #[test]
+    fn a_few_declined_cards_are_bad_luck_and_many_are_a_sign() {
+        let code = |visitor, email| {
+            let record = Record { declines_of_visitor: visitor, declines_of_email: email, ..CLEAN };
+            judge(record, 1).err().map(|problem| problem.code())
+        };
+        assert_eq!(code(MAX_DECLINES_OF_VISITOR - 1, MAX_DECLINES_OF_EMAIL - 1), None);
+        assert_eq!(code(MAX_DECLINES_OF_VISITOR, 0), Some(Code::TooManyDeclines));
+        assert_eq!(code(0, MAX_DECLINES_OF_EMAIL), Some(Code::TooManyDeclines));
+    }
+}

@@ -1,0 +1,227 @@
+//! Queries about where a booking is charged: `payments.gateway` and `asks`, `payment_switches`, and
+//! `webhook_events`.
+
+use domain::booking::Effect;
+use domain::time::Timestamp;
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use crate::clock::to_utc;
+use crate::outbox;
+use crate::payments::{Known, NewsOutcome};
+
+/// Whose question this is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ask {
+    /// The one of whoever submitted the payment: counted when its row was written. Once a booking.
+    First,
+    /// Any other: counted before it is asked.
+    Again,
+}
+
+/// Where a booking is charged.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub(super) struct Route {
+    /// The gateway's name.
+    pub(super) gateway: String,
+    /// Its own id of the payment, once it told us.
+    pub(super) gateway_ref: Option<String>,
+    /// The buyer's token, whichever gateway it belongs to.
+    pub(super) payment_token: Option<String>,
+}
+
+impl Route {
+    /// What its gateway knows the payment by.
+    pub(super) fn known(&self, booking: Uuid) -> Known {
+        Known { booking, gateway_ref: self.gateway_ref.clone() }
+    }
+}
+
+/// Where the booking is charged; `None` when no payment was submitted. Counts a question that follows.
+pub(super) async fn route_to_ask(tx: &mut PgConnection, booking: Uuid, ask: Ask) -> Result<Option<Route>, sqlx::Error> {
+    match ask {
+        Ask::First => route(tx, booking).await,
+        Ask::Again => {
+            sqlx::query_as(
+                "UPDATE payments SET asks = least(asks + 1, 30000) WHERE booking_id = $1
+                 RETURNING gateway, gateway_ref, payment_token",
+            )
+            .bind(booking)
+            .fetch_optional(tx)
+            .await
+        }
+    }
+}
+
+/// Where the booking is charged.
+pub(super) async fn route(tx: &mut PgConnection, booking: Uuid) -> Result<Option<Route>, sqlx::Error> {
+    sqlx::query_as("SELECT gateway, gateway_ref, payment_token FROM payments WHERE booking_id = $1")
+        .bind(booking)
+        .fetch_optional(tx)
+        .await
+}
+
+/// Takes a question back that never left us.
+pub(super) async fn not_asked(tx: &mut PgConnection, booking: Uuid, gateway: &str) -> Result<(), sqlx::Error> {
+    sqlx::query("UPDATE payments SET asks = asks - 1 WHERE booking_id = $1 AND gateway = $2 AND asks > 0")
+        .bind(booking)
+        .bind(gateway)
+        .execute(tx)
+        .await?;
+    Ok(())
+}
+
+/// Gateways the booking left.
+pub(super) async fn left(tx: &mut PgConnection, booking: Uuid) -> Result<Vec<String>, sqlx::Error> {
+    sqlx::query_scalar("SELECT from_gateway FROM payment_switches WHERE booking_id = $1")
+        .bind(booking)
+        .fetch_all(tx)
+        .await
+}
+
+/// Moves a booking, whose row is locked, from one gateway to another. `None`, and nothing is changed, unless
+/// the caller's question is the only one that may have reached the first.
+pub(super) async fn switch(
+    tx: &mut PgConnection,
+    booking: Uuid,
+    (from, to): (&str, &str),
+    why: &str,
+    now: Timestamp,
+) -> Result<Option<Route>, sqlx::Error> {
+    let moved: Option<Route> = sqlx::query_as(
+        "UPDATE payments SET gateway = $3, asks = 1, gateway_ref = NULL, pay_url = NULL, updated_at = $4
+         WHERE booking_id = $1 AND gateway = $2 AND asks = 1 AND state = 'requested'
+         RETURNING gateway, gateway_ref, payment_token",
+    )
+    .bind(booking)
+    .bind(from)
+    .bind(to)
+    .bind(to_utc(now))
+    .fetch_optional(&mut *tx)
+    .await?;
+    if moved.is_some() {
+        sqlx::query(
+            "INSERT INTO payment_switches (booking_id, from_gateway, to_gateway, why, at) VALUES ($1, $2, $3, $4, $5)",
+        )
+        .bind(booking)
+        .bind(from)
+        .bind(to)
+        .bind(why)
+        .bind(to_utc(now))
+        .execute(&mut *tx)
+        .await?;
+        outbox::enqueue(tx, booking, &[Effect::VoidLeft], now).await?;
+    }
+    Ok(moved)
+}
+
+/// Gateways the booking left that have not said yet that they will not keep its money.
+pub(super) async fn unsettled(tx: &mut PgConnection, booking: Uuid) -> Result<Vec<String>, sqlx::Error> {
+    sqlx::query_scalar(
+        "SELECT from_gateway FROM payment_switches WHERE booking_id = $1 AND settled_as IS NULL ORDER BY from_gateway",
+    )
+    .bind(booking)
+    .fetch_all(tx)
+    .await
+}
+
+/// How it ended at a gateway the booking left.
+pub(super) async fn settle_left(
+    tx: &mut PgConnection,
+    booking: Uuid,
+    gateway: &str,
+    settled_as: &str,
+    now: Timestamp,
+) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "UPDATE payment_switches SET settled_as = $3, settled_at = $4
+         WHERE booking_id = $1 AND from_gateway = $2 AND settled_as IS NULL",
+    )
+    .bind(booking)
+    .bind(gateway)
+    .bind(settled_as)
+    .bind(to_utc(now))
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+/// A gateway the booking left says it has money all the same: it is to be sent back.
+pub(super) async fn reopen_left(
+    tx: &mut PgConnection,
+    booking: Uuid,
+    gateway: &str,
+    now: Timestamp,
+) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "UPDATE payment_switches SET settled_as = NULL, settled_at = NULL WHERE booking_id = $1 AND from_gateway = $2",
+    )
+    .bind(booking)
+    .bind(gateway)
+    .execute(&mut *tx)
+    .await?;
+    outbox::enqueue(tx, booking, &[Effect::VoidLeft], now).await
+}
+
+/// What a gateway is to a booking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// The booking is charged there.
+    Current,
+    /// The booking left it.
+    Left,
+    /// Neither.
+    Stranger,
+}
+
+/// What that gateway is to the booking.
+pub(super) async fn standing(tx: &mut PgConnection, booking: Uuid, gateway: &str) -> Result<Standing, sqlx::Error> {
+    let (current, was_left): (bool, bool) = sqlx::query_as(
+        "SELECT EXISTS (SELECT 1 FROM payments WHERE booking_id = $1 AND gateway = $2),
+                EXISTS (SELECT 1 FROM payment_switches WHERE booking_id = $1 AND from_gateway = $2)",
+    )
+    .bind(booking)
+    .bind(gateway)
+    .fetch_one(tx)
+    .await?;
+    Ok(match (current, was_left) {
+        (true, _) => Standing::Current,
+        (false, true) => Standing::Left,
+        (false, false) => Standing::Stranger,
+    })
+}
+
+/// Whether that event was noted, as one about a payment of ours.
+pub(super) async fn is_noted(tx: &mut PgConnection, gateway: &str, event_id: &str) -> Result<bool, sqlx::Error> {
+    let outcome: Option<String> =
+        sqlx::query_scalar("SELECT outcome FROM webhook_events WHERE gateway = $1 AND event_id = $2")
+            .bind(gateway)
+            .bind(event_id)
+            .fetch_optional(tx)
+            .await?;
+    Ok(outcome.is_some_and(|outcome| outcome != NewsOutcome::Unknown.as_str()))
+}
+
+/// Notes a gateway's event and what became of it; `false` when it was noted before. An event of an unknown
+/// payment may come again, and mean something then.
+pub(super) async fn note_event(
+    tx: &mut PgConnection,
+    gateway: &str,
+    event_id: &str,
+    outcome: NewsOutcome,
+    now: Timestamp,
+) -> Result<bool, sqlx::Error> {
+    let noted = sqlx::query(
+        "INSERT INTO webhook_events AS known (gateway, event_id, received_at, outcome) VALUES ($1, $2, $3, $4)
+         ON CONFLICT (gateway, event_id) DO UPDATE SET outcome = EXCLUDED.outcome, received_at = EXCLUDED.received_at
+         WHERE known.outcome = $5",
+    )
+    .bind(gateway)
+    .bind(event_id)
+    .bind(to_utc(now))
+    .bind(outcome.as_str())
+    .bind(NewsOutcome::Unknown.as_str())
+    .execute(tx)
+    .await?;
+    Ok(noted.rows_affected() == 1)
+}

@@ -1,0 +1,174 @@
+//! One question to a gateway over HTTP: a deadline for the whole of it and for each try, few tries, pauses
+//! with full jitter. Only questions that may be repeated are asked here, and all of ours may.
+//!
+//! What matters most is what is *not* known afterwards. A try that failed while connecting never left us;
+//! every other try without an answer may have been heard.
+
+use std::time::Duration;
+
+use reqwest::header::HeaderMap;
+use reqwest::{Client, RequestBuilder, StatusCode};
+use tokio::time::{Instant, sleep, timeout_at};
+
+use super::gateway::GatewayError;
+use crate::ids;
+
+/// How long connecting may take.
+const CONNECT_DEADLINE: Duration = Duration::from_secs(2);
+/// Tries at one question.
+pub(super) const MAX_TRIES: u32 = 3;
+/// First retry comes within this time, each further one within twice the one before, milliseconds.
+const BACKOFF_BASE_MS: u64 = 100;
+/// Largest answer we read, bytes.
+pub(super) const MAX_ANSWER_BYTES: usize = 64 * 1024;
+/// Longest piece of a foreign text that goes into our log, characters.
+const MAX_LOGGED_CHARS: usize = 200;
+
+type Cause = Box<dyn std::error::Error + Send + Sync>;
+
+/// How long a gateway is waited for.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    /// One try: an answer that was lost on the way is asked for again while the buyer still waits.
+    pub one_try: Duration,
+    /// One question with all its tries.
+    pub in_all: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self { one_try: Duration::from_secs(4), in_all: Duration::from_secs(10) }
+    }
+}
+
+/// What a gateway's answer is to us.
+pub(super) enum Reading<T> {
+    /// The answer.
+    Answer(T),
+    /// A definite no.
+    No {
+        /// The gateway's code.
+        code: String,
+        /// The gateway's words.
+        message: String,
+    },
+    /// Not an answer, and the next try may have one.
+    Again(String),
+    /// Not an answer, and the next try would have none either.
+    Unclear(String),
+}
+
+/// The gateway said something that its API does not have, or that it is unwell.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct Unexpected(pub(super) String);
+
+/// What one try came to.
+enum Fault {
+    /// It never left us.
+    NotSent(reqwest::Error),
+    /// It was refused entry.
+    TurnedAway(StatusCode),
+    /// It may have been heard.
+    Unknown { cause: Cause, again: bool },
+    /// A definite no.
+    No(GatewayError),
+}
+
+/// The way to one gateway. It keeps connections open.
+#[derive(Clone)]
+pub(super) struct Calls {
+    http: Client,
+    name: &'static str,
+    patience: Patience,
+}
+
+impl Calls {
+    /// The way to the gateway of that name; `beside_us` when no proxy must stand between.
+    pub(super) fn new(name: &'static str, patience: Patience, beside_us: bool) -> anyhow::Result<Self> {
+        // One crypto provider for the whole process; whoever comes second finds it in place.
+        let _already_there = rustls::crypto::ring::default_provider().install_default();
+        let http = Client::builder()
+            .connect_timeout(CONNECT_DEADLINE)
+            .timeout(patience.in_all)
+            // A gateway that redirects a charge elsewhere is not our gateway.
+            .redirect(reqwest::redirect::Policy::none());
+        let http = if beside_us { http.no_proxy() } else { http };
+        Ok(Self { http: http.build()?, name, patience })
+    }
+
+    /// The client, to build requests with.
+    pub(super) const fn http(&self) -> &Client {
+        &self.http
+    }
+
+    /// Asks until there is a definite answer, the tries are used up or the time is.
+    pub(super) async fn ask<T>(
+        &self,
+        request: RequestBuilder,
+        read: impl Fn(StatusCode, &HeaderMap, &[u8]) -> Reading<T>,
+    ) -> Result<T, GatewayError> {
+        let deadline = Instant::now() + self.patience.in_all;
+        let mut maybe_heard = false;
+        let mut tries = 1;
+        loop {
+            let this_try = request
+                .try_clone()
+                .ok_or_else(|| GatewayError::unreachable("a streamed request cannot be repeated"))?;
+            let until = deadline.min(Instant::now() + self.patience.one_try);
+            let fault = match timeout_at(until, one_try(this_try, &read)).await {
+                Ok(Ok(answer)) => return Ok(answer),
+                Ok(Err(fault)) => fault,
+                Err(elapsed) => Fault::Unknown { cause: elapsed.into(), again: true },
+            };
+            let (cause, again): (Cause, bool) = match fault {
+                Fault::No(refused) => return Err(refused),
+                Fault::NotSent(cause) => (cause.into(), true),
+                Fault::TurnedAway(status) => (Unexpected(format!("turned away with {status}")).into(), false),
+                Fault::Unknown { cause, again } => {
+                    maybe_heard = true;
+                    (cause, again)
+                }
+            };
+            let last = !again || tries == MAX_TRIES;
+            let pause = Duration::from_millis(ids::jitter(BACKOFF_BASE_MS << tries));
+            if last || timeout_at(deadline, sleep(pause)).await.is_err() {
+                return Err(if maybe_heard { GatewayError::Unreachable(cause) } else { GatewayError::NotTaken(cause) });
+            }
+            tracing::warn!(%cause, tries, gateway = self.name, "a call to the gateway failed and is repeated");
+            tries += 1;
+        }
+    }
+}
+
+async fn one_try<T>(
+    request: RequestBuilder,
+    read: &impl Fn(StatusCode, &HeaderMap, &[u8]) -> Reading<T>,
+) -> Result<T, Fault> {
+    let unknown = |cause: Cause| Fault::Unknown { cause, again: true };
+    let sent = request.send().await;
+    let mut response =
+        sent.map_err(|cause| if cause.is_connect() { Fault::NotSent(cause) } else { unknown(cause.into()) })?;
+    let status = response.status();
+    let headers = response.headers().clone();
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(|cause| unknown(cause.into()))? {
+        body.extend_from_slice(&chunk);
+        if body.len() > MAX_ANSWER_BYTES {
+            let cause = Unexpected(format!("{status} with more than {MAX_ANSWER_BYTES} bytes"));
+            return Err(unknown(cause.into()));
+        }
+    }
+    if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+        return Err(Fault::TurnedAway(status));
+    }
+    match read(status, &headers, &body) {
+        Reading::Answer(answer) => Ok(answer),
+        Reading::Again(why) => Err(unknown(Unexpected(why).into())),
+        Reading::Unclear(why) => Err(Fault::Unknown { cause: Unexpected(why).into(), again: false }),
+        Reading::No { code, message } => {
+            let message = message.chars().take(MAX_LOGGED_CHARS).collect();
+            Err(Fault::No(GatewayError::Refused { status: status.as_u16(), code, message }))
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Charging, asking, calling off.
+
+use super::house::{House, Words, money, unnoted};
+use crate::ids;
+use crate::payments::{Charge, GatewayError, Known, PaymentStatus, VoidAnswer};
+
+fn succeeded(minor: i64) -> PaymentStatus {
+    PaymentStatus::Succeeded { amount: money(minor) }
+}
+
+fn failed(why: &str) -> PaymentStatus {
+    PaymentStatus::Failed { why: why.to_owned() }
+}
+
+pub(super) async fn a_charge_without_a_token_leads_to_the_gateways_page(house: House) {
+    let charge = house.charge(None);
+    let first = house.gateway.charge(&charge).await.expect("opened");
+    let PaymentStatus::Pending { pay_url: Some(page) } = &first.status else { panic!("{first:?}") };
+    assert!(page.starts_with(&house.base), "{page}");
+    assert_eq!(house.gateway.charge(&charge).await.expect("repeated"), first);
+    let known = Known { booking: charge.booking, gateway_ref: Some(first.gateway_ref.clone()) };
+    assert_eq!(house.status(&known).await, first.status);
+    house.press(page, "card=paid&action=pay").await;
+    assert_eq!(house.status(&known).await, succeeded(2_500));
+}
+
+pub(super) async fn cards_are_decided_at_once(house: House) {
+    for (card, expected) in [
+        ("paid", succeeded(2_500)),
+        ("declined", failed("card_declined")),
+        ("slow", succeeded(2_500)),
+        ("another_amount", succeeded(2_499)),
+    ] {
+        let charge = house.charge(Some(card));
+        for _ in 0..2 {
+            let answer = house.gateway.charge(&charge).await.expect("an answer");
+            assert_eq!(answer.status, expected, "{card}");
+            let known = Known { booking: charge.booking, gateway_ref: Some(answer.gateway_ref) };
+            assert_eq!(house.status(&known).await, expected, "{card}");
+        }
+    }
+}
+
+pub(super) async fn cards_are_decided_later(house: House) {
+    // A bank's reason is a word of each gateway's own.
+    let declined = match house.words {
+        Words::Own => failed("bank_declined"),
+        Words::Stripes => failed("card_declined"),
+    };
+    for (card, expected) in [("pending_paid", succeeded(2_500)), ("pending_failed", declined)] {
+        let charge = house.charge(Some(card));
+        let answer = house.gateway.charge(&charge).await.expect("an answer");
+        assert_eq!(answer.status, PaymentStatus::Pending { pay_url: None }, "{card}");
+        let known = Known { booking: charge.booking, gateway_ref: Some(answer.gateway_ref) };
+        house.becomes(&known, &expected).await;
+    }
+}
+
+pub(super) async fn an_answer_that_was_lost_is_asked_for_again(house: House) {
+    let charge = house.charge(Some("no_answer_paid"));
+    let answer = house.gateway.charge(&charge).await.expect("the second try is answered");
+    let known = Known { booking: charge.booking, gateway_ref: Some(answer.gateway_ref) };
+    house.becomes(&known, &succeeded(2_500)).await;
+}
+
+pub(super) async fn a_payment_nobody_made_is_not_there(house: House) {
+    assert_eq!(house.gateway.status(&unnoted(ids::new_id())).await.expect("an answer"), None);
+}
+
+pub(super) async fn a_payment_is_found_before_its_id_was_noted(house: House) {
+    let paid = house.charged(Some("paid")).await;
+    assert_eq!(house.status(&unnoted(paid.booking)).await, succeeded(2_500));
+    assert_eq!(
+        house.gateway.void(&unnoted(paid.booking)).await.expect("an answer"),
+        VoidAnswer::AlreadyCharged(money(2_500))
+    );
+    let pending = house.charged(Some("pending_paid")).await;
+    let voided = house.gateway.void(&unnoted(pending.booking)).await.expect("an answer");
+    // A slow machine may ask after the bank has thought.
+    assert!(matches!(voided, VoidAnswer::Voided | VoidAnswer::AlreadyCharged(_)), "{voided:?}");
+}
+
+pub(super) async fn void_says_voided_or_charged(house: House) {
+    for card in [None, Some("declined")] {
+        let open = house.charged(card).await;
+        for _ in 0..2 {
+            assert_eq!(house.gateway.void(&open).await.expect("an answer"), VoidAnswer::Voided, "{card:?}");
+        }
+    }
+    for (card, taken) in [("paid", 2_500), ("another_amount", 2_499)] {
+        let paid = house.charged(Some(card)).await;
+        let answer = house.gateway.void(&paid).await.expect("an answer");
+        assert_eq!(answer, VoidAnswer::AlreadyCharged(money(taken)), "{card}");
+    }
+}
+
+pub(super) async fn a_voided_payment_is_never_charged(house: House) {
+    let charge = house.charge(None);
+    let answer = house.gateway.charge(&charge).await.expect("opened");
+    let known = Known { booking: charge.booking, gateway_ref: Some(answer.gateway_ref) };
+    house.gateway.void(&known).await.expect("voided");
+    assert_eq!(house.gateway.charge(&charge).await.expect("an answer").status, PaymentStatus::Voided);
+    // Voided before it was charged: either the gateway says that it cannot promise, or the charge is refused.
+    let late = house.charge(Some("paid"));
+    match house.gateway.void(&unnoted(late.booking)).await.expect("an answer") {
+        VoidAnswer::Unknown => assert_eq!(house.words, Words::Own),
+        VoidAnswer::Voided => {
+            house.gateway.charge(&late).await.expect_err("barred");
+            assert_eq!(house.gateway.status(&unnoted(late.booking)).await.expect("an answer"), None);
+        }
+        VoidAnswer::AlreadyCharged(_) => panic!("nobody charged it"),
+    }
+}
+
+pub(super) async fn a_changed_charge_answers_how_the_first_one_stands(house: House) {
+    let charge = house.charge(Some("paid"));
+    let first = house.gateway.charge(&charge).await.expect("charged");
+    let changed = Charge { amount: money(1), description: "another name".to_owned(), ..charge };
+    assert_eq!(house.gateway.charge(&changed).await.expect("an answer"), first);
+    assert_eq!(house.status(&unnoted(changed.booking)).await, succeeded(2_500));
+    let charge = house.charge(None);
+    let first = house.gateway.charge(&charge).await.expect("opened");
+    match house.gateway.charge(&Charge { amount: money(1), ..charge }).await {
+        Ok(answer) => assert_eq!(answer, first),
+        // A page nobody has paid on cannot be found by its booking: not known, and not refused.
+        Err(error) => assert!(matches!(error, GatewayError::Unreachable(_)), "{error}"),
+    }
+}

@@ -1,0 +1,43 @@
+//! Sending money back.
+
+use super::house::{House, money, unnoted};
+use crate::ids;
+use crate::payments::{GatewayError, Known, refund_key};
+
+async fn refused(house: &House, payment: &Known, minor: i64, key: &str) {
+    let refused = house.gateway.refund(payment, money(minor), key).await.expect_err("refused");
+    assert!(matches!(refused, GatewayError::Refused { .. }), "{minor}: {refused}");
+}
+
+async fn refunded(house: &House, payment: &Known) -> i64 {
+    house.gateway.status(payment).await.expect("an answer").expect("a payment").refunded.minor
+}
+
+pub(super) async fn a_refund_repeats_harmlessly_and_never_exceeds_the_charge(house: House) {
+    let paid = house.charged(Some("paid")).await;
+    let key = refund_key(paid.booking, 0);
+    refused(&house, &paid, 2_501, &refund_key(paid.booking, 1)).await;
+    for _ in 0..2 {
+        house.gateway.refund(&paid, money(2_250), &key).await.expect("refunded");
+    }
+    assert_eq!(refunded(&house, &paid).await, 2_250);
+    refused(&house, &paid, 1, &key).await;
+    refused(&house, &paid, 251, &refund_key(paid.booking, 2)).await;
+    assert_eq!(refunded(&house, &paid).await, 2_250);
+}
+
+pub(super) async fn pieces_have_keys_of_their_own(house: House) {
+    let paid = house.charged(Some("paid")).await;
+    for piece in 1..=2 {
+        let key = refund_key(paid.booking, piece);
+        house.gateway.refund(&paid, money(1_250), &key).await.expect("refunded");
+    }
+    assert_eq!(refunded(&house, &paid).await, 2_500);
+}
+
+pub(super) async fn what_was_never_charged_cannot_be_sent_back(house: House) {
+    let unknown = unnoted(ids::new_id());
+    refused(&house, &unknown, 1, &refund_key(unknown.booking, 0)).await;
+    let open = house.charged(None).await;
+    refused(&house, &open, 1, &refund_key(open.booking, 0)).await;
+}

@@ -1,0 +1,320 @@
+//! The gateways we use, in the order we prefer them. Each is behind a [`Door`]: a breaker, and so many calls
+//! at once with so many waiting.
+//!
+//! Money is asked for only where the breaker is closed; a gateway that rests is tried with a question that
+//! costs nobody anything ([`probe_forever`]). Which gateway a booking is charged at, and when it may be
+//! another, is `bookings::asking`'s business (docs/decisions/0008).
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use axum::http::HeaderMap;
+use domain::money::Money;
+use domain::time::Timestamp;
+use tokio::sync::{Semaphore, SemaphorePermit};
+use uuid::Uuid;
+
+use super::gateway::{Charge, ChargeAnswer, Gateway, GatewayError, GatewayPayment, Known, VoidAnswer, WebhookRefused};
+use super::{PaymentNews, SimulatorGateway, StripeGateway, simulator, stripe};
+use crate::breaker::{Breaker, Limits, Pass};
+use crate::config::Config;
+use crate::web::{Code, Problem};
+use crate::{AppState, ids};
+
+/// When a gateway that does not answer is left in peace. A failure is a whole question with its tries.
+static BREAKER: Limits = Limits {
+    failures_to_open: 5,
+    window: Duration::from_secs(30),
+    first_rest_ms: 1_000,
+    longest_rest_ms: 15_000,
+    // Longer than a question may take.
+    probe_patience: Duration::from_secs(12),
+};
+/// Calls to one gateway at once.
+const MAX_AT_ONCE: usize = 128;
+/// Calls that may wait for others to end; beyond that the gateway counts as not available.
+const MAX_WAITING: usize = 512;
+/// A call waits for others this long.
+const LINE_DEADLINE: Duration = Duration::from_secs(2);
+/// How often gateways that rest are looked at.
+const PROBE_EVERY: Duration = Duration::from_millis(250);
+/// Gateways that can be named: a first and a second.
+const MAX_GATEWAYS: usize = 2;
+
+/// A call was not made, and why.
+#[derive(Debug, thiserror::Error)]
+enum NotAsked {
+    #[error("it did not answer lately; again in {0:?}")]
+    Resting(Duration),
+    #[error("all lines to it are busy")]
+    Busy,
+}
+
+/// One gateway and the way to it.
+pub struct Door {
+    gateway: Arc<dyn Gateway>,
+    breaker: Mutex<Breaker>,
+    /// Calls under way and waiting.
+    places: Semaphore,
+    /// Calls under way.
+    lines: Semaphore,
+}
+
+impl Door {
+    fn new(gateway: Arc<dyn Gateway>) -> Self {
+        Self {
+            gateway,
+            breaker: Mutex::new(Breaker::new(&BREAKER)),
+            places: Semaphore::new(MAX_AT_ONCE + MAX_WAITING),
+            lines: Semaphore::new(MAX_AT_ONCE),
+        }
+    }
+
+    /// The gateway's name.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.gateway.name()
+    }
+
+    /// Whether money may be asked for here just now.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        !self.breaker().is_resting() && self.places.available_permits() > 0
+    }
+
+    /// As [`Gateway::takes_token`].
+    #[must_use]
+    pub fn takes_token(&self, token: &str) -> bool {
+        self.gateway.takes_token(token)
+    }
+
+    /// As [`Gateway::charge`]; not taken while the gateway rests, not even to find out how it is.
+    ///
+    /// # Errors
+    /// [`GatewayError`].
+    pub async fn charge(&self, charge: &Charge) -> Result<ChargeAnswer, GatewayError> {
+        if self.breaker().is_resting() {
+            return Err(GatewayError::not_taken(NotAsked::Resting(self.rest_left())));
+        }
+        self.through(self.gateway.charge(charge)).await
+    }
+
+    /// As [`Gateway::status`].
+    ///
+    /// # Errors
+    /// [`GatewayError`].
+    pub async fn status(&self, payment: &Known) -> Result<Option<GatewayPayment>, GatewayError> {
+        self.through(self.gateway.status(payment)).await
+    }
+
+    /// As [`Gateway::void`].
+    ///
+    /// # Errors
+    /// [`GatewayError`].
+    pub async fn void(&self, payment: &Known) -> Result<VoidAnswer, GatewayError> {
+        self.through(self.gateway.void(payment)).await
+    }
+
+    /// As [`Gateway::refund`].
+    ///
+    /// # Errors
+    /// [`GatewayError`].
+    pub async fn refund(&self, payment: &Known, amount: Money, key: &str) -> Result<(), GatewayError> {
+        self.through(self.gateway.refund(payment, amount, key)).await
+    }
+
+    /// As [`Gateway::read_webhook`].
+    ///
+    /// # Errors
+    /// [`WebhookRefused`].
+    pub fn read_webhook(
+        &self,
+        headers: &HeaderMap,
+        body: &[u8],
+        now: Timestamp,
+    ) -> Result<Option<PaymentNews>, WebhookRefused> {
+        self.gateway.read_webhook(headers, body, now)
+    }
+
+    /// Makes a call if there is a line and the breaker lets it, and tells the breaker how it went.
+    async fn through<T>(&self, call: impl Future<Output = Result<T, GatewayError>>) -> Result<T, GatewayError> {
+        let _place = self.places.try_acquire().map_err(|_| GatewayError::not_taken(NotAsked::Busy))?;
+        let _line = self.line().await?;
+        let admitted = self.breaker().admit(Instant::now());
+        let pass = admitted.map_err(|rest| GatewayError::not_taken(NotAsked::Resting(rest)))?;
+        let under_way = UnderWay { door: self, pass: Some(pass) };
+        let outcome = call.await;
+        under_way.over();
+        match &outcome {
+            // A refusal is an answer too: somebody is there.
+            Ok(_) | Err(GatewayError::Refused { .. }) => self.breaker().succeeded(),
+            Err(cause @ (GatewayError::NotTaken(_) | GatewayError::Unreachable(_))) => {
+                if self.breaker().failed(Instant::now(), pass, ids::jitter) {
+                    tracing::warn!(gateway = self.name(), %cause, "the gateway does not answer, leaving it in peace for a while");
+                }
+            }
+        }
+        outcome
+    }
+
+    async fn line(&self) -> Result<SemaphorePermit<'_>, GatewayError> {
+        match tokio::time::timeout(LINE_DEADLINE, self.lines.acquire()).await {
+            Ok(Ok(line)) => Ok(line),
+            Ok(Err(_)) | Err(_) => Err(GatewayError::not_taken(NotAsked::Busy)),
+        }
+    }
+
+    /// Until somebody may try whether the gateway is back.
+    fn rest_left(&self) -> Duration {
+        self.breaker().rest_left(Instant::now())
+    }
+
+    /// Asks a resting gateway how a payment stands that never was, once its rest is over.
+    async fn probe(&self) {
+        if !self.breaker().is_resting() || self.rest_left() > Duration::ZERO {
+            return;
+        }
+        if self.status(&Known { booking: Uuid::nil(), gateway_ref: None }).await.is_ok() {
+            tracing::info!(gateway = self.name(), "the gateway is back");
+        }
+    }
+
+    // Held for a few assignments only, never across an await.
+    fn breaker(&self) -> MutexGuard<'_, Breaker> {
+        self.breaker.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Door {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Door").field("gateway", &self.name()).field("breaker", &self.breaker()).finish_non_exhaustive()
+    }
+}
+
+/// A call under way. Its caller may go away before it is over: then a probe says nothing.
+struct UnderWay<'a> {
+    door: &'a Door,
+    pass: Option<Pass>,
+}
+
+impl UnderWay<'_> {
+    fn over(mut self) {
+        self.pass = None;
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        if let Some(pass) = self.pass {
+            self.door.breaker().abandoned(Instant::now(), pass);
+        }
+    }
+}
+
+/// The gateways, the preferred one first.
+#[derive(Debug)]
+pub struct Gateways {
+    doors: Vec<Door>,
+}
+
+impl Gateways {
+    /// These gateways, in this order; there must be one.
+    ///
+    /// # Panics
+    /// When there is none.
+    #[must_use]
+    pub fn new(gateways: Vec<Arc<dyn Gateway>>) -> Self {
+        assert!(!gateways.is_empty(), "somebody must take the money");
+        Self { doors: gateways.into_iter().map(Door::new).collect() }
+    }
+
+    /// Those that the settings name.
+    ///
+    /// # Errors
+    /// When a name is unknown or twice, or a gateway's own settings cannot be used.
+    pub fn from_config(config: &Config) -> anyhow::Result<Self> {
+        let names = &config.payment_gateways;
+        anyhow::ensure!((1..=MAX_GATEWAYS).contains(&names.len()), "PAYMENT_GATEWAYS names one gateway or two");
+        let mut gateways: Vec<Arc<dyn Gateway>> = Vec::new();
+        for name in names {
+            anyhow::ensure!(gateways.iter().all(|known| known.name() != name), "PAYMENT_GATEWAYS names {name} twice");
+            gateways.push(match name.as_str() {
+                simulator::NAME => Arc::new(SimulatorGateway::from_config(config)?),
+                stripe::NAME => Arc::new(StripeGateway::from_config(config)?),
+                other => {
+                    let known = [simulator::NAME, stripe::NAME].join(", ");
+                    return Err(anyhow::anyhow!("{other:?} is no gateway; there are {known}"))
+                        .context("PAYMENT_GATEWAYS");
+                }
+            });
+        }
+        Ok(Self::new(gateways))
+    }
+
+    /// The gateway of that name.
+    #[must_use]
+    pub fn named(&self, name: &str) -> Option<&Door> {
+        self.doors.iter().find(|door| door.name() == name)
+    }
+
+    /// Whether anybody takes money just now. Asked before seats are claimed: who cannot pay keeps their hold.
+    ///
+    /// # Errors
+    /// 503 `gateway_unavailable` with `Retry-After`.
+    pub fn available(&self) -> Result<(), Problem> {
+        if self.doors.iter().any(Door::is_open) {
+            return Ok(());
+        }
+        let rest = self.doors.iter().map(Door::rest_left).min().unwrap_or_default();
+        let words =
+            "Payments cannot be taken at this moment. Your seats stay yours until the hold ends; nothing was charged.";
+        Err(Problem::new(Code::GatewayUnavailable, words).with_retry_after(rest))
+    }
+
+    /// Where the next booking is charged: the first gateway that takes money, or just the first.
+    #[must_use]
+    pub fn first_choice(&self) -> &'static str {
+        self.doors.iter().find(|door| door.is_open()).unwrap_or(&self.doors[0]).name()
+    }
+
+    /// Where a booking may be charged that none of `left` took.
+    #[must_use]
+    pub fn besides(&self, left: &[String]) -> Option<&'static str> {
+        let other = |door: &&Door| door.is_open() && left.iter().all(|name| name != door.name());
+        self.doors.iter().find(other).map(Door::name)
+    }
+
+    /// The token as the gateway of that name is told it: one that looks like another gateway's is of no use
+    /// there, and its page is opened instead.
+    #[must_use]
+    pub fn token_for(&self, name: &str, token: Option<String>) -> Option<String> {
+        let token = token?;
+        let taken_by: Vec<&str> = self.doors.iter().filter(|door| door.takes_token(&token)).map(Door::name).collect();
+        (taken_by.is_empty() || taken_by.contains(&name)).then_some(token)
+    }
+
+    async fn probe(&self) {
+        futures::future::join_all(self.doors.iter().map(Door::probe)).await;
+    }
+}
+
+/// Finds out when gateways that rest are back. Runs until the server stops.
+pub async fn probe_forever(state: AppState) {
+    let mut round = tokio::time::interval(PROBE_EVERY);
+    round.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            () = state.stop.cancelled() => return,
+            _ = round.tick() => {}
+        }
+        tokio::select! {
+            () = state.stop.cancelled() => return,
+            () = state.gateways.probe() => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,217 @@
+//! Breakers, lines and the choice between gateways, with a gateway that does as it is told.
+
+use std::collections::VecDeque;
+
+use async_trait::async_trait;
+use domain::money::Currency;
+use tokio::sync::Notify;
+
+use super::*;
+use crate::payments::PaymentStatus;
+
+/// How long anything may take before a test gives up on it.
+const DEADLINE: Duration = Duration::from_secs(20);
+
+/// What a gateway does when it is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mood {
+    Answers,
+    Away,
+    Hangs,
+}
+
+struct Scripted {
+    name: &'static str,
+    token: &'static str,
+    mood: Mutex<Mood>,
+    /// What it was asked, in order.
+    asked: Mutex<VecDeque<&'static str>>,
+    hung: Notify,
+}
+
+impl Scripted {
+    fn new(name: &'static str, token: &'static str) -> Arc<Self> {
+        let (mood, asked) = (Mutex::new(Mood::Answers), Mutex::default());
+        Arc::new(Self { name, token, mood, asked, hung: Notify::new() })
+    }
+
+    fn is(&self, mood: Mood) {
+        *self.mood.lock().expect("not poisoned") = mood;
+    }
+
+    fn times(&self, what: &str) -> usize {
+        self.asked.lock().expect("not poisoned").iter().filter(|asked| **asked == what).count()
+    }
+
+    async fn asked<T>(&self, what: &'static str, answer: T) -> Result<T, GatewayError> {
+        self.asked.lock().expect("not poisoned").push_back(what);
+        let mood = *self.mood.lock().expect("not poisoned");
+        match mood {
+            Mood::Answers => Ok(answer),
+            Mood::Away => Err(GatewayError::unreachable("away")),
+            Mood::Hangs => {
+                self.hung.notified().await;
+                Err(GatewayError::unreachable("hung"))
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Gateway for Scripted {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn takes_token(&self, token: &str) -> bool {
+        token.starts_with(self.token)
+    }
+
+    async fn charge(&self, charge: &Charge) -> Result<ChargeAnswer, GatewayError> {
+        let status = PaymentStatus::Succeeded { amount: charge.amount };
+        self.asked("charge", ChargeAnswer { gateway_ref: "1".to_owned(), status }).await
+    }
+
+    async fn status(&self, _: &Known) -> Result<Option<GatewayPayment>, GatewayError> {
+        self.asked("status", None).await
+    }
+
+    async fn void(&self, _: &Known) -> Result<VoidAnswer, GatewayError> {
+        self.asked("void", VoidAnswer::Voided).await
+    }
+
+    async fn refund(&self, _: &Known, _: Money, _: &str) -> Result<(), GatewayError> {
+        self.asked("refund", ()).await
+    }
+
+    fn read_webhook(&self, _: &HeaderMap, _: &[u8], _: Timestamp) -> Result<Option<PaymentNews>, WebhookRefused> {
+        Ok(None)
+    }
+}
+
+fn charge() -> Charge {
+    Charge {
+        booking: ids::new_id(),
+        reference: String::new(),
+        amount: Money::new(2_500, Currency::parse("EUR").expect("a code")),
+        description: String::new(),
+        return_url: String::new(),
+        token: None,
+        expires_at: Timestamp(0),
+    }
+}
+
+async fn exhaust(gateways: &Gateways, gateway: &Scripted) {
+    gateway.is(Mood::Away);
+    let door = gateways.named(gateway.name).expect("it is one of them");
+    for _ in 0..BREAKER.failures_to_open {
+        let error = door.charge(&charge()).await.expect_err("away");
+        assert!(matches!(error, GatewayError::Unreachable(_)), "{error}");
+    }
+    assert!(!door.is_open());
+}
+
+/// Both gateways, and what they are in.
+fn both() -> (Arc<Scripted>, Arc<Scripted>, Gateways) {
+    let (first, second) = (Scripted::new("first", "tok_"), Scripted::new("second", "pm_"));
+    let gateways = Gateways::new(vec![first.clone(), second.clone()]);
+    (first, second, gateways)
+}
+
+#[tokio::test]
+async fn the_first_is_chosen_until_it_fails_too_often_and_then_the_second() {
+    let (first, second, gateways) = both();
+    assert_eq!(gateways.first_choice(), "first");
+    exhaust(&gateways, &first).await;
+    assert_eq!(gateways.first_choice(), "second");
+    assert!(gateways.available().is_ok());
+    exhaust(&gateways, &second).await;
+    assert_eq!(gateways.first_choice(), "first", "somebody must be named");
+    let refused = gateways.available().expect_err("nobody takes money");
+    assert_eq!(refused.code(), Code::GatewayUnavailable);
+}
+
+#[tokio::test]
+async fn a_gateway_that_rests_is_not_asked_for_money_and_comes_back_by_a_question_that_costs_nothing() {
+    let (first, _, gateways) = both();
+    exhaust(&gateways, &first).await;
+    let charges = first.times("charge");
+    let door = gateways.named("first").expect("it is one of them");
+    let error = door.charge(&charge()).await.expect_err("resting");
+    assert!(matches!(error, GatewayError::NotTaken(_)), "{error}");
+    first.is(Mood::Answers);
+    let back = async {
+        let mut again = tokio::time::interval(Duration::from_millis(20));
+        while !door.is_open() {
+            again.tick().await;
+            // Also when its rest is over, money is not what it is tried with.
+            if !door.is_open() {
+                door.charge(&charge()).await.expect_err("resting");
+            }
+            gateways.probe().await;
+        }
+    };
+    tokio::time::timeout(DEADLINE, back).await.expect("it comes back");
+    assert_eq!((first.times("charge"), first.times("status")), (charges, 1));
+    door.charge(&charge()).await.expect("it is asked again");
+}
+
+#[tokio::test]
+async fn a_refusal_is_a_sign_of_life() {
+    let (_, _, gateways) = both();
+    let door = gateways.named("first").expect("it is one of them");
+    for _ in 0..2 * BREAKER.failures_to_open {
+        let refused = async { Err::<(), _>(GatewayError::refused("no", "no")) };
+        door.through(refused).await.expect_err("refused");
+    }
+    assert!(door.is_open());
+}
+
+#[tokio::test]
+async fn lines_are_bounded_and_whoever_waits_in_vain_was_not_asked() {
+    let (first, _, gateways) = both();
+    first.is(Mood::Hangs);
+    let gateways = Arc::new(gateways);
+    let mut calls = tokio::task::JoinSet::new();
+    for _ in 0..MAX_AT_ONCE + MAX_WAITING {
+        let gateways = Arc::clone(&gateways);
+        calls.spawn(async move { gateways.named("first").expect("there").charge(&charge()).await });
+    }
+    let full = async {
+        while gateways.first_choice() == "first" {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(DEADLINE, full).await.expect("all places are taken");
+    // One more is not even let in to wait.
+    let error = gateways.named("first").expect("there").charge(&charge()).await.expect_err("busy");
+    assert!(matches!(error, GatewayError::NotTaken(_)), "{error}");
+    // Those who waited for a line in vain were not asked.
+    let mut not_asked = 0;
+    while not_asked < MAX_WAITING {
+        let over = tokio::time::timeout(DEADLINE, calls.join_next()).await.expect("in time").expect("some are left");
+        assert!(matches!(over.expect("joined"), Err(GatewayError::NotTaken(_))));
+        not_asked += 1;
+    }
+    assert_eq!(first.times("charge"), MAX_AT_ONCE);
+    first.hung.notify_waiters();
+}
+
+#[test]
+fn a_booking_moves_to_an_open_gateway_it_has_not_left() {
+    let (_, _, gateways) = both();
+    assert_eq!(gateways.besides(&["first".to_owned()]), Some("second"));
+    assert_eq!(gateways.besides(&["first".to_owned(), "second".to_owned()]), None);
+}
+
+#[test]
+fn a_token_goes_to_the_gateway_it_is_of() {
+    let (_, _, gateways) = both();
+    let told = |gateway, token: &str| gateways.token_for(gateway, Some(token.to_owned()));
+    assert_eq!(told("first", "tok_paid").as_deref(), Some("tok_paid"));
+    assert_eq!(told("second", "tok_paid"), None);
+    assert_eq!(told("second", "pm_paid").as_deref(), Some("pm_paid"));
+    // Nobody's: the gateway that is asked says so itself.
+    assert_eq!(told("second", "nonsense").as_deref(), Some("nonsense"));
+    assert_eq!(gateways.token_for("first", None), None);
+}

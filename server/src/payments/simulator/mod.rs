@@ -1,0 +1,239 @@
+//! The payment simulator as a [`Gateway`]: its HTTP API from our side.
+//!
+//! Every call has a deadline. Every call is repeated on a passing failure, and may be: each is
+//! idempotent there, the charge and the refund by the key they carry, void and status by nature.
+
+mod webhook;
+
+use anyhow::Context;
+use async_trait::async_trait;
+use axum::http::HeaderMap;
+use domain::money::{Currency, Money};
+use domain::time::Timestamp;
+use reqwest::{Method, RequestBuilder, StatusCode, Url};
+use serde::{Deserialize, Serialize};
+
+use super::PaymentNews;
+use super::calls::{Calls, Patience, Reading};
+use super::gateway::{
+    Charge, ChargeAnswer, Gateway, GatewayError, GatewayPayment, Known, PaymentStatus, VoidAnswer, WebhookRefused,
+    pay_key,
+};
+use crate::config::Config;
+
+/// Its name, also in the address of its webhooks.
+pub const NAME: &str = "simulator";
+
+/// The client. One per process: it keeps connections open.
+#[derive(Clone)]
+pub struct SimulatorGateway {
+    calls: Calls,
+    base: Url,
+    api_key: String,
+    webhook_url: String,
+    webhook_secrets: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct NewPayment<'a> {
+    amount_minor: i64,
+    currency: &'a str,
+    reference: String,
+    description: String,
+    return_url: &'a str,
+    webhook_url: &'a str,
+    expires_at_ms: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct NewRefund {
+    amount_minor: i64,
+}
+
+#[derive(Debug, Deserialize)]
+struct Payment {
+    id: String,
+    status: String,
+    page_url: String,
+    amount_minor: i64,
+    currency: Currency,
+    refunded_minor: i64,
+    failure: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct ErrorBody {
+    error: ErrorDetail,
+}
+
+#[derive(Deserialize)]
+struct ErrorDetail {
+    code: String,
+    message: String,
+}
+
+impl SimulatorGateway {
+    /// The client the settings ask for.
+    ///
+    /// # Errors
+    /// When one of them is missing or cannot be used.
+    pub fn from_config(config: &Config) -> anyhow::Result<Self> {
+        anyhow::ensure!(
+            config.simulator_webhook_secret.iter().any(|secret| !secret.is_empty()),
+            "SIMULATOR_WEBHOOK_SECRET is empty: no webhook could be believed"
+        );
+        let base_url = config.simulator_url.as_deref().context("SIMULATOR_URL is not set")?;
+        let api_key = config.simulator_api_key.as_deref().context("SIMULATOR_API_KEY is not set")?;
+        let secrets = config.simulator_webhook_secret.clone();
+        Self::new(base_url, api_key, &config.public_url, secrets, Patience::default()).context("SIMULATOR_URL")
+    }
+
+    /// A client of the simulator at `base_url`; its webhooks come back to us under `public_url`, signed with
+    /// one of `webhook_secrets`.
+    ///
+    /// # Errors
+    /// When `base_url` is not an address, or TLS cannot be set up.
+    pub fn new(
+        base_url: &str,
+        api_key: &str,
+        public_url: &str,
+        webhook_secrets: Vec<String>,
+        patience: Patience,
+    ) -> anyhow::Result<Self> {
+        let base = Url::parse(&format!("{}/", base_url.trim_end_matches('/')))?;
+        // It runs beside us, also where outside calls must go through a proxy.
+        let calls = Calls::new(NAME, patience, true)?;
+        let webhook_url = format!("{}/api/v1/webhooks/payments/{NAME}", public_url.trim_end_matches('/'));
+        Ok(Self { calls, base, api_key: api_key.to_owned(), webhook_url, webhook_secrets })
+    }
+
+    fn request(&self, method: Method, path: &str) -> Result<RequestBuilder, GatewayError> {
+        let url = self.base.join(path).map_err(GatewayError::unreachable)?;
+        Ok(self.calls.http().request(method, url).bearer_auth(&self.api_key))
+    }
+
+    async fn ask(&self, request: RequestBuilder) -> Result<Payment, GatewayError> {
+        self.calls.ask(request, |status, _, body| reading(status, body)).await
+    }
+
+    /// The payment of a booking, found by its key.
+    async fn find(&self, payment: &Known) -> Result<Option<Payment>, GatewayError> {
+        match self.ask(self.request(Method::GET, &format!("v1/payments?key={}", pay_key(payment.booking)))?).await {
+            Ok(payment) => Ok(Some(payment)),
+            Err(GatewayError::Refused { status: 404, .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// 4xx is a definite no; anything else that is not the expected document is no answer.
+fn reading(status: StatusCode, body: &[u8]) -> Reading<Payment> {
+    if status.is_success() {
+        return match serde_json::from_slice(body) {
+            Ok(payment) => Reading::Answer(payment),
+            Err(cause) => Reading::Again(format!("{status} with an unreadable body: {cause}")),
+        };
+    }
+    let passing = status == StatusCode::TOO_MANY_REQUESTS || status == StatusCode::REQUEST_TIMEOUT;
+    if !status.is_client_error() || passing {
+        return Reading::Again(format!("the gateway answered {status}"));
+    }
+    match serde_json::from_slice::<ErrorBody>(body) {
+        Ok(body) => Reading::No { code: body.error.code, message: body.error.message },
+        Err(_) => Reading::No { code: "unreadable".to_owned(), message: String::from_utf8_lossy(body).into_owned() },
+    }
+}
+
+impl Payment {
+    fn status(&self) -> Result<PaymentStatus, GatewayError> {
+        Ok(match self.status.as_str() {
+            "requires_payer" => PaymentStatus::Pending { pay_url: Some(self.page_url.clone()) },
+            "pending" => PaymentStatus::Pending { pay_url: None },
+            "succeeded" => PaymentStatus::Succeeded { amount: Money::new(self.amount_minor, self.currency) },
+            "failed" => PaymentStatus::Failed { why: self.failure.clone().unwrap_or_else(|| "unspecified".to_owned()) },
+            "voided" => PaymentStatus::Voided,
+            other => {
+                return Err(GatewayError::unreachable(format!("a payment of the unknown status {other:?}")));
+            }
+        })
+    }
+}
+
+#[async_trait]
+impl Gateway for SimulatorGateway {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn takes_token(&self, token: &str) -> bool {
+        token.starts_with("tok_")
+    }
+
+    async fn charge(&self, charge: &Charge) -> Result<ChargeAnswer, GatewayError> {
+        let body = NewPayment {
+            amount_minor: charge.amount.minor,
+            currency: charge.amount.currency.code(),
+            reference: charge.booking.to_string(),
+            description: format!("{} · {}", charge.description, charge.reference),
+            return_url: &charge.return_url,
+            webhook_url: &self.webhook_url,
+            expires_at_ms: charge.expires_at.0,
+            token: charge.token.as_deref(),
+        };
+        let request = self.request(Method::POST, "v1/payments")?;
+        let asked = self.ask(request.header("idempotency-key", pay_key(charge.booking)).json(&body)).await;
+        let payment = match asked {
+            Err(GatewayError::Refused { code, .. }) if code == "key_reused" => {
+                let known = Known { booking: charge.booking, gateway_ref: None };
+                self.find(&known).await?.ok_or_else(|| GatewayError::unreachable("the payment of this key is gone"))?
+            }
+            answered => answered?,
+        };
+        Ok(ChargeAnswer { status: payment.status()?, gateway_ref: payment.id })
+    }
+
+    async fn status(&self, payment: &Known) -> Result<Option<GatewayPayment>, GatewayError> {
+        let Some(payment) = self.find(payment).await? else { return Ok(None) };
+        Ok(Some(GatewayPayment {
+            status: payment.status()?,
+            refunded: Money::new(payment.refunded_minor, payment.currency),
+            gateway_ref: payment.id,
+        }))
+    }
+
+    async fn void(&self, payment: &Known) -> Result<VoidAnswer, GatewayError> {
+        let Some(payment) = self.find(payment).await? else { return Ok(VoidAnswer::Unknown) };
+        let path = format!("v1/payments/{}", payment.id);
+        match self.ask(self.request(Method::POST, &format!("{path}/void"))?).await {
+            Ok(_) => Ok(VoidAnswer::Voided),
+            Err(GatewayError::Refused { status: 409, code, .. }) if code == "already_charged" => {
+                // What was taken, not what was asked for a moment ago.
+                let charged = self.ask(self.request(Method::GET, &path)?).await?;
+                Ok(VoidAnswer::AlreadyCharged(Money::new(charged.amount_minor, charged.currency)))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn refund(&self, payment: &Known, amount: Money, key: &str) -> Result<(), GatewayError> {
+        let found = self.find(payment).await?;
+        let payment = found.ok_or_else(|| GatewayError::refused("unknown_payment", "there is no payment to refund"))?;
+        if payment.currency != amount.currency {
+            return Err(GatewayError::refused("currency_differs", "the payment was made in another currency"));
+        }
+        let request = self.request(Method::POST, &format!("v1/payments/{}/refunds", payment.id))?;
+        let body = NewRefund { amount_minor: amount.minor };
+        self.ask(request.header("idempotency-key", key).json(&body)).await.map(|_| ())
+    }
+
+    fn read_webhook(
+        &self,
+        headers: &HeaderMap,
+        body: &[u8],
+        now: Timestamp,
+    ) -> Result<Option<PaymentNews>, WebhookRefused> {
+        webhook::read(headers, body, &self.webhook_secrets, now)
+    }
+}

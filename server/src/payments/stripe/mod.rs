@@ -1,0 +1,364 @@
+//! Stripe as a [`Gateway`]: PaymentIntents for payment methods that are at hand, Checkout Sessions for its
+//! page. After <https://docs.stripe.com/api>; base address and keys come from the environment.
+//!
+//! How a payment is found again: by the id Stripe gave it (`pi_…`, `cs_…`) as soon as we have noted that,
+//! and before, by the booking's id in its metadata. Search lags behind by a minute, so finding nothing proves
+//! nothing; a void therefore *bars* the charge's idempotency key instead ([`StripeGateway::bar`]).
+//!
+//! Stripe repeats a key's first answer for a day, whatever became of the payment since. So a repeated charge
+//! may answer with old news; what stands now, [`Gateway::status`] and webhooks say.
+
+mod objects;
+mod webhook;
+
+use anyhow::Context;
+use async_trait::async_trait;
+use axum::http::HeaderMap;
+use domain::money::Money;
+use domain::time::{MINUTE_MS, SECOND_MS, Timestamp};
+use reqwest::{Method, RequestBuilder, StatusCode, Url};
+use serde::de::DeserializeOwned;
+use uuid::Uuid;
+
+use super::PaymentNews;
+use super::calls::{Calls, Patience, Reading};
+use super::gateway::{
+    Charge, ChargeAnswer, Gateway, GatewayError, GatewayPayment, Known, PaymentStatus, VoidAnswer, WebhookRefused,
+    pay_key,
+};
+use crate::config::Config;
+use crate::ids;
+use objects::{ErrorBody, Found, Intent, Refund, Session, minor_units};
+
+/// Its name, also in the address of its webhooks.
+pub const NAME: &str = "stripe";
+/// The API as of this day is what we speak, whatever the account's default is.
+const API_VERSION: &str = "2024-06-20";
+/// A Checkout Session stays open for half an hour at least, and is closed by us when the booking's time is
+/// over; this is for the day we cannot. Milliseconds.
+const SESSION_OUTLIVES_BOOKING_MS: i64 = 31 * MINUTE_MS;
+/// Intents looked at in a search for one booking.
+const SEARCH_LIMIT: &str = "10";
+/// The type of the error for a key that was used for another request.
+const KEY_REUSED: &str = "idempotency_error";
+/// Metadata that every object of ours carries: the booking.
+const BOOKING: &str = "booking";
+/// …and how it is paid: [`BY_TOKEN`], [`ON_PAGE`] or [`BARRED`].
+const WAY: &str = "way";
+const BY_TOKEN: &str = "token";
+const ON_PAGE: &str = "page";
+const BARRED: &str = "barred";
+
+/// The client. One per process: it keeps connections open.
+#[derive(Clone)]
+pub struct StripeGateway {
+    calls: Calls,
+    base: Url,
+    secret_key: String,
+    webhook_secrets: Vec<String>,
+}
+
+/// Form fields, names with Stripe's brackets.
+type Fields = Vec<(&'static str, String)>;
+
+impl StripeGateway {
+    /// The client the settings ask for.
+    ///
+    /// # Errors
+    /// When one of them is missing or cannot be used.
+    pub fn from_config(config: &Config) -> anyhow::Result<Self> {
+        anyhow::ensure!(
+            config.stripe_webhook_secret.iter().any(|secret| !secret.is_empty()),
+            "STRIPE_WEBHOOK_SECRET is empty: no webhook could be believed"
+        );
+        let secret_key = config.stripe_secret_key.as_deref().filter(|key| !key.is_empty());
+        let secret_key = secret_key.context("STRIPE_SECRET_KEY is not set")?;
+        let secrets = config.stripe_webhook_secret.clone();
+        Self::new(&config.stripe_url, secret_key, secrets, Patience::default()).context("STRIPE_URL")
+    }
+
+    /// A client of Stripe at `base_url`, whose webhooks are signed with one of `webhook_secrets`.
+    ///
+    /// # Errors
+    /// When `base_url` is not an address, or TLS cannot be set up.
+    pub fn new(
+        base_url: &str,
+        secret_key: &str,
+        webhook_secrets: Vec<String>,
+        patience: Patience,
+    ) -> anyhow::Result<Self> {
+        let base = Url::parse(&format!("{}/", base_url.trim_end_matches('/')))?;
+        let calls = Calls::new(NAME, patience, false)?;
+        Ok(Self { calls, base, secret_key: secret_key.to_owned(), webhook_secrets })
+    }
+
+    fn request(&self, method: Method, path: &str) -> Result<RequestBuilder, GatewayError> {
+        let url = self.base.join(path).map_err(GatewayError::unreachable)?;
+        let request = self.calls.http().request(method, url).bearer_auth(&self.secret_key);
+        Ok(request.header("stripe-version", API_VERSION))
+    }
+
+    fn post(&self, path: &str, key: &str, fields: &Fields) -> Result<RequestBuilder, GatewayError> {
+        let body = serde_urlencoded::to_string(fields).map_err(GatewayError::unreachable)?;
+        let request = self.request(Method::POST, path)?.header("idempotency-key", key);
+        Ok(request.header("content-type", "application/x-www-form-urlencoded").body(body))
+    }
+
+    async fn ask<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T, GatewayError> {
+        self.calls.ask(request, reading).await
+    }
+
+    async fn charge_method(&self, charge: &Charge, method: &str) -> Result<ChargeAnswer, GatewayError> {
+        let mut fields = vec![
+            ("amount", minor_units(charge.amount).to_string()),
+            ("currency", charge.amount.currency.code().to_ascii_lowercase()),
+            ("confirm", "true".to_owned()),
+            ("payment_method", method.to_owned()),
+            ("return_url", charge.return_url.clone()),
+            ("description", format!("{} · {}", charge.description, charge.reference)),
+        ];
+        fields.extend(metadata(charge.booking, BY_TOKEN));
+        let request = self.post("v1/payment_intents", &pay_key(charge.booking), &fields)?;
+        // 402 is an answer: the bank's.
+        let read = |status: StatusCode, headers: &HeaderMap, body: &[u8]| {
+            let declined = serde_json::from_slice::<ErrorBody>(body).ok().and_then(|body| body.error.payment_intent);
+            match declined {
+                Some(intent) if status == StatusCode::PAYMENT_REQUIRED => Reading::Answer(*intent),
+                _ => reading(status, headers, body),
+            }
+        };
+        let intent: Intent = self.calls.ask(request, read).await?;
+        Ok(ChargeAnswer { status: intent.status()?, gateway_ref: intent.id })
+    }
+
+    async fn open_page(&self, charge: &Charge) -> Result<ChargeAnswer, GatewayError> {
+        let (booking, currency) = (charge.booking.to_string(), charge.amount.currency.code().to_ascii_lowercase());
+        let closes_s = charge.expires_at.plus_ms(SESSION_OUTLIVES_BOOKING_MS).0 / SECOND_MS;
+        let mut fields = vec![
+            ("mode", "payment".to_owned()),
+            ("line_items[0][quantity]", "1".to_owned()),
+            ("line_items[0][price_data][currency]", currency),
+            ("line_items[0][price_data][unit_amount]", minor_units(charge.amount).to_string()),
+            ("line_items[0][price_data][product_data][name]", format!("{} · {}", charge.description, charge.reference)),
+            ("success_url", charge.return_url.clone()),
+            ("cancel_url", charge.return_url.clone()),
+            ("client_reference_id", booking.clone()),
+            ("expires_at", closes_s.to_string()),
+            ("payment_intent_data[metadata][booking]", booking),
+            ("payment_intent_data[metadata][way]", ON_PAGE.to_owned()),
+        ];
+        fields.extend(metadata(charge.booking, ON_PAGE));
+        let session: Session = self.ask(self.post("v1/checkout/sessions", &page_key(charge.booking), &fields)?).await?;
+        Ok(ChargeAnswer { status: session.status()?, gateway_ref: session.id })
+    }
+
+    async fn session(&self, id: &str) -> Result<Option<Session>, GatewayError> {
+        let path = format!("v1/checkout/sessions/{id}?expand[]=payment_intent.latest_charge");
+        there(self.ask(self.request(Method::GET, &path)?).await)
+    }
+
+    /// The intent of a payment, as far as Stripe knows of it and lets us find it.
+    async fn intent(&self, payment: &Known) -> Result<Option<Intent>, GatewayError> {
+        match &payment.gateway_ref {
+            Some(id) if is_session(id) => Ok(self.session(id).await?.and_then(Session::into_intent)),
+            Some(id) => {
+                let path = format!("v1/payment_intents/{id}?expand[]=latest_charge");
+                there(self.ask(self.request(Method::GET, &path)?).await)
+            }
+            None => self.search(payment.booking).await,
+        }
+    }
+
+    async fn search(&self, booking: Uuid) -> Result<Option<Intent>, GatewayError> {
+        let query = serde_urlencoded::to_string([
+            ("query", format!("metadata['{BOOKING}']:'{booking}'")),
+            ("limit", SEARCH_LIMIT.to_owned()),
+            ("expand[]", "data.latest_charge".to_owned()),
+        ]);
+        let query = query.map_err(GatewayError::unreachable)?;
+        let found: Found = self.ask(self.request(Method::GET, &format!("v1/payment_intents/search?{query}"))?).await?;
+        Ok(found.data.into_iter().find(|intent| intent.way() != Some(BARRED)))
+    }
+
+    async fn void_session(&self, payment: &Known, id: &str) -> Result<VoidAnswer, GatewayError> {
+        let request = self.post(&format!("v1/checkout/sessions/{id}/expire"), &void_key(payment.booking), &vec![])?;
+        match self.ask::<Session>(request).await {
+            Ok(_) => Ok(VoidAnswer::Voided),
+            // Not open any more: what it is now decides.
+            Err(GatewayError::Refused { .. }) => match self.session(id).await? {
+                None => Ok(VoidAnswer::Unknown),
+                Some(session) => settled(&session.status()?),
+            },
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn void_intent(&self, payment: &Known, id: &str) -> Result<VoidAnswer, GatewayError> {
+        let request = self.post(&format!("v1/payment_intents/{id}/cancel"), &void_key(payment.booking), &vec![])?;
+        match self.ask::<Intent>(request).await {
+            Ok(_) => Ok(VoidAnswer::Voided),
+            Err(GatewayError::Refused { .. }) => match self.intent(payment).await? {
+                None => Ok(VoidAnswer::Unknown),
+                Some(intent) => settled(&intent.status()?),
+            },
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Uses up the key of a charge that nobody can find: an intent of our own under it, called off at once.
+    /// From then on Stripe refuses the charge itself, however late it arrives. If the key is used up already,
+    /// the charge did arrive, and search will find it in a minute: until then we do not know. (A page whose
+    /// address we never learned needs no bar. Nobody can pay there.)
+    async fn bar(&self, booking: Uuid) -> Result<VoidAnswer, GatewayError> {
+        let mut fields = vec![("amount", "100".to_owned()), ("currency", "eur".to_owned())];
+        fields.extend(metadata(booking, BARRED));
+        match self.ask::<Intent>(self.post("v1/payment_intents", &pay_key(booking), &fields)?).await {
+            Ok(barred) => {
+                let known = Known { booking, gateway_ref: Some(barred.id.clone()) };
+                self.void_intent(&known, &barred.id).await.map(|_| VoidAnswer::Voided)
+            }
+            Err(GatewayError::Refused { code, .. }) if code == KEY_REUSED => {
+                Err(GatewayError::unreachable("a charge of this booking is there and cannot be found yet"))
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// The key of a booking's page. Another than [`pay_key`]: the two are different requests.
+fn page_key(booking: Uuid) -> String {
+    format!("page:{booking}")
+}
+
+/// Calling off is idempotent by nature, and its answer changes as the payment does. So the key holds for
+/// the tries of one call only: under a lasting one Stripe would repeat its first "not now" for a day.
+fn void_key(booking: Uuid) -> String {
+    format!("void:{booking}:{}", ids::new_id())
+}
+
+fn metadata(booking: Uuid, way: &str) -> Fields {
+    vec![("metadata[booking]", booking.to_string()), ("metadata[way]", way.to_owned())]
+}
+
+fn is_session(id: &str) -> bool {
+    id.starts_with("cs_")
+}
+
+/// What a payment that could not be called off has come to.
+fn settled(status: &PaymentStatus) -> Result<VoidAnswer, GatewayError> {
+    match status {
+        PaymentStatus::Succeeded { amount } => Ok(VoidAnswer::AlreadyCharged(*amount)),
+        PaymentStatus::Voided => Ok(VoidAnswer::Voided),
+        PaymentStatus::Pending { .. } | PaymentStatus::Failed { .. } => {
+            Err(GatewayError::unreachable("the payment cannot be called off and is not decided"))
+        }
+    }
+}
+
+/// "There is no such object" is an answer.
+fn there<T>(answer: Result<T, GatewayError>) -> Result<Option<T>, GatewayError> {
+    match answer {
+        Ok(object) => Ok(Some(object)),
+        Err(GatewayError::Refused { status: 404, .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// 4xx is a definite no, but for "busy with this key" and "too fast". Stripe's own word on retrying counts
+/// more than the status.
+fn reading<T: DeserializeOwned>(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Reading<T> {
+    if status.is_success() {
+        return match serde_json::from_slice(body) {
+            Ok(object) => Reading::Answer(object),
+            Err(cause) => Reading::Again(format!("{status} with an unreadable body: {cause}")),
+        };
+    }
+    let told = headers.get("stripe-should-retry").and_then(|value| value.to_str().ok());
+    let passing = matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::CONFLICT | StatusCode::TOO_MANY_REQUESTS);
+    let words = format!("Stripe answered {status}");
+    match serde_json::from_slice::<ErrorBody>(body) {
+        _ if told == Some("true") => Reading::Again(words),
+        _ if !status.is_client_error() && told == Some("false") => Reading::Unclear(words),
+        _ if !status.is_client_error() || passing => Reading::Again(words),
+        Ok(ErrorBody { error }) => {
+            let code = error.code.filter(|_| error.kind != KEY_REUSED).unwrap_or(error.kind);
+            Reading::No { code, message: error.message.unwrap_or_default() }
+        }
+        Err(_) => Reading::No { code: "unreadable".to_owned(), message: String::from_utf8_lossy(body).into_owned() },
+    }
+}
+
+#[async_trait]
+impl Gateway for StripeGateway {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn takes_token(&self, token: &str) -> bool {
+        token.starts_with("pm_")
+    }
+
+    async fn charge(&self, charge: &Charge) -> Result<ChargeAnswer, GatewayError> {
+        let answer = match &charge.token {
+            Some(method) => self.charge_method(charge, method).await,
+            None => self.open_page(charge).await,
+        };
+        match answer {
+            // Another request came under this key. Whether that one was paid is what counts.
+            Err(GatewayError::Refused { code, .. }) if code == KEY_REUSED => {
+                let found = self.search(charge.booking).await?;
+                let intent = found.ok_or_else(|| GatewayError::unreachable("its payment cannot be found (yet)"))?;
+                Ok(ChargeAnswer { status: intent.status()?, gateway_ref: intent.id })
+            }
+            answer => answer,
+        }
+    }
+
+    async fn status(&self, payment: &Known) -> Result<Option<GatewayPayment>, GatewayError> {
+        if let Some(id) = payment.gateway_ref.as_deref().filter(|id| is_session(id)) {
+            return self.session(id).await?.map(Session::payment).transpose();
+        }
+        self.intent(payment).await?.map(Intent::payment).transpose()
+    }
+
+    async fn void(&self, payment: &Known) -> Result<VoidAnswer, GatewayError> {
+        match payment.gateway_ref.as_deref() {
+            Some(id) if is_session(id) => self.void_session(payment, id).await,
+            Some(id) => self.void_intent(payment, id).await,
+            None => match self.search(payment.booking).await? {
+                Some(intent) => {
+                    let known = Known { booking: payment.booking, gateway_ref: Some(intent.id.clone()) };
+                    self.void_intent(&known, &intent.id).await
+                }
+                None => self.bar(payment.booking).await,
+            },
+        }
+    }
+
+    async fn refund(&self, payment: &Known, amount: Money, key: &str) -> Result<(), GatewayError> {
+        let found = self.intent(payment).await?;
+        let intent = found.ok_or_else(|| GatewayError::refused("unknown_payment", "there is no payment to refund"))?;
+        if !intent.currency.eq_ignore_ascii_case(amount.currency.code()) {
+            return Err(GatewayError::refused("currency_differs", "the payment was made in another currency"));
+        }
+        let fields = vec![
+            ("payment_intent", intent.id),
+            ("amount", minor_units(amount).to_string()),
+            ("metadata[booking]", payment.booking.to_string()),
+        ];
+        let refund: Refund = self.ask(self.post("v1/refunds", key, &fields)?).await?;
+        match refund.status.as_deref() {
+            Some("failed" | "canceled") => Err(GatewayError::refused("refund_failed", "Stripe could not send it back")),
+            _ => Ok(()),
+        }
+    }
+
+    fn read_webhook(
+        &self,
+        headers: &HeaderMap,
+        body: &[u8],
+        now: Timestamp,
+    ) -> Result<Option<PaymentNews>, WebhookRefused> {
+        webhook::read(headers, body, &self.webhook_secrets, now)
+    }
+}

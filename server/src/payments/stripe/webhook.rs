@@ -1,0 +1,153 @@
+//! Stripe's webhooks: `Stripe-Signature` over the raw body, and the events we subscribe to.
+//!
+//! Events of objects without a booking of ours (another product on the same account) do not concern us.
+
+use axum::http::HeaderMap;
+use domain::time::{SECOND_MS, Timestamp};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::objects::{Intent, Refund, Session};
+use super::{BARRED, BOOKING, NAME, ON_PAGE};
+use crate::payments::{GatewayError, NewsKind, PaymentNews, WebhookRefused, signature};
+
+/// Name of the signature's header.
+const HEADER: &str = "stripe-signature";
+
+/// `Event`.
+#[derive(Deserialize)]
+struct Event {
+    id: String,
+    #[serde(rename = "type")]
+    kind: String,
+    /// Seconds since 1970.
+    created: i64,
+    data: Data,
+}
+
+#[derive(Deserialize)]
+struct Data {
+    object: Value,
+}
+
+/// What an event says: the booking as it is written there, Stripe's id of the payment, the news.
+type Said = Option<(String, Option<String>, NewsKind)>;
+
+pub(super) fn read(
+    headers: &HeaderMap,
+    body: &[u8],
+    secrets: &[String],
+    now: Timestamp,
+) -> Result<Option<PaymentNews>, WebhookRefused> {
+    signature::verify_header(headers, HEADER, body, secrets, now)?;
+    let event: Event = serde_json::from_slice(body).map_err(malformed)?;
+    let Some((booking, gateway_ref, kind)) = said(&event.kind, event.data.object)? else { return Ok(None) };
+    let booking = Uuid::parse_str(&booking).map_err(|_| WebhookRefused::UnknownPayment)?;
+    let occurred = Timestamp(event.created.saturating_mul(SECOND_MS));
+    Ok(Some(PaymentNews { gateway: NAME, event_id: event.id, booking, gateway_ref, kind, occurred }))
+}
+
+fn malformed(cause: impl std::fmt::Display) -> WebhookRefused {
+    WebhookRefused::Malformed(cause.to_string())
+}
+
+fn object<T: DeserializeOwned>(value: Value) -> Result<T, WebhookRefused> {
+    serde_json::from_value(value).map_err(malformed)
+}
+
+fn said(event: &str, value: Value) -> Result<Said, WebhookRefused> {
+    match event {
+        "payment_intent.succeeded" | "payment_intent.payment_failed" | "payment_intent.canceled" => {
+            of_intent(event, &object(value)?)
+        }
+        "checkout.session.expired" => of_session(object(value)?, NewsKind::Voided),
+        "checkout.session.async_payment_failed" => {
+            of_session(object(value)?, NewsKind::Failed { why: Some("async_payment_failed".to_owned()) })
+        }
+        "refund.created" | "refund.updated" | "refund.failed" => Ok(of_refund(object(value)?)),
+        _ => Ok(None),
+    }
+}
+
+fn of_intent(event: &str, intent: &Intent) -> Result<Said, WebhookRefused> {
+    let Some(booking) = intent.booking() else { return Ok(None) };
+    let kind = match (event, intent.way()) {
+        // Our own bar against a late charge; or a card on a page where the payer may try another.
+        (_, Some(BARRED)) | ("payment_intent.payment_failed", Some(ON_PAGE)) => return Ok(None),
+        ("payment_intent.succeeded", _) => {
+            let amount = intent.received().map_err(|cause: GatewayError| malformed(cause))?;
+            NewsKind::Succeeded { amount }
+        }
+        ("payment_intent.payment_failed", _) => NewsKind::Failed { why: intent.failure() },
+        _ => NewsKind::Voided,
+    };
+    Ok(Some((booking.to_owned(), Some(intent.id.clone()), kind)))
+}
+
+fn of_session(session: Session, kind: NewsKind) -> Result<Said, WebhookRefused> {
+    Ok(session.client_reference_id.map(|booking| (booking, Some(session.id), kind)))
+}
+
+fn of_refund(refund: Refund) -> Said {
+    let booking = refund.metadata.get(BOOKING)?.clone();
+    match refund.status.as_deref() {
+        Some("succeeded") => Some((booking, refund.payment_intent, NewsKind::RefundSettled)),
+        Some("failed" | "canceled") => {
+            // Days later, when the card is gone: the money is back with us, and a person must find its owner.
+            tracing::error!(booking, "Stripe could not send the money of booking {booking} back");
+            None
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const BOOKING_ID: &str = "0190d1b2-0000-4000-8000-000000000001";
+
+    fn intent(status: &str, way: &str) -> Value {
+        json!({ "id": "pi_1", "status": status, "currency": "eur", "amount_received": 1250,
+                "metadata": { "booking": BOOKING_ID, "way": way },
+                "last_payment_error": { "type": "card_error", "code": "card_declined" } })
+    }
+
+    fn kind(event: &str, object: Value) -> Option<NewsKind> {
+        said(event, object).expect("readable").map(|(_, _, kind)| kind)
+    }
+
+    #[test]
+    fn a_failed_card_ends_a_payment_by_token_and_not_one_on_a_page() {
+        let failed = Some(NewsKind::Failed { why: Some("card_declined".to_owned()) });
+        let event = "payment_intent.payment_failed";
+        assert_eq!(kind(event, intent("requires_payment_method", "token")), failed);
+        assert_eq!(kind(event, intent("requires_payment_method", "page")), None);
+    }
+
+    #[test]
+    fn our_own_bar_is_no_news() {
+        assert_eq!(kind("payment_intent.canceled", intent("canceled", "barred")), None);
+        assert_eq!(kind("payment_intent.canceled", intent("canceled", "token")), Some(NewsKind::Voided));
+    }
+
+    #[test]
+    fn only_a_refund_that_arrived_is_settled() {
+        let refund = |status: &str| json!({ "status": status, "metadata": { "booking": BOOKING_ID } });
+        assert_eq!(kind("refund.created", refund("pending")), None);
+        assert_eq!(kind("refund.updated", refund("succeeded")), Some(NewsKind::RefundSettled));
+        assert_eq!(kind("refund.failed", refund("failed")), None);
+    }
+
+    #[test]
+    fn objects_of_others_and_other_events_do_not_concern_us() {
+        let foreign = json!({ "id": "pi_1", "status": "succeeded", "currency": "eur", "metadata": {} });
+        assert_eq!(kind("payment_intent.succeeded", foreign), None);
+        assert_eq!(kind("invoice.paid", json!({})), None);
+        assert!(said("payment_intent.succeeded", json!("?")).is_err());
+    }
+}

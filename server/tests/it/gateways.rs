@@ -1,0 +1,328 @@
+//! Two gateways: the second one when the first was not asked, and one charge, whatever comes late.
+
+use std::time::Duration;
+
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+use simulator::{Settings, Simulator};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::world::{PRICE, Visitor, World, text, until};
+
+const KEY: &str = "a key of the second gateway";
+const SECRET: &str = "a secret of the second gateway";
+
+/// A simulator that listens to nobody yet, but has a port.
+struct Till {
+    url: String,
+    port: u16,
+    simulator: Simulator,
+}
+
+impl Till {
+    fn closed(key: &str, secret: &str) -> Self {
+        let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+        let port = free.expect("a port").port();
+        let url = format!("http://127.0.0.1:{port}");
+        let simulator = Simulator::new(Settings {
+            api_key: key.into(),
+            webhook_secret: secret.into(),
+            public_url: url.clone(),
+            merchant: "Test Cinemas".into(),
+            pending: Duration::from_millis(300),
+            slow: Duration::from_millis(300),
+            no_answer: Duration::from_secs(30),
+            late: Duration::from_millis(300),
+            backoff_base: Duration::from_millis(50),
+        })
+        .expect("the simulator can be made");
+        Self { url, port, simulator }
+    }
+
+    async fn open(&self) {
+        let listener = TcpListener::bind(("127.0.0.1", self.port)).await.expect("the port is free again");
+        tokio::spawn(simulator::serve(listener, self.simulator.clone(), std::future::pending()));
+    }
+
+    fn payment(&self, key: &str) -> simulator::payment::Payment {
+        self.simulator.ledger.get_by_key(key).expect("a payment")
+    }
+}
+
+/// The first gateway is down, the second one (Stripe's words) is open.
+async fn first_is_down() -> (World, Till, Till) {
+    let (first, second) = (Till::closed(FIRST_KEY, FIRST_SECRET), Till::closed(KEY, SECRET));
+    second.open().await;
+    let settings = [
+        ("PAYMENT_GATEWAYS", "simulator,stripe"),
+        ("SIMULATOR_URL", &*first.url),
+        ("SIMULATOR_API_KEY", FIRST_KEY),
+        ("SIMULATOR_WEBHOOK_SECRET", FIRST_SECRET),
+        ("STRIPE_URL", &*second.url),
+        ("STRIPE_SECRET_KEY", KEY),
+        ("STRIPE_WEBHOOK_SECRET", SECRET),
+    ];
+    let world = World::start(1, &settings).await;
+    second.simulator.tell_stripe_events_to(format!("{}/api/v1/webhooks/payments/stripe", world.servers[0].url));
+    (world, first, second)
+}
+
+const FIRST_KEY: &str = "a key of the first gateway";
+const FIRST_SECRET: &str = "a secret of the first gateway";
+
+async fn checked_out(visitor: &Visitor, seats: &[u32]) -> Value {
+    let (status, hold) = visitor.hold(seats).await;
+    assert_eq!(status, StatusCode::CREATED, "{hold}");
+    let (status, booking) = visitor.book(&hold).await;
+    assert_eq!((status, &booking["state"]), (StatusCode::CREATED, &json!("SEATS_LOCKED")), "{booking}");
+    booking
+}
+
+async fn press(visitor: &Visitor, page: &str, form: &'static str) {
+    let request = visitor.client.post(page).header("content-type", "application/x-www-form-urlencoded").body(form);
+    assert_eq!(request.send().await.expect("a page").status(), StatusCode::SEE_OTHER);
+}
+
+async fn charged_at(world: &World) -> Vec<(String, i16)> {
+    let rows = sqlx::query_as("SELECT gateway, asks FROM payments ORDER BY updated_at").fetch_all(&world.pg).await;
+    rows.expect("payments are read")
+}
+
+async fn settled_as(world: &World) -> Option<String> {
+    let row = sqlx::query_scalar("SELECT settled_as FROM payment_switches").fetch_one(&world.pg).await;
+    row.expect("one switch")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_first_gateway_that_was_not_asked_is_left_for_the_second() {
+    let (world, first, second) = first_is_down().await;
+    let ann = world.visitor();
+    let booking = checked_out(&ann, &[1]).await;
+    let (status, paid) = ann.pay(&booking, Some("pm_paid")).await;
+    assert_eq!((status, text(&paid["state"])), (StatusCode::OK, "CONFIRMED"), "{paid}");
+    assert_eq!(charged_at(&world).await, [("stripe".to_owned(), 1)]);
+    let (_, story) = ann.get(&format!("/api/v1/bookings/{}/events", text(&booking["id"]))).await;
+    let told = "simulator did not take the payment; stripe is asked.";
+    let lines = story.as_array().expect("a list");
+    assert!(lines.iter().any(|line| line["event"] == "gateway_changed" && line["reason"] == told), "{story}");
+    // A token of the first is of no use at the second: its page takes the money.
+    let bob = world.visitor();
+    let booking = checked_out(&bob, &[2]).await;
+    let (_, pending) = bob.pay(&booking, Some("tok_paid")).await;
+    assert_eq!(pending["state"], "PAYMENT_PENDING", "{pending}");
+    let page = text(&pending["pay_url"]).to_owned();
+    assert!(page.starts_with(&second.url), "{page}");
+    press(&bob, &page, "card=declined&action=pay").await;
+    press(&bob, &page, "card=paid&action=pay").await;
+    bob.sees_booking(&booking, "CONFIRMED").await;
+    assert_eq!(world.count("SELECT count(*) FROM payment_switches WHERE settled_as IS NULL").await, 2);
+    // Back again, the first is told never to charge them, and new sales go there.
+    first.open().await;
+    until("both are settled", || async {
+        world.count("SELECT count(*) FROM payment_switches WHERE settled_as = 'never_asked'").await == 2
+    })
+    .await;
+    until("nothing is left to do", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    until("sales go to the first again", || async {
+        let eve = world.visitor();
+        let taken = world.count("SELECT count(*) FROM seat_claims").await;
+        let booking = checked_out(&eve, &[u32::try_from(taken).expect("few") + 10]).await;
+        assert_eq!(eve.pay(&booking, Some("tok_paid")).await.0, StatusCode::OK);
+        world.count("SELECT count(*) FROM payments WHERE gateway = 'simulator'").await > 0
+    })
+    .await;
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn money_that_the_first_gateway_takes_all_the_same_goes_back_from_there() {
+    let (world, first, second) = first_is_down().await;
+    let ann = world.visitor();
+    let booking = checked_out(&ann, &[1, 2]).await;
+    let (_, paid) = ann.pay(&booking, Some("pm_paid")).await;
+    assert_eq!(paid["state"], "CONFIRMED", "{paid}");
+    // The request that never left arrives all the same, through some proxy, before we could call it off.
+    let id = text(&booking["id"]);
+    let key = format!("pay:{id}");
+    let asked = simulator::payment::NewPayment {
+        amount_minor: 2 * PRICE,
+        currency: "EUR".into(),
+        reference: id.into(),
+        description: "late".into(),
+        return_url: format!("{}/bookings/{id}", ann.base),
+        webhook_url: format!("{}/api/v1/webhooks/payments/simulator", ann.base),
+        expires_at_ms: i64::MAX,
+        token: Some("tok_paid".into()),
+        dialect: simulator::payment::Dialect::Own,
+    };
+    let opened = first.simulator.ledger.open(&key, asked, "pay_late".into(), 0).expect("opened");
+    let card = simulator::cards::by_token("tok_paid").expect("a card");
+    first.simulator.pay(&opened.payment.id, card).expect("charged");
+    first.open().await;
+    until("the first sent it back", || async { settled_as(&world).await.as_deref() == Some("refunded") }).await;
+    until("its ledger says so", || async { first.payment(&key).refunded_minor() == 2 * PRICE }).await;
+    // The other charge stands, and nothing about the sale changed.
+    assert_eq!(second.payment(&key).refunded_minor(), 0);
+    let seen = ann.booking(&booking).await;
+    assert_eq!((&seen["state"], &seen["money"]), (&json!("CONFIRMED"), &json!("PAID")));
+    until("the webhook is noted", || async {
+        world.count("SELECT count(*) FROM webhook_events WHERE gateway = 'simulator' AND outcome = 'sent_back'").await
+            == 1
+    })
+    .await;
+    until("nothing is left to do", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    assert_eq!(first.payment(&key).refunded_minor(), 2 * PRICE, "once");
+    assert_eq!(text(&ann.booking(&booking).await["money"]), "PAID", "a refund elsewhere is no refund of the booking");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unknown_outcome_never_moves_a_booking() {
+    // Accepts, reads, and hangs up: what happened there nobody knows.
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    let tills = tokio::spawn(async move {
+        loop {
+            let (mut stream, _): (TcpStream, _) = listener.accept().await.expect("a connection");
+            tokio::spawn(async move {
+                let mut bytes = [0; 1_024];
+                let _ = tokio::io::AsyncReadExt::read(&mut stream, &mut bytes).await;
+            });
+        }
+    });
+    let second = Till::closed(KEY, SECRET);
+    second.open().await;
+    let settings = [
+        ("PAYMENT_GATEWAYS", "simulator,stripe"),
+        ("SIMULATOR_URL", &*url),
+        ("STRIPE_URL", &*second.url),
+        ("STRIPE_SECRET_KEY", KEY),
+        ("STRIPE_WEBHOOK_SECRET", SECRET),
+    ];
+    let world = World::start(1, &settings).await;
+    let ann = world.visitor();
+    let booking = checked_out(&ann, &[1]).await;
+    let (status, pending) = ann.pay(&booking, Some("pm_paid")).await;
+    assert_eq!((status, text(&pending["state"])), (StatusCode::OK, "PAYMENT_PENDING"), "{pending}");
+    assert_eq!(charged_at(&world).await, [("simulator".to_owned(), 1)]);
+    assert_eq!(world.count("SELECT count(*) FROM payment_switches").await, 0);
+    // Gone altogether: whoever asks now is certain not to have asked, but somebody else may have.
+    tills.abort();
+    until("nobody listens there", || async { TcpStream::connect(url.trim_start_matches("http://")).await.is_err() })
+        .await;
+    let due = sqlx::query("UPDATE outbox SET run_after = now() WHERE effect = 'charge'").execute(&world.pg).await;
+    due.expect("the relay is to ask");
+    until("the relay has asked in vain", || async {
+        world.count("SELECT count(*) FROM outbox WHERE effect = 'charge' AND attempts > 0 AND run_after < now() + interval '50 seconds'").await == 1
+    })
+    .await;
+    assert_eq!(charged_at(&world).await, [("simulator".to_owned(), 1)], "the relay took its own question back");
+    assert_eq!(world.count("SELECT count(*) FROM payment_switches").await, 0);
+    assert_eq!(text(&ann.booking(&booking).await["state"]), "PAYMENT_PENDING");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn while_nobody_takes_money_buyers_keep_their_holds_and_are_told_when_to_come_back() {
+    let till = Till::closed(FIRST_KEY, FIRST_SECRET);
+    let settings =
+        [("SIMULATOR_URL", &*till.url), ("SIMULATOR_API_KEY", FIRST_KEY), ("SIMULATOR_WEBHOOK_SECRET", FIRST_SECRET)];
+    let world = World::start(1, &settings).await;
+    // The first few find out.
+    let mut seat = 0;
+    let ann = loop {
+        let visitor = world.visitor();
+        let (_, hold) = visitor.hold(&[seat]).await;
+        let (_, booking) = visitor.book(&hold).await;
+        let (status, answer) = visitor.pay(&booking, Some("tok_paid")).await;
+        if status == StatusCode::SERVICE_UNAVAILABLE {
+            assert_eq!(answer["code"], "gateway_unavailable");
+            break (visitor, hold, booking);
+        }
+        assert_eq!((status, text(&answer["state"])), (StatusCode::OK, "PAYMENT_PENDING"), "{answer}");
+        seat += 1;
+        assert!(seat < 20, "the breaker opens");
+    };
+    let (ann, hold, booking) = ann;
+    let url = format!("{}/api/v1/bookings/{}/confirm", ann.base, text(&booking["id"]));
+    let request = ann.client.post(url).header("cookie", &ann.cookie).header("idempotency-key", "k").json(&json!({}));
+    let answer = request.send().await.expect("the server answers");
+    if answer.status() == StatusCode::SERVICE_UNAVAILABLE {
+        let seconds: u64 = answer.headers()["retry-after"].to_str().expect("text").parse().expect("a number");
+        assert!((1..=15).contains(&seconds), "{seconds}");
+    }
+    assert_eq!(text(&ann.booking(&booking).await["state"]), "SEATS_LOCKED", "nothing was claimed");
+    assert_eq!(world.count("SELECT count(*) FROM payments").await, i64::from(seat));
+    // The hold can still be changed, and lasts as long as before.
+    let (status, changed) = ann.change(&hold, &[seat + 1], &[]).await;
+    assert_eq!((status, &changed["expires_at_ms"]), (StatusCode::OK, &hold["expires_at_ms"]), "{changed}");
+    // It comes back, and nobody had to spend money to find out.
+    till.open().await;
+    until("payments are taken again", || async {
+        let (_, revised) = ann.book(&hold).await;
+        ann.pay(&revised, Some("tok_paid")).await.1["state"] == "CONFIRMED"
+    })
+    .await;
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_tries_card_after_card_is_told_to_wait_and_loses_no_seat() {
+    let world = World::start(1, &[]).await;
+    let eve = world.visitor();
+    for seat in 0..5 {
+        let booking = checked_out(&eve, &[seat]).await;
+        assert_eq!(eve.pay(&booking, Some("tok_declined")).await.1["state"], "CANCELLED");
+        eve.sees(seat as usize, '0').await;
+    }
+    let (_, hold) = eve.hold(&[7]).await;
+    let (_, booking) = eve.book(&hold).await;
+    let (status, refused) = eve.pay(&booking, Some("tok_paid")).await;
+    assert_eq!((status, text(&refused["code"])), (StatusCode::TOO_MANY_REQUESTS, "too_many_declines"), "{refused}");
+    assert_eq!(world.count("SELECT count(*) FROM payments").await, 5, "nothing was asked");
+    // The hold is open again, to the same end.
+    let (status, changed) = eve.change(&hold, &[8], &[]).await;
+    assert_eq!((status, &changed["expires_at_ms"]), (StatusCode::OK, &hold["expires_at_ms"]), "{changed}");
+    // Others with the same address may still pay: its limit is higher.
+    let ann = world.visitor();
+    let booking = checked_out(&ann, &[20]).await;
+    assert_eq!(ann.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
+    // Whoever just changed their mind has declined no card.
+    let bob = world.visitor();
+    let booking = checked_out(&bob, &[30]).await;
+    let (_, pending) = bob.pay(&booking, None).await;
+    press(&bob, text(&pending["pay_url"]), "card=paid&action=cancel").await;
+    bob.sees_booking(&booking, "CANCELLED").await;
+    assert_eq!(world.count("SELECT count(*) FROM declined_payments").await, 5);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_limit_of_seats_holds_in_postgres_too() {
+    let world = World::start(1, &[]).await;
+    let (ann, bob) = (world.visitor(), world.visitor());
+    let theirs = checked_out(&bob, &[0, 1, 2, 3, 4, 5, 6, 7]).await;
+    assert_eq!(bob.pay(&theirs, Some("tok_paid")).await.1["state"], "CONFIRMED");
+    until("the map knows", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    let (_, hold) = ann.hold(&[10, 11, 12]).await;
+    let (_, booking) = ann.book(&hold).await;
+    // Redis knows nothing of it: those eight were Ann's.
+    let same = "UPDATE bookings SET version = version + 1,
+                    owner = (SELECT owner FROM bookings WHERE id = $2::uuid) WHERE id = $1::uuid";
+    let moved = sqlx::query(same).bind(text(&theirs["id"])).bind(text(&booking["id"])).execute(&world.pg).await;
+    moved.expect("the owner is changed");
+    let (status, refused) = ann.pay(&booking, Some("tok_paid")).await;
+    assert_eq!((status, text(&refused["code"])), (StatusCode::TOO_MANY_REQUESTS, "person_limit"), "{refused}");
+    let (status, _) = ann.change(&hold, &[], &[12]).await;
+    assert_eq!(status, StatusCode::OK);
+    let (_, revised) = ann.book(&hold).await;
+    let (_, paid) = ann
+        .call(
+            Method::POST,
+            &format!("/api/v1/bookings/{}/confirm", text(&revised["id"])),
+            json!({ "payment_token": "tok_paid" }),
+        )
+        .await;
+    assert_eq!(paid["state"], "CONFIRMED", "{paid}");
+    world.end().await;
+}

@@ -1,0 +1,161 @@
+//! Reading Stripe's requests: form fields, nested by brackets (`metadata[booking]`).
+
+use std::collections::BTreeMap;
+
+use axum::extract::rejection::{FormRejection, QueryRejection};
+use axum::extract::{Form, Query};
+use axum::http::StatusCode;
+
+use super::error::{Error, invalid};
+use crate::cards::{self, Card};
+use crate::payment::{Dialect, NewPayment, StripeTerms};
+
+/// Names and values as they came.
+pub type Pairs = Vec<(String, String)>;
+
+/// A PaymentIntent by itself waits until it is cancelled: 2100-01-01, milliseconds since 1970.
+const NEVER_MS: i64 = 4_102_444_800_000;
+/// Stands where a payment in our own words has an address and one in Stripe's has none.
+const NOWHERE: &str = "http://stripe.invalid/";
+
+/// The fields of a request that were not read yet.
+pub struct Fields {
+    rest: Pairs,
+    /// What the answer should hold in full instead of by its id.
+    pub expand: Vec<String>,
+}
+
+impl Fields {
+    fn new(pairs: Pairs) -> Self {
+        let (expand, rest): (Pairs, Pairs) = pairs.into_iter().partition(|(name, _)| name.starts_with("expand["));
+        Self { rest, expand: expand.into_iter().map(|(_, path)| path).collect() }
+    }
+
+    /// Those of a body.
+    pub fn of_body(body: Result<Form<Pairs>, FormRejection>) -> Result<Self, Error> {
+        let Form(pairs) = body.map_err(|rejection| invalid(rejection.status(), &rejection.body_text()))?;
+        Ok(Self::new(pairs))
+    }
+
+    /// Those of a query.
+    pub fn of_query(query: Result<Query<Pairs>, QueryRejection>) -> Result<Self, Error> {
+        let Query(pairs) = query.map_err(|rejection| invalid(rejection.status(), &rejection.body_text()))?;
+        Ok(Self::new(pairs))
+    }
+
+    /// Takes a field out.
+    pub fn take(&mut self, name: &str) -> Option<String> {
+        let at = self.rest.iter().position(|(key, _)| key == name)?;
+        Some(self.rest.swap_remove(at).1)
+    }
+
+    /// Takes out a field that must be there.
+    pub fn required(&mut self, name: &str) -> Result<String, Error> {
+        self.take(name)
+            .filter(|value| !value.is_empty())
+            .ok_or_else(|| invalid(StatusCode::BAD_REQUEST, &format!("Missing required param: {name}.")))
+    }
+
+    /// Takes out a whole number.
+    pub fn number(&mut self, name: &str) -> Result<Option<i64>, Error> {
+        let Some(text) = self.take(name) else { return Ok(None) };
+        let number = text.parse().map_err(|_| invalid(StatusCode::BAD_REQUEST, &format!("Invalid integer: {name}")))?;
+        Ok(Some(number))
+    }
+
+    /// Takes out `name[…]`, whatever is between the brackets.
+    pub fn metadata(&mut self, name: &str) -> BTreeMap<String, String> {
+        let start = format!("{name}[");
+        let (inside, rest): (Pairs, Pairs) =
+            std::mem::take(&mut self.rest).into_iter().partition(|(key, _)| key.starts_with(&start));
+        self.rest = rest;
+        let bare = |key: String| key[start.len()..].trim_end_matches(']').to_owned();
+        inside.into_iter().map(|(key, value)| (bare(key), value)).collect()
+    }
+
+    /// Drops `name[]` and `name[0]`, `name[1]`…
+    pub fn drop_list(&mut self, name: &str) {
+        self.metadata(name);
+    }
+
+    /// Refuses what nobody asked for.
+    pub fn none_left(&self) -> Result<(), Error> {
+        self.rest.first().map_or(Ok(()), |(name, _)| Err(Error::unknown(name)))
+    }
+}
+
+fn currency(fields: &mut Fields, name: &str) -> Result<String, Error> {
+    let code = fields.required(name)?;
+    if code.bytes().all(|byte| byte.is_ascii_lowercase()) {
+        return Ok(code.to_ascii_uppercase());
+    }
+    Err(invalid(StatusCode::BAD_REQUEST, "Currencies are three lowercase letters."))
+}
+
+/// A new PaymentIntent, and the card that pays for it if it is to be confirmed at once.
+pub fn intent(fields: &mut Fields) -> Result<(NewPayment, Option<&'static Card>), Error> {
+    let metadata = fields.metadata("metadata");
+    fields.metadata("automatic_payment_methods");
+    let confirm = fields.take("confirm").as_deref() == Some("true");
+    let method = fields.take("payment_method");
+    let card = match (&method, confirm) {
+        (Some(method), true) => {
+            Some(cards::by_payment_method(method).ok_or_else(|| Error::missing("PaymentMethod", method))?)
+        }
+        (None, true) => return Err(invalid(StatusCode::BAD_REQUEST, "You cannot confirm without a payment method.")),
+        (_, false) => None,
+    };
+    let asked = NewPayment {
+        amount_minor: fields.number("amount")?.unwrap_or_default(),
+        currency: currency(fields, "currency")?,
+        reference: reference(&metadata, None),
+        description: fields.take("description").unwrap_or_default(),
+        return_url: fields.take("return_url").unwrap_or_else(|| NOWHERE.to_owned()),
+        webhook_url: NOWHERE.to_owned(),
+        expires_at_ms: NEVER_MS,
+        token: card.map(|card| format!("tok_{}", card.name)),
+        dialect: Dialect::Stripe(StripeTerms { checkout: false, metadata }),
+    };
+    Ok((asked, card))
+}
+
+/// A new Checkout Session for one line.
+pub fn session(fields: &mut Fields) -> Result<NewPayment, Error> {
+    if fields.required("mode")? != "payment" {
+        return Err(invalid(StatusCode::BAD_REQUEST, "Only mode 'payment' is spoken here."));
+    }
+    let line = "line_items[0]";
+    if fields.required(&format!("{line}[quantity]"))? != "1" {
+        return Err(invalid(StatusCode::BAD_REQUEST, "Only one line with quantity 1 is spoken here."));
+    }
+    // A session's notes are its own; events of its payment carry those of the intent.
+    fields.metadata("metadata");
+    let metadata = fields.metadata("payment_intent_data[metadata]");
+    let client_reference = fields.take("client_reference_id");
+    fields.take("cancel_url");
+    Ok(NewPayment {
+        amount_minor: fields.number(&format!("{line}[price_data][unit_amount]"))?.unwrap_or_default(),
+        currency: currency(fields, &format!("{line}[price_data][currency]"))?,
+        reference: reference(&metadata, client_reference),
+        description: fields.required(&format!("{line}[price_data][product_data][name]"))?,
+        return_url: fields.required("success_url")?,
+        webhook_url: NOWHERE.to_owned(),
+        expires_at_ms: fields.number("expires_at")?.map_or(NEVER_MS, |seconds| seconds.saturating_mul(1_000)),
+        token: None,
+        dialect: Dialect::Stripe(StripeTerms { checkout: true, metadata }),
+    })
+}
+
+fn reference(metadata: &BTreeMap<String, String>, other: Option<String>) -> String {
+    metadata.get("booking").cloned().or(other).unwrap_or_else(|| "none".to_owned())
+}
+
+/// `metadata['key']:'value'`, the one form of query spoken here.
+pub fn metadata_query(query: &str) -> Result<(String, String), Error> {
+    let parts = query.strip_prefix("metadata['").and_then(|rest| rest.strip_suffix('\''));
+    let parts = parts.and_then(|rest| rest.split_once("']:'"));
+    match parts {
+        Some((key, value)) if !key.contains('\'') && !value.contains('\'') => Ok((key.to_owned(), value.to_owned())),
+        _ => Err(invalid(StatusCode::BAD_REQUEST, "Only metadata['key']:'value' is spoken here.")),
+    }
+}

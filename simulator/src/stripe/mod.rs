@@ -1,0 +1,228 @@
+//! The same payments, cards and page in Stripe's words, so that an adapter for Stripe is tried over HTTP.
+//!
+//! Spoken, as <https://docs.stripe.com/api> has it: PaymentIntents (create with or without `confirm`,
+//! retrieve, cancel, search by one metadata key), Checkout Sessions in mode `payment` (create, retrieve,
+//! expire; the page is ours), refunds (create), webhook endpoints (create: the last one gets all events),
+//! `expand[]`, bearer keys, `Idempotency-Key`, errors with `type`, `code` and `decline_code`, events with
+//! `Stripe-Signature`. A payment method is `pm_` and a card of [`crate::cards`].
+//!
+//! Different from Stripe: a repeat is answered as things stand now, not with the first answer's bytes;
+//! search knows everything at once, not after a minute; a refund carries its payment's metadata; nothing is
+//! captured later, and nothing asks for 3-D Secure. Everything else of Stripe is not here.
+
+mod error;
+mod form;
+mod objects;
+
+use axum::extract::rejection::{FormRejection, QueryRejection};
+use axum::extract::{Form, Path, Query, Request, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use tokio::time::sleep;
+
+use crate::cards::{Answer, Card};
+use crate::charging::{NotNow, Simulator};
+use crate::clock;
+use crate::ledger::{Outcome, Refused};
+use crate::payment::{Dialect, NewPayment, Payment, Status};
+use error::{Error, invalid};
+use form::{Fields, Pairs};
+pub(crate) use objects::letters;
+
+/// A page is open for this long at least, milliseconds.
+const SHORTEST_SESSION_MS: i64 = 30 * 60 * 1_000;
+
+type Answered = Result<Json<Value>, Error>;
+type Body = Result<Form<Pairs>, FormRejection>;
+
+/// The routes under `/v1` that are Stripe's.
+pub fn routes(simulator: &Simulator) -> Router<Simulator> {
+    Router::new()
+        .route("/v1/payment_intents", post(create_intent))
+        .route("/v1/payment_intents/search", get(search_intents))
+        .route("/v1/payment_intents/{id}", get(read_intent))
+        .route("/v1/payment_intents/{id}/cancel", post(cancel_intent))
+        .route("/v1/checkout/sessions", post(create_session))
+        .route("/v1/checkout/sessions/{id}", get(read_session))
+        .route("/v1/checkout/sessions/{id}/expire", post(expire_session))
+        .route("/v1/refunds", post(create_refund))
+        .route("/v1/webhook_endpoints", post(create_endpoint))
+        .route_layer(middleware::from_fn_with_state(simulator.clone(), require_key))
+}
+
+async fn require_key(State(simulator): State<Simulator>, request: Request, next: Next) -> Response {
+    let given = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let given = given.and_then(|value| value.strip_prefix("Bearer ")).unwrap_or_default();
+    // Digests are compared, so the time it takes says nothing about the key.
+    if Sha256::digest(given) == Sha256::digest(&simulator.settings.api_key) {
+        next.run(request).await
+    } else {
+        invalid(StatusCode::UNAUTHORIZED, "Invalid API Key provided.").into_response()
+    }
+}
+
+/// The caller's key, or one nobody will use again: Stripe does not insist.
+fn key_of(headers: &HeaderMap) -> String {
+    let given = headers.get("idempotency-key").and_then(|value| value.to_str().ok());
+    given.filter(|key| !key.is_empty()).map_or_else(|| clock::new_id("key"), str::to_owned)
+}
+
+async fn create_intent(State(simulator): State<Simulator>, headers: HeaderMap, body: Body) -> Answered {
+    let mut fields = Fields::of_body(body)?;
+    let (asked, card) = form::intent(&mut fields)?;
+    fields.none_left()?;
+    let payment = open(&simulator, &key_of(&headers), asked, "pi")?;
+    let payment = match card {
+        Some(card) => confirm(&simulator, payment, card).await?,
+        None => payment,
+    };
+    if payment.status == Status::Failed {
+        return Err(Error::declined(&payment, objects::intent(&payment, &[])));
+    }
+    Ok(Json(objects::intent(&payment, &fields.expand)))
+}
+
+fn open(simulator: &Simulator, key: &str, asked: NewPayment, prefix: &str) -> Result<Payment, Error> {
+    asked.check().map_err(|(_, message)| invalid(StatusCode::BAD_REQUEST, message))?;
+    let opened = simulator.ledger.open(key, asked, clock::new_id(prefix), clock::now_ms()).map_err(NotNow::from)?;
+    Ok(opened.payment)
+}
+
+async fn confirm(simulator: &Simulator, payment: Payment, card: &'static Card) -> Result<Payment, Error> {
+    if payment.status != Status::RequiresPayer {
+        return Ok(payment);
+    }
+    let Outcome { payment, changed } = simulator.pay(&payment.id, card)?;
+    match card.answer {
+        Answer::Slow if changed => sleep(simulator.settings.slow).await,
+        Answer::Never if changed => {
+            sleep(simulator.settings.no_answer).await;
+            return Err(invalid(StatusCode::GATEWAY_TIMEOUT, "Nobody should still be listening."));
+        }
+        _ => {}
+    }
+    Ok(payment)
+}
+
+/// A payment by the id of its PaymentIntent; a session's has one once the payer tried.
+fn intent_payment(simulator: &Simulator, id: &str) -> Result<Payment, Error> {
+    let secret = id.strip_prefix("pi_").ok_or_else(|| Error::missing("intent", id))?;
+    let of_session = || simulator.ledger.get(&format!("cs_{secret}")).ok().filter(objects::has_intent);
+    simulator.ledger.get(id).ok().or_else(of_session).ok_or_else(|| Error::missing("intent", id))
+}
+
+async fn read_intent(
+    State(simulator): State<Simulator>,
+    Path(id): Path<String>,
+    query: Result<Query<Pairs>, QueryRejection>,
+) -> Answered {
+    let fields = Fields::of_query(query)?;
+    fields.none_left()?;
+    Ok(Json(objects::intent(&intent_payment(&simulator, &id)?, &fields.expand)))
+}
+
+async fn search_intents(State(simulator): State<Simulator>, query: Result<Query<Pairs>, QueryRejection>) -> Answered {
+    let mut fields = Fields::of_query(query)?;
+    let (key, value) = form::metadata_query(&fields.required("query")?)?;
+    let limit = fields.number("limit")?.unwrap_or(10);
+    fields.none_left()?;
+    let expand: Vec<String> =
+        fields.expand.iter().filter_map(|path| path.strip_prefix("data.")).map(str::to_owned).collect();
+    let has = |payment: &Payment| match &payment.asked.dialect {
+        Dialect::Stripe(terms) => terms.metadata.get(&key) == Some(&value) && objects::has_intent(payment),
+        Dialect::Own => false,
+    };
+    let found = simulator.ledger.with_reference(&value).into_iter().filter(has);
+    let found = found.take(usize::try_from(limit).unwrap_or(0));
+    let data: Vec<Value> = found.map(|payment| objects::intent(&payment, &expand)).collect();
+    Ok(Json(json!({ "object": "search_result", "url": "/v1/payment_intents/search", "has_more": false, "data": data })))
+}
+
+async fn cancel_intent(State(simulator): State<Simulator>, Path(id): Path<String>, body: Body) -> Answered {
+    let mut fields = Fields::of_body(body)?;
+    fields.take("cancellation_reason");
+    fields.none_left()?;
+    let payment = intent_payment(&simulator, &id)?;
+    let refused = |payment: &Payment| Error::unexpected_state(objects::intent(payment, &[]));
+    if payment.may_be_tried_again() || payment.status == Status::Voided {
+        return Err(refused(&payment));
+    }
+    match simulator.void(&payment.id) {
+        Ok(voided) => Ok(Json(objects::intent(&voided, &fields.expand))),
+        Err(NotNow::Refused(Refused::AlreadyCharged)) => Err(refused(&payment)),
+        Err(other) => Err(other.into()),
+    }
+}
+
+async fn create_session(State(simulator): State<Simulator>, headers: HeaderMap, body: Body) -> Answered {
+    let mut fields = Fields::of_body(body)?;
+    let asked = form::session(&mut fields)?;
+    fields.none_left()?;
+    let key = key_of(&headers);
+    let is_new = simulator.ledger.get_by_key(&key).is_err();
+    if is_new && asked.expires_at_ms < clock::now_ms() + SHORTEST_SESSION_MS {
+        return Err(invalid(StatusCode::BAD_REQUEST, "expires_at must be at least 30 minutes from now."));
+    }
+    let payment = open(&simulator, &key, asked, "cs")?;
+    Ok(Json(objects::session(&payment, &simulator.settings.public_url, &fields.expand)))
+}
+
+fn session_payment(simulator: &Simulator, id: &str) -> Result<Payment, Error> {
+    let found = simulator.ledger.get(id).ok().filter(Payment::may_be_tried_again);
+    found.ok_or_else(|| Error::missing("session", id))
+}
+
+async fn read_session(
+    State(simulator): State<Simulator>,
+    Path(id): Path<String>,
+    query: Result<Query<Pairs>, QueryRejection>,
+) -> Answered {
+    let fields = Fields::of_query(query)?;
+    fields.none_left()?;
+    let payment = session_payment(&simulator, &id)?;
+    Ok(Json(objects::session(&payment, &simulator.settings.public_url, &fields.expand)))
+}
+
+async fn expire_session(State(simulator): State<Simulator>, Path(id): Path<String>, body: Body) -> Answered {
+    let fields = Fields::of_body(body)?;
+    fields.none_left()?;
+    let payment = session_payment(&simulator, &id)?;
+    if payment.status != Status::RequiresPayer {
+        return Err(invalid(
+            StatusCode::BAD_REQUEST,
+            "Only Checkout Sessions with a status in [\"open\"] can be expired.",
+        ));
+    }
+    let voided = simulator.void(&payment.id)?;
+    Ok(Json(objects::session(&voided, &simulator.settings.public_url, &fields.expand)))
+}
+
+async fn create_refund(State(simulator): State<Simulator>, headers: HeaderMap, body: Body) -> Answered {
+    let mut fields = Fields::of_body(body)?;
+    let intent = fields.required("payment_intent")?;
+    let amount = fields.number("amount")?;
+    fields.metadata("metadata");
+    fields.take("reason");
+    fields.none_left()?;
+    let payment = intent_payment(&simulator, &intent)?;
+    let left = payment.taken_minor - payment.refunded_minor();
+    let refunded = simulator.refund(&payment.id, &key_of(&headers), amount.unwrap_or(left))?;
+    Ok(Json(objects::last_refund(&refunded)))
+}
+
+async fn create_endpoint(State(simulator): State<Simulator>, body: Body) -> Answered {
+    let mut fields = Fields::of_body(body)?;
+    let url = fields.required("url")?;
+    fields.drop_list("enabled_events");
+    fields.none_left()?;
+    simulator.tell_stripe_events_to(url.clone());
+    let secret = &simulator.settings.webhook_secret;
+    Ok(Json(json!({
+        "id": clock::new_id("we"), "object": "webhook_endpoint", "url": url, "status": "enabled", "secret": secret,
+    })))
+}

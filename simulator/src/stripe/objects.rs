@@ -1,0 +1,148 @@
+//! Payments as Stripe's objects: PaymentIntent, Checkout Session, refund, event.
+
+use serde_json::{Value, json};
+
+use crate::clock;
+use crate::payment::{Dialect, Payment, Status, StripeTerms};
+use crate::webhooks::{EventKind, Letter};
+
+/// Name of the signature's header.
+const SIGNATURE_HEADER: &str = "stripe-signature";
+
+/// What the id would be without its prefix.
+fn secret(payment: &Payment) -> &str {
+    payment.id.split_once('_').map_or(payment.id.as_str(), |(_, secret)| secret)
+}
+
+fn terms(payment: &Payment) -> Option<&StripeTerms> {
+    match &payment.asked.dialect {
+        Dialect::Stripe(terms) => Some(terms),
+        Dialect::Own => None,
+    }
+}
+
+/// Whether there is a PaymentIntent: of a session only once its payer tried.
+pub fn has_intent(payment: &Payment) -> bool {
+    let tried = matches!(payment.status, Status::Pending | Status::Succeeded) || payment.failure.is_some();
+    terms(payment).is_some_and(|terms| !terms.checkout || tried)
+}
+
+fn wants(expand: &[String], what: &str) -> bool {
+    expand.iter().any(|path| path == what || path.starts_with(&format!("{what}.")))
+}
+
+/// The PaymentIntent of a payment.
+pub fn intent(payment: &Payment, expand: &[String]) -> Value {
+    let status = match payment.status {
+        Status::RequiresPayer | Status::Failed => "requires_payment_method",
+        Status::Pending => "processing",
+        Status::Succeeded => "succeeded",
+        Status::Voided => "canceled",
+    };
+    let charge = (payment.status == Status::Succeeded).then(|| {
+        let id = format!("ch_{}", secret(payment));
+        if wants(expand, "latest_charge") {
+            json!({ "id": id, "object": "charge", "amount": payment.taken_minor, "amount_refunded": payment.refunded_minor() })
+        } else {
+            json!(id)
+        }
+    });
+    json!({
+        "id": format!("pi_{}", secret(payment)),
+        "object": "payment_intent",
+        "amount": payment.asked.amount_minor,
+        "amount_received": payment.taken_minor,
+        "currency": payment.asked.currency.to_ascii_lowercase(),
+        "description": payment.asked.description,
+        "last_payment_error": payment.failure.map(|_| last_error(payment)),
+        "latest_charge": charge,
+        "livemode": false,
+        "metadata": terms(payment).map(|terms| &terms.metadata),
+        "next_action": null,
+        "status": status,
+    })
+}
+
+/// Why the last try failed.
+pub fn last_error(payment: &Payment) -> Value {
+    let decline_code = if payment.failure == Some("bank_declined") { "do_not_honor" } else { "generic_decline" };
+    json!({
+        "type": "card_error", "code": "card_declined", "decline_code": decline_code,
+        "message": "Your card was declined.",
+    })
+}
+
+/// The Checkout Session of a payment.
+pub fn session(payment: &Payment, public_url: &str, expand: &[String]) -> Value {
+    let (status, payment_status) = match payment.status {
+        Status::RequiresPayer => ("open", "unpaid"),
+        Status::Pending => ("complete", "unpaid"),
+        Status::Succeeded => ("complete", "paid"),
+        Status::Voided | Status::Failed => ("expired", "unpaid"),
+    };
+    let inner: Vec<String> =
+        expand.iter().filter_map(|path| path.strip_prefix("payment_intent.")).map(str::to_owned).collect();
+    let own_intent = has_intent(payment).then(|| {
+        if wants(expand, "payment_intent") { intent(payment, &inner) } else { json!(format!("pi_{}", secret(payment))) }
+    });
+    json!({
+        "id": payment.id,
+        "object": "checkout.session",
+        "amount_total": payment.amount_minor(),
+        "client_reference_id": payment.asked.reference,
+        "currency": payment.asked.currency.to_ascii_lowercase(),
+        "expires_at": payment.asked.expires_at_ms / 1_000,
+        "livemode": false,
+        "metadata": terms(payment).map(|terms| &terms.metadata),
+        "mode": "payment",
+        "payment_intent": own_intent,
+        "payment_status": payment_status,
+        "status": status,
+        "success_url": payment.asked.return_url,
+        "url": (status == "open").then(|| format!("{public_url}/pay/{}", payment.id)),
+    })
+}
+
+/// The refund made last.
+pub fn last_refund(payment: &Payment) -> Value {
+    json!({
+        "id": format!("re_{}_{}", secret(payment), payment.refunds.len()),
+        "object": "refund",
+        "amount": payment.refunds.last().map(|(_, amount_minor)| amount_minor),
+        "currency": payment.asked.currency.to_ascii_lowercase(),
+        "metadata": terms(payment).map(|terms| &terms.metadata),
+        "payment_intent": format!("pi_{}", secret(payment)),
+        "status": "succeeded",
+    })
+}
+
+/// What the merchant's endpoint is told, in this order.
+pub(crate) fn letters(
+    kind: EventKind,
+    payment: &Payment,
+    terms: &StripeTerms,
+    created_ms: i64,
+    url: &str,
+) -> Vec<Letter> {
+    let of_session = || session(payment, "", &[]);
+    let of_intent = || intent(payment, &[]);
+    let told = match (kind, terms.checkout) {
+        (EventKind::PaymentSucceeded, true) => {
+            vec![("checkout.session.completed", of_session()), ("payment_intent.succeeded", of_intent())]
+        }
+        (EventKind::PaymentSucceeded, false) => vec![("payment_intent.succeeded", of_intent())],
+        (EventKind::PaymentFailed, _) => vec![("payment_intent.payment_failed", of_intent())],
+        (EventKind::PaymentVoided, true) => vec![("checkout.session.expired", of_session())],
+        (EventKind::PaymentVoided, false) => vec![("payment_intent.canceled", of_intent())],
+        (EventKind::RefundSucceeded, _) => vec![("refund.created", last_refund(payment))],
+    };
+    let letter = |(kind, object): (&str, Value)| {
+        let id = clock::new_id("evt");
+        let event = json!({
+            "id": id, "object": "event", "type": kind, "created": created_ms / 1_000, "livemode": false,
+            "data": { "object": object },
+        });
+        Letter { url: url.to_owned(), body: event.to_string(), event_id: id, header: SIGNATURE_HEADER }
+    };
+    told.into_iter().map(letter).collect()
+}
