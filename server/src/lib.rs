@@ -39,6 +39,8 @@ pub struct Parts {
     pub locks: Arc<dyn seat_locks::SeatLocks>,
     /// Attempts on their way to the lock store.
     pub lock_queue: seat_locks::LockQueue,
+    /// Shows whose map this replica has compared with the claims.
+    pub first_looks: seat_locks::FirstLooks,
     /// Where it announces changes.
     pub redis: seat_locks::link::Link,
     /// Shows whose holds this replica sweeps.

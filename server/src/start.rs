@@ -95,6 +95,7 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
         pg,
         locks,
         lock_queue: seat_locks::LockQueue::default(),
+        first_looks: seat_locks::FirstLooks::default(),
         redis,
         watched: seat_locks::Watched::default(),
         hubs: live::Hubs::default(),

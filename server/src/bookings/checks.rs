@@ -17,6 +17,9 @@ use domain::booking::PAYMENT_EXTENSION_MS;
 use domain::seats::MAX_SEATS_PER_PERSON;
 use domain::time::{MINUTE_MS, Timestamp};
 
+use sqlx::PgConnection;
+use uuid::Uuid;
+
 use super::commits::CommitMode;
 use super::confirm::give_up_payment;
 use super::sql::BookingRow;
@@ -70,9 +73,18 @@ async fn hold_alive(state: &AppState, show: &Arc<Show>, row: &BookingRow) -> Res
     })
 }
 
+/// Whose record is wanted, and for which booking.
+#[derive(Clone, Debug)]
+pub(super) struct Buyer {
+    owner: String,
+    show: Uuid,
+    booking: Uuid,
+    email: String,
+}
+
 /// What Postgres knows of a buyer.
 #[derive(Clone, Copy, Debug, sqlx::FromRow)]
-struct Record {
+pub(super) struct Record {
     /// Seats and places of this show in their other bookings, paid for or being paid for.
     seats_elsewhere: i64,
     declines_of_visitor: i64,
@@ -81,33 +93,49 @@ struct Record {
 
 async fn clean_record(state: &AppState, row: &BookingRow, now: Timestamp) -> Result<(), Problem> {
     let places: u32 = row.places.iter().map(|places| places.count).sum();
-    judge(record(state, row, now).await?, row.seats.len() + places as usize)
+    let buyer =
+        Buyer { owner: row.owner.clone(), show: row.show_id, booking: row.id, email: row.buyer.1.clone() };
+    let record = match state.config.commits {
+        CommitMode::Batched => state.commits.record_of(state, buyer).await?,
+        CommitMode::Interactive => {
+            let records = records(&mut *state.pg.acquire().await?, &[&buyer], now).await?;
+            records.into_iter().next().ok_or_else(|| Problem::internal(&"a buyer without a record"))?
+        }
+    };
+    judge(record, row.seats.len() + places as usize)
 }
 
-/// One question for both rules: this is asked for every sale.
-async fn record(state: &AppState, row: &BookingRow, now: Timestamp) -> Result<Record, sqlx::Error> {
+/// The records of these buyers, in their order. One question for both rules: this is asked for every sale.
+pub(super) async fn records(
+    connection: &mut PgConnection,
+    buyers: &[&Buyer],
+    now: Timestamp,
+) -> Result<Vec<Record>, sqlx::Error> {
     sqlx::query_as(
         "SELECT (SELECT coalesce(sum((SELECT count(*) FROM booking_seats WHERE booking_id = other.id)
                                      + (SELECT coalesce(sum(quantity), 0) FROM booking_places
                                         WHERE booking_id = other.id)), 0)::bigint
                  FROM bookings other
-                 WHERE other.owner = $1 AND other.show_id = $2 AND other.id <> $3
+                 WHERE other.owner = buyer.owner AND other.show_id = buyer.show AND other.id <> buyer.booking
                    AND (other.state IN ('PAYMENT_SUCCEEDED', 'CONFIRMED')
                         OR (other.state = 'PAYMENT_PENDING' AND other.expires_at > $8))) AS seats_elsewhere,
-                (SELECT count(*) FROM (SELECT 1 FROM declined_payments WHERE owner = $1 AND at > $5 LIMIT $6) AS v)
-                    AS declines_of_visitor,
-                (SELECT count(*) FROM (SELECT 1 FROM declined_payments WHERE email = lower($4) AND at > $5 LIMIT $7) AS e)
-                    AS declines_of_email",
+                (SELECT count(*) FROM (SELECT 1 FROM declined_payments
+                                       WHERE owner = buyer.owner AND at > $5 LIMIT $6) AS v) AS declines_of_visitor,
+                (SELECT count(*) FROM (SELECT 1 FROM declined_payments
+                                       WHERE email = lower(buyer.email) AND at > $5 LIMIT $7) AS e) AS declines_of_email
+         FROM unnest($1::text[], $2::uuid[], $3::uuid[], $4::text[])
+              WITH ORDINALITY AS buyer (owner, show, booking, email, place)
+         ORDER BY buyer.place",
     )
-    .bind(&row.owner)
-    .bind(row.show_id)
-    .bind(row.id)
-    .bind(&row.buyer.1)
+    .bind(buyers.iter().map(|buyer| buyer.owner.as_str()).collect::<Vec<_>>())
+    .bind(buyers.iter().map(|buyer| buyer.show).collect::<Vec<_>>())
+    .bind(buyers.iter().map(|buyer| buyer.booking).collect::<Vec<_>>())
+    .bind(buyers.iter().map(|buyer| buyer.email.as_str()).collect::<Vec<_>>())
     .bind(to_utc(now.plus_ms(-DECLINES_WINDOW_MS)))
     .bind(MAX_DECLINES_OF_VISITOR)
     .bind(MAX_DECLINES_OF_EMAIL)
     .bind(to_utc(now))
-    .fetch_one(&state.pg)
+    .fetch_all(connection)
     .await
 }
 

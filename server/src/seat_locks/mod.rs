@@ -5,6 +5,7 @@
 //!
 //! What is not here: prices, people, bookings, and anything that reads the server's clock.
 
+mod first_look;
 mod forget;
 mod keys;
 pub mod link;
@@ -21,6 +22,7 @@ use domain::seats::{AreaIndex, Places, SeatIndex, SeatState};
 use domain::time::Timestamp;
 use uuid::Uuid;
 
+pub use first_look::FirstLooks;
 pub use forget::forget_forever;
 pub use keys::{Keys, channel_of, show_of_channel};
 pub use memory::{Announcement, ManualClock, MemoryLocks};

@@ -10,7 +10,7 @@ use sqlx::PgPool;
 use uuid::Uuid;
 
 use super::link::LinkError;
-use super::{KnownSeats, KnownSource, StoreError};
+use super::{KnownSeats, KnownSource, StoreError, first_look};
 use crate::AppState;
 use crate::catalogue::{Catalogue, Show};
 use crate::web::{Code, Problem};
@@ -30,7 +30,9 @@ where
         state.locks.load(show.id, &known).await?;
         answer = ask().await;
     }
-    Ok(answer?)
+    let answer = answer?;
+    first_look::take(state, show.id);
+    Ok(answer)
 }
 
 /// What Postgres knows of any show, for the second of two stores.

@@ -14,6 +14,7 @@ mod cancel_show;
 mod catalogue;
 mod commits;
 mod faults;
+mod first_look;
 mod friend;
 mod gateway_away;
 mod gateways;

@@ -20,8 +20,8 @@ pub const PATIENCE: Duration = Duration::from_secs(20);
 /// How often a predicate is looked at again.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-const SECRET: &str = "a secret of this test";
-const API_KEY: &str = "a key of this test";
+pub const SECRET: &str = "a secret of this test";
+pub const API_KEY: &str = "a key of this test";
 /// Fifteen rows of twenty: the 300 seats of opening night.
 const LAYOUT: &str = r#"{
     "sketch": 1, "name": "Test room", "focus": {"kind": "screen", "at": [0, -60], "width": 300},

@@ -16,6 +16,7 @@ mod line;
 mod load;
 mod marks;
 mod plan;
+mod records;
 mod run;
 mod writes;
 
@@ -34,6 +35,7 @@ use self::line::{Line, Terms};
 pub(super) use self::load::Found;
 use self::load::found;
 use self::marks::Mark;
+use self::records::Question;
 pub(super) use self::plan::read;
 pub(super) use self::run::retried;
 use super::sql::BookingRow;
@@ -50,7 +52,7 @@ const MAX_PER_BATCH: usize = 64;
 /// booking (the answer to a charge, and the webhook that says the same) goes through the same lane: in two
 /// transactions at once, one would only wait for the other's lock.
 const LANES: usize = 4;
-/// Bookings looked up in one statement at most.
+/// Bookings, or buyers, looked up in one statement at most.
 const MAX_PER_LOOKUP: usize = 64;
 /// Such statements at one time.
 const LOOKUPS_AT_ONCE: usize = 2;
@@ -79,6 +81,7 @@ pub struct Commits {
     /// By booking, or by the hold that will be one.
     work: Vec<Line<Piece>>,
     lookups: Line<Wanted>,
+    records: Line<Question>,
     errands: Line<Errand>,
     marks: Line<Mark>,
     /// Places of those who have not been charged…
@@ -86,6 +89,7 @@ pub struct Commits {
     /// …and of news about money, which nobody else's wish to pay must keep out.
     paid_places: Arc<Semaphore>,
     lookup_places: Arc<Semaphore>,
+    record_places: Arc<Semaphore>,
     errand_places: Arc<Semaphore>,
     alone: Arc<Semaphore>,
 }
@@ -196,11 +200,13 @@ impl Commits {
         Self {
             work: (0..LANES).map(|_| Line::new(Terms { batch: MAX_PER_BATCH, patience, servers: 1 })).collect(),
             lookups: Line::new(Terms { batch: MAX_PER_LOOKUP, patience: GATHER, servers: LOOKUPS_AT_ONCE }),
+            records: Line::new(Terms { batch: MAX_PER_LOOKUP, patience: GATHER, servers: LOOKUPS_AT_ONCE }),
             errands: Line::new(Terms { batch: MAX_PER_CALL, patience: GATHER, servers: ERRANDS_AT_ONCE }),
             marks: Line::new(Terms { batch: MAX_PER_CALL, patience: MARKS_GATHER, servers: 1 }),
             places: places(limit),
             paid_places: places(limit),
             lookup_places: places(MAX_LOOKUPS),
+            record_places: places(MAX_LOOKUPS),
             errand_places: places(MAX_LOOKUPS),
             alone: places(ALONE_AT_ONCE),
         }

@@ -31,10 +31,15 @@ pub enum Saga {
     /// While the gateway's page is open.
     BuyerCancelsUnpaid,
     StaffCancel,
+    /// The first gateway turns the charge away, and the second one takes it.
+    AtSecondGateway,
+    /// The same, but the first takes the money too, when it is told not to.
+    AtBothGateways,
 }
 
 impl Saga {
-    pub const ALL: [Self; 14] = [
+    /// Where there is one gateway.
+    pub const WITH_ONE_GATEWAY: [Self; 14] = [
         Self::PaidAtOnce,
         Self::Declined,
         Self::PendingThenPaid,
@@ -51,10 +56,17 @@ impl Saga {
         Self::StaffCancel,
     ];
 
+    /// Where there is a second one.
+    pub const WITH_TWO_GATEWAYS: [Self; 2] = [Self::AtSecondGateway, Self::AtBothGateways];
+
     /// How the booking stands in the end, whatever goes wrong in between: its state and its money.
     pub const fn ends(self) -> (&'static str, &'static str) {
         match self {
-            Self::PaidAtOnce | Self::PendingThenPaid | Self::BuyerCancelsPart => ("CONFIRMED", "PAID"),
+            Self::PaidAtOnce
+            | Self::PendingThenPaid
+            | Self::BuyerCancelsPart
+            | Self::AtSecondGateway
+            | Self::AtBothGateways => ("CONFIRMED", "PAID"),
             Self::Declined | Self::PendingThenFailed | Self::BuyerCancelsUnpaid => ("CANCELLED", "FAILED"),
             Self::ExpiredUnpaid => ("EXPIRED", "NONE"),
             Self::ExpiredWhilePending => ("EXPIRED", "FAILED"),
@@ -123,6 +135,13 @@ impl Saga {
                 let words = ["cancel-booking", &order.reference, "--reason", "The projector is broken."];
                 let (well, said) = stage.world.command(&words).await;
                 if well { Ok(()) } else { Err(said) }
+            }
+            Self::AtSecondGateway | Self::AtBothGateways => {
+                stage.till.turn_away(order.booking);
+                if self == Self::AtBothGateways {
+                    stage.wires.pay_when_voided(order.booking);
+                }
+                pay(order, Some("pm_paid")).await
             }
         }
     }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use futures::future::join_all;
+use futures::{StreamExt, stream};
 use reqwest::StatusCode;
 use tokio::sync::Barrier;
 use uuid::Uuid;
@@ -17,7 +17,7 @@ use super::till::Till;
 use super::wires::{Fault, Wires};
 use crate::buyer::{self, Buyer, id_of};
 use crate::replicas::Replica;
-use crate::world::{World, insert_show, text};
+use crate::world::{API_KEY, SECRET, World, insert_show, text};
 
 /// A saga with its fault takes no longer than this; most of it is waiting for its turn.
 const CASE_PATIENCE: Duration = Duration::from_secs(90);
@@ -58,6 +58,8 @@ struct Premiere {
 pub struct Stage {
     pub world: World,
     pub till: Till,
+    /// The second gateway, where there is one.
+    second: Option<Till>,
     pub post: Post,
     pub wires: Arc<Wires>,
     pub notes: Notes,
@@ -72,17 +74,35 @@ pub struct Stage {
 }
 
 impl Stage {
+    /// With one gateway.
     pub async fn open() -> Self {
+        Self::open_with(Arc::default(), None).await
+    }
+
+    /// With a second gateway, which is spoken to in Stripe's words.
+    pub async fn open_with_two_gateways() -> Self {
         let wires = Arc::<Wires>::default();
+        let second = Till::open(Arc::clone(&wires)).await;
+        Self::open_with(wires, Some(second)).await
+    }
+
+    async fn open_with(wires: Arc<Wires>, second: Option<Till>) -> Self {
         let till = Till::open(Arc::clone(&wires)).await;
         let post = Post::open(Arc::clone(&wires)).await;
         let redis_url = std::env::var("REDIS_URL").expect("REDIS_URL; `cargo xtask test` sets it");
         let proxied = behind_proxy(&redis_url, &wires).await;
-        let settings =
-            [("SIMULATOR_URL", till.url.as_str()), ("SMTP_URL", post.url.as_str()), ("REDIS_URL", proxied.as_str())];
+        let mut settings =
+            vec![("SIMULATOR_URL", till.url.as_str()), ("SMTP_URL", post.url.as_str()), ("REDIS_URL", proxied.as_str())];
+        if let Some(second) = &second {
+            settings.extend([("PAYMENT_GATEWAYS", "simulator,stripe"), ("STRIPE_URL", second.url.as_str())]);
+            settings.extend([("STRIPE_SECRET_KEY", API_KEY), ("STRIPE_WEBHOOK_SECRET", SECRET)]);
+        }
         let world = World::start(0, &settings).await;
         let notes = Notes::begin(world.pg.clone()).await;
         let server = Replica::new(&world, &[]);
+        if let Some(second) = &second {
+            second.simulator.tell_stripe_events_to(format!("{}/api/v1/webhooks/payments/stripe", server.url));
+        }
         server.start().await;
         let premiere = Premiere { show: world.show, everybody: Barrier::new(1) };
         Self {
@@ -93,6 +113,7 @@ impl Stage {
             problems: Mutex::default(),
             world,
             till,
+            second,
             post,
             wires,
             notes,
@@ -102,6 +123,9 @@ impl Stage {
     }
 
     /// Plays all of them side by side; their bookings. Fails with every case that does not end as it should.
+    ///
+    /// With two gateways one after the other: whatever goes wrong at the first opens its breaker if it happens
+    /// often enough in a row, and then bookings begin at the second.
     pub async fn play(&self, cases: &[Case]) -> Vec<Uuid> {
         let mut outcomes = Vec::new();
         // The premiere comes last: servers are started anew when it begins.
@@ -111,7 +135,8 @@ impl Stage {
             let show = insert_show(&self.world.pg, 300_000, 24 * 3600).await;
             let premiere = Premiere { show, everybody: Barrier::new(batch.len()) };
             *self.premiere.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(premiere);
-            let played = join_all(batch.iter().map(|case| self.play_one(*case)));
+            let side_by_side = if self.second.is_some() { 1 } else { batch.len().max(1) };
+            let played = stream::iter(&batch).map(|case| self.play_one(*case)).buffered(side_by_side).collect::<Vec<_>>();
             tokio::select! {
                 played = played => outcomes.extend(batch.iter().copied().zip(played)),
                 () = self.put_clocks_forward() => unreachable!("time goes on"),
@@ -330,7 +355,9 @@ impl Stage {
 
     /// Waits until the books balance.
     pub async fn balance(&self) {
-        self.world.books(&self.redis_url, &self.till.simulator).balance().await;
+        let mut books = self.world.books(&self.redis_url, &self.till.simulator);
+        books.gateways.extend(self.second.iter().map(|second| &second.simulator));
+        books.balance().await;
     }
 
     pub async fn end(self) {

@@ -1,12 +1,12 @@
 //! The payment simulator, and a door in front of it that may be shut.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
-use axum::http::{Method, Uri};
+use axum::http::{Method, StatusCode, Uri};
 use axum::middleware::{self, Next};
 use axum::response::Response;
 use futures::stream;
@@ -41,6 +41,8 @@ pub struct Till {
     door: Arc<watch::Sender<Door>>,
     /// How often each booking's payment was asked about.
     questions: Arc<Mutex<HashMap<Uuid, u32>>>,
+    /// Bookings whose charge is turned away here, though the gateway behind the door has it.
+    turned_away: Arc<Mutex<HashSet<Uuid>>>,
     /// How often anybody came while it was not open.
     in_vain: Arc<AtomicU32>,
     wires: Arc<Wires>,
@@ -59,6 +61,7 @@ impl Till {
             simulator: simulator.clone(),
             door: Arc::default(),
             questions: Arc::default(),
+            turned_away: Arc::default(),
             in_vain: Arc::default(),
             wires,
         };
@@ -70,6 +73,16 @@ impl Till {
     /// From now on they are received so.
     pub fn set_door(&self, door: Door) {
         self.door.send_replace(door);
+    }
+
+    /// The charge of this booking is turned away, as if our key was not good for it. The booking goes elsewhere,
+    /// and all the same there is a payment here.
+    pub fn turn_away(&self, booking: Uuid) {
+        self.turned_away.lock().unwrap_or_else(PoisonError::into_inner).insert(booking);
+    }
+
+    fn turns_away(&self, booking: Uuid) -> bool {
+        self.turned_away.lock().unwrap_or_else(PoisonError::into_inner).contains(&booking)
     }
 
     /// How often somebody asked how the payment of a booking stands.
@@ -109,6 +122,15 @@ impl Till {
                 let asked: Value = serde_json::from_slice(body).ok()?;
                 Some((Uuid::parse_str(asked["reference"].as_str()?).ok()?, "charge"))
             }
+            // In Stripe's words.
+            ["v1", "payment_intents"] => {
+                let fields: Vec<(String, String)> = serde_urlencoded::from_bytes(body).ok()?;
+                let (_, booking) = fields.iter().find(|(name, _)| name == "metadata[booking]")?;
+                Some((Uuid::parse_str(booking).ok()?, "charge"))
+            }
+            ["v1", "payments", id, "void" | "refunds"] if self.turns_away(of_payment(id)?) => {
+                Some((of_payment(id)?, "void_left"))
+            }
             ["v1", "payments", id, "void"] => Some((of_payment(id)?, "void_payment")),
             ["v1", "payments", id, "refunds"] => {
                 let booking = of_payment(id)?;
@@ -139,7 +161,12 @@ async fn receive(State(till): State<Till>, request: Request, next: Next) -> Resp
     let effect = till.effect_of(&parts.method, &parts.uri, &body);
     let request = Request::from_parts(parts, Body::from(body));
     let Some((booking, effect)) = effect else { return next.run(request).await };
-    if effect == "void_payment" && till.wires.pays_now(booking) {
+    if effect == "charge" && till.turns_away(booking) {
+        let mut refused = next.run(request).await;
+        *refused.status_mut() = StatusCode::FORBIDDEN;
+        return refused;
+    }
+    if matches!(effect, "void_payment" | "void_left") && till.wires.pays_now(booking) {
         till.press_pay(booking);
     }
     if !till.wires.lets_through(booking, effect) {

@@ -51,9 +51,10 @@ pub enum Way {
 
 /// Every effect there is, and the way it takes. One that is missing here fails the tests: say how it
 /// leaves the server, and it is covered.
-pub const WAYS: [(&str, Way); 10] = [
+pub const WAYS: [(&str, Way); 11] = [
     ("charge", Way::Gateway),
     ("void_payment", Way::Gateway),
+    ("void_left", Way::Gateway),
     ("refund", Way::Gateway),
     ("refund_part", Way::Gateway),
     ("mark_booked", Way::Redis),

@@ -1,0 +1,56 @@
+//! What Postgres knows of buyers, looked at together: every sale asks, and almost nobody has a record.
+
+use domain::time::Timestamp;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
+
+use super::{Commits, READ, full};
+use crate::AppState;
+use crate::bookings::checks::{self, Buyer, Record};
+use crate::web::Problem;
+
+/// A buyer somebody wants to know about.
+pub(super) struct Question {
+    buyer: Buyer,
+    reply: oneshot::Sender<Result<Record, Problem>>,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Commits {
+    /// A buyer's record, read together with whatever else is wanted.
+    ///
+    /// # Errors
+    /// 503 when too many wait already, or the database is not to be had.
+    pub(in crate::bookings) async fn record_of(&self, state: &AppState, buyer: Buyer) -> Result<Record, Problem> {
+        let place = std::sync::Arc::clone(&self.record_places).try_acquire_owned().map_err(|_| full())?;
+        let (reply, answer) = oneshot::channel();
+        if self.records.join(Question { buyer, reply, _place: place }) {
+            state.tasks.spawn(serve(state.clone()));
+        }
+        answer.await.map_err(|_| Problem::internal(&"a buyer's record was not looked up"))?
+    }
+}
+
+/// Answers questions until nobody waits.
+async fn serve(state: AppState) {
+    while let Some(questions) = state.commits.records.gather().await {
+        let buyers: Vec<&Buyer> = questions.iter().map(|question| &question.buyer).collect();
+        // Nobody listening any more is fine: it may be asked again at will.
+        match read_all(&state, &buyers, state.locks.now()).await {
+            Ok(records) => {
+                assert_eq!(records.len(), questions.len(), "a record each");
+                questions.into_iter().zip(records).for_each(|(asked, record)| drop(asked.reply.send(Ok(record))));
+            }
+            Err(cause) => {
+                let problem = Problem::from(cause);
+                questions.into_iter().for_each(|asked| drop(asked.reply.send(Err(problem.clone()))));
+            }
+        }
+    }
+}
+
+async fn read_all(state: &AppState, buyers: &[&Buyer], now: Timestamp) -> Result<Vec<Record>, sqlx::Error> {
+    let mut tx = state.pg.begin_with(READ).await?;
+    let records = checks::records(&mut tx, buyers, now).await?;
+    tx.commit().await?;
+    Ok(records)
+}
