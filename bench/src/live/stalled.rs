@@ -43,7 +43,8 @@ pub fn round(world: &mut World, options: &Options, round: u32, report: &mut Repo
 /// How readers came back. What the kernel had kept for them is as it was sent; all they missed after
 /// that must be in the one message that follows.
 fn woken(row: Row, measured: &Measured) -> Row {
-    let (mut one, mut several, mut never, mut kept, mut missed) = (0_u64, 0_u64, 0_u64, vec![], vec![]);
+    let (mut one, mut several, mut never, mut whole) = (0_u64, 0_u64, 0_u64, 0_u64);
+    let (mut kept, mut missed) = (vec![], vec![]);
     for sheet in &measured.sheets {
         for log in &sheet.logs {
             let Some(woke_at) = log.woke_at else { continue };
@@ -61,20 +62,28 @@ fn woken(row: Row, measured: &Measured) -> Row {
                 several += 1
             };
             kept.push(before.len() as f64);
-            missed.push(*last as f64);
+            if *last == WHOLE_MAP {
+                whole += 1;
+            } else {
+                missed.push(*last as f64);
+            }
         }
     }
     row.with("woken_in_one", one)
         .with("woken_otherwise", several + never)
+        .with("woken_with_a_whole_map", whole)
         .figure("kept_messages", crate::report::median(kept).unwrap_or(0.0))
         .figure("changes_in_the_one", crate::report::median(missed).unwrap_or(0.0))
 }
+
+/// A span longer than any.
+const WHOLE_MAP: u64 = u64::MAX;
 
 fn span(message: &[u8]) -> Option<u64> {
     match Variant::Candidate.protocol().meaning(message)? {
         super::protocol::Meaning::Step { from, to } => Some(to - from),
         // A snapshot is one message as well, and brings everything.
-        super::protocol::Meaning::Whole { .. } => Some(u64::MAX),
+        super::protocol::Meaning::Whole { .. } => Some(WHOLE_MAP),
         super::protocol::Meaning::Nothing => None,
     }
 }
