@@ -27,6 +27,9 @@ pub enum EffectError {
     /// The gateway failed.
     #[error(transparent)]
     Gateway(#[from] GatewayError),
+    /// A refund that our own tables do not let pass, so that no gateway is asked.
+    #[error("above_charge: refunds would come to more than was charged")]
+    AboveCharge,
     /// The lock store or the catalogue failed.
     #[error("{0:?}")]
     Store(Problem),
@@ -45,11 +48,14 @@ pub enum EffectError {
 }
 
 impl EffectError {
-    /// Whether trying again cannot help: the gateway gave a definite no. A conflict (409) is about how things
-    /// stand there now, and may pass.
+    /// Whether trying again cannot help: the gateway gave a definite no, or our own tables did. A conflict (409) at the gateway is about how things stand there now, and may pass.
     #[must_use]
     pub const fn is_definite(&self) -> bool {
-        matches!(self, Self::Gateway(GatewayError::Refused { status, .. }) if *status != 409)
+        match self {
+            Self::Gateway(GatewayError::Refused { status, .. }) => *status != 409,
+            Self::AboveCharge => true,
+            _ => false,
+        }
     }
 
     /// Whether the gateway is away, which passes.

@@ -111,7 +111,7 @@ pub(super) async fn perform(state: &AppState, row: &BookingRow, number: u32, amo
     if number == 0 {
         sql::note_refund(&mut tx, row.id, "requested", Some(amount.minor), state.locks.now()).await?;
     }
-    request(&mut tx, row.id, number, (amount, 0), state.locks.now()).await?;
+    request(&mut tx, row.id, number, (amount, 0), state.locks.now()).await.map_err(above_charge)?;
     let charged = charged_as(&mut tx, row.id).await?;
     tx.commit().await?;
     if amount.minor > 0 {
@@ -124,6 +124,14 @@ pub(super) async fn perform(state: &AppState, row: &BookingRow, number: u32, amo
     settle(&mut tx, &row, number, cause, now).await?;
     tx.commit().await?;
     Ok(())
+}
+
+/// The trigger on `refunds` lets no sum exceed the charge.
+fn above_charge(cause: sqlx::Error) -> EffectError {
+    match &cause {
+        sqlx::Error::Database(refused) if refused.is_check_violation() => EffectError::AboveCharge,
+        _ => cause.into(),
+    }
 }
 
 /// Takes note that a refund of a locked booking reached the payer. A repeat changes nothing.

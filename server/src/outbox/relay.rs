@@ -31,11 +31,13 @@ const MAIL_LEASE_MS: i64 = 45 * SECOND_MS;
 /// a gateway that is away for as long as twenty minutes is waited for, and parks nothing.
 const MAX_ATTEMPTS: i32 = 200;
 /// After this many, if it is only that the gateway is away: about half a day.
-const MAX_ATTEMPTS_WHILE_AWAY: i32 = 1_500;
+const MAX_ATTEMPTS_WHILE_AWAY: i32 = 9_000;
 /// First pause after a failure, milliseconds; doubles, with full jitter.
 const FIRST_PAUSE_MS: u64 = 500;
 /// Longest pause, milliseconds.
 const LONGEST_PAUSE_MS: u64 = 60_000;
+/// …while a gateway is away, whose breaker says so without a call: once it is back, nobody waits much longer.
+const LONGEST_PAUSE_WHILE_AWAY_MS: u64 = 10_000;
 
 /// Effects that may hold each other up. A gateway or a mail server that hangs must not keep sold seats from
 /// the map.
@@ -170,7 +172,8 @@ async fn fail(state: &AppState, job: &Job, cause: &EffectError) {
     } else {
         tracing::warn!(booking = %job.booking, effect = ?job.effect, attempts = job.attempts, %cause, "an effect of {} will be tried again", job.booking);
         let doubled = FIRST_PAUSE_MS << job.attempts.clamp(0, 10);
-        let pause = ids::jitter(doubled.min(LONGEST_PAUSE_MS)).cast_signed();
+        let longest = if cause.is_gateway_away() { LONGEST_PAUSE_WHILE_AWAY_MS } else { LONGEST_PAUSE_MS };
+        let pause = ids::jitter(doubled.min(longest)).cast_signed();
         sql::postpone(&state.pg, job.id, state.locks.now().plus_ms(pause)).await
     };
     if let Err(cause) = noted {

@@ -104,6 +104,17 @@ async fn a_gateway_that_is_away_for_twenty_minutes_leaves_nothing_stuck() {
     );
 
     deaf.till.set_door(Door::Open);
+    // Breakers rest on a clock that nobody puts forward, for some seconds; then money is taken again.
+    for (replica, seat) in (0..2).zip(40..) {
+        let (buyer, booking) = deaf.checks_out(seat).await;
+        let path = format!("/api/v1/bookings/{booking}/confirm");
+        let paid = json!({ "payment_token": "tok_paid" });
+        until("payments are taken again", || async {
+            let told = buyer.ask_once(&Method::POST, &path, &paid, server::ids::new_id(), replica).await;
+            told.is_ok_and(|(status, _)| status == StatusCode::OK)
+        })
+        .await;
+    }
     // One cycle of the reconciler.
     time_passes(&deaf, 60).await;
     deaf.ends(&bank, "CONFIRMED", "PAID").await;
