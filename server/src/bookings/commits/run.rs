@@ -16,7 +16,7 @@ use crate::bookings::sql::BookingRow;
 use crate::bookings::{confirm, create, effects, news};
 use crate::idempotency::{self, Intent};
 use crate::web::{Code, Problem};
-use crate::{AppState, ids, outbox};
+use crate::{AppState, ids, outbox, telemetry};
 
 /// How a batch begins. A row that somebody keeps locked holds the others up for a second at most: after it,
 /// each goes by itself. Bookings are found by their keys: a plan that was made while the tables were empty
@@ -91,6 +91,7 @@ async fn commit(state: AppState, mut batch: Vec<Piece>) {
                 batch = rest;
             }
             Err(Trouble::Again(cause)) => {
+                telemetry::gave_way();
                 tracing::debug!(%cause, attempt, "a batch gave way and is tried again");
                 pause(attempt).await;
             }
@@ -285,7 +286,10 @@ where
     let mut attempt = 0;
     loop {
         match work().await {
-            Err(problem) if problem.gave_way() && attempt + 1 < MAX_TRIES => pause(attempt).await,
+            Err(problem) if problem.gave_way() && attempt + 1 < MAX_TRIES => {
+                telemetry::gave_way();
+                pause(attempt).await;
+            }
             outcome => return outcome,
         }
         attempt += 1;
