@@ -41,7 +41,7 @@ struct Standing {
 
 const STANDING: &str = "
     SELECT coalesce((SELECT extract(epoch FROM now() - min(updated_at)) FROM bookings
-                     WHERE state = 'PAYMENT_PENDING'), 0)::float8 AS oldest_pending_s,
+                     WHERE is_open AND state = 'PAYMENT_PENDING'), 0)::float8 AS oldest_pending_s,
            count(*) FILTER (WHERE parked_why IS NULL) AS waiting,
            coalesce(extract(epoch FROM now() - min(created_at) FILTER (WHERE parked_why IS NULL)), 0)::float8
                AS oldest_waiting_s,
