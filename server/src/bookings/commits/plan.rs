@@ -13,7 +13,6 @@ use uuid::Uuid;
 
 use super::super::create::unmoved;
 use super::super::moves::{Cause, MoveError, causes};
-use super::super::sql::BookingRow;
 use super::super::view;
 use super::load::Found;
 use super::writes::{EventLine, Payment, PaymentNote, Update, Writes};
