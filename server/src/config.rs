@@ -36,6 +36,9 @@ pub struct Config {
     /// The browser half: `pkg/` and `style/`.
     #[arg(long, env = "SITE_ROOT", default_value = "target/site")]
     pub site_root: PathBuf,
+    /// What whoever reads `/metrics` must know, as a bearer token; without it there is no such page.
+    #[arg(long, env = "METRICS_TOKEN", hide_env_values = true)]
+    pub metrics_token: Option<String>,
     /// Connections to Postgres at most.
     #[arg(long, env = "DATABASE_CONNECTIONS", default_value_t = 16)]
     pub database_connections: u32,

@@ -21,6 +21,7 @@ pub mod outbox;
 pub mod payments;
 pub mod seat_locks;
 pub mod start;
+pub mod telemetry;
 pub mod tickets;
 pub mod waiting_list;
 pub mod web;

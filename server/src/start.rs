@@ -14,7 +14,8 @@ use crate::config::Config;
 use crate::seat_locks::link::Link;
 use crate::seat_locks::{RedisLocks, SeatLocks, ShadowLocks, known_source};
 use crate::{
-    AppState, Parts, bookings, catalogue, idempotency, live, outbox, payments, seat_locks, tickets, waiting_list, web,
+    AppState, Parts, bookings, catalogue, idempotency, live, outbox, payments, seat_locks, telemetry, tickets, waiting_list,
+    web,
 };
 
 /// Waiting for a free database connection longer than this is an answer: not now.
@@ -82,6 +83,7 @@ fn use_one_tls_provider() {
 /// When something cannot be reached or a setting is unusable.
 pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
     use_one_tls_provider();
+    telemetry::install()?;
     let pg = database(&config.database_url, config.database_connections).await?;
     let catalogue = catalogue::Catalogue::new(pg.clone());
     let (redis, first) = lock_store(&config.redis_url, &config.redis_prefix).await?;

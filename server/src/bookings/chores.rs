@@ -7,7 +7,7 @@ use domain::booking::Effect;
 use futures::StreamExt;
 use uuid::Uuid;
 
-use super::commits::{Found, read_all};
+use super::commits::{Found, as_they_stand};
 use super::effects::{EffectError, perform};
 use super::ticket_mails;
 use crate::AppState;
@@ -23,7 +23,7 @@ const SIDE_BY_SIDE: usize = 8;
 pub async fn perform_all(state: &AppState, jobs: &[(Uuid, Effect)]) -> Vec<Result<(), EffectError>> {
     let together = |effect: &Effect| matches!(effect, Effect::MarkBooked | Effect::SendTicket);
     let ids: Vec<Uuid> = jobs.iter().filter(|(_, effect)| together(effect)).map(|(booking, _)| *booking).collect();
-    let mut found = read_all(&state.pg, &ids).await;
+    let mut found = as_they_stand(state, &ids).await;
     let mut outcomes: BTreeMap<usize, Result<(), EffectError>> = BTreeMap::new();
     let mut marks: BTreeMap<Uuid, Vec<(usize, Sale)>> = BTreeMap::new();
     let mut singly = Vec::new();

@@ -1,5 +1,7 @@
 //! Endpoints of bookings.
 
+use std::time::Instant;
+
 use axum::Json;
 use axum::extract::State;
 use axum::extract::rejection::JsonRejection;
@@ -14,6 +16,7 @@ use uuid::Uuid;
 use super::{cancel, confirm, create, view};
 use crate::AppState;
 use crate::idempotency::{IdempotencyKey, Intent, Prefer, once};
+use crate::telemetry;
 use crate::web::problem::ApiResult;
 use crate::web::{ApiJson, ApiPath, Code, Problem, Visitor};
 
@@ -83,7 +86,10 @@ async fn pay(
 ) -> ApiResult<Response> {
     let intent = Intent::new(&visitor.owner, key, &format!("POST /bookings/{booking}/confirm"), &request);
     let work = move |state: AppState, intent: Intent| async move {
-        confirm::confirm(&state, &visitor.owner, booking, &request, &intent).await
+        let began = Instant::now();
+        let answer = confirm::confirm(&state, &visitor.owner, booking, &request, &intent).await;
+        telemetry::confirmed(began.elapsed());
+        answer
     };
     Ok(once(&state, intent, prefer, work).await?.into_response())
 }

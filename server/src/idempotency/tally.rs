@@ -29,6 +29,26 @@ pub enum Count {
     Skipped,
 }
 
+impl Count {
+    /// Its name for operators.
+    #[must_use]
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::FastRoad => "fast_road",
+            Self::Process => "process",
+            Self::Shared => "shared",
+            Self::Redis => "redis",
+            Self::Worked => "worked",
+            Self::WithoutRedis => "without_redis",
+            Self::StillRunning => "still_running",
+            Self::TakenOver => "taken_over",
+            Self::Repaired => "repaired",
+            Self::Diverged => "diverged",
+            Self::Skipped => "skipped",
+        }
+    }
+}
+
 /// All of them.
 pub const COUNTS: [Count; 11] = [
     Count::FastRoad,

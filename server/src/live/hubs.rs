@@ -76,6 +76,12 @@ impl Hubs {
         Ok(Reader::new(Arc::clone(hub)))
     }
 
+    /// Shows that are live here, and sockets.
+    #[must_use]
+    pub fn counts(&self) -> (usize, usize) {
+        (self.lock().len(), MAX_SOCKETS - self.sockets.available_permits())
+    }
+
     /// A place for one more socket.
     pub(super) fn admit(&self) -> Result<tokio::sync::OwnedSemaphorePermit, Problem> {
         let full =

@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 use uuid::Uuid;
@@ -13,6 +13,7 @@ use uuid::Uuid;
 use super::{Attempt, Held, Refusal, Terms, with_map};
 use crate::AppState;
 use crate::catalogue::Show;
+use crate::telemetry::{self, LockOutcome};
 use crate::web::{Code, Problem};
 
 /// Attempts in one call: beyond, everyone else waits longer for Redis than the sharing saves.
@@ -47,9 +48,14 @@ impl LockQueue {
     /// # Errors
     /// 503 when too many wait already, or the store cannot be reached.
     pub async fn take(&self, state: &AppState, show: &Arc<Show>, terms: Terms, attempt: Attempt) -> Outcome {
+        let began = Instant::now();
         let (reply, answer) = oneshot::channel();
-        self.join(state, Waiting { show: Arc::clone(show), terms, attempt, reply })?;
-        answer.await.map_err(|_| Problem::internal(&"a line for seats was left unserved"))?
+        let outcome = match self.join(state, Waiting { show: Arc::clone(show), terms, attempt, reply }) {
+            Ok(()) => answer.await.map_err(|_| Problem::internal(&"a line for seats was left unserved")).flatten(),
+            Err(full) => Err(full),
+        };
+        telemetry::lock_attempt(named(&outcome), began.elapsed());
+        outcome
     }
 
     fn join(&self, state: &AppState, waiting: Waiting) -> Result<(), Problem> {
@@ -90,6 +96,15 @@ impl LockQueue {
     // Held for queue operations only, never across an await.
     fn lock(&self) -> MutexGuard<'_, HashMap<Uuid, VecDeque<Waiting>>> {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn named(outcome: &Outcome) -> LockOutcome {
+    match outcome {
+        Ok(Ok(_)) => LockOutcome::Acquired,
+        Ok(Err(Refusal::Taken(_) | Refusal::Full(_))) => LockOutcome::Conflict,
+        Ok(Err(_)) => LockOutcome::Refused,
+        Err(_) => LockOutcome::Failed,
     }
 }
 

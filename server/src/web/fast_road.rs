@@ -11,7 +11,7 @@ use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::body::{Body, HttpBody};
 use axum::extract::Request;
@@ -24,6 +24,7 @@ use tower::{Service, ServiceExt};
 use super::router::{MIN_COMPRESSED_BYTES, is_own_origin, write_manners, write_request_id};
 use super::{Code, Problem, visitor};
 use crate::AppState;
+use crate::telemetry;
 use crate::idempotency::{Answer, Fingerprint, read_key};
 
 /// A body that is looked at has to arrive within this.
@@ -101,10 +102,13 @@ where
             // Most likely nobody is left to read this.
             Ok(None) | Err(_) => return Ok(Problem::new(Code::Malformed, "The body broke off.").into_response()),
         };
+        let began = Instant::now();
         if let Some(fingerprint) = Fingerprint::of(&parts, &body) {
             let answer = self.state.idempotency.replayed(&fingerprint, self.state.locks.now());
             if let Some(answer) = answer.filter(|answer| is_sent_as_it_is(answer, &parts.headers)) {
-                return Ok(self.respond(&parts, &answer));
+                let response = self.respond(&parts, &answer);
+                telemetry::replayed(began.elapsed());
+                return Ok(response);
             }
             parts.extensions.insert(fingerprint);
         }

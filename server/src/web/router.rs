@@ -1,6 +1,7 @@
 //! All routes and the middleware stack, in one place.
 
 use std::convert::Infallible;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -25,7 +26,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use super::fast_road::FastRoad;
 use super::{Code, Problem, pages};
-use crate::{AppState, bookings, catalogue, holds, idempotency, ids, live, payments, waiting_list};
+use crate::{AppState, bookings, catalogue, holds, idempotency, ids, live, payments, telemetry, waiting_list};
 
 /// Largest body of an API call, bytes; ten seats and two names are far below.
 const MAX_BODY_BYTES: usize = 16 * 1024;
@@ -73,6 +74,7 @@ pub fn build(
         .layer(PropagateRequestIdLayer::new(REQUEST_ID))
         // Failures are logged where their cause is known, not once more as a status.
         .layer(TraceLayer::new_for_http().make_span_with(span).on_failure(()))
+        .layer(from_fn_with_state(route_names(), telemetry::http::count))
         .layer(from_fn_with_state(state.clone(), manners))
         // A panic is a bug; the caller gets a problem and everyone else is served on.
         .layer(CatchPanicLayer::custom(panicked))
@@ -102,8 +104,19 @@ fn routes(state: AppState) -> Router {
         .nest_service("/style", tower::ServiceBuilder::new().layer(revalidate).service(files("style")))
         .route("/healthz", get(async || "alive\n"))
         .route("/readyz", get(ready))
+        .route("/metrics", get(telemetry::http::metrics))
         .fallback(nothing_here)
         .with_state(state)
+}
+
+/// Routes as metrics name them: those of the API as described, and the pages.
+fn route_names() -> &'static telemetry::Routes {
+    static NAMES: LazyLock<telemetry::Routes> = LazyLock::new(|| {
+        let (_, description) = api();
+        let others = ["/api/openapi.json", "/pkg/{*file}", "/fonts/{*file}", "/style/{*file}", "/favicon.svg", "/healthz", "/readyz", "/metrics"];
+        telemetry::Routes::new(description.paths.paths.keys().map(String::as_str).chain(others).chain(pages::ADDRESSES))
+    });
+    &NAMES
 }
 
 /// Whether a browser sent this from a page of ours. Other clients send neither header.

@@ -37,5 +37,6 @@ mod sale;
 mod shadow;
 mod sql_guards;
 mod storm;
+mod telemetry;
 mod waiting_list;
 mod world;

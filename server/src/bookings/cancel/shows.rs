@@ -121,7 +121,7 @@ async fn take_some(tx: &mut PgConnection, show: Uuid) -> Result<Vec<Uuid>, sqlx:
     .await?;
     if (ids.len() as i64) < MAX_PER_BATCH {
         let sold: Vec<Uuid> = sqlx::query_scalar(
-            "SELECT id FROM bookings WHERE show_id = $1 AND state = 'CONFIRMED' LIMIT $2 FOR UPDATE SKIP LOCKED",
+            "SELECT id FROM bookings WHERE show_id = $1 AND NOT is_open AND state = 'CONFIRMED' LIMIT $2 FOR UPDATE SKIP LOCKED",
         )
         .bind(show)
         .bind(MAX_PER_BATCH - ids.len() as i64)
@@ -134,7 +134,7 @@ async fn take_some(tx: &mut PgConnection, show: Uuid) -> Result<Vec<Uuid>, sqlx:
 
 async fn any_left(tx: &mut PgConnection, show: Uuid) -> Result<bool, sqlx::Error> {
     sqlx::query_scalar(
-        "SELECT EXISTS (SELECT 1 FROM bookings WHERE show_id = $1 AND state = 'CONFIRMED')
+        "SELECT EXISTS (SELECT 1 FROM bookings WHERE show_id = $1 AND NOT is_open AND state = 'CONFIRMED')
              OR EXISTS (SELECT 1 FROM bookings WHERE show_id = $1
                         AND state IN ('SEATS_LOCKED', 'PAYMENT_PENDING', 'PAYMENT_SUCCEEDED'))",
     )

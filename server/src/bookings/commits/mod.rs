@@ -16,6 +16,7 @@ mod line;
 mod load;
 mod marks;
 mod plan;
+mod recent;
 mod records;
 mod run;
 mod writes;
@@ -35,6 +36,7 @@ use self::line::{Line, Terms};
 pub(super) use self::load::Found;
 use self::load::found;
 use self::marks::Mark;
+use self::recent::Recent;
 use self::records::Question;
 pub(super) use self::plan::read;
 pub(super) use self::run::retried;
@@ -92,6 +94,7 @@ pub struct Commits {
     record_places: Arc<Semaphore>,
     errand_places: Arc<Semaphore>,
     alone: Arc<Semaphore>,
+    recent: Recent,
 }
 
 /// A piece of work with the one who waits for it.
@@ -209,6 +212,7 @@ impl Commits {
             record_places: places(MAX_LOOKUPS),
             errand_places: places(MAX_LOOKUPS),
             alone: places(ALONE_AT_ONCE),
+            recent: Recent::default(),
         }
     }
 
@@ -270,8 +274,28 @@ async fn look_up(state: AppState) {
     }
 }
 
+/// Bookings with all that belongs to them as they stand; those that were just sold here are read no second time.
+pub(super) async fn as_they_stand(state: &AppState, ids: &[Uuid]) -> Result<HashMap<Uuid, Found>, sqlx::Error> {
+    let recent: Vec<Arc<Found>> = ids.iter().filter_map(|id| state.commits.recent.of(*id)).collect();
+    let mut bookings = HashMap::with_capacity(ids.len());
+    if !recent.is_empty() {
+        let of_recent: Vec<Uuid> = recent.iter().map(|found| found.row.id).collect();
+        let versions: HashMap<Uuid, i32> = sqlx::query_as("SELECT id, version FROM bookings WHERE id = ANY($1)")
+            .bind(&of_recent)
+            .fetch_all(&state.pg)
+            .await?
+            .into_iter()
+            .collect();
+        let stand = recent.iter().filter(|found| versions.get(&found.row.id) == Some(&found.row.version));
+        bookings.extend(stand.map(|found| (found.row.id, Found::clone(found))));
+    }
+    let others: Vec<Uuid> = ids.iter().copied().filter(|id| !bookings.contains_key(id)).collect();
+    bookings.extend(read_all(&state.pg, &others).await?);
+    Ok(bookings)
+}
+
 /// Bookings with all that belongs to them, in one statement.
-pub(super) async fn read_all(pg: &PgPool, ids: &[Uuid]) -> Result<HashMap<Uuid, Found>, sqlx::Error> {
+async fn read_all(pg: &PgPool, ids: &[Uuid]) -> Result<HashMap<Uuid, Found>, sqlx::Error> {
     if ids.is_empty() {
         return Ok(HashMap::new());
     }

@@ -13,7 +13,6 @@ use uuid::Uuid;
 
 use super::super::create::unmoved;
 use super::super::moves::{Cause, MoveError, causes};
-use super::super::sql::BookingRow;
 use super::super::view;
 use super::load::Found;
 use super::writes::{EventLine, Payment, PaymentNote, Update, Writes};
@@ -85,8 +84,8 @@ impl Plan {
     }
 
     /// Bookings the batch sells, as they will stand.
-    pub(super) fn sold(&self) -> Vec<BookingRow> {
-        self.writes.sold().filter_map(|booking| Some(self.known.bookings.get(&booking)?.row.clone())).collect()
+    pub(super) fn sold(&self) -> Vec<Found> {
+        self.writes.sold().filter_map(|booking| self.known.bookings.get(&booking).cloned()).collect()
     }
 
     /// Plans the piece at this place of the batch.

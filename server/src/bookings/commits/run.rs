@@ -12,11 +12,10 @@ use uuid::Uuid;
 use super::plan::{Known, Plan, Planned};
 use super::{Checkout, Done, Found, Lesson, Piece, Work};
 use super::{load, marks};
-use crate::bookings::sql::BookingRow;
 use crate::bookings::{confirm, create, effects, news};
 use crate::idempotency::{self, Intent};
 use crate::web::{Code, Problem};
-use crate::{AppState, ids, outbox};
+use crate::{AppState, ids, outbox, telemetry};
 
 /// How a batch begins. A row that somebody keeps locked holds the others up for a second at most: after it,
 /// each goes by itself. Bookings are found by their keys: a plan that was made while the tables were empty
@@ -91,6 +90,7 @@ async fn commit(state: AppState, mut batch: Vec<Piece>) {
                 batch = rest;
             }
             Err(Trouble::Again(cause)) => {
+                telemetry::gave_way();
                 tracing::debug!(%cause, attempt, "a batch gave way and is tried again");
                 pause(attempt).await;
             }
@@ -144,7 +144,8 @@ async fn together(state: &AppState, works: &[&Work]) -> Result<Vec<Planned>, Tro
         }
     };
     tx.commit().await?;
-    marks::tell(state, sold.iter());
+    marks::tell(state, sold.iter().map(|found| &found.row));
+    sold.into_iter().for_each(|found| state.commits.recent.keep(found));
     Ok(planned)
 }
 
@@ -153,7 +154,7 @@ async fn plan_and_write(
     state: &AppState,
     tx: &mut PgConnection,
     works: &[&Work],
-) -> Result<(Vec<Planned>, Vec<BookingRow>), Trouble> {
+) -> Result<(Vec<Planned>, Vec<Found>), Trouble> {
     let now = state.locks.now();
     let claimed: Vec<&Intent> = works.iter().filter_map(|work| work.key_to_claim()).collect();
     let mut answered = idempotency::replay_all(tx, &claimed, now).await?.into_iter();
@@ -176,7 +177,9 @@ async fn know(state: &AppState, tx: &mut PgConnection, works: &[&Work]) -> Resul
     let ids: Vec<Uuid> = works.iter().filter_map(|work| work.booking()).collect();
     let holds: Vec<Uuid> = works.iter().filter_map(|work| work.checkout()).map(|made| made.wanted.hold_id).collect();
     let news: Vec<_> = works.iter().filter_map(|work| work.news()).collect();
-    let seen = works.iter().filter_map(|work| work.seen()).map(|found| (found.row.id, found)).collect();
+    let recent: Vec<Arc<Found>> = news.iter().filter_map(|news| state.commits.recent.of(news.booking)).collect();
+    let seen = works.iter().filter_map(|work| work.seen()).chain(recent.iter().map(|found| &**found));
+    let seen = seen.map(|found| (found.row.id, found)).collect();
     let bookings = load::locked(tx, ids, &seen).await?;
     let mut known = Known {
         booked_holds: load::booked_holds(tx, &holds).await?,
@@ -285,7 +288,10 @@ where
     let mut attempt = 0;
     loop {
         match work().await {
-            Err(problem) if problem.gave_way() && attempt + 1 < MAX_TRIES => pause(attempt).await,
+            Err(problem) if problem.gave_way() && attempt + 1 < MAX_TRIES => {
+                telemetry::gave_way();
+                pause(attempt).await;
+            }
             outcome => return outcome,
         }
         attempt += 1;

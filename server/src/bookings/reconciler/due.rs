@@ -16,8 +16,8 @@ pub(super) async fn ours(
 ) -> Result<Vec<Uuid>, sqlx::Error> {
     sqlx::query_scalar(
         "SELECT id FROM bookings
-         WHERE (state IN ('CREATED', 'SEATS_LOCKED') AND expires_at <= $1)
-            OR (state = 'PAYMENT_SUCCEEDED' AND updated_at <= $2)
+         WHERE is_open AND ((state IN ('CREATED', 'SEATS_LOCKED') AND expires_at <= $1)
+                            OR (state = 'PAYMENT_SUCCEEDED' AND updated_at <= $2))
          ORDER BY expires_at LIMIT $3",
     )
     .bind(to_utc(now))
@@ -81,7 +81,7 @@ pub(super) async fn payments(
         "UPDATE payments payment SET updated_at = $1
          FROM (SELECT unheard.booking_id, unheard.gateway
                FROM payments unheard JOIN bookings booking ON booking.id = unheard.booking_id
-               WHERE booking.state = 'PAYMENT_PENDING'
+               WHERE booking.is_open AND booking.state = 'PAYMENT_PENDING'
                  AND (unheard.updated_at <= $2 OR (booking.expires_at <= $1 AND unheard.updated_at <= $3))
                  AND unheard.gateway <> ALL($4) AND ($5::text IS NULL OR unheard.gateway = $5)
                ORDER BY unheard.updated_at LIMIT $6

@@ -24,7 +24,7 @@ use super::effects::{self, EffectError};
 use super::moves::{self, Cause};
 use super::sql;
 use crate::payments::PaymentStatus;
-use crate::{AppState, ids, outbox};
+use crate::{AppState, ids, outbox, telemetry};
 use due::Unheard;
 use rest::Rests;
 
@@ -124,6 +124,7 @@ async fn settle(state: &AppState, booking: Uuid) -> Result<(), EffectError> {
         BookingState::PaymentSucceeded => {
             let show = state.catalogue.known_show(row.show_id).await?;
             moves::settle(&mut tx, &row, show.starts_at <= now, now).await?;
+            telemetry::rescued();
             tracing::warn!(%booking, "booking {booking} was paid and left behind; the reconciler settled it");
         }
         // Somebody was faster.

@@ -30,6 +30,8 @@ use node::Node;
 use retry::{CALL_DEADLINE, HOPS, SHORTEST_TRY, TRIES, Verdict, pause, verdict};
 use sentinel::Sentinel;
 
+use crate::telemetry;
+
 /// The connection(s) to Redis; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Link {
@@ -236,7 +238,7 @@ impl Link {
                     self.look_again();
                     let pause = pause(tries);
                     if Instant::now() + pause + SHORTEST_TRY > until {
-                        return Err(LinkError::Unavailable { tries, cause: fault });
+                        return Err(self.give_up(tries, fault));
                     }
                     tokio::time::sleep(pause).await;
                     tries += 1;
@@ -250,14 +252,20 @@ impl Link {
     }
 
     fn give_up(&self, tries: u32, fault: Fault) -> LinkError {
-        match fault {
+        let error = match fault {
             Fault::Resting(retry_after) => LinkError::Resting { retry_after },
             Fault::Redis(error) if verdict(&Fault::Redis(error.clone())) == Verdict::Never => LinkError::Refused(error),
             cause => {
                 self.look_again();
                 LinkError::Unavailable { tries, cause }
             }
-        }
+        };
+        telemetry::redis_failed(match &error {
+            LinkError::Resting { .. } => telemetry::RedisError::Resting,
+            LinkError::Refused(_) => telemetry::RedisError::Refused,
+            LinkError::Unavailable { .. } | LinkError::Address(_) => telemetry::RedisError::Unavailable,
+        });
+        error
     }
 
     /// The slot of a key or channel, where that matters.

@@ -230,9 +230,12 @@ local function unusable()
   return nil
 end
 
+-- Holds that ran out and were freed by this call.
+local freed = 0
 if not missing and not regressed then
   for _, id in ipairs(redis.call('ZRANGEBYSCORE', expiry, '-inf', now, 'LIMIT', 0, MAX_DUE_PER_CALL)) do
     local hold = read_hold(id)
     if hold then drop_hold(id, hold) else redis.call('ZREM', expiry, id) end
+    freed = freed + 1
   end
 end

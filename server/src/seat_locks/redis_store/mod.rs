@@ -24,7 +24,7 @@ use super::{
     Asked, Attempt, Change, Held, Keys, KnownSeats, MapSnapshot, Refusal, ReleasedAll, Sale, SeatLocks, StoreError,
     Terms, channel_of,
 };
-use crate::clock;
+use crate::{clock, telemetry};
 
 /// Calls of one sweep when very many holds are due at once, as 90 seconds after a flash sale opened.
 const SWEEPS_PER_CALL: u32 = 64;
@@ -346,7 +346,10 @@ impl SeatLocks for RedisLocks {
         for _ in 0..SWEEPS_PER_CALL {
             let answer = self.call(show, &self.scripts.sweep, |_| {}).await?;
             let mut rest = answer.rest();
-            let (left, due) = (rest.number()?.unsigned_abs(), rest.number()?);
+            let (left, due, freed) = (rest.number()?.unsigned_abs(), rest.number()?, rest.number()?.unsigned_abs());
+            if freed > 0 {
+                telemetry::holds_expired(freed);
+            }
             if due == 0 {
                 return Ok(left);
             }

@@ -23,6 +23,12 @@ pub const SHARED_CACHE: &str = "public, max-age=15";
 /// For pages of one visitor, and for errors.
 pub const PRIVATE_CACHE: &str = "no-store";
 
+/// Addresses of pages, as metrics name them.
+pub const ADDRESSES: [&str; 11] = [
+    "/", "/cities/{id}", "/theatres/{id}", "/films/{id}", "/search", "/shows/{id}", "/bookings/{id}",
+    "/bookings/{id}/ticket", "/bookings/{id}/ticket.ics", "/tickets/{code}", "/docs/problems",
+];
+
 /// All pages.
 pub fn routes() -> Router<AppState> {
     Router::new()

@@ -1,0 +1,75 @@
+//! How things stand, asked when somebody scrapes.
+
+use std::time::Duration;
+
+use metrics::{Unit, counter, gauge};
+use tokio::time::timeout;
+
+use super::IDEMPOTENCY;
+use crate::AppState;
+use crate::idempotency::COUNTS;
+
+/// Names, units and meanings.
+pub(super) const DESCRIBED: [(&str, Unit, &str); 7] = [
+    (OLDEST_PENDING, Unit::Seconds, "Age of the oldest payment that is neither paid nor called off; 0 when there is none."),
+    (OUTBOX_WAITING, Unit::Count, "Effects that are still to be done, of all replicas."),
+    (OUTBOX_OLDEST, Unit::Seconds, "Age of the oldest of them."),
+    (OUTBOX_PARKED, Unit::Count, "Effects that wait for a person: see `rowlock parked`."),
+    (LIVE_SOCKETS, Unit::Count, "People who watch a seat map on this replica."),
+    (LIVE_HUBS, Unit::Count, "Shows somebody watches on this replica."),
+    (DATABASE_KNOWN, Unit::Count, "1 when the database answered this scrape; the gauges about it are of before when not."),
+];
+
+const OLDEST_PENDING: &str = "rowlock_oldest_pending_payment_age_seconds";
+const OUTBOX_WAITING: &str = "rowlock_outbox_waiting";
+const OUTBOX_OLDEST: &str = "rowlock_outbox_oldest_age_seconds";
+const OUTBOX_PARKED: &str = "rowlock_outbox_parked";
+const LIVE_SOCKETS: &str = "rowlock_live_sockets";
+const LIVE_HUBS: &str = "rowlock_live_hubs";
+const DATABASE_KNOWN: &str = "rowlock_database_scraped";
+
+/// A scrape waits this long for the database.
+const DATABASE_DEADLINE: Duration = Duration::from_secs(2);
+
+#[derive(sqlx::FromRow)]
+struct Standing {
+    oldest_pending_s: f64,
+    waiting: i64,
+    oldest_waiting_s: f64,
+    parked: i64,
+}
+
+const STANDING: &str = "
+    SELECT coalesce((SELECT extract(epoch FROM now() - min(updated_at)) FROM bookings
+                     WHERE is_open AND state = 'PAYMENT_PENDING'), 0)::float8 AS oldest_pending_s,
+           count(*) FILTER (WHERE parked_why IS NULL) AS waiting,
+           coalesce(extract(epoch FROM now() - min(created_at) FILTER (WHERE parked_why IS NULL)), 0)::float8
+               AS oldest_waiting_s,
+           count(*) FILTER (WHERE parked_why IS NOT NULL) AS parked
+    FROM outbox";
+
+/// Brings the gauges up to date.
+pub(super) async fn refresh(state: &AppState) {
+    let (hubs, sockets) = state.hubs.counts();
+    gauge!(LIVE_HUBS).set(hubs as f64);
+    gauge!(LIVE_SOCKETS).set(sockets as f64);
+    for count in COUNTS {
+        counter!(IDEMPOTENCY, "outcome" => count.label()).absolute(state.idempotency.tally.of(count));
+    }
+    let standing = timeout(DATABASE_DEADLINE, sqlx::query_as::<_, Standing>(STANDING).fetch_one(&state.pg)).await;
+    let known = match standing {
+        Ok(Ok(standing)) => {
+            gauge!(OLDEST_PENDING).set(standing.oldest_pending_s);
+            gauge!(OUTBOX_WAITING).set(standing.waiting as f64);
+            gauge!(OUTBOX_OLDEST).set(standing.oldest_waiting_s);
+            gauge!(OUTBOX_PARKED).set(standing.parked as f64);
+            true
+        }
+        Ok(Err(cause)) => {
+            tracing::warn!(%cause, "the database does not say how things stand");
+            false
+        }
+        Err(_) => false,
+    };
+    gauge!(DATABASE_KNOWN).set(if known { 1.0 } else { 0.0 });
+}

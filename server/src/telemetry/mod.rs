@@ -1,0 +1,170 @@
+//! What operators see from outside: counters, durations and gauges in Prometheus' text format, at `/metrics`.
+//!
+//! Every name is here, with its unit in it and its meaning beside it; a capability counts with the functions
+//! of this room and knows nothing of the format. What is a matter of state (what waits, how old it is) is
+//! asked for when somebody scrapes ([`gauges`]), not kept up to date for nobody.
+//!
+//! Nothing here names a person, a seat or a booking: labels have few values, known beforehand.
+
+mod gauges;
+pub mod http;
+mod routes;
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use anyhow::Context;
+use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram, histogram};
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+
+pub use self::routes::Routes;
+
+/// Bounds of the buckets of durations, seconds: from a replay out of memory to a request that timed out.
+const DURATION_BUCKETS_S: [f64; 14] =
+    [0.000_1, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0, 30.0];
+
+/// Requests answered: method, route, status.
+const HTTP_REQUESTS: &str = "rowlock_http_requests_total";
+/// How long they took: route.
+const HTTP_DURATION: &str = "rowlock_http_request_duration_seconds";
+/// Attempts at holds: outcome.
+const LOCK_ATTEMPTS: &str = "rowlock_lock_attempts_total";
+/// How long they took, waiting for company included.
+const LOCK_DURATION: &str = "rowlock_lock_attempt_duration_seconds";
+/// Holds that ran out.
+const HOLDS_EXPIRED: &str = "rowlock_holds_expired_total";
+/// From "Pay" to the answer.
+const CONFIRM_DURATION: &str = "rowlock_confirm_duration_seconds";
+/// What became of requests with a key: outcome.
+const IDEMPOTENCY: &str = "rowlock_idempotency_total";
+/// How long answers that were known took.
+const REPLAY_DURATION: &str = "rowlock_idempotent_replay_duration_seconds";
+/// Bookings that nobody but the reconciler finished.
+const RESCUED: &str = "rowlock_bookings_rescued_total";
+/// Transactions done again because they gave way to others.
+const SERIALIZATION_RETRIES: &str = "rowlock_serialization_retries_total";
+/// Calls to Redis that failed, tries included: kind.
+const REDIS_ERRORS: &str = "rowlock_redis_errors_total";
+
+/// The recorder of this process; whoever comes second finds it in place.
+static RECORDER: OnceLock<PrometheusHandle> = OnceLock::new();
+
+/// Begins to count, once a process.
+///
+/// # Errors
+/// When somebody else records the metrics of this process.
+pub fn install() -> anyhow::Result<()> {
+    if RECORDER.get().is_some() {
+        return Ok(());
+    }
+    let builder = PrometheusBuilder::new()
+        .set_buckets_for_metric(Matcher::Suffix("_duration_seconds".to_owned()), &DURATION_BUCKETS_S)
+        .context("the buckets of durations")?;
+    match builder.install_recorder() {
+        Ok(handle) => {
+            let _whoever_was_faster = RECORDER.set(handle);
+            describe();
+            Ok(())
+        }
+        // Two servers that start at the same moment in one process, as in tests.
+        Err(_) if RECORDER.get().is_some() => Ok(()),
+        Err(cause) => Err(cause).context("metrics cannot be recorded"),
+    }
+}
+
+fn describe() {
+    describe_counter!(HTTP_REQUESTS, Unit::Count, "Requests answered, by method, route and status.");
+    describe_histogram!(HTTP_DURATION, Unit::Seconds, "From a request's headers to its answer's, by route.");
+    describe_counter!(
+        LOCK_ATTEMPTS,
+        Unit::Count,
+        "Attempts at holds: acquired, conflict (a seat was another's), refused, failed."
+    );
+    describe_histogram!(LOCK_DURATION, Unit::Seconds, "From an attempt at a hold to its answer.");
+    describe_counter!(HOLDS_EXPIRED, Unit::Count, "Holds whose time ran out, as far as this replica freed them.");
+    describe_histogram!(CONFIRM_DURATION, Unit::Seconds, "From Pay to the answer, the gateway included.");
+    describe_counter!(IDEMPOTENCY, Unit::Count, "Requests with a key, by who answered them.");
+    describe_histogram!(REPLAY_DURATION, Unit::Seconds, "How long answers took that this process knew already.");
+    describe_counter!(RESCUED, Unit::Count, "Bookings paid and left behind that the reconciler finished.");
+    describe_counter!(SERIALIZATION_RETRIES, Unit::Count, "Transactions done again because they gave way to others.");
+    describe_counter!(REDIS_ERRORS, Unit::Count, "Calls to Redis that failed, by kind.");
+    for (name, unit, meaning) in gauges::DESCRIBED {
+        describe_gauge!(name, unit, meaning);
+    }
+}
+
+/// How an attempt at a hold ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockOutcome {
+    /// The hold was granted.
+    Acquired,
+    /// A seat or place was another's.
+    Conflict,
+    /// Another refusal: a limit, a second hold.
+    Refused,
+    /// The store could not be asked.
+    Failed,
+}
+
+impl LockOutcome {
+    const fn label(self) -> &'static str {
+        match self {
+            Self::Acquired => "acquired",
+            Self::Conflict => "conflict",
+            Self::Refused => "refused",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// Counts an attempt at a hold.
+pub fn lock_attempt(outcome: LockOutcome, took: Duration) {
+    counter!(LOCK_ATTEMPTS, "outcome" => outcome.label()).increment(1);
+    histogram!(LOCK_DURATION).record(took);
+}
+
+/// Counts holds that ran out.
+pub fn holds_expired(count: u64) {
+    counter!(HOLDS_EXPIRED).increment(count);
+}
+
+/// Notes how long a payment took from "Pay" to its answer.
+pub fn confirmed(took: Duration) {
+    histogram!(CONFIRM_DURATION).record(took);
+}
+
+/// Notes how long an answer took that was known.
+pub fn replayed(took: Duration) {
+    histogram!(REPLAY_DURATION).record(took);
+}
+
+/// Counts a booking that only the reconciler finished.
+pub fn rescued() {
+    counter!(RESCUED).increment(1);
+}
+
+/// Counts a transaction that is done again.
+pub fn gave_way() {
+    counter!(SERIALIZATION_RETRIES).increment(1);
+}
+
+/// What was wrong with a call to Redis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RedisError {
+    /// It was not asked: it did not answer lately.
+    Resting,
+    /// No answer, after every try.
+    Unavailable,
+    /// It understood and would not.
+    Refused,
+}
+
+/// Counts a call to Redis that failed.
+pub fn redis_failed(error: RedisError) {
+    let kind = match error {
+        RedisError::Resting => "resting",
+        RedisError::Unavailable => "unavailable",
+        RedisError::Refused => "refused",
+    };
+    counter!(REDIS_ERRORS, "kind" => kind).increment(1);
+}

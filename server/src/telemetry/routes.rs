@@ -1,0 +1,92 @@
+//! The name of a request's route, from its path: labels must be few, and paths have ids in them.
+
+use std::collections::HashMap;
+
+/// What is no route of ours. Strangers try thousands of paths.
+pub const OTHER: &str = "other";
+
+/// Known routes, each as its template: `/api/v1/shows/{id}`.
+pub struct Routes(Node);
+
+#[derive(Default)]
+struct Node {
+    fixed: HashMap<String, Node>,
+    /// Any one segment.
+    any: Option<Box<Node>>,
+    /// All the rest.
+    rest: Option<&'static str>,
+    ends: Option<&'static str>,
+}
+
+impl Routes {
+    /// These templates: a segment in braces stands for any one, `{*rest}` for all that follow.
+    pub fn new<'a>(templates: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut root = Node::default();
+        for template in templates {
+            // As many as there are routes, once a process.
+            let name: &'static str = template.to_owned().leak();
+            let mut node = &mut root;
+            for segment in segments(name) {
+                if segment.starts_with("{*") {
+                    node.rest = Some(name);
+                    break;
+                }
+                node = if segment.starts_with('{') {
+                    node.any.get_or_insert_default()
+                } else {
+                    node.fixed.entry(segment.to_owned()).or_default()
+                };
+            }
+            if node.rest != Some(name) {
+                node.ends = Some(name);
+            }
+        }
+        Self(root)
+    }
+
+    /// The template that path belongs to, [`OTHER`] when there is none.
+    pub fn of(&self, path: &str) -> &'static str {
+        find(&self.0, &mut segments(path)).unwrap_or(OTHER)
+    }
+}
+
+fn segments(path: &str) -> impl Iterator<Item = &str> + Clone {
+    path.split('/').filter(|segment| !segment.is_empty())
+}
+
+fn find<'a>(node: &Node, rest: &mut (impl Iterator<Item = &'a str> + Clone)) -> Option<&'static str> {
+    let Some(segment) = rest.next() else { return node.ends };
+    let fixed = node.fixed.get(segment).and_then(|node| find(node, &mut rest.clone()));
+    fixed.or_else(|| node.any.as_deref().and_then(|node| find(node, &mut rest.clone()))).or(node.rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_belong_to_their_templates_and_strangers_to_none() {
+        let routes = Routes::new(["/", "/api/v1/shows/{id}", "/api/v1/shows/{id}/holds", "/api/v1/shows", "/pkg/{*file}"]);
+        for (path, route) in [
+            ("/", "/"),
+            ("/api/v1/shows", "/api/v1/shows"),
+            ("/api/v1/shows/7f2c", "/api/v1/shows/{id}"),
+            ("/api/v1/shows/7f2c/", "/api/v1/shows/{id}"),
+            ("/api/v1/shows/7f2c/holds", "/api/v1/shows/{id}/holds"),
+            ("/pkg/a/b.js", "/pkg/{*file}"),
+            ("/api/v1/shows/7f2c/nothing", OTHER),
+            ("/wp-login.php", OTHER),
+            ("/pkg", OTHER),
+        ] {
+            assert_eq!(routes.of(path), route, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_fixed_segment_goes_before_any() {
+        let routes = Routes::new(["/users/{id}", "/users/me", "/users/{id}/seats"]);
+        assert_eq!(routes.of("/users/me"), "/users/me");
+        assert_eq!(routes.of("/users/you"), "/users/{id}");
+        assert_eq!(routes.of("/users/me/seats"), "/users/{id}/seats");
+    }
+}
