@@ -14,8 +14,8 @@ use crate::config::Config;
 use crate::seat_locks::link::Link;
 use crate::seat_locks::{RedisLocks, SeatLocks, ShadowLocks, known_source};
 use crate::{
-    AppState, Parts, bookings, catalogue, idempotency, live, outbox, payments, seat_locks, telemetry, tickets, waiting_list,
-    web,
+    AppState, Parts, bookings, catalogue, idempotency, live, outbox, payments, seat_locks, telemetry, tickets,
+    waiting_list, web,
 };
 
 /// Waiting for a free database connection longer than this is an answer: not now.

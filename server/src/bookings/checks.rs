@@ -93,8 +93,7 @@ pub(super) struct Record {
 
 async fn clean_record(state: &AppState, row: &BookingRow, now: Timestamp) -> Result<(), Problem> {
     let places: u32 = row.places.iter().map(|places| places.count).sum();
-    let buyer =
-        Buyer { owner: row.owner.clone(), show: row.show_id, booking: row.id, email: row.buyer.1.clone() };
+    let buyer = Buyer { owner: row.owner.clone(), show: row.show_id, booking: row.id, email: row.buyer.1.clone() };
     let record = match state.config.commits {
         CommitMode::Batched => state.commits.record_of(state, buyer).await?,
         CommitMode::Interactive => {

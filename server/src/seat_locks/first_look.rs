@@ -63,7 +63,8 @@ async fn compare(state: &AppState, show: Uuid) -> Result<usize, Problem> {
     let claims = sold(&state.pg, show).await?;
     // Looked at twice: what was sold in between is on its way.
     let Some(after) = glance(state, show).await? else { return Ok(0) };
-    let unknown = |seat: SeatIndex| [&before, &after].iter().all(|seen| state_of(seen, seat) != SeatState::Booked as u8);
+    let unknown =
+        |seat: SeatIndex| [&before, &after].iter().all(|seen| state_of(seen, seat) != SeatState::Booked as u8);
     let mut sales = BTreeMap::<(Uuid, i64), Sale>::new();
     let mut mended = 0;
     for claim in claims {

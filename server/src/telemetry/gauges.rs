@@ -11,13 +11,21 @@ use crate::idempotency::COUNTS;
 
 /// Names, units and meanings.
 pub(super) const DESCRIBED: [(&str, Unit, &str); 7] = [
-    (OLDEST_PENDING, Unit::Seconds, "Age of the oldest payment that is neither paid nor called off; 0 when there is none."),
+    (
+        OLDEST_PENDING,
+        Unit::Seconds,
+        "Age of the oldest payment that is neither paid nor called off; 0 when there is none.",
+    ),
     (OUTBOX_WAITING, Unit::Count, "Effects that are still to be done, of all replicas."),
     (OUTBOX_OLDEST, Unit::Seconds, "Age of the oldest of them."),
     (OUTBOX_PARKED, Unit::Count, "Effects that wait for a person: see `rowlock parked`."),
     (LIVE_SOCKETS, Unit::Count, "People who watch a seat map on this replica."),
     (LIVE_HUBS, Unit::Count, "Shows somebody watches on this replica."),
-    (DATABASE_KNOWN, Unit::Count, "1 when the database answered this scrape; the gauges about it are of before when not."),
+    (
+        DATABASE_KNOWN,
+        Unit::Count,
+        "1 when the database answered this scrape; the gauges about it are of before when not.",
+    ),
 ];
 
 const OLDEST_PENDING: &str = "rowlock_oldest_pending_payment_age_seconds";

@@ -66,7 +66,8 @@ mod tests {
 
     #[test]
     fn paths_belong_to_their_templates_and_strangers_to_none() {
-        let routes = Routes::new(["/", "/api/v1/shows/{id}", "/api/v1/shows/{id}/holds", "/api/v1/shows", "/pkg/{*file}"]);
+        let routes =
+            Routes::new(["/", "/api/v1/shows/{id}", "/api/v1/shows/{id}/holds", "/api/v1/shows", "/pkg/{*file}"]);
         for (path, route) in [
             ("/", "/"),
             ("/api/v1/shows", "/api/v1/shows"),

@@ -24,8 +24,8 @@ use tower::{Service, ServiceExt};
 use super::router::{MIN_COMPRESSED_BYTES, is_own_origin, write_manners, write_request_id};
 use super::{Code, Problem, visitor};
 use crate::AppState;
-use crate::telemetry;
 use crate::idempotency::{Answer, Fingerprint, read_key};
+use crate::telemetry;
 
 /// A body that is looked at has to arrive within this.
 const BODY_DEADLINE: Duration = Duration::from_secs(30);

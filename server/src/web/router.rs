@@ -113,7 +113,16 @@ fn routes(state: AppState) -> Router {
 fn route_names() -> &'static telemetry::Routes {
     static NAMES: LazyLock<telemetry::Routes> = LazyLock::new(|| {
         let (_, description) = api();
-        let others = ["/api/openapi.json", "/pkg/{*file}", "/fonts/{*file}", "/style/{*file}", "/favicon.svg", "/healthz", "/readyz", "/metrics"];
+        let others = [
+            "/api/openapi.json",
+            "/pkg/{*file}",
+            "/fonts/{*file}",
+            "/style/{*file}",
+            "/favicon.svg",
+            "/healthz",
+            "/readyz",
+            "/metrics",
+        ];
         telemetry::Routes::new(description.paths.paths.keys().map(String::as_str).chain(others).chain(pages::ADDRESSES))
     });
     &NAMES

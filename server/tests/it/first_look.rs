@@ -31,8 +31,13 @@ async fn seats_that_redis_forgot_were_sold_are_told_to_it_by_the_next_replica() 
     let seats = format!("{}/api/v1/shows/{}/seats", next.url, world.show);
     until("the map shows what is sold", || async {
         client.get(&seats).send().await.expect("the replica answers");
-        let bytes: Vec<u8> =
-            redis::cmd("GETRANGE").arg(map).arg(7).arg(9).query_async(&mut redis.clone()).await.expect("the map is read");
+        let bytes: Vec<u8> = redis::cmd("GETRANGE")
+            .arg(map)
+            .arg(7)
+            .arg(9)
+            .query_async(&mut redis.clone())
+            .await
+            .expect("the map is read");
         bytes == [SeatState::Booked as u8; 3]
     })
     .await;

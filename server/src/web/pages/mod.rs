@@ -25,8 +25,17 @@ pub const PRIVATE_CACHE: &str = "no-store";
 
 /// Addresses of pages, as metrics name them.
 pub const ADDRESSES: [&str; 11] = [
-    "/", "/cities/{id}", "/theatres/{id}", "/films/{id}", "/search", "/shows/{id}", "/bookings/{id}",
-    "/bookings/{id}/ticket", "/bookings/{id}/ticket.ics", "/tickets/{code}", "/docs/problems",
+    "/",
+    "/cities/{id}",
+    "/theatres/{id}",
+    "/films/{id}",
+    "/search",
+    "/shows/{id}",
+    "/bookings/{id}",
+    "/bookings/{id}/ticket",
+    "/bookings/{id}/ticket.ics",
+    "/tickets/{code}",
+    "/docs/problems",
 ];
 
 /// All pages.

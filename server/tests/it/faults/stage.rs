@@ -91,8 +91,11 @@ impl Stage {
         let post = Post::open(Arc::clone(&wires)).await;
         let redis_url = std::env::var("REDIS_URL").expect("REDIS_URL; `cargo xtask test` sets it");
         let proxied = behind_proxy(&redis_url, &wires).await;
-        let mut settings =
-            vec![("SIMULATOR_URL", till.url.as_str()), ("SMTP_URL", post.url.as_str()), ("REDIS_URL", proxied.as_str())];
+        let mut settings = vec![
+            ("SIMULATOR_URL", till.url.as_str()),
+            ("SMTP_URL", post.url.as_str()),
+            ("REDIS_URL", proxied.as_str()),
+        ];
         if let Some(second) = &second {
             settings.extend([("PAYMENT_GATEWAYS", "simulator,stripe"), ("STRIPE_URL", second.url.as_str())]);
             settings.extend([("STRIPE_SECRET_KEY", API_KEY), ("STRIPE_WEBHOOK_SECRET", SECRET)]);
@@ -136,7 +139,8 @@ impl Stage {
             let premiere = Premiere { show, everybody: Barrier::new(batch.len()) };
             *self.premiere.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(premiere);
             let side_by_side = if self.second.is_some() { 1 } else { batch.len().max(1) };
-            let played = stream::iter(&batch).map(|case| self.play_one(*case)).buffered(side_by_side).collect::<Vec<_>>();
+            let played =
+                stream::iter(&batch).map(|case| self.play_one(*case)).buffered(side_by_side).collect::<Vec<_>>();
             tokio::select! {
                 played = played => outcomes.extend(batch.iter().copied().zip(played)),
                 () = self.put_clocks_forward() => unreachable!("time goes on"),
