@@ -134,7 +134,9 @@ impl Sale {
         let servers: Arc<[String]> = servers.into();
         while !self.is_over.load(Ordering::SeqCst) {
             let show = *self.shows().last().expect("there is one");
-            let buyer = Buyer::new(&client, &servers, show, format!("{number}@example.org"));
+            // A new person each time: whoever has many cards declined is told to wait.
+            let person = format!("{number}.{}@example.org", chance.random::<u64>());
+            let buyer = Buyer::new(&client, &servers, show, person);
             if let Err(surprise) = self.buy(&buyer, &mut chance).await {
                 self.told().surprises.push(surprise);
             }
