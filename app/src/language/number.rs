@@ -140,7 +140,7 @@ fn grouped(out: &mut String, value: u64, style: &Style) {
     for (place, digit) in digits.bytes().enumerate() {
         let left = digits.len() - place;
         // The last group has three digits, those before it their own size.
-        if is_grouped && place > 0 && left >= 3 && (left - 3) % style.group_size == 0 {
+        if is_grouped && place > 0 && left >= 3 && (left - 3).is_multiple_of(style.group_size) {
             out.push(style.group);
         }
         out.push(own_digit(digit, style));
