@@ -10,6 +10,7 @@
 pub mod booking_status;
 pub mod browser;
 pub mod checkout;
+pub mod language;
 #[cfg(feature = "ssr")]
 pub mod pages;
 pub mod seat_map;
@@ -18,4 +19,4 @@ pub mod shell;
 mod waiting_list;
 
 #[cfg(feature = "ssr")]
-pub use shell::{Head, Page, Place, render};
+pub use shell::{Head, Page, Place, render, render_in};

@@ -9,6 +9,9 @@ use hydration_context::SsrSharedContext;
 use leptos::prelude::*;
 use leptos::tachys::html::doctype;
 
+use crate::language::{self, Language};
+use crate::say;
+
 /// A town, theatre or anything else with a page of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
@@ -34,6 +37,8 @@ pub struct Head {
     pub description: String,
     /// Whether the page has an island, and so needs the browser half.
     pub live: bool,
+    /// Groups of messages its islands use; the page carries them.
+    pub words: &'static [&'static str],
     /// The city the visitor is looking at, for the switch in the header.
     pub city: Option<Place>,
     /// What stands in the search field of the header.
@@ -50,23 +55,40 @@ pub trait Page: Sized {
     fn view(self) -> AnyView;
 }
 
-/// The page as a full HTML document. The islands in it carry their props; everything reactive that
-/// rendering made is cleaned up before this returns.
+/// The page in English, as if it stood at the root.
 #[must_use]
 pub fn render(page: impl Page) -> String {
-    let head = page.head();
-    let owner = Owner::new_root(Some(Arc::new(SsrSharedContext::new_islands())));
-    let html = owner.with(|| document(head, page.view()).to_html());
-    owner.unset_with_forced_cleanup();
-    html
+    render_in(Language::English, |_| "/".to_owned(), page)
 }
 
-/// Name of the site, in titles and in the header.
+/// The page as a full HTML document in a language; `address_in` says where it is found in another. The
+/// islands in it carry their props; everything reactive that rendering made is cleaned up before this
+/// returns.
+#[must_use]
+pub fn render_in(language: Language, address_in: impl Fn(Language) -> String, page: impl Page) -> String {
+    language::speaking(language, || {
+        let head = page.head();
+        let owner = Owner::new_root(Some(Arc::new(SsrSharedContext::new_islands())));
+        let html = owner.with(|| document(language, head, page.view(), chooser(language, address_in)).to_html());
+        owner.unset_with_forced_cleanup();
+        html
+    })
+}
+
+/// Name of the site, in titles and in the header: the same in every language.
 const SITE: &str = "Rowlock";
 
-fn document(head: Head, content: AnyView) -> impl IntoView {
-    let title =
-        if head.title.is_empty() { format!("{SITE} · every seat, live") } else { format!("{} · {SITE}", head.title) };
+fn document(language: Language, head: Head, content: AnyView, chooser: impl IntoView) -> impl IntoView {
+    let title = if head.title.is_empty() {
+        format!("{SITE} · {}", say!("site.promise_short"))
+    } else {
+        format!("{} · {SITE}", head.title)
+    };
+    // A block of data, not a script: the content security policy lets it stand where it forbids inline scripts.
+    let words = (!head.words.is_empty()).then(|| {
+        let carried = language::carried_by(language, head.words);
+        view! { <script type="application/json" id="words" inner_html=carried></script> }
+    });
     let live = head.live.then(|| {
         view! {
             <link rel="modulepreload" href="/pkg/boot.js" />
@@ -76,7 +98,7 @@ fn document(head: Head, content: AnyView) -> impl IntoView {
     });
     view! {
         {doctype("html")}
-        <html lang="en">
+        <html lang=language.tag() dir=language.direction()>
             <head>
                 <meta charset="utf-8" />
                 <title>{title}</title>
@@ -89,13 +111,14 @@ fn document(head: Head, content: AnyView) -> impl IntoView {
                 <link rel="preload" href="/fonts/figtree-latin.woff2" r#as="font" r#type="font/woff2" crossorigin="anonymous" />
                 <link rel="stylesheet" href="/style/main.css" />
                 <link rel="icon" href="/favicon.svg" r#type="image/svg+xml" />
+                {words}
                 {live}
             </head>
             <body>
-                <a class="skip-link" href="#main">"Skip to the content"</a>
+                <a class="skip-link" href="#main">{say!("site.skip")}</a>
                 {header(head.city, head.query)}
                 <main id="main" tabindex="-1">{content}</main>
-                {footer()}
+                {footer(chooser)}
             </body>
         </html>
     }
@@ -105,32 +128,52 @@ fn header(city: Option<Place>, query: String) -> impl IntoView {
     let city = match city {
         Some(city) => view! {
             <a class="site-city" href=city.href>{pin()}{city.name}</a>
-            <a class="site-city site-city-change" href="/#cities">"Change city"</a>
+            <a class="site-city site-city-change" href="/#cities">{say!("site.change_city")}</a>
         }
         .into_any(),
-        None => view! { <a class="site-city" href="/#cities">{pin()}"Choose a city"</a> }.into_any(),
+        None => view! { <a class="site-city" href="/#cities">{pin()}{say!("site.choose_city")}</a> }.into_any(),
     };
     view! {
         <header class="site-header">
-            <a class="wordmark" href="/" aria-label="Rowlock, front page">{mark()}<span>"Rowlock"</span></a>
-            <nav class="site-cities" aria-label="City">{city}</nav>
+            <a class="wordmark" href="/" aria-label=say!("site.front_page", site = SITE)>{mark()}<span>{SITE}</span></a>
+            <nav class="site-cities" aria-label=say!("site.city")>{city}</nav>
             <form class="site-search" action="/search" method="get" role="search">
-                <input type="search" name="q" value=query placeholder="Film, theatre or genre" aria-label="Search films" maxlength="80" />
-                <button type="submit" aria-label="Search">{lens()}</button>
+                <input type="search" name="q" value=query placeholder=say!("site.search_hint") aria-label=say!("site.search_films") maxlength="80" />
+                <button type="submit" aria-label=say!("site.search")>{lens()}</button>
             </form>
         </header>
     }
 }
 
-fn footer() -> impl IntoView {
+fn footer(chooser: impl IntoView) -> impl IntoView {
     view! {
         <footer class="site-footer">
-            <p>"Every seat you see is live. Once it is yours, it is nobody else’s."</p>
-            <nav aria-label="More">
-                <a href="/search">"Search all shows"</a>
-                <a href="/api/openapi.json">"For programs: the API"</a>
+            <p>{say!("site.promise")}</p>
+            <nav aria-label=say!("site.more")>
+                <a href="/search">{say!("site.search_all")}</a>
+                <a href="/api/openapi.json">{say!("site.api")}</a>
             </nav>
+            {chooser}
         </footer>
+    }
+}
+
+/// The same page in other languages: plain links, each in its own words, so that everyone finds theirs.
+fn chooser(current: Language, address_in: impl Fn(Language) -> String) -> impl IntoView {
+    let choices = Language::ALL.map(|language| {
+        let (tag, address) = (language.tag(), address_in(language));
+        let is_current = (language == current).then_some("true");
+        view! {
+            <li>
+                <a href=address lang=tag hreflang=tag dir=language.direction() rel="nofollow" data-testid=format!("language-{tag}")
+                    aria-current=is_current>{language.own_name()}</a>
+            </li>
+        }
+    });
+    view! {
+        <nav class="languages" aria-label=say!("site.language")>
+            <ul>{choices.into_iter().collect_view()}</ul>
+        </nav>
     }
 }
 
@@ -181,7 +224,7 @@ mod tests {
 
     #[test]
     fn a_page_without_an_island_ships_no_script() {
-        let html = render(NotFound::nothing_here());
+        let html = render(NotFound::nothing_here(Language::English));
         assert!(html.starts_with("<!DOCTYPE html>"), "{html}");
         assert!(!html.contains("<script") && !html.contains(".wasm"), "{html}");
     }
@@ -191,6 +234,35 @@ mod tests {
         let html = render(Live("Salt".to_owned()));
         assert!(html.contains("<script type=\"module\" src=\"/pkg/boot.js\"></script>"), "{html}");
         assert!(!html.contains("style=") && !html.contains("<style"), "{html}");
+    }
+
+    #[test]
+    fn a_document_says_its_language_and_where_to_read_it_in_another() {
+        let address_in = |language: Language| format!("/films/tide?lang={}", language.tag());
+        let html = render_in(Language::Arabic, address_in, NotFound::nothing_here(Language::Arabic));
+        assert!(html.contains("<html lang=\"ar\" dir=\"rtl\">"), "{html}");
+        assert!(html.contains("href=\"/films/tide?lang=de\"") && html.contains(">Deutsch</a>"), "{html}");
+        assert!(!html.contains("Skip to the content"), "{html}");
+        assert!(render(NotFound::nothing_here(Language::English)).contains("<html lang=\"en\" dir=\"ltr\">"));
+    }
+
+    #[test]
+    fn a_page_carries_the_words_of_its_islands_and_nothing_in_them_ends_their_element() {
+        struct Wordy;
+        impl Page for Wordy {
+            fn head(&self) -> Head {
+                Head { live: true, words: &["pay", "common"], ..Head::default() }
+            }
+            fn view(self) -> AnyView {
+                ().into_any()
+            }
+        }
+        let html = render_in(Language::German, |_| String::new(), Wordy);
+        let (_, rest) = html.split_once("<script type=\"application/json\" id=\"words\">").expect("the words");
+        let (json, _) = rest.split_once("</script>").expect("an end");
+        let words: std::collections::BTreeMap<String, String> = serde_json::from_str(json).expect("JSON");
+        assert_eq!(words["pay.go"], "Zur Zahlung");
+        assert!(words.keys().all(|key| key.starts_with("pay.") || key.starts_with("common.")), "{words:?}");
     }
 
     #[test]

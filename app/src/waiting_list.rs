@@ -13,6 +13,8 @@ use leptos::task::spawn_local;
 use crate::browser::calls::{self, Failure};
 use crate::browser::{events, ids, is_visible};
 use crate::checkout::wrong_email;
+use crate::language::{current, number, problem_in_words};
+use crate::say;
 use crate::seat_map::cart::Cart;
 use crate::seat_map::notices::Notice;
 use crate::seat_map::session::Session;
@@ -91,7 +93,7 @@ impl Line {
         }
         if is_offered {
             if was_waiting {
-                self.session.notice.set(Some(Notice::new("Your turn has come: what you waited for is held for you.")));
+                self.session.notice.set(Some(Notice::new(say!("wait.your_turn"))));
             }
             self.session.recall();
         }
@@ -104,7 +106,7 @@ impl Line {
             category: None,
         };
         if let Some(wrong) = wrong_email(&request.email) {
-            self.error.set(Some(wrong.to_owned()));
+            self.error.set(Some(say!(wrong)));
             return;
         }
         if self.busy.get_untracked() {
@@ -148,15 +150,15 @@ impl Line {
 
 fn in_words(failure: &Failure) -> String {
     match failure {
-        Failure::Unreachable => "We could not reach the box office. Please try again in a moment.".to_owned(),
-        Failure::Problem(problem) => problem.detail.clone(),
+        Failure::Unreachable => say!("common.unreachable"),
+        Failure::Problem(problem) => problem_in_words(problem),
     }
 }
 
 fn content(line: Line) -> impl IntoView {
     let state = Memo::new(move |_| line.place.with(|place| place.as_ref().map(|place| place.state)));
     view! {
-        <section class="waiting" data-testid="waiting-list" aria-label="Waiting list">
+        <section class="waiting" data-testid="waiting-list" aria-label=say!("wait.label")>
             {move || match state.get() {
                 Some(WaitingState::Waiting) => EitherOf3::A(in_line(line)),
                 Some(WaitingState::Offered) => EitherOf3::B(offered(line)),
@@ -171,26 +173,22 @@ fn in_line(line: Line) -> impl IntoView {
     let place = move || line.place.with(|place| place.as_ref().map(place_in_words).unwrap_or_default());
     view! {
         <p role="status" data-testid="waiting-place">{place}</p>
-        <button type="button" class="button waiting-leave" data-testid="waiting-leave" on:click=move |_| line.leave()>"Leave the waiting list"</button>
+        <button type="button" class="button waiting-leave" data-testid="waiting-leave" on:click=move |_| line.leave()>{say!("wait.leave")}</button>
     }
 }
 
 fn offered(line: Line) -> impl IntoView {
     view! {
-        <p role="status" data-testid="waiting-offer">"Your turn has come. What you waited for is in your cart until its time is over."</p>
-        <button type="button" class="button waiting-leave" data-testid="waiting-leave" on:click=move |_| line.leave()>"Let it go to the next"</button>
+        <p role="status" data-testid="waiting-offer">{say!("wait.offer")}</p>
+        <button type="button" class="button waiting-leave" data-testid="waiting-leave" on:click=move |_| line.leave()>{say!("wait.let_go")}</button>
     }
 }
 
 fn form(line: Line, has_lapsed: bool) -> impl IntoView {
     let intro = if has_lapsed {
-        Either::Left(
-            view! { <p data-testid="waiting-lapsed">"What was held for you has gone to the next in line. You can join again."</p> },
-        )
+        Either::Left(view! { <p data-testid="waiting-lapsed">{say!("wait.lapsed")}</p> })
     } else {
-        Either::Right(
-            view! { <p>"Nothing is free right now. When something comes back, it is held for the next in line for ten minutes."</p> },
-        )
+        Either::Right(view! { <p>{say!("wait.intro")}</p> })
     };
     let submit = move |event: SubmitEvent| {
         event.prevent_default();
@@ -204,32 +202,26 @@ fn form(line: Line, has_lapsed: bool) -> impl IntoView {
         {intro}
         <form class="waiting-form" novalidate on:submit=submit>
             <div class="waiting-quantity">
-                <span id="waiting-quantity-label">"How many together"</span>
+                <span id="waiting-quantity-label">{say!("wait.how_many")}</span>
                 <span class="stepper" role="group" aria-labelledby="waiting-quantity-label">
-                    <button type="button" class="stepper-button" aria-label="One less" on:click=move |_| step(-1)>"−"</button>
-                    <output class="stepper-count" data-testid="waiting-quantity">{move || line.quantity.get()}</output>
-                    <button type="button" class="stepper-button" aria-label="One more" on:click=move |_| step(1)>"+"</button>
+                    <button type="button" class="stepper-button" aria-label=say!("wait.less") on:click=move |_| step(-1)>"−"</button>
+                    <output class="stepper-count" data-testid="waiting-quantity">{move || number(i64::from(line.quantity.get()), current())}</output>
+                    <button type="button" class="stepper-button" aria-label=say!("wait.more") on:click=move |_| step(1)>"+"</button>
                 </span>
             </div>
             <div class="field">
-                <label for="waiting-email">"E-mail, for the news"</label>
+                <label for="waiting-email">{say!("wait.email")}</label>
                 <input id="waiting-email" name="waiting-email" type="email" autocomplete="email" inputmode="email" required
                     prop:value=line.email.get_untracked()
                     on:input=move |event| line.email.set(event_target_value(&event)) />
             </div>
-            <button type="submit" class="button" data-testid="waiting-join">"Join the waiting list"</button>
+            <button type="submit" class="button" data-testid="waiting-join">{say!("wait.join")}</button>
         </form>
     }
 }
 
 fn place_in_words(place: &WaitingView) -> String {
-    let what = if place.quantity == 1 { "one seat".to_owned() } else { format!("{} seats together", place.quantity) };
-    let before = match place.ahead {
-        0 => "You are next in line".to_owned(),
-        1 => "One person is before you".to_owned(),
-        ahead => format!("{ahead} people are before you"),
-    };
-    format!("{before}, waiting for {what}. We write to {} when it is your turn; this page tells you, too.", place.email)
+    say!("wait.place", ahead = place.ahead, seats = place.quantity, email = &place.email)
 }
 
 #[cfg(test)]

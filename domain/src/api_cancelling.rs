@@ -84,4 +84,16 @@ pub struct StepView {
     pub at: String,
     /// When, on the theatre's clocks, for people: `Sat 21 Nov, 20:15:07`.
     pub at_local: String,
+    /// The same for programs with words of their own: `2026-11-21T20:15:07`.
+    #[serde(default)]
+    pub at_theatre: String,
+    /// What goes back, where that is the step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub amount: Option<Money>,
+    /// Names of the seats it is about, where it is not about all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seats: Option<String>,
+    /// What the cinema said of it, where it was the cinema's doing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }

@@ -34,7 +34,9 @@ impl Currency {
         }
     }
 
-    fn symbol(&self) -> Option<&'static str> {
+    /// Its sign, where people everywhere know it.
+    #[must_use]
+    pub fn symbol(&self) -> Option<&'static str> {
         Some(match &self.0 {
             b"EUR" => "€",
             b"GBP" => "£",

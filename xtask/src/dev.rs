@@ -19,7 +19,7 @@ use crate::site::{self, Size};
 use crate::stop::Stop;
 
 /// What is watched.
-const WATCHED: [&str; 7] = ["app", "domain", "frontend", "migrations", "server", "simulator", "style"];
+const WATCHED: [&str; 8] = ["app", "domain", "frontend", "messages", "migrations", "server", "simulator", "style"];
 /// Editors write a file in several steps; we wait until nothing happened for this long.
 const SETTLED_AFTER: Duration = Duration::from_millis(150);
 /// How often we look for Ctrl-C and for programs that ended.

@@ -12,6 +12,8 @@ use leptos::task::spawn_local;
 use super::Standing;
 use crate::browser::calls::{self, Failure};
 use crate::browser::{self, ids};
+use crate::language::{current, money, problem_in_words};
+use crate::say;
 
 /// What the buyer does about it: outlives the panel.
 #[derive(Clone, Copy)]
@@ -51,9 +53,9 @@ fn panel(choice: Choice) -> impl IntoView {
             <button type="button" class="button button-quiet" data-testid="cancel-open" aria-controls="cancel-panel"
                 aria-expanded=move || if open.get() { "true" } else { "false" }
                 hidden=move || open.get() on:click=look_again>
-                "Cancel…"
+                {say!("cancel.open")}
             </button>
-            <div class="card booking-cancel-panel" id="cancel-panel" tabindex="-1" role="group" aria-label="Cancel"
+            <div class="card booking-cancel-panel" id="cancel-panel" tabindex="-1" role="group" aria-label=say!("cancel.label")
                 hidden=move || !open.get()>
                 {seats(choice)}
                 <p data-testid="cancel-sum">{move || sum_in_words(choice)}</p>
@@ -64,7 +66,7 @@ fn panel(choice: Choice) -> impl IntoView {
                         on:click=move |_| submit(choice)>
                         {move || button_words(choice)}
                     </button>
-                    <button type="button" class="button button-quiet" on:click=move |_| open.set(false)>"Keep them"</button>
+                    <button type="button" class="button button-quiet" on:click=move |_| open.set(false)>{say!("cancel.keep")}</button>
                 </p>
             </div>
         </div>
@@ -88,14 +90,14 @@ fn seats(choice: Choice) -> impl IntoView {
             <label class="booking-cancel-seat">
                 <input type="checkbox" data-testid="cancel-seat" prop:checked=move || choice.kept.with(|kept| !kept.contains(&seat)) on:change=toggle />
                 <span>{line.label}</span>
-                <span class="quiet">{line.price.to_string()}</span>
+                <span class="quiet">{money(line.price, current())}</span>
             </label>
         }
     };
     (lines.len() > 1).then(|| {
         view! {
             <fieldset class="booking-cancel-seats">
-                <legend>"Which seats do you give back?"</legend>
+                <legend>{say!("cancel.which")}</legend>
                 {lines.into_iter().map(boxes).collect_view()}
             </fieldset>
         }
@@ -118,20 +120,18 @@ fn share(lines: &[SeatLine]) -> Option<(Money, Money)> {
 
 fn sum_in_words(choice: Choice) -> String {
     match share(&gone(choice)) {
-        Some((back, fee)) => format!("You get {back} back. The fee is {fee}, {CANCELLATION_FEE_PERCENT} %."),
-        None => "Choose at least one seat.".to_owned(),
+        Some((back, fee)) => say!("cancel.sum", back = back, fee = fee, percent = CANCELLATION_FEE_PERCENT),
+        None => say!("cancel.none"),
     }
 }
 
 fn button_words(choice: Choice) -> String {
     if choice.busy.get() {
-        return "One moment…".to_owned();
+        return say!("common.one_moment");
     }
     match (gone(choice).len(), choice.kept.with(Vec::len)) {
-        (1, 0) => "Cancel the seat".to_owned(),
-        (_, 0) => "Cancel all seats".to_owned(),
-        (1, _) => "Cancel 1 seat".to_owned(),
-        (count, _) => format!("Cancel {count} seats"),
+        (count, 0) => say!("cancel.all", seats = count),
+        (count, _) => say!("cancel.some", seats = count),
     }
 }
 
@@ -165,8 +165,8 @@ fn submit(choice: Choice) {
 
 fn trouble(failure: &Failure) -> String {
     match failure {
-        Failure::Problem(problem) if !problem.detail.is_empty() => problem.detail.clone(),
-        _ => "We could not reach the box office. Press the button again: nothing is cancelled twice.".to_owned(),
+        Failure::Problem(problem) => problem_in_words(problem),
+        Failure::Unreachable => say!("cancel.unreachable"),
     }
 }
 

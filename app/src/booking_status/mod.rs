@@ -16,6 +16,11 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::browser::{calls, events, ids};
+use crate::language::{Language, Moment, current};
+use crate::say;
+
+/// Groups of messages this island uses; its page carries them.
+pub const WORDS: &[&str] = &["status", "story", "cancel", "problem", "common", "date"];
 
 /// First pause between two questions, milliseconds…
 const FIRST_PAUSE_MS: u32 = 1_000;
@@ -93,13 +98,13 @@ pub fn BookingStatus(
             <div class="booking-said" role="status">
                 <h1 data-testid="booking-state" data-state=move || booking.with(|booking| booking.state.as_str())
                     data-money=move || booking.with(|booking| booking.money.as_str())>
-                    {move || words.get().title}
+                    {move || say!(words.get().title)}
                 </h1>
-                <p class="booking-words">{move || words.get().text}</p>
+                <p class="booking-words">{move || say!(words.get().text)}</p>
                 <p class="booking-money" data-testid="booking-money">{move || booking.with(money_in_words)}</p>
             </div>
             <p class="booking-next">{move || booking.with(next_step).map(|(href, words, name)| view! {
-                <a class="button" data-testid=name href=href>{words}</a>
+                <a class="button" data-testid=name href=href>{say!(words)}</a>
             })}</p>
             <ol class="booking-story" data-testid="booking-story">{move || booking.with(story)}</ol>
             {cancelling::offer(booking)}
@@ -109,11 +114,37 @@ pub fn BookingStatus(
 
 /// What happened, with times.
 fn story(booking: &Standing) -> impl IntoView + use<> {
-    let line = |step: &StepView| {
-        let StepView { step, words, at, at_local } = step.clone();
-        view! { <li data-step=step><span>{words}</span><time class="quiet" datetime=at>{at_local}</time></li> }
+    let line = |told: &StepView| {
+        let (words, time) = (step_in_words(told), time_in_words(told));
+        let (step, at) = (told.step.clone(), told.at.clone());
+        view! { <li data-step=step><span>{words}</span><time class="quiet" datetime=at>{time}</time></li> }
     };
     booking.steps.iter().map(line).collect_view()
+}
+
+/// A step in the language of the page; one that is not known here, in the API's own words.
+fn step_in_words(told: &StepView) -> String {
+    match (told.step.as_str(), &told.note, &told.seats, told.amount) {
+        ("cancelled" | "part_cancelled", Some(note), ..) => say!("story.by_cinema", note = note),
+        ("cancelled", ..) => say!("story.cancelled"),
+        ("part_cancelled", _, Some(seats), _) => say!("story.part_cancelled", seats = seats),
+        ("refunding", .., Some(amount)) => say!("story.refunding", amount = amount),
+        ("refunded", .., Some(amount)) => say!("story.refunded", amount = amount),
+        ("paying", ..) => say!("story.paying"),
+        ("paid", ..) => say!("story.paid"),
+        ("paid_late", ..) => say!("story.paid_late"),
+        ("issued", ..) => say!("story.issued"),
+        ("failed", ..) => say!("story.failed"),
+        ("expired", ..) => say!("story.expired"),
+        ("moved", ..) => say!("story.moved"),
+        // The API says in English which seats it was.
+        ("lost", ..) if current() != Language::English => say!("story.lost"),
+        _ => told.words.clone(),
+    }
+}
+
+fn time_in_words(told: &StepView) -> String {
+    Moment::parse(&told.at_theatre).map_or_else(|| told.at_local.clone(), |at| at.to_the_second(current()))
 }
 
 /// What it means to the one who bought. A payment that was stopped because somebody cancelled did not fail.
@@ -123,7 +154,7 @@ fn words(booking: &Standing) -> Words {
     Words::of(booking.state, money)
 }
 
-/// What a state means to the one who bought.
+/// What a state means to the one who bought: a tone, a mark, and the keys of a title and a text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Words {
     tone: &'static str,
@@ -136,49 +167,21 @@ impl Words {
     fn of(state: BookingState, money: MoneyState) -> Self {
         use BookingState as S;
         let (tone, mark, title, text) = match (state, money) {
-            (S::Created | S::SeatsLocked, _) => {
-                ("waiting", "…", "Not paid yet", "Your seats are held. They become yours when you pay.")
-            }
-            (S::PaymentPending, _) => (
-                "waiting",
-                "…",
-                "Waiting for your payment",
-                "As soon as it arrives this page changes by itself. You may close it: we write to you as well.",
-            ),
-            (S::PaymentSucceeded, _) => {
-                ("waiting", "…", "Paid. Issuing your tickets", "Your payment arrived. The tickets follow in a moment.")
-            }
-            (S::Confirmed, _) => {
-                ("done", "✓", "You have your seats", "Enjoy the show. The tickets are in your mail, too.")
-            }
-            (S::Cancelled | S::Expired, MoneyState::Paid) => (
-                "waiting",
-                "…",
-                "Your payment came late",
-                "We are looking whether your seats can still be had. If not, the money goes back to you.",
-            ),
-            (S::Cancelled | S::Expired, MoneyState::Moved) => (
-                "done",
-                "✓",
-                "Your payment came late, and you have seats",
-                "The time for this booking was over, so your money pays for a new one.",
-            ),
+            (S::Created | S::SeatsLocked, _) => ("waiting", "…", "status.not_paid_title", "status.not_paid_text"),
+            (S::PaymentPending, _) => ("waiting", "…", "status.waiting_title", "status.waiting_text"),
+            (S::PaymentSucceeded, _) => ("waiting", "…", "status.issuing_title", "status.issuing_text"),
+            (S::Confirmed, _) => ("done", "✓", "status.done_title", "status.done_text"),
+            (S::Cancelled | S::Expired, MoneyState::Paid) => ("waiting", "…", "status.late_title", "status.late_text"),
+            (S::Cancelled | S::Expired, MoneyState::Moved) => ("done", "✓", "status.moved_title", "status.moved_text"),
             (S::Cancelled | S::Expired, MoneyState::Refunding) => {
-                ("sorry", "×", "Cancelled, and being refunded", "The money is on its way back to you.")
+                ("sorry", "×", "status.refunding_title", "status.refunding_text")
             }
             (S::Cancelled | S::Expired, MoneyState::Refunded) => {
-                ("sorry", "×", "Cancelled and refunded", "The seats are free again and the money is back with you.")
+                ("sorry", "×", "status.refunded_title", "status.refunded_text")
             }
-            (S::Cancelled, MoneyState::Failed) => (
-                "sorry",
-                "×",
-                "The payment did not go through",
-                "The seats are free again. You may choose them once more, if nobody was faster.",
-            ),
-            (S::Cancelled, _) => ("sorry", "×", "Cancelled", "The seats are free again."),
-            (S::Expired, _) => {
-                ("sorry", "×", "The time ran out", "The payment did not arrive in time; the seats are free again.")
-            }
+            (S::Cancelled, MoneyState::Failed) => ("sorry", "×", "status.failed_title", "status.failed_text"),
+            (S::Cancelled, _) => ("sorry", "×", "status.cancelled_title", "status.cancelled_text"),
+            (S::Expired, _) => ("sorry", "×", "status.expired_title", "status.expired_text"),
         };
         Self { tone, mark, title, text }
     }
@@ -188,43 +191,37 @@ fn money_in_words(booking: &Standing) -> String {
     let total = booking.total;
     // All that was left of it; parts that were given back before have lines of their own below.
     let whole = booking.refunds.iter().find(|refund| refund.number == 0);
-    match booking.money {
-        MoneyState::None => format!("{total}, not charged."),
-        MoneyState::Pending => format!("{total}, payment in progress."),
-        MoneyState::Paid => format!("{total}, paid."),
-        MoneyState::Failed => "Nothing was charged.".to_owned(),
-        MoneyState::Refunding => match whole {
-            Some(refund) => {
-                format!("{}, being refunded. It can take a few days until your bank shows it.", refund.amount)
-            }
-            None => "Being refunded. It can take a few days until your bank shows it.".to_owned(),
-        },
-        MoneyState::Refunded => match whole {
-            Some(refund) if refund.fee.minor > 0 => {
-                format!("{} refunded, {} kept as a fee.", refund.amount, refund.fee)
-            }
-            Some(refund) => format!("{} refunded.", refund.amount),
-            None => "Refunded.".to_owned(),
-        },
-        MoneyState::Moved => format!("{total}, used for your new booking."),
+    match (booking.money, whole) {
+        (MoneyState::None, _) => say!("status.money_none", total = total),
+        (MoneyState::Pending, _) => say!("status.money_pending", total = total),
+        (MoneyState::Paid, _) => say!("status.money_paid", total = total),
+        (MoneyState::Failed, _) => say!("status.money_failed"),
+        (MoneyState::Refunding, Some(refund)) => say!("status.money_refunding", amount = refund.amount),
+        (MoneyState::Refunding, None) => say!("status.money_refunding_all"),
+        (MoneyState::Refunded, Some(refund)) if refund.fee.minor > 0 => {
+            say!("status.money_refunded_less_fee", amount = refund.amount, fee = refund.fee)
+        }
+        (MoneyState::Refunded, Some(refund)) => say!("status.money_refunded", amount = refund.amount),
+        (MoneyState::Refunded, None) => say!("status.money_refunded_all"),
+        (MoneyState::Moved, _) => say!("status.money_moved", total = total),
     }
 }
 
-/// The one thing to do now: where it leads, what it is called, for people and for tests.
+/// The one thing to do now: where it leads, the key of what it is called, and its name for tests.
 fn next_step(booking: &Standing) -> Option<(String, &'static str, &'static str)> {
     let show = format!("/shows/{}", booking.show);
     if let Some(other) = booking.moved_to {
-        return Some((format!("/bookings/{other}"), "Go to your new booking", "moved-to"));
+        return Some((format!("/bookings/{other}"), "status.next_moved", "moved-to"));
     }
     Some(match (booking.state, &booking.ticket_url, &booking.pay_url) {
-        (BookingState::Confirmed, Some(ticket), _) => (ticket.clone(), "Show the tickets", "ticket-link"),
+        (BookingState::Confirmed, Some(ticket), _) => (ticket.clone(), "status.next_tickets", "ticket-link"),
         (BookingState::Created | BookingState::SeatsLocked | BookingState::PaymentPending, _, Some(pay)) => {
-            (pay.clone(), "Continue to the payment page", "pay-link")
+            (pay.clone(), "status.next_pay", "pay-link")
         }
         (BookingState::Created | BookingState::SeatsLocked, _, None) => {
-            (show, "Back to the seats, to pay", "back-to-show")
+            (show, "status.next_back_to_pay", "back-to-show")
         }
-        (state, ..) if state.is_final() => (show, "Back to the seats of this show", "back-to-show"),
+        (state, ..) if state.is_final() => (show, "status.next_back", "back-to-show"),
         _ => return None,
     })
 }
@@ -267,13 +264,14 @@ fn follow(booking: RwSignal<Standing>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::language::speaking;
     use domain::booking::ALL_STATES;
 
     #[test]
     fn paid_without_seats_always_says_that_the_money_comes_back() {
         for state in [BookingState::Cancelled, BookingState::Expired] {
             for money in [MoneyState::Paid, MoneyState::Refunding, MoneyState::Refunded, MoneyState::Moved] {
-                assert!(Words::of(state, money).text.contains("money"), "{state:?} {money:?}");
+                assert!(say!(Words::of(state, money).text).contains("money"), "{state:?} {money:?}");
             }
         }
     }
@@ -325,15 +323,19 @@ mod tests {
             steps: vec![],
             moved_to: None,
         };
-        assert_eq!(words(&booking).title, "The payment did not go through");
+        assert_eq!(say!(words(&booking).title), "The payment did not go through");
         let step = |step: &str| StepView {
             step: step.to_owned(),
             words: String::new(),
             at: String::new(),
             at_local: String::new(),
+            at_theatre: String::new(),
+            amount: None,
+            seats: None,
+            note: None,
         };
         booking.steps = vec![step("paying"), step("cancelled")];
-        assert_eq!(words(&booking).title, "Cancelled");
+        assert_eq!(say!(words(&booking).title), "Cancelled");
     }
 
     #[test]
@@ -341,5 +343,27 @@ mod tests {
         for state in ALL_STATES {
             assert!(!Words::of(state, MoneyState::None).title.is_empty());
         }
+    }
+
+    #[test]
+    fn the_story_is_told_in_the_language_of_the_page() {
+        let step = |step: &str, amount, note: Option<&str>| StepView {
+            step: step.to_owned(),
+            words: "In English".to_owned(),
+            at: String::new(),
+            at_local: "Sat 21 Nov, 20:15:07".to_owned(),
+            at_theatre: "2026-11-21T20:15:07".to_owned(),
+            amount,
+            seats: None,
+            note: note.map(str::to_owned),
+        };
+        let german = |told: StepView| speaking(Language::German, || (step_in_words(&told), time_in_words(&told)));
+        let back = Money::new(1_125, domain::money::Currency::parse("EUR").expect("a code"));
+        let (words, time) = german(step("refunded", Some(back), None));
+        assert_eq!((words.as_str(), time.as_str()), ("11,25\u{a0}€ zurückgezahlt", "Sa., 21. Nov., 20:15:07"));
+        let (words, _) = german(step("cancelled", None, Some("Der Projektor ist defekt.")));
+        assert_eq!(words, "Vom Kino storniert. Der Projektor ist defekt.");
+        assert_eq!(german(step("paid", None, None)).0, "Bezahlt");
+        assert_eq!(german(step("brand_new", None, None)).0, "In English");
     }
 }

@@ -125,9 +125,9 @@ async fn problem_of(answer: &Response) -> Failure {
     let problem = answer.json::<ProblemView>().await.unwrap_or_else(|_| ProblemView {
         // A proxy in between speaks no problem+json; its status still says something.
         kind: "about:blank".to_owned(),
-        title: "The server could not answer".to_owned(),
+        title: String::new(),
         status: answer.status(),
-        detail: "Please try again in a moment.".to_owned(),
+        detail: String::new(),
         code: String::new(),
         seats: Vec::new(),
         areas: Vec::new(),

@@ -15,6 +15,12 @@ fn window() -> web_sys::Window {
     web_sys::window().expect("islands run in a window")
 }
 
+/// The language of the page, as its document says it.
+#[must_use]
+pub fn page_language() -> Option<String> {
+    window().document()?.document_element()?.get_attribute("lang")
+}
+
 /// The element with this id.
 #[must_use]
 pub fn element(id: &str) -> Option<web_sys::Element> {

@@ -3,6 +3,8 @@
 use domain::time::{MINUTE_MS, SECOND_MS};
 use leptos::prelude::*;
 
+use crate::language::clock;
+use crate::say;
 use crate::seat_map::session::Session;
 
 /// Calm until here; from here on the countdown looks urgent and more time is offered, milliseconds.
@@ -16,7 +18,7 @@ const WORTH_ASKING_MS: i64 = 10 * SECOND_MS;
 pub fn countdown(session: Session) -> impl IntoView {
     Effect::new(move |_| {
         if let Some(left) = session.left_ms.get().filter(|left| SAID_AT_MS.contains(left)) {
-            session.spoken.set(format!("{} left to pay for your seats.", in_words(left)));
+            session.spoken.set(in_words(left));
         }
     });
     let urgent = move || session.left_ms.get().is_some_and(|left| left <= URGENT_MS);
@@ -27,28 +29,27 @@ pub fn countdown(session: Session) -> impl IntoView {
         })
     });
     view! {
-        <p class="countdown" data-testid="countdown" role="timer" aria-label="Time left"
+        <p class="countdown" data-testid="countdown" role="timer" aria-label=say!("cart.time_left")
             data-urgent=move || if urgent() { "true" } else { "false" }
             hidden=move || session.left_ms.get().is_none()>
             {move || session.left_ms.get().map(shown).unwrap_or_default()}
         </p>
         <button type="button" class="countdown-more" data-testid="extend" hidden=move || !(urgent() && can_grow.get())
-            on:click=move |_| session.extend()>"Keep them longer"</button>
+            on:click=move |_| session.extend()>{say!("cart.keep_longer")}</button>
     }
 }
 
 fn in_words(left_ms: i64) -> String {
     match (left_ms / MINUTE_MS, left_ms / SECOND_MS) {
-        (0, seconds) => format!("{seconds} seconds"),
-        (1, _) => "One minute".to_owned(),
-        (minutes, _) => format!("{minutes} minutes"),
+        (0, seconds) => say!("cart.seconds_left", seconds = seconds),
+        (minutes, _) => say!("cart.minutes_left", minutes = minutes),
     }
 }
 
 /// `4:09`.
 fn shown(left_ms: i64) -> String {
     let seconds = left_ms / SECOND_MS;
-    format!("{}:{:02}", seconds / 60, seconds % 60)
+    clock(seconds / 60, seconds % 60)
 }
 
 #[cfg(test)]
@@ -57,7 +58,10 @@ mod tests {
 
     #[test]
     fn what_is_said_aloud_reads_like_speech() {
-        assert_eq!(SAID_AT_MS.map(in_words), ["2 minutes", "One minute", "15 seconds"]);
+        let said = SAID_AT_MS.map(in_words);
+        assert_eq!(said[0], "2 minutes left to pay for your seats.");
+        assert_eq!(said[1], "One minute left to pay for your seats.");
+        assert_eq!(said[2], "15 seconds left to pay for your seats.");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use leptos::task::spawn_local;
 
 use super::pay::{self, Attempt, Trouble};
 use crate::browser;
+use crate::say;
 use crate::seat_map::session::Session;
 
 /// Longest name, characters; the server's limit.
@@ -96,23 +97,23 @@ pub fn form(session: Session, details: Details) -> impl IntoView {
     view! {
         // Our own words in place of the browser's bubbles.
         <form class="details" novalidate on:submit=submit>
-            {buyer.view("Name", "E-mail, for the tickets", ["name", "email"])}
+            {buyer.view(say!("pay.name"), say!("pay.email"), ["name", "email"])}
             <label class="details-friend">
                 <input type="checkbox" data-testid="for-friend" prop:checked=for_friend.get_untracked()
                     on:change=move |event| for_friend.set(event_target_checked(&event)) />
-                <span>"The tickets are for somebody else"</span>
+                <span>{say!("pay.for_friend")}</span>
             </label>
             {move || for_friend.get().then(|| view! {
                 <fieldset class="details-holder">
-                    <legend>"Who will be there"</legend>
-                    {friend.view("Their name", "Their e-mail", ["off", "off"])}
-                    <p class="details-small">"They get the tickets in their name. You get the receipt, and any money that goes back."</p>
+                    <legend>{say!("pay.who_comes")}</legend>
+                    {friend.view(say!("pay.their_name"), say!("pay.their_email"), ["off", "off"])}
+                    <p class="details-small">{say!("pay.friend_note")}</p>
                 </fieldset>
             })}
             <details class="details-late">
-                <summary>"If your payment comes too late"</summary>
+                <summary>{say!("pay.late_title")}</summary>
                 <div class="field">
-                    <label for="if-late">"The seats are free for others when the time is over. Should your payment still arrive:"</label>
+                    <label for="if-late">{say!("pay.late_label")}</label>
                     <select id="if-late" data-testid="if-late"
                         on:change=move |event| if_late.set(IfLate::parse(&event_target_value(&event)).unwrap_or_default())>
                         {late_choices(if_late.get_untracked())}
@@ -120,18 +121,18 @@ pub fn form(session: Session, details: Details) -> impl IntoView {
                 </div>
             </details>
             <button type="submit" class="button details-pay" data-testid="pay" aria-disabled=move || if busy.get() { "true" } else { "false" }>
-                {move || if busy.get() { "One moment…" } else { "Go to payment" }}
+                {move || if busy.get() { say!("common.one_moment") } else { say!("pay.go") }}
             </button>
-            <p class="details-small">"You pay on the next page. Your seats stay yours while you do."</p>
+            <p class="details-small">{say!("pay.note")}</p>
         </form>
     }
 }
 
 fn late_choices(chosen: IfLate) -> impl IntoView {
     let choices = [
-        (IfLate::SameSeats, "take the same seats if they are still free"),
-        (IfLate::SameOrBetter, "take the same seats, or others together that cost no less"),
-        (IfLate::Refund, "send the money back"),
+        (IfLate::SameSeats, say!("pay.late_same")),
+        (IfLate::SameOrBetter, say!("pay.late_better")),
+        (IfLate::Refund, say!("pay.late_refund")),
     ];
     choices
         .map(|(choice, words)| view! { <option value=choice.as_str() selected=choice == chosen>{words}</option> })
@@ -145,6 +146,7 @@ struct Fields {
     who: &'static str,
     name: RwSignal<String>,
     email: RwSignal<String>,
+    /// Keys of what is wrong with them.
     name_error: RwSignal<Option<&'static str>>,
     email_error: RwSignal<Option<&'static str>>,
 }
@@ -169,7 +171,7 @@ impl Fields {
     }
 
     /// The two fields with these labels and what browsers may fill in.
-    fn view(self, name_label: &'static str, email_label: &'static str, fill: [&'static str; 2]) -> impl IntoView {
+    fn view(self, name_label: String, email_label: String, fill: [&'static str; 2]) -> impl IntoView {
         let Self { who, name, email, name_error, email_error } = self;
         let [name_id, email_id] = ["name", "email"].map(|field| format!("{who}-{field}"));
         // The buyer's go by the names that browsers remember.
@@ -183,7 +185,7 @@ impl Fields {
                     prop:value=name.get_untracked()
                     aria-invalid=move || name_error.get().map(|_: &str| "true") aria-describedby=name_error_id.clone()
                     on:input=move |event| name.set(event_target_value(&event)) />
-                <p class="field-error" id=name_error_id>{move || name_error.get()}</p>
+                <p class="field-error" id=name_error_id>{move || name_error.get().map(|key| say!(key))}</p>
             </div>
             <div class="field">
                 <label for=email_id.clone()>{email_label}</label>
@@ -191,7 +193,7 @@ impl Fields {
                     prop:value=email.get_untracked()
                     aria-invalid=move || email_error.get().map(|_: &str| "true") aria-describedby=email_error_id.clone()
                     on:input=move |event| email.set(event_target_value(&event)) />
-                <p class="field-error" id=email_error_id>{move || email_error.get()}</p>
+                <p class="field-error" id=email_error_id>{move || email_error.get().map(|key| say!(key))}</p>
             </div>
         }
     }
@@ -200,28 +202,30 @@ impl Fields {
 fn trouble_view(trouble: Trouble) -> impl IntoView {
     view! {
         <p>{trouble.text}</p>
-        {trouble.booking.map(|booking| view! { <a href=format!("/bookings/{booking}")>"See how your booking stands"</a> })}
+        {trouble.booking.map(|booking| view! { <a href=format!("/bookings/{booking}")>{say!("pay.see_booking")}</a> })}
     }
 }
 
+/// The key of what is wrong with a name.
 fn wrong_name(name: &str) -> Option<&'static str> {
     match name.chars().count() {
-        0 => Some("Please tell us your name."),
-        count if count > MAX_NAME_CHARS => Some("That name is longer than we can print."),
+        0 => Some("pay.name_missing"),
+        count if count > MAX_NAME_CHARS => Some("pay.name_too_long"),
         _ => None,
     }
 }
 
-/// Catches slips of the finger; whether the address exists only a mail can tell.
+/// The key of what is wrong with an address. Catches slips of the finger; whether it exists only a mail can
+/// tell.
 pub(crate) fn wrong_email(email: &str) -> Option<&'static str> {
     let looks_right = email.split_once('@').is_some_and(|(local, host)| {
         !local.is_empty() && host.len() > 2 && host.contains('.') && !host.starts_with('.') && !host.ends_with('.')
     });
     let clean = email.chars().count() <= MAX_EMAIL_CHARS && !email.chars().any(|c| c.is_whitespace() || c.is_control());
     match () {
-        () if email.is_empty() => Some("Please tell us where to send the tickets."),
+        () if email.is_empty() => Some("pay.email_missing"),
         () if looks_right && clean && email.matches('@').count() == 1 => None,
-        () => Some("That does not look like an e-mail address."),
+        () => Some("pay.email_wrong"),
     }
 }
 

@@ -17,6 +17,8 @@ use uuid::Uuid;
 use self::details::Details;
 pub(crate) use self::details::wrong_email;
 use crate::browser::{self, events};
+use crate::language::{current, money};
+use crate::say;
 use crate::seat_map::cart::Cart;
 use crate::seat_map::session::Session;
 
@@ -61,13 +63,13 @@ pub fn panel(session: Session) -> impl IntoView {
         request_animation_frame(|| browser::focus("buyer-name"));
     };
     view! {
-        <aside class="cart" data-testid="cart" aria-label="Your seats"
+        <aside class="cart" data-testid="cart" aria-label=say!("cart.title")
             data-open=move || if open.get() { "true" } else { "false" }
             data-empty=move || if is_empty.get() { "true" } else { "false" }>
             <div class="cart-head">
-                <h2>"Your seats"</h2>
+                <h2>{say!("cart.title")}</h2>
                 {countdown::countdown(session)}
-                <button type="button" class="cart-close" on:click=move |_| open.set(false)>"Back to the map"</button>
+                <button type="button" class="cart-close" on:click=move |_| open.set(false)>{say!("cart.close")}</button>
             </div>
             <div class="cart-body">
                 {move || is_empty.get().then(empty)}
@@ -76,7 +78,7 @@ pub fn panel(session: Session) -> impl IntoView {
             <div class="cart-sum" hidden=move || is_empty.get()>
                 <span class="cart-count">{move || count_in_words(session.cart.with(|cart| (cart.want().len(), cart.count())))}</span>
                 <strong class="cart-total" data-testid="cart-total">{move || total(session)}</strong>
-                <button type="button" class="button cart-continue" data-testid="continue" on:click=continue_to_details>"Continue"</button>
+                <button type="button" class="button cart-continue" data-testid="continue" on:click=continue_to_details>{say!("cart.continue")}</button>
             </div>
             {details.trouble()}
             {move || match foot.get() {
@@ -91,7 +93,7 @@ pub fn panel(session: Session) -> impl IntoView {
 fn empty() -> impl IntoView {
     view! {
         <p class="cart-empty">
-            {format!("Tap a seat to hold it for you, up to {MAX_SEATS_PER_HOLD}. Nobody else can take it while the time runs.")}
+            {say!("cart.empty", most = MAX_SEATS_PER_HOLD)}
         </p>
     }
 }
@@ -100,8 +102,8 @@ fn empty() -> impl IntoView {
 fn begun(booking: Uuid) -> impl IntoView {
     view! {
         <div class="cart-begun">
-            <p>"You have begun to pay for these seats."</p>
-            <a class="button" data-testid="to-booking" href=format!("/bookings/{booking}")>"Go to your booking"</a>
+            <p>{say!("cart.begun")}</p>
+            <a class="button" data-testid="to-booking" href=format!("/bookings/{booking}")>{say!("cart.to_booking")}</a>
         </div>
     }
 }
@@ -134,12 +136,12 @@ fn lines(session: Session) -> impl IntoView {
     let can_change = !session.cart.with(Cart::is_paying);
     let line_view = move |(line, held): (SeatLine, bool)| {
         let seat = line.seat;
-        let label = format!("Let {} go", line.label);
+        let label = say!("cart.let_go", seat = &line.label);
         view! {
             <li class="cart-seat" data-testid="cart-seat" data-held=if held { "true" } else { "false" }>
                 <span class="cart-seat-name">{line.label}</span>
                 <span class="cart-seat-category">{line.category}</span>
-                <span class="cart-seat-price">{line.price.to_string()}</span>
+                <span class="cart-seat-price">{money(line.price, current())}</span>
                 {can_change.then(|| view! {
                     <button type="button" class="cart-seat-remove" aria-label=label on:click=move |_| session.tap(seat)>"×"</button>
                 })}
@@ -151,8 +153,7 @@ fn lines(session: Session) -> impl IntoView {
 
 /// Of these seats, and of seats and places together.
 fn count_in_words((seats, all): (usize, usize)) -> String {
-    let what = if seats == all { "seat" } else { "place" };
-    if all == 1 { format!("1 {what}") } else { format!("{all} {what}s") }
+    if seats == all { say!("cart.seats", count = all) } else { say!("cart.places", count = all) }
 }
 
 /// The places wanted, area by area, and whether all of them are granted.
@@ -179,11 +180,11 @@ fn place_lines(session: Session) -> impl IntoView {
     let can_change = !session.cart.with(Cart::is_paying);
     let line_view = move |(line, held): (PlaceLine, bool)| {
         let area = line.area;
-        let label = format!("Let one place in {} go", line.label);
-        let price = line.total().to_string();
+        let label = say!("cart.let_place_go", area = &line.label);
+        let price = money(line.total(), current());
         view! {
             <li class="cart-seat" data-testid="cart-places" data-held=if held { "true" } else { "false" }>
-                <span class="cart-seat-name">{format!("{} × {}", line.quantity, line.label)}</span>
+                <span class="cart-seat-name">{say!("cart.quantity", quantity = line.quantity, area = &line.label)}</span>
                 <span class="cart-seat-category">{line.category}</span>
                 <span class="cart-seat-price">{price}</span>
                 {can_change.then(|| view! {
@@ -198,7 +199,7 @@ fn place_lines(session: Session) -> impl IntoView {
 fn total(session: Session) -> String {
     let seats = wanted(session).into_iter().map(|(line, _)| line.price);
     let prices = seats.chain(wanted_places(session).into_iter().map(|(line, _)| line.total()));
-    sum(prices).map(|total| total.to_string()).unwrap_or_default()
+    sum(prices).map(|total| money(total, current())).unwrap_or_default()
 }
 
 fn sum(prices: impl Iterator<Item = Money>) -> Option<Money> {

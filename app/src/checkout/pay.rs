@@ -13,6 +13,8 @@ use uuid::Uuid;
 use crate::booking_status::Standing;
 use crate::browser::calls::{self, Failure};
 use crate::browser::{self, events, ids};
+use crate::language::problem_in_words;
+use crate::say;
 use crate::seat_map::cart::Cart;
 use crate::seat_map::session::Session;
 
@@ -110,27 +112,17 @@ async fn settled_hold(session: Session) -> Result<(Uuid, Vec<SeatIndex>, Vec<Are
         let held = cart.held().filter(|_| cart.is_settled())?;
         Some((held.id, cart.want().to_vec(), cart.want_places().to_vec()))
     });
-    held.ok_or_else(|| Trouble::new("Your seats are not held yet. Please look at the map and try again."))
+    held.ok_or_else(|| Trouble::new(say!("pay.not_held")))
 }
 
 fn trouble(failure: &Failure, booking: Option<Uuid>) -> Trouble {
     let text = match (failure.code(), failure) {
-        ("hold_expired" | "not_found", _) => {
-            "The time for these seats ran out before the payment began. Nothing was charged. Please choose again."
-                .to_owned()
-        }
-        ("seats_taken" | "seats_locked", _) => {
-            "These seats could not be kept for you. Nothing was charged. Please choose others.".to_owned()
-        }
-        ("gateway_unavailable", _) => {
-            "Payments cannot be taken right now. Nothing was charged and your seats are still held: please try again in a moment.".to_owned()
-        }
-        ("payment_declined", _) => "The payment was declined and nothing was charged.".to_owned(),
-        ("", Failure::Unreachable) => {
-            "We could not reach the box office. Press the button again: you will not be charged twice.".to_owned()
-        }
-        (_, Failure::Problem(problem)) if !problem.detail.is_empty() => problem.detail.clone(),
-        _ => "Something went wrong on our side. Nothing was charged; please try again.".to_owned(),
+        ("hold_expired" | "not_found", _) => say!("pay.ran_out"),
+        ("seats_taken" | "seats_locked", _) => say!("pay.not_kept"),
+        ("gateway_unavailable", _) => say!("pay.gateway"),
+        ("payment_declined", _) => say!("pay.declined"),
+        (_, Failure::Unreachable) => say!("pay.unreachable"),
+        (_, Failure::Problem(problem)) => problem_in_words(problem),
     };
     Trouble { text, booking }
 }

@@ -4,7 +4,9 @@ use domain::api::BookingView;
 use leptos::prelude::*;
 
 use super::ticket::ShowFacts;
-use crate::booking_status::{BookingStatus, Standing};
+use crate::booking_status::{BookingStatus, Standing, WORDS};
+use crate::language::{current, money};
+use crate::say;
 use crate::shell::{Head, Page};
 
 /// The page of a booking.
@@ -19,30 +21,32 @@ pub struct Booking {
 impl Page for Booking {
     fn head(&self) -> Head {
         Head {
-            title: format!("Booking {}", self.booking.reference),
-            description: "How your booking stands.".to_owned(),
+            title: say!("booking.title", reference = &self.booking.reference),
+            description: say!("booking.description"),
             live: true,
+            words: WORDS,
             private: true,
             ..Head::default()
         }
     }
 
     fn view(self) -> AnyView {
+        let language = current();
         let lines = self.booking.seats.clone().into_iter().map(|line| {
             view! {
                 <li>
                     <span class="booking-seat">{line.label}</span>
                     <span class="quiet">{line.category}</span>
-                    <span class="booking-price">{line.price.to_string()}</span>
+                    <span class="booking-price">{money(line.price, language)}</span>
                 </li>
             }
         });
         let lines = lines.collect_view();
         let places = self.booking.places.clone().into_iter().map(|line| {
-            let price = line.total().to_string();
+            let price = money(line.total(), language);
             view! {
                 <li>
-                    <span class="booking-seat">{format!("{} × {}", line.quantity, line.label)}</span>
+                    <span class="booking-seat">{say!("booking.quantity", quantity = line.quantity, area = &line.label)}</span>
                     <span class="quiet">{line.category}</span>
                     <span class="booking-price">{price}</span>
                 </li>
@@ -51,18 +55,23 @@ impl Page for Booking {
         let places = places.collect_view();
         let (buyer, holder) = (self.booking.buyer.clone(), self.booking.holder.clone());
         let is_for_a_friend = buyer != holder;
+        let payer = if is_for_a_friend {
+            say!("booking.paid_by", name = &buyer.name, email = &buyer.email)
+        } else {
+            format!("{} · {}", buyer.name, buyer.email)
+        };
         view! {
             <div class="booking">
                 <BookingStatus booking=Standing::from(&self.booking) />
-                <section class="booking-facts card" aria-label="Your booking">
-                    <p class="booking-reference"><span class="quiet">"Booking "</span><strong data-testid="reference">{self.booking.reference}</strong></p>
+                <section class="booking-facts card" aria-label=say!("booking.facts")>
+                    <p class="booking-reference"><span class="quiet">{say!("booking.booking")}" "</span><strong data-testid="reference">{self.booking.reference}</strong></p>
                     {self.show.view()}
                     <ul class="booking-seats">{lines}{places}</ul>
-                    <p class="booking-total"><span>"Total"</span><strong>{self.booking.total.to_string()}</strong></p>
+                    <p class="booking-total"><span>{say!("booking.total")}</span><strong>{money(self.booking.total, language)}</strong></p>
                     {is_for_a_friend.then(|| view! {
-                        <p class="quiet small" data-testid="holder">{format!("Tickets for {} · {}", holder.name, holder.email)}</p>
+                        <p class="quiet small" data-testid="holder">{say!("booking.tickets_for", name = &holder.name, email = &holder.email)}</p>
                     })}
-                    <p class="quiet small">{format!("{}{} · {}", if is_for_a_friend { "Paid by " } else { "" }, buyer.name, buyer.email)}</p>
+                    <p class="quiet small">{payer}</p>
                 </section>
             </div>
         }

@@ -3,6 +3,7 @@
 use leptos::prelude::*;
 
 use super::listing::{FilmCard, film_grid, nothing};
+use crate::say;
 use crate::shell::{Head, Page, Place};
 
 /// A theatre of the city.
@@ -33,8 +34,8 @@ impl Page for City {
     fn head(&self) -> Head {
         let name = &self.place.name;
         Head {
-            title: format!("Cinemas in {name}"),
-            description: format!("Theatres, films and free seats in {name}, live."),
+            title: say!("city.title", city = name),
+            description: say!("city.description", city = name),
             city: Some(self.place.clone()),
             ..Head::default()
         }
@@ -57,19 +58,19 @@ impl Page for City {
             })
             .collect_view();
         let films = if self.films.is_empty() {
-            let advice = "The last show of the day has begun. Tomorrow’s are on sale.".to_owned();
-            nothing("Nothing more today", advice, Place::new("See the week", self.week)).into_any()
+            let week = Place::new(say!("list.see_week"), self.week);
+            nothing(say!("city.over_title"), say!("city.over_advice"), week).into_any()
         } else {
             film_grid(self.films).into_any()
         };
         view! {
             <h1>{self.place.name}</h1>
             <section class="block">
-                <h2>"Theatres"</h2>
+                <h2>{say!("city.theatres")}</h2>
                 <ul class="place-grid">{theatres}</ul>
             </section>
             <section class="block">
-                <h2>"Today"</h2>
+                <h2>{say!("city.today")}</h2>
                 {films}
             </section>
         }

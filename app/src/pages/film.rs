@@ -4,6 +4,7 @@ use leptos::prelude::*;
 
 use super::listing::{Choice, Group, nothing, strip};
 use super::poster::poster;
+use crate::say;
 use crate::shell::{Head, Page, Place};
 
 /// The page of a film.
@@ -43,12 +44,8 @@ impl Page for Film {
         let facts = self.facts.into_iter().map(|fact| view! { <li>{fact}</li> }).collect_view();
         let no_city = self.cities.is_empty();
         let times = if self.theatres.is_empty() {
-            let advice = if no_city {
-                "It is on no screen of ours in the days ahead."
-            } else {
-                "No show to come on this day. Try another day, or another city."
-            };
-            nothing("Not on today", advice.to_owned(), Place::new("All films", "/search")).into_any()
+            let advice = if no_city { say!("film.nowhere") } else { say!("film.not_this_day") };
+            nothing(say!("film.not_today"), advice, Place::new(say!("film.all_films"), "/search")).into_any()
         } else {
             self.theatres.into_iter().map(Group::view).collect_view().into_any()
         };
@@ -62,9 +59,9 @@ impl Page for Film {
                     <p class="synopsis">{self.synopsis}</p>
                 </header>
                 <div class="film-page-times">
-                    <h2>"Show times"</h2>
-                    {(!no_city).then(|| strip("City", self.cities))}
-                    {(!no_city).then(|| strip("Day", self.days))}
+                    <h2>{say!("film.show_times")}</h2>
+                    {(!no_city).then(|| strip(say!("list.city"), self.cities))}
+                    {(!no_city).then(|| strip(say!("list.day"), self.days))}
                     {times}
                 </div>
             </article>

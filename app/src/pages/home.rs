@@ -4,6 +4,7 @@ use leptos::prelude::*;
 
 use super::listing::{FilmCard, film_grid, nothing};
 use super::search::SearchForm;
+use crate::say;
 use crate::shell::{Head, Page, Place};
 
 /// The front page.
@@ -19,17 +20,13 @@ pub struct Home {
 
 impl Page for Home {
     fn head(&self) -> Head {
-        Head {
-            description: "See every seat change hands as it happens. Pick yours, and it is yours for five minutes."
-                .to_owned(),
-            ..Head::default()
-        }
+        Head { description: say!("home.description"), ..Head::default() }
     }
 
     fn view(self) -> AnyView {
         let films = if self.films.is_empty() {
-            let advice = "The screens are dark for the next hours. The week ahead is not.".to_owned();
-            nothing("No film starts soon", advice, Place::new("See the week", "/search")).into_any()
+            let week = Place::new(say!("list.see_week"), "/search");
+            nothing(say!("home.dark_title"), say!("home.dark_advice"), week).into_any()
         } else {
             film_grid(self.films).into_any()
         };
@@ -41,17 +38,17 @@ impl Page for Home {
         view! {
             <section class="hero">
                 <div>
-                    <h1>"Your seat, the moment you tap it."</h1>
-                    <p class="quiet">"Watch the room fill live. Pick a seat and it is held for five minutes, for you and nobody else."</p>
+                    <h1>{say!("home.heading")}</h1>
+                    <p class="quiet">{say!("home.intro")}</p>
                 </div>
                 {self.form.view()}
             </section>
             <section class="block">
-                <h2>"Tonight"</h2>
+                <h2>{say!("home.tonight")}</h2>
                 {films}
             </section>
             <section class="block" id="cities">
-                <h2>"Cities"</h2>
+                <h2>{say!("home.cities")}</h2>
                 <ul class="place-grid">{cities}</ul>
             </section>
         }

@@ -1,9 +1,12 @@
 //! What several pages list: film cards, show-time chips, the strip of days.
 
 use domain::api_catalogue::Availability;
+use domain::money::Money;
 use leptos::prelude::*;
 
 use super::poster::poster;
+use crate::language::Language;
+use crate::say;
 use crate::shell::Place;
 
 /// A film as a card: its poster and three lines.
@@ -55,8 +58,8 @@ pub struct Chip {
     pub language: String,
     /// Name of the screen.
     pub screen: String,
-    /// Its cheapest seat, `€9.00`.
-    pub from_price: String,
+    /// Its cheapest seat.
+    pub from_price: Money,
     /// How many seats are left.
     pub left: u32,
     /// The same in a word.
@@ -67,9 +70,9 @@ impl Chip {
     /// As a list item. A sold-out show stays a link: seats come back.
     pub fn view(self) -> impl IntoView {
         let (state, words) = match self.availability {
-            Availability::Available => ("chip chip-available", format!("{} left", self.left)),
-            Availability::FillingFast => ("chip chip-fast", format!("filling fast, {} left", self.left)),
-            Availability::SoldOut => ("chip chip-sold-out", "sold out".to_owned()),
+            Availability::Available => ("chip chip-available", say!("list.seats_left", seats = self.left)),
+            Availability::FillingFast => ("chip chip-fast", say!("list.filling_fast", seats = self.left)),
+            Availability::SoldOut => ("chip chip-sold-out", say!("list.sold_out")),
         };
         let special = (self.format != "2D").then(|| view! { <span class="chip-format">{self.format.clone()}</span> });
         let plain = (self.format == "2D").then_some("2D · ");
@@ -78,7 +81,7 @@ impl Chip {
                 <a class=state href=self.href>
                     <span class="chip-top"><span class="chip-time">{self.time}</span>" "{special}</span>
                     <span class="chip-facts">{plain}{self.language}</span>
-                    <span class="chip-facts">{self.screen}" · from\u{a0}"{self.from_price}</span>
+                    <span class="chip-facts">{say!("list.screen_and_price", screen = &self.screen, price = self.from_price)}</span>
                     <span class="chip-left">{words}</span>
                 </a>
             </li>
@@ -131,7 +134,7 @@ pub struct Choice {
 }
 
 /// Choices side by side; on a phone they scroll.
-pub fn strip(name: &'static str, choices: Vec<Choice>) -> impl IntoView {
+pub fn strip(name: String, choices: Vec<Choice>) -> impl IntoView {
     let items = choices
         .into_iter()
         .map(|choice| {
@@ -145,7 +148,7 @@ pub fn strip(name: &'static str, choices: Vec<Choice>) -> impl IntoView {
 }
 
 /// A designed "nothing": what is missing and the way on.
-pub fn nothing(title: &'static str, advice: String, way_on: Place) -> impl IntoView {
+pub fn nothing(title: String, advice: String, way_on: Place) -> impl IntoView {
     view! {
         <div class="nothing card">
             <h2>{title}</h2>
@@ -157,11 +160,11 @@ pub fn nothing(title: &'static str, advice: String, way_on: Place) -> impl IntoV
 
 /// Running time as people say it: `1 h 52 min`.
 #[must_use]
-pub fn running_time(minutes: u32) -> String {
+pub fn running_time(minutes: u32, language: Language) -> String {
     match (minutes / 60, minutes % 60) {
-        (0, minutes) => format!("{minutes} min"),
-        (hours, 0) => format!("{hours} h"),
-        (hours, minutes) => format!("{hours} h {minutes} min"),
+        (0, minutes) => say!(in language, "list.minutes", minutes = minutes),
+        (hours, 0) => say!(in language, "list.hours", hours = hours),
+        (hours, minutes) => say!(in language, "list.hours_and_minutes", hours = hours, minutes = minutes),
     }
 }
 
@@ -171,8 +174,9 @@ mod tests {
 
     #[test]
     fn running_times_read_as_people_say_them() {
-        assert_eq!(running_time(112), "1 h 52 min");
-        assert_eq!(running_time(120), "2 h");
-        assert_eq!(running_time(45), "45 min");
+        assert_eq!(running_time(112, Language::English), "1 h 52 min");
+        assert_eq!(running_time(120, Language::English), "2 h");
+        assert_eq!(running_time(45, Language::English), "45 min");
+        assert_eq!(running_time(112, Language::German), "1 Std. 52 Min.");
     }
 }

@@ -2,6 +2,8 @@
 
 use leptos::prelude::*;
 
+use crate::language::Language;
+use crate::say;
 use crate::shell::{Head, Page};
 
 /// A page that could not be shown.
@@ -16,28 +18,21 @@ pub struct NotFound {
 impl NotFound {
     /// For an address that names nothing.
     #[must_use]
-    pub fn nothing_here() -> Self {
-        Self {
-            title: "This row is empty".to_owned(),
-            advice:
-                "There is nothing at this address. The show may be over, or the link may have lost a piece on its way."
-                    .to_owned(),
-        }
+    pub fn nothing_here(language: Language) -> Self {
+        Self { title: say!(in language, "lost.title"), advice: say!(in language, "lost.advice") }
     }
 
-    /// For an address whose question cannot be read.
+    /// For an address whose question cannot be read; `why` is told to those who read English, which it is.
     #[must_use]
-    pub fn unreadable(advice: impl Into<String>) -> Self {
-        Self { title: "We could not read that address".to_owned(), advice: advice.into() }
+    pub fn unreadable(language: Language, why: String) -> Self {
+        let advice = if language == Language::English { why } else { say!(in language, "lost.unreadable_advice") };
+        Self { title: say!(in language, "lost.unreadable_title"), advice }
     }
 
     /// For trouble of ours that passes.
     #[must_use]
-    pub fn trouble() -> Self {
-        Self {
-            title: "The house lights are on for a moment".to_owned(),
-            advice: "Something went wrong on our side. Nothing was lost; please try again shortly.".to_owned(),
-        }
+    pub fn trouble(language: Language) -> Self {
+        Self { title: say!(in language, "lost.trouble_title"), advice: say!(in language, "lost.trouble_advice") }
     }
 }
 
@@ -60,7 +55,7 @@ impl Page for NotFound {
                 </svg>
                 <h1>{self.title}</h1>
                 <p>{self.advice}</p>
-                <p><a class="button" href="/">"To the front page"</a></p>
+                <p><a class="button" href="/">{say!("lost.home")}</a></p>
             </section>
         }
         .into_any()

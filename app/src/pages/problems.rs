@@ -2,6 +2,7 @@
 
 use leptos::prelude::*;
 
+use crate::say;
 use crate::shell::{Head, Page};
 
 /// The page of problems.
@@ -24,11 +25,7 @@ pub struct ProblemEntry {
 
 impl Page for Problems {
     fn head(&self) -> Head {
-        Head {
-            title: "Problems of the API".to_owned(),
-            description: "What each code of an error means.".to_owned(),
-            ..Head::default()
-        }
+        Head { title: say!("problems.title"), description: say!("problems.description"), ..Head::default() }
     }
 
     fn view(self) -> AnyView {
@@ -42,9 +39,10 @@ impl Page for Problems {
             }
         };
         view! {
-            <h1>"Problems of the API"</h1>
-            <p>"An error says what happened and what to do; programs go by its code."</p>
-            <dl class="problems">{self.entries.into_iter().map(entry).collect_view()}</dl>
+            <h1>{say!("problems.title")}</h1>
+            <p>{say!("problems.intro")}</p>
+            // What the API says of itself is English, for programs and those who write them.
+            <dl class="problems" lang="en" dir="ltr">{self.entries.into_iter().map(entry).collect_view()}</dl>
         }
         .into_any()
     }

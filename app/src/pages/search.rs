@@ -4,6 +4,7 @@ use leptos::prelude::*;
 
 use super::listing::{Group, nothing};
 use super::poster::poster;
+use crate::say;
 use crate::shell::{Head, Page, Place};
 
 /// Something one may choose in the form.
@@ -51,29 +52,23 @@ impl SearchForm {
     /// The form. It asks with GET, so that an answer has an address.
     pub fn view(self) -> impl IntoView {
         view! {
-            <form class="search-form card" action="/search" method="get" aria-label="Search shows">
+            <form class="search-form card" action="/search" method="get" aria-label=say!("search.form")>
                 <div class="field field-wide">
-                    <label for="search-q">"Film"</label>
-                    <input id="search-q" r#type="search" name="q" value=self.q maxlength="80" placeholder="Title or genre" />
+                    <label for="search-q">{say!("search.film")}</label>
+                    <input id="search-q" r#type="search" name="q" value=self.q maxlength="80" placeholder=say!("search.film_hint") />
                 </div>
-                {choose("city", "City", "Any city", self.city, self.cities)}
-                {choose("date", "Day", "Any day", self.date, self.dates)}
-                {choose("theatre", "Theatre", "Any theatre", self.theatre, self.theatres)}
-                {choose("language", "Language", "Any language", self.language, self.languages)}
-                {choose("format", "Format", "Any format", self.format, self.formats)}
-                <button class="button" r#type="submit">"Find seats"</button>
+                {choose("city", say!("search.city"), say!("search.any_city"), self.city, self.cities)}
+                {choose("date", say!("search.day"), say!("search.any_day"), self.date, self.dates)}
+                {choose("theatre", say!("search.theatre"), say!("search.any_theatre"), self.theatre, self.theatres)}
+                {choose("language", say!("search.language"), say!("search.any_language"), self.language, self.languages)}
+                {choose("format", say!("search.format"), say!("search.any_format"), self.format, self.formats)}
+                <button class="button" r#type="submit">{say!("search.find")}</button>
             </form>
         }
     }
 }
 
-fn choose(
-    name: &'static str,
-    label: &'static str,
-    any: &'static str,
-    chosen: String,
-    picks: Vec<Pick>,
-) -> impl IntoView {
+fn choose(name: &'static str, label: String, any: String, chosen: String, picks: Vec<Pick>) -> impl IntoView {
     let id = format!("search-{name}");
     let options = picks
         .into_iter()
@@ -123,10 +118,11 @@ pub struct Search {
 
 impl Page for Search {
     fn head(&self) -> Head {
-        let title = if self.form.q.is_empty() { "Search".to_owned() } else { format!("Search: {}", self.form.q) };
+        let query = &self.form.q;
+        let title = if query.is_empty() { say!("search.title") } else { say!("search.title_of", query = query) };
         Head {
             title,
-            description: "Search shows by film, city, day, theatre, language and format.".to_owned(),
+            description: say!("search.description"),
             query: self.form.q.clone(),
             city: self.form.chosen_city(),
             ..Head::default()
@@ -136,18 +132,17 @@ impl Page for Search {
     fn view(self) -> AnyView {
         let summary = match (self.count, self.more) {
             (0, _) => String::new(),
-            (1, _) => "1 show".to_owned(),
-            (count, false) => format!("{count} shows"),
-            (count, true) => format!("The first {count} shows. Choose a city or a day to see the rest."),
+            (count, false) => say!("list.shows", shows = count),
+            (count, true) => say!("search.first_shows", shows = count),
         };
         let found = if self.films.is_empty() {
-            let advice = "Nothing on sale fits all of this. Fewer conditions find more.".to_owned();
-            nothing("No show found", advice, Place::new("Start over", "/search")).into_any()
+            let again = Place::new(say!("search.start_over"), "/search");
+            nothing(say!("search.none_title"), say!("search.none_advice"), again).into_any()
         } else {
             self.films.into_iter().map(FoundFilm::view).collect_view().into_any()
         };
         view! {
-            <h1 class="search-title">"Find a show"</h1>
+            <h1 class="search-title">{say!("search.heading")}</h1>
             {self.form.view()}
             <p class="search-summary quiet" role="status">{summary}</p>
             {found}

@@ -5,7 +5,9 @@ use domain::time::MINUTE_MS;
 use leptos::prelude::*;
 use uuid::Uuid;
 
-use crate::seat_map::SeatMap;
+use crate::language::Arg;
+use crate::say;
+use crate::seat_map::{SeatMap, WORDS};
 use crate::shell::{Head, Page, Place};
 
 /// The page of a show.
@@ -41,8 +43,14 @@ impl Page for Show {
     fn head(&self) -> Head {
         Head {
             title: format!("{}, {}", self.film.name, self.starts),
-            description: format!("Choose your seats for {} at {}, {}.", self.film.name, self.theatre.name, self.starts),
+            description: say!(
+                "show.description",
+                film = &self.film.name,
+                theatre = &self.theatre.name,
+                time = Arg::Ours(&self.starts)
+            ),
             live: self.is_on_sale,
+            words: if self.is_on_sale { WORDS } else { &[] },
             city: Some(self.city.clone()),
             private: true,
             ..Head::default()
@@ -50,7 +58,7 @@ impl Page for Show {
     }
 
     fn view(self) -> AnyView {
-        let facts = [self.format, self.language, format!("{} min", self.running_minutes), self.rating];
+        let facts = [self.format, self.language, say!("list.minutes", minutes = self.running_minutes), self.rating];
         let facts = facts.into_iter().filter(|fact| !fact.is_empty());
         let seats = if self.is_on_sale {
             // Outside the island: a browser that runs scripts reads <noscript> differently from one
@@ -58,7 +66,7 @@ impl Page for Show {
             view! {
                 <SeatMap show=self.id />
                 <noscript>
-                    <p class="no-script">"The live seat map needs JavaScript. Please turn it on, or call the box office of the theatre."</p>
+                    <p class="no-script">{say!("show.no_script")}</p>
                 </noscript>
             }
             .into_any()
@@ -82,9 +90,9 @@ fn closed(film: String) -> impl IntoView {
     let minutes = SALES_CLOSE_BEFORE_START_MS / MINUTE_MS;
     view! {
         <section class="empty-state">
-            <h2>"The doors of this show are closing"</h2>
-            <p>{format!("Seats can be bought here until {minutes} minutes before the start.")}</p>
-            <p><a class="button" href=film>"Other times of this film"</a></p>
+            <h2>{say!("show.closed_title")}</h2>
+            <p>{say!("show.closed_advice", minutes = minutes)}</p>
+            <p><a class="button" href=film>{say!("show.other_times")}</a></p>
         </section>
     }
 }

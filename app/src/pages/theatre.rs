@@ -4,6 +4,7 @@ use leptos::prelude::*;
 
 use super::listing::{Chip, Choice, chips, nothing, strip};
 use super::poster::poster;
+use crate::say;
 use crate::shell::{Head, Page, Place};
 
 /// A film with its shows of the day.
@@ -58,7 +59,7 @@ impl Page for Theatre {
     fn head(&self) -> Head {
         Head {
             title: format!("{}, {}", self.name, self.city.name),
-            description: format!("Show times and free seats at {}, {}.", self.name, self.address),
+            description: say!("theatre.description", theatre = &self.name, address = &self.address),
             city: Some(self.city.clone()),
             ..Head::default()
         }
@@ -66,8 +67,8 @@ impl Page for Theatre {
 
     fn view(self) -> AnyView {
         let films = if self.films.is_empty() {
-            let advice = "There is no show to come on this day. Other days are a tap away.".to_owned();
-            nothing("The screens are dark", advice, Place::new("The day after", self.next_day)).into_any()
+            let next = Place::new(say!("theatre.day_after"), self.next_day);
+            nothing(say!("theatre.dark_title"), say!("theatre.dark_advice"), next).into_any()
         } else {
             self.films.into_iter().map(FilmTimes::view).collect_view().into_any()
         };
@@ -77,7 +78,7 @@ impl Page for Theatre {
                 <h1>{self.name}</h1>
                 <p class="quiet">{self.address}</p>
             </header>
-            {strip("Day", self.days)}
+            {strip(say!("list.day"), self.days)}
             {films}
         }
         .into_any()

@@ -36,6 +36,9 @@ use self::room::Room;
 use self::session::{Live, Session};
 use crate::browser::{self, events};
 
+/// Groups of messages the island uses; its page carries them.
+pub const WORDS: &[&str] = &["map", "party", "cart", "pay", "wait", "problem", "common"];
+
 /// How often the countdown looks at the clock, milliseconds.
 const TICK_MS: u32 = 250;
 

@@ -24,35 +24,61 @@ pub(super) fn refunds_view(refunds: &[RefundRow], currency: Currency) -> Vec<Ref
 
 /// What happened, in the order of time.
 pub(super) fn steps(show: &Show, events: &[EventRow], refunds: &[RefundRow], currency: Currency) -> Vec<StepView> {
-    let mut steps: Vec<(Timestamp, &'static str, String)> = Vec::new();
+    let mut steps: Vec<(Timestamp, Told)> = Vec::new();
     for event in events {
-        if let Some((step, words)) = of_event(event) {
-            steps.push((from_utc(event.at), step, words));
+        if let Some(told) = of_event(event) {
+            steps.push((from_utc(event.at), told));
         }
     }
     for refund in refunds.iter().filter(|refund| refund.amount_minor > 0) {
         let amount = Money::new(refund.amount_minor, currency);
-        steps.push((from_utc(refund.requested_at), "refunding", format!("{amount} on its way back to you")));
+        let told = |step, words: String| Told { amount: Some(amount), ..Told::new(step, words) };
+        let asked = told("refunding", format!("{amount} on its way back to you"));
+        steps.push((from_utc(refund.requested_at), asked));
         if let Some(at) = refund.settled_at {
-            steps.push((from_utc(at), "refunded", format!("{amount} paid back")));
+            steps.push((from_utc(at), told("refunded", format!("{amount} paid back"))));
         }
     }
     // Stable: what happened in the same instant stays in the order it was written.
-    steps.sort_by_key(|(at, ..)| *at);
-    let view = |(at, step, words): (Timestamp, &str, String)| StepView {
-        step: step.to_owned(),
-        words,
+    steps.sort_by_key(|(at, _)| *at);
+    let view = |(at, told): (Timestamp, Told)| StepView {
+        step: told.step.to_owned(),
+        words: told.words,
         at: rfc3339(at),
         at_local: show.local(at),
+        at_theatre: show.local_iso(at),
+        amount: told.amount,
+        seats: told.seats,
+        note: told.note,
     };
     steps.into_iter().map(view).collect()
 }
 
+/// A step without its time: in words, and what pages need to say it in another language.
+#[derive(Debug, PartialEq)]
+struct Told {
+    step: &'static str,
+    words: String,
+    amount: Option<Money>,
+    seats: Option<String>,
+    note: Option<String>,
+}
+
+impl Told {
+    fn new(step: &'static str, words: impl Into<String>) -> Self {
+        Self { step, words: words.into(), amount: None, seats: None, note: None }
+    }
+
+    fn by_the_cinema(step: &'static str, note: &str) -> Self {
+        Self { note: Some(note.to_owned()), ..Self::new(step, format!("Cancelled by the cinema. {note}")) }
+    }
+}
+
 /// What an event means to the buyer; nothing, for those that are ours alone.
-fn of_event(event: &EventRow) -> Option<(&'static str, String)> {
+fn of_event(event: &EventRow) -> Option<Told> {
     let is_over =
         [BookingState::Cancelled, BookingState::Expired].map(BookingState::as_str).contains(&event.to_state.as_str());
-    let told = |step, words: &str| Some((step, words.to_owned()));
+    let told = |step, words: &str| Some(Told::new(step, words));
     match event.event.as_str() {
         "payment_submitted" => told("paying", "Payment begun"),
         "payment_succeeded" if is_over => told("paid_late", "Your payment arrived, too late for this booking"),
@@ -62,12 +88,13 @@ fn of_event(event: &EventRow) -> Option<(&'static str, String)> {
         "payment_failed" => told("failed", "The payment did not go through"),
         "timed_out" => told("expired", "The time ran out"),
         "cancelled_by_buyer" => told("cancelled", "Cancelled by you"),
-        "cancelled_by_staff" => Some(("cancelled", format!("Cancelled by the cinema. {}", event.reason))),
+        "cancelled_by_staff" => Some(Told::by_the_cinema("cancelled", &event.reason)),
         "part_cancelled_by_buyer" => {
             let seats = event.reason.split_once(':').map_or("", |(seats, _)| seats);
-            Some(("part_cancelled", format!("{seats} cancelled by you")))
+            let told = Told::new("part_cancelled", format!("{seats} cancelled by you"));
+            Some(Told { seats: Some(seats.to_owned()), ..told })
         }
-        "part_cancelled_by_staff" => Some(("part_cancelled", format!("Cancelled by the cinema. {}", event.reason))),
+        "part_cancelled_by_staff" => Some(Told::by_the_cinema("part_cancelled", &event.reason)),
         "late_money_moved" => told("moved", "Your payment was used for a new booking"),
         _ => None,
     }
@@ -94,11 +121,12 @@ mod tests {
     fn what_matters_to_the_buyer_is_told_and_housekeeping_is_not() {
         assert_eq!(of_event(&event("hold_taken", BookingState::SeatsLocked)), None);
         assert_eq!(of_event(&event("effect_retried", BookingState::Confirmed)), None);
-        let (step, words) = of_event(&event("part_cancelled_by_buyer", BookingState::Confirmed)).expect("told");
-        assert_eq!((step, words.as_str()), ("part_cancelled", "C7, C8 cancelled by you"));
-        let (_, words) = of_event(&event("cancelled_by_staff", BookingState::Cancelled)).expect("told");
-        assert!(words.contains("The seat is broken."), "{words}");
+        let part = of_event(&event("part_cancelled_by_buyer", BookingState::Confirmed)).expect("told");
+        assert_eq!((part.step, part.words.as_str()), ("part_cancelled", "C7, C8 cancelled by you"));
+        assert_eq!(part.seats.as_deref(), Some("C7, C8"));
+        let cinema = of_event(&event("cancelled_by_staff", BookingState::Cancelled)).expect("told");
+        assert!(cinema.words.contains("The seat is broken.") && cinema.note.is_some(), "{cinema:?}");
         let late = of_event(&event("payment_succeeded", BookingState::Expired)).expect("told");
-        assert_eq!(late.0, "paid_late");
+        assert_eq!(late.step, "paid_late");
     }
 }

@@ -163,6 +163,13 @@ impl Show {
             .map_or_else(|_| clock::rfc3339(at), |local| local.format("%a %-d %b, %H:%M").to_string())
     }
 
+    /// An instant on the theatre's clocks, for programs that put it into words: `2026-11-21T20:15:07`.
+    #[must_use]
+    pub fn local_iso(&self, at: Timestamp) -> String {
+        let local = local_start(clock::to_utc(at), &self.time_zone).expect("the zone was read when the show was");
+        local.format("%Y-%m-%dT%H:%M:%S").to_string()
+    }
+
     /// Whether it will not take place.
     #[must_use]
     pub fn is_called_off(&self) -> bool {

@@ -7,6 +7,7 @@ pub mod extract;
 mod fast_road;
 pub mod pages;
 pub mod problem;
+pub mod reader;
 pub mod router;
 pub mod visitor;
 

@@ -25,7 +25,7 @@ use utoipa::openapi::{InfoBuilder, OpenApi, OpenApiBuilder};
 use utoipa_axum::router::OpenApiRouter;
 
 use super::fast_road::FastRoad;
-use super::{Code, Problem, pages};
+use super::{Code, Problem, pages, reader};
 use crate::{AppState, bookings, catalogue, holds, idempotency, ids, live, payments, telemetry, waiting_list};
 
 /// Largest body of an API call, bytes; ten seats and two names are far below.
@@ -140,16 +140,17 @@ pub fn is_own_origin(state: &AppState, headers: &HeaderMap) -> bool {
     matches!(text("sec-fetch-site"), None | Some("same-origin" | "none"))
 }
 
-/// Refuses what another site's page sent; puts the lock store's clock on every answer of the API, from
-/// which clients count down, and the security headers on all.
+/// Refuses what another site's page sent; answers people in their language; puts the lock store's clock on
+/// every answer of the API, from which clients count down, and the security headers on all.
 async fn manners(State(state): State<AppState>, request: Request, next: Next) -> Response {
     let is_api = request.uri().path().starts_with("/api/");
     let is_read = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
-    let mut response = if is_read || is_own_origin(&state, request.headers()) {
-        next.run(request).await
-    } else {
-        Problem::new(Code::ForeignOrigin, "Requests that change something must come from our own pages.")
-            .into_response()
+    let is_welcome = is_read || is_own_origin(&state, request.headers());
+    let mut response = match (is_welcome, is_api) {
+        (true, true) => next.run(request).await,
+        (true, false) => reader::serve(request, next, state.config.is_https()).await,
+        (false, _) => Problem::new(Code::ForeignOrigin, "Requests that change something must come from our own pages.")
+            .into_response(),
     };
     write_manners(&state, response.headers_mut(), is_api);
     response

@@ -22,6 +22,7 @@ mod holds;
 mod idempotency;
 mod idempotency_stores;
 mod kills;
+mod languages;
 mod late_money;
 mod live;
 mod lock_store;

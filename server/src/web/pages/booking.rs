@@ -13,7 +13,7 @@ use domain::api::BookingView;
 use domain::booking::BookingState;
 use uuid::Uuid;
 
-use super::{PRIVATE_CACHE, PageError, html};
+use super::{PRIVATE_CACHE, PageError, html, start_in_words};
 use crate::catalogue::Show;
 use crate::tickets::calendar::Entry;
 use crate::tickets::{self, Ticket, code, qr};
@@ -111,7 +111,7 @@ fn facts(show: &Show) -> ShowFacts {
         theatre: show.theatre.clone(),
         address: format!("{}, {}", show.address, show.city),
         screen: show.screen.clone(),
-        starts: show.starts_local.clone(),
+        starts: start_in_words(show),
         format: format!("{}, {}", show.format, show.language),
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Not here: the API, and what pages look like.
 
+use app::language::Moment;
 use app::pages::not_found::NotFound;
 use app::pages::problems::{ProblemEntry, Problems};
 use axum::Router;
@@ -11,8 +12,8 @@ use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
 
 use crate::AppState;
-use crate::catalogue::Unreadable;
-use crate::web::Code;
+use crate::catalogue::{Show, Unreadable};
+use crate::web::{Code, reader};
 
 mod booking;
 pub mod browse;
@@ -56,9 +57,17 @@ async fn problems() -> Response {
     html(Problems { entries: entries.collect() }, SHARED_CACHE)
 }
 
-/// A page as an answer, with how long it may be kept.
+/// A page as an answer in its reader's language, with how long it may be kept.
 pub fn html(page: impl app::Page, cache: &'static str) -> Response {
-    ([(header::CACHE_CONTROL, cache)], Html(app::render(page))).into_response()
+    let reader = reader::current();
+    let document = app::render_in(reader.language, |other| reader.address_in(other), page);
+    ([(header::CACHE_CONTROL, cache)], Html(document)).into_response()
+}
+
+/// When a show starts, on its theatre's clocks and in its reader's language: `Sat 21 Nov, 20:15`.
+pub fn start_in_words(show: &Show) -> String {
+    let start = Moment::parse(&show.local_iso(show.starts_at));
+    start.map_or_else(|| show.starts_local.clone(), |start| start.in_words(reader::language()))
 }
 
 /// Why a page cannot be shown.
@@ -109,11 +118,12 @@ impl From<QueryRejection> for PageError {
 
 impl IntoResponse for PageError {
     fn into_response(self) -> Response {
+        let language = reader::language();
         let (status, page) = match self {
-            Self::NotFound => (StatusCode::NOT_FOUND, NotFound::nothing_here()),
-            Self::Unreadable(why) => (StatusCode::BAD_REQUEST, NotFound::unreadable(why)),
-            Self::Busy => (StatusCode::SERVICE_UNAVAILABLE, NotFound::trouble()),
-            Self::Fault => (StatusCode::INTERNAL_SERVER_ERROR, NotFound::trouble()),
+            Self::NotFound => (StatusCode::NOT_FOUND, NotFound::nothing_here(language)),
+            Self::Unreadable(why) => (StatusCode::BAD_REQUEST, NotFound::unreadable(language, why)),
+            Self::Busy => (StatusCode::SERVICE_UNAVAILABLE, NotFound::trouble(language)),
+            Self::Fault => (StatusCode::INTERNAL_SERVER_ERROR, NotFound::trouble(language)),
         };
         let mut response = (status, html(page, PRIVATE_CACHE)).into_response();
         if status == StatusCode::SERVICE_UNAVAILABLE {

@@ -11,7 +11,7 @@ use axum::routing::get;
 use domain::booking::SALES_CLOSE_BEFORE_START_MS;
 use uuid::Uuid;
 
-use super::{PRIVATE_CACHE, PageError, html};
+use super::{PRIVATE_CACHE, PageError, html, start_in_words};
 use crate::web::Visitor;
 use crate::{AppState, clock};
 
@@ -33,7 +33,7 @@ async fn show(
         theatre: Place::new(&show.theatre, format!("/theatres/{}", show.theatre_id)),
         screen: show.screen.clone(),
         city: Place::new(&show.city, format!("/cities/{}", show.city_id)),
-        starts: show.starts_local.clone(),
+        starts: start_in_words(&show),
         starts_at: clock::rfc3339(show.starts_at),
         format: show.format.clone(),
         language: show.language.clone(),

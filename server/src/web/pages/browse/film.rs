@@ -59,7 +59,7 @@ pub(super) async fn film(
             days: listing::days(today, date, |day| format!("{path}&date={day}")),
             theatres: theatres
                 .iter()
-                .filter_map(|(_, shows)| listing::theatre_group(shows, |_| on(date, today)))
+                .filter_map(|(_, shows)| listing::theatre_group(shows, |_| listing::day_in_words(today, date)))
                 .collect(),
             ..page(&film)
         },
@@ -93,9 +93,4 @@ fn city_choice(film: &FilmView, city: &str, shows: &[&ListedShow], chosen: &str)
         href: listing::film_path(&film.id, Some(city)),
         current: city == chosen,
     }
-}
-
-fn on(date: chrono::NaiveDate, today: chrono::NaiveDate) -> String {
-    let (name, day) = listing::day_names(today, date);
-    format!("{name}, {day}")
 }

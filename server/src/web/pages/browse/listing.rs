@@ -1,12 +1,14 @@
 //! From shows as the catalogue lists them to what pages show of them.
 
-use app::Place;
+use app::language::Moment;
 use app::pages::listing::{Chip, Choice, FilmCard, Group, running_time};
 use app::pages::theatre::FilmTimes;
+use app::{Place, say};
 use chrono::{Days, NaiveDate};
 use domain::api_catalogue::{FilmView, ShowView};
 
 use crate::catalogue::{ListedShow, days_from};
+use crate::web::reader;
 
 /// Most times named on a film's card.
 const TIMES_NAMED: usize = 4;
@@ -23,13 +25,8 @@ pub(super) fn film_path(id: &str, city: Option<&str>) -> String {
     city.map_or_else(|| format!("/films/{id}"), |city| format!("/films/{id}?city={city}"))
 }
 
-/// `1 theatre`, `2 theatres`.
-pub(super) fn counted(number: u32, what: &str) -> String {
-    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
-}
-
 pub(super) fn facts(film: &FilmView) -> Vec<String> {
-    vec![running_time(film.running_minutes), film.genre.clone(), film.rating.clone()]
+    vec![running_time(film.running_minutes, reader::language()), film.genre.clone(), film.rating.clone()]
 }
 
 /// [`facts`] in a line that breaks after a dot, never before.
@@ -75,14 +72,15 @@ pub(super) fn by_film(shows: &[ListedShow]) -> Vec<(&FilmView, Vec<&ListedShow>)
 pub(super) fn times(shows: &[&ListedShow]) -> String {
     let mut times: Vec<String> = Vec::new();
     for listed in shows {
-        if !times.contains(&listed.show.local_time) {
-            times.push(listed.show.local_time.clone());
+        let time = time_in_words(&listed.show);
+        if !times.contains(&time) {
+            times.push(time);
         }
     }
     let rest = times.len().saturating_sub(TIMES_NAMED);
     times.truncate(TIMES_NAMED);
     if rest > 0 {
-        times.push(format!("and {rest} more"));
+        times.push(say!(in reader::language(), "list.and_more", count = rest));
     }
     times.join(" · ")
 }
@@ -90,11 +88,11 @@ pub(super) fn times(shows: &[&ListedShow]) -> String {
 pub(super) fn chip(show: &ShowView) -> Chip {
     Chip {
         href: format!("/shows/{}", show.id),
-        time: show.local_time.clone(),
+        time: time_in_words(show),
         format: show.format.clone(),
         language: show.language.clone(),
         screen: show.screen.clone(),
-        from_price: show.from_price.to_string(),
+        from_price: show.from_price,
         left: show.seats_left,
         availability: show.availability,
     }
@@ -126,10 +124,29 @@ pub(super) fn theatre_group(shows: &[&ListedShow], note: impl FnOnce(&ShowView) 
     })
 }
 
+/// When a show starts, there: `20:15`.
+fn time_in_words(show: &ShowView) -> String {
+    let start = Moment::parse(&format!("{}T{}", show.local_date, show.local_time));
+    start.map_or_else(|| show.local_time.clone(), |start| start.time(reader::language()))
+}
+
 /// `Today`, or `Sat`; and `21 Nov`.
 pub(super) fn day_names(today: NaiveDate, day: NaiveDate) -> (String, String) {
-    let name = if day == today { "Today".to_owned() } else { day.format("%a").to_string() };
-    (name, day.format("%-d %b").to_string())
+    let (language, date) = (reader::language(), day.to_string());
+    let Some(moment) = Moment::parse(&date) else { return (date, String::new()) };
+    let name = if day == today { say!(in language, "list.today") } else { moment.weekday(language) };
+    (name, moment.day_and_month(language))
+}
+
+/// `Today, 21 Nov`, or `Sat, 21 Nov`.
+pub(super) fn day_in_words(today: NaiveDate, day: NaiveDate) -> String {
+    let (name, date) = day_names(today, day);
+    name + &comma() + &date
+}
+
+/// What stands between two things side by side.
+pub(super) fn comma() -> String {
+    say!(in reader::language(), "list.comma")
 }
 
 /// The strip of days from `today`, `chosen` among them or after them.

@@ -7,14 +7,15 @@ use axum::response::Response;
 use axum::routing::get;
 use domain::api_catalogue::DayQuery;
 
-use app::Place;
 use app::pages::city::{City, TheatreCard};
 use app::pages::home::Home;
 use app::pages::listing::FilmCard;
 use app::pages::theatre::Theatre;
+use app::{Place, say};
 
 use super::{PageError, SHARED_CACHE, html};
 use crate::catalogue::{FilmTonight, ShowSearch, read_date, today_in};
+use crate::web::reader;
 use crate::{AppState, clock};
 
 mod film;
@@ -39,7 +40,7 @@ type Slug = Result<Path<String>, PathRejection>;
 const HOME_FILMS: usize = 12;
 
 async fn home(State(state): State<AppState>) -> PageResult {
-    let now = clock::now();
+    let (now, language) = (clock::now(), reader::language());
     let cities = state.catalogue.cities().await?;
     let films = state.catalogue.films_tonight(now).await?;
     let form = search::form(&state, &domain::api_catalogue::ShowQuery::default(), now).await?;
@@ -49,7 +50,7 @@ async fn home(State(state): State<AppState>) -> PageResult {
         cities: cities
             .into_iter()
             .map(|city| {
-                let note = listing::counted(city.theatres, "theatre");
+                let note = say!(in language, "list.theatres", count = city.theatres);
                 (Place::new(city.name, listing::city_path(&city.id)), note)
             })
             .collect(),
@@ -61,10 +62,13 @@ async fn home(State(state): State<AppState>) -> PageResult {
 const CITIES_NAMED: usize = 3;
 
 fn tonight_card(tonight: FilmTonight) -> FilmCard {
-    let shows = listing::counted(tonight.shows, "show");
+    let (language, shows) = (reader::language(), tonight.shows);
     let when = match tonight.cities.len() {
-        named if named <= CITIES_NAMED => format!("{shows} · {}", tonight.cities.join(", ")),
-        many => format!("{shows} in {many} cities"),
+        named if named <= CITIES_NAMED => {
+            let shows = say!(in language, "list.shows", shows = shows);
+            format!("{shows} · {}", tonight.cities.join(listing::comma().as_str()))
+        }
+        many => say!(in language, "list.shows_in_cities", shows = shows, cities = many),
     };
     listing::film_card(&tonight.film, None, when)
 }
@@ -83,7 +87,7 @@ async fn city(State(state): State<AppState>, id: Slug) -> PageResult {
             .map(|theatre| TheatreCard {
                 place: Place::new(theatre.name, listing::theatre_path(&theatre.id)),
                 address: theatre.address,
-                screens: listing::counted(theatre.screens, "screen"),
+                screens: say!(in reader::language(), "list.screens", count = theatre.screens),
             })
             .collect(),
         films: listing::by_film(&found.shows)

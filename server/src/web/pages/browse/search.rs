@@ -2,16 +2,17 @@
 
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
-use chrono::NaiveDate;
 use domain::api_catalogue::{FilmView, ShowQuery};
 use domain::time::Timestamp;
 
-use app::Place;
+use app::language::Moment;
 use app::pages::search::{FoundFilm, Pick, Search, SearchForm};
+use app::{Place, say};
 
 use super::{PageResult, listing};
 use crate::catalogue::{ListedShow, ShowSearch, days_from, today_in};
 use crate::web::pages::{PageError, SHARED_CACHE, html};
+use crate::web::reader;
 use crate::{AppState, clock};
 
 /// Groups of shows listed of one film; its own page has all.
@@ -45,6 +46,7 @@ fn found_film(film: &FilmView, shows: &[&ListedShow], search: &ShowSearch) -> Fo
     });
     let left_out: usize = groups.iter().skip(GROUPS_PER_FILM).map(|(_, shows)| shows.len()).sum();
     let path = listing::film_path(&film.id, search.city.as_deref());
+    let comma = listing::comma();
     FoundFilm {
         film: Place::new(film.title.clone(), path.clone()),
         hue: film.hue,
@@ -53,16 +55,17 @@ fn found_film(film: &FilmView, shows: &[&ListedShow], search: &ShowSearch) -> Fo
             .iter()
             .take(GROUPS_PER_FILM)
             .filter_map(|(_, shows)| {
-                listing::theatre_group(shows, |show| format!("{}, {}", show.city_name, long_day(&show.local_date)))
+                listing::theatre_group(shows, |show| show.city_name.clone() + &comma + &long_day(&show.local_date))
             })
             .collect(),
-        rest: (left_out > 0).then(|| Place::new(format!("{left_out} more show times"), path)),
+        rest: (left_out > 0)
+            .then(|| Place::new(say!(in reader::language(), "list.more_show_times", count = left_out), path)),
     }
 }
 
 /// `Sat 21 Nov` of `2026-11-21`.
 fn long_day(date: &str) -> String {
-    date.parse::<NaiveDate>().map_or_else(|_| date.to_owned(), |date| date.format("%a %-d %b").to_string())
+    Moment::parse(date).map_or_else(|| date.to_owned(), |day| day.date(reader::language()))
 }
 
 /// The form with what there is to choose from.
@@ -74,8 +77,9 @@ pub(super) async fn form(state: &AppState, query: &ShowQuery, now: Timestamp) ->
     let city = chosen(&query.city);
     let zone = cities.iter().find(|known| known.id == city).map_or("UTC", |city| city.time_zone.as_str());
     let today = today_in(zone, now)?;
+    let comma = listing::comma();
     let theatre_label =
-        |name: &str, in_city: &str| if city.is_empty() { format!("{name}, {in_city}") } else { name.to_owned() };
+        |name: &str, in_city: &str| if city.is_empty() { name.to_owned() + &comma + in_city } else { name.to_owned() };
     Ok(SearchForm {
         q: chosen(&query.q),
         date: chosen(&query.date),
@@ -83,10 +87,7 @@ pub(super) async fn form(state: &AppState, query: &ShowQuery, now: Timestamp) ->
         language: chosen(&query.language),
         format: chosen(&query.format),
         dates: days_from(today)
-            .map(|day| {
-                let (name, date) = listing::day_names(today, day);
-                Pick { value: day.to_string(), label: format!("{name}, {date}") }
-            })
+            .map(|day| Pick { value: day.to_string(), label: listing::day_in_words(today, day) })
             .collect(),
         theatres: theatres
             .into_iter()

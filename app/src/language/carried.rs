@@ -1,0 +1,31 @@
+//! The messages a page carries for its islands: `<script type="application/json" id="words">`.
+//!
+//! Read by the browser's own JSON; the module has no parser and no tables for it.
+
+use js_sys::{JSON, Reflect};
+use wasm_bindgen::JsValue;
+
+use super::Language;
+use crate::browser;
+
+/// Id of the element that carries them.
+const WORDS: &str = "words";
+
+thread_local! {
+    /// An object, or undefined on a page without an island's messages.
+    static CARRIED: JsValue = browser::element(WORDS)
+        .and_then(|element| element.text_content())
+        .and_then(|text| JSON::parse(&text).ok())
+        .unwrap_or(JsValue::UNDEFINED);
+}
+
+/// The language of the page.
+pub(super) fn of_page() -> Language {
+    browser::page_language().and_then(|tag| Language::of_tag(&tag)).unwrap_or_default()
+}
+
+/// Hands over the pattern of a message, if the page carries it.
+pub(super) fn pattern<T>(_: Language, key: &str, write: impl FnOnce(&str) -> T) -> Option<T> {
+    let pattern = CARRIED.with(|words| Reflect::get(words, &key.into()).ok())?.as_string()?;
+    Some(write(&pattern))
+}

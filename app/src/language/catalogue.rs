@@ -1,0 +1,58 @@
+//! All messages of all languages, on the server. Read from their files when the program was built.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use super::Language;
+
+/// Messages by key, in the order of their keys.
+pub(super) type Messages = BTreeMap<String, String>;
+
+static ALL: LazyLock<[Messages; 5]> = LazyLock::new(|| Language::ALL.map(|language| read(file_of(language))));
+
+/// The file of a language.
+pub(super) const fn file_of(language: Language) -> &'static str {
+    match language {
+        Language::English => include_str!("../../../messages/en.json"),
+        Language::German => include_str!("../../../messages/de.json"),
+        Language::Spanish => include_str!("../../../messages/es.json"),
+        Language::Hindi => include_str!("../../../messages/hi.json"),
+        Language::Arabic => include_str!("../../../messages/ar.json"),
+    }
+}
+
+fn read(file: &str) -> Messages {
+    serde_json::from_str(file).expect("a test reads every file of messages")
+}
+
+/// The messages of a language.
+pub(super) fn of(language: Language) -> &'static Messages {
+    // Their order is that of `Language::ALL`, which is that of the enum.
+    &ALL[language as usize]
+}
+
+/// A thread renders in English until it is told otherwise.
+pub(super) const fn of_page() -> Language {
+    Language::English
+}
+
+/// Hands over the pattern of a message, in English where the language lacks it.
+pub(super) fn pattern<T>(language: Language, key: &str, write: impl FnOnce(&str) -> T) -> Option<T> {
+    let pattern = of(language).get(key).or_else(|| of(Language::English).get(key))?;
+    Some(write(pattern))
+}
+
+/// The messages of these groups (the part of a key before its first dot) as the JSON a page carries.
+/// Nothing in it ends the element it stands in.
+#[cfg(feature = "ssr")]
+#[must_use]
+pub fn carried_by(language: Language, groups: &[&str]) -> String {
+    let in_groups = |key: &str| key.split_once('.').is_some_and(|(group, _)| groups.contains(&group));
+    let carried: BTreeMap<&str, &str> = of(language)
+        .iter()
+        .filter(|(key, _)| in_groups(key))
+        .map(|(key, pattern)| (key.as_str(), pattern.as_str()))
+        .collect();
+    let json = serde_json::to_string(&carried).expect("texts are JSON");
+    json.replace('<', "\\u003c")
+}

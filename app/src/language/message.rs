@@ -1,0 +1,224 @@
+//! ICU MessageFormat, the part of it that is used: `{name}`, `{count, plural, one {# seat} other {# seats}}`
+//! with `=0` for exact numbers, and `{kind, select, a {…} other {…}}`, one in another where need be.
+//!
+//! Nothing is quoted: messages hold no apostrophe (they use ’) and no brace or # of their own; a test
+//! says so. Grammar: <https://unicode-org.github.io/icu/userguide/format_parse/messages/>.
+
+use domain::money::Money;
+
+use super::Language;
+use super::number;
+use super::plural;
+
+/// First strong isolate, U+2068: what follows is laid out by its own direction…
+const ISOLATE: char = '\u{2068}';
+/// …until its end, U+2069.
+const ISOLATE_END: char = '\u{2069}';
+
+/// What is put into a message.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Arg<'a> {
+    /// A name or another text from outside, in any script.
+    Text(&'a str),
+    /// A text of ours in the same language, as it is.
+    Ours(&'a str),
+    /// A whole number.
+    Number(i64),
+    /// An amount of money.
+    Money(Money),
+}
+
+impl<'a> From<&'a str> for Arg<'a> {
+    fn from(text: &'a str) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl<'a> From<&'a String> for Arg<'a> {
+    fn from(text: &'a String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<i64> for Arg<'_> {
+    fn from(number: i64) -> Self {
+        Self::Number(number)
+    }
+}
+
+impl From<u32> for Arg<'_> {
+    fn from(number: u32) -> Self {
+        Self::Number(i64::from(number))
+    }
+}
+
+impl From<usize> for Arg<'_> {
+    fn from(number: usize) -> Self {
+        Self::Number(i64::try_from(number).unwrap_or(i64::MAX))
+    }
+}
+
+impl From<Money> for Arg<'_> {
+    fn from(money: Money) -> Self {
+        Self::Money(money)
+    }
+}
+
+/// The message with its values put in.
+pub(super) fn written(pattern: &str, args: &[(&str, Arg<'_>)], language: Language) -> String {
+    let mut out = String::with_capacity(pattern.len());
+    Writer { args, language }.write(&mut out, pattern, None);
+    out
+}
+
+struct Writer<'a> {
+    args: &'a [(&'a str, Arg<'a>)],
+    language: Language,
+}
+
+impl Writer<'_> {
+    /// Writes a pattern; `count` is what `#` stands for inside a plural.
+    fn write(&self, out: &mut String, mut rest: &str, count: Option<i64>) {
+        while let Some(at) = rest.find(['{', '#']) {
+            out.push_str(&rest[..at]);
+            rest = &rest[at..];
+            let length = match (rest.starts_with('#'), count) {
+                (true, Some(count)) => {
+                    out.push_str(&number::number(count, self.language));
+                    1
+                }
+                (false, _) => match closing(rest) {
+                    Some(end) => {
+                        self.put(out, &rest[1..end]);
+                        end + 1
+                    }
+                    None => break,
+                },
+                (true, None) => {
+                    out.push('#');
+                    1
+                }
+            };
+            rest = &rest[length..];
+        }
+        out.push_str(rest);
+    }
+
+    /// Writes what stands between two braces.
+    fn put(&self, out: &mut String, inside: &str) {
+        let (name, how) = inside.split_once(',').unwrap_or((inside, ""));
+        let Some((_, arg)) = self.args.iter().find(|(known, _)| *known == name.trim()) else {
+            // Never reached while a test compares placeholders; then better visible than silent.
+            out.push_str(inside);
+            return;
+        };
+        let (kind, choices) = how.split_once(',').unwrap_or((how, ""));
+        match (kind.trim(), arg) {
+            ("plural", Arg::Number(count)) => {
+                let exact = |name: &str| name.strip_prefix('=').is_some_and(|text| text.parse() == Ok(*count));
+                let category = plural::category(self.language, *count);
+                let chosen = choose(choices, exact).or_else(|| choose(choices, |name| name == category));
+                let chosen = chosen.or_else(|| choose(choices, |name| name == "other"));
+                self.write(out, chosen.unwrap_or_default(), Some(*count));
+            }
+            ("select", Arg::Text(value) | Arg::Ours(value)) => {
+                let chosen = choose(choices, |name| name == *value);
+                let chosen = chosen.or_else(|| choose(choices, |name| name == "other"));
+                self.write(out, chosen.unwrap_or_default(), None);
+            }
+            (_, arg) => self.put_value(out, arg),
+        }
+    }
+
+    fn put_value(&self, out: &mut String, arg: &Arg<'_>) {
+        match arg {
+            Arg::Text(text) => out.push_str(&isolated(text, self.language)),
+            Arg::Ours(text) => out.push_str(text),
+            Arg::Number(value) => out.push_str(&number::number(*value, self.language)),
+            Arg::Money(money) => out.push_str(&number::money(*money, self.language)),
+        }
+    }
+}
+
+/// A name in a sentence: a Latin one must not turn the punctuation beside it in an Arabic one.
+pub(super) fn isolated(text: &str, language: Language) -> String {
+    if language.is_right_to_left() { format!("{ISOLATE}{text}{ISOLATE_END}") } else { text.to_owned() }
+}
+
+/// Where the brace that opens `text` is closed.
+pub(super) fn closing(text: &str) -> Option<usize> {
+    let mut depth = 0_u32;
+    text.bytes().position(|byte| {
+        match byte {
+            b'{' => depth += 1,
+            b'}' => depth -= 1,
+            _ => {}
+        }
+        depth == 0
+    })
+}
+
+/// The text of the first choice whose name is wanted.
+fn choose(choices: &str, is_wanted: impl Fn(&str) -> bool) -> Option<&str> {
+    branches(choices).find(|(name, _)| is_wanted(name)).map(|(_, text)| text)
+}
+
+/// The choices of a plural or a select: names and texts.
+pub(super) fn branches(choices: &str) -> impl Iterator<Item = (&str, &str)> {
+    let mut rest = choices;
+    std::iter::from_fn(move || {
+        let open = rest.find('{')?;
+        let close = open + closing(&rest[open..])?;
+        let branch = (rest[..open].trim(), &rest[open + 1..close]);
+        rest = &rest[close + 1..];
+        Some(branch)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use domain::money::Currency;
+
+    const SEATS: &str = "{seats, plural, =0 {no seat} one {# seat} other {# seats in {row}}}.";
+
+    fn seats(number: i64) -> String {
+        written(SEATS, &[("seats", Arg::Number(number)), ("row", Arg::Text("C"))], Language::English)
+    }
+
+    #[test]
+    fn a_plural_takes_the_exact_number_then_the_category_then_other() {
+        assert_eq!([0, 1, 2].map(seats), ["no seat.", "1 seat.", "2 seats in C."]);
+        assert_eq!(seats(1_234), "1,234 seats in C.");
+    }
+
+    #[test]
+    fn a_select_falls_back_to_other() {
+        let half = |value| {
+            written("{half, select, am {before} other {after}} noon", &[("half", Arg::Ours(value))], Language::English)
+        };
+        assert_eq!((half("am"), half("pm")), ("before noon".to_owned(), "after noon".to_owned()));
+    }
+
+    #[test]
+    fn names_in_arabic_sentences_keep_their_own_direction() {
+        let said = |language| written("{name}!", &[("name", Arg::Text("C7"))], language);
+        assert_eq!(said(Language::Arabic), "\u{2068}C7\u{2069}!");
+        assert_eq!(said(Language::German), "C7!");
+    }
+
+    #[test]
+    fn money_is_written_the_way_of_the_language() {
+        let price = Money::new(1_250, Currency::parse("EUR").expect("a code"));
+        assert_eq!(written("from {price}", &[("price", price.into())], Language::English), "from €12.50");
+        assert_eq!(written("ab {price}", &[("price", price.into())], Language::German), "ab 12,50\u{a0}€");
+    }
+
+    #[test]
+    fn what_is_not_a_message_stays_readable() {
+        for broken in ["{seats", "}", "#", "{other}", "{seats, plural, }"] {
+            let said = written(broken, &[("seats", Arg::Number(1))], Language::English);
+            assert!(said.len() <= broken.len(), "{broken}: {said}");
+        }
+    }
+}

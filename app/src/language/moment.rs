@@ -1,0 +1,163 @@
+//! Days and times on the clocks of a theatre, in the way of a language.
+//!
+//! Names and patterns are messages (`date.*`), so that an island that tells no dates carries none. They
+//! are those of Unicode CLDR 48 (`calendar[type=gregorian]`): abbreviated names, the available formats
+//! `Ed`, `MMMd`, `MMMEd`, `Hm` or `hm`, which the language prefers.
+
+use super::message::Arg;
+use super::number::plain;
+use super::{Language, say_in};
+
+/// Between the names of a list of names.
+const BETWEEN_NAMES: char = '|';
+
+/// A day, or a second of it, as clocks and calendars on the wall of some place show it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Moment {
+    year: u32,
+    month: u32,
+    day: u32,
+    hour: u32,
+    minute: u32,
+    second: u32,
+}
+
+impl Moment {
+    /// Reads `2026-11-21`, `2026-11-21T20:15` or `2026-11-21T20:15:07`; what follows (an offset) is left
+    /// aside. `None` for what is no such text.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let part = |from: usize, to: usize| text.get(from..to)?.parse::<u32>().ok();
+        let moment = Self {
+            year: part(0, 4)?,
+            month: part(5, 7)?,
+            day: part(8, 10)?,
+            hour: part(11, 13).unwrap_or(0),
+            minute: part(14, 16).unwrap_or(0),
+            second: part(17, 19).unwrap_or(0),
+        };
+        let exists = (1..=12).contains(&moment.month) && (1..=31).contains(&moment.day);
+        (exists && moment.hour < 24 && moment.minute < 60 && moment.second < 61).then_some(moment)
+    }
+
+    /// `Sat`.
+    #[must_use]
+    pub fn weekday(self, language: Language) -> String {
+        name(language, "date.weekdays", self.weekday_number())
+    }
+
+    /// `21 Nov`.
+    #[must_use]
+    pub fn day_and_month(self, language: Language) -> String {
+        let (day, month) = (plain(self.day, 1, language), name(language, "date.months", self.month as usize - 1));
+        say_in(language, "date.day_and_month", &[("day", Arg::Ours(&day)), ("month", Arg::Ours(&month))])
+    }
+
+    /// `Sat 21 Nov`.
+    #[must_use]
+    pub fn date(self, language: Language) -> String {
+        let (weekday, day) = (self.weekday(language), self.day_and_month(language));
+        say_in(language, "date.date", &[("weekday", Arg::Ours(&weekday)), ("day", Arg::Ours(&day))])
+    }
+
+    /// `20:15`.
+    #[must_use]
+    pub fn time(self, language: Language) -> String {
+        self.clock(language, "date.time")
+    }
+
+    /// `Sat 21 Nov, 20:15`.
+    #[must_use]
+    pub fn in_words(self, language: Language) -> String {
+        self.both(language, "date.time")
+    }
+
+    /// `Sat 21 Nov, 20:15:07`.
+    #[must_use]
+    pub fn to_the_second(self, language: Language) -> String {
+        self.both(language, "date.time_to_the_second")
+    }
+
+    fn both(self, language: Language, time: &str) -> String {
+        let (date, time) = (self.date(language), self.clock(language, time));
+        say_in(language, "date.date_and_time", &[("date", Arg::Ours(&date)), ("time", Arg::Ours(&time))])
+    }
+
+    fn clock(self, language: Language, key: &str) -> String {
+        let [hour, minute, second] = [self.hour, self.minute, self.second].map(|part| plain(part, 2, language));
+        // Midnight and noon are twelve on a clock with twelve hours.
+        let hour_of_twelve = plain((self.hour + 11) % 12 + 1, 1, language);
+        let half = if self.hour < 12 { "am" } else { "pm" };
+        let args = [
+            ("hour", Arg::Ours(&hour)),
+            ("hour_of_twelve", Arg::Ours(&hour_of_twelve)),
+            ("minute", Arg::Ours(&minute)),
+            ("second", Arg::Ours(&second)),
+            ("half", Arg::Ours(half)),
+        ];
+        say_in(language, key, &args)
+    }
+
+    /// Sunday is 0. The method of Tomohiko Sakamoto (1992), for the Gregorian calendar.
+    fn weekday_number(self) -> usize {
+        const MONTHS: [u32; 12] = [0, 3, 2, 5, 0, 3, 5, 1, 4, 6, 2, 4];
+        let year = if self.month < 3 { self.year.saturating_sub(1) } else { self.year };
+        let days = year + year / 4 - year / 100 + year / 400 + MONTHS[self.month as usize - 1] + self.day;
+        (days % 7) as usize
+    }
+}
+
+/// One of a list of names in a message.
+fn name(language: Language, key: &str, place: usize) -> String {
+    say_in(language, key, &[]).split(BETWEEN_NAMES).nth(place).unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn moment(text: &str) -> Moment {
+        Moment::parse(text).expect("a moment")
+    }
+
+    #[test]
+    fn a_moment_reads_as_people_write_it() {
+        let evening = moment("2026-11-21T20:15:07+01:00");
+        assert_eq!(
+            Language::ALL.map(|language| evening.in_words(language)),
+            [
+                "Sat 21 Nov, 20:15",
+                "Sa., 21. Nov., 20:15",
+                "sáb, 21 nov, 20:15",
+                "शनि, 21 नव॰, 8:15 pm",
+                "السبت، ٢١ نوفمبر، ٨:١٥ م"
+            ]
+        );
+        assert_eq!(evening.to_the_second(Language::English), "Sat 21 Nov, 20:15:07");
+        assert_eq!(evening.date(Language::German), "Sa., 21. Nov.");
+        assert_eq!(evening.day_and_month(Language::Arabic), "٢١ نوفمبر");
+    }
+
+    #[test]
+    fn midnight_and_noon_are_twelve_where_clocks_have_twelve_hours() {
+        let time = |text| moment(text).time(Language::Hindi);
+        assert_eq!(
+            ["2026-01-01T00:05", "2026-01-01T12:05", "2026-01-01T23:59"].map(time),
+            ["12:05 am", "12:05 pm", "11:59 pm"]
+        );
+        assert_eq!(moment("2026-01-01T00:05").time(Language::English), "00:05");
+    }
+
+    #[test]
+    fn weekdays_are_those_of_the_calendar() {
+        let days = ["2026-11-21", "2024-02-29", "2000-01-01", "2026-03-01"];
+        assert_eq!(days.map(|day| moment(day).weekday(Language::English)), ["Sat", "Thu", "Sat", "Sun"]);
+    }
+
+    #[test]
+    fn what_is_no_day_is_refused() {
+        for text in ["", "2026", "2026-13-01", "2026-00-01", "2026-01-32", "2026-01-01T24:00", "today"] {
+            assert_eq!(Moment::parse(text), None, "{text}");
+        }
+    }
+}

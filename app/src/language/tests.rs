@@ -1,0 +1,224 @@
+//! The files of messages agree with each other, with their languages, and with the code that uses them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use super::catalogue::{Messages, file_of, of};
+use super::message::{branches, closing};
+use super::{Language, plural, say_in, speaking};
+use crate::{booking_status, seat_map};
+
+/// Keys that are put together at run time: problems by their code.
+const BY_CODE: &str = "problem.";
+
+/// Messages that are the same word, or the same signs, in another language as in English.
+const SAME_AS_IN_ENGLISH: [(&str, &[Language]); 7] = [
+    ("search.film", &[Language::German]),
+    ("search.format", &[Language::German]),
+    ("pay.name", &[Language::German]),
+    ("booking.total", &[Language::Spanish]),
+    ("list.hours", &[Language::Spanish]),
+    ("list.hours_and_minutes", &[Language::Spanish]),
+    ("list.minutes", &[Language::Spanish]),
+];
+
+/// What a message takes: names of values, and for a plural or a select that it is one.
+fn placeholders(pattern: &str, found: &mut BTreeSet<String>, plurals: &mut Vec<Vec<String>>) {
+    let mut rest = pattern;
+    while let Some(at) = rest.find('{') {
+        let end = closing(&rest[at..]).unwrap_or_else(|| panic!("a brace is open in {pattern}"));
+        let inside = &rest[at + 1..at + end];
+        let mut parts = inside.splitn(3, ',');
+        let name = parts.next().unwrap_or_default().trim();
+        let kind = parts.next().unwrap_or_default().trim();
+        assert!(matches!(kind, "" | "plural" | "select"), "{pattern}");
+        found.insert(format!("{name} {kind}"));
+        if let Some(choices) = parts.next() {
+            let names: Vec<String> = branches(choices).map(|(name, _)| name.to_owned()).collect();
+            assert!(names.iter().any(|name| name == "other"), "{pattern} has no other");
+            for (_, text) in branches(choices) {
+                placeholders(text, found, plurals);
+            }
+            if kind == "plural" {
+                plurals.push(names);
+            }
+        }
+        rest = &rest[at + end + 1..];
+    }
+    assert!(!rest.contains('}'), "a brace too many in {pattern}");
+}
+
+/// Source files whose texts are messages.
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).expect("a folder of sources") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|ending| ending == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// Every literal that looks like a key of a group there is, by the file it stands in.
+fn keys_in_code(folders: &[&str]) -> BTreeMap<String, PathBuf> {
+    let groups: BTreeSet<&str> = of(Language::English).keys().filter_map(|key| Some(key.split_once('.')?.0)).collect();
+    let is_key = |text: &str| {
+        let Some((group, name)) = text.split_once('.') else { return false };
+        let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+        let is_file = ["ics", "js", "css", "json", "svg", "pdf", "rs", "lua"].contains(&name);
+        groups.contains(group) && is_name && !is_file
+    };
+    let mut files = Vec::new();
+    for folder in folders {
+        let path = root().join(folder);
+        if path.is_dir() { sources(&path, &mut files) } else { files.push(path) }
+    }
+    let mut keys = BTreeMap::new();
+    for file in files.iter().filter(|file| !file.ends_with("language/tests.rs")) {
+        let text = std::fs::read_to_string(file).expect("a source is text");
+        for (at, _) in text.match_indices('"') {
+            let literal = text[at + 1..].split('"').next().unwrap_or_default();
+            if is_key(literal) {
+                keys.insert(literal.to_owned(), file.clone());
+            }
+        }
+    }
+    keys
+}
+
+#[test]
+fn every_language_has_the_same_messages_and_each_once() {
+    let english: Vec<&String> = of(Language::English).keys().collect();
+    for language in Language::ALL {
+        assert_eq!(of(language).keys().collect::<Vec<_>>(), english, "{language:?}");
+        let lines = file_of(language).lines().filter(|line| line.contains("\": \"")).count();
+        assert_eq!(lines, english.len(), "{language:?} has a message twice");
+        let strange = of(language).iter().find(|(_, text)| text.contains('\'') || text.trim().is_empty());
+        assert_eq!(strange, None, "{language:?}");
+    }
+}
+
+#[test]
+fn every_message_takes_the_same_values_in_every_language() {
+    let takes = |messages: &Messages, key: &str| {
+        let mut found = BTreeSet::new();
+        placeholders(&messages[key], &mut found, &mut Vec::new());
+        found
+    };
+    for key in of(Language::English).keys() {
+        // A clock has twelve hours or twenty-four.
+        if key.starts_with("date.time") {
+            continue;
+        }
+        for language in Language::ALL {
+            assert_eq!(takes(of(language), key), takes(of(Language::English), key), "{language:?} {key}");
+        }
+    }
+}
+
+#[test]
+fn every_plural_offers_all_categories_of_its_language_and_no_others() {
+    for language in Language::ALL {
+        for (key, text) in of(language) {
+            let mut plurals = Vec::new();
+            placeholders(text, &mut BTreeSet::new(), &mut plurals);
+            for plural in plurals {
+                let named: Vec<&str> =
+                    plural.iter().map(String::as_str).filter(|name| !name.starts_with('=')).collect();
+                assert_eq!(named, plural::categories(language), "{language:?} {key}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_not_english_is_translated() {
+    for language in Language::ALL.into_iter().filter(|language| *language != Language::English) {
+        for (key, text) in of(language) {
+            let mut names = BTreeSet::new();
+            placeholders(text, &mut names, &mut Vec::new());
+            // Without its values, is there any word in it?
+            let mut bare = text.clone();
+            for name in &names {
+                bare = bare.replace(&format!("{{{}}}", name.trim()), "");
+            }
+            let has_words = bare.chars().any(char::is_alphabetic);
+            let may_be_same = SAME_AS_IN_ENGLISH.iter().any(|(same, where_)| same == key && where_.contains(&language));
+            assert!(
+                *text != of(Language::English)[key] || !has_words || may_be_same,
+                "{language:?} {key} is still English"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_code_uses_every_message_and_no_other() {
+    let used = keys_in_code(&["app/src", "server/src"]);
+    for (key, file) in &used {
+        assert!(of(Language::English).contains_key(key), "{key} of {} is no message", file.display());
+    }
+    let unused: Vec<&String> =
+        of(Language::English).keys().filter(|key| !key.starts_with(BY_CODE) && !used.contains_key(*key)).collect();
+    assert_eq!(unused, [""; 0], "nobody says these");
+}
+
+#[test]
+fn messages_of_problems_belong_to_codes_of_the_api() {
+    let documented = std::fs::read_to_string(root().join("docs/api.md")).expect("docs/api.md");
+    for code in of(Language::English).keys().filter_map(|key| key.strip_prefix(BY_CODE)) {
+        assert!(code == "other" || documented.contains(&format!("| `{code}` |")), "no problem is called {code}");
+    }
+}
+
+#[test]
+fn pages_carry_what_their_islands_say() {
+    let islands: [(&[&str], &[&str]); 2] = [
+        (&["app/src/seat_map", "app/src/checkout", "app/src/waiting_list.rs"], seat_map::WORDS),
+        (&["app/src/booking_status"], booking_status::WORDS),
+    ];
+    for (folders, carried) in islands {
+        for (key, file) in keys_in_code(folders) {
+            let group = key.split('.').next().unwrap_or_default();
+            assert!(carried.contains(&group), "no page carries {key} for {}", file.display());
+        }
+    }
+}
+
+#[test]
+fn a_message_that_is_nowhere_is_said_by_its_key() {
+    assert_eq!(say_in(Language::German, "nothing.like_it", &[]), "nothing.like_it");
+}
+
+#[test]
+fn the_language_of_a_document_ends_with_it() {
+    let inner = speaking(Language::Hindi, || speaking(Language::Arabic, super::current));
+    assert_eq!((inner, super::current()), (Language::Arabic, Language::English));
+    let panicked = std::panic::catch_unwind(|| speaking(Language::Arabic, || panic!("a page that fails")));
+    assert!(panicked.is_err());
+    assert_eq!(super::current(), Language::English, "the next document is not Arabic");
+}
+
+#[test]
+fn tags_of_regions_are_understood() {
+    for (tag, language) in [
+        ("de-AT", Some(Language::German)),
+        ("HI", Some(Language::Hindi)),
+        ("ar_EG", Some(Language::Arabic)),
+        ("fr", None),
+        ("", None),
+    ] {
+        assert_eq!(Language::of_tag(tag), language, "{tag}");
+    }
+}
+
+#[test]
+fn arabic_counts_in_six_ways() {
+    let said = |count: i64| say_in(Language::Arabic, "cart.seats", &[("count", count.into())]);
+    assert_eq!([0, 1, 2, 3, 11, 100].map(said), ["لا مقاعد", "مقعد واحد", "مقعدان", "٣ مقاعد", "١١ مقعدًا", "١٠٠ مقعد"]);
+}

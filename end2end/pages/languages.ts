@@ -1,0 +1,86 @@
+// The messages of the product, and what of them stands on a page.
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+import type { Page } from "@playwright/test";
+
+export type Tag = "en" | "de" | "es" | "hi" | "ar";
+
+/** The messages of a language, by key. */
+export function messages(tag: Tag): Record<string, string> {
+  const file = join(import.meta.dirname, "../../messages", `${tag}.json`);
+  return JSON.parse(readFileSync(file, "utf8")) as Record<string, string>;
+}
+
+/** What a person can read or hear of a page, except what says of itself that it is English. */
+export async function textsOf(page: Page): Promise<string[]> {
+  return page.evaluate(() => {
+    const texts: string[] = [document.title];
+    const isEnglish = (element: Element | null) => element?.closest("[lang]")?.getAttribute("lang") === "en";
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+      const within = node.parentElement;
+      if (within && !["SCRIPT", "STYLE", "NOSCRIPT"].includes(within.tagName) && !isEnglish(within)) texts.push(node.textContent ?? "");
+    }
+    for (const element of document.querySelectorAll("[aria-label], [placeholder], [title]")) {
+      if (isEnglish(element)) continue;
+      for (const name of ["aria-label", "placeholder", "title"]) texts.push(element.getAttribute(name) ?? "");
+    }
+    return texts.map((text) => text.trim()).filter((text) => text !== "");
+  });
+}
+
+/** Texts among these that are an English message, word for word, and not the same in the other language. */
+export function englishAmong(texts: string[], tag: Tag): string[] {
+  const [english, other] = [messages("en"), messages(tag)];
+  const patterns = Object.entries(english)
+    .filter(([key, pattern]) => other[key] !== pattern)
+    .flatMap(([key, pattern]) => {
+      const same = new Set(formsOf(other[key] ?? ""));
+      return formsOf(pattern).filter((form) => !same.has(form));
+    })
+    .filter((form) => lettersOutside(form) >= 3)
+    .map((form) => new RegExp(`^${form.split(HOLE).map(escape).join(".+")}$`, "s"));
+  return texts.filter((text) => patterns.some((pattern) => pattern.test(text)));
+}
+
+// Stands for a value.
+const HOLE = "\u0000";
+
+/** Every form a message can take: a value each for its choices, a hole for each value. */
+function formsOf(pattern: string): string[] {
+  const open = pattern.indexOf("{");
+  if (open < 0) return [pattern.replaceAll("#", HOLE)];
+  const close = closing(pattern, open);
+  const inside = pattern.slice(open + 1, close);
+  const [before, after] = [pattern.slice(0, open).replaceAll("#", HOLE), formsOf(pattern.slice(close + 1))];
+  const choices = inside.includes("{") ? branches(inside).flatMap(formsOf) : [HOLE];
+  return choices.flatMap((choice) => after.map((rest) => before + choice + rest));
+}
+
+function branches(text: string): string[] {
+  const found: string[] = [];
+  for (let at = text.indexOf("{"); at >= 0; at = text.indexOf("{", at)) {
+    const close = closing(text, at);
+    found.push(text.slice(at + 1, close));
+    at = close + 1;
+  }
+  return found;
+}
+
+function closing(text: string, open: number): number {
+  let depth = 0;
+  for (let at = open; at < text.length; at += 1) {
+    if (text[at] === "{") depth += 1;
+    if (text[at] === "}" && --depth === 0) return at;
+  }
+  throw new Error(`a brace is open in ${text}`);
+}
+
+function lettersOutside(form: string): number {
+  return form.replace(/[^\p{L}]/gu, "").length;
+}
+
+function escape(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+}

@@ -1,0 +1,103 @@
+//! Pages in the language of whoever reads them: how it is chosen, remembered and told to caches.
+
+use reqwest::StatusCode;
+use reqwest::header::{ACCEPT_LANGUAGE, CACHE_CONTROL, CONTENT_LANGUAGE, COOKIE, HeaderMap, SET_COOKIE, VARY};
+
+use crate::world::World;
+
+struct Page {
+    status: StatusCode,
+    headers: HeaderMap,
+    html: String,
+}
+
+impl Page {
+    fn header(&self, name: impl reqwest::header::AsHeaderName) -> String {
+        let values = self.headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
+        values.collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// A page as a browser with these preferences and this cookie gets it.
+async fn read(world: &World, path: &str, accept: &str, cookie: &str) -> Page {
+    let mut request = world.visitor().client.get(format!("{}{path}", world.servers[0].url));
+    if !accept.is_empty() {
+        request = request.header(ACCEPT_LANGUAGE, accept);
+    }
+    if !cookie.is_empty() {
+        request = request.header(COOKIE, cookie);
+    }
+    let answer = request.send().await.expect("an answer");
+    let (status, headers) = (answer.status(), answer.headers().clone());
+    Page { status, headers, html: answer.text().await.expect("text") }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_speaks_the_language_asked_for_then_remembered_then_preferred() {
+    let world = World::start(1, &[]).await;
+    for (path, accept, cookie, tag, direction) in [
+        ("/", "", "", "en", "ltr"),
+        ("/", "fr-CH, de-AT;q=0.8, en;q=0.5", "", "de", "ltr"),
+        ("/cities/lisbon", "de", "lang=hi", "hi", "ltr"),
+        ("/search?q=tide&lang=ar", "de", "lang=hi", "ar", "rtl"),
+        ("/films/tide?lang=tlh", "es-MX", "lang=tlh", "es", "ltr"),
+    ] {
+        let page = read(&world, path, accept, cookie).await;
+        assert_eq!(page.status, StatusCode::OK, "{path}");
+        assert!(page.html.contains(&format!("<html lang=\"{tag}\" dir=\"{direction}\">")), "{path} {accept} {cookie}");
+        assert_eq!(page.header(CONTENT_LANGUAGE), tag);
+    }
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_cache_may_keep_says_what_it_depends_on_and_a_choice_is_remembered_by_no_cache() {
+    let world = World::start(1, &[]).await;
+    let shared = read(&world, "/", "de", "").await;
+    assert_eq!(shared.header(CACHE_CONTROL), "public, max-age=15");
+    let vary = shared.header(VARY).to_ascii_lowercase();
+    assert!(vary.contains("accept-language") && vary.contains("cookie"), "{vary}");
+    assert_eq!(shared.header(SET_COOKIE), "");
+
+    let chosen = read(&world, "/?lang=es", "de", "").await;
+    assert_eq!(chosen.header(CACHE_CONTROL), "no-store");
+    assert!(chosen.header(SET_COOKIE).starts_with("lang=es; Path=/;"), "{}", chosen.header(SET_COOKIE));
+    let later = read(&world, "/", "de", "lang=es").await;
+    assert!(later.html.contains("<html lang=\"es\""), "the cookie is what remembers");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_page_is_one_link_away_in_each_language() {
+    let world = World::start(1, &[]).await;
+    let page = read(&world, "/search?q=tide&lang=de&city=lisbon", "", "").await;
+    for tag in ["en", "de", "es", "hi", "ar"] {
+        assert!(
+            page.html.contains(&format!("href=\"/search?q=tide&amp;city=lisbon&amp;lang={tag}\"")),
+            "{tag}: {}",
+            page.html
+        );
+    }
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn errors_and_the_seat_page_speak_it_too_and_the_api_stays_english() {
+    let world = World::start(1, &[]).await;
+    let lost = read(&world, "/no-such-page", "ar", "").await;
+    assert_eq!(lost.status, StatusCode::NOT_FOUND);
+    assert!(lost.html.contains("dir=\"rtl\"") && lost.html.contains("هذا الصف فارغ"), "{}", lost.html);
+
+    let show = read(&world, &format!("/shows/{}", world.show), "de", "").await;
+    let (_, rest) =
+        show.html.split_once("<script type=\"application/json\" id=\"words\">").expect("the words of islands");
+    let (json, _) = rest.split_once("</script>").expect("their end");
+    let words: serde_json::Value = serde_json::from_str(json).expect("JSON");
+    assert_eq!(words["pay.go"], "Zur Zahlung");
+    assert_eq!(words["status.done_title"], serde_json::Value::Null, "words of another page's island");
+    assert!(show.header(SET_COOKIE).starts_with("rowlock_visitor="), "a visitor is known by one cookie only");
+
+    let api = read(&world, "/api/v1/cities?lang=de", "de", "lang=de").await;
+    assert_eq!((api.header(CONTENT_LANGUAGE), api.header(SET_COOKIE)), (String::new(), String::new()));
+    world.end().await;
+}
