@@ -34,6 +34,8 @@ pub struct Head {
     pub description: String,
     /// Whether the page has an island, and so needs the browser half.
     pub live: bool,
+    /// Whether that island is the seat map, whose browser half is a module of its own.
+    pub seat_map: bool,
     /// The city the visitor is looking at, for the switch in the header.
     pub city: Option<Place>,
     /// What stands in the search field of the header.
@@ -68,9 +70,11 @@ fn document(head: Head, content: AnyView) -> impl IntoView {
     let title =
         if head.title.is_empty() { format!("{SITE} · every seat, live") } else { format!("{} · {SITE}", head.title) };
     let live = head.live.then(|| {
+        let half = if head.seat_map { "show" } else { "pages" };
         view! {
             <link rel="modulepreload" href="/pkg/boot.js" />
-            <link rel="preload" href="/pkg/rowlock_bg.wasm" r#as="fetch" r#type="application/wasm" crossorigin="anonymous" />
+            <link rel="modulepreload" href=format!("/pkg/{half}.js") />
+            <link rel="preload" href=format!("/pkg/{half}_bg.wasm") r#as="fetch" r#type="application/wasm" crossorigin="anonymous" />
             <script type="module" src="/pkg/boot.js"></script>
         }
     });

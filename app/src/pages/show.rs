@@ -43,6 +43,7 @@ impl Page for Show {
             title: format!("{}, {}", self.film.name, self.starts),
             description: format!("Choose your seats for {} at {}, {}.", self.film.name, self.theatre.name, self.starts),
             live: self.is_on_sale,
+            seat_map: true,
             city: Some(self.city.clone()),
             private: true,
             ..Head::default()
