@@ -40,6 +40,8 @@ pub struct Head {
     pub query: String,
     /// Keeps search engines away: bookings, tickets, errors.
     pub private: bool,
+    /// Whether it opens without a network once it was opened with one: tickets.
+    pub kept: bool,
 }
 
 /// A page with all it shows.
@@ -74,6 +76,7 @@ fn document(head: Head, content: AnyView) -> impl IntoView {
             <script type="module" src="/pkg/boot.js"></script>
         }
     });
+    let kept = head.kept.then(|| view! { <script type="module" src="/pkg/keep-ticket.js"></script> });
     view! {
         {doctype("html")}
         <html lang="en">
@@ -90,6 +93,7 @@ fn document(head: Head, content: AnyView) -> impl IntoView {
                 <link rel="stylesheet" href="/style/main.css" />
                 <link rel="icon" href="/favicon.svg" r#type="image/svg+xml" />
                 {live}
+                {kept}
             </head>
             <body>
                 <a class="skip-link" href="#main">"Skip to the content"</a>
