@@ -171,14 +171,14 @@ fn in_line(line: Line) -> impl IntoView {
     let place = move || line.place.with(|place| place.as_ref().map(place_in_words).unwrap_or_default());
     view! {
         <p role="status" data-testid="waiting-place">{place}</p>
-        <button type="button" class="button waiting-leave" data-testid="waiting-leave" on:click=move |_| line.leave()>"Leave the waiting list"</button>
+        <button type="button" class="button button-quiet waiting-leave" data-testid="waiting-leave" on:click=move |_| line.leave()>"Leave the waiting list"</button>
     }
 }
 
 fn offered(line: Line) -> impl IntoView {
     view! {
         <p role="status" data-testid="waiting-offer">"Your turn has come. What you waited for is in your cart until its time is over."</p>
-        <button type="button" class="button waiting-leave" data-testid="waiting-leave" on:click=move |_| line.leave()>"Let it go to the next"</button>
+        <button type="button" class="button button-quiet waiting-leave" data-testid="waiting-leave" on:click=move |_| line.leave()>"Let it go to the next"</button>
     }
 }
 
