@@ -30,6 +30,7 @@ fn row_view(session: Session, room: &Room, part: &str, row: &RowView) -> impl In
 fn seat_view(session: Session, room: &Room, seat: SeatIndex) -> Option<impl IntoView + use<>> {
     let facts = room.seat(seat)?;
     let (words, number, price) = (facts.in_words(), facts.number.to_owned(), facts.category.price.to_string());
+    let category = facts.category.label.clone();
     let class = format!("list-seat cat-{}", facts.category_index % 8);
     let look = session.look_of(seat);
     let (state, pressed, label, shown) = (look.clone(), look.clone(), look.clone(), look);
@@ -39,8 +40,10 @@ fn seat_view(session: Session, room: &Room, seat: SeatIndex) -> Option<impl Into
                 aria-pressed=move || if pressed.get().state() == "mine" { "true" } else { "false" }
                 aria-label=move || format!("{words}, {}", label.get().in_words())
                 on:click=move |_| session.tap(seat)>
-                <span class="list-seat-number">{number}</span>
-                <span class="list-seat-price">{price}</span>
+                // In the order of the name, word by word: what one reads is what one may say to the machine.
+                <span class="list-seat-number">{number}</span>" "
+                <span class="list-seat-category">{category}</span>" "
+                <span class="list-seat-price">{price}</span>" "
                 <span class="list-seat-state">{move || shown.get().in_words()}</span>
             </button>
         </li>
