@@ -5,6 +5,7 @@ use domain::time::MINUTE_MS;
 use leptos::prelude::*;
 use uuid::Uuid;
 
+use crate::checkout::BUYER;
 use crate::seat_map::SeatMap;
 use crate::shell::{Head, Page, Place};
 
@@ -13,6 +14,8 @@ use crate::shell::{Head, Page, Place};
 pub struct Show {
     /// The show.
     pub id: Uuid,
+    /// Name and address of whoever is signed in, for the form of the buyer.
+    pub buyer: Option<(String, String)>,
     /// The film: title and path.
     pub film: Place,
     /// The theatre: name and path.
@@ -56,6 +59,7 @@ impl Page for Show {
             // Outside the island: a browser that runs scripts reads <noscript> differently from one
             // that does not, and the island must find what the server wrote.
             view! {
+                {self.buyer.map(|(name, email)| view! { <div id=BUYER hidden data-name=name data-email=email></div> })}
                 <SeatMap show=self.id />
                 <noscript>
                     <p class="no-script">"The live seat map needs JavaScript. Please turn it on, or call the box office of the theatre."</p>

@@ -1,4 +1,4 @@
-//! The pages of a booking and of its tickets: for the visitor who made it, and for nobody else; and the
+//! The pages of a booking and of its tickets: for the visitor who made it or the account it belongs to; and the
 //! page of a single ticket, for whoever has its code.
 
 use app::pages::booking::Booking;
@@ -18,7 +18,7 @@ use crate::catalogue::Show;
 use crate::tickets::calendar::Entry;
 use crate::tickets::{self, Ticket, code, qr};
 use crate::web::{Code, Problem, Visitor};
-use crate::{AppState, bookings};
+use crate::{AppState, accounts, bookings};
 
 /// The pages.
 pub fn routes() -> Router<AppState> {
@@ -74,7 +74,8 @@ async fn single(
 /// The show as an entry for the calendar of whoever has the ticket.
 async fn calendar(State(state): State<AppState>, visitor: Visitor, id: BookingId) -> Result<Response, PageError> {
     let Path(id) = id?;
-    let booking = bookings::view(&state, &visitor.owner, id).await.map_err(passing_or_fault)?;
+    let owner = accounts::owner_for(&state, &visitor, id).await.map_err(passing_or_fault)?;
+    let booking = bookings::view(&state, &owner, id).await.map_err(passing_or_fault)?;
     let booking = booking.filter(|booking| booking.state == BookingState::Confirmed).ok_or(PageError::NotFound)?;
     let show = state.catalogue.show(booking.show).await?.ok_or(PageError::NotFound)?;
     let seats = booking.seats.iter().map(|line| line.label.clone());
@@ -98,7 +99,8 @@ async fn calendar(State(state): State<AppState>, visitor: Visitor, id: BookingId
 /// The caller's booking and what it is for. Another's is not found.
 async fn load(state: &AppState, visitor: &Visitor, id: BookingId) -> Result<(BookingView, ShowFacts), PageError> {
     let Path(id) = id?;
-    let booking = bookings::view(state, &visitor.owner, id).await.map_err(passing_or_fault)?;
+    let owner = accounts::owner_for(state, visitor, id).await.map_err(passing_or_fault)?;
+    let booking = bookings::view(state, &owner, id).await.map_err(passing_or_fault)?;
     let booking = booking.ok_or(PageError::NotFound)?;
     let show = state.catalogue.show(booking.show).await?.ok_or(PageError::NotFound)?;
     Ok((booking, facts(&show)))
@@ -126,7 +128,7 @@ fn drawn(ticket: Ticket, holder: &str) -> Result<SeatTicket, PageError> {
 }
 
 /// The API's problems as a page: the cause was logged where it happened.
-fn passing_or_fault(problem: Problem) -> PageError {
+pub(super) fn passing_or_fault(problem: Problem) -> PageError {
     match problem.code() {
         Code::NotFound => PageError::NotFound,
         Code::DatabaseUnavailable | Code::LockStoreUnavailable | Code::Overloaded => PageError::Busy,

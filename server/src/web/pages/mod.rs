@@ -14,6 +14,7 @@ use crate::AppState;
 use crate::catalogue::Unreadable;
 use crate::web::Code;
 
+mod accounts;
 mod booking;
 pub mod browse;
 mod show;
@@ -44,6 +45,7 @@ pub fn routes() -> Router<AppState> {
         .merge(browse::routes())
         .merge(show::routes())
         .merge(booking::routes())
+        .merge(accounts::routes())
         .route("/docs/problems", get(problems))
 }
 
