@@ -1,7 +1,7 @@
 //! The document around every page: head, header, footer, and the one place that renders.
 //!
-//! Strict CSP holds here: no inline script, no style attribute. A page without an island ships no
-//! script at all.
+//! Strict CSP holds here: no inline script, no style attribute. A page without an island ships one small script,
+//! which says who is signed in; the page itself never does, for caches keep it.
 
 use std::sync::Arc;
 
@@ -119,6 +119,7 @@ fn document(language: Language, head: Head, content: AnyView, chooser: impl Into
                 <link rel="stylesheet" href="/style/main.css" />
                 <link rel="icon" href="/favicon.svg" r#type="image/svg+xml" />
                 {words}
+                <script r#type="module" src="/pkg/account.js"></script>
                 {live}
                 {kept}
             </head>
@@ -145,11 +146,22 @@ fn header(city: Option<Place>, query: String) -> impl IntoView {
         <header class="site-header">
             <a class="wordmark" href="/" aria-label=say!("site.front_page", site = SITE)>{mark()}<span>{SITE}</span></a>
             <nav class="site-cities" aria-label=say!("site.city")>{city}</nav>
+            {account()}
             <form class="site-search" action="/search" method="get" role="search">
                 <input type="search" name="q" value=query placeholder=say!("site.search_hint") aria-label=say!("site.search_films") maxlength="80" />
                 <button type="submit" aria-label=say!("site.search")>{lens()}</button>
             </form>
         </header>
+    }
+}
+
+/// The way to one's account. Pages are the same for everybody, and kept by caches: whose account it is,
+/// `frontend/static/account.js` asks and writes here.
+fn account() -> impl IntoView {
+    view! {
+        <a class="site-account" href="/account" data-testid="account-mark">
+            {person()}<span data-account-name>"Account"</span>
+        </a>
     }
 }
 
@@ -204,6 +216,15 @@ fn pin() -> impl IntoView {
     }
 }
 
+fn person() -> impl IntoView {
+    view! {
+        <svg class="icon" viewBox="0 0 20 20" width="18" height="18" aria-hidden="true" focusable="false">
+            <circle cx="10" cy="6.5" r="3.5" fill="none" stroke="currentColor" stroke-width="1.75" />
+            <path d="M3 18c0-4 3-6 7-6s7 2 7 6" fill="none" stroke="currentColor" stroke-width="1.75" stroke-linecap="round" />
+        </svg>
+    }
+}
+
 fn lens() -> impl IntoView {
     view! {
         <svg class="icon" viewBox="0 0 20 20" width="20" height="20" aria-hidden="true" focusable="false">
@@ -231,10 +252,11 @@ mod tests {
     }
 
     #[test]
-    fn a_page_without_an_island_ships_no_script() {
+    fn a_page_without_an_island_ships_no_script_but_the_one_that_says_who_is_signed_in() {
         let html = render(NotFound::nothing_here(Language::English));
         assert!(html.starts_with("<!DOCTYPE html>"), "{html}");
-        assert!(!html.contains("<script") && !html.contains(".wasm"), "{html}");
+        assert!(html.contains("src=\"/pkg/account.js\""), "{html}");
+        assert!(html.matches("<script").count() == 1 && !html.contains(".wasm"), "{html}");
     }
 
     #[test]

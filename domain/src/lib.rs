@@ -5,6 +5,7 @@
 //! browser. What is *not* here: SQL, Redis, HTTP, HTML.
 
 pub mod api;
+pub mod api_accounts;
 pub mod api_cancelling;
 pub mod api_catalogue;
 pub mod api_waiting_list;
@@ -14,6 +15,7 @@ pub mod layout;
 pub mod money;
 pub mod pricing;
 pub mod reseat;
+pub mod roles;
 pub mod seats;
 pub mod time;
 pub mod waiting_list;

@@ -33,6 +33,13 @@ pub struct Config {
     /// it takes the first one's place, and never for an answer to anybody.
     #[arg(long, env = "SHADOW_REDIS_URL", hide_env_values = true)]
     pub shadow_redis_url: Option<String>,
+    /// Signs the tokens of programs, 32 characters or more; two, separated by a comma, while one is being replaced:
+    /// the first signs.
+    #[arg(long, env = "TOKEN_SECRET", hide_env_values = true, value_delimiter = ',', required = true)]
+    pub token_secret: Vec<String>,
+    /// Proxies of ours in front, each of which adds whom it was asked by to `X-Forwarded-For`.
+    #[arg(long, env = "TRUSTED_PROXIES", default_value_t = 0)]
+    pub trusted_proxies: usize,
     /// The browser half: `pkg/` and `style/`.
     #[arg(long, env = "SITE_ROOT", default_value = "target/site")]
     pub site_root: PathBuf,

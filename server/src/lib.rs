@@ -8,6 +8,8 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+pub mod accounts;
+pub mod audit;
 pub mod bookings;
 pub mod breaker;
 pub mod catalogue;
@@ -60,6 +62,8 @@ pub struct Parts {
     pub offers_wake: tokio::sync::Notify,
     /// Sales on their way to Postgres.
     pub commits: bookings::Commits,
+    /// Who people are, and what they are allowed.
+    pub accounts: accounts::Accounts,
     /// Keys of requests and their answers.
     pub idempotency: idempotency::Idempotency,
     /// Wakes the outbox relay after a commit.

@@ -1,13 +1,14 @@
 //! `rowlock`: serve, migrate, release-holds, demo, and what staff do until they have pages for it:
-//! cancel-booking, cancel-show, parked.
+//! cancel-booking, cancel-show, parked, admin.
 
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
 use server::seat_locks::{ReleasedAll, SeatLocks, StoreError};
-use server::{AppState, bookings, catalogue, clock, config::Config, outbox, start};
+use server::{AppState, accounts, bookings, catalogue, clock, config::Config, outbox, start};
 use tracing_subscriber::EnvFilter;
 use uuid::Uuid;
 
@@ -73,6 +74,13 @@ enum Command {
         #[command(flatten)]
         database: Database,
     },
+    /// Accounts of people who work here.
+    Admin {
+        #[command(subcommand)]
+        what: Admin,
+        #[command(flatten)]
+        database: Database,
+    },
     /// Load the demo chain of cinemas with shows for the days from now.
     Demo {
         /// Postgres, `postgres://…`.
@@ -92,6 +100,32 @@ struct Database {
     /// Postgres, `postgres://…`.
     #[arg(long, env = "DATABASE_URL", hide_env_values = true)]
     database_url: String,
+}
+
+#[derive(Subcommand)]
+enum Admin {
+    /// Make somebody a manager: of every theatre there is, or of those named. The password is read from
+    /// ROWLOCK_PASSWORD, or asked for; one who has an account keeps theirs.
+    Create {
+        /// Address they sign in with.
+        #[arg(long)]
+        email: String,
+        /// Their name.
+        #[arg(long)]
+        name: String,
+        /// Slug of a theatre, for example `aurora-lisbon`; may be given several times.
+        #[arg(long = "theatre")]
+        theatres: Vec<String>,
+    },
+    /// Close an account: nobody signs in to it any more, and whoever is signed in is not from now on.
+    Close {
+        /// Its address.
+        #[arg(long)]
+        email: String,
+        /// Why, in one line.
+        #[arg(long)]
+        reason: String,
+    },
 }
 
 #[derive(Subcommand)]
@@ -142,6 +176,7 @@ async fn main() -> anyhow::Result<()> {
         }
         Command::CancelShow { show, reason, database } => cancel_show(show, &reason, &database).await,
         Command::Parked { what, database } => parked(what.unwrap_or(Parked::List), &database).await,
+        Command::Admin { what, database } => admin(what, &database).await,
         Command::Demo { database_url, dir, days } => {
             let pg = start::database(&database_url, 2).await?;
             let loaded = catalogue::demo::load(&pg, &dir, clock::now(), days).await?;
@@ -185,6 +220,63 @@ async fn cancel_show(show: Uuid, reason: &str, database: &Database) -> anyhow::R
     }
     println!("called off; {undone} bookings undone here, refunds and mails are on their way");
     Ok(())
+}
+
+async fn admin(what: Admin, database: &Database) -> anyhow::Result<()> {
+    let pg = start::database(&database.database_url, 2).await?;
+    match what {
+        Admin::Create { email, name, theatres } => {
+            let known = catalogue::Catalogue::new(pg.clone()).theatres(None).await?;
+            let theatres = if theatres.is_empty() { known.iter().map(|at| at.id.clone()).collect() } else { theatres };
+            anyhow::ensure!(!theatres.is_empty(), "there is no theatre to be a manager of yet");
+            if let Some(unknown) = theatres.iter().find(|slug| !known.iter().any(|at| at.id == **slug)) {
+                anyhow::bail!("there is no theatre {unknown}; known are those of /api/v1/cities/…/theatres");
+            }
+            let person = domain::api::Person { name, email };
+            let password = password()?;
+            let made = accounts::create_manager(&pg, &person, &password, &theatres, clock::now()).await;
+            let made = made.map_err(in_words)?;
+            if made.was_there {
+                eprintln!("there is such an account already; its password stays");
+            }
+            println!("account {} is a manager of {}", made.account, theatres.join(", "));
+            Ok(())
+        }
+        Admin::Close { email, reason } => {
+            let account = accounts::close(&pg, &email, &reason, clock::now()).await.map_err(in_words)?;
+            println!("account {account} is closed; servers know within seconds");
+            Ok(())
+        }
+    }
+}
+
+/// From the environment, or asked for. Never from the command line, where everybody on the machine can read it.
+fn password() -> anyhow::Result<domain::api_accounts::Password> {
+    use domain::api_accounts::Password;
+    if let Ok(password) = std::env::var("ROWLOCK_PASSWORD") {
+        return Ok(Password::new(password));
+    }
+    anyhow::ensure!(std::io::stdin().is_terminal(), "set ROWLOCK_PASSWORD, or run this at a terminal to be asked");
+    let (first, again) = (asked("Password: ")?, asked("Once more: ")?);
+    anyhow::ensure!(first == again, "these are two different passwords; nothing was done");
+    Ok(Password::new(first))
+}
+
+/// A line from the terminal that does not show it.
+fn asked(what: &str) -> anyhow::Result<String> {
+    use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+    eprint!("{what}");
+    let terminal = std::io::stdin();
+    let usual = tcgetattr(&terminal)?;
+    let mut silent = usual.clone();
+    silent.local_modes.remove(LocalModes::ECHO);
+    tcsetattr(&terminal, OptionalActions::Flush, &silent)?;
+    let mut line = String::new();
+    let read = terminal.read_line(&mut line);
+    tcsetattr(&terminal, OptionalActions::Now, &usual)?;
+    eprintln!();
+    read?;
+    Ok(line.trim_end_matches(['\r', '\n']).to_owned())
 }
 
 async fn parked(what: Parked, database: &Database) -> anyhow::Result<()> {

@@ -14,8 +14,8 @@ use crate::config::Config;
 use crate::seat_locks::link::Link;
 use crate::seat_locks::{RedisLocks, SeatLocks, ShadowLocks, known_source};
 use crate::{
-    AppState, Parts, bookings, catalogue, idempotency, live, outbox, payments, seat_locks, telemetry, tickets,
-    waiting_list, web,
+    AppState, Parts, accounts, bookings, catalogue, idempotency, live, outbox, payments, seat_locks, telemetry,
+    tickets, waiting_list, web,
 };
 
 /// Waiting for a free database connection longer than this is an answer: not now.
@@ -90,6 +90,7 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
     let locks = with_shadow(first, &config, &pg, &catalogue).await?;
     let gateways = payments::Gateways::from_config(&config)?;
     let mailer = tickets::Mailer::from_config(&config)?;
+    let accounts = accounts::Accounts::new(&config)?;
     let commits = bookings::Commits::new(config.commit_queue, Duration::from_millis(config.commit_gather_ms));
     Ok(AppState::new(Parts {
         catalogue,
@@ -105,6 +106,7 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
         mailer,
         waiting: waiting_list::Open::default(),
         offers_wake: tokio::sync::Notify::new(),
+        accounts,
         idempotency: idempotency::Idempotency::new(&config.redis_prefix),
         outbox_wake: outbox::Wake::default(),
         stop: CancellationToken::new(),
@@ -148,6 +150,8 @@ pub fn spawn_background(state: &AppState) {
     state.tasks.spawn(payments::probe_forever(state.clone()));
     state.tasks.spawn(waiting_list::serve_forever(state.clone()));
     state.tasks.spawn(bookings::look_after_shows_forever(state.clone()));
+    state.tasks.spawn(accounts::send_mails_forever(state.clone()));
+    state.tasks.spawn(accounts::purge_forever(state.clone()));
     state.tasks.spawn(idempotency::purge_forever(state.clone()));
     state.tasks.spawn(idempotency::announce_forever(state.clone()));
     state.tasks.spawn(idempotency::reconcile_forever(state.clone()));

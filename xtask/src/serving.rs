@@ -32,6 +32,7 @@ pub struct Product<'a> {
     stores: Stores,
     simulator_key: String,
     webhook_secret: String,
+    token_secret: String,
     simulator_url: String,
     mailbox: PathBuf,
 }
@@ -56,6 +57,7 @@ impl<'a> Product<'a> {
             stores,
             simulator_key: folder.secrets.get("simulator_api_key")?,
             webhook_secret: folder.secrets.get("simulator_webhook_secret")?,
+            token_secret: folder.secrets.get("token_secret")?,
             simulator_url: String::new(),
             mailbox: folder.mailbox(),
         };
@@ -117,7 +119,8 @@ impl<'a> Product<'a> {
             .env("SITE_ROOT", self.places.site())
             .env("SIMULATOR_URL", &self.simulator_url)
             .env("SIMULATOR_API_KEY", &self.simulator_key)
-            .env("SIMULATOR_WEBHOOK_SECRET", &self.webhook_secret);
+            .env("SIMULATOR_WEBHOOK_SECRET", &self.webhook_secret)
+            .env("TOKEN_SECRET", &self.token_secret);
         if std::env::var_os("SMTP_URL").is_none() {
             command.env("MAILBOX_DIR", &self.mailbox);
         }

@@ -48,6 +48,16 @@ impl Details {
         }
     }
 
+    /// Writes down who is signed in, where nothing was typed yet.
+    pub fn fill_in(self) {
+        let Some(known) = browser::element(super::BUYER) else { return };
+        for (field, attribute) in [(self.name, "data-name"), (self.email, "data-email")] {
+            if let Some(value) = known.get_attribute(attribute).filter(|_| field.with_untracked(String::is_empty)) {
+                field.set(value);
+            }
+        }
+    }
+
     /// The page is shown again after it was left to pay: the button works once more.
     pub fn come_back(self) {
         self.busy.set(false);
@@ -182,7 +192,7 @@ impl Fields {
             <div class="field">
                 <label for=name_id.clone()>{name_label}</label>
                 <input id=name_id name=name_name type="text" autocomplete=fill[0] maxlength=MAX_NAME_CHARS required
-                    prop:value=name.get_untracked()
+                    prop:value=move || name.get()
                     aria-invalid=move || name_error.get().map(|_: &str| "true") aria-describedby=name_error_id.clone()
                     on:input=move |event| name.set(event_target_value(&event)) />
                 <p class="field-error" id=name_error_id>{move || name_error.get().map(|key| say!(key))}</p>
@@ -190,7 +200,7 @@ impl Fields {
             <div class="field">
                 <label for=email_id.clone()>{email_label}</label>
                 <input id=email_id name=email_name type="email" autocomplete=fill[1] inputmode="email" maxlength=MAX_EMAIL_CHARS required
-                    prop:value=email.get_untracked()
+                    prop:value=move || email.get()
                     aria-invalid=move || email_error.get().map(|_: &str| "true") aria-describedby=email_error_id.clone()
                     on:input=move |event| email.set(event_target_value(&event)) />
                 <p class="field-error" id=email_error_id>{move || email_error.get().map(|key| say!(key))}</p>

@@ -22,6 +22,9 @@ use crate::say;
 use crate::seat_map::cart::Cart;
 use crate::seat_map::session::Session;
 
+/// The element that says who is signed in, beside the island: its page is no cache's.
+pub const BUYER: &str = "signed-in-buyer";
+
 /// What stands under the sum.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Foot {
@@ -47,6 +50,7 @@ pub fn panel(session: Session) -> impl IntoView {
     let open = RwSignal::new(false);
     let details = Details::new();
     events::on_window("pageshow", move |_| details.come_back());
+    Effect::new(move |_| details.fill_in());
     let is_empty = Memo::new(move |_| session.cart.with(Cart::is_empty));
     // A memo, so that the form keeps its focus through every other change of the cart.
     let foot = Memo::new(move |_| session.cart.with(Foot::of));

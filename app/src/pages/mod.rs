@@ -2,6 +2,7 @@
 //!
 //! Not here: loading (the server fills the structs) and anything that lives in the browser (islands).
 
+pub mod accounts;
 pub mod booking;
 pub mod city;
 pub mod film;

@@ -5,6 +5,7 @@ use domain::time::MINUTE_MS;
 use leptos::prelude::*;
 use uuid::Uuid;
 
+use crate::checkout::BUYER;
 use crate::language::Arg;
 use crate::say;
 use crate::seat_map::{SeatMap, WORDS};
@@ -15,6 +16,8 @@ use crate::shell::{Head, Page, Place};
 pub struct Show {
     /// The show.
     pub id: Uuid,
+    /// Name and address of whoever is signed in, for the form of the buyer.
+    pub buyer: Option<(String, String)>,
     /// The film: title and path.
     pub film: Place,
     /// The theatre: name and path.
@@ -65,6 +68,7 @@ impl Page for Show {
             // Outside the island: a browser that runs scripts reads <noscript> differently from one
             // that does not, and the island must find what the server wrote.
             view! {
+                {self.buyer.map(|(name, email)| view! { <div id=BUYER hidden data-name=name data-email=email></div> })}
                 <SeatMap show=self.id />
                 <noscript>
                     <p class="no-script">{say!("show.no_script")}</p>

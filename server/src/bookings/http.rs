@@ -14,11 +14,11 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::{cancel, confirm, create, view};
-use crate::AppState;
 use crate::idempotency::{IdempotencyKey, Intent, Prefer, once};
 use crate::telemetry;
 use crate::web::problem::ApiResult;
 use crate::web::{ApiJson, ApiPath, Code, Problem, Visitor};
+use crate::{AppState, accounts};
 
 /// The routes of bookings, under `/api/v1`.
 pub fn routes() -> OpenApiRouter<AppState> {
@@ -59,7 +59,8 @@ async fn make(
 #[utoipa::path(get, path = "/bookings/{booking}", tag = "bookings", params(("booking" = Uuid, Path)),
     responses((status = 200, body = BookingView), (status = 404, body = ProblemView, description = "Also for another's")))]
 async fn read(State(state): State<AppState>, visitor: Visitor, ApiPath(booking): ApiPath<Uuid>) -> ApiResult<Response> {
-    let found = view::view(&state, &visitor.owner, booking).await?;
+    let owner = accounts::owner_for(&state, &visitor, booking).await?;
+    let found = view::view(&state, &owner, booking).await?;
     let booking = found.ok_or_else(|| Problem::not_found("booking"))?;
     Ok(axum::Json(booking).into_response())
 }
@@ -84,10 +85,11 @@ async fn pay(
     prefer: Prefer,
     ApiJson(request): ApiJson<ConfirmRequest>,
 ) -> ApiResult<Response> {
+    let owner = accounts::owner_for(&state, &visitor, booking).await?;
     let intent = Intent::new(&visitor.owner, key, &format!("POST /bookings/{booking}/confirm"), &request);
     let work = move |state: AppState, intent: Intent| async move {
         let began = Instant::now();
-        let answer = confirm::confirm(&state, &visitor.owner, booking, &request, &intent).await;
+        let answer = confirm::confirm(&state, &owner, booking, &request, &intent).await;
         telemetry::confirmed(began.elapsed());
         answer
     };
@@ -113,9 +115,10 @@ async fn undo(
     let body = body?.map(|Json(body)| body).unwrap_or_default();
     let request = serde_json::from_value::<CancelRequest>(Value::Object(body))
         .map_err(|cause| Problem::new(Code::Malformed, cause.to_string()))?;
+    let owner = accounts::owner_for(&state, &visitor, booking).await?;
     let intent = Intent::new(&visitor.owner, key, &format!("POST /bookings/{booking}/cancel"), &request);
     let work = move |state: AppState, intent: Intent| async move {
-        cancel::cancel_own(&state, &visitor.owner, booking, &request, &intent).await
+        cancel::cancel_own(&state, &owner, booking, &request, &intent).await
     };
     Ok(once(&state, intent, Prefer::default(), work).await?.into_response())
 }
@@ -128,7 +131,8 @@ async fn story(
     visitor: Visitor,
     ApiPath(booking): ApiPath<Uuid>,
 ) -> ApiResult<Response> {
-    let found = view::events(&state, &visitor.owner, booking).await?;
+    let owner = accounts::owner_for(&state, &visitor, booking).await?;
+    let found = view::events(&state, &owner, booking).await?;
     let events = found.ok_or_else(|| Problem::not_found("booking"))?;
     Ok(axum::Json(events).into_response())
 }

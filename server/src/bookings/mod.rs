@@ -31,6 +31,7 @@ mod refunds;
 mod sql;
 mod steps;
 mod story;
+mod summaries;
 mod ticket_mails;
 mod view;
 
@@ -41,6 +42,8 @@ pub use effects::{EffectError, perform};
 pub use http::routes;
 pub use news::payment_news;
 pub use parked::{retry_parked, settle_parked};
+pub use person::check as check_person;
 pub use reconciler::{ask_soon, reconcile_forever};
 pub use sql::BookingRow;
+pub use summaries::summaries;
 pub use view::{TicketFacts, events, of_hold, ticket_facts, view};

@@ -1,4 +1,4 @@
-//! The one validator of names and addresses.
+//! The one validator of names and addresses, of accounts as well.
 
 use domain::api::Person;
 
@@ -15,7 +15,7 @@ const MAX_EMAIL_BYTES: usize = 254;
 /// # Errors
 /// 400 when the name is empty, too long or has control characters, or the address cannot be one.
 /// Every other script, direction and emoji is a name.
-pub(super) fn check(who: &str, person: &Person) -> Result<(String, String), Problem> {
+pub fn check(who: &str, person: &Person) -> Result<(String, String), Problem> {
     let refuse = |what: &str| Problem::new(Code::PersonInvalid, format!("{what} of the {who} {}", "cannot be used."));
     let name = person.name.trim();
     if name.is_empty() || name.chars().count() > MAX_NAME_CHARS || name.chars().any(char::is_control) {

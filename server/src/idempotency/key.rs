@@ -45,6 +45,20 @@ pub fn read_key(headers: &HeaderMap) -> Result<Option<&str>, Problem> {
     Ok(found)
 }
 
+impl IdempotencyKey {
+    /// The key a form of ours came with, in a field of its own: forms send no headers.
+    ///
+    /// # Errors
+    /// 400 when it cannot be one.
+    pub fn of_form(text: &str) -> Result<Self, Problem> {
+        let usable = (1..=MAX_KEY_LENGTH).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
+        if usable {
+            return Ok(Self { key: text.to_owned(), fingerprint: None });
+        }
+        Err(Problem::new(Code::KeyMalformed, "The form came without its key. Load the page again, then send it."))
+    }
+}
+
 impl<S: Sync> FromRequestParts<S> for IdempotencyKey {
     type Rejection = Problem;
 

@@ -4,6 +4,7 @@
 //! A ticket follows from a confirmed booking; whether there is one is the booking machine's
 //! business. Scanning at the door is the box office's.
 
+mod account_mail;
 pub mod calendar;
 pub mod code;
 pub mod mail;
@@ -13,6 +14,7 @@ pub mod pdf;
 pub mod qr;
 mod sql;
 
+pub use account_mail::AccountMail;
 pub use code::TicketCode;
 pub use mail::{Addressee, MailError, Mailer, TicketMail, is_address};
 pub use notice::NoticeMail;

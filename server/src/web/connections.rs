@@ -6,6 +6,7 @@
 
 use std::convert::Infallible;
 use std::io;
+use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -22,6 +23,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::{Service, ServiceExt};
+
+use super::client_address::Peer;
 
 /// When the system has no more connections to give, it is asked again after this.
 const ACCEPT_AGAIN: Duration = Duration::from_secs(1);
@@ -45,7 +48,7 @@ where
             () = stop.cancelled() => break,
         };
         match accepted {
-            Ok((stream, _)) => drop(connections.spawn(one(stream, service.clone(), stop.clone()))),
+            Ok((stream, peer)) => drop(connections.spawn(one(stream, peer, service.clone(), stop.clone()))),
             Err(cause) if is_of_one_connection(&cause) => tracing::debug!(%cause, "a visitor left at the door"),
             Err(cause) => {
                 tracing::error!(%cause, "no more connections can be accepted for now");
@@ -65,7 +68,7 @@ fn is_of_one_connection(cause: &io::Error) -> bool {
     matches!(cause.kind(), Kind::ConnectionRefused | Kind::ConnectionAborted | Kind::ConnectionReset)
 }
 
-async fn one<S>(stream: TcpStream, service: S, stop: CancellationToken)
+async fn one<S>(stream: TcpStream, peer: SocketAddr, service: S, stop: CancellationToken)
 where
     S: Service<Request, Response = Response, Error = Infallible, Future: Send> + Clone + Send + Sync + 'static,
 {
@@ -73,8 +76,12 @@ where
     if let Err(cause) = stream.set_nodelay(true) {
         tracing::debug!(%cause, "a connection keeps its delay");
     }
-    let service =
-        TowerToHyperService::new(service.map_request(|request: hyper::Request<Incoming>| request.map(Body::new)));
+    let service = service.map_request(move |request: hyper::Request<Incoming>| {
+        let mut request = request.map(Body::new);
+        request.extensions_mut().insert(Peer(peer.ip()));
+        request
+    });
+    let service = TowerToHyperService::new(service);
     let builder = Builder::new(TokioExecutor::new());
     let mut connection = pin!(builder.serve_connection_with_upgrades(Gathered::new(TokioIo::new(stream)), service));
     let served = tokio::select! {

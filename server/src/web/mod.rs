@@ -2,6 +2,8 @@
 //!
 //! What is not here: anything a capability decides. Handlers of the API live in their capability.
 
+pub mod authorisation;
+pub mod client_address;
 pub mod connections;
 pub mod extract;
 mod fast_road;
@@ -11,6 +13,7 @@ pub mod reader;
 pub mod router;
 pub mod visitor;
 
+pub use client_address::ClientAddress;
 pub use extract::{ApiJson, ApiPath, ApiQuery};
 pub use problem::{Code, Problem};
 pub use visitor::Visitor;

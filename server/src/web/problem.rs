@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use domain::api::{AreaProblem, ProblemView, SeatProblem};
 use domain::seats::{SeatIndex, SeatState};
@@ -83,6 +83,22 @@ pub enum Code {
     UnknownPayment,
     /// A browser on another site sent this.
     ForeignOrigin,
+    /// Only for people who are signed in.
+    NotSignedIn,
+    /// The token is none of ours, too old, or of a session that is over.
+    TokenInvalid,
+    /// Address and password do not go together.
+    LoginFailed,
+    /// A password that is too short or too long.
+    PasswordUnusable,
+    /// A link of a mail that was used, is too old, or never was.
+    LinkInvalid,
+    /// Signed in, and in this theatre, but as something else.
+    NotAllowed,
+    /// A theatre without a manager would be nobody's.
+    LastManager,
+    /// Too many tries by one person or from one address.
+    TooManyAttempts,
     /// The lock store cannot be reached.
     LockStoreUnavailable,
     /// The database cannot be reached or is overloaded.
@@ -95,7 +111,7 @@ pub enum Code {
 
 impl Code {
     /// All codes in the order of the documentation.
-    pub const ALL: [Self; 40] = [
+    pub const ALL: [Self; 48] = [
         Self::Malformed,
         Self::NotJson,
         Self::TooLarge,
@@ -132,6 +148,14 @@ impl Code {
         Self::WebhookSignatureMismatch,
         Self::UnknownPayment,
         Self::ForeignOrigin,
+        Self::NotSignedIn,
+        Self::TokenInvalid,
+        Self::LoginFailed,
+        Self::PasswordUnusable,
+        Self::LinkInvalid,
+        Self::NotAllowed,
+        Self::LastManager,
+        Self::TooManyAttempts,
         Self::LockStoreUnavailable,
         Self::DatabaseUnavailable,
         Self::Overloaded,
@@ -183,6 +207,14 @@ impl Code {
             }
             Self::UnknownPayment => (S::NOT_FOUND, "unknown_payment", "We know no such payment"),
             Self::ForeignOrigin => (S::FORBIDDEN, "foreign_origin", "The request came from another site"),
+            Self::NotSignedIn => (S::UNAUTHORIZED, "not_signed_in", "Please sign in first"),
+            Self::TokenInvalid => (S::UNAUTHORIZED, "token_invalid", "The token is not valid, or not any more"),
+            Self::LoginFailed => (S::UNAUTHORIZED, "login_failed", "Address and password do not go together"),
+            Self::PasswordUnusable => (S::BAD_REQUEST, "password_unusable", "The password is too short or too long"),
+            Self::LinkInvalid => (S::GONE, "link_invalid", "The link does not work any more"),
+            Self::NotAllowed => (S::FORBIDDEN, "not_allowed", "Your role does not allow this"),
+            Self::LastManager => (S::CONFLICT, "last_manager", "The theatre would have no manager"),
+            Self::TooManyAttempts => (S::TOO_MANY_REQUESTS, "too_many_attempts", "Too many tries in a short time"),
             Self::LockStoreUnavailable => {
                 (S::SERVICE_UNAVAILABLE, "lock_store_unavailable", "Seats cannot be held right now")
             }
@@ -198,7 +230,14 @@ impl Code {
 impl Code {
     /// Whether the same request may go better in a while, 503 aside.
     const fn is_worth_repeating(self) -> bool {
-        matches!(self, Self::StillRunning | Self::PersonLimit | Self::WaitingListFull | Self::TooManyDeclines)
+        matches!(
+            self,
+            Self::StillRunning
+                | Self::PersonLimit
+                | Self::WaitingListFull
+                | Self::TooManyDeclines
+                | Self::TooManyAttempts
+        )
     }
 }
 
@@ -218,7 +257,19 @@ pub struct Problem {
     areas: Vec<AreaProblem>,
     hold: Option<Uuid>,
     retry_after_s: u64,
+    limit: Option<Limit>,
     gave_way: bool,
+}
+
+/// A limit somebody ran into, as the `RateLimit` headers tell it (draft-ietf-httpapi-ratelimit-headers-10).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// Its name.
+    pub name: &'static str,
+    /// How many in a row.
+    pub burst: u32,
+    /// How long all of them take to come back, seconds.
+    pub window_s: u64,
 }
 
 /// What every handler of the API returns when it fails. Boxed: the happy path stays small.
@@ -235,6 +286,7 @@ impl Problem {
             areas: Vec::new(),
             hold: None,
             retry_after_s: RETRY_AFTER_S,
+            limit: None,
             gave_way: false,
         }
     }
@@ -273,6 +325,13 @@ impl Problem {
     #[must_use]
     pub fn with_retry_after(mut self, pause: Duration) -> Self {
         self.retry_after_s = pause.as_millis().div_ceil(1_000).clamp(1, u128::from(MAX_RETRY_AFTER_S)) as u64;
+        self
+    }
+
+    /// Names the limit that was reached.
+    #[must_use]
+    pub const fn with_limit(mut self, limit: Limit) -> Self {
+        self.limit = Some(limit);
         self
     }
 
@@ -361,7 +420,7 @@ fn is_passing(code: Option<&str>) -> bool {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let (code, retry_after_s) = (self.code, self.retry_after_s);
+        let (code, retry_after_s, limit) = (self.code, self.retry_after_s, self.limit);
         let status = code.describe().0;
         let mut json = Vec::with_capacity(USUAL_BYTES);
         serde_json::to_writer(&mut json, &self.into_view()).expect("text, numbers and lists of them are JSON");
@@ -371,6 +430,17 @@ impl IntoResponse for Problem {
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         if status == StatusCode::SERVICE_UNAVAILABLE || code.is_worth_repeating() {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(retry_after_s));
+        }
+        if let Some(Limit { name, burst, window_s }) = limit {
+            let policy = format!("\"{name}\";q={burst};w={window_s}");
+            let left = format!("\"{name}\";r=0;t={retry_after_s}");
+            for (header, value) in [("ratelimit-policy", policy), ("ratelimit", left)] {
+                // Names of ours and numbers are a header's value.
+                headers.extend(HeaderValue::try_from(value).ok().map(|value| (HeaderName::from_static(header), value)));
+            }
+        }
+        if status == StatusCode::UNAUTHORIZED && matches!(code, Code::NotSignedIn | Code::TokenInvalid) {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         response
     }
@@ -390,6 +460,17 @@ mod tests {
         for (pause, seconds) in [(0, "1"), (1_001, "2"), (10_000, "10"), (u64::MAX, "60")] {
             assert_eq!(header(problem().with_retry_after(Duration::from_millis(pause))), seconds);
         }
+    }
+
+    #[test]
+    fn whoever_runs_into_a_limit_is_told_which_and_for_how_long() {
+        let limit = Limit { name: "login-person", burst: 10, window_s: 300 };
+        let problem = Problem::new(Code::TooManyAttempts, "Later.").with_limit(limit);
+        let response = problem.with_retry_after(Duration::from_secs(30)).into_response();
+        assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
+        assert_eq!(response.headers()["ratelimit"], "\"login-person\";r=0;t=30");
+        assert_eq!(response.headers()["ratelimit-policy"], "\"login-person\";q=10;w=300");
+        assert_eq!(response.headers()[header::RETRY_AFTER], "30");
     }
 
     #[test]

@@ -26,7 +26,9 @@ use utoipa_axum::router::OpenApiRouter;
 
 use super::fast_road::FastRoad;
 use super::{Code, Problem, pages, reader};
-use crate::{AppState, bookings, catalogue, holds, idempotency, ids, live, payments, telemetry, waiting_list};
+use crate::{
+    AppState, accounts, bookings, catalogue, holds, idempotency, ids, live, payments, telemetry, waiting_list,
+};
 
 /// Largest body of an API call, bytes; ten seats and two names are far below.
 const MAX_BODY_BYTES: usize = 16 * 1024;
@@ -50,7 +52,8 @@ fn api() -> (Router<AppState>, OpenApi) {
         .merge(waiting_list::routes())
         .merge(bookings::routes())
         .merge(idempotency::routes())
-        .merge(payments::routes());
+        .merge(payments::routes())
+        .merge(accounts::routes());
     OpenApiRouter::with_openapi(OpenApiBuilder::new().info(info).build()).nest("/api/v1", v1).split_for_parts()
 }
 

@@ -1,4 +1,7 @@
-//! Who is asking: an opaque cookie, signed in or not.
+//! Who is asking: an opaque cookie, or somebody who is signed in.
+//!
+//! Who signs in hands their visitor over to the session (`accounts`): from then on it is opened by that alone, and
+//! the browser has a new, empty visitor for when the session is over. So whoever uses the browser next finds nothing.
 
 use axum::extract::FromRequestParts;
 use axum::http::header::{COOKIE as COOKIE_HEADER, SET_COOKIE};
@@ -7,8 +10,10 @@ use axum::http::{HeaderMap, HeaderValue};
 use axum::response::{IntoResponseParts, ResponseParts};
 use axum_extra::extract::CookieJar;
 use sha2::{Digest, Sha256};
+use uuid::Uuid;
 
-use crate::{AppState, ids};
+use super::Problem;
+use crate::{AppState, accounts, ids};
 
 /// Name of the cookie.
 pub const COOKIE: &str = "rowlock_visitor";
@@ -49,12 +54,20 @@ pub fn plain_secret(headers: &HeaderMap) -> Option<&Secret> {
 pub struct Visitor {
     /// Owner of holds and bookings: a hash of the cookie, so that what the stores hold opens nothing.
     pub owner: String,
+    /// The account they are signed in to.
+    pub account: Option<Uuid>,
     set_cookie: Option<HeaderValue>,
 }
 
 impl Visitor {
     fn known(secret: &Secret) -> Self {
-        Self { owner: owner_of(secret), set_cookie: None }
+        Self { owner: owner_of(secret), account: None, set_cookie: None }
+    }
+
+    /// One whom nobody has seen, with the cookie that makes a browser be it.
+    #[must_use]
+    pub fn unseen(https: bool) -> Self {
+        Self::new(&new_secret(), https)
     }
 
     fn new(secret: &Secret, https: bool) -> Self {
@@ -78,15 +91,18 @@ fn new_secret() -> Secret {
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
 impl FromRequestParts<AppState> for Visitor {
-    type Rejection = std::convert::Infallible;
+    type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Self::Rejection> {
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Problem> {
+        if let Some(session) = accounts::of_request(state, &parts.headers).await? {
+            return Ok(Self { owner: session.owner, account: Some(session.account), set_cookie: None });
+        }
         let jar = CookieJar::from_headers(&parts.headers);
         let usable = |secret: &&Secret| secret.iter().all(u8::is_ascii_hexdigit);
         let secret = jar.get(COOKIE).and_then(|cookie| <&Secret>::try_from(cookie.value().as_bytes()).ok());
         Ok(match secret.filter(usable) {
             Some(secret) => Self::known(secret),
-            None => Self::new(&new_secret(), state.config.is_https()),
+            None => Self::unseen(state.config.is_https()),
         })
     }
 }

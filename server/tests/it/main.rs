@@ -4,7 +4,9 @@
 //! database and a Redis prefix of its own. Those that break Redis start their own, `REDIS_SERVER` or the
 //! `redis-server` that is found.
 
+mod accounts;
 mod areas;
+mod authorisation;
 mod bad_input;
 mod bad_webhooks;
 mod books;

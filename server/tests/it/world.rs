@@ -22,6 +22,8 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 pub const SECRET: &str = "a secret of this test";
 pub const API_KEY: &str = "a key of this test";
+/// What servers sign tokens with.
+pub const TOKEN_SECRET: &str = "a secret of this test, thirty-two bytes or more";
 /// Fifteen rows of twenty: the 300 seats of opening night.
 const LAYOUT: &str = r#"{
     "sketch": 1, "name": "Test room", "focus": {"kind": "screen", "at": [0, -60], "width": 300},
@@ -77,6 +79,7 @@ impl World {
             ("REDIS_PREFIX".into(), format!("t{name}:")),
             ("SIMULATOR_API_KEY".into(), API_KEY.into()),
             ("SIMULATOR_WEBHOOK_SECRET".into(), SECRET.into()),
+            ("TOKEN_SECRET".into(), TOKEN_SECRET.into()),
             ("SIMULATOR_URL".into(), start_simulator().await),
             ("MAILBOX_DIR".into(), mailbox.to_string_lossy().into_owned()),
             ("RUST_LOG".into(), "warn".into()),

@@ -1,4 +1,4 @@
-//! The pages of a booking and of its tickets: for the visitor who made it, and for nobody else; and the
+//! The pages of a booking and of its tickets: for the visitor who made it or the account it belongs to; and the
 //! page of a single ticket, for whoever has its code.
 
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::catalogue::Show;
 use crate::tickets::calendar::Entry;
 use crate::tickets::{self, Ticket, code, qr};
 use crate::web::{Code, Problem, Visitor};
-use crate::{AppState, bookings};
+use crate::{AppState, accounts, bookings};
 
 /// The pages.
 pub fn routes() -> Router<AppState> {
@@ -93,7 +93,8 @@ pub(super) async fn single_ticket(state: &AppState, code: &str) -> Result<Single
 /// The show as an entry for the calendar of whoever has the ticket.
 async fn calendar(State(state): State<AppState>, visitor: Visitor, id: BookingId) -> Result<Response, PageError> {
     let Path(id) = id?;
-    let booking = bookings::view(&state, &visitor.owner, id).await.map_err(passing_or_fault)?;
+    let owner = accounts::owner_for(&state, &visitor, id).await.map_err(passing_or_fault)?;
+    let booking = bookings::view(&state, &owner, id).await.map_err(passing_or_fault)?;
     let booking = booking.filter(|booking| booking.state == BookingState::Confirmed).ok_or(PageError::NotFound)?;
     let show = state.catalogue.show(booking.show).await?.ok_or(PageError::NotFound)?;
     let seats = booking.seats.iter().map(|line| line.label.clone());
@@ -117,7 +118,8 @@ async fn calendar(State(state): State<AppState>, visitor: Visitor, id: BookingId
 /// The caller's booking and what it is for. Another's is not found.
 async fn load(state: &AppState, visitor: &Visitor, id: BookingId) -> Result<(BookingView, ShowFacts), PageError> {
     let Path(id) = id?;
-    let booking = bookings::view(state, &visitor.owner, id).await.map_err(passing_or_fault)?;
+    let owner = accounts::owner_for(state, visitor, id).await.map_err(passing_or_fault)?;
+    let booking = bookings::view(state, &owner, id).await.map_err(passing_or_fault)?;
     let booking = booking.ok_or(PageError::NotFound)?;
     let show = state.catalogue.show(booking.show).await?.ok_or(PageError::NotFound)?;
     Ok((booking, facts(&show)))

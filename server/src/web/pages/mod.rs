@@ -15,6 +15,7 @@ use crate::AppState;
 use crate::catalogue::{Show, Unreadable};
 use crate::web::{Code, reader};
 
+mod accounts;
 mod booking;
 pub mod browse;
 mod show;
@@ -47,6 +48,7 @@ pub fn routes() -> Router<AppState> {
         .merge(show::routes())
         .merge(booking::routes())
         .merge(ticket_pdf::routes())
+        .merge(accounts::routes())
         .route("/docs/problems", get(problems))
 }
 

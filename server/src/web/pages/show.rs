@@ -11,9 +11,10 @@ use axum::routing::get;
 use domain::booking::SALES_CLOSE_BEFORE_START_MS;
 use uuid::Uuid;
 
+use super::booking::passing_or_fault;
 use super::{PRIVATE_CACHE, PageError, html, start_in_words};
 use crate::web::Visitor;
-use crate::{AppState, clock};
+use crate::{AppState, accounts, clock};
 
 /// The page.
 pub fn routes() -> Router<AppState> {
@@ -27,8 +28,10 @@ async fn show(
 ) -> Result<Response, PageError> {
     let Path(id) = id?;
     let show = state.catalogue.show(id).await?.ok_or(PageError::NotFound)?;
+    let buyer = accounts::named(&state, visitor.account).await.map_err(passing_or_fault)?;
     let page = ShowPage {
         id,
+        buyer,
         film: Place::new(&show.film, format!("/films/{}", show.film_id)),
         theatre: Place::new(&show.theatre, format!("/theatres/{}", show.theatre_id)),
         screen: show.screen.clone(),

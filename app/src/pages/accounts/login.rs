@@ -1,0 +1,47 @@
+//! Signing in.
+
+use leptos::prelude::*;
+
+use super::words::{self, Notice};
+use super::{email_field, hidden, known_password, notice_view, trouble_view};
+use crate::shell::{Head, Page};
+
+/// The page to sign in on.
+#[derive(Clone, Debug, Default)]
+pub struct Login {
+    /// Where to go then: a path of ours, or empty.
+    pub next: String,
+    /// The address as it was typed.
+    pub email: String,
+    /// What was done before.
+    pub notice: Option<Notice>,
+    /// What stood in the way.
+    pub trouble: Option<String>,
+}
+
+impl Page for Login {
+    fn head(&self) -> Head {
+        Head { title: words::SIGN_IN.to_owned(), private: true, ..Head::default() }
+    }
+
+    fn view(self) -> AnyView {
+        view! {
+            <section class="account-door card">
+                <h1>{words::SIGN_IN}</h1>
+                {notice_view(self.notice)}
+                {trouble_view(self.trouble)}
+                <form class="account-form" action="/login" method="post">
+                    {hidden("next", self.next.clone())}
+                    {email_field(self.email)}
+                    {known_password("password", words::PASSWORD)}
+                    <button class="button" r#type="submit" data-testid="sign-in">{words::SIGN_IN}</button>
+                </form>
+                <p class="account-ways">
+                    <a href="/reset">{words::FORGOTTEN}</a>
+                    <span>{words::NEW_HERE}" "<a href=super::register::path(&self.next)>{words::REGISTER}</a></span>
+                </p>
+            </section>
+        }
+        .into_any()
+    }
+}

@@ -1,0 +1,87 @@
+//! Pages of accounts: signing in, registering, one's own page, a new password. Plain forms, without a script.
+
+mod account;
+mod login;
+mod register;
+mod reset;
+mod words;
+
+pub use account::Account;
+pub use login::Login;
+pub use register::Register;
+pub use reset::{ConfirmEmail, Reset};
+pub use words::Notice;
+
+use leptos::prelude::*;
+
+/// Longest name, characters; the server's limit.
+const MAX_NAME_CHARS: usize = 120;
+/// Longest address, characters (RFC 5321).
+const MAX_EMAIL_CHARS: usize = 254;
+
+/// What stood in the way, said when the page is read.
+fn trouble_view(trouble: Option<String>) -> impl IntoView {
+    trouble.map(|words| view! { <p class="account-trouble" role="alert" data-testid="account-trouble">{words}</p> })
+}
+
+/// What was done.
+fn notice_view(notice: Option<Notice>) -> impl IntoView {
+    notice.map(
+        |notice| view! { <p class="account-notice" role="status" data-testid="account-notice">{notice.words()}</p> },
+    )
+}
+
+fn name_field(value: String) -> impl IntoView {
+    view! {
+        <div class="field">
+            <label for="name">{words::NAME}</label>
+            <input id="name" name="name" r#type="text" autocomplete="name" required maxlength=MAX_NAME_CHARS value=value />
+        </div>
+    }
+}
+
+fn email_field(value: String) -> impl IntoView {
+    view! {
+        <div class="field">
+            <label for="email">{words::EMAIL}</label>
+            <input id="email" name="email" r#type="email" autocomplete="username" inputmode="email" required
+                maxlength=MAX_EMAIL_CHARS value=value />
+        </div>
+    }
+}
+
+/// A password that is there already.
+fn known_password(name: &'static str, label: &'static str) -> impl IntoView {
+    view! {
+        <div class="field">
+            <label for=name>{label}</label>
+            <input id=name name=name r#type="password" autocomplete="current-password" required maxlength="256" />
+        </div>
+    }
+}
+
+/// A password that is chosen now.
+fn new_password(name: &'static str, label: &'static str) -> impl IntoView {
+    view! {
+        <div class="field">
+            <label for=name>{label}</label>
+            <input id=name name=name r#type="password" autocomplete="new-password" required minlength="10" maxlength="256"
+                aria-describedby="password-hint" />
+            <p class="quiet small" id="password-hint">{words::PASSWORD_HINT}</p>
+        </div>
+    }
+}
+
+fn hidden(name: &'static str, value: String) -> impl IntoView {
+    view! { <input r#type="hidden" name=name value=value /> }
+}
+
+/// A form with one button and no field.
+fn press(action: &'static str, key: Option<String>, label: &'static str, test: &'static str) -> impl IntoView {
+    view! {
+        <form action=action method="post">
+            {key.map(|key| hidden("key", key))}
+            <button class="button button-quiet" r#type="submit" data-testid=test>{label}</button>
+        </form>
+    }
+}

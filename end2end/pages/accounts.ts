@@ -1,0 +1,38 @@
+// The pages of accounts, and the links in their mails.
+import { expect, type Page } from "@playwright/test";
+
+import { mailsTo } from "./mailbox.js";
+import { press } from "./show.js";
+
+export const PASSWORD = "correct horse battery";
+
+/** Registers; the browser is signed in then. */
+export async function register(page: Page, name: string, email: string): Promise<void> {
+  await page.goto("/register");
+  await page.locator('input[name="name"]').fill(name);
+  await page.locator('input[name="email"]').fill(email);
+  await page.locator('input[name="password"]').fill(PASSWORD);
+  await press(page.getByTestId("register"));
+  await page.waitForURL(/\/account$/);
+  await expect(page.getByTestId("account-name")).toHaveText(name);
+}
+
+/** Signs in; the page of the account is open then. */
+export async function signIn(page: Page, email: string, password = PASSWORD): Promise<void> {
+  await page.goto("/login");
+  await page.locator('input[name="email"]').fill(email);
+  await page.locator('input[name="password"]').fill(password);
+  await press(page.getByTestId("sign-in"));
+  await page.waitForURL(/\/account$/);
+}
+
+/** The path of the link in the mail with this subject to this address, once it is there. */
+export async function linkMailed(subject: string, email: string): Promise<string> {
+  let path = "";
+  await expect(() => {
+    const mail = mailsTo(email).find((text) => text.includes(`Subject: ${subject}`)) ?? "";
+    path = /https?:\/\/[^/\s]+(\/\S+\?token=[0-9a-f]{64})/.exec(mail.replace(/=\r?\n/g, "").replace(/=3D/g, "="))?.[1] ?? "";
+    expect(path).not.toBe("");
+  }).toPass({ timeout: 10_000 });
+  return path;
+}

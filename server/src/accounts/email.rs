@@ -1,0 +1,81 @@
+//! Showing that mail at the account's address reaches its owner: then what guests bought with it is theirs.
+//!
+//! The link alone shows nothing. Anybody may register anybody's address, and a mailbox's owner may open any link: only
+//! somebody who is signed in *and* reads the mail has shown that they are one person.
+
+use axum::http::StatusCode;
+use domain::api_accounts::{NextStep, ProofRequest};
+
+use super::links::{self, Purpose};
+use super::mails::{self, Kind};
+use super::sessions::Session;
+use super::throttle::{self, MAIL_ADDRESS, MAIL_PERSON, person};
+use super::{sql, view};
+use crate::AppState;
+use crate::audit::{self, Entry};
+use crate::idempotency::{Answer, Intent};
+use crate::web::{ClientAddress, Problem};
+
+/// Has the link mailed (again) to whoever is signed in.
+///
+/// # Errors
+/// 429 after a few in a row.
+pub async fn send_proof(
+    state: &AppState,
+    session: &Session,
+    address: &ClientAddress,
+    intent: &Intent,
+) -> Result<Answer, Problem> {
+    let now = state.locks.now();
+    if let Some(answer) = intent.replay(&state.pg, now).await? {
+        return Ok(answer);
+    }
+    throttle::of_address(state, &MAIL_ADDRESS, address).await?;
+    let account = sql::by_id(&mut *state.pg.acquire().await?, session.account).await?;
+    let account = account.ok_or_else(|| Problem::not_found("account"))?;
+    state.accounts.throttle.take(state, &MAIL_PERSON, &person(&account.email)).await?;
+    let mut tx = state.pg.begin().await?;
+    if let Some(answer) = intent.begin(&mut tx, now).await? {
+        return Ok(answer);
+    }
+    mails::enqueue(&mut tx, Kind::Prove, &account.email, now).await?;
+    let answer = Answer::json(StatusCode::ACCEPTED, &NextStep::read_mail(account.email))?;
+    intent.complete(&mut tx, &answer, now).await?;
+    tx.commit().await?;
+    mails::wake(state);
+    Ok(answer)
+}
+
+/// Uses the link, for whoever is signed in.
+///
+/// # Errors
+/// 410 when it is of another account, was used, or is too old.
+pub async fn prove(
+    state: &AppState,
+    session: &Session,
+    address: &ClientAddress,
+    request: &ProofRequest,
+    intent: &Intent,
+) -> Result<Answer, Problem> {
+    let now = state.locks.now();
+    if let Some(answer) = intent.replay(&state.pg, now).await? {
+        return Ok(answer);
+    }
+    throttle::of_address(state, &MAIL_ADDRESS, address).await?;
+    let hash = links::read(&request.token)?;
+    let mut tx = state.pg.begin().await?;
+    if let Some(answer) = intent.begin(&mut tx, now).await? {
+        return Ok(answer);
+    }
+    if !sql::mails::use_link(&mut tx, hash, session.account, Purpose::Prove, now).await? {
+        return Err(links::invalid());
+    }
+    sql::set_proven(&mut tx, session.account, now).await?;
+    let entry = Entry::by(session.account, "email_proven", audit::account(session.account), "By a link in a mail.");
+    audit::record(&mut tx, &entry, now).await?;
+    let account = view::of_account(&mut tx, session.account).await?.ok_or_else(|| Problem::not_found("account"))?;
+    let answer = Answer::json(StatusCode::OK, &account)?;
+    intent.complete(&mut tx, &answer, now).await?;
+    tx.commit().await?;
+    Ok(answer)
+}

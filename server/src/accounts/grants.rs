@@ -1,0 +1,126 @@
+//! Who works in a theatre, as what: its managers say. A change of roles ends the sessions of whom it concerns, so that
+//! the next one is of the right length.
+
+use domain::api_accounts::{GrantRequest, StaffView};
+use domain::roles::Role;
+use domain::time::Timestamp;
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::password::MAX_EMAIL_BYTES;
+use super::sql;
+use super::staff::Staff;
+use crate::AppState;
+use crate::audit::{self, Entry};
+use crate::idempotency::{Answer, Intent};
+use crate::tickets::is_address;
+use crate::web::{Code, Problem};
+
+/// People who work in a theatre, told at most.
+const MAX_STAFF: i64 = 1_000;
+/// Longest reason, characters.
+const MAX_REASON_CHARS: usize = 300;
+
+/// Who works in a theatre, by name.
+pub(super) async fn list(state: &AppState, theatre: &str) -> Result<Vec<StaffView>, Problem> {
+    let mut people: Vec<StaffView> = Vec::new();
+    for row in sql::grants::of_theatre(&mut *state.pg.acquire().await?, theatre, MAX_STAFF).await? {
+        let role = sql::grants::known(&row.role)?;
+        match people.last_mut().filter(|last| last.account == row.id) {
+            Some(last) => last.roles.push(role),
+            None => {
+                people.push(StaffView { account: row.id, name: row.name, email: row.email, roles: vec![role] });
+            }
+        }
+    }
+    people.iter_mut().for_each(|person| person.roles.sort_unstable());
+    Ok(people)
+}
+
+/// Gives somebody a role in a theatre, or takes it. What is so already stays so, and is not written down again.
+pub(super) async fn change(
+    state: &AppState,
+    staff: &Staff,
+    theatre: &str,
+    request: &GrantRequest,
+    intent: &Intent,
+) -> Result<Answer, Problem> {
+    let now = state.locks.now();
+    if let Some(answer) = intent.replay(&state.pg, now).await? {
+        return Ok(answer);
+    }
+    let reason = reason_of(&request.reason)?;
+    let email = request.email.trim();
+    if email.len() > MAX_EMAIL_BYTES || !is_address(email) {
+        return Err(Problem::new(Code::PersonInvalid, "The e-mail address cannot be used."));
+    }
+    let mut tx = state.pg.begin().await?;
+    if let Some(answer) = intent.begin(&mut tx, now).await? {
+        return Ok(answer);
+    }
+    let account = sql::by_email(&mut tx, email).await?.ok_or_else(|| Problem::not_found("account"))?.id;
+    let (act, is_change) = if request.granted {
+        ("role_given", give(&mut tx, account, theatre, request.role, now).await?)
+    } else {
+        ("role_taken", take(&mut tx, account, theatre, request.role, now).await?)
+    };
+    if is_change {
+        let subject = format!("{} as {}", audit::account(account), request.role.as_str());
+        let entry = Entry::by(staff.session.account, act, subject, reason).at(theatre);
+        audit::record(&mut tx, &entry, now).await?;
+    }
+    let answer = Answer::no_content();
+    intent.complete(&mut tx, &answer, now).await?;
+    tx.commit().await?;
+    state.accounts.sessions.forget();
+    Ok(answer)
+}
+
+/// Gives a role; `false` when the account has it already.
+pub(super) async fn give(
+    tx: &mut PgConnection,
+    account: Uuid,
+    theatre: &str,
+    role: Role,
+    now: Timestamp,
+) -> Result<bool, Problem> {
+    // Nobody signs in to it meanwhile.
+    sql::lock(tx, account).await?.ok_or_else(|| Problem::not_found("account"))?;
+    let is_new = sql::grants::give(tx, account, theatre, role, now).await?;
+    if is_new {
+        sql::sessions::end_all(tx, account, None, now).await?;
+    }
+    Ok(is_new)
+}
+
+async fn take(
+    tx: &mut PgConnection,
+    account: Uuid,
+    theatre: &str,
+    role: Role,
+    now: Timestamp,
+) -> Result<bool, Problem> {
+    sql::lock(tx, account).await?.ok_or_else(|| Problem::not_found("account"))?;
+    if role == Role::Manager && sql::grants::lock_managers(tx, theatre).await? == [account] {
+        let detail = "Somebody has to say who works here. Make somebody else a manager first.";
+        return Err(Problem::new(Code::LastManager, detail));
+    }
+    let was_so = sql::grants::take(tx, account, theatre, role).await?;
+    if was_so {
+        sql::sessions::end_all(tx, account, None, now).await?;
+    }
+    Ok(was_so)
+}
+
+/// A reason as it is written down.
+///
+/// # Errors
+/// 400 when there is none, or one that is too long.
+pub(super) fn reason_of(text: &str) -> Result<&str, Problem> {
+    let reason = text.trim();
+    if reason.is_empty() || reason.chars().count() > MAX_REASON_CHARS || reason.chars().any(char::is_control) {
+        let detail = format!("Say why, in one line of up to {MAX_REASON_CHARS} characters.");
+        return Err(Problem::new(Code::Malformed, detail));
+    }
+    Ok(reason)
+}

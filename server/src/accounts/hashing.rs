@@ -1,0 +1,165 @@
+//! Passwords into hashes and back to a yes or no: slow by design, so never more at a time than there are cores.
+//!
+//! A flood of logins fills the short line in front and is answered 503; it takes neither the threads that serve
+//! requests nor more memory than the line allows (19 MiB for each hash at work).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use argon2::password_hash::phc::PasswordHash;
+use argon2::{Algorithm, Argon2, Params, PasswordHasher, PasswordVerifier, Version};
+use domain::api_accounts::{MAX_PASSWORD_BYTES, Password};
+use tokio::sync::Semaphore;
+
+use crate::ids;
+use crate::web::{Code, Problem};
+
+/// Memory of one hash, KiB (OWASP's password storage cheat sheet, Argon2id: 19 MiB, 2 rounds, 1 lane).
+const MEMORY_KIB: u32 = 19 * 1024;
+/// Rounds over it.
+const ROUNDS: u32 = 2;
+/// Lanes.
+const LANES: u32 = 1;
+/// How many may wait for a core, for each core: about a second's work.
+const WAITERS_PER_CORE: usize = 16;
+/// Nobody waits longer for a core.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// When it is worth trying again after being sent away.
+const COME_BACK_AFTER: Duration = Duration::from_secs(2);
+
+/// The cores for hashing, the line in front of them, and a hash for addresses nobody has.
+pub(super) struct Hashing {
+    /// A place each for those at work and those who wait.
+    places: Arc<Semaphore>,
+    cores: Arc<Semaphore>,
+    decoy: Arc<str>,
+}
+
+impl Hashing {
+    /// As many at a time as the machine has cores.
+    pub(super) fn new() -> anyhow::Result<Self> {
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let nobodys =
+            hash(&ids::random_bits()).map_err(|cause| anyhow::anyhow!("passwords cannot be hashed: {cause}"))?;
+        Ok(Self::with(cores, nobodys))
+    }
+
+    fn with(cores: usize, decoy: String) -> Self {
+        Self {
+            places: Arc::new(Semaphore::new(cores * (1 + WAITERS_PER_CORE))),
+            cores: Arc::new(Semaphore::new(cores)),
+            decoy: decoy.into(),
+        }
+    }
+
+    /// Whether anybody can wait for a core at all: asked before anything is looked up for somebody who cannot.
+    ///
+    /// # Errors
+    /// 503 when nobody can.
+    pub(super) fn has_room(&self) -> Result<(), Problem> {
+        if self.places.available_permits() == 0 { Err(full()) } else { Ok(()) }
+    }
+
+    /// A new password's hash, with a salt of its own, as a PHC string.
+    ///
+    /// # Errors
+    /// 503 when too many are at it.
+    pub(super) async fn hash(&self, password: &Password) -> Result<String, Problem> {
+        let password = password.clone();
+        let hashed = self.run(move || hash(password.as_bytes())).await?;
+        hashed.map_err(|cause| Problem::internal(&cause))
+    }
+
+    /// Whether `password` is the one whose hash is stored. Without one it takes as long to say no.
+    ///
+    /// # Errors
+    /// 503 when too many are at it; 500 when what is stored is no hash.
+    pub(super) async fn is_right(&self, password: &Password, stored: Option<&str>) -> Result<bool, Problem> {
+        let is_known = stored.is_some();
+        let stored: Arc<str> = stored.map_or_else(|| Arc::clone(&self.decoy), Arc::from);
+        let password = password.clone();
+        let outcome = self.run(move || is_of(password.as_bytes(), &stored)).await?;
+        let is_right = outcome.map_err(|cause| Problem::internal(&format!("a stored password hash: {cause}")))?;
+        Ok(is_right && is_known)
+    }
+
+    async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Problem> {
+        let place = Arc::clone(&self.places).try_acquire_owned().map_err(|_| full())?;
+        let core = tokio::time::timeout(PATIENCE, Arc::clone(&self.cores).acquire_owned()).await;
+        let core = core.map_err(|_| full())?.map_err(|cause| Problem::internal(&cause))?;
+        // Whoever asked may have left: the work goes on, and keeps its core and its place until it is done.
+        let done = tokio::task::spawn_blocking(move || {
+            let done = work();
+            drop((core, place));
+            done
+        });
+        done.await.map_err(|cause| Problem::internal(&cause))
+    }
+}
+
+fn full() -> Problem {
+    Problem::new(Code::Overloaded, "Many people are signing in at this moment. Please try again in a few seconds.")
+        .with_retry_after(COME_BACK_AFTER)
+}
+
+fn argon2() -> Result<Argon2<'static>, argon2::Error> {
+    let params = Params::new(MEMORY_KIB, ROUNDS, LANES, None)?;
+    Ok(Argon2::new(Algorithm::Argon2id, Version::V0x13, params))
+}
+
+fn hash(password: &[u8]) -> Result<String, String> {
+    let argon2 = argon2().map_err(|cause| cause.to_string())?;
+    let hashed: Result<PasswordHash, _> = argon2.hash_password_with_salt(password, &ids::random_bits());
+    hashed.map(|hash| hash.to_string()).map_err(|cause| cause.to_string())
+}
+
+/// By the parameters that the hash was made with.
+fn is_of(password: &[u8], stored: &str) -> Result<bool, String> {
+    if password.len() > MAX_PASSWORD_BYTES {
+        return Ok(false);
+    }
+    let stored = PasswordHash::new(stored).map_err(|cause| cause.to_string())?;
+    Ok(argon2().map_err(|cause| cause.to_string())?.verify_password(password, &stored).is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::stream::FuturesUnordered;
+    use futures::{FutureExt, StreamExt};
+
+    fn password(text: &str) -> Password {
+        Password::new(text.to_owned())
+    }
+
+    #[tokio::test]
+    async fn a_password_is_known_again_and_its_hash_is_another_each_time() {
+        let hashing = Hashing::new().expect("it can be made");
+        let (one, other) = (
+            hashing.hash(&password("correct horse")).await.expect("hashed"),
+            hashing.hash(&password("correct horse")).await.expect("hashed"),
+        );
+        assert_ne!(one, other);
+        assert!(one.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{one}");
+        assert!(hashing.is_right(&password("correct horse"), Some(&one)).await.expect("compared"));
+        assert!(!hashing.is_right(&password("correct horsf"), Some(&one)).await.expect("compared"));
+        assert!(!hashing.is_right(&password("correct horse"), None).await.expect("compared"));
+        assert!(hashing.is_right(&password("x"), Some("no hash")).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn the_line_in_front_of_the_cores_has_an_end() {
+        let hashing = Hashing::with(1, String::new());
+        let core = Arc::clone(&hashing.cores).acquire_owned().await.expect("the only one");
+        let mut line: FuturesUnordered<_> = (0..=WAITERS_PER_CORE).map(|_| hashing.run(|| true)).collect();
+        assert!(line.next().now_or_never().is_none(), "all of them wait");
+        let refused = hashing.run(|| true).await.expect_err("no place is left");
+        assert_eq!(refused.code(), Code::Overloaded);
+        assert!(hashing.has_room().is_err());
+        drop(core);
+        while let Some(done) = line.next().await {
+            assert!(done.expect("its turn came"));
+        }
+        assert!(hashing.run(|| true).await.expect("there are places again"));
+    }
+}

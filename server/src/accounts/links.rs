@@ -1,0 +1,94 @@
+//! Links in mails: random, good once and for a while, known to us by their hashes alone.
+
+use domain::api_accounts::LinkToken;
+use domain::time::{MINUTE_MS, Timestamp};
+use sha2::{Digest, Sha256};
+use sqlx::PgPool;
+use uuid::Uuid;
+
+use super::sql;
+use crate::ids;
+use crate::web::{Code, Problem};
+
+/// Length of a token: 256 bits in hex.
+const TOKEN_LENGTH: usize = 64;
+
+/// What a link is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// A new password.
+    Reset,
+    /// Showing that mail reaches the account's owner.
+    Prove,
+}
+
+impl Purpose {
+    /// As SQL spells it.
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Reset => "reset",
+            Self::Prove => "prove",
+        }
+    }
+
+    /// How long it is good, milliseconds: an hour for a password, a day to look into one's mail.
+    pub(super) const fn life_ms(self) -> i64 {
+        match self {
+            Self::Reset => 60 * MINUTE_MS,
+            Self::Prove => 24 * 60 * MINUTE_MS,
+        }
+    }
+
+    /// Its page.
+    const fn path(self) -> &'static str {
+        match self {
+            Self::Reset => "/reset",
+            Self::Prove => "/confirm-email",
+        }
+    }
+}
+
+/// A new link for an account: the address to be mailed.
+pub(super) async fn make(
+    pg: &PgPool,
+    public_url: &str,
+    account: Uuid,
+    purpose: Purpose,
+    now: Timestamp,
+) -> Result<String, sqlx::Error> {
+    let token = hex::encode([ids::random_bits(), ids::random_bits()].concat());
+    sql::mails::insert_link(pg, hash(&token), account, purpose, now).await?;
+    Ok(format!("{}{}?token={token}", public_url.trim_end_matches('/'), purpose.path()))
+}
+
+/// What is stored of a token.
+///
+/// # Errors
+/// 410 for what cannot be one.
+pub(super) fn read(token: &LinkToken) -> Result<[u8; 32], Problem> {
+    let is_one = token.0.len() == TOKEN_LENGTH && token.0.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if is_one { Ok(hash(&token.0)) } else { Err(invalid()) }
+}
+
+/// The same for a link that was used, is too old, or never was.
+pub(super) fn invalid() -> Problem {
+    Problem::new(Code::LinkInvalid, "It was used already, or its time is over. Ask for a new mail.")
+}
+
+fn hash(token: &str) -> [u8; 32] {
+    Sha256::digest(token.as_bytes()).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_a_token_is_asked_of_no_table() {
+        for odd in ["", "abc", &"g".repeat(64), &"0".repeat(65), "\u{0}"] {
+            let refused = read(&LinkToken(odd.to_owned())).expect_err("not a token");
+            assert_eq!(refused.code(), Code::LinkInvalid, "{odd:?}");
+        }
+        assert!(read(&LinkToken("0a".repeat(32))).is_ok());
+    }
+}

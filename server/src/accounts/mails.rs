@@ -1,0 +1,159 @@
+//! Mails of accounts. At least once each; sent twice, it is shown once.
+//!
+//! A request only writes down that somebody wants one. Whether there is an account, and what the mail says, is found
+//! out here: no answer's time tells who is a customer.
+
+use std::time::Duration;
+
+use domain::time::{SECOND_MS, Timestamp};
+use sqlx::PgConnection;
+
+use super::links::{self, Purpose};
+use super::sql;
+use super::sql::mails::MailRow;
+use crate::tickets::AccountMail;
+use crate::{AppState, ids};
+
+/// Looked at this often even if nobody says so.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Mails sent in one round.
+const MAX_PER_ROUND: i64 = 16;
+/// A mail taken by a replica that died is free for another after this long, milliseconds: longer than a round of
+/// them may take.
+const LEASE_MS: i64 = 60 * SECOND_MS;
+/// Tries before a mail is given up: its link is of no use by then.
+const MAX_TRIES: i32 = 30;
+/// Longest pause before another try, milliseconds, with full jitter.
+const PAUSE_MS: u64 = 60_000;
+
+/// What a mail is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A link for a new password.
+    Reset,
+    /// A link that shows that mail reaches the account's owner.
+    Prove,
+    /// Somebody registered the address of an account once more.
+    RegisteredAgain,
+    /// The password was changed.
+    PasswordChanged,
+}
+
+impl Kind {
+    const ALL: [Self; 4] = [Self::Reset, Self::Prove, Self::RegisteredAgain, Self::PasswordChanged];
+
+    /// As SQL spells it.
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Reset => "reset",
+            Self::Prove => "prove",
+            Self::RegisteredAgain => "registered_again",
+            Self::PasswordChanged => "password_changed",
+        }
+    }
+}
+
+/// Writes down that a mail is to be sent, in the caller's transaction. [`wake`] when it is committed.
+pub(super) async fn enqueue(tx: &mut PgConnection, kind: Kind, email: &str, now: Timestamp) -> Result<(), sqlx::Error> {
+    sql::mails::enqueue(tx, ids::new_id(), kind.as_str(), email, now).await
+}
+
+/// There are mails.
+pub(super) fn wake(state: &AppState) {
+    state.accounts.mail_wake.notify_one();
+}
+
+/// Sends them until the server stops.
+pub async fn send_forever(state: AppState) {
+    while !state.stop.is_cancelled() {
+        match send_due(&state).await {
+            Ok(sent) if sent == MAX_PER_ROUND as usize => continue,
+            Ok(_) => {}
+            Err(cause) => tracing::warn!(%cause, "mails of accounts could not be looked at"),
+        }
+        tokio::select! {
+            () = state.stop.cancelled() => return,
+            () = state.accounts.mail_wake.notified() => {}
+            () = tokio::time::sleep(LOOK_EVERY) => {}
+        }
+    }
+}
+
+async fn send_due(state: &AppState) -> Result<usize, sqlx::Error> {
+    let now = state.locks.now();
+    let rows = sql::mails::take(&state.pg, now, now.plus_ms(LEASE_MS), MAX_PER_ROUND).await?;
+    for row in &rows {
+        let sent = match written(state, row, now).await? {
+            Some(mail) => state.mailer.send_account(&mail).await,
+            None => Ok(()),
+        };
+        match sent {
+            Ok(()) => sql::mails::done(&state.pg, row.id).await?,
+            Err(cause) if row.tries >= MAX_TRIES => {
+                tracing::error!(mail = %row.id, kind = row.kind, %cause, "a mail of an account is given up");
+                sql::mails::done(&state.pg, row.id).await?;
+            }
+            Err(cause) => {
+                tracing::warn!(mail = %row.id, kind = row.kind, %cause, "a mail of an account will be tried again");
+                let pause = ids::jitter(PAUSE_MS).cast_signed();
+                sql::mails::postpone(&state.pg, row, now.plus_ms(pause)).await?;
+            }
+        }
+    }
+    Ok(rows.len())
+}
+
+/// `None`: there is nobody to send it to.
+async fn written(state: &AppState, row: &MailRow, now: Timestamp) -> Result<Option<AccountMail>, sqlx::Error> {
+    let kind = Kind::ALL.into_iter().find(|kind| kind.as_str() == row.kind);
+    let kind =
+        kind.ok_or_else(|| sqlx::Error::Decode(format!("account_mails({}).kind is {:?}", row.id, row.kind).into()))?;
+    let mut connection = state.pg.acquire().await?;
+    let Some(account) = sql::by_email(&mut connection, &row.email).await? else { return Ok(None) };
+    drop(connection);
+    let public_url = state.config.public_url.trim_end_matches('/');
+    let url = match kind {
+        Kind::Prove if account.email_proven_at.is_some() => return Ok(None),
+        Kind::Prove => links::make(&state.pg, public_url, account.id, Purpose::Prove, now).await?,
+        Kind::Reset => links::make(&state.pg, public_url, account.id, Purpose::Reset, now).await?,
+        Kind::RegisteredAgain => format!("{public_url}/login"),
+        Kind::PasswordChanged => format!("{public_url}/reset"),
+    };
+    let (subject, words) = words(kind);
+    Ok(Some(AccountMail {
+        id: row.id,
+        to_name: account.name,
+        // Where it is stored, whatever was typed.
+        to_email: account.email,
+        subject: subject.to_owned(),
+        words: words.to_owned(),
+        url,
+        at: now,
+    }))
+}
+
+const fn words(kind: Kind) -> (&'static str, &'static str) {
+    match kind {
+        Kind::Reset => (
+            "A new password",
+            "Somebody asked for a new password for your account. Choose it here within the hour; the link works once. \
+             If it was not you, nothing has changed and there is nothing to do.",
+        ),
+        Kind::Prove => (
+            "Please confirm your address",
+            "Open this link within a day, where you are signed in. Then what you bought with this address as a guest \
+             joins your account. If you did not register, leave it be: without your confirmation nothing of yours can \
+             be seen.",
+        ),
+        Kind::RegisteredAgain => (
+            "You have an account already",
+            "Somebody registered with your address. It has an account, which stays as it is: sign in, or ask for a new \
+             password there if you have forgotten it. If it was not you, there is nothing to do.",
+        ),
+        Kind::PasswordChanged => (
+            "Your password was changed",
+            "Everybody who was signed in to your account has to sign in again with the new password. If it was not \
+             you, choose another one here at once.",
+        ),
+    }
+}

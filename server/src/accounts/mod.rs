@@ -1,0 +1,74 @@
+//! Accounts: who somebody is, how they prove it, what is theirs, and who works where.
+//!
+//! A visitor stays what holds and bookings belong to. An account has visitors: whoever signs in hands theirs over
+//! to the session (`login`), and what the visitor holds or has bought, then or later, is the account's
+//! (`belongings`). Guests' bookings join the account that has proven the buyer's address.
+//!
+//! Passwords are hashed by a few threads with a short line in front (`hashing`); tries are limited per person and
+//! address, for all replicas together (`throttle`). Cookies and links of mails are random, and only their hashes are
+//! stored. Programs have tokens, which name a session and die with it (`tokens`).
+//!
+//! What is not here: what staff do with their roles (the rooms of the box office and the organiser), and how mails
+//! are written and sent (`tickets`).
+
+mod belongings;
+mod command;
+mod email;
+mod grants;
+mod hashing;
+mod http;
+mod links;
+mod login;
+mod mails;
+mod password;
+mod purge;
+mod register;
+mod sessions;
+mod signature;
+mod sql;
+mod staff;
+mod throttle;
+mod tokens;
+mod view;
+
+pub use belongings::{owner_for, page as bookings_page};
+pub use command::{close, create_manager};
+pub use email::{prove, send_proof};
+pub use http::{Registration, ResetIntent, routes};
+pub use login::{LoggedIn, end_all, end_session, log_in};
+pub use mails::send_forever as send_mails_forever;
+pub use password::{change as change_password, forgotten as password_forgotten, reset as reset_password};
+pub use purge::purge_forever;
+pub use register::register;
+pub use sessions::{HINT_COOKIE, SESSION_COOKIE, Session, SignedIn, of_request};
+pub use staff::Staff;
+pub use view::{named, of_account};
+
+use tokio::sync::Notify;
+
+use crate::config::Config;
+
+/// What a replica needs for accounts.
+pub struct Accounts {
+    hashing: hashing::Hashing,
+    sessions: sessions::Known,
+    throttle: throttle::Throttle,
+    tokens: tokens::Tokens,
+    mail_wake: Notify,
+}
+
+impl Accounts {
+    /// From the settings.
+    ///
+    /// # Errors
+    /// When `TOKEN_SECRET` is too short to be one.
+    pub fn new(config: &Config) -> anyhow::Result<Self> {
+        Ok(Self {
+            hashing: hashing::Hashing::new()?,
+            sessions: sessions::Known::default(),
+            throttle: throttle::Throttle::new(&config.redis_prefix),
+            tokens: tokens::Tokens::new(&config.token_secret)?,
+            mail_wake: Notify::new(),
+        })
+    }
+}

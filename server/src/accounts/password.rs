@@ -1,0 +1,148 @@
+//! Changing a password: knowing the old one, or by a link in a mail. Either ends every session there is.
+
+use axum::http::StatusCode;
+use domain::api_accounts::{ForgottenRequest, NextStep, PasswordChange, ResetRequest};
+use domain::time::Timestamp;
+use sqlx::PgConnection;
+
+use super::links::{self, Purpose};
+use super::login::{self, LoggedIn};
+use super::mails::{self, Kind};
+use super::register::check_new;
+use super::sessions::Session;
+use super::sql;
+use super::sql::AccountRow;
+use super::throttle::{self, LOGIN_PERSON, MAIL_ADDRESS, MAIL_PERSON, person};
+use crate::AppState;
+use crate::audit::{self, Entry};
+use crate::idempotency::{Answer, Intent};
+use crate::tickets::is_address;
+use crate::web::{ClientAddress, Code, Problem};
+
+/// Longest address, bytes (RFC 5321, 4.5.3.1.3: a path of 256 with its brackets).
+pub(super) const MAX_EMAIL_BYTES: usize = 254;
+
+/// Changes the password of whoever is signed in. Others are signed out; this browser's session begins anew, under
+/// another cookie.
+///
+/// # Errors
+/// 401 when the old one is wrong, 400 when the new one cannot be used, 429 after too many tries.
+pub async fn change(state: &AppState, session: &Session, request: &PasswordChange) -> Result<LoggedIn, Problem> {
+    check_new(&request.new)?;
+    let now = state.locks.now();
+    let account = sql::by_id(&mut *state.pg.acquire().await?, session.account).await?;
+    let account = account.ok_or_else(|| Problem::not_found("account"))?;
+    let who = person(&account.email);
+    state.accounts.throttle.take(state, &LOGIN_PERSON, &who).await?;
+    if !state.accounts.hashing.is_right(&request.current, Some(&account.password_hash)).await? {
+        return Err(Problem::new(Code::LoginFailed, "That is not your password as it is now."));
+    }
+    state.accounts.throttle.give_back(state, &LOGIN_PERSON, &who).await;
+    let hash = state.accounts.hashing.hash(&request.new).await?;
+
+    let mut tx = state.pg.begin().await?;
+    replace(&mut tx, &account, &hash, "password_changed", now).await?;
+    let logged_in = login::begin_again(&mut tx, state, session, now).await?;
+    tx.commit().await?;
+    over(state);
+    Ok(logged_in)
+}
+
+/// Has a link for a new password mailed, if the address has an account. The answer never tells.
+///
+/// # Errors
+/// 400 for what cannot be an address, 429 after a few in a row.
+pub async fn forgotten(
+    state: &AppState,
+    address: &ClientAddress,
+    request: &ForgottenRequest,
+    intent: &Intent,
+) -> Result<Answer, Problem> {
+    let now = state.locks.now();
+    if let Some(answer) = intent.replay(&state.pg, now).await? {
+        return Ok(answer);
+    }
+    let email = request.email.trim();
+    if email.len() > MAX_EMAIL_BYTES || !is_address(email) {
+        return Err(Problem::new(Code::PersonInvalid, "The e-mail address cannot be used."));
+    }
+    throttle::of_address(state, &MAIL_ADDRESS, address).await?;
+    // Counted by what was typed, so the limit says nothing about accounts either.
+    state.accounts.throttle.take(state, &MAIL_PERSON, &person(email)).await?;
+    let mut tx = state.pg.begin().await?;
+    if let Some(answer) = intent.begin(&mut tx, now).await? {
+        return Ok(answer);
+    }
+    mails::enqueue(&mut tx, Kind::Reset, email, now).await?;
+    let answer = Answer::json(StatusCode::ACCEPTED, &NextStep::read_mail(email.to_owned()))?;
+    intent.complete(&mut tx, &answer, now).await?;
+    tx.commit().await?;
+    mails::wake(state);
+    Ok(answer)
+}
+
+/// Sets a new password by the link of a mail; reading it also shows that the address is the owner's.
+///
+/// # Errors
+/// 410 when the link was used, is too old, or never was; 400 when the password cannot be used.
+pub async fn reset(
+    state: &AppState,
+    address: &ClientAddress,
+    request: &ResetRequest,
+    intent: &Intent,
+) -> Result<Answer, Problem> {
+    let now = state.locks.now();
+    if let Some(answer) = intent.replay(&state.pg, now).await? {
+        return Ok(answer);
+    }
+    throttle::of_address(state, &MAIL_ADDRESS, address).await?;
+    check_new(&request.password)?;
+    let link = links::read(&request.token)?;
+    // Nobody makes us hash who has no link.
+    let mut connection = state.pg.acquire().await?;
+    let whose = sql::mails::whose_link(&mut connection, link, Purpose::Reset, now).await?;
+    drop(connection);
+    let whose = whose.ok_or_else(links::invalid)?;
+    let hash = state.accounts.hashing.hash(&request.password).await?;
+
+    let mut tx = state.pg.begin().await?;
+    if let Some(answer) = intent.begin(&mut tx, now).await? {
+        return Ok(answer);
+    }
+    let account = sql::lock(&mut tx, whose).await?.ok_or_else(links::invalid)?;
+    if !sql::mails::use_link(&mut tx, link, whose, Purpose::Reset, now).await? {
+        return Err(links::invalid());
+    }
+    replace(&mut tx, &account, &hash, "password_reset", now).await?;
+    sql::set_proven(&mut tx, whose, now).await?;
+    sql::sessions::end_all(&mut tx, whose, None, now).await?;
+    let answer = Answer::no_content();
+    intent.complete(&mut tx, &answer, now).await?;
+    tx.commit().await?;
+    state.accounts.throttle.clear(state, &LOGIN_PERSON, &person(&account.email)).await;
+    over(state);
+    Ok(answer)
+}
+
+async fn replace(
+    tx: &mut PgConnection,
+    account: &AccountRow,
+    hash: &str,
+    act: &'static str,
+    now: Timestamp,
+) -> Result<(), Problem> {
+    if !sql::set_password(tx, account, hash, now).await? {
+        let detail = "Your account was changed somewhere else at this moment. Please try again.";
+        return Err(Problem::new(Code::Overloaded, detail));
+    }
+    let entry = Entry::by(account.id, act, audit::account(account.id), "By its owner.");
+    audit::record(tx, &entry, now).await?;
+    mails::enqueue(tx, Kind::PasswordChanged, &account.email, now).await?;
+    Ok(())
+}
+
+/// Sessions ended, and a mail is to go out.
+fn over(state: &AppState) {
+    state.accounts.sessions.forget();
+    mails::wake(state);
+}

@@ -1,0 +1,241 @@
+//! Sessions: a browser's cookie or a program's token, and the visitor each acts as.
+//!
+//! On the way to seats a session is looked up at most every few seconds for each process ([`of_request`]): signing
+//! out elsewhere takes effect within that. Whatever is about accounts or done by staff asks Postgres each time
+//! ([`SignedIn`]).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::FromRequestParts;
+use axum::http::header::{AUTHORIZATION, COOKIE};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue};
+use domain::time::{MINUTE_MS, SECOND_MS};
+use moka::future::Cache;
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+
+use super::{sql, tokens};
+use crate::web::{Code, Problem};
+use crate::{AppState, ids};
+
+/// Name of the cookie.
+pub const SESSION_COOKIE: &str = "rowlock_session";
+/// Tells scripts of ours that it is worth asking who is signed in; opens nothing.
+pub const HINT_COOKIE: &str = "rowlock_signed_in";
+/// Length of the cookie's value: 256 bits in hex.
+const SECRET_LENGTH: usize = 64;
+/// A session that was looked up is believed for so long.
+const KNOWN_FOR: Duration = Duration::from_secs(5);
+/// Sessions known at a time; beyond, they are looked up again.
+const MAX_KNOWN: u64 = 50_000;
+
+/// How long sessions of a kind of person last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Life {
+    /// Unused, milliseconds.
+    pub(super) idle_ms: i64,
+    /// At all, milliseconds.
+    pub(super) absolute_ms: i64,
+}
+
+/// A browser of a customer: two weeks unused, two months at all.
+pub(super) const CUSTOMER: Life = Life { idle_ms: 14 * DAY_MS, absolute_ms: 60 * DAY_MS };
+/// A browser of somebody who works in a theatre: two hours unused, a long shift at all.
+pub(super) const STAFF: Life = Life { idle_ms: 2 * HOUR_MS, absolute_ms: 16 * HOUR_MS };
+/// A program's: as long as its token.
+pub(super) const TOKEN: Life = Life { idle_ms: tokens::TOKEN_LIFE_MS, absolute_ms: tokens::TOKEN_LIFE_MS };
+const HOUR_MS: i64 = 60 * MINUTE_MS;
+const DAY_MS: i64 = 24 * HOUR_MS;
+/// When a session was last used is written down to the minute.
+pub(super) const SEEN_EVERY_MS: i64 = MINUTE_MS;
+
+/// A live session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Session {
+    /// The session.
+    pub id: Uuid,
+    /// Whose it is.
+    pub account: Uuid,
+    /// The visitor it acts as: owner of holds and bookings.
+    pub owner: String,
+    /// A browser with a cookie, or a program with a token.
+    pub is_browser: bool,
+}
+
+/// What a request carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Credential {
+    /// The hash of a cookie.
+    Cookie([u8; 32]),
+    /// The session and the account a genuine token names.
+    Token(Uuid, Uuid),
+}
+
+impl Credential {
+    /// What the headers carry. A token counts before a cookie.
+    ///
+    /// # Errors
+    /// 401 for a token that is not genuine, or too old.
+    fn of(state: &AppState, headers: &HeaderMap) -> Result<Option<Self>, Problem> {
+        if let Some(token) = bearer(headers) {
+            let named = state.accounts.tokens.read(token?, state.locks.now())?;
+            return Ok(Some(Self::Token(named.session, named.account)));
+        }
+        Ok(cookie(headers).map(|secret| Self::Cookie(Sha256::digest(secret).into())))
+    }
+}
+
+/// The token in `Authorization: Bearer …`; other schemes are not ours.
+fn bearer(headers: &HeaderMap) -> Option<Result<&str, Problem>> {
+    let value = headers.get(AUTHORIZATION)?.to_str().map_err(|_| tokens::invalid());
+    let split = value.map(|text| text.trim().split_once(' ').unwrap_or((text.trim(), "")));
+    match split {
+        Ok((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => Some(Ok(token.trim())),
+        Ok(_) => None,
+        Err(problem) => Some(Err(problem)),
+    }
+}
+
+/// The secret in the session's cookie, if it can be one.
+fn cookie(headers: &HeaderMap) -> Option<&[u8]> {
+    let cookies = headers.get_all(COOKIE).into_iter().flat_map(|value| value.as_bytes().split(|byte| *byte == b';'));
+    let mut ours =
+        cookies.filter_map(|cookie| cookie.trim_ascii().strip_prefix(SESSION_COOKIE.as_bytes())?.strip_prefix(b"="));
+    ours.find(|secret| secret.len() == SECRET_LENGTH && secret.iter().all(u8::is_ascii_hexdigit))
+}
+
+/// Sessions this process has looked up lately.
+pub(super) struct Known(Cache<Credential, Option<Session>>);
+
+impl Default for Known {
+    fn default() -> Self {
+        Self(Cache::builder().max_capacity(MAX_KNOWN).time_to_live(KNOWN_FOR).build())
+    }
+}
+
+impl Known {
+    /// Forgets all: sessions have ended here, and they must not be believed a moment longer.
+    pub(super) fn forget(&self) {
+        self.0.invalidate_all();
+    }
+}
+
+/// The session of a request, as it was a few seconds ago at most; `None` for guests and for cookies that are
+/// good no more.
+///
+/// # Errors
+/// 401 for a token that opens nothing, 503 when the database is not to be had.
+pub async fn of_request(state: &AppState, headers: &HeaderMap) -> Result<Option<Session>, Problem> {
+    let Some(credential) = Credential::of(state, headers)? else { return Ok(None) };
+    let look = sql::sessions::find(&state.pg, credential, state.locks.now());
+    let found = state.accounts.sessions.0.try_get_with(credential, look).await;
+    judged(credential, found.map_err(|cause| unknown(&cause))?)
+}
+
+fn unknown(cause: &Arc<sqlx::Error>) -> Problem {
+    tracing::warn!(%cause, "a session cannot be looked up");
+    Problem::new(Code::DatabaseUnavailable, "Please try again in a moment; nothing was lost.")
+}
+
+/// A cookie that is good no more makes a guest; a token is sent on purpose, and its sender is told.
+fn judged(credential: Credential, found: Option<Session>) -> Result<Option<Session>, Problem> {
+    match (credential, found) {
+        (Credential::Token(..), None) => Err(tokens::invalid()),
+        (_, found) => Ok(found),
+    }
+}
+
+/// Somebody who is signed in at this moment. Others are answered 401.
+#[derive(Clone, Debug)]
+pub struct SignedIn(pub Session);
+
+impl FromRequestParts<AppState> for SignedIn {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Problem> {
+        let Some(credential) = Credential::of(state, &parts.headers)? else { return Err(not_signed_in()) };
+        let found = sql::sessions::find(&state.pg, credential, state.locks.now()).await?;
+        judged(credential, found)?.map(Self).ok_or_else(not_signed_in)
+    }
+}
+
+fn not_signed_in() -> Problem {
+    Problem::new(Code::NotSignedIn, "This is for people with an account. Sign in, then try again.")
+}
+
+/// The secret of a new session's cookie, and what is stored of it.
+pub(super) fn new_secret() -> (String, [u8; 32]) {
+    let secret = hex::encode([ids::random_bits(), ids::random_bits()].concat());
+    let hash = Sha256::digest(secret.as_bytes()).into();
+    (secret, hash)
+}
+
+/// The cookies of a session that begins.
+pub(super) fn cookies(secret: &str, life: Life, https: bool) -> [HeaderValue; 2] {
+    let (secure, age) = (if https { "; Secure" } else { "" }, life.absolute_ms / SECOND_MS);
+    [
+        value(&format!("{SESSION_COOKIE}={secret}; Path=/; Max-Age={age}; HttpOnly; SameSite=Lax{secure}")),
+        value(&format!("{HINT_COOKIE}=1; Path=/; Max-Age={age}; SameSite=Lax{secure}")),
+    ]
+}
+
+/// The cookies of a session that is over.
+pub(super) fn no_cookies(https: bool) -> [HeaderValue; 2] {
+    let secure = if https { "; Secure" } else { "" };
+    [
+        value(&format!("{SESSION_COOKIE}=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax{secure}")),
+        value(&format!("{HINT_COOKIE}=; Path=/; Max-Age=0; SameSite=Lax{secure}")),
+    ]
+}
+
+fn value(cookie: &str) -> HeaderValue {
+    HeaderValue::try_from(cookie).expect("names of ours, hex and numbers are a header's value")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in pairs {
+            headers.append(*name, value.parse().expect("a header value"));
+        }
+        headers
+    }
+
+    #[test]
+    fn a_cookie_is_found_among_others_and_anything_odd_is_none() {
+        let (secret, hash) = new_secret();
+        assert_eq!(secret.len(), SECRET_LENGTH);
+        let ours = format!("a=1; {SESSION_COOKIE}={secret}; b=2");
+        let found = headers(&[("cookie", &ours)]);
+        assert_eq!(cookie(&found), Some(secret.as_bytes()));
+        assert_eq!(<[u8; 32]>::from(Sha256::digest(cookie(&found).expect("found"))), hash);
+        for odd in ["", "rowlock_session=", "rowlock_session=abc", &format!("x{SESSION_COOKIE}={secret}")] {
+            assert_eq!(cookie(&headers(&[("cookie", odd)])), None, "{odd}");
+        }
+    }
+
+    #[test]
+    fn a_token_comes_with_its_scheme_and_other_schemes_are_not_ours() {
+        let token =
+            |value: &str| bearer(&headers(&[("authorization", value)])).map(|token| token.map(str::to_owned).ok());
+        assert_eq!(token("Bearer abc"), Some(Some("abc".to_owned())));
+        assert_eq!(token("bearer  abc "), Some(Some("abc".to_owned())));
+        assert_eq!(token("Bearer"), Some(Some(String::new())));
+        assert_eq!(token("Basic YTpi"), None);
+        assert!(bearer(&HeaderMap::new()).is_none());
+    }
+
+    #[test]
+    fn the_cookie_is_for_us_alone_and_secure_where_there_is_tls() {
+        let [session, hint] = cookies("abc", STAFF, true);
+        assert_eq!(session, "rowlock_session=abc; Path=/; Max-Age=57600; HttpOnly; SameSite=Lax; Secure");
+        assert!(!hint.to_str().expect("text").contains("abc"));
+        let [session, _] = no_cookies(false);
+        assert_eq!(session, "rowlock_session=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax");
+    }
+}

@@ -1,0 +1,118 @@
+//! Queries of the tables of accounts. Every write repeats what it was decided on.
+
+pub(super) mod grants;
+pub(super) mod mails;
+pub(super) mod sessions;
+
+use chrono::{DateTime, Utc};
+use domain::time::Timestamp;
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use crate::clock::to_utc;
+
+/// An account as stored.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub(super) struct AccountRow {
+    pub(super) id: Uuid,
+    pub(super) email: String,
+    pub(super) name: String,
+    pub(super) password_hash: String,
+    pub(super) version: i32,
+    pub(super) email_proven_at: Option<DateTime<Utc>>,
+}
+
+macro_rules! open_account {
+    ($condition:literal) => {
+        concat!(
+            "SELECT id, email, name, password_hash, version, email_proven_at FROM accounts
+             WHERE closed_at IS NULL AND ",
+            $condition
+        )
+    };
+}
+
+/// The open account of that address, in whatever case it is typed.
+pub(super) async fn by_email(tx: &mut PgConnection, email: &str) -> Result<Option<AccountRow>, sqlx::Error> {
+    sqlx::query_as(open_account!(r#"lower(email COLLATE "C") = lower($1 COLLATE "C")"#))
+        .bind(email)
+        .fetch_optional(tx)
+        .await
+}
+
+/// The open account of that id.
+pub(super) async fn by_id(tx: &mut PgConnection, id: Uuid) -> Result<Option<AccountRow>, sqlx::Error> {
+    sqlx::query_as(open_account!("id = $1")).bind(id).fetch_optional(tx).await
+}
+
+/// The same, locked until the transaction ends: what changes an account queues up.
+pub(super) async fn lock(tx: &mut PgConnection, id: Uuid) -> Result<Option<AccountRow>, sqlx::Error> {
+    sqlx::query_as(open_account!("id = $1 FOR UPDATE")).bind(id).fetch_optional(tx).await
+}
+
+/// Writes a new account; `false` when the address has one, closed or not.
+pub(super) async fn insert(
+    tx: &mut PgConnection,
+    id: Uuid,
+    (email, name): (&str, &str),
+    password_hash: &str,
+    now: Timestamp,
+) -> Result<bool, sqlx::Error> {
+    let inserted = sqlx::query(
+        "INSERT INTO accounts (id, email, name, password_hash, created_at, updated_at)
+         VALUES ($1, $2, $3, $4, $5, $5) ON CONFLICT DO NOTHING",
+    )
+    .bind(id)
+    .bind(email)
+    .bind(name)
+    .bind(password_hash)
+    .bind(to_utc(now))
+    .execute(tx)
+    .await?;
+    Ok(inserted.rows_affected() == 1)
+}
+
+/// Gives an account another password; `false` when somebody changed it since it was read.
+pub(super) async fn set_password(
+    tx: &mut PgConnection,
+    account: &AccountRow,
+    password_hash: &str,
+    now: Timestamp,
+) -> Result<bool, sqlx::Error> {
+    let changed = sqlx::query(
+        "UPDATE accounts SET password_hash = $3, version = version + 1, updated_at = $4
+         WHERE id = $1 AND version = $2 AND closed_at IS NULL",
+    )
+    .bind(account.id)
+    .bind(account.version)
+    .bind(password_hash)
+    .bind(to_utc(now))
+    .execute(tx)
+    .await?;
+    Ok(changed.rows_affected() == 1)
+}
+
+/// Mail was seen to reach the owner. Once is enough: later proofs change nothing.
+pub(super) async fn set_proven(tx: &mut PgConnection, account: Uuid, now: Timestamp) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "UPDATE accounts SET email_proven_at = $2, version = version + 1, updated_at = $2
+         WHERE id = $1 AND email_proven_at IS NULL AND closed_at IS NULL",
+    )
+    .bind(account)
+    .bind(to_utc(now))
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+/// Closes an account; `None` when there is none that is open.
+pub(super) async fn close(tx: &mut PgConnection, email: &str, now: Timestamp) -> Result<Option<Uuid>, sqlx::Error> {
+    sqlx::query_scalar(
+        r#"UPDATE accounts SET closed_at = $2, version = version + 1, updated_at = $2
+           WHERE lower(email COLLATE "C") = lower($1 COLLATE "C") AND closed_at IS NULL RETURNING id"#,
+    )
+    .bind(email)
+    .bind(to_utc(now))
+    .fetch_optional(tx)
+    .await
+}

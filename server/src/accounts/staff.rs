@@ -1,0 +1,72 @@
+//! People who work in a theatre, for handlers: what is another theatre's is not there for them.
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use domain::roles::{Role, Standing, standing};
+
+use super::sessions::{Session, SignedIn};
+use super::sql;
+use crate::AppState;
+use crate::web::{Code, Problem};
+
+/// Somebody who is signed in, with the roles they have at this moment. Others are answered 401; whether they may do
+/// what they ask for, [`Staff::at`] says.
+#[derive(Clone, Debug)]
+pub struct Staff {
+    /// Their session.
+    pub session: Session,
+    grants: Vec<(String, Role)>,
+}
+
+impl FromRequestParts<AppState> for Staff {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Problem> {
+        let SignedIn(session) = SignedIn::from_request_parts(parts, state).await?;
+        let grants = sql::grants::of_account(&mut *state.pg.acquire().await?, session.account).await?;
+        Ok(Self { session, grants })
+    }
+}
+
+impl Staff {
+    /// Whether they may do in this theatre what is for `wanted`. Called before anything of the theatre is looked at.
+    ///
+    /// # Errors
+    /// 404 for those who do not work there, as if there were nothing; 403 for those who do, as something else.
+    pub fn at(&self, theatre: &str, wanted: &[Role]) -> Result<(), Problem> {
+        let held: Vec<Role> = self.grants.iter().filter(|(at, _)| at == theatre).map(|(_, role)| *role).collect();
+        match standing(&held, wanted) {
+            Standing::May => Ok(()),
+            Standing::Stranger => Err(Problem::not_found("theatre")),
+            Standing::OtherRole => {
+                let who = wanted.iter().map(|role| words(*role)).collect::<Vec<_>>().join(" or ");
+                Err(Problem::new(Code::NotAllowed, format!("This is for {who} of the theatre.")))
+            }
+        }
+    }
+}
+
+const fn words(role: Role) -> &'static str {
+    match role {
+        Role::BoxOffice => "the box office",
+        Role::Manager => "a manager",
+        Role::Organiser => "an organiser",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use uuid::Uuid;
+
+    #[test]
+    fn another_theatres_thing_is_not_there_and_another_roles_is_forbidden() {
+        let session = Session { id: Uuid::nil(), account: Uuid::nil(), owner: String::new(), is_browser: true };
+        let staff = Staff { session, grants: vec![("aurora".to_owned(), Role::BoxOffice)] };
+        let code = |theatre, wanted: &[Role]| staff.at(theatre, wanted).map_err(|problem| problem.code());
+        assert_eq!(code("aurora", &[Role::BoxOffice]), Ok(()));
+        assert_eq!(code("aurora", &[Role::Manager]), Err(Code::NotAllowed));
+        assert_eq!(code("rialto", &[Role::BoxOffice]), Err(Code::NotFound));
+        assert_eq!(code("", &[Role::BoxOffice]), Err(Code::NotFound));
+    }
+}

@@ -1,0 +1,214 @@
+//! Tokens of programs: JWT, signed by one algorithm, for one audience, good for minutes.
+//!
+//! A token names its session, and the session is looked up each time (`sessions`): signing out, closing the account
+//! or changing the password ends its tokens at once, whatever they say about themselves.
+
+use anyhow::ensure;
+use domain::time::{MINUTE_MS, SECOND_MS, Timestamp};
+use hmac::{Hmac, KeyInit, Mac};
+use jsonwebtoken::{DecodingKey, EncodingKey, Header, Validation};
+use serde::{Deserialize, Serialize};
+use sha2::Sha256;
+use uuid::Uuid;
+
+use super::signature::{self, ALGORITHM};
+use crate::web::{Code, Problem};
+
+/// How long a token is good, milliseconds.
+pub(super) const TOKEN_LIFE_MS: i64 = 15 * MINUTE_MS;
+/// Who issues them.
+const ISSUER: &str = "rowlock";
+/// Whom they are for.
+const AUDIENCE: &str = "rowlock-api";
+/// Shortest secret, bytes (RFC 7518, 3.2: as long as the hash).
+const MIN_SECRET_BYTES: usize = 32;
+/// Longest token looked at, bytes; ours have some 350.
+const MAX_TOKEN_BYTES: usize = 2_048;
+
+/// What a token says.
+#[derive(Debug, Serialize, Deserialize)]
+struct Claims {
+    iss: String,
+    aud: String,
+    /// The account.
+    sub: Uuid,
+    /// The session.
+    sid: Uuid,
+    /// Seconds since 1970, as all instants of a token.
+    iat: i64,
+    exp: i64,
+}
+
+/// The session a genuine token names, and the account it is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Named {
+    pub(super) session: Uuid,
+    pub(super) account: Uuid,
+}
+
+/// Issues tokens and reads them.
+pub(super) struct Tokens {
+    signs: EncodingKey,
+    /// Of the secret that signs and of the one it replaces.
+    reads: Vec<DecodingKey>,
+    secret: Vec<u8>,
+    rules: Validation,
+}
+
+impl Tokens {
+    /// The first secret signs; all of them are believed.
+    pub(super) fn new(secrets: &[String]) -> anyhow::Result<Self> {
+        signature::install();
+        let first = secrets.first().map(String::as_bytes).unwrap_or_default();
+        ensure!(
+            !secrets.is_empty() && secrets.iter().all(|secret| secret.len() >= MIN_SECRET_BYTES),
+            "TOKEN_SECRET needs {MIN_SECRET_BYTES} characters or more: with less anybody could guess it"
+        );
+        let (signs, _) = signature::pair(first);
+        let mut rules = Validation::new(ALGORITHM);
+        rules.set_audience(&[AUDIENCE]);
+        rules.set_issuer(&[ISSUER]);
+        rules.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
+        // By the clock all replicas share, below.
+        rules.validate_exp = false;
+        let reads = secrets.iter().map(|secret| signature::pair(secret.as_bytes()).1).collect();
+        Ok(Self { signs, reads, secret: first.to_vec(), rules })
+    }
+
+    /// A token for a session.
+    pub(super) fn issue(&self, named: Named, now: Timestamp) -> Result<String, Problem> {
+        let claims = Claims {
+            iss: ISSUER.to_owned(),
+            aud: AUDIENCE.to_owned(),
+            sub: named.account,
+            sid: named.session,
+            iat: now.0.div_euclid(SECOND_MS),
+            exp: now.plus_ms(TOKEN_LIFE_MS).0.div_euclid(SECOND_MS),
+        };
+        jsonwebtoken::encode(&Header::new(ALGORITHM), &claims, &self.signs).map_err(|cause| Problem::internal(&cause))
+    }
+
+    /// What a token names, if it is genuine, for us, and not too old.
+    ///
+    /// # Errors
+    /// 401.
+    pub(super) fn read(&self, token: &str, now: Timestamp) -> Result<Named, Problem> {
+        if token.len() > MAX_TOKEN_BYTES {
+            return Err(invalid());
+        }
+        let read = |key| jsonwebtoken::decode::<Claims>(token, key, &self.rules).ok();
+        let claims = self.reads.iter().find_map(read).ok_or_else(invalid)?.claims;
+        if now.0.div_euclid(SECOND_MS) >= claims.exp {
+            return Err(invalid());
+        }
+        Ok(Named { session: claims.sid, account: claims.sub })
+    }
+
+    /// A digest of a secret for requests that are known again by what they hold, the same on every replica. A plain
+    /// hash of a password would undo what Argon2 is for.
+    pub(super) fn digest(&self, of: &[u8]) -> String {
+        let mut mac = Hmac::<Sha256>::new_from_slice(&self.secret).expect("any length is a key");
+        mac.update(b"request\0");
+        mac.update(of);
+        hex::encode(mac.finalize().into_bytes())
+    }
+}
+
+/// The same whatever is wrong with it.
+pub(super) fn invalid() -> Problem {
+    Problem::new(Code::TokenInvalid, "Sign in again for a new token.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base64::Engine;
+    use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+    use serde_json::{Value, json};
+
+    const SECRET: &str = "a secret of these tests, long enough to be one";
+    const NOW: Timestamp = Timestamp(1_795_000_000_000);
+
+    fn tokens(secrets: &[&str]) -> Tokens {
+        Tokens::new(&secrets.iter().map(|secret| (*secret).to_owned()).collect::<Vec<_>>()).expect("they can be made")
+    }
+
+    fn named() -> Named {
+        Named { session: Uuid::from_u128(7), account: Uuid::from_u128(8) }
+    }
+
+    fn signed(header: &Value, claims: &Value, secret: &str) -> String {
+        let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
+        let message = format!("{}.{}", part(header), part(claims));
+        let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).expect("a key");
+        mac.update(message.as_bytes());
+        format!("{message}.{}", URL_SAFE_NO_PAD.encode(mac.finalize().into_bytes()))
+    }
+
+    fn claims() -> Value {
+        json!({ "iss": ISSUER, "aud": AUDIENCE, "sub": Uuid::from_u128(8), "sid": Uuid::from_u128(7),
+            "iat": NOW.0 / 1_000, "exp": NOW.0 / 1_000 + 900 })
+    }
+
+    #[test]
+    fn a_token_is_read_until_its_minutes_are_over() {
+        let tokens = tokens(&[SECRET]);
+        let token = tokens.issue(named(), NOW).expect("issued");
+        assert_eq!(tokens.read(&token, NOW).expect("read"), named());
+        assert!(tokens.read(&token, NOW.plus_ms(TOKEN_LIFE_MS - 1_000)).is_ok());
+        let late = tokens.read(&token, NOW.plus_ms(TOKEN_LIFE_MS)).expect_err("too old");
+        assert_eq!(late.code(), Code::TokenInvalid);
+    }
+
+    #[test]
+    fn another_algorithm_secret_audience_or_issuer_is_refused() {
+        let tokens = tokens(&[SECRET]);
+        let usual = json!({ "alg": "HS256", "typ": "JWT" });
+        assert!(tokens.read(&signed(&usual, &claims(), SECRET), NOW).is_ok(), "the forger's hand is good");
+        for algorithm in ["none", "None", "HS512", "RS256", "ES256", ""] {
+            let token = signed(&json!({ "alg": algorithm, "typ": "JWT" }), &claims(), SECRET);
+            assert!(tokens.read(&token, NOW).is_err(), "{algorithm}");
+            let (message, _) = token.rsplit_once('.').expect("three parts");
+            assert!(tokens.read(&format!("{message}."), NOW).is_err(), "{algorithm}, unsigned");
+        }
+        assert!(
+            tokens.read(&signed(&usual, &claims(), "another secret that is as long as it has to be"), NOW).is_err()
+        );
+        for (name, value) in [
+            ("aud", json!("others")),
+            ("iss", json!("others")),
+            ("exp", json!("never")),
+            ("exp", Value::Null),
+            ("aud", Value::Null),
+            ("iss", Value::Null),
+            ("sid", Value::Null),
+            ("sub", json!("nobody")),
+        ] {
+            let mut odd = claims();
+            odd[name] = value.clone();
+            assert!(tokens.read(&signed(&usual, &odd, SECRET), NOW).is_err(), "{name} {value}");
+        }
+        for text in ["", ".", "..", "a.b.c", &"x".repeat(MAX_TOKEN_BYTES + 1)] {
+            assert!(tokens.read(text, NOW).is_err());
+        }
+    }
+
+    #[test]
+    fn a_secret_is_replaced_without_a_gap_and_a_short_one_is_none() {
+        let next = "the next secret of these tests, as long as it";
+        let old = tokens(&[SECRET]).issue(named(), NOW).expect("issued");
+        let both = tokens(&[next, SECRET]);
+        assert!(both.read(&old, NOW).is_ok());
+        let new = both.issue(named(), NOW).expect("issued");
+        assert!(tokens(&[SECRET]).read(&new, NOW).is_err() && tokens(&[next]).read(&new, NOW).is_ok());
+        assert!(Tokens::new(&["short".to_owned()]).is_err() && Tokens::new(&[]).is_err());
+        assert!(Tokens::new(&[SECRET.to_owned(), "short".to_owned()]).is_err());
+    }
+
+    #[test]
+    fn a_digest_says_nothing_without_the_secret() {
+        let next = "the next secret of these tests, as long as it";
+        assert_eq!(tokens(&[SECRET]).digest(b"x"), tokens(&[SECRET]).digest(b"x"));
+        assert_ne!(tokens(&[SECRET]).digest(b"x"), tokens(&[next]).digest(b"x"));
+    }
+}

@@ -1,0 +1,35 @@
+//! An account as its owner sees it.
+
+use domain::api_accounts::{AccountView, GrantView};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::sql;
+use crate::AppState;
+use crate::web::Problem;
+
+/// The account of that id; `None` when it is closed.
+///
+/// # Errors
+/// When the database fails.
+pub async fn of_account(tx: &mut PgConnection, id: Uuid) -> Result<Option<AccountView>, sqlx::Error> {
+    let Some(account) = sql::by_id(tx, id).await? else { return Ok(None) };
+    let grants = sql::grants::of_account(tx, id).await?;
+    Ok(Some(AccountView {
+        id,
+        name: account.name,
+        email: account.email,
+        email_proven: account.email_proven_at.is_some(),
+        grants: grants.into_iter().map(|(theatre, role)| GrantView { theatre, role }).collect(),
+    }))
+}
+
+/// Name and address of whoever is signed in, for forms that ask for them.
+///
+/// # Errors
+/// When the database fails.
+pub async fn named(state: &AppState, account: Option<Uuid>) -> Result<Option<(String, String)>, Problem> {
+    let Some(id) = account else { return Ok(None) };
+    let found = sql::by_id(&mut *state.pg.acquire().await?, id).await?;
+    Ok(found.map(|account| (account.name, account.email)))
+}

@@ -1,0 +1,106 @@
+//! The audit list: who did what, when and why. Rows are added in the transaction of the act and never touched again,
+//! which the table sees to as well.
+//!
+//! It names accounts by their ids: what somebody is called is looked up when the list is read. Bookings have a story
+//! of their own (`booking_events`); what is done to one stands there.
+
+use domain::api_accounts::AuditView;
+use domain::time::Timestamp;
+use sqlx::{PgConnection, PgPool};
+use uuid::Uuid;
+
+use crate::clock::{from_utc, rfc3339, to_utc};
+
+/// Lines on a page.
+const PER_PAGE: i64 = 100;
+
+/// An act.
+#[derive(Clone, Debug)]
+pub struct Entry<'a> {
+    /// Whose; nobody's for somebody at the server's command line.
+    pub actor: Option<Uuid>,
+    /// In which theatre, if in one.
+    pub theatre: Option<&'a str>,
+    /// What was done, a stable name.
+    pub act: &'static str,
+    /// To what: a kind and an id.
+    pub subject: String,
+    /// Why.
+    pub reason: &'a str,
+}
+
+impl<'a> Entry<'a> {
+    /// An act of an account, in no theatre.
+    #[must_use]
+    pub const fn by(actor: Uuid, act: &'static str, subject: String, reason: &'a str) -> Self {
+        Self { actor: Some(actor), theatre: None, act, subject, reason }
+    }
+
+    /// The same in a theatre.
+    #[must_use]
+    pub const fn at(mut self, theatre: &'a str) -> Self {
+        self.theatre = Some(theatre);
+        self
+    }
+}
+
+/// How an account is named as a subject.
+#[must_use]
+pub fn account(id: Uuid) -> String {
+    format!("account {id}")
+}
+
+/// Adds a line, in the transaction of the act.
+///
+/// # Errors
+/// When the database fails.
+pub async fn record(tx: &mut PgConnection, entry: &Entry<'_>, now: Timestamp) -> Result<(), sqlx::Error> {
+    sqlx::query("INSERT INTO audit_list (at, actor, theatre_id, act, subject, reason) VALUES ($1, $2, $3, $4, $5, $6)")
+        .bind(to_utc(now))
+        .bind(entry.actor)
+        .bind(entry.theatre)
+        .bind(entry.act)
+        .bind(&entry.subject)
+        .bind(entry.reason)
+        .execute(tx)
+        .await?;
+    Ok(())
+}
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    number: i64,
+    at: chrono::DateTime<chrono::Utc>,
+    actor: Option<Uuid>,
+    actor_name: Option<String>,
+    act: String,
+    subject: String,
+    reason: String,
+}
+
+/// Lines of a theatre, the newest first, before that number.
+///
+/// # Errors
+/// When the database fails.
+pub async fn of_theatre(pg: &PgPool, theatre: &str, before: Option<i64>) -> Result<Vec<AuditView>, sqlx::Error> {
+    let rows: Vec<Row> = sqlx::query_as(
+        "SELECT line.number, line.at, line.actor, account.name AS actor_name, line.act, line.subject, line.reason
+         FROM audit_list line LEFT JOIN accounts account ON account.id = line.actor
+         WHERE line.theatre_id = $1 AND line.number < $2 ORDER BY line.number DESC LIMIT $3",
+    )
+    .bind(theatre)
+    .bind(before.unwrap_or(i64::MAX))
+    .bind(PER_PAGE)
+    .fetch_all(pg)
+    .await?;
+    let view = |row: Row| AuditView {
+        number: row.number,
+        at: rfc3339(from_utc(row.at)),
+        actor: row.actor,
+        actor_name: row.actor_name,
+        act: row.act,
+        subject: row.subject,
+        reason: row.reason,
+    };
+    Ok(rows.into_iter().map(view).collect())
+}

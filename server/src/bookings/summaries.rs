@@ -1,0 +1,65 @@
+//! Bookings in a list: what one recognises them by.
+
+use chrono::{DateTime, Utc};
+use domain::api_accounts::BookingSummary;
+use domain::booking::{BookingState, MoneyState};
+use domain::money::{Currency, Money};
+use uuid::Uuid;
+
+use crate::AppState;
+use crate::clock::from_utc;
+use crate::web::Problem;
+
+#[derive(sqlx::FromRow)]
+struct SummaryRow {
+    id: Uuid,
+    reference: String,
+    show_id: Uuid,
+    state: String,
+    money: String,
+    total_minor: i64,
+    currency: String,
+    created_at: DateTime<Utc>,
+    seats: Vec<String>,
+    places: Vec<String>,
+}
+
+/// These bookings, in this order, whosever they are: the caller has asked whether they may be seen.
+///
+/// # Errors
+/// When the database fails, or a row cannot be.
+pub async fn summaries(state: &AppState, ids: &[Uuid]) -> Result<Vec<BookingSummary>, Problem> {
+    let rows: Vec<SummaryRow> = sqlx::query_as(
+        "SELECT booking.id, booking.reference, booking.show_id, booking.state, booking.money, booking.total_minor,
+                booking.currency, booking.created_at,
+                ARRAY(SELECT label FROM booking_seats WHERE booking_id = booking.id ORDER BY seat_no) AS seats,
+                ARRAY(SELECT quantity || ' × ' || name FROM booking_places WHERE booking_id = booking.id
+                      ORDER BY area_no) AS places
+         FROM unnest($1::uuid[]) WITH ORDINALITY AS asked (id, place)
+         JOIN bookings booking ON booking.id = asked.id ORDER BY asked.place",
+    )
+    .bind(ids)
+    .fetch_all(&state.pg)
+    .await?;
+    let mut summaries = Vec::with_capacity(rows.len());
+    for row in rows {
+        let show = state.catalogue.known_show(row.show_id).await?;
+        let corrupt = |column: &str| Problem::internal(&format!("bookings({}).{column} cannot be", row.id));
+        let currency = Currency::parse(&row.currency).ok_or_else(|| corrupt("currency"))?;
+        summaries.push(BookingSummary {
+            id: row.id,
+            reference: row.reference.clone(),
+            show: row.show_id,
+            film: show.film.clone(),
+            place: format!("{}, {}, {}", show.theatre, show.screen, show.city),
+            starts: show.starts_local.clone(),
+            starts_at_ms: show.starts_at.0,
+            state: BookingState::parse(&row.state).ok_or_else(|| corrupt("state"))?,
+            money: MoneyState::parse(&row.money).ok_or_else(|| corrupt("money"))?,
+            what: row.seats.iter().chain(&row.places).cloned().collect(),
+            total: Money::new(row.total_minor, currency),
+            created_at_ms: from_utc(row.created_at).0,
+        });
+    }
+    Ok(summaries)
+}

@@ -1,0 +1,105 @@
+//! Who may call which address of the API: the one table of it.
+//!
+//! A test compares it with the description generated from the handlers: an address without a row fails, and so does a
+//! row without an address. Another sends every kind of person to every address (`server/tests/it/authorisation.rs`)
+//! and compares what they are answered with what stands here.
+
+use domain::roles::Role;
+
+/// Whom an address is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Everybody, and it is the same for all.
+    Public,
+    /// Everybody, each for their own visitor.
+    Visitor,
+    /// Whoever has it: a hold, a booking, a request. For others there is no such thing.
+    Owner,
+    /// People who are signed in, for their own account. Others are answered 401.
+    Account,
+    /// People who work in the theatre, as one of these; a manager does what the box office does. Others who work there
+    /// are answered 403, strangers 404, and whoever is not signed in 401.
+    Staff(&'static [Role]),
+    /// Whoever signs the body.
+    Signed,
+}
+
+/// An address and whom it is for: method and path as in the description.
+pub type Row = (&'static str, &'static str, Access);
+
+use Access::{Account, Owner, Public, Signed, Staff, Visitor};
+
+/// All of them.
+pub const TABLE: &[Row] = &[
+    ("GET", "/api/v1/cities", Public),
+    ("GET", "/api/v1/cities/{id}/theatres", Public),
+    ("GET", "/api/v1/theatres/{id}/shows", Public),
+    ("GET", "/api/v1/shows", Public),
+    ("GET", "/api/v1/shows/{id}", Public),
+    ("GET", "/api/v1/shows/{id}/plan", Public),
+    ("GET", "/api/v1/shows/{show}/seats", Public),
+    ("GET", "/api/v1/shows/{show}/best", Public),
+    ("GET", "/api/v1/shows/{show}/live", Visitor),
+    ("POST", "/api/v1/shows/{show}/holds", Visitor),
+    ("GET", "/api/v1/shows/{show}/hold", Visitor),
+    ("PATCH", "/api/v1/shows/{show}/holds/{hold}", Owner),
+    ("DELETE", "/api/v1/shows/{show}/holds/{hold}", Owner),
+    ("POST", "/api/v1/shows/{show}/holds/{hold}/extend", Owner),
+    ("POST", "/api/v1/shows/{show}/holds/{hold}/leave", Owner),
+    ("POST", "/api/v1/shows/{show}/waiting-list", Visitor),
+    ("GET", "/api/v1/shows/{show}/waiting-list", Visitor),
+    ("DELETE", "/api/v1/shows/{show}/waiting-list", Visitor),
+    ("POST", "/api/v1/bookings", Visitor),
+    ("GET", "/api/v1/bookings/{booking}", Owner),
+    ("GET", "/api/v1/bookings/{booking}/events", Owner),
+    ("POST", "/api/v1/bookings/{booking}/confirm", Owner),
+    ("POST", "/api/v1/bookings/{booking}/cancel", Owner),
+    ("GET", "/api/v1/requests/{key}", Owner),
+    ("POST", "/api/v1/webhooks/payments/{gateway}", Signed),
+    ("POST", "/api/v1/users/register", Visitor),
+    ("POST", "/api/v1/users/login", Visitor),
+    ("POST", "/api/v1/users/logout", Visitor),
+    ("POST", "/api/v1/users/logout-everywhere", Account),
+    ("GET", "/api/v1/users/me", Account),
+    ("GET", "/api/v1/users/me/bookings", Account),
+    ("POST", "/api/v1/users/me/password", Account),
+    ("POST", "/api/v1/users/me/email/link", Account),
+    ("POST", "/api/v1/users/me/email/proof", Account),
+    ("POST", "/api/v1/users/password/forgotten", Visitor),
+    ("POST", "/api/v1/users/password/reset", Visitor),
+    ("GET", "/api/v1/theatres/{theatre}/staff", Staff(&[Role::Manager])),
+    ("POST", "/api/v1/theatres/{theatre}/staff", Staff(&[Role::Manager])),
+    ("GET", "/api/v1/theatres/{theatre}/audit", Staff(&[Role::Manager])),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_address_has_one_row_and_every_row_an_address() {
+        let description = serde_json::to_value(crate::web::router::openapi()).expect("a description is JSON");
+        let paths = description["paths"].as_object().expect("paths");
+        let described: BTreeSet<(String, String)> = paths
+            .iter()
+            .flat_map(|(path, operations)| {
+                let methods = operations.as_object().expect("operations").keys();
+                methods
+                    .filter(|name| {
+                        ["get", "put", "post", "delete", "patch", "head", "options"].contains(&name.as_str())
+                    })
+                    .map(|method| (method.to_uppercase(), path.clone()))
+                    .collect::<Vec<_>>()
+            })
+            .collect();
+        assert!(described.len() > 30, "the API is described");
+        let rows: BTreeSet<(String, String)> =
+            TABLE.iter().map(|(method, path, _)| ((*method).to_owned(), (*path).to_owned())).collect();
+        assert_eq!(rows.len(), TABLE.len(), "no row stands twice");
+        let without_row: Vec<_> = described.difference(&rows).collect();
+        assert!(without_row.is_empty(), "who may call these? Say so in TABLE: {without_row:?}");
+        let without_address: Vec<_> = rows.difference(&described).collect();
+        assert!(without_address.is_empty(), "these rows are about nothing: {without_address:?}");
+    }
+}

@@ -1,0 +1,91 @@
+//! Where a request comes from, for limits per address.
+//!
+//! The other end of the connection, unless that is a proxy of ours: then what the proxies we know of say. A header
+//! that more hops than these could have written is not believed.
+
+use std::net::{IpAddr, Ipv6Addr};
+
+use axum::extract::FromRequestParts;
+use axum::http::HeaderMap;
+use axum::http::request::Parts;
+
+use crate::AppState;
+
+/// Whom proxies were asked by, in the order of the way here.
+const FORWARDED: &str = "x-forwarded-for";
+
+/// The other end of the connection; every request has it.
+#[derive(Clone, Copy, Debug)]
+pub struct Peer(pub IpAddr);
+
+/// Whoever a limit per address counts: an IPv4 address, or a network of 64 bits, which IPv6 gives to each household.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientAddress(pub String);
+
+impl FromRequestParts<AppState> for ClientAddress {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Self::Rejection> {
+        let peer = parts.extensions.get::<Peer>().map(|peer| peer.0);
+        Ok(Self::of(peer, &parts.headers, state.config.trusted_proxies))
+    }
+}
+
+impl ClientAddress {
+    /// `hops` proxies of ours stand in front, and each adds whom it was asked by at the end of the header.
+    fn of(peer: Option<IpAddr>, headers: &HeaderMap, hops: usize) -> Self {
+        let told = || {
+            let values = headers.get_all(FORWARDED).into_iter().filter_map(|value| value.to_str().ok());
+            let list: Vec<&str> = values.flat_map(|value| value.split(',')).map(str::trim).collect();
+            // With one proxy the last entry is whom it was asked by; what stands before anybody can write.
+            list.len().checked_sub(hops).and_then(|place| list[place].parse::<IpAddr>().ok())
+        };
+        let address = if hops == 0 { peer } else { told().or(peer) };
+        // Without a peer all share one limit: only tests call without a connection.
+        address.map_or_else(|| Self("nowhere".to_owned()), |address| Self(counted(address)))
+    }
+}
+
+fn counted(address: IpAddr) -> String {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => {
+            let [a, b, c, d, ..] = address.segments();
+            format!("{}/64", Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(peer: &str, forwarded: &[&str], hops: usize) -> String {
+        let mut headers = HeaderMap::new();
+        for value in forwarded {
+            headers.append(FORWARDED, value.parse().expect("a header value"));
+        }
+        ClientAddress::of(Some(peer.parse().expect("an address")), &headers, hops).0
+    }
+
+    #[test]
+    fn without_proxies_of_ours_the_header_is_anybodys_word() {
+        assert_eq!(of("203.0.113.7", &["198.51.100.1"], 0), "203.0.113.7");
+    }
+
+    #[test]
+    fn each_proxy_of_ours_is_believed_and_nobody_before_it() {
+        assert_eq!(of("10.0.0.1", &["198.51.100.1"], 1), "198.51.100.1");
+        assert_eq!(of("10.0.0.1", &["6.6.6.6, 198.51.100.1"], 1), "198.51.100.1");
+        assert_eq!(of("10.0.0.1", &["6.6.6.6", "198.51.100.1, 10.0.0.2"], 2), "198.51.100.1");
+        assert_eq!(of("10.0.0.1", &["198.51.100.1"], 2), "10.0.0.1", "fewer hops than there should be");
+        assert_eq!(of("10.0.0.1", &["nobody"], 1), "10.0.0.1");
+    }
+
+    #[test]
+    fn a_household_has_one_limit_whatever_addresses_it_draws() {
+        assert_eq!(of("2001:db8:1:2:3:4:5:6", &[], 0), "2001:db8:1:2::/64");
+        assert_eq!(of("2001:db8:1:2:ffff::1", &[], 0), "2001:db8:1:2::/64");
+        assert_eq!(of("::ffff:203.0.113.7", &[], 0), "203.0.113.7");
+    }
+}

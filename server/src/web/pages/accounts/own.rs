@@ -1,0 +1,181 @@
+//! For people who are signed in: their own page, and what is done there. Others are sent to sign in first.
+
+use app::pages::accounts::{Account, ConfirmEmail, Notice};
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Form, Query, State};
+use axum::http::HeaderMap;
+use axum::response::{IntoResponse, Response};
+use domain::api_accounts::{LinkToken, Password, PasswordChange, ProofRequest};
+use serde::Deserialize;
+
+use super::super::PageError;
+use super::super::booking::passing_or_fault;
+use super::{Ask, FormResult, key_of, new_key, once_more, private, see, see_with};
+use crate::AppState;
+use crate::accounts::{self, Session, SignedIn};
+use crate::idempotency::Intent;
+use crate::web::{ClientAddress, Code, Problem};
+
+type Asked = Result<Query<Ask>, QueryRejection>;
+type PageResult = Result<Response, PageError>;
+/// Whoever is signed in, or why nobody is.
+type Who = Result<SignedIn, Problem>;
+
+/// The way to sign in and back; trouble of ours has a page of its own.
+fn sign_in_first(problem: Problem, next: &str) -> PageResult {
+    match problem.code() {
+        Code::NotSignedIn | Code::TokenInvalid => {
+            Ok(see(&format!("/login?notice={}&next={next}", Notice::SignInFirst.as_str())))
+        }
+        _ => Err(passing_or_fault(problem)),
+    }
+}
+
+pub(super) async fn account(State(state): State<AppState>, who: Who, asked: Asked) -> PageResult {
+    let Query(asked) = asked?;
+    match who {
+        Ok(SignedIn(session)) => page(&state, &session, &asked.after, asked.notice(), None).await,
+        Err(problem) => sign_in_first(problem, "/account"),
+    }
+}
+
+async fn page(
+    state: &AppState,
+    session: &Session,
+    after: &str,
+    notice: Option<Notice>,
+    trouble: Option<String>,
+) -> PageResult {
+    let account = accounts::of_account(&mut *state.pg.acquire().await?, session.account).await?;
+    let account = account.ok_or(PageError::NotFound)?;
+    let bookings = accounts::bookings_page(state, session.account, Some(after)).await;
+    let bookings = bookings.map_err(|problem| match problem.code() {
+        Code::Malformed => PageError::Unreadable(problem.detail().to_owned()),
+        _ => passing_or_fault(problem),
+    })?;
+    Ok(private(Account { account, bookings, notice, trouble, key: new_key() }))
+}
+
+#[derive(Deserialize)]
+pub(super) struct PasswordForm {
+    current: Password,
+    new: Password,
+}
+
+pub(super) async fn password(State(state): State<AppState>, who: Who, form: FormResult<PasswordForm>) -> PageResult {
+    let session = match who {
+        Ok(SignedIn(session)) => session,
+        Err(problem) => return sign_in_first(problem, "/account"),
+    };
+    let Form(form) = form?;
+    let request = PasswordChange { current: form.current, new: form.new };
+    match accounts::change_password(&state, &session, &request).await {
+        Ok(logged_in) => Ok((logged_in, see_with("/account", Notice::PasswordChanged)).into_response()),
+        Err(problem) => {
+            let trouble = super::words(&problem);
+            let shown = page(&state, &session, "", None, Some(trouble)).await?;
+            Ok(once_more(problem, |_| shown))
+        }
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct KeyForm {
+    key: String,
+}
+
+pub(super) async fn send_link(
+    State(state): State<AppState>,
+    who: Who,
+    address: ClientAddress,
+    form: FormResult<KeyForm>,
+) -> PageResult {
+    let session = match who {
+        Ok(SignedIn(session)) => session,
+        Err(problem) => return sign_in_first(problem, "/account"),
+    };
+    let Form(form) = form?;
+    let sent = async {
+        let intent = Intent::new(&session.owner, key_of(&form.key)?, "form /account/email-link", &());
+        accounts::send_proof(&state, &session, &address, &intent).await
+    };
+    match sent.await {
+        Ok(_) => Ok(see_with("/account", Notice::MailSent)),
+        Err(problem) => {
+            let shown = page(&state, &session, "", None, Some(super::words(&problem))).await?;
+            Ok(once_more(problem, |_| shown))
+        }
+    }
+}
+
+pub(super) async fn confirm(State(state): State<AppState>, who: Who, asked: Asked) -> PageResult {
+    let Query(asked) = asked?;
+    let session = match who {
+        Ok(SignedIn(session)) => session,
+        Err(problem) => {
+            // What is no token of ours is not carried on.
+            let token: String = asked.token.chars().filter(char::is_ascii_hexdigit).take(64).collect();
+            return sign_in_first(problem, &format!("/confirm-email?token={token}"));
+        }
+    };
+    confirm_page(&state, &session, asked.token, None).await
+}
+
+async fn confirm_page(state: &AppState, session: &Session, token: String, trouble: Option<String>) -> PageResult {
+    let named = accounts::named(state, Some(session.account)).await.map_err(passing_or_fault)?;
+    let (_, email) = named.ok_or(PageError::NotFound)?;
+    Ok(private(ConfirmEmail { token, email, trouble, key: new_key() }))
+}
+
+#[derive(Deserialize)]
+pub(super) struct ProofForm {
+    token: LinkToken,
+    key: String,
+}
+
+pub(super) async fn prove(
+    State(state): State<AppState>,
+    who: Who,
+    address: ClientAddress,
+    form: FormResult<ProofForm>,
+) -> PageResult {
+    let session = match who {
+        Ok(SignedIn(session)) => session,
+        Err(problem) => return sign_in_first(problem, "/account"),
+    };
+    let Form(form) = form?;
+    let request = ProofRequest { token: form.token };
+    let proven = async {
+        let intent = Intent::new(&session.owner, key_of(&form.key)?, "form /confirm-email", &request);
+        accounts::prove(&state, &session, &address, &request, &intent).await
+    };
+    match proven.await {
+        Ok(_) => Ok(see_with("/account", Notice::Proven)),
+        Err(problem) => {
+            let shown = confirm_page(&state, &session, request.token.0, Some(super::words(&problem))).await?;
+            Ok(once_more(problem, |_| shown))
+        }
+    }
+}
+
+pub(super) async fn log_out(State(state): State<AppState>, headers: HeaderMap) -> PageResult {
+    let session = accounts::of_request(&state, &headers).await.map_err(passing_or_fault)?;
+    let cookies = accounts::end_session(&state, session.as_ref()).await.map_err(passing_or_fault)?;
+    Ok(with(cookies, see("/")))
+}
+
+pub(super) async fn log_out_everywhere(State(state): State<AppState>, who: Who) -> PageResult {
+    let session = match who {
+        Ok(SignedIn(session)) => session,
+        Err(problem) => return sign_in_first(problem, "/account"),
+    };
+    let cookies = accounts::end_all(&state, &session).await.map_err(passing_or_fault)?;
+    Ok(with(cookies, see_with("/login", Notice::SignedOutEverywhere)))
+}
+
+fn with(cookies: [(axum::http::HeaderName, axum::http::HeaderValue); 2], mut response: Response) -> Response {
+    for (name, cookie) in cookies {
+        response.headers_mut().append(name, cookie);
+    }
+    response
+}

@@ -1,0 +1,90 @@
+//! A flood of logins: those who only want a seat get one all the same.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use reqwest::{Method, StatusCode};
+use serde_json::json;
+
+use super::{Browser, PASSWORD, signed_up};
+use crate::world::{World, text};
+
+/// Logins at a time: far more than may wait for a core.
+const AT_A_TIME: usize = 120;
+/// Seats held and let go meanwhile.
+const HOLDS: u32 = 40;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn holds_are_granted_while_logins_are_turned_away() {
+    // Everybody comes from an address of their own, as behind a proxy: the limit per address stops nobody.
+    let world = World::start(1, &[("TRUSTED_PROXIES", "1")]).await;
+    let mut ann = signed_up(&world, "ann@example.org").await;
+    let over = Arc::new(AtomicBool::new(false));
+    let flood: Vec<_> = (0..AT_A_TIME)
+        .map(|number| {
+            let (mut eve, over) = (Browser::new(&world), Arc::clone(&over));
+            tokio::spawn(async move {
+                let (mut refused, mut tried) = (0_u32, 0_u32);
+                while !over.load(Ordering::Relaxed) {
+                    let body = json!({ "email": format!("{number}-{tried}@example.org"), "password": PASSWORD });
+                    let address = format!("10.{}.{}.{}", number, tried / 250, tried % 250);
+                    let header = [("x-forwarded-for", &*address)];
+                    let (status, headers, problem) =
+                        eve.send_with(Method::POST, "/api/v1/users/login", &body, &header).await;
+                    match status {
+                        StatusCode::UNAUTHORIZED => {}
+                        StatusCode::SERVICE_UNAVAILABLE => {
+                            assert_eq!(problem["code"], "overloaded");
+                            assert!(headers.contains_key("retry-after"));
+                            refused += 1;
+                        }
+                        other => panic!("a login in a flood is answered {other}: {problem}"),
+                    }
+                    tried += 1;
+                }
+                refused
+            })
+        })
+        .collect();
+    // Guests and people who are signed in go on choosing seats.
+    let guest = world.visitor();
+    let signed_in = ann.visitor();
+    for seat in 0..HOLDS {
+        for (visitor, seat) in [(&guest, seat), (&signed_in, 100 + seat)] {
+            let (status, hold) = visitor.hold(&[seat]).await;
+            assert_eq!(status, StatusCode::CREATED, "seat {seat}: {hold}");
+            assert_eq!(visitor.let_go(&hold).await, StatusCode::NO_CONTENT);
+        }
+    }
+    assert_eq!(text(&ann.me().await.1["email"]), "ann@example.org");
+    over.store(true, Ordering::Relaxed);
+    let mut refused = 0;
+    for one in flood {
+        refused += one.await.expect("nobody in the flood saw what should not be");
+    }
+    assert!(refused > 0, "the line was full, and said so");
+    // When it is over, people sign in again.
+    assert_eq!(Browser::new(&world).log_in("ann@example.org", PASSWORD).await.0, StatusCode::OK);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_address_has_its_limit_whatever_names_it_tries() {
+    let world = World::start(1, &[]).await;
+    let mut eve = Browser::new(&world);
+    let mut last = StatusCode::OK;
+    for number in 0..200 {
+        let header = format!("10.0.0.{number}");
+        let body = json!({ "email": format!("{number}@example.org"), "password": "a guess at it" });
+        // A header that no proxy of ours wrote is nobody's address.
+        let told = eve.send_with(Method::POST, "/api/v1/users/login", &body, &[("x-forwarded-for", &header)]).await;
+        last = told.0;
+        if last == StatusCode::TOO_MANY_REQUESTS {
+            assert_eq!(told.1["ratelimit-policy"], "\"login-address\";q=60;w=60");
+            break;
+        }
+    }
+    assert_eq!(last, StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(world.visitor().hold(&[1]).await.0, StatusCode::CREATED);
+    world.end().await;
+}

@@ -1,0 +1,185 @@
+//! Accounts from outside: browsers with all their cookies, programs with tokens.
+
+mod belongings;
+mod flood;
+mod pages;
+mod passwords;
+mod sessions;
+mod sign_up;
+mod staff;
+
+use std::collections::BTreeMap;
+
+use reqwest::header::HeaderMap;
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::world::{Visitor, World, text, until};
+
+/// A password anybody may choose.
+pub const PASSWORD: &str = "correct horse battery";
+
+/// A browser, with every cookie it was given.
+#[derive(Clone)]
+pub struct Browser {
+    visitor: Visitor,
+    cookies: BTreeMap<String, String>,
+}
+
+/// Status, headers and JSON of an answer.
+pub type Told = (StatusCode, HeaderMap, Value);
+
+impl Browser {
+    /// One that was never here.
+    pub fn new(world: &World) -> Self {
+        Self::at(world, 0)
+    }
+
+    /// The same at that server.
+    pub fn at(world: &World, server: usize) -> Self {
+        Self { visitor: Visitor { cookie: String::new(), ..world.visitor_at(server) }, cookies: BTreeMap::new() }
+    }
+
+    /// The same person's browser, going to another server.
+    pub fn moved_to(&self, world: &World, server: usize) -> Self {
+        let base = world.servers[server].url.clone();
+        Self { visitor: Visitor { base, ..self.visitor.clone() }, cookies: self.cookies.clone() }
+    }
+
+    /// What it does as a visitor, with the cookies it has now.
+    pub fn visitor(&self) -> Visitor {
+        let cookies: Vec<String> = self.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        Visitor { cookie: cookies.join("; "), ..self.visitor.clone() }
+    }
+
+    pub fn cookie(&self, name: &str) -> Option<&str> {
+        self.cookies.get(name).map(String::as_str)
+    }
+
+    pub fn put_cookie(&mut self, name: &str, value: &str) {
+        self.cookies.insert(name.to_owned(), value.to_owned());
+    }
+
+    /// Sends a request with these headers; cookies that come back are kept.
+    pub async fn send_with(&mut self, method: Method, path: &str, body: &Value, headers: &[(&str, &str)]) -> Told {
+        let visitor = self.visitor();
+        let mut request = visitor.client.request(method, format!("{}{path}", visitor.base));
+        if !visitor.cookie.is_empty() {
+            request = request.header("cookie", &visitor.cookie);
+        }
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        if !body.is_null() {
+            request = request.json(body);
+        }
+        let answer = request.send().await.expect("the server answers");
+        let (status, headers) = (answer.status(), answer.headers().clone());
+        self.keep(&headers);
+        let bytes = answer.bytes().await.expect("a body");
+        let body = if bytes.is_empty() { Value::Null } else { serde_json::from_slice(&bytes).expect("JSON") };
+        (status, headers, body)
+    }
+
+    /// The same with a fresh key.
+    pub async fn send(&mut self, method: Method, path: &str, body: Value) -> (StatusCode, Value) {
+        let key = server::ids::new_id().to_string();
+        let (status, _, body) = self.send_with(method, path, &body, &[("idempotency-key", &key)]).await;
+        (status, body)
+    }
+
+    pub async fn post(&mut self, path: &str, body: Value) -> (StatusCode, Value) {
+        self.send(Method::POST, path, body).await
+    }
+
+    pub async fn get(&mut self, path: &str) -> (StatusCode, Value) {
+        self.send(Method::GET, path, Value::Null).await
+    }
+
+    fn keep(&mut self, headers: &HeaderMap) {
+        for cookie in headers.get_all("set-cookie") {
+            let cookie = cookie.to_str().expect("text");
+            let (pair, rest) = cookie.split_once(';').expect("attributes");
+            let (name, value) = pair.split_once('=').expect("a pair");
+            if rest.contains("Max-Age=0") {
+                self.cookies.remove(name);
+            } else {
+                self.cookies.insert(name.to_owned(), value.to_owned());
+            }
+        }
+    }
+
+    pub async fn register(&mut self, email: &str, password: &str) -> (StatusCode, Value) {
+        self.post("/api/v1/users/register", json!({ "name": "Ann Example", "email": email, "password": password }))
+            .await
+    }
+
+    pub async fn log_in(&mut self, email: &str, password: &str) -> (StatusCode, Value) {
+        self.post("/api/v1/users/login", json!({ "email": email, "password": password })).await
+    }
+
+    pub async fn token(&mut self, email: &str) -> String {
+        let body = json!({ "email": email, "password": PASSWORD, "token": true });
+        let (status, answer) = self.post("/api/v1/users/login", body).await;
+        assert_eq!(status, StatusCode::OK, "{answer}");
+        text(&answer["token"]).to_owned()
+    }
+
+    pub async fn me(&mut self) -> (StatusCode, Value) {
+        self.get("/api/v1/users/me").await
+    }
+
+    /// The bookings of their account.
+    pub async fn bookings(&mut self) -> Vec<Value> {
+        let (status, page) = self.get("/api/v1/users/me/bookings").await;
+        assert_eq!(status, StatusCode::OK, "{page}");
+        page["bookings"].as_array().expect("a list").clone()
+    }
+}
+
+/// Sends these fields as a form does.
+pub fn form(request: reqwest::RequestBuilder, fields: &[(&str, &str)]) -> reqwest::RequestBuilder {
+    let coded = reqwest::Url::parse_with_params("http://form/", fields).expect("fields of a form");
+    let kind = ("content-type", "application/x-www-form-urlencoded");
+    request.header(kind.0, kind.1).body(coded.query().unwrap_or_default().to_owned())
+}
+
+/// A new account, signed in.
+pub async fn signed_up(world: &World, email: &str) -> Browser {
+    let mut browser = Browser::new(world);
+    let (status, answer) = browser.register(email, PASSWORD).await;
+    assert_eq!(status, StatusCode::CREATED, "{answer}");
+    let (status, answer) = browser.log_in(email, PASSWORD).await;
+    assert_eq!(status, StatusCode::OK, "{answer}");
+    browser
+}
+
+/// Mails with that subject, as read: quoted-printable undone as far as links need it.
+pub fn mails_about(world: &World, subject: &str) -> Vec<String> {
+    let mails = world.mails().into_iter().map(|mail| mail.replace("=\r\n", "").replace("=3D", "="));
+    mails.filter(|mail| mail.contains(&format!("Subject: {subject}"))).collect()
+}
+
+/// Waits for a mail with that subject to that address; the token of its link.
+pub async fn link_mailed(world: &World, subject: &str, email: &str) -> String {
+    let found = || mails_about(world, subject).into_iter().find(|mail| mail.contains(email));
+    until(&format!("{subject:?} is mailed to {email}"), || async { found().is_some() }).await;
+    let mail = found().expect("it was there");
+    let (_, rest) = mail.split_once("?token=").expect("a link");
+    rest.chars().take_while(char::is_ascii_hexdigit).collect()
+}
+
+/// Says to the world that somebody works in a theatre, past the code.
+pub async fn grant(world: &World, email: &str, theatre: &str, role: &str) {
+    let granted = "INSERT INTO staff_grants (account_id, theatre_id, role, granted_at)
+                   SELECT id, $2, $3, now() FROM accounts WHERE email = $1";
+    let done =
+        sqlx::query(granted).bind(email).bind(theatre).bind(role).execute(&world.pg).await.expect("it is written");
+    assert_eq!(done.rows_affected(), 1, "{email} has an account");
+}
+
+/// One more theatre, for people of another one.
+pub async fn another_theatre(world: &World) {
+    let theatre = "INSERT INTO theatres VALUES ('rialto', 'lisbon', 'Rialto', 'Rua 2', 'EUR')";
+    sqlx::query(theatre).execute(&world.pg).await.expect("it is written");
+}

@@ -1,0 +1,133 @@
+//! Who works where: the first manager, those they let in, and the list of what was done.
+
+use reqwest::StatusCode;
+use serde_json::json;
+
+use super::{Browser, PASSWORD, another_theatre, signed_up};
+use crate::world::{World, text};
+
+/// A manager of the Aurora, made as operators make the first one.
+async fn manager(world: &World) -> Browser {
+    let create = ["admin", "create", "--email", "max@example.org", "--name", "Max Manager", "--theatre", "aurora"];
+    let (good, said) = world.command(&create).await;
+    assert!(good && said.contains("manager of aurora"), "{said}");
+    let mut max = Browser::new(world);
+    let (status, answer) = max.log_in("max@example.org", PASSWORD).await;
+    assert_eq!((status, &answer["grants"]), (StatusCode::OK, &json!([{ "theatre": "aurora", "role": "manager" }])));
+    max
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_first_manager_is_made_at_the_command_line_and_lets_the_others_in() {
+    let world = World::start(1, &[("ROWLOCK_PASSWORD", PASSWORD)]).await;
+    another_theatre(&world).await;
+    let mut max = manager(&world).await;
+    let mut ann = signed_up(&world, "ann@example.org").await;
+    let staff = "/api/v1/theatres/aurora/staff";
+    assert_eq!(ann.get(staff).await.0, StatusCode::NOT_FOUND);
+    let hire =
+        json!({ "email": "Ann@example.org", "role": "box_office", "granted": true, "reason": "Starts on Monday." });
+    let (status, answer) = max.post(staff, hire.clone()).await;
+    assert_eq!(status, StatusCode::NO_CONTENT, "{answer}");
+    // Another role is another length of session: she signs in again.
+    assert_eq!(ann.me().await.0, StatusCode::UNAUTHORIZED);
+    ann.log_in("ann@example.org", PASSWORD).await;
+    let short = "SELECT count(*) FROM sessions WHERE ended_at IS NULL AND expires_at < now() + interval '17 hours'";
+    assert_eq!(world.count(short).await, 2, "hers and the manager's");
+    assert_eq!(
+        (ann.get(staff).await.0, ann.post(staff, hire.clone()).await.0),
+        (StatusCode::FORBIDDEN, StatusCode::FORBIDDEN)
+    );
+    assert_eq!(max.get("/api/v1/theatres/rialto/staff").await.0, StatusCode::NOT_FOUND, "not his theatre");
+    let (_, people) = max.get(staff).await;
+    let people: Vec<_> =
+        people.as_array().expect("a list").iter().map(|one| (text(&one["name"]), &one["roles"])).collect();
+    assert_eq!(people, [("Ann Example", &json!(["box_office"])), ("Max Manager", &json!(["manager"]))]);
+    // What is so already is not written down again.
+    assert_eq!(max.post(staff, hire).await.0, StatusCode::NO_CONTENT);
+    let dismiss =
+        json!({ "email": "ann@example.org", "role": "box_office", "granted": false, "reason": "Moved away." });
+    assert_eq!(max.post(staff, dismiss).await.0, StatusCode::NO_CONTENT);
+    assert_eq!(ann.me().await.0, StatusCode::UNAUTHORIZED);
+    ann.log_in("ann@example.org", PASSWORD).await;
+    assert_eq!(ann.get(staff).await.0, StatusCode::NOT_FOUND);
+    let (status, lines) = max.get("/api/v1/theatres/aurora/audit").await;
+    assert_eq!(status, StatusCode::OK);
+    let lines = lines.as_array().expect("a list");
+    let told: Vec<_> = lines.iter().map(|line| (text(&line["act"]), text(&line["reason"]))).collect();
+    let expected = [
+        ("role_taken", "Moved away."),
+        ("role_given", "Starts on Monday."),
+        ("role_given", "At the server's command line."),
+    ];
+    assert_eq!(told, expected);
+    assert_eq!((&lines[0]["actor_name"], lines[2].get("actor")), (&json!("Max Manager"), None));
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_theatre_keeps_a_manager_and_grants_need_a_person_a_role_and_a_reason() {
+    let world = World::start(1, &[("ROWLOCK_PASSWORD", PASSWORD)]).await;
+    let mut max = manager(&world).await;
+    let staff = "/api/v1/theatres/aurora/staff";
+    let grant = |email: &str, role: &str, granted: bool, reason: &str| json!({ "email": email, "role": role, "granted": granted, "reason": reason });
+    let long = "x".repeat(301);
+    for (body, expected) in [
+        (grant("max@example.org", "manager", false, "I resign."), (StatusCode::CONFLICT, "last_manager")),
+        (grant("nobody@example.org", "manager", true, "Why not."), (StatusCode::NOT_FOUND, "not_found")),
+        (grant("nobody", "manager", true, "Why not."), (StatusCode::BAD_REQUEST, "person_invalid")),
+        (grant("max@example.org", "owner", true, "Why not."), (StatusCode::BAD_REQUEST, "malformed")),
+        (grant("max@example.org", "organiser", true, " "), (StatusCode::BAD_REQUEST, "malformed")),
+        (grant("max@example.org", "organiser", true, "a\nb"), (StatusCode::BAD_REQUEST, "malformed")),
+        (grant("max@example.org", "organiser", true, &long), (StatusCode::BAD_REQUEST, "malformed")),
+    ] {
+        let (status, problem) = max.post(staff, body.clone()).await;
+        assert_eq!((status, text(&problem["code"])), expected, "{body}");
+    }
+    assert_eq!(world.count("SELECT count(*) FROM audit_list").await, 1, "nothing happened");
+    signed_up(&world, "mia@example.org").await;
+    assert_eq!(
+        max.post(staff, grant("mia@example.org", "manager", true, "Takes over.")).await.0,
+        StatusCode::NO_CONTENT
+    );
+    let resign = grant("max@example.org", "manager", false, "I resign.");
+    assert_eq!(max.post(staff, resign).await.0, StatusCode::NO_CONTENT);
+    assert_eq!(max.me().await.0, StatusCode::UNAUTHORIZED);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_manager_is_not_made_without_a_password_or_of_a_theatre_that_is_not_there() {
+    let world = World::start(1, &[]).await;
+    let create = async |more: &[&str]| {
+        let arguments = [&["admin", "create", "--email", "max@example.org", "--name", "Max"], more].concat();
+        world.command(&arguments).await
+    };
+    let (good, said) = create(&[]).await;
+    assert!(!good && said.contains("ROWLOCK_PASSWORD"), "{said}");
+    let (good, said) = create(&["--theatre", "nowhere"]).await;
+    assert!(!good && said.contains("nowhere"), "{said}");
+    let (good, said) = create(&["--password", "on the command line"]).await;
+    assert!(!good && said.contains("--password"), "there is no such flag: {said}");
+    assert_eq!(world.count("SELECT count(*) FROM accounts").await, 0);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_audit_list_is_only_ever_added_to() {
+    let world = World::start(0, &[]).await;
+    sqlx::query("INSERT INTO audit_list (at, act, subject, reason) VALUES (now(), 'test', 'nothing', 'Because.')")
+        .execute(&world.pg)
+        .await
+        .expect("a line is added");
+    for change in [
+        "UPDATE audit_list SET reason = 'Another.'",
+        "DELETE FROM audit_list",
+        "TRUNCATE audit_list",
+        "TRUNCATE accounts CASCADE",
+    ] {
+        assert!(sqlx::query(change).execute(&world.pg).await.is_err(), "{change}");
+    }
+    assert_eq!(world.count("SELECT count(*) FROM audit_list WHERE reason = 'Because.'").await, 1);
+    world.end().await;
+}
