@@ -10,7 +10,7 @@ import { expect, test } from "../pages/visitors.js";
 // A colour on its way to another has no contrast to speak of.
 const CALM = { reducedMotion: "reduce" } as const;
 // A look by axe takes seconds in a large room, and most tests take several.
-test.setTimeout(180_000);
+test.setTimeout(300_000);
 
 test("pages one browses by", async ({ request, newVisitor }) => {
   const { page } = await newVisitor(CALM);
