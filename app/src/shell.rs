@@ -160,7 +160,7 @@ fn header(city: Option<Place>, query: String) -> impl IntoView {
 fn account() -> impl IntoView {
     view! {
         <a class="site-account" href="/account" data-testid="account-mark">
-            {person()}<span data-account-name>"Account"</span>
+            {person()}<span data-account-name>{say!("account.mark")}</span>
         </a>
     }
 }

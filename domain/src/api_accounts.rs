@@ -214,8 +214,10 @@ pub struct BookingSummary {
     pub film: String,
     /// Theatre, screen and city, for people.
     pub place: String,
-    /// When it starts, for people there.
+    /// When it starts, for people there, in English.
     pub starts: String,
+    /// The same on the clocks there, `2026-11-21T20:15:00`.
+    pub starts_local: String,
     /// The same in milliseconds since 1970.
     pub starts_at_ms: i64,
     /// How it stands.

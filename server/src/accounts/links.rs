@@ -72,7 +72,7 @@ pub(super) fn read(token: &LinkToken) -> Result<[u8; 32], Problem> {
 
 /// The same for a link that was used, is too old, or never was.
 pub(super) fn invalid() -> Problem {
-    Problem::new(Code::LinkInvalid, "It was used already, or its time is over. Ask for a new mail.")
+    Problem::new(Code::LinkInvalid, "The link was used already, or its time is over. Ask for a new mail.")
 }
 
 fn hash(token: &str) -> [u8; 32] {

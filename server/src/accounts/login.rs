@@ -105,7 +105,10 @@ pub async fn log_in(
 
 /// The same whether there is such an account.
 fn failed() -> Problem {
-    Problem::new(Code::LoginFailed, "Check both, or ask for a new password by mail.")
+    Problem::new(
+        Code::LoginFailed,
+        "Address and password do not go together. Check both, or ask for a new password by mail.",
+    )
 }
 
 /// The visitor becomes the account's, with all they hold and bought. One who is another account's stays that one's:

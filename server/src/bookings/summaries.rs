@@ -53,6 +53,7 @@ pub async fn summaries(state: &AppState, ids: &[Uuid]) -> Result<Vec<BookingSumm
             film: show.film.clone(),
             place: format!("{}, {}, {}", show.theatre, show.screen, show.city),
             starts: show.starts_local.clone(),
+            starts_local: show.local_iso(show.starts_at),
             starts_at_ms: show.starts_at.0,
             state: BookingState::parse(&row.state).ok_or_else(|| corrupt("state"))?,
             money: MoneyState::parse(&row.money).ok_or_else(|| corrupt("money"))?,

@@ -373,6 +373,12 @@ impl Problem {
         (self.code.describe().0, serde_json::to_vec(&self.clone().into_view()).unwrap_or_default())
     }
 
+    /// As it is told, for pages that say it in other words.
+    #[must_use]
+    pub fn view(&self) -> ProblemView {
+        self.clone().into_view()
+    }
+
     fn into_view(self) -> ProblemView {
         let (status, name, title) = self.code.describe();
         ProblemView {

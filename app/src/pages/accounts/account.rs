@@ -5,8 +5,9 @@ use domain::booking::{BookingState, MoneyState};
 use domain::roles::Role;
 use leptos::prelude::*;
 
-use super::words::{self, Notice};
-use super::{known_password, new_password, notice_view, press, trouble_view};
+use super::{Notice, known_password, new_password, notice_view, press, trouble_view};
+use crate::language::{self, Moment};
+use crate::say;
 use crate::shell::{Head, Page};
 
 /// The page of an account.
@@ -26,7 +27,7 @@ pub struct Account {
 
 impl Page for Account {
     fn head(&self) -> Head {
-        Head { title: words::ACCOUNT.to_owned(), private: true, ..Head::default() }
+        Head { title: say!("account.title"), private: true, ..Head::default() }
     }
 
     fn view(self) -> AnyView {
@@ -37,31 +38,31 @@ impl Page for Account {
             <div class="account">
                 <header class="account-head">
                     <div>
-                        <h1>{words::ACCOUNT}</h1>
+                        <h1>{say!("account.title")}</h1>
                         <p class="quiet"><bdi data-testid="account-name">{name}</bdi>" · "<bdi>{email}</bdi></p>
-                        {(!works_at.is_empty()).then(|| view! { <p class="quiet small">{words::WORKS_AT}" "{works_at}</p> })}
+                        {(!works_at.is_empty()).then(|| view! { <p class="quiet small">{say!("account.works_at", places = &works_at)}</p> })}
                     </div>
-                    {press("/account/logout", None, words::SIGN_OUT, "sign-out")}
+                    {press("/account/logout", None, say!("account.sign_out"), "sign-out")}
                 </header>
                 {notice_view(self.notice)}
                 {(!email_proven).then(|| prove(self.key))}
                 <section class="account-bookings" aria-labelledby="account-bookings">
-                    <h2 id="account-bookings">{words::BOOKINGS}</h2>
+                    <h2 id="account-bookings">{say!("account.bookings")}</h2>
                     {bookings_view(self.bookings)}
                 </section>
                 <section class="account-security" aria-labelledby="account-security">
-                    <h2 id="account-security">{words::SECURITY}</h2>
+                    <h2 id="account-security">{say!("account.security")}</h2>
                     <div class="card account-card">
                         {trouble_view(self.trouble)}
                         <form class="account-form" action="/account/password" method="post">
-                            {known_password("current", words::CURRENT_PASSWORD)}
-                            {new_password("new", words::NEW_PASSWORD)}
-                            <button class="button button-quiet" r#type="submit" data-testid="change-password">{words::CHANGE_PASSWORD}</button>
+                            {known_password("current", say!("account.current_password"))}
+                            {new_password("new", say!("account.new_password"))}
+                            <button class="button button-quiet" r#type="submit" data-testid="change-password">{say!("account.change_password")}</button>
                         </form>
                     </div>
                     <div class="card account-card">
-                        <p class="quiet small">{words::SIGN_OUT_EVERYWHERE_HINT}</p>
-                        {press("/account/logout-everywhere", None, words::SIGN_OUT_EVERYWHERE, "sign-out-everywhere")}
+                        <p class="quiet small">{say!("account.sign_out_everywhere_hint")}</p>
+                        {press("/account/logout-everywhere", None, say!("account.sign_out_everywhere"), "sign-out-everywhere")}
                     </div>
                 </section>
             </div>
@@ -73,9 +74,9 @@ impl Page for Account {
 fn prove(key: String) -> impl IntoView {
     view! {
         <section class="card account-card account-prove" data-testid="prove">
-            <h2>{words::PROVE_TITLE}</h2>
-            <p>{words::PROVE_LEAD}</p>
-            {press("/account/email-link", Some(key), words::PROVE_AGAIN, "send-again")}
+            <h2>{say!("account.prove_title")}</h2>
+            <p>{say!("account.prove_lead")}</p>
+            {press("/account/email-link", Some(key), say!("account.prove_again"), "send-again")}
         </section>
     }
 }
@@ -84,56 +85,60 @@ fn bookings_view(page: BookingPage) -> AnyView {
     if page.bookings.is_empty() {
         return view! {
             <div class="card account-card">
-                <p class="quiet">{words::NO_BOOKINGS}</p>
-                <p><a class="button" href="/search">{words::FIND_A_SHOW}</a></p>
+                <p class="quiet">{say!("account.no_bookings")}</p>
+                <p><a class="button" href="/search">{say!("account.find_show")}</a></p>
             </div>
         }
         .into_any();
     }
     view! {
         <ul class="account-list" data-testid="my-bookings">{page.bookings.into_iter().map(line).collect_view()}</ul>
-        {page.next.map(|next| view! { <p><a class="button button-quiet" href=format!("/account?after={next}")>{words::OLDER}</a></p> })}
+        {page.next.map(|next| view! { <p><a class="button button-quiet" href=format!("/account?after={next}")>{say!("account.older")}</a></p> })}
     }
     .into_any()
 }
 
 fn line(booking: BookingSummary) -> impl IntoView {
     let state = state_words(booking.state, booking.money);
+    let language = language::current();
+    let starts = Moment::parse(&booking.starts_local).map_or(booking.starts, |start| start.in_words(language));
     view! {
         <li>
             <a class="account-booking card" href=format!("/bookings/{}", booking.id) data-testid="my-booking" data-state=booking.state.as_str()>
                 <span class="account-booking-what">
                     <strong><bdi>{booking.film}</bdi></strong>
-                    <span>{booking.starts}</span>
+                    <span>{starts}</span>
                     <span class="quiet small"><bdi>{booking.place}</bdi></span>
                 </span>
                 <span class="account-booking-seats">{booking.what.join(", ")}</span>
                 <span class="account-booking-state">
                     <span>{state}</span>
-                    <span class="quiet small">{booking.total.to_string()}" · "{booking.reference}</span>
+                    <span class="quiet small">{language::money(booking.total, language)}" · "{booking.reference}</span>
                 </span>
             </a>
         </li>
     }
 }
 
-const fn state_words(state: BookingState, money: MoneyState) -> &'static str {
+fn state_words(state: BookingState, money: MoneyState) -> String {
     match (state, money) {
-        (BookingState::Confirmed, _) => "Booked",
-        (_, MoneyState::Refunding) => "Money on its way back",
-        (_, MoneyState::Refunded) => "Paid back",
-        (_, MoneyState::Moved) => "Moved to another booking",
-        (BookingState::Cancelled, _) => "Cancelled",
-        (BookingState::Expired, _) => "Expired",
-        (BookingState::PaymentSucceeded, _) => "Paid",
-        (BookingState::Created | BookingState::SeatsLocked | BookingState::PaymentPending, _) => "Being paid",
+        (BookingState::Confirmed, _) => say!("account.state_booked"),
+        (_, MoneyState::Refunding) => say!("account.state_refunding"),
+        (_, MoneyState::Refunded) => say!("account.state_refunded"),
+        (_, MoneyState::Moved) => say!("account.state_moved"),
+        (BookingState::Cancelled, _) => say!("account.state_cancelled"),
+        (BookingState::Expired, _) => say!("account.state_expired"),
+        (BookingState::PaymentSucceeded, _) => say!("account.state_paid"),
+        (BookingState::Created | BookingState::SeatsLocked | BookingState::PaymentPending, _) => {
+            say!("account.state_paying")
+        }
     }
 }
 
-const fn role_words(role: Role) -> &'static str {
+fn role_words(role: Role) -> String {
     match role {
-        Role::BoxOffice => "box office",
-        Role::Manager => "manager",
-        Role::Organiser => "organiser",
+        Role::BoxOffice => say!("account.role_box_office"),
+        Role::Manager => say!("account.role_manager"),
+        Role::Organiser => say!("account.role_organiser"),
     }
 }

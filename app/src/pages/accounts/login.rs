@@ -2,8 +2,8 @@
 
 use leptos::prelude::*;
 
-use super::words::{self, Notice};
-use super::{email_field, hidden, known_password, notice_view, trouble_view};
+use super::{Notice, email_field, hidden, known_password, notice_view, trouble_view};
+use crate::say;
 use crate::shell::{Head, Page};
 
 /// The page to sign in on.
@@ -21,24 +21,24 @@ pub struct Login {
 
 impl Page for Login {
     fn head(&self) -> Head {
-        Head { title: words::SIGN_IN.to_owned(), private: true, ..Head::default() }
+        Head { title: say!("account.sign_in"), private: true, ..Head::default() }
     }
 
     fn view(self) -> AnyView {
         view! {
             <section class="account-door card">
-                <h1>{words::SIGN_IN}</h1>
+                <h1>{say!("account.sign_in")}</h1>
                 {notice_view(self.notice)}
                 {trouble_view(self.trouble)}
                 <form class="account-form" action="/login" method="post">
                     {hidden("next", self.next.clone())}
                     {email_field(self.email)}
-                    {known_password("password", words::PASSWORD)}
-                    <button class="button" r#type="submit" data-testid="sign-in">{words::SIGN_IN}</button>
+                    {known_password("password", say!("account.password"))}
+                    <button class="button" r#type="submit" data-testid="sign-in">{say!("account.sign_in")}</button>
                 </form>
                 <p class="account-ways">
-                    <a href="/reset">{words::FORGOTTEN}</a>
-                    <span>{words::NEW_HERE}" "<a href=super::register::path(&self.next)>{words::REGISTER}</a></span>
+                    <a href="/reset">{say!("account.forgotten")}</a>
+                    <span>{say!("account.new_here")}" "<a href=super::register::path(&self.next)>{say!("account.register")}</a></span>
                 </p>
             </section>
         }

@@ -2,17 +2,19 @@
 
 mod account;
 mod login;
+mod notice;
 mod register;
 mod reset;
-mod words;
 
 pub use account::Account;
 pub use login::Login;
+pub use notice::Notice;
 pub use register::Register;
 pub use reset::{ConfirmEmail, Reset};
-pub use words::Notice;
 
 use leptos::prelude::*;
+
+use crate::say;
 
 /// Longest name, characters; the server's limit.
 const MAX_NAME_CHARS: usize = 120;
@@ -34,7 +36,7 @@ fn notice_view(notice: Option<Notice>) -> impl IntoView {
 fn name_field(value: String) -> impl IntoView {
     view! {
         <div class="field">
-            <label for="name">{words::NAME}</label>
+            <label for="name">{say!("account.name")}</label>
             <input id="name" name="name" r#type="text" autocomplete="name" required maxlength=MAX_NAME_CHARS value=value />
         </div>
     }
@@ -43,7 +45,7 @@ fn name_field(value: String) -> impl IntoView {
 fn email_field(value: String) -> impl IntoView {
     view! {
         <div class="field">
-            <label for="email">{words::EMAIL}</label>
+            <label for="email">{say!("account.email")}</label>
             <input id="email" name="email" r#type="email" autocomplete="username" inputmode="email" required
                 maxlength=MAX_EMAIL_CHARS value=value />
         </div>
@@ -51,7 +53,7 @@ fn email_field(value: String) -> impl IntoView {
 }
 
 /// A password that is there already.
-fn known_password(name: &'static str, label: &'static str) -> impl IntoView {
+fn known_password(name: &'static str, label: String) -> impl IntoView {
     view! {
         <div class="field">
             <label for=name>{label}</label>
@@ -61,13 +63,13 @@ fn known_password(name: &'static str, label: &'static str) -> impl IntoView {
 }
 
 /// A password that is chosen now.
-fn new_password(name: &'static str, label: &'static str) -> impl IntoView {
+fn new_password(name: &'static str, label: String) -> impl IntoView {
     view! {
         <div class="field">
             <label for=name>{label}</label>
             <input id=name name=name r#type="password" autocomplete="new-password" required minlength="10" maxlength="256"
                 aria-describedby="password-hint" />
-            <p class="quiet small" id="password-hint">{words::PASSWORD_HINT}</p>
+            <p class="quiet small" id="password-hint">{say!("account.password_hint")}</p>
         </div>
     }
 }
@@ -77,7 +79,7 @@ fn hidden(name: &'static str, value: String) -> impl IntoView {
 }
 
 /// A form with one button and no field.
-fn press(action: &'static str, key: Option<String>, label: &'static str, test: &'static str) -> impl IntoView {
+fn press(action: &'static str, key: Option<String>, label: String, test: &'static str) -> impl IntoView {
     view! {
         <form action=action method="post">
             {key.map(|key| hidden("key", key))}

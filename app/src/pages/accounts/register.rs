@@ -2,8 +2,8 @@
 
 use leptos::prelude::*;
 
-use super::words;
 use super::{email_field, hidden, name_field, new_password, trouble_view};
+use crate::say;
 use crate::shell::{Head, Page};
 
 /// The page to register on.
@@ -23,25 +23,25 @@ pub struct Register {
 
 impl Page for Register {
     fn head(&self) -> Head {
-        Head { title: words::REGISTER.to_owned(), private: true, ..Head::default() }
+        Head { title: say!("account.register"), private: true, ..Head::default() }
     }
 
     fn view(self) -> AnyView {
         view! {
             <section class="account-door card">
-                <h1>{words::REGISTER}</h1>
-                <p class="quiet">{words::REGISTER_LEAD}</p>
+                <h1>{say!("account.register")}</h1>
+                <p class="quiet">{say!("account.register_lead")}</p>
                 {trouble_view(self.trouble)}
                 <form class="account-form" action="/register" method="post">
                     {hidden("next", self.next.clone())}
                     {hidden("key", self.key)}
                     {name_field(self.name)}
                     {email_field(self.email)}
-                    {new_password("password", words::PASSWORD)}
-                    <button class="button" r#type="submit" data-testid="register">{words::REGISTER}</button>
+                    {new_password("password", say!("account.password"))}
+                    <button class="button" r#type="submit" data-testid="register">{say!("account.register")}</button>
                 </form>
                 <p class="account-ways">
-                    <span>{words::KNOWN_HERE}" "<a href=login_path(&self.next)>{words::SIGN_IN}</a></span>
+                    <span>{say!("account.known_here")}" "<a href=login_path(&self.next)>{say!("account.sign_in")}</a></span>
                 </p>
             </section>
         }

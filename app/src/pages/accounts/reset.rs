@@ -2,8 +2,8 @@
 
 use leptos::prelude::*;
 
-use super::words;
 use super::{email_field, hidden, new_password, trouble_view};
+use crate::say;
 use crate::shell::{Head, Page};
 
 /// The page for a new password, at its three steps.
@@ -33,44 +33,44 @@ pub enum Reset {
 
 impl Page for Reset {
     fn head(&self) -> Head {
-        Head { title: words::RESET.to_owned(), private: true, ..Head::default() }
+        Head { title: say!("account.reset"), private: true, ..Head::default() }
     }
 
     fn view(self) -> AnyView {
         match self {
             Self::Ask { email, trouble, key } => view! {
                 <section class="account-door card">
-                    <h1>{words::RESET}</h1>
-                    <p class="quiet">{words::RESET_LEAD}</p>
+                    <h1>{say!("account.reset")}</h1>
+                    <p class="quiet">{say!("account.reset_lead")}</p>
                     {trouble_view(trouble)}
                     <form class="account-form" action="/reset" method="post">
                         {hidden("key", key)}
                         {email_field(email)}
-                        <button class="button" r#type="submit" data-testid="ask-reset">{words::RESET_SEND}</button>
+                        <button class="button" r#type="submit" data-testid="ask-reset">{say!("account.reset_send")}</button>
                     </form>
                 </section>
             }
             .into_any(),
             Self::Sent => view! {
                 <section class="account-door card">
-                    <h1>{words::READ_MAIL}</h1>
-                    <p role="status" data-testid="reset-sent">{words::READ_MAIL_LEAD}</p>
-                    <p class="account-ways"><a href="/login">{words::SIGN_IN}</a></p>
+                    <h1>{say!("account.read_mail")}</h1>
+                    <p role="status" data-testid="reset-sent">{say!("account.read_mail_lead")}</p>
+                    <p class="account-ways"><a href="/login">{say!("account.sign_in")}</a></p>
                 </section>
             }
             .into_any(),
             Self::Choose { token, trouble, key } => view! {
                 <section class="account-door card">
-                    <h1>{words::RESET}</h1>
-                    <p class="quiet">{words::RESET_CHOOSE}</p>
+                    <h1>{say!("account.reset")}</h1>
+                    <p class="quiet">{say!("account.reset_choose")}</p>
                     {trouble_view(trouble)}
                     <form class="account-form" action="/reset/new" method="post">
                         {hidden("key", key)}
                         {hidden("token", token)}
-                        {new_password("password", words::NEW_PASSWORD)}
-                        <button class="button" r#type="submit" data-testid="set-password">{words::RESET_SET}</button>
+                        {new_password("password", say!("account.new_password"))}
+                        <button class="button" r#type="submit" data-testid="set-password">{say!("account.reset_set")}</button>
                     </form>
-                    <p class="account-ways"><a href="/reset">{words::FORGOTTEN}</a></p>
+                    <p class="account-ways"><a href="/reset">{say!("account.forgotten")}</a></p>
                 </section>
             }
             .into_any(),
@@ -94,21 +94,21 @@ pub struct ConfirmEmail {
 
 impl Page for ConfirmEmail {
     fn head(&self) -> Head {
-        Head { title: words::PROVE_TITLE.to_owned(), private: true, ..Head::default() }
+        Head { title: say!("account.prove_title"), private: true, ..Head::default() }
     }
 
     fn view(self) -> AnyView {
         view! {
             <section class="account-door card">
-                <h1>{words::PROVE_TITLE}</h1>
+                <h1>{say!("account.prove_title")}</h1>
                 {trouble_view(self.trouble)}
                 <p><strong>{self.email}</strong></p>
                 <form class="account-form" action="/confirm-email" method="post">
                     {hidden("key", self.key)}
                     {hidden("token", self.token)}
-                    <button class="button" r#type="submit" data-testid="confirm-email">{words::PROVE_BUTTON}</button>
+                    <button class="button" r#type="submit" data-testid="confirm-email">{say!("account.prove_button")}</button>
                 </form>
-                <p class="account-ways"><a href="/account">{words::ACCOUNT}</a></p>
+                <p class="account-ways"><a href="/account">{say!("account.title")}</a></p>
             </section>
         }
         .into_any()

@@ -27,7 +27,7 @@ pub const SHARED_CACHE: &str = "public, max-age=15";
 pub const PRIVATE_CACHE: &str = "no-store";
 
 /// Addresses of pages, as metrics name them.
-pub const ADDRESSES: [&str; 11] = [
+pub const ADDRESSES: [&str; 20] = [
     "/",
     "/cities/{id}",
     "/theatres/{id}",
@@ -39,6 +39,15 @@ pub const ADDRESSES: [&str; 11] = [
     "/bookings/{id}/ticket.ics",
     "/tickets/{code}",
     "/docs/problems",
+    "/login",
+    "/register",
+    "/reset",
+    "/confirm-email",
+    "/account",
+    "/account/password",
+    "/account/email-link",
+    "/account/logout",
+    "/account/logout-everywhere",
 ];
 
 /// All pages.

@@ -5,6 +5,7 @@
 mod forms;
 mod own;
 
+use app::language;
 use app::pages::accounts::Notice;
 use axum::Router;
 use axum::extract::rejection::FormRejection;
@@ -16,7 +17,7 @@ use serde::Deserialize;
 
 use super::{PRIVATE_CACHE, PageError, html};
 use crate::idempotency::IdempotencyKey;
-use crate::web::{Code, Problem};
+use crate::web::{Code, Problem, reader};
 use crate::{AppState, ids};
 
 /// Largest form, bytes: an address, a name and two passwords are far below.
@@ -105,10 +106,9 @@ fn once_more(problem: Problem, page: impl FnOnce(String) -> Response) -> Respons
     response
 }
 
-/// What happened and what to do.
+/// What happened and what to do, in the reader's language.
 fn words(problem: &Problem) -> String {
-    let (_, _, title) = problem.code().describe();
-    format!("{title}. {}", problem.detail())
+    language::speaking(reader::language(), || language::problem_in_words(&problem.view()))
 }
 
 /// The key a form came with.
