@@ -7,15 +7,19 @@
 // A view is one type as deep as its markup; the seat map's is deeper than the default allows.
 #![recursion_limit = "512"]
 
+#[cfg(feature = "pages")]
 pub mod booking_status;
 pub mod browser;
+#[cfg(feature = "show")]
 pub mod checkout;
 pub mod language;
 #[cfg(feature = "ssr")]
 pub mod pages;
+#[cfg(feature = "show")]
 pub mod seat_map;
 #[cfg(feature = "ssr")]
 pub mod shell;
+#[cfg(feature = "show")]
 mod waiting_list;
 
 #[cfg(feature = "ssr")]

@@ -39,6 +39,8 @@ pub struct Head {
     pub live: bool,
     /// Groups of messages its islands use; the page carries them.
     pub words: &'static [&'static str],
+    /// Whether that island is the seat map, whose browser half is a module of its own.
+    pub seat_map: bool,
     /// The city the visitor is looking at, for the switch in the header.
     pub city: Option<Place>,
     /// What stands in the search field of the header.
@@ -90,9 +92,11 @@ fn document(language: Language, head: Head, content: AnyView, chooser: impl Into
         view! { <script type="application/json" id="words" inner_html=carried></script> }
     });
     let live = head.live.then(|| {
+        let half = if head.seat_map { "show" } else { "pages" };
         view! {
             <link rel="modulepreload" href="/pkg/boot.js" />
-            <link rel="preload" href="/pkg/rowlock_bg.wasm" r#as="fetch" r#type="application/wasm" crossorigin="anonymous" />
+            <link rel="modulepreload" href=format!("/pkg/{half}.js") />
+            <link rel="preload" href=format!("/pkg/{half}_bg.wasm") r#as="fetch" r#type="application/wasm" crossorigin="anonymous" />
             <script type="module" src="/pkg/boot.js"></script>
         }
     });

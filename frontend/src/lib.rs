@@ -1,5 +1,6 @@
 //! The WebAssembly entry point, nothing else: `frontend/static/boot.js` loads this module, calls
-//! [`hydrate`], then wakes each island of the page by its name.
+//! [`hydrate`], then wakes each island of the page by its name. It is built once for the page of a show and
+//! once for all other pages.
 
 use wasm_bindgen::prelude::wasm_bindgen;
 
@@ -9,6 +10,8 @@ pub use app::*;
 /// Prepares the page for its islands. Called once, before the first of them.
 #[wasm_bindgen]
 pub fn hydrate() {
+    // As delivered, a panic has no words: see xtask/src/setup/wasm.rs.
+    #[cfg(debug_assertions)]
     console_error_panic_hook::set_once();
     leptos::mount::hydrate_islands();
 }

@@ -46,7 +46,7 @@ enum Task {
     Dev,
     /// All tests, on fresh stores, up to two visitors in a real browser. Ends in `N passed, N failed`.
     Test(test::Options),
-    /// Measure: locks, map, live or storm. Without a name it lists them.
+    /// Measure. Without a name it lists what there is.
     Bench(bench::Options),
     /// What a change must pass: format, lints, all tests.
     Ci,

@@ -1,6 +1,6 @@
 //! The browser half: compiled, bound, shrunk and compressed into `target/site`.
 //!
-//!     pkg/    rowlock.js, rowlock_bg.wasm, and the scripts of frontend/static
+//!     pkg/    a script and a module for each of [`HALVES`], and the scripts of frontend/static
 //!     style/  main.css: all of style/*.css in the order of their names; other files as they are
 //!     other files of frontend/static lie where they lie there: fonts/, favicon.svg
 //!
@@ -18,11 +18,14 @@ use crate::command;
 use crate::fingerprint;
 use crate::places::Places;
 use crate::progress::Step;
-use crate::setup::wasm::{TARGET, Toolchain};
+use crate::setup::wasm::{TARGET, Toolchain, Wish};
 use crate::setup::wasm_opt;
 use crate::stop::Stop;
 
-/// What the module depends on.
+/// The modules, each a feature of `frontend`: a page loads the one its islands are in. Whoever chooses a
+/// seat does not wait for what is needed after paying.
+const HALVES: [&str; 2] = ["show", "pages"];
+/// What the modules depend on.
 const MODULE_INPUTS: [&str; 6] = ["Cargo.lock", "Cargo.toml", "app", "domain", "frontend/Cargo.toml", "frontend/src"];
 /// Files that are only copied.
 const PLAIN_INPUTS: [&str; 2] = ["frontend/static", "style"];
@@ -60,15 +63,14 @@ pub fn build(places: &Places, size: Size, stop: &Stop) -> Result<()> {
     let lock = std::fs::File::create(places.site().join(".lock"))?;
     lock.lock().context("cannot lock the site")?;
     let toolchain = Toolchain::require(places, stop)?;
-    let rust = match &toolchain {
-        Toolchain::Ours => command::output(Command::new("rustc").arg("-vV"))?,
-        Toolchain::Debian(_) => command::output(Command::new("/usr/bin/rustc").arg("-vV"))?,
-    };
-    let inputs = fingerprint::of(&places.root, &MODULE_INPUTS, &format!("{size:?} {} {rust}", toolchain.name()))?;
-    let stamp = places.site().join(".module");
-    if !fingerprint::is_done(&stamp, &inputs) {
-        module(places, &pkg, &toolchain, size, stop)?;
-        std::fs::write(&stamp, &inputs)?;
+    let about = format!("{size:?} {} {}", toolchain.name(), toolchain.about()?);
+    let inputs = fingerprint::of(&places.root, &MODULE_INPUTS, &about)?;
+    for half in HALVES {
+        let stamp = places.site().join(format!(".module-{half}"));
+        if !fingerprint::is_done(&stamp, &inputs) {
+            module(places, &pkg, half, &toolchain, size, stop)?;
+            std::fs::write(&stamp, &inputs)?;
+        }
     }
     let inputs = fingerprint::of(&places.root, &PLAIN_INPUTS, "")?;
     let stamp = places.site().join(".plain");
@@ -79,12 +81,20 @@ pub fn build(places: &Places, size: Size, stop: &Stop) -> Result<()> {
     Ok(())
 }
 
-fn module(places: &Places, pkg: &Path, toolchain: &Toolchain, size: Size, stop: &Stop) -> Result<()> {
+fn module(places: &Places, pkg: &Path, half: &str, toolchain: &Toolchain, size: Size, stop: &Stop) -> Result<()> {
     let (profile, folder) = size.profile();
-    let step = Step::start(format!("compile the browser half ({})", toolchain.name()));
-    command::run(toolchain.cargo("build", places).args(["--profile", profile]), stop)?;
+    let wish = if size == Size::Small { Wish::Lean } else { Wish::Talkative };
+    let step = Step::start(format!("compile the browser half \"{half}\" ({})", toolchain.name()));
+    let out = places.target.join("wasm-build").join(TARGET).join(folder);
+    // Both halves are linked under one name: cargo would find the other's there and leave it.
+    let linked = out.join("deps/frontend.wasm");
+    if linked.exists() {
+        std::fs::remove_file(&linked)?;
+    }
+    let mut cargo = toolchain.cargo("build", wish, places)?;
+    command::run(cargo.args(["--profile", profile, "--no-default-features", "--features", half]), stop)?;
     step.done();
-    let built = places.target.join("wasm-build").join(TARGET).join(folder).join("frontend.wasm");
+    let built = out.join("frontend.wasm");
 
     let step = Step::quiet("bind it to JavaScript");
     let fresh = places.site().join("pkg-fresh");
@@ -92,14 +102,14 @@ fn module(places: &Places, pkg: &Path, toolchain: &Toolchain, size: Size, stop: 
         std::fs::remove_dir_all(&fresh)?;
     }
     let mut bindgen = Bindgen::new();
-    bindgen.input_path(&built).web(true)?.typescript(false).out_name("rowlock");
+    bindgen.input_path(&built).web(true)?.typescript(false).out_name(half);
     if size == Size::Small {
         bindgen.remove_name_section(true).remove_producers_section(true);
     }
     bindgen.generate(&fresh).context("wasm-bindgen")?;
     step.done();
     if size == Size::Small {
-        shrink(places, &fresh.join("rowlock_bg.wasm"), stop)?;
+        shrink(places, &fresh.join(format!("{half}_bg.wasm")), stop)?;
     }
     let mut files = BTreeSet::new();
     fingerprint::collect(&fresh, &mut files)?;
@@ -155,11 +165,25 @@ fn plain(places: &Places, pkg: &Path) -> Result<()> {
         all.push_str(&std::fs::read_to_string(sheet)?);
         all.push('\n');
     }
-    write(&places.site().join("style/main.css"), all.as_bytes(), Size::Small)?;
+    write(&places.site().join("style/main.css"), lean(&all).as_bytes(), Size::Small)?;
     for file in &others {
         place(file, &places.site().join("style").join(file.strip_prefix(&style)?), Size::Small)?;
     }
     Ok(())
+}
+
+/// A style sheet without its comments and indentation: they are for us, and a sixth of what is sent.
+fn lean(sheet: &str) -> String {
+    let mut out = String::with_capacity(sheet.len());
+    let mut rest = sheet;
+    while let Some(start) = rest.find("/*") {
+        out.push_str(&rest[..start]);
+        let end = rest[start..].find("*/").map_or(rest.len(), |length| start + length + 2);
+        rest = &rest[end..];
+    }
+    out.push_str(rest);
+    let lines = out.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn is_a(file: &Path, ending: &str) -> bool {
@@ -210,4 +234,16 @@ fn with_ending(file: &Path, ending: &str) -> PathBuf {
     name.push(".");
     name.push(ending);
     PathBuf::from(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lean_style_says_the_same() {
+        let sheet = "/* seats */\n.seat {\n  fill: red; /* or\n not */\n}\n\n.mine { content: \"a b\"; }";
+        assert_eq!(lean(sheet), ".seat {\nfill: red;\n}\n.mine { content: \"a b\"; }");
+        assert_eq!(lean("a{}/* without an end"), "a{}");
+    }
 }

@@ -56,7 +56,16 @@ impl Failure {
 /// # Errors
 /// [`Failure`].
 pub async fn get<T: DeserializeOwned>(path: &str) -> Result<T, Failure> {
-    once(|| builder(Method::GET, path).build()).await.and_then(|text| parse(&text))
+    parse(&once(&Call { method: Method::GET, path, key: None, body: None }).await?)
+}
+
+/// Reads a resource that is no text.
+///
+/// # Errors
+/// [`Failure`].
+pub async fn bytes(path: &str) -> Result<Vec<u8>, Failure> {
+    let answer = send(&Call { method: Method::GET, path, key: None, body: None }).await?;
+    answer.binary().await.map_err(|_| Failure::Unreachable)
 }
 
 /// A call that changes something, under its idempotency key. Retried with full jitter while it is not
@@ -71,7 +80,7 @@ pub async fn change<T: DeserializeOwned>(
     body: &impl Serialize,
 ) -> Result<T, Failure> {
     let body = serde_json::to_string(body).map_err(|_| Failure::Unreachable)?;
-    retrying(|| keyed(method.clone(), path, key).body(body.clone())).await.and_then(|text| parse(&text))
+    parse(&retrying(&Call { method, path, key: Some(key), body: Some(&body) }).await?)
 }
 
 /// Removes something, under its idempotency key, with retries as [`change`].
@@ -79,7 +88,7 @@ pub async fn change<T: DeserializeOwned>(
 /// # Errors
 /// The last try's [`Failure`].
 pub async fn remove(path: &str, key: &str) -> Result<(), Failure> {
-    retrying(|| keyed(Method::DELETE, path, key).build()).await.map(drop)
+    retrying(&Call { method: Method::DELETE, path, key: Some(key), body: None }).await.map(drop)
 }
 
 /// Posts to `path` while the page goes away; nobody hears the answer.
@@ -88,37 +97,55 @@ pub fn beacon(path: &str) {
     let _ = super::window().navigator().send_beacon(path);
 }
 
-fn builder(method: Method, path: &str) -> RequestBuilder {
-    RequestBuilder::new(path)
-        .method(method)
-        .header("accept", "application/json")
-        .abort_signal(Some(&AbortSignal::timeout_with_u32(DEADLINE_MS)))
+/// A call to be made. One type for all of them: what is generic is compiled for each, and downloaded.
+struct Call<'a> {
+    method: Method,
+    path: &'a str,
+    key: Option<&'a str>,
+    body: Option<&'a str>,
 }
 
-fn keyed(method: Method, path: &str, key: &str) -> RequestBuilder {
-    builder(method, path).header("content-type", "application/json").header("idempotency-key", key)
+impl Call<'_> {
+    fn request(&self) -> Result<Request, gloo_net::Error> {
+        let mut builder = RequestBuilder::new(self.path)
+            .method(self.method.clone())
+            .header("accept", "application/json")
+            .abort_signal(Some(&AbortSignal::timeout_with_u32(DEADLINE_MS)));
+        if let Some(key) = self.key {
+            builder = builder.header("content-type", "application/json").header("idempotency-key", key);
+        }
+        match self.body {
+            Some(body) => builder.body(body),
+            None => builder.build(),
+        }
+    }
 }
 
-async fn retrying(request: impl Fn() -> Result<Request, gloo_net::Error>) -> Result<String, Failure> {
+async fn retrying(call: &Call<'_>) -> Result<String, Failure> {
     let mut pause_ms = FIRST_PAUSE_MS;
     for _ in 1..TRIES {
-        match once(&request).await {
+        match once(call).await {
             Err(failure) if failure.may_pass() => events::after(ids::jitter(pause_ms)).await,
             answer => return answer,
         }
         pause_ms *= 2;
     }
-    once(&request).await
+    once(call).await
 }
 
-async fn once(request: impl Fn() -> Result<Request, gloo_net::Error>) -> Result<String, Failure> {
+async fn once(call: &Call<'_>) -> Result<String, Failure> {
+    send(call).await?.text().await.map_err(|_| Failure::Unreachable)
+}
+
+/// Sends it once; an answer is one of success.
+async fn send(call: &Call<'_>) -> Result<Response, Failure> {
     let asked_at = clock::monotonic_ms();
-    let request = request().map_err(|_| Failure::Unreachable)?;
+    let request = call.request().map_err(|_| Failure::Unreachable)?;
     let answer = request.send().await.map_err(|_| Failure::Unreachable)?;
     if let Some(now) = answer.headers().get(SERVER_TIME_HEADER).and_then(|text| text.parse().ok()) {
         clock::observe(Timestamp(now), asked_at);
     }
-    if answer.ok() { answer.text().await.map_err(|_| Failure::Unreachable) } else { Err(problem_of(&answer).await) }
+    if answer.ok() { Ok(answer) } else { Err(problem_of(&answer).await) }
 }
 
 async fn problem_of(answer: &Response) -> Failure {

@@ -102,6 +102,19 @@ pub fn has_mouse() -> bool {
     query.ok().flatten().is_some_and(|query| query.matches())
 }
 
+/// Pixels of the screen in one of the page.
+#[must_use]
+pub fn pixel_ratio() -> f64 {
+    window().device_pixel_ratio()
+}
+
+/// What the style says of an element; empty for what it does not say.
+#[must_use]
+pub fn style_of(element: &web_sys::Element, name: &str) -> String {
+    let style = window().get_computed_style(element).ok().flatten();
+    style.and_then(|style| style.get_property_value(name).ok()).map(|value| value.trim().to_owned()).unwrap_or_default()
+}
+
 /// Whether somebody can see the page.
 #[must_use]
 pub fn is_visible() -> bool {

@@ -1,4 +1,4 @@
-//! A WebSocket that carries binary frames one way: from the server.
+//! A WebSocket that carries binary frames, nearly all of them from the server.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -45,6 +45,14 @@ impl Socket {
         inner.set_onclose(Some(on_close.as_ref().unchecked_ref()));
         inner.set_onmessage(Some(on_message.as_ref().unchecked_ref()));
         Some(Self { inner, _closures: vec![on_open, on_close], _on_message: on_message })
+    }
+}
+
+impl Socket {
+    /// Says something; false when the connection does not stand.
+    #[must_use]
+    pub fn send(&self, bytes: &[u8]) -> bool {
+        self.inner.ready_state() == WebSocket::OPEN && self.inner.send_with_u8_array(bytes).is_ok()
     }
 }
 

@@ -8,9 +8,9 @@ use domain::api_cancelling::IfLate;
 use domain::seats::SeatIndex;
 use gloo_net::http::Method;
 use leptos::prelude::*;
+use serde::Deserialize;
 use uuid::Uuid;
 
-use crate::booking_status::Standing;
 use crate::browser::calls::{self, Failure};
 use crate::browser::{self, events, ids};
 use crate::language::problem_in_words;
@@ -21,6 +21,13 @@ use crate::seat_map::session::Session;
 /// How often we look whether the last taps were answered, milliseconds, and how often at most.
 const SETTLE_POLL_MS: u32 = 50;
 const SETTLE_POLLS: u32 = 100;
+
+/// What the way to the payment page needs of a booking, and so the only part of it that is read here.
+#[derive(Deserialize)]
+struct Begun {
+    id: Uuid,
+    pay_url: Option<String>,
+}
 
 /// One intent to pay: what was asked, and under which keys.
 #[derive(Clone)]
@@ -78,7 +85,7 @@ pub async fn pay(
             attempt.set_value(None);
         }
     };
-    let made = calls::change::<Standing>(Method::POST, "/api/v1/bookings", &intent.booking_key, &intent.request);
+    let made = calls::change::<Begun>(Method::POST, "/api/v1/bookings", &intent.booking_key, &intent.request);
     let booking = made.await.map_err(|failure| {
         forget_if_final(&failure);
         session.recall();
@@ -88,7 +95,7 @@ pub async fn pay(
     session.set_off_to_pay(true);
     let path = format!("/api/v1/bookings/{}/confirm", booking.id);
     let by_page = ConfirmRequest::default();
-    let asked = calls::change::<Standing>(Method::POST, &path, &intent.confirm_key, &by_page);
+    let asked = calls::change::<Begun>(Method::POST, &path, &intent.confirm_key, &by_page);
     let confirmed = asked.await.map_err(|failure| {
         forget_if_final(&failure);
         session.recall();

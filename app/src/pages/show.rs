@@ -51,6 +51,7 @@ impl Page for Show {
             ),
             live: self.is_on_sale,
             words: if self.is_on_sale { WORDS } else { &[] },
+            seat_map: true,
             city: Some(self.city.clone()),
             private: true,
             ..Head::default()

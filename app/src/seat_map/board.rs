@@ -1,13 +1,15 @@
 //! Every seat's state, and what is painted of it.
 //!
 //! One byte per seat for the whole room; a signal only for seats that are on screen, by index, so that
-//! a change repaints one seat and a resync repaints what really differs. Nothing here knows requests.
+//! a change repaints one seat and a resync repaints what really differs. A large room is painted as dots
+//! besides. Nothing here knows requests.
 
 use domain::seats::{SeatIndex, SeatState};
-use domain::wire::Change;
+use domain::wire::{Change, Dot};
 use leptos::prelude::*;
 
 use super::cart::Cart;
+use super::dots::{Dots, Paint};
 
 /// What a seat looks like to this visitor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,6 +102,8 @@ pub struct Board {
     /// What a refusal said of seats, until the live map says so too. Never part of the map itself: it
     /// has no place in the order of its versions.
     refused: Vec<(SeatIndex, SeatState)>,
+    /// A large room in small, once it is known where its seats are.
+    dots: Option<Dots>,
 }
 
 impl Board {
@@ -137,6 +141,25 @@ impl Board {
         }
     }
 
+    /// The room in small, if that is known.
+    pub fn dots(&mut self) -> Option<&mut Dots> {
+        self.dots.as_mut()
+    }
+
+    /// Learns where the seats of a large room are.
+    pub fn set_dots(&mut self, dots: Dots) {
+        self.dots = Some(dots);
+    }
+
+    /// The dots that look different since this was asked last, sorted by colour.
+    pub fn dots_to_paint(&mut self, cart: &Cart) -> Vec<(Paint, Dot)> {
+        // Taken out meanwhile: how a seat looks is asked of the board.
+        let Some(mut dots) = self.dots.take() else { return Vec::new() };
+        let due = dots.to_paint(|seat| self.look(seat, cart));
+        self.dots = Some(dots);
+        due
+    }
+
     /// Takes the whole map; false when it is not one of this room.
     pub fn replace(&mut self, map: &[SeatState], cart: &Cart) -> bool {
         let fits = map.len() == self.states.len();
@@ -149,11 +172,10 @@ impl Board {
         fits
     }
 
-    /// Takes changes; `moved` hears each seat's state before and after.
-    pub fn apply(&mut self, changes: &[Change], cart: &Cart, mut moved: impl FnMut(SeatIndex, SeatState, SeatState)) {
+    /// Takes changes.
+    pub fn apply(&mut self, changes: &[Change], cart: &Cart) {
         for change in changes {
             if let Some(state) = self.states.get_mut(change.seat as usize) {
-                moved(change.seat, *state, change.state);
                 *state = change.state;
                 self.given_back.retain(|seat| *seat != change.seat);
                 self.refused.retain(|(seat, _)| *seat != change.seat);
@@ -182,18 +204,28 @@ impl Board {
     }
 
     /// Paints a seat again if it looks different now.
-    pub fn repaint(&self, seat: SeatIndex, cart: &Cart) {
+    pub fn repaint(&mut self, seat: SeatIndex, cart: &Cart) {
+        if let Some(dots) = &mut self.dots {
+            dots.note(seat);
+        }
+        self.tell(seat, cart);
+    }
+
+    /// Paints what differs.
+    fn repaint_all(&mut self, cart: &Cart) {
+        if let Some(dots) = &mut self.dots {
+            dots.note_all();
+        }
+        (0..).zip(&self.painted).filter(|(_, slot)| slot.is_some()).for_each(|(seat, _)| self.tell(seat, cart));
+    }
+
+    fn tell(&self, seat: SeatIndex, cart: &Cart) {
         if let Some(Some(signal)) = self.painted.get(seat as usize) {
             let look = self.look(seat, cart);
             if signal.get_untracked() != look {
                 signal.set(look);
             }
         }
-    }
-
-    /// Paints what differs.
-    pub fn repaint_all(&self, cart: &Cart) {
-        (0..).zip(&self.painted).filter(|(_, slot)| slot.is_some()).for_each(|(seat, _)| self.repaint(seat, cart));
     }
 
     /// Free seats among `count` from `first` on.
@@ -219,11 +251,11 @@ mod tests {
     #[test]
     fn a_seat_given_back_does_not_flash_as_somebody_elses() {
         let (mut board, cart) = (Board::new(3), Cart::default());
-        board.apply(&[Change { seat: 1, state: SeatState::Locked }], &cart, |_, _, _| ());
+        board.apply(&[Change { seat: 1, state: SeatState::Locked }], &cart);
         assert_eq!(board.look(1, &cart), Look::Locked);
         board.note_given_back(&[1]);
         assert_eq!(board.look(1, &cart), Look::Available);
-        board.apply(&[Change { seat: 1, state: SeatState::Booked }], &cart, |_, _, _| ());
+        board.apply(&[Change { seat: 1, state: SeatState::Booked }], &cart);
         assert_eq!(board.look(1, &cart), Look::Booked, "news about the seat ends that");
     }
 
@@ -232,9 +264,8 @@ mod tests {
         let (mut board, cart) = (Board::new(3), Cart::default());
         board.note_refused(&[(1, SeatState::Locked), (2, SeatState::Locked)], &cart);
         assert_eq!((board.look(1, &cart), board.state(1)), (Look::Locked, SeatState::Available));
-        board.apply(&[Change { seat: 1, state: SeatState::Available }], &cart, |_, before, _| {
-            assert_eq!(before, SeatState::Available, "free seats are counted by the map alone");
-        });
+        assert_eq!(board.free_among(0, 3), 3, "free seats are counted by the map alone");
+        board.apply(&[Change { seat: 1, state: SeatState::Available }], &cart);
         assert_eq!((board.look(1, &cart), board.look(2, &cart)), (Look::Available, Look::Locked));
         board.forget_guesses(&[2], &cart);
         assert_eq!(board.look(2, &cart), Look::Available);
@@ -247,5 +278,18 @@ mod tests {
         assert_eq!(board.look(0, &cart), Look::Available);
         board.replace(&[SeatState::Booked; 3], &cart);
         assert_eq!(board.free_among(0, 3), 0);
+    }
+
+    #[test]
+    fn dots_are_painted_as_the_visitor_sees_the_seats() {
+        let (mut board, mut cart) = (Board::new(3), Cart::default());
+        assert!(board.dots_to_paint(&cart).is_empty(), "nobody knows where the seats are");
+        board.set_dots(Dots::new((0..3).map(|seat| Dot { x: seat, y: 0, category: 0 }).collect()));
+        assert_eq!(board.dots_to_paint(&cart).len(), 3);
+        cart.tap(1);
+        board.repaint(1, &cart);
+        board.apply(&[Change { seat: 2, state: SeatState::Booked }], &cart);
+        let painted: Vec<_> = board.dots_to_paint(&cart).into_iter().map(|(paint, dot)| (paint, dot.x)).collect();
+        assert_eq!(painted, [(crate::seat_map::dots::GONE, 2), (crate::seat_map::dots::MINE, 1)]);
     }
 }

@@ -3,7 +3,10 @@
 //! Comes back with full jitter and doubling pauses, from where it was; after a gap, a new epoch or
 //! garbage it asks for the whole map.
 
+use std::collections::BTreeSet;
+
 use domain::seats::{AreaIndex, SeatState};
+use domain::wire::{Ask, MAX_SECTIONS_PER_READER};
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use serde::Deserialize;
@@ -33,6 +36,8 @@ pub struct Line {
     failures: u32,
     /// Counts the connections, so that a pause that was overtaken does nothing.
     number: u64,
+    /// The sections the server tells us the changes of; none stands for all.
+    followed: Vec<u16>,
     /// Frames that came before the room, and when, on the monotonic clock: they tell the time.
     waiting: Vec<(Vec<u8>, f64)>,
     /// When the page was hidden, on the device's wall clock, milliseconds.
@@ -61,22 +66,60 @@ impl SeatsView {
     }
 }
 
+/// Sections as the address of the connection names them.
+fn in_query(sections: &[u16]) -> Option<String> {
+    let numbers: Vec<String> = sections.iter().map(u16::to_string).collect();
+    (!numbers.is_empty()).then(|| format!("sections={}", numbers.join(",")))
+}
+
 impl Session {
     /// Connects, from where we were if we were anywhere.
     pub(super) fn connect(self) {
         let resume = self.line.with_value(|line| line.follower.resume_from());
-        let query = resume.map(|(epoch, version)| format!("?epoch={epoch}&version={version}")).unwrap_or_default();
-        let address = format!("{}{}", socket_origin(), self.path(&format!("/live{query}")));
+        let followed = self.sections_to_follow();
+        let resumed = resume.map(|(epoch, version)| format!("epoch={epoch}&version={version}"));
+        let query: Vec<String> = resumed.into_iter().chain(in_query(&followed)).collect();
+        let address = format!("{}{}", socket_origin(), self.path(&format!("/live?{}", query.join("&"))));
         let resuming = resume.is_some();
         let socket = Socket::open(&address, move |happening| match happening {
-            Happening::Open if resuming => self.connected(),
-            Happening::Open => {}
+            Happening::Open => {
+                if resuming {
+                    self.connected();
+                }
+                // A section may have been chosen meanwhile.
+                self.follow_sections();
+            }
             Happening::Frame(bytes) => self.hear(bytes, clock::monotonic_ms()),
             Happening::End => self.hear_end(),
         });
         self.line.update_value(|line| {
             line.number += 1;
             line.socket = socket;
+            line.followed = followed;
+        });
+    }
+
+    /// The sections whose changes are worth hearing: the one on screen, and those of our own seats. None
+    /// stands for the whole room: its overview shows every seat.
+    fn sections_to_follow(self) -> Vec<u16> {
+        let Some(on_screen) = self.section.get_untracked() else { return Vec::new() };
+        let own = self.room.with_untracked(|room| {
+            let seats = self.cart.with_untracked(|cart| cart.want().to_vec());
+            seats.into_iter().filter_map(|seat| room.as_ref()?.section_of(seat)).collect::<Vec<_>>()
+        });
+        let all: BTreeSet<u16> = own.into_iter().chain([on_screen]).filter_map(|at| u16::try_from(at).ok()).collect();
+        if all.len() > MAX_SECTIONS_PER_READER { Vec::new() } else { all.into_iter().collect() }
+    }
+
+    /// Tells the server which sections are looked at, if it thinks of others.
+    pub(super) fn follow_sections(self) {
+        let wanted = self.sections_to_follow();
+        self.line.update_value(|line| {
+            let ask = || Ask::Subscribe { sections: wanted.clone() }.encode();
+            // A connection that does not stand yet takes nothing: it asks again when it does.
+            if line.followed != wanted && line.socket.as_ref().is_some_and(|socket| socket.send(&ask())) {
+                line.followed = wanted;
+            }
         });
     }
 
@@ -143,7 +186,7 @@ impl Session {
                 self.hear_mine(mine.as_ref());
             }
             News::Areas(left) => self.places_left.set(left),
-            News::Nothing => {}
+            News::Free(free) => self.hear_free(&free),
             News::Leave { retry_ms } => {
                 let pause = u32::try_from(retry_ms).unwrap_or(LONGEST_PAUSE_MS).min(LONGEST_PAUSE_MS);
                 self.connect_in(pause / 2 + ids::jitter(pause));
@@ -244,6 +287,12 @@ impl Session {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sections_are_named_in_the_address_and_all_of_them_by_none() {
+        assert_eq!(in_query(&[2, 5]).as_deref(), Some("sections=2,5"));
+        assert_eq!(in_query(&[]), None);
+    }
 
     #[test]
     fn the_map_in_digits_reads_as_states() {

@@ -27,8 +27,8 @@ pub enum News {
     },
     /// Places left in every area.
     Areas(Vec<(AreaIndex, u32)>),
-    /// Nothing this page shows.
-    Nothing,
+    /// Free seats of every section, to readers of some sections only.
+    Free(Vec<u32>),
     /// The server is about to stop: come back in so many milliseconds.
     Leave {
         /// Milliseconds, before jitter.
@@ -72,8 +72,7 @@ impl Follower {
             },
             Ok(Frame::Mine { now, mine }) => News::Mine { mine, now },
             Ok(Frame::Areas { left }) => News::Areas(left),
-            // For readers of some sections only.
-            Ok(Frame::Overview { .. }) => News::Nothing,
+            Ok(Frame::Overview { free }) => News::Free(free),
             Ok(Frame::Drain { retry_ms }) => News::Leave { retry_ms },
             Err(_) => self.lose(),
         }

@@ -1,4 +1,5 @@
-//! What the drawings mean: categories with their prices, states with their shapes.
+//! What the drawings mean: categories with their prices, states with their shapes. A price is also a button:
+//! pressed, only seats of the prices pressed stand out.
 
 use std::collections::BTreeSet;
 
@@ -6,44 +7,65 @@ use domain::api::{CategoryView, SeatKind};
 use leptos::prelude::*;
 
 use super::board::Look;
+use super::drawing::has_mark;
 use super::glyphs::glyph;
 use super::once::DrawnOnce;
 use super::room::Room;
+use super::session::Session;
 
 /// States worth explaining, in the order one meets them.
 const STATES: [(Look, &str); 4] =
     [(Look::Mine, "Yours"), (Look::Locked, "Held by someone"), (Look::Booked, "Sold"), (Look::Blocked, "Not for sale")];
 
-/// The legend of a section, or of the whole room: the categories one sees there.
-pub fn legend(room: &Room, section: Option<usize>) -> impl IntoView + use<> {
+/// The legend of a section, or of the whole room: the categories one sees there. An overview shows no
+/// single seats, and so no states.
+pub fn legend(session: Session, room: &Room, section: Option<usize>) -> impl IntoView + use<> {
     let seen: BTreeSet<u8> = room.rows(section).flat_map(|(_, row)| row.category.iter().copied()).collect();
-    let categories = (0..).zip(&room.plan().categories).filter(|(place, _)| seen.contains(place));
-    let categories = categories.map(|(place, category)| entry(place, category)).drawn_once();
-    let states = STATES.map(|(look, words)| {
-        view! { <li class="legend-state" data-state=look.state()>{drawing(look, SeatKind::Standard)}<span>{words}</span></li> }
+    let all = seen.is_empty();
+    let categories = (0..).zip(&room.plan().categories).filter(|(place, _)| all || seen.contains(place));
+    let categories = categories.map(|(place, category)| entry(session, place, category)).drawn_once();
+    let states = (!all).then(|| {
+        let states = STATES.map(|(look, words)| {
+            view! { <li class="legend-state" data-state=look.state()>{drawing(look, SeatKind::Standard, None)}<span>{words}</span></li> }
+        });
+        view! { <ul class="legend-states" aria-label="What the seats show">{states.into_iter().drawn_once()}</ul> }
     });
     view! {
         <div class="legend">
-            <ul class="legend-prices" aria-label="Prices">{categories}</ul>
-            <ul class="legend-states" aria-label="What the seats show">{states.into_iter().drawn_once()}</ul>
+            <ul class="legend-prices" aria-label="Prices. Press one to see only its seats.">{categories}</ul>
+            {states}
         </div>
     }
 }
 
-fn entry(place: u8, category: &CategoryView) -> impl IntoView + use<> {
+/// The numbers of the categories that are not looked for, for the style; empty when all are.
+pub fn hidden(session: Session) -> String {
+    let only = session.only.get();
+    let numbers = (0..8_u8).filter(|category| only != 0 && only >> category & 1 == 0);
+    numbers.map(|category| category.to_string()).collect::<Vec<_>>().join(" ")
+}
+
+fn entry(session: Session, place: u8, category: &CategoryView) -> impl IntoView + use<> {
+    let bit = 1_u64 << (place % 8);
+    let pressed = move || if session.only.get() & bit == 0 { "false" } else { "true" };
     view! {
-        <li class=format!("legend-price cat-{}", place % 8) data-state="available">
-            {drawing(Look::Available, category.kind)}
-            <span class="legend-name">{category.label.clone()}</span>
-            <span class="legend-amount">{category.price.to_string()}</span>
+        <li>
+            <button type="button" class=format!("legend-price cat-{}", place % 8) data-state="available" data-testid="price-filter"
+                aria-pressed=pressed on:click=move |_| session.look_only(bit)>
+                {drawing(Look::Available, category.kind, Some(place))}
+                <span class="legend-name">{category.label.clone()}</span>
+                <span class="legend-amount">{category.price.to_string()}</span>
+            </button>
         </li>
     }
 }
 
-fn drawing(look: Look, kind: SeatKind) -> impl IntoView {
+fn drawing(look: Look, kind: SeatKind, category: Option<u8>) -> impl IntoView {
+    let mark = category.filter(|_| has_mark(kind)).map(|category| format!("#mark-{}", category % 8));
     view! {
-        <svg class="legend-drawing" viewBox="-11 -11 22 22" width="22" height="22" aria-hidden="true" focusable="false">
+        <svg class="legend-drawing" viewBox="-11 -11 22 22" width="24" height="24" aria-hidden="true" focusable="false">
             <use href=glyph(look, kind)></use>
+            <use class="seat-mark" href=mark.unwrap_or_default()></use>
         </svg>
     }
 }

@@ -1,48 +1,101 @@
 //! The same seats as a list, for those whom a map does not help: rows, and a button a seat.
+//!
+//! Drawn once as markup, like the map; afterwards each seat's own signal changes that seat.
 
 use std::sync::Arc;
 
-use domain::api::RowView;
 use domain::seats::SeatIndex;
+use leptos::ev::MouseEvent;
+use leptos::html::Div;
 use leptos::prelude::*;
+use wasm_bindgen::JsCast;
+use web_sys::Element;
 
-use super::once::DrawnOnce;
+use super::board::Look;
+use super::card::words_of;
+use super::drawing::escaped;
 use super::room::Room;
 use super::session::Session;
+use crate::browser;
 
 /// The seats of a section, or of the whole room.
 pub fn list(session: Session, room: &Arc<Room>, section: Option<usize>) -> impl IntoView + use<> {
-    let rows = room.rows(section).map(|(part, row)| row_view(session, room, part, row)).drawn_once();
-    view! { <div class="seat-list">{rows}</div> }
+    let markup = markup(room, section);
+    let seats: Vec<SeatIndex> = room.rows(section).flat_map(|(_, row)| (row.first..).take(row.numbers.len())).collect();
+    let (drawn, element) = (Arc::clone(room), NodeRef::<Div>::new());
+    let painters = StoredValue::new_local(Vec::new());
+    Effect::new(move |_| {
+        if element.get().is_some() {
+            let keep = |seat: &SeatIndex| keep_painted(session, Arc::clone(&drawn), *seat);
+            painters.set_value(seats.iter().filter_map(keep).collect());
+        }
+    });
+    let tap = move |event: MouseEvent| {
+        let target = event.target().and_then(|target| target.dyn_into::<Element>().ok());
+        let seat = target.and_then(|target| target.closest("[data-list-seat]").ok().flatten());
+        if let Some(seat) = seat.and_then(|seat| seat.get_attribute("data-list-seat")?.parse().ok()) {
+            session.tap(seat);
+        }
+    };
+    view! { <div class="seat-list" node_ref=element on:click=tap inner_html=markup></div> }
 }
 
-fn row_view(session: Session, room: &Room, part: &str, row: &RowView) -> impl IntoView + use<> {
-    let heading = if part.is_empty() { format!("Row {}", row.label) } else { format!("{part}, row {}", row.label) };
-    let seats = (row.first..).take(row.numbers.len()).map(|seat| seat_view(session, room, seat)).drawn_once();
-    view! {
-        <section class="seat-list-row">
-            <h3>{heading}</h3>
-            <ul>{seats}</ul>
-        </section>
+fn keep_painted(session: Session, room: Arc<Room>, seat: SeatIndex) -> Option<RenderEffect<()>> {
+    let element = browser::element(&format!("list-seat-{seat}"))?;
+    let look = session.look_of(seat);
+    Some(RenderEffect::new(move |_| {
+        if let Some(facts) = room.seat(seat) {
+            paint(&element, look.get(), &words_of(room.plan(), &facts));
+        }
+    }))
+}
+
+fn paint(element: &Element, look: Look, words: &str) {
+    let set = |name: &str, value: &str| {
+        // Fails for names that are no attribute; these are.
+        let _ = element.set_attribute(name, value);
+    };
+    set("data-state", look.state());
+    set("aria-pressed", if look.state() == "mine" { "true" } else { "false" });
+    set("aria-label", &format!("{words}, {}", look.in_words()));
+    if let Some(state) = element.last_element_child() {
+        state.set_text_content(Some(look.in_words()));
     }
 }
 
-fn seat_view(session: Session, room: &Room, seat: SeatIndex) -> Option<impl IntoView + use<>> {
-    let facts = room.seat(seat)?;
-    let (words, number, price) = (facts.in_words(), facts.number.to_owned(), facts.category.price.to_string());
-    let class = format!("list-seat cat-{}", facts.category_index % 8);
-    let look = session.look_of(seat);
-    let (state, pressed, label, shown) = (look.clone(), look.clone(), look.clone(), look);
-    Some(view! {
-        <li>
-            <button type="button" id=format!("list-seat-{seat}") class=class data-state=move || state.get().state()
-                aria-pressed=move || if pressed.get().state() == "mine" { "true" } else { "false" }
-                aria-label=move || format!("{words}, {}", label.get().in_words())
-                on:click=move |_| session.tap(seat)>
-                <span class="list-seat-number">{number}</span>
-                <span class="list-seat-price">{price}</span>
-                <span class="list-seat-state">{move || shown.get().in_words()}</span>
-            </button>
-        </li>
-    })
+fn markup(room: &Room, section: Option<usize>) -> String {
+    let mut out = String::new();
+    for (part, row) in room.rows(section) {
+        let heading = if part.is_empty() { format!("Row {}", row.label) } else { format!("{part}, row {}", row.label) };
+        out.push_str(&format!("<section class=\"seat-list-row\"><h3>{}</h3><ul>", escaped(&heading)));
+        for seat in (row.first..).take(row.numbers.len()) {
+            if let Some(facts) = room.seat(seat) {
+                let (number, price) = (escaped(facts.number), escaped(&facts.category.price.to_string()));
+                out.push_str(&format!(
+                    "<li><button type=\"button\" id=\"list-seat-{seat}\" data-list-seat=\"{seat}\" class=\"list-seat cat-{}\">\
+                     <span class=\"list-seat-number\">{number}</span><span class=\"list-seat-price\">{price}</span>\
+                     <span class=\"list-seat-state\"></span></button></li>",
+                    facts.category_index % 8
+                ));
+            }
+        }
+        out.push_str("</ul></section>");
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::room::tests::two_sections;
+    use super::*;
+
+    #[test]
+    fn the_list_has_every_seat_of_the_map_by_section_and_row() {
+        let room = Room::new(two_sections());
+        let text = markup(&room, None);
+        assert_eq!(text.matches("<button").count(), 10);
+        assert_eq!(text.matches("<h3>").count(), 3);
+        assert!(markup(&room, Some(1)).contains("id=\"list-seat-8\""));
+        assert!(!markup(&room, Some(1)).contains("id=\"list-seat-0\""));
+    }
 }

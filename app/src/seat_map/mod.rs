@@ -6,23 +6,32 @@
 
 mod areas;
 pub mod board;
+mod canvas;
+mod card;
 pub mod cart;
 mod connection;
+mod dots;
+mod drawing;
 mod follower;
 mod glyphs;
 mod grid;
 mod island;
 mod legend;
 mod list;
+mod minimap;
 pub mod notices;
 mod once;
 mod overview;
 mod own_hold;
+mod painting;
 mod party;
+mod plane;
 mod requests;
 pub mod room;
 pub mod session;
+mod sight;
 pub mod steps;
+mod zoom;
 
 use std::sync::Arc;
 
@@ -96,10 +105,14 @@ fn choose_section(session: Session, loaded: impl FnOnce() + 'static) {
     if section.is_some() && session.section.get_untracked().is_some_and(|before| Some(before) != section) {
         // A section is drawn afresh, never over another.
         session.section.set(None);
-        request_animation_frame(move || session.section.set(section));
+        request_animation_frame(move || {
+            session.section.set(section);
+            session.follow_sections();
+        });
     } else {
         session.section.set(section);
     }
+    session.follow_sections();
 }
 
 /// What is to be seen of the room right now.
@@ -123,7 +136,7 @@ fn content(session: Session, as_list: RwSignal<bool>) -> impl IntoView {
     } else {
         Either::Right(grid::grid(session, &room, section))
     };
-    EitherOf5::E((glyphs::definitions(), way_back, seats, legend::legend(&room, section)))
+    EitherOf5::E((glyphs::definitions(), way_back, seats, legend::legend(session, &room, section)))
 }
 
 fn way_back(room: &Arc<Room>, section: usize) -> impl IntoView + use<> {

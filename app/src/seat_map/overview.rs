@@ -1,12 +1,16 @@
-//! A large room at a glance: its sections with the seats left in each, live; choosing one shows it.
+//! A large room at a glance: every seat as a dot on a canvas, its sections with the seats left in each,
+//! live; choosing one shows it.
 //!
-//! The choice is the address's fragment, so that the browser's Back button leads back here.
+//! The choice is the address's fragment, so that the browser's Back button leads back here. Until the dots
+//! are there, and wherever they cannot be had, sections are boxes.
 
 use std::sync::Arc;
 
 use domain::api::SectionView;
+use leptos::html::Canvas;
 use leptos::prelude::*;
 
+use super::legend;
 use super::once::DrawnOnce;
 use super::room::Room;
 use super::session::Session;
@@ -15,7 +19,7 @@ use super::session::Session;
 const FEW_PERCENT: u32 = 10;
 
 /// The map of boxes is this many letters wide.
-const LETTERS_ACROSS: i32 = 36;
+const LETTERS_ACROSS: i32 = 44;
 /// Boxes are drawn smaller by this part of their size on each side: one in…
 const BOX_INSET: i32 = 9;
 
@@ -39,13 +43,25 @@ pub fn overview(session: Session, room: &Arc<Room>) -> impl IntoView + use<> {
     let cards = (0..).zip(&plan.sections).map(|(place, section)| card(session, room, place, section)).drawn_once();
     let [x, y, width] = plan.focus_at;
     let label = if plan.focus == "stage" { "Stage" } else { "Screen" };
+    let canvas = NodeRef::<Canvas>::new();
+    Effect::new(move |_| {
+        if let Some(canvas) = canvas.get() {
+            session.paint_on(canvas);
+        }
+    });
+    on_cleanup(move || session.stop_painting());
     view! {
         <div class="overview">
-            <svg class="overview-map" viewBox=format!("0 0 {} {}", plan.width, plan.height) aria-hidden="true">
-                <rect class="overview-focus" x=x - width / 2 y=y - width / 12 width=width height=width / 6 rx=width / 24></rect>
-                <text class="overview-focus-label" x=x y=y font-size=(width / 9).max(12)>{label}</text>
-                {boxes}
-            </svg>
+            {legend::legend(session, room, None)}
+            <div class="overview-map" data-testid="overview-map" data-painted=move || if session.painted.get() { "true" } else { "false" }
+                style=("--plan-aspect", format!("{} / {}", plan.width, plan.height))>
+                <canvas class="overview-seats" node_ref=canvas aria-hidden="true"></canvas>
+                <svg class="overview-boxes" viewBox=format!("0 0 {} {}", plan.width, plan.height) aria-hidden="true">
+                    <rect class="overview-focus" x=x - width / 2 y=y - width / 12 width=width height=width / 6 rx=width / 24></rect>
+                    <text class="overview-focus-label" x=x y=y font-size=(width / 9).max(12)>{label}</text>
+                    {boxes}
+                </svg>
+            </div>
             <h2 class="overview-heading">"Choose a section"</h2>
             <ul class="overview-sections">{cards}</ul>
         </div>

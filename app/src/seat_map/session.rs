@@ -15,6 +15,7 @@ use leptos::task::spawn_local;
 use uuid::Uuid;
 
 use super::board::{Board, Look};
+use super::canvas::Canvas;
 use super::cart::{Cart, Tapped};
 use super::connection::Line;
 use super::notices::Notice;
@@ -53,6 +54,13 @@ pub struct Session {
     pub board: StoredValue<Board>,
     /// Free seats of each section, live.
     pub free: StoredValue<Vec<ArcRwSignal<u32>>>,
+    /// The categories looked for, a bit each by their number modulo eight; none means all.
+    pub only: RwSignal<u64>,
+    /// Whether a large room is on its canvas.
+    pub painted: RwSignal<bool>,
+    pub(super) canvas: StoredValue<Option<Canvas>, LocalStorage>,
+    /// Whether the next frame will paint.
+    pub(super) paint_asked: StoredValue<bool>,
     /// Places left in every area, live.
     pub places_left: RwSignal<Vec<(AreaIndex, u32)>>,
     /// Whether we were told that others wait for what is free.
@@ -90,6 +98,10 @@ impl Session {
             cart: RwSignal::new(Cart::default()),
             board: StoredValue::new(Board::default()),
             free: StoredValue::new(Vec::new()),
+            only: RwSignal::new(0),
+            painted: RwSignal::new(false),
+            canvas: StoredValue::new_local(None),
+            paint_asked: StoredValue::new(false),
             places_left: RwSignal::new(Vec::new()),
             others_wait: RwSignal::new(false),
             live: RwSignal::new(Live::Connecting),
@@ -164,7 +176,7 @@ impl Session {
 
     /// A tap, click or key on a seat.
     pub fn tap(self, seat: SeatIndex) {
-        let look = self.cart.with_untracked(|cart| self.board.with_value(|board| board.look(seat, cart)));
+        let look = self.look_now(seat);
         if !look.can_be_tapped() {
             self.notice.set(Some(Notice::not_free(&self.name_of(seat), look.in_words())));
             return;
@@ -279,8 +291,9 @@ impl Session {
         let outcome = self.cart.try_update(change).expect("the cart lives as long as the page");
         self.cart.with_untracked(|cart| {
             concerned.extend(seats_in(cart));
-            self.board.with_value(|board| concerned.iter().for_each(|seat| board.repaint(*seat, cart)));
+            self.board.update_value(|board| concerned.iter().for_each(|seat| board.repaint(*seat, cart)));
         });
+        self.paint_soon();
         outcome
     }
 
@@ -293,43 +306,52 @@ impl Session {
         if replaced && !self.known.get_untracked() {
             self.known.set(true);
         }
-        self.room.with_untracked(|room| {
-            let sections = room.iter().flat_map(|room| &room.plan().sections);
-            self.free.with_value(|free| {
-                self.board.with_value(|board| {
-                    for (section, free) in sections.zip(free) {
-                        free.set(board.free_among(section.first, section.count));
-                    }
-                });
-            });
-        });
+        self.count_free(|_| true);
+        self.paint_soon();
     }
 
     /// Takes changes.
     pub(super) fn apply(self, changes: &[Change]) {
-        let mut moved = Vec::new();
         // A seat we hold and the map says nobody does: the hold was ended elsewhere.
         let lost = |change: &Change| change.state != SeatState::Locked;
         if self.cart.with_untracked(|cart| changes.iter().any(|change| lost(change) && cart.holds(change.seat))) {
             self.recall();
         }
-        self.cart.with_untracked(|cart| {
-            self.board.update_value(|board| {
-                board.apply(changes, cart, |seat, before, after| {
-                    let free = |state| i64::from(state == SeatState::Available);
-                    moved.push((seat, free(after) - free(before)));
-                });
-            });
-        });
+        self.cart.with_untracked(|cart| self.board.update_value(|board| board.apply(changes, cart)));
+        let mut touched = vec![false; self.free.with_value(Vec::len)];
         self.room.with_untracked(|room| {
-            self.free.with_value(|free| {
-                for (seat, by) in moved.into_iter().filter(|(_, by)| *by != 0) {
-                    let section = room.as_ref().and_then(|room| room.section_of(seat));
-                    if let Some(free) = section.and_then(|section| free.get(section)) {
-                        free.update(|count| *count = count.saturating_add_signed(i32::try_from(by).unwrap_or(0)));
-                    }
+            for change in changes {
+                let section = room.as_ref().and_then(|room| room.section_of(change.seat));
+                if let Some(touched) = section.and_then(|section| touched.get_mut(section)) {
+                    *touched = true;
                 }
-            });
+            }
+        });
+        self.count_free(|section| touched[section]);
+        self.paint_soon();
+    }
+
+    /// Counts the free seats of these sections anew.
+    fn count_free(self, which: impl Fn(usize) -> bool) {
+        self.room.with_untracked(|room| {
+            let sections = room.iter().flat_map(|room| &room.plan().sections).enumerate();
+            for (number, section) in sections.filter(|(number, _)| which(*number)) {
+                let now = self.board.with_value(|board| board.free_among(section.first, section.count));
+                self.set_free(number, now);
+            }
+        });
+    }
+
+    /// Takes how many seats are free in each section from somebody who counted.
+    pub(super) fn hear_free(self, free: &[u32]) {
+        (0..).zip(free).for_each(|(section, free)| self.set_free(section, *free));
+    }
+
+    fn set_free(self, section: usize, now: u32) {
+        self.free.with_value(|free| {
+            if let Some(free) = free.get(section).filter(|free| free.get_untracked() != now) {
+                free.set(now);
+            }
         });
     }
 }

@@ -30,6 +30,7 @@ pub use sketch::{Area, MAX_AREA_CAPACITY};
 pub use view::PlanError;
 
 use crate::seats::SeatIndex;
+use crate::wire::Dot;
 
 /// A room, checked and numbered. Immutable: a changed room is another layout.
 #[derive(Clone, Debug)]
@@ -142,6 +143,12 @@ impl Layout {
     #[must_use]
     pub fn place(&self, index: SeatIndex) -> Option<((i32, i32), u8)> {
         self.room.seats.get(index as usize).map(|seat| ((seat.x, seat.y), seat.category))
+    }
+
+    /// Where every seat is, for painting the whole room: see [`crate::wire::encode_dots`].
+    #[must_use]
+    pub fn dots(&self) -> Vec<Dot> {
+        self.room.seats.iter().map(|seat| Dot { x: seat.x, y: seat.y, category: seat.category }).collect()
     }
 
     /// What everyone looks at, and its centre and width, plan units: x, y, width.

@@ -7,11 +7,13 @@
 //! A reader treats input as hostile: every length is checked against the room before it is believed.
 
 mod ask;
+mod dots;
 mod frame;
 mod seat_map;
 mod varint;
 
 pub use ask::{Ask, MAX_SECTIONS_PER_READER};
+pub use dots::{Dot, decode_dots, encode_dots};
 pub use frame::{Frame, Mine};
 pub use seat_map::{apply_changes, decode_map, encode_changes, encode_map};
 

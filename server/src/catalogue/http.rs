@@ -14,7 +14,7 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::service::today_in;
-use super::{Found, ShowSearch, Unreadable, search};
+use super::{Found, Part, ShowSearch, Unreadable, search};
 use crate::web::problem::ApiResult;
 use crate::web::{ApiPath, ApiQuery, Code, Problem};
 use crate::{AppState, clock};
@@ -33,6 +33,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(shows))
         .routes(routes!(show))
         .routes(routes!(plan))
+        .routes(routes!(dots))
 }
 
 impl From<Unreadable> for Problem {
@@ -141,14 +142,39 @@ async fn plan(
     ApiQuery(query): ApiQuery<SectionQuery>,
     headers: HeaderMap,
 ) -> ApiResult<Response> {
+    let part = query.section.map_or(Part::Room, Part::Section);
+    part_of_room(&state, id, part, "application/json", &headers).await
+}
+
+/// Where every seat is, for painting a large room at once: bytes, see docs/api.md.
+#[utoipa::path(
+    get, path = "/shows/{id}/dots", tag = "catalogue", params(("id" = Uuid, Path, description = "The show")),
+    responses(
+        (status = 200, body = Vec<u8>, content_type = "application/octet-stream",
+         headers(("etag" = String, description = "Names this content"))),
+        (status = 304, description = "What `If-None-Match` names is still right"),
+        (status = 404, body = ProblemView, content_type = "application/problem+json"),
+    )
+)]
+async fn dots(State(state): State<AppState>, ApiPath(id): ApiPath<Uuid>, headers: HeaderMap) -> ApiResult<Response> {
+    part_of_room(&state, id, Part::Dots, "application/octet-stream", &headers).await
+}
+
+async fn part_of_room(
+    state: &AppState,
+    id: Uuid,
+    part: Part,
+    kind: &'static str,
+    headers: &HeaderMap,
+) -> ApiResult<Response> {
     let show = state.catalogue.show(id).await?.ok_or_else(|| Problem::not_found("show"))?;
-    let plan = state.catalogue.plan_document(&show, query.section).await?;
-    let plan = plan.ok_or_else(|| Problem::not_found("section"))?;
-    let tag = (ETAG, plan.etag.clone());
-    if knows(&headers, &plan.etag) {
+    let document = state.catalogue.plan_document(&show, part).await?;
+    let document = document.ok_or_else(|| Problem::not_found("section"))?;
+    let tag = (ETAG, document.etag.clone());
+    if knows(headers, &document.etag) {
         return Ok((StatusCode::NOT_MODIFIED, [PLAN_CACHE], [tag]).into_response());
     }
-    Ok(([PLAN_CACHE], [tag], [(CONTENT_TYPE, "application/json")], plan.json.clone()).into_response())
+    Ok(([PLAN_CACHE], [tag], [(CONTENT_TYPE, kind)], document.content.clone()).into_response())
 }
 
 /// Whether the client has this content already. A compressed answer's tag comes back marked weak.

@@ -11,6 +11,7 @@ use domain::api::PlanView;
 use domain::api_catalogue::{CityView, FilmView, TheatreView};
 use domain::layout::{Layout, PlanError};
 use domain::time::{MINUTE_MS, Timestamp};
+use domain::wire::encode_dots;
 use moka::future::Cache;
 use sha2::{Digest, Sha256};
 use sqlx::PgPool;
@@ -39,13 +40,31 @@ const SEARCHES_KEPT: u64 = 1_000;
 /// How old an answer to a search may be: seats left on a chip, not on a map.
 const SEARCH_LIFE: Duration = Duration::from_secs(2);
 
-/// A room as JSON with the name of its contents.
+/// What one may ask of a room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Part {
+    /// All of it, or its overview when it is large: a JSON [`PlanView`].
+    Room,
+    /// One section: likewise.
+    Section(u32),
+    /// Where every seat is, as bytes: [`domain::wire::encode_dots`].
+    Dots,
+}
+
+/// A part of a room as it is sent, with the name of its contents.
 #[derive(Debug)]
 pub struct PlanDocument {
-    /// A JSON [`PlanView`].
-    pub json: Bytes,
+    /// What is sent.
+    pub content: Bytes,
     /// Entity tag, quotes included.
     pub etag: String,
+}
+
+impl PlanDocument {
+    fn new(content: Vec<u8>) -> Self {
+        let etag = format!("\"{}\"", hex::encode(&Sha256::digest(&content)[..12]));
+        Self { content: content.into(), etag }
+    }
 }
 
 /// Cities, theatres, films, shows and rooms. Cheap to clone; clones share their caches.
@@ -54,7 +73,7 @@ pub struct Catalogue {
     pool: PgPool,
     shows: Cache<Uuid, Option<Arc<Show>>>,
     layouts: Cache<Uuid, Arc<Layout>>,
-    plans: Cache<(Uuid, Option<u32>), Option<Arc<PlanDocument>>>,
+    plans: Cache<(Uuid, Part), Option<Arc<PlanDocument>>>,
     searches: Cache<ShowSearch, Arc<Found>>,
 }
 
@@ -63,8 +82,8 @@ impl Catalogue {
     #[must_use]
     pub fn new(pool: PgPool) -> Self {
         let seats = |_: &Uuid, layout: &Arc<Layout>| layout.seat_count();
-        let bytes = |_: &(Uuid, Option<u32>), plan: &Option<Arc<PlanDocument>>| {
-            plan.as_ref().map_or(1, |plan| u32::try_from(plan.json.len()).unwrap_or(u32::MAX))
+        let bytes = |_: &(Uuid, Part), plan: &Option<Arc<PlanDocument>>| {
+            plan.as_ref().map_or(1, |plan| u32::try_from(plan.content.len()).unwrap_or(u32::MAX))
         };
         Self {
             pool,
@@ -127,20 +146,23 @@ impl Catalogue {
         Ok(PlanView { areas: show.areas.clone(), ..plan })
     }
 
-    /// [`Catalogue::plan`] as JSON, made once for everyone who asks; `None` when there is no such section.
+    /// A part of a show's room, made once for everyone who asks; `None` when there is no such section.
     ///
     /// # Errors
-    /// When it cannot be written as JSON, which would be a fault of ours.
-    pub async fn plan_document(
-        &self,
-        show: &Arc<Show>,
-        section: Option<u32>,
-    ) -> Result<Option<Arc<PlanDocument>>, sqlx::Error> {
-        once(&self.plans, (show.id, section), async {
+    /// Never the database's; only what is shared among those who ask at once.
+    pub async fn plan_document(&self, show: &Arc<Show>, part: Part) -> Result<Option<Arc<PlanDocument>>, sqlx::Error> {
+        once(&self.plans, (show.id, part), async {
+            let section = match part {
+                Part::Dots => {
+                    let content = encode_dots(&show.layout.dots());
+                    return Ok(Some(Arc::new(PlanDocument::new(content))));
+                }
+                Part::Section(section) => Some(section),
+                Part::Room => None,
+            };
             let Ok(plan) = Self::plan(show, section) else { return Ok(None) };
-            let json = serde_json::to_vec(&plan).map_err(|cause| sqlx::Error::Encode(cause.into()))?;
-            let etag = format!("\"{}\"", hex::encode(&Sha256::digest(&json)[..12]));
-            Ok(Some(Arc::new(PlanDocument { json: json.into(), etag })))
+            let content = serde_json::to_vec(&plan).map_err(|cause| sqlx::Error::Encode(cause.into()))?;
+            Ok(Some(Arc::new(PlanDocument::new(content))))
         })
         .await
     }

@@ -89,3 +89,25 @@ async fn a_plan_is_named_by_its_content_and_a_page_for_everyone_sets_no_cookie()
     }
     world.end().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_dots_of_a_room_are_its_seats_where_the_plan_says_they_are() {
+    let world = World::start(1, &[]).await;
+    let client = &world.visitor().client;
+    let show = format!("{}/api/v1/shows/{}", world.servers[0].url, world.show);
+    let plan: domain::api::PlanView =
+        client.get(format!("{show}/plan")).send().await.expect("an answer").json().await.expect("a plan");
+    let answer = client.get(format!("{show}/dots")).send().await.expect("an answer");
+    assert_eq!(answer.status(), StatusCode::OK);
+    assert_eq!(answer.headers()["content-type"], "application/octet-stream");
+    let etag = answer.headers()["etag"].clone();
+    let dots = domain::wire::decode_dots(&answer.bytes().await.expect("bytes"), plan.seat_count).expect("dots");
+    let rows = plan.sections.iter().flat_map(|section| &section.rows);
+    let seats = rows.flat_map(|row| row.x.iter().zip(&row.y).zip(&row.category));
+    assert!(seats.eq(dots.iter().map(|dot| ((&dot.x, &dot.y), &dot.category))));
+    let again = client.get(format!("{show}/dots")).header("if-none-match", etag).send().await.expect("an answer");
+    assert_eq!(again.status(), StatusCode::NOT_MODIFIED);
+    let nowhere = format!("{}/api/v1/shows/{}/dots", world.servers[0].url, uuid::Uuid::nil());
+    assert_eq!(client.get(nowhere).send().await.expect("an answer").status(), StatusCode::NOT_FOUND);
+    world.end().await;
+}

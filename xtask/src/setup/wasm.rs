@@ -1,7 +1,9 @@
 //! A Rust that compiles for the browser.
 //!
-//! Three ways, in this order: the target is there; rustup fetches it; Debian's `rustc-web`, which
-//! builds the standard library itself. The last needs a linker, taken from the machine's own Rust.
+//! Three ways, in this order: the target is there; rustup fetches it; Debian's `rustc-web`. The last
+//! needs a linker, taken from the machine's own Rust. Where the standard library's source is at hand it is
+//! compiled along: a panic then is a trap without words, and the words, with all the code that forms them,
+//! are not sent to anybody.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,7 +13,7 @@ use anyhow::{Context, Result, bail};
 use super::packages::{self, Need};
 use crate::command;
 use crate::places::Places;
-use crate::progress::{Step, note};
+use crate::progress::Step;
 use crate::stop::Stop;
 
 /// What we compile for.
@@ -30,13 +32,34 @@ const NEED: Need = Need {
 /// Its linter, for `cargo xtask ci` alone.
 const NEED_CLIPPY: Need = Need { what: "clippy for rustc-web", debian: &["rust-web-clippy"], ..NEED };
 
+/// The first Rust that knows the panic strategy `immediate-abort`, as the second number of its version.
+const IMMEDIATE_ABORT_SINCE: u32 = 92;
+/// Compiles std for size, without backtraces.
+const OWN_STD: [&str; 2] = ["-Zbuild-std=std,panic_abort", "-Zbuild-std-features=optimize_for_size"];
+
 /// How the browser half is compiled.
 #[derive(Clone, Debug)]
-pub enum Toolchain {
+pub struct Toolchain {
+    rust: Rust,
+    /// Whether std is compiled along.
+    own_std: bool,
+}
+
+#[derive(Clone, Debug)]
+enum Rust {
     /// The Rust at hand has the target.
     Ours,
-    /// Debian's, building std; with this linker.
+    /// Debian's, which has no std for the browser but its source; with this linker.
     Debian(PathBuf),
+}
+
+/// What one asks of a build.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// As few bytes as can be.
+    Lean,
+    /// Panics that say what and where.
+    Talkative,
 }
 
 impl Toolchain {
@@ -45,11 +68,11 @@ impl Toolchain {
         let choice = std::env::var(CHOICE).unwrap_or_default();
         let sysroot = PathBuf::from(command::output(Command::new("rustc").args(["--print", "sysroot"]))?.trim());
         if choice != "debian" {
-            if sysroot.join("lib/rustlib").join(TARGET).join("lib").exists() {
-                return Ok(Self::Ours);
-            }
-            if add_by_rustup(places, &choice, stop)? {
-                return Ok(Self::Ours);
+            let there = sysroot.join("lib/rustlib").join(TARGET).join("lib").exists();
+            if there || add_by_rustup(places, &["target", "add", TARGET], choice.is_empty(), stop)? {
+                let source = sysroot.join("lib/rustlib/src/rust/library/std");
+                let own_std = source.exists() || add_by_rustup(places, &["component", "add", "rust-src"], true, stop)?;
+                return Ok(Self { rust: Rust::Ours, own_std });
             }
         }
         if choice == "rustup" {
@@ -60,32 +83,42 @@ impl Toolchain {
         if !there || !source.exists() {
             packages::install(&NEED, stop)?;
         }
-        Ok(Self::Debian(linker(&sysroot)?))
+        Ok(Self { rust: Rust::Debian(linker(&sysroot)?), own_std: true })
     }
 
-    /// One word for fingerprints and messages.
+    /// A few words for fingerprints and messages.
     pub fn name(&self) -> &'static str {
-        match self {
-            Self::Ours => "rustup",
-            Self::Debian(_) => "debian",
+        match (&self.rust, self.own_std) {
+            (Rust::Ours, true) => "rustup, std of our own",
+            (Rust::Ours, false) => "rustup",
+            (Rust::Debian(_), _) => "debian",
         }
     }
 
+    /// What the compiler says of itself.
+    pub fn about(&self) -> Result<String> {
+        let rustc = match self.rust {
+            Rust::Ours => "rustc",
+            Rust::Debian(_) => "/usr/bin/rustc",
+        };
+        command::output(Command::new(rustc).arg("-vV"))
+    }
+
     /// `cargo <verb> -p frontend --target …`, to be completed.
-    pub fn cargo(&self, verb: &str, places: &Places) -> Command {
-        let mut command = match self {
-            Self::Ours => Command::new("cargo"),
-            Self::Debian(_) => Command::new("/usr/bin/cargo"),
+    pub fn cargo(&self, verb: &str, wish: Wish, places: &Places) -> Result<Command> {
+        let mut command = match self.rust {
+            Rust::Ours => Command::new("cargo"),
+            Rust::Debian(_) => Command::new("/usr/bin/cargo"),
         };
         command.arg(verb);
-        self.complete(&mut command, places);
-        command
+        self.complete(&mut command, wish, places)?;
+        Ok(command)
     }
 
     /// `cargo clippy` for the browser half, of the same Rust as compiles it.
     pub fn clippy(&self, places: &Places, stop: &Stop) -> Result<Command> {
-        if matches!(self, Self::Ours) {
-            return Ok(self.cargo("clippy", places));
+        if matches!(self.rust, Rust::Ours) {
+            return self.cargo("clippy", Wish::Lean, places);
         }
         let program = Path::new("/usr/bin/cargo-clippy");
         if !command::is_program(program) {
@@ -94,41 +127,57 @@ impl Toolchain {
         // Called by its path: `cargo clippy` would find the one of the other Rust first.
         let mut command = Command::new(program);
         command.arg("clippy").env("CARGO", "/usr/bin/cargo");
-        self.complete(&mut command, places);
+        self.complete(&mut command, Wish::Lean, places)?;
         Ok(command)
     }
 
-    fn complete(&self, command: &mut Command, places: &Places) {
+    fn complete(&self, command: &mut Command, wish: Wish, places: &Places) -> Result<()> {
         command.current_dir(&places.root);
         command
             .args(["--package", "frontend", "--target", TARGET, "--target-dir"])
             .arg(places.target.join("wasm-build"));
-        if let Self::Debian(linker) = self {
+        if let Rust::Debian(linker) = &self.rust {
             // The cargo that started us names its own tools to its children.
             for variable in ["RUSTUP_TOOLCHAIN", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER"] {
                 command.env_remove(variable);
             }
-            command.arg("-Zbuild-std=std,panic_abort");
-            command.env("RUSTC", "/usr/bin/rustc").env("RUSTDOC", "/usr/bin/rustdoc").env("RUSTC_BOOTSTRAP", "1");
+            command.env("RUSTC", "/usr/bin/rustc").env("RUSTDOC", "/usr/bin/rustdoc");
             command.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker);
         }
+        if self.own_std {
+            // Compiling std is not a stable feature of cargo yet; nor are the flags below of rustc.
+            command.args(OWN_STD).env("RUSTC_BOOTSTRAP", "1");
+            if wish == Wish::Lean {
+                command.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", lean_flags(&self.about()?));
+            }
+        }
+        Ok(())
     }
 }
 
-/// Whether rustup has the target now. A refusal is remembered per Rust version where Debian's way is
-/// open, so that later starts do not wait for a network that is not there.
-fn add_by_rustup(places: &Places, choice: &str, stop: &Stop) -> Result<bool> {
+/// Flags that leave out what only helps whoever looks for a bug, for the compiler that describes itself so.
+fn lean_flags(about: &str) -> String {
+    let release = about.lines().find_map(|line| line.strip_prefix("release: "));
+    let minor = release.and_then(|release| release.split('.').nth(1)).and_then(|minor| minor.parse::<u32>().ok());
+    let abort = if minor >= Some(IMMEDIATE_ABORT_SINCE) { "-Zunstable-options -Cpanic=immediate-abort " } else { "" };
+    format!("{abort}-Zlocation-detail=none -Zfmt-debug=none")
+}
+
+/// Asks rustup for something that is missing; whether it is there now. A refusal is remembered per Rust
+/// version where there is another way, so that later starts do not wait for a network that is not there.
+fn add_by_rustup(places: &Places, what: &[&str; 3], may_do_without: bool, stop: &Stop) -> Result<bool> {
     let Some(rustup) = command::find(&["rustup"], &[]) else {
         return Ok(false);
     };
-    let memory = places.tools().join("rustup-cannot-add-wasm");
+    let memory = places.tools().join(format!("rustup-cannot-add-{}", what[2]));
     let version = command::output(Command::new("rustc").arg("-vV"))?;
     let refused = std::fs::read_to_string(&memory).is_ok_and(|known| known == version);
-    if refused && choice.is_empty() && packages::is_debian() {
+    // The source of std can always be done without; the target only where Debian has it.
+    if refused && may_do_without && (what[0] == "component" || packages::is_debian()) {
         return Ok(false);
     }
-    let step = Step::start(format!("rustup target add {TARGET}"));
-    let result = command::run_silently(Command::new(rustup).args(["target", "add", TARGET]), stop);
+    let step = Step::start(format!("rustup {}", what.join(" ")));
+    let result = command::run_silently(Command::new(rustup).args(what), stop);
     stop.check()?;
     match result {
         Ok(()) => {
@@ -137,7 +186,6 @@ fn add_by_rustup(places: &Places, choice: &str, stop: &Stop) -> Result<bool> {
         }
         Err(_) => {
             step.done_with("not to be had");
-            note("trying the packages of Debian instead");
             std::fs::create_dir_all(places.tools())?;
             std::fs::write(memory, version)?;
             Ok(false)
@@ -155,4 +203,16 @@ fn linker(sysroot: &Path) -> Result<PathBuf> {
     }
     command::find(&["rust-lld", "wasm-ld"], &[])
         .context("a linker for WebAssembly is missing: install the package lld and start again")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_rust_that_knows_it_is_told_to_abort_at_once() {
+        assert!(lean_flags("rustc 1.96.0\nrelease: 1.96.0\nhost: x").contains("immediate-abort"));
+        assert!(!lean_flags("rustc 1.90.0\nrelease: 1.90.0\nhost: x").contains("immediate-abort"));
+        assert!(!lean_flags("garbage").contains("immediate-abort"));
+    }
 }

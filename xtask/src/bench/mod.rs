@@ -1,7 +1,7 @@
 //! `cargo xtask bench NAME`: measures the release build on fresh private stores.
 //!
-//! It builds, starts the stores and hands over; what is measured and how is `bench/`'s own affair
-//! (docs/performance.md). Standard output belongs to the results.
+//! It builds, starts the stores and hands over; what is measured and how is the affair of `bench/`, and of
+//! `end2end/measure` for the browser half (docs/performance.md). Standard output belongs to the results.
 
 use anyhow::Result;
 use clap::Args;
@@ -14,15 +14,21 @@ use crate::progress::{Step, note};
 use crate::services::{self, Folder};
 use crate::stop::Stop;
 
+mod browser;
+
 /// The benchmarks, and what each is about.
-const BENCHES: [(&str, &str); 6] = [
+const BENCHES: [(&str, &str); 8] = [
     ("locks", "attempts to take seats: over HTTP at three rates, and in Redis alone"),
     ("map", "reading the map of 50,000 seats: Redis CPU and bytes on the wire"),
     ("live", "changes delivered to sockets: per core-second, how late, idle and stalled readers"),
     ("sale", "sales of 4 seats from hold to ticket: batched commits against one by one"),
     ("storm", "10,000 visitors want 300 seats, 50 times, on two servers"),
     ("retries", "answered requests repeated at two servers, and one of them killed"),
+    ("page", "the page of a show in a browser: bytes until it is interactive, and when it is"),
+    ("render", "1,000 of 50,000 seats change in a browser, against an SVG node a seat; moving the map about"),
 ];
+/// Those that a browser measures.
+const IN_A_BROWSER: [&str; 2] = ["page", "render"];
 
 /// What to measure.
 #[derive(Args)]
@@ -45,6 +51,11 @@ pub fn bench(places: &Places, options: &Options, stop: &Stop) -> Result<bool> {
     let mut folder = Folder::open(places, "bench", true)?;
     let mut processes = Processes::new(stop);
     let stores = services::start(&mut folder, &mut processes, stop)?;
+    if IN_A_BROWSER.contains(&name.as_str()) {
+        let good = browser::bench(places, name, &options.arguments, &mut folder, &mut processes, stores, stop)?;
+        processes.end_all();
+        return Ok(good);
+    }
     let step = Step::start("build the server and the benchmarks, optimised");
     let mut build = native::cargo(places, "build");
     build.args(["--release", "--package", "server", "--package", "simulator", "--package", "bench"]);

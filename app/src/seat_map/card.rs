@@ -1,0 +1,105 @@
+//! What one seat is: its place, kind and price, and how the screen looks from there.
+
+use domain::api::{PlanView, SeatKind};
+use domain::seats::SeatIndex;
+
+use super::drawing::escaped;
+use super::room::{Room, Seat};
+use super::session::Session;
+use super::sight::{self, Sight};
+use leptos::prelude::*;
+
+/// Straighter than this is straight ahead, degrees.
+const STRAIGHT_DEGREES: f64 = 6.0;
+
+/// The sight from a seat of this room.
+pub fn sight_of(plan: &PlanView, seat: &Seat<'_>) -> Sight {
+    // Sections of a large room know their own bounds; the closest of them is the first row of all.
+    let first_row = plan.sections.iter().map(|section| section.bounds[1]).min().unwrap_or(0);
+    sight::from((seat.x, seat.y), plan.focus_at, first_row)
+}
+
+/// What a seat's name for screen readers says besides its place, kind and price.
+pub fn words_of(plan: &PlanView, seat: &Seat<'_>) -> String {
+    let restricted = if sight_of(plan, seat).is_restricted() { ", view from the side" } else { "" };
+    format!("{}{restricted}", seat.in_words())
+}
+
+/// The card of the seat one points at, as markup; without one, what to do.
+pub fn card(session: Session, seat: Option<SeatIndex>) -> String {
+    let found = session.room.with(|room| {
+        let room = room.as_ref()?;
+        Some(markup(room, &room.seat(seat?)?))
+    });
+    found.unwrap_or_else(|| {
+        "<p class=\"seat-card-hint\">Tap a seat to hold it; tap it again to let it go.</p>".to_owned()
+    })
+}
+
+fn markup(room: &Room, seat: &Seat<'_>) -> String {
+    let sight = sight_of(room.plan(), seat);
+    let place = match (seat.row.is_empty(), seat.section.is_empty()) {
+        (true, _) => format!("Seat {}", seat.number),
+        (false, true) => format!("Row {}, seat {}", seat.row, seat.number),
+        (false, false) => format!("{}, row {}, seat {}", seat.section, seat.row, seat.number),
+    };
+    let restricted =
+        if sight.is_restricted() { "<p class=\"seat-card-warning\">Restricted view: far to the side</p>" } else { "" };
+    let (place, label) = (escaped(&place), escaped(&seat.category.label));
+    let kind = kind_of(seat.category.kind);
+    let price = escaped(&seat.category.price.to_string());
+    let (points, view) = (sight.points(), view_in_words(&sight, &room.plan().focus));
+    let (width, height) = (sight::WIDTH as i32, sight::HEIGHT as i32);
+    format!(
+        "<svg class=\"sight\" viewBox=\"0 0 {width} {height}\" focusable=\"false\"><rect class=\"sight-dark\" width=\"{width}\" height=\"{height}\"/>\
+         <polygon class=\"sight-glow\" points=\"{points}\"/><polygon class=\"sight-screen\" points=\"{points}\"/>\
+         <path class=\"sight-heads\" d=\"M0 68v-6q5-7 10 0 4-9 11-1 5-8 11 0 4-7 11-1 5-8 11 0 4-8 12 0 4-8 11 0 5-8 11 0 5-7 11 1 5-8 11-1 4-7 10 1 4-6 10-1v8z\"/></svg>\
+         <div class=\"seat-card-words\"><p class=\"seat-card-place\">{place}</p><p><span class=\"seat-card-kind\">{label}{kind}</span> \
+         <strong class=\"seat-card-price\">{price}</strong> <span class=\"seat-card-fees\">all fees included</span></p>\
+         <p class=\"seat-card-view\">{view}</p>{restricted}</div>"
+    )
+}
+
+fn kind_of(kind: SeatKind) -> &'static str {
+    match kind {
+        SeatKind::Standard => "",
+        SeatKind::Recliner => " · reclines",
+        SeatKind::Couple => " · half of a sofa for two",
+        SeatKind::Wheelchair => " · space for a wheelchair",
+        SeatKind::Companion => " · beside a wheelchair space",
+    }
+}
+
+fn view_in_words(sight: &Sight, focus: &str) -> String {
+    let (aside, fills) = (sight.aside.abs().round() as i32, sight.fills.round() as i32);
+    let side = if sight.aside < 0.0 { "left" } else { "right" };
+    if sight.aside.abs() < STRAIGHT_DEGREES {
+        format!("Straight ahead; the {focus} fills {fills}° of your view")
+    } else {
+        format!("{aside}° from the {side}; the {focus} fills {fills}° of your view")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::room::tests::two_sections;
+    use super::*;
+
+    #[test]
+    fn a_card_says_where_what_how_much_and_what_one_sees() {
+        let room = Room::new(two_sections());
+        let seat = room.seat(1).expect("it is there");
+        let text = markup(&room, &seat);
+        for part in ["row A, seat 2", &seat.category.price.to_string(), "all fees included", "of your view", "<polygon"]
+        {
+            assert!(text.contains(part), "{part} is missing: {text}");
+        }
+    }
+
+    #[test]
+    fn the_view_is_told_as_people_would() {
+        let sight = |aside| Sight { corners: [(0.0, 0.0); 4], aside, fills: 41.6 };
+        assert_eq!(view_in_words(&sight(-2.0), "screen"), "Straight ahead; the screen fills 42° of your view");
+        assert_eq!(view_in_words(&sight(-25.2), "stage"), "25° from the left; the stage fills 42° of your view");
+    }
+}

@@ -1,0 +1,242 @@
+//! The map as markup: every seat where it really is, row letters on both sides, and the light of the screen.
+//!
+//! Text that the browser reads at once: a room has thousands of elements, and none of them ever moves. What
+//! changes about a seat is set by [`paint`].
+
+use std::fmt::Write;
+
+use domain::api::{PlanView, RowView, SEAT_PITCH, SeatKind};
+use web_sys::Element;
+
+use super::board::Look;
+use super::glyphs::glyph;
+use super::room::Room;
+
+/// Free space around the seats, plan units; the row letters stand in it.
+const MARGIN: i32 = 2 * SEAT_PITCH;
+/// Distance of a row's letter from the row's end, plan units.
+const LETTER_DISTANCE: f64 = 21.0;
+/// How far the light of the screen reaches over the rows, plan units.
+const LIGHT: i32 = 9 * SEAT_PITCH;
+
+/// Rows with the name of the part they are in.
+pub type Rows<'a> = [(&'a str, &'a RowView)];
+
+/// All seats of these rows, and what everyone looks at where that is in the frame.
+#[must_use]
+pub fn markup(room: &Room, rows: &Rows<'_>, frame: &Frame, with_focus: bool) -> String {
+    let mut out = String::with_capacity(rows.len() * 4_096);
+    if with_focus {
+        focus(&mut out, room.plan(), frame);
+    }
+    for (part, row) in rows {
+        let name = if part.is_empty() { format!("Row {}", row.label) } else { format!("{part}, row {}", row.label) };
+        open(&mut out, "g role=\"row\" aria-label=\"", &escaped(&name));
+        for (x, y) in letter_places(row) {
+            let label = escaped(&row.label);
+            push(
+                &mut out,
+                format_args!("<text class=\"row-letter\" x=\"{x}\" y=\"{y}\" aria-hidden=\"true\">{label}</text>"),
+            );
+        }
+        for seat in (row.first..).take(row.numbers.len()) {
+            if let Some(facts) = room.seat(seat) {
+                let (x, y, category) = (facts.x, facts.y, facts.category_index % 8);
+                push(
+                    &mut out,
+                    format_args!(
+                        "<g id=\"seat-{seat}\" class=\"seat cat-{category}\" role=\"gridcell\" tabindex=\"-1\" data-seat=\"{seat}\" \
+                     transform=\"translate({x} {y})\"><rect class=\"seat-target\" x=\"-10\" y=\"-10\" width=\"20\" height=\"20\" rx=\"6\"/><use/>"
+                    ),
+                );
+                if has_mark(facts.category.kind) {
+                    push(&mut out, format_args!("<use class=\"seat-mark\" href=\"#mark-{category}\"/>"));
+                }
+                out.push_str("</g>");
+            }
+        }
+        out.push_str("</g>");
+    }
+    out
+}
+
+/// Whether seats of this kind carry the mark of their category; the others have a shape of their own.
+#[must_use]
+pub fn has_mark(kind: SeatKind) -> bool {
+    !matches!(kind, SeatKind::Wheelchair | SeatKind::Companion)
+}
+
+/// Makes a seat look so, for eyes and for screen readers; `words` is what never changes of its name.
+pub fn paint(element: &Element, look: Look, kind: SeatKind, words: &str) {
+    let set = |name: &str, value: &str| {
+        // Fails for names that are no attribute; these are.
+        let _ = element.set_attribute(name, value);
+    };
+    set("data-state", look.state());
+    set("aria-selected", if look.state() == "mine" { "true" } else { "false" });
+    set("aria-label", &format!("{words}, {}", look.in_words()));
+    if look.is_out_of_reach() {
+        set("aria-disabled", "true");
+    } else {
+        let _ = element.remove_attribute("aria-disabled");
+    }
+    if let Ok(Some(drawing)) = element.query_selector("use") {
+        let _ = drawing.set_attribute("href", glyph(look, kind));
+    }
+}
+
+/// Screen or stage: a wide arc, and its light that falls off over the front rows.
+fn focus(out: &mut String, plan: &PlanView, frame: &Frame) {
+    let [x, y, width] = plan.focus_at;
+    let (left, right, edge, crown) = (x - width / 2, x + width / 2, y + 10, y - 14);
+    let spread = LIGHT / 2;
+    let (wide_left, wide_right) = ((left - spread).max(frame.left), (right + spread).min(frame.left + frame.width));
+    let label = if plan.focus == "stage" { "Stage" } else { "Screen" };
+    let far = edge + LIGHT;
+    push(
+        out,
+        format_args!(
+            "<defs><linearGradient id=\"screen-light\" x1=\"0\" y1=\"0\" x2=\"0\" y2=\"1\"><stop class=\"light-near\" offset=\"0\"/>\
+         <stop class=\"light-far\" offset=\"1\"/></linearGradient></defs>\
+         <g class=\"focus-mark\" aria-hidden=\"true\">\
+         <path class=\"focus-light\" d=\"M{left} {edge} Q{x} {crown} {right} {edge} L{wide_right} {far} Q{x} {} {wide_left} {far} Z\"/>\
+         <path class=\"focus-halo\" d=\"M{left} {edge} Q{x} {crown} {right} {edge}\"/>\
+         <path class=\"focus-arc\" d=\"M{left} {edge} Q{x} {crown} {right} {edge}\"/>\
+         <text class=\"focus-label\" x=\"{x}\" y=\"{}\">{label}</text></g>",
+            far + spread / 2,
+            y + 26,
+        ),
+    );
+}
+
+fn push(out: &mut String, words: std::fmt::Arguments<'_>) {
+    // Writing to a string never fails.
+    let _ = out.write_fmt(words);
+}
+
+fn open(out: &mut String, tag: &str, value: &str) {
+    for part in ["<", tag, value, "\">"] {
+        out.push_str(part);
+    }
+}
+
+/// Text that cannot be mistaken for markup.
+pub fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '"' => out.push_str("&quot;"),
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+/// Where a row's letter stands: past both ends, in the direction the row runs.
+fn letter_places(row: &RowView) -> Vec<(i32, i32)> {
+    let points: Vec<(f64, f64)> = row.x.iter().zip(&row.y).map(|(x, y)| (f64::from(*x), f64::from(*y))).collect();
+    let past = |end: (f64, f64), inner: (f64, f64)| {
+        let (dx, dy) = (end.0 - inner.0, end.1 - inner.1);
+        let length = dx.hypot(dy).max(1.0);
+        (whole(end.0 + dx / length * LETTER_DISTANCE), whole(end.1 + dy / length * LETTER_DISTANCE))
+    };
+    match points.as_slice() {
+        [] => Vec::new(),
+        [only] => vec![past(*only, (only.0 + 1.0, only.1)), past(*only, (only.0 - 1.0, only.1))],
+        [first, .., last] => vec![past(*first, points[1]), past(*last, points[points.len() - 2])],
+    }
+}
+
+/// The part of the plan to show.
+#[derive(Clone, Copy)]
+pub struct Frame {
+    /// Its corner.
+    pub left: i32,
+    /// Its corner.
+    pub top: i32,
+    /// How wide.
+    pub width: i32,
+    /// How high.
+    pub height: i32,
+}
+
+impl Frame {
+    /// Around these rows, and what everyone looks at if that is to be seen.
+    #[must_use]
+    pub fn around(plan: &PlanView, rows: &Rows<'_>, with_focus: bool) -> Self {
+        let xs = || rows.iter().flat_map(|(_, row)| row.x.iter().copied());
+        let ys = || rows.iter().flat_map(|(_, row)| row.y.iter().copied());
+        let [focus_x, focus_y, focus_width] = plan.focus_at;
+        let focus_x = with_focus.then_some([focus_x - focus_width / 2 + MARGIN, focus_x + focus_width / 2 - MARGIN]);
+        let focus_y = with_focus.then_some(focus_y + SEAT_PITCH);
+        let (left, right) = bounds(xs().chain(focus_x.into_iter().flatten()));
+        let (top, bottom) = bounds(ys().chain(focus_y));
+        Self {
+            left: left - MARGIN,
+            top: top - MARGIN,
+            width: right - left + 2 * MARGIN,
+            // Below the last row is nothing but its seats.
+            height: bottom - top + MARGIN + SEAT_PITCH,
+        }
+    }
+
+    /// As SVG says it.
+    #[must_use]
+    pub fn view_box(self) -> String {
+        format!("{} {} {} {}", self.left, self.top, self.width, self.height)
+    }
+}
+
+fn bounds(numbers: impl Iterator<Item = i32>) -> (i32, i32) {
+    let (low, high) = numbers.fold((i32::MAX, i32::MIN), |(low, high), number| (low.min(number), high.max(number)));
+    if low <= high { (low, high) } else { (0, 0) }
+}
+
+/// Pixels, plan units and degrees all fit.
+fn whole(number: f64) -> i32 {
+    number.round() as i32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::room::tests::two_sections;
+    use super::*;
+
+    #[test]
+    fn letters_stand_past_both_ends_of_a_row_however_it_runs() {
+        let mut row = RowView {
+            label: "A".to_owned(),
+            first: 0,
+            numbers: vec![String::new(); 3],
+            x: vec![0, 20, 40],
+            y: vec![5, 5, 5],
+            category: vec![0; 3],
+        };
+        assert_eq!(letter_places(&row), [(-21, 5), (61, 5)]);
+        std::mem::swap(&mut row.x, &mut row.y);
+        assert_eq!(letter_places(&row), [(5, -21), (5, 61)]);
+    }
+
+    #[test]
+    fn the_frame_holds_every_seat_with_room_for_letters() {
+        let room = Room::new(two_sections());
+        let rows: Vec<_> = room.rows(Some(1)).collect();
+        assert_eq!(Frame::around(room.plan(), &rows, false).view_box(), "-40 40 100 60");
+    }
+
+    #[test]
+    fn every_seat_is_in_the_markup_once_and_names_stay_text() {
+        let mut plan = two_sections();
+        plan.sections[1].name = "<b>\"Circle\" & more".to_owned();
+        let room = Room::new(plan);
+        let rows: Vec<_> = room.rows(None).collect();
+        let text = markup(&room, &rows, &Frame::around(room.plan(), &rows, true), true);
+        assert_eq!(text.matches("role=\"gridcell\"").count(), 10);
+        assert_eq!(text.matches("id=\"seat-9\"").count(), 1);
+        assert_eq!(text.matches("class=\"focus-arc\"").count(), 1);
+        assert!(text.contains("&lt;b>&quot;Circle&quot; &amp; more, row A"), "{text}");
+        assert_eq!(text.matches("<g").count(), text.matches("</g>").count());
+    }
+}

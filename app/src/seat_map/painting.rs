@@ -1,0 +1,91 @@
+//! Painting a large room: its seats as dots, all that changed since the last frame at once.
+
+use domain::seats::SeatIndex;
+use domain::wire::decode_dots;
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+use web_sys::HtmlCanvasElement;
+
+use super::board::Look;
+use super::canvas::Canvas;
+use super::dots::Dots;
+use super::session::Session;
+use crate::browser::calls;
+
+impl Session {
+    /// What a seat looks like just now.
+    #[must_use]
+    pub fn look_now(self, seat: SeatIndex) -> Look {
+        self.cart.with_untracked(|cart| self.board.with_value(|board| board.look(seat, cart)))
+    }
+
+    /// Looks for a category, or not any more; none chosen means all. `bit` is its number's.
+    pub(super) fn look_only(self, bit: u64) {
+        self.only.update(|only| *only ^= bit);
+        self.fade_dots();
+        self.paint_soon();
+    }
+
+    fn fade_dots(self) {
+        let only = self.only.get_untracked();
+        self.board.update_value(|board| {
+            if let Some(dots) = board.dots() {
+                dots.set_faint(if only == 0 { 0 } else { !only });
+            }
+        });
+    }
+
+    /// Shows the room on this canvas from now on; asks where its seats are when that is not known yet. Without
+    /// an answer the canvas stays empty, and the sections stand there as boxes.
+    pub(super) fn paint_on(self, element: HtmlCanvasElement) {
+        if self.board.try_update_value(|board| board.dots().is_some()) == Some(true) {
+            self.take_canvas(&element);
+            return;
+        }
+        spawn_local(async move {
+            let Ok(bytes) = calls::bytes(&self.path("/dots")).await else { return };
+            let seats = self.room.with_untracked(|room| room.as_ref().map_or(0, |room| room.plan().seat_count));
+            if let Ok(places) = decode_dots(&bytes, seats) {
+                self.board.update_value(|board| board.set_dots(Dots::new(places)));
+                self.fade_dots();
+                self.take_canvas(&element);
+            }
+        });
+    }
+
+    /// Nobody looks at the whole room any more.
+    pub(super) fn stop_painting(self) {
+        self.canvas.set_value(None);
+        self.painted.set(false);
+    }
+
+    fn take_canvas(self, element: &HtmlCanvasElement) {
+        let size = self.room.with_untracked(|room| room.as_ref().map(|room| (room.plan().width, room.plan().height)));
+        // The visitor may have chosen a section meanwhile.
+        let canvas = size.filter(|_| element.is_connected()).and_then(|size| Canvas::new(element, (0, 0), size));
+        let is_there = canvas.is_some();
+        self.canvas.set_value(canvas);
+        self.painted.set(is_there);
+        self.board.update_value(|board| {
+            if let Some(dots) = board.dots() {
+                dots.forget_painted();
+            }
+        });
+        self.paint_soon();
+    }
+
+    /// Paints in the next frame, once for all that happens until then.
+    pub(super) fn paint_soon(self) {
+        if self.canvas.with_value(Option::is_some) && !self.paint_asked.get_value() {
+            self.paint_asked.set_value(true);
+            request_animation_frame(move || self.paint());
+        }
+    }
+
+    fn paint(self) {
+        self.paint_asked.set_value(false);
+        let due = self.cart.with_untracked(|cart| self.board.try_update_value(|board| board.dots_to_paint(cart)));
+        let due = due.unwrap_or_default();
+        self.canvas.with_value(|canvas| canvas.iter().for_each(|canvas| canvas.paint(&due)));
+    }
+}

@@ -1,0 +1,203 @@
+// How fast a change of 1,000 seats of 50,000 is decoded and painted, and how smoothly a cinema's map moves.
+//
+// The candidate is the product's own page of an arena, fed with frames by a live connection of ours. The
+// baseline stands in the same page: an SVG node a seat, which sets the class of those that changed, and
+// reads the very same frames. They take turns; whoever has no turn is not laid out. Told are
+//   script_ms  JavaScript and WebAssembly from the frame's arrival until all is painted: its handler, the
+//              microtasks it leaves, the page's animation frames
+//   main_ms    all of the main thread's work for it, style, layout and paint included, as Chromium counts it
+import { BASE, DEVICES, largestShow, launch } from "./browser.mjs";
+import { Report, options, quantile } from "./report.mjs";
+import { fakeLive, nodePerSeat, readDots } from "./socket.mjs";
+
+const CHANGED_SEATS = 1_000;
+const SCRIPT_BUDGET_MS = 4;
+const AT_LEAST_TIMES = 50;
+// The largest room that is drawn whole.
+const CINEMA_SEATS = 2_500;
+// Moves of the mouse, a frame each.
+const MOVES = 90;
+const DEADLINE_MS = 60_000;
+
+const { json, rounds, quick } = options();
+const changes = quick ? 10 : 60;
+const report = new Report(json);
+const browser = await launch();
+try {
+  const arena = await openArena(await largestShow(Infinity));
+  for (let round = 1; round <= rounds; round += 1) {
+    for (const variant of ["candidate", "svg_node_per_seat"]) {
+      report.round({ bench: "render", variant, what: "change", round, seats: arena.seats, changed: CHANGED_SEATS, ...(await arena.measure(variant)) });
+    }
+  }
+  await arena.close();
+  const cinema = await openCinema(await largestShow(CINEMA_SEATS));
+  for (let round = 1; round <= rounds; round += 1) {
+    for (const variant of ["idle", "candidate"]) {
+      report.round({ bench: "render", variant, what: "pan", round, seats: cinema.seats, ...(await cinema.measure(variant === "candidate")) });
+    }
+  }
+  await cinema.close();
+  report.summarise();
+  const of = (variant, key, what = "change") => report.median({ variant, what }, key);
+  report.promise("script a change of 1,000 seats, p95, ms", of("candidate", "script_p95_ms"), "<=", SCRIPT_BUDGET_MS);
+  report.promise("main thread, SVG node a seat against ours", of("svg_node_per_seat", "main_ms") / of("candidate", "main_ms"), ">=", AT_LEAST_TIMES);
+  report.promise("frames while panning against frames at rest, p95", of("candidate", "frame_p95_ms", "pan") / of("idle", "frame_p95_ms", "pan"), "<=", 1.25);
+  report.close();
+} finally {
+  await browser.close();
+}
+
+async function openArena(show) {
+  const context = await browser.newContext(DEVICES.laptop);
+  const page = await context.newPage();
+  const session = await context.newCDPSession(page);
+  await session.send("Performance.enable");
+  await page.addInitScript(fakeLive);
+  await page.goto(`${BASE}/shows/${show.id}`);
+  await page.waitForFunction(() => window.live.sockets.at(-1)?.onmessage, undefined, { timeout: DEADLINE_MS });
+  await page.evaluate((seats) => {
+    window.states = new Uint8Array(seats).map(() => (Math.random() < 0.5 ? 2 : 0));
+    window.live.say(window.live.snapshot(window.states));
+    window.live.say(window.live.nothingHeld());
+  }, show.seat_count);
+  await page.waitForSelector('.overview-map[data-painted="true"]', { timeout: DEADLINE_MS });
+  const plan = await (await fetch(`${BASE}/api/v1/shows/${show.id}/plan`)).json();
+  const dots = new Uint8Array(await (await fetch(`${BASE}/api/v1/shows/${show.id}/dots`)).arrayBuffer());
+  const places = readDots(dots);
+  if (places.length !== show.seat_count) throw new Error(`${places.length} dots for ${show.seat_count} seats`);
+  await page.evaluate(`(${fillBaseline})(${nodePerSeat}, ${JSON.stringify({ places, width: plan.width, height: plan.height })})`);
+  await checkPainted(page);
+
+  const metrics = async () => Object.fromEntries((await session.send("Performance.getMetrics")).metrics.map(({ name, value }) => [name, value]));
+  return {
+    seats: show.seat_count,
+    close: () => context.close(),
+    measure: async (variant) => {
+      await page.evaluate(takeTurn, variant);
+      const before = await metrics();
+      const script = await page.evaluate(change, { variant, changes, seats: CHANGED_SEATS });
+      const after = await metrics();
+      const spent = (name) => ((after[name] - before[name]) * 1000) / changes;
+      return {
+        script_p50_ms: quantile(script, 0.5),
+        script_p95_ms: quantile(script, 0.95),
+        main_ms: spent("TaskDuration"),
+        style_ms: spent("RecalcStyleDuration"),
+        layout_ms: spent("LayoutDuration"),
+      };
+    },
+  };
+}
+
+function fillBaseline(make, dots) {
+  window.baseline = make(dots);
+  window.baseline.svg.style.display = "none";
+}
+
+/** The canvas must really show what it was told: else nothing would be the fastest. */
+async function checkPainted(page) {
+  const same = await page.evaluate(async () => {
+    const canvas = document.querySelector("canvas.overview-seats");
+    const picture = () => canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.reduce((sum, byte, at) => (sum * 31 + byte + at) % 1_000_003, 7);
+    await window.live.frame();
+    await window.live.frame();
+    const before = picture();
+    window.live.say(window.live.delta(window.live.change(window.states, 1_000)));
+    await window.live.frame();
+    await window.live.frame();
+    return before === picture();
+  });
+  if (same) throw new Error("1,000 seats changed and the canvas did not");
+}
+
+/** In the page: lays out whose turn it is. */
+async function takeTurn(variant) {
+  const ours = document.querySelector(".seat-map");
+  ours.style.display = variant === "candidate" ? "" : "none";
+  window.baseline.svg.style.display = variant === "candidate" ? "none" : "block";
+  window.scrollTo(0, variant === "candidate" ? window.scrollY : 0);
+  if (variant === "candidate") document.querySelector(".overview-map").scrollIntoView({ block: "center" });
+  for (let frame = 0; frame < 3; frame += 1) await window.live.frame();
+}
+
+/** In the page: one change after another, each in a frame of its own; script time of each. */
+async function change({ variant, changes, seats }) {
+  const { live, states, baseline } = window;
+  const script = [];
+  for (let number = 0; number < changes; number += 1) {
+    const buffer = live.delta(live.change(states, seats));
+    live.frameMs = 0;
+    const began = performance.now();
+    if (variant === "candidate") live.say(buffer);
+    else {
+      baseline.hear(buffer);
+      // Ours must not fall out of step: it is told a change of nothing, outside of what is measured.
+    }
+    await live.task();
+    const handled = performance.now() - began;
+    await live.frame();
+    script.push(handled + live.frameMs);
+  }
+  // The versions told to the baseline alone are a gap for ours: it gets the whole map again.
+  if (variant !== "candidate") {
+    live.version = 1;
+    live.say(live.snapshot(states));
+    await live.frame();
+  }
+  return script;
+}
+
+async function openCinema(show) {
+  const context = await browser.newContext(DEVICES.laptop);
+  const page = await context.newPage();
+  await page.goto(`${BASE}/shows/${show.id}`);
+  await page.waitForSelector('[role="gridcell"][data-state="available"]', { timeout: DEADLINE_MS });
+  for (let presses = 0; presses < 3; presses += 1) await page.click('[data-testid="zoom-in"]');
+  await page.locator('[data-testid="room-pan"]').scrollIntoViewIfNeeded();
+  const box = await page.locator('[data-testid="room-pan"]').boundingBox();
+  return {
+    seats: show.seat_count,
+    close: () => context.close(),
+    measure: async (moving) => {
+      const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
+      await page.mouse.move(x, y);
+      await page.evaluate(watchFrames);
+      if (moving) await page.mouse.down();
+      const scrolled = await page.evaluate(() => document.querySelector('[data-testid="room-pan"]').scrollLeft);
+      for (let move = 1; move <= MOVES; move += 1) {
+        // There and back, in circles.
+        const turn = (move / MOVES) * 6 * Math.PI;
+        if (moving) await page.mouse.move(x + 120 * Math.sin(turn), y + 60 * Math.sin(turn / 2));
+        else await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(resolve)));
+        if (moving && move === Math.round(MOVES / 12)) {
+          const now = await page.evaluate(() => document.querySelector('[data-testid="room-pan"]').scrollLeft);
+          if (now === scrolled) throw new Error("the map was dragged and did not move");
+        }
+      }
+      if (moving) await page.mouse.up();
+      const frames = await page.evaluate(() => window.frameTimes());
+      return { frame_p50_ms: quantile(frames, 0.5), frame_p95_ms: quantile(frames, 0.95), frame_max_ms: Math.max(...frames) };
+    },
+  };
+}
+
+/** In the page: notes how far frames are apart until `frameTimes` is asked. */
+function watchFrames() {
+  const frames = [];
+  let last = performance.now();
+  let watching = true;
+  const note = (now) => {
+    frames.push(now - last);
+    last = now;
+    if (watching) requestAnimationFrame(note);
+  };
+  requestAnimationFrame((now) => {
+    last = now;
+    requestAnimationFrame(note);
+  });
+  window.frameTimes = () => {
+    watching = false;
+    return frames;
+  };
+}

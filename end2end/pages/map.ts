@@ -1,0 +1,60 @@
+// Moving the seat map about, with a mouse or with fingers.
+import type { CDPSession, Locator, Page } from "@playwright/test";
+
+interface Point {
+  x: number;
+  y: number;
+}
+
+export class MapView {
+  readonly scroller: Locator;
+  readonly room: Locator;
+  readonly minimap: Locator;
+
+  constructor(readonly page: Page) {
+    this.scroller = page.getByTestId("room-pan");
+    this.room = page.locator("svg.room");
+    this.minimap = page.getByTestId("minimap");
+  }
+
+  /** How wide the room is drawn, pixels; still, not while it glides. */
+  async width(): Promise<number> {
+    return this.room.evaluate((room) => room.clientWidth || room.getBoundingClientRect().width);
+  }
+
+  async scrolled(): Promise<Point> {
+    return this.scroller.evaluate((scroller) => ({ x: scroller.scrollLeft, y: scroller.scrollTop }));
+  }
+
+  /** The middle of what is seen of the map. */
+  async middle(): Promise<Point> {
+    const box = (await this.scroller.boundingBox())!;
+    return { x: box.x + box.width / 2, y: box.y + Math.min(box.height, 500) / 2 };
+  }
+
+  /** Where on the screen a seat's centre is. */
+  async seatAt(index: number): Promise<Point> {
+    const box = (await this.page.locator(`#seat-${index} .seat-target`).boundingBox())!;
+    return { x: box.x + box.width / 2, y: box.y + box.height / 2 };
+  }
+
+  /** Drags with the mouse. */
+  async drag(from: Point, by: Point): Promise<void> {
+    await this.page.mouse.move(from.x, from.y);
+    await this.page.mouse.down();
+    for (let step = 1; step <= 8; step += 1) await this.page.mouse.move(from.x + (by.x * step) / 8, from.y + (by.y * step) / 8);
+    await this.page.mouse.up();
+  }
+
+  /** Two fingers around a point, apart from each other by so much at first and in the end. */
+  async pinch(about: Point, from: number, to: number): Promise<void> {
+    const session: CDPSession = await this.page.context().newCDPSession(this.page);
+    const fingers = (apart: number) => [-1, 1].map((side, id) => ({ x: about.x + (side * apart) / 2, y: about.y, id }));
+    const send = (type: "touchStart" | "touchMove" | "touchEnd", touchPoints: { x: number; y: number; id: number }[]) =>
+      session.send("Input.dispatchTouchEvent", { type, touchPoints });
+    await send("touchStart", fingers(from));
+    for (let step = 1; step <= 10; step += 1) await send("touchMove", fingers(from + ((to - from) * step) / 10));
+    await send("touchEnd", []);
+    await session.detach();
+  }
+}

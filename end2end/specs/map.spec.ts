@@ -1,0 +1,167 @@
+// The map under one's hands: closer, further, elsewhere, and never a tap lost or a page stuck.
+import { claimShow, showsToCome } from "../pages/catalogue.js";
+import { MapView } from "../pages/map.js";
+import { press } from "../pages/show.js";
+import { expect, test } from "../pages/visitors.js";
+
+const isPhone = () => !!test.info().project.use.hasTouch;
+
+test("buttons look closer and back at the whole room, and the small map says where one is", async ({ request, anna }) => {
+  const show = await claimShow(request);
+  await anna.visit(show.id);
+  const map = new MapView(anna.page);
+  await press(anna.page.getByTestId("zoom-whole"));
+  const whole = await map.width();
+  await expect(anna.page.getByTestId("zoom-out")).toHaveAttribute("aria-disabled", "true");
+  await press(anna.page.getByTestId("zoom-in"));
+  await press(anna.page.getByTestId("zoom-in"));
+  await expect.poll(() => map.width()).toBeCloseTo(whole * 2.25, -1);
+  await expect(map.minimap).toBeVisible();
+  const before = await map.scrolled();
+  await map.minimap.click({ position: { x: 4, y: 4 } });
+  await expect.poll(async () => (await map.scrolled()).x).toBeLessThan(before.x);
+  await press(anna.page.getByTestId("zoom-whole"));
+  await expect.poll(() => map.width()).toBeCloseTo(whole, -1);
+  await expect(map.minimap).toBeHidden();
+});
+
+test("a mouse drags the map, and letting go over a seat takes none", async ({ request, anna }) => {
+  test.skip(isPhone(), "fingers scroll");
+  const show = await claimShow(request);
+  const hers = await anna.visit(show.id);
+  const map = new MapView(anna.page);
+  for (let presses = 0; presses < 3; presses += 1) await press(anna.page.getByTestId("zoom-in"));
+  await map.scroller.scrollIntoViewIfNeeded();
+  await anna.page.locator(`#seat-${show.seat("C", "7")}`).scrollIntoViewIfNeeded();
+  const from = await map.seatAt(show.seat("C", "7"));
+  const before = await map.scrolled();
+  await map.drag(from, { x: -90, y: 0 });
+  await expect.poll(async () => (await map.scrolled()).x).not.toBe(before.x);
+  await expect(hers.cartSeats).toHaveCount(0);
+  // A hand that trembles has clicked all the same.
+  await map.drag(await map.seatAt(show.seat("C", "7")), { x: 2, y: 1 });
+  await hers.sees(show.seat("C", "7"), "mine");
+});
+
+test("the wheel with Ctrl looks closer at what is under it, and without it scrolls the page", async ({ request, anna }) => {
+  test.skip(isPhone(), "phones have no wheel");
+  const show = await claimShow(request);
+  await anna.visit(show.id);
+  const map = new MapView(anna.page);
+  const c7 = show.seat("C", "7");
+  const whole = await map.width();
+  const at = await map.seatAt(c7);
+  await anna.page.mouse.move(at.x, at.y);
+  await anna.page.keyboard.down("Control");
+  await anna.page.mouse.wheel(0, -300);
+  await anna.page.keyboard.up("Control");
+  await expect.poll(() => map.width()).toBeGreaterThan(whole * 1.5);
+  const after = await map.seatAt(c7);
+  expect(Math.hypot(after.x - at.x, after.y - at.y), "the seat stayed under the mouse").toBeLessThan(60);
+  await press(anna.page.getByTestId("zoom-whole"));
+  await expect.poll(() => map.width()).toBeCloseTo(whole, -1);
+  const scrolled = await anna.page.evaluate(() => window.scrollY);
+  const middle = await map.middle();
+  await anna.page.mouse.move(middle.x, middle.y);
+  await anna.page.mouse.wheel(0, 200);
+  await expect.poll(() => anna.page.evaluate(() => window.scrollY)).toBeGreaterThan(scrolled);
+});
+
+test("two fingers look closer, and one still scrolls the page", async ({ request, anna }) => {
+  test.skip(!isPhone(), "a mouse has no two fingers");
+  const show = await claimShow(request);
+  const hers = await anna.visit(show.id);
+  const map = new MapView(anna.page);
+  await press(anna.page.getByTestId("zoom-whole"));
+  await map.scroller.scrollIntoViewIfNeeded();
+  const whole = await map.width();
+  await map.pinch(await map.middle(), 80, 240);
+  await expect.poll(() => map.width()).toBeGreaterThan(whole * 1.8);
+  await expect(hers.cartSeats, "fingers that pinch tap nothing").toHaveCount(0);
+  await map.pinch(await map.middle(), 240, 40);
+  await expect.poll(() => map.width()).toBeCloseTo(whole, -1);
+  const session = await anna.page.context().newCDPSession(anna.page);
+  const before = await anna.page.evaluate(() => window.scrollY);
+  const middle = await map.middle();
+  await session.send("Input.synthesizeScrollGesture", { x: middle.x, y: middle.y, yDistance: -260, gestureSourceType: "touch" });
+  await expect.poll(() => anna.page.evaluate(() => window.scrollY)).toBeGreaterThan(before);
+});
+
+test("a tap on seats too small for a finger looks closer first, the next one takes the seat", async ({ request, anna }) => {
+  test.skip(!isPhone(), "a mouse hits small seats");
+  const show = await claimShow(request);
+  const hers = await anna.visit(show.id);
+  const map = new MapView(anna.page);
+  await press(anna.page.getByTestId("zoom-whole"));
+  const c7 = show.seat("C", "7");
+  const small = (await anna.page.locator(`#seat-${c7} .seat-target`).boundingBox())!.width < 22;
+  test.skip(!small, "this room's seats are large enough at once");
+  await press(hers.seat(c7));
+  await expect.poll(async () => (await anna.page.locator(`#seat-${c7} .seat-target`).boundingBox())!.width).toBeGreaterThan(22);
+  await expect(hers.cartSeats).toHaveCount(0);
+  await press(hers.seat(c7));
+  await hers.sees(c7, "mine");
+  await expect(map.scroller).toBeVisible();
+});
+
+test("the focus is never out of view", async ({ request, anna }) => {
+  test.skip(isPhone(), "phones have no keyboard");
+  const show = await claimShow(request);
+  await anna.visit(show.id);
+  for (let presses = 0; presses < 4; presses += 1) await press(anna.page.getByTestId("zoom-in"));
+  await anna.page.locator('[role="gridcell"][tabindex="0"]').focus();
+  for (const key of ["Control+End", "Home", "Control+Home", "End"]) {
+    await anna.page.keyboard.press(key);
+    await expect(anna.page.locator('[role="gridcell"]:focus')).toBeInViewport();
+  }
+});
+
+test("a price that is pressed leaves only its seats standing out", async ({ request, anna }) => {
+  const show = await claimShow(request);
+  await anna.visit(show.id);
+  const prices = anna.page.getByTestId("price-filter");
+  test.skip((await prices.count()) < 2, "this room has one price");
+  const category = /cat-(\d)/.exec((await prices.first().getAttribute("class")) ?? "")?.[1];
+  await press(prices.first());
+  await expect(prices.first()).toHaveAttribute("aria-pressed", "true");
+  const others = anna.page.locator(`.seat:not(.cat-${category})[data-state="available"]`).first();
+  await expect(others).toHaveCSS("opacity", "0.22");
+  await expect(anna.page.locator(`.seat.cat-${category}[data-state="available"]`).first()).toHaveCSS("opacity", "1");
+  await press(prices.first());
+  await expect(others).toHaveCSS("opacity", "1");
+});
+
+test("a seat tells its place, its price and how the screen looks from there", async ({ request, anna }) => {
+  const show = await claimShow(request);
+  const hers = await anna.visit(show.id);
+  await hers.hold(show.seat("C", "7"));
+  const card = anna.page.getByTestId("seat-card");
+  await expect(card).toContainText("Row C, seat 7");
+  await expect(card).toContainText("all fees included");
+  await expect(card).toContainText("of your view");
+  await expect(card.locator(".sight-screen")).toHaveAttribute("points", /^(-?\d+,-?\d+ ?){4}$/);
+});
+
+test("a room of 50,000 seats is painted whole, and only what one looks at becomes seats", async ({ request, anna }) => {
+  const shows = await showsToCome(request);
+  const arena = shows.filter((show) => show.seat_count > 2_500).sort((one, other) => other.seat_count - one.seat_count)[0];
+  expect(arena, "the demo has an arena").toBeDefined();
+  await anna.page.goto(`/shows/${arena!.id}`);
+  const map = anna.page.getByTestId("overview-map");
+  await expect(map).toHaveAttribute("data-painted", "true");
+  const colours = await anna.page.locator("canvas.overview-seats").evaluate((canvas: HTMLCanvasElement) => {
+    const pixels = canvas.getContext("2d")!.getImageData(0, 0, canvas.width, canvas.height).data;
+    const seen = new Set<number>();
+    for (let at = 0; at < pixels.length; at += 4) {
+      if (pixels[at + 3] === 255) seen.add((pixels[at]! << 16) | (pixels[at + 1]! << 8) | pixels[at + 2]!);
+    }
+    return seen.size;
+  });
+  expect(colours, "more than one category is painted").toBeGreaterThan(1);
+  await expect(anna.page.locator('[role="gridcell"]')).toHaveCount(0);
+  await press(anna.page.locator(".section-card").nth(3));
+  await expect(anna.page.locator('[role="gridcell"]').first()).toBeAttached();
+  expect(await anna.page.locator('[role="gridcell"]').count()).toBeLessThan(1_500);
+  await press(anna.page.locator(".section-back"));
+  await expect(map).toHaveAttribute("data-painted", "true");
+});
