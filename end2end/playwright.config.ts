@@ -10,7 +10,13 @@ export default defineConfig({
   testDir: "specs",
   outputDir: "test-results",
   timeout: 60_000,
-  expect: { timeout: 10_000 },
+  expect: {
+    timeout: 10_000,
+    // What shifts, vanishes or changes colour is far above this; how a Chromium smooths its letters is below.
+    toHaveScreenshot: { maxDiffPixelRatio: 0.02, threshold: 0.25, scale: "css", stylePath: "pages/pictures.css" },
+  },
+  // Renewed by `cargo xtask test --only-browser --renew-pictures`.
+  snapshotPathTemplate: "pictures/{projectName}/{arg}{ext}",
   fullyParallel: true,
   workers: 2,
   retries: 0,
@@ -34,6 +40,12 @@ export default defineConfig({
   },
   projects: [
     { name: "laptop", use: { viewport: { width: 1280, height: 800 } } },
+    {
+      // What depends on the room there is. The rest behaves as on a phone, which has the touch, or as on a laptop.
+      name: "tablet",
+      testMatch: /(areas|cancelling|everyone|offline|waiting-list)\.spec\.ts/,
+      use: { viewport: { width: 820, height: 1180 }, hasTouch: true, deviceScaleFactor: 2 },
+    },
     {
       name: "phone",
       use: {

@@ -47,6 +47,8 @@ pub struct Head {
     pub query: String,
     /// Keeps search engines away: bookings, tickets, errors.
     pub private: bool,
+    /// Whether it opens without a network once it was opened with one: tickets.
+    pub kept: bool,
 }
 
 /// A page with all it shows.
@@ -100,6 +102,7 @@ fn document(language: Language, head: Head, content: AnyView, chooser: impl Into
             <script type="module" src="/pkg/boot.js"></script>
         }
     });
+    let kept = head.kept.then(|| view! { <script type="module" src="/pkg/keep-ticket.js"></script> });
     view! {
         {doctype("html")}
         <html lang=language.tag() dir=language.direction()>
@@ -117,6 +120,7 @@ fn document(language: Language, head: Head, content: AnyView, chooser: impl Into
                 <link rel="icon" href="/favicon.svg" r#type="image/svg+xml" />
                 {words}
                 {live}
+                {kept}
             </head>
             <body>
                 <a class="skip-link" href="#main">{say!("site.skip")}</a>

@@ -173,14 +173,14 @@ fn in_line(line: Line) -> impl IntoView {
     let place = move || line.place.with(|place| place.as_ref().map(place_in_words).unwrap_or_default());
     view! {
         <p role="status" data-testid="waiting-place">{place}</p>
-        <button type="button" class="button waiting-leave" data-testid="waiting-leave" on:click=move |_| line.leave()>{say!("wait.leave")}</button>
+        <button type="button" class="button button-quiet waiting-leave" data-testid="waiting-leave" on:click=move |_| line.leave()>{say!("wait.leave")}</button>
     }
 }
 
 fn offered(line: Line) -> impl IntoView {
     view! {
         <p role="status" data-testid="waiting-offer">{say!("wait.offer")}</p>
-        <button type="button" class="button waiting-leave" data-testid="waiting-leave" on:click=move |_| line.leave()>{say!("wait.let_go")}</button>
+        <button type="button" class="button button-quiet waiting-leave" data-testid="waiting-leave" on:click=move |_| line.leave()>{say!("wait.let_go")}</button>
     }
 }
 

@@ -435,6 +435,10 @@ pub struct SeatProblem {
     pub label: String,
     /// Why it could not be had.
     pub state: SeatState,
+    /// How long before this request somebody else took it, milliseconds; absent when that was not just now, or
+    /// not seen here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taken_ms_ago: Option<u32>,
 }
 
 /// An area with too few places left.

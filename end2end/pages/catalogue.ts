@@ -20,6 +20,7 @@ interface ShowView {
   format: string;
   language: string;
   local_date: string;
+  film: string;
 }
 
 interface PlanView {
@@ -31,14 +32,35 @@ interface PlanView {
 /** A show of this test's own, and its seats by name. */
 export interface Show {
   id: string;
+  seatCount: number;
   /** Index of the seat in this row with this number. */
   seat(row: string, number: string): number;
 }
 
+/** Which show a test means; anything that is left out does not matter. */
+export interface Wish {
+  theatre?: string;
+  film?: string;
+  mostSeats?: number;
+}
+
+/** The room and the film that pictures are taken of, and nobody else uses. */
+export const PICTURED = { theatre: "lanterna-lisbon", film: "night-ferry" } as const;
+
 /** A show nobody else uses, whose room has all these seats free: ["C", "7"]. */
-export async function claimShow(request: APIRequestContext, needed: [string, string][] = [["C", "7"]]): Promise<Show> {
+export async function claimShow(
+  request: APIRequestContext,
+  needed: [string, string][] = [["C", "7"]],
+  wish: Wish = {},
+): Promise<Show> {
+  const isPictured = (show: ShowView) => show.theatre === PICTURED.theatre && show.film === PICTURED.film;
+  const isMeant = (show: ShowView) =>
+    show.seat_count <= (wish.mostSeats ?? MOST_SEATS) &&
+    (wish.theatre ?? show.theatre) === show.theatre &&
+    (wish.film ?? show.film) === show.film &&
+    (wish.film !== undefined || !isPictured(show));
   for (const show of await showsToCome(request)) {
-    if (show.seat_count > MOST_SEATS || !claim(show.id)) continue;
+    if (!isMeant(show) || !claim(show.id)) continue;
     const rows = await rowsOf(request, show.id);
     const states = await statesOf(request, show.id);
     const seat = (row: string, number: string) => {
@@ -47,9 +69,26 @@ export async function claimShow(request: APIRequestContext, needed: [string, str
     };
     const has = ([row, number]: [string, string]) =>
       rows.some((other) => other.label === row && other.numbers.includes(number)) && states[seat(row, number)] === "0";
-    if (needed.every(has)) return { id: show.id, seat };
+    if (needed.every(has)) return { id: show.id, seatCount: show.seat_count, seat };
   }
   throw new Error(`no show of the demo is left that has ${needed.map((name) => name.join("")).join(", ")} free`);
+}
+
+/** A show in the largest room: only its sections are drawn at first. */
+export async function largestShow(request: APIRequestContext): Promise<string> {
+  const all = (await showsToCome(request)).sort((one, other) => other.seat_count - one.seat_count);
+  if (!all[0]) throw new Error("the demo has no shows");
+  return all[0].id;
+}
+
+/** A show with an area without numbered seats, to look at; others may use it. */
+export async function showWithArea(request: APIRequestContext, film?: string): Promise<string> {
+  for (const show of await showsToCome(request)) {
+    if (film !== undefined && show.film !== film) continue;
+    const answer = await request.get(`/api/v1/shows/${show.id}/plan`);
+    if (((await answer.json()) as PlanView).areas?.[0]) return show.id;
+  }
+  throw new Error("no show of the demo has an area without numbered seats");
 }
 
 /** A show nobody else uses, in a room with an area without numbered seats. */

@@ -1,5 +1,5 @@
-// Visitors: browsers with cookies of their own, watched for errors nobody may cause.
-import { type Browser, type BrowserContext, type Page, test as base } from "@playwright/test";
+// Visitors: browsers with cookies of their own, watched for whatever a page says that nobody should read.
+import { type Browser, type BrowserContext, type BrowserContextOptions, type Page, test as base } from "@playwright/test";
 
 import { ShowPage } from "./show.js";
 
@@ -10,6 +10,7 @@ export class Visitor {
   constructor(
     readonly context: BrowserContext,
     public page: Page,
+    private readonly said: Said,
   ) {}
 
   /** Opens a show and waits until its map is live. */
@@ -21,18 +22,23 @@ export class Visitor {
 
   /** The same person in another tab. */
   async newTab(): Promise<Visitor> {
-    return new Visitor(this.context, await this.context.newPage());
+    return new Visitor(this.context, await this.context.newPage(), this.said);
   }
 
   /** Closes the tab as a person does: the page may still say goodbye. */
   async closeTab(): Promise<void> {
     await this.page.close({ runBeforeUnload: true });
   }
+
+  /** From here on this visitor's network is cut on purpose: the browser itself complains, and may. */
+  mayBeCutOff(): void {
+    this.said.cutOff = true;
+  }
 }
 
 interface Visitors {
   /** Lets somebody in; everyone has cookies of their own. */
-  newVisitor(): Promise<Visitor>;
+  newVisitor(options?: BrowserContextOptions): Promise<Visitor>;
   /** The one a story is about. */
   anna: Visitor;
   /** The other one. */
@@ -41,28 +47,48 @@ interface Visitors {
 
 export const test = base.extend<Visitors>({
   newVisitor: async ({ browser }, use) => {
+    const everyone: Said[] = [];
     const contexts: BrowserContext[] = [];
-    const wrong: string[] = [];
-    await use(async () => {
-      const visitor = await enter(browser, wrong);
+    await use(async (options) => {
+      const said = new Said();
+      const visitor = await enter(browser, said, options);
+      everyone.push(said);
       contexts.push(visitor.context);
       return visitor;
     });
     for (const context of contexts) await context.close();
-    if (wrong.length > 0) throw new Error(`the pages reported errors:\n${wrong.join("\n")}`);
+    const wrong = everyone.flatMap((said) => said.lines);
+    if (wrong.length > 0) throw new Error(`the pages said on the console:\n${wrong.join("\n")}`);
   },
   anna: async ({ newVisitor }, use) => use(await newVisitor()),
   ben: async ({ newVisitor }, use) => use(await newVisitor()),
 });
 
-async function enter(browser: Browser, wrong: string[]): Promise<Visitor> {
-  const context = await browser.newContext();
-  context.on("weberror", (error) => wrong.push(`panic or exception: ${error.error().message}`));
-  context.on("console", (message) => {
-    // A refusal (423 and its like) is an answer; the browser prints it as an error all the same.
-    if (message.type() === "error" && !message.text().startsWith("Failed to load resource: the server responded with a status of 4")) {
-      wrong.push(`${message.page()?.url() ?? ""}: ${message.text()}`);
-    }
-  });
-  return new Visitor(context, await context.newPage());
+/** What the pages of a visitor said on the console: nothing, if all is well. */
+class Said {
+  readonly lines: string[] = [];
+  cutOff = false;
+
+  /** The browser's own remarks on answers that are answers: a refusal (423 and its like), a page that is not there. */
+  private isAnAnswer(text: string): boolean {
+    return /^Failed to load resource: the server responded with a status of (4\d\d|503)/.test(text);
+  }
+
+  /** The browser's own remarks on a network that is not there. */
+  private isTheNetwork(text: string): boolean {
+    return /net::ERR_(INTERNET_DISCONNECTED|CONNECTION_(REFUSED|RESET|CLOSED)|EMPTY_RESPONSE|FAILED)|WebSocket connection to/.test(text);
+  }
+
+  hear(text: string): void {
+    if (this.isAnAnswer(text) || (this.cutOff && this.isTheNetwork(text))) return;
+    this.lines.push(text);
+  }
+}
+
+async function enter(browser: Browser, said: Said, options: BrowserContextOptions = {}): Promise<Visitor> {
+  const context = await browser.newContext(options);
+  context.on("weberror", (error) => said.hear(`panic or exception: ${error.error().message}`));
+  // Warnings and notes count as well: what is printed there is either wrong or left behind.
+  context.on("console", (message) => said.hear(`${message.text()} (${message.type()} at ${message.page()?.url() ?? ""})`));
+  return new Visitor(context, await context.newPage(), said);
 }

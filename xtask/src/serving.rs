@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -63,9 +63,14 @@ impl<'a> Product<'a> {
         command::run_silently(product.program("rowlock").arg("migrate"), stop)?;
         step.done();
         let step = Step::quiet("load the demo cinemas");
-        command::run_silently(product.program("rowlock").args(["demo", "--dir", "demo"]), stop)?;
+        product.load_cinemas(Path::new("demo"), stop)?;
         step.done();
         Ok(product)
+    }
+
+    /// Loads the cinemas and shows of a folder like `demo/`.
+    pub fn load_cinemas(&self, folder: &Path, stop: &Stop) -> Result<()> {
+        command::run_silently(self.program("rowlock").arg("demo").arg("--dir").arg(folder), stop)
     }
 
     /// Starts the payment simulator where people can reach it: on the network if the server is.

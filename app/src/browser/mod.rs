@@ -69,6 +69,19 @@ fn call(element: &web_sys::Element, method: &str, options: &[(&str, wasm_bindgen
     }
 }
 
+/// The page's title.
+#[must_use]
+pub fn title() -> String {
+    window().document().map(|page| page.title()).unwrap_or_default()
+}
+
+/// Gives the page another title.
+pub fn set_title(title: &str) {
+    if let Some(page) = window().document() {
+        page.set_title(title);
+    }
+}
+
 /// Leaves for another page.
 pub fn go_to(address: &str) {
     // Fails only for an address that is none; then the visitor stays, with the link still there.

@@ -51,6 +51,15 @@ pub struct SeatTicket {
     pub code: String,
 }
 
+/// One code for a whole party.
+#[derive(Clone, Debug)]
+pub struct GroupTicket {
+    /// The seats' names for people, in the order of the room.
+    pub labels: Vec<String>,
+    /// The QR code: an SVG element made by the server. Trusted: it is put into the page as it is.
+    pub qr_svg: String,
+}
+
 /// The page of a booking's tickets.
 #[derive(Clone, Debug)]
 pub struct Tickets {
@@ -58,10 +67,14 @@ pub struct Tickets {
     pub reference: String,
     /// Path of the booking's page, for whoever made it.
     pub booking: Option<String>,
+    /// Path of the same as a PDF.
+    pub file: String,
     /// Who sits there.
     pub holder: String,
     /// What they are for.
     pub show: ShowFacts,
+    /// One code for all of them, when there are several.
+    pub group: Option<GroupTicket>,
     /// One a seat, in the order of the room.
     pub seats: Vec<SeatTicket>,
 }
@@ -72,6 +85,7 @@ impl Page for Tickets {
             title: format!("Tickets {}", self.reference),
             description: "Your tickets.".to_owned(),
             private: true,
+            kept: true,
             ..Head::default()
         }
     }
@@ -80,6 +94,7 @@ impl Page for Tickets {
         let count = self.seats.len();
         let calendar = self.booking.as_ref().map(|booking| format!("{booking}/ticket.ics"));
         let (show, holder, reference) = (self.show, self.holder, self.reference);
+        let group = self.group.map(|group| group_card(group, show.clone(), reference.clone()));
         let cards = (1..)
             .zip(self.seats)
             .map(|(number, seat)| card(seat, (number, count), show.clone(), holder.clone(), reference.clone()))
@@ -90,14 +105,56 @@ impl Page for Tickets {
                     {self.booking.map(|booking| view! { <p class="crumbs"><a href=booking>"Your booking"</a></p> })}
                     <h1>{if count == 1 { "Your ticket" } else { "Your tickets" }}</h1>
                     <p class="quiet tickets-hint">"Show this at the door. It works from a screenshot or on paper, too."</p>
-                    {calendar.map(|calendar| view! {
-                        <p class="tickets-keep"><a class="button button-quiet" data-testid="calendar" href=calendar download="ticket.ics">"Add to my calendar"</a></p>
-                    })}
+                    // Filled in by the script that keeps the page; without it this stays empty.
+                    <p class="tickets-kept" id="ticket-kept" role="status" data-testid="kept" data-words="Kept on this device: it opens without a network, too."></p>
+                    <p class="tickets-keep">
+                        <a class="button button-quiet" data-testid="ticket-pdf" href=self.file download="tickets.pdf">"Save as PDF"</a>
+                        {calendar.map(|calendar| view! {
+                            <a class="button button-quiet" data-testid="calendar" href=calendar download="ticket.ics">"Add to my calendar"</a>
+                        })}
+                    </p>
                 </header>
+                {group}
                 {cards}
             </div>
         }
         .into_any()
+    }
+}
+
+/// The top of a card: the film's colour, its title, when it starts.
+fn card_top(hue: u16, film: String, starts: String) -> impl IntoView {
+    let ground = format!("hsl({hue} 45% 26%)");
+    let glow = format!("hsl({} 60% 44%)", (hue + 40) % 360);
+    view! {
+        <div class="ticket-top">
+            // Colours by attribute: the content security policy refuses style attributes.
+            <svg class="ticket-ground" viewBox="0 0 400 130" preserveAspectRatio="none" aria-hidden="true" focusable="false">
+                <rect width="400" height="130" fill=ground></rect>
+                <path d="M0 96 Q200 20 400 96 V130 H0 Z" fill=glow.clone() opacity="0.55"></path>
+                <path d="M0 116 Q200 58 400 116 V130 H0 Z" fill=glow opacity="0.5"></path>
+            </svg>
+            <p class="ticket-film">{film}</p>
+            <p class="ticket-when">{starts}</p>
+        </div>
+    }
+}
+
+/// The card of a whole party: in front of the others, one scan for all.
+fn group_card(group: GroupTicket, show: ShowFacts, reference: String) -> impl IntoView {
+    let count = group.labels.len();
+    view! {
+        <article class="ticket ticket-group" data-testid="group-ticket">
+            {card_top(show.hue, show.film, show.starts)}
+            <dl class="ticket-facts">
+                <div class="ticket-party"><dt>"Everyone together"</dt><dd>{group.labels.join(", ")}</dd></div>
+                <div><dt>"Screen"</dt><dd>{show.screen}</dd></div>
+                <div><dt>"Theatre"</dt><dd>{show.theatre}</dd></div>
+            </dl>
+            <div class="ticket-qr" data-testid="group-qr" inner_html=group.qr_svg></div>
+            <p class="ticket-code">"One scan lets all of you in. Coming apart? Everybody’s own is below."</p>
+            <p class="ticket-foot"><span>{reference}</span><span>{format!("all {count}")}</span></p>
+        </article>
     }
 }
 
@@ -109,20 +166,9 @@ fn card(
     holder: String,
     reference: String,
 ) -> impl IntoView {
-    let ground = format!("hsl({} 45% 26%)", show.hue);
-    let glow = format!("hsl({} 60% 44%)", (show.hue + 40) % 360);
     view! {
         <article class="ticket" data-testid="ticket">
-            <div class="ticket-top">
-                // Colours by attribute: the content security policy refuses style attributes.
-                <svg class="ticket-ground" viewBox="0 0 400 130" preserveAspectRatio="none" aria-hidden="true" focusable="false">
-                    <rect width="400" height="130" fill=ground></rect>
-                    <path d="M0 96 Q200 20 400 96 V130 H0 Z" fill=glow.clone() opacity="0.55"></path>
-                    <path d="M0 116 Q200 58 400 116 V130 H0 Z" fill=glow opacity="0.5"></path>
-                </svg>
-                <p class="ticket-film">{show.film}</p>
-                <p class="ticket-when">{show.starts}</p>
-            </div>
+            {card_top(show.hue, show.film, show.starts)}
             <dl class="ticket-facts">
                 <div class="ticket-seat"><dt>"Seat"</dt><dd data-testid="ticket-seat">{seat.label}</dd></div>
                 <div><dt>"Screen"</dt><dd>{show.screen}</dd></div>

@@ -70,11 +70,13 @@ fn markup(room: &Room, section: Option<usize>) -> String {
         out.push_str(&format!("<section class=\"seat-list-row\"><h3>{}</h3><ul>", escaped(&heading)));
         for seat in (row.first..).take(row.numbers.len()) {
             if let Some(facts) = room.seat(seat) {
-                let (number, price) = (escaped(facts.number), escaped(&facts.category.price.to_string()));
+                let (number, category) = (escaped(facts.number), escaped(&facts.category.label));
+                let price = escaped(&money(facts.category.price, current()));
+                // In the order of the name, word by word: what one reads is what one may say to the machine.
                 out.push_str(&format!(
                     "<li><button type=\"button\" id=\"list-seat-{seat}\" data-list-seat=\"{seat}\" class=\"list-seat cat-{}\">\
-                     <span class=\"list-seat-number\">{number}</span><span class=\"list-seat-price\">{price}</span>\
-                     <span class=\"list-seat-state\"></span></button></li>",
+                     <span class=\"list-seat-number\">{number}</span> <span class=\"list-seat-category\">{category}</span> \
+                     <span class=\"list-seat-price\">{price}</span> <span class=\"list-seat-state\"></span></button></li>",
                     facts.category_index % 8
                 ));
             }

@@ -31,6 +31,7 @@ pub mod room;
 pub mod session;
 mod sight;
 pub mod steps;
+mod watch;
 mod zoom;
 
 use std::sync::Arc;
@@ -64,6 +65,7 @@ fn start(session: Session) {
     load_room(session);
     session.recall_past_beacons();
     session.connect();
+    watch::keep_title(session);
     events::every(TICK_MS, move || session.tick());
     events::on_window("hashchange", move |_| {
         choose_section(session, move || focus_section(session));
@@ -178,8 +180,15 @@ fn live_mark(session: Session) -> impl IntoView {
 }
 
 fn notice_view(session: Session) -> impl IntoView {
-    let text =
-        move || session.notice.with(|notice| notice.as_ref().map(|notice| notice.text.clone()).unwrap_or_default());
+    // What is no trouble waits until a screen reader is free to say it.
+    let text = move |is_good: bool| {
+        session.notice.with(|notice| {
+            let said = notice.as_ref().filter(|notice| notice.is_good == is_good);
+            said.map(|notice| notice.text.clone()).unwrap_or_default()
+        })
+    };
+    let tone = move || session.notice.with(|notice| notice.as_ref().is_some_and(|notice| notice.is_good));
+    let watchable = move || session.notice.with(|notice| notice.as_ref().and_then(|notice| notice.watchable));
     let may_ask = move || {
         session.notice.with(|notice| notice.as_ref().is_some_and(|notice| notice.may_ask_again))
             && session.cart.with(Cart::has_lost)
@@ -197,8 +206,10 @@ fn notice_view(session: Session) -> impl IntoView {
         session.ask_again();
     };
     view! {
-        <div class="notice" data-shown=move || if shown() { "true" } else { "false" }>
-            <p role="alert" data-testid="message">{text}</p>
+        <div class="notice" data-shown=move || if shown() { "true" } else { "false" }
+            data-tone=move || if tone() { "good" } else { "trouble" }>
+            <p role="alert" data-testid="message">{move || text(false)}</p>
+            <p role="status" data-testid="news">{move || text(true)}</p>
             {move || offer().map(|offer| {
                 let words = offer.words.clone();
                 let accept = move |_| {
@@ -206,6 +217,13 @@ fn notice_view(session: Session) -> impl IntoView {
                     session.accept(&offer);
                 };
                 view! { <button type="button" class="notice-action" data-testid="accept-offer" on:click=accept>{words}</button> }
+            })}
+            {move || watchable().map(|seat| {
+                let watch = move |_| {
+                    browser::focus_first(SEATS);
+                    session.watch(seat);
+                };
+                view! { <button type="button" class="notice-action" data-testid="watch-seat" on:click=watch>"Tell me if it frees"</button> }
             })}
             {move || may_ask().then(|| view! {
                 <button type="button" class="notice-action" data-testid="ask-again" on:click=ask_again>"Try to get them back"</button>

@@ -1,7 +1,7 @@
 //! What the visitor is told when something did not go as hoped: which seat, what stays, what to do.
 
 use domain::api::{ProblemView, SeatProblem};
-use domain::seats::{MAX_SEATS_PER_HOLD, SeatState};
+use domain::seats::{MAX_SEATS_PER_HOLD, SeatIndex, SeatState};
 use uuid::Uuid;
 
 use super::party::Offer;
@@ -18,35 +18,51 @@ pub struct Notice {
     pub booking: Option<Uuid>,
     /// Other seats, to be had with one tap.
     pub offer: Option<Offer>,
+    /// A seat of somebody else: one tap, and the visitor is told when it is free.
+    pub watchable: Option<SeatIndex>,
+    /// No trouble: nobody is interrupted for it.
+    pub is_good: bool,
+    /// Goes in front of the page's title, for whoever looks at another tab.
+    pub headline: Option<String>,
 }
 
 impl Notice {
     /// These words, nothing to press.
     pub fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), may_ask_again: false, booking: None, offer: None }
+        Self {
+            text: text.into(),
+            may_ask_again: false,
+            booking: None,
+            offer: None,
+            watchable: None,
+            is_good: false,
+            headline: None,
+        }
     }
 
     /// Seats were refused; `others` says whether the visitor holds or wants others.
     #[must_use]
     pub fn refused(seats: &[SeatProblem], others: bool) -> Self {
         let of_state = |state: SeatState| -> Vec<&str> {
-            seats.iter().filter(|seat| seat.state == state).map(|seat| seat.label.as_str()).collect()
+            let seats = seats.iter().filter(|seat| seat.state == state && seat.taken_ms_ago.is_none());
+            seats.map(|seat| seat.label.as_str()).collect()
         };
         let taken = [
-            (of_state(SeatState::Locked), "was just taken by someone else.", "were just taken by someone else."),
+            (of_state(SeatState::Locked), "is held by someone else.", "are held by someone else."),
             (of_state(SeatState::Booked), "has just been sold.", "have just been sold."),
             (of_state(SeatState::Blocked), "is not for sale.", "are not for sale."),
         ];
-        let mut sentences: Vec<String> = taken
+        let in_state = taken
             .into_iter()
             .filter(|(names, ..)| !names.is_empty())
-            .map(|(names, one, many)| format!("{} {}", listed(&names), if names.len() == 1 { one } else { many }))
-            .collect();
+            .map(|(names, one, many)| format!("{} {}", listed(&names), if names.len() == 1 { one } else { many }));
+        let mut sentences: Vec<String> = lost_by_a_moment(seats).into_iter().chain(in_state).collect();
         if sentences.is_empty() {
             sentences.push("That seat is gone.".to_owned());
         }
         sentences.push(if others { "Your other seats are safe." } else { "Please pick another seat." }.to_owned());
-        Self::new(sentences.join(" "))
+        let watchable = seats.iter().find(|seat| seat.state == SeatState::Locked).map(|seat| seat.seat);
+        Self { watchable, ..Self::new(sentences.join(" ")) }
     }
 
     /// The hold ended by itself.
@@ -99,10 +115,30 @@ impl Notice {
         Self::new("You have begun to pay for these seats, so they cannot be changed now.")
     }
 
-    /// A seat that cannot be tapped, and why.
+    /// A seat that cannot be tapped, and why; `watchable` when it may come back.
     #[must_use]
-    pub fn not_free(name: &str, why: &str) -> Self {
-        Self::new(format!("{name} is {why}."))
+    pub fn not_free(name: &str, why: &str, watchable: Option<SeatIndex>) -> Self {
+        Self { watchable, ..Self::new(format!("{name} is {why}.")) }
+    }
+
+    /// The visitor will be told.
+    #[must_use]
+    pub fn watching(name: &str) -> Self {
+        Self { is_good: true, ..Self::new(format!("We tell you here when {name} is free.")) }
+    }
+
+    /// What the visitor waited for has come.
+    #[must_use]
+    pub fn free_now(name: &str, offer: Offer) -> Self {
+        let headline = Some(format!("{name} is free"));
+        let text = format!("{name} is free now. It is whose tap comes first.");
+        Self { offer: Some(offer), is_good: true, headline, ..Self::new(text) }
+    }
+
+    /// It will not come.
+    #[must_use]
+    pub fn sold_after_all(name: &str) -> Self {
+        Self { is_good: true, ..Self::new(format!("{name} has been sold. Perhaps another seat is as good.")) }
     }
 
     /// A request failed and nobody's seat stood in the way.
@@ -114,6 +150,31 @@ impl Notice {
             ),
             Failure::Problem(problem) => Self::new(in_words(problem)),
         }
+    }
+}
+
+/// A sentence for each moment by which seats were lost: `C7 and C8 were taken 0.4 s before you.`
+fn lost_by_a_moment(seats: &[SeatProblem]) -> Vec<String> {
+    let mut moments: Vec<(String, Vec<&str>)> = Vec::new();
+    for seat in seats {
+        let Some(ago) = seat.taken_ms_ago.map(in_seconds) else { continue };
+        match moments.iter_mut().find(|(known, _)| *known == ago) {
+            Some((_, names)) => names.push(&seat.label),
+            None => moments.push((ago, vec![&seat.label])),
+        }
+    }
+    let sentence = |(ago, names): (String, Vec<&str>)| {
+        let verb = if names.len() == 1 { "was" } else { "were" };
+        format!("{} {verb} taken {ago} before you.", listed(&names))
+    };
+    moments.into_iter().map(sentence).collect()
+}
+
+/// `0.4 s`; what is shorter than a tenth is said so.
+fn in_seconds(ms: u32) -> String {
+    match (ms + 50) / 100 {
+        0 => "less than 0.1 s".to_owned(),
+        tenths => format!("{}.{} s", tenths / 10, tenths % 10),
     }
 }
 
@@ -143,13 +204,26 @@ mod tests {
     use super::*;
 
     fn problem(label: &str, state: SeatState) -> SeatProblem {
-        SeatProblem { seat: 1, label: label.to_owned(), state }
+        SeatProblem { seat: 1, label: label.to_owned(), state, taken_ms_ago: None }
     }
 
     #[test]
     fn a_refusal_names_the_seat_and_says_what_stays() {
         let notice = Notice::refused(&[problem("C7", SeatState::Locked)], true);
-        assert_eq!(notice.text, "C7 was just taken by someone else. Your other seats are safe.");
+        assert_eq!(notice.text, "C7 is held by someone else. Your other seats are safe.");
+        assert_eq!(notice.watchable, Some(1));
+        assert_eq!(Notice::refused(&[problem("C7", SeatState::Booked)], true).watchable, None);
+    }
+
+    #[test]
+    fn who_was_slower_is_told_by_how_much() {
+        let lost = |label, ms| SeatProblem { taken_ms_ago: Some(ms), ..problem(label, SeatState::Locked) };
+        let notice = Notice::refused(&[lost("C7", 380), lost("C8", 420), lost("D1", 3), lost("D2", 1_260)], true);
+        assert_eq!(
+            notice.text,
+            "C7 and C8 were taken 0.4 s before you. D1 was taken less than 0.1 s before you. \
+             D2 was taken 1.3 s before you. Your other seats are safe."
+        );
     }
 
     #[test]
@@ -162,7 +236,7 @@ mod tests {
         ];
         assert_eq!(
             Notice::refused(&seats, false).text,
-            "C7 and C8 were just taken by someone else. D1 has just been sold. A1 is not for sale. Please pick another seat."
+            "C7 and C8 are held by someone else. D1 has just been sold. A1 is not for sale. Please pick another seat."
         );
     }
 

@@ -21,6 +21,7 @@ use super::connection::Line;
 use super::notices::Notice;
 use super::own_hold::Ending;
 use super::room::Room;
+use super::watch::Watched;
 use crate::browser::calls;
 use crate::browser::tabs::Tabs;
 
@@ -69,6 +70,8 @@ pub struct Session {
     pub live: RwSignal<Live>,
     /// What the visitor must know now.
     pub notice: RwSignal<Option<Notice>>,
+    /// Seats of others that the visitor wants to hear of.
+    pub(super) watched: StoredValue<Vec<Watched>>,
     /// What a screen reader says when it is free to.
     pub spoken: RwSignal<String>,
     /// Milliseconds until the hold ends, stepwise; `None` without a hold.
@@ -106,6 +109,7 @@ impl Session {
             others_wait: RwSignal::new(false),
             live: RwSignal::new(Live::Connecting),
             notice: RwSignal::new(None),
+            watched: StoredValue::new(Vec::new()),
             spoken: RwSignal::new(String::new()),
             left_ms: RwSignal::new(None),
             line: StoredValue::new_local(Line::default()),
@@ -178,7 +182,8 @@ impl Session {
     pub fn tap(self, seat: SeatIndex) {
         let look = self.look_now(seat);
         if !look.can_be_tapped() {
-            self.notice.set(Some(Notice::not_free(&self.name_of(seat), look.in_words())));
+            let watchable = (look == Look::Locked).then_some(seat);
+            self.notice.set(Some(Notice::not_free(&self.name_of(seat), look.in_words(), watchable)));
             return;
         }
         let tapped = self.change_cart(|cart| cart.tap(seat));
@@ -308,6 +313,7 @@ impl Session {
         }
         self.count_free(|_| true);
         self.paint_soon();
+        self.look_at_watched();
     }
 
     /// Takes changes.
@@ -329,6 +335,7 @@ impl Session {
         });
         self.count_free(|section| touched[section]);
         self.paint_soon();
+        self.look_at_watched();
     }
 
     /// Counts the free seats of these sections anew.

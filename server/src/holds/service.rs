@@ -115,8 +115,9 @@ pub(super) async fn take(
         in_turn(state, show, owner, Some(asked.id)).await?;
     }
     let attempt = Attempt { asked, owner: owner.to_owned(), lot };
+    let asked_at = state.locks.now();
     let answer = state.lock_queue.take(state, show, terms(state, show), attempt).await?;
-    answer.map_err(|refusal| refused(show, &refusal))
+    answer.map_err(|refusal| refused(show, &refusal).with_times(|seat| state.hubs.locked_ago(show.id, seat, asked_at)))
 }
 
 /// Adds seats and places and lets others go, all or none; the expiry stays. `None`: nothing is left, it is over.
@@ -137,9 +138,10 @@ pub(super) async fn change(
         }
     }
     let change = Change { asked, hold, owner: owner.to_owned(), add, remove };
+    let asked_at = state.locks.now();
     match with_map(state, show, || state.locks.change(show.id, terms(state, show), &change)).await? {
         Ok(held) => Ok(Some(held).filter(|held| !held.lot.is_empty())),
-        Err(refusal) => Err(refused(show, &refusal)),
+        Err(refusal) => Err(refused(show, &refusal).with_times(|seat| state.hubs.locked_ago(show.id, seat, asked_at))),
     }
 }
 
@@ -193,7 +195,12 @@ pub(super) fn refused(show: &Show, refusal: &Refusal) -> Problem {
 pub fn seats_problem(show: &Show, taken: &[(SeatIndex, SeatState)]) -> Problem {
     let seats: Vec<SeatProblem> = taken
         .iter()
-        .map(|(seat, state)| SeatProblem { seat: *seat, label: show.label_of(*seat).to_owned(), state: *state })
+        .map(|(seat, state)| SeatProblem {
+            seat: *seat,
+            label: show.label_of(*seat).to_owned(),
+            state: *state,
+            taken_ms_ago: None,
+        })
         .collect();
     let names = seats.iter().map(|seat| seat.label.as_str()).collect::<Vec<_>>().join(", ");
     let all_locked = taken.iter().all(|(_, state)| *state == SeatState::Locked);

@@ -36,7 +36,10 @@ fn take(state: &AppState, prefix: &str, channel: &str, payload: &[u8]) {
     // Whoever granted it may be gone when it is due; who shows it to people watches it too.
     state.watched.add(hub.show);
     match announcement::read(payload) {
-        Some(step) => hub.take(step),
+        Some(step) => {
+            hub.note_locked(&step, state.locks.now());
+            hub.take(step);
+        }
         // Said by nobody we know: only a snapshot tells what it meant.
         None => hub.mark_stale(),
     }

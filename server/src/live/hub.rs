@@ -16,6 +16,7 @@ use uuid::Uuid;
 
 use super::announcement::Step;
 use super::inbox::Inbox;
+use super::lately::Lately;
 use super::map::{At, LiveMap, Sections};
 use super::packed::packed;
 use super::view::{News, Tick, Told, View};
@@ -36,6 +37,7 @@ pub(super) struct Hub {
     /// Set once the first snapshot was read; who opens it reads for everyone who waits.
     pub(super) opened: OnceCell<()>,
     inner: Mutex<Inner>,
+    lately: Mutex<Lately>,
 }
 
 struct Inner {
@@ -70,7 +72,7 @@ impl Hub {
             json: None,
             stopping: false,
         };
-        Self { show, sections, opened: OnceCell::new(), inner: Mutex::new(inner) }
+        Self { show, sections, opened: OnceCell::new(), inner: Mutex::new(inner), lately: Mutex::default() }
     }
 
     /// How many sections the room has.
@@ -112,6 +114,18 @@ impl Hub {
     pub(super) fn take(&self, step: Step) {
         let Inner { map, inbox, .. } = &mut *self.lock();
         inbox.take(step, |changes| map.as_ref().is_some_and(|map| map.has(changes)));
+    }
+
+    /// Remembers for a moment which seats somebody has just taken.
+    pub(super) fn note_locked(&self, step: &Step, now: Timestamp) {
+        let Some(changes) = &step.changes else { return };
+        let locked = changes.seats.iter().filter(|(_, state)| *state == SeatState::Locked);
+        self.lately.lock().unwrap_or_else(PoisonError::into_inner).note(locked.map(|(seat, _)| *seat), now);
+    }
+
+    /// How long before `now` a seat was taken, milliseconds; `None` when that was not just now.
+    pub(super) fn locked_ago(&self, seat: SeatIndex, now: Timestamp) -> Option<u32> {
+        self.lately.lock().unwrap_or_else(PoisonError::into_inner).ago(seat, now)
     }
 
     /// Notes that announcements may have been missed: the next tick reads a snapshot.

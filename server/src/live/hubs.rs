@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use domain::seats::SeatIndex;
+use domain::time::Timestamp;
 use tokio::sync::{Mutex as AsyncMutex, mpsc, oneshot};
 use tokio::time::timeout;
 use uuid::Uuid;
@@ -80,6 +82,12 @@ impl Hubs {
     #[must_use]
     pub fn counts(&self) -> (usize, usize) {
         (self.lock().len(), MAX_SOCKETS - self.sockets.available_permits())
+    }
+
+    /// How long before `now` a seat was taken, milliseconds; `None` when that was not just now, or nobody here
+    /// follows the show.
+    pub fn locked_ago(&self, show: Uuid, seat: SeatIndex, now: Timestamp) -> Option<u32> {
+        self.get(show)?.locked_ago(seat, now)
     }
 
     /// A place for one more socket.
@@ -165,7 +173,6 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use domain::seats::SeatState;
-    use domain::time::Timestamp;
     use domain::wire::Frame;
 
     use super::super::announcement::{Changes, Step};

@@ -15,6 +15,7 @@ mod http;
 mod hub;
 mod hubs;
 mod inbox;
+mod lately;
 mod line;
 mod map;
 mod packed;

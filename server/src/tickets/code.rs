@@ -13,6 +13,8 @@ const LENGTH: usize = 26;
 const QR_PREFIX: &str = "ROWLOCK1";
 /// Characters of the seat-holder's name that go into the QR code: more make it too dense to scan.
 const MAX_HOLDER_CHARS: usize = 40;
+/// Bytes of it that go into the code of a whole party, which carries up to ten codes besides.
+const MAX_GROUP_HOLDER_BYTES: usize = 60;
 
 /// A ticket's code, 26 characters.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -48,11 +50,23 @@ impl fmt::Display for TicketCode {
 /// person at the door; only the code is checked. Bars and control characters in a name become spaces.
 #[must_use]
 pub fn qr_text(code: &str, seat: &str, holder: &str) -> String {
-    let clean = |text: &str| -> String {
-        let spaced: String = text.chars().map(|c| if c == '|' || c.is_control() { ' ' } else { c }).collect();
-        spaced.trim().chars().take(MAX_HOLDER_CHARS).collect()
-    };
     format!("{QR_PREFIX}|{code}|{}|{}", clean(seat), clean(holder))
+}
+
+/// The text of one QR code for a whole party: `ROWLOCK1|<code>,<code>,…|<number> tickets|<holder>`. The door checks
+/// each code by itself, so that one that was given back opens nothing.
+#[must_use]
+pub fn group_qr_text(codes: &[&str], holder: &str) -> String {
+    let mut holder = clean(holder);
+    while holder.len() > MAX_GROUP_HOLDER_BYTES {
+        holder.pop();
+    }
+    format!("{QR_PREFIX}|{}|{} tickets|{}", codes.join(","), codes.len(), holder.trim_end())
+}
+
+fn clean(text: &str) -> String {
+    let spaced: String = text.chars().map(|c| if c == '|' || c.is_control() { ' ' } else { c }).collect();
+    spaced.trim().chars().take(MAX_HOLDER_CHARS).collect()
 }
 
 #[cfg(test)]
@@ -81,5 +95,15 @@ mod tests {
             assert!(!text.contains(char::is_control), "{text:?}");
             assert!(text.chars().count() <= 75, "{text:?}");
         }
+    }
+
+    #[test]
+    fn the_largest_party_fits_one_code() {
+        let code = TicketCode::from_bits([0xFF; 16]);
+        let codes = [code.as_str(); domain::seats::MAX_SEATS_PER_HOLD];
+        let text = group_qr_text(&codes, &"\u{0915}\u{094d}\u{0937}|".repeat(40));
+        assert_eq!(text.split('|').count(), 4, "{text}");
+        assert_eq!(text.split('|').nth(1).map(|codes| codes.split(',').count()), Some(10));
+        assert!(crate::tickets::qr::drawing(&text).is_ok(), "{} bytes", text.len());
     }
 }

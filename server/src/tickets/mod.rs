@@ -1,5 +1,5 @@
-//! Tickets: a code per seat or place, its QR picture, the mails that bring them or say what became of them, and
-//! an entry for the calendar.
+//! Tickets: a code per seat or place, its QR picture, the mails that bring them or say what became of them, a
+//! file to print, and an entry for the calendar.
 //!
 //! A ticket follows from a confirmed booking; whether there is one is the booking machine's
 //! business. Scanning at the door is the box office's.
@@ -9,6 +9,7 @@ pub mod code;
 pub mod mail;
 pub mod notice;
 mod offer_mail;
+pub mod pdf;
 pub mod qr;
 mod sql;
 

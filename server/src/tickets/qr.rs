@@ -1,4 +1,4 @@
-//! A QR code as SVG text, dark on white whatever the page's theme: scanners want it so.
+//! A QR code as bars to draw, and as SVG text, dark on white whatever the page's theme: scanners want it so.
 
 use std::fmt::Write;
 
@@ -14,29 +14,51 @@ pub const MAX_TEXT_BYTES: usize = 400;
 #[error("a QR code of {0} bytes would be too dense")]
 pub struct TooLong(usize);
 
-/// The QR code of `text`. Scales to the box it is put in; `label` says to a screen reader what it is.
+/// A QR code, quiet zone included, in modules from its top left corner.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Drawing {
+    /// Width and height, modules.
+    pub side: usize,
+    /// Dark bars one module high: column, row and length of each.
+    pub bars: Vec<(usize, usize, usize)>,
+}
+
+/// The QR code of `text`.
 ///
 /// # Errors
 /// [`TooLong`] above [`MAX_TEXT_BYTES`].
-pub fn svg(text: &str, label: &str) -> Result<String, TooLong> {
+pub fn drawing(text: &str) -> Result<Drawing, TooLong> {
     if text.len() > MAX_TEXT_BYTES {
         return Err(TooLong(text.len()));
     }
     // Level M survives a scratched screen and keeps the modules large.
     let code = QrCode::with_error_correction_level(text, EcLevel::M).map_err(|_| TooLong(text.len()))?;
     let width = code.width();
-    let side = width + 2 * QUIET_ZONE;
-    let mut path = String::new();
+    let mut bars = Vec::new();
     for (row, modules) in code.to_colors().chunks(width).enumerate() {
         let mut column = 0;
         while column < width {
             let run = modules[column..].iter().take_while(|module| **module == Color::Dark).count();
             if run > 0 {
-                // Writing to a String cannot fail.
-                let _infallible = write!(path, "M{} {}h{run}v1h-{run}z", column + QUIET_ZONE, row + QUIET_ZONE);
+                bars.push((column + QUIET_ZONE, row + QUIET_ZONE, run));
             }
             column += run.max(1);
         }
+    }
+    Ok(Drawing { side: width + 2 * QUIET_ZONE, bars })
+}
+
+/// The QR code of `text` as an SVG element. Scales to the box it is put in; `label` says to a screen reader what
+/// it is.
+///
+/// # Errors
+/// [`TooLong`] above [`MAX_TEXT_BYTES`].
+pub fn svg(text: &str, label: &str) -> Result<String, TooLong> {
+    let Drawing { side, bars } = drawing(text)?;
+    let mut path = String::new();
+    for (column, row, run) in bars {
+        // Writing to a String cannot fail.
+        let _infallible = write!(path, "M{column} {row}h{run}v1h-{run}z");
     }
     let label = escape(label);
     Ok(format!(

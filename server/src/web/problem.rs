@@ -5,6 +5,7 @@ use std::time::Duration;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use domain::api::{AreaProblem, ProblemView, SeatProblem};
+use domain::seats::{SeatIndex, SeatState};
 use uuid::Uuid;
 
 /// Stable names of what can go wrong. Documented in docs/api.md; a test keeps the two equal.
@@ -242,6 +243,15 @@ impl Problem {
     #[must_use]
     pub fn with_seats(mut self, seats: Vec<SeatProblem>) -> Self {
         self.seats = seats;
+        self
+    }
+
+    /// Says of the seats meant that somebody else holds how long ago they were taken, as far as `ago` knows.
+    #[must_use]
+    pub fn with_times(mut self, ago: impl Fn(SeatIndex) -> Option<u32>) -> Self {
+        for seat in self.seats.iter_mut().filter(|seat| seat.state == SeatState::Locked) {
+            seat.taken_ms_ago = ago(seat.seat);
+        }
         self
     }
 

@@ -38,7 +38,7 @@ pub(super) const MIN_COMPRESSED_BYTES: u16 = 1_024;
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Scripts and styles are files of ours; WebAssembly may be compiled; nothing else is allowed.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; \
-     img-src 'self' data:; font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+     img-src 'self' data:; font-src 'self'; connect-src 'self'; worker-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 /// The API with its description.
 fn api() -> (Router<AppState>, OpenApi) {
@@ -101,6 +101,13 @@ fn routes(state: AppState) -> Router {
         .nest_service("/pkg", tower::ServiceBuilder::new().layer(revalidate.clone()).service(files("pkg")))
         .nest_service("/fonts", tower::ServiceBuilder::new().layer(revalidate.clone()).service(files("fonts")))
         .route_service("/favicon.svg", ServeFile::new(state.config.site_root.join("favicon.svg")))
+        // At the root: a worker cares for pages below its own folder only.
+        .route_service(
+            "/ticket-worker.js",
+            ServiceBuilder::new()
+                .layer(revalidate.clone())
+                .service(ServeFile::new(state.config.site_root.join("pkg/ticket-worker.js"))),
+        )
         .nest_service("/style", tower::ServiceBuilder::new().layer(revalidate).service(files("style")))
         .route("/healthz", get(async || "alive\n"))
         .route("/readyz", get(ready))

@@ -44,6 +44,27 @@ async fn frame(socket: &mut Socket) -> Frame {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn who_was_slower_is_told_by_how_much_where_somebody_watches() {
+    let world = World::start(1, &[]).await;
+    let (ann, bob) = (world.visitor(), world.visitor());
+    let mut socket = connect(&bob, "", None).await.expect("the live map opens");
+    assert!(matches!(frame(&mut socket).await, Frame::Snapshot { .. }));
+    assert!(matches!(frame(&mut socket).await, Frame::Mine { .. }));
+    ann.hold(&[46]).await;
+    assert!(matches!(frame(&mut socket).await, Frame::Delta { .. }));
+    let (status, refusal) = bob.hold(&[46, 47]).await;
+    assert_eq!(status, StatusCode::LOCKED);
+    let ago = refusal["seats"][0]["taken_ms_ago"].as_u64().expect("it is told");
+    assert!(ago < 10_000, "{ago}");
+    // The same where seats are added to a hold.
+    let (_, hold) = bob.hold(&[50]).await;
+    let (status, refusal) = bob.change(&hold, &[46], &[]).await;
+    assert_eq!(status, StatusCode::LOCKED);
+    assert!(refusal["seats"][0]["taken_ms_ago"].as_u64().is_some_and(|later| later >= ago), "{refusal}");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_reader_at_another_server_sees_a_seat_change_hands() {
     let world = World::start(2, &[]).await;
     let (ann, bob) = (world.visitor_at(0), world.visitor_at(1));

@@ -39,5 +39,6 @@ mod shadow;
 mod sql_guards;
 mod storm;
 mod telemetry;
+mod ticket_files;
 mod waiting_list;
 mod world;

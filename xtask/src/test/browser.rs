@@ -10,7 +10,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::{Counts, Options};
+use super::{Counts, Options, closing_show};
 use crate::command;
 use crate::native;
 use crate::places::Places;
@@ -52,6 +52,8 @@ pub fn test(
     site::build(places, Size::Small, stop)?;
 
     let mut product = Product::prepare(places, folder, stores, stop)?;
+    let closing = closing_show::plan(places, &folder.path)?;
+    product.load_cinemas(&closing.folder, stop)?;
     let output = Output::File(folder.log("payments"));
     product.start_simulator(processes, folder, IpAddr::V4(Ipv4Addr::LOCALHOST), output)?;
     let usual = server(folder, "rowlock", vec![("LEAVE_GRACE_MS", LEAVE_GRACE_MS.to_string())])?;
@@ -67,6 +69,9 @@ pub fn test(
     let _ = std::fs::remove_file(&report);
     let mut command = Command::new("node");
     command.current_dir(&end2end).args(["node_modules/@playwright/test/cli.js", "test"]);
+    if options.renew_pictures {
+        command.args(["pictures.spec.ts", "--update-snapshots"]);
+    }
     if let Some(filter) = &options.filter {
         command.args(["--grep", filter, "--pass-with-no-tests"]);
     }
@@ -75,6 +80,7 @@ pub fn test(
         .env("SHORT_HOLD_URL", &short.public_url)
         .env("MAILBOX_DIR", folder.mailbox())
         .env("LEAVE_GRACE_MS", LEAVE_GRACE_MS.to_string())
+        .env("CLOSING_SHOW", closing.identity)
         .env("PLAYWRIGHT_JSON_OUTPUT_FILE", &report);
     if let Some(chromium) = chromium {
         command.env("CHROMIUM", chromium);

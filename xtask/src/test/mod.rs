@@ -14,6 +14,7 @@ use crate::services::{self, Folder, Stores};
 use crate::stop::Stop;
 
 mod browser;
+mod closing_show;
 
 /// What to test.
 #[derive(Args, Default)]
@@ -24,6 +25,9 @@ pub struct Options {
     /// Only the tests in a browser.
     #[arg(long, conflicts_with = "skip_browser")]
     pub only_browser: bool,
+    /// Keep new pictures of the pages instead of comparing them with those that are kept.
+    #[arg(long, requires = "only_browser")]
+    pub renew_pictures: bool,
     /// Only tests whose name contains this.
     pub filter: Option<String>,
 }

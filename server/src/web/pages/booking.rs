@@ -1,8 +1,10 @@
 //! The pages of a booking and of its tickets: for the visitor who made it, and for nobody else; and the
 //! page of a single ticket, for whoever has its code.
 
+use std::sync::Arc;
+
 use app::pages::booking::Booking;
-use app::pages::ticket::{SeatTicket, ShowFacts, Tickets};
+use app::pages::ticket::{GroupTicket, SeatTicket, ShowFacts, Tickets};
 use axum::Router;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
@@ -29,7 +31,7 @@ pub fn routes() -> Router<AppState> {
         .route("/tickets/{code}", get(single))
 }
 
-type BookingId = Result<Path<Uuid>, PathRejection>;
+pub(super) type BookingId = Result<Path<Uuid>, PathRejection>;
 
 async fn booking(State(state): State<AppState>, visitor: Visitor, id: BookingId) -> Result<Response, PageError> {
     let (booking, show) = load(&state, &visitor, id).await?;
@@ -50,8 +52,11 @@ async fn ticket(State(state): State<AppState>, visitor: Visitor, id: BookingId) 
         return Ok(Redirect::to(&address).into_response());
     }
     let holder = booking.holder.name;
+    let group = group(&tickets, &holder)?;
+    let file = format!("{address}/ticket.pdf");
     let seats = tickets.into_iter().map(|ticket| drawn(ticket, &holder)).collect::<Result<_, _>>()?;
-    Ok(html(Tickets { reference: booking.reference, booking: Some(address), holder, show, seats }, PRIVATE_CACHE))
+    let (reference, booking) = (booking.reference, Some(address));
+    Ok(html(Tickets { reference, booking, file, holder, show, group, seats }, PRIVATE_CACHE))
 }
 
 /// One ticket, for the friend it was bought for. Its code opens the door, so it may open this page: 128
@@ -61,14 +66,28 @@ async fn single(
     code: Result<Path<String>, PathRejection>,
 ) -> Result<Response, PageError> {
     let Path(code) = code?;
-    let booking = tickets::booking_of_code(&state.pg, &code).await?.ok_or(PageError::NotFound)?;
-    let facts = bookings::ticket_facts(&state, booking).await.map_err(passing_or_fault)?.ok_or(PageError::NotFound)?;
+    let SingleTicket { ticket, reference, holder, show } = single_ticket(&state, &code).await?;
+    let file = format!("/tickets/{code}/ticket.pdf");
+    let (seats, show) = (vec![drawn(ticket, &holder)?], facts(&show));
+    Ok(html(Tickets { reference, booking: None, file, holder, show, group: None, seats }, PRIVATE_CACHE))
+}
+
+/// A ticket found by its code, and what it is for.
+pub(super) struct SingleTicket {
+    pub ticket: Ticket,
+    pub reference: String,
+    pub holder: String,
+    pub show: Arc<Show>,
+}
+
+/// The ticket of this code, while its booking stands.
+pub(super) async fn single_ticket(state: &AppState, code: &str) -> Result<SingleTicket, PageError> {
+    let booking = tickets::booking_of_code(&state.pg, code).await?.ok_or(PageError::NotFound)?;
+    let facts = bookings::ticket_facts(state, booking).await.map_err(passing_or_fault)?.ok_or(PageError::NotFound)?;
     let show = state.catalogue.show(facts.show).await?.ok_or(PageError::NotFound)?;
     let of_booking = tickets::of_booking(&state.pg, booking).await?;
     let ticket = of_booking.into_iter().find(|ticket| ticket.code == code).ok_or(PageError::NotFound)?;
-    let seats = vec![drawn(ticket, &facts.holder)?];
-    let (reference, holder, show) = (facts.reference, facts.holder, self::facts(&show));
-    Ok(html(Tickets { reference, booking: None, holder, show, seats }, PRIVATE_CACHE))
+    Ok(SingleTicket { ticket, reference: facts.reference, holder: facts.holder, show })
 }
 
 /// The show as an entry for the calendar of whoever has the ticket.
@@ -116,6 +135,21 @@ fn facts(show: &Show) -> ShowFacts {
     }
 }
 
+/// One code for a party of several; nothing for a single guest.
+fn group(tickets: &[Ticket], holder: &str) -> Result<Option<GroupTicket>, PageError> {
+    if tickets.len() < 2 {
+        return Ok(None);
+    }
+    let codes: Vec<&str> = tickets.iter().map(|ticket| ticket.code.as_str()).collect();
+    let labels = tickets.iter().map(|ticket| ticket.label.clone()).collect();
+    let label = format!("One code for all {} tickets", tickets.len());
+    let qr_svg = qr::svg(&code::group_qr_text(&codes, holder), &label).map_err(|cause| {
+        tracing::error!(%cause, tickets = tickets.len(), "a party's code cannot be drawn");
+        PageError::Fault
+    })?;
+    Ok(Some(GroupTicket { labels, qr_svg }))
+}
+
 fn drawn(ticket: Ticket, holder: &str) -> Result<SeatTicket, PageError> {
     let text = code::qr_text(&ticket.code, &ticket.label, holder);
     let qr_svg = qr::svg(&text, &format!("Ticket code for {}", ticket.label)).map_err(|cause| {
@@ -126,7 +160,7 @@ fn drawn(ticket: Ticket, holder: &str) -> Result<SeatTicket, PageError> {
 }
 
 /// The API's problems as a page: the cause was logged where it happened.
-fn passing_or_fault(problem: Problem) -> PageError {
+pub(super) fn passing_or_fault(problem: Problem) -> PageError {
     match problem.code() {
         Code::NotFound => PageError::NotFound,
         Code::DatabaseUnavailable | Code::LockStoreUnavailable | Code::Overloaded => PageError::Busy,

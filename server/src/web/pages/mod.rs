@@ -18,6 +18,7 @@ use crate::web::{Code, reader};
 mod booking;
 pub mod browse;
 mod show;
+mod ticket_pdf;
 
 /// What a CDN may keep of a page that is the same for everyone: seats left on it age with it.
 pub const SHARED_CACHE: &str = "public, max-age=15";
@@ -45,6 +46,7 @@ pub fn routes() -> Router<AppState> {
         .merge(browse::routes())
         .merge(show::routes())
         .merge(booking::routes())
+        .merge(ticket_pdf::routes())
         .route("/docs/problems", get(problems))
 }
 

@@ -1,0 +1,58 @@
+// A buyer gives a seat back, then the rest: sees the fee and the refund beforehand, and what happened when.
+import { claimShow } from "../pages/catalogue.js";
+import { bookingBecomes, payWith, readTickets } from "../pages/paying.js";
+import { press } from "../pages/show.js";
+import { expect, test } from "../pages/visitors.js";
+
+const TIME = /\d{1,2}:\d{2}/;
+
+test("one seat goes back, then the booking: fee and refund are said before, times after", async ({ request, anna, ben }) => {
+  const show = await claimShow(request, [["C", "6"], ["C", "7"]]);
+  const [c6, c7] = [show.seat("C", "6"), show.seat("C", "7")];
+  const hers = await anna.visit(show.id);
+  const his = await ben.visit(show.id);
+  await hers.hold(c6);
+  await hers.hold(c7);
+  await hers.checkOut("Anna", "anna@example.org");
+  await payWith(anna.page, "paid");
+  await bookingBecomes(anna.page, "CONFIRMED");
+  const booking = anna.page.url();
+  const sum = anna.page.getByTestId("cancel-sum");
+  const story = anna.page.getByTestId("booking-story");
+
+  // A second look can be taken back.
+  await press(anna.page.getByTestId("cancel-open"));
+  await expect(sum).toHaveText(/^You get .+ back\. The fee is .+, 10 %\.$/);
+  const wholeSum = await sum.innerText();
+  await press(anna.page.getByRole("button", { name: "Keep them" }));
+  await expect(sum).toBeHidden();
+
+  await press(anna.page.getByTestId("cancel-open"));
+  await press(anna.page.getByRole("checkbox", { name: /C6/ }));
+  await expect(sum).not.toHaveText(wholeSum);
+  await expect(anna.page.getByTestId("cancel-confirm")).toHaveText("Cancel 1 seat");
+  await press(anna.page.getByTestId("cancel-confirm"));
+  await expect(anna.page.locator(".booking-seats li")).toHaveCount(1);
+  await expect(anna.page.locator(".booking-seats")).toContainText("C6");
+  await bookingBecomes(anna.page, "CONFIRMED");
+  await expect(story.locator("li").last()).toContainText(TIME);
+  await his.sees(c7, "available");
+  await his.sees(c6, "booked");
+  // The other ticket is as good as before.
+  const [code, ...others] = await readTickets(anna.page);
+  expect(code).toMatch(/\|C6\|/);
+  expect(others).toEqual([]);
+
+  await anna.page.goto(booking);
+  await press(anna.page.getByTestId("cancel-open"));
+  await expect(anna.page.getByTestId("cancel-confirm")).toHaveText("Cancel the seat");
+  await press(anna.page.getByTestId("cancel-confirm"));
+  await bookingBecomes(anna.page, "CANCELLED");
+  await expect(anna.page.getByTestId("booking-state")).toHaveAttribute("data-money", "REFUNDED", { timeout: 20_000 });
+  await expect(anna.page.getByTestId("booking-money")).toHaveText(/refunded, .+ kept as a fee\.$/);
+  await expect(anna.page.getByTestId("cancel-open")).toHaveCount(0);
+  await his.sees(c6, "available");
+  for (const line of await story.locator("li").all()) await expect(line.locator("time")).toHaveText(TIME);
+  const answer = await anna.page.goto(`${booking}/ticket`);
+  expect(answer?.url()).toBe(booking);
+});

@@ -1,0 +1,103 @@
+// A ticket that was opened once opens without a network, and nothing else does.
+import { connect, createServer, type Server, type Socket } from "node:net";
+import type { AddressInfo } from "node:net";
+
+import { claimShow } from "../pages/catalogue.js";
+import { bookingBecomes, payWith } from "../pages/paying.js";
+import { press } from "../pages/show.js";
+import { expect, test, type Visitor } from "../pages/visitors.js";
+
+/** A way to the server that can be cut: what is offline then is the network, not a setting of the browser. */
+class Cable {
+  private constructor(
+    private readonly server: Server,
+    private readonly ends: Set<Socket>,
+    readonly url: string,
+  ) {}
+
+  static async lay(): Promise<Cable> {
+    const to = new URL(process.env.BASE_URL ?? "");
+    const ends = new Set<Socket>();
+    const server = createServer((near) => {
+      const far = connect(Number(to.port), to.hostname);
+      for (const end of [near, far]) {
+        ends.add(end);
+        end.on("error", () => end.destroy());
+        end.on("close", () => ends.delete(end));
+      }
+      near.pipe(far).pipe(near);
+    });
+    await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+    return new Cable(server, ends, `http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  }
+
+  async cut(): Promise<void> {
+    const closed = new Promise((done) => this.server.close(done));
+    for (const end of this.ends) end.destroy();
+    await closed;
+  }
+}
+
+/** Buys these seats; the path of the tickets. */
+async function buy(anna: Visitor, show: { id: string; seat(row: string, number: string): number }, numbers: string[]): Promise<string> {
+  const hers = await anna.visit(show.id);
+  for (const number of numbers) await hers.hold(show.seat("C", number));
+  await hers.checkOut("Anna", "anna@example.org");
+  await payWith(anna.page, "paid");
+  await bookingBecomes(anna.page, "CONFIRMED");
+  return `${new URL(anna.page.url()).pathname}/ticket`;
+}
+
+test("the tickets open without a network, the seat map does not", async ({ request, anna }) => {
+  const show = await claimShow(request, [["C", "6"], ["C", "7"]]);
+  const path = await buy(anna, show, ["6", "7"]);
+  const cable = await Cable.lay();
+  await anna.page.goto(cable.url + path);
+  await expect(anna.page.getByTestId("kept")).toContainText("without a network");
+
+  anna.mayBeCutOff();
+  await cable.cut();
+  await anna.page.reload();
+  await expect(anna.page.getByTestId("ticket-seat")).toHaveText(["C6", "C7"]);
+  await expect(anna.page.getByTestId("qr").locator("svg").first()).toBeVisible();
+  await expect(anna.page.getByTestId("group-qr").locator("svg")).toBeVisible();
+  // With its looks: the style sheet and the font came along.
+  const [radius, font] = await anna.page.evaluate(() => [
+    getComputedStyle(document.querySelector(".ticket") as Element).borderRadius,
+    document.fonts.check("1rem Figtree"),
+  ]);
+  expect(radius).not.toBe("0px");
+  expect(font).toBe(true);
+
+  await expect(anna.page.goto(`${cable.url}/shows/${show.id}`)).rejects.toThrow(/ERR_CONNECTION_REFUSED/);
+  await expect(anna.page.goto(cable.url + path.replace("/ticket", ""))).rejects.toThrow(/ERR_CONNECTION_REFUSED/);
+  // Back from where there was none, it still opens.
+  await anna.page.goto(cable.url + path);
+  await expect(anna.page.getByTestId("ticket-seat")).toHaveText(["C6", "C7"]);
+});
+
+test("what is kept is tickets and what they are drawn with, and a ticket given back is forgotten", async ({ request, anna }) => {
+  const show = await claimShow(request);
+  const path = await buy(anna, show, ["7"]);
+  await press(anna.page.getByTestId("ticket-link"));
+  await expect(anna.page.getByTestId("kept")).not.toBeEmpty();
+  const kept = () =>
+    anna.page.evaluate(async () => {
+      const names = await caches.keys();
+      const requests = await Promise.all(names.map(async (name) => (await caches.open(name)).keys()));
+      return requests.flat().map((request) => new URL(request.url).pathname);
+    });
+  for (const file of await kept()) {
+    expect(file).toMatch(/^\/(bookings\/[0-9a-f-]{36}\/ticket|style\/[\w.-]+|fonts\/[\w.-]+|favicon\.svg|pkg\/keep-ticket\.js)$/);
+  }
+  expect(await kept()).toContain(path);
+
+  await anna.page.goBack();
+  await press(anna.page.getByTestId("cancel-open"));
+  await press(anna.page.getByTestId("cancel-confirm"));
+  await bookingBecomes(anna.page, "CANCELLED");
+  // Asking for the ticket leads to the booking, and the copy goes.
+  await anna.page.goto(path);
+  await expect(anna.page).toHaveURL(path.replace("/ticket", ""));
+  expect(await kept()).not.toContain(path);
+});

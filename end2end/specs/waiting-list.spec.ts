@@ -1,0 +1,54 @@
+// A show is full: one waits in line, and gets what somebody lets go.
+import { claimShow } from "../pages/catalogue.js";
+import { letGo, takeTheRest } from "../pages/crowd.js";
+import { mailsTo } from "../pages/mailbox.js";
+import { bookingBecomes, payWith, readTickets } from "../pages/paying.js";
+import { press } from "../pages/show.js";
+import { expect, test } from "../pages/visitors.js";
+
+test("the first in line gets what comes back, the second keeps their place", async ({ request, anna, ben }) => {
+  const show = await claimShow(request, [], { mostSeats: 100 });
+  const strangers = await takeTheRest(show);
+  const hers = await anna.visit(show.id);
+  const email = `anna-${show.id}@example.org`;
+
+  // An address that is none is said so, in place.
+  await press(anna.page.getByTestId("waiting-join"));
+  await expect(anna.page.getByTestId("waiting-list").getByRole("alert")).not.toBeEmpty();
+  await anna.page.locator("#waiting-email").fill(email);
+  await press(anna.page.getByTestId("waiting-list").getByRole("button", { name: "One more" }));
+  await expect(anna.page.getByTestId("waiting-quantity")).toHaveText("2");
+  await press(anna.page.getByTestId("waiting-join"));
+  await expect(anna.page.getByTestId("waiting-place")).toContainText("You are next in line, waiting for 2 seats together");
+
+  await ben.visit(show.id);
+  await ben.page.locator("#waiting-email").fill("ben@example.org");
+  await press(ben.page.getByTestId("waiting-join"));
+  await expect(ben.page.getByTestId("waiting-place")).toContainText("One person is before you, waiting for one seat");
+
+  const [first] = strangers;
+  if (!first) throw new Error("nobody holds anything");
+  await letGo(first, show);
+  await expect(anna.page.getByTestId("waiting-offer")).toBeVisible({ timeout: 20_000 });
+  await expect(hers.held()).toHaveCount(2);
+  await expect(() => expect(mailsTo(email).length).toBeGreaterThan(0)).toPass({ timeout: 10_000 });
+  // Ben wants one, and there are eight more.
+  await expect(ben.page.getByTestId("waiting-offer")).toBeVisible({ timeout: 20_000 });
+
+  await hers.checkOut("Anna", email);
+  await payWith(anna.page, "paid");
+  await bookingBecomes(anna.page, "CONFIRMED");
+  expect(await readTickets(anna.page)).toHaveLength(2);
+});
+
+test("who does not want to wait any longer leaves the line", async ({ request, anna }) => {
+  const show = await claimShow(request, [], { mostSeats: 100 });
+  await takeTheRest(show);
+  await anna.visit(show.id);
+  await anna.page.locator("#waiting-email").fill("anna@example.org");
+  await press(anna.page.getByTestId("waiting-join"));
+  await press(anna.page.getByTestId("waiting-leave"));
+  await expect(anna.page.getByTestId("waiting-place")).toHaveCount(0);
+  await anna.page.reload();
+  await expect(anna.page.getByTestId("waiting-join")).toBeVisible();
+});

@@ -1,0 +1,116 @@
+//! The cards of a sheet: one a ticket, in front of them one for the whole party.
+
+use super::canvas::{Canvas, Colour, FRAME, INK, QUIET, Style, WHITE, hsl};
+use super::text::Weight;
+use super::{PdfError, SHEET, Sheet};
+use crate::tickets::code::{group_qr_text, qr_text};
+use crate::tickets::qr::{self, Drawing};
+
+/// Empty margin of the sheet, points.
+const MARGIN: f32 = 40.0;
+/// Where the first card begins.
+const FIRST_CARD: f32 = 70.0;
+/// Height of a card, and from card to card.
+const HEIGHT: f32 = 226.0;
+const STEP: f32 = 242.0;
+/// Height of the coloured band.
+const BAND: f32 = 62.0;
+/// Width and height of the QR code.
+const CODE: f32 = 140.0;
+/// Between a card's border and what it says.
+const PADDING: f32 = 18.0;
+
+/// A card: what is large on it, what the small print says, and its code.
+pub(super) struct Card {
+    label: &'static str,
+    seats: String,
+    category: String,
+    code_in_letters: String,
+    foot: String,
+    drawing: Drawing,
+}
+
+/// The cards of a sheet, the party's first if there is more than one ticket.
+pub(super) fn cards(sheet: &Sheet) -> Result<Vec<Card>, PdfError> {
+    let count = sheet.tickets.len();
+    let mut cards = Vec::with_capacity(count + 1);
+    if count > 1 {
+        let codes: Vec<&str> = sheet.tickets.iter().map(|ticket| ticket.code.as_str()).collect();
+        let seats: Vec<&str> = sheet.tickets.iter().map(|ticket| ticket.label.as_str()).collect();
+        cards.push(Card {
+            label: "Everyone together",
+            seats: seats.join(", "),
+            category: format!("{count} tickets in one code"),
+            code_in_letters: String::new(),
+            foot: "For all of you".to_owned(),
+            drawing: qr::drawing(&group_qr_text(&codes, &sheet.holder))?,
+        });
+    }
+    for (number, ticket) in (1..).zip(&sheet.tickets) {
+        cards.push(Card {
+            label: "Seat",
+            seats: ticket.label.clone(),
+            category: ticket.category.clone(),
+            code_in_letters: ticket.code.clone(),
+            foot: format!("{number} of {count}"),
+            drawing: qr::drawing(&qr_text(&ticket.code, &ticket.label, &sheet.holder))?,
+        });
+    }
+    Ok(cards)
+}
+
+const fn style(size: f32, weight: Weight, colour: Colour) -> Style {
+    Style { size, weight, colour }
+}
+
+/// The top of every sheet.
+pub(super) fn heading(canvas: &mut Canvas<'_>, sheet: &Sheet) {
+    canvas.text((MARGIN, 52.0), "Rowlock", style(16.0, Weight::Bold, INK), 200.0);
+    let words = format!("Booking {}. Show the code at the door, on paper or on a screen.", sheet.reference);
+    canvas.text((MARGIN + 90.0, 52.0), &words, style(9.0, Weight::Regular, QUIET), SHEET.0 - 2.0 * MARGIN - 90.0);
+}
+
+impl Card {
+    /// Draws it as the card at this place of the sheet, 0 at the top.
+    pub(super) fn draw(&self, canvas: &mut Canvas<'_>, sheet: &Sheet, place: usize) {
+        let (x, y) = (MARGIN, FIRST_CARD + place as f32 * STEP);
+        let width = SHEET.0 - 2.0 * MARGIN;
+        canvas.frame((x, y), (width, HEIGHT), 0.8, FRAME);
+        canvas.rectangle((x, y), (width, BAND), hsl(sheet.hue, 0.45, 0.26));
+        let inner = width - 2.0 * PADDING;
+        canvas.text((x + PADDING, y + 30.0), &sheet.film, style(20.0, Weight::Bold, WHITE), inner);
+        canvas.text((x + PADDING, y + 50.0), &sheet.starts, style(12.0, Weight::Regular, WHITE), inner);
+        self.facts(canvas, sheet, (x + PADDING, y + BAND + 20.0), inner - CODE - PADDING);
+        let code_x = x + width - PADDING - CODE;
+        canvas.qr((code_x, y + BAND + 6.0), CODE, &self.drawing);
+        let letters = style(6.5, Weight::Regular, QUIET);
+        canvas.text((code_x + 4.0, y + BAND + CODE + 16.0), &self.code_in_letters, letters, CODE - 8.0);
+    }
+
+    fn facts(&self, canvas: &mut Canvas<'_>, sheet: &Sheet, (x, y): (f32, f32), room: f32) {
+        let half = room / 2.0;
+        let mut fact = |column: f32, row: f32, label: &str, value: &str, size: f32, weight: Weight, wide: bool| {
+            let (x, y) = (x + column * half, y + row);
+            let room = if wide { room } else { half - 10.0 };
+            canvas.text((x, y), label, style(7.5, Weight::Regular, QUIET), room);
+            canvas.text((x, y + size + 1.0), value, style(size, weight, INK), room)
+        };
+        fact(0.0, 0.0, self.label, &self.seats, 18.0, Weight::Bold, true);
+        let theatre = format!("{}, {}", sheet.theatre, sheet.screen);
+        fact(0.0, 36.0, "Theatre", &theatre, 11.0, Weight::Regular, true);
+        fact(0.0, 62.0, "Address", &sheet.address, 9.0, Weight::Regular, true);
+        fact(0.0, 86.0, "Category", &self.category, 10.0, Weight::Regular, false);
+        fact(1.0, 86.0, "Format", &sheet.format, 10.0, Weight::Regular, false);
+        let is_complete = fact(0.0, 112.0, "Name", &sheet.holder, 11.0, Weight::Regular, true);
+        if !is_complete {
+            canvas.text(
+                (x, y + 135.0),
+                "The QR code carries the name in full.",
+                style(7.0, Weight::Regular, QUIET),
+                half,
+            );
+        }
+        let foot = format!("{} · {}", sheet.reference, self.foot);
+        canvas.text((x + half, y + 135.0), &foot, style(7.5, Weight::Regular, QUIET), half - 10.0);
+    }
+}

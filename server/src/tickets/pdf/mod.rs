@@ -1,0 +1,139 @@
+//! Tickets as a PDF, to print or to keep: three to a sheet of A4, the whole party's first.
+//!
+//! Names come in any script. The fonts in `../fonts` cover Latin, Greek, Cyrillic, Hebrew, Arabic and Devanagari,
+//! shaped as each script needs; only the letters that are used go into the file. What no font has (Chinese, emoji)
+//! is left out, never drawn as a box, and the ticket says that the QR code carries the name in full.
+
+mod canvas;
+mod card;
+mod text;
+
+use krilla::Document;
+use krilla::metadata::Metadata;
+use krilla::page::PageSettings;
+use tokio::sync::Semaphore;
+
+use self::canvas::Canvas;
+use super::Ticket;
+use super::qr;
+
+/// Size of a sheet, points: A4.
+const SHEET: (f32, f32) = (595.0, 842.0);
+/// Cards on a sheet.
+const CARDS_PER_SHEET: usize = 3;
+/// Files made at the same time: shaping and embedding fonts is a processor's work, and sales go first.
+const AT_ONCE: usize = 2;
+
+static PLACES: Semaphore = Semaphore::const_new(AT_ONCE);
+
+/// Everything the file says.
+#[derive(Clone, Debug)]
+pub struct Sheet {
+    /// Short name of the booking.
+    pub reference: String,
+    /// Who sits there.
+    pub holder: String,
+    /// The film or concert.
+    pub film: String,
+    /// Hue of its poster, degrees.
+    pub hue: u16,
+    /// When it starts, there.
+    pub starts: String,
+    /// Theatre.
+    pub theatre: String,
+    /// Street address and city.
+    pub address: String,
+    /// Screen.
+    pub screen: String,
+    /// Format and language.
+    pub format: String,
+    /// The tickets in the order of the room, at least one.
+    pub tickets: Vec<Ticket>,
+}
+
+/// Why there is no file.
+#[derive(Debug, thiserror::Error)]
+pub enum PdfError {
+    /// The text of a code is too long; see [`qr::MAX_TEXT_BYTES`].
+    #[error(transparent)]
+    Qr(#[from] qr::TooLong),
+    /// The fonts or the numbers cannot be written.
+    #[error("the file cannot be written: {0}")]
+    Unwritable(String),
+}
+
+/// The file, made beside the threads that serve requests.
+///
+/// # Errors
+/// [`PdfError`].
+pub async fn file(sheet: Sheet) -> Result<Vec<u8>, PdfError> {
+    // Never closed, so there is always a place to wait for; requests have a deadline of their own.
+    let _place = PLACES.acquire().await.map_err(|closed| PdfError::Unwritable(closed.to_string()))?;
+    tokio::task::spawn_blocking(move || write(&sheet))
+        .await
+        .map_err(|panicked| PdfError::Unwritable(panicked.to_string()))?
+}
+
+fn write(sheet: &Sheet) -> Result<Vec<u8>, PdfError> {
+    let mut document = Document::new();
+    let title = format!("{} {}", if sheet.tickets.len() == 1 { "Ticket" } else { "Tickets" }, sheet.reference);
+    document.set_metadata(Metadata::new().title(title).creator("Rowlock".to_owned()).language("en".to_owned()));
+    let cards = card::cards(sheet)?;
+    for part in cards.chunks(CARDS_PER_SHEET) {
+        let size = PageSettings::from_wh(SHEET.0, SHEET.1).ok_or_else(|| PdfError::Unwritable("no size".to_owned()))?;
+        let mut page = document.start_page_with(size);
+        let mut canvas = Canvas::new(page.surface());
+        card::heading(&mut canvas, sheet);
+        for (place, one) in part.iter().enumerate() {
+            one.draw(&mut canvas, sheet, place);
+        }
+        canvas.finish();
+        page.finish();
+    }
+    document.finish().map_err(|cause| PdfError::Unwritable(format!("{cause:?}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Largest file we mean to make for ten tickets, bytes.
+    const MOST_BYTES: usize = 400_000;
+
+    fn sheet(holder: &str, count: usize) -> Sheet {
+        let ticket = |number| Ticket {
+            label: format!("Circle C{number}"),
+            category: "Gold".to_owned(),
+            code: "7ZZZZZZZZZZZZZZZZZZZZZZZZZ".to_owned(),
+        };
+        Sheet {
+            reference: "K7QM-2XPA".to_owned(),
+            holder: holder.to_owned(),
+            film: "The Paper Tiger's Waltz, with an unusually long subtitle that has to be cut somewhere".to_owned(),
+            hue: 262,
+            starts: "Sat 21 Nov, 20:15".to_owned(),
+            theatre: "Lichtburg".to_owned(),
+            address: "Kettwiger Straße 36, Essen".to_owned(),
+            screen: "Saal 1".to_owned(),
+            format: "2D, German".to_owned(),
+            tickets: (1..=count).map(ticket).collect(),
+        }
+    }
+
+    #[test]
+    fn every_name_makes_a_file_that_is_small_enough_to_mail() {
+        let names =
+            ["Anna Ölçer", "ليلى الشامي", "प्रियंका क्षत्रिय", "Ωμέγα Ж", "דנה לוי", "山田太郎 🎬", "", &"W".repeat(400)];
+        for name in names {
+            let file = write(&sheet(name, 10)).expect("a file");
+            assert!(file.starts_with(b"%PDF-"), "{name}");
+            assert!(file.len() < MOST_BYTES, "{name}: {} bytes", file.len());
+        }
+    }
+
+    #[test]
+    fn a_party_has_one_card_more_than_seats_and_a_single_guest_has_one() {
+        let cards = |count| card::cards(&sheet("Ana", count)).expect("they fit").len();
+        assert_eq!((cards(1), cards(2), cards(10)), (1, 3, 11));
+    }
+}

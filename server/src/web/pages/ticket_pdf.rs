@@ -1,0 +1,71 @@
+//! Tickets as a file to print: for the visitor who bought them, and each by itself for whoever has its code.
+
+use axum::Router;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use domain::booking::BookingState;
+
+use super::booking::{BookingId, SingleTicket, passing_or_fault, single_ticket};
+use super::{PRIVATE_CACHE, PageError};
+use crate::catalogue::Show;
+use crate::tickets::pdf::{self, Sheet};
+use crate::tickets::{self, Ticket};
+use crate::web::Visitor;
+use crate::{AppState, bookings};
+
+/// The files.
+pub fn routes() -> Router<AppState> {
+    Router::new().route("/bookings/{id}/ticket.pdf", get(of_booking)).route("/tickets/{code}/ticket.pdf", get(of_code))
+}
+
+async fn of_booking(State(state): State<AppState>, visitor: Visitor, id: BookingId) -> Result<Response, PageError> {
+    let Path(id) = id?;
+    let booking = bookings::view(&state, &visitor.owner, id).await.map_err(passing_or_fault)?;
+    let booking = booking.filter(|booking| booking.state == BookingState::Confirmed).ok_or(PageError::NotFound)?;
+    let show = state.catalogue.show(booking.show).await?.ok_or(PageError::NotFound)?;
+    let tickets = tickets::of_booking(&state.pg, booking.id).await?;
+    answer(&show, booking.reference, booking.holder.name, tickets).await
+}
+
+async fn of_code(
+    State(state): State<AppState>,
+    code: Result<Path<String>, PathRejection>,
+) -> Result<Response, PageError> {
+    let Path(code) = code?;
+    let SingleTicket { ticket, reference, holder, show } = single_ticket(&state, &code).await?;
+    answer(&show, reference, holder, vec![ticket]).await
+}
+
+async fn answer(show: &Show, reference: String, holder: String, tickets: Vec<Ticket>) -> Result<Response, PageError> {
+    if tickets.is_empty() {
+        return Err(PageError::NotFound);
+    }
+    // A reference is letters, digits and dashes: safe in a header.
+    let name = format!("attachment; filename=\"rowlock-{reference}.pdf\"");
+    let sheet = Sheet {
+        holder,
+        film: show.film.clone(),
+        hue: show.hue,
+        starts: show.starts_local.clone(),
+        theatre: show.theatre.clone(),
+        address: format!("{}, {}", show.address, show.city),
+        screen: show.screen.clone(),
+        format: format!("{}, {}", show.format, show.language),
+        tickets,
+        reference,
+    };
+    let file = pdf::file(sheet).await.map_err(|cause| {
+        tracing::error!(%cause, "tickets cannot be written as a file");
+        PageError::Fault
+    })?;
+    let name = HeaderValue::try_from(name).map_err(|_| PageError::Fault)?;
+    let headers = [
+        (header::CONTENT_TYPE, HeaderValue::from_static("application/pdf")),
+        (header::CACHE_CONTROL, HeaderValue::from_static(PRIVATE_CACHE)),
+        (header::CONTENT_DISPOSITION, name),
+    ];
+    Ok((headers, file).into_response())
+}
