@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use app::pages::booking::Booking;
+use app::say;
 use app::pages::ticket::{GroupTicket, SeatTicket, ShowFacts, Tickets};
 use axum::Router;
 use axum::extract::rejection::PathRejection;
@@ -19,7 +20,7 @@ use super::{PRIVATE_CACHE, PageError, html, start_in_words};
 use crate::catalogue::Show;
 use crate::tickets::calendar::Entry;
 use crate::tickets::{self, Ticket, code, qr};
-use crate::web::{Code, Problem, Visitor};
+use crate::web::{Code, Problem, Visitor, reader};
 use crate::{AppState, bookings};
 
 /// The pages.
@@ -152,7 +153,7 @@ fn group(tickets: &[Ticket], holder: &str) -> Result<Option<GroupTicket>, PageEr
 
 fn drawn(ticket: Ticket, holder: &str) -> Result<SeatTicket, PageError> {
     let text = code::qr_text(&ticket.code, &ticket.label, holder);
-    let qr_svg = qr::svg(&text, &format!("Ticket code for {}", ticket.label)).map_err(|cause| {
+    let qr_svg = qr::svg(&text, &say!(in reader::language(), "ticket.code_for", seat = &ticket.label)).map_err(|cause| {
         tracing::error!(%cause, seat = ticket.label, "a ticket cannot be drawn");
         PageError::Fault
     })?;
