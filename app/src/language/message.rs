@@ -140,8 +140,10 @@ impl Writer<'_> {
     }
 }
 
-/// A name in a sentence: a Latin one must not turn the punctuation beside it in an Arabic one.
-pub(super) fn isolated(text: &str, language: Language) -> String {
+/// A name among words of ours: a Latin one must not turn the punctuation beside it in an Arabic sentence, nor
+/// its own (`12+`).
+#[must_use]
+pub fn isolated(text: &str, language: Language) -> String {
     if language.is_right_to_left() { format!("{ISOLATE}{text}{ISOLATE_END}") } else { text.to_owned() }
 }
 

@@ -31,7 +31,7 @@ use catalogue as known;
 #[cfg(feature = "ssr")]
 pub use catalogue::carried_by;
 pub use lists::listed;
-pub use message::Arg;
+pub use message::{Arg, isolated};
 pub use moment::Moment;
 pub use number::{clock, money, number, tenths};
 pub use problems::problem_in_words;

@@ -41,7 +41,7 @@ impl Page for Film {
     }
 
     fn view(self) -> AnyView {
-        let facts = self.facts.into_iter().map(|fact| view! { <li>{fact}</li> }).collect_view();
+        let facts = self.facts.into_iter().map(|fact| view! { <li><bdi>{fact}</bdi></li> }).collect_view();
         let no_city = self.cities.is_empty();
         let times = if self.theatres.is_empty() {
             let advice = if no_city { say!("film.nowhere") } else { say!("film.not_this_day") };

@@ -79,7 +79,7 @@ impl Page for Show {
                 <p class="crumbs"><a href=self.theatre.href>{self.theatre.name}</a><span>{self.screen}</span></p>
                 <h1><a href=self.film.href>{self.film.name}</a></h1>
                 <p class="show-when"><time datetime=self.starts_at>{self.starts}</time></p>
-                <ul class="show-facts">{facts.map(|fact| view! { <li>{fact}</li> }).collect_view()}</ul>
+                <ul class="show-facts">{facts.map(|fact| view! { <li><bdi>{fact}</bdi></li> }).collect_view()}</ul>
             </header>
             {seats}
         }

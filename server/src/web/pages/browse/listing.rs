@@ -1,6 +1,6 @@
 //! From shows as the catalogue lists them to what pages show of them.
 
-use app::language::Moment;
+use app::language::{Moment, isolated};
 use app::pages::listing::{Chip, Choice, FilmCard, Group, running_time};
 use app::pages::theatre::FilmTimes;
 use app::{Place, say};
@@ -31,7 +31,9 @@ pub(super) fn facts(film: &FilmView) -> Vec<String> {
 
 /// [`facts`] in a line that breaks after a dot, never before.
 pub(super) fn facts_line(film: &FilmView) -> String {
-    facts(film).join("\u{a0}· ")
+    let language = reader::language();
+    let facts: Vec<String> = facts(film).iter().map(|fact| isolated(fact, language)).collect();
+    facts.join("\u{a0}· ")
 }
 
 pub(super) fn film_card(film: &FilmView, city: Option<&str>, when: String) -> FilmCard {
