@@ -153,7 +153,7 @@ async function openCinema(show) {
   const page = await context.newPage();
   await page.goto(`${BASE}/shows/${show.id}`);
   await page.waitForSelector('[role="gridcell"][data-state="available"]', { timeout: DEADLINE_MS });
-  for (let presses = 0; presses < 3; presses += 1) await page.click('[data-testid="zoom-in"]');
+  for (let presses = 0; presses < 3; presses += 1) await page.click('[data-testid="zoom-in"]', { force: true });
   await page.locator('[data-testid="room-pan"]').scrollIntoViewIfNeeded();
   const box = await page.locator('[data-testid="room-pan"]').boundingBox();
   return {

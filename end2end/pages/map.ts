@@ -1,6 +1,8 @@
 // Moving the seat map about, with a mouse or with fingers.
 import type { CDPSession, Locator, Page } from "@playwright/test";
 
+import { press } from "./show.js";
+
 interface Point {
   x: number;
   y: number;
@@ -15,6 +17,15 @@ export class MapView {
     this.scroller = page.getByTestId("room-pan");
     this.room = page.locator("svg.room");
     this.minimap = page.getByTestId("minimap");
+  }
+
+  /** Presses a button of the zoom, which does nothing at its limit. */
+  async zoom(which: "in" | "out" | "whole", times = 1): Promise<void> {
+    const button = this.page.getByTestId(`zoom-${which}`);
+    for (let presses = 0; presses < times; presses += 1) {
+      if ((await button.getAttribute("aria-disabled")) === "true") return;
+      await press(button);
+    }
   }
 
   /** How wide the room is drawn, pixels; still, not while it glides. */

@@ -10,17 +10,17 @@ test("buttons look closer and back at the whole room, and the small map says whe
   const show = await claimShow(request);
   await anna.visit(show.id);
   const map = new MapView(anna.page);
-  await press(anna.page.getByTestId("zoom-whole"));
+  await map.zoom("whole");
+  await expect(map.minimap).toBeHidden();
   const whole = await map.width();
   await expect(anna.page.getByTestId("zoom-out")).toHaveAttribute("aria-disabled", "true");
-  await press(anna.page.getByTestId("zoom-in"));
-  await press(anna.page.getByTestId("zoom-in"));
+  await map.zoom("in", 2);
   await expect.poll(() => map.width()).toBeCloseTo(whole * 2.25, -1);
   await expect(map.minimap).toBeVisible();
   const before = await map.scrolled();
   await map.minimap.click({ position: { x: 4, y: 4 } });
   await expect.poll(async () => (await map.scrolled()).x).toBeLessThan(before.x);
-  await press(anna.page.getByTestId("zoom-whole"));
+  await map.zoom("whole");
   await expect.poll(() => map.width()).toBeCloseTo(whole, -1);
   await expect(map.minimap).toBeHidden();
 });
@@ -30,7 +30,7 @@ test("a mouse drags the map, and letting go over a seat takes none", async ({ re
   const show = await claimShow(request);
   const hers = await anna.visit(show.id);
   const map = new MapView(anna.page);
-  for (let presses = 0; presses < 3; presses += 1) await press(anna.page.getByTestId("zoom-in"));
+  await map.zoom("in", 3);
   await map.scroller.scrollIntoViewIfNeeded();
   await anna.page.locator(`#seat-${show.seat("C", "7")}`).scrollIntoViewIfNeeded();
   const from = await map.seatAt(show.seat("C", "7"));
@@ -58,7 +58,7 @@ test("the wheel with Ctrl looks closer at what is under it, and without it scrol
   await expect.poll(() => map.width()).toBeGreaterThan(whole * 1.5);
   const after = await map.seatAt(c7);
   expect(Math.hypot(after.x - at.x, after.y - at.y), "the seat stayed under the mouse").toBeLessThan(60);
-  await press(anna.page.getByTestId("zoom-whole"));
+  await map.zoom("whole");
   await expect.poll(() => map.width()).toBeCloseTo(whole, -1);
   const scrolled = await anna.page.evaluate(() => window.scrollY);
   const middle = await map.middle();
@@ -72,7 +72,7 @@ test("two fingers look closer, and one still scrolls the page", async ({ request
   const show = await claimShow(request);
   const hers = await anna.visit(show.id);
   const map = new MapView(anna.page);
-  await press(anna.page.getByTestId("zoom-whole"));
+  await map.zoom("whole");
   await map.scroller.scrollIntoViewIfNeeded();
   const whole = await map.width();
   await map.pinch(await map.middle(), 80, 240);
@@ -92,7 +92,7 @@ test("a tap on seats too small for a finger looks closer first, the next one tak
   const show = await claimShow(request);
   const hers = await anna.visit(show.id);
   const map = new MapView(anna.page);
-  await press(anna.page.getByTestId("zoom-whole"));
+  await map.zoom("whole");
   const c7 = show.seat("C", "7");
   const small = (await anna.page.locator(`#seat-${c7} .seat-target`).boundingBox())!.width < 22;
   test.skip(!small, "this room's seats are large enough at once");
@@ -108,7 +108,7 @@ test("the focus is never out of view", async ({ request, anna }) => {
   test.skip(isPhone(), "phones have no keyboard");
   const show = await claimShow(request);
   await anna.visit(show.id);
-  for (let presses = 0; presses < 4; presses += 1) await press(anna.page.getByTestId("zoom-in"));
+  await new MapView(anna.page).zoom("in", 4);
   await anna.page.locator('[role="gridcell"][tabindex="0"]').focus();
   for (const key of ["Control+End", "Home", "Control+Home", "End"]) {
     await anna.page.keyboard.press(key);

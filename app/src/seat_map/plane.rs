@@ -114,16 +114,18 @@ impl Plane {
     /// Looks closer by a factor, at this point of the window or at the middle of the view; by none at the
     /// whole room.
     pub fn zoom_by(&self, factor: f64, about: Option<Point>, smoothly: bool) {
+        let looks = self.place();
+        self.stop_gliding();
         let before = self.place();
-        let (x, y) = about.unwrap_or_else(|| place_of(&self.scroller).middle());
+        let about = about.unwrap_or_else(|| place_of(&self.scroller).middle());
         if !self.set(zoom::clamped(self.zoom.get() * factor, self.seat_px())) {
             return;
         }
-        self.scroll_by(zoom::drift(before, self.place(), (x, y)));
-        if smoothly {
-            self.glide_from(before);
-        }
+        self.scroll_by(zoom::drift(before, self.place(), about));
         self.tell();
+        if smoothly {
+            self.glide_from(looks);
+        }
     }
 
     /// Makes seats large enough for a finger, around this point.
@@ -168,12 +170,17 @@ impl Plane {
 
     /// Moves the drawing from where it was to where it is. How long that takes is the style's affair, and
     /// whether it moves at all the visitor's.
-    fn glide_from(&self, before: Box2) {
-        let _ = self.drawing.remove_attribute("data-gliding");
-        self.style("transform", &zoom::transform(self.place(), before));
+    fn glide_from(&self, looked: Box2) {
+        self.style("transform", &zoom::transform(self.place(), looked));
         // Asking where it is makes the browser take note of it.
         self.place();
         let _ = self.drawing.set_attribute("data-gliding", "true");
+        self.style("transform", "none");
+    }
+
+    /// Puts the drawing where it is laid out, at once.
+    fn stop_gliding(&self) {
+        let _ = self.drawing.remove_attribute("data-gliding");
         self.style("transform", "none");
     }
 
@@ -252,6 +259,7 @@ impl Plane {
     fn touch(&self, event: &Event) {
         if let Some((one, other)) = two_fingers(event) {
             event.prevent_default();
+            self.stop_gliding();
             let place = self.place();
             *self.pinch.borrow_mut() = Some((Pinch::new(place, one, other), 1.0, place));
         }
@@ -265,13 +273,12 @@ impl Plane {
         // Not the size on screen: that is what the fingers are changing.
         let seat_px = f64::from(SEAT_PITCH) * pinch.start.width / times / self.units;
         (*factor, *looks) = pinch.looks(one, other, |factor| zoom::clamped(times * factor, seat_px) / times);
-        let _ = self.drawing.remove_attribute("data-gliding");
         self.style("transform", &zoom::transform(pinch.start, *looks));
     }
 
     fn end_pinch(&self) {
         let Some((_, factor, looks)) = self.pinch.borrow_mut().take() else { return };
-        self.style("transform", "none");
+        self.stop_gliding();
         self.set(self.zoom.get() * factor);
         let now = self.place();
         self.scroll_by((now.left - looks.left, now.top - looks.top));
