@@ -33,9 +33,7 @@ pub fn card(session: Session, seat: Option<SeatIndex>) -> String {
         let room = room.as_ref()?;
         Some(markup(room, &room.seat(seat?)?))
     });
-    found.unwrap_or_else(|| {
-        format!("<p class=\"seat-card-hint\">{}</p>", say!("map.card_hint"))
-    })
+    found.unwrap_or_else(|| format!("<p class=\"seat-card-hint\">{}</p>", say!("map.card_hint")))
 }
 
 fn markup(room: &Room, seat: &Seat<'_>) -> String {
@@ -45,8 +43,11 @@ fn markup(room: &Room, seat: &Seat<'_>) -> String {
         (false, true) => say!("map.card_row", row = seat.row, number = seat.number),
         (false, false) => say!("map.card_part", part = seat.section, row = seat.row, number = seat.number),
     };
-    let restricted =
-        if sight.is_restricted() { format!("<p class=\"seat-card-warning\">{}</p>", say!("map.card_restricted")) } else { "" };
+    let restricted = if sight.is_restricted() {
+        format!("<p class=\"seat-card-warning\">{}</p>", say!("map.card_restricted"))
+    } else {
+        String::new()
+    };
     let (place, what) = (escaped(&place), escaped(&what_of(seat)));
     let (price, fees) = (escaped(&money(seat.category.price, current())), say!("map.card_fees"));
     let (points, view) = (sight.points(), view_in_words(&sight, &room.plan().focus));

@@ -13,8 +13,8 @@ use wasm_bindgen::JsCast;
 
 use super::session::Session;
 use super::{areas, content, live_mark, notice_view, party, skeleton, start, view_switch};
-use crate::{checkout, waiting_list};
 use crate::say;
+use crate::{checkout, waiting_list};
 
 /// The seat map, cart and checkout of a show.
 #[island]

@@ -16,8 +16,12 @@ use crate::language::{current, money};
 use crate::say;
 
 /// States worth explaining, in the order one meets them.
-const STATES: [(Look, &str); 4] =
-    [(Look::Mine, "map.legend_mine"), (Look::Locked, "map.legend_locked"), (Look::Booked, "map.legend_booked"), (Look::Blocked, "map.legend_blocked")];
+const STATES: [(Look, &str); 4] = [
+    (Look::Mine, "map.legend_mine"),
+    (Look::Locked, "map.legend_locked"),
+    (Look::Booked, "map.legend_booked"),
+    (Look::Blocked, "map.legend_blocked"),
+];
 
 /// The legend of a section, or of the whole room: the categories one sees there. An overview shows no
 /// single seats, and so no states.

@@ -4,9 +4,9 @@ use domain::api::SeatProblem;
 use domain::seats::{MAX_SEATS_PER_HOLD, SeatIndex, SeatState};
 use uuid::Uuid;
 
+use super::board::Look;
 use super::party::Offer;
 use crate::browser::calls::Failure;
-use super::board::Look;
 use crate::language::{Arg, current, listed, problem_in_words, tenths};
 use crate::say;
 
@@ -92,11 +92,7 @@ impl Notice {
     /// The hold is over because the seats were paid for, or the payment came to an end: nothing was lost.
     #[must_use]
     pub fn moved_on(booking: Option<Uuid>) -> Self {
-        let text = if booking.is_some() {
-            say!("map.moved_on")
-        } else {
-            say!("map.sale_finished")
-        };
+        let text = if booking.is_some() { say!("map.moved_on") } else { say!("map.sale_finished") };
         Self { booking, ..Self::new(text) }
     }
 
@@ -237,5 +233,4 @@ mod tests {
         assert_eq!((notice.may_ask_again, notice.booking), (false, Some(booking)));
         assert!(!Notice::moved_on(None).may_ask_again);
     }
-
 }

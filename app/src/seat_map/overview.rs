@@ -106,7 +106,8 @@ fn box_view(session: Session, size: i32, place: usize, section: &SectionView) ->
 
 fn card(session: Session, room: &Room, place: usize, section: &SectionView) -> impl IntoView + use<> {
     let (count, free) = (section.count, free_of(session, place));
-    let from = room.plan().categories.get(usize::from(section.category)).map(|category| money(category.price, current()));
+    let from =
+        room.plan().categories.get(usize::from(section.category)).map(|category| money(category.price, current()));
     let name = if section.name.is_empty() { say!("map.section", number = place + 1) } else { section.name.clone() };
     let (left, shade) = (free.clone(), free);
     view! {

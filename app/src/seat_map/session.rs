@@ -272,7 +272,7 @@ impl Session {
             let areas = room.iter().flat_map(|room| &room.plan().areas);
             areas.into_iter().find(|known| known.area == area).map(|known| known.name.clone())
         });
-        drawn.unwrap_or_else(|| format!("area {area}"))
+        drawn.unwrap_or_else(|| say!("map.some_area", number = area))
     }
 
     /// What is known of some areas before the live map tells it of all.

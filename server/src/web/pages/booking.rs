@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use app::pages::booking::Booking;
-use app::say;
 use app::pages::ticket::{GroupTicket, SeatTicket, ShowFacts, Tickets};
+use app::say;
 use axum::Router;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
@@ -153,10 +153,11 @@ fn group(tickets: &[Ticket], holder: &str) -> Result<Option<GroupTicket>, PageEr
 
 fn drawn(ticket: Ticket, holder: &str) -> Result<SeatTicket, PageError> {
     let text = code::qr_text(&ticket.code, &ticket.label, holder);
-    let qr_svg = qr::svg(&text, &say!(in reader::language(), "ticket.code_for", seat = &ticket.label)).map_err(|cause| {
-        tracing::error!(%cause, seat = ticket.label, "a ticket cannot be drawn");
-        PageError::Fault
-    })?;
+    let qr_svg =
+        qr::svg(&text, &say!(in reader::language(), "ticket.code_for", seat = &ticket.label)).map_err(|cause| {
+            tracing::error!(%cause, seat = ticket.label, "a ticket cannot be drawn");
+            PageError::Fault
+        })?;
     Ok(SeatTicket { label: ticket.label, category: ticket.category, qr_svg, code: ticket.code })
 }
 
