@@ -143,7 +143,7 @@ fn group(tickets: &[Ticket], holder: &str) -> Result<Option<GroupTicket>, PageEr
     }
     let codes: Vec<&str> = tickets.iter().map(|ticket| ticket.code.as_str()).collect();
     let labels = tickets.iter().map(|ticket| ticket.label.clone()).collect();
-    let label = format!("One code for all {} tickets", tickets.len());
+    let label = say!(in reader::language(), "ticket.code_for_all", tickets = tickets.len());
     let qr_svg = qr::svg(&code::group_qr_text(&codes, holder), &label).map_err(|cause| {
         tracing::error!(%cause, tickets = tickets.len(), "a party's code cannot be drawn");
         PageError::Fault
