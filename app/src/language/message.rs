@@ -46,6 +46,12 @@ impl From<i64> for Arg<'_> {
     }
 }
 
+impl From<u16> for Arg<'_> {
+    fn from(number: u16) -> Self {
+        Self::Number(i64::from(number))
+    }
+}
+
 impl From<u32> for Arg<'_> {
     fn from(number: u32) -> Self {
         Self::Number(i64::from(number))

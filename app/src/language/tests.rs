@@ -12,10 +12,14 @@ use crate::{booking_status, seat_map};
 const BY_CODE: &str = "problem.";
 
 /// Messages that are the same word, or the same signs, in another language as in English.
-const SAME_AS_IN_ENGLISH: [(&str, &[Language]); 7] = [
+const SAME_AS_IN_ENGLISH: [(&str, &[Language]); 11] = [
     ("search.film", &[Language::German]),
     ("search.format", &[Language::German]),
     ("pay.name", &[Language::German]),
+    ("ticket.format", &[Language::German]),
+    ("ticket.name", &[Language::German]),
+    ("map.live", &[Language::German]),
+    ("map.seconds", &[Language::German, Language::Spanish]),
     ("booking.total", &[Language::Spanish]),
     ("list.hours", &[Language::Spanish]),
     ("list.hours_and_minutes", &[Language::Spanish]),

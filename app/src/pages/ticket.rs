@@ -2,6 +2,7 @@
 
 use leptos::prelude::*;
 
+use crate::say;
 use crate::shell::{Head, Page};
 
 /// What a booking or a ticket is for.
@@ -82,8 +83,8 @@ pub struct Tickets {
 impl Page for Tickets {
     fn head(&self) -> Head {
         Head {
-            title: format!("Tickets {}", self.reference),
-            description: "Your tickets.".to_owned(),
+            title: say!("ticket.title", reference = &self.reference),
+            description: say!("ticket.description"),
             private: true,
             kept: true,
             ..Head::default()
@@ -102,15 +103,15 @@ impl Page for Tickets {
         view! {
             <div class="tickets">
                 <header class="tickets-head">
-                    {self.booking.map(|booking| view! { <p class="crumbs"><a href=booking>"Your booking"</a></p> })}
-                    <h1>{if count == 1 { "Your ticket" } else { "Your tickets" }}</h1>
-                    <p class="quiet tickets-hint">"Show this at the door. It works from a screenshot or on paper, too."</p>
+                    {self.booking.map(|booking| view! { <p class="crumbs"><a href=booking>{say!("ticket.booking")}</a></p> })}
+                    <h1>{say!("ticket.heading", tickets = count)}</h1>
+                    <p class="quiet tickets-hint">{say!("ticket.hint")}</p>
                     // Filled in by the script that keeps the page; without it this stays empty.
-                    <p class="tickets-kept" id="ticket-kept" role="status" data-testid="kept" data-words="Kept on this device: it opens without a network, too."></p>
+                    <p class="tickets-kept" id="ticket-kept" role="status" data-testid="kept" data-words=say!("ticket.kept")></p>
                     <p class="tickets-keep">
-                        <a class="button button-quiet" data-testid="ticket-pdf" href=self.file download="tickets.pdf">"Save as PDF"</a>
+                        <a class="button button-quiet" data-testid="ticket-pdf" href=self.file download="tickets.pdf">{say!("ticket.pdf")}</a>
                         {calendar.map(|calendar| view! {
-                            <a class="button button-quiet" data-testid="calendar" href=calendar download="ticket.ics">"Add to my calendar"</a>
+                            <a class="button button-quiet" data-testid="calendar" href=calendar download="ticket.ics">{say!("ticket.calendar")}</a>
                         })}
                     </p>
                 </header>
@@ -147,13 +148,13 @@ fn group_card(group: GroupTicket, show: ShowFacts, reference: String) -> impl In
         <article class="ticket ticket-group" data-testid="group-ticket">
             {card_top(show.hue, show.film, show.starts)}
             <dl class="ticket-facts">
-                <div class="ticket-party"><dt>"Everyone together"</dt><dd>{group.labels.join(", ")}</dd></div>
-                <div><dt>"Screen"</dt><dd>{show.screen}</dd></div>
-                <div><dt>"Theatre"</dt><dd>{show.theatre}</dd></div>
+                <div class="ticket-party"><dt>{say!("ticket.together")}</dt><dd>{group.labels.join(", ")}</dd></div>
+                <div><dt>{say!("ticket.screen")}</dt><dd>{show.screen}</dd></div>
+                <div><dt>{say!("ticket.theatre")}</dt><dd>{show.theatre}</dd></div>
             </dl>
             <div class="ticket-qr" data-testid="group-qr" inner_html=group.qr_svg></div>
-            <p class="ticket-code">"One scan lets all of you in. Coming apart? Everybody’s own is below."</p>
-            <p class="ticket-foot"><span>{reference}</span><span>{format!("all {count}")}</span></p>
+            <p class="ticket-code">{say!("ticket.one_scan")}</p>
+            <p class="ticket-foot"><span>{reference}</span><span>{say!("ticket.all", count = count)}</span></p>
         </article>
     }
 }
@@ -170,16 +171,16 @@ fn card(
         <article class="ticket" data-testid="ticket">
             {card_top(show.hue, show.film, show.starts)}
             <dl class="ticket-facts">
-                <div class="ticket-seat"><dt>"Seat"</dt><dd data-testid="ticket-seat">{seat.label}</dd></div>
-                <div><dt>"Screen"</dt><dd>{show.screen}</dd></div>
-                <div><dt>"Theatre"</dt><dd>{show.theatre}<span class="ticket-address">{show.address}</span></dd></div>
-                <div><dt>"Category"</dt><dd>{seat.category}</dd></div>
-                <div><dt>"Format"</dt><dd>{show.format}</dd></div>
-                <div><dt>"Name"</dt><dd><bdi>{holder}</bdi></dd></div>
+                <div class="ticket-seat"><dt>{say!("ticket.seat")}</dt><dd data-testid="ticket-seat">{seat.label}</dd></div>
+                <div><dt>{say!("ticket.screen")}</dt><dd>{show.screen}</dd></div>
+                <div><dt>{say!("ticket.theatre")}</dt><dd>{show.theatre}<span class="ticket-address">{show.address}</span></dd></div>
+                <div><dt>{say!("ticket.category")}</dt><dd>{seat.category}</dd></div>
+                <div><dt>{say!("ticket.format")}</dt><dd>{show.format}</dd></div>
+                <div><dt>{say!("ticket.name")}</dt><dd><bdi>{holder}</bdi></dd></div>
             </dl>
             <div class="ticket-qr" data-testid="qr" inner_html=seat.qr_svg></div>
             <p class="ticket-code">{seat.code}</p>
-            <p class="ticket-foot"><span>{reference}</span><span>{format!("{number} of {count}")}</span></p>
+            <p class="ticket-foot"><span>{reference}</span><span>{say!("ticket.place_in_row", number = number, count = count)}</span></p>
         </article>
     }
 }

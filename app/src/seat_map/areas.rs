@@ -6,13 +6,15 @@ use leptos::prelude::*;
 
 use super::cart::Cart;
 use super::session::Session;
+use crate::language::{current, number};
+use crate::say;
 
 /// The areas of the room with a stepper each; nothing in a room without any.
 pub fn areas(session: Session) -> impl IntoView {
     let areas = session.room.with(|room| room.as_ref().map(|room| room.plan().areas.clone()).unwrap_or_default());
     (!areas.is_empty()).then(|| {
         let cards = areas.into_iter().map(|area| card(session, area)).collect_view();
-        view! { <ul class="areas" aria-label="Areas without numbered seats">{cards}</ul> }
+        view! { <ul class="areas" aria-label=say!("map.areas")>{cards}</ul> }
     })
 }
 
@@ -32,18 +34,18 @@ fn card(session: Session, area: AreaView) -> impl IntoView {
         })
     });
     let may_remove = Memo::new(move |_| wanted.get() > 0 && !session.cart.with(Cart::is_paying));
-    let (fewer, more) = (format!("One place less in {name}"), format!("One place more in {name}"));
+    let (fewer, more) = (say!("map.fewer_places", area = &name), say!("map.more_places", area = &name));
     view! {
         <li class="area" data-testid="area" data-area=area>
             <span class="area-name">{name}</span>
-            <span class="area-facts">{format!("{category_label}, {price}")}</span>
+            <span class="area-facts">{say!("map.category_and_price", category = &category_label, price = price)}</span>
             <span class="area-left" data-testid="places-left">{move || left_in_words(left.get())}</span>
             <span class="stepper">
                 // Not disabled: a button that has the focus must not lose it.
                 <button type="button" class="stepper-button" aria-label=fewer data-testid="fewer-places"
                     aria-disabled=move || off(may_remove.get())
                     on:click=move |_| if may_remove.get_untracked() { session.step_places(area, false) }>"−"</button>
-                <output class="stepper-count" data-testid="wanted-places">{move || wanted.get()}</output>
+                <output class="stepper-count" data-testid="wanted-places">{move || number(i64::from(wanted.get()), current())}</output>
                 <button type="button" class="stepper-button" aria-label=more data-testid="more-places"
                     aria-disabled=move || off(may_add.get())
                     on:click=move |_| if may_add.get_untracked() { session.step_places(area, true) }>"+"</button>
@@ -57,12 +59,7 @@ const fn off(possible: bool) -> &'static str {
 }
 
 fn left_in_words(left: Option<u32>) -> String {
-    match left {
-        None => String::new(),
-        Some(0) => "none left".to_owned(),
-        Some(1) => "1 place left".to_owned(),
-        Some(left) => format!("{left} places left"),
-    }
+    left.map(|left| say!("map.places_left", places = left)).unwrap_or_default()
 }
 
 #[cfg(test)]

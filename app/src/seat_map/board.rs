@@ -10,6 +10,7 @@ use leptos::prelude::*;
 
 use super::cart::Cart;
 use super::dots::{Dots, Paint};
+use crate::say;
 
 /// What a seat looks like to this visitor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,15 +57,15 @@ impl Look {
 
     /// The end of the seat's name for a screen reader.
     #[must_use]
-    pub const fn in_words(self) -> &'static str {
-        match self {
-            Self::Available => "available",
-            Self::Locked => "held by someone else",
-            Self::Booked => "sold",
-            Self::Blocked => "not for sale",
-            Self::Mine => "yours",
-            Self::Asked => "asking for it",
-        }
+    pub fn in_words(self) -> String {
+        say!(match self {
+            Self::Available => "map.state_available",
+            Self::Locked => "map.state_locked",
+            Self::Booked => "map.state_booked",
+            Self::Blocked => "map.state_blocked",
+            Self::Mine => "map.state_mine",
+            Self::Asked => "map.state_asked",
+        })
     }
 
     /// Whether nobody can take it any more. A seat in somebody's hold may come back at any moment, and

@@ -7,6 +7,8 @@ use super::drawing::escaped;
 use super::room::{Room, Seat};
 use super::session::Session;
 use super::sight::{self, Sight};
+use crate::language::{Arg, current, money};
+use crate::say;
 use leptos::prelude::*;
 
 /// Straighter than this is straight ahead, degrees.
@@ -21,8 +23,8 @@ pub fn sight_of(plan: &PlanView, seat: &Seat<'_>) -> Sight {
 
 /// What a seat's name for screen readers says besides its place, kind and price.
 pub fn words_of(plan: &PlanView, seat: &Seat<'_>) -> String {
-    let restricted = if sight_of(plan, seat).is_restricted() { ", view from the side" } else { "" };
-    format!("{}{restricted}", seat.in_words())
+    let words = seat.in_words();
+    if sight_of(plan, seat).is_restricted() { say!("map.seat_at_the_side", seat = Arg::Ours(&words)) } else { words }
 }
 
 /// The card of the seat one points at, as markup; without one, what to do.
@@ -31,52 +33,55 @@ pub fn card(session: Session, seat: Option<SeatIndex>) -> String {
         let room = room.as_ref()?;
         Some(markup(room, &room.seat(seat?)?))
     });
-    found.unwrap_or_else(|| {
-        "<p class=\"seat-card-hint\">Tap a seat to hold it; tap it again to let it go.</p>".to_owned()
-    })
+    found.unwrap_or_else(|| format!("<p class=\"seat-card-hint\">{}</p>", say!("map.card_hint")))
 }
 
 fn markup(room: &Room, seat: &Seat<'_>) -> String {
     let sight = sight_of(room.plan(), seat);
     let place = match (seat.row.is_empty(), seat.section.is_empty()) {
-        (true, _) => format!("Seat {}", seat.number),
-        (false, true) => format!("Row {}, seat {}", seat.row, seat.number),
-        (false, false) => format!("{}, row {}, seat {}", seat.section, seat.row, seat.number),
+        (true, _) => say!("map.card_seat", number = seat.number),
+        (false, true) => say!("map.card_row", row = seat.row, number = seat.number),
+        (false, false) => say!("map.card_part", part = seat.section, row = seat.row, number = seat.number),
     };
-    let restricted =
-        if sight.is_restricted() { "<p class=\"seat-card-warning\">Restricted view: far to the side</p>" } else { "" };
-    let (place, label) = (escaped(&place), escaped(&seat.category.label));
-    let kind = kind_of(seat.category.kind);
-    let price = escaped(&seat.category.price.to_string());
+    let restricted = if sight.is_restricted() {
+        format!("<p class=\"seat-card-warning\">{}</p>", say!("map.card_restricted"))
+    } else {
+        String::new()
+    };
+    let (place, what) = (escaped(&place), escaped(&what_of(seat)));
+    let (price, fees) = (escaped(&money(seat.category.price, current())), say!("map.card_fees"));
     let (points, view) = (sight.points(), view_in_words(&sight, &room.plan().focus));
     let (width, height) = (sight::WIDTH as i32, sight::HEIGHT as i32);
     format!(
         "<svg class=\"sight\" viewBox=\"0 0 {width} {height}\" focusable=\"false\"><rect class=\"sight-dark\" width=\"{width}\" height=\"{height}\"/>\
          <polygon class=\"sight-glow\" points=\"{points}\"/><polygon class=\"sight-screen\" points=\"{points}\"/>\
          <path class=\"sight-heads\" d=\"M0 68v-6q5-7 10 0 4-9 11-1 5-8 11 0 4-7 11-1 5-8 11 0 4-8 12 0 4-8 11 0 5-8 11 0 5-7 11 1 5-8 11-1 4-7 10 1 4-6 10-1v8z\"/></svg>\
-         <div class=\"seat-card-words\"><p class=\"seat-card-place\">{place}</p><p><span class=\"seat-card-kind\">{label}{kind}</span> \
-         <strong class=\"seat-card-price\">{price}</strong> <span class=\"seat-card-fees\">all fees included</span></p>\
+         <div class=\"seat-card-words\"><p class=\"seat-card-place\">{place}</p><p><span class=\"seat-card-kind\">{what}</span> \
+         <strong class=\"seat-card-price\">{price}</strong> <span class=\"seat-card-fees\">{fees}</span></p>\
          <p class=\"seat-card-view\">{view}</p>{restricted}</div>"
     )
 }
 
-fn kind_of(kind: SeatKind) -> &'static str {
-    match kind {
-        SeatKind::Standard => "",
-        SeatKind::Recliner => " · reclines",
-        SeatKind::Couple => " · half of a sofa for two",
-        SeatKind::Wheelchair => " · space for a wheelchair",
-        SeatKind::Companion => " · beside a wheelchair space",
-    }
+fn what_of(seat: &Seat<'_>) -> String {
+    let category = &seat.category.label;
+    let key = match seat.category.kind {
+        SeatKind::Standard => return category.clone(),
+        SeatKind::Recliner => "map.card_recliner",
+        SeatKind::Couple => "map.card_couple",
+        SeatKind::Wheelchair => "map.card_wheelchair",
+        SeatKind::Companion => "map.card_companion",
+    };
+    say!(key, category = category)
 }
 
 fn view_in_words(sight: &Sight, focus: &str) -> String {
-    let (aside, fills) = (sight.aside.abs().round() as i32, sight.fills.round() as i32);
+    let (aside, fills) = (sight.aside.abs().round() as i64, sight.fills.round() as i64);
+    let focus = Arg::Ours(focus);
     let side = if sight.aside < 0.0 { "left" } else { "right" };
     if sight.aside.abs() < STRAIGHT_DEGREES {
-        format!("Straight ahead; the {focus} fills {fills}° of your view")
+        say!("map.view_straight", focus = focus, degrees = fills)
     } else {
-        format!("{aside}° from the {side}; the {focus} fills {fills}° of your view")
+        say!("map.view_aside", aside = aside, side = Arg::Ours(side), focus = focus, degrees = fills)
     }
 }
 

@@ -10,7 +10,7 @@ use web_sys::Element;
 
 use super::board::Look;
 use super::glyphs::glyph;
-use super::room::Room;
+use super::room::{Room, focus_in_words, row_in_words, seat_and_state};
 
 /// Free space around the seats, plan units; the row letters stand in it.
 const MARGIN: i32 = 2 * SEAT_PITCH;
@@ -30,7 +30,7 @@ pub fn markup(room: &Room, rows: &Rows<'_>, frame: &Frame, with_focus: bool) -> 
         focus(&mut out, room.plan(), frame);
     }
     for (part, row) in rows {
-        let name = if part.is_empty() { format!("Row {}", row.label) } else { format!("{part}, row {}", row.label) };
+        let name = row_in_words(part, &row.label);
         open(&mut out, "g role=\"row\" aria-label=\"", &escaped(&name));
         for (x, y) in letter_places(row) {
             let label = escaped(&row.label);
@@ -74,7 +74,7 @@ pub fn paint(element: &Element, look: Look, kind: SeatKind, words: &str) {
     };
     set("data-state", look.state());
     set("aria-selected", if look.state() == "mine" { "true" } else { "false" });
-    set("aria-label", &format!("{words}, {}", look.in_words()));
+    set("aria-label", &seat_and_state(words, look));
     if look.is_out_of_reach() {
         set("aria-disabled", "true");
     } else {
@@ -91,7 +91,7 @@ fn focus(out: &mut String, plan: &PlanView, frame: &Frame) {
     let (left, right, edge, crown) = (x - width / 2, x + width / 2, y + 10, y - 14);
     let spread = LIGHT / 2;
     let (wide_left, wide_right) = ((left - spread).max(frame.left), (right + spread).min(frame.left + frame.width));
-    let label = if plan.focus == "stage" { "Stage" } else { "Screen" };
+    let label = focus_in_words(&plan.focus);
     let far = edge + LIGHT;
     push(
         out,

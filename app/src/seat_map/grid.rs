@@ -18,11 +18,12 @@ use super::drawing::{self, Frame};
 use super::legend;
 use super::minimap::Minimap;
 use super::plane::{Plane, Shown};
-use super::room::Room;
+use super::room::{Room, focus_in_words};
 use super::session::Session;
 use super::steps::{Step, Steps};
 use super::zoom;
 use crate::browser;
+use crate::say;
 
 /// A seat narrower than this on screen, pixels, is too small for a finger: a tap there looks closer.
 const SMALLEST_TARGET_PX: f64 = 22.0;
@@ -75,19 +76,19 @@ pub fn grid(session: Session, room: &Arc<Room>, section: Option<usize>) -> impl 
             <div class="room-bar">
                 {direction}
                 {minimap.view(shown, grid.plane)}
-                <div class="room-zoom" role="group" aria-label="Size of the map">
+                <div class="room-zoom" role="group" aria-label=say!("map.size")>
                     // Not disabled: a button that has the focus must not lose it.
-                    <button type="button" class="zoom-button" aria-label="Show more of the room" data-testid="zoom-out"
+                    <button type="button" class="zoom-button" aria-label=say!("map.zoom_out") data-testid="zoom-out"
                         aria-disabled=move || at_most(shown.zoom.get() <= 1.0) on:click=move |_| grid.zoom(1.0 / zoom::STEP)>"−"</button>
                     <button type="button" class="zoom-button zoom-whole" data-testid="zoom-whole"
-                        aria-disabled=move || at_most(shown.zoom.get() <= 1.0) on:click=move |_| grid.zoom(0.0)>"Whole room"</button>
-                    <button type="button" class="zoom-button" aria-label="Show larger seats" data-testid="zoom-in"
+                        aria-disabled=move || at_most(shown.zoom.get() <= 1.0) on:click=move |_| grid.zoom(0.0)>{say!("map.zoom_whole")}</button>
+                    <button type="button" class="zoom-button" aria-label=say!("map.zoom_in") data-testid="zoom-in"
                         aria-disabled=move || at_most(shown.largest.get()) on:click=move |_| grid.zoom(zoom::STEP)>"+"</button>
                 </div>
             </div>
             <div class="room-pan" data-testid="room-pan" node_ref=scroller
                 style=("--plan-aspect", format!("{} / {}", frame.width, frame.height))>
-                <svg class="room" role="grid" aria-label="Seats" aria-multiselectable="true" viewBox=frame.view_box() preserveAspectRatio="xMidYMid meet"
+                <svg class="room" role="grid" aria-label=say!("map.seats") aria-multiselectable="true" viewBox=frame.view_box() preserveAspectRatio="xMidYMid meet"
                     data-hide=move || legend::hidden(session)
                     on:click=move |event| grid.tap(&event) on:keydown=move |event| grid.key(&event)
                     on:pointerover=move |event: PointerEvent| grid.point_at(&event) on:focusin=move |event: FocusEvent| grid.point_at(&event)
@@ -195,7 +196,7 @@ fn direction_view(plan: &PlanView, frame: &Frame) -> impl IntoView + use<> {
     let (dx, dy) = (x - frame.left - frame.width / 2, y - frame.top - frame.height / 2);
     // The arrow is drawn pointing up.
     let turn = f64::from(dx).atan2(f64::from(-dy)).to_degrees().round() as i32;
-    let label = if plan.focus == "stage" { "Stage" } else { "Screen" };
+    let label = focus_in_words(&plan.focus);
     view! {
         <p class="room-direction">
             <svg viewBox="-12 -12 24 24" width="22" height="22" aria-hidden="true" focusable="false">

@@ -13,6 +13,7 @@ use wasm_bindgen::JsCast;
 
 use super::session::Session;
 use super::{areas, content, live_mark, notice_view, party, skeleton, start, view_switch};
+use crate::say;
 use crate::{checkout, waiting_list};
 
 /// The seat map, cart and checkout of a show.
@@ -32,7 +33,7 @@ pub fn SeatMap(
     });
     view! {
         <div class="seat-map" data-testid="seat-map" node_ref=place>
-            <section class="seat-map-room" aria-label="Seat map">{skeleton()}</section>
+            <section class="seat-map-room" aria-label=say!("map.label")>{skeleton()}</section>
         </div>
     }
 }
@@ -42,7 +43,7 @@ fn parts(session: Session) -> impl IntoView {
     // Known once the room is, and the same when its sections come in.
     let categories = Memo::new(move |_| session.room.with(|room| Some(room.as_ref()?.plan().categories.clone())));
     view! {
-        <section class="seat-map-room" aria-label="Seat map">
+        <section class="seat-map-room" aria-label=say!("map.label")>
             <div class="seat-map-bar">
                 {live_mark(session)}
                 {view_switch(session, as_list)}

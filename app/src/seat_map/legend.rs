@@ -12,10 +12,16 @@ use super::glyphs::glyph;
 use super::once::DrawnOnce;
 use super::room::Room;
 use super::session::Session;
+use crate::language::{current, money};
+use crate::say;
 
 /// States worth explaining, in the order one meets them.
-const STATES: [(Look, &str); 4] =
-    [(Look::Mine, "Yours"), (Look::Locked, "Held by someone"), (Look::Booked, "Sold"), (Look::Blocked, "Not for sale")];
+const STATES: [(Look, &str); 4] = [
+    (Look::Mine, "map.legend_mine"),
+    (Look::Locked, "map.legend_locked"),
+    (Look::Booked, "map.legend_booked"),
+    (Look::Blocked, "map.legend_blocked"),
+];
 
 /// The legend of a section, or of the whole room: the categories one sees there. An overview shows no
 /// single seats, and so no states.
@@ -26,13 +32,13 @@ pub fn legend(session: Session, room: &Room, section: Option<usize>) -> impl Int
     let categories = categories.map(|(place, category)| entry(session, place, category)).drawn_once();
     let states = (!all).then(|| {
         let states = STATES.map(|(look, words)| {
-            view! { <li class="legend-state" data-state=look.state()>{drawing(look, SeatKind::Standard, None)}<span>{words}</span></li> }
+            view! { <li class="legend-state" data-state=look.state()>{drawing(look, SeatKind::Standard, None)}<span>{say!(words)}</span></li> }
         });
-        view! { <ul class="legend-states" aria-label="What the seats show">{states.into_iter().drawn_once()}</ul> }
+        view! { <ul class="legend-states" aria-label=say!("map.legend_states")>{states.into_iter().drawn_once()}</ul> }
     });
     view! {
         <div class="legend">
-            <ul class="legend-prices" aria-label="Prices. Press one to see only its seats.">{categories}</ul>
+            <ul class="legend-prices" aria-label=say!("map.legend_prices")>{categories}</ul>
             {states}
         </div>
     }
@@ -54,7 +60,7 @@ fn entry(session: Session, place: u8, category: &CategoryView) -> impl IntoView 
                 aria-pressed=pressed on:click=move |_| session.look_only(bit)>
                 {drawing(Look::Available, category.kind, Some(place))}
                 <span class="legend-name">{category.label.clone()}</span>
-                <span class="legend-amount">{category.price.to_string()}</span>
+                <span class="legend-amount">{money(category.price, current())}</span>
             </button>
         </li>
     }

@@ -14,9 +14,10 @@ use web_sys::Element;
 use super::board::Look;
 use super::card::words_of;
 use super::drawing::escaped;
-use super::room::Room;
+use super::room::{Room, row_in_words, seat_and_state};
 use super::session::Session;
 use crate::browser;
+use crate::language::{current, money};
 
 /// The seats of a section, or of the whole room.
 pub fn list(session: Session, room: &Arc<Room>, section: Option<usize>) -> impl IntoView + use<> {
@@ -57,21 +58,21 @@ fn paint(element: &Element, look: Look, words: &str) {
     };
     set("data-state", look.state());
     set("aria-pressed", if look.state() == "mine" { "true" } else { "false" });
-    set("aria-label", &format!("{words}, {}", look.in_words()));
+    set("aria-label", &seat_and_state(words, look));
     if let Some(state) = element.last_element_child() {
-        state.set_text_content(Some(look.in_words()));
+        state.set_text_content(Some(&look.in_words()));
     }
 }
 
 fn markup(room: &Room, section: Option<usize>) -> String {
     let mut out = String::new();
     for (part, row) in room.rows(section) {
-        let heading = if part.is_empty() { format!("Row {}", row.label) } else { format!("{part}, row {}", row.label) };
+        let heading = row_in_words(part, &row.label);
         out.push_str(&format!("<section class=\"seat-list-row\"><h3>{}</h3><ul>", escaped(&heading)));
         for seat in (row.first..).take(row.numbers.len()) {
             if let Some(facts) = room.seat(seat) {
                 let (number, category) = (escaped(facts.number), escaped(&facts.category.label));
-                let price = escaped(&facts.category.price.to_string());
+                let price = escaped(&money(facts.category.price, current()));
                 // In the order of the name, word by word: what one reads is what one may say to the machine.
                 out.push_str(&format!(
                     "<li><button type=\"button\" id=\"list-seat-{seat}\" data-list-seat=\"{seat}\" class=\"list-seat cat-{}\">\

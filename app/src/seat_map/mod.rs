@@ -45,6 +45,7 @@ use self::once::DrawnOnce;
 use self::room::Room;
 use self::session::{Live, Session};
 use crate::browser::{self, events};
+use crate::say;
 
 /// Groups of messages the island uses; its page carries them.
 pub const WORDS: &[&str] = &["map", "party", "cart", "pay", "wait", "problem", "common"];
@@ -145,7 +146,7 @@ fn way_back(room: &Arc<Room>, section: usize) -> impl IntoView + use<> {
     let name = room.plan().sections.get(section).map(|section| section.name.clone()).unwrap_or_default();
     view! {
         <div class="section-head">
-            <a class="section-back" href="#sections">"‹ All sections"</a>
+            <a class="section-back" href="#sections">{say!("map.all_sections")}</a>
             <h2 id=SECTION_HEADING tabindex="-1">{name}</h2>
         </div>
     }
@@ -159,7 +160,7 @@ fn view_switch(session: Session, as_list: RwSignal<bool>) -> impl IntoView {
     });
     view! {
         <button type="button" class="view-switch" aria-pressed=move || if as_list.get() { "true" } else { "false" }
-            hidden=move || !has_seats.get() on:click=move |_| as_list.update(|list| *list = !*list)>"List of seats"</button>
+            hidden=move || !has_seats.get() on:click=move |_| as_list.update(|list| *list = !*list)>{say!("map.list")}</button>
     }
 }
 
@@ -171,9 +172,9 @@ fn live_mark(session: Session) -> impl IntoView {
             Live::Offline => "offline",
         },
         move || match session.live.get() {
-            Live::Connecting => "Connecting…",
-            Live::On => "Live",
-            Live::Offline => "Offline: seats may have changed. Trying to reconnect…",
+            Live::Connecting => say!("map.connecting"),
+            Live::On => say!("map.live"),
+            Live::Offline => say!("map.offline"),
         },
     );
     view! { <p class="live" data-testid="live" data-state=name role="status"><span class="live-dot" aria-hidden="true"></span>{words}</p> }
@@ -223,16 +224,16 @@ fn notice_view(session: Session) -> impl IntoView {
                     browser::focus_first(SEATS);
                     session.watch(seat);
                 };
-                view! { <button type="button" class="notice-action" data-testid="watch-seat" on:click=watch>"Tell me if it frees"</button> }
+                view! { <button type="button" class="notice-action" data-testid="watch-seat" on:click=watch>{say!("map.watch")}</button> }
             })}
             {move || may_ask().then(|| view! {
-                <button type="button" class="notice-action" data-testid="ask-again" on:click=ask_again>"Try to get them back"</button>
+                <button type="button" class="notice-action" data-testid="ask-again" on:click=ask_again>{say!("map.ask_again")}</button>
             })}
             {move || booking().map(|booking| view! {
-                <a class="notice-action" data-testid="notice-booking" href=format!("/bookings/{booking}")>"See your booking"</a>
+                <a class="notice-action" data-testid="notice-booking" href=format!("/bookings/{booking}")>{say!("map.see_booking")}</a>
             })}
             {move || shown().then(|| view! {
-                <button type="button" class="notice-close" aria-label="Close this message" on:click=close>"×"</button>
+                <button type="button" class="notice-close" aria-label=say!("map.close_message") on:click=close>"×"</button>
             })}
         </div>
     }
@@ -252,7 +253,7 @@ fn skeleton() -> impl IntoView {
                 <path d="M40 26 Q172 2 304 26" fill="none" stroke-width="4" stroke-linecap="round"></path>
                 {rows.drawn_once()}
             </svg>
-            <p>"Opening the doors…"</p>
+            <p>{say!("map.opening")}</p>
         </div>
     }
 }
@@ -260,8 +261,8 @@ fn skeleton() -> impl IntoView {
 fn unreachable(session: Session) -> impl IntoView {
     view! {
         <div class="room-unreachable" role="alert">
-            <p>"We could not load the room. Please check your connection."</p>
-            <button type="button" class="button" on:click=move |_| load_room(session)>"Try again"</button>
+            <p>{say!("map.room_unreachable")}</p>
+            <button type="button" class="button" on:click=move |_| load_room(session)>{say!("map.try_again")}</button>
         </div>
     }
 }

@@ -1,11 +1,14 @@
 //! What the visitor is told when something did not go as hoped: which seat, what stays, what to do.
 
-use domain::api::{ProblemView, SeatProblem};
+use domain::api::SeatProblem;
 use domain::seats::{MAX_SEATS_PER_HOLD, SeatIndex, SeatState};
 use uuid::Uuid;
 
+use super::board::Look;
 use super::party::Offer;
 use crate::browser::calls::Failure;
+use crate::language::{Arg, current, listed, problem_in_words, tenths};
+use crate::say;
 
 /// Something to tell.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,19 +51,16 @@ impl Notice {
             seats.map(|seat| seat.label.as_str()).collect()
         };
         let taken = [
-            (of_state(SeatState::Locked), "is held by someone else.", "are held by someone else."),
-            (of_state(SeatState::Booked), "has just been sold.", "have just been sold."),
-            (of_state(SeatState::Blocked), "is not for sale.", "are not for sale."),
+            (of_state(SeatState::Locked), "map.is_held"),
+            (of_state(SeatState::Booked), "map.was_sold"),
+            (of_state(SeatState::Blocked), "map.is_blocked"),
         ];
-        let in_state = taken
-            .into_iter()
-            .filter(|(names, ..)| !names.is_empty())
-            .map(|(names, one, many)| format!("{} {}", listed(&names), if names.len() == 1 { one } else { many }));
+        let in_state = taken.into_iter().filter(|(names, _)| !names.is_empty()).map(|(names, key)| about(key, &names));
         let mut sentences: Vec<String> = lost_by_a_moment(seats).into_iter().chain(in_state).collect();
         if sentences.is_empty() {
-            sentences.push("That seat is gone.".to_owned());
+            sentences.push(say!("map.gone"));
         }
-        sentences.push(if others { "Your other seats are safe." } else { "Please pick another seat." }.to_owned());
+        sentences.push(if others { say!("map.others_are_safe") } else { say!("map.pick_another") });
         let watchable = seats.iter().find(|seat| seat.state == SeatState::Locked).map(|seat| seat.seat);
         Self { watchable, ..Self::new(sentences.join(" ")) }
     }
@@ -70,10 +70,9 @@ impl Notice {
     pub fn expired(seats: &[String]) -> Self {
         let names: Vec<&str> = seats.iter().map(String::as_str).collect();
         let text = if names.is_empty() {
-            "Your time is over, and the seats are free for others again.".to_owned()
+            say!("map.time_over")
         } else {
-            let verb = if names.len() == 1 { "is" } else { "are" };
-            format!("Your time is over: {} {verb} free for others again.", listed(&names))
+            say!("map.time_over_for", count = names.len(), seats = Arg::Ours(&listed(&names)))
         };
         Self { may_ask_again: true, ..Self::new(text) }
     }
@@ -81,74 +80,71 @@ impl Notice {
     /// The hold was given back elsewhere, by the same visitor.
     #[must_use]
     pub fn let_go_elsewhere() -> Self {
-        Self { may_ask_again: true, ..Self::new("Your seats were given back in another window.") }
+        Self { may_ask_again: true, ..Self::new(say!("map.let_go_elsewhere")) }
     }
 
     /// The hold is over before its time, nobody said why, and its seats are not free.
     #[must_use]
     pub fn ended() -> Self {
-        Self { may_ask_again: true, ..Self::new("Your hold of these seats has ended.") }
+        Self { may_ask_again: true, ..Self::new(say!("map.hold_ended")) }
     }
 
     /// The hold is over because the seats were paid for, or the payment came to an end: nothing was lost.
     #[must_use]
     pub fn moved_on(booking: Option<Uuid>) -> Self {
-        let text = if booking.is_some() {
-            "These seats have gone on to your booking. It says how they stand."
-        } else {
-            "These seats are not held any more: their sale was finished. If you paid for them in another window, your booking is there and in your mail."
-        };
+        let text = if booking.is_some() { say!("map.moved_on") } else { say!("map.sale_finished") };
         Self { booking, ..Self::new(text) }
     }
 
     /// The limit of a hold.
     #[must_use]
     pub fn full() -> Self {
-        Self::new(format!(
-            "You have {MAX_SEATS_PER_HOLD} seats or places, the most one person can hold. Let one go to take another."
-        ))
+        Self::new(say!("map.full", most = MAX_SEATS_PER_HOLD))
     }
 
     /// A payment is in progress.
     #[must_use]
     pub fn paying() -> Self {
-        Self::new("You have begun to pay for these seats, so they cannot be changed now.")
+        Self::new(say!("map.paying"))
     }
 
     /// A seat that cannot be tapped, and why; `watchable` when it may come back.
     #[must_use]
-    pub fn not_free(name: &str, why: &str, watchable: Option<SeatIndex>) -> Self {
-        Self { watchable, ..Self::new(format!("{name} is {why}.")) }
+    pub fn not_free(name: &str, look: Look, watchable: Option<SeatIndex>) -> Self {
+        let text = match look {
+            Look::Booked => say!("map.is_sold", seat = name),
+            Look::Blocked => about("map.is_blocked", &[name]),
+            _ => about("map.is_held", &[name]),
+        };
+        Self { watchable, ..Self::new(text) }
     }
 
     /// The visitor will be told.
     #[must_use]
     pub fn watching(name: &str) -> Self {
-        Self { is_good: true, ..Self::new(format!("We tell you here when {name} is free.")) }
+        Self { is_good: true, ..Self::new(say!("map.watching", seat = name)) }
     }
 
     /// What the visitor waited for has come.
     #[must_use]
     pub fn free_now(name: &str, offer: Offer) -> Self {
-        let headline = Some(format!("{name} is free"));
-        let text = format!("{name} is free now. It is whose tap comes first.");
+        let headline = Some(say!("map.free_now_short", seat = name));
+        let text = say!("map.free_now", seat = name);
         Self { offer: Some(offer), is_good: true, headline, ..Self::new(text) }
     }
 
     /// It will not come.
     #[must_use]
     pub fn sold_after_all(name: &str) -> Self {
-        Self { is_good: true, ..Self::new(format!("{name} has been sold. Perhaps another seat is as good.")) }
+        Self { is_good: true, ..Self::new(say!("map.sold_after_all", seat = name)) }
     }
 
     /// A request failed and nobody's seat stood in the way.
     #[must_use]
     pub fn failed(failure: &Failure) -> Self {
         match failure {
-            Failure::Unreachable => Self::new(
-                "We cannot reach the box office right now. Please check your connection and try again; what you hold stays yours until its time is over.",
-            ),
-            Failure::Problem(problem) => Self::new(in_words(problem)),
+            Failure::Unreachable => Self::new(say!("map.unreachable")),
+            Failure::Problem(problem) => Self::new(problem_in_words(problem)),
         }
     }
 }
@@ -164,8 +160,8 @@ fn lost_by_a_moment(seats: &[SeatProblem]) -> Vec<String> {
         }
     }
     let sentence = |(ago, names): (String, Vec<&str>)| {
-        let verb = if names.len() == 1 { "was" } else { "were" };
-        format!("{} {verb} taken {ago} before you.", listed(&names))
+        let (count, seats) = (names.len(), listed(&names));
+        say!("map.was_taken_before_you", count = count, seats = Arg::Ours(&seats), ago = Arg::Ours(&ago))
     };
     moments.into_iter().map(sentence).collect()
 }
@@ -173,30 +169,20 @@ fn lost_by_a_moment(seats: &[SeatProblem]) -> Vec<String> {
 /// `0.4 s`; what is shorter than a tenth is said so.
 fn in_seconds(ms: u32) -> String {
     match (ms + 50) / 100 {
-        0 => "less than 0.1 s".to_owned(),
-        tenths => format!("{}.{} s", tenths / 10, tenths % 10),
+        0 => say!("map.less_than_seconds", seconds = Arg::Ours(&tenths(1, current()))),
+        number => say!("map.seconds", seconds = Arg::Ours(&tenths(number, current()))),
     }
 }
 
-/// The problem's own words: its detail is written for people.
-fn in_words(problem: &ProblemView) -> String {
-    if problem.detail.is_empty() { format!("{}.", problem.title) } else { problem.detail.clone() }
+/// A sentence about seats.
+fn about(key: &str, names: &[&str]) -> String {
+    say!(key, count = names.len(), seats = Arg::Ours(&listed(names)))
 }
 
 /// `one place in Standing floor`, `3 places in Standing floor`.
 #[must_use]
 pub fn places_in_words(count: u32, area: &str) -> String {
-    if count == 1 { format!("one place in {area}") } else { format!("{count} places in {area}") }
-}
-
-/// `C7`, `C7 and C8`, `C7, C8 and C9`.
-#[must_use]
-pub fn listed(names: &[&str]) -> String {
-    match names {
-        [] => String::new(),
-        [one] => (*one).to_owned(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
-    }
+    say!("map.places_in_area", count = count, area = area)
 }
 
 #[cfg(test)]
@@ -246,11 +232,5 @@ mod tests {
         let notice = Notice::moved_on(Some(booking));
         assert_eq!((notice.may_ask_again, notice.booking), (false, Some(booking)));
         assert!(!Notice::moved_on(None).may_ask_again);
-    }
-
-    #[test]
-    fn lists_read_as_spoken() {
-        assert_eq!(listed(&[]), "");
-        assert_eq!(listed(&["C7", "C8", "C9"]), "C7, C8 and C9");
     }
 }

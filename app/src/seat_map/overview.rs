@@ -12,8 +12,10 @@ use leptos::prelude::*;
 
 use super::legend;
 use super::once::DrawnOnce;
-use super::room::Room;
+use super::room::{Room, focus_in_words};
 use super::session::Session;
+use crate::language::{current, money};
+use crate::say;
 
 /// Below this share of free seats, in percent, a section counts as nearly full.
 const FEW_PERCENT: u32 = 10;
@@ -42,7 +44,7 @@ pub fn overview(session: Session, room: &Arc<Room>) -> impl IntoView + use<> {
     let boxes = (0..).zip(&plan.sections).map(|(place, section)| box_view(session, size, place, section)).drawn_once();
     let cards = (0..).zip(&plan.sections).map(|(place, section)| card(session, room, place, section)).drawn_once();
     let [x, y, width] = plan.focus_at;
-    let label = if plan.focus == "stage" { "Stage" } else { "Screen" };
+    let label = focus_in_words(&plan.focus);
     let canvas = NodeRef::<Canvas>::new();
     Effect::new(move |_| {
         if let Some(canvas) = canvas.get() {
@@ -62,7 +64,7 @@ pub fn overview(session: Session, room: &Arc<Room>) -> impl IntoView + use<> {
                     {boxes}
                 </svg>
             </div>
-            <h2 class="overview-heading">"Choose a section"</h2>
+            <h2 class="overview-heading">{say!("map.choose_section")}</h2>
             <ul class="overview-sections">{cards}</ul>
         </div>
     }
@@ -104,8 +106,9 @@ fn box_view(session: Session, size: i32, place: usize, section: &SectionView) ->
 
 fn card(session: Session, room: &Room, place: usize, section: &SectionView) -> impl IntoView + use<> {
     let (count, free) = (section.count, free_of(session, place));
-    let from = room.plan().categories.get(usize::from(section.category)).map(|category| category.price.to_string());
-    let name = if section.name.is_empty() { format!("Section {}", place + 1) } else { section.name.clone() };
+    let from =
+        room.plan().categories.get(usize::from(section.category)).map(|category| money(category.price, current()));
+    let name = if section.name.is_empty() { say!("map.section", number = place + 1) } else { section.name.clone() };
     let (left, shade) = (free.clone(), free);
     view! {
         <li>
@@ -120,11 +123,7 @@ fn card(session: Session, room: &Room, place: usize, section: &SectionView) -> i
 }
 
 fn in_words(free: u32) -> String {
-    match free {
-        0 => "Sold out for now".to_owned(),
-        1 => "1 seat left".to_owned(),
-        free => format!("{free} seats left"),
-    }
+    say!("map.section_left", seats = free)
 }
 
 #[cfg(test)]

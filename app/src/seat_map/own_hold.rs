@@ -18,6 +18,7 @@ use super::notices::{Notice, places_in_words};
 use super::session::Session;
 use crate::browser::calls;
 use crate::browser::{clock, events, ids};
+use crate::say;
 
 /// By then the beacon of a tab that closed has arrived, milliseconds.
 const BEACON_MS: u32 = 1_500;
@@ -76,7 +77,7 @@ impl Session {
             let path = self.path(&format!("/holds/{hold}/extend"));
             match calls::change::<HoldView>(Method::POST, &path, &ids::new_key(), &()).await {
                 Ok(hold) => {
-                    self.spoken.set("You have more time.".to_owned());
+                    self.spoken.set(say!("map.more_time"));
                     self.learn(Some(hold));
                     self.tell_tabs();
                 }

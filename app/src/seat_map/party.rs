@@ -12,11 +12,13 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 
 use super::cart::Tapped;
-use super::notices::{Notice, listed};
+use super::notices::Notice;
 use super::once::DrawnOnce;
 use super::overview;
 use super::session::Session;
 use crate::browser::{self, calls};
+use crate::language::{Arg, listed};
+use crate::say;
 
 /// How many people most parties are.
 const USUAL_PARTY: usize = 2;
@@ -55,24 +57,24 @@ pub fn finder(session: Session, categories: &[CategoryView]) -> impl IntoView + 
         count.set(usize::try_from(wanted).unwrap_or(USUAL_PARTY));
     };
     view! {
-        <div class="party" role="group" aria-label="Find seats together">
+        <div class="party" role="group" aria-label=say!("party.label")>
             <div class="party-count">
-                <button type="button" class="party-step" aria-label="One person fewer" data-testid="party-fewer"
+                <button type="button" class="party-step" aria-label=say!("party.fewer") data-testid="party-fewer"
                     disabled=move || count.get() == 1 on:click=move |_| step(-1)>"−"</button>
                 <output aria-live="polite" data-testid="party-count">{move || in_people(count.get())}</output>
-                <button type="button" class="party-step" aria-label="One person more" data-testid="party-more"
+                <button type="button" class="party-step" aria-label=say!("party.more") data-testid="party-more"
                     disabled=move || count.get() == MAX_SEATS_PER_HOLD on:click=move |_| step(1)>"+"</button>
             </div>
-            <select class="party-category" aria-label="Category" data-testid="party-category"
+            <select class="party-category" aria-label=say!("party.category") data-testid="party-category"
                 on:change=move |event| category.set(event_target_value(&event))>
-                <option value="">"Any price"</option>
+                <option value="">{say!("party.any_price")}</option>
                 {options(categories)}
             </select>
             <button type="button" class="button party-find" data-testid="party-find"
-                aria-disabled=move || if busy.get() { "true" } else { "false" } on:click=find>"Find the best seats"</button>
+                aria-disabled=move || if busy.get() { "true" } else { "false" } on:click=find>{say!("party.find")}</button>
             <button type="button" class="party-other" data-testid="party-other" hidden=move || !others()
                 on:click=move |_| show_next(session, places)>
-                {move || places.with(|places| format!("Another place ({} of {})", places.at + 1, places.found.len()))}
+                {move || places.with(|places| say!("party.other", at = places.at + 1, count = places.found.len()))}
             </button>
         </div>
     }
@@ -80,13 +82,13 @@ pub fn finder(session: Session, categories: &[CategoryView]) -> impl IntoView + 
 
 fn options(categories: &[CategoryView]) -> impl IntoView + use<> {
     let options = categories.iter().map(|category| {
-        view! { <option value=category.name.clone()>{format!("{}, {}", category.label, category.price)}</option> }
+        view! { <option value=category.name.clone()>{say!("map.category_and_price", category = &category.label, price = category.price)}</option> }
     });
     options.drawn_once()
 }
 
 fn in_people(count: usize) -> String {
-    if count == 1 { "1 person".to_owned() } else { format!("{count} people") }
+    say!("party.people", count = count)
 }
 
 async fn find(session: Session, count: usize, category: String, places: RwSignal<Places>) {
@@ -97,9 +99,7 @@ async fn find(session: Session, count: usize, category: String, places: RwSignal
     }
     match calls::get::<BestView>(&path).await {
         Ok(best) if best.suggestions.is_empty() => {
-            session.notice.set(Some(Notice::new(format!(
-                "There are no {count} seats left like that. Try fewer people or another price."
-            ))));
+            session.notice.set(Some(Notice::new(say!("party.none", count = count))));
         }
         Ok(best) => {
             places.set(Places { found: best.suggestions, at: 0 });
@@ -133,19 +133,18 @@ fn show(session: Session, places: RwSignal<Places>) {
     request_animation_frame(move || browser::reveal(&format!("seat-{middle}")));
     session.spoken.set(in_words(&place));
     if place.together == Together::Apart {
-        let text = "There are not so many seats together any more. These are the best single ones.";
-        session.notice.set(Some(Notice::new(text)));
+        session.notice.set(Some(Notice::new(say!("party.apart"))));
     }
 }
 
 fn in_words(place: &SuggestionView) -> String {
     let names: Vec<&str> = place.seats.iter().map(|line| line.label.as_str()).collect();
-    let how = match place.together {
-        Together::Row => "together",
-        Together::Rows => "in two rows, one behind the other",
-        Together::Apart => "not together",
+    let key = match place.together {
+        Together::Row => "party.together",
+        Together::Rows => "party.in_two_rows",
+        Together::Apart => "party.scattered",
     };
-    format!("{}, {how}, {}.", listed(&names), place.total)
+    say!(key, seats = Arg::Ours(&listed(&names)), price = place.total)
 }
 
 /// Seats for somebody whose own went to another, offered in the notice that says so.
@@ -171,7 +170,7 @@ impl Session {
             let Ok(best) = calls::get::<BestView>(&path).await else { return };
             let Some(place) = best.suggestions.into_iter().next() else { return };
             let names: Vec<&str> = place.seats.iter().map(|line| line.label.as_str()).collect();
-            let words = format!("Take {} instead, {}", listed(&names), place.total);
+            let words = say!("map.take_instead", seats = Arg::Ours(&listed(&names)), price = place.total);
             let offer = Offer { seats: place.seats.iter().map(|line| line.seat).collect(), words };
             self.notice.update(|notice| {
                 // Only while that is what is being talked about.
@@ -209,7 +208,7 @@ mod tests {
         let total = Money::new(2_500, price.currency);
         let place =
             SuggestionView { seats: vec![line(7, "C7"), line(8, "C8")], total, together: Together::Row, orphans: 0 };
-        assert_eq!(in_words(&place), format!("C7 and C8, together, {total}."));
+        assert_eq!(in_words(&place), "C7 and C8, together, €25.00.");
         assert_eq!((in_people(1), in_people(4)), ("1 person".to_owned(), "4 people".to_owned()));
     }
 }

@@ -7,10 +7,12 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 
 use super::cart::{Cart, Intent};
-use super::notices::{Notice, listed, places_in_words};
+use super::notices::{Notice, places_in_words};
 use super::session::Session;
 use crate::browser::calls::{self, Failure};
 use crate::browser::{events, ids};
+use crate::language::{Arg, listed};
+use crate::say;
 
 /// How long an answer's news of a seat may be ahead of the live map, milliseconds.
 const GUESS_MS: u32 = 2_000;
@@ -168,11 +170,11 @@ impl Session {
             });
             seats.chain(places).collect()
         };
-        let said = |names: Vec<String>, what: &str| {
+        let said = |names: Vec<String>, key: &str| {
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            (!names.is_empty()).then(|| format!("{} {what}", listed(&names)))
+            (!names.is_empty()).then(|| say!(key, seats = Arg::Ours(&listed(&names))))
         };
-        let parts = [said(names(after, before), "held for you."), said(names(before, after), "let go.")];
+        let parts = [said(names(after, before), "map.held_for_you"), said(names(before, after), "map.let_go")];
         self.spoken.set(parts.into_iter().flatten().collect::<Vec<_>>().join(" "));
     }
 }

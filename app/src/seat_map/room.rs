@@ -5,6 +5,10 @@
 use domain::api::{CategoryView, PlanView, RowView, SeatKind, SeatLine};
 use domain::seats::SeatIndex;
 
+use super::board::Look;
+use crate::language::Arg;
+use crate::say;
+
 /// One seat of a loaded section.
 #[derive(Clone, Copy, Debug)]
 pub struct Seat<'a> {
@@ -39,27 +43,45 @@ impl Seat<'_> {
     /// Place, category and price in words: `Row C seat 7, Gold, €12.50`.
     #[must_use]
     pub fn in_words(&self) -> String {
-        let place = match (self.section.is_empty(), self.row.is_empty()) {
-            (true, true) => "Seat".to_owned(),
-            (false, true) => format!("{}, seat", self.section),
-            (true, false) => format!("Row {} seat", self.row),
-            (false, false) => format!("{}, row {} seat", self.section, self.row),
-        };
-        let kind = kind_in_words(self.category.kind, &self.category.label);
-        format!("{place} {}, {}{kind}, {}", self.number, self.category.label, self.category.price)
+        let (part, row, number, price) = (self.section, self.row, self.number, self.category.price);
+        let what = &what_in_words(self.category.kind, &self.category.label);
+        let what = Arg::Ours(what);
+        match (part.is_empty(), row.is_empty()) {
+            (true, true) => say!("map.seat", number = number, what = what, price = price),
+            (false, true) => say!("map.seat_of_part", part = part, number = number, what = what, price = price),
+            (true, false) => say!("map.seat_in_row", row = row, number = number, what = what, price = price),
+            (false, false) => {
+                say!("map.seat_in_row_of_part", part = part, row = row, number = number, what = what, price = price)
+            }
+        }
     }
 }
 
-/// What the category's label does not say by itself.
-fn kind_in_words(kind: SeatKind, label: &str) -> &'static str {
-    let (word, text) = match kind {
-        SeatKind::Standard => return "",
-        SeatKind::Recliner => ("reclin", ", recliner"),
-        SeatKind::Couple => ("couple", ", couple seat"),
-        SeatKind::Wheelchair => ("wheelchair", ", wheelchair space"),
-        SeatKind::Companion => ("companion", ", companion seat"),
+/// The category, and what its label does not say by itself.
+fn what_in_words(kind: SeatKind, label: &str) -> String {
+    let (word, key) = match kind {
+        SeatKind::Standard => return label.to_owned(),
+        SeatKind::Recliner => ("reclin", "map.what_recliner"),
+        SeatKind::Couple => ("couple", "map.what_couple"),
+        SeatKind::Wheelchair => ("wheelchair", "map.what_wheelchair"),
+        SeatKind::Companion => ("companion", "map.what_companion"),
     };
-    if label.to_ascii_lowercase().contains(word) { "" } else { text }
+    if label.to_ascii_lowercase().contains(word) { label.to_owned() } else { say!(key, category = label) }
+}
+
+/// Name of a row for people.
+pub(super) fn row_in_words(part: &str, row: &str) -> String {
+    if part.is_empty() { say!("map.row", row = row) } else { say!("map.row_of_part", part = part, row = row) }
+}
+
+/// A seat and how it stands, for a screen reader.
+pub(super) fn seat_and_state(seat: &str, look: Look) -> String {
+    say!("map.seat_and_state", seat = Arg::Ours(seat), state = Arg::Ours(&look.in_words()))
+}
+
+/// What one looks at from the seats.
+pub(super) fn focus_in_words(focus: &str) -> String {
+    if focus == "stage" { say!("map.stage") } else { say!("map.screen") }
 }
 
 /// The plan, with whatever rows are loaded.

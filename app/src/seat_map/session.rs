@@ -24,6 +24,7 @@ use super::room::Room;
 use super::watch::Watched;
 use crate::browser::calls;
 use crate::browser::tabs::Tabs;
+use crate::say;
 
 /// The live connection, as people see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -183,7 +184,7 @@ impl Session {
         let look = self.look_now(seat);
         if !look.can_be_tapped() {
             let watchable = (look == Look::Locked).then_some(seat);
-            self.notice.set(Some(Notice::not_free(&self.name_of(seat), look.in_words(), watchable)));
+            self.notice.set(Some(Notice::not_free(&self.name_of(seat), look, watchable)));
             return;
         }
         let tapped = self.change_cart(|cart| cart.tap(seat));
@@ -251,7 +252,7 @@ impl Session {
         let drawn = || {
             self.room.with_untracked(|room| room.as_ref().and_then(|room| room.seat(seat).map(|facts| facts.name())))
         };
-        held.or_else(drawn).unwrap_or_else(|| format!("seat {seat}"))
+        held.or_else(drawn).unwrap_or_else(|| say!("map.some_seat", number = seat))
     }
 
     /// Whether no seat and no place is free; false while that is not known.
@@ -271,7 +272,7 @@ impl Session {
             let areas = room.iter().flat_map(|room| &room.plan().areas);
             areas.into_iter().find(|known| known.area == area).map(|known| known.name.clone())
         });
-        drawn.unwrap_or_else(|| format!("area {area}"))
+        drawn.unwrap_or_else(|| say!("map.some_area", number = area))
     }
 
     /// What is known of some areas before the live map tells it of all.

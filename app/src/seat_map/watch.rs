@@ -11,6 +11,7 @@ use super::notices::Notice;
 use super::party::Offer;
 use super::session::Session;
 use crate::browser;
+use crate::say;
 
 /// A seat to be told about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,8 +66,8 @@ impl Session {
 
     fn offer_freed(self, seat: SeatIndex) {
         let name = self.name_of(seat);
-        let price = self.room.with_untracked(|room| room.as_ref()?.line(seat).map(|line| line.price.to_string()));
-        let words = price.map_or_else(|| format!("Take {name}"), |price| format!("Take {name}, {price}"));
+        let price = self.room.with_untracked(|room| room.as_ref()?.line(seat).map(|line| line.price));
+        let words = price.map_or_else(|| name.clone(), |price| say!("map.take", seat = &name, price = price));
         // A party that is paying can take nothing: then it is news without an offer.
         if self.cart.with_untracked(Cart::is_paying) {
             return;

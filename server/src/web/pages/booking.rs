@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use app::pages::booking::Booking;
 use app::pages::ticket::{GroupTicket, SeatTicket, ShowFacts, Tickets};
+use app::say;
 use axum::Router;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
@@ -19,7 +20,7 @@ use super::{PRIVATE_CACHE, PageError, html, start_in_words};
 use crate::catalogue::Show;
 use crate::tickets::calendar::Entry;
 use crate::tickets::{self, Ticket, code, qr};
-use crate::web::{Code, Problem, Visitor};
+use crate::web::{Code, Problem, Visitor, reader};
 use crate::{AppState, accounts, bookings};
 
 /// The pages.
@@ -144,7 +145,7 @@ fn group(tickets: &[Ticket], holder: &str) -> Result<Option<GroupTicket>, PageEr
     }
     let codes: Vec<&str> = tickets.iter().map(|ticket| ticket.code.as_str()).collect();
     let labels = tickets.iter().map(|ticket| ticket.label.clone()).collect();
-    let label = format!("One code for all {} tickets", tickets.len());
+    let label = say!(in reader::language(), "ticket.code_for_all", tickets = tickets.len());
     let qr_svg = qr::svg(&code::group_qr_text(&codes, holder), &label).map_err(|cause| {
         tracing::error!(%cause, tickets = tickets.len(), "a party's code cannot be drawn");
         PageError::Fault
@@ -154,10 +155,11 @@ fn group(tickets: &[Ticket], holder: &str) -> Result<Option<GroupTicket>, PageEr
 
 fn drawn(ticket: Ticket, holder: &str) -> Result<SeatTicket, PageError> {
     let text = code::qr_text(&ticket.code, &ticket.label, holder);
-    let qr_svg = qr::svg(&text, &format!("Ticket code for {}", ticket.label)).map_err(|cause| {
-        tracing::error!(%cause, seat = ticket.label, "a ticket cannot be drawn");
-        PageError::Fault
-    })?;
+    let qr_svg =
+        qr::svg(&text, &say!(in reader::language(), "ticket.code_for", seat = &ticket.label)).map_err(|cause| {
+            tracing::error!(%cause, seat = ticket.label, "a ticket cannot be drawn");
+            PageError::Fault
+        })?;
     Ok(SeatTicket { label: ticket.label, category: ticket.category, qr_svg, code: ticket.code })
 }
 
