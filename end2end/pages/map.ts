@@ -68,4 +68,16 @@ export class MapView {
     await send("touchEnd", []);
     await session.detach();
   }
+
+  /** One finger, from a point by so much. */
+  async swipe(from: Point, by: Point): Promise<void> {
+    const session: CDPSession = await this.page.context().newCDPSession(this.page);
+    await session.send("Input.dispatchTouchEvent", { type: "touchStart", touchPoints: [from] });
+    for (let step = 1; step <= 20; step += 1) {
+      const touchPoints = [{ x: from.x + (by.x * step) / 20, y: from.y + (by.y * step) / 20 }];
+      await session.send("Input.dispatchTouchEvent", { type: "touchMove", touchPoints });
+    }
+    await session.send("Input.dispatchTouchEvent", { type: "touchEnd", touchPoints: [] });
+    await session.detach();
+  }
 }
