@@ -1,4 +1,7 @@
 // Every state of every page, for everyone: with any eyes, hands and window. Once per size of screen.
+import { randomUUID } from "node:crypto";
+
+import { register } from "../pages/accounts.js";
 import { claimShow, largestShow, showsToCome, showWithArea } from "../pages/catalogue.js";
 import { closingShow } from "../pages/closing.js";
 import { takeTheRest } from "../pages/crowd.js";
@@ -34,6 +37,38 @@ test("pages one browses by", async ({ request, newVisitor }) => {
     await expectForEveryone(page, name);
   }
 });
+
+test("an account: registering, signing in, one's own page, a forgotten password", async ({ newVisitor }) => {
+  const { page } = await newVisitor(CALM);
+  const email = `anna-${randomUUID()}@example.org`;
+  for (const path of ["/register", "/login", "/reset"]) {
+    await page.goto(path);
+    await expect(page.getByRole("heading", { level: 1 })).toBeVisible();
+    await expectForEveryone(page, path);
+  }
+  await page.goto("/login");
+  await page.locator('input[name="email"]').fill(email);
+  await page.locator('input[name="password"]').fill("not the password");
+  await press(page.getByTestId("sign-in"));
+  await expect(page.getByTestId("account-trouble")).toBeVisible();
+  await expectForEveryone(page, "a wrong password");
+  await register(page, "Anna", email);
+  await expectForEveryone(page, "one's own page");
+});
+
+// From right to left, and with longer words.
+for (const tag of ["ar", "de"] as const) {
+  test(`pages and a show in another language: ${tag}`, async ({ request, newVisitor }) => {
+    const { page } = await newVisitor({ ...CALM, locale: tag });
+    const show = await claimShow(request);
+    for (const path of ["/", "/search?q=zzzz-no-such-film", `/shows/${show.id}`]) {
+      await page.goto(path);
+      await expect(page.locator("html")).toHaveAttribute("lang", tag);
+      if (path.startsWith("/shows/")) await expect(page.getByTestId("live")).toHaveAttribute("data-state", "live");
+      await expectForEveryone(page, `${path} in ${tag}`);
+    }
+  });
+}
 
 test("a show: free, found, held, checked out wrongly, for a friend", async ({ request, newVisitor }) => {
   const anna = await newVisitor(CALM);
