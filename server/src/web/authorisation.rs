@@ -45,7 +45,8 @@ pub const TABLE: &[Row] = &[
     ("PATCH", "/api/v1/shows/{show}/holds/{hold}", Owner),
     ("DELETE", "/api/v1/shows/{show}/holds/{hold}", Owner),
     ("POST", "/api/v1/shows/{show}/holds/{hold}/extend", Owner),
-    ("POST", "/api/v1/shows/{show}/holds/{hold}/leave", Owner),
+    // A beacon, whose answer nobody reads: for another's hold it says the same, and does nothing.
+    ("POST", "/api/v1/shows/{show}/holds/{hold}/leave", Visitor),
     ("POST", "/api/v1/shows/{show}/waiting-list", Visitor),
     ("GET", "/api/v1/shows/{show}/waiting-list", Visitor),
     ("DELETE", "/api/v1/shows/{show}/waiting-list", Visitor),
