@@ -74,7 +74,7 @@ fn keys_in_code(folders: &[&str]) -> BTreeMap<String, PathBuf> {
     let is_key = |text: &str| {
         let Some((group, name)) = text.split_once('.') else { return false };
         let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || c == '_');
-        let is_file = ["ics", "js", "css", "json", "svg", "pdf", "rs", "lua"].contains(&name);
+        let is_file = ["ics", "js", "css", "json", "svg", "rs", "lua"].contains(&name);
         groups.contains(group) && is_name && !is_file
     };
     let mut files = Vec::new();
