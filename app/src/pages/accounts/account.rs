@@ -5,7 +5,7 @@ use domain::booking::{BookingState, MoneyState};
 use domain::roles::Role;
 use leptos::prelude::*;
 
-use super::{Notice, known_password, new_password, notice_view, press, trouble_view};
+use super::{Notice, known_password, new_password, notice_view, press, trouble_view, username};
 use crate::language::{self, Moment};
 use crate::say;
 use crate::shell::{Head, Page};
@@ -32,6 +32,7 @@ impl Page for Account {
 
     fn view(self) -> AnyView {
         let AccountView { name, email, email_proven, grants, .. } = self.account;
+        let own_username = username(email.clone());
         let works_at = grants.into_iter().map(|grant| format!("{} ({})", grant.theatre, role_words(grant.role)));
         let works_at = works_at.collect::<Vec<_>>().join(", ");
         view! {
@@ -55,6 +56,7 @@ impl Page for Account {
                     <div class="card account-card">
                         {trouble_view(self.trouble)}
                         <form class="account-form" action="/account/password" method="post">
+                            {own_username}
                             {known_password("current", say!("account.current_password"))}
                             {new_password("new", say!("account.new_password"))}
                             <button class="button button-quiet" r#type="submit" data-testid="change-password">{say!("account.change_password")}</button>

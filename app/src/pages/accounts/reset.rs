@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-use super::{email_field, hidden, new_password, trouble_view};
+use super::{email_field, hidden, new_password, trouble_view, username};
 use crate::say;
 use crate::shell::{Head, Page};
 
@@ -67,6 +67,7 @@ impl Page for Reset {
                     <form class="account-form" action="/reset/new" method="post">
                         {hidden("key", key)}
                         {hidden("token", token)}
+                        {username(String::new())}
                         {new_password("password", say!("account.new_password"))}
                         <button class="button" r#type="submit" data-testid="set-password">{say!("account.reset_set")}</button>
                     </form>
