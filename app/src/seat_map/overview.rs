@@ -10,6 +10,7 @@ use domain::api::SectionView;
 use leptos::html::Canvas;
 use leptos::prelude::*;
 
+use super::glyphs;
 use super::legend;
 use super::once::DrawnOnce;
 use super::room::{Room, focus_in_words};
@@ -54,6 +55,8 @@ pub fn overview(session: Session, room: &Arc<Room>) -> impl IntoView + use<> {
     on_cleanup(move || session.stop_painting());
     view! {
         <div class="overview">
+            // The legend's drawings refer to them.
+            {glyphs::definitions()}
             {legend::legend(session, room, None)}
             <div class="overview-map" data-testid="overview-map" data-painted=move || if session.painted.get() { "true" } else { "false" }
                 style=("--plan-aspect", format!("{} / {}", plan.width, plan.height))>
