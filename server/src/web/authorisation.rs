@@ -38,6 +38,7 @@ pub const TABLE: &[Row] = &[
     ("GET", "/api/v1/shows/{id}", Public),
     ("GET", "/api/v1/shows/{id}/plan", Public),
     ("GET", "/api/v1/shows/{show}/seats", Public),
+    ("GET", "/api/v1/shows/{id}/dots", Public),
     ("GET", "/api/v1/shows/{show}/best", Public),
     ("GET", "/api/v1/shows/{show}/live", Visitor),
     ("POST", "/api/v1/shows/{show}/holds", Visitor),
