@@ -23,7 +23,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 pub const SECRET: &str = "a secret of this test";
 pub const API_KEY: &str = "a key of this test";
 /// What servers sign tokens with.
-pub const TOKEN_SECRET: &str = "a secret of this test, thirty-two bytes or more";
+pub const TOKEN_SECRET: &str = "a secret of this test; thirty-two bytes or more";
 /// Fifteen rows of twenty: the 300 seats of opening night.
 const LAYOUT: &str = r#"{
     "sketch": 1, "name": "Test room", "focus": {"kind": "screen", "at": [0, -60], "width": 300},
