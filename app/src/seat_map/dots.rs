@@ -91,7 +91,7 @@ impl Dots {
     }
 
     /// The seats to paint, sorted by colour so that each colour is chosen once; they count as painted.
-    pub fn to_paint(&mut self, look: impl Fn(SeatIndex) -> Look) -> Vec<(Paint, Dot)> {
+    pub fn take_paints(&mut self, look: impl Fn(SeatIndex) -> Look) -> Vec<(Paint, Dot)> {
         let mut changed = Vec::with_capacity(self.due.len());
         for seat in self.due.drain(..) {
             let place = seat as usize;
@@ -129,7 +129,7 @@ mod tests {
     }
 
     fn paints(dots: &mut Dots, look: impl Fn(SeatIndex) -> Look) -> Vec<(Paint, i32)> {
-        dots.to_paint(look).into_iter().map(|(paint, dot)| (paint, dot.x / 20)).collect()
+        dots.take_paints(look).into_iter().map(|(paint, dot)| (paint, dot.x / 20)).collect()
     }
 
     #[test]

@@ -24,6 +24,11 @@ const LINE_PX: f64 = 16.0;
 /// The map counts as larger than its view from here on, pixels.
 const OVERHANG_PX: f64 = 4.0;
 
+/// Kept for as long as its element may call it.
+type Listener = Closure<dyn FnMut(Event)>;
+/// What the map does about an event.
+type Reaction = fn(&Plane, &Event);
+
 /// What the page shows of where one is.
 #[derive(Clone, Copy)]
 pub struct Shown {
@@ -54,7 +59,7 @@ pub struct Plane {
     pressed: Cell<Option<(Point, Point)>>,
     dragging: Cell<bool>,
     pinch: RefCell<Option<(Pinch, f64, Box2)>>,
-    listeners: RefCell<Vec<Closure<dyn FnMut(Event)>>>,
+    listeners: RefCell<Vec<Listener>>,
 }
 
 impl Plane {
@@ -71,7 +76,7 @@ impl Plane {
             pinch: RefCell::new(None),
             listeners: RefCell::new(Vec::new()),
         });
-        let listeners: [(&str, fn(&Self, &Event)); 11] = [
+        let listeners: [(&str, Reaction); 11] = [
             ("scroll", |plane, _| plane.tell()),
             ("wheel", Self::turn_wheel),
             ("dblclick", Self::double_tap),
@@ -86,7 +91,7 @@ impl Plane {
         ];
         for (name, react) in listeners {
             let weak = Rc::downgrade(&plane);
-            let closure = Closure::<dyn FnMut(Event)>::new(move |event: Event| {
+            let closure = Listener::new(move |event: Event| {
                 if let Some(plane) = weak.upgrade() {
                     react(&plane, &event);
                 }
