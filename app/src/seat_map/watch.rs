@@ -41,8 +41,15 @@ impl Session {
             watched.push(Watched { seat, told: false });
         });
         self.notice.set(Some(Notice::watching(&self.name_of(seat))));
+        // It may lie in a section that is not on screen any more.
+        self.follow_sections();
         // It may have become free while the offer to watch was on show.
         self.look_at_watched();
+    }
+
+    /// The seats the visitor waits for.
+    pub(super) fn watched_seats(self) -> Vec<SeatIndex> {
+        self.watched.with_value(|watched| watched.iter().map(|one| one.seat).collect())
     }
 
     /// Compares the map with what the visitor waits for. Called after every change of the map.
