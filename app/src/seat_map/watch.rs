@@ -62,7 +62,7 @@ impl Session {
         for news in news.unwrap_or_default() {
             match news {
                 News::Free(seat) => self.offer_freed(seat),
-                News::TakenAgain(seat) if self.is_on_offer(seat) => {
+                News::TakenAgain(seat) if self.is_said_free(seat) => {
                     self.notice.set(Some(Notice::watching(&self.name_of(seat))));
                 }
                 News::TakenAgain(_) => {}
@@ -73,20 +73,19 @@ impl Session {
 
     fn offer_freed(self, seat: SeatIndex) {
         let name = self.name_of(seat);
-        let price = self.room.with_untracked(|room| room.as_ref()?.line(seat).map(|line| line.price));
-        let words = price.map_or_else(|| name.clone(), |price| say!("map.take", seat = &name, price = price));
         // A party that is paying can take nothing: then it is news without an offer.
-        if self.cart.with_untracked(Cart::is_paying) {
-            return;
-        }
-        self.notice.set(Some(Notice::free_now(&name, Offer { seats: [seat].into(), words })));
+        let offer = (!self.cart.with_untracked(Cart::is_paying)).then(|| {
+            let price = self.room.with_untracked(|room| room.as_ref()?.line(seat).map(|line| line.price));
+            let words = price.map_or_else(|| name.clone(), |price| say!("map.take", seat = &name, price = price));
+            Offer { seats: [seat].into(), words }
+        });
+        self.notice.set(Some(Notice::free_now(&name, offer)));
     }
 
-    fn is_on_offer(self, seat: SeatIndex) -> bool {
-        self.notice.with_untracked(|notice| {
-            let news = notice.as_ref().filter(|notice| notice.is_good);
-            news.and_then(|notice| notice.offer.as_ref()).is_some_and(|offer| offer.seats.contains(&seat))
-        })
+    /// Whether the notice on show says that this seat is free.
+    fn is_said_free(self, seat: SeatIndex) -> bool {
+        let said = Notice::free_now(&self.name_of(seat), None).headline;
+        self.notice.with_untracked(|notice| notice.as_ref().is_some_and(|notice| notice.headline == said))
     }
 }
 
