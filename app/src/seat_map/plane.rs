@@ -230,16 +230,33 @@ impl Plane {
 
     fn press(&self, event: &Event) {
         let event: &PointerEvent = event.unchecked_ref();
-        if event.pointer_type() == "mouse" && event.button() == 0 {
-            let at = (f64::from(event.client_x()), f64::from(event.client_y()));
+        let at = (f64::from(event.client_x()), f64::from(event.client_y()));
+        if event.pointer_type() == "mouse" && event.button() == 0 && !self.is_on_scrollbar(at) {
             let scrolled = (f64::from(self.scroller.scroll_left()), f64::from(self.scroller.scroll_top()));
             self.pressed.set(Some((at, scrolled)));
         }
     }
 
+    /// The scroller's own bars lie beside what it shows, and move the map themselves.
+    fn is_on_scrollbar(&self, (x, y): Point) -> bool {
+        let place = place_of(&self.scroller);
+        let across = x - place.left - f64::from(self.scroller.client_left());
+        let down = y - place.top - f64::from(self.scroller.client_top());
+        let (width, height) = (f64::from(self.scroller.client_width()), f64::from(self.scroller.client_height()));
+        !(0.0..width).contains(&across) || !(0.0..height).contains(&down)
+    }
+
     fn drag(&self, event: &Event) {
         let Some(((x, y), (left, top))) = self.pressed.get() else { return };
         let event: &PointerEvent = event.unchecked_ref();
+        // Only the mouse was pressed; a finger or a pen beside it moves nothing.
+        if event.pointer_type() != "mouse" {
+            return;
+        }
+        // It was let go where nobody told us: outside the map, over a menu.
+        if event.buttons() & 1 == 0 {
+            return self.let_go();
+        }
         let (dx, dy) = (f64::from(event.client_x()) - x, f64::from(event.client_y()) - y);
         if !self.dragging.get() {
             if dx.hypot(dy) < DRAG_PX {
