@@ -76,8 +76,10 @@ impl Plane {
             pinch: RefCell::new(None),
             listeners: RefCell::new(Vec::new()),
         });
-        let listeners: [(&str, Reaction); 11] = [
+        let listeners: [(&str, Reaction); 12] = [
             ("scroll", |plane, _| plane.tell()),
+            // While it glides it looks smaller or larger than it is.
+            ("transitionend", |plane, _| plane.tell()),
             ("wheel", Self::turn_wheel),
             ("dblclick", Self::double_tap),
             ("pointerdown", Self::press),
@@ -135,6 +137,8 @@ impl Plane {
 
     /// Makes seats large enough for a finger, around this point.
     pub fn look_closer(&self, about: Point) {
+        // While it glides seats look smaller or larger than they will be.
+        self.stop_gliding();
         let wanted = zoom::start(self.seat_px(), true);
         self.zoom_by(wanted / self.zoom.get(), Some(about), true);
     }
