@@ -68,10 +68,13 @@ pub enum PdfError {
 /// [`PdfError`].
 pub async fn file(sheet: Sheet) -> Result<Vec<u8>, PdfError> {
     // Never closed, so there is always a place to wait for; requests have a deadline of their own.
-    let _place = PLACES.acquire().await.map_err(|closed| PdfError::Unwritable(closed.to_string()))?;
-    tokio::task::spawn_blocking(move || write(&sheet))
-        .await
-        .map_err(|panicked| PdfError::Unwritable(panicked.to_string()))?
+    let place = PLACES.acquire().await.map_err(|closed| PdfError::Unwritable(closed.to_string()))?;
+    let work = move || {
+        // Work that began goes on when nobody waits for it any more: its place is free when it ends.
+        let _place = place;
+        write(&sheet)
+    };
+    tokio::task::spawn_blocking(work).await.map_err(|panicked| PdfError::Unwritable(panicked.to_string()))?
 }
 
 fn write(sheet: &Sheet) -> Result<Vec<u8>, PdfError> {
