@@ -43,13 +43,12 @@ self.addEventListener("message", (event) => {
 /** The network's answer; what is kept where the network has none, or none in time. */
 async function freshOrKept(request, path) {
   const fresh = fetch(request).then((answer) => noted(path, answer));
-  const kept = () => caches.open(CACHE).then((cache) => cache.match(path));
-  const late = pause(PATIENCE_MS).then(kept).then((answer) => answer ?? fresh);
+  const late = pause(PATIENCE_MS).then(() => kept(path)).then((answer) => answer ?? fresh);
   try {
     const answer = await Promise.race([fresh, late]);
-    return answer.status >= 500 ? ((await kept()) ?? answer) : answer;
+    return answer.status >= 500 ? ((await kept(path)) ?? answer) : answer;
   } catch (cause) {
-    const answer = await kept();
+    const answer = await kept(path);
     if (answer) return answer;
     throw cause;
   }
@@ -63,18 +62,29 @@ async function isKept(path) {
   } catch {
     // No network: what is there counts.
   }
-  const cache = await caches.open(CACHE);
-  return (await cache.match(path)) !== undefined;
+  return (await kept(path)) !== undefined;
 }
 
-/** Remembers an answer, or forgets what is gone. Trouble of the server's that passes changes nothing. */
+/** What is kept; nothing where the browser keeps nothing for us. */
+function kept(path) {
+  return caches.open(CACHE).then((cache) => cache.match(path)).catch(() => undefined);
+}
+
+/**
+ * Remembers an answer, or forgets what is gone. Trouble of the server's that passes changes nothing, and a
+ * browser that has no room left takes no answer away.
+ */
 async function noted(path, answer) {
-  const cache = await caches.open(CACHE);
-  if (answer.ok && answer.type === "basic" && !answer.redirected) {
-    await cache.put(path, answer.clone());
-    await forgetOldest(cache);
-  } else if (answer.type === "opaqueredirect" || (answer.status >= 400 && answer.status < 500 && answer.status !== 429)) {
-    await cache.delete(path);
+  try {
+    const cache = await caches.open(CACHE);
+    if (answer.ok && answer.type === "basic" && !answer.redirected) {
+      await cache.put(path, answer.clone());
+      await forgetOldest(cache);
+    } else if (answer.type === "opaqueredirect" || (answer.status >= 400 && answer.status < 500 && answer.status !== 429)) {
+      await cache.delete(path);
+    }
+  } catch {
+    // The answer is good all the same.
   }
   return answer;
 }

@@ -95,7 +95,7 @@ impl Writer<'_> {
                 }
                 (false, _) => match closing(rest) {
                     Some(end) => {
-                        self.put(out, &rest[1..end]);
+                        self.put(out, &rest[1..end], count);
                         end + 1
                     }
                     None => break,
@@ -110,8 +110,8 @@ impl Writer<'_> {
         out.push_str(rest);
     }
 
-    /// Writes what stands between two braces.
-    fn put(&self, out: &mut String, inside: &str) {
+    /// Writes what stands between two braces; `count` is that of the plural around them.
+    fn put(&self, out: &mut String, inside: &str, count: Option<i64>) {
         let (name, how) = inside.split_once(',').unwrap_or((inside, ""));
         let Some((_, arg)) = self.args.iter().find(|(known, _)| *known == name.trim()) else {
             // Never reached while a test compares placeholders; then better visible than silent.
@@ -130,7 +130,7 @@ impl Writer<'_> {
             ("select", Arg::Text(value) | Arg::Ours(value)) => {
                 let chosen = choose(choices, |name| name == *value);
                 let chosen = chosen.or_else(|| choose(choices, |name| name == "other"));
-                self.write(out, chosen.unwrap_or_default(), None);
+                self.write(out, chosen.unwrap_or_default(), count);
             }
             (_, arg) => self.put_value(out, arg),
         }
@@ -206,6 +206,13 @@ mod tests {
             written("{half, select, am {before} other {after}} noon", &[("half", Arg::Ours(value))], Language::English)
         };
         assert_eq!((half("am"), half("pm")), ("before noon".to_owned(), "after noon".to_owned()));
+    }
+
+    #[test]
+    fn a_select_inside_a_plural_knows_its_count() {
+        let pattern = "{seats, plural, other {{where, select, stage {# at the stage} other {# at the screen}}}}";
+        let args = [("seats", Arg::Number(3)), ("where", Arg::Ours("stage"))];
+        assert_eq!(written(pattern, &args, Language::English), "3 at the stage");
     }
 
     #[test]

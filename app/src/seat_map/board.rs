@@ -156,7 +156,7 @@ impl Board {
     pub fn dots_to_paint(&mut self, cart: &Cart) -> Vec<(Paint, Dot)> {
         // Taken out meanwhile: how a seat looks is asked of the board.
         let Some(mut dots) = self.dots.take() else { return Vec::new() };
-        let due = dots.to_paint(|seat| self.look(seat, cart));
+        let due = dots.take_paints(|seat| self.look(seat, cart));
         self.dots = Some(dots);
         due
     }

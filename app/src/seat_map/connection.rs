@@ -99,15 +99,16 @@ impl Session {
         });
     }
 
-    /// The sections whose changes are worth hearing: the one on screen, and those of our own seats. None
-    /// stands for the whole room: its overview shows every seat.
+    /// The sections whose changes are worth hearing: the one on screen, and those of our own seats and of seats
+    /// we wait for. None stands for the whole room: its overview shows every seat.
     fn sections_to_follow(self) -> Vec<u16> {
         let Some(on_screen) = self.section.get_untracked() else { return Vec::new() };
-        let own = self.room.with_untracked(|room| {
-            let seats = self.cart.with_untracked(|cart| cart.want().to_vec());
-            seats.into_iter().filter_map(|seat| room.as_ref()?.section_of(seat)).collect::<Vec<_>>()
+        let elsewhere = self.room.with_untracked(|room| {
+            let own = self.cart.with_untracked(|cart| cart.want().to_vec());
+            let seats = own.into_iter().chain(self.watched_seats());
+            seats.filter_map(|seat| room.as_ref()?.section_of(seat)).collect::<Vec<_>>()
         });
-        let all: BTreeSet<u16> = own.into_iter().chain([on_screen]).filter_map(|at| u16::try_from(at).ok()).collect();
+        let all: BTreeSet<u16> = elsewhere.into_iter().chain([on_screen]).filter_map(|at| u16::try_from(at).ok()).collect();
         if all.len() > MAX_SECTIONS_PER_READER { Vec::new() } else { all.into_iter().collect() }
     }
 

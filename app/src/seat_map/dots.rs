@@ -35,7 +35,7 @@ pub struct Dots {
     /// Seats whose paint may have changed since the last painting, each once at most.
     due: Vec<SeatIndex>,
     noted: Vec<bool>,
-    /// Categories that are not looked for, a bit each.
+    /// Categories that are not looked for, a bit each by their number modulo [`CATEGORY_COLOURS`].
     faint: u64,
 }
 
@@ -91,7 +91,7 @@ impl Dots {
     }
 
     /// The seats to paint, sorted by colour so that each colour is chosen once; they count as painted.
-    pub fn to_paint(&mut self, look: impl Fn(SeatIndex) -> Look) -> Vec<(Paint, Dot)> {
+    pub fn take_paints(&mut self, look: impl Fn(SeatIndex) -> Look) -> Vec<(Paint, Dot)> {
         let mut changed = Vec::with_capacity(self.due.len());
         for seat in self.due.drain(..) {
             let place = seat as usize;
@@ -112,7 +112,7 @@ impl Dots {
 #[must_use]
 pub fn paint_of(look: Look, category: u8, faint: u64) -> Paint {
     match look {
-        Look::Available if faint >> (category % 64) & 1 == 1 => FAINT,
+        Look::Available if faint >> (category % CATEGORY_COLOURS) & 1 == 1 => FAINT,
         Look::Available => FREE + category % CATEGORY_COLOURS,
         Look::Locked => HELD,
         Look::Booked | Look::Blocked => GONE,
@@ -129,7 +129,7 @@ mod tests {
     }
 
     fn paints(dots: &mut Dots, look: impl Fn(SeatIndex) -> Look) -> Vec<(Paint, i32)> {
-        dots.to_paint(look).into_iter().map(|(paint, dot)| (paint, dot.x / 20)).collect()
+        dots.take_paints(look).into_iter().map(|(paint, dot)| (paint, dot.x / 20)).collect()
     }
 
     #[test]
@@ -165,6 +165,11 @@ mod tests {
         paints(&mut dots, |seat| if seat == 0 { Look::Booked } else { Look::Available });
         dots.set_faint(0b01);
         assert_eq!(paints(&mut dots, |seat| if seat == 0 { Look::Booked } else { Look::Available }), [(FAINT, 2)]);
+    }
+
+    #[test]
+    fn a_ninth_category_is_faint_with_the_first() {
+        assert_eq!((paint_of(Look::Available, 8, 0b01), paint_of(Look::Available, 9, 0b01)), (FAINT, FREE + 1));
     }
 
     #[test]

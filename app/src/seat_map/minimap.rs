@@ -64,7 +64,7 @@ impl Minimap {
             return;
         }
         let look = |seat: SeatIndex| self.session.look_now(seat + self.first);
-        let due = self.dots.try_update_value(|dots| dots.to_paint(look)).unwrap_or_default();
+        let due = self.dots.try_update_value(|dots| dots.take_paints(look)).unwrap_or_default();
         self.canvas.with_value(|canvas| canvas.iter().for_each(|canvas| canvas.paint(&due)));
     }
 

@@ -125,12 +125,12 @@ impl Notice {
         Self { is_good: true, ..Self::new(say!("map.watching", seat = name)) }
     }
 
-    /// What the visitor waited for has come.
+    /// What the visitor waited for has come; with no offer where it cannot be taken now.
     #[must_use]
-    pub fn free_now(name: &str, offer: Offer) -> Self {
+    pub fn free_now(name: &str, offer: Option<Offer>) -> Self {
         let headline = Some(say!("map.free_now_short", seat = name));
         let text = say!("map.free_now", seat = name);
-        Self { offer: Some(offer), is_good: true, headline, ..Self::new(text) }
+        Self { offer, is_good: true, headline, ..Self::new(text) }
     }
 
     /// It will not come.

@@ -24,6 +24,11 @@ const LINE_PX: f64 = 16.0;
 /// The map counts as larger than its view from here on, pixels.
 const OVERHANG_PX: f64 = 4.0;
 
+/// Kept for as long as its element may call it.
+type Listener = Closure<dyn FnMut(Event)>;
+/// What the map does about an event.
+type Reaction = fn(&Plane, &Event);
+
 /// What the page shows of where one is.
 #[derive(Clone, Copy)]
 pub struct Shown {
@@ -54,7 +59,7 @@ pub struct Plane {
     pressed: Cell<Option<(Point, Point)>>,
     dragging: Cell<bool>,
     pinch: RefCell<Option<(Pinch, f64, Box2)>>,
-    listeners: RefCell<Vec<Closure<dyn FnMut(Event)>>>,
+    listeners: RefCell<Vec<Listener>>,
 }
 
 impl Plane {
@@ -71,8 +76,10 @@ impl Plane {
             pinch: RefCell::new(None),
             listeners: RefCell::new(Vec::new()),
         });
-        let listeners: [(&str, fn(&Self, &Event)); 11] = [
+        let listeners: [(&str, Reaction); 12] = [
             ("scroll", |plane, _| plane.tell()),
+            // While it glides it looks smaller or larger than it is.
+            ("transitionend", |plane, _| plane.tell()),
             ("wheel", Self::turn_wheel),
             ("dblclick", Self::double_tap),
             ("pointerdown", Self::press),
@@ -86,7 +93,7 @@ impl Plane {
         ];
         for (name, react) in listeners {
             let weak = Rc::downgrade(&plane);
-            let closure = Closure::<dyn FnMut(Event)>::new(move |event: Event| {
+            let closure = Listener::new(move |event: Event| {
                 if let Some(plane) = weak.upgrade() {
                     react(&plane, &event);
                 }
@@ -130,6 +137,8 @@ impl Plane {
 
     /// Makes seats large enough for a finger, around this point.
     pub fn look_closer(&self, about: Point) {
+        // While it glides seats look smaller or larger than they will be.
+        self.stop_gliding();
         let wanted = zoom::start(self.seat_px(), true);
         self.zoom_by(wanted / self.zoom.get(), Some(about), true);
     }
@@ -225,16 +234,33 @@ impl Plane {
 
     fn press(&self, event: &Event) {
         let event: &PointerEvent = event.unchecked_ref();
-        if event.pointer_type() == "mouse" && event.button() == 0 {
-            let at = (f64::from(event.client_x()), f64::from(event.client_y()));
+        let at = (f64::from(event.client_x()), f64::from(event.client_y()));
+        if event.pointer_type() == "mouse" && event.button() == 0 && !self.is_on_scrollbar(at) {
             let scrolled = (f64::from(self.scroller.scroll_left()), f64::from(self.scroller.scroll_top()));
             self.pressed.set(Some((at, scrolled)));
         }
     }
 
+    /// The scroller's own bars lie beside what it shows, and move the map themselves.
+    fn is_on_scrollbar(&self, (x, y): Point) -> bool {
+        let place = place_of(&self.scroller);
+        let across = x - place.left - f64::from(self.scroller.client_left());
+        let down = y - place.top - f64::from(self.scroller.client_top());
+        let (width, height) = (f64::from(self.scroller.client_width()), f64::from(self.scroller.client_height()));
+        !(0.0..width).contains(&across) || !(0.0..height).contains(&down)
+    }
+
     fn drag(&self, event: &Event) {
         let Some(((x, y), (left, top))) = self.pressed.get() else { return };
         let event: &PointerEvent = event.unchecked_ref();
+        // Only the mouse was pressed; a finger or a pen beside it moves nothing.
+        if event.pointer_type() != "mouse" {
+            return;
+        }
+        // It was let go where nobody told us: outside the map, over a menu.
+        if event.buttons() & 1 == 0 {
+            return self.let_go();
+        }
         let (dx, dy) = (f64::from(event.client_x()) - x, f64::from(event.client_y()) - y);
         if !self.dragging.get() {
             if dx.hypot(dy) < DRAG_PX {

@@ -41,8 +41,15 @@ impl Session {
             watched.push(Watched { seat, told: false });
         });
         self.notice.set(Some(Notice::watching(&self.name_of(seat))));
+        // It may lie in a section that is not on screen any more.
+        self.follow_sections();
         // It may have become free while the offer to watch was on show.
         self.look_at_watched();
+    }
+
+    /// The seats the visitor waits for.
+    pub(super) fn watched_seats(self) -> Vec<SeatIndex> {
+        self.watched.with_value(|watched| watched.iter().map(|one| one.seat).collect())
     }
 
     /// Compares the map with what the visitor waits for. Called after every change of the map.
@@ -55,7 +62,7 @@ impl Session {
         for news in news.unwrap_or_default() {
             match news {
                 News::Free(seat) => self.offer_freed(seat),
-                News::TakenAgain(seat) if self.is_on_offer(seat) => {
+                News::TakenAgain(seat) if self.is_said_free(seat) => {
                     self.notice.set(Some(Notice::watching(&self.name_of(seat))));
                 }
                 News::TakenAgain(_) => {}
@@ -66,20 +73,19 @@ impl Session {
 
     fn offer_freed(self, seat: SeatIndex) {
         let name = self.name_of(seat);
-        let price = self.room.with_untracked(|room| room.as_ref()?.line(seat).map(|line| line.price));
-        let words = price.map_or_else(|| name.clone(), |price| say!("map.take", seat = &name, price = price));
         // A party that is paying can take nothing: then it is news without an offer.
-        if self.cart.with_untracked(Cart::is_paying) {
-            return;
-        }
-        self.notice.set(Some(Notice::free_now(&name, Offer { seats: [seat].into(), words })));
+        let offer = (!self.cart.with_untracked(Cart::is_paying)).then(|| {
+            let price = self.room.with_untracked(|room| room.as_ref()?.line(seat).map(|line| line.price));
+            let words = price.map_or_else(|| name.clone(), |price| say!("map.take", seat = &name, price = price));
+            Offer { seats: [seat].into(), words }
+        });
+        self.notice.set(Some(Notice::free_now(&name, offer)));
     }
 
-    fn is_on_offer(self, seat: SeatIndex) -> bool {
-        self.notice.with_untracked(|notice| {
-            let news = notice.as_ref().filter(|notice| notice.is_good);
-            news.and_then(|notice| notice.offer.as_ref()).is_some_and(|offer| offer.seats.contains(&seat))
-        })
+    /// Whether the notice on show says that this seat is free.
+    fn is_said_free(self, seat: SeatIndex) -> bool {
+        let said = Notice::free_now(&self.name_of(seat), None).headline;
+        self.notice.with_untracked(|notice| notice.as_ref().is_some_and(|notice| notice.headline == said))
     }
 }
 

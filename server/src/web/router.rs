@@ -129,6 +129,7 @@ fn route_names() -> &'static telemetry::Routes {
             "/fonts/{*file}",
             "/style/{*file}",
             "/favicon.svg",
+            "/ticket-worker.js",
             "/healthz",
             "/readyz",
             "/metrics",

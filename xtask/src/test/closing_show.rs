@@ -25,8 +25,7 @@ pub struct Closing {
 
 /// Writes it under `under`.
 pub fn plan(places: &Places, under: &Path) -> Result<Closing> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).context("a clock before 1970")?;
-    let minute = now.as_secs() / 60 + BEGINS_IN_MINUTES;
+    let minute = minute_now()? + BEGINS_IN_MINUTES;
     let at = format!("{:02}:{:02}", minute % MINUTES_A_DAY / 60, minute % 60);
     let weekdays = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
     let events = weekdays.map(|weekday| json!({ "weekday": weekday, "at": at, "film": "last-call", "format": "2D" }));
@@ -54,4 +53,11 @@ pub fn plan(places: &Places, under: &Path) -> Result<Closing> {
     std::fs::copy(places.root.join("demo").join(layout), folder.join(layout)).context("a room of the demo")?;
     std::fs::write(folder.join("chain.json"), serde_json::to_vec(&chain)?)?;
     Ok(Closing { folder, identity: format!("rowlock:show:{SCREEN}:{}", minute * 60_000) })
+}
+
+/// Minutes since 1970.
+#[expect(clippy::disallowed_methods, reason = "a show that begins in a moment begins by the real clock")]
+fn minute_now() -> Result<u64> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).context("a clock before 1970")?;
+    Ok(now.as_secs() / 60)
 }

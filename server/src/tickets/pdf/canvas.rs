@@ -73,7 +73,7 @@ impl<'a> Canvas<'a> {
         self.rectangle((x + width - thick, y), (thick, height), colour);
     }
 
-    /// A line of text on its base line, at most `room` wide. Whether all of its letters could be drawn.
+    /// A line of text on its base line, at most `room` wide. Whether all of its letters are drawn.
     pub(super) fn text(&mut self, at: (f32, f32), text: &str, style: Style, room: f32) -> bool {
         let (shaped, size, is_complete) = fitted(text, style, room);
         let mut x = at.0;
@@ -125,10 +125,10 @@ fn fitted(text: &str, style: Style, room: f32) -> (Line, f32, bool) {
         let shorter: String = letters[..kept].iter().collect();
         let cut = line(&format!("{}…", shorter.trim_end()), style.weight);
         if cut.width * size <= room {
-            return (cut, size, is_complete);
+            return (cut, size, false);
         }
     }
-    (line("", style.weight), size, is_complete)
+    (line("", style.weight), size, false)
 }
 
 #[cfg(test)]
@@ -145,12 +145,12 @@ mod tests {
     #[test]
     fn what_is_too_long_gets_smaller_and_then_is_cut() {
         let style = Style { size: 20.0, weight: Weight::Bold, colour: INK };
-        let (short, size, _) = fitted("Ana", style, 200.0);
-        assert!((size - 20.0).abs() < f32::EPSILON && short.width * size < 200.0);
+        let (short, size, is_complete) = fitted("Ana", style, 200.0);
+        assert!((size - 20.0).abs() < f32::EPSILON && short.width * size < 200.0 && is_complete);
         let (_, size, _) = fitted("A title of some length that does not fit", style, 200.0);
         assert!((SMALLEST..20.0).contains(&size), "{size}");
-        let (cut, size, _) = fitted(&"W".repeat(200), style, 200.0);
-        assert!(cut.width * size <= 200.0 && cut.width > 0.0);
+        let (cut, size, is_complete) = fitted(&"W".repeat(200), style, 200.0);
+        assert!(cut.width * size <= 200.0 && cut.width > 0.0 && !is_complete);
         assert!(cut.runs.last().is_some_and(|run| run.text.ends_with('…')));
     }
 }

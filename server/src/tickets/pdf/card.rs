@@ -28,32 +28,39 @@ pub(super) struct Card {
     code_in_letters: String,
     foot: String,
     drawing: Drawing,
+    /// Whether the code says the holder's whole name: a very long one is cut there, too.
+    pub(super) names_holder: bool,
 }
 
 /// The cards of a sheet, the party's first if there is more than one ticket.
 pub(super) fn cards(sheet: &Sheet) -> Result<Vec<Card>, PdfError> {
     let count = sheet.tickets.len();
+    let names_holder = |text: &str| text.rsplit('|').next() == Some(sheet.holder.trim());
     let mut cards = Vec::with_capacity(count + 1);
     if count > 1 {
         let codes: Vec<&str> = sheet.tickets.iter().map(|ticket| ticket.code.as_str()).collect();
         let seats: Vec<&str> = sheet.tickets.iter().map(|ticket| ticket.label.as_str()).collect();
+        let text = group_qr_text(&codes, &sheet.holder);
         cards.push(Card {
             label: "Everyone together",
             seats: seats.join(", "),
             category: format!("{count} tickets in one code"),
             code_in_letters: String::new(),
             foot: "For all of you".to_owned(),
-            drawing: qr::drawing(&group_qr_text(&codes, &sheet.holder))?,
+            drawing: qr::drawing(&text)?,
+            names_holder: names_holder(&text),
         });
     }
     for (number, ticket) in (1..).zip(&sheet.tickets) {
+        let text = qr_text(&ticket.code, &ticket.label, &sheet.holder);
         cards.push(Card {
             label: "Seat",
             seats: ticket.label.clone(),
             category: ticket.category.clone(),
             code_in_letters: ticket.code.clone(),
             foot: format!("{number} of {count}"),
-            drawing: qr::drawing(&qr_text(&ticket.code, &ticket.label, &sheet.holder))?,
+            drawing: qr::drawing(&text)?,
+            names_holder: names_holder(&text),
         });
     }
     Ok(cards)
@@ -102,7 +109,7 @@ impl Card {
         fact(0.0, 86.0, "Category", &self.category, 10.0, Weight::Regular, false);
         fact(1.0, 86.0, "Format", &sheet.format, 10.0, Weight::Regular, false);
         let is_complete = fact(0.0, 112.0, "Name", &sheet.holder, 11.0, Weight::Regular, true);
-        if !is_complete {
+        if !is_complete && self.names_holder {
             canvas.text(
                 (x, y + 135.0),
                 "The QR code carries the name in full.",

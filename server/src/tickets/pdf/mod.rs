@@ -2,7 +2,7 @@
 //!
 //! Names come in any script. The fonts in `../fonts` cover Latin, Greek, Cyrillic, Hebrew, Arabic and Devanagari,
 //! shaped as each script needs; only the letters that are used go into the file. What no font has (Chinese, emoji)
-//! is left out, never drawn as a box, and the ticket says that the QR code carries the name in full.
+//! is left out, never drawn as a box, and the ticket says that the QR code carries the name in full where it does.
 
 mod canvas;
 mod card;
@@ -68,10 +68,13 @@ pub enum PdfError {
 /// [`PdfError`].
 pub async fn file(sheet: Sheet) -> Result<Vec<u8>, PdfError> {
     // Never closed, so there is always a place to wait for; requests have a deadline of their own.
-    let _place = PLACES.acquire().await.map_err(|closed| PdfError::Unwritable(closed.to_string()))?;
-    tokio::task::spawn_blocking(move || write(&sheet))
-        .await
-        .map_err(|panicked| PdfError::Unwritable(panicked.to_string()))?
+    let place = PLACES.acquire().await.map_err(|closed| PdfError::Unwritable(closed.to_string()))?;
+    let work = move || {
+        // Work that began goes on when nobody waits for it any more: its place is free when it ends.
+        let _place = place;
+        write(&sheet)
+    };
+    tokio::task::spawn_blocking(work).await.map_err(|panicked| PdfError::Unwritable(panicked.to_string()))?
 }
 
 fn write(sheet: &Sheet) -> Result<Vec<u8>, PdfError> {
@@ -129,6 +132,16 @@ mod tests {
             assert!(file.starts_with(b"%PDF-"), "{name}");
             assert!(file.len() < MOST_BYTES, "{name}: {} bytes", file.len());
         }
+    }
+
+    #[test]
+    fn a_code_is_said_to_carry_the_name_only_where_it_does() {
+        let name_it = |holder: &str| -> Vec<bool> {
+            card::cards(&sheet(holder, 2)).expect("they fit").iter().map(|card| card.names_holder).collect()
+        };
+        assert_eq!(name_it(" 山田太郎 "), [true; 3]);
+        assert_eq!(name_it(&"W".repeat(41)), [false; 3]);
+        assert_eq!(name_it(&"山".repeat(40)), [false, true, true], "the party's code has less room");
     }
 
     #[test]

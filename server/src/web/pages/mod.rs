@@ -27,7 +27,7 @@ pub const SHARED_CACHE: &str = "public, max-age=15";
 pub const PRIVATE_CACHE: &str = "no-store";
 
 /// Addresses of pages, as metrics name them.
-pub const ADDRESSES: [&str; 20] = [
+pub const ADDRESSES: [&str; 23] = [
     "/",
     "/cities/{id}",
     "/theatres/{id}",
@@ -37,11 +37,14 @@ pub const ADDRESSES: [&str; 20] = [
     "/bookings/{id}",
     "/bookings/{id}/ticket",
     "/bookings/{id}/ticket.ics",
+    "/bookings/{id}/ticket.pdf",
     "/tickets/{code}",
+    "/tickets/{code}/ticket.pdf",
     "/docs/problems",
     "/login",
     "/register",
     "/reset",
+    "/reset/new",
     "/confirm-email",
     "/account",
     "/account/password",
