@@ -58,7 +58,13 @@ pub(super) async fn change(
     if let Some(answer) = intent.begin(&mut tx, now).await? {
         return Ok(answer);
     }
-    let account = sql::by_email(&mut tx, email).await?.ok_or_else(|| Problem::not_found("account"))?.id;
+    let found = sql::by_email(&mut tx, email).await?.ok_or_else(|| Problem::not_found("account"))?;
+    if request.granted && found.email_proven_at.is_none() {
+        // Anybody can register an address and wait for its owner to be hired.
+        let detail = "They must confirm their address first: by the link that was mailed to them.";
+        return Err(Problem::new(Code::EmailUnproven, detail));
+    }
+    let account = found.id;
     let (act, is_change) = if request.granted {
         ("role_given", give(&mut tx, account, theatre, request.role, now).await?)
     } else {
