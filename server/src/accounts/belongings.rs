@@ -19,10 +19,19 @@ const LATEST_MS: i64 = 253_402_300_799_999;
 /// As whose visitor the caller may ask for a booking: themselves, or the one who made it, if it belongs to their
 /// account. What is another's stays another's: then it is themselves, and nothing is found.
 ///
+/// A visitor who was handed over to an account is opened by a session of it alone: the cookie they had as a guest may
+/// have been set in that browser by somebody who kept a copy.
+///
 /// # Errors
-/// When the database fails.
+/// 404 for the cookie of such a visitor without a session; or when the database fails.
 pub async fn owner_for(state: &AppState, visitor: &Visitor, booking: Uuid) -> Result<String, Problem> {
-    let Some(account) = visitor.account else { return Ok(visitor.owner.clone()) };
+    let Some(account) = visitor.account else {
+        let is_handed_over: bool = sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM account_visitors WHERE owner = $1)")
+            .bind(&visitor.owner)
+            .fetch_one(&state.pg)
+            .await?;
+        return if is_handed_over { Err(Problem::not_found("booking")) } else { Ok(visitor.owner.clone()) };
+    };
     let owner: Option<String> = sqlx::query_scalar(
         r#"SELECT booking.owner
            FROM bookings booking

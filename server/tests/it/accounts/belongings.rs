@@ -48,6 +48,10 @@ async fn what_a_guest_holds_and_bought_comes_along_when_they_sign_in() {
         Some(guest_cookie.as_str()),
         "the browser has another visitor for later"
     );
+    let mut copy = Browser::new(&world);
+    copy.put_cookie("rowlock_visitor", &guest_cookie);
+    assert_eq!(sees(&copy, &bought).await, StatusCode::NOT_FOUND, "a copy of the cookie from before opens nothing");
+    assert_eq!(sees(&phone, &bought).await, StatusCode::OK);
     let own = format!("/api/v1/shows/{}/hold", world.show);
     assert_eq!(phone.visitor().get(&own).await.1["id"], held["id"]);
     let (status, booked) = phone.visitor().book(&held).await;
