@@ -10,6 +10,7 @@ use uuid::Uuid;
 use super::password::MAX_EMAIL_BYTES;
 use super::sql;
 use super::staff::Staff;
+use super::throttle::GRANTS_MANAGER;
 use crate::AppState;
 use crate::audit::{self, Entry};
 use crate::idempotency::{Answer, Intent};
@@ -49,6 +50,8 @@ pub(super) async fn change(
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
     }
+    let who = staff.session.account.to_string();
+    state.accounts.throttle.take(state, &GRANTS_MANAGER, &who).await?;
     let reason = reason_of(&request.reason)?;
     let email = request.email.trim();
     if email.len() > MAX_EMAIL_BYTES || !is_address(email) {

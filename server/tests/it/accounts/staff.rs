@@ -97,6 +97,25 @@ async fn a_theatre_keeps_a_manager_and_grants_need_a_person_a_role_and_a_reason(
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_manager_cannot_ask_for_one_address_after_another() {
+    let world = World::start(1, &[("ROWLOCK_PASSWORD", PASSWORD)]).await;
+    let mut max = manager(&world).await;
+    let staff = "/api/v1/theatres/aurora/staff";
+    let mut said = Vec::new();
+    for number in 0..40 {
+        let email = format!("{number}@example.org");
+        let hire = json!({ "email": email, "role": "box_office", "granted": true, "reason": "Is there anybody?" });
+        said.push(max.post(staff, hire).await.0);
+        if said.last() == Some(&StatusCode::TOO_MANY_REQUESTS) {
+            break;
+        }
+    }
+    assert!(said.len() > 30, "{said:?}");
+    assert_eq!(said.last(), Some(&StatusCode::TOO_MANY_REQUESTS));
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn whoever_registers_an_address_that_is_not_theirs_gets_no_role_by_it() {
     let world = World::start(1, &[("ROWLOCK_PASSWORD", PASSWORD)]).await;
     // Eve was there first, with the address of the manager to be, and with Mia's.
