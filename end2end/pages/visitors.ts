@@ -74,13 +74,18 @@ class Said {
     return /^Failed to load resource: the server responded with a status of (4\d\d|503)/.test(text);
   }
 
+  /** The browser's own remark on having forgotten what it was asked to, on signing out. */
+  private isForgetting(text: string): boolean {
+    return /^Clear-Site-Data header on '[^']*': Cleared data types:/.test(text);
+  }
+
   /** The browser's own remarks on a network that is not there. */
   private isTheNetwork(text: string): boolean {
     return /net::ERR_(INTERNET_DISCONNECTED|CONNECTION_(REFUSED|RESET|CLOSED)|EMPTY_RESPONSE|FAILED)|WebSocket connection to/.test(text);
   }
 
   hear(text: string): void {
-    if (this.isAnAnswer(text) || (this.cutOff && this.isTheNetwork(text))) return;
+    if (this.isAnAnswer(text) || this.isForgetting(text) || (this.cutOff && this.isTheNetwork(text))) return;
     this.lines.push(text);
   }
 }

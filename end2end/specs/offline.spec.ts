@@ -3,6 +3,7 @@ import type { Page } from "@playwright/test";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import type { AddressInfo } from "node:net";
 
+import { register } from "../pages/accounts.js";
 import { claimShow } from "../pages/catalogue.js";
 import { bookingBecomes, payWith } from "../pages/paying.js";
 import { press } from "../pages/show.js";
@@ -111,4 +112,19 @@ test("what is kept is tickets and what they are drawn with, and a ticket given b
   await anna.page.goto(path);
   await expect(anna.page).toHaveURL(path.replace("/ticket", ""));
   expect(await kept()).not.toContain(path);
+});
+
+test("signing out forgets the tickets that were kept", async ({ request, anna }) => {
+  const show = await claimShow(request);
+  await register(anna.page, "Anna", `anna-${show.id}@example.org`);
+  await buy(anna, show, ["7"]);
+  await press(anna.page.getByTestId("ticket-link"));
+  await expect(anna.page.getByTestId("kept")).not.toBeEmpty();
+  const names = () => anna.page.evaluate(() => caches.keys());
+  expect(await names()).not.toEqual([]);
+
+  await anna.page.goto("/account");
+  await press(anna.page.getByTestId("sign-out"));
+  await anna.page.waitForURL((url) => url.pathname === "/");
+  await expect.poll(names).toEqual([]);
 });

@@ -236,8 +236,13 @@ async fn admin(what: Admin, database: &Database) -> anyhow::Result<()> {
             let password = password()?;
             let made = accounts::create_manager(&pg, &person, &password, &theatres, clock::now()).await;
             let made = made.map_err(in_words)?;
-            if made.was_there {
-                eprintln!("there is such an account already; its password stays");
+            match (made.was_there, made.has_password) {
+                (true, false) => eprintln!("there is such an account already; its password stays"),
+                (true, true) => eprintln!(
+                    "there was such an account already, but its address was never confirmed: it has the new password \
+                     now, and whoever was signed in to it is not any more"
+                ),
+                (false, _) => {}
             }
             println!("account {} is a manager of {}", made.account, theatres.join(", "));
             Ok(())

@@ -4,10 +4,11 @@ use domain::api::Person;
 use domain::api_accounts::Password;
 use domain::roles::Role;
 use domain::time::Timestamp;
-use sqlx::PgPool;
+use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use super::hashing::Hashing;
+use super::links::Purpose;
 use super::register::check_new;
 use super::{grants, sql};
 use crate::audit::{self, Entry};
@@ -19,11 +20,14 @@ use crate::{bookings, ids};
 pub struct Created {
     /// The account.
     pub account: Uuid,
-    /// Whether it was there before, with a password that stays.
+    /// Whether it was there before.
     pub was_there: bool,
+    /// Whether it has the password given now. One that was there keeps its own if its address was proven.
+    pub has_password: bool,
 }
 
-/// Makes an account, or takes the one of that address, and makes it a manager of these theatres.
+/// Makes an account, or takes the one of that address, and makes it a manager of these theatres. Where nobody has
+/// proven the address, whoever registered it may be anybody: their password and their sessions are over.
 ///
 /// # Errors
 /// 400 when name, address or password cannot be used.
@@ -40,6 +44,7 @@ pub async fn create_manager(
     let mut tx = pg.begin().await?;
     let is_new = sql::insert(&mut tx, ids::new_id(), (&email, &name), &hash, now).await?;
     let account = sql::by_email(&mut tx, &email).await?.ok_or_else(|| Problem::not_found("open account"))?.id;
+    let has_password = is_new || take_back(&mut tx, account, &hash, now).await?;
     for theatre in theatres {
         if grants::give(&mut tx, account, theatre, Role::Manager, now).await? {
             let subject = format!("{} as {}", audit::account(account), Role::Manager.as_str());
@@ -49,7 +54,24 @@ pub async fn create_manager(
         }
     }
     tx.commit().await?;
-    Ok(Created { account, was_there: !is_new })
+    Ok(Created { account, was_there: !is_new, has_password })
+}
+
+/// Gives an account whose address nobody has proven this password, and ends what was begun with the one before;
+/// `false` when it is proven, and nothing happens.
+async fn take_back(tx: &mut PgConnection, account: Uuid, hash: &str, now: Timestamp) -> Result<bool, Problem> {
+    let row = sql::lock(tx, account).await?.ok_or_else(|| Problem::not_found("open account"))?;
+    if row.email_proven_at.is_some() {
+        return Ok(false);
+    }
+    if !sql::set_password(tx, &row, hash, now).await? {
+        return Err(Problem::internal(&"an account changed while it was locked"));
+    }
+    sql::sessions::end_all(tx, account, None, now).await?;
+    sql::mails::end_links(tx, account, Purpose::Reset, now).await?;
+    let (subject, reason) = (audit::account(account), "At the server's command line.");
+    audit::record(tx, &Entry { actor: None, theatre: None, act: "password_set", subject, reason }, now).await?;
+    Ok(true)
 }
 
 /// Closes an account: nobody signs in any more, and whoever is signed in is not from now on.

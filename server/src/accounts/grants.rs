@@ -10,6 +10,7 @@ use uuid::Uuid;
 use super::password::MAX_EMAIL_BYTES;
 use super::sql;
 use super::staff::Staff;
+use super::throttle::GRANTS_MANAGER;
 use crate::AppState;
 use crate::audit::{self, Entry};
 use crate::idempotency::{Answer, Intent};
@@ -49,6 +50,8 @@ pub(super) async fn change(
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
     }
+    let who = staff.session.account.to_string();
+    state.accounts.throttle.take(state, &GRANTS_MANAGER, &who).await?;
     let reason = reason_of(&request.reason)?;
     let email = request.email.trim();
     if email.len() > MAX_EMAIL_BYTES || !is_address(email) {
@@ -58,7 +61,13 @@ pub(super) async fn change(
     if let Some(answer) = intent.begin(&mut tx, now).await? {
         return Ok(answer);
     }
-    let account = sql::by_email(&mut tx, email).await?.ok_or_else(|| Problem::not_found("account"))?.id;
+    let found = sql::by_email(&mut tx, email).await?.ok_or_else(|| Problem::not_found("account"))?;
+    if request.granted && found.email_proven_at.is_none() {
+        // Anybody can register an address and wait for its owner to be hired.
+        let detail = "They must confirm their address first: by the link that was mailed to them.";
+        return Err(Problem::new(Code::EmailUnproven, detail));
+    }
+    let account = found.id;
     let (act, is_change) = if request.granted {
         ("role_given", give(&mut tx, account, theatre, request.role, now).await?)
     } else {

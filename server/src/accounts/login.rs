@@ -1,6 +1,6 @@
 //! Signing in and out.
 
-use axum::http::{HeaderValue, header};
+use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::{IntoResponseParts, ResponseParts};
 use domain::api_accounts::{AccountView, LoginRequest, LoginView};
 use domain::time::{SECOND_MS, Timestamp};
@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::password::MAX_EMAIL_BYTES;
 use super::sessions::{self, CUSTOMER, Life, STAFF, Session, TOKEN};
-use super::throttle::{self, LOGIN_ADDRESS, LOGIN_PERSON, person};
+use super::throttle::{self, LOGIN_ADDRESS, Login};
 use super::tokens::{Named, TOKEN_LIFE_MS};
 use super::{sql, view};
 use crate::audit::{self, Entry};
@@ -22,6 +22,8 @@ use crate::{AppState, ids};
 const MAX_SESSIONS: i64 = 50;
 /// Length of a visitor's name, as `web::visitor` makes them.
 const OWNER_LENGTH: usize = 32;
+/// Tells a browser what to forget.
+const CLEAR_SITE_DATA: HeaderName = HeaderName::from_static("clear-site-data");
 
 /// Somebody who has signed in. Returned in front of a body it sets their cookies.
 pub struct LoggedIn {
@@ -67,20 +69,25 @@ pub async fn log_in(
 ) -> Result<LoggedIn, Problem> {
     throttle::of_address(state, &LOGIN_ADDRESS, address).await?;
     let email = request.email.trim();
-    let who = person(email);
-    state.accounts.throttle.take(state, &LOGIN_PERSON, &who).await?;
+    // Before a try is counted: who is sent away because others are at it has not guessed.
     state.accounts.hashing.has_room()?;
+    let tries = Login::of(email, address);
+    tries.take(state).await?;
     let account = if email.len() <= MAX_EMAIL_BYTES && is_address(email) {
         sql::by_email(&mut *state.pg.acquire().await?, email).await?
     } else {
         None
     };
     let stored = account.as_ref().map(|account| account.password_hash.as_str());
-    let is_right = state.accounts.hashing.is_right(&request.password, stored).await?;
+    let looked_at = state.accounts.hashing.is_right(&request.password, stored).await;
+    if looked_at.is_err() {
+        tries.give_back(state).await;
+    }
+    let is_right = looked_at?;
     let Some(account) = account.filter(|_| is_right) else {
         return Err(failed());
     };
-    state.accounts.throttle.give_back(state, &LOGIN_PERSON, &who).await;
+    tries.give_back(state).await;
 
     let now = state.locks.now();
     let mut tx = state.pg.begin().await?;
@@ -184,19 +191,20 @@ pub(super) async fn begin_again(
     Ok(LoggedIn { view, cookies: Vec::new(), next: None })
 }
 
-/// Cookies of nobody.
-fn gone(state: &AppState) -> [(header::HeaderName, HeaderValue); 2] {
-    sessions::no_cookies(state.config.is_https()).map(|cookie| (header::SET_COOKIE, cookie))
+/// Headers of an answer that leaves a browser as nobody's.
+pub type Gone = [(HeaderName, HeaderValue); 3];
+
+/// Cookies of nobody; and the browser forgets the tickets and pages it kept.
+fn gone(state: &AppState) -> Gone {
+    let [session, hint] = sessions::no_cookies(state.config.is_https()).map(|cookie| (header::SET_COOKIE, cookie));
+    [session, hint, (CLEAR_SITE_DATA, HeaderValue::from_static("\"cache\", \"storage\""))]
 }
 
 /// Signs out here. The answer's headers forget the cookies; what was held stays held until its time is over.
 ///
 /// # Errors
 /// When the database fails.
-pub async fn end_session(
-    state: &AppState,
-    session: Option<&Session>,
-) -> Result<[(header::HeaderName, HeaderValue); 2], Problem> {
+pub async fn end_session(state: &AppState, session: Option<&Session>) -> Result<Gone, Problem> {
     if let Some(session) = session {
         let mut connection = state.pg.acquire().await?;
         sql::sessions::end(&mut connection, session.id, session.account, state.locks.now()).await?;
@@ -209,7 +217,7 @@ pub async fn end_session(
 ///
 /// # Errors
 /// When the database fails.
-pub async fn end_all(state: &AppState, session: &Session) -> Result<[(header::HeaderName, HeaderValue); 2], Problem> {
+pub async fn end_all(state: &AppState, session: &Session) -> Result<Gone, Problem> {
     let now = state.locks.now();
     let mut tx = state.pg.begin().await?;
     let ended = sql::sessions::end_all(&mut tx, session.account, None, now).await?;

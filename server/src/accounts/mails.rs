@@ -83,9 +83,11 @@ async fn send_due(state: &AppState) -> Result<usize, sqlx::Error> {
     let now = state.locks.now();
     let rows = sql::mails::take(&state.pg, now, now.plus_ms(LEASE_MS), MAX_PER_ROUND).await?;
     for row in &rows {
-        let sent = match written(state, row, now).await? {
-            Some(mail) => state.mailer.send_account(&mail).await,
-            None => Ok(()),
+        // One that cannot be read stops none of the others.
+        let sent = match written(state, row, now).await {
+            Ok(Some(mail)) => state.mailer.send_account(&mail).await.map_err(|cause| cause.to_string()),
+            Ok(None) => Ok(()),
+            Err(cause) => Err(cause.to_string()),
         };
         match sent {
             Ok(()) => sql::mails::done(&state.pg, row.id).await?,

@@ -35,7 +35,7 @@ pub use belongings::{owner_for, page as bookings_page};
 pub use command::{close, create_manager};
 pub use email::{prove, send_proof};
 pub use http::{Registration, ResetIntent, routes};
-pub use login::{LoggedIn, end_all, end_session, log_in};
+pub use login::{Gone, LoggedIn, end_all, end_session, log_in};
 pub use mails::send_forever as send_mails_forever;
 pub use password::{change as change_password, forgotten as password_forgotten, reset as reset_password};
 pub use purge::purge_forever;

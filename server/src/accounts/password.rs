@@ -12,7 +12,7 @@ use super::register::check_new;
 use super::sessions::Session;
 use super::sql;
 use super::sql::AccountRow;
-use super::throttle::{self, LOGIN_PERSON, MAIL_ADDRESS, MAIL_PERSON, person};
+use super::throttle::{self, Login, MAIL_ADDRESS, MAIL_PERSON, person};
 use crate::AppState;
 use crate::audit::{self, Entry};
 use crate::idempotency::{Answer, Intent};
@@ -27,17 +27,27 @@ pub(super) const MAX_EMAIL_BYTES: usize = 254;
 ///
 /// # Errors
 /// 401 when the old one is wrong, 400 when the new one cannot be used, 429 after too many tries.
-pub async fn change(state: &AppState, session: &Session, request: &PasswordChange) -> Result<LoggedIn, Problem> {
+pub async fn change(
+    state: &AppState,
+    session: &Session,
+    address: &ClientAddress,
+    request: &PasswordChange,
+) -> Result<LoggedIn, Problem> {
     check_new(&request.new)?;
+    state.accounts.hashing.has_room()?;
     let now = state.locks.now();
     let account = sql::by_id(&mut *state.pg.acquire().await?, session.account).await?;
     let account = account.ok_or_else(|| Problem::not_found("account"))?;
-    let who = person(&account.email);
-    state.accounts.throttle.take(state, &LOGIN_PERSON, &who).await?;
-    if !state.accounts.hashing.is_right(&request.current, Some(&account.password_hash)).await? {
+    let tries = Login::of(&account.email, address);
+    tries.take(state).await?;
+    let looked_at = state.accounts.hashing.is_right(&request.current, Some(&account.password_hash)).await;
+    if looked_at.is_err() {
+        tries.give_back(state).await;
+    }
+    if !looked_at? {
         return Err(Problem::new(Code::LoginFailed, "That is not your password as it is now."));
     }
-    state.accounts.throttle.give_back(state, &LOGIN_PERSON, &who).await;
+    tries.give_back(state).await;
     let hash = state.accounts.hashing.hash(&request.new).await?;
 
     let mut tx = state.pg.begin().await?;
@@ -119,7 +129,7 @@ pub async fn reset(
     let answer = Answer::no_content();
     intent.complete(&mut tx, &answer, now).await?;
     tx.commit().await?;
-    state.accounts.throttle.clear(state, &LOGIN_PERSON, &person(&account.email)).await;
+    Login::of(&account.email, address).clear(state).await;
     over(state);
     Ok(answer)
 }
@@ -135,6 +145,8 @@ async fn replace(
         let detail = "Your account was changed somewhere else at this moment. Please try again.";
         return Err(Problem::new(Code::Overloaded, detail));
     }
+    // Whoever had one mailed before had the mailbox or the old password: it opens nothing now.
+    sql::mails::end_links(tx, account.id, Purpose::Reset, now).await?;
     let entry = Entry::by(account.id, act, audit::account(account.id), "By its owner.");
     audit::record(tx, &entry, now).await?;
     mails::enqueue(tx, Kind::PasswordChanged, &account.email, now).await?;

@@ -1,7 +1,8 @@
 //! Where a request comes from, for limits per address.
 //!
-//! The other end of the connection, unless that is a proxy of ours: then what the proxies we know of say. A header
-//! that more hops than these could have written is not believed.
+//! The other end of the connection, or, where proxies of ours are said to stand in front, what these wrote: the header's
+//! last entries, one for each of them; what stands before is anybody's word. Whether the other end is a proxy of ours
+//! nobody looks: whoever says so must let nobody else reach the port (docs/operating.md).
 
 use std::net::{IpAddr, Ipv6Addr};
 

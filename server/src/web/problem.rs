@@ -97,6 +97,8 @@ pub enum Code {
     NotAllowed,
     /// A theatre without a manager would be nobody's.
     LastManager,
+    /// Roles are for those who have shown that their address is theirs.
+    EmailUnproven,
     /// Too many tries by one person or from one address.
     TooManyAttempts,
     /// The lock store cannot be reached.
@@ -111,7 +113,7 @@ pub enum Code {
 
 impl Code {
     /// All codes in the order of the documentation.
-    pub const ALL: [Self; 48] = [
+    pub const ALL: [Self; 49] = [
         Self::Malformed,
         Self::NotJson,
         Self::TooLarge,
@@ -155,6 +157,7 @@ impl Code {
         Self::LinkInvalid,
         Self::NotAllowed,
         Self::LastManager,
+        Self::EmailUnproven,
         Self::TooManyAttempts,
         Self::LockStoreUnavailable,
         Self::DatabaseUnavailable,
@@ -214,6 +217,7 @@ impl Code {
             Self::LinkInvalid => (S::GONE, "link_invalid", "The link does not work any more"),
             Self::NotAllowed => (S::FORBIDDEN, "not_allowed", "Your role does not allow this"),
             Self::LastManager => (S::CONFLICT, "last_manager", "The theatre would have no manager"),
+            Self::EmailUnproven => (S::CONFLICT, "email_unproven", "The address was not confirmed yet"),
             Self::TooManyAttempts => (S::TOO_MANY_REQUESTS, "too_many_attempts", "Too many tries in a short time"),
             Self::LockStoreUnavailable => {
                 (S::SERVICE_UNAVAILABLE, "lock_store_unavailable", "Seats cannot be held right now")

@@ -1,7 +1,9 @@
 //! Who is asking: an opaque cookie, or somebody who is signed in.
 //!
-//! Who signs in hands their visitor over to the session (`accounts`): from then on it is opened by that alone, and
-//! the browser has a new, empty visitor for when the session is over. So whoever uses the browser next finds nothing.
+//! Who signs in hands their visitor over to the session (`accounts`), and the browser has a new, empty visitor for when
+//! the session is over. So whoever uses the browser next finds nothing. The cookie from before opens none of the
+//! visitor's bookings any more; whoever kept a copy of it still reaches what the visitor holds at the moment, for as
+//! long as it is held: the way to seats asks only whose a hold is.
 
 use axum::extract::FromRequestParts;
 use axum::http::header::{COOKIE as COOKIE_HEADER, SET_COOKIE};

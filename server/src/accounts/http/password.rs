@@ -29,9 +29,10 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 async fn change(
     State(state): State<AppState>,
     SignedIn(session): SignedIn,
+    address: ClientAddress,
     ApiJson(request): ApiJson<PasswordChange>,
 ) -> ApiResult<Response> {
-    let logged_in = accounts::change_password(&state, &session, &request).await?;
+    let logged_in = accounts::change_password(&state, &session, &address, &request).await?;
     let view = Json(logged_in.view.account.clone());
     Ok((logged_in, view).into_response())
 }

@@ -40,8 +40,9 @@ async fn list(
         (status = 401, body = ProblemView, description = "not_signed_in"),
         (status = 403, body = ProblemView, description = "not_allowed"),
         (status = 404, body = ProblemView, description = "No such account; also for another theatre's staff"),
-        (status = 409, body = ProblemView, description = "last_manager, still_running"),
-        (status = 422, body = ProblemView, description = "key_reused")))]
+        (status = 409, body = ProblemView, description = "last_manager, email_unproven, still_running"),
+        (status = 422, body = ProblemView, description = "key_reused"),
+        (status = 429, body = ProblemView, description = "too_many_attempts")))]
 async fn change(
     State(state): State<AppState>,
     staff: Staff,

@@ -102,10 +102,10 @@ async fn logout_everywhere(State(state): State<AppState>, SignedIn(session): Sig
 }
 
 /// 204, and the cookies are gone.
-fn forgetting(cookies: [(axum::http::HeaderName, axum::http::HeaderValue); 2]) -> Response {
+fn forgetting(gone: accounts::Gone) -> Response {
     let mut response = StatusCode::NO_CONTENT.into_response();
-    for (name, cookie) in cookies {
-        response.headers_mut().append(name, cookie);
+    for (name, value) in gone {
+        response.headers_mut().append(name, value);
     }
     response
 }

@@ -89,11 +89,14 @@ pub(in crate::accounts) async fn take(
     Ok(taken.rows_affected() == 1)
 }
 
-/// Managers of a theatre, in the order of their ids, locked: two of them cannot dismiss each other at once.
+/// Managers of a theatre with an open account, in the order of their ids, locked: two of them cannot dismiss each other
+/// at once.
 pub(in crate::accounts) async fn lock_managers(tx: &mut PgConnection, theatre: &str) -> Result<Vec<Uuid>, sqlx::Error> {
     sqlx::query_scalar(
-        "SELECT account_id FROM staff_grants WHERE theatre_id = $1 AND role = 'manager'
-         ORDER BY account_id FOR UPDATE",
+        "SELECT staff.account_id
+         FROM staff_grants staff JOIN accounts account ON account.id = staff.account_id
+         WHERE staff.theatre_id = $1 AND staff.role = 'manager' AND account.closed_at IS NULL
+         ORDER BY staff.account_id FOR UPDATE OF staff",
     )
     .bind(theatre)
     .fetch_all(tx)

@@ -131,11 +131,22 @@ pub(in crate::accounts) async fn use_link(
     if used.rows_affected() != 1 {
         return Ok(false);
     }
+    end_links(tx, account, purpose, now).await?;
+    Ok(true)
+}
+
+/// Voids the links of an account of that kind that were not used.
+pub(in crate::accounts) async fn end_links(
+    tx: &mut PgConnection,
+    account: Uuid,
+    purpose: Purpose,
+    now: Timestamp,
+) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE account_links SET used_at = $3 WHERE account_id = $1 AND purpose = $2 AND used_at IS NULL")
         .bind(account)
         .bind(purpose.as_str())
         .bind(to_utc(now))
         .execute(tx)
         .await?;
-    Ok(true)
+    Ok(())
 }

@@ -45,9 +45,9 @@ pub(super) async fn by_id(tx: &mut PgConnection, id: Uuid) -> Result<Option<Acco
     sqlx::query_as(open_account!("id = $1")).bind(id).fetch_optional(tx).await
 }
 
-/// The same, locked until the transaction ends: what changes an account queues up.
+/// The same, locked until the transaction ends: what changes an account queues up, what only names it goes on.
 pub(super) async fn lock(tx: &mut PgConnection, id: Uuid) -> Result<Option<AccountRow>, sqlx::Error> {
-    sqlx::query_as(open_account!("id = $1 FOR UPDATE")).bind(id).fetch_optional(tx).await
+    sqlx::query_as(open_account!("id = $1 FOR NO KEY UPDATE")).bind(id).fetch_optional(tx).await
 }
 
 /// Writes a new account; `false` when the address has one, closed or not.

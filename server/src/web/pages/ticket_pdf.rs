@@ -14,7 +14,7 @@ use crate::catalogue::Show;
 use crate::tickets::pdf::{self, Sheet};
 use crate::tickets::{self, Ticket};
 use crate::web::Visitor;
-use crate::{AppState, bookings};
+use crate::{AppState, accounts, bookings};
 
 /// The files.
 pub fn routes() -> Router<AppState> {
@@ -23,7 +23,8 @@ pub fn routes() -> Router<AppState> {
 
 async fn of_booking(State(state): State<AppState>, visitor: Visitor, id: BookingId) -> Result<Response, PageError> {
     let Path(id) = id?;
-    let booking = bookings::view(&state, &visitor.owner, id).await.map_err(passing_or_fault)?;
+    let owner = accounts::owner_for(&state, &visitor, id).await.map_err(passing_or_fault)?;
+    let booking = bookings::view(&state, &owner, id).await.map_err(passing_or_fault)?;
     let booking = booking.filter(|booking| booking.state == BookingState::Confirmed).ok_or(PageError::NotFound)?;
     let show = state.catalogue.show(booking.show).await?.ok_or(PageError::NotFound)?;
     let tickets = tickets::of_booking(&state.pg, booking.id).await?;

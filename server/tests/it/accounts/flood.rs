@@ -69,6 +69,39 @@ async fn holds_are_granted_while_logins_are_turned_away() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn guesses_from_one_address_shut_nobody_out_who_comes_from_another() {
+    let world = World::start(1, &[("TRUSTED_PROXIES", "1")]).await;
+    signed_up(&world, "ann@example.org").await;
+    let try_from = async |address: &str, password: &str| {
+        let body = json!({ "email": "ann@example.org", "password": password });
+        let header = [("x-forwarded-for", address)];
+        Browser::new(&world).send_with(Method::POST, "/api/v1/users/login", &body, &header).await
+    };
+    let mut guesses = 0;
+    while try_from("203.0.113.7", "a guess at it").await.0 != StatusCode::TOO_MANY_REQUESTS {
+        guesses += 1;
+        assert!(guesses < 30, "there is an end to it");
+    }
+    assert_eq!(try_from("203.0.113.7", PASSWORD).await.0, StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(try_from("198.51.100.1", PASSWORD).await.0, StatusCode::OK);
+    // Guesses from many addresses come to an end as well.
+    let mut told = None;
+    for number in 0..40_u32 {
+        for _ in 0..9 {
+            let (status, headers, _) = try_from(&format!("10.0.0.{number}"), "a guess at it").await;
+            if status == StatusCode::TOO_MANY_REQUESTS {
+                told = Some(headers["ratelimit-policy"].clone());
+            }
+        }
+        if told.is_some() {
+            break;
+        }
+    }
+    assert_eq!(told.expect("360 are more than a hundred"), "\"login-person\";q=100;w=3000");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn one_address_has_its_limit_whatever_names_it_tries() {
     let world = World::start(1, &[]).await;
     let tries = (0..100_u32).map(|number| {

@@ -160,6 +160,15 @@ pub fn mails_about(world: &World, subject: &str) -> Vec<String> {
     mails.filter(|mail| mail.contains(&format!("Subject: {subject}"))).collect()
 }
 
+/// A new account, signed in, whose owner has opened the link that was mailed.
+pub async fn proven(world: &World, email: &str) -> Browser {
+    let mut browser = signed_up(world, email).await;
+    let token = link_mailed(world, "Please confirm your address", email).await;
+    let (status, answer) = browser.post("/api/v1/users/me/email/proof", json!({ "token": token })).await;
+    assert_eq!(status, StatusCode::OK, "{answer}");
+    browser
+}
+
 /// Waits for a mail with that subject to that address; the token of its link.
 pub async fn link_mailed(world: &World, subject: &str, email: &str) -> String {
     let found = || mails_about(world, subject).into_iter().find(|mail| mail.contains(email));

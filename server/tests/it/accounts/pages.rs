@@ -79,6 +79,10 @@ async fn one_registers_and_signs_in_by_forms_alone_and_goes_on_where_one_was() {
     );
     let out = submit(&mut ann, "/account/logout", &[]).await;
     assert_eq!((out.status, &*out.location, ann.cookie("rowlock_session")), (StatusCode::SEE_OTHER, "/", None));
+    let visitor = ann.visitor();
+    let request = visitor.client.post(format!("{}/account/logout", visitor.base)).header("origin", &visitor.base);
+    let out = read(&mut ann, form(request.header("authorization", "Bearer nothing"), &[])).await;
+    assert_eq!(out.status, StatusCode::SEE_OTHER, "a token that opens nothing is nobody's session");
     let fields = [("email", "ann@example.org"), ("password", "not her password"), ("next", "https://evil.example/")];
     let wrong = submit(&mut ann, "/login", &fields).await;
     assert_eq!((wrong.status, wrong.hidden("next")), (StatusCode::UNAUTHORIZED, String::new()));

@@ -15,6 +15,8 @@ async fn a_changed_password_ends_every_other_session_and_gives_this_one_a_new_co
     let mut laptop = Browser::new(&world);
     laptop.log_in("ann@example.org", PASSWORD).await;
     let token = laptop.token("ann@example.org").await;
+    laptop.post("/api/v1/users/password/forgotten", json!({ "email": "ann@example.org" })).await;
+    let link = link_mailed(&world, "A new password", "ann@example.org").await;
     let before = ann.clone();
     let (_, held) = ann.visitor().hold(&[3]).await;
     let path = "/api/v1/users/me/password";
@@ -41,6 +43,8 @@ async fn a_changed_password_ends_every_other_session_and_gives_this_one_a_new_co
     let mut anew = Browser::new(&world);
     assert_eq!(anew.log_in("ann@example.org", PASSWORD).await.0, StatusCode::UNAUTHORIZED);
     assert_eq!(anew.log_in("ann@example.org", ANOTHER).await.0, StatusCode::OK);
+    let (status, _) = anew.post("/api/v1/users/password/reset", json!({ "token": link, "password": PASSWORD })).await;
+    assert_eq!(status, StatusCode::GONE, "a link from before opens nothing");
     until("she is told", || async { mails_about(&world, "Your password was changed").len() == 1 }).await;
     assert_eq!(world.count("SELECT count(*) FROM audit_list WHERE act = 'password_changed'").await, 1);
     world.end().await;
@@ -137,6 +141,27 @@ async fn a_reset_opens_the_door_to_whom_somebody_elses_guesses_had_shut_out() {
     let (status, _) = ann.post("/api/v1/users/password/reset", json!({ "token": token, "password": ANOTHER })).await;
     assert_eq!(status, StatusCode::NO_CONTENT);
     assert_eq!(ann.log_in("ann@example.org", ANOTHER).await.0, StatusCode::OK);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mail_that_cannot_be_read_keeps_no_other_back() {
+    let world = World::start(1, &[]).await;
+    signed_up(&world, "ann@example.org").await;
+    let odd = "ALTER TABLE account_mails DROP CONSTRAINT account_mails_kind_check";
+    sqlx::query(odd).execute(&world.pg).await.expect("any kind can be written");
+    let odd = "INSERT INTO account_mails (id, kind, email, run_after, tries, created_at)
+               SELECT gen_random_uuid(), 'of another time', 'ann@example.org', '2020-01-01', n, now()
+               FROM generate_series(20, 29) AS n";
+    sqlx::query(odd).execute(&world.pg).await.expect("they are written");
+    let mut ann = Browser::new(&world);
+    ann.post("/api/v1/users/password/forgotten", json!({ "email": "ann@example.org" })).await;
+    link_mailed(&world, "A new password", "ann@example.org").await;
+    let given_up = "SELECT count(*) FROM account_mails WHERE tries >= 30";
+    until("one that was tried too often is given up", || async {
+        world.count("SELECT count(*) FROM account_mails").await < 10 && world.count(given_up).await == 0
+    })
+    .await;
     world.end().await;
 }
 

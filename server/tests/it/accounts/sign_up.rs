@@ -134,8 +134,8 @@ async fn guessing_is_slowed_down_for_all_replicas_together_and_only_for_whom_it_
     }
     let (headers, problem) = refused.expect("sixteen guesses are more than ten");
     assert_eq!(problem["code"], "too_many_attempts");
-    assert_eq!(headers["ratelimit-policy"], "\"login-person\";q=10;w=300");
-    assert!(headers["ratelimit"].to_str().expect("text").starts_with("\"login-person\";r=0;t="));
+    assert_eq!(headers["ratelimit-policy"], "\"login-pair\";q=10;w=300");
+    assert!(headers["ratelimit"].to_str().expect("text").starts_with("\"login-pair\";r=0;t="));
     assert!(headers["retry-after"].to_str().expect("text").parse::<u64>().expect("seconds") > 0);
     // Her right password waits as well; others sign in.
     assert_eq!(here.log_in("ann@example.org", PASSWORD).await.0, StatusCode::TOO_MANY_REQUESTS);

@@ -3,7 +3,7 @@
 use reqwest::StatusCode;
 use serde_json::json;
 
-use super::{Browser, PASSWORD, another_theatre, signed_up};
+use super::{Browser, PASSWORD, another_theatre, proven, signed_up};
 use crate::world::{World, text};
 
 /// A manager of the Aurora, made as operators make the first one.
@@ -22,7 +22,7 @@ async fn a_first_manager_is_made_at_the_command_line_and_lets_the_others_in() {
     let world = World::start(1, &[("ROWLOCK_PASSWORD", PASSWORD)]).await;
     another_theatre(&world).await;
     let mut max = manager(&world).await;
-    let mut ann = signed_up(&world, "ann@example.org").await;
+    let mut ann = proven(&world, "ann@example.org").await;
     let staff = "/api/v1/theatres/aurora/staff";
     assert_eq!(ann.get(staff).await.0, StatusCode::NOT_FOUND);
     let hire =
@@ -85,7 +85,7 @@ async fn a_theatre_keeps_a_manager_and_grants_need_a_person_a_role_and_a_reason(
         assert_eq!((status, text(&problem["code"])), expected, "{body}");
     }
     assert_eq!(world.count("SELECT count(*) FROM audit_list").await, 1, "nothing happened");
-    signed_up(&world, "mia@example.org").await;
+    proven(&world, "mia@example.org").await;
     assert_eq!(
         max.post(staff, grant("mia@example.org", "manager", true, "Takes over.")).await.0,
         StatusCode::NO_CONTENT
@@ -93,6 +93,56 @@ async fn a_theatre_keeps_a_manager_and_grants_need_a_person_a_role_and_a_reason(
     let resign = grant("max@example.org", "manager", false, "I resign.");
     assert_eq!(max.post(staff, resign).await.0, StatusCode::NO_CONTENT);
     assert_eq!(max.me().await.0, StatusCode::UNAUTHORIZED);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_manager_cannot_ask_for_one_address_after_another() {
+    let world = World::start(1, &[("ROWLOCK_PASSWORD", PASSWORD)]).await;
+    let mut max = manager(&world).await;
+    let staff = "/api/v1/theatres/aurora/staff";
+    let mut said = Vec::new();
+    for number in 0..40 {
+        let email = format!("{number}@example.org");
+        let hire = json!({ "email": email, "role": "box_office", "granted": true, "reason": "Is there anybody?" });
+        said.push(max.post(staff, hire).await.0);
+        if said.last() == Some(&StatusCode::TOO_MANY_REQUESTS) {
+            break;
+        }
+    }
+    assert!(said.len() > 30, "{said:?}");
+    assert_eq!(said.last(), Some(&StatusCode::TOO_MANY_REQUESTS));
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_registers_an_address_that_is_not_theirs_gets_no_role_by_it() {
+    let world = World::start(1, &[("ROWLOCK_PASSWORD", PASSWORD)]).await;
+    // Eve was there first, with the address of the manager to be, and with Mia's.
+    let mut squatter = Browser::new(&world);
+    let theirs = "the password of eve";
+    for email in ["max@example.org", "mia@example.org"] {
+        assert_eq!(squatter.register(email, theirs).await.0, StatusCode::CREATED);
+    }
+    assert_eq!(squatter.log_in("max@example.org", theirs).await.0, StatusCode::OK);
+    let create = ["admin", "create", "--email", "max@example.org", "--name", "Max Manager", "--theatre", "aurora"];
+    let (good, said) = world.command(&create).await;
+    assert!(good && said.contains("never confirmed"), "{said}");
+    assert_eq!(squatter.me().await.0, StatusCode::UNAUTHORIZED);
+    assert_eq!(squatter.log_in("max@example.org", theirs).await.0, StatusCode::UNAUTHORIZED);
+    let mut max = Browser::new(&world);
+    assert_eq!(max.log_in("max@example.org", PASSWORD).await.0, StatusCode::OK);
+    let staff = "/api/v1/theatres/aurora/staff";
+    let hire = json!({ "email": "mia@example.org", "role": "manager", "granted": true, "reason": "Starts on Monday." });
+    let (status, problem) = max.post(staff, hire).await;
+    assert_eq!((status, text(&problem["code"])), (StatusCode::CONFLICT, "email_unproven"));
+    assert_eq!(world.count("SELECT count(*) FROM staff_grants").await, 1, "the manager's own");
+    // Where the address is proven, the command leaves the password as it is.
+    let mut ben = proven(&world, "ben@example.org").await;
+    let create = ["admin", "create", "--email", "ben@example.org", "--name", "Ben", "--theatre", "aurora"];
+    let (good, said) = world.command(&create).await;
+    assert!(good && said.contains("its password stays"), "{said}");
+    assert_eq!(ben.log_in("ben@example.org", PASSWORD).await.0, StatusCode::OK);
     world.end().await;
 }
 

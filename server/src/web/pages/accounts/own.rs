@@ -62,14 +62,19 @@ pub(super) struct PasswordForm {
     new: Password,
 }
 
-pub(super) async fn password(State(state): State<AppState>, who: Who, form: FormResult<PasswordForm>) -> PageResult {
+pub(super) async fn password(
+    State(state): State<AppState>,
+    who: Who,
+    address: ClientAddress,
+    form: FormResult<PasswordForm>,
+) -> PageResult {
     let session = match who {
         Ok(SignedIn(session)) => session,
         Err(problem) => return sign_in_first(problem, "/account"),
     };
     let Form(form) = form?;
     let request = PasswordChange { current: form.current, new: form.new };
-    match accounts::change_password(&state, &session, &request).await {
+    match accounts::change_password(&state, &session, &address, &request).await {
         Ok(logged_in) => Ok((logged_in, see_with("/account", Notice::PasswordChanged)).into_response()),
         Err(problem) => {
             let trouble = super::words(&problem);
@@ -159,9 +164,14 @@ pub(super) async fn prove(
 }
 
 pub(super) async fn log_out(State(state): State<AppState>, headers: HeaderMap) -> PageResult {
-    let session = accounts::of_request(&state, &headers).await.map_err(passing_or_fault)?;
-    let cookies = accounts::end_session(&state, session.as_ref()).await.map_err(passing_or_fault)?;
-    Ok(with(cookies, see("/")))
+    let session = match accounts::of_request(&state, &headers).await {
+        Ok(session) => session,
+        // A token that opens nothing is no session to end.
+        Err(problem) if problem.code() == Code::TokenInvalid => None,
+        Err(problem) => return Err(passing_or_fault(problem)),
+    };
+    let gone = accounts::end_session(&state, session.as_ref()).await.map_err(passing_or_fault)?;
+    Ok(with(gone, see("/")))
 }
 
 pub(super) async fn log_out_everywhere(State(state): State<AppState>, who: Who) -> PageResult {
@@ -169,13 +179,13 @@ pub(super) async fn log_out_everywhere(State(state): State<AppState>, who: Who) 
         Ok(SignedIn(session)) => session,
         Err(problem) => return sign_in_first(problem, "/account"),
     };
-    let cookies = accounts::end_all(&state, &session).await.map_err(passing_or_fault)?;
-    Ok(with(cookies, see_with("/login", Notice::SignedOutEverywhere)))
+    let gone = accounts::end_all(&state, &session).await.map_err(passing_or_fault)?;
+    Ok(with(gone, see_with("/login", Notice::SignedOutEverywhere)))
 }
 
-fn with(cookies: [(axum::http::HeaderName, axum::http::HeaderValue); 2], mut response: Response) -> Response {
-    for (name, cookie) in cookies {
-        response.headers_mut().append(name, cookie);
+fn with(gone: accounts::Gone, mut response: Response) -> Response {
+    for (name, value) in gone {
+        response.headers_mut().append(name, value);
     }
     response
 }
