@@ -261,7 +261,8 @@ pub struct Problem {
     areas: Vec<AreaProblem>,
     hold: Option<Uuid>,
     retry_after_s: u64,
-    limit: Option<Limit>,
+    /// Boxed, for hardly any has one.
+    limit: Option<Box<Limit>>,
     gave_way: bool,
 }
 
@@ -334,8 +335,8 @@ impl Problem {
 
     /// Names the limit that was reached.
     #[must_use]
-    pub const fn with_limit(mut self, limit: Limit) -> Self {
-        self.limit = Some(limit);
+    pub fn with_limit(mut self, limit: Limit) -> Self {
+        self.limit = Some(Box::new(limit));
         self
     }
 
@@ -430,7 +431,7 @@ fn is_passing(code: Option<&str>) -> bool {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let (code, retry_after_s, limit) = (self.code, self.retry_after_s, self.limit);
+        let (code, retry_after_s, limit) = (self.code, self.retry_after_s, self.limit.clone());
         let status = code.describe().0;
         let mut json = Vec::with_capacity(USUAL_BYTES);
         serde_json::to_writer(&mut json, &self.into_view()).expect("text, numbers and lists of them are JSON");
@@ -441,7 +442,8 @@ impl IntoResponse for Problem {
         if status == StatusCode::SERVICE_UNAVAILABLE || code.is_worth_repeating() {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(retry_after_s));
         }
-        if let Some(Limit { name, burst, window_s }) = limit {
+        if let Some(limit) = limit {
+            let Limit { name, burst, window_s } = *limit;
             let policy = format!("\"{name}\";q={burst};w={window_s}");
             let left = format!("\"{name}\";r=0;t={retry_after_s}");
             for (header, value) in [("ratelimit-policy", policy), ("ratelimit", left)] {
