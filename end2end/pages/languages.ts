@@ -1,5 +1,5 @@
 // The messages of the product, and what of them stands on a page.
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import type { Page } from "@playwright/test";
@@ -12,11 +12,12 @@ export function messages(tag: Tag): Record<string, string> {
   return JSON.parse(readFileSync(file, "utf8")) as Record<string, string>;
 }
 
-/** What a person can read or hear of a page, except what says of itself that it is English. */
-export async function textsOf(page: Page): Promise<string[]> {
-  return page.evaluate(() => {
+/** What a person can read or hear of a page, except what says of itself that it is English or stands in `data`. */
+export async function textsOf(page: Page, data = ""): Promise<string[]> {
+  return page.evaluate((data) => {
     const texts: string[] = [document.title];
-    const isEnglish = (element: Element | null) => element?.closest("[lang]")?.getAttribute("lang") === "en";
+    const isData = (element: Element | null) => data !== "" && !!element?.closest(data);
+    const isEnglish = (element: Element | null) => element?.closest("[lang]")?.getAttribute("lang") === "en" || isData(element);
     const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
     for (let node = walker.nextNode(); node; node = walker.nextNode()) {
       const within = node.parentElement;
@@ -27,7 +28,51 @@ export async function textsOf(page: Page): Promise<string[]> {
       for (const name of ["aria-label", "placeholder", "title"]) texts.push(element.getAttribute(name) ?? "");
     }
     return texts.map((text) => text.trim()).filter((text) => text !== "");
+  }, data);
+}
+
+// Elements that hold what people and cinemas wrote; a poster has its film's title in lines.
+const DATA = "bdi, .poster";
+
+/**
+ * Texts of a page in another script with two or more Latin words in a row or apart, whoever put them there:
+ * what messages do not know of is found, too. Names are no such words, nor are addresses and codes.
+ */
+export async function latinOn(page: Page): Promise<string[]> {
+  const names = namesOfTheDemo();
+  const texts = await textsOf(page, DATA);
+  return texts.filter((text) => {
+    const bare = withoutIsolated(text).replace(/\S*[@/]\S*/g, " ");
+    return (bare.replace(names, " ").match(LATIN_WORD) ?? []).length >= 2;
   });
+}
+
+// Codes have no small letters.
+const LATIN_WORD = /(?<![\p{L}\p{N}])(?=\p{L}*\p{Ll})\p{Script=Latin}{2,}(?![\p{L}\p{N}])/gu;
+
+// Fields of the demo that people read.
+const NAMES = ["name", "label", "title", "tagline", "synopsis", "genre", "rating", "address", "languages", "formats"];
+
+/** Whatever the demo calls its films, theatres, sections and seats. */
+function namesOfTheDemo(): RegExp {
+  const demo = join(import.meta.dirname, "../../demo");
+  const layouts = readdirSync(join(demo, "layouts")).map((file) => join(demo, "layouts", file));
+  const found = new Set<string>();
+  const collect = (value: unknown, isName: boolean): void => {
+    if (typeof value === "string" && isName) found.add(value.replaceAll("{n}", "").trim());
+    else if (Array.isArray(value)) value.forEach((item) => collect(item, isName));
+    else if (value && typeof value === "object") for (const [key, item] of Object.entries(value)) collect(item, NAMES.includes(key));
+  };
+  for (const file of [join(demo, "chain.json"), ...layouts]) collect(JSON.parse(readFileSync(file, "utf8")), false);
+  // The longest first: one name may begin with another.
+  const names = [...found].filter((name) => /\p{L}/u.test(name)).sort((one, other) => other.length - one.length);
+  return new RegExp(`(?<!\\p{L})(?:${names.map(escape).join("|")})(?!\\p{L})`, "gu");
+}
+
+/** Without the values that a message holds apart from its own direction. */
+function withoutIsolated(text: string): string {
+  const bare = text.replace(/\u2068[^\u2068\u2069]*\u2069/g, " ");
+  return bare === text ? text : withoutIsolated(bare);
 }
 
 /** Texts among these that are an English message, word for word, and not the same in the other language. */

@@ -3,7 +3,7 @@
 import type { Page } from "@playwright/test";
 
 import { claimShow, showsToCome } from "../pages/catalogue.js";
-import { englishAmong, messages, type Tag, textsOf } from "../pages/languages.js";
+import { englishAmong, latinOn, messages, type Tag, textsOf } from "../pages/languages.js";
 import { bookingBecomes, payWith, readTickets } from "../pages/paying.js";
 import { press } from "../pages/show.js";
 import { expect, test } from "../pages/visitors.js";
@@ -25,6 +25,7 @@ async function expectIn(page: Page, tag: Tag, direction: string): Promise<void> 
   await expect(html).toHaveAttribute("lang", tag);
   await expect(html).toHaveAttribute("dir", direction);
   expect(englishAmong(await textsOf(page), tag), `English on ${page.url()}`).toEqual([]);
+  if (tag === "ar") expect(await latinOn(page), `Latin words on ${page.url()}`).toEqual([]);
   const sideways = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
   expect(sideways, `${page.url()} scrolls sideways`).toBeLessThanOrEqual(0);
 }

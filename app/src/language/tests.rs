@@ -68,9 +68,14 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
+/// What the keys of messages begin with.
+fn groups() -> BTreeSet<&'static str> {
+    of(Language::English).keys().filter_map(|key| Some(key.split_once('.')?.0)).collect()
+}
+
 /// Every literal that looks like a key of a group there is, by the file it stands in.
 fn keys_in_code(folders: &[&str]) -> BTreeMap<String, PathBuf> {
-    let groups: BTreeSet<&str> = of(Language::English).keys().filter_map(|key| Some(key.split_once('.')?.0)).collect();
+    let groups = groups();
     let is_key = |text: &str| {
         let Some((group, name)) = text.split_once('.') else { return false };
         let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || c == '_');
@@ -186,7 +191,10 @@ fn pages_carry_what_their_islands_say() {
         (&["app/src/seat_map", "app/src/checkout", "app/src/waiting_list.rs"], seat_map::WORDS),
         (&["app/src/booking_status"], booking_status::WORDS),
     ];
+    let groups = groups();
     for (folders, carried) in islands {
+        let strange: Vec<&&str> = carried.iter().filter(|group| !groups.contains(**group)).collect();
+        assert!(strange.is_empty(), "no message begins with {strange:?}");
         for (key, file) in keys_in_code(folders) {
             let group = key.split('.').next().unwrap_or_default();
             assert!(carried.contains(&group), "no page carries {key} for {}", file.display());

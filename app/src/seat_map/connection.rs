@@ -108,7 +108,8 @@ impl Session {
             let seats = own.into_iter().chain(self.watched_seats());
             seats.filter_map(|seat| room.as_ref()?.section_of(seat)).collect::<Vec<_>>()
         });
-        let all: BTreeSet<u16> = elsewhere.into_iter().chain([on_screen]).filter_map(|at| u16::try_from(at).ok()).collect();
+        let all = elsewhere.into_iter().chain([on_screen]);
+        let all: BTreeSet<u16> = all.filter_map(|at| u16::try_from(at).ok()).collect();
         if all.len() > MAX_SECTIONS_PER_READER { Vec::new() } else { all.into_iter().collect() }
     }
 
