@@ -3,7 +3,7 @@
 use reqwest::StatusCode;
 use serde_json::json;
 
-use super::{Browser, PASSWORD, another_theatre, proven, signed_up};
+use super::{Browser, PASSWORD, another_theatre, proven};
 use crate::world::{World, text};
 
 /// A manager of the Aurora, made as operators make the first one.
