@@ -49,6 +49,13 @@ export class MapView {
     return { x: box.x + box.width / 2, y: box.y + box.height / 2 };
   }
 
+  /** Whether a point of the screen lies on a seat. */
+  async isAt(index: number, point: Point): Promise<boolean> {
+    const box = (await this.page.locator(`#seat-${index} .seat-target`).boundingBox())!;
+    const [right, below] = [point.x - box.x, point.y - box.y];
+    return right >= 0 && right <= box.width && below >= 0 && below <= box.height;
+  }
+
   /** Drags with the mouse. */
   async drag(from: Point, by: Point): Promise<void> {
     await this.page.mouse.move(from.x, from.y);

@@ -23,7 +23,11 @@ pub fn sight_of(plan: &PlanView, seat: &Seat<'_>) -> Sight {
 
 /// What a seat's name for screen readers says besides its place, kind and price.
 pub fn words_of(plan: &PlanView, seat: &Seat<'_>) -> String {
-    let words = seat.in_words();
+    with_view(plan, seat, seat.in_words())
+}
+
+/// The same behind other words about the seat.
+pub fn with_view(plan: &PlanView, seat: &Seat<'_>, words: String) -> String {
     if sight_of(plan, seat).is_restricted() { say!("map.seat_at_the_side", seat = Arg::Ours(&words)) } else { words }
 }
 

@@ -12,7 +12,7 @@ use wasm_bindgen::JsCast;
 use web_sys::Element;
 
 use super::board::Look;
-use super::card::words_of;
+use super::card::with_view;
 use super::drawing::escaped;
 use super::room::{Room, row_in_words, seat_and_state};
 use super::session::Session;
@@ -46,19 +46,22 @@ fn keep_painted(session: Session, room: Arc<Room>, seat: SeatIndex) -> Option<Re
     let look = session.look_of(seat);
     Some(RenderEffect::new(move |_| {
         if let Some(facts) = room.seat(seat) {
-            paint(&element, look.get(), &words_of(room.plan(), &facts));
+            let look = look.get();
+            // The view comes last: what can be read on the button is said in one piece.
+            let name = with_view(room.plan(), &facts, seat_and_state(&facts.in_words(), look));
+            paint(&element, look, &name);
         }
     }))
 }
 
-fn paint(element: &Element, look: Look, words: &str) {
-    let set = |name: &str, value: &str| {
+fn paint(element: &Element, look: Look, name: &str) {
+    let set = |attribute: &str, value: &str| {
         // Fails for names that are no attribute; these are.
-        let _ = element.set_attribute(name, value);
+        let _ = element.set_attribute(attribute, value);
     };
     set("data-state", look.state());
     set("aria-pressed", if look.state() == "mine" { "true" } else { "false" });
-    set("aria-label", &seat_and_state(words, look));
+    set("aria-label", name);
     if let Some(state) = element.last_element_child() {
         state.set_text_content(Some(&look.in_words()));
     }
