@@ -13,11 +13,24 @@ const ZOOMED = { width: 640, height: 400 };
 export async function expectForEveryone(page: Page, state: string): Promise<void> {
   await test.step(`for everyone: ${state}`, async () => {
     await page.emulateMedia({ colorScheme: "light" });
+    await recoloured(page);
     expect(await findings(page, WCAG_22_AA), `${state}, light`).toEqual([]);
     await page.emulateMedia({ colorScheme: "dark" });
+    await recoloured(page);
     expect(await findings(page), `${state}, contrast in the dark`).toEqual([]);
     expect(await sideways(page), `${state} scrolls sideways`).toBeLessThanOrEqual(0);
     if (!test.info().project.use.hasTouch) await expectZoomable(page, state);
+  });
+}
+
+/** Waits until colours have changed: some take a moment, and halfway nothing contrasts. */
+async function recoloured(page: Page): Promise<void> {
+  await page.evaluate(async () => {
+    const frame = () => new Promise((drawn) => requestAnimationFrame(drawn));
+    await frame();
+    await frame();
+    const changing = document.getAnimations().filter((animation) => animation instanceof CSSTransition);
+    await Promise.allSettled(changing.map((transition) => transition.finished));
   });
 }
 
