@@ -96,6 +96,7 @@ test("a forgotten password is replaced by a link that works once", async ({ requ
   const email = `anna-${show.id}@example.org`;
   await register(anna.page, "Anna", email);
   await press(anna.page.getByTestId("sign-out"));
+  await anna.page.waitForURL((url) => url.pathname === "/");
   await anna.page.goto("/reset");
   await anna.page.locator('input[name="email"]').fill(email);
   await press(anna.page.getByTestId("ask-reset"));
