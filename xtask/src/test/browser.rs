@@ -72,6 +72,9 @@ pub fn test(
     if options.renew_pictures {
         command.args(["pictures.spec.ts", "--update-snapshots"]);
     }
+    if let Some(times) = options.times {
+        command.arg(format!("--repeat-each={times}"));
+    }
     if let Some(filter) = &options.filter {
         command.args(["--grep", filter, "--pass-with-no-tests"]);
     }

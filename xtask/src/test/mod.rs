@@ -16,6 +16,9 @@ use crate::stop::Stop;
 mod browser;
 mod closing_show;
 
+/// Most runs of one test in a browser: each needs shows of its own, and the demo has three hundred.
+const MOST_TIMES: i64 = 40;
+
 /// What to test.
 #[derive(Args, Default)]
 pub struct Options {
@@ -28,6 +31,9 @@ pub struct Options {
     /// Keep new pictures of the pages instead of comparing them with those that are kept.
     #[arg(long, requires = "only_browser")]
     pub renew_pictures: bool,
+    /// Each of the tests in a browser so many times: for those that fail now and then.
+    #[arg(long, requires = "only_browser", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST_TIMES))]
+    pub times: Option<u32>,
     /// Only tests whose name contains this.
     pub filter: Option<String>,
 }
