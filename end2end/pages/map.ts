@@ -37,10 +37,17 @@ export class MapView {
     return this.scroller.evaluate((scroller) => ({ x: scroller.scrollLeft, y: scroller.scrollTop }));
   }
 
-  /** The middle of what is seen of the map. */
+  /** The middle of what can be touched of the map: the cart lies over its lower part on phones. */
   async middle(): Promise<Point> {
-    const box = (await this.scroller.boundingBox())!;
-    return { x: box.x + box.width / 2, y: box.y + Math.min(box.height, 500) / 2 };
+    const seen = await this.scroller.evaluate((scroller) => {
+      const box = scroller.getBoundingClientRect();
+      const x = box.x + box.width / 2;
+      const rows = [...Array(Math.ceil(box.height)).keys()].map((row) => box.y + row);
+      return { x, rows: rows.filter((y) => scroller.contains(document.elementFromPoint(x, y))) };
+    });
+    const [first, last] = [seen.rows.at(0), seen.rows.at(-1)];
+    if (first === undefined || last === undefined) throw new Error("nothing of the map can be touched");
+    return { x: seen.x, y: (first + last) / 2 };
   }
 
   /** Where on the screen a seat's centre is. */
