@@ -4,12 +4,12 @@
 //! somebody who is signed in *and* reads the mail has shown that they are one person.
 
 use axum::http::StatusCode;
-use domain::api_accounts::{NextStep, ProofRequest};
+use domain::api_accounts::ProofRequest;
 
 use super::links::{self, Purpose};
 use super::mails::{self, Kind};
 use super::sessions::Session;
-use super::throttle::{self, MAIL_ADDRESS, MAIL_PERSON, person};
+use super::throttle::{self, MAIL_ADDRESS};
 use super::{sql, view};
 use crate::AppState;
 use crate::audit::{self, Entry};
@@ -33,17 +33,7 @@ pub async fn send_proof(
     throttle::of_address(state, &MAIL_ADDRESS, address).await?;
     let account = sql::by_id(&mut *state.pg.acquire().await?, session.account).await?;
     let account = account.ok_or_else(|| Problem::not_found("account"))?;
-    state.accounts.throttle.take(state, &MAIL_PERSON, &person(&account.email)).await?;
-    let mut tx = state.pg.begin().await?;
-    if let Some(answer) = intent.begin(&mut tx, now).await? {
-        return Ok(answer);
-    }
-    mails::enqueue(&mut tx, Kind::Prove, &account.email, now).await?;
-    let answer = Answer::json(StatusCode::ACCEPTED, &NextStep::read_mail(account.email))?;
-    intent.complete(&mut tx, &answer, now).await?;
-    tx.commit().await?;
-    mails::wake(state);
-    Ok(answer)
+    mails::order(state, Kind::Prove, &account.email, intent, now).await
 }
 
 /// Uses the link, for whoever is signed in.

@@ -5,13 +5,18 @@
 
 use std::time::Duration;
 
+use axum::http::StatusCode;
+use domain::api_accounts::NextStep;
 use domain::time::{SECOND_MS, Timestamp};
 use sqlx::PgConnection;
 
 use super::links::{self, Purpose};
 use super::sql;
 use super::sql::mails::MailRow;
+use super::throttle::{MAIL_PERSON, person};
+use crate::idempotency::{Answer, Intent};
 use crate::tickets::AccountMail;
+use crate::web::Problem;
 use crate::{AppState, ids};
 
 /// Looked at this often even if nobody says so.
@@ -56,6 +61,28 @@ impl Kind {
 /// Writes down that a mail is to be sent, in the caller's transaction. [`wake`] when it is committed.
 pub(super) async fn enqueue(tx: &mut PgConnection, kind: Kind, email: &str, now: Timestamp) -> Result<(), sqlx::Error> {
     sql::mails::enqueue(tx, ids::new_id(), kind.as_str(), email, now).await
+}
+
+/// Has a mail sent because somebody asked for it, and answers that they should read it. The address has its limit,
+/// whether it is an account's or not.
+pub(super) async fn order(
+    state: &AppState,
+    kind: Kind,
+    email: &str,
+    intent: &Intent,
+    now: Timestamp,
+) -> Result<Answer, Problem> {
+    state.accounts.throttle.take(state, &MAIL_PERSON, &person(email)).await?;
+    let mut tx = state.pg.begin().await?;
+    if let Some(answer) = intent.begin(&mut tx, now).await? {
+        return Ok(answer);
+    }
+    enqueue(&mut tx, kind, email, now).await?;
+    let answer = Answer::json(StatusCode::ACCEPTED, &NextStep::read_mail(email.to_owned()))?;
+    intent.complete(&mut tx, &answer, now).await?;
+    tx.commit().await?;
+    wake(state);
+    Ok(answer)
 }
 
 /// There are mails.

@@ -1,7 +1,6 @@
 //! Changing a password: knowing the old one, or by a link in a mail. Either ends every session there is.
 
-use axum::http::StatusCode;
-use domain::api_accounts::{ForgottenRequest, NextStep, PasswordChange, ResetRequest};
+use domain::api_accounts::{ForgottenRequest, PasswordChange, ResetRequest};
 use domain::time::Timestamp;
 use sqlx::PgConnection;
 
@@ -12,7 +11,7 @@ use super::register::check_new;
 use super::sessions::Session;
 use super::sql;
 use super::sql::AccountRow;
-use super::throttle::{self, Login, MAIL_ADDRESS, MAIL_PERSON, person};
+use super::throttle::{self, Login, MAIL_ADDRESS};
 use crate::AppState;
 use crate::audit::{self, Entry};
 use crate::idempotency::{Answer, Intent};
@@ -77,18 +76,8 @@ pub async fn forgotten(
         return Err(Problem::new(Code::PersonInvalid, "The e-mail address cannot be used."));
     }
     throttle::of_address(state, &MAIL_ADDRESS, address).await?;
-    // Counted by what was typed, so the limit says nothing about accounts either.
-    state.accounts.throttle.take(state, &MAIL_PERSON, &person(email)).await?;
-    let mut tx = state.pg.begin().await?;
-    if let Some(answer) = intent.begin(&mut tx, now).await? {
-        return Ok(answer);
-    }
-    mails::enqueue(&mut tx, Kind::Reset, email, now).await?;
-    let answer = Answer::json(StatusCode::ACCEPTED, &NextStep::read_mail(email.to_owned()))?;
-    intent.complete(&mut tx, &answer, now).await?;
-    tx.commit().await?;
-    mails::wake(state);
-    Ok(answer)
+    // Limited by what was typed, so the limit says nothing about accounts either.
+    mails::order(state, Kind::Reset, email, intent, now).await
 }
 
 /// Sets a new password by the link of a mail; reading it also shows that the address is the owner's.
