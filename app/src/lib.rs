@@ -19,8 +19,10 @@ pub mod pages;
 pub mod seat_map;
 #[cfg(feature = "ssr")]
 pub mod shell;
+#[cfg(feature = "staff")]
+pub mod staff;
 #[cfg(feature = "show")]
 mod waiting_list;
 
 #[cfg(feature = "ssr")]
-pub use shell::{Head, Page, Place, render, render_in};
+pub use shell::{Half, Head, Page, Place, render, render_in};

@@ -28,6 +28,29 @@ impl Place {
     }
 }
 
+/// The browser half comes in modules, so that nobody waits for what others use: see `xtask/src/site.rs`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Half {
+    /// What is needed after paying, and elsewhere.
+    #[default]
+    Pages,
+    /// The page of a show: seat map and checkout.
+    Show,
+    /// For people who work in a theatre.
+    Staff,
+}
+
+impl Half {
+    /// Name of its files, and of the feature of `frontend`.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Pages => "pages",
+            Self::Show => "show",
+            Self::Staff => "staff",
+        }
+    }
+}
+
 /// What the document says about a page outside its content.
 #[derive(Clone, Debug, Default)]
 pub struct Head {
@@ -39,8 +62,8 @@ pub struct Head {
     pub live: bool,
     /// Groups of messages its islands use; the page carries them.
     pub words: &'static [&'static str],
-    /// Whether that island is the seat map, whose browser half is a module of its own.
-    pub seat_map: bool,
+    /// Which module its islands are in.
+    pub half: Half,
     /// The city the visitor is looking at, for the switch in the header.
     pub city: Option<Place>,
     /// What stands in the search field of the header.
@@ -94,7 +117,7 @@ fn document(language: Language, head: Head, content: AnyView, chooser: impl Into
         view! { <script type="application/json" id="words" inner_html=carried></script> }
     });
     let live = head.live.then(|| {
-        let half = if head.seat_map { "show" } else { "pages" };
+        let half = head.half.name();
         view! {
             <link rel="modulepreload" href="/pkg/boot.js" />
             <link rel="modulepreload" href=format!("/pkg/{half}.js") />

@@ -5,16 +5,20 @@
 // does not load stays what the server rendered, and says so on <html data-live="failed">.
 const page = document.documentElement;
 const islands = [...document.querySelectorAll("leptos-island")];
-const isSeatMap = (island) => island.dataset.component.startsWith("SeatMap");
+/** The module an island is in, by its name. */
+const half = (island) => {
+  if (island.dataset.component.startsWith("Staff")) return "staff";
+  return island.dataset.component.startsWith("SeatMap") ? "show" : "pages";
+};
 
 /** Wakes some islands by the module of this name. */
 async function wake(name, some) {
   if (some.length === 0) return;
-  const half = await import(`./${name}.js`);
-  await half.default({ module_or_path: new URL(`./${name}_bg.wasm`, import.meta.url) });
-  half.hydrate();
+  const module = await import(`./${name}.js`);
+  await module.default({ module_or_path: new URL(`./${name}_bg.wasm`, import.meta.url) });
+  module.hydrate();
   for (const island of some) {
-    const start = half[island.dataset.component];
+    const start = module[island.dataset.component];
     if (start) {
       await start(island);
     } else {
@@ -24,8 +28,7 @@ async function wake(name, some) {
 }
 
 try {
-  await wake("show", islands.filter(isSeatMap));
-  await wake("pages", islands.filter((island) => !isSeatMap(island)));
+  for (const name of ["show", "pages", "staff"]) await wake(name, islands.filter((island) => half(island) === name));
   page.dataset.live = "ready";
 } catch (error) {
   page.dataset.live = "failed";

@@ -23,8 +23,8 @@ use crate::setup::wasm_opt;
 use crate::stop::Stop;
 
 /// The modules, each a feature of `frontend`: a page loads the one its islands are in. Whoever chooses a
-/// seat does not wait for what is needed after paying.
-const HALVES: [&str; 2] = ["show", "pages"];
+/// seat does not wait for what is needed after paying, nor for what only staff use.
+const HALVES: [&str; 3] = ["show", "pages", "staff"];
 /// What the modules depend on.
 const MODULE_INPUTS: [&str; 6] = ["Cargo.lock", "Cargo.toml", "app", "domain", "frontend/Cargo.toml", "frontend/src"];
 /// Files that are only copied.
@@ -86,7 +86,7 @@ fn module(places: &Places, pkg: &Path, half: &str, toolchain: &Toolchain, size: 
     let wish = if size == Size::Small { Wish::Lean } else { Wish::Talkative };
     let step = Step::start(format!("compile the browser half \"{half}\" ({})", toolchain.name()));
     let out = places.target.join("wasm-build").join(TARGET).join(folder);
-    // Both halves are linked under one name: cargo would find the other's there and leave it.
+    // All halves are linked under one name: cargo would find the other's there and leave it.
     let linked = out.join("deps/frontend.wasm");
     if linked.exists() {
         std::fs::remove_file(&linked)?;

@@ -9,7 +9,7 @@ use crate::checkout::BUYER;
 use crate::language::Arg;
 use crate::say;
 use crate::seat_map::{SeatMap, WORDS};
-use crate::shell::{Head, Page, Place};
+use crate::shell::{Half, Head, Page, Place};
 
 /// The page of a show.
 #[derive(Clone, Debug)]
@@ -54,7 +54,7 @@ impl Page for Show {
             ),
             live: self.is_on_sale,
             words: if self.is_on_sale { WORDS } else { &[] },
-            seat_map: true,
+            half: Half::Show,
             city: Some(self.city.clone()),
             private: true,
             ..Head::default()

@@ -29,13 +29,26 @@ impl FromRequestParts<AppState> for Staff {
 }
 
 impl Staff {
+    /// The theatres they work at.
+    #[must_use]
+    pub fn theatres(&self) -> Vec<String> {
+        let mut theatres: Vec<String> = self.grants.iter().map(|(at, _)| at.clone()).collect();
+        theatres.dedup();
+        theatres
+    }
+
+    /// What they are in a theatre.
+    #[must_use]
+    pub fn roles_at(&self, theatre: &str) -> Vec<Role> {
+        self.grants.iter().filter(|(at, _)| at == theatre).map(|(_, role)| *role).collect()
+    }
+
     /// Whether they may do in this theatre what is for `wanted`. Called before anything of the theatre is looked at.
     ///
     /// # Errors
     /// 404 for those who do not work there, as if there were nothing; 403 for those who do, as something else.
     pub fn at(&self, theatre: &str, wanted: &[Role]) -> Result<(), Problem> {
-        let held: Vec<Role> = self.grants.iter().filter(|(at, _)| at == theatre).map(|(_, role)| *role).collect();
-        match standing(&held, wanted) {
+        match standing(&self.roles_at(theatre), wanted) {
             Standing::May => Ok(()),
             Standing::Stranger => Err(Problem::not_found("theatre")),
             Standing::OtherRole => {

@@ -41,7 +41,7 @@ impl Page for Account {
                     <div>
                         <h1>{say!("account.title")}</h1>
                         <p class="quiet"><bdi data-testid="account-name">{name}</bdi>" · "<bdi>{email}</bdi></p>
-                        {(!works_at.is_empty()).then(|| view! { <p class="quiet small">{say!("account.works_at", places = &works_at)}</p> })}
+                        {(!works_at.is_empty()).then(|| view! { <p class="small"><a href="/staff" data-testid="works-at">{say!("account.works_at", places = &works_at)}</a></p> })}
                     </div>
                     {press("/account/logout", None, say!("account.sign_out"), "sign-out")}
                 </header>

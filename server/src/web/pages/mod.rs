@@ -19,6 +19,7 @@ mod accounts;
 mod booking;
 pub mod browse;
 mod show;
+mod staff;
 mod ticket_pdf;
 
 /// What a CDN may keep of a page that is the same for everyone: seats left on it age with it.
@@ -27,7 +28,7 @@ pub const SHARED_CACHE: &str = "public, max-age=15";
 pub const PRIVATE_CACHE: &str = "no-store";
 
 /// Addresses of pages, as metrics name them.
-pub const ADDRESSES: [&str; 23] = [
+pub const ADDRESSES: [&str; 24] = [
     "/",
     "/cities/{id}",
     "/theatres/{id}",
@@ -51,6 +52,7 @@ pub const ADDRESSES: [&str; 23] = [
     "/account/email-link",
     "/account/logout",
     "/account/logout-everywhere",
+    "/staff",
 ];
 
 /// All pages.
@@ -61,6 +63,7 @@ pub fn routes() -> Router<AppState> {
         .merge(booking::routes())
         .merge(ticket_pdf::routes())
         .merge(accounts::routes())
+        .merge(staff::routes())
         .route("/docs/problems", get(problems))
 }
 

@@ -1,0 +1,84 @@
+//! Pages of people who work in a theatre, a file a room. Whoever is not signed in is sent to do that first; for
+//! strangers there is nothing here.
+
+use app::pages::accounts::Notice;
+use app::pages::staff::{Desk, Entrance, Section, Workplace};
+use axum::Router;
+use axum::extract::State;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+
+use super::booking::passing_or_fault;
+use super::{PRIVATE_CACHE, PageError, html};
+use crate::AppState;
+use crate::accounts::Staff;
+use crate::web::{Code, Problem};
+
+/// The pages.
+pub fn routes() -> Router<AppState> {
+    Router::new().route("/staff", get(entrance))
+}
+
+/// Why a page of staff is not shown.
+#[derive(Debug)]
+pub(super) enum Turned {
+    /// Nobody is signed in; the way back.
+    SignIn(String),
+    /// As for everybody.
+    Away(PageError),
+}
+
+impl<T: Into<PageError>> From<T> for Turned {
+    fn from(why: T) -> Self {
+        Self::Away(why.into())
+    }
+}
+
+impl IntoResponse for Turned {
+    fn into_response(self) -> Response {
+        match self {
+            Self::Away(why) => why.into_response(),
+            Self::SignIn(next) => {
+                let path = format!("/login?notice={}&next={next}", Notice::SignInFirst.as_str());
+                let location = HeaderValue::try_from(path).unwrap_or(HeaderValue::from_static("/login"));
+                let headers =
+                    [(header::LOCATION, location), (header::CACHE_CONTROL, HeaderValue::from_static(PRIVATE_CACHE))];
+                (StatusCode::SEE_OTHER, headers).into_response()
+            }
+        }
+    }
+}
+
+/// Whoever is signed in, or why nobody is.
+pub(super) type Who = Result<Staff, Problem>;
+
+fn signed_in(who: Who, next: &str) -> Result<Staff, Turned> {
+    who.map_err(|problem| match problem.code() {
+        Code::NotSignedIn | Code::TokenInvalid => Turned::SignIn(next.to_owned()),
+        _ => Turned::Away(passing_or_fault(problem)),
+    })
+}
+
+/// The frame of a room for whoever may be in it. Called before anything of the theatre is looked at.
+#[allow(dead_code)] // Until the first room moves in.
+pub(super) async fn desk(state: &AppState, who: Who, theatre: &str, section: Section) -> Result<(Staff, Desk), Turned> {
+    let staff = signed_in(who, &section.href(theatre))?;
+    // Another role of the same theatre is sent away like a stranger: the navigation never leads here.
+    staff.at(theatre, section.roles()).map_err(|_| PageError::NotFound)?;
+    let found = state.catalogue.theatre(theatre).await?.ok_or(PageError::NotFound)?;
+    let desk = Desk { theatre: theatre.to_owned(), name: found.name, roles: staff.roles_at(theatre), section };
+    Ok((staff, desk))
+}
+
+async fn entrance(State(state): State<AppState>, who: Who) -> Result<Response, Turned> {
+    let staff = signed_in(who, "/staff")?;
+    let mut places = Vec::new();
+    for theatre in staff.theatres() {
+        if let Some(found) = state.catalogue.theatre(&theatre).await? {
+            places.push(Workplace { roles: staff.roles_at(&theatre), name: found.name, theatre });
+        }
+    }
+    places.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(html(Entrance { places }, PRIVATE_CACHE))
+}
