@@ -47,8 +47,8 @@ async function visit(show, room, line) {
   await page.addInitScript(watchForSeats, room === "arena" ? ".section-card" : '[role="gridcell"][data-state="available"]');
   await page.goto(`${BASE}/shows/${show.id}`, { waitUntil: "commit" });
   await page.waitForFunction(() => window.interactiveAt !== undefined, undefined, { timeout: DEADLINE_MS });
-  const interactive_ms = await page.evaluate(() => window.interactiveAt);
-  wire.noteInteractive();
+  const { interactive_ms, at_ms } = await page.evaluate(() => ({ interactive_ms: window.interactiveAt, at_ms: performance.timeOrigin + window.interactiveAt }));
+  wire.noteInteractive(at_ms);
   const figures = { interactive_ms };
   if (room === "cinema") figures.tap_painted_ms = await tap(page);
   await wire.settled();
@@ -89,9 +89,9 @@ async function listen(context, page) {
   const requests = new Map();
   let socket = 0;
   let interactive = false;
-  session.on("Network.requestWillBeSent", ({ requestId, request, type, redirectResponse }) => {
+  session.on("Network.requestWillBeSent", ({ requestId, request, type, redirectResponse, wallTime }) => {
     if (interactive || redirectResponse || request.url.startsWith("data:")) return;
-    requests.set(requestId, { kind: kindOf(request.url, type), bytes: 0, done: false });
+    requests.set(requestId, { kind: kindOf(request.url, type), began_ms: wallTime * 1000, bytes: 0, done: false });
   });
   session.on("Network.loadingFinished", ({ requestId, encodedDataLength }) => {
     const request = requests.get(requestId);
@@ -103,7 +103,11 @@ async function listen(context, page) {
   });
   return {
     session,
-    noteInteractive: () => (interactive = true),
+    /** News of the browser are some milliseconds old: what began after that moment does not count. */
+    noteInteractive: (at_ms) => {
+      interactive = true;
+      for (const [id, { began_ms }] of requests) if (began_ms > at_ms) requests.delete(id);
+    },
     settled: async () => {
       const until = Date.now() + DEADLINE_MS;
       while ([...requests.values()].some((request) => !request.done) && Date.now() < until) await page.waitForTimeout(50);

@@ -1,6 +1,7 @@
 //! The browser half: compiled, bound, shrunk and compressed into `target/site`.
 //!
-//!     pkg/    a script and a module for each of [`HALVES`], and the scripts of frontend/static
+//!     pkg/    a script and a module for each of [`HALVES`], a folder of their parts that come later, and the
+//!             scripts of frontend/static
 //!     style/  main.css: all of style/*.css in the order of their names; other files as they are
 //!     other files of frontend/static lie where they lie there: fonts/, favicon.svg
 //!
@@ -35,6 +36,10 @@ const COMPRESSIBLE: [&str; 6] = ["css", "js", "json", "svg", "txt", "wasm"];
 const BROTLI_QUALITY: u32 = 11;
 /// Brotli's window, as a power of two in bytes.
 const BROTLI_WINDOW: u32 = 22;
+
+/// In the names of what leptos exports for answers that stream, which ours do not: nobody calls them, and an export
+/// keeps its code.
+const STREAMS: &str = "intounderlying";
 
 /// How much work goes into size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,20 +101,33 @@ fn module(places: &Places, pkg: &Path, half: &str, toolchain: &Toolchain, size: 
     step.done();
     let built = out.join("frontend.wasm");
 
-    let step = Step::quiet("bind it to JavaScript");
+    let step = Step::quiet("take it apart and bind it to JavaScript");
     let fresh = places.site().join("pkg-fresh");
     if fresh.exists() {
         std::fs::remove_dir_all(&fresh)?;
     }
+    let (main, mut modules) = take_apart(&built, half, &fresh)?;
     let mut bindgen = Bindgen::new();
-    bindgen.input_path(&built).web(true)?.typescript(false).out_name(half);
+    bindgen.input_path(&main).web(true)?.typescript(false).out_name(half);
+    // The other parts refer to the main one's functions by the linker's names.
+    bindgen.keep_lld_exports(true).demangle(false);
     if size == Size::Small {
         bindgen.remove_name_section(true).remove_producers_section(true);
     }
-    bindgen.generate(&fresh).context("wasm-bindgen")?;
+    let mut output = bindgen.generate_output().context("wasm-bindgen")?;
+    let exports = &mut output.wasm_mut().exports;
+    let streams: Vec<String> =
+        exports.iter().filter(|export| export.name.contains(STREAMS)).map(|export| export.name.clone()).collect();
+    for name in streams {
+        exports.remove(&name).context("an export that is there")?;
+    }
+    output.emit(&fresh).context("wasm-bindgen")?;
     step.done();
     if size == Size::Small {
-        shrink(places, &fresh.join(format!("{half}_bg.wasm")), stop)?;
+        modules.push(fresh.join(format!("{half}_bg.wasm")));
+        for module in &modules {
+            shrink(places, module, stop)?;
+        }
     }
     let mut files = BTreeSet::new();
     fingerprint::collect(&fresh, &mut files)?;
@@ -118,6 +136,30 @@ fn module(places: &Places, pkg: &Path, half: &str, toolchain: &Toolchain, size: 
     }
     std::fs::remove_dir_all(&fresh)?;
     Ok(())
+}
+
+/// Splits a linked module into what is needed at once and what may come later (`app::seat_map::later`): the file of
+/// the first, and those of the others, which lie beside the scripts already, with one that loads them.
+fn take_apart(built: &Path, half: &str, scripts: &Path) -> Result<(PathBuf, Vec<PathBuf>)> {
+    let whole = std::fs::read(built).with_context(|| built.display().to_string())?;
+    let main = built.with_file_name(format!("{half}-main.wasm"));
+    // A folder for each half: parts go by the same names in all of them.
+    let folder = scripts.join(format!("{half}-parts"));
+    std::fs::create_dir_all(&folder)?;
+    let (loader, script) = (format!("./{half}-parts/load.js"), format!("../{half}.js"));
+    let mut options = wasm_split_cli_support::Options::new(&whole);
+    options.output_dir = scripts;
+    options.main_out_path = &main;
+    options.link_name = &loader;
+    options.main_module = &script;
+    let split = wasm_split_cli_support::transform(options).map_err(|why| anyhow::anyhow!("{why:?}"))?;
+    let mut parts = Vec::new();
+    for part in split.split_modules {
+        let moved = folder.join(part.file_name().context("a part has a name")?);
+        std::fs::rename(&part, &moved)?;
+        parts.push(moved);
+    }
+    Ok((main, parts))
 }
 
 fn shrink(places: &Places, module: &Path, stop: &Stop) -> Result<()> {

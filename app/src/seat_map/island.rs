@@ -8,9 +8,12 @@
 use leptos::html::Div;
 use leptos::mount::mount_to;
 use leptos::prelude::*;
+use leptos::wasm_split::wasm_split;
 use uuid::Uuid;
 use wasm_bindgen::JsCast;
+use web_sys::HtmlElement;
 
+use super::later::{Mounted, SplitLoaderError, later, mounted};
 use super::session::Session;
 use super::{areas, content, live_mark, notice_view, party, skeleton, start, view_switch};
 use crate::say;
@@ -40,21 +43,40 @@ pub fn SeatMap(
 
 fn parts(session: Session) -> impl IntoView {
     let as_list = RwSignal::new(false);
-    // Known once the room is, and the same when its sections come in.
-    let categories = Memo::new(move |_| session.room.with(|room| Some(room.as_ref()?.plan().categories.clone())));
     view! {
         <section class="seat-map-room" aria-label=say!("map.label")>
             <div class="seat-map-bar">
                 {live_mark(session)}
                 {view_switch(session, as_list)}
             </div>
-            {move || categories.get().map(|categories| party::finder(session, &categories))}
+            {later(move || session.is_drawn(), "party party-coming", move |place| Box::pin(finder(session, place)))}
             {notice_view(session)}
-            {waiting_list::waiting_box(session)}
-            {move || areas::areas(session)}
+            {later(move || session.is_drawn(), "", move |place| Box::pin(beside(session, place)))}
             {move || content(session, as_list)}
         </section>
-        {checkout::panel(session)}
+        {later(move || session.is_drawn(), "cart cart-coming", move |place| Box::pin(cart(session, place)))}
         <p class="visually-hidden" role="status" data-testid="spoken">{move || session.spoken.get()}</p>
     }
+}
+
+/// The finder, once the room is known.
+#[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
+fn finder(session: Session, place: HtmlElement) -> Result<Mounted, SplitLoaderError> {
+    Ok(mounted(place, move || {
+        // The same when the sections of the room come in.
+        let categories = Memo::new(move |_| session.room.with(|room| Some(room.as_ref()?.plan().categories.clone())));
+        move || categories.get().map(|categories| party::finder(session, &categories))
+    }))
+}
+
+/// The waiting list, and places without numbers.
+#[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
+fn beside(session: Session, place: HtmlElement) -> Result<Mounted, SplitLoaderError> {
+    Ok(mounted(place, move || (waiting_list::waiting_box(session), move || areas::areas(session))))
+}
+
+/// Cart and checkout.
+#[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
+fn cart(session: Session, place: HtmlElement) -> Result<Mounted, SplitLoaderError> {
+    Ok(mounted(place, move || checkout::panel(session)))
 }

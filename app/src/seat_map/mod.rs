@@ -10,12 +10,14 @@ mod canvas;
 mod card;
 pub mod cart;
 mod connection;
+mod counting;
 mod dots;
 mod drawing;
 mod follower;
 mod glyphs;
 mod grid;
 mod island;
+mod later;
 mod legend;
 mod list;
 mod minimap;
@@ -39,8 +41,11 @@ use std::sync::Arc;
 pub use island::SeatMap;
 use leptos::either::{Either, EitherOf5};
 use leptos::prelude::*;
+use leptos::wasm_split::wasm_split;
+use web_sys::HtmlElement;
 
 use self::cart::Cart;
+use self::later::{Mounted, SplitLoaderError, later, mounted};
 use self::once::DrawnOnce;
 use self::room::Room;
 use self::session::{Live, Session};
@@ -128,18 +133,44 @@ fn content(session: Session, as_list: RwSignal<bool>) -> impl IntoView {
     }
     let section = session.section.get();
     if room.plan().overview && section.is_none() {
-        return EitherOf5::C(overview::overview(session, &room));
+        return EitherOf5::C(later(
+            || true,
+            "room-coming",
+            move |place| Box::pin(overview_part(session, Arc::clone(&room), place)),
+        ));
     }
     let way_back = section.map(|section| way_back(&room, section));
     if section.is_some_and(|section| !room.is_loaded(section)) {
         return EitherOf5::D((way_back, skeleton()));
     }
     let seats = if as_list.get() {
-        Either::Left(list::list(session, &room, section))
+        let room = Arc::clone(&room);
+        Either::Left(later(
+            || true,
+            "room-coming",
+            move |place| Box::pin(list_part(session, Arc::clone(&room), section, place)),
+        ))
     } else {
         Either::Right(grid::grid(session, &room, section))
     };
     EitherOf5::E((glyphs::definitions(), way_back, seats, legend::legend(session, &room, section)))
+}
+
+/// A large room at a glance.
+#[wasm_split(overview, wasm_split_path = ::leptos::wasm_split, fallible)]
+fn overview_part(session: Session, room: Arc<Room>, place: HtmlElement) -> Result<Mounted, SplitLoaderError> {
+    Ok(mounted(place, move || overview::overview(session, &room)))
+}
+
+/// The list twin.
+#[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
+fn list_part(
+    session: Session,
+    room: Arc<Room>,
+    section: Option<usize>,
+    place: HtmlElement,
+) -> Result<Mounted, SplitLoaderError> {
+    Ok(mounted(place, move || list::list(session, &room, section)))
 }
 
 fn way_back(room: &Arc<Room>, section: usize) -> impl IntoView + use<> {

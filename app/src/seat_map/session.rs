@@ -18,6 +18,7 @@ use super::board::{Board, Look};
 use super::canvas::Canvas;
 use super::cart::{Cart, Tapped};
 use super::connection::Line;
+use super::counting::Counting;
 use super::notices::Notice;
 use super::own_hold::Ending;
 use super::room::Room;
@@ -56,6 +57,7 @@ pub struct Session {
     pub board: StoredValue<Board>,
     /// Free seats of each section, live.
     pub free: StoredValue<Vec<ArcRwSignal<u32>>>,
+    pub(super) counting: StoredValue<Counting>,
     /// The categories looked for, a bit each by their number modulo eight; none means all.
     pub only: RwSignal<u64>,
     /// Whether a large room is on its canvas.
@@ -102,6 +104,7 @@ impl Session {
             cart: RwSignal::new(Cart::default()),
             board: StoredValue::new(Board::default()),
             free: StoredValue::new(Vec::new()),
+            counting: StoredValue::new(Counting::default()),
             only: RwSignal::new(0),
             painted: RwSignal::new(false),
             canvas: StoredValue::new_local(None),
@@ -255,6 +258,14 @@ impl Session {
         held.or_else(drawn).unwrap_or_else(|| say!("map.some_seat", number = seat))
     }
 
+    /// Whether the map stands there, or will not for a while: what comes after it may come.
+    #[must_use]
+    pub(super) fn is_drawn(self) -> bool {
+        (self.known.get() && self.room.with(Option::is_some))
+            || self.unreachable.get()
+            || self.live.get() == Live::Offline
+    }
+
     /// Whether no seat and no place is free; false while that is not known.
     #[must_use]
     pub fn is_sold_out(self) -> bool {
@@ -312,7 +323,7 @@ impl Session {
         if replaced && !self.known.get_untracked() {
             self.known.set(true);
         }
-        self.count_free(|_| true);
+        self.count_all();
         self.paint_soon();
         self.look_at_watched();
     }
@@ -325,42 +336,9 @@ impl Session {
             self.recall();
         }
         self.cart.with_untracked(|cart| self.board.update_value(|board| board.apply(changes, cart)));
-        let mut touched = vec![false; self.free.with_value(Vec::len)];
-        self.room.with_untracked(|room| {
-            for change in changes {
-                let section = room.as_ref().and_then(|room| room.section_of(change.seat));
-                if let Some(touched) = section.and_then(|section| touched.get_mut(section)) {
-                    *touched = true;
-                }
-            }
-        });
-        self.count_free(|section| touched[section]);
+        self.count_soon(changes);
         self.paint_soon();
         self.look_at_watched();
-    }
-
-    /// Counts the free seats of these sections anew.
-    fn count_free(self, which: impl Fn(usize) -> bool) {
-        self.room.with_untracked(|room| {
-            let sections = room.iter().flat_map(|room| &room.plan().sections).enumerate();
-            for (number, section) in sections.filter(|(number, _)| which(*number)) {
-                let now = self.board.with_value(|board| board.free_among(section.first, section.count));
-                self.set_free(number, now);
-            }
-        });
-    }
-
-    /// Takes how many seats are free in each section from somebody who counted.
-    pub(super) fn hear_free(self, free: &[u32]) {
-        (0..).zip(free).for_each(|(section, free)| self.set_free(section, *free));
-    }
-
-    fn set_free(self, section: usize, now: u32) {
-        self.free.with_value(|free| {
-            if let Some(free) = free.get(section).filter(|free| free.get_untracked() != now) {
-                free.set(now);
-            }
-        });
     }
 }
 

@@ -37,6 +37,9 @@ const IMMEDIATE_ABORT_SINCE: u32 = 92;
 /// Compiles std for size, without backtraces.
 const OWN_STD: [&str; 2] = ["-Zbuild-std=std,panic_abort", "-Zbuild-std-features=optimize_for_size"];
 
+/// Keeps what the linker knew of who refers to whom: without it the module cannot be taken apart.
+const RELOCATIONS: &str = "-Clink-args=--emit-relocs";
+
 /// How the browser half is compiled.
 #[derive(Clone, Debug)]
 pub struct Toolchain {
@@ -144,13 +147,15 @@ impl Toolchain {
             command.env("RUSTC", "/usr/bin/rustc").env("RUSTDOC", "/usr/bin/rustdoc");
             command.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker);
         }
+        let mut flags = vec![RELOCATIONS.to_owned()];
         if self.own_std {
             // Compiling std is not a stable feature of cargo yet; nor are the flags below of rustc.
             command.args(OWN_STD).env("RUSTC_BOOTSTRAP", "1");
             if wish == Wish::Lean {
-                command.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", lean_flags(&self.about()?));
+                flags.push(lean_flags(&self.about()?));
             }
         }
+        command.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", flags.join(" "));
         Ok(())
     }
 }
