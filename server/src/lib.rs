@@ -15,6 +15,7 @@ pub mod breaker;
 pub mod catalogue;
 pub mod clock;
 pub mod config;
+pub mod door;
 pub mod holds;
 pub mod idempotency;
 pub mod ids;

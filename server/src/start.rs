@@ -91,6 +91,7 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
     let gateways = payments::Gateways::from_config(&config)?;
     let mailer = tickets::Mailer::from_config(&config)?;
     let accounts = accounts::Accounts::new(&config)?;
+    tickets::sign_with(&config.token_secret);
     let commits = bookings::Commits::new(config.commit_queue, Duration::from_millis(config.commit_gather_ms));
     Ok(AppState::new(Parts {
         catalogue,

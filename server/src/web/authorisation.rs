@@ -72,6 +72,12 @@ pub const TABLE: &[Row] = &[
     ("GET", "/api/v1/theatres/{theatre}/staff", Staff(&[Role::Manager])),
     ("POST", "/api/v1/theatres/{theatre}/staff", Staff(&[Role::Manager])),
     ("GET", "/api/v1/theatres/{theatre}/audit", Staff(&[Role::Manager])),
+    ("GET", "/api/v1/theatres/{theatre}/door/shows", Staff(&[Role::BoxOffice])),
+    ("GET", "/api/v1/theatres/{theatre}/door/shows/{show}", Staff(&[Role::BoxOffice])),
+    ("POST", "/api/v1/theatres/{theatre}/door/shows/{show}/scans", Staff(&[Role::BoxOffice])),
+    ("GET", "/api/v1/theatres/{theatre}/door/shows/{show}/list", Staff(&[Role::BoxOffice])),
+    ("POST", "/api/v1/theatres/{theatre}/door/shows/{show}/settlements", Staff(&[Role::BoxOffice])),
+    ("POST", "/api/v1/theatres/{theatre}/door/shows/{show}/undo", Staff(&[Role::BoxOffice])),
 ];
 
 #[cfg(test)]

@@ -99,6 +99,12 @@ pub enum Code {
     LastManager,
     /// Roles are for those who have shown that their address is theirs.
     EmailUnproven,
+    /// The show is not of today: its tickets are not looked at.
+    DoorClosed,
+    /// A device's list that we did not seal.
+    ListInvalid,
+    /// Nobody is in by this scan.
+    NotAdmitted,
     /// Too many tries by one person or from one address.
     TooManyAttempts,
     /// The lock store cannot be reached.
@@ -113,7 +119,7 @@ pub enum Code {
 
 impl Code {
     /// All codes in the order of the documentation.
-    pub const ALL: [Self; 49] = [
+    pub const ALL: [Self; 52] = [
         Self::Malformed,
         Self::NotJson,
         Self::TooLarge,
@@ -158,6 +164,9 @@ impl Code {
         Self::NotAllowed,
         Self::LastManager,
         Self::EmailUnproven,
+        Self::DoorClosed,
+        Self::ListInvalid,
+        Self::NotAdmitted,
         Self::TooManyAttempts,
         Self::LockStoreUnavailable,
         Self::DatabaseUnavailable,
@@ -218,6 +227,9 @@ impl Code {
             Self::NotAllowed => (S::FORBIDDEN, "not_allowed", "Your role does not allow this"),
             Self::LastManager => (S::CONFLICT, "last_manager", "The theatre would have no manager"),
             Self::EmailUnproven => (S::CONFLICT, "email_unproven", "The address was not confirmed yet"),
+            Self::DoorClosed => (S::CONFLICT, "door_closed", "The door of this show is not open"),
+            Self::ListInvalid => (S::BAD_REQUEST, "list_invalid", "The list is none of ours"),
+            Self::NotAdmitted => (S::CONFLICT, "not_admitted", "Nobody is in by this scan"),
             Self::TooManyAttempts => (S::TOO_MANY_REQUESTS, "too_many_attempts", "Too many tries in a short time"),
             Self::LockStoreUnavailable => {
                 (S::SERVICE_UNAVAILABLE, "lock_store_unavailable", "Seats cannot be held right now")

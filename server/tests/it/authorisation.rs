@@ -117,6 +117,13 @@ fn body_for(method: &str, path: &str, held: &Value, world: &World) -> Value {
         ("POST", "reset") => json!({ "token": "0", "password": PASSWORD }),
         ("POST", "proof") => json!({ "token": "0" }),
         ("POST", "password") => json!({ "current": "not the password", "new": "another password" }),
+        ("POST", "scans") => json!({ "text": "no ticket", "device": { "id": world.show, "name": "Door" } }),
+        ("POST", "settlements") => {
+            let seal =
+                json!({ "device": world.show, "made_at_ms": 0, "expires_at_ms": 0, "content": "", "signature": "" });
+            json!({ "device": { "id": world.show, "name": "Door" }, "seal": seal, "sent_at_ms": 0, "scans": [] })
+        }
+        ("POST", "undo") => json!({ "scan": world.show, "reason": "" }),
         ("POST", "staff") => json!({ "email": "nobody", "role": "box_office", "granted": true, "reason": "Test." }),
         _ => Value::Null,
     }

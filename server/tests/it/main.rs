@@ -15,6 +15,7 @@ mod cancel;
 mod cancel_show;
 mod catalogue;
 mod commits;
+mod door;
 mod faults;
 mod first_look;
 mod friend;

@@ -1,8 +1,10 @@
 //! Pages for people who work in a theatre, a file a room, and the frame around all of them: which theatre, which
 //! rooms one may enter.
 
+mod door;
 mod entrance;
 
+pub use door::{Door, DoorShows};
 pub use entrance::{Entrance, Workplace};
 
 use domain::roles::{Role, Standing, standing};

@@ -28,7 +28,7 @@ pub const SHARED_CACHE: &str = "public, max-age=15";
 pub const PRIVATE_CACHE: &str = "no-store";
 
 /// Addresses of pages, as metrics name them.
-pub const ADDRESSES: [&str; 24] = [
+pub const ADDRESSES: [&str; 26] = [
     "/",
     "/cities/{id}",
     "/theatres/{id}",
@@ -53,6 +53,8 @@ pub const ADDRESSES: [&str; 24] = [
     "/account/logout",
     "/account/logout-everywhere",
     "/staff",
+    "/staff/{theatre}/door",
+    "/staff/{theatre}/door/{show}",
 ];
 
 /// All pages.
