@@ -151,6 +151,12 @@ impl Layout {
         self.room.seats.iter().map(|seat| Dot { x: seat.x, y: seat.y, category: seat.category }).collect()
     }
 
+    /// Width and height of the room, plan units.
+    #[must_use]
+    pub fn size(&self) -> (i32, i32) {
+        (self.room.width, self.room.height)
+    }
+
     /// What everyone looks at, and its centre and width, plan units: x, y, width.
     #[must_use]
     pub fn focus(&self) -> (FocusKind, [i32; 3]) {
