@@ -14,8 +14,8 @@ use crate::config::Config;
 use crate::seat_locks::link::Link;
 use crate::seat_locks::{RedisLocks, SeatLocks, ShadowLocks, known_source};
 use crate::{
-    AppState, Parts, accounts, bookings, catalogue, idempotency, live, outbox, payments, seat_locks, telemetry,
-    tickets, waiting_list, web,
+    AppState, Parts, accounts, bookings, catalogue, idempotency, live, outbox, payments, reports, seat_locks,
+    telemetry, tickets, waiting_list, web, webhooks,
 };
 
 /// Waiting for a free database connection longer than this is an answer: not now.
@@ -108,6 +108,8 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
         offers_wake: tokio::sync::Notify::new(),
         accounts,
         idempotency: idempotency::Idempotency::new(&config.redis_prefix),
+        reports: reports::Reports::default(),
+        webhooks: webhooks::Client::new(&config)?,
         outbox_wake: outbox::Wake::default(),
         stop: CancellationToken::new(),
         tasks: TaskTracker::new(),
@@ -155,6 +157,9 @@ pub fn spawn_background(state: &AppState) {
     state.tasks.spawn(idempotency::purge_forever(state.clone()));
     state.tasks.spawn(idempotency::announce_forever(state.clone()));
     state.tasks.spawn(idempotency::reconcile_forever(state.clone()));
+    state.tasks.spawn(reports::flush_forever(state.clone()));
+    state.tasks.spawn(webhooks::deliver_forever(state.clone()));
+    state.tasks.spawn(webhooks::purge_forever(state.clone()));
 }
 
 /// Serves until `state.stop`: then readers are told to come back, open requests finish, and background

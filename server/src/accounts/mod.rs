@@ -42,6 +42,7 @@ pub use purge::purge_forever;
 pub use register::register;
 pub use sessions::{HINT_COOKIE, SESSION_COOKIE, Session, SignedIn, of_request};
 pub use staff::Staff;
+pub use throttle::of_key as throttle_key;
 pub use view::{named, of_account};
 
 use tokio::sync::Notify;
@@ -70,5 +71,11 @@ impl Accounts {
             tokens: tokens::Tokens::new(&config.token_secret)?,
             mail_wake: Notify::new(),
         })
+    }
+
+    /// A secret that follows from these words, 256 bits in hex: the same on every replica, and nobody's guess.
+    #[must_use]
+    pub fn derived_secret(&self, of: &str) -> String {
+        self.tokens.digest(of.as_bytes())
     }
 }

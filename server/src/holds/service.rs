@@ -117,7 +117,13 @@ pub(super) async fn take(
     let attempt = Attempt { asked, owner: owner.to_owned(), lot };
     let asked_at = state.locks.now();
     let answer = state.lock_queue.take(state, show, terms(state, show), attempt).await?;
-    answer.map_err(|refusal| refused(show, &refusal).with_times(|seat| state.hubs.locked_ago(show.id, seat, asked_at)))
+    match answer {
+        Ok(held) => {
+            state.reports.holds.granted(show.id);
+            Ok(held)
+        }
+        Err(refusal) => Err(refused(show, &refusal).with_times(|seat| state.hubs.locked_ago(show.id, seat, asked_at))),
+    }
 }
 
 /// Adds seats and places and lets others go, all or none; the expiry stays. `None`: nothing is left, it is over.

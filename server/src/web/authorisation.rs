@@ -72,6 +72,31 @@ pub const TABLE: &[Row] = &[
     ("GET", "/api/v1/theatres/{theatre}/staff", Staff(&[Role::Manager])),
     ("POST", "/api/v1/theatres/{theatre}/staff", Staff(&[Role::Manager])),
     ("GET", "/api/v1/theatres/{theatre}/audit", Staff(&[Role::Manager])),
+    ("GET", "/api/v1/theatres/{theatre}/reports/sales", Staff(&[Role::Manager, Role::Organiser])),
+    ("GET", "/api/v1/theatres/{theatre}/reports/funnel", Staff(&[Role::Manager, Role::Organiser])),
+    ("GET", "/api/v1/theatres/{theatre}/reports/takings", Staff(&[Role::Manager, Role::Organiser])),
+    ("GET", "/api/v1/theatres/{theatre}/reports/occupancy", Staff(&[Role::Manager, Role::Organiser])),
+    ("GET", "/api/v1/theatres/{theatre}/reports/csv/{table}", Staff(&[Role::Manager, Role::Organiser])),
+    ("GET", "/api/v1/theatres/{theatre}/bookings/{booking}", Staff(&[Role::Manager])),
+    ("GET", "/api/v1/theatres/{theatre}/api-keys", Staff(&[Role::Manager])),
+    ("POST", "/api/v1/theatres/{theatre}/api-keys", Staff(&[Role::Manager])),
+    ("POST", "/api/v1/theatres/{theatre}/api-keys/{api_key}/revoke", Staff(&[Role::Manager])),
+    ("GET", "/api/v1/theatres/{theatre}/webhooks", Staff(&[Role::Manager])),
+    ("POST", "/api/v1/theatres/{theatre}/webhooks", Staff(&[Role::Manager])),
+    ("POST", "/api/v1/theatres/{theatre}/webhooks/{endpoint}/secret", Staff(&[Role::Manager])),
+    ("POST", "/api/v1/theatres/{theatre}/webhooks/{endpoint}/state", Staff(&[Role::Manager])),
+    ("GET", "/api/v1/theatres/{theatre}/webhooks/{endpoint}/deliveries", Staff(&[Role::Manager])),
+    ("POST", "/api/v1/theatres/{theatre}/webhooks/{endpoint}/deliveries/{delivery}/replay", Staff(&[Role::Manager])),
+];
+
+/// Addresses that a program with a key of the theatre reads as well; whatever else is for staff is not for keys.
+pub const FOR_KEYS: &[&str] = &[
+    "/api/v1/theatres/{theatre}/reports/sales",
+    "/api/v1/theatres/{theatre}/reports/funnel",
+    "/api/v1/theatres/{theatre}/reports/takings",
+    "/api/v1/theatres/{theatre}/reports/occupancy",
+    "/api/v1/theatres/{theatre}/reports/csv/{table}",
+    "/api/v1/theatres/{theatre}/bookings/{booking}",
 ];
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 //! rooms one may enter.
 
 mod entrance;
+pub mod reports;
+pub mod systems;
 
 pub use entrance::{Entrance, Workplace};
 

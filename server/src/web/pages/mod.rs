@@ -2,7 +2,7 @@
 //!
 //! Not here: the API, and what pages look like.
 
-use app::language::Moment;
+use app::language::{self, Moment};
 use app::pages::not_found::NotFound;
 use app::pages::problems::{ProblemEntry, Problems};
 use axum::Router;
@@ -13,7 +13,7 @@ use axum::routing::get;
 
 use crate::AppState;
 use crate::catalogue::{Show, Unreadable};
-use crate::web::{Code, reader};
+use crate::web::{Code, Problem, reader};
 
 mod accounts;
 mod booking;
@@ -28,7 +28,7 @@ pub const SHARED_CACHE: &str = "public, max-age=15";
 pub const PRIVATE_CACHE: &str = "no-store";
 
 /// Addresses of pages, as metrics name them.
-pub const ADDRESSES: [&str; 24] = [
+pub const ADDRESSES: [&str; 32] = [
     "/",
     "/cities/{id}",
     "/theatres/{id}",
@@ -53,6 +53,14 @@ pub const ADDRESSES: [&str; 24] = [
     "/account/logout",
     "/account/logout-everywhere",
     "/staff",
+    "/staff/{theatre}/reports",
+    "/staff/{theatre}/systems",
+    "/staff/{theatre}/systems/keys",
+    "/staff/{theatre}/systems/keys/{key}/revoke",
+    "/staff/{theatre}/systems/webhooks",
+    "/staff/{theatre}/systems/webhooks/{endpoint}/secret",
+    "/staff/{theatre}/systems/webhooks/{endpoint}/state",
+    "/staff/{theatre}/systems/webhooks/{endpoint}/deliveries/{delivery}/replay",
 ];
 
 /// All pages.
@@ -87,6 +95,11 @@ pub fn html(page: impl app::Page, cache: &'static str) -> Response {
 pub fn start_in_words(show: &Show) -> String {
     let start = Moment::parse(&show.local_iso(show.starts_at));
     start.map_or_else(|| show.starts_local.clone(), |start| start.in_words(reader::language()))
+}
+
+/// What happened and what to do, in the reader's language.
+pub fn words(problem: &Problem) -> String {
+    language::speaking(reader::language(), || language::problem_in_words(&problem.view()))
 }
 
 /// Why a page cannot be shown.
