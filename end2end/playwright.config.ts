@@ -48,6 +48,8 @@ export default defineConfig({
     },
     {
       name: "phone",
+      // Staff work at a tablet or a laptop.
+      testIgnore: /organiser\.spec\.ts/,
       use: {
         viewport: { width: 390, height: 844 },
         hasTouch: true,

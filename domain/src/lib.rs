@@ -8,6 +8,7 @@ pub mod api;
 pub mod api_accounts;
 pub mod api_cancelling;
 pub mod api_catalogue;
+pub mod api_organiser;
 pub mod api_waiting_list;
 pub mod best_available;
 pub mod booking;

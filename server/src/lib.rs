@@ -19,6 +19,7 @@ pub mod holds;
 pub mod idempotency;
 pub mod ids;
 pub mod live;
+pub mod organiser;
 pub mod outbox;
 pub mod payments;
 pub mod seat_locks;

@@ -14,8 +14,8 @@ use crate::config::Config;
 use crate::seat_locks::link::Link;
 use crate::seat_locks::{RedisLocks, SeatLocks, ShadowLocks, known_source};
 use crate::{
-    AppState, Parts, accounts, bookings, catalogue, idempotency, live, outbox, payments, seat_locks, telemetry,
-    tickets, waiting_list, web,
+    AppState, Parts, accounts, bookings, catalogue, idempotency, live, organiser, outbox, payments, seat_locks,
+    telemetry, tickets, waiting_list, web,
 };
 
 /// Waiting for a free database connection longer than this is an answer: not now.
@@ -150,6 +150,7 @@ pub fn spawn_background(state: &AppState) {
     state.tasks.spawn(payments::probe_forever(state.clone()));
     state.tasks.spawn(waiting_list::serve_forever(state.clone()));
     state.tasks.spawn(bookings::look_after_shows_forever(state.clone()));
+    state.tasks.spawn(organiser::follow_forever(state.clone()));
     state.tasks.spawn(accounts::send_mails_forever(state.clone()));
     state.tasks.spawn(accounts::purge_forever(state.clone()));
     state.tasks.spawn(idempotency::purge_forever(state.clone()));

@@ -158,6 +158,7 @@ async fn problem_of(answer: &Response) -> Failure {
         code: String::new(),
         seats: Vec::new(),
         areas: Vec::new(),
+        findings: Vec::new(),
         hold: None,
         request_id: None,
     });

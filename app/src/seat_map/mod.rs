@@ -143,7 +143,7 @@ fn content(session: Session, as_list: RwSignal<bool>) -> impl IntoView {
 }
 
 fn way_back(room: &Arc<Room>, section: usize) -> impl IntoView + use<> {
-    let name = room.plan().sections.get(section).map(|section| section.name.clone()).unwrap_or_default();
+    let name = room.plan().sections.get(section).map(|found| overview::titled(section, found)).unwrap_or_default();
     view! {
         <div class="section-head">
             <a class="section-back" href="#sections">{say!("map.all_sections")}</a>

@@ -35,7 +35,9 @@ mod summaries;
 mod ticket_mails;
 mod view;
 
-pub use cancel::{Batch, Undone, call_off, cancel_booking, undo_batch, work_forever as look_after_shows_forever};
+pub use cancel::{
+    Batch, Undone, call_off, call_off_in, cancel_booking, undo_batch, work_forever as look_after_shows_forever,
+};
 pub use chores::perform_all;
 pub use commits::{CommitMode, Commits};
 pub use effects::{EffectError, perform};

@@ -119,6 +119,16 @@ impl Catalogue {
         }
     }
 
+    /// How a show is sold has changed: what was read of it is forgotten, and asked for again by the next who wants it.
+    pub async fn forget(&self, id: Uuid) {
+        self.shows.invalidate(&id).await;
+        // Its sections are known by what was asked of it.
+        let plans: Vec<(Uuid, Part)> = self.plans.iter().map(|(key, _)| *key).filter(|(show, _)| *show == id).collect();
+        for key in plans {
+            self.plans.invalidate(&key).await;
+        }
+    }
+
     /// A show that is in memory already; never asks the database.
     pub async fn at_hand(&self, id: Uuid) -> Option<Arc<Show>> {
         self.shows.get(&id).await.flatten()

@@ -29,6 +29,9 @@ pub type Row = (&'static str, &'static str, Access);
 
 use Access::{Account, Owner, Public, Signed, Staff, Visitor};
 
+/// Those who plan.
+const ORGANISERS: Access = Staff(crate::organiser::ROLES);
+
 /// All of them.
 pub const TABLE: &[Row] = &[
     ("GET", "/api/v1/cities", Public),
@@ -72,6 +75,21 @@ pub const TABLE: &[Row] = &[
     ("GET", "/api/v1/theatres/{theatre}/staff", Staff(&[Role::Manager])),
     ("POST", "/api/v1/theatres/{theatre}/staff", Staff(&[Role::Manager])),
     ("GET", "/api/v1/theatres/{theatre}/audit", Staff(&[Role::Manager])),
+    ("GET", "/api/v1/theatres/{theatre}/screens", ORGANISERS),
+    ("POST", "/api/v1/theatres/{theatre}/screens", ORGANISERS),
+    ("POST", "/api/v1/theatres/{theatre}/screens/{screen}/layout", ORGANISERS),
+    ("POST", "/api/v1/theatres/{theatre}/layouts", ORGANISERS),
+    ("GET", "/api/v1/theatres/{theatre}/layouts/{layout}", ORGANISERS),
+    ("GET", "/api/v1/theatres/{theatre}/layouts/{layout}/file", ORGANISERS),
+    ("GET", "/api/v1/theatres/{theatre}/films", ORGANISERS),
+    ("POST", "/api/v1/theatres/{theatre}/films", ORGANISERS),
+    ("GET", "/api/v1/theatres/{theatre}/tariff", ORGANISERS),
+    ("POST", "/api/v1/theatres/{theatre}/tariff", ORGANISERS),
+    ("GET", "/api/v1/theatres/{theatre}/programme", ORGANISERS),
+    ("POST", "/api/v1/theatres/{theatre}/programme", ORGANISERS),
+    ("GET", "/api/v1/theatres/{theatre}/programme/{show}", ORGANISERS),
+    ("POST", "/api/v1/theatres/{theatre}/programme/{show}/terms", ORGANISERS),
+    ("POST", "/api/v1/theatres/{theatre}/programme/{show}/cancel", ORGANISERS),
 ];
 
 #[cfg(test)]

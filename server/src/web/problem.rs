@@ -5,6 +5,7 @@ use std::time::Duration;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use domain::api::{AreaProblem, ProblemView, SeatProblem};
+use domain::layout::import::Finding;
 use domain::seats::{SeatIndex, SeatState};
 use uuid::Uuid;
 
@@ -101,6 +102,14 @@ pub enum Code {
     EmailUnproven,
     /// Too many tries by one person or from one address.
     TooManyAttempts,
+    /// A room's file with mistakes in it.
+    LayoutRefused,
+    /// A show in another's way on its screen.
+    ShowsOverlap,
+    /// A time that the clocks of the theatre jump over.
+    NoSuchTime,
+    /// A price that cannot be one, or none where there must be one.
+    PriceInvalid,
     /// The lock store cannot be reached.
     LockStoreUnavailable,
     /// The database cannot be reached or is overloaded.
@@ -113,7 +122,7 @@ pub enum Code {
 
 impl Code {
     /// All codes in the order of the documentation.
-    pub const ALL: [Self; 49] = [
+    pub const ALL: [Self; 53] = [
         Self::Malformed,
         Self::NotJson,
         Self::TooLarge,
@@ -159,6 +168,10 @@ impl Code {
         Self::LastManager,
         Self::EmailUnproven,
         Self::TooManyAttempts,
+        Self::LayoutRefused,
+        Self::ShowsOverlap,
+        Self::NoSuchTime,
+        Self::PriceInvalid,
         Self::LockStoreUnavailable,
         Self::DatabaseUnavailable,
         Self::Overloaded,
@@ -219,6 +232,10 @@ impl Code {
             Self::LastManager => (S::CONFLICT, "last_manager", "The theatre would have no manager"),
             Self::EmailUnproven => (S::CONFLICT, "email_unproven", "The address was not confirmed yet"),
             Self::TooManyAttempts => (S::TOO_MANY_REQUESTS, "too_many_attempts", "Too many tries in a short time"),
+            Self::LayoutRefused => (S::BAD_REQUEST, "layout_refused", "The room cannot be sold like this"),
+            Self::ShowsOverlap => (S::CONFLICT, "shows_overlap", "Two shows would be on one screen at a time"),
+            Self::NoSuchTime => (S::BAD_REQUEST, "no_such_time", "The clocks jump over that time"),
+            Self::PriceInvalid => (S::BAD_REQUEST, "price_invalid", "A price is missing, or cannot be one"),
             Self::LockStoreUnavailable => {
                 (S::SERVICE_UNAVAILABLE, "lock_store_unavailable", "Seats cannot be held right now")
             }
@@ -259,12 +276,18 @@ pub struct Problem {
     detail: String,
     seats: Vec<SeatProblem>,
     areas: Vec<AreaProblem>,
+    /// Boxed, for hardly any has some.
+    findings: Option<Box<Findings>>,
     hold: Option<Uuid>,
     retry_after_s: u64,
     /// Boxed, for hardly any has one.
     limit: Option<Box<Limit>>,
     gave_way: bool,
 }
+
+/// What is wrong with a file.
+#[derive(Clone, Debug)]
+struct Findings(Vec<Finding>);
 
 /// A limit somebody ran into, as the `RateLimit` headers tell it (draft-ietf-httpapi-ratelimit-headers-10).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -289,6 +312,7 @@ impl Problem {
             detail: detail.into(),
             seats: Vec::new(),
             areas: Vec::new(),
+            findings: None,
             hold: None,
             retry_after_s: RETRY_AFTER_S,
             limit: None,
@@ -316,6 +340,13 @@ impl Problem {
     #[must_use]
     pub fn with_areas(mut self, areas: Vec<AreaProblem>) -> Self {
         self.areas = areas;
+        self
+    }
+
+    /// Tells all that is wrong with a file.
+    #[must_use]
+    pub fn with_findings(mut self, findings: Vec<Finding>) -> Self {
+        self.findings = Some(Box::new(Findings(findings)));
         self
     }
 
@@ -394,6 +425,7 @@ impl Problem {
             code: name.to_owned(),
             seats: self.seats,
             areas: self.areas,
+            findings: self.findings.map(|findings| findings.0).unwrap_or_default(),
             hold: self.hold,
             request_id: None,
         }

@@ -105,6 +105,7 @@ fn verdict(status: StatusCode, body: &Value) -> Verdict {
 /// What a handler needs to be asked at all; what is said in it is beside the point.
 fn body_for(method: &str, path: &str, held: &Value, world: &World) -> Value {
     let buyer = json!({ "name": "A", "email": "a@example.org" });
+    let nothing = uuid::Uuid::nil();
     match (method, path.rsplit('/').next().unwrap_or_default()) {
         ("POST", "holds") => json!({ "seats": [200] }),
         ("PATCH", _) => json!({ "add": [201] }),
@@ -117,9 +118,32 @@ fn body_for(method: &str, path: &str, held: &Value, world: &World) -> Value {
         ("POST", "reset") => json!({ "token": "0", "password": PASSWORD }),
         ("POST", "proof") => json!({ "token": "0" }),
         ("POST", "password") => json!({ "current": "not the password", "new": "another password" }),
+        // Nothing an organiser does is done without a reason.
+        ("POST", "layouts") => json!({ "plan": {} }),
+        ("POST", "screens") => json!({ "name": "A", "layout": nothing, "reason": "" }),
+        ("POST", "layout") => json!({ "layout": nothing, "reason": "" }),
+        ("POST", "films") => json!({ "title": "A", "running_minutes": 1, "reason": "" }),
+        ("POST", "tariff") => json!({ "tariff": tariff(), "reason": "" }),
+        ("POST", "programme") => plan(world),
+        ("POST", "terms") => json!({ "terms": terms(), "version": 1, "reason": "" }),
+        ("POST", "cancel") if path.contains("/programme/") => json!({ "reason": "" }),
         ("POST", "staff") => json!({ "email": "nobody", "role": "box_office", "granted": true, "reason": "Test." }),
         _ => Value::Null,
     }
+}
+
+fn tariff() -> Value {
+    json!({ "base": {}, "weekend_percent": 100, "matinee_percent": 100, "prime_percent": 100 })
+}
+
+fn terms() -> Value {
+    json!({ "sales": "open", "hold_seconds": 300, "flash_sale": false, "per_person": 10 })
+}
+
+/// Shows on the world's own screen, at no price.
+fn plan(world: &World) -> Value {
+    json!({ "screen": world.screen, "film": "tide", "language": "A", "format": "2D", "from": "2030-01-07", "weeks": 1,
+        "pattern": [], "cleaning_minutes": 0, "reason": "" })
 }
 
 /// A browser with a session of its own, written past the code: signing in for every row would take minutes.
@@ -174,6 +198,8 @@ fn path_of(row: &str, world: &World, held: &Value, booking: &Value, key: &str) -
         .replace("{booking}", text(&booking["id"]))
         .replace("{key}", key)
         .replace("{gateway}", "simulator")
+        .replace("{screen}", &world.screen)
+        .replace("{layout}", &world.layout.to_string())
         .replace("{theatre}", "aurora")
 }
 

@@ -28,6 +28,7 @@ mod languages;
 mod late_money;
 mod live;
 mod lock_store;
+mod organiser;
 mod parked;
 mod postgres_process;
 mod reconciling;

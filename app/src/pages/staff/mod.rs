@@ -2,6 +2,7 @@
 //! rooms one may enter.
 
 mod entrance;
+pub mod organiser;
 
 pub use entrance::{Entrance, Workplace};
 

@@ -16,7 +16,7 @@ use sqlx::PgConnection;
 
 pub(super) use buyer::cancel as cancel_own;
 pub(super) use returned::release_part;
-pub use shows::{Batch, call_off, undo_batch, work_forever};
+pub use shows::{Batch, call_off, call_off_in, undo_batch, work_forever};
 pub(super) use staff::reason_of;
 pub use staff::{Undone, cancel_booking};
 

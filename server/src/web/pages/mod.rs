@@ -10,6 +10,7 @@ use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
+use domain::time::Timestamp;
 
 use crate::AppState;
 use crate::catalogue::{Show, Unreadable};
@@ -28,7 +29,7 @@ pub const SHARED_CACHE: &str = "public, max-age=15";
 pub const PRIVATE_CACHE: &str = "no-store";
 
 /// Addresses of pages, as metrics name them.
-pub const ADDRESSES: [&str; 24] = [
+pub const ADDRESSES: [&str; 35] = [
     "/",
     "/cities/{id}",
     "/theatres/{id}",
@@ -53,6 +54,17 @@ pub const ADDRESSES: [&str; 24] = [
     "/account/logout",
     "/account/logout-everywhere",
     "/staff",
+    "/staff/{theatre}/shows",
+    "/staff/{theatre}/shows/plan",
+    "/staff/{theatre}/shows/{show}",
+    "/staff/{theatre}/shows/{show}/terms",
+    "/staff/{theatre}/shows/{show}/cancel",
+    "/staff/{theatre}/screens",
+    "/staff/{theatre}/screens/layout",
+    "/staff/{theatre}/layouts",
+    "/staff/{theatre}/layouts/{layout}",
+    "/staff/{theatre}/prices",
+    "/staff/{theatre}/films",
 ];
 
 /// All pages.
@@ -87,6 +99,11 @@ pub fn html(page: impl app::Page, cache: &'static str) -> Response {
 pub fn start_in_words(show: &Show) -> String {
     let start = Moment::parse(&show.local_iso(show.starts_at));
     start.map_or_else(|| show.starts_local.clone(), |start| start.in_words(reader::language()))
+}
+
+/// Another instant on the clocks of a show's theatre, in the reader's language.
+pub fn in_words(show: &Show, at: Timestamp) -> String {
+    Moment::parse(&show.local_iso(at)).map_or_else(|| show.local_time(at), |at| at.in_words(reader::language()))
 }
 
 /// Why a page cannot be shown.
