@@ -6,6 +6,7 @@
 
 pub mod api;
 pub mod api_accounts;
+pub mod api_box_office;
 pub mod api_cancelling;
 pub mod api_catalogue;
 pub mod api_waiting_list;
@@ -17,6 +18,7 @@ pub mod pricing;
 pub mod reseat;
 pub mod roles;
 pub mod seats;
+pub mod till;
 pub mod time;
 pub mod waiting_list;
 pub mod wire;
