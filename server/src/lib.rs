@@ -11,6 +11,7 @@ use tokio_util::task::TaskTracker;
 pub mod accounts;
 pub mod audit;
 pub mod bookings;
+pub mod box_office;
 pub mod breaker;
 pub mod catalogue;
 pub mod clock;

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use wasm_bindgen::JsCast;
 
 use super::session::Session;
-use super::{areas, content, live_mark, notice_view, party, skeleton, start, view_switch};
+use super::{room, skeleton, start};
 use crate::say;
 use crate::{checkout, waiting_list};
 
@@ -39,21 +39,8 @@ pub fn SeatMap(
 }
 
 fn parts(session: Session) -> impl IntoView {
-    let as_list = RwSignal::new(false);
-    // Known once the room is, and the same when its sections come in.
-    let categories = Memo::new(move |_| session.room.with(|room| Some(room.as_ref()?.plan().categories.clone())));
     view! {
-        <section class="seat-map-room" aria-label=say!("map.label")>
-            <div class="seat-map-bar">
-                {live_mark(session)}
-                {view_switch(session, as_list)}
-            </div>
-            {move || categories.get().map(|categories| party::finder(session, &categories))}
-            {notice_view(session)}
-            {waiting_list::waiting_box(session)}
-            {move || areas::areas(session)}
-            {move || content(session, as_list)}
-        </section>
+        {room(session, waiting_list::waiting_box(session))}
         {checkout::panel(session)}
         <p class="visually-hidden" role="status" data-testid="spoken">{move || session.spoken.get()}</p>
     }

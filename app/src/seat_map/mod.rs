@@ -59,8 +59,28 @@ const SECTION_HEADING: &str = "section-heading";
 /// sections.
 const SEATS: &str = ".room [role=gridcell][tabindex='0'], .seat-list button, .section-card";
 
+/// The room, with `besides` between what it says and its seats.
+pub(crate) fn room(session: Session, besides: impl IntoView) -> impl IntoView {
+    let as_list = RwSignal::new(false);
+    // Known once the room is, and the same when its sections come in.
+    let categories = Memo::new(move |_| session.room.with(|room| Some(room.as_ref()?.plan().categories.clone())));
+    view! {
+        <section class="seat-map-room" aria-label=say!("map.label")>
+            <div class="seat-map-bar">
+                {live_mark(session)}
+                {view_switch(session, as_list)}
+            </div>
+            {move || categories.get().map(|categories| party::finder(session, &categories))}
+            {notice_view(session)}
+            {besides}
+            {move || areas::areas(session)}
+            {move || content(session, as_list)}
+        </section>
+    }
+}
+
 /// Everything at once: room, hold, live connection.
-fn start(session: Session) {
+pub(crate) fn start(session: Session) {
     session.join_tabs();
     session.watch_page();
     load_room(session);
@@ -240,7 +260,7 @@ fn notice_view(session: Session) -> impl IntoView {
 }
 
 /// What stands there until the room is loaded and its first map read.
-fn skeleton() -> impl IntoView {
+pub(crate) fn skeleton() -> impl IntoView {
     let rows = (0..7).map(|row| {
         let dots = (0..14).map(|seat| {
             view! { <rect x=24 + seat * 20 + i32::from(seat > 6) * 14 y=50 + row * 22 width="14" height="14" rx="4"></rect> }

@@ -353,6 +353,19 @@ pub(super) async fn shows(pool: &PgPool, search: &ShowSearch, now: Timestamp) ->
     Ok(Found { shows, more })
 }
 
+/// Every show of a theatre on a day, in the order of their start.
+pub(super) async fn shows_of_day(pool: &PgPool, theatre: &str, date: NaiveDate) -> Result<Vec<Uuid>, sqlx::Error> {
+    sqlx::query_scalar(
+        "SELECT s.id FROM shows s JOIN screens sc ON sc.id = s.screen_id
+         WHERE sc.theatre_id = $1 AND s.local_date = $2 ORDER BY s.starts_at, sc.name, s.id LIMIT $3",
+    )
+    .bind(theatre)
+    .bind(date)
+    .bind(SHOW_LIMIT)
+    .fetch_all(pool)
+    .await
+}
+
 /// One show, started or not.
 pub(super) async fn listed(pool: &PgPool, id: Uuid, now: Timestamp) -> Result<Option<ListedShow>, sqlx::Error> {
     let mut query = QueryBuilder::<Postgres>::new(LISTED);

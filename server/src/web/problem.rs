@@ -101,6 +101,18 @@ pub enum Code {
     EmailUnproven,
     /// Too many tries by one person or from one address.
     TooManyAttempts,
+    /// No till of the caller's is open here.
+    TillClosed,
+    /// A till is open that must not be.
+    TillOpen,
+    /// Less cash in the till than is to go out of it.
+    TillShort,
+    /// Another sum was counted than should be there, and nobody said why.
+    TillDiffers,
+    /// The sale is not the caller's of a moment ago.
+    UndoTooLate,
+    /// Manager and PIN do not go together.
+    PinWrong,
     /// The lock store cannot be reached.
     LockStoreUnavailable,
     /// The database cannot be reached or is overloaded.
@@ -113,7 +125,7 @@ pub enum Code {
 
 impl Code {
     /// All codes in the order of the documentation.
-    pub const ALL: [Self; 49] = [
+    pub const ALL: [Self; 55] = [
         Self::Malformed,
         Self::NotJson,
         Self::TooLarge,
@@ -159,6 +171,12 @@ impl Code {
         Self::LastManager,
         Self::EmailUnproven,
         Self::TooManyAttempts,
+        Self::TillClosed,
+        Self::TillOpen,
+        Self::TillShort,
+        Self::TillDiffers,
+        Self::UndoTooLate,
+        Self::PinWrong,
         Self::LockStoreUnavailable,
         Self::DatabaseUnavailable,
         Self::Overloaded,
@@ -219,6 +237,12 @@ impl Code {
             Self::LastManager => (S::CONFLICT, "last_manager", "The theatre would have no manager"),
             Self::EmailUnproven => (S::CONFLICT, "email_unproven", "The address was not confirmed yet"),
             Self::TooManyAttempts => (S::TOO_MANY_REQUESTS, "too_many_attempts", "Too many tries in a short time"),
+            Self::TillClosed => (S::CONFLICT, "till_closed", "No till is open"),
+            Self::TillOpen => (S::CONFLICT, "till_open", "A till is still open"),
+            Self::TillShort => (S::CONFLICT, "till_short", "There is too little cash in the till"),
+            Self::TillDiffers => (S::CONFLICT, "till_differs", "The till does not add up"),
+            Self::UndoTooLate => (S::CONFLICT, "undo_too_late", "This sale cannot be undone any more"),
+            Self::PinWrong => (S::UNPROCESSABLE_ENTITY, "pin_wrong", "Manager and PIN do not go together"),
             Self::LockStoreUnavailable => {
                 (S::SERVICE_UNAVAILABLE, "lock_store_unavailable", "Seats cannot be held right now")
             }

@@ -1,6 +1,7 @@
 //! Pages for people who work in a theatre, a file a room, and the frame around all of them: which theatre, which
 //! rooms one may enter.
 
+pub mod box_office;
 mod entrance;
 
 pub use entrance::{Entrance, Workplace};

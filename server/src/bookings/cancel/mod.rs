@@ -4,6 +4,7 @@
 //! any more, in the caller's transaction. Seats, money and mail follow as effects.
 
 mod buyer;
+mod counter;
 mod returned;
 mod shows;
 mod staff;
@@ -15,6 +16,8 @@ use domain::time::Timestamp;
 use sqlx::PgConnection;
 
 pub(super) use buyer::cancel as cancel_own;
+pub(super) use counter::waiting;
+pub use counter::{TakenBack, pay_out, take_back};
 pub(super) use returned::release_part;
 pub use shows::{Batch, call_off, undo_batch, work_forever};
 pub(super) use staff::reason_of;

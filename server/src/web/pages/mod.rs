@@ -28,7 +28,7 @@ pub const SHARED_CACHE: &str = "public, max-age=15";
 pub const PRIVATE_CACHE: &str = "no-store";
 
 /// Addresses of pages, as metrics name them.
-pub const ADDRESSES: [&str; 24] = [
+pub const ADDRESSES: [&str; 32] = [
     "/",
     "/cities/{id}",
     "/theatres/{id}",
@@ -53,6 +53,14 @@ pub const ADDRESSES: [&str; 24] = [
     "/account/logout",
     "/account/logout-everywhere",
     "/staff",
+    "/staff/{theatre}/box-office",
+    "/staff/{theatre}/box-office/till/{act}",
+    "/staff/{theatre}/box-office/day-close",
+    "/staff/{theatre}/box-office/pin",
+    "/staff/{theatre}/box-office/shows/{show}",
+    "/staff/{theatre}/box-office/bookings",
+    "/staff/{theatre}/box-office/bookings/{booking}",
+    "/staff/{theatre}/box-office/bookings/{booking}/{act}",
 ];
 
 /// All pages.
