@@ -118,6 +118,18 @@ fn body_for(method: &str, path: &str, held: &Value, world: &World) -> Value {
         ("POST", "proof") => json!({ "token": "0" }),
         ("POST", "password") => json!({ "current": "not the password", "new": "another password" }),
         ("POST", "staff") => json!({ "email": "nobody", "role": "box_office", "granted": true, "reason": "Test." }),
+        ("POST", "till") => json!({ "float_minor": 0 }),
+        ("POST", "drops") => json!({ "amount_minor": 1, "reason": "Test." }),
+        ("POST", "cash-up") => json!({ "counted_minor": 0, "reason": "Test." }),
+        ("POST", "caller-holds") => json!({ "seats": [], "name": "A", "minutes": 30 }),
+        ("POST", "day-close" | "undo" | "pay-out" | "release") => json!({ "reason": "Test." }),
+        ("POST", "pin") => json!({ "pin": "1", "password": PASSWORD }),
+        ("POST", "sales") => json!({ "hold": held["id"], "means": "cash", "total_minor": 1 }),
+        ("POST", "house-seats") => json!({ "seats": [], "kept": true, "reason": "Test." }),
+        ("POST", "exchange") => {
+            json!({ "show": world.show, "hold": held["id"], "total_minor": 1, "reason": "Test." })
+        }
+        ("POST", "refund") => json!({ "reason": "Test.", "manager": world.show, "pin": "1" }),
         _ => Value::Null,
     }
 }
@@ -175,6 +187,7 @@ fn path_of(row: &str, world: &World, held: &Value, booking: &Value, key: &str) -
         .replace("{key}", key)
         .replace("{gateway}", "simulator")
         .replace("{theatre}", "aurora")
+        .replace("{seat}", "0")
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -10,6 +10,7 @@ mod authorisation;
 mod bad_input;
 mod bad_webhooks;
 mod books;
+mod box_office;
 mod buyer;
 mod cancel;
 mod cancel_show;
