@@ -69,6 +69,9 @@ pub struct RowView {
 pub struct SectionView {
     /// Name for people; empty in a room of one part.
     pub name: String,
+    /// Its rows, `A–K`, where a part of a room is so large that it is shown in several sections of one name.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub part: String,
     /// Index of its first seat.
     pub first: SeatIndex,
     /// How many seats it has; they are numbered without a gap.
@@ -474,6 +477,9 @@ pub struct ProblemView {
     /// The areas meant, if any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub areas: Vec<AreaProblem>,
+    /// Everything that is wrong with a file, if one was sent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<crate::layout::import::Finding>,
     /// The caller's own hold, when it is what stood in the way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold: Option<Uuid>,

@@ -6,17 +6,25 @@
 
 pub mod api;
 pub mod api_accounts;
+pub mod api_box_office;
 pub mod api_cancelling;
 pub mod api_catalogue;
+pub mod api_door;
+pub mod api_organiser;
+pub mod api_reports;
+pub mod api_systems;
 pub mod api_waiting_list;
 pub mod best_available;
 pub mod booking;
+pub mod csv;
+pub mod door;
 pub mod layout;
 pub mod money;
 pub mod pricing;
 pub mod reseat;
 pub mod roles;
 pub mod seats;
+pub mod till;
 pub mod time;
 pub mod waiting_list;
 pub mod wire;

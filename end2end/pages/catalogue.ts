@@ -32,6 +32,7 @@ interface PlanView {
 /** A show of this test's own, and its seats by name. */
 export interface Show {
   id: string;
+  theatre: string;
   seatCount: number;
   /** Index of the seat in this row with this number. */
   seat(row: string, number: string): number;
@@ -42,6 +43,8 @@ export interface Wish {
   theatre?: string;
   film?: string;
   mostSeats?: number;
+  leastSeats?: number;
+  startsWithinHours?: number;
 }
 
 /** The room and the film that pictures are taken of, and nobody else uses. */
@@ -56,6 +59,8 @@ export async function claimShow(
   const isPictured = (show: ShowView) => show.theatre === PICTURED.theatre && show.film === PICTURED.film;
   const isMeant = (show: ShowView) =>
     show.seat_count <= (wish.mostSeats ?? MOST_SEATS) &&
+    show.seat_count >= (wish.leastSeats ?? 0) &&
+    show.starts_at_ms < Date.now() + (wish.startsWithinHours ?? Infinity) * HOUR_MS &&
     (wish.theatre ?? show.theatre) === show.theatre &&
     (wish.film ?? show.film) === show.film &&
     (wish.film !== undefined || !isPictured(show));
@@ -69,7 +74,7 @@ export async function claimShow(
     };
     const has = ([row, number]: [string, string]) =>
       rows.some((other) => other.label === row && other.numbers.includes(number)) && states[seat(row, number)] === "0";
-    if (needed.every(has)) return { id: show.id, seatCount: show.seat_count, seat };
+    if (needed.every(has)) return { id: show.id, theatre: show.theatre, seatCount: show.seat_count, seat };
   }
   throw new Error(`no show of the demo is left that has ${needed.map((name) => name.join("")).join(", ")} free`);
 }

@@ -96,6 +96,16 @@ pub struct Config {
     /// …or sent through this server, `smtps://user:password@host`.
     #[arg(long, env = "SMTP_URL", hide_env_values = true)]
     pub smtp_url: Option<String>,
+    /// How long another system may take to answer a webhook, milliseconds.
+    #[arg(long, env = "WEBHOOK_DEADLINE_MS", default_value_t = 10_000)]
+    pub webhook_deadline_ms: u64,
+    /// The second try of a webhook comes within twice this, each further one within twice the one before, milliseconds.
+    #[arg(long, env = "WEBHOOK_FIRST_PAUSE_MS", default_value_t = 5_000)]
+    pub webhook_first_pause_ms: u64,
+    /// Lets webhooks go to addresses that are not on the public internet, and without TLS: for tests, never where
+    /// managers of theatres are not to see our own network.
+    #[arg(long, env = "WEBHOOKS_MAY_BE_PRIVATE")]
+    pub webhooks_may_be_private: bool,
     /// Sender of mails.
     #[arg(long, env = "MAIL_FROM", default_value = "Rowlock <tickets@rowlock.example>")]
     pub mail_from: String,

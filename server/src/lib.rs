@@ -9,24 +9,30 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub mod accounts;
+pub mod api_keys;
 pub mod audit;
 pub mod bookings;
+pub mod box_office;
 pub mod breaker;
 pub mod catalogue;
 pub mod clock;
 pub mod config;
+pub mod door;
 pub mod holds;
 pub mod idempotency;
 pub mod ids;
 pub mod live;
+pub mod organiser;
 pub mod outbox;
 pub mod payments;
+pub mod reports;
 pub mod seat_locks;
 pub mod start;
 pub mod telemetry;
 pub mod tickets;
 pub mod waiting_list;
 pub mod web;
+pub mod webhooks;
 
 /// Everything a request may need; cheap to clone.
 #[derive(Clone)]
@@ -66,6 +72,10 @@ pub struct Parts {
     pub accounts: accounts::Accounts,
     /// Keys of requests and their answers.
     pub idempotency: idempotency::Idempotency,
+    /// Holds as they are counted, and turns at reading.
+    pub reports: reports::Reports,
+    /// The way to other systems.
+    pub webhooks: webhooks::Client,
     /// Wakes the outbox relay after a commit.
     pub outbox_wake: outbox::Wake,
     /// Set when the server should stop.

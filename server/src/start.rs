@@ -14,8 +14,8 @@ use crate::config::Config;
 use crate::seat_locks::link::Link;
 use crate::seat_locks::{RedisLocks, SeatLocks, ShadowLocks, known_source};
 use crate::{
-    AppState, Parts, accounts, bookings, catalogue, idempotency, live, outbox, payments, seat_locks, telemetry,
-    tickets, waiting_list, web,
+    AppState, Parts, accounts, bookings, catalogue, idempotency, live, organiser, outbox, payments, reports,
+    seat_locks, telemetry, tickets, waiting_list, web, webhooks,
 };
 
 /// Waiting for a free database connection longer than this is an answer: not now.
@@ -91,6 +91,7 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
     let gateways = payments::Gateways::from_config(&config)?;
     let mailer = tickets::Mailer::from_config(&config)?;
     let accounts = accounts::Accounts::new(&config)?;
+    tickets::sign_with(&config.token_secret);
     let commits = bookings::Commits::new(config.commit_queue, Duration::from_millis(config.commit_gather_ms));
     Ok(AppState::new(Parts {
         catalogue,
@@ -108,6 +109,8 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
         offers_wake: tokio::sync::Notify::new(),
         accounts,
         idempotency: idempotency::Idempotency::new(&config.redis_prefix),
+        reports: reports::Reports::default(),
+        webhooks: webhooks::Client::new(&config)?,
         outbox_wake: outbox::Wake::default(),
         stop: CancellationToken::new(),
         tasks: TaskTracker::new(),
@@ -150,11 +153,15 @@ pub fn spawn_background(state: &AppState) {
     state.tasks.spawn(payments::probe_forever(state.clone()));
     state.tasks.spawn(waiting_list::serve_forever(state.clone()));
     state.tasks.spawn(bookings::look_after_shows_forever(state.clone()));
+    state.tasks.spawn(organiser::follow_forever(state.clone()));
     state.tasks.spawn(accounts::send_mails_forever(state.clone()));
     state.tasks.spawn(accounts::purge_forever(state.clone()));
     state.tasks.spawn(idempotency::purge_forever(state.clone()));
     state.tasks.spawn(idempotency::announce_forever(state.clone()));
     state.tasks.spawn(idempotency::reconcile_forever(state.clone()));
+    state.tasks.spawn(reports::flush_forever(state.clone()));
+    state.tasks.spawn(webhooks::deliver_forever(state.clone()));
+    state.tasks.spawn(webhooks::purge_forever(state.clone()));
 }
 
 /// Serves until `state.stop`: then readers are told to come back, open requests finish, and background

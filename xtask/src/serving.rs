@@ -75,6 +75,13 @@ impl<'a> Product<'a> {
         command::run_silently(self.program("rowlock").arg("demo").arg("--dir").arg(folder), stop)
     }
 
+    /// Makes somebody a manager of every theatre.
+    pub fn make_manager(&self, email: &str, password: &str, stop: &Stop) -> Result<()> {
+        let mut command = self.program("rowlock");
+        command.args(["admin", "create", "--email", email, "--name", "Max Manager"]).env("ROWLOCK_PASSWORD", password);
+        command::run_silently(&mut command, stop)
+    }
+
     /// Starts the payment simulator where people can reach it: on the network if the server is.
     pub fn start_simulator(
         &mut self,

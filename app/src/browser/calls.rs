@@ -46,7 +46,8 @@ impl Failure {
     }
 
     /// Whether the same call may go better in a moment.
-    fn may_pass(&self) -> bool {
+    #[must_use]
+    pub fn may_pass(&self) -> bool {
         matches!(self.status(), 0 | 502..=504) || self.code() == "still_running"
     }
 }
@@ -56,7 +57,7 @@ impl Failure {
 /// # Errors
 /// [`Failure`].
 pub async fn get<T: DeserializeOwned>(path: &str) -> Result<T, Failure> {
-    parse(&once(&Call { method: Method::GET, path, key: None, body: None }).await?)
+    parse(&once(&Call { method: Method::GET, path, key: None, body: None, deadline_ms: DEADLINE_MS }).await?)
 }
 
 /// Reads a resource that is no text.
@@ -64,7 +65,7 @@ pub async fn get<T: DeserializeOwned>(path: &str) -> Result<T, Failure> {
 /// # Errors
 /// [`Failure`].
 pub async fn bytes(path: &str) -> Result<Vec<u8>, Failure> {
-    let answer = send(&Call { method: Method::GET, path, key: None, body: None }).await?;
+    let answer = send(&Call { method: Method::GET, path, key: None, body: None, deadline_ms: DEADLINE_MS }).await?;
     answer.binary().await.map_err(|_| Failure::Unreachable)
 }
 
@@ -80,7 +81,21 @@ pub async fn change<T: DeserializeOwned>(
     body: &impl Serialize,
 ) -> Result<T, Failure> {
     let body = serde_json::to_string(body).map_err(|_| Failure::Unreachable)?;
-    parse(&retrying(&Call { method, path, key: Some(key), body: Some(&body) }).await?)
+    parse(&retrying(&Call { method, path, key: Some(key), body: Some(&body), deadline_ms: DEADLINE_MS }).await?)
+}
+
+/// The same, tried once, by somebody who knows what to do without an answer when this time is over.
+///
+/// # Errors
+/// [`Failure`].
+pub async fn try_change<T: DeserializeOwned>(
+    path: &str,
+    key: &str,
+    body: &impl Serialize,
+    deadline_ms: u32,
+) -> Result<T, Failure> {
+    let body = serde_json::to_string(body).map_err(|_| Failure::Unreachable)?;
+    parse(&once(&Call { method: Method::POST, path, key: Some(key), body: Some(&body), deadline_ms }).await?)
 }
 
 /// Removes something, under its idempotency key, with retries as [`change`].
@@ -88,7 +103,8 @@ pub async fn change<T: DeserializeOwned>(
 /// # Errors
 /// The last try's [`Failure`].
 pub async fn remove(path: &str, key: &str) -> Result<(), Failure> {
-    retrying(&Call { method: Method::DELETE, path, key: Some(key), body: None }).await.map(drop)
+    let call = Call { method: Method::DELETE, path, key: Some(key), body: None, deadline_ms: DEADLINE_MS };
+    retrying(&call).await.map(drop)
 }
 
 /// Posts to `path` while the page goes away; nobody hears the answer.
@@ -103,6 +119,7 @@ struct Call<'a> {
     path: &'a str,
     key: Option<&'a str>,
     body: Option<&'a str>,
+    deadline_ms: u32,
 }
 
 impl Call<'_> {
@@ -110,7 +127,7 @@ impl Call<'_> {
         let mut builder = RequestBuilder::new(self.path)
             .method(self.method.clone())
             .header("accept", "application/json")
-            .abort_signal(Some(&AbortSignal::timeout_with_u32(DEADLINE_MS)));
+            .abort_signal(Some(&AbortSignal::timeout_with_u32(self.deadline_ms)));
         if let Some(key) = self.key {
             builder = builder.header("content-type", "application/json").header("idempotency-key", key);
         }
@@ -158,6 +175,7 @@ async fn problem_of(answer: &Response) -> Failure {
         code: String::new(),
         seats: Vec::new(),
         areas: Vec::new(),
+        findings: Vec::new(),
         hold: None,
         request_id: None,
     });

@@ -7,6 +7,7 @@ pub mod calls;
 pub mod clock;
 pub mod events;
 pub mod ids;
+pub mod keep;
 pub mod socket;
 pub mod tabs;
 
@@ -40,6 +41,13 @@ pub fn focus_first(selector: &str) {
     if let Some(element) = page.and_then(|page| page.query_selector(selector).ok().flatten()) {
         focus_element(&element, false);
     }
+}
+
+/// Whether no control has the keyboard focus: what is typed goes nowhere.
+#[must_use]
+pub fn has_no_focus() -> bool {
+    let active = window().document().and_then(|page| page.active_element());
+    active.is_none_or(|element| element.tag_name().eq_ignore_ascii_case("body") || element.id() == "main")
 }
 
 /// Brings the element with this id to the middle of what is seen.

@@ -3,7 +3,7 @@
 //! On a laptop a column; on a phone a bar at the bottom that opens into a sheet. Part of the seat map's
 //! island: it shares the session.
 
-mod countdown;
+pub(crate) mod countdown;
 mod details;
 mod pay;
 
@@ -136,7 +136,8 @@ fn reading_order(label: &str) -> (&str, u32) {
     (row, label[row.len()..].parse().unwrap_or(0))
 }
 
-fn lines(session: Session) -> impl IntoView {
+/// The seats wanted, line by line.
+pub(crate) fn lines(session: Session) -> impl IntoView {
     let can_change = !session.cart.with(Cart::is_paying);
     let line_view = move |(line, held): (SeatLine, bool)| {
         let seat = line.seat;
@@ -156,7 +157,7 @@ fn lines(session: Session) -> impl IntoView {
 }
 
 /// Of these seats, and of seats and places together.
-fn count_in_words((seats, all): (usize, usize)) -> String {
+pub(crate) fn count_in_words((seats, all): (usize, usize)) -> String {
     if seats == all { say!("cart.seats", count = all) } else { say!("cart.places", count = all) }
 }
 
@@ -180,7 +181,8 @@ fn wanted_places(session: Session) -> Vec<(PlaceLine, bool)> {
     })
 }
 
-fn place_lines(session: Session) -> impl IntoView {
+/// The places wanted, likewise.
+pub(crate) fn place_lines(session: Session) -> impl IntoView {
     let can_change = !session.cart.with(Cart::is_paying);
     let line_view = move |(line, held): (PlaceLine, bool)| {
         let area = line.area;
@@ -201,9 +203,13 @@ fn place_lines(session: Session) -> impl IntoView {
 }
 
 fn total(session: Session) -> String {
+    total_of(session).map(|total| money(total, current())).unwrap_or_default()
+}
+
+/// What all that is wanted costs; nothing where nothing is wanted.
+pub(crate) fn total_of(session: Session) -> Option<Money> {
     let seats = wanted(session).into_iter().map(|(line, _)| line.price);
-    let prices = seats.chain(wanted_places(session).into_iter().map(|(line, _)| line.total()));
-    sum(prices).map(|total| money(total, current())).unwrap_or_default()
+    sum(seats.chain(wanted_places(session).into_iter().map(|(line, _)| line.total())))
 }
 
 fn sum(prices: impl Iterator<Item = Money>) -> Option<Money> {

@@ -29,6 +29,7 @@ mod tests {
             code: code.to_owned(),
             seats: Vec::new(),
             areas: Vec::new(),
+            findings: Vec::new(),
             hold: None,
             request_id: None,
         }

@@ -38,8 +38,12 @@ pub struct Show {
     pub rating: String,
     /// Running time, minutes.
     pub running_minutes: u32,
-    /// Whether seats can still be bought.
+    /// Whether seats can be bought just now.
     pub is_on_sale: bool,
+    /// From when they can, where that is to come: `Tue 1 Dec, 10:00`.
+    pub opens: Option<String>,
+    /// Whether its organiser paused the sale.
+    pub is_paused: bool,
 }
 
 impl Page for Show {
@@ -76,7 +80,7 @@ impl Page for Show {
             }
             .into_any()
         } else {
-            closed(self.film.href.clone()).into_any()
+            closed(self.opens, self.is_paused, self.film.href.clone()).into_any()
         };
         view! {
             <header class="show-head">
@@ -91,12 +95,17 @@ impl Page for Show {
     }
 }
 
-fn closed(film: String) -> impl IntoView {
+fn closed(opens: Option<String>, is_paused: bool, film: String) -> impl IntoView {
     let minutes = SALES_CLOSE_BEFORE_START_MS / MINUTE_MS;
+    let (title, advice) = match opens {
+        Some(time) => (say!("show.opens_title"), say!("show.opens_advice", time = Arg::Ours(&time))),
+        None if is_paused => (say!("show.paused_title"), say!("show.paused_advice")),
+        None => (say!("show.closed_title"), say!("show.closed_advice", minutes = minutes)),
+    };
     view! {
         <section class="empty-state">
-            <h2>{say!("show.closed_title")}</h2>
-            <p>{say!("show.closed_advice", minutes = minutes)}</p>
+            <h2>{title}</h2>
+            <p>{advice}</p>
             <p><a class="button" href=film>{say!("show.other_times")}</a></p>
         </section>
     }

@@ -15,7 +15,7 @@ use web_sys::HtmlElement;
 
 use super::later::{Mounted, SplitLoaderError, later, mounted};
 use super::session::Session;
-use super::{areas, content, live_mark, notice_view, party, skeleton, start, view_switch};
+use super::{room, skeleton, start};
 use crate::say;
 use crate::{checkout, waiting_list};
 
@@ -42,37 +42,18 @@ pub fn SeatMap(
 }
 
 fn parts(session: Session) -> impl IntoView {
-    let as_list = RwSignal::new(false);
+    let waiting = later(move || session.is_drawn(), "", move |place| Box::pin(waiting_box(session, place)));
     view! {
-        <section class="seat-map-room" aria-label=say!("map.label")>
-            <div class="seat-map-bar">
-                {live_mark(session)}
-                {view_switch(session, as_list)}
-            </div>
-            {later(move || session.is_drawn(), "party party-coming", move |place| Box::pin(finder(session, place)))}
-            {notice_view(session)}
-            {later(move || session.is_drawn(), "", move |place| Box::pin(beside(session, place)))}
-            {move || content(session, as_list)}
-        </section>
+        {room(session, waiting)}
         {later(move || session.is_drawn(), "cart cart-coming", move |place| Box::pin(cart(session, place)))}
         <p class="visually-hidden" role="status" data-testid="spoken">{move || session.spoken.get()}</p>
     }
 }
 
-/// The finder, once the room is known.
+/// The waiting list.
 #[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
-fn finder(session: Session, place: HtmlElement) -> Result<Mounted, SplitLoaderError> {
-    Ok(mounted(place, move || {
-        // The same when the sections of the room come in.
-        let categories = Memo::new(move |_| session.room.with(|room| Some(room.as_ref()?.plan().categories.clone())));
-        move || categories.get().map(|categories| party::finder(session, &categories))
-    }))
-}
-
-/// The waiting list, and places without numbers.
-#[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
-fn beside(session: Session, place: HtmlElement) -> Result<Mounted, SplitLoaderError> {
-    Ok(mounted(place, move || (waiting_list::waiting_box(session), move || areas::areas(session))))
+fn waiting_box(session: Session, place: HtmlElement) -> Result<Mounted, SplitLoaderError> {
+    Ok(mounted(place, move || waiting_list::waiting_box(session)))
 }
 
 /// Cart and checkout.

@@ -64,8 +64,26 @@ const SECTION_HEADING: &str = "section-heading";
 /// sections.
 const SEATS: &str = ".room [role=gridcell][tabindex='0'], .seat-list button, .section-card";
 
+/// The room, with `besides` between what it says and its seats.
+pub(crate) fn room(session: Session, besides: impl IntoView) -> impl IntoView {
+    let as_list = RwSignal::new(false);
+    view! {
+        <section class="seat-map-room" aria-label=say!("map.label")>
+            <div class="seat-map-bar">
+                {live_mark(session)}
+                {view_switch(session, as_list)}
+            </div>
+            {later(move || session.is_drawn(), "party party-coming", move |place| Box::pin(finder_part(session, place)))}
+            {notice_view(session)}
+            {besides}
+            {later(move || session.is_drawn(), "", move |place| Box::pin(areas_part(session, place)))}
+            {move || content(session, as_list)}
+        </section>
+    }
+}
+
 /// Everything at once: room, hold, live connection.
-fn start(session: Session) {
+pub(crate) fn start(session: Session) {
     session.join_tabs();
     session.watch_page();
     load_room(session);
@@ -156,6 +174,22 @@ fn content(session: Session, as_list: RwSignal<bool>) -> impl IntoView {
     EitherOf5::E((glyphs::definitions(), way_back, seats, legend::legend(session, &room, section)))
 }
 
+/// The finder, once the room is known.
+#[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
+fn finder_part(session: Session, place: HtmlElement) -> Result<Mounted, SplitLoaderError> {
+    Ok(mounted(place, move || {
+        // The same when the sections of the room come in.
+        let categories = Memo::new(move |_| session.room.with(|room| Some(room.as_ref()?.plan().categories.clone())));
+        move || categories.get().map(|categories| party::finder(session, &categories))
+    }))
+}
+
+/// Places without numbers.
+#[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
+fn areas_part(session: Session, place: HtmlElement) -> Result<Mounted, SplitLoaderError> {
+    Ok(mounted(place, move || move || areas::areas(session)))
+}
+
 /// A large room at a glance.
 #[wasm_split(overview, wasm_split_path = ::leptos::wasm_split, fallible)]
 fn overview_part(session: Session, room: Arc<Room>, place: HtmlElement) -> Result<Mounted, SplitLoaderError> {
@@ -174,7 +208,7 @@ fn list_part(
 }
 
 fn way_back(room: &Arc<Room>, section: usize) -> impl IntoView + use<> {
-    let name = room.plan().sections.get(section).map(|section| section.name.clone()).unwrap_or_default();
+    let name = room.plan().sections.get(section).map(|found| overview::titled(section, found)).unwrap_or_default();
     view! {
         <div class="section-head">
             <a class="section-back" href="#sections">{say!("map.all_sections")}</a>
@@ -271,7 +305,7 @@ fn notice_view(session: Session) -> impl IntoView {
 }
 
 /// What stands there until the room is loaded and its first map read.
-fn skeleton() -> impl IntoView {
+pub(crate) fn skeleton() -> impl IntoView {
     let rows = (0..7).map(|row| {
         let dots = (0..14).map(|seat| {
             view! { <rect x=24 + seat * 20 + i32::from(seat > 6) * 14 y=50 + row * 22 width="14" height="14" rx="4"></rect> }

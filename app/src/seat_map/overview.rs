@@ -94,7 +94,8 @@ fn box_view(session: Session, size: i32, place: usize, section: &SectionView) ->
     let (width, height) = ((right - left - 2 * inset_x).max(1), (bottom - top - 2 * inset_y).max(1));
     let (free, count) = (free_of(session, place), section.count);
     // The part of the name that differs.
-    let short = section.name.rsplit(' ').next().unwrap_or_default().to_owned();
+    let differs = if section.part.is_empty() { &section.name } else { &section.part };
+    let short = differs.rsplit(' ').next().unwrap_or_default().to_owned();
     // Inside a <g>, so that <a> is the link of SVG and not of HTML.
     view! {
         <g>
@@ -107,11 +108,21 @@ fn box_view(session: Session, size: i32, place: usize, section: &SectionView) ->
     }
 }
 
+/// Its name for people; with its rows where a part of the room is shown in several sections.
+pub(super) fn titled(place: usize, section: &SectionView) -> String {
+    match (section.name.is_empty(), section.part.is_empty()) {
+        (true, true) => say!("map.section", number = place + 1),
+        (false, true) => section.name.clone(),
+        (true, false) => section.part.clone(),
+        (false, false) => format!("{} {}", section.name, section.part),
+    }
+}
+
 fn card(session: Session, room: &Room, place: usize, section: &SectionView) -> impl IntoView + use<> {
     let (count, free) = (section.count, free_of(session, place));
     let from =
         room.plan().categories.get(usize::from(section.category)).map(|category| money(category.price, current()));
-    let name = if section.name.is_empty() { say!("map.section", number = place + 1) } else { section.name.clone() };
+    let name = titled(place, section);
     let (left, shade) = (free.clone(), free);
     view! {
         <li>

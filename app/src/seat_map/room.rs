@@ -185,6 +185,7 @@ pub(super) mod tests {
         };
         let section = |name: &str, first, count, rows| SectionView {
             name: name.to_owned(),
+            part: String::new(),
             first,
             count,
             bounds: [0, 0, 80, 40],

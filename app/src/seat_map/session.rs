@@ -75,6 +75,8 @@ pub struct Session {
     pub notice: RwSignal<Option<Notice>>,
     /// Seats of others that the visitor wants to hear of.
     pub(super) watched: StoredValue<Vec<Watched>>,
+    /// The seat that was tapped last and could not be taken: staff are told whose it is.
+    pub tapped_in_vain: RwSignal<Option<SeatIndex>>,
     /// What a screen reader says when it is free to.
     pub spoken: RwSignal<String>,
     /// Milliseconds until the hold ends, stepwise; `None` without a hold.
@@ -114,6 +116,7 @@ impl Session {
             live: RwSignal::new(Live::Connecting),
             notice: RwSignal::new(None),
             watched: StoredValue::new(Vec::new()),
+            tapped_in_vain: RwSignal::new(None),
             spoken: RwSignal::new(String::new()),
             left_ms: RwSignal::new(None),
             line: StoredValue::new_local(Line::default()),
@@ -186,6 +189,7 @@ impl Session {
     pub fn tap(self, seat: SeatIndex) {
         let look = self.look_now(seat);
         if !look.can_be_tapped() {
+            self.tapped_in_vain.set(Some(seat));
             let watchable = (look == Look::Locked).then_some(seat);
             self.notice.set(Some(Notice::not_free(&self.name_of(seat), look, watchable)));
             return;
@@ -238,6 +242,13 @@ impl Session {
     /// Says that the next time the page is left it is to pay (or that this came to nothing).
     pub fn set_off_to_pay(self, off: bool) {
         self.off_to_pay.set_value(off);
+    }
+
+    /// What was held is sold, or was given to the house: the next wish begins.
+    pub fn move_on(self) {
+        self.change_cart(Cart::moved_on);
+        self.notice.set(None);
+        self.tick();
     }
 
     /// Says that this hold was made a booking: when it ends, the booking knows why.

@@ -99,6 +99,13 @@ pub enum Event {
         /// Until when the sale must be committed.
         until: Timestamp,
     },
+    /// The money is in the till: somebody at the counter took it, and no gateway is asked.
+    TakenAtCounter {
+        /// Until when the sale must be committed.
+        until: Timestamp,
+    },
+    /// Staff gave the buyer other seats: another booking has them, and the money of this one.
+    Exchanged,
     /// The money of this booking came too late, and pays for another booking of the same buyer now.
     LateMoneyMoved,
     /// The money of this booking came too late, and there is nothing it could pay for.
@@ -127,6 +134,8 @@ impl Event {
             Self::TimedOut => "timed_out",
             Self::RefundSettled => "refund_settled",
             Self::PaymentMovedIn { .. } => "payment_moved_in",
+            Self::TakenAtCounter { .. } => "taken_at_counter",
+            Self::Exchanged => "exchanged",
             Self::LateMoneyMoved => "late_money_moved",
             Self::LateMoneyReturned { .. } => "late_money_returned",
         }

@@ -53,6 +53,20 @@ pub fn step(booking: Booking, event: Event, now: Timestamp) -> Result<(Booking, 
             State::Cancelled | State::Expired => Err(Refused::Gone),
             State::Created => Err(Refused::WrongState),
         },
+        Event::TakenAtCounter { until } => match payment_submitted(booking, until, now) {
+            // The same move; but nobody is to be asked for the money.
+            Ok((pending, _)) => Ok((pending, vec![])),
+            Err(refused) => Err(refused),
+        },
+        Event::Exchanged => match booking.state {
+            // Nothing goes back: the money has moved. The new booking sends its own tickets.
+            State::Confirmed => {
+                let moved = Booking { money: MoneyState::Moved, ..to(booking, State::Cancelled) };
+                Ok((moved, vec![Effect::ReleaseSeats]))
+            }
+            State::Cancelled | State::Expired => Err(Refused::Gone),
+            _ => Err(Refused::WrongState),
+        },
         Event::LateMoneyMoved => late_money(booking, MoneyState::Moved, vec![Effect::SendNotice { number: 0 }]),
         Event::LateMoneyReturned { amount } => {
             let back = vec![Effect::Refund { amount }, Effect::SendNotice { number: 0 }];

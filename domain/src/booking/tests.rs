@@ -23,7 +23,7 @@ fn standing(state: BookingState) -> Booking {
     Booking { state, money, total: eur(4_000), expires_at: LATER }
 }
 
-fn events() -> [Event; 16] {
+fn events() -> [Event; 18] {
     [
         Event::HoldTaken,
         Event::PaymentSubmitted { until: LATER },
@@ -45,6 +45,8 @@ fn events() -> [Event; 16] {
         Event::PaymentMovedIn { until: LATER },
         Event::LateMoneyMoved,
         Event::LateMoneyReturned { amount: eur(4_000) },
+        Event::TakenAtCounter { until: LATER },
+        Event::Exchanged,
     ]
 }
 
@@ -58,14 +60,14 @@ fn given_back(minor: i64) -> [Effect; 3] {
 fn every_state_meets_every_event() {
     // Columns in the order of `events()`.
     #[rustfmt::skip]
-    let expected: [(BookingState, [Result<BookingState, Refused>; 16]); 7] = [
-        (Created,          [Ok(SeatsLocked), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(NotDue), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState)]),
-        (SeatsLocked,      [Err(AlreadyDone), Ok(PaymentPending), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Ok(Cancelled), Ok(Cancelled), Err(NotDue), Err(WrongState), Err(WrongState), Err(WrongState), Ok(PaymentPending), Err(WrongState), Err(WrongState)]),
-        (PaymentPending,   [Err(AlreadyDone), Err(AlreadyDone), Ok(PaymentSucceeded), Ok(Cancelled), Ok(Cancelled), Err(WrongState), Err(WrongState), Ok(Cancelled), Ok(Cancelled), Err(NotDue), Err(WrongState), Err(WrongState), Err(WrongState), Err(AlreadyDone), Err(WrongState), Err(WrongState)]),
-        (PaymentSucceeded, [Err(AlreadyDone), Err(AlreadyDone), Err(AlreadyDone), Err(WrongState), Err(WrongState), Ok(Confirmed), Ok(Cancelled), Err(WrongState), Ok(Cancelled), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(AlreadyDone), Err(WrongState), Err(WrongState)]),
-        (Confirmed,        [Err(AlreadyDone), Err(AlreadyDone), Err(AlreadyDone), Err(WrongState), Err(WrongState), Err(AlreadyDone), Err(WrongState), Ok(Cancelled), Ok(Cancelled), Err(WrongState), Err(WrongState), Ok(Confirmed), Ok(Confirmed), Err(AlreadyDone), Err(WrongState), Err(WrongState)]),
-        (Cancelled,        [Err(Gone), Err(Gone), Ok(Cancelled), Err(AlreadyDone), Err(AlreadyDone), Err(Gone), Err(Gone), Err(Gone), Err(Gone), Err(Gone), Err(WrongState), Err(Gone), Err(Gone), Err(Gone), Err(WrongState), Err(WrongState)]),
-        (Expired,          [Err(Gone), Err(Gone), Ok(Expired), Ok(Expired), Ok(Expired), Err(Gone), Err(Gone), Err(Gone), Err(Gone), Err(Gone), Err(WrongState), Err(Gone), Err(Gone), Err(Gone), Err(WrongState), Err(WrongState)]),
+    let expected: [(BookingState, [Result<BookingState, Refused>; 18]); 7] = [
+        (Created,          [Ok(SeatsLocked), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(NotDue), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState)]),
+        (SeatsLocked,      [Err(AlreadyDone), Ok(PaymentPending), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Ok(Cancelled), Ok(Cancelled), Err(NotDue), Err(WrongState), Err(WrongState), Err(WrongState), Ok(PaymentPending), Err(WrongState), Err(WrongState), Ok(PaymentPending), Err(WrongState)]),
+        (PaymentPending,   [Err(AlreadyDone), Err(AlreadyDone), Ok(PaymentSucceeded), Ok(Cancelled), Ok(Cancelled), Err(WrongState), Err(WrongState), Ok(Cancelled), Ok(Cancelled), Err(NotDue), Err(WrongState), Err(WrongState), Err(WrongState), Err(AlreadyDone), Err(WrongState), Err(WrongState), Err(AlreadyDone), Err(WrongState)]),
+        (PaymentSucceeded, [Err(AlreadyDone), Err(AlreadyDone), Err(AlreadyDone), Err(WrongState), Err(WrongState), Ok(Confirmed), Ok(Cancelled), Err(WrongState), Ok(Cancelled), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(AlreadyDone), Err(WrongState), Err(WrongState), Err(AlreadyDone), Err(WrongState)]),
+        (Confirmed,        [Err(AlreadyDone), Err(AlreadyDone), Err(AlreadyDone), Err(WrongState), Err(WrongState), Err(AlreadyDone), Err(WrongState), Ok(Cancelled), Ok(Cancelled), Err(WrongState), Err(WrongState), Ok(Confirmed), Ok(Confirmed), Err(AlreadyDone), Err(WrongState), Err(WrongState), Err(AlreadyDone), Ok(Cancelled)]),
+        (Cancelled,        [Err(Gone), Err(Gone), Ok(Cancelled), Err(AlreadyDone), Err(AlreadyDone), Err(Gone), Err(Gone), Err(Gone), Err(Gone), Err(Gone), Err(WrongState), Err(Gone), Err(Gone), Err(Gone), Err(WrongState), Err(WrongState), Err(Gone), Err(Gone)]),
+        (Expired,          [Err(Gone), Err(Gone), Ok(Expired), Ok(Expired), Ok(Expired), Err(Gone), Err(Gone), Err(Gone), Err(Gone), Err(Gone), Err(WrongState), Err(Gone), Err(Gone), Err(Gone), Err(WrongState), Err(WrongState), Err(Gone), Err(Gone)]),
     ];
     for (state, row) in expected {
         for (event, expected) in events().into_iter().zip(row) {
@@ -111,6 +113,29 @@ fn the_straight_road_charges_once_and_ends_in_a_ticket() {
     assert_eq!((paid.money, effects), (MoneyState::Paid, vec![]));
     let (sold, effects) = step(paid, Event::SeatsSold, NOW).expect("sells");
     assert_eq!((sold.state, effects), (Confirmed, vec![Effect::MarkBooked, Effect::SendTicket]));
+}
+
+#[test]
+fn money_taken_at_the_counter_takes_the_same_road_and_asks_no_gateway() {
+    let until = NOW.plus_ms(PAYMENT_EXTENSION_MS);
+    let (pending, effects) = step(standing(SeatsLocked), Event::TakenAtCounter { until }, NOW).expect("takes");
+    assert_eq!((pending.state, pending.money, pending.expires_at), (PaymentPending, MoneyState::Pending, until));
+    assert!(effects.is_empty(), "nobody is asked for the money");
+    let late = Booking { expires_at: EARLIER, ..standing(SeatsLocked) };
+    assert_eq!(step(late, Event::TakenAtCounter { until }, NOW), Err(TooLate));
+    let (paid, _) = step(pending, Event::PaymentSucceeded { amount: eur(4_000) }, NOW).expect("is paid");
+    assert_eq!(step(paid, Event::SeatsSold, NOW).expect("sells").1, [Effect::MarkBooked, Effect::SendTicket]);
+}
+
+#[test]
+fn who_is_given_other_seats_gets_no_money_back_for_the_first() {
+    let (moved, effects) = step(standing(Confirmed), Event::Exchanged, NOW).expect("is exchanged");
+    assert_eq!((moved.state, moved.money), (Cancelled, MoneyState::Moved));
+    assert_eq!(effects, [Effect::ReleaseSeats]);
+    assert_eq!(step(moved, Event::RefundSettled, NOW), Err(WrongState), "nothing of it is left to refund");
+    for event in [Event::Exchanged, Event::CancelledByStaff] {
+        assert_eq!(step(moved, event, NOW), Err(Gone), "{event:?}");
+    }
 }
 
 #[test]

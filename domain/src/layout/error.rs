@@ -49,6 +49,9 @@ pub enum LayoutError {
     /// A name nobody could read.
     #[error("the name {0:?}… is longer than {MAX_NAME_CHARS} characters")]
     NameTooLong(String),
+    /// A name with a character that is none.
+    #[error("the name {0:?} has a character in it that nobody can read or store")]
+    Unreadable(String),
     /// A coordinate that is no place in a room.
     #[error("{0} lies outside of any room")]
     OutOfBounds(String),

@@ -4,10 +4,12 @@
 //! A [`Layout`] is read from one of two forms, told apart by their keys: the public seating-plan JSON
 //! ([`seating_plan`]), kept without loss, or a short hand-written [`sketch`]. It is stored as the very
 //! JSON it was read from and measured once, when it is read. Prices come in as arguments
-//! ([`Layout::plan_view`]); what a seat is doing right now is not here at all.
+//! ([`Layout::plan_view`]); what a seat is doing right now is not here at all. Files of strangers come in through
+//! [`import`], which names everything that is wrong with one.
 
 mod error;
 mod frame;
+pub mod import;
 mod room;
 pub mod seating_plan;
 pub mod sketch;
@@ -149,6 +151,12 @@ impl Layout {
     #[must_use]
     pub fn dots(&self) -> Vec<Dot> {
         self.room.seats.iter().map(|seat| Dot { x: seat.x, y: seat.y, category: seat.category }).collect()
+    }
+
+    /// Width and height of the room, plan units.
+    #[must_use]
+    pub fn size(&self) -> (i32, i32) {
+        (self.room.width, self.room.height)
     }
 
     /// What everyone looks at, and its centre and width, plan units: x, y, width.

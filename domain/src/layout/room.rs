@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::{LayoutError, MAX_CATEGORIES, MAX_NAME_CHARS};
 use super::frame::{Frame, is_place};
-use crate::api::SeatKind;
+use crate::api::{OVERVIEW_ABOVE_SEATS, SeatKind};
 use crate::seats::MAX_SEATS_PER_SHOW;
 
 /// What everyone looks at.
@@ -104,10 +104,12 @@ pub(super) struct DrawnSeat {
     pub category: u8,
 }
 
-/// A zone that has seats.
+/// A zone that has seats, or a part of one with more than a browser shows at a time.
 #[derive(Clone, Debug)]
 pub(super) struct Zone {
     pub name: String,
+    /// Which rows of the zone it has, for people; empty when it has all.
+    pub part: String,
     pub first: u32,
     pub count: u32,
     /// Left, top, right, bottom of its seats' centres.
@@ -139,6 +141,8 @@ pub(super) struct Room {
     pub height: i32,
     pub focus: FocusKind,
     pub focus_at: [i32; 3],
+    /// How many zones with seats were drawn. There are more in `zones` where one is shown in parts.
+    pub drawn_zones: usize,
     pub zones: Vec<Zone>,
     pub rows: Vec<Row>,
     pub seats: Vec<Seat>,
@@ -156,6 +160,7 @@ impl Room {
             focus: drawing.focus.map(|focus| focus.kind).unwrap_or_default(),
             focus_at: frame.focus_at,
             categories: drawing.categories,
+            drawn_zones: 0,
             zones: Vec::with_capacity(drawing.zones.len()),
             rows: Vec::new(),
             seats: Vec::new(),
@@ -169,13 +174,24 @@ impl Room {
 
     /// Numbers a zone's seats; a zone without seats (only areas) is left out.
     fn push_zone(&mut self, zone: DrawnZone, frame: &Frame) {
+        let rows: Vec<DrawnRow> = zone.rows.into_iter().filter(|row| !row.seats.is_empty()).collect();
+        if rows.is_empty() {
+            return;
+        }
+        self.drawn_zones += 1;
+        let parts = in_parts(rows);
+        let is_whole = parts.len() == 1;
+        for rows in parts {
+            let part = if is_whole { String::new() } else { part_name(&rows) };
+            self.push_part(zone.name.trim(), part, rows, frame);
+        }
+    }
+
+    fn push_part(&mut self, name: &str, part: String, rows: Vec<DrawnRow>, frame: &Frame) {
         let first = self.seats.len();
         let first_row = self.rows.len();
         let mut bounds = [i32::MAX, i32::MAX, i32::MIN, i32::MIN];
-        for row in zone.rows {
-            if row.seats.is_empty() {
-                continue;
-            }
+        for row in rows {
             let count = row.seats.len() as u32;
             self.rows.push(Row {
                 label: row.label.trim().to_owned(),
@@ -189,15 +205,14 @@ impl Room {
                 self.seats.push(Seat { number: seat.number.trim().to_owned(), x, y, category: seat.category });
             }
         }
-        if self.seats.len() > first {
-            self.zones.push(Zone {
-                name: zone.name.trim().to_owned(),
-                first: first as u32,
-                count: (self.seats.len() - first) as u32,
-                bounds,
-                rows: first_row..self.rows.len(),
-            });
-        }
+        self.zones.push(Zone {
+            name: name.to_owned(),
+            part,
+            first: first as u32,
+            count: (self.seats.len() - first) as u32,
+            bounds,
+            rows: first_row..self.rows.len(),
+        });
     }
 
     /// The row of a seat; `None` beyond the last seat.
@@ -212,25 +227,12 @@ impl Room {
 
     /// The zone's name where people need it: not in a room of one part.
     pub fn section_name(&self, zone: usize) -> &str {
-        if self.zones.len() > 1 { &self.zones[zone].name } else { "" }
+        if self.drawn_zones > 1 { &self.zones[zone].name } else { "" }
     }
 
     /// The name for people: see [`super::Layout::label`].
     pub fn label(&self, row: &Row, seat: &Seat) -> String {
-        let zone = self.section_name(row.zone);
-        let mut name = String::with_capacity(zone.len() + row.label.len() + seat.number.len() + 2);
-        name.push_str(zone);
-        if !zone.is_empty() {
-            name.push(' ');
-        }
-        name.push_str(&row.label);
-        let digits_meet =
-            row.label.ends_with(|c: char| c.is_ascii_digit()) && seat.number.starts_with(|c: char| c.is_ascii_digit());
-        if digits_meet {
-            name.push('-');
-        }
-        name.push_str(&seat.number);
-        name
+        name_of(self.section_name(row.zone), &row.label, &seat.number)
     }
 
     fn check_names(&self) -> Result<(), LayoutError> {
@@ -248,6 +250,50 @@ impl Room {
             }
         }
         Ok(())
+    }
+}
+
+/// The name of a seat for people, from the name of its zone where that is needed, its row and its number.
+pub(super) fn name_of(zone: &str, row: &str, number: &str) -> String {
+    let mut name = String::with_capacity(zone.len() + row.len() + number.len() + 2);
+    name.push_str(zone);
+    if !zone.is_empty() {
+        name.push(' ');
+    }
+    name.push_str(row);
+    let digits_meet = row.ends_with(|c: char| c.is_ascii_digit()) && number.starts_with(|c: char| c.is_ascii_digit());
+    if digits_meet {
+        name.push('-');
+    }
+    name.push_str(number);
+    name
+}
+
+/// The rows of a zone in parts of about equal size, each with no more seats than are drawn at a time. Rows stay
+/// whole, so one that is longer than that is a part by itself.
+fn in_parts(rows: Vec<DrawnRow>) -> Vec<Vec<DrawnRow>> {
+    let most = OVERVIEW_ABOVE_SEATS as usize;
+    let total: usize = rows.iter().map(|row| row.seats.len()).sum();
+    let wanted = total.div_ceil(total.div_ceil(most).max(1));
+    let mut parts: Vec<Vec<DrawnRow>> = vec![Vec::new()];
+    let mut count = 0;
+    for row in rows {
+        if count > 0 && (count >= wanted || count + row.seats.len() > most) {
+            parts.push(Vec::new());
+            count = 0;
+        }
+        count += row.seats.len();
+        parts.last_mut().expect("there is one").push(row);
+    }
+    parts
+}
+
+/// `A–K`: the first and the last row.
+fn part_name(rows: &[DrawnRow]) -> String {
+    match rows {
+        [] => String::new(),
+        [only] => only.label.trim().to_owned(),
+        [first, .., last] => format!("{}–{}", first.label.trim(), last.label.trim()),
     }
 }
 
@@ -289,6 +335,9 @@ fn check_seats(drawing: &Drawing) -> Result<(), LayoutError> {
 }
 
 fn check_name(name: &str) -> Result<(), LayoutError> {
+    if name.contains('\0') {
+        return Err(LayoutError::Unreadable(name.replace('\0', "\u{fffd}").chars().take(20).collect()));
+    }
     // Counting characters is only needed where the bytes alone do not settle it.
     if name.len() > MAX_NAME_CHARS && name.chars().count() > MAX_NAME_CHARS {
         return Err(LayoutError::NameTooLong(name.chars().take(20).collect()));

@@ -39,6 +39,7 @@ impl Layout {
         let overview = self.seat_count() > OVERVIEW_ABOVE_SEATS;
         let sections = room.zones.iter().enumerate().map(|(number, zone)| SectionView {
             name: room.section_name(number).to_owned(),
+            part: zone.part.clone(),
             first: zone.first,
             count: zone.count,
             bounds: zone.bounds,

@@ -125,7 +125,7 @@ async fn take(
 ///
 /// # Errors
 /// 400 when there is none, or one that is too long.
-pub(super) fn reason_of(text: &str) -> Result<&str, Problem> {
+pub fn reason_of(text: &str) -> Result<&str, Problem> {
     let reason = text.trim();
     if reason.is_empty() || reason.chars().count() > MAX_REASON_CHARS || reason.chars().any(char::is_control) {
         let detail = format!("Say why, in one line of up to {MAX_REASON_CHARS} characters.");

@@ -21,6 +21,7 @@ mod links;
 mod login;
 mod mails;
 mod password;
+mod pin;
 mod purge;
 mod register;
 mod sessions;
@@ -34,14 +35,17 @@ mod view;
 pub use belongings::{owner_for, page as bookings_page};
 pub use command::{close, create_manager};
 pub use email::{prove, send_proof};
+pub use grants::reason_of;
 pub use http::{Registration, ResetIntent, routes};
 pub use login::{Gone, LoggedIn, end_all, end_session, log_in};
 pub use mails::send_forever as send_mails_forever;
 pub use password::{change as change_password, forgotten as password_forgotten, reset as reset_password};
+pub use pin::{PinIntent, check_pin, managers_with_pin, set_pin};
 pub use purge::purge_forever;
 pub use register::register;
 pub use sessions::{HINT_COOKIE, SESSION_COOKIE, Session, SignedIn, of_request};
 pub use staff::Staff;
+pub use throttle::of_key as throttle_key;
 pub use view::{named, of_account};
 
 use tokio::sync::Notify;
@@ -70,5 +74,11 @@ impl Accounts {
             tokens: tokens::Tokens::new(&config.token_secret)?,
             mail_wake: Notify::new(),
         })
+    }
+
+    /// A secret that follows from these words, 256 bits in hex: the same on every replica, and nobody's guess.
+    #[must_use]
+    pub fn derived_secret(&self, of: &str) -> String {
+        self.tokens.digest(of.as_bytes())
     }
 }

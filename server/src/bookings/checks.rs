@@ -14,7 +14,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::booking::PAYMENT_EXTENSION_MS;
-use domain::seats::MAX_SEATS_PER_PERSON;
 use domain::time::{MINUTE_MS, Timestamp};
 
 use sqlx::PgConnection;
@@ -46,7 +45,7 @@ pub(super) async fn before_charge(state: &AppState, show: &Arc<Show>, row: &Book
     let now = state.locks.now();
     holds::sales_open(show, now)?;
     state.gateways.available()?;
-    let side_by_side = async { tokio::try_join!(hold_alive(state, show, row), clean_record(state, row, now)) };
+    let side_by_side = async { tokio::try_join!(hold_alive(state, show, row), clean_record(state, show, row, now)) };
     let problem = match tokio::time::timeout(CHECKS_DEADLINE, side_by_side).await {
         Ok(Ok((until, ()))) => return Ok(until),
         Ok(Err(problem)) => problem,
@@ -91,7 +90,7 @@ pub(super) struct Record {
     declines_of_email: i64,
 }
 
-async fn clean_record(state: &AppState, row: &BookingRow, now: Timestamp) -> Result<(), Problem> {
+async fn clean_record(state: &AppState, show: &Show, row: &BookingRow, now: Timestamp) -> Result<(), Problem> {
     let places: u32 = row.places.iter().map(|places| places.count).sum();
     let buyer = Buyer { owner: row.owner.clone(), show: row.show_id, booking: row.id, email: row.buyer.1.clone() };
     let record = match state.config.commits {
@@ -101,7 +100,7 @@ async fn clean_record(state: &AppState, row: &BookingRow, now: Timestamp) -> Res
             records.into_iter().next().ok_or_else(|| Problem::internal(&"a buyer without a record"))?
         }
     };
-    judge(record, row.seats.len() + places as usize)
+    judge(record, row.seats.len() + places as usize, show.per_person)
 }
 
 /// The records of these buyers, in their order. One question for both rules: this is asked for every sale.
@@ -138,12 +137,10 @@ pub(super) async fn records(
     .await
 }
 
-fn judge(record: Record, seats: usize) -> Result<(), Problem> {
+fn judge(record: Record, seats: usize, most: usize) -> Result<(), Problem> {
     let elsewhere = usize::try_from(record.seats_elsewhere).unwrap_or(usize::MAX);
-    if elsewhere.saturating_add(seats) > MAX_SEATS_PER_PERSON {
-        let words = format!(
-            "One person may have {MAX_SEATS_PER_PERSON} seats and places in a show; you have {elsewhere} already."
-        );
+    if elsewhere.saturating_add(seats) > most {
+        let words = format!("One person may have {most} seats and places in this show; you have {elsewhere} already.");
         return Err(Problem::new(Code::PersonLimit, words));
     }
     if record.declines_of_visitor >= MAX_DECLINES_OF_VISITOR || record.declines_of_email >= MAX_DECLINES_OF_EMAIL {
@@ -157,13 +154,14 @@ fn judge(record: Record, seats: usize) -> Result<(), Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use domain::seats::MAX_SEATS_PER_PERSON;
 
     const CLEAN: Record = Record { seats_elsewhere: 0, declines_of_visitor: 0, declines_of_email: 0 };
 
     #[test]
     fn ten_seats_in_all_are_within_the_limit_and_eleven_are_not() {
         let code = |seats_elsewhere, seats| {
-            judge(Record { seats_elsewhere, ..CLEAN }, seats).err().map(|problem| problem.code())
+            judge(Record { seats_elsewhere, ..CLEAN }, seats, MAX_SEATS_PER_PERSON).err().map(|problem| problem.code())
         };
         assert_eq!(code(0, 10), None);
         assert_eq!(code(6, 4), None);
@@ -175,7 +173,7 @@ mod tests {
     fn a_few_declined_cards_are_bad_luck_and_many_are_a_sign() {
         let code = |visitor, email| {
             let record = Record { declines_of_visitor: visitor, declines_of_email: email, ..CLEAN };
-            judge(record, 1).err().map(|problem| problem.code())
+            judge(record, 1, MAX_SEATS_PER_PERSON).err().map(|problem| problem.code())
         };
         assert_eq!(code(MAX_DECLINES_OF_VISITOR - 1, MAX_DECLINES_OF_EMAIL - 1), None);
         assert_eq!(code(MAX_DECLINES_OF_VISITOR, 0), Some(Code::TooManyDeclines));

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use axum::http::StatusCode;
 use domain::api::ConfirmRequest;
 use domain::booking::{BookingState, Event, PAYMENT_EXTENSION_MS};
-use domain::seats::SeatState;
 use uuid::Uuid;
 
 use super::commits::{CommitMode, Done, Found, Key, Lesson, Submission, Work, retried};
@@ -13,12 +12,11 @@ use super::create::{or_replay, unmoved};
 use super::moves::{self, causes};
 use super::payment_rows::Route;
 use super::sql::{self, BookingRow};
-use super::{area_claims, checks, claims, effects, places, view};
+use super::{checks, claiming, effects, view};
 use crate::catalogue::Show;
 use crate::idempotency::{Answer, Intent};
-use crate::seat_locks::with_map;
 use crate::web::{Code, Problem};
-use crate::{AppState, holds, outbox};
+use crate::{AppState, outbox};
 
 /// Pays for a booking. The answer says how it stands: confirmed, or pending with the gateway's page.
 pub(super) async fn confirm(
@@ -215,27 +213,9 @@ pub(super) async fn submit_one(state: &AppState, submission: &Submission) -> Res
         }
         Err(error) => return Err(unmoved(error)),
     };
-    let full = area_claims::claim(&mut tx, &pending, now).await?;
-    if !full.is_empty() {
-        // Redis had lost sales and granted their places again. The map hears of them.
-        let others = places::latest_sales(&mut tx, show.id, &full).await?;
+    if let Some(lost) = claiming::claim_all(&mut tx, show, &pending, now).await? {
         tx.rollback().await?;
-        for sale in &others {
-            with_map(state, show, || state.locks.book(show.id, sale)).await?;
-        }
-        return Err(holds::places_problem(show, &full));
-    }
-    let lost = claims::claim(&mut tx, &pending, now).await?;
-    if !lost.is_empty() {
-        // Redis had lost a lock and granted the seat twice. The map learns whose it is; this hold keeps
-        // its other seats.
-        let others = claims::holders(&mut tx, show.id, &lost).await?;
-        tx.rollback().await?;
-        for sale in &others {
-            with_map(state, show, || state.locks.book(show.id, sale)).await?;
-        }
-        let taken: Vec<_> = lost.into_iter().map(|seat| (seat, SeatState::Booked)).collect();
-        return Err(holds::seats_problem(show, &taken));
+        return Err(lost.told(state, show).await?);
     }
     sql::insert_payment(&mut tx, &pending, gateway, token.as_deref(), now).await?;
     tx.commit().await?;

@@ -92,7 +92,8 @@ pub(super) async fn one_by_one(state: &AppState, checkout: &Checkout) -> Result<
     Ok(answer)
 }
 
-fn wanted_row(
+/// The booking that a hold is to become, in state CREATED, at today's prices.
+pub(super) fn wanted_row(
     show: &Show,
     owner: &str,
     held: &Held,
@@ -119,7 +120,8 @@ fn wanted_row(
     })
 }
 
-fn seat_rows(show: &Show, row: &BookingRow) -> Vec<SeatRow> {
+/// Its seats by name, at the prices of the show.
+pub(super) fn seat_rows(show: &Show, row: &BookingRow) -> Vec<SeatRow> {
     row.seats
         .iter()
         .map(|seat| {
@@ -134,12 +136,13 @@ fn seat_rows(show: &Show, row: &BookingRow) -> Vec<SeatRow> {
         .collect()
 }
 
-fn place_lines(show: &Show, row: &BookingRow) -> Vec<PlaceLine> {
+/// Its places, likewise.
+pub(super) fn place_lines(show: &Show, row: &BookingRow) -> Vec<PlaceLine> {
     row.places.iter().filter_map(|places| show.place_line(*places)).collect()
 }
 
 /// Tries before giving up on names that are all taken; one in 850 thousand million is, each time.
-const MAX_REFERENCE_DRAWS: u32 = 3;
+pub(super) const MAX_REFERENCE_DRAWS: u32 = 3;
 
 /// One booking a hold, also when two tabs check out at once.
 async fn insert_or_revise(
@@ -152,7 +155,7 @@ async fn insert_or_revise(
         if let Some(earlier) = sql::lock_of_hold(tx, wanted.hold_id).await? {
             return revise(tx, show, &earlier, wanted, now).await;
         }
-        if sql::insert(tx, &wanted, now).await? {
+        if sql::insert(tx, &wanted, sql::Channel::Online, now).await? {
             return begin(tx, show, wanted, now).await;
         }
         // Another tab was faster, and is found the next time round; or the name is taken.

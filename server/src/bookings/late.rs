@@ -291,7 +291,7 @@ async fn insert(
             seats: held.lot.seats.clone(),
             ..row.clone()
         };
-        if sql::insert(tx, &fresh, now).await? {
+        if sql::insert(tx, &fresh, sql::Channel::Online, now).await? {
             return Ok(Some(fresh));
         }
     }

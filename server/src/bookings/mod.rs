@@ -3,7 +3,7 @@
 //! `domain::booking::step` decides; this room loads, steps, and writes the move, its event, the claims
 //! and the effects in one transaction (`moves`; for the moves of a sale `commits`, many bookings in one
 //! transaction), then performs the effects (`effects`, many at a time `chores`). Browser, webhook and
-//! reconciler all take the same steps. What is not here: the gateway (`payments`), the lock store
+//! reconciler all take the same steps; so does the counter (`counter`), which has the money already. What is not here: the gateway (`payments`), the lock store
 //! (`seat_locks`), the queue of effects (`outbox`).
 
 mod area_claims;
@@ -11,12 +11,16 @@ mod asking;
 mod cancel;
 mod checks;
 mod chores;
+mod claiming;
 mod claims;
 mod commits;
 mod confirm;
+mod counter;
 mod create;
 mod declines;
 mod effects;
+mod exchange;
+mod holders;
 mod http;
 mod late;
 mod moves;
@@ -35,10 +39,20 @@ mod summaries;
 mod ticket_mails;
 mod view;
 
-pub use cancel::{Batch, Undone, call_off, cancel_booking, undo_batch, work_forever as look_after_shows_forever};
+pub use cancel::{
+    Batch, TakenBack, Undone, call_off, call_off_in, cancel_booking, pay_out, take_back, undo_batch,
+    work_forever as look_after_shows_forever,
+};
 pub use chores::perform_all;
+pub use claiming::Lost;
 pub use commits::{CommitMode, Commits};
+pub use counter::{
+    CounterSale, Found as CounterFound, Sold, Unsold, close_hold, find_by_id, find_by_reference, open_hold_again, sell,
+    show_as_sold,
+};
 pub use effects::{EffectError, perform};
+pub use exchange::{Exchanged, exchange};
+pub use holders::{Holder, claimed_among, of_seat as holder_of_seat};
 pub use http::routes;
 pub use news::payment_news;
 pub use parked::{retry_parked, settle_parked};

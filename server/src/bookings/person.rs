@@ -6,9 +6,9 @@ use crate::tickets::is_address;
 use crate::web::{Code, Problem};
 
 /// Longest name, characters.
-const MAX_NAME_CHARS: usize = 120;
+pub(super) const MAX_NAME_CHARS: usize = 120;
 /// Longest address, bytes (RFC 5321, 4.5.3.1.3: a path of 256 with its brackets).
-const MAX_EMAIL_BYTES: usize = 254;
+pub(super) const MAX_EMAIL_BYTES: usize = 254;
 
 /// The person with outer white space taken off.
 ///

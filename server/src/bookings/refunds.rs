@@ -7,6 +7,7 @@
 use chrono::{DateTime, Utc};
 use domain::booking::Event;
 use domain::money::Money;
+use domain::till::Means;
 use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
@@ -19,6 +20,9 @@ use super::story;
 use crate::AppState;
 use crate::clock::to_utc;
 use crate::payments::refund_key;
+
+/// How often money may have moved from booking to booking: a bound for a search, far above what anybody does.
+const MAX_MOVES: i32 = 1_000;
 
 /// A refund as stored.
 #[derive(Clone, Debug, sqlx::FromRow)]
@@ -86,11 +90,32 @@ pub(super) async fn has_parts(tx: &mut PgConnection, booking: Uuid) -> Result<bo
         .await
 }
 
-/// The booking under whose key the gateway knows the money: another one, where it came too late for that
-/// and pays for this.
+/// The booking under whose key the gateway knows the money: another one, where it came too late for that or its seats
+/// were exchanged, and pays for this.
 pub(super) async fn charged_as(tx: &mut PgConnection, booking: Uuid) -> Result<Uuid, sqlx::Error> {
-    let first = sqlx::query_scalar("SELECT booking_id FROM payments WHERE moved_to = $1").bind(booking);
-    Ok(first.fetch_optional(tx).await?.unwrap_or(booking))
+    // Money moves on more than once when seats are exchanged again: the gateway knows the first.
+    sqlx::query_scalar(
+        "WITH RECURSIVE owed (booking, steps) AS (
+             SELECT $1::uuid, 0
+             UNION ALL
+             SELECT payment.booking_id, owed.steps + 1 FROM payments payment JOIN owed ON payment.moved_to = owed.booking
+             WHERE owed.steps < $2)
+         SELECT booking FROM owed ORDER BY steps DESC LIMIT 1",
+    )
+    .bind(booking)
+    .bind(MAX_MOVES)
+    .fetch_one(tx)
+    .await
+}
+
+/// How a booking was paid at the counter; `None` when a gateway has its money, or nobody.
+pub(super) async fn paid_at_counter(tx: &mut PgConnection, booking: Uuid) -> Result<Option<Means>, sqlx::Error> {
+    let gateway: Option<String> =
+        sqlx::query_scalar("SELECT gateway FROM payments WHERE booking_id = $1 AND moved_to IS NULL")
+            .bind(booking)
+            .fetch_optional(tx)
+            .await?;
+    Ok(gateway.and_then(|gateway| Means::of_settled(&gateway)))
 }
 
 /// The gateway took another sum than we had asked for; all of it may go back.
@@ -108,6 +133,10 @@ pub(super) async fn perform(state: &AppState, row: &BookingRow, number: u32, amo
     let mut tx = state.pg.begin().await?;
     // In the order of every other writer: the booking, then its payment.
     sql::lock(&mut tx, row.id).await?.ok_or(EffectError::NoBooking(row.id))?;
+    if paid_at_counter(&mut tx, row.id).await?.is_some() {
+        // It was paid out there with the seats, or waits there for whom it belongs to: no gateway knows of it.
+        return Ok(());
+    }
     if number == 0 {
         sql::note_refund(&mut tx, row.id, "requested", Some(amount.minor), state.locks.now()).await?;
     }

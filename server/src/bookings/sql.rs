@@ -134,13 +134,36 @@ pub(super) async fn lock_of_hold(tx: &mut PgConnection, hold: Uuid) -> Result<Op
     sqlx::query_as(select_booking!("booking.hold_id = $1 FOR UPDATE")).bind(hold).fetch_optional(tx).await
 }
 
+/// Where a booking is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Channel {
+    /// By its buyer.
+    Online,
+    /// At the counter.
+    BoxOffice,
+}
+
+impl Channel {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Online => "online",
+            Self::BoxOffice => "box_office",
+        }
+    }
+}
+
 /// Writes a new booking, in state CREATED; `false` when its hold has one or its reference is taken.
-pub(super) async fn insert(tx: &mut PgConnection, row: &BookingRow, now: Timestamp) -> Result<bool, sqlx::Error> {
+pub(super) async fn insert(
+    tx: &mut PgConnection,
+    row: &BookingRow,
+    channel: Channel,
+    now: Timestamp,
+) -> Result<bool, sqlx::Error> {
     let inserted = sqlx::query(
         "INSERT INTO bookings (id, reference, show_id, owner, hold_id, fence, state, money, version,
                                total_minor, currency, buyer_name, buyer_email, holder_name, holder_email,
-                               expires_at, created_at, updated_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $17)
+                               expires_at, created_at, updated_at, channel)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $17, $18)
          ON CONFLICT DO NOTHING",
     )
     .bind(row.id)
@@ -160,6 +183,7 @@ pub(super) async fn insert(tx: &mut PgConnection, row: &BookingRow, now: Timesta
     .bind(&row.holder.1)
     .bind(to_utc(row.machine.expires_at))
     .bind(to_utc(now))
+    .bind(channel.as_str())
     .execute(tx)
     .await?;
     Ok(inserted.rows_affected() == 1)

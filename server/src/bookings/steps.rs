@@ -95,6 +95,7 @@ fn of_event(event: &EventRow) -> Option<Told> {
             Some(Told { seats: Some(seats.to_owned()), ..told })
         }
         "part_cancelled_by_staff" => Some(Told::by_the_cinema("part_cancelled", &event.reason)),
+        "exchanged" => told("moved", "Exchanged for another booking"),
         "late_money_moved" => told("moved", "Your payment was used for a new booking"),
         _ => None,
     }

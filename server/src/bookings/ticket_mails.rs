@@ -20,6 +20,10 @@ pub(super) async fn send(
     if row.machine.state != BookingState::Confirmed {
         return Ok(());
     }
+    // Sold at the counter to somebody who wants it on paper.
+    if row.buyer.1.is_empty() {
+        return Ok(());
+    }
     state.mailer.send_ticket(&to_buyer(state, show, row, seats).await?).await?;
     if is_for_a_friend(row) {
         state.mailer.send_ticket(&to_holder(state, show, row).await?).await?;

@@ -12,6 +12,6 @@ mod show;
 mod sql;
 
 pub use search::{ShowSearch, Unreadable, date as read_date, is_slug};
-pub use service::{Catalogue, DAYS_AHEAD, Part, PlanDocument, days_from, today_in};
+pub use service::{Catalogue, DAYS_AHEAD, Part, PlanDocument, clock_in, days_from, today_in};
 pub use show::Show;
 pub use sql::{FilmTonight, Found, ListedShow};

@@ -119,6 +119,16 @@ impl Catalogue {
         }
     }
 
+    /// How a show is sold has changed: what was read of it is forgotten, and asked for again by the next who wants it.
+    pub async fn forget(&self, id: Uuid) {
+        self.shows.invalidate(&id).await;
+        // Its sections are known by what was asked of it.
+        let plans: Vec<(Uuid, Part)> = self.plans.iter().map(|(key, _)| *key).filter(|(show, _)| *show == id).collect();
+        for key in plans {
+            self.plans.invalidate(&key).await;
+        }
+    }
+
     /// A show that is in memory already; never asks the database.
     pub async fn at_hand(&self, id: Uuid) -> Option<Arc<Show>> {
         self.shows.get(&id).await.flatten()
@@ -235,6 +245,14 @@ impl Catalogue {
         once(&self.searches, search.clone(), found).await
     }
 
+    /// Every show of a theatre on a day of its own, begun or called off or not, in the order of their start.
+    ///
+    /// # Errors
+    /// When the database cannot be asked.
+    pub async fn shows_of_day(&self, theatre: &str, date: NaiveDate) -> Result<Vec<Uuid>, sqlx::Error> {
+        sql::shows_of_day(&self.pool, theatre, date).await
+    }
+
     /// One show as a list has it, with the seats left; started or not.
     ///
     /// # Errors
@@ -250,6 +268,14 @@ impl Catalogue {
 /// When the zone is none.
 pub fn today_in(zone: &str, now: Timestamp) -> Result<NaiveDate, sqlx::Error> {
     Ok(local_start(clock::to_utc(now), zone)?.date_naive())
+}
+
+/// An instant on the clocks of a zone: `20:15`.
+///
+/// # Errors
+/// When the zone is none.
+pub fn clock_in(zone: &str, at: Timestamp) -> Result<String, sqlx::Error> {
+    Ok(local_start(clock::to_utc(at), zone)?.format("%H:%M").to_string())
 }
 
 /// The days of the strip, from `today`.

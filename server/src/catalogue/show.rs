@@ -9,10 +9,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 use domain::api::{AreaView, CategoryView, PlaceLine, SeatLine};
+use domain::api_organiser::Sales;
 use domain::layout::{Layout, SeatRef};
 use domain::money::{Currency, Money};
 use domain::pricing::PriceList;
-use domain::seats::{AreaIndex, FLASH_HOLD_MS, HOLD_EXTENSION_MS, Places, SeatIndex};
+use domain::seats::{AreaIndex, FLASH_HOLD_MS, HOLD_EXTENSION_MS, MAX_SEATS_PER_PERSON, Places, SeatIndex};
 use domain::time::Timestamp;
 use serde::Deserialize;
 use sqlx::FromRow;
@@ -74,6 +75,12 @@ pub struct Show {
     pub hold_ms: i64,
     /// How long they may be held with extensions, milliseconds.
     pub hold_life_ms: i64,
+    /// Seats one person may have.
+    pub per_person: usize,
+    /// Whether it is sold.
+    pub sales: Sales,
+    /// Not before this.
+    pub sales_from: Option<Timestamp>,
     /// Its seats are `0..seat_count`.
     pub seat_count: u32,
     /// Set when it is called off, also while others are holding on to this.
@@ -150,6 +157,9 @@ impl Show {
             blocked,
             hold_ms,
             hold_life_ms,
+            per_person: row.per_person.map_or(MAX_SEATS_PER_PERSON, |most| usize::from(most.unsigned_abs())),
+            sales: Sales::parse(&row.sales).ok_or_else(|| wrong_row("shows", "sales", &row.id))?,
+            sales_from: row.sales_from.map(clock::from_utc),
             seat_count,
             called_off: AtomicBool::new(row.called_off),
         })
@@ -300,6 +310,9 @@ pub(super) struct ShowRow {
     areas: Json<Vec<StockRow>>,
     hold_ms: i64,
     flash_sale: bool,
+    per_person: Option<i16>,
+    sales: String,
+    sales_from: Option<DateTime<Utc>>,
     called_off: bool,
     film_id: String,
     film_title: String,

@@ -191,7 +191,7 @@ pub(super) async fn films_between(
          JOIN screens sc ON sc.id = s.screen_id
          JOIN theatres t ON t.id = sc.theatre_id
          JOIN cities c ON c.id = t.city_id
-         WHERE s.starts_at > $1 AND s.starts_at <= $2 AND NOT s.called_off
+         WHERE s.starts_at > $1 AND s.starts_at <= $2 AND NOT s.called_off AND s.sales <> 'planned'
          GROUP BY f.id
          ORDER BY count(*) DESC, f.title, f.id
          LIMIT $3",
@@ -209,11 +209,13 @@ pub(super) async fn films_between(
 
 /// Languages of shows still to come.
 pub(super) async fn languages(pool: &PgPool, now: Timestamp) -> Result<Vec<String>, sqlx::Error> {
-    sqlx::query_scalar("SELECT DISTINCT language FROM shows WHERE starts_at > $1 ORDER BY language LIMIT $2")
-        .bind(clock::to_utc(now))
-        .bind(PLACE_LIMIT)
-        .fetch_all(pool)
-        .await
+    sqlx::query_scalar(
+        "SELECT DISTINCT language FROM shows WHERE starts_at > $1 AND sales <> 'planned' ORDER BY language LIMIT $2",
+    )
+    .bind(clock::to_utc(now))
+    .bind(PLACE_LIMIT)
+    .fetch_all(pool)
+    .await
 }
 
 #[derive(FromRow)]
@@ -317,7 +319,7 @@ const IN_ORDER: &str = "))) AS taken
 /// Shows that start after `now` and answer the search.
 pub(super) async fn shows(pool: &PgPool, search: &ShowSearch, now: Timestamp) -> Result<Found, sqlx::Error> {
     let mut query = QueryBuilder::<Postgres>::new(LISTED);
-    query.push("NOT s.called_off AND s.starts_at > ").push_bind(clock::to_utc(now));
+    query.push("NOT s.called_off AND s.sales <> 'planned' AND s.starts_at > ").push_bind(clock::to_utc(now));
     // Only what is asked for becomes a condition, so that each question can use its index.
     if let Some(film) = &search.film {
         query.push(" AND s.film_id = ").push_bind(film);
@@ -353,6 +355,19 @@ pub(super) async fn shows(pool: &PgPool, search: &ShowSearch, now: Timestamp) ->
     Ok(Found { shows, more })
 }
 
+/// Every show of a theatre on a day, in the order of their start.
+pub(super) async fn shows_of_day(pool: &PgPool, theatre: &str, date: NaiveDate) -> Result<Vec<Uuid>, sqlx::Error> {
+    sqlx::query_scalar(
+        "SELECT s.id FROM shows s JOIN screens sc ON sc.id = s.screen_id
+         WHERE sc.theatre_id = $1 AND s.local_date = $2 ORDER BY s.starts_at, sc.name, s.id LIMIT $3",
+    )
+    .bind(theatre)
+    .bind(date)
+    .bind(SHOW_LIMIT)
+    .fetch_all(pool)
+    .await
+}
+
 /// One show, started or not.
 pub(super) async fn listed(pool: &PgPool, id: Uuid, now: Timestamp) -> Result<Option<ListedShow>, sqlx::Error> {
     let mut query = QueryBuilder::<Postgres>::new(LISTED);
@@ -380,7 +395,7 @@ fn containing(text: &str) -> String {
 /// Everything about a show that does not change while it sells, but for its room.
 pub(super) async fn show(pool: &PgPool, id: Uuid) -> Result<Option<ShowRow>, sqlx::Error> {
     sqlx::query_as(
-        "SELECT s.id, s.layout_id, s.starts_at, s.language, s.format, s.currency, s.prices, s.blocked, s.hold_ms, s.flash_sale, s.called_off,
+        "SELECT s.id, s.layout_id, s.starts_at, s.language, s.format, s.currency, s.prices, s.blocked, s.hold_ms, s.flash_sale, s.per_person, s.sales, s.sales_from, s.called_off,
                 f.id AS film_id, f.title AS film_title, f.hue, f.running_minutes, f.rating,
                 sc.name AS screen,
                 t.id AS theatre_id, t.name AS theatre, t.address,

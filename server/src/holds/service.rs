@@ -4,11 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use domain::api::{AreaProblem, AreaQuantity, HoldChange, HoldView, SeatProblem};
+use domain::api_organiser::Sales;
 use domain::booking::SALES_CLOSE_BEFORE_START_MS;
 use domain::money::Money;
-use domain::seats::{
-    AreaIndex, HOLD_EXTENSION_MS, MAX_SEATS_PER_HOLD, MAX_SEATS_PER_PERSON, Places, SeatIndex, SeatState,
-};
+use domain::seats::{AreaIndex, HOLD_EXTENSION_MS, MAX_SEATS_PER_HOLD, Places, SeatIndex, SeatState};
 use domain::time::Timestamp;
 use uuid::Uuid;
 
@@ -81,12 +80,32 @@ pub fn sales_open(show: &Show, now: Timestamp) -> Result<(), Problem> {
     Err(Problem::new(Code::SalesClosed, "Booking closes five minutes before the start. The box office may help."))
 }
 
+/// Whether seats of the show may be taken: [`sales_open`], and its organiser has opened it.
+///
+/// # Errors
+/// 409 as well before sales begin and while they are paused.
+pub fn on_sale(show: &Show, now: Timestamp) -> Result<(), Problem> {
+    sales_open(show, now)?;
+    match (show.sales, show.sales_from) {
+        (Sales::Open, Some(from)) if from > now => {
+            let detail = format!("Seats of this show are sold from {} on.", show.local_time(from));
+            Err(Problem::new(Code::SalesClosed, detail))
+        }
+        (Sales::Open, _) => Ok(()),
+        (Sales::Planned, _) => Err(Problem::new(Code::SalesClosed, "This show is not for sale yet.")),
+        (Sales::Paused, _) => {
+            let detail = "Sales of this show are paused. What you hold you may still pay for.";
+            Err(Problem::new(Code::SalesClosed, detail))
+        }
+    }
+}
+
 /// What holds of this show may be.
 fn terms(state: &AppState, show: &Show) -> Terms {
     let cap_ms = state.config.hold_ms.unwrap_or(i64::MAX);
     let length_ms = show.hold_ms.min(cap_ms);
     let life_ms = length_ms + (show.hold_life_ms - show.hold_ms);
-    Terms { per_person: MAX_SEATS_PER_PERSON, length_ms, life_ms }
+    Terms { per_person: show.per_person, length_ms, life_ms }
 }
 
 /// Nobody takes what those in the waiting list wait for; but a repeated request gets its answer.
@@ -110,14 +129,20 @@ pub(super) async fn take(
     asked: Asked,
     lot: Lot,
 ) -> Result<Held, Problem> {
-    sales_open(show, state.locks.now())?;
+    on_sale(show, state.locks.now())?;
     if state.waiting.has(show.id) {
         in_turn(state, show, owner, Some(asked.id)).await?;
     }
     let attempt = Attempt { asked, owner: owner.to_owned(), lot };
     let asked_at = state.locks.now();
     let answer = state.lock_queue.take(state, show, terms(state, show), attempt).await?;
-    answer.map_err(|refusal| refused(show, &refusal).with_times(|seat| state.hubs.locked_ago(show.id, seat, asked_at)))
+    match answer {
+        Ok(held) => {
+            state.reports.holds.granted(show.id);
+            Ok(held)
+        }
+        Err(refusal) => Err(refused(show, &refusal).with_times(|seat| state.hubs.locked_ago(show.id, seat, asked_at))),
+    }
 }
 
 /// Adds seats and places and lets others go, all or none; the expiry stays. `None`: nothing is left, it is over.
@@ -132,7 +157,7 @@ pub(super) async fn change(
     let add = check_lot(show, &wish.add, &wish.add_places, 0)?;
     let remove = check_lot(show, &wish.remove, &wish.remove_places, 0)?;
     if !add.is_empty() {
-        sales_open(show, state.locks.now())?;
+        on_sale(show, state.locks.now())?;
         if state.waiting.has(show.id) {
             in_turn(state, show, owner, None).await?;
         }
@@ -168,7 +193,7 @@ pub(super) fn refused(show: &Show, refusal: &Refusal) -> Problem {
         }
         Refusal::Limit(left) => Problem::new(
             Code::PersonLimit,
-            format!("One person may have {MAX_SEATS_PER_PERSON} seats and places in a show; you may take {left} more."),
+            format!("One person may have {} seats and places in this show; you may take {left} more.", show.per_person),
         ),
         Refusal::Reused => Problem::new(Code::KeyReused, "Use a new Idempotency-Key for other seats."),
         Refusal::Outside(seat) => unknown_seat(show, *seat),

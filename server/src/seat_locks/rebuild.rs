@@ -82,6 +82,8 @@ const AREA_CLAIMS: &str = "
 
 const AREAS: &str = "SELECT area_no, capacity FROM area_stock WHERE show_id = $1 ORDER BY area_no";
 
+const BLOCKED: &str = "SELECT blocked FROM shows WHERE id = $1";
+
 /// Fences of released claims count as well: an old message must not pass for a new one.
 const LOWEST_FENCE: &str = "
     SELECT greatest((SELECT coalesce(max(fence), 0) FROM seat_claims WHERE show_id = $1),
@@ -96,7 +98,11 @@ async fn known_seats(pg: &PgPool, show: &Show) -> Result<KnownSeats, sqlx::Error
             *byte = state as u8;
         }
     };
-    show.blocked.iter().for_each(|seat| mark(*seat, SeatState::Blocked));
+    // Read anew: staff keep seats and put them back while a show is on sale, and a show is remembered for minutes.
+    let blocked: Option<Vec<i32>> = sqlx::query_scalar(BLOCKED).bind(show.id).fetch_optional(pg).await?;
+    for seat_no in blocked.unwrap_or_default() {
+        mark(seat_index(show.id, seat_no)?, SeatState::Blocked);
+    }
     let mut sold = Vec::new();
     let mut bought = BTreeMap::<String, u32>::new();
     for (seat_no, fence, _, owner) in claims {

@@ -1,14 +1,20 @@
 //! What a ticket's QR code carries.
 //!
-//! The code alone opens the door: 128 random bits that the caller drew, so that nobody guesses one.
+//! The code alone opens the door: nobody guesses one, and nobody makes one (`signing`).
 //! It is written in Crockford's base 32, which a person can read out when a phone's screen is broken.
 
 use std::fmt;
 
+use domain::door::Code;
+
+use super::signing;
+
 /// Crockford's digits: no I, L, O or U.
 const DIGITS: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-/// Digits that 128 bits take, five bits each.
-const LENGTH: usize = 26;
+/// Digits of five bits each: 128 bits, and two in front that say how these were made.
+const LENGTH: usize = domain::door::CODE_LENGTH;
+/// The two bits of a signed code, as what they add to the first digit.
+const SIGNED: u8 = 1 << 3;
 /// Marks the text of a QR code as one of ours and names its version.
 const QR_PREFIX: &str = "ROWLOCK1";
 /// Characters of the seat-holder's name that go into the QR code: more make it too dense to scan.
@@ -21,16 +27,35 @@ const MAX_GROUP_HOLDER_BYTES: usize = 60;
 pub struct TicketCode(String);
 
 impl TicketCode {
-    /// The code made of these random bits.
+    /// A fresh code, signed, from random bits.
+    ///
+    /// # Panics
+    /// When nobody has said yet with what codes are signed ([`signing::sign_with`]).
+    #[must_use]
+    pub fn signed(random: [u8; 16]) -> Self {
+        Self::of_signed_bits(signing::signed(random))
+    }
+
+    /// A code of the kind that was never signed.
     #[must_use]
     pub fn from_bits(bits: [u8; 16]) -> Self {
+        Self::of(0, bits)
+    }
+
+    pub(super) fn of_signed_bits(bits: [u8; 16]) -> Self {
+        Self::of(SIGNED, bits)
+    }
+
+    fn of(kind: u8, bits: [u8; 16]) -> Self {
         let mut rest = u128::from_be_bytes(bits);
-        let mut digits = [b'0'; LENGTH];
-        for digit in digits.iter_mut().rev() {
-            *digit = DIGITS[(rest % 32) as usize];
+        let mut values = [0_u8; LENGTH];
+        for value in values.iter_mut().rev() {
+            *value = (rest % 32) as u8;
             rest /= 32;
         }
-        Self(digits.iter().copied().map(char::from).collect())
+        // 26 digits have room for 130 bits: of the first digit's five, 128 bits take three.
+        values[0] |= kind;
+        Self(values.iter().map(|value| char::from(DIGITS[usize::from(*value)])).collect())
     }
 
     /// As stored and shown.
@@ -44,6 +69,23 @@ impl fmt::Display for TicketCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
+}
+
+/// What a code is of, by its first two bits (0: not signed, 1: signed), and its other 128 bits; `None` when it holds
+/// something else than our digits.
+pub(super) fn parts(code: &Code) -> Option<(u8, [u8; 16])> {
+    let mut bits = 0_u128;
+    let mut kind = 0;
+    for (place, digit) in code.as_str().bytes().enumerate() {
+        let value = DIGITS.iter().position(|known| *known == digit)? as u8;
+        if place == 0 {
+            kind = value >> 3;
+            bits = u128::from(value & 7);
+        } else {
+            bits = (bits << 5) | u128::from(value);
+        }
+    }
+    Some((kind, bits.to_be_bytes()))
 }
 
 /// The text inside the QR code: `ROWLOCK1|<code>|<seat>|<holder>`. Seat and holder are there for the
@@ -84,6 +126,25 @@ mod tests {
             assert_ne!(code, zero, "bit {bit}");
             assert!(code.as_str().bytes().all(|b| DIGITS.contains(&b)));
         }
+    }
+
+    #[test]
+    fn the_parts_of_a_code_are_what_it_was_made_of() {
+        for bits in [[0; 16], [0xFF; 16], *b"sixteen numbers!"] {
+            for (code, kind) in [(TicketCode::from_bits(bits), 0), (TicketCode::of_signed_bits(bits), 1)] {
+                let read = Code::parse(code.as_str()).expect("a code");
+                assert_eq!(parts(&read), Some((kind, bits)), "{code}");
+                assert_eq!(domain::door::read(&qr_text(code.as_str(), "C7", "Ana")), Ok(vec![read]));
+            }
+        }
+    }
+
+    #[test]
+    fn the_door_reads_the_code_of_a_party() {
+        let codes: Vec<_> = (0..10).map(|number| TicketCode::of_signed_bits([number; 16]).to_string()).collect();
+        let texts: Vec<&str> = codes.iter().map(String::as_str).collect();
+        let read = domain::door::read(&group_qr_text(&texts, "Ana")).expect("codes");
+        assert_eq!(read.iter().map(Code::as_str).collect::<Vec<_>>(), texts);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! file to print, and an entry for the calendar.
 //!
 //! A ticket follows from a confirmed booking; whether there is one is the booking machine's
-//! business. Scanning at the door is the box office's.
+//! business. Scanning is the door's (`door`).
 
 mod account_mail;
 pub mod calendar;
@@ -12,6 +12,7 @@ pub mod notice;
 mod offer_mail;
 pub mod pdf;
 pub mod qr;
+mod signing;
 mod sql;
 
 pub use account_mail::AccountMail;
@@ -19,4 +20,5 @@ pub use code::TicketCode;
 pub use mail::{Addressee, MailError, Mailer, TicketMail, is_address};
 pub use notice::NoticeMail;
 pub use offer_mail::OfferMail;
+pub use signing::{Signed, judge, sign_with};
 pub use sql::{Ticket, booking_of_code, issue, issue_all, issue_places, of_booking, revoke};

@@ -34,7 +34,7 @@ pub async fn issue(connection: &mut PgConnection, booking: Uuid, at: Timestamp) 
     .bind(booking)
     .fetch_all(&mut *connection)
     .await?;
-    let codes: Vec<String> = seats.iter().map(|_| TicketCode::from_bits(ids::random_bits()).to_string()).collect();
+    let codes: Vec<String> = seats.iter().map(|_| TicketCode::signed(ids::random_bits()).to_string()).collect();
     sqlx::query(
         "INSERT INTO tickets (booking_id, seat_no, code, issued_at)
          SELECT $1, seat_no, code, $4
@@ -87,7 +87,7 @@ pub async fn issue_all(connection: &mut PgConnection, sold: &[(Uuid, Vec<i32>)],
     )
     .bind(seats().map(|(booking, _)| booking).collect::<Vec<_>>())
     .bind(seats().map(|(_, seat)| seat).collect::<Vec<_>>())
-    .bind(seats().map(|_| TicketCode::from_bits(ids::random_bits()).to_string()).collect::<Vec<_>>())
+    .bind(seats().map(|_| TicketCode::signed(ids::random_bits()).to_string()).collect::<Vec<_>>())
     .bind(clock::to_utc(at))
     .execute(connection)
     .await?;
@@ -118,7 +118,7 @@ pub async fn issue_places(
     .bind(booking)
     .bind(each().map(|(area, _)| area.cast_signed()).collect::<Vec<_>>())
     .bind(each().map(|(_, number)| number).collect::<Vec<_>>())
-    .bind(each().map(|_| TicketCode::from_bits(ids::random_bits()).to_string()).collect::<Vec<_>>())
+    .bind(each().map(|_| TicketCode::signed(ids::random_bits()).to_string()).collect::<Vec<_>>())
     .bind(clock::to_utc(at))
     .execute(connection)
     .await?;

@@ -29,7 +29,7 @@ pub(super) async fn join(
         return Ok(answer);
     }
     let wish = check(show, request)?;
-    holds::sales_open(show, now)?;
+    holds::on_sale(show, now)?;
     let snapshot = with_map(state, show, || state.locks.snapshot(show.id)).await?;
     let is_free = offers::free_in(show, &snapshot).fit(&wish).is_some();
 

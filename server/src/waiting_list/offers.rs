@@ -1,7 +1,7 @@
 //! Making offers for a show: planned and written down first, then held, then told.
 
 use domain::api::SeatKind;
-use domain::seats::{MAX_SEATS_PER_PERSON, Places, SeatIndex, SeatState};
+use domain::seats::{Places, SeatIndex, SeatState};
 use domain::time::{SECOND_MS, Timestamp};
 use domain::waiting_list::{Free, FreeArea, FreeSeat, MAX_OFFERS_AT_ONCE, Offer};
 use uuid::Uuid;
@@ -25,6 +25,10 @@ pub(super) async fn serve(state: &AppState, show: Uuid) -> Result<(), Problem> {
     let show = state.catalogue.known_show(show).await?;
     if holds::sales_open(&show, state.locks.now()).is_err() {
         sql::close(&state.pg, show.id, state.locks.now()).await?;
+        return Ok(());
+    }
+    if holds::on_sale(&show, state.locks.now()).is_err() {
+        // Not now: whoever waits keeps their place.
         return Ok(());
     }
     // Holds that run out must come free even if nobody looks at the show.
@@ -77,7 +81,7 @@ async fn hold(state: &AppState, show: &Show) -> Result<(), Problem> {
     }
     let attempts: Vec<Attempt> = planned.iter().filter_map(attempt).collect();
     let length_ms = state.config.waiting_offer_ms;
-    let terms = Terms { per_person: MAX_SEATS_PER_PERSON, length_ms, life_ms: length_ms };
+    let terms = Terms { per_person: show.per_person, length_ms, life_ms: length_ms };
     // Not by way of `with_map`, which may need a connection of its own: a map lost since it was read a
     // moment ago is there again in the next round.
     let answers = match state.locks.lock(show.id, terms, &attempts).await {

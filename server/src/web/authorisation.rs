@@ -29,6 +29,9 @@ pub type Row = (&'static str, &'static str, Access);
 
 use Access::{Account, Owner, Public, Signed, Staff, Visitor};
 
+/// Those who plan.
+const ORGANISERS: Access = Staff(crate::organiser::ROLES);
+
 /// All of them.
 pub const TABLE: &[Row] = &[
     ("GET", "/api/v1/cities", Public),
@@ -72,6 +75,78 @@ pub const TABLE: &[Row] = &[
     ("GET", "/api/v1/theatres/{theatre}/staff", Staff(&[Role::Manager])),
     ("POST", "/api/v1/theatres/{theatre}/staff", Staff(&[Role::Manager])),
     ("GET", "/api/v1/theatres/{theatre}/audit", Staff(&[Role::Manager])),
+    ("GET", "/api/v1/theatres/{theatre}/door/shows", Staff(&[Role::BoxOffice])),
+    ("GET", "/api/v1/theatres/{theatre}/door/shows/{show}", Staff(&[Role::BoxOffice])),
+    ("POST", "/api/v1/theatres/{theatre}/door/shows/{show}/scans", Staff(&[Role::BoxOffice])),
+    ("GET", "/api/v1/theatres/{theatre}/door/shows/{show}/list", Staff(&[Role::BoxOffice])),
+    ("POST", "/api/v1/theatres/{theatre}/door/shows/{show}/settlements", Staff(&[Role::BoxOffice])),
+    ("POST", "/api/v1/theatres/{theatre}/door/shows/{show}/undo", Staff(&[Role::BoxOffice])),
+    ("GET", "/api/v1/theatres/{theatre}/reports/sales", Staff(&[Role::Manager, Role::Organiser])),
+    ("GET", "/api/v1/theatres/{theatre}/reports/funnel", Staff(&[Role::Manager, Role::Organiser])),
+    ("GET", "/api/v1/theatres/{theatre}/reports/takings", Staff(&[Role::Manager, Role::Organiser])),
+    ("GET", "/api/v1/theatres/{theatre}/reports/occupancy", Staff(&[Role::Manager, Role::Organiser])),
+    ("GET", "/api/v1/theatres/{theatre}/reports/csv/{table}", Staff(&[Role::Manager, Role::Organiser])),
+    ("GET", "/api/v1/theatres/{theatre}/bookings/{booking}", Staff(&[Role::Manager])),
+    ("GET", "/api/v1/theatres/{theatre}/api-keys", Staff(&[Role::Manager])),
+    ("POST", "/api/v1/theatres/{theatre}/api-keys", Staff(&[Role::Manager])),
+    ("POST", "/api/v1/theatres/{theatre}/api-keys/{api_key}/revoke", Staff(&[Role::Manager])),
+    ("GET", "/api/v1/theatres/{theatre}/webhooks", Staff(&[Role::Manager])),
+    ("POST", "/api/v1/theatres/{theatre}/webhooks", Staff(&[Role::Manager])),
+    ("POST", "/api/v1/theatres/{theatre}/webhooks/{endpoint}/secret", Staff(&[Role::Manager])),
+    ("POST", "/api/v1/theatres/{theatre}/webhooks/{endpoint}/state", Staff(&[Role::Manager])),
+    ("GET", "/api/v1/theatres/{theatre}/webhooks/{endpoint}/deliveries", Staff(&[Role::Manager])),
+    ("POST", "/api/v1/theatres/{theatre}/webhooks/{endpoint}/deliveries/{delivery}/replay", Staff(&[Role::Manager])),
+    ("GET", "/api/v1/theatres/{theatre}/screens", ORGANISERS),
+    ("POST", "/api/v1/theatres/{theatre}/screens", ORGANISERS),
+    ("POST", "/api/v1/theatres/{theatre}/screens/{screen}/layout", ORGANISERS),
+    ("POST", "/api/v1/theatres/{theatre}/layouts", ORGANISERS),
+    ("GET", "/api/v1/theatres/{theatre}/layouts/{layout}", ORGANISERS),
+    ("GET", "/api/v1/theatres/{theatre}/layouts/{layout}/file", ORGANISERS),
+    ("GET", "/api/v1/theatres/{theatre}/films", ORGANISERS),
+    ("POST", "/api/v1/theatres/{theatre}/films", ORGANISERS),
+    ("GET", "/api/v1/theatres/{theatre}/tariff", ORGANISERS),
+    ("POST", "/api/v1/theatres/{theatre}/tariff", ORGANISERS),
+    ("GET", "/api/v1/theatres/{theatre}/programme", ORGANISERS),
+    ("POST", "/api/v1/theatres/{theatre}/programme", ORGANISERS),
+    ("GET", "/api/v1/theatres/{theatre}/programme/{show}", ORGANISERS),
+    ("POST", "/api/v1/theatres/{theatre}/programme/{show}/terms", ORGANISERS),
+    ("POST", "/api/v1/theatres/{theatre}/programme/{show}/cancel", ORGANISERS),
+    ("GET", "/api/v1/theatres/{theatre}/box-office/till", Staff(&[Role::BoxOffice])),
+    ("POST", "/api/v1/theatres/{theatre}/box-office/till", Staff(&[Role::BoxOffice])),
+    ("POST", "/api/v1/theatres/{theatre}/box-office/till/drops", Staff(&[Role::BoxOffice])),
+    ("POST", "/api/v1/theatres/{theatre}/box-office/till/cash-up", Staff(&[Role::BoxOffice])),
+    ("GET", "/api/v1/theatres/{theatre}/box-office/tills", Staff(&[Role::Manager])),
+    ("POST", "/api/v1/theatres/{theatre}/box-office/day-close", Staff(&[Role::Manager])),
+    ("GET", "/api/v1/theatres/{theatre}/box-office/managers", Staff(&[Role::BoxOffice])),
+    ("POST", "/api/v1/theatres/{theatre}/box-office/pin", Staff(&[Role::Manager])),
+    ("GET", "/api/v1/theatres/{theatre}/box-office/shows", Staff(&[Role::BoxOffice])),
+    ("POST", "/api/v1/theatres/{theatre}/box-office/shows/{show}/sales", Staff(&[Role::BoxOffice])),
+    ("GET", "/api/v1/theatres/{theatre}/box-office/shows/{show}/seats/{seat}", Staff(&[Role::BoxOffice])),
+    ("POST", "/api/v1/theatres/{theatre}/box-office/shows/{show}/house-seats", Staff(&[Role::BoxOffice])),
+    ("GET", "/api/v1/theatres/{theatre}/box-office/shows/{show}/caller-holds", Staff(&[Role::BoxOffice])),
+    ("POST", "/api/v1/theatres/{theatre}/box-office/shows/{show}/caller-holds", Staff(&[Role::BoxOffice])),
+    (
+        "POST",
+        "/api/v1/theatres/{theatre}/box-office/shows/{show}/caller-holds/{hold}/release",
+        Staff(&[Role::BoxOffice]),
+    ),
+    ("GET", "/api/v1/theatres/{theatre}/box-office/bookings", Staff(&[Role::BoxOffice])),
+    ("GET", "/api/v1/theatres/{theatre}/box-office/bookings/{booking}", Staff(&[Role::BoxOffice])),
+    ("POST", "/api/v1/theatres/{theatre}/box-office/bookings/{booking}/tickets", Staff(&[Role::BoxOffice])),
+    ("POST", "/api/v1/theatres/{theatre}/box-office/bookings/{booking}/refund", Staff(&[Role::BoxOffice])),
+    ("POST", "/api/v1/theatres/{theatre}/box-office/bookings/{booking}/undo", Staff(&[Role::BoxOffice])),
+    ("POST", "/api/v1/theatres/{theatre}/box-office/bookings/{booking}/pay-out", Staff(&[Role::BoxOffice])),
+    ("POST", "/api/v1/theatres/{theatre}/box-office/bookings/{booking}/exchange", Staff(&[Role::BoxOffice])),
+];
+
+/// Addresses that a program with a key of the theatre reads as well; whatever else is for staff is not for keys.
+pub const FOR_KEYS: &[&str] = &[
+    "/api/v1/theatres/{theatre}/reports/sales",
+    "/api/v1/theatres/{theatre}/reports/funnel",
+    "/api/v1/theatres/{theatre}/reports/takings",
+    "/api/v1/theatres/{theatre}/reports/occupancy",
+    "/api/v1/theatres/{theatre}/reports/csv/{table}",
+    "/api/v1/theatres/{theatre}/bookings/{booking}",
 ];
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::time::Duration;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use domain::api::{AreaProblem, ProblemView, SeatProblem};
+use domain::layout::import::Finding;
 use domain::seats::{SeatIndex, SeatState};
 use uuid::Uuid;
 
@@ -99,8 +100,34 @@ pub enum Code {
     LastManager,
     /// Roles are for those who have shown that their address is theirs.
     EmailUnproven,
+    /// The show is not of today: its tickets are not looked at.
+    DoorClosed,
+    /// A device's list that we did not seal.
+    ListInvalid,
+    /// Nobody is in by this scan.
+    NotAdmitted,
     /// Too many tries by one person or from one address.
     TooManyAttempts,
+    /// A room's file with mistakes in it.
+    LayoutRefused,
+    /// A show in another's way on its screen.
+    ShowsOverlap,
+    /// A time that the clocks of the theatre jump over.
+    NoSuchTime,
+    /// A price that cannot be one, or none where there must be one.
+    PriceInvalid,
+    /// No till of the caller's is open here.
+    TillClosed,
+    /// A till is open that must not be.
+    TillOpen,
+    /// Less cash in the till than is to go out of it.
+    TillShort,
+    /// Another sum was counted than should be there, and nobody said why.
+    TillDiffers,
+    /// The sale is not the caller's of a moment ago.
+    UndoTooLate,
+    /// Manager and PIN do not go together.
+    PinWrong,
     /// The lock store cannot be reached.
     LockStoreUnavailable,
     /// The database cannot be reached or is overloaded.
@@ -113,7 +140,7 @@ pub enum Code {
 
 impl Code {
     /// All codes in the order of the documentation.
-    pub const ALL: [Self; 49] = [
+    pub const ALL: [Self; 62] = [
         Self::Malformed,
         Self::NotJson,
         Self::TooLarge,
@@ -158,7 +185,20 @@ impl Code {
         Self::NotAllowed,
         Self::LastManager,
         Self::EmailUnproven,
+        Self::DoorClosed,
+        Self::ListInvalid,
+        Self::NotAdmitted,
         Self::TooManyAttempts,
+        Self::LayoutRefused,
+        Self::ShowsOverlap,
+        Self::NoSuchTime,
+        Self::PriceInvalid,
+        Self::TillClosed,
+        Self::TillOpen,
+        Self::TillShort,
+        Self::TillDiffers,
+        Self::UndoTooLate,
+        Self::PinWrong,
         Self::LockStoreUnavailable,
         Self::DatabaseUnavailable,
         Self::Overloaded,
@@ -218,7 +258,20 @@ impl Code {
             Self::NotAllowed => (S::FORBIDDEN, "not_allowed", "Your role does not allow this"),
             Self::LastManager => (S::CONFLICT, "last_manager", "The theatre would have no manager"),
             Self::EmailUnproven => (S::CONFLICT, "email_unproven", "The address was not confirmed yet"),
+            Self::DoorClosed => (S::CONFLICT, "door_closed", "The door of this show is not open"),
+            Self::ListInvalid => (S::BAD_REQUEST, "list_invalid", "The list is none of ours"),
+            Self::NotAdmitted => (S::CONFLICT, "not_admitted", "Nobody is in by this scan"),
             Self::TooManyAttempts => (S::TOO_MANY_REQUESTS, "too_many_attempts", "Too many tries in a short time"),
+            Self::LayoutRefused => (S::BAD_REQUEST, "layout_refused", "The room cannot be sold like this"),
+            Self::ShowsOverlap => (S::CONFLICT, "shows_overlap", "Two shows would be on one screen at a time"),
+            Self::NoSuchTime => (S::BAD_REQUEST, "no_such_time", "The clocks jump over that time"),
+            Self::PriceInvalid => (S::BAD_REQUEST, "price_invalid", "A price is missing, or cannot be one"),
+            Self::TillClosed => (S::CONFLICT, "till_closed", "No till is open"),
+            Self::TillOpen => (S::CONFLICT, "till_open", "A till is still open"),
+            Self::TillShort => (S::CONFLICT, "till_short", "There is too little cash in the till"),
+            Self::TillDiffers => (S::CONFLICT, "till_differs", "The till does not add up"),
+            Self::UndoTooLate => (S::CONFLICT, "undo_too_late", "This sale cannot be undone any more"),
+            Self::PinWrong => (S::UNPROCESSABLE_ENTITY, "pin_wrong", "Manager and PIN do not go together"),
             Self::LockStoreUnavailable => {
                 (S::SERVICE_UNAVAILABLE, "lock_store_unavailable", "Seats cannot be held right now")
             }
@@ -259,12 +312,18 @@ pub struct Problem {
     detail: String,
     seats: Vec<SeatProblem>,
     areas: Vec<AreaProblem>,
+    /// Boxed, for hardly any has some.
+    findings: Option<Box<Findings>>,
     hold: Option<Uuid>,
     retry_after_s: u64,
     /// Boxed, for hardly any has one.
     limit: Option<Box<Limit>>,
     gave_way: bool,
 }
+
+/// What is wrong with a file.
+#[derive(Clone, Debug)]
+struct Findings(Vec<Finding>);
 
 /// A limit somebody ran into, as the `RateLimit` headers tell it (draft-ietf-httpapi-ratelimit-headers-10).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -289,6 +348,7 @@ impl Problem {
             detail: detail.into(),
             seats: Vec::new(),
             areas: Vec::new(),
+            findings: None,
             hold: None,
             retry_after_s: RETRY_AFTER_S,
             limit: None,
@@ -316,6 +376,13 @@ impl Problem {
     #[must_use]
     pub fn with_areas(mut self, areas: Vec<AreaProblem>) -> Self {
         self.areas = areas;
+        self
+    }
+
+    /// Tells all that is wrong with a file.
+    #[must_use]
+    pub fn with_findings(mut self, findings: Vec<Finding>) -> Self {
+        self.findings = Some(Box::new(Findings(findings)));
         self
     }
 
@@ -394,6 +461,7 @@ impl Problem {
             code: name.to_owned(),
             seats: self.seats,
             areas: self.areas,
+            findings: self.findings.map(|findings| findings.0).unwrap_or_default(),
             hold: self.hold,
             request_id: None,
         }

@@ -27,7 +27,8 @@ use utoipa_axum::router::OpenApiRouter;
 use super::fast_road::FastRoad;
 use super::{Code, Problem, pages, reader};
 use crate::{
-    AppState, accounts, bookings, catalogue, holds, idempotency, ids, live, payments, telemetry, waiting_list,
+    AppState, accounts, api_keys, bookings, box_office, catalogue, door, holds, idempotency, ids, live, organiser,
+    payments, reports, telemetry, waiting_list, webhooks,
 };
 
 /// Largest body of an API call, bytes; ten seats and two names are far below.
@@ -53,7 +54,13 @@ fn api() -> (Router<AppState>, OpenApi) {
         .merge(bookings::routes())
         .merge(idempotency::routes())
         .merge(payments::routes())
-        .merge(accounts::routes());
+        .merge(accounts::routes())
+        .merge(door::routes())
+        .merge(reports::routes())
+        .merge(api_keys::routes())
+        .merge(webhooks::routes())
+        .merge(organiser::routes())
+        .merge(box_office::routes());
     OpenApiRouter::with_openapi(OpenApiBuilder::new().info(info).build()).nest("/api/v1", v1).split_for_parts()
 }
 

@@ -2,7 +2,7 @@
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
-use server::web::authorisation::{Access, TABLE};
+use server::web::authorisation::{Access, FOR_KEYS, TABLE};
 use sha2::{Digest, Sha256};
 
 use crate::accounts::{Browser, PASSWORD, another_theatre, grant};
@@ -105,6 +105,7 @@ fn verdict(status: StatusCode, body: &Value) -> Verdict {
 /// What a handler needs to be asked at all; what is said in it is beside the point.
 fn body_for(method: &str, path: &str, held: &Value, world: &World) -> Value {
     let buyer = json!({ "name": "A", "email": "a@example.org" });
+    let nothing = uuid::Uuid::nil();
     match (method, path.rsplit('/').next().unwrap_or_default()) {
         ("POST", "holds") => json!({ "seats": [200] }),
         ("PATCH", _) => json!({ "add": [201] }),
@@ -117,9 +118,57 @@ fn body_for(method: &str, path: &str, held: &Value, world: &World) -> Value {
         ("POST", "reset") => json!({ "token": "0", "password": PASSWORD }),
         ("POST", "proof") => json!({ "token": "0" }),
         ("POST", "password") => json!({ "current": "not the password", "new": "another password" }),
+        ("POST", "scans") => json!({ "text": "no ticket", "device": { "id": world.show, "name": "Door" } }),
+        ("POST", "settlements") => {
+            let seal =
+                json!({ "device": world.show, "made_at_ms": 0, "expires_at_ms": 0, "content": "", "signature": "" });
+            json!({ "device": { "id": world.show, "name": "Door" }, "seal": seal, "sent_at_ms": 0, "scans": [] })
+        }
+        ("POST", "undo") if path.contains("/door/") => json!({ "scan": world.show, "reason": "" }),
+        ("POST", "api-keys") => json!({ "name": "Test", "reason": "Test." }),
+        ("POST", "revoke" | "secret" | "replay") => json!({ "reason": "Test." }),
+        ("POST", "webhooks") => {
+            json!({ "url": "https://example.com/", "events": ["show.cancelled"], "reason": "Test." })
+        }
+        ("POST", "state") => json!({ "state": "on", "reason": "Test." }),
+        // Nothing an organiser does is done without a reason.
+        ("POST", "layouts") => json!({ "plan": {} }),
+        ("POST", "screens") => json!({ "name": "A", "layout": nothing, "reason": "" }),
+        ("POST", "layout") => json!({ "layout": nothing, "reason": "" }),
+        ("POST", "films") => json!({ "title": "A", "running_minutes": 1, "reason": "" }),
+        ("POST", "tariff") => json!({ "tariff": tariff(), "reason": "" }),
+        ("POST", "programme") => plan(world),
+        ("POST", "terms") => json!({ "terms": terms(), "version": 1, "reason": "" }),
+        ("POST", "cancel") if path.contains("/programme/") => json!({ "reason": "" }),
         ("POST", "staff") => json!({ "email": "nobody", "role": "box_office", "granted": true, "reason": "Test." }),
+        ("POST", "till") => json!({ "float_minor": 0 }),
+        ("POST", "drops") => json!({ "amount_minor": 1, "reason": "Test." }),
+        ("POST", "cash-up") => json!({ "counted_minor": 0, "reason": "Test." }),
+        ("POST", "caller-holds") => json!({ "seats": [], "name": "A", "minutes": 30 }),
+        ("POST", "day-close" | "undo" | "pay-out" | "release") => json!({ "reason": "Test." }),
+        ("POST", "pin") => json!({ "pin": "1", "password": PASSWORD }),
+        ("POST", "sales") => json!({ "hold": held["id"], "means": "cash", "total_minor": 1 }),
+        ("POST", "house-seats") => json!({ "seats": [], "kept": true, "reason": "Test." }),
+        ("POST", "exchange") => {
+            json!({ "show": world.show, "hold": held["id"], "total_minor": 1, "reason": "Test." })
+        }
+        ("POST", "refund") => json!({ "reason": "Test.", "manager": world.show, "pin": "1" }),
         _ => Value::Null,
     }
+}
+
+fn tariff() -> Value {
+    json!({ "base": {}, "weekend_percent": 100, "matinee_percent": 100, "prime_percent": 100 })
+}
+
+fn terms() -> Value {
+    json!({ "sales": "open", "hold_seconds": 300, "flash_sale": false, "per_person": 10 })
+}
+
+/// Shows on the world's own screen, at no price.
+fn plan(world: &World) -> Value {
+    json!({ "screen": world.screen, "film": "tide", "language": "A", "format": "2D", "from": "2030-01-07", "weeks": 1,
+        "pattern": [], "cleaning_minutes": 0, "reason": "" })
 }
 
 /// A browser with a session of its own, written past the code: signing in for every row would take minutes.
@@ -144,6 +193,25 @@ async fn session_of(world: &World, who: Who, owner: Option<&str>) -> Visitor {
     Visitor { cookie: format!("{}; rowlock_session={secret}", visitor.cookie), ..visitor }
 }
 
+/// The id of a key and of an endpoint of the Aurora.
+const SYSTEM: &str = "00000000-0000-0000-0000-000000000055";
+
+/// A key, and an endpoint that was told something, past the code.
+async fn connect_systems(world: &World) {
+    for statement in [
+        "INSERT INTO api_keys (id, theatre_id, name, hint, secret_hash, reads_people, made_by, made_at)
+         SELECT $1, 'aurora', 'Test', 'rlk_', '', false, id, now() FROM accounts LIMIT 1",
+        "INSERT INTO webhook_endpoints (id, theatre_id, url, events, secret, state, made_at)
+         VALUES ($1, 'aurora', 'https://localhost/', ARRAY['show.cancelled'], 'secret', 'on', now())",
+        "INSERT INTO webhook_messages (id, theatre_id, event, subject, body, happened_at)
+         VALUES ($1, 'aurora', 'show.cancelled', 'test', '{}', now())",
+        "INSERT INTO webhook_deliveries (message_id, endpoint_id, state, run_after) VALUES ($1, $1, 'delivered', now())",
+    ] {
+        let id: uuid::Uuid = SYSTEM.parse().expect("an id");
+        sqlx::query(statement).bind(id).execute(&world.pg).await.expect("it is written");
+    }
+}
+
 /// A world with somebody of each kind.
 async fn peopled() -> World {
     let world = World::start(1, &[]).await;
@@ -161,6 +229,7 @@ async fn peopled() -> World {
             (None, _) => {}
         }
     }
+    connect_systems(&world).await;
     world
 }
 
@@ -174,7 +243,14 @@ fn path_of(row: &str, world: &World, held: &Value, booking: &Value, key: &str) -
         .replace("{booking}", text(&booking["id"]))
         .replace("{key}", key)
         .replace("{gateway}", "simulator")
+        .replace("{screen}", &world.screen)
+        .replace("{layout}", &world.layout.to_string())
         .replace("{theatre}", "aurora")
+        .replace("{table}", "days")
+        .replace("{api_key}", SYSTEM)
+        .replace("{endpoint}", SYSTEM)
+        .replace("{delivery}", "1")
+        .replace("{seat}", "0")
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -225,5 +301,30 @@ async fn everybody_is_told_at_every_address_what_the_table_says() {
     }
     assert!(asked > 7 * 35, "{asked} questions were asked");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_of_the_theatre_opens_what_keys_open_and_nothing_else_of_the_staff() {
+    let world = peopled().await;
+    let manager = session_of(&world, Who::Manager, None).await;
+    let wish = json!({ "name": "Test", "reason": "Test." });
+    let (status, made) = manager.call(Method::POST, "/api/v1/theatres/aurora/api-keys", wish).await;
+    assert_eq!(status, StatusCode::CREATED, "{made}");
+    let booking = world.visitor().bought(&[1], "tok_paid").await;
+    let visitor = world.visitor();
+    let mut opened = 0;
+    for (method, row, _) in TABLE.iter().filter(|(_, _, access)| matches!(access, Access::Staff(_))) {
+        let path = path_of(row, &world, &json!({ "id": "none" }), &booking, "none");
+        let method = Method::from_bytes(method.as_bytes()).expect("a method");
+        let request = visitor.client.request(method.clone(), format!("{}{path}", visitor.base));
+        let request = request.header("authorization", format!("Bearer {}", text(&made["key"])));
+        let answer = request.header("idempotency-key", "k").send().await.expect("an answer");
+        let is_for_keys = method == Method::GET && FOR_KEYS.contains(row);
+        let expected = if is_for_keys { StatusCode::OK } else { StatusCode::UNAUTHORIZED };
+        assert_eq!(answer.status(), expected, "{method} {row}");
+        opened += usize::from(is_for_keys);
+    }
+    assert_eq!(opened, FOR_KEYS.len(), "every address for keys is one");
     world.end().await;
 }

@@ -36,6 +36,10 @@ pub const PRICE: i64 = 1_250;
 pub struct World {
     pub pg: PgPool,
     pub show: Uuid,
+    /// The screen it is on.
+    pub screen: String,
+    /// Its room.
+    pub layout: Uuid,
     pub servers: Vec<Server>,
     admin_url: String,
     database: String,
@@ -72,6 +76,11 @@ impl World {
         let pg = server::start::database(&url, 8).await.expect("the new database answers");
         server::start::migrate(&pg).await.expect("the schema is created");
         let show = insert_show(&pg, 300_000, 24 * 3600).await;
+        let (screen, layout) = sqlx::query_as("SELECT screen_id, layout_id FROM shows WHERE id = $1")
+            .bind(show)
+            .fetch_one(&pg)
+            .await
+            .expect("the show is there");
         let mailbox = std::env::temp_dir().join(format!("rowlock-mail-{name}"));
         let mut all: Vec<(String, String)> = vec![
             ("DATABASE_URL".into(), url),
@@ -90,7 +99,8 @@ impl World {
             .redirect(reqwest::redirect::Policy::none())
             .build()
             .expect("a client");
-        let mut world = Self { pg, show, servers: vec![], admin_url, database, settings: all, mailbox, client };
+        let mut world =
+            Self { pg, show, screen, layout, servers: vec![], admin_url, database, settings: all, mailbox, client };
         for _ in 0..servers {
             world.add_server(&[]).await;
         }

@@ -30,6 +30,11 @@ const SHORT_LEAVE_GRACE_MS: u32 = 1_500;
 /// How long a hold lasts on the second server, milliseconds.
 const SHORT_HOLD_MS: u32 = 4_000;
 
+/// Projects of `end2end/playwright.config.ts` in which people work at theatres, each with a manager of its own.
+const STAFFED_PROJECTS: [&str; 2] = ["laptop", "tablet"];
+/// Their password, as `end2end/pages/accounts.ts` spells it.
+const STAFF_PASSWORD: &str = "correct horse battery";
+
 /// Runs them all.
 pub fn test(
     places: &Places,
@@ -54,6 +59,9 @@ pub fn test(
     let mut product = Product::prepare(places, folder, stores, stop)?;
     let closing = closing_show::plan(places, &folder.path)?;
     product.load_cinemas(&closing.folder, stop)?;
+    for project in STAFFED_PROJECTS {
+        product.make_manager(&format!("manager-{project}@example.org"), STAFF_PASSWORD, stop)?;
+    }
     let output = Output::File(folder.log("payments"));
     product.start_simulator(processes, folder, IpAddr::V4(Ipv4Addr::LOCALHOST), output)?;
     let usual = server(folder, "rowlock", vec![("LEAVE_GRACE_MS", LEAVE_GRACE_MS.to_string())])?;

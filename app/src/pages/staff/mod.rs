@@ -1,8 +1,14 @@
 //! Pages for people who work in a theatre, a file a room, and the frame around all of them: which theatre, which
 //! rooms one may enter.
 
+pub mod box_office;
+mod door;
 mod entrance;
+pub mod organiser;
+pub mod reports;
+pub mod systems;
 
+pub use door::{Door, DoorShows};
 pub use entrance::{Entrance, Workplace};
 
 use domain::roles::{Role, Standing, standing};

@@ -46,6 +46,10 @@ pub(super) const REGISTER_ADDRESS: Allowance = Allowance { name: "register-addre
 pub(super) const MAIL_PERSON: Allowance = Allowance { name: "mail-person", burst: 4, each_ms: 300_000 };
 /// Changes a manager makes to who works in a theatre: each tells whether an address has an account.
 pub(super) const GRANTS_MANAGER: Allowance = Allowance { name: "grants-manager", burst: 30, each_ms: 20_000 };
+/// Questions of a program with a theatre's key.
+const API_KEY: Allowance = Allowance { name: "api-key", burst: 120, each_ms: 500 };
+/// PINs typed: of a manager, and by whoever is at the till. One that is right does not count.
+pub(super) const PIN: Allowance = Allowance { name: "pin", burst: 5, each_ms: 180_000 };
 /// Mails asked for from an address, and links tried from there.
 pub(super) const MAIL_ADDRESS: Allowance = Allowance { name: "mail-address", burst: 20, each_ms: 30_000 };
 
@@ -112,7 +116,7 @@ impl Throttle {
     }
 
     /// The try that was counted went well: it does not count.
-    async fn give_back(&self, state: &AppState, of: &Allowance, whose: &str) {
+    pub(super) async fn give_back(&self, state: &AppState, of: &Allowance, whose: &str) {
         self.act(state, of, whose, Act::Give).await;
     }
 
@@ -202,6 +206,14 @@ impl Login {
 /// 429.
 pub(super) async fn of_address(state: &AppState, of: &Allowance, address: &ClientAddress) -> Result<(), Problem> {
     state.accounts.throttle.take(state, of, &address.0).await
+}
+
+/// Counts a question of a program with this key.
+///
+/// # Errors
+/// 429.
+pub async fn of_key(state: &AppState, key: uuid::Uuid) -> Result<(), Problem> {
+    state.accounts.throttle.take(state, &API_KEY, &key.to_string()).await
 }
 
 /// The same arithmetic as `take.lua`: when a bucket will be full again, after `act`.

@@ -4,6 +4,7 @@
 //! any more, in the caller's transaction. Seats, money and mail follow as effects.
 
 mod buyer;
+mod counter;
 mod returned;
 mod shows;
 mod staff;
@@ -15,8 +16,10 @@ use domain::time::Timestamp;
 use sqlx::PgConnection;
 
 pub(super) use buyer::cancel as cancel_own;
+pub(super) use counter::waiting;
+pub use counter::{TakenBack, pay_out, take_back};
 pub(super) use returned::release_part;
-pub use shows::{Batch, call_off, undo_batch, work_forever};
+pub use shows::{Batch, call_off, call_off_in, undo_batch, work_forever};
 pub(super) use staff::reason_of;
 pub use staff::{Undone, cancel_booking};
 

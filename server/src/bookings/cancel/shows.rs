@@ -51,8 +51,18 @@ pub enum Batch {
 /// # Errors
 /// 404 when there is no such show, 400 when the reason cannot be used.
 pub async fn call_off(pg: &PgPool, show: Uuid, reason: &str, now: Timestamp) -> Result<bool, Problem> {
-    let reason = reason_of(reason)?;
     let mut tx = pg.begin().await?;
+    let is_first = call_off_in(&mut tx, show, reason, now).await?;
+    tx.commit().await?;
+    Ok(is_first)
+}
+
+/// The same in the caller's transaction.
+///
+/// # Errors
+/// As [`call_off`].
+pub async fn call_off_in(tx: &mut PgConnection, show: Uuid, reason: &str, now: Timestamp) -> Result<bool, Problem> {
+    let reason = reason_of(reason)?;
     let marked = sqlx::query("UPDATE shows SET called_off = true WHERE id = $1").bind(show).execute(&mut *tx).await?;
     if marked.rows_affected() == 0 {
         return Err(Problem::not_found("show"));
@@ -63,9 +73,8 @@ pub async fn call_off(pg: &PgPool, show: Uuid, reason: &str, now: Timestamp) -> 
     .bind(show)
     .bind(reason)
     .bind(to_utc(now))
-    .execute(&mut *tx)
+    .execute(tx)
     .await?;
-    tx.commit().await?;
     Ok(first.rows_affected() == 1)
 }
 

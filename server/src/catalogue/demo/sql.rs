@@ -57,6 +57,16 @@ async fn theatres(connection: &mut PgConnection, chain: &Chain) -> Result<(), sq
     .bind(column(theatres, |theatre| theatre.name.as_str()))
     .bind(column(theatres, |theatre| theatre.address.as_str()))
     .bind(column(theatres, |theatre| theatre.currency.code()))
+    .execute(&mut *connection)
+    .await?;
+    // Prices that an organiser set stay.
+    sqlx::query(
+        "INSERT INTO theatre_tariffs (theatre_id, tariff, updated_at)
+         SELECT theatre_id, tariff, now() FROM UNNEST($1::text[], $2::jsonb[]) AS new (theatre_id, tariff)
+         ON CONFLICT DO NOTHING",
+    )
+    .bind(column(theatres, |theatre| theatre.id.as_str()))
+    .bind(column(theatres, |theatre| sqlx::types::Json(&theatre.tariff)))
     .execute(connection)
     .await?;
     Ok(())
@@ -89,7 +99,10 @@ async fn screens(connection: &mut PgConnection, chain: &Chain) -> Result<(), sql
         "INSERT INTO screens (id, theatre_id, name, layout_id)
          SELECT * FROM UNNEST($1::text[], $2::text[], $3::text[], $4::uuid[])
          ON CONFLICT (id) DO UPDATE
-         SET theatre_id = EXCLUDED.theatre_id, name = EXCLUDED.name, layout_id = EXCLUDED.layout_id",
+         SET theatre_id = EXCLUDED.theatre_id, name = EXCLUDED.name,
+             -- A room that its organiser chose stays.
+             layout_id = CASE WHEN EXISTS (SELECT 1 FROM screen_layouts WHERE screen_id = EXCLUDED.id)
+                              THEN screens.layout_id ELSE EXCLUDED.layout_id END",
     )
     .bind(column(&screens, |(_, screen)| screen.id.as_str()))
     .bind(column(&screens, |(theatre, _)| theatre.id.as_str()))

@@ -126,7 +126,7 @@ async fn load(state: &AppState, visitor: &Visitor, id: BookingId) -> Result<(Boo
     Ok((booking, facts(&show)))
 }
 
-fn facts(show: &Show) -> ShowFacts {
+pub(super) fn facts(show: &Show) -> ShowFacts {
     ShowFacts {
         film: show.film.clone(),
         hue: show.hue,
@@ -153,7 +153,7 @@ fn group(tickets: &[Ticket], holder: &str) -> Result<Option<GroupTicket>, PageEr
     Ok(Some(GroupTicket { labels, qr_svg }))
 }
 
-fn drawn(ticket: Ticket, holder: &str) -> Result<SeatTicket, PageError> {
+pub(super) fn drawn(ticket: Ticket, holder: &str) -> Result<SeatTicket, PageError> {
     let text = code::qr_text(&ticket.code, &ticket.label, holder);
     let qr_svg =
         qr::svg(&text, &say!(in reader::language(), "ticket.code_for", seat = &ticket.label)).map_err(|cause| {

@@ -2,7 +2,7 @@
 //!
 //! Not here: the API, and what pages look like.
 
-use app::language::Moment;
+use app::language::{self, Moment};
 use app::pages::not_found::NotFound;
 use app::pages::problems::{ProblemEntry, Problems};
 use axum::Router;
@@ -10,10 +10,11 @@ use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
+use domain::time::Timestamp;
 
 use crate::AppState;
 use crate::catalogue::{Show, Unreadable};
-use crate::web::{Code, reader};
+use crate::web::{Code, Problem, reader};
 
 mod accounts;
 mod booking;
@@ -28,7 +29,7 @@ pub const SHARED_CACHE: &str = "public, max-age=15";
 pub const PRIVATE_CACHE: &str = "no-store";
 
 /// Addresses of pages, as metrics name them.
-pub const ADDRESSES: [&str; 24] = [
+pub const ADDRESSES: [&str; 53] = [
     "/",
     "/cities/{id}",
     "/theatres/{id}",
@@ -53,6 +54,35 @@ pub const ADDRESSES: [&str; 24] = [
     "/account/logout",
     "/account/logout-everywhere",
     "/staff",
+    "/staff/{theatre}/door",
+    "/staff/{theatre}/door/{show}",
+    "/staff/{theatre}/reports",
+    "/staff/{theatre}/systems",
+    "/staff/{theatre}/systems/keys",
+    "/staff/{theatre}/systems/keys/{key}/revoke",
+    "/staff/{theatre}/systems/webhooks",
+    "/staff/{theatre}/systems/webhooks/{endpoint}/secret",
+    "/staff/{theatre}/systems/webhooks/{endpoint}/state",
+    "/staff/{theatre}/systems/webhooks/{endpoint}/deliveries/{delivery}/replay",
+    "/staff/{theatre}/shows",
+    "/staff/{theatre}/shows/plan",
+    "/staff/{theatre}/shows/{show}",
+    "/staff/{theatre}/shows/{show}/terms",
+    "/staff/{theatre}/shows/{show}/cancel",
+    "/staff/{theatre}/screens",
+    "/staff/{theatre}/screens/layout",
+    "/staff/{theatre}/layouts",
+    "/staff/{theatre}/layouts/{layout}",
+    "/staff/{theatre}/prices",
+    "/staff/{theatre}/films",
+    "/staff/{theatre}/box-office",
+    "/staff/{theatre}/box-office/till/{act}",
+    "/staff/{theatre}/box-office/day-close",
+    "/staff/{theatre}/box-office/pin",
+    "/staff/{theatre}/box-office/shows/{show}",
+    "/staff/{theatre}/box-office/bookings",
+    "/staff/{theatre}/box-office/bookings/{booking}",
+    "/staff/{theatre}/box-office/bookings/{booking}/{act}",
 ];
 
 /// All pages.
@@ -87,6 +117,16 @@ pub fn html(page: impl app::Page, cache: &'static str) -> Response {
 pub fn start_in_words(show: &Show) -> String {
     let start = Moment::parse(&show.local_iso(show.starts_at));
     start.map_or_else(|| show.starts_local.clone(), |start| start.in_words(reader::language()))
+}
+
+/// What happened and what to do, in the reader's language.
+pub fn words(problem: &Problem) -> String {
+    language::speaking(reader::language(), || language::problem_in_words(&problem.view()))
+}
+
+/// Another instant on the clocks of a show's theatre, in the reader's language.
+pub fn in_words(show: &Show, at: Timestamp) -> String {
+    Moment::parse(&show.local_iso(at)).map_or_else(|| show.local_time(at), |at| at.in_words(reader::language()))
 }
 
 /// Why a page cannot be shown.

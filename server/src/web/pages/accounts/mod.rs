@@ -5,7 +5,6 @@
 mod forms;
 mod own;
 
-use app::language;
 use app::pages::accounts::Notice;
 use axum::Router;
 use axum::extract::rejection::FormRejection;
@@ -15,9 +14,9 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use serde::Deserialize;
 
-use super::{PRIVATE_CACHE, PageError, html};
+use super::{PRIVATE_CACHE, PageError, html, words};
 use crate::idempotency::IdempotencyKey;
-use crate::web::{Code, Problem, reader};
+use crate::web::{Code, Problem};
 use crate::{AppState, ids};
 
 /// Largest form, bytes: an address, a name and two passwords are far below.
@@ -104,11 +103,6 @@ fn once_more(problem: Problem, page: impl FnOnce(String) -> Response) -> Respons
         }
     }
     response
-}
-
-/// What happened and what to do, in the reader's language.
-fn words(problem: &Problem) -> String {
-    language::speaking(reader::language(), || language::problem_in_words(&problem.view()))
 }
 
 /// The key a form came with.

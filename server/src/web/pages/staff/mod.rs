@@ -1,6 +1,12 @@
 //! Pages of people who work in a theatre, a file a room. Whoever is not signed in is sent to do that first; for
 //! strangers there is nothing here.
 
+mod box_office;
+mod door;
+mod organiser;
+mod reports;
+mod systems;
+
 use app::pages::accounts::Notice;
 use app::pages::staff::{Desk, Entrance, Section, Workplace};
 use axum::Router;
@@ -17,7 +23,13 @@ use crate::web::{Code, Problem};
 
 /// The pages.
 pub fn routes() -> Router<AppState> {
-    Router::new().route("/staff", get(entrance))
+    Router::new()
+        .route("/staff", get(entrance))
+        .merge(door::routes())
+        .route("/staff/{theatre}/reports", get(reports::page))
+        .merge(systems::routes())
+        .merge(organiser::routes())
+        .merge(box_office::routes())
 }
 
 /// Why a page of staff is not shown.
@@ -61,7 +73,6 @@ fn signed_in(who: Who, next: &str) -> Result<Staff, Turned> {
 }
 
 /// The frame of a room for whoever may be in it. Called before anything of the theatre is looked at.
-#[allow(dead_code)] // Until the first room moves in.
 pub(super) async fn desk(state: &AppState, who: Who, theatre: &str, section: Section) -> Result<(Staff, Desk), Turned> {
     let staff = signed_in(who, &section.href(theatre))?;
     // Another role of the same theatre is sent away like a stranger: the navigation never leads here.

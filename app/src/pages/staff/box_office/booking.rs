@@ -1,0 +1,220 @@
+//! A booking at the counter: what it is, its tickets on paper, and the ways back.
+
+use domain::api_box_office::{CounterBooking, ManagerView};
+use domain::booking::{BookingState, MoneyState};
+use domain::till::Means;
+use leptos::prelude::*;
+
+use super::super::{Desk, frame};
+use super::{hidden, reason_field, trouble_view};
+use crate::language::{current, money};
+use crate::pages::ticket::{SeatTicket, ShowFacts};
+use crate::say;
+use crate::shell::{Head, Page};
+
+/// The page of a booking.
+#[derive(Clone, Debug)]
+pub struct CounterBookingPage {
+    /// Where, and who.
+    pub desk: Desk,
+    /// The booking.
+    pub booking: CounterBooking,
+    /// When it starts, in the reader's language.
+    pub starts: String,
+    /// Who can stand for a refund.
+    pub managers: Vec<ManagerView>,
+    /// What stood in the way.
+    pub trouble: Option<String>,
+    /// Idempotency key of whatever is sent from here.
+    pub key: String,
+}
+
+impl Page for CounterBookingPage {
+    fn head(&self) -> Head {
+        Head { title: self.booking.reference.clone(), private: true, ..Head::default() }
+    }
+
+    fn view(self) -> AnyView {
+        let booking = self.booking;
+        let counter = self.desk.section.href(&self.desk.theatre);
+        let base = format!("{counter}/bookings/{}", booking.id);
+        let is_sold = booking.state == BookingState::Confirmed;
+        let title = booking.reference.clone();
+        let content = view! {
+            <p class="crumbs">
+                <a href=counter.clone()>{say!("box_office.shows")}</a>
+                <a href=format!("{counter}/shows/{}", booking.show)><bdi>{booking.film.clone()}</bdi></a>
+                <span>{self.starts}", "<bdi>{booking.screen.clone()}</bdi></span>
+            </p>
+            {trouble_view(self.trouble)}
+            {facts(&booking)}
+            <div class="counter-acts">
+                {is_sold.then(|| print(&base, &self.key))}
+                {is_sold.then(|| view! {
+                    <p class="card counter-form">
+                        <a class="button button-quiet" data-testid="exchange"
+                            href=format!("{counter}/shows/{}?exchange={}", booking.show, booking.id)>{say!("box_office.exchange")}</a>
+                    </p>
+                })}
+                {booking.undo_until_ms.map(|_| undo(&base, &self.key))}
+                {booking.to_pay_out.map(|_| pay_out(&base, &booking, &self.key))}
+                {is_sold.then(|| refund(&base, &booking, self.managers, &self.key))}
+            </div>
+        };
+        frame(&self.desk, title, content)
+    }
+}
+
+fn facts(booking: &CounterBooking) -> impl IntoView + use<> {
+    let state = match (booking.state, booking.money) {
+        (BookingState::Confirmed, _) => say!("account.state_booked"),
+        (_, MoneyState::Refunding) => say!("account.state_refunding"),
+        (_, MoneyState::Refunded) => say!("account.state_refunded"),
+        (_, MoneyState::Moved) => say!("account.state_moved"),
+        (BookingState::Cancelled, _) => say!("account.state_cancelled"),
+        (BookingState::Expired, _) => say!("account.state_expired"),
+        (BookingState::PaymentSucceeded, _) => say!("account.state_paid"),
+        _ => say!("account.state_paying"),
+    };
+    let paid = match booking.means {
+        Some(Means::Cash) => say!("box_office.cash"),
+        Some(Means::Card) => say!("box_office.card"),
+        Some(Means::Free) => say!("box_office.free"),
+        None => say!("box_office.online"),
+    };
+    let seats = booking.seats.iter().map(|line| line.label.clone());
+    let places = booking.places.iter().map(|line| format!("{} × {}", line.quantity, line.label));
+    let what = seats.chain(places).collect::<Vec<_>>().join(", ");
+    let name = (!booking.name.is_empty()).then(|| {
+        view! { <div><dt>{say!("box_office.name")}</dt><dd><bdi>{booking.name.clone()}</bdi></dd></div> }
+    });
+    view! {
+        <dl class="card counter-sums" data-testid="booking" data-state=booking.state.as_str() data-money=booking.money.as_str()>
+            <div><dt>{say!("box_office.seats")}</dt><dd>{what}</dd></div>
+            {name}
+            <div><dt>{say!("box_office.stands")}</dt><dd>{state}</dd></div>
+            <div><dt>{say!("box_office.paid")}</dt><dd>{paid}</dd></div>
+            <div><dt>{say!("booking.total")}</dt><dd>{money(booking.total, current())}</dd></div>
+        </dl>
+    }
+}
+
+fn print(base: &str, key: &str) -> impl IntoView + use<> {
+    view! {
+        <form class="card counter-form" action=format!("{base}/tickets") method="post">
+            {hidden("key", key)}
+            <button class="button" type="submit" data-testid="print">{say!("box_office.print")}</button>
+        </form>
+    }
+}
+
+fn undo(base: &str, key: &str) -> impl IntoView + use<> {
+    view! {
+        <form class="card counter-form" action=format!("{base}/undo") method="post">
+            {hidden("key", key)}
+            <p class="quiet small">{say!("box_office.undo_hint")}</p>
+            {reason_field("undo-reason", say!("box_office.reason"), true)}
+            <button class="button button-quiet" type="submit" data-testid="undo">{say!("box_office.undo")}</button>
+        </form>
+    }
+}
+
+fn pay_out(base: &str, booking: &CounterBooking, key: &str) -> impl IntoView + use<> {
+    view! {
+        <form class="card counter-form" action=format!("{base}/pay-out") method="post">
+            {hidden("key", key)}
+            <p>{booking.to_pay_out.map(|sum| say!("box_office.waits", amount = sum))}</p>
+            {reason_field("pay-out-reason", say!("box_office.reason"), true)}
+            <button class="button" type="submit" data-testid="pay-out">{say!("box_office.pay_out")}</button>
+        </form>
+    }
+}
+
+/// With several seats one chooses which; none chosen is all of them.
+fn refund(base: &str, booking: &CounterBooking, managers: Vec<ManagerView>, key: &str) -> impl IntoView + use<> {
+    if managers.is_empty() {
+        return view! { <p class="card quiet" data-testid="no-managers">{say!("box_office.no_pins")}</p> }.into_any();
+    }
+    let seats = (booking.seats.len() > 1).then(|| {
+        let boxes = booking.seats.iter().map(|line| {
+            let id = format!("seat-{}", line.seat);
+            view! {
+                <label class="counter-choice" for=id.clone()>
+                    <input id=id.clone() type="checkbox" name=format!("seat-{}", line.seat) value="on" />
+                    {line.label.clone()}
+                </label>
+            }
+        });
+        view! {
+            <fieldset class="counter-choices">
+                <legend>{say!("box_office.which_seats")}</legend>
+                {boxes.collect_view()}
+            </fieldset>
+        }
+    });
+    let options = managers.into_iter().map(|manager| {
+        view! { <option value=manager.account.to_string()>{manager.name}</option> }
+    });
+    view! {
+        <form class="card counter-form" action=format!("{base}/refund") method="post">
+            {hidden("key", key)}
+            <h2>{say!("box_office.refund")}</h2>
+            {seats}
+            {reason_field("refund-reason", say!("box_office.reason"), true)}
+            <div class="field">
+                <label for="manager">{say!("box_office.manager")}</label>
+                <select id="manager" name="manager">{options.collect_view()}</select>
+            </div>
+            <div class="field">
+                <label for="refund-pin">{say!("box_office.pin")}</label>
+                <input id="refund-pin" name="pin" type="password" inputmode="numeric" autocomplete="off" required maxlength="12" />
+            </div>
+            <button class="button" type="submit" data-testid="refund">{say!("box_office.refund_now")}</button>
+        </form>
+    }
+    .into_any()
+}
+
+/// Tickets on paper, one after the other.
+#[derive(Clone, Debug)]
+pub struct PrintPage {
+    /// Where, and who.
+    pub desk: Desk,
+    /// Name of the booking for people.
+    pub reference: String,
+    /// Path of the booking's page.
+    pub booking: String,
+    /// What they are for.
+    pub show: ShowFacts,
+    /// One a seat or place.
+    pub tickets: Vec<SeatTicket>,
+}
+
+impl Page for PrintPage {
+    fn head(&self) -> Head {
+        Head { title: self.reference.clone(), private: true, ..Head::default() }
+    }
+
+    fn view(self) -> AnyView {
+        let (show, reference) = (self.show, self.reference.clone());
+        let cards = self.tickets.into_iter().map(|ticket| {
+            let show = show.clone();
+            view! {
+                <article class="paper-ticket" data-testid="paper-ticket">
+                    <div class="ticket-qr" inner_html=ticket.qr_svg></div>
+                    <div>
+                        <p class="paper-seat"><strong>{ticket.label}</strong>" "{ticket.category}</p>
+                        {show.view()}
+                        <p class="quiet small">{reference.clone()}" · "<span dir="ltr">{ticket.code}</span></p>
+                    </div>
+                </article>
+            }
+        });
+        let content = view! {
+            <p class="crumbs paper-aside"><a href=self.booking>{say!("box_office.to_booking")}</a></p>
+            <p class="quiet paper-aside">{say!("box_office.print_hint")}</p>
+            <div class="paper-tickets">{cards.collect_view()}</div>
+        };
+        frame(&self.desk, self.reference, content)
+    }
+}

@@ -1,0 +1,65 @@
+//! A show at the counter: its map, to sell from.
+
+use domain::money::Money;
+use leptos::prelude::*;
+use uuid::Uuid;
+
+use super::super::{Desk, frame};
+use crate::say;
+use crate::shell::{Half, Head, Page};
+use crate::staff::box_office::{StaffCounter, WORDS};
+
+/// The page of a show at the counter.
+#[derive(Clone, Debug)]
+pub struct SalePage {
+    /// Where, and who.
+    pub desk: Desk,
+    /// The show.
+    pub show: Uuid,
+    /// Title of the film.
+    pub film: String,
+    /// When and where in the house: `Sat 21 Nov, 20:15, Screen 1`.
+    pub when: String,
+    /// Whether it can be sold at this moment.
+    pub is_on_sale: bool,
+    /// The booking whose seats are exchanged, if one is: its id, its name for people, what it cost.
+    pub exchange: Option<(Uuid, String, Money)>,
+    /// Whether the caller's till is open.
+    pub has_till: bool,
+}
+
+impl Page for SalePage {
+    fn head(&self) -> Head {
+        Head {
+            title: format!("{}, {}", self.film, self.when),
+            live: self.is_on_sale,
+            words: if self.is_on_sale { WORDS } else { &[] },
+            half: Half::Staff,
+            private: true,
+            ..Head::default()
+        }
+    }
+
+    fn view(self) -> AnyView {
+        let base = self.desk.section.href(&self.desk.theatre);
+        let map = if self.is_on_sale {
+            view! {
+                <StaffCounter theatre=self.desk.theatre.clone() show=self.show exchange=self.exchange />
+                <noscript><p class="no-script">{say!("box_office.no_script")}</p></noscript>
+            }
+            .into_any()
+        } else {
+            view! { <p class="quiet" data-testid="not-on-sale">{say!("box_office.not_on_sale")}</p> }.into_any()
+        };
+        let content = view! {
+            <p class="crumbs"><a href=base.clone() data-testid="back">{say!("box_office.shows")}</a><span>{self.when}</span></p>
+            {(!self.has_till).then(|| view! {
+                <p class="account-trouble" role="status" data-testid="no-till">
+                    {say!("box_office.till_closed")}" "<a href=base>{say!("box_office.open_till")}</a>
+                </p>
+            })}
+            {map}
+        };
+        frame(&self.desk, self.film, content)
+    }
+}

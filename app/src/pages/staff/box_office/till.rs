@@ -1,0 +1,146 @@
+//! The till of a shift, and the day of a manager.
+
+use domain::api_box_office::{DayView, TillRow, TillView};
+use domain::money::Money;
+use domain::till::{Entry, Means};
+use leptos::prelude::*;
+
+use super::{amount_field, hidden, reason_field};
+use crate::language::{current, money};
+use crate::say;
+
+/// No till is open: say what is in it.
+pub(super) fn opening(base: &str, key: &str) -> impl IntoView + use<> {
+    view! {
+        <form class="card counter-form" action=format!("{base}/till/open") method="post">
+            {hidden("key", key)}
+            <p class="quiet">{say!("box_office.till_closed")}</p>
+            {amount_field("float", "amount", say!("box_office.float"))}
+            <button class="button" type="submit" data-testid="open-till">{say!("box_office.open_till")}</button>
+        </form>
+    }
+}
+
+/// The open till: its sums, its ledger, what goes to the safe, and its end.
+pub(super) fn open(base: &str, till: TillView, key: &str) -> impl IntoView + use<> {
+    let rows = till.rows.clone();
+    view! {
+        <div class="card counter-till" data-testid="till" data-expected=till.expected.minor>
+            {sums(&till)}
+            <details>
+                <summary>{say!("box_office.drop")}</summary>
+                <form class="counter-form" action=format!("{base}/till/drop") method="post">
+                    {hidden("key", key)}
+                    {amount_field("drop", "amount", say!("box_office.drop_amount"))}
+                    {reason_field("drop-reason", say!("box_office.reason"), true)}
+                    <button class="button button-quiet" type="submit" data-testid="drop">{say!("box_office.drop_now")}</button>
+                </form>
+            </details>
+            <details>
+                <summary data-testid="cash-up-open">{say!("box_office.cash_up")}</summary>
+                <form class="counter-form" action=format!("{base}/till/cash-up") method="post">
+                    {hidden("key", key)}
+                    {amount_field("counted", "amount", say!("box_office.counted_cash"))}
+                    {reason_field("cash-up-reason", say!("box_office.difference_reason"), false)}
+                    <button class="button" type="submit" data-testid="cash-up">{say!("box_office.cash_up_now")}</button>
+                </form>
+            </details>
+            <details>
+                <summary>{say!("box_office.ledger")}</summary>
+                <ol class="counter-ledger" data-testid="ledger">
+                    {rows.into_iter().map(|row| line(base, row)).collect_view()}
+                </ol>
+            </details>
+        </div>
+    }
+}
+
+fn sums(till: &TillView) -> impl IntoView + use<> {
+    let fact = |words: String, sum: Money| {
+        view! { <div><dt>{words}</dt><dd>{money(sum, current())}</dd></div> }
+    };
+    view! {
+        <p><bdi>{till.person.clone()}</bdi>" · "{say!("box_office.since", time = &till.opened_at)}</p>
+        <dl class="counter-sums">
+            {fact(say!("box_office.float"), till.float)}
+            {fact(say!("box_office.cash_sum"), till.cash)}
+            {fact(say!("box_office.card_sum"), till.card)}
+            {fact(say!("box_office.dropped"), till.dropped)}
+            {fact(say!("box_office.expected"), till.expected)}
+            {till.counted.map(|counted| fact(say!("box_office.counted"), counted))}
+            {till.difference.map(|difference| fact(say!("box_office.difference"), difference))}
+        </dl>
+    }
+}
+
+fn line(base: &str, row: TillRow) -> impl IntoView + use<> {
+    let what = match row.kind {
+        Entry::Float => say!("box_office.row_float"),
+        Entry::Sale => say!("box_office.row_sale"),
+        Entry::Refund => say!("box_office.row_refund"),
+        Entry::Exchange => say!("box_office.row_exchange"),
+        Entry::Drop => say!("box_office.row_drop"),
+    };
+    let means = match row.means {
+        Means::Cash => say!("box_office.cash"),
+        Means::Card => say!("box_office.card"),
+        Means::Free => say!("box_office.free"),
+    };
+    let booking = row.booking.zip(row.reference).map(|(booking, reference)| {
+        view! { <a href=format!("{base}/bookings/{booking}")>{reference}</a> }
+    });
+    view! {
+        <li data-kind=row.kind.as_str() data-amount=row.amount.minor>
+            <span>{row.at}</span>
+            <span>{what}" · "{means}</span>
+            {booking}
+            <bdi class="quiet small">{row.reason}</bdi>
+            <strong>{money(row.amount, current())}</strong>
+        </li>
+    }
+}
+
+/// For managers: every till of the day, the day's end, and their PIN.
+pub(super) fn day(base: &str, tills: Vec<TillView>, last: Option<DayView>, key: &str) -> impl IntoView + use<> {
+    let can_close = !tills.is_empty() && tills.iter().all(|till| till.closed_at.is_some());
+    let list = tills.into_iter().map(|till| {
+        let state = if till.closed_at.is_some() { "counted" } else { "open" };
+        view! { <li class="card counter-till" data-testid="day-till" data-state=state>{sums(&till)}</li> }
+    });
+    view! {
+        <section class="counter-manager" aria-labelledby="counter-day-end">
+            <h2 id="counter-day-end">{say!("box_office.day")}</h2>
+            {last.map(|day| view! {
+                <p class="quiet small" data-testid="last-close">
+                    {say!("box_office.last_close", number = day.number, time = &day.closed_at, difference = day.difference)}
+                </p>
+            })}
+            <ul class="counter-tills">{list.collect_view()}</ul>
+            {can_close.then(|| view! {
+                <form class="card counter-form" action=format!("{base}/day-close") method="post">
+                    {hidden("key", key)}
+                    {reason_field("day-reason", say!("box_office.day_word"), true)}
+                    <button class="button" type="submit" data-testid="close-day">{say!("box_office.close_day")}</button>
+                </form>
+            })}
+            <details class="card">
+                <summary>{say!("box_office.pin_title")}</summary>
+                <form class="counter-form" action=format!("{base}/pin") method="post">
+                    {hidden("key", key)}
+                    <div class="field">
+                        <label for="pin">{say!("box_office.pin")}</label>
+                        <input id="pin" name="pin" type="password" inputmode="numeric" autocomplete="off" required
+                            minlength="6" maxlength="12" aria-describedby="pin-hint" />
+                        <p class="quiet small" id="pin-hint">{say!("box_office.pin_hint")}</p>
+                    </div>
+                    <div class="field">
+                        <label for="pin-password">{say!("box_office.password")}</label>
+                        <input id="pin-password" name="password" type="password" autocomplete="current-password" required
+                            maxlength="256" />
+                    </div>
+                    <button class="button button-quiet" type="submit" data-testid="set-pin">{say!("box_office.set_pin")}</button>
+                </form>
+            </details>
+        </section>
+    }
+}

@@ -1,0 +1,97 @@
+//! The door: whose tickets are looked at, and the scanner, which is an island.
+
+use domain::api_door::DoorShow;
+use leptos::prelude::*;
+use uuid::Uuid;
+
+use super::{Desk, frame};
+use crate::language::{Arg, Moment, current};
+use crate::say;
+use crate::shell::{Half, Head, Page};
+use crate::staff::door::{StaffDoor, WORDS};
+
+/// The shows whose doors are open.
+#[derive(Clone, Debug)]
+pub struct DoorShows {
+    /// Where it is.
+    pub desk: Desk,
+    /// In the order they start.
+    pub shows: Vec<DoorShow>,
+}
+
+impl Page for DoorShows {
+    fn head(&self) -> Head {
+        Head { title: say!("door.choose"), private: true, ..Head::default() }
+    }
+
+    fn view(self) -> AnyView {
+        let theatre = self.desk.theatre.clone();
+        let none = self.shows.is_empty().then(|| view! { <p class="quiet">{say!("door.no_shows")}</p> });
+        let shows = self.shows.into_iter().map(|show| {
+            let came = say!("door.came", admitted = show.counts.admitted, sold = show.counts.sold);
+            let conflicts = (show.counts.conflicts > 0).then(|| {
+                view! { <span class="field-error">{say!("door.conflicts_count", count = show.counts.conflicts)}</span> }
+            });
+            view! {
+                <li>
+                    <a class="card door-show" href=format!("/staff/{theatre}/door/{}", show.id) data-testid="door-show" data-show=show.id.to_string()>
+                        <span class="door-show-what"><strong><bdi>{show.film}</bdi></strong><span class="quiet"><bdi>{show.screen}</bdi></span></span>
+                        <time datetime=show.starts_local.clone()>{starts(&show.starts_local)}</time>
+                        <span class="door-show-came"><span>{came}</span>{conflicts}</span>
+                    </a>
+                </li>
+            }
+        });
+        let content = view! {
+            {none}
+            <ul class="door-shows">{shows.collect_view()}</ul>
+        };
+        frame(&self.desk, say!("door.choose"), content)
+    }
+}
+
+/// The door of a show.
+#[derive(Clone, Debug)]
+pub struct Door {
+    /// Where it is.
+    pub desk: Desk,
+    /// The show.
+    pub show: Uuid,
+    /// Its film.
+    pub film: String,
+    /// Its screen.
+    pub screen: String,
+    /// When it starts, on the clocks there: `2026-11-21T20:15:00`.
+    pub starts_local: String,
+}
+
+impl Page for Door {
+    fn head(&self) -> Head {
+        Head {
+            title: say!("door.title", film = &self.film, time = Arg::Ours(&starts(&self.starts_local))),
+            live: true,
+            words: WORDS,
+            half: Half::Staff,
+            private: true,
+            ..Head::default()
+        }
+    }
+
+    fn view(self) -> AnyView {
+        let back = format!("/staff/{}/door", self.desk.theatre);
+        let content = view! {
+            <p class="door-of">
+                <bdi>{self.screen}</bdi>
+                <time datetime=self.starts_local.clone()>{starts(&self.starts_local)}</time>
+                <a href=back>{say!("door.another_show")}</a>
+            </p>
+            <StaffDoor theatre=self.desk.theatre.clone() show=self.show />
+            <noscript><p class="no-script">{say!("door.no_script")}</p></noscript>
+        };
+        frame(&self.desk, self.film.clone(), content)
+    }
+}
+
+fn starts(local: &str) -> String {
+    Moment::parse(local).map_or_else(String::new, |at| at.in_words(current()))
+}

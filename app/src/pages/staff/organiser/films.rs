@@ -1,0 +1,63 @@
+//! Films, and one more.
+
+use domain::api_organiser::FilmChoice;
+use leptos::prelude::*;
+
+use super::{Desk, Tab, Trouble, field, head, hidden, page, reason};
+use crate::say;
+use crate::shell::{Head, Page};
+
+/// The page.
+#[derive(Clone, Debug)]
+pub struct Films {
+    /// Who, where.
+    pub desk: Desk,
+    /// All films, by title.
+    pub films: Vec<FilmChoice>,
+    /// Idempotency key.
+    pub key: String,
+    /// Whether something was just done.
+    pub done: bool,
+    /// What stood in the way.
+    pub trouble: Option<Trouble>,
+}
+
+impl Page for Films {
+    fn head(&self) -> Head {
+        head(say!("organiser.films"))
+    }
+
+    fn view(self) -> AnyView {
+        let films = self.films.into_iter().map(|film| {
+            view! {
+                <li>
+                    <a href=format!("/films/{}", film.id)><bdi>{film.title}</bdi></a>
+                    " "<span class="quiet small">{say!("list.minutes", minutes = film.running_minutes)}</span>
+                </li>
+            }
+        });
+        let films = films.collect_view();
+        let empty = String::new;
+        let content = view! {
+            <section class="card organiser-card" aria-labelledby="new-film">
+                <h2 id="new-film">{say!("organiser.new_film")}</h2>
+                <form class="organiser-form" action=format!("/staff/{}/films", self.desk.theatre) method="post">
+                    {hidden("key", self.key)}
+                    {field("title", "text", say!("organiser.film_title"), empty(), true)}
+                    {field("running_minutes", "number", say!("organiser.running_minutes"), empty(), true)}
+                    {field("genre", "text", say!("organiser.genre"), empty(), false)}
+                    {field("rating", "text", say!("organiser.rating"), empty(), false)}
+                    {field("tagline", "text", say!("organiser.tagline"), empty(), false)}
+                    <div class="field organiser-wide">
+                        <label for="synopsis">{say!("organiser.synopsis")}</label>
+                        <textarea id="synopsis" name="synopsis" rows="3" maxlength="2000"></textarea>
+                    </div>
+                    {reason("film-reason")}
+                    <button class="button" r#type="submit" data-testid="add-film">{say!("organiser.add_film")}</button>
+                </form>
+            </section>
+            <ul class="organiser-films">{films}</ul>
+        };
+        page(&self.desk, Tab::Films, say!("organiser.films"), self.done, self.trouble, content.into_any())
+    }
+}

@@ -1,0 +1,196 @@
+//! Pages of organisers: the programme, planning, single shows, screens and their rooms, prices, films. Plain forms,
+//! which work without a script; a small one reads the file of a room.
+
+mod films;
+mod findings;
+mod planning;
+mod preview;
+mod prices;
+mod programme;
+mod rooms;
+mod show;
+
+pub use films::Films;
+pub use planning::{Planning, PlanningForm};
+pub use preview::Preview;
+pub use prices::{PriceLine, Prices};
+pub use programme::Programme;
+pub use rooms::{RoomPage, Screens};
+pub use show::ShowPage;
+
+use domain::api_organiser::Sales;
+use domain::layout::import::Finding;
+use domain::money::{Currency, Money};
+use leptos::prelude::*;
+
+use super::{Desk, frame};
+use crate::language::{self, Moment};
+use crate::say;
+use crate::shell::{Half, Head};
+
+/// What stood in the way of a form, said when its page is read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Trouble {
+    /// In a sentence.
+    pub words: String,
+    /// Everything that is wrong with a file.
+    pub findings: Vec<Finding>,
+}
+
+/// The pages of this room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tab {
+    Programme,
+    Planning,
+    Screens,
+    Prices,
+    Films,
+}
+
+impl Tab {
+    const ALL: [Self; 5] = [Self::Programme, Self::Planning, Self::Screens, Self::Prices, Self::Films];
+
+    fn href(self, theatre: &str) -> String {
+        let path = match self {
+            Self::Programme => "shows",
+            Self::Planning => "shows/plan",
+            Self::Screens => "screens",
+            Self::Prices => "prices",
+            Self::Films => "films",
+        };
+        format!("/staff/{theatre}/{path}")
+    }
+
+    fn words(self) -> String {
+        match self {
+            Self::Programme => say!("organiser.programme"),
+            Self::Planning => say!("organiser.plan_shows"),
+            Self::Screens => say!("organiser.screens"),
+            Self::Prices => say!("organiser.prices"),
+            Self::Films => say!("organiser.films"),
+        }
+    }
+}
+
+fn head(title: String) -> Head {
+    Head { title, private: true, half: Half::Staff, ..Head::default() }
+}
+
+/// A page of this room in the frame of all rooms.
+fn page(desk: &Desk, tab: Tab, title: String, done: bool, trouble: Option<Trouble>, content: AnyView) -> AnyView {
+    let theatre = desk.theatre.clone();
+    let tabs = Tab::ALL.map(|other| {
+        let is_current = (other == tab).then_some("page");
+        view! { <li><a href=other.href(&theatre) aria-current=is_current>{other.words()}</a></li> }
+    });
+    let content = view! {
+        <nav class="organiser-tabs" aria-label=say!("organiser.pages")><ul>{tabs.into_iter().collect_view()}</ul></nav>
+        {done.then(|| view! { <p class="account-notice" role="status" data-testid="organiser-done">{say!("organiser.done")}</p> })}
+        {trouble.map(trouble_view)}
+        {content}
+    };
+    frame(desk, title, content)
+}
+
+fn trouble_view(trouble: Trouble) -> impl IntoView {
+    let findings = findings::list(trouble.findings);
+    view! {
+        <div class="account-trouble" role="alert" data-testid="organiser-trouble">
+            <p>{trouble.words}</p>
+            {findings}
+        </div>
+    }
+}
+
+fn hidden(name: &'static str, value: String) -> impl IntoView {
+    view! { <input r#type="hidden" name=name value=value /> }
+}
+
+/// A field with its label.
+fn field(name: &'static str, kind: &'static str, label: String, value: String, required: bool) -> impl IntoView {
+    view! {
+        <div class="field">
+            <label for=name>{label}</label>
+            <input id=name name=name r#type=kind value=value required=required />
+        </div>
+    }
+}
+
+/// Why, which every act says.
+fn reason(id: &'static str) -> impl IntoView {
+    view! {
+        <div class="field organiser-reason">
+            <label for=id>{say!("organiser.reason")}</label>
+            <input id=id name="reason" r#type="text" maxlength="300" required />
+        </div>
+    }
+}
+
+/// One of several, as forms send it: value and words.
+fn choice(name: &'static str, label: String, options: Vec<(String, String)>, chosen: &str) -> impl IntoView + use<> {
+    let options = options.into_iter().map(|(value, words)| {
+        let is_chosen = value == chosen;
+        view! { <option value=value selected=is_chosen>{words}</option> }
+    });
+    let options = options.collect_view();
+    view! {
+        <div class="field">
+            <label for=name>{label}</label>
+            <select id=name name=name>{options}</select>
+        </div>
+    }
+}
+
+fn tick(name: &'static str, label: String, checked: bool) -> impl IntoView {
+    view! {
+        <label class="organiser-tick" for=name>
+            <input id=name name=name r#type="checkbox" value="true" checked=checked />
+            <span>{label}</span>
+        </label>
+    }
+}
+
+fn sales_words(sales: Sales) -> String {
+    match sales {
+        Sales::Planned => say!("organiser.sales_planned"),
+        Sales::Open => say!("organiser.sales_open"),
+        Sales::Paused => say!("organiser.sales_paused"),
+    }
+}
+
+fn sales_choices() -> Vec<(String, String)> {
+    [Sales::Planned, Sales::Open, Sales::Paused].map(|sales| (sales.as_str().to_owned(), sales_words(sales))).to_vec()
+}
+
+/// A time on the clocks there, in the reader's way.
+fn when(local: &str) -> String {
+    Moment::parse(local).map_or_else(|| local.to_owned(), |moment| moment.in_words(language::current()))
+}
+
+/// `12.50`, as number fields have it.
+fn decimal(minor: i64, currency: Currency) -> String {
+    let digits = currency.minor_digits();
+    let unit = 10_i64.pow(digits);
+    if digits == 0 {
+        return minor.to_string();
+    }
+    format!("{}.{:0width$}", minor / unit, (minor % unit).abs(), width = digits as usize)
+}
+
+fn money_words(minor: i64, currency: Currency) -> String {
+    language::money(Money::new(minor, currency), language::current())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_stand_in_fields_as_their_currency_writes_them() {
+        let written = |minor, code| decimal(minor, Currency::parse(code).expect("a code"));
+        assert_eq!(written(1_250, "EUR"), "12.50");
+        assert_eq!(written(5, "EUR"), "0.05");
+        assert_eq!(written(900, "JPY"), "900");
+        assert_eq!(written(12_500, "KWD"), "12.500");
+    }
+}

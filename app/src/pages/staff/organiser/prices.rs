@@ -1,0 +1,90 @@
+//! What a theatre asks for its seats.
+
+use domain::api_organiser::TariffView;
+use domain::money::Currency;
+use leptos::prelude::*;
+
+use super::{Desk, Tab, Trouble, decimal, field, head, hidden, page, reason};
+use crate::say;
+use crate::shell::{Head, Page};
+
+/// Formats that may cost more.
+const DEARER: [&str; 3] = ["3D", "IMAX", "LIVE"];
+
+/// A category with its price as it stands in the field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PriceLine {
+    /// The category.
+    pub category: String,
+    /// Minor units; none where it has no price yet.
+    pub minor: Option<i64>,
+}
+
+/// The page.
+#[derive(Clone, Debug)]
+pub struct Prices {
+    /// Who, where.
+    pub desk: Desk,
+    /// The tariff as it is.
+    pub tariff: TariffView,
+    /// Every category of the theatre's rooms and of the tariff.
+    pub lines: Vec<PriceLine>,
+    /// The theatre's currency.
+    pub currency: Currency,
+    /// Idempotency key.
+    pub key: String,
+    /// Whether something was just done.
+    pub done: bool,
+    /// What stood in the way.
+    pub trouble: Option<Trouble>,
+}
+
+impl Page for Prices {
+    fn head(&self) -> Head {
+        head(say!("organiser.prices"))
+    }
+
+    fn view(self) -> AnyView {
+        let Self { desk, tariff, lines, currency, key, done, trouble } = self;
+        let amount = |name: String, label: String, minor: Option<i64>| {
+            let value = minor.map(|minor| decimal(minor, currency)).unwrap_or_default();
+            view! {
+                <div class="field">
+                    <label for=name.clone()><bdi>{label}</bdi>" ("{currency.code().to_owned()}")"</label>
+                    <input id=name.clone() name=name r#type="text" inputmode="decimal" dir="ltr" value=value />
+                </div>
+            }
+        };
+        let has_lines = !lines.is_empty();
+        let base = lines.into_iter().map(|line| amount(format!("price:{}", line.category), line.category, line.minor));
+        let base = base.collect_view();
+        let surcharges = DEARER.map(|format| {
+            let minor = tariff.surcharge.iter().find(|(known, _)| known.as_str() == format).map(|(_, minor)| *minor);
+            amount(format!("surcharge:{format}"), format.to_owned(), minor)
+        });
+        let surcharges = surcharges.into_iter().collect_view();
+        let lead = if has_lines { say!("organiser.prices_lead") } else { say!("organiser.prices_none") };
+        let percent = |name, label, value: i64| field(name, "number", label, value.to_string(), true);
+        let content = view! {
+            <form class="organiser-form card organiser-card" action=format!("/staff/{}/prices", desk.theatre) method="post">
+                <p class="organiser-wide quiet">{lead}</p>
+                {hidden("key", key)}
+                {hidden("version", tariff.version.to_string())}
+                <fieldset class="organiser-wide">
+                    <legend>{say!("organiser.base_prices")}</legend>
+                    <div class="organiser-fields">{base}</div>
+                </fieldset>
+                {percent("weekend", say!("organiser.weekend_percent"), tariff.weekend_percent)}
+                {percent("matinee", say!("organiser.matinee_percent"), tariff.matinee_percent)}
+                {percent("prime", say!("organiser.prime_percent"), tariff.prime_percent)}
+                <fieldset class="organiser-wide">
+                    <legend>{say!("organiser.surcharges")}</legend>
+                    <div class="organiser-fields">{surcharges}</div>
+                </fieldset>
+                {reason("prices-reason")}
+                <button class="button" r#type="submit" data-testid="set-prices">{say!("organiser.save")}</button>
+            </form>
+        };
+        page(&desk, Tab::Prices, say!("organiser.prices"), done, trouble, content.into_any())
+    }
+}

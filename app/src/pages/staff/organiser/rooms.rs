@@ -1,0 +1,158 @@
+//! Screens, and the rooms they have or may get.
+
+use domain::api_organiser::{LayoutView, ScreenView};
+use leptos::prelude::*;
+
+use super::{Desk, Preview, Tab, Trouble, choice, field, findings, head, hidden, page, reason, tick};
+use crate::say;
+use crate::shell::{Head, Page};
+
+/// The screens of a theatre, and the way a room comes in.
+#[derive(Clone, Debug)]
+pub struct Screens {
+    /// Who, where.
+    pub desk: Desk,
+    /// The screens.
+    pub screens: Vec<ScreenView>,
+    /// Idempotency key of the import.
+    pub key: String,
+    /// Whether something was just done.
+    pub done: bool,
+    /// What stood in the way.
+    pub trouble: Option<Trouble>,
+}
+
+impl Page for Screens {
+    fn head(&self) -> Head {
+        head(say!("organiser.screens"))
+    }
+
+    fn view(self) -> AnyView {
+        let theatre = self.desk.theatre.clone();
+        let screens = self.screens.into_iter().map(|screen| {
+            let room = format!("/staff/{theatre}/layouts/{}", screen.layout);
+            view! {
+                <li class="card organiser-screen" data-testid="screen">
+                    <strong><bdi>{screen.name}</bdi></strong>
+                    <span>{say!("organiser.seats", count = screen.seats)}</span>
+                    <span class="quiet small">{say!("organiser.screen_facts", version = screen.version, shows = screen.shows)}</span>
+                    <a href=room>{say!("organiser.see_room")}</a>
+                </li>
+            }
+        });
+        let screens = screens.collect_view();
+        let content = view! {
+            <ul class="organiser-list" data-testid="screens">{screens}</ul>
+            <section class="card organiser-card" aria-labelledby="import">
+                <h2 id="import">{say!("organiser.import_title")}</h2>
+                <p class="quiet">{say!("organiser.import_lead")}</p>
+                <form class="organiser-form" action=format!("/staff/{theatre}/layouts") method="post" data-plan-form>
+                    {hidden("key", self.key)}
+                    <input r#type="hidden" name="file" value="" data-plan-text />
+                    {field("name", "text", say!("organiser.room_name"), String::new(), false)}
+                    <div class="field" hidden data-plan-field>
+                        <label for="plan-file">{say!("organiser.plan_file")}</label>
+                        <input id="plan-file" r#type="file" accept=".json,application/json" data-plan-file />
+                    </div>
+                    <div class="field organiser-wide">
+                        <label for="pasted">{say!("organiser.plan_pasted")}</label>
+                        <textarea id="pasted" name="pasted" rows="4" spellcheck="false" dir="ltr"></textarea>
+                    </div>
+                    {tick("mend", say!("organiser.mend"), false)}
+                    <button class="button" r#type="submit" data-testid="import">{say!("organiser.import")}</button>
+                </form>
+                <script r#type="module" src="/pkg/plan-file.js"></script>
+            </section>
+        };
+        page(&self.desk, Tab::Screens, say!("organiser.screens"), self.done, self.trouble, content.into_any())
+    }
+}
+
+/// A room: what it looks like, what is worth knowing about it, and which screen may have it.
+#[derive(Clone, Debug)]
+pub struct RoomPage {
+    /// Who, where.
+    pub desk: Desk,
+    /// Its facts.
+    pub layout: LayoutView,
+    /// Its drawing.
+    pub preview: Preview,
+    /// Screens it may be given to; none for a room that was not imported here.
+    pub screens: Vec<ScreenView>,
+    /// Whether it may be given to a screen.
+    pub is_own: bool,
+    /// Idempotency key of the next act.
+    pub key: String,
+    /// What stood in the way.
+    pub trouble: Option<Trouble>,
+}
+
+impl Page for RoomPage {
+    fn head(&self) -> Head {
+        head(self.layout.name.clone())
+    }
+
+    fn view(self) -> AnyView {
+        let (theatre, layout) = (self.desk.theatre.clone(), self.layout);
+        let facts = say!("organiser.room_facts", seats = layout.seats, rows = layout.rows, sections = layout.sections);
+        let categories = layout.categories.into_iter().enumerate().map(|(number, category)| {
+            view! {
+                <li class=format!("cat-{}", number % 8)>
+                    <span class="preview-mark" aria-hidden="true"></span>
+                    <bdi>{category.label}</bdi>" "<span class="quiet">{say!("organiser.seats", count = category.seats)}</span>
+                </li>
+            }
+        });
+        let categories = categories.collect_view();
+        let file = format!("/api/v1/theatres/{theatre}/layouts/{}/file", layout.id);
+        let (remarks, id) = (findings::list(layout.remarks), layout.id);
+        let content = view! {
+            <p>{facts}</p>
+            {remarks}
+            {self.preview.view()}
+            <ul class="preview-legend">{categories}</ul>
+            <p class="organiser-ways">
+                <a class="button button-quiet" href=format!("{file}?form=seating_plan") download>{say!("organiser.export_plan")}</a>
+                <a class="button button-quiet" href=format!("{file}?form=own") download>{say!("organiser.export_own")}</a>
+            </p>
+            {self.is_own.then(|| give(&theatre, id.to_string(), self.screens, self.key))}
+        };
+        page(&self.desk, Tab::Screens, layout.name, false, self.trouble, content.into_any())
+    }
+}
+
+/// Forms that give the room to a new screen or to one that is there.
+fn give(theatre: &str, layout: String, screens: Vec<ScreenView>, key: String) -> impl IntoView + use<> {
+    let (new, other) = (format!("/staff/{theatre}/screens"), format!("/staff/{theatre}/screens/layout"));
+    let known: Vec<(String, String)> = screens.into_iter().map(|screen| (screen.id, screen.name)).collect();
+    let existing = (!known.is_empty()).then(|| {
+        view! {
+            <section class="card organiser-card" aria-labelledby="give-other">
+                <h2 id="give-other">{say!("organiser.give_title")}</h2>
+                <p class="quiet">{say!("organiser.give_lead")}</p>
+                <form class="organiser-form" action=other method="post">
+                    {hidden("key", key.clone())}
+                    {hidden("layout", layout.clone())}
+                    {choice("screen", say!("organiser.screen"), known, "")}
+                    {reason("give-reason")}
+                    <button class="button button-quiet" r#type="submit" data-testid="publish">{say!("organiser.give")}</button>
+                </form>
+            </section>
+        }
+    });
+    view! {
+        <div class="organiser-cards">
+            <section class="card organiser-card" aria-labelledby="give-new">
+                <h2 id="give-new">{say!("organiser.new_screen_title")}</h2>
+                <form class="organiser-form" action=new method="post">
+                    {hidden("key", key.clone())}
+                    {hidden("layout", layout.clone())}
+                    {field("name", "text", say!("organiser.screen_name"), String::new(), true)}
+                    {reason("new-reason")}
+                    <button class="button" r#type="submit" data-testid="new-screen">{say!("organiser.new_screen")}</button>
+                </form>
+            </section>
+            {existing}
+        </div>
+    }
+}

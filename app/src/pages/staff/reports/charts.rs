@@ -1,0 +1,172 @@
+//! Columns over days: a drawing with a name and a description, and the same numbers in a table.
+
+use std::collections::BTreeMap;
+
+use domain::api_reports::SalesReport;
+use leptos::prelude::*;
+
+use super::day_words;
+use super::money::amount;
+use crate::language::{self, number};
+use crate::say;
+
+/// Width of a day in units of the drawing.
+const STEP: i64 = 12;
+/// Height of the longest column.
+const HEIGHT: i64 = 140;
+/// Room for the names of days below.
+const FOOT: i64 = 22;
+/// Least width, so that a report of a few days is not blown up.
+const MIN_WIDTH: i64 = 360;
+
+/// A day of a chart: up what came, down what went.
+pub(super) struct Column {
+    /// The day.
+    pub day: String,
+    /// What the column says when one points at it.
+    pub words: String,
+    pub up: i64,
+    pub down: i64,
+}
+
+/// A drawing of columns, one a day.
+pub(super) fn columns(id: &'static str, title: String, description: String, columns: &[Column]) -> AnyView {
+    let most_up = columns.iter().map(|column| column.up).max().unwrap_or(0).max(0);
+    let most_down = columns.iter().map(|column| column.down).max().unwrap_or(0).max(0);
+    // A column of one is seen beside one of a million.
+    let whole = (most_up + most_down).max(1);
+    let tall = |value: i64| scaled(value, whole);
+    let axis = tall(most_up);
+    let count = i64::try_from(columns.len()).unwrap_or(0);
+    let width = (count * STEP).max(MIN_WIDTH);
+    let height = axis + tall(most_down) + FOOT;
+    let step = width / count.max(1);
+    let bars = columns.iter().zip(0..).map(|(column, place): (&Column, i64)| {
+        let (up, down) = (tall(column.up), tall(column.down));
+        let x = place * step + 1;
+        let (wide, top) = ((step - 2).max(1), axis - up);
+        view! {
+            <g>
+                <title>{column.words.clone()}</title>
+                <rect class="chart-up" x=x y=top width=wide height=up />
+                <rect class="chart-down" x=x y=axis width=wide height=down />
+            </g>
+        }
+    });
+    let bars = bars.collect_view();
+    let name = |column: Option<&Column>| column.map(|column| day_words(&column.day)).unwrap_or_default();
+    let (first, last) = (name(columns.first()), name(columns.last().filter(|_| count > 1)));
+    let foot = height - 6;
+    // Children are made before the attributes of what they are in.
+    let (title_id, description_id) = (format!("{id}-name"), format!("{id}-description"));
+    let (named_by, described_by) = (title_id.clone(), description_id.clone());
+    view! {
+        <svg class="chart" viewBox=format!("0 0 {width} {height}") role="img"
+            aria-labelledby=named_by aria-describedby=described_by data-testid=id>
+            <title id=title_id>{title}</title>
+            <desc id=description_id>{description}</desc>
+            {bars}
+            <line class="chart-axis" x1="0" x2=width y1=axis y2=axis />
+            <text class="chart-text" x="0" y=foot>{first}</text>
+            <text class="chart-text chart-text-last" x=width y=foot>{last}</text>
+        </svg>
+    }
+    .into_any()
+}
+
+/// A value's height; what there is at all can be seen.
+fn scaled(value: i64, whole: i64) -> i64 {
+    if value <= 0 {
+        return 0;
+    }
+    let height = i128::from(value) * i128::from(HEIGHT) / i128::from(whole);
+    i64::try_from(height).unwrap_or(HEIGHT).clamp(1, HEIGHT)
+}
+
+/// Tickets by the day they were sold.
+pub(super) fn over_time(calendar: &[String], sales: &SalesReport) -> AnyView {
+    if sales.by_day.is_empty() {
+        return nothing();
+    }
+    let mut tickets: BTreeMap<&str, i64> = BTreeMap::new();
+    for line in &sales.by_day {
+        *tickets.entry(&line.name).or_default() += line.sold.tickets;
+    }
+    let sold_on = |day: &str| tickets.get(day).copied().unwrap_or(0);
+    let all: i64 = tickets.values().sum();
+    let best = tickets.iter().max_by_key(|(_, tickets)| **tickets).map(|(day, _)| day_words(day)).unwrap_or_default();
+    let most = tickets.values().copied().max().unwrap_or(0);
+    let described = say!("reports.over_time_described", tickets = all, day = &best, most = most);
+    let drawn: Vec<Column> = calendar
+        .iter()
+        .map(|day| {
+            let up = sold_on(day);
+            let words = say!("reports.day_tickets", day = &day_words(day), tickets = up);
+            Column { day: day.clone(), words, up, down: 0 }
+        })
+        .collect();
+    let rows = sales.by_day.iter().map(|line| {
+        let sold = &line.sold;
+        view! {
+            <tr>
+                <th scope="row">{day_words(&line.name)}</th>
+                <td>{whole(sold.bookings)}</td>
+                <td>{whole(sold.tickets)}</td>
+                <td>{amount(sold.gross_minor, &sold.currency)}</td>
+                <td>{whole(sold.given_back)}</td>
+            </tr>
+        }
+    });
+    let rows = rows.collect_view();
+    view! {
+        {columns("chart-days", say!("reports.over_time"), described.clone(), &drawn)}
+        <p class="quiet small">{described}</p>
+        {numbers(say!("reports.over_time"), view! {
+            <thead>
+                <tr>
+                    <th scope="col">{say!("reports.day")}</th>
+                    <th scope="col">{say!("reports.bookings")}</th>
+                    <th scope="col">{say!("reports.tickets")}</th>
+                    <th scope="col">{say!("reports.gross")}</th>
+                    <th scope="col">{say!("reports.given_back")}</th>
+                </tr>
+            </thead>
+            <tbody>{rows}</tbody>
+        }.into_any())}
+    }
+    .into_any()
+}
+
+/// The numbers of a drawing: there for everybody, and out of the way until wanted.
+pub(super) fn numbers(caption: String, table: AnyView) -> AnyView {
+    let label = caption.clone();
+    view! {
+        <details class="reports-numbers">
+            <summary>{say!("reports.numbers")}</summary>
+            <div class="reports-scroll" tabindex="0" role="region" aria-label=label>
+                <table class="reports-table"><caption class="visually-hidden">{caption}</caption>{table}</table>
+            </div>
+        </details>
+    }
+    .into_any()
+}
+
+pub(super) fn nothing() -> AnyView {
+    view! { <p class="quiet">{say!("reports.nothing")}</p> }.into_any()
+}
+
+pub(super) fn whole(value: i64) -> String {
+    number(value, language::current())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_column_has_the_height_and_the_smallest_can_be_seen() {
+        assert_eq!([0, 1, 500_000, 1_000_000].map(|value| scaled(value, 1_000_000)), [0, 1, 70, 140]);
+        assert_eq!(scaled(i64::MAX, i64::MAX), HEIGHT);
+        assert_eq!(scaled(-5, 10), 0);
+    }
+}

@@ -1,0 +1,167 @@
+//! How often each seat of a room was sold, drawn where the seats are.
+//!
+//! A dot a seat; the more often it was sold, the larger and the stronger its colour, in five steps: who sees no colour
+//! sees the size. One path a step keeps the drawing of an arena small. The table beside it tells rows; the file tells
+//! every seat.
+
+use domain::api_reports::OccupancyReport;
+use domain::layout::FocusKind;
+use leptos::prelude::*;
+
+use super::charts::{nothing, numbers, whole};
+use crate::say;
+
+/// Steps of a seat that was sold at all; 0 is one that never was.
+const STEPS: u32 = 5;
+/// Rows told in the table; those of an arena are in the file.
+const MAX_ROWS: usize = 200;
+
+/// A room as it is drawn.
+#[derive(Clone, Debug, Default)]
+pub struct RoomDrawing {
+    /// Plan units.
+    pub width: i32,
+    /// Plan units.
+    pub height: i32,
+    /// What everyone looks at.
+    pub focus: FocusKind,
+    /// Its centre and width, plan units.
+    pub focus_at: [i32; 3],
+    /// Where each seat is, and how often it was sold, by its index.
+    pub seats: Vec<((i32, i32), u32)>,
+    /// The rows.
+    pub rows: Vec<RoomRow>,
+}
+
+/// A row of a room.
+#[derive(Clone, Debug)]
+pub struct RoomRow {
+    /// Its name: section and letter.
+    pub label: String,
+    /// Its seats.
+    pub seats: u32,
+    /// How often seats of it were sold, together.
+    pub sold: u32,
+}
+
+/// The step of a seat that was sold so often in so many shows: 0 for never, 5 for (nearly) always.
+fn step_of(sold: u32, shows: u32) -> u32 {
+    if sold == 0 {
+        return 0;
+    }
+    (u64::from(sold) * u64::from(STEPS)).div_ceil(u64::from(shows.max(1))).clamp(1, u64::from(STEPS)) as u32
+}
+
+/// The seats of a step as one path: lines of no length, which are dots with round ends.
+fn path_of(room: &RoomDrawing, shows: u32, step: u32) -> String {
+    use std::fmt::Write;
+    let mut path = String::new();
+    for ((x, y), sold) in &room.seats {
+        if step_of(*sold, shows) == step {
+            // Writing to a text never fails.
+            let _ = write!(path, "M{x} {y}h0");
+        }
+    }
+    path
+}
+
+pub(super) fn view(report: &OccupancyReport, room: Option<RoomDrawing>) -> AnyView {
+    let (Some(room), Some(screen)) = (room, &report.screen) else { return nothing() };
+    let shows = u32::try_from(report.shows).unwrap_or(u32::MAX);
+    let all: u64 = room.seats.iter().map(|(_, sold)| u64::from(*sold)).sum();
+    let places = u64::from(shows) * room.seats.len() as u64;
+    let percent = (all * 100 + places / 2).checked_div(places).unwrap_or(0);
+    let described = say!(
+        "reports.room_described",
+        screen = &screen.name,
+        shows = report.shows,
+        percent = i64::try_from(percent).unwrap_or(100)
+    );
+    let steps = (0..=STEPS).map(|step| {
+        let path = path_of(&room, shows, step);
+        (!path.is_empty()).then(|| view! { <path class=format!("heat heat-{step}") d=path /> })
+    });
+    let steps = steps.collect_view();
+    let [x, y, width] = room.focus_at;
+    let (left, right) = (x - width / 2, x + width / 2);
+    let in_front = match room.focus {
+        FocusKind::Screen => say!("reports.front_screen"),
+        FocusKind::Stage => say!("reports.front_stage"),
+    };
+    let other = (report.shows_in_other_rooms > 0).then(|| {
+        view! { <p class="quiet small">{say!("reports.other_rooms", count = report.shows_in_other_rooms)}</p> }
+    });
+    view! {
+        <svg class="chart chart-room" viewBox=format!("0 0 {} {}", room.width, room.height) role="img"
+            aria-labelledby="chart-room-name" aria-describedby="chart-room-description" data-testid="chart-room">
+            <title id="chart-room-name">{say!("reports.occupancy")}</title>
+            <desc id="chart-room-description">{described.clone()}</desc>
+            <line class="heat-front" x1=left x2=right y1=y y2=y><title>{in_front}</title></line>
+            {steps}
+        </svg>
+        {legend()}
+        <p class="quiet small">{described}</p>
+        {other}
+        {numbers(say!("reports.by_row"), rows(&room, report.shows))}
+    }
+    .into_any()
+}
+
+fn legend() -> AnyView {
+    let entry = |step: u32| {
+        let words = match step {
+            0 => say!("reports.never"),
+            step => say!("reports.up_to", percent = step * 100 / STEPS),
+        };
+        view! {
+            <li>
+                <svg class="heat-swatch" viewBox="0 0 20 20" width="20" height="20" aria-hidden="true" focusable="false">
+                    <path class=format!("heat heat-{step}") d="M10 10h0" />
+                </svg>
+                {words}
+            </li>
+        }
+    };
+    view! { <ul class="heat-legend">{(0..=STEPS).map(entry).collect_view()}</ul> }.into_any()
+}
+
+fn rows(room: &RoomDrawing, shows: i64) -> AnyView {
+    let rows = room.rows.iter().take(MAX_ROWS).map(|row| {
+        let places = i64::from(row.seats) * shows.max(1);
+        let percent = i64::from(row.sold) * 100 / places.max(1);
+        view! {
+            <tr>
+                <th scope="row"><bdi>{row.label.clone()}</bdi></th>
+                <td>{whole(i64::from(row.seats))}</td>
+                <td>{whole(i64::from(row.sold))}</td>
+                <td>{say!("reports.percent", percent = percent)}</td>
+            </tr>
+        }
+    });
+    let rows = rows.collect_view();
+    view! {
+        <thead>
+            <tr>
+                <th scope="col">{say!("reports.row")}</th>
+                <th scope="col">{say!("reports.seats")}</th>
+                <th scope="col">{say!("reports.sold")}</th>
+                <th scope="col">{say!("reports.full")}</th>
+            </tr>
+        </thead>
+        <tbody>{rows}</tbody>
+    }
+    .into_any()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seat_is_drawn_in_the_step_of_how_often_it_was_sold() {
+        assert_eq!([0, 1, 2, 3, 5, 10].map(|sold| step_of(sold, 10)), [0, 1, 1, 2, 3, 5]);
+        assert_eq!((step_of(1, 1), step_of(1, 1_000), step_of(7, 0)), (5, 1, 5));
+        let room = RoomDrawing { seats: vec![((10, 20), 0), ((30, 20), 2), ((50, 20), 0)], ..RoomDrawing::default() };
+        assert_eq!((path_of(&room, 2, 0), path_of(&room, 2, 5)), ("M10 20h0M50 20h0".into(), "M30 20h0".into()));
+    }
+}

@@ -1,0 +1,184 @@
+//! Tables with bars in them: what was sold under a name, how far people came, and the sums on top.
+
+use domain::api_reports::{FunnelReport, SalesReport, SoldLine, SoldShow, TakingsReport};
+use leptos::prelude::*;
+
+use super::charts::{nothing, whole};
+use super::money::amount;
+use crate::language::{self, Moment};
+use crate::say;
+
+/// Rows of a table on the page; the file has them all.
+const MAX_ROWS: usize = 60;
+/// Length of the longest bar, in units of its drawing.
+const BAR: i64 = 100;
+
+/// A bar beside its number, which says the same: nobody need hear it.
+fn bar(value: i64, most: i64) -> AnyView {
+    let long = i64::try_from(i128::from(value.max(0)) * i128::from(BAR) / i128::from(most.max(1))).unwrap_or(BAR);
+    view! {
+        <svg class="chart-bar" viewBox=format!("0 0 {BAR} 10") preserveAspectRatio="none" aria-hidden="true" focusable="false">
+            <rect class="chart-up" width=long height="10" rx="1" />
+        </svg>
+    }
+    .into_any()
+}
+
+/// The sums of a report, one card each.
+pub(super) fn totals(sales: &SalesReport, takings: &TakingsReport) -> AnyView {
+    let tickets: i64 = sales.totals.iter().map(|sold| sold.tickets).sum();
+    let bookings: i64 = sales.totals.iter().map(|sold| sold.bookings).sum();
+    let back: i64 = sales.totals.iter().map(|sold| sold.given_back).sum();
+    let gross = listed(sales.totals.iter().map(|sold| amount(sold.gross_minor, &sold.currency)));
+    let net = listed(takings.totals.iter().map(|total| amount(total.net_minor, &total.currency)));
+    let under_way = takings.totals.iter().filter(|total| total.under_way_minor > 0);
+    let under_way = listed(under_way.map(|total| amount(total.under_way_minor, &total.currency)));
+    let is_under_way = under_way != NONE;
+    let card = |test: &'static str, label: String, value: String| {
+        view! { <div class="card reports-total" data-testid=test><dt>{label}</dt><dd>{value}</dd></div> }
+    };
+    view! {
+        <dl class="reports-totals">
+            {card("total-tickets", say!("reports.tickets"), whole(tickets))}
+            {card("total-bookings", say!("reports.bookings"), whole(bookings))}
+            {card("total-gross", say!("reports.gross"), gross)}
+            {card("total-given-back", say!("reports.given_back"), whole(back))}
+            {card("total-net", say!("reports.net"), net)}
+            {is_under_way.then(|| card("total-under-way", say!("reports.under_way"), under_way))}
+        </dl>
+    }
+    .into_any()
+}
+
+/// Where there is no money at all.
+const NONE: &str = "–";
+
+fn listed(amounts: impl Iterator<Item = String>) -> String {
+    let all: Vec<String> = amounts.collect();
+    if all.is_empty() { NONE.to_owned() } else { all.join(" · ") }
+}
+
+/// Lines with a bar each.
+pub(super) fn sold(lines: &[SoldLine]) -> AnyView {
+    if lines.is_empty() {
+        return nothing();
+    }
+    let most = lines.iter().map(|line| line.sold.tickets).max().unwrap_or(0);
+    let rows = lines.iter().take(MAX_ROWS).map(|line| {
+        let sold = &line.sold;
+        view! {
+            <tr>
+                <th scope="row"><bdi>{line.name.clone()}</bdi></th>
+                <td>{whole(sold.tickets)}</td>
+                <td class="reports-bar">{bar(sold.tickets, most)}</td>
+                <td>{amount(sold.gross_minor, &sold.currency)}</td>
+            </tr>
+        }
+    });
+    let rows = rows.collect_view();
+    view! {
+        <div class="reports-scroll">
+            <table class="reports-table">
+                <thead>
+                    <tr>
+                        <th scope="col">{say!("reports.name")}</th>
+                        <th scope="col">{say!("reports.tickets")}</th>
+                        <td></td>
+                        <th scope="col">{say!("reports.gross")}</th>
+                    </tr>
+                </thead>
+                <tbody>{rows}</tbody>
+            </table>
+        </div>
+        {more(lines.len())}
+    }
+    .into_any()
+}
+
+fn more(count: usize) -> Option<AnyView> {
+    let left = count.checked_sub(MAX_ROWS).filter(|left| *left > 0)?;
+    Some(view! { <p class="quiet small">{say!("reports.more", count = left)}</p> }.into_any())
+}
+
+/// What was sold of each show.
+pub(super) fn shows(shows: &[SoldShow]) -> AnyView {
+    if shows.is_empty() {
+        return nothing();
+    }
+    let most = shows.iter().map(|show| show.sold.tickets).max().unwrap_or(0);
+    let rows = shows.iter().take(MAX_ROWS).map(|show| {
+        let sold = &show.sold;
+        let starts = Moment::parse(&show.starts_local);
+        let starts = starts.map_or(show.starts_local.clone(), |start| start.in_words(language::current()));
+        view! {
+            <tr>
+                <th scope="row">
+                    <a href=format!("/shows/{}", show.show)><bdi>{show.film.clone()}</bdi></a>
+                    <span class="quiet small">{starts}" · "<bdi>{show.screen.clone()}</bdi></span>
+                </th>
+                <td>{whole(sold.tickets)}</td>
+                <td class="reports-bar">{bar(sold.tickets, most)}</td>
+                <td>{amount(sold.gross_minor, &sold.currency)}</td>
+            </tr>
+        }
+    });
+    let rows = rows.collect_view();
+    view! {
+        <div class="reports-scroll">
+            <table class="reports-table">
+                <thead>
+                    <tr>
+                        <th scope="col">{say!("reports.show_column")}</th>
+                        <th scope="col">{say!("reports.tickets")}</th>
+                        <td></td>
+                        <th scope="col">{say!("reports.gross")}</th>
+                    </tr>
+                </thead>
+                <tbody>{rows}</tbody>
+            </table>
+        </div>
+        {more(shows.len())}
+    }
+    .into_any()
+}
+
+/// From the hold to the ticket, and where the others were lost.
+pub(super) fn funnel(report: &FunnelReport) -> AnyView {
+    if report.holds == 0 && report.checked_out == 0 {
+        return nothing();
+    }
+    let most = report.holds.max(report.checked_out);
+    let row = |label: String, value: i64, test: &'static str| {
+        view! {
+            <tr data-testid=test>
+                <th scope="row">{label}</th>
+                <td>{whole(value)}</td>
+                <td class="reports-bar">{bar(value, most)}</td>
+            </tr>
+        }
+    };
+    view! {
+        <table class="reports-table">
+            <caption class="visually-hidden">{say!("reports.funnel")}</caption>
+            <tbody>
+                {row(say!("reports.step_holds"), report.holds, "step-holds")}
+                {row(say!("reports.step_checked_out"), report.checked_out, "step-checked-out")}
+                {row(say!("reports.step_submitted"), report.submitted, "step-submitted")}
+                {row(say!("reports.step_paid"), report.paid, "step-paid")}
+                {row(say!("reports.step_ticketed"), report.ticketed, "step-ticketed")}
+            </tbody>
+        </table>
+        <h3>{say!("reports.abandoned")}</h3>
+        <table class="reports-table">
+            <caption class="visually-hidden">{say!("reports.abandoned")}</caption>
+            <tbody>
+                {row(say!("reports.lost_ran_out"), report.ran_out, "lost-ran-out")}
+                {row(say!("reports.lost_declined"), report.declined, "lost-declined")}
+                {row(say!("reports.lost_let_go"), report.let_go, "lost-let-go")}
+                {row(say!("reports.lost_open"), report.open, "lost-open")}
+            </tbody>
+        </table>
+        <p class="quiet small">{say!("reports.funnel_note")}</p>
+    }
+    .into_any()
+}

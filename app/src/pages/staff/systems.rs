@@ -1,0 +1,301 @@
+//! Other systems of a theatre: the keys they read with, the addresses they are told at, and how that goes. Plain forms,
+//! each with its reason, without a script.
+
+use domain::api_systems::{
+    ApiKeyView, DeliveryState, DeliveryView, EndpointState, EndpointView, MAX_NAME_CHARS, MAX_REASON_CHARS,
+    MAX_URL_BYTES, WebhookEvent,
+};
+use leptos::prelude::*;
+
+use super::{Desk, frame};
+use crate::language::{self, Moment, number};
+use crate::say;
+use crate::shell::{Head, Page};
+
+/// The page of other systems.
+#[derive(Clone, Debug)]
+pub struct Systems {
+    /// Whose.
+    pub desk: Desk,
+    /// The keys.
+    pub keys: Vec<ApiKeyView>,
+    /// The endpoints, each with what it was told last.
+    pub endpoints: Vec<(EndpointView, Vec<DeliveryView>)>,
+    /// A secret that was just made: shown here, and never again.
+    pub made: Option<Made>,
+    /// What stood in the way of what was asked.
+    pub trouble: Option<String>,
+    /// Where idempotency keys of the forms begin; each form adds its own name.
+    pub intent: String,
+}
+
+/// A secret that was just made.
+#[derive(Clone, Debug)]
+pub enum Made {
+    /// A key to read with.
+    Key(String),
+    /// What webhooks are signed with.
+    Secret(String),
+}
+
+impl Page for Systems {
+    fn head(&self) -> Head {
+        Head { title: say!("systems.title"), private: true, ..Head::default() }
+    }
+
+    fn view(self) -> AnyView {
+        let Self { desk, keys, endpoints, made, trouble, intent } = self;
+        let base = format!("/staff/{}/systems", desk.theatre);
+        let trouble = trouble.map(|words| {
+            view! { <p class="account-trouble" role="alert" data-testid="systems-trouble">{words}</p> }
+        });
+        let content = view! {
+            <div class="systems">
+                {trouble}
+                {made.map(made_view)}
+                <section class="card systems-part" aria-labelledby="systems-keys">
+                    <h2 id="systems-keys">{say!("systems.keys")}</h2>
+                    <p class="quiet">{say!("systems.keys_lead")}</p>
+                    {keys_view(&base, keys, &intent)}
+                    {new_key(&base, &intent)}
+                </section>
+                <section class="card systems-part" aria-labelledby="systems-webhooks">
+                    <h2 id="systems-webhooks">{say!("systems.webhooks")}</h2>
+                    <p class="quiet">{say!("systems.webhooks_lead")}</p>
+                    {endpoints.into_iter().map(|(endpoint, told)| endpoint_view(&base, endpoint, told, &intent)).collect_view()}
+                    {new_endpoint(&base, &intent)}
+                </section>
+            </div>
+        };
+        frame(&desk, say!("systems.title"), content)
+    }
+}
+
+fn made_view(made: Made) -> AnyView {
+    let (words, secret) = match made {
+        Made::Key(secret) => (say!("systems.key_made"), secret),
+        Made::Secret(secret) => (say!("systems.secret_made"), secret),
+    };
+    view! {
+        <div class="account-notice systems-made" role="status">
+            <p>{words}</p>
+            <p><code data-testid="systems-secret" dir="ltr">{secret}</code></p>
+        </div>
+    }
+    .into_any()
+}
+
+/// When something was, in the reader's words; UTC, for it is about machines.
+fn when(at: &str) -> String {
+    Moment::parse(at).map_or_else(|| at.to_owned(), |moment| format!("{} UTC", moment.in_words(language::current())))
+}
+
+fn hidden(name: &'static str, value: String) -> impl IntoView {
+    view! { <input r#type="hidden" name=name value=value /> }
+}
+
+/// Why; every act has a reason.
+fn reason_field(id: String) -> impl IntoView {
+    view! {
+        <div class="field">
+            <label for=id.clone()>{say!("systems.reason")}</label>
+            <input id=id name="reason" r#type="text" required maxlength=MAX_REASON_CHARS autocomplete="off" />
+        </div>
+    }
+}
+
+/// A form with a reason and one button, behind a word that opens it.
+fn act(action: String, intent: String, label: String, test: &'static str, state: Option<EndpointState>) -> AnyView {
+    let field = format!("reason-{}", intent.rsplit_once('/').map_or("", |(_, name)| name));
+    view! {
+        <details class="systems-act">
+            <summary data-testid=test>{label.clone()}</summary>
+            <form action=action method="post" class="systems-form">
+                {hidden("key", intent)}
+                {state.map(|state| hidden("state", state.as_str().to_owned()))}
+                {reason_field(field)}
+                <button class="button button-quiet" r#type="submit">{label}</button>
+            </form>
+        </details>
+    }
+    .into_any()
+}
+
+fn keys_view(base: &str, keys: Vec<ApiKeyView>, intent: &str) -> AnyView {
+    if keys.is_empty() {
+        return view! { <p class="quiet">{say!("systems.no_keys")}</p> }.into_any();
+    }
+    let line = |key: ApiKeyView| {
+        let used = match (&key.revoked_at, &key.last_used_at) {
+            (Some(at), _) => say!("systems.revoked", when = &when(at)),
+            (None, Some(at)) => say!("systems.last_used", when = &when(at)),
+            (None, None) => say!("systems.never_used"),
+        };
+        let scope = if key.reads_people { say!("systems.reads_people") } else { say!("systems.reads") };
+        let revoke = key.revoked_at.is_none().then(|| {
+            let action = format!("{base}/keys/{}/revoke", key.id);
+            act(action, format!("{intent}/revoke-{}", key.id), say!("systems.revoke"), "revoke-key", None)
+        });
+        view! {
+            <li class="systems-line" data-testid="api-key">
+                <div>
+                    <strong><bdi>{key.name}</bdi></strong>" "<code dir="ltr">{key.hint}"…"</code>
+                    <p class="quiet small">{scope}" · "{used}</p>
+                </div>
+                {revoke}
+            </li>
+        }
+    };
+    view! { <ul class="systems-list">{keys.into_iter().map(line).collect_view()}</ul> }.into_any()
+}
+
+fn new_key(base: &str, intent: &str) -> AnyView {
+    view! {
+        <form class="systems-form" action=format!("{base}/keys") method="post">
+            <h3>{say!("systems.new_key")}</h3>
+            {hidden("key", format!("{intent}/new-key"))}
+            <div class="field">
+                <label for="key-name">{say!("systems.key_name")}</label>
+                <input id="key-name" name="name" r#type="text" required maxlength=MAX_NAME_CHARS autocomplete="off" />
+            </div>
+            {reason_field("key-reason".to_owned())}
+            <label class="systems-check">
+                <input name="reads_people" r#type="checkbox" value="true" />
+                <span>{say!("systems.may_read_people")}</span>
+            </label>
+            <button class="button" r#type="submit" data-testid="make-key">{say!("systems.make_key")}</button>
+        </form>
+    }
+    .into_any()
+}
+
+fn event_words(event: WebhookEvent) -> String {
+    match event {
+        WebhookEvent::BookingConfirmed => say!("systems.event_confirmed"),
+        WebhookEvent::BookingCancelled => say!("systems.event_cancelled"),
+        WebhookEvent::BookingRefunded => say!("systems.event_refunded"),
+        WebhookEvent::ShowCancelled => say!("systems.event_show_cancelled"),
+    }
+}
+
+fn new_endpoint(base: &str, intent: &str) -> AnyView {
+    let events = WebhookEvent::ALL.map(|event| {
+        view! {
+            <label class="systems-check">
+                <input name="events" r#type="checkbox" value=event.as_str() checked=true />
+                <span>{event_words(event)}</span>
+            </label>
+        }
+    });
+    view! {
+        <form class="systems-form" action=format!("{base}/webhooks") method="post">
+            <h3>{say!("systems.new_webhook")}</h3>
+            {hidden("key", format!("{intent}/new-webhook"))}
+            <div class="field">
+                <label for="webhook-url">{say!("systems.url")}</label>
+                <input id="webhook-url" name="url" r#type="url" required maxlength=MAX_URL_BYTES placeholder="https://" dir="ltr"
+                    autocomplete="off" />
+            </div>
+            {reason_field("webhook-reason".to_owned())}
+            <fieldset class="systems-events">
+                <legend>{say!("systems.events")}</legend>
+                {events.into_iter().collect_view()}
+            </fieldset>
+            <button class="button" r#type="submit" data-testid="make-webhook">{say!("systems.make_webhook")}</button>
+        </form>
+    }
+    .into_any()
+}
+
+fn endpoint_view(base: &str, endpoint: EndpointView, told: Vec<DeliveryView>, intent: &str) -> AnyView {
+    let path = format!("{base}/webhooks/{}", endpoint.id);
+    let state = match endpoint.state {
+        EndpointState::On => say!("systems.is_on"),
+        EndpointState::Off | EndpointState::Removed => say!("systems.is_off"),
+        EndpointState::Failed => say!("systems.is_failed"),
+    };
+    let notice = endpoint.notice.map(|notice| {
+        view! { <p class="account-trouble" role="alert" data-testid="webhook-notice">{say!("systems.failed_lead")}" "{notice}</p> }
+    });
+    let old = endpoint.old_secret_until.map(|until| {
+        view! { <p class="quiet small">{say!("systems.two_secrets", when = &when(&until))}</p> }
+    });
+    let switch = |to: EndpointState, label: String, test| {
+        let name = format!("{intent}/{}-{}", to.as_str(), endpoint.id);
+        act(format!("{path}/state"), name, label, test, Some(to))
+    };
+    let is_on = endpoint.state == EndpointState::On;
+    let turn = if is_on {
+        switch(EndpointState::Off, say!("systems.switch_off"), "webhook-off")
+    } else {
+        switch(EndpointState::On, say!("systems.switch_on"), "webhook-on")
+    };
+    let secret_name = format!("{intent}/secret-{}", endpoint.id);
+    let events = endpoint.events.iter().map(|event| event_words(*event)).collect::<Vec<_>>().join(" · ");
+    view! {
+        <article class="systems-endpoint" data-testid="webhook" data-state=endpoint.state.as_str()>
+            <header>
+                <h3><code dir="ltr">{endpoint.url}</code></h3>
+                <p class="quiet small">{state}" · "{events}</p>
+            </header>
+            {notice}
+            {old}
+            <div class="systems-acts">
+                {turn}
+                {act(format!("{path}/secret"), secret_name, say!("systems.new_secret"), "webhook-secret", None)}
+                {switch(EndpointState::Removed, say!("systems.remove"), "webhook-remove")}
+            </div>
+            {log(&path, told, is_on, intent)}
+        </article>
+    }
+    .into_any()
+}
+
+/// What an endpoint was told, and how that went.
+fn log(path: &str, told: Vec<DeliveryView>, can_replay: bool, intent: &str) -> AnyView {
+    if told.is_empty() {
+        return view! { <p class="quiet">{say!("systems.told_nothing")}</p> }.into_any();
+    }
+    let row = |delivery: DeliveryView| {
+        let state = match delivery.state {
+            DeliveryState::Waiting => say!("systems.waiting"),
+            DeliveryState::Delivered => say!("systems.delivered"),
+            DeliveryState::Failed => say!("systems.failed"),
+        };
+        let replay = (can_replay && delivery.state != DeliveryState::Waiting).then(|| {
+            let name = format!("{intent}/replay-{}", delivery.id);
+            act(format!("{path}/deliveries/{}/replay", delivery.id), name, say!("systems.replay"), "replay", None)
+        });
+        let status = delivery.last_status.map(|status| status.to_string()).unwrap_or_default();
+        view! {
+            <tr data-testid="delivery" data-state=delivery.state.as_str()>
+                <th scope="row">{event_words(delivery.event)}<span class="quiet small" dir="ltr">{delivery.subject}</span></th>
+                <td class="reports-words">{when(&delivery.happened_at)}</td>
+                <td class="reports-words">
+                    {state}" "<span dir="ltr">{status}</span>
+                    {delivery.last_trouble.map(|why| view! { <span class="quiet small" dir="ltr">" "{why}</span> })}
+                </td>
+                <td>{number(i64::from(delivery.tries), language::current())}</td>
+                <td>{replay}</td>
+            </tr>
+        }
+    };
+    view! {
+        <div class="reports-scroll" tabindex="0" role="region" aria-label=say!("systems.log")>
+            <table class="reports-table">
+                <caption class="visually-hidden">{say!("systems.log")}</caption>
+                <thead>
+                    <tr>
+                        <th scope="col">{say!("systems.event")}</th>
+                        <th scope="col">{say!("systems.happened")}</th>
+                        <th scope="col">{say!("systems.outcome")}</th>
+                        <th scope="col">{say!("systems.tries")}</th>
+                        <td></td>
+                    </tr>
+                </thead>
+                <tbody>{told.into_iter().map(row).collect_view()}</tbody>
+            </table>
+        </div>
+    }
+    .into_any()
+}

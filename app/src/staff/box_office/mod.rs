@@ -1,0 +1,61 @@
+//! Islands of the box office: the shows of the day as they fill, and the seat map one sells from.
+
+#![allow(missing_docs, reason = "the island macro makes a struct for the props and gives it no words")]
+
+mod callers;
+mod panel;
+mod seat;
+mod selling;
+mod shows;
+
+use domain::money::Money;
+use leptos::html::Div;
+use leptos::mount::mount_to;
+use leptos::prelude::*;
+pub use shows::StaffShows;
+use uuid::Uuid;
+use wasm_bindgen::JsCast;
+
+use self::selling::Selling;
+use crate::say;
+use crate::seat_map::session::Session;
+use crate::seat_map::{room, skeleton, start};
+
+/// Groups of messages these islands use; their pages carry them.
+pub const WORDS: &[&str] = &["map", "party", "cart", "pay", "wait", "problem", "common", "box_office"];
+
+/// The seat map of a show with the counter beside it. Mounted, not hydrated, as the seat map itself.
+#[island]
+pub fn StaffCounter(
+    /// The theatre.
+    theatre: String,
+    /// The show.
+    show: Uuid,
+    /// The booking whose seats are exchanged, if one is: its id, its name for people, what it cost.
+    exchange: Option<(Uuid, String, Money)>,
+) -> impl IntoView {
+    let place = NodeRef::<Div>::new();
+    Effect::new(move |_| {
+        if let Some(place) = place.get() {
+            let session = Session::new(show);
+            let selling = Selling::new(theatre.clone(), session, exchange.clone());
+            place.set_inner_html("");
+            mount_to((*place).clone().unchecked_into(), move || parts(selling)).forget();
+            start(session);
+        }
+    });
+    view! {
+        <div class="seat-map counter" data-testid="counter" node_ref=place>
+            <section class="seat-map-room" aria-label=say!("map.label")>{skeleton()}</section>
+        </div>
+    }
+}
+
+fn parts(selling: Selling) -> impl IntoView {
+    let session = selling.session;
+    view! {
+        {room(session, ())}
+        {panel::panel(selling)}
+        <p class="visually-hidden" role="status" data-testid="spoken">{move || session.spoken.get()}</p>
+    }
+}

@@ -1,0 +1,137 @@
+//! Beside the map: what is held and what it costs, cash or card, and what was sold last.
+
+use domain::api_box_office::CounterBooking;
+use domain::money::Money;
+use domain::till::Means;
+use leptos::either::Either;
+use leptos::prelude::*;
+
+use super::selling::Selling;
+use super::{callers, seat};
+use crate::browser::ids;
+use crate::checkout::{count_in_words, countdown, lines, place_lines, total_of};
+use crate::language::{current, money};
+use crate::say;
+use crate::seat_map::cart::Cart;
+
+/// The counter.
+pub(super) fn panel(selling: Selling) -> impl IntoView {
+    let session = selling.session;
+    let is_empty = Memo::new(move |_| session.cart.with(Cart::is_empty));
+    let total = move || total_of(session).map(|total| money(total, current())).unwrap_or_default();
+    view! {
+        <aside class="counter-panel card" data-testid="counter-panel" aria-label=say!("box_office.counter")>
+            {move || selling.sold.get().map(|sold| last_sale(selling, sold))}
+            {move || seat::whose(selling)}
+            {move || selling.exchange.get().map(|(_, reference, before)| view! {
+                <p data-testid="exchanging">{say!("box_office.exchanging", reference = &reference, total = before)}</p>
+            })}
+            <div class="cart-head">
+                <h2>{say!("cart.title")}</h2>
+                {countdown::countdown(session)}
+            </div>
+            <p class="quiet" hidden=move || !is_empty.get()>{say!("box_office.choose")}</p>
+            <ul class="cart-seats">{move || lines(session)}{move || place_lines(session)}</ul>
+            <p class="counter-sum" hidden=move || is_empty.get()>
+                <span>{move || count_in_words(session.cart.with(|cart| (cart.want().len(), cart.count())))}</span>
+                <strong data-testid="counter-total">{total}</strong>
+            </p>
+            <p class="account-trouble" role="alert" data-testid="counter-trouble"
+                hidden=move || selling.trouble.with(Option::is_none)>{move || selling.trouble.get()}</p>
+            {move || match selling.exchange.get() {
+                Some((_, _, before)) => Either::Left(swap(selling, before)),
+                None => Either::Right(view! {
+                    <div class="counter-pay">
+                        {pay(selling, Means::Cash, say!("box_office.cash"), "sell-cash")}
+                        {pay(selling, Means::Card, say!("box_office.card"), "sell-card")}
+                    </div>
+                }),
+            }}
+            {more(selling)}
+            {callers::list(selling)}
+        </aside>
+    }
+}
+
+/// Not disabled, so that the focus stays where it is: until something can be sold it does nothing.
+fn pay(selling: Selling, means: Means, words: String, test: &'static str) -> impl IntoView {
+    let is_idle = move || if selling.ready().is_some() { "false" } else { "true" };
+    view! {
+        <button type="button" class="button" data-testid=test aria-disabled=is_idle
+            on:click=move |_| selling.sell(means)>{words}</button>
+    }
+}
+
+/// In place of cash and card while seats are exchanged: what changes hands is the difference.
+fn swap(selling: Selling, before: Money) -> impl IntoView {
+    let is_idle = move || if selling.ready().is_some() { "false" } else { "true" };
+    let words = move || {
+        let total = total_of(selling.session).map_or(0, |total| total.minor);
+        say!("box_office.exchange_now", difference = Money::new(total - before.minor, before.currency))
+    };
+    view! {
+        <div class="counter-pay">
+            <button type="button" class="button" data-testid="swap" aria-disabled=is_idle
+                on:click=move |_| selling.swap()>{words}</button>
+        </div>
+    }
+}
+
+/// What is rarely needed: a name, a mail, a guest of the house, house seats.
+fn more(selling: Selling) -> impl IntoView {
+    let is_idle = move || if selling.ready().is_some() { "false" } else { "true" };
+    let field = |id: &'static str, kind: &'static str, label: String, most: &'static str, text: RwSignal<String>| {
+        view! {
+            <div class="field">
+                <label for=id>{label}</label>
+                <input id=id type=kind autocomplete="off" maxlength=most prop:value=move || text.get()
+                    on:input=move |event| text.set(event_target_value(&event)) />
+            </div>
+        }
+    };
+    view! {
+        <details class="counter-more">
+            <summary>{say!("box_office.more")}</summary>
+            {field("counter-name", "text", say!("box_office.name"), "120", selling.name)}
+            {field("counter-email", "email", say!("box_office.email"), "254", selling.email)}
+            {field("counter-reason", "text", say!("box_office.reason"), "300", selling.reason)}
+            <div class="counter-pay">
+                <button type="button" class="button button-quiet" data-testid="sell-free" aria-disabled=is_idle
+                    on:click=move |_| selling.sell(Means::Free)>{say!("box_office.free")}</button>
+                <button type="button" class="button button-quiet" data-testid="keep-seats" aria-disabled=is_idle
+                    on:click=move |_| selling.keep()>{say!("box_office.keep")}</button>
+                <button type="button" class="button button-quiet" data-testid="hold-for-caller" aria-disabled=is_idle
+                    on:click=move |_| selling.hold_for_caller()>{say!("box_office.hold_for_caller")}</button>
+            </div>
+        </details>
+    }
+}
+
+fn last_sale(selling: Selling, sold: CounterBooking) -> impl IntoView {
+    let theatre = selling.theatre.get_value();
+    let page = format!("/staff/{theatre}/box-office/bookings/{}", sold.id);
+    let print = format!("{page}/tickets");
+    let booking = sold.id;
+    let seats = sold.seats.iter().map(|line| line.label.clone());
+    let places = sold.places.iter().map(|line| format!("{} × {}", line.quantity, line.label));
+    let what = seats.chain(places).collect::<Vec<_>>().join(", ");
+    view! {
+        <div class="counter-sold" data-testid="sold" data-booking=booking.to_string()>
+            <p role="status">
+                <strong>{say!("box_office.sold", reference = &sold.reference)}</strong>
+                <span>{what}" · "{money(sold.total, current())}</span>
+            </p>
+            <div class="counter-pay">
+                <form action=print method="post" target="_blank">
+                    <input type="hidden" name="key" value=ids::new_key() />
+                    <button type="submit" class="button button-quiet" data-testid="print">{say!("box_office.print")}</button>
+                </form>
+                {sold.undo_until_ms.map(|_| view! {
+                    <button type="button" class="button button-quiet" data-testid="undo"
+                        on:click=move |_| selling.undo(booking)>{say!("box_office.undo")}</button>
+                })}
+                <a class="button button-quiet" data-testid="to-sold" href=page>{say!("box_office.to_booking")}</a>
+            </div>
+        </div>
+    }
+}

@@ -1,0 +1,66 @@
+//! Whose a seat is that was tapped and could not be taken.
+
+use domain::api_box_office::SeatHolder;
+use domain::seats::SeatIndex;
+use leptos::prelude::*;
+
+use super::selling::Selling;
+use crate::language::Arg;
+use crate::say;
+
+/// Whose it is, with what can be done about it.
+pub(super) fn whose(selling: Selling) -> Option<impl IntoView + use<>> {
+    let (seat, holder) = selling.holder.get()?;
+    let name = selling.session.name_of(seat);
+    let words = in_words(&name, &holder);
+    let booking = match &holder {
+        SeatHolder::Booking { booking, .. } => {
+            Some(format!("/staff/{}/box-office/bookings/{booking}", selling.theatre.get_value()))
+        }
+        _ => None,
+    };
+    let is_kept = matches!(holder, SeatHolder::House { .. });
+    Some(view! {
+        <div class="counter-whose" data-testid="whose">
+            <p role="status">{words}</p>
+            {booking.map(|href| view! { <a class="button button-quiet" data-testid="to-holder" href=href>{say!("box_office.to_booking")}</a> })}
+            {is_kept.then(|| put_back(selling, seat))}
+        </div>
+    })
+}
+
+fn in_words(seat: &str, holder: &SeatHolder) -> String {
+    match holder {
+        SeatHolder::Booking { reference, name, .. } if name.is_empty() => {
+            say!("box_office.whose_sold", seat = Arg::Ours(seat), reference = reference)
+        }
+        SeatHolder::Booking { reference, name, .. } => {
+            say!("box_office.whose_bought", seat = Arg::Ours(seat), name = name, reference = reference)
+        }
+        SeatHolder::House { reason, .. } if reason.is_empty() => {
+            say!("box_office.whose_house", seat = Arg::Ours(seat))
+        }
+        SeatHolder::House { reason, name } => {
+            say!("box_office.whose_house_why", seat = Arg::Ours(seat), reason = reason, name = name)
+        }
+        SeatHolder::Caller { name } => say!("box_office.whose_caller", seat = Arg::Ours(seat), name = name),
+        SeatHolder::Hold { name } if name.is_empty() => say!("box_office.whose_held", seat = Arg::Ours(seat)),
+        SeatHolder::Hold { name } => say!("box_office.whose_held_by", seat = Arg::Ours(seat), name = name),
+        SeatHolder::Nobody => say!("box_office.whose_nobody", seat = Arg::Ours(seat)),
+    }
+}
+
+fn put_back(selling: Selling, seat: SeatIndex) -> impl IntoView {
+    view! {
+        <div class="counter-put-back">
+            <div class="field">
+                <label for="put-back-reason">{say!("box_office.reason")}</label>
+                <input id="put-back-reason" type="text" autocomplete="off" maxlength="300"
+                    prop:value=move || selling.reason.get()
+                    on:input=move |event| selling.reason.set(event_target_value(&event)) />
+            </div>
+            <button type="button" class="button button-quiet" data-testid="put-back"
+                on:click=move |_| selling.put_back(seat)>{say!("box_office.put_back")}</button>
+        </div>
+    }
+}

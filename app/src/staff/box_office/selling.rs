@@ -1,0 +1,298 @@
+//! What the seller does with what is held: sell it, give it away, keep it for the house, undo the last sale.
+//!
+//! One act at a time. An answer that never came is asked for again under the same key: until the server has spoken,
+//! nobody knows whether it was sold.
+
+use domain::api::HoldView;
+use domain::api_box_office::{
+    CallerHold, CallerHoldView, CounterBooking, ExchangeRequest, HouseSeats, Reason, SaleRequest, SeatHolder,
+};
+use domain::money::Money;
+use domain::seats::SeatIndex;
+use domain::till::Means;
+use gloo_net::http::Method;
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+use uuid::Uuid;
+
+use crate::browser::calls::{self, Failure};
+use crate::browser::ids;
+use crate::language::problem_in_words;
+use crate::say;
+use crate::seat_map::session::Session;
+
+/// How long seats are held for a caller, minutes.
+const CALLER_MINUTES: u32 = 60;
+
+/// Everything about selling in one show. A bundle of handles: copy it.
+#[derive(Clone, Copy)]
+pub(super) struct Selling {
+    /// The seat map.
+    pub(super) session: Session,
+    /// The theatre.
+    pub(super) theatre: StoredValue<String>,
+    /// Whether an act is under way.
+    pub(super) busy: RwSignal<bool>,
+    /// What stood in the way of the last act.
+    pub(super) trouble: RwSignal<Option<String>>,
+    /// The last sale.
+    pub(super) sold: RwSignal<Option<CounterBooking>>,
+    /// Whose the seat is that was tapped in vain.
+    pub(super) holder: RwSignal<Option<(SeatIndex, SeatHolder)>>,
+    /// What is held for callers in this show.
+    pub(super) callers: RwSignal<Vec<CallerHoldView>>,
+    /// The booking whose seats are exchanged: its id, its name for people, what it cost.
+    pub(super) exchange: RwSignal<Option<(Uuid, String, Money)>>,
+    /// Name for the tickets; may be empty.
+    pub(super) name: RwSignal<String>,
+    /// Address for the tickets; may be empty.
+    pub(super) email: RwSignal<String>,
+    /// Why: of what is free, and of house seats.
+    pub(super) reason: RwSignal<String>,
+    /// The sale whose answer never came: what was asked, under which key.
+    unanswered: StoredValue<Option<(SaleRequest, String)>>,
+}
+
+impl Selling {
+    pub(super) fn new(theatre: String, session: Session, exchange: Option<(Uuid, String, Money)>) -> Self {
+        let selling = Self {
+            session,
+            theatre: StoredValue::new(theatre),
+            busy: RwSignal::new(false),
+            trouble: RwSignal::new(None),
+            sold: RwSignal::new(None),
+            holder: RwSignal::new(None),
+            callers: RwSignal::new(Vec::new()),
+            exchange: RwSignal::new(exchange),
+            name: RwSignal::new(String::new()),
+            email: RwSignal::new(String::new()),
+            reason: RwSignal::new(String::new()),
+            unanswered: StoredValue::new(None),
+        };
+        Effect::new(move |_| {
+            if let Some(seat) = session.tapped_in_vain.get() {
+                selling.ask_whose(seat);
+            }
+        });
+        selling.ask_callers();
+        selling
+    }
+
+    /// Address of something of the theatre's box office.
+    pub(super) fn path(&self, rest: &str) -> String {
+        format!("/api/v1/theatres/{}/box-office/{rest}", self.theatre.get_value())
+    }
+
+    fn path_of_show(&self, rest: &str) -> String {
+        self.path(&format!("shows/{}/{rest}", self.session.show))
+    }
+
+    /// What is held and granted, with nothing under way: what can be sold.
+    pub(super) fn ready(&self) -> Option<HoldView> {
+        let is_free = !self.busy.get();
+        self.session.cart.with(|cart| cart.held().filter(|_| is_free && cart.is_settled()).cloned())
+    }
+
+    /// Sells what is held.
+    pub(super) fn sell(self, means: Means) {
+        let Some(held) = untrack(|| self.ready()) else { return };
+        self.sell_hold(held.id, held.total.minor, means);
+    }
+
+    /// Sells what is held for a caller who has come.
+    pub(super) fn sell_to_caller(self, caller: &CallerHoldView, means: Means) {
+        if !self.busy.get_untracked() {
+            if self.name.with_untracked(String::is_empty) {
+                self.name.set(caller.name.clone());
+            }
+            self.sell_hold(caller.hold, caller.total.minor, means);
+        }
+    }
+
+    fn sell_hold(self, hold: Uuid, total_minor: i64, means: Means) {
+        let wish = SaleRequest {
+            hold,
+            means,
+            total_minor: if means == Means::Free { 0 } else { total_minor },
+            reason: if means == Means::Free { self.reason.get_untracked().trim().to_owned() } else { String::new() },
+            name: self.name.get_untracked().trim().to_owned(),
+            email: self.email.get_untracked().trim().to_owned(),
+        };
+        if means == Means::Free && wish.reason.is_empty() {
+            self.trouble.set(Some(say!("box_office.say_why")));
+            return;
+        }
+        let before = self.unanswered.get_value().filter(|(asked, _)| *asked == wish);
+        let key = before.map_or_else(ids::new_key, |(_, key)| key);
+        self.unanswered.set_value(Some((wish.clone(), key.clone())));
+        self.act(async move {
+            let path = self.path_of_show("sales");
+            let sold = calls::change::<CounterBooking>(Method::POST, &path, &key, &wish).await;
+            if !matches!(sold, Err(Failure::Unreachable)) {
+                self.unanswered.set_value(None);
+            }
+            let sold = sold?;
+            let is_own = self.session.cart.with_untracked(|cart| cart.held().is_some_and(|held| held.id == wish.hold));
+            if is_own {
+                self.session.note_booked(wish.hold, sold.id);
+                self.session.move_on();
+            } else {
+                self.ask_callers();
+            }
+            self.session.spoken.set(say!("box_office.sold", reference = &sold.reference));
+            self.sold.set(Some(sold));
+            for text in [self.name, self.email, self.reason] {
+                text.set(String::new());
+            }
+            Ok(())
+        });
+    }
+
+    /// Gives what is held in place of the booking that is exchanged.
+    pub(super) fn swap(self) {
+        let (Some(held), Some((from, ..))) = (untrack(|| self.ready()), self.exchange.get_untracked()) else { return };
+        let written = self.reason.get_untracked().trim().to_owned();
+        let reason = if written.is_empty() { say!("box_office.exchange_reason") } else { written };
+        let wish = ExchangeRequest { show: self.session.show, hold: held.id, total_minor: held.total.minor, reason };
+        self.act(async move {
+            let path = self.path(&format!("bookings/{from}/exchange"));
+            let sold = calls::change::<CounterBooking>(Method::POST, &path, &ids::new_key(), &wish).await?;
+            self.session.note_booked(wish.hold, sold.id);
+            self.session.move_on();
+            self.exchange.set(None);
+            self.reason.set(String::new());
+            self.session.spoken.set(say!("box_office.sold", reference = &sold.reference));
+            self.sold.set(Some(sold));
+            Ok(())
+        });
+    }
+
+    /// Takes the last sale back.
+    pub(super) fn undo(self, booking: Uuid) {
+        let wish = Reason { reason: say!("box_office.undo_reason") };
+        self.act(async move {
+            let path = self.path(&format!("bookings/{booking}/undo"));
+            calls::change::<CounterBooking>(Method::POST, &path, &ids::new_key(), &wish).await?;
+            self.sold.set(None);
+            self.session.spoken.set(say!("box_office.undone"));
+            Ok(())
+        });
+    }
+
+    /// Keeps what is held for the house.
+    pub(super) fn keep(self) {
+        let Some(held) = untrack(|| self.ready()) else { return };
+        let seats: Vec<SeatIndex> = held.seats.iter().map(|line| line.seat).collect();
+        let Some(wish) = self.house(seats, true) else { return };
+        self.act(async move {
+            self.give_up(held.id).await?;
+            self.tell_house(wish).await
+        });
+    }
+
+    /// Holds for a caller what is held here.
+    pub(super) fn hold_for_caller(self) {
+        let Some(held) = untrack(|| self.ready()) else { return };
+        let name = self.name.get_untracked().trim().to_owned();
+        if name.is_empty() {
+            self.trouble.set(Some(say!("box_office.say_who")));
+            return;
+        }
+        let seats: Vec<SeatIndex> = held.seats.iter().map(|line| line.seat).collect();
+        let wish = CallerHold { seats, name, minutes: CALLER_MINUTES };
+        self.act(async move {
+            self.give_up(held.id).await?;
+            let path = self.path_of_show("caller-holds");
+            calls::change::<CallerHoldView>(Method::POST, &path, &ids::new_key(), &wish).await?;
+            self.name.set(String::new());
+            self.ask_callers();
+            Ok(())
+        });
+    }
+
+    /// Lets the seats of a caller go.
+    pub(super) fn let_caller_go(self, hold: Uuid) {
+        let wish = Reason { reason: say!("box_office.caller_gone") };
+        self.act(async move {
+            let path = self.path_of_show(&format!("caller-holds/{hold}/release"));
+            calls::change::<()>(Method::POST, &path, &ids::new_key(), &wish).await?;
+            self.ask_callers();
+            Ok(())
+        });
+    }
+
+    /// Without an answer the list stays as it was.
+    fn ask_callers(self) {
+        spawn_local(async move {
+            if let Ok(callers) = calls::get::<Vec<CallerHoldView>>(&self.path_of_show("caller-holds")).await {
+                self.callers.set(callers);
+            }
+        });
+    }
+
+    /// A seat in a hold is nobody else's, not even its holder's under another name.
+    async fn give_up(self, hold: Uuid) -> Result<(), Failure> {
+        calls::remove(&format!("/api/v1/shows/{}/holds/{hold}", self.session.show), &ids::new_key()).await?;
+        self.session.move_on();
+        Ok(())
+    }
+
+    /// Puts a house seat back on sale.
+    pub(super) fn put_back(self, seat: SeatIndex) {
+        let Some(wish) = self.house(vec![seat], false) else { return };
+        self.act(async move {
+            self.tell_house(wish).await?;
+            self.holder.set(None);
+            self.session.notice.set(None);
+            Ok(())
+        });
+    }
+
+    fn house(self, seats: Vec<SeatIndex>, kept: bool) -> Option<HouseSeats> {
+        let reason = self.reason.get_untracked().trim().to_owned();
+        if reason.is_empty() {
+            self.trouble.set(Some(say!("box_office.say_why")));
+            return None;
+        }
+        (!seats.is_empty()).then_some(HouseSeats { seats, kept, reason })
+    }
+
+    async fn tell_house(self, wish: HouseSeats) -> Result<(), Failure> {
+        let path = self.path_of_show("house-seats");
+        calls::change::<()>(Method::POST, &path, &ids::new_key(), &wish).await?;
+        self.reason.set(String::new());
+        Ok(())
+    }
+
+    fn ask_whose(self, seat: SeatIndex) {
+        self.holder.set(None);
+        spawn_local(async move {
+            let path = self.path_of_show(&format!("seats/{seat}"));
+            if let Ok(holder) = calls::get::<SeatHolder>(&path).await
+                && self.session.tapped_in_vain.get_untracked() == Some(seat)
+            {
+                self.holder.set(Some((seat, holder)));
+            }
+        });
+    }
+
+    fn act(self, work: impl Future<Output = Result<(), Failure>> + 'static) {
+        if self.busy.get_untracked() {
+            return;
+        }
+        self.busy.set(true);
+        self.trouble.set(None);
+        spawn_local(async move {
+            if let Err(failure) = work.await {
+                let words = match &failure {
+                    Failure::Unreachable => say!("common.unreachable"),
+                    Failure::Problem(problem) => problem_in_words(problem),
+                };
+                self.trouble.set(Some(words));
+                // The hold may be over, or other than it looks.
+                self.session.recall();
+            }
+            self.busy.set(false);
+        });
+    }
+}

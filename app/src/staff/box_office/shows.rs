@@ -1,0 +1,88 @@
+//! The shows of the day: rendered by the server, then asked for again and again while somebody looks.
+
+use domain::api_box_office::CounterShow;
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+
+use crate::browser::{calls, events};
+use crate::say;
+
+/// How often the shows are asked for, milliseconds.
+const LOOK_EVERY_MS: u32 = 3_000;
+
+/// A table of the day's shows with how full each is.
+#[island]
+pub fn StaffShows(
+    /// The theatre.
+    theatre: String,
+    /// The day, `YYYY-MM-DD`; empty for today.
+    date: String,
+    /// The shows as the page was rendered.
+    shows: Vec<CounterShow>,
+) -> impl IntoView {
+    let shows = RwSignal::new(shows);
+    let path = StoredValue::new(if date.is_empty() {
+        format!("/api/v1/theatres/{theatre}/box-office/shows")
+    } else {
+        format!("/api/v1/theatres/{theatre}/box-office/shows?date={date}")
+    });
+    Effect::new(move |_| follow(path.get_value(), shows));
+    let theatre = StoredValue::new(theatre);
+    view! {
+        <div class="counter-shows">
+            {move || shows.get().is_empty().then(|| view! { <p class="quiet">{say!("box_office.no_shows")}</p> })}
+            <ul data-testid="counter-shows">
+                {move || shows.get().into_iter().map(|show| line(&theatre.get_value(), show)).collect_view()}
+            </ul>
+        </div>
+    }
+}
+
+/// Without an answer what is there stays, and the next question may do better.
+fn follow(path: String, shows: RwSignal<Vec<CounterShow>>) {
+    events::every(LOOK_EVERY_MS, move || {
+        let path = path.clone();
+        spawn_local(async move {
+            if let Ok(fresh) = calls::get::<Vec<CounterShow>>(&path).await
+                && shows.with_untracked(|known| *known != fresh)
+            {
+                shows.set(fresh);
+            }
+        });
+    });
+}
+
+fn line(theatre: &str, show: CounterShow) -> impl IntoView + use<> {
+    let seats = show.seats;
+    let left = seats.free + seats.places_free;
+    let percent = seats.percent();
+    let href = format!("/staff/{theatre}/box-office/shows/{}", show.id);
+    let standing = if show.is_called_off {
+        Some(say!("box_office.called_off"))
+    } else if show.is_on_sale {
+        None
+    } else {
+        Some(say!("box_office.closed"))
+    };
+    view! {
+        <li>
+            <a class="card counter-show" href=href data-testid="counter-show" data-show=show.id.to_string()
+                data-sold=seats.sold data-held=seats.held data-free=seats.free>
+                <strong class="counter-show-time">{show.time}</strong>
+                <span class="counter-show-what">
+                    <strong><bdi>{show.film}</bdi></strong>
+                    <span class="quiet small"><bdi>{show.screen}</bdi>" · "<bdi>{show.kind}</bdi></span>
+                </span>
+                <span class="counter-show-seats">
+                    <span>{say!("box_office.left", seats = left)}</span>
+                    <span class="quiet small">
+                        {say!("box_office.taken", sold = seats.sold, held = seats.held, kept = seats.kept)}
+                    </span>
+                    // What it shows is said in words beside it.
+                    <meter min="0" max="100" value=percent aria-hidden="true"></meter>
+                </span>
+                {standing.map(|words| view! { <span class="counter-show-state">{words}</span> })}
+            </a>
+        </li>
+    }
+}

@@ -1,0 +1,399 @@
+//! The door as a device works it: tickets are looked at one after another, by the server while there is a network, and
+//! by the list while there is none; what was done by the list is settled when the network is back.
+
+use std::collections::VecDeque;
+
+use domain::api_door::{
+    DoorDevice, DoorList, DoorView, Outcome, QueuedScan, ScanAnswer, ScanRequest, SettleRequest, Settlement,
+    UndoRequest,
+};
+use domain::door::{self, Code, device_name};
+use domain::time::Timestamp;
+use gloo_net::http::Method;
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+use uuid::Uuid;
+
+use super::kept;
+use super::listed::{List, Listed};
+use super::queue::Queue;
+use super::tell::{self, Told, Tone};
+use super::{camera, sound};
+use crate::browser::calls::{self, Failure};
+use crate::browser::{clock, events, ids, is_visible};
+use crate::language::problem_in_words;
+use crate::say;
+
+/// How long the server may take over a ticket, milliseconds: a queue of people waits. Then the list decides.
+const PATIENCE_MS: u32 = 3_000;
+/// How often the door asks how it stands, milliseconds: also how soon a network that is back is found.
+const ASK_EVERY_MS: u32 = 3_000;
+/// How old a list may become while there is a network, milliseconds.
+const LIST_AGE_MS: i64 = 60_000;
+/// Tickets that are read while others are looked at, at most.
+const MAX_IN_LINE: usize = 100;
+/// Scans one can look back at.
+const MAX_RECENT: usize = 12;
+
+/// How the device is connected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Link {
+    /// The server answers.
+    Up,
+    /// It does not: the list decides.
+    Down,
+    /// It answers, and wants to know who we are.
+    SignedOut,
+}
+
+impl Link {
+    /// As the page names it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Up => "up",
+            Self::Down => "down",
+            Self::SignedOut => "signed-out",
+        }
+    }
+}
+
+/// The door of a show on this device.
+#[derive(Clone, Copy)]
+pub struct Gate {
+    show: Uuid,
+    base: StoredValue<String>,
+    /// What this device is called.
+    pub device: RwSignal<DoorDevice>,
+    /// How it is connected.
+    pub link: RwSignal<Link>,
+    /// How the show's door stands, as heard last.
+    pub view: RwSignal<Option<DoorView>>,
+    /// What the last scan came to.
+    pub answer: RwSignal<Option<Told>>,
+    /// The last scans, the newest first.
+    pub recent: RwSignal<VecDeque<Told>>,
+    /// What was done without a network.
+    pub queue: RwSignal<Queue>,
+    /// Why that cannot be settled, if it cannot.
+    pub stuck: RwSignal<Option<String>>,
+    /// Whether answers are heard as well.
+    pub is_loud: RwSignal<bool>,
+    /// When the list was made, on the clocks there; without one, nobody is let in without a network.
+    pub list_of: RwSignal<Option<String>>,
+    list: StoredValue<Option<List>>,
+    line: StoredValue<VecDeque<String>>,
+    is_looking: StoredValue<bool>,
+    is_asking: StoredValue<bool>,
+    number: StoredValue<u32>,
+}
+
+impl Gate {
+    /// The door of this show, with what the device kept of it.
+    #[must_use]
+    pub fn new(theatre: &str, show: Uuid) -> Self {
+        let list = kept::list(show);
+        Self {
+            show,
+            base: StoredValue::new(format!("/api/v1/theatres/{theatre}/door/shows/{show}")),
+            device: RwSignal::new(kept::device().unwrap_or_else(|| {
+                let id = Uuid::parse_str(&ids::new_key()).unwrap_or_default();
+                let device = DoorDevice { id, name: say!("door.device_name") };
+                kept::keep_device(&device);
+                device
+            })),
+            link: RwSignal::new(Link::Up),
+            view: RwSignal::new(None),
+            answer: RwSignal::new(None),
+            recent: RwSignal::new(VecDeque::new()),
+            queue: RwSignal::new(kept::queue(show)),
+            stuck: RwSignal::new(None),
+            is_loud: RwSignal::new(false),
+            list_of: RwSignal::new(list.as_ref().map(|list| list.made_at().to_owned())),
+            list: StoredValue::new(list),
+            line: StoredValue::new(VecDeque::new()),
+            is_looking: StoredValue::new(false),
+            is_asking: StoredValue::new(false),
+            number: StoredValue::new(0),
+        }
+    }
+
+    /// Begins to work.
+    pub fn open(self) {
+        self.ask();
+        events::every(ASK_EVERY_MS, move || {
+            if is_visible() || !self.queue.with_untracked(Queue::is_empty) {
+                self.ask();
+            }
+        });
+        events::on_window("online", move |_| self.ask());
+        events::on_window("offline", move |_| self.link.set(Link::Down));
+        // What was not settled is kept by the device; leaving it alone with that is better done knowingly.
+        events::on_window("beforeunload", move |event| {
+            if !self.queue.with_untracked(Queue::is_empty) {
+                event.prevent_default();
+            }
+        });
+    }
+
+    /// Tickets that let somebody in: those the server knows of, and those it has not heard of yet.
+    #[must_use]
+    pub fn admitted(self) -> i64 {
+        let heard = self.view.with(|view| view.as_ref().map_or(0, |view| view.counts.admitted));
+        heard + self.queue.with(|queue| i64::try_from(queue.tickets()).unwrap_or(i64::MAX))
+    }
+
+    /// A text was read, or typed.
+    pub fn read(self, text: String) {
+        if text.trim().is_empty() {
+            return;
+        }
+        let has_room = self.line.try_update_value(|line| {
+            let has_room = line.len() < MAX_IN_LINE;
+            if has_room {
+                line.push_back(text);
+            }
+            has_room
+        });
+        if has_room != Some(true) {
+            self.tell(Told::new(Tone::Unsure, say!("door.too_fast"), vec![]));
+        }
+        self.work();
+    }
+
+    /// Looks at what was read, in order.
+    fn work(self) {
+        if self.is_looking.get_value() {
+            return;
+        }
+        self.is_looking.set_value(true);
+        spawn_local(async move {
+            while let Some(text) = self.line.try_update_value(VecDeque::pop_front).flatten() {
+                let told = self.look(text).await;
+                self.tell(told);
+            }
+            self.is_looking.set_value(false);
+        });
+    }
+
+    async fn look(self, text: String) -> Told {
+        let codes = match door::read(&text) {
+            Ok(codes) => codes,
+            Err(_) => return Told::new(Tone::Bad, say!("door.unreadable"), vec![]),
+        };
+        let key = ids::new_key();
+        // Of a ticket that this device let in and nobody has heard of yet, it knows more than the server.
+        let is_ours = self.queue.with_untracked(|queue| codes.iter().any(|code| queue.has(code.as_str())));
+        if self.link.get_untracked() != Link::Down && !is_ours {
+            let request = ScanRequest { text, device: self.device.get_untracked() };
+            let path = format!("{}/scans", self.base.get_value());
+            match calls::try_change::<ScanAnswer>(&path, &key, &request, PATIENCE_MS).await {
+                Ok(answer) => return self.learn(&codes, &answer),
+                Err(failure) if failure.may_pass() => self.link.set(Link::Down),
+                Err(failure) => return self.refused(&failure),
+            }
+        }
+        // Perhaps the server has let them in and we never heard: it is the same scan.
+        self.decide(Uuid::parse_str(&key).unwrap_or_default(), &codes)
+    }
+
+    /// The server has said it.
+    fn learn(self, codes: &[Code], answer: &ScanAnswer) -> Told {
+        let come = codes.iter().zip(&answer.tickets).filter(|(_, ticket)| ticket.outcome == Outcome::Admitted);
+        let come: Vec<&Code> = come.map(|(code, _)| code).collect();
+        if !come.is_empty() {
+            self.note(&come);
+            let more = i64::try_from(come.len()).unwrap_or(i64::MAX);
+            self.view.update(|view| {
+                if let Some(view) = view {
+                    view.counts.admitted += more;
+                }
+            });
+        }
+        tell::of_answer(answer)
+    }
+
+    fn refused(self, failure: &Failure) -> Told {
+        if failure.status() == 401 {
+            self.link.set(Link::SignedOut);
+        }
+        Told::new(Tone::Unsure, say!("door.cannot_check"), vec![in_words(failure)])
+    }
+
+    /// There is no network: the list says it.
+    fn decide(self, scan: Uuid, codes: &[Code]) -> Told {
+        let cannot = |why: String| Told::new(Tone::Unsure, say!("door.cannot_check"), vec![why]);
+        let found = self.list.with_value(|list| {
+            let list = list.as_ref().filter(|list| list.is_good(now()))?;
+            let said: Vec<Listed> = codes.iter().map(|code| list.look(code)).collect();
+            Some((said, list.seal().clone(), list.made_at().to_owned()))
+        });
+        let Some((said, seal, made_at)) = found else { return cannot(say!("door.no_list_advice")) };
+        let come: Vec<&Code> =
+            codes.iter().zip(&said).filter(|(_, one)| **one == Listed::Open).map(|(code, _)| code).collect();
+        if !come.is_empty() {
+            let codes = come.iter().map(ToString::to_string).collect();
+            let queued = QueuedScan { scan, codes, at_ms: clock::device_ms() as i64 };
+            let has_room = self.queue.try_update(|queue| queue.push(&seal, queued)).unwrap_or(false);
+            if !has_room {
+                return cannot(say!("door.queue_full"));
+            }
+            self.queue.with_untracked(|queue| kept::keep_queue(self.show, queue));
+            self.note(&come);
+        }
+        let ends: Vec<String> = codes.iter().map(|code| code.as_str()[door::CODE_LENGTH - 4..].to_owned()).collect();
+        Told { scan, tickets: ends.join(", "), ..tell::of_list(&said, &made_at) }
+    }
+
+    /// These are in: a list that was made before does not say so.
+    fn note(self, codes: &[&Code]) {
+        self.list.update_value(|list| {
+            if let Some(list) = list {
+                codes.iter().for_each(|code| list.note(code));
+                kept::keep_here(self.show, &list.here());
+            }
+        });
+    }
+
+    fn tell(self, told: Told) {
+        self.number.update_value(|number| *number = number.wrapping_add(1));
+        let told = Told { number: self.number.get_value(), ..told };
+        if self.is_loud.get_untracked() {
+            sound::play(told.tone);
+        }
+        self.recent.update(|recent| {
+            recent.push_front(told.clone());
+            recent.truncate(MAX_RECENT);
+        });
+        self.answer.set(Some(told));
+    }
+
+    /// Asks how the door stands; with a network that is back, settles what was done without, and has the list renewed.
+    fn ask(self) {
+        if self.is_asking.get_value() {
+            return;
+        }
+        self.is_asking.set_value(true);
+        spawn_local(async move {
+            match calls::get::<DoorView>(&self.base.get_value()).await {
+                Ok(view) => {
+                    self.view.set(Some(view));
+                    self.link.set(Link::Up);
+                    self.settle().await;
+                    self.renew_list().await;
+                }
+                Err(failure) if failure.may_pass() => self.link.set(Link::Down),
+                Err(failure) if failure.status() == 401 => self.link.set(Link::SignedOut),
+                Err(failure) => self.stuck.set(Some(in_words(&failure))),
+            }
+            self.is_asking.set_value(false);
+        });
+    }
+
+    /// Tells the server who was let in meanwhile, a call at a time. What it has not answered stays in the queue.
+    async fn settle(self) {
+        let mut has_settled = false;
+        while let Some((seal, scans)) = self.queue.with_untracked(Queue::batch) {
+            let ids: Vec<Uuid> = scans.iter().map(|scan| scan.scan).collect();
+            let request = SettleRequest {
+                device: self.device.get_untracked(),
+                seal,
+                sent_at_ms: clock::device_ms() as i64,
+                scans,
+            };
+            let path = format!("{}/settlements", self.base.get_value());
+            match calls::change::<Settlement>(Method::POST, &path, &ids::new_key(), &request).await {
+                Ok(_) => {
+                    has_settled = true;
+                    self.queue.update(|queue| queue.settled(&ids));
+                    self.queue.with_untracked(|queue| kept::keep_queue(self.show, queue));
+                    self.stuck.set(None);
+                }
+                Err(failure) => {
+                    if failure.may_pass() {
+                        self.link.set(Link::Down);
+                    } else {
+                        self.stuck.set(Some(in_words(&failure)));
+                    }
+                    break;
+                }
+            }
+        }
+        if has_settled && let Ok(view) = calls::get::<DoorView>(&self.base.get_value()).await {
+            self.view.set(Some(view));
+        }
+    }
+
+    /// A fresh list, where the one at hand is old. Not before everything is settled: what was done by the old one would
+    /// be open on it.
+    async fn renew_list(self) {
+        let is_fresh =
+            self.list.with_value(|list| list.as_ref().is_some_and(|list| now().since(list.made()) < LIST_AGE_MS));
+        if is_fresh || !self.queue.with_untracked(Queue::is_empty) {
+            return;
+        }
+        let path = format!("{}/list?device={}", self.base.get_value(), self.device.with_untracked(|device| device.id));
+        // What is let in while the list is on its way may be missing on it.
+        let before: Vec<String> = self.here();
+        // Without one, the one at hand is good for its time.
+        if let Ok(list) = calls::get::<DoorList>(&path).await {
+            let since = self.here().into_iter().filter(|digest| !before.contains(digest)).collect();
+            kept::keep_list(self.show, &list);
+            let list = List::new(self.show, list, since);
+            kept::keep_here(self.show, &list.here());
+            self.list_of.set(Some(list.made_at().to_owned()));
+            self.list.set_value(Some(list));
+        }
+    }
+
+    fn here(self) -> Vec<String> {
+        self.list.with_value(|list| {
+            let here = list.as_ref().map(List::here).unwrap_or_default();
+            here.into_iter().map(str::to_owned).collect()
+        })
+    }
+
+    /// Undoes what a scan let in; the trouble in words, if there is any.
+    pub async fn undo(self, scan: Uuid, reason: String, key: &str) -> Option<String> {
+        let path = format!("{}/undo", self.base.get_value());
+        let request = UndoRequest { scan, reason };
+        if let Err(failure) = calls::change::<Option<()>>(Method::POST, &path, key, &request).await {
+            return Some(in_words(&failure));
+        }
+        self.recent.update(|recent| {
+            recent.iter_mut().filter(|told| told.scan == scan).for_each(|told| told.is_undone = true);
+        });
+        self.answer.set(None);
+        // The list says what it said when it was made: a new one is due.
+        self.list.set_value(None);
+        kept::forget_list(self.show);
+        self.ask();
+        None
+    }
+
+    /// Gives the device a name; `false` when it cannot have it.
+    pub fn rename(self, name: &str) -> bool {
+        let Some(name) = device_name(name) else { return false };
+        self.device.update(|device| device.name = name.to_owned());
+        self.device.with_untracked(kept::keep_device);
+        true
+    }
+
+    /// Whether there is a camera that reads tickets.
+    #[must_use]
+    pub fn has_camera() -> bool {
+        camera::is_there()
+    }
+}
+
+fn in_words(failure: &Failure) -> String {
+    match failure {
+        Failure::Unreachable => say!("common.unreachable"),
+        Failure::Problem(problem) => problem_in_words(problem),
+    }
+}
+
+/// The server's time, as far as it is known; else the device's.
+fn now() -> Timestamp {
+    clock::server_now().unwrap_or_else(|| Timestamp(clock::device_ms() as i64))
+}

@@ -1,0 +1,344 @@
+//! The door on a device: a scanner that types, a camera, or a code by hand; a clear answer; how many came.
+//!
+//! It works on through a lost connection as long as its page stays open: tickets are checked by the list, and what was
+//! done is settled when the network is back, also after a reload then. The page itself needs the network to be loaded.
+//!
+//! Nothing is hydrated, it is mounted: the server knows nothing of what the device has kept.
+
+#![allow(missing_docs, reason = "the island macro makes a struct for the props and gives it no words")]
+
+mod camera;
+mod gate;
+mod kept;
+mod listed;
+mod queue;
+mod sound;
+mod tell;
+
+use leptos::either::Either;
+use leptos::ev::{Event, MouseEvent, SubmitEvent};
+use leptos::html::{Div, Input, Video};
+use leptos::mount::mount_to;
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+use uuid::Uuid;
+use wasm_bindgen::JsCast;
+
+use self::camera::Camera;
+use self::gate::{Gate, Link};
+use self::tell::{Told, Tone};
+use crate::browser::{self, events, ids};
+use crate::language::Arg;
+use crate::say;
+
+/// Groups of messages this island uses; its page carries them.
+pub const WORDS: &[&str] = &["door", "problem", "common", "date"];
+
+/// Id of the field that is typed into.
+const FIELD: &str = "door-code";
+
+/// The scanner of a show's door.
+#[island]
+pub fn StaffDoor(
+    /// The theatre.
+    theatre: String,
+    /// The show.
+    show: Uuid,
+) -> impl IntoView {
+    let place = NodeRef::<Div>::new();
+    Effect::new(move |_| {
+        if let Some(place) = place.get() {
+            let gate = Gate::new(&theatre, show);
+            place.set_inner_html("");
+            mount_to((*place).clone().unchecked_into(), move || parts(gate)).forget();
+            gate.open();
+            keep_focus();
+        }
+    });
+    view! {
+        <div class="door" data-testid="door" node_ref=place>
+            <p class="quiet">{say!("common.one_moment")}</p>
+        </div>
+    }
+}
+
+/// What a scanner types goes into the field wherever one has tapped, but never away from another control.
+fn keep_focus() {
+    browser::focus(FIELD);
+    events::on_document("focusout", |_| {
+        spawn_local(async {
+            events::after(0).await;
+            if browser::has_no_focus() {
+                browser::focus_first("#door-code");
+            }
+        });
+    });
+}
+
+fn parts(gate: Gate) -> impl IntoView {
+    view! {
+        {bar(gate)}
+        {answer(gate)}
+        {form(gate)}
+        {conflicts(gate)}
+        {recent(gate)}
+        {device(gate)}
+    }
+}
+
+/// How many came, and how the device is connected.
+fn bar(gate: Gate) -> impl IntoView {
+    let sold = move || gate.view.with(|view| view.as_ref().map_or(0, |view| view.counts.sold));
+    let came = move || say!("door.came", admitted = gate.admitted(), sold = sold());
+    let connection = Memo::new(move |_| match (gate.link.get(), gate.list_of.get()) {
+        (Link::Up, _) => say!("door.connected"),
+        (Link::SignedOut, _) => say!("door.signed_out"),
+        (Link::Down, Some(made_at)) => say!("door.no_network", time = Arg::Ours(&tell::clock(&made_at))),
+        (Link::Down, None) => say!("door.no_network_no_list"),
+    });
+    let waiting = Memo::new(move |_| gate.queue.with(queue::Queue::len));
+    view! {
+        <div class="door-bar" data-testid="door-bar" data-link=move || gate.link.get().as_str()
+            data-list=move || gate.list_of.with(|made_at| if made_at.is_some() { "kept" } else { "none" })>
+            <p class="door-came" data-testid="door-came" data-admitted=move || gate.admitted() data-sold=sold>{came}</p>
+            <p class="door-link" role="status">
+                <span class="door-link-mark" aria-hidden="true"></span>
+                <span>{move || connection.get()}</span>
+                {move || (gate.link.get() == Link::SignedOut).then(|| view! { <a href="/login">{say!("door.sign_in")}</a> })}
+            </p>
+            <p class="door-queue" data-testid="door-queue" data-waiting=move || waiting.get()>
+                {move || (waiting.get() > 0).then(|| say!("door.waiting", count = waiting.get()))}
+            </p>
+            <p class="field-error" role="alert" data-testid="door-stuck">
+                {move || gate.stuck.get().map(|why| say!("door.stuck", why = Arg::Ours(&why)))}
+            </p>
+        </div>
+    }
+}
+
+/// The answer one reads from two steps away.
+fn answer(gate: Gate) -> impl IntoView {
+    let tone = move || gate.answer.with(|told| told.as_ref().map_or("ready", |told| told.tone.as_str()));
+    let number = move || gate.answer.with(|told| told.as_ref().map_or(0, |told| told.number));
+    let content = move || match gate.answer.get() {
+        None => Either::Left(view! { <p class="door-word">{say!("door.ready")}</p> }),
+        Some(told) => Either::Right(said(told)),
+    };
+    view! {
+        // Around its content, so that every answer is read aloud whole, also one that is like the one before.
+        <div class="door-answer" data-testid="door-answer" role="status" aria-live="assertive" aria-atomic="true"
+            data-tone=tone data-number=number>
+            {content}
+        </div>
+    }
+}
+
+fn said(told: Told) -> impl IntoView {
+    let lines = told.lines.into_iter().map(|line| view! { <p class="door-line"><bdi>{line}</bdi></p> });
+    view! {
+        {shape(told.tone)}
+        <div>
+            <p class="door-word" data-testid="door-word">{told.word}</p>
+            {lines.collect_view()}
+        </div>
+    }
+}
+
+/// A shape for each answer: a tick in a circle, a bar in a diamond, a cross in an octagon, a question in a square.
+fn shape(tone: Tone) -> impl IntoView {
+    let (frame, sign) = match tone {
+        Tone::Good => ("M48 6a42 42 0 1 0 .01 0Z", "M28 50l14 14 27-31"),
+        Tone::Partly => ("M48 4 92 48 48 92 4 48Z", "M28 48h40"),
+        Tone::Bad => ("M31 6h34l25 25v34L65 90H31L6 65V31Z", "M32 32l32 32M64 32 32 64"),
+        Tone::Unsure => ("M10 10h76v76H10Z", "M35 37a13 13 0 1 1 19 12c-4 3-6 5-6 10m0 10v1"),
+    };
+    view! {
+        <svg class="door-shape" viewBox="0 0 96 96" width="96" height="96" aria-hidden="true" focusable="false">
+            <path class="door-shape-frame" d=frame />
+            <path class="door-shape-sign" d=sign fill="none" stroke-width="9" stroke-linecap="round" stroke-linejoin="round" />
+        </svg>
+    }
+}
+
+fn form(gate: Gate) -> impl IntoView {
+    let field = NodeRef::<Input>::new();
+    let submit = move |event: SubmitEvent| {
+        event.prevent_default();
+        if let Some(field) = field.get_untracked() {
+            let text = field.value();
+            field.set_value("");
+            gate.read(text);
+            browser::focus_first("#door-code");
+        }
+    };
+    view! {
+        <form class="door-form" on:submit=submit novalidate>
+            <div class="field">
+                <label for=FIELD>{say!("door.code")}</label>
+                <input id=FIELD node_ref=field r#type="text" autocomplete="off" autocapitalize="characters" spellcheck="false"
+                    enterkeyhint="done" dir="ltr" />
+            </div>
+            <button type="submit" class="button" data-testid="door-check">{say!("door.check")}</button>
+        </form>
+        {Gate::has_camera().then(|| camera_part(gate))}
+    }
+}
+
+fn camera_part(gate: Gate) -> impl IntoView {
+    let video = NodeRef::<Video>::new();
+    let camera = StoredValue::new_local(None::<Camera>);
+    let (is_on, error) = (RwSignal::new(false), RwSignal::new(None::<String>));
+    let toggle = move |_: MouseEvent| {
+        error.set(None);
+        if is_on.get_untracked() {
+            camera.set_value(None);
+            is_on.set(false);
+            return;
+        }
+        let Some(video) = video.get_untracked() else { return };
+        is_on.set(true);
+        spawn_local(async move {
+            match Camera::start(video.into(), move |text| gate.read(text)).await {
+                Some(started) if is_on.get_untracked() => camera.set_value(Some(started)),
+                Some(_) => {}
+                None => {
+                    is_on.set(false);
+                    error.set(Some(say!("door.no_camera")));
+                }
+            }
+        });
+    };
+    view! {
+        <div class="door-camera" data-on=move || is_on.get().to_string()>
+            <button type="button" class="button button-quiet" data-testid="door-camera" on:click=toggle>
+                {move || if is_on.get() { say!("door.camera_stop") } else { say!("door.camera") }}
+            </button>
+            <p class="field-error" role="alert">{move || error.get()}</p>
+            <video node_ref=video muted playsinline aria-label=say!("door.camera_picture") hidden=move || !is_on.get()></video>
+        </div>
+    }
+}
+
+/// Who was let in and should not have been.
+fn conflicts(gate: Gate) -> impl IntoView {
+    let all =
+        Memo::new(move |_| gate.view.with(|view| view.as_ref().map(|view| view.conflicts.clone()).unwrap_or_default()));
+    let content = move || {
+        let all = all.get();
+        (!all.is_empty()).then(|| {
+            let lines = all
+                .iter()
+                .map(|conflict| view! { <li data-why=conflict.why.as_str()>{tell::of_conflict(conflict)}</li> });
+            view! {
+                <h2>{say!("door.conflicts")}</h2>
+                <ul data-testid="door-conflicts">{lines.collect_view()}</ul>
+            }
+        })
+    };
+    view! { <section class="door-conflicts" role="alert">{content}</section> }
+}
+
+/// The last scans, and the way to undo one.
+fn recent(gate: Gate) -> impl IntoView {
+    let undoing = RwSignal::new(None::<Told>);
+    let line = move |told: Told| {
+        let (word, tickets, number) = (told.word.clone(), told.tickets.clone(), told.number);
+        let undo = (told.can_undo && !told.is_undone).then(|| {
+            let told = told.clone();
+            let name = say!("door.undo_ticket", ends = &told.tickets);
+            view! {
+                <button type="button" class="button button-quiet" data-testid="door-undo" aria-label=name
+                    on:click=move |_| {
+                        undoing.set(Some(told.clone()));
+                        spawn_local(async { events::after(0).await; browser::focus("door-reason"); });
+                    }>{say!("door.undo")}</button>
+            }
+        });
+        let undone = told.is_undone.then(|| view! { <span class="quiet">{say!("door.undone")}</span> });
+        view! {
+            <li data-tone=told.tone.as_str() data-number=number>
+                <span class="door-recent-word">{word}</span>
+                <span class="quiet"><bdi>{(!tickets.is_empty()).then(|| format!("…{tickets}"))}</bdi></span>
+                {undone}
+                {undo}
+            </li>
+        }
+    };
+    let lines = move || gate.recent.with(|recent| recent.iter().cloned().map(line).collect_view());
+    view! {
+        <section class="door-recent" hidden=move || gate.recent.with(|recent| recent.is_empty())>
+            <h2>{say!("door.recent")}</h2>
+            {move || undoing.get().map(|told| undo_form(gate, told, undoing))}
+            <ol data-testid="door-recent">{lines}</ol>
+        </section>
+    }
+}
+
+fn undo_form(gate: Gate, told: Told, undoing: RwSignal<Option<Told>>) -> impl IntoView {
+    let (reason, error) = (NodeRef::<Input>::new(), RwSignal::new(None::<String>));
+    // One key for one wish: pressing again after a failure nobody can explain is the same wish.
+    let attempt = StoredValue::new(None::<(String, String)>);
+    let busy = RwSignal::new(false);
+    let close = move || {
+        undoing.set(None);
+        browser::focus_first("#door-code");
+    };
+    let submit = move |event: SubmitEvent| {
+        event.prevent_default();
+        let text = reason.get_untracked().map(|field| field.value().trim().to_owned()).unwrap_or_default();
+        if text.is_empty() {
+            error.set(Some(say!("door.why_needed")));
+            return;
+        }
+        if busy.get_untracked() {
+            return;
+        }
+        busy.set(true);
+        let same = attempt.get_value().filter(|(earlier, _)| *earlier == text);
+        let (text, key) = same.unwrap_or_else(|| (text, ids::new_key()));
+        attempt.set_value(Some((text.clone(), key.clone())));
+        spawn_local(async move {
+            match gate.undo(told.scan, text, &key).await {
+                None => close(),
+                Some(trouble) => {
+                    error.set(Some(trouble));
+                    busy.set(false);
+                }
+            }
+        });
+    };
+    view! {
+        <form class="door-undo card" on:submit=submit novalidate data-testid="door-undo-form">
+            <div class="field">
+                <label for="door-reason">{say!("door.undo_why", ends = &told.tickets)}</label>
+                <input id="door-reason" node_ref=reason r#type="text" maxlength="300" autocomplete="off" aria-describedby="door-reason-error" />
+                <p class="field-error" id="door-reason-error" role="alert">{move || error.get()}</p>
+            </div>
+            <button type="submit" class="button" data-testid="door-undo-confirm">{say!("door.undo_confirm")}</button>
+            <button type="button" class="button button-quiet" on:click=move |_| close()>{say!("door.undo_not")}</button>
+        </form>
+    }
+}
+
+/// What the device is called, and whether it is heard.
+fn device(gate: Gate) -> impl IntoView {
+    let error = RwSignal::new(None::<String>);
+    let rename = move |event: Event| {
+        let fits = gate.rename(&event_target_value(&event));
+        error.set((!fits).then(|| say!("door.device_wrong")));
+    };
+    view! {
+        <section class="door-device">
+            <div class="field">
+                <label for="door-device">{say!("door.device")}</label>
+                <input id="door-device" r#type="text" maxlength="40" autocomplete="off" aria-describedby="door-device-error"
+                    prop:value=gate.device.with_untracked(|device| device.name.clone()) on:change=rename />
+                <p class="field-error" id="door-device-error" role="alert">{move || error.get()}</p>
+            </div>
+            <button type="button" class="button button-quiet" data-testid="door-sound"
+                aria-pressed=move || gate.is_loud.get().to_string() on:click=move |_| gate.is_loud.update(|loud| *loud = !*loud)>
+                {say!("door.sound")}
+            </button>
+        </section>
+    }
+}

@@ -1,0 +1,47 @@
+//! A tone for each answer, for those who look at the people and not at the screen. Off until somebody wants it.
+//!
+//! By the methods' names, as `web-sys` would: it is a handful of calls.
+
+use js_sys::{Function, Reflect};
+use wasm_bindgen::{JsCast, JsValue};
+
+use super::tell::Tone;
+
+/// How long a tone is heard, seconds.
+const LENGTH_S: f64 = 0.18;
+
+/// Plays the tone of an answer: high for good, low for anything else. Silence where the browser has none.
+pub fn play(tone: Tone) {
+    let hertz = match tone {
+        Tone::Good => 880.0,
+        Tone::Partly => 440.0,
+        Tone::Bad | Tone::Unsure => 196.0,
+    };
+    let _ = try_play(hertz);
+}
+
+thread_local! {
+    /// One for the page: browsers allow a few.
+    static CONTEXT: Option<JsValue> = {
+        let maker = Reflect::get(&js_sys::global(), &"AudioContext".into()).ok().and_then(|it| it.dyn_into::<Function>().ok());
+        maker.and_then(|maker| Reflect::construct(&maker, &js_sys::Array::new()).ok())
+    };
+}
+
+fn try_play(hertz: f64) -> Option<()> {
+    let context = CONTEXT.with(Clone::clone)?;
+    let source = call(&context, "createOscillator", &[])?;
+    let pitch = Reflect::get(&source, &"frequency".into()).ok()?;
+    Reflect::set(&pitch, &"value".into(), &hertz.into()).ok()?;
+    let out = Reflect::get(&context, &"destination".into()).ok()?;
+    call(&source, "connect", &[out])?;
+    let now = Reflect::get(&context, &"currentTime".into()).ok()?.as_f64()?;
+    call(&source, "start", &[])?;
+    call(&source, "stop", &[(now + LENGTH_S).into()])?;
+    Some(())
+}
+
+fn call(object: &JsValue, method: &str, values: &[JsValue]) -> Option<JsValue> {
+    let method = Reflect::get(object, &method.into()).ok()?.dyn_into::<Function>().ok()?;
+    method.apply(object, &values.iter().collect::<js_sys::Array>()).ok()
+}

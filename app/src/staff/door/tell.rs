@@ -1,0 +1,270 @@
+//! What a scan came to, in a word one reads from two steps away and the lines below it.
+
+use domain::api_door::{ConflictView, NotValid, Outcome, ScanAnswer, TicketAnswer};
+use uuid::Uuid;
+
+use super::listed::Listed;
+use crate::language::{Arg, Moment, current, listed as in_a_list};
+use crate::say;
+
+/// How good it is: a colour, and a shape for those who see none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tone {
+    /// Come in: a tick in a circle.
+    Good,
+    /// Some of them: a bar in a diamond.
+    Partly,
+    /// No: a cross in an octagon.
+    Bad,
+    /// Nobody can say: a question mark in a square.
+    Unsure,
+}
+
+impl Tone {
+    /// As the page names it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Good => "good",
+            Self::Partly => "partly",
+            Self::Bad => "bad",
+            Self::Unsure => "unsure",
+        }
+    }
+}
+
+/// What a scan came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Told {
+    /// Grows with every scan.
+    pub number: u32,
+    /// The scan.
+    pub scan: Uuid,
+    /// How good it is.
+    pub tone: Tone,
+    /// In a word.
+    pub word: String,
+    /// What helps.
+    pub lines: Vec<String>,
+    /// The tickets, by the ends of their codes.
+    pub tickets: String,
+    /// Whether it let somebody in whom the server knows of, so that it can be undone.
+    pub can_undo: bool,
+    /// Whether that was undone.
+    pub is_undone: bool,
+}
+
+impl Told {
+    /// A word with lines, about no ticket that is known.
+    #[must_use]
+    pub fn new(tone: Tone, word: String, lines: Vec<String>) -> Self {
+        Self {
+            number: 0,
+            scan: Uuid::nil(),
+            tone,
+            word,
+            lines,
+            tickets: String::new(),
+            can_undo: false,
+            is_undone: false,
+        }
+    }
+}
+
+/// The answer of the server.
+#[must_use]
+pub fn of_answer(answer: &ScanAnswer) -> Told {
+    let tickets = &answer.tickets;
+    let (count, admitted) = (tickets.len(), answer.admitted());
+    let refused = tickets.iter().find(|ticket| ticket.outcome != Outcome::Admitted);
+    let (tone, word) = match refused {
+        None => (Tone::Good, come_in(count)),
+        Some(_) if admitted > 0 => (Tone::Partly, say!("door.partly", admitted = admitted, count = count)),
+        Some(first) => (Tone::Bad, word_of(first.outcome)),
+    };
+    let mut lines = Vec::new();
+    let seats: Vec<&str> = tickets
+        .iter()
+        .filter(|ticket| ticket.outcome == Outcome::Admitted)
+        .filter_map(|ticket| ticket.seat.as_deref())
+        .collect();
+    if !seats.is_empty() {
+        lines.push(in_a_list(&seats));
+    }
+    lines.extend(tickets.iter().filter(|ticket| ticket.outcome != Outcome::Admitted).map(|one| line_of(one, count)));
+    lines.retain(|line| !line.is_empty());
+    Told {
+        scan: answer.scan,
+        tickets: in_a_list(&tickets.iter().map(|ticket| ticket.ends.as_str()).collect::<Vec<_>>()),
+        can_undo: admitted > 0,
+        ..Told::new(tone, word, lines)
+    }
+}
+
+/// What the list says, where all of it is let in or nothing.
+#[must_use]
+pub fn of_list(said: &[Listed], made_at: &str) -> Told {
+    let count = said.len();
+    let open = said.iter().filter(|one| **one == Listed::Open).count();
+    let made_at = clock(made_at);
+    let by_list = || say!("door.by_list", time = Arg::Ours(&made_at));
+    let Some(first) = said.iter().find(|one| **one != Listed::Open) else {
+        return Told::new(Tone::Good, come_in(count), vec![by_list()]);
+    };
+    let line = match first {
+        Listed::Used { at, device } => say!("door.used_at", time = Arg::Ours(&clock(at)), place = device),
+        Listed::UsedHere => say!("door.used_here"),
+        Listed::Missing => say!("door.not_on_list_advice", time = Arg::Ours(&made_at)),
+        Listed::NotValid | Listed::Open => String::new(),
+    };
+    let (tone, word) = match first {
+        _ if open > 0 => (Tone::Partly, say!("door.partly", admitted = open, count = count)),
+        Listed::Used { .. } | Listed::UsedHere => (Tone::Bad, word_of(Outcome::AlreadyUsed)),
+        Listed::NotValid => (Tone::Bad, word_of(Outcome::NotValid)),
+        Listed::Missing | Listed::Open => (Tone::Unsure, say!("door.not_on_list")),
+    };
+    let lines = [line, by_list()].into_iter().filter(|line| !line.is_empty()).collect();
+    Told::new(tone, word, lines)
+}
+
+/// Somebody who was let in and should not have been.
+#[must_use]
+pub fn of_conflict(conflict: &ConflictView) -> String {
+    let seat = conflict.seat.as_deref().unwrap_or_default();
+    let time = clock(&conflict.at);
+    match (&conflict.first_at, &conflict.first_device) {
+        (Some(first_at), Some(first_device)) => say!(
+            "door.let_in_twice",
+            seat = seat,
+            ends = &conflict.ends,
+            first = Arg::Ours(&clock(first_at)),
+            first_place = first_device,
+            time = Arg::Ours(&time),
+            place = &conflict.device
+        ),
+        _ => say!(
+            "door.let_in_wrongly",
+            seat = seat,
+            ends = &conflict.ends,
+            time = Arg::Ours(&time),
+            place = &conflict.device,
+            why = Arg::Ours(&word_of(conflict.why))
+        ),
+    }
+}
+
+fn come_in(count: usize) -> String {
+    say!("door.come_in", count = count)
+}
+
+fn word_of(outcome: Outcome) -> String {
+    match outcome {
+        Outcome::Admitted => come_in(1),
+        Outcome::AlreadyUsed | Outcome::Conflict => say!("door.already_used"),
+        Outcome::OtherShow => say!("door.other_show"),
+        Outcome::NotValid => say!("door.not_valid"),
+        Outcome::Unknown => say!("door.unknown"),
+        Outcome::Forged => say!("door.forged"),
+    }
+}
+
+/// Why somebody is not let in; with the seat, where there are several.
+fn line_of(ticket: &TicketAnswer, count: usize) -> String {
+    let why = match (ticket.outcome, &ticket.used_at, &ticket.show, ticket.why) {
+        (Outcome::AlreadyUsed | Outcome::Conflict, Some(at), ..) => {
+            let place = ticket.used_where.as_deref().unwrap_or_default();
+            say!("door.used_at", time = Arg::Ours(&clock(at)), place = place)
+        }
+        (Outcome::OtherShow, _, Some(show), _) => {
+            let starts = Moment::parse(&show.starts_local).map_or_else(String::new, |at| at.in_words(current()));
+            say!("door.for_show", film = &show.film, time = Arg::Ours(&starts), screen = &show.screen)
+        }
+        (Outcome::NotValid, _, _, Some(why)) => match why {
+            NotValid::Cancelled => say!("door.why_cancelled"),
+            NotValid::Refunded => say!("door.why_refunded"),
+            NotValid::Exchanged => say!("door.why_exchanged"),
+        },
+        _ if count > 1 => word_of(ticket.outcome),
+        _ => String::new(),
+    };
+    match &ticket.seat {
+        Some(seat) if !why.is_empty() => say!("door.about_seat", seat = seat, why = Arg::Ours(&why)),
+        Some(seat) => seat.clone(),
+        None => why,
+    }
+}
+
+/// A time of day of an instant on the clocks there.
+#[must_use]
+pub fn clock(local: &str) -> String {
+    Moment::parse(local).map_or_else(String::new, |at| at.time(current()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use domain::api_door::OtherShow;
+
+    fn ticket(outcome: Outcome) -> TicketAnswer {
+        let seat = Some("C7".to_owned());
+        TicketAnswer { ends: "PQRS".to_owned(), outcome, seat, used_at: None, used_where: None, why: None, show: None }
+    }
+
+    fn told(tickets: Vec<TicketAnswer>) -> (Tone, String, Vec<String>) {
+        let told = of_answer(&ScanAnswer { scan: Uuid::nil(), tickets });
+        (told.tone, told.word, told.lines)
+    }
+
+    #[test]
+    fn each_answer_is_a_word_and_what_helps() {
+        let used = TicketAnswer {
+            used_at: Some("2026-11-21T20:15:07".to_owned()),
+            used_where: Some("Left door".to_owned()),
+            ..ticket(Outcome::AlreadyUsed)
+        };
+        let show = OtherShow {
+            id: Uuid::nil(),
+            film: "Tide".to_owned(),
+            screen: "Screen 2".to_owned(),
+            starts_local: "2026-11-21T22:30:00".to_owned(),
+        };
+        let other = TicketAnswer { show: Some(show), ..ticket(Outcome::OtherShow) };
+        let refunded = TicketAnswer { why: Some(NotValid::Refunded), ..ticket(Outcome::NotValid) };
+        let forged = TicketAnswer { seat: None, ..ticket(Outcome::Forged) };
+        for (ticket, tone, word, lines) in [
+            (ticket(Outcome::Admitted), Tone::Good, "Come in", vec!["C7"]),
+            (used, Tone::Bad, "Used already", vec!["C7: at 20:15, Left door"]),
+            (other, Tone::Bad, "For another show", vec!["C7: Tide, Sat 21 Nov, 22:30, Screen 2"]),
+            (refunded, Tone::Bad, "Not valid any more", vec!["C7: The seat was given back."]),
+            (forged, Tone::Bad, "Not a genuine ticket", vec![]),
+        ] {
+            let lines: Vec<String> = lines.into_iter().map(str::to_owned).collect();
+            assert_eq!(told(vec![ticket.clone()]), (tone, word.to_owned(), lines), "{ticket:?}");
+        }
+    }
+
+    #[test]
+    fn a_party_comes_in_together_or_is_told_how_many() {
+        let good = || ticket(Outcome::Admitted);
+        assert_eq!(told(vec![good(), good()]).1, "Come in, all 2");
+        let (tone, word, lines) = told(vec![good(), ticket(Outcome::NotValid), good()]);
+        assert_eq!((tone, word.as_str()), (Tone::Partly, "2 of 3 come in"));
+        assert_eq!(lines, ["C7 and C7", "C7: Not valid any more"]);
+    }
+
+    #[test]
+    fn without_a_network_the_list_decides_and_says_so() {
+        let made_at = "2026-11-21T18:40:00";
+        let told = |said: &[Listed]| of_list(said, made_at);
+        assert_eq!(
+            (told(&[Listed::Open]).tone, told(&[Listed::Open, Listed::Open]).word.as_str()),
+            (Tone::Good, "Come in, all 2")
+        );
+        assert_eq!(told(&[Listed::UsedHere]).tone, Tone::Bad);
+        assert_eq!(told(&[Listed::NotValid]).word, "Not valid any more");
+        let missing = told(&[Listed::Missing]);
+        assert_eq!(missing.tone, Tone::Unsure);
+        assert!(missing.lines[0].contains("18:40"), "{missing:?}");
+        assert_eq!(told(&[Listed::Open, Listed::Missing]).tone, Tone::Partly);
+    }
+}

@@ -1,0 +1,135 @@
+//! What is told about a file.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::layout::LayoutError;
+use crate::seats::MAX_SEATS_PER_SHOW;
+
+#[cfg(feature = "openapi")]
+use utoipa::ToSchema;
+
+/// One thing about a file, with the place and how often.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+pub struct Finding {
+    /// What.
+    pub kind: FindingKind,
+    /// Where: a seat, a row, a name; empty where it is about the whole file.
+    pub place: String,
+    /// How often, or how many seats it is about.
+    pub count: u32,
+}
+
+/// What can be said about a file: first what stands in the way, then what was done or is worth knowing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum FindingKind {
+    /// It does not read as a seating plan or a sketch; `place` says why.
+    NotAPlan,
+    /// No seat in it.
+    NoSeats,
+    /// More seats than a show can sell.
+    TooManySeats,
+    /// More categories than there may be.
+    TooManyCategories,
+    /// Seats of one name.
+    DuplicateSeat,
+    /// Seats of a row without a number.
+    Unnumbered,
+    /// Seats of a category that is not defined.
+    UnknownCategory,
+    /// A category that is defined twice.
+    DuplicateCategory,
+    /// A name nobody could read.
+    NameTooLong,
+    /// A seat outside of any room, or without a place.
+    OutOfBounds,
+    /// Anything else the room refuses; `place` is the sentence.
+    Refused,
+
+    /// Values that were written another way and mean the same.
+    Tidied,
+    /// A zone was renamed, for its seats were called like those of another.
+    ZoneRenamed,
+    /// Seats that were given another number.
+    SeatsRenumbered,
+    /// A category that was added.
+    CategoryAdded,
+    /// Rows whose seats were listed in another order than they stand.
+    RowsReordered,
+    /// Rows that are numbered from right to left.
+    RightToLeft,
+    /// Rows with odd numbers only, or even ones.
+    OddOrEven,
+    /// Seats that lie on another.
+    SamePlace,
+    /// Drawings in the file that have no capacity: they are kept, shown to nobody, and not sold.
+    AreasNotSold,
+}
+
+impl FindingKind {
+    /// Whether it can be mended without drawing the room anew.
+    #[must_use]
+    pub const fn can_be_mended(self) -> bool {
+        matches!(self, Self::DuplicateSeat | Self::Unnumbered | Self::UnknownCategory | Self::DuplicateCategory)
+    }
+}
+
+impl Finding {
+    /// A finding at a place.
+    pub(super) fn new(kind: FindingKind, place: impl Into<String>, count: usize) -> Self {
+        Self { kind, place: place.into(), count: u32::try_from(count).unwrap_or(u32::MAX) }
+    }
+
+    /// What the room said.
+    pub(super) fn of_error(why: &LayoutError) -> Self {
+        let kind = match why {
+            LayoutError::Shape(_) => FindingKind::NotAPlan,
+            LayoutError::NoSeats => FindingKind::NoSeats,
+            LayoutError::TooManySeats => FindingKind::TooManySeats,
+            LayoutError::TooManyCategories(_) => FindingKind::TooManyCategories,
+            _ => FindingKind::Refused,
+        };
+        let place = match why {
+            LayoutError::Shape(text) => text.clone(),
+            other => other.to_string(),
+        };
+        Self::new(kind, place, 1)
+    }
+}
+
+impl fmt::Display for Finding {
+    /// In a sentence, for the API and for logs.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, place, count } = self;
+        match kind {
+            FindingKind::NotAPlan => write!(f, "This is neither a seating plan nor a sketch: {place}."),
+            FindingKind::NoSeats => write!(f, "The room has no seats."),
+            FindingKind::TooManySeats => {
+                write!(f, "The room has too many seats; a show sells at most {MAX_SEATS_PER_SHOW}.")
+            }
+            FindingKind::TooManyCategories => write!(f, "The room has {count} categories; at most 255 are possible."),
+            FindingKind::DuplicateSeat => write!(f, "{count} seats are called {place:?}."),
+            FindingKind::Unnumbered => write!(f, "{count} seats of {place:?} have no number."),
+            FindingKind::UnknownCategory => write!(f, "{count} seats are of category {place:?}, which is not defined."),
+            FindingKind::DuplicateCategory => write!(f, "The category {place:?} is defined {count} times."),
+            FindingKind::NameTooLong => write!(f, "The name {place:?}… is too long."),
+            FindingKind::OutOfBounds => write!(f, "{place} lies outside of any room, or has no place."),
+            FindingKind::Refused => write!(f, "{place}."),
+            FindingKind::Tidied => write!(f, "{count} values were tidied: numbers as text, empty keys left out."),
+            FindingKind::ZoneRenamed => write!(f, "A zone is now called {place:?}, for its seats were another's."),
+            FindingKind::SeatsRenumbered => write!(f, "{count} seats were given another number."),
+            FindingKind::CategoryAdded => write!(f, "The category {place:?} was added for {count} seats."),
+            FindingKind::RowsReordered => write!(f, "The seats of {count} rows were put in the order they stand in."),
+            FindingKind::RightToLeft => write!(f, "{count} rows are numbered from right to left."),
+            FindingKind::OddOrEven => write!(f, "{count} rows have odd numbers only, or even ones."),
+            FindingKind::SamePlace => write!(f, "{count} seats lie on another; the first is {place:?}."),
+            FindingKind::AreasNotSold => {
+                write!(f, "{count} areas of the drawing have no capacity, so nothing is sold there.")
+            }
+        }
+    }
+}

@@ -1,0 +1,379 @@
+//! Everything that is wrong with a plan of the right shape, and what may be mended of it.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use serde_json::{Value, json};
+
+use super::{Finding, FindingKind, MAX_FINDINGS};
+use crate::layout::error::{MAX_CATEGORIES, MAX_NAME_CHARS};
+use crate::layout::frame::is_place;
+use crate::layout::room::name_of;
+use crate::seats::MAX_SEATS_PER_SHOW;
+
+/// A row is a line when its seats stray from it by at most this part of its length; others are clouds, and keep the
+/// order they are listed in.
+const STRAYS_BY: f64 = 0.35;
+
+/// Looks at a tidied plan, and mends it where that is allowed. What stands in the way; empty for none.
+pub(super) fn look(plan: &mut Value, mend: bool, remarks: &mut Vec<Finding>) -> Vec<Finding> {
+    let seats = seats_of(plan).count();
+    if seats == 0 {
+        return vec![Finding::new(FindingKind::NoSeats, "", 0)];
+    }
+    if seats > MAX_SEATS_PER_SHOW {
+        return vec![Finding::new(FindingKind::TooManySeats, "", seats)];
+    }
+    let mut problems = Vec::new();
+    names(plan, &mut problems);
+    places(plan, &mut problems);
+    categories(plan, mend, &mut problems, remarks);
+    numbers(plan, mend, &mut problems, remarks);
+    zones(plan, remarks);
+    duplicates(plan, mend, &mut problems, remarks);
+    if problems.is_empty() {
+        order(plan, remarks);
+        surprises(plan, remarks);
+    }
+    problems
+}
+
+fn list<'a>(object: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
+    object[key].as_array().into_iter().flatten()
+}
+
+fn list_mut<'a>(object: &'a mut Value, key: &str) -> impl Iterator<Item = &'a mut Value> {
+    object.get_mut(key).and_then(Value::as_array_mut).into_iter().flatten()
+}
+
+fn text<'a>(object: &'a Value, key: &str) -> &'a str {
+    object[key].as_str().unwrap_or_default().trim()
+}
+
+/// Each seat with its zone and row.
+fn seats_of(plan: &Value) -> impl Iterator<Item = (&Value, &Value, &Value)> {
+    list(plan, "zones")
+        .flat_map(|zone| list(zone, "rows").flat_map(move |row| list(row, "seats").map(move |seat| (zone, row, seat))))
+}
+
+/// `Circle A`: a row for people.
+fn row_name(zone: &Value, row: &Value) -> String {
+    [text(zone, "name"), text(row, "row_number")]
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+fn names(plan: &Value, problems: &mut Vec<Finding>) {
+    let mut long = BTreeSet::new();
+    let mut look = |name: &str| {
+        if name.len() > MAX_NAME_CHARS && name.chars().count() > MAX_NAME_CHARS && long.len() < MAX_FINDINGS {
+            long.insert(name.chars().take(20).collect::<String>());
+        }
+    };
+    look(text(plan, "name"));
+    list(plan, "categories").for_each(|category| look(text(category, "name")));
+    for zone in list(plan, "zones") {
+        look(text(zone, "name"));
+        for row in list(zone, "rows") {
+            look(text(row, "row_number"));
+            list(row, "seats").for_each(|seat| look(text(seat, "seat_number")));
+        }
+    }
+    problems.extend(long.into_iter().map(|name| Finding::new(FindingKind::NameTooLong, name, 1)));
+}
+
+fn point(object: &Value) -> Option<(f64, f64)> {
+    Some((object["position"]["x"].as_f64()?, object["position"]["y"].as_f64()?))
+}
+
+/// Where a seat is, from the corner of the plan; `None` when it is nowhere.
+fn place(zone: &Value, row: &Value, seat: &Value) -> Option<(f64, f64)> {
+    let at = |object| point(object).unwrap_or_default();
+    let ((zx, zy), (rx, ry), (x, y)) = (at(zone), at(row), point(seat)?);
+    let (x, y) = (zx + rx + x, zy + ry + y);
+    (is_place(x) && is_place(y)).then_some((x, y))
+}
+
+fn places(plan: &Value, problems: &mut Vec<Finding>) {
+    let mut lost: BTreeMap<String, usize> = BTreeMap::new();
+    for (zone, row, seat) in seats_of(plan) {
+        if place(zone, row, seat).is_none() {
+            *lost
+                .entry(format!("{} {}", row_name(zone, row), text(seat, "seat_number")).trim().to_owned())
+                .or_default() += 1;
+        }
+    }
+    problems.extend(lost.into_iter().map(|(place, count)| Finding::new(FindingKind::OutOfBounds, place, count)));
+}
+
+fn categories(plan: &mut Value, mend: bool, problems: &mut Vec<Finding>, remarks: &mut Vec<Finding>) {
+    let mut defined: BTreeMap<String, usize> = BTreeMap::new();
+    for category in list(plan, "categories") {
+        // As it is written: seats refer to it letter by letter.
+        *defined.entry(category["name"].as_str().unwrap_or_default().to_owned()).or_default() += 1;
+    }
+    let twice: Vec<(&String, &usize)> = defined.iter().filter(|(_, count)| **count > 1).collect();
+    if mend && !twice.is_empty() {
+        let mut seen = BTreeSet::new();
+        if let Some(all) = plan["categories"].as_array_mut() {
+            all.retain(|category| seen.insert(category["name"].as_str().unwrap_or_default().to_owned()));
+        }
+        remarks.push(Finding::new(FindingKind::Tidied, "", twice.len()));
+    } else {
+        let told = twice.into_iter().map(|(name, count)| Finding::new(FindingKind::DuplicateCategory, name, *count));
+        problems.extend(told);
+    }
+    let mut unknown: BTreeMap<String, usize> = BTreeMap::new();
+    for (_, _, seat) in seats_of(plan) {
+        let name = seat["category"].as_str().unwrap_or_default();
+        if !defined.contains_key(name) {
+            *unknown.entry(name.to_owned()).or_default() += 1;
+        }
+    }
+    if mend {
+        for (name, count) in &unknown {
+            // An empty name would be nothing to put a price on.
+            let named = if name.is_empty() { "standard" } else { name };
+            if let Some(all) = plan["categories"].as_array_mut().filter(|_| !defined.contains_key(named)) {
+                all.push(json!({ "name": named }));
+            }
+            remarks.push(Finding::new(FindingKind::CategoryAdded, named, *count));
+        }
+        if unknown.contains_key("") {
+            for seat in seats_mut(plan).filter(|seat| seat["category"] == "") {
+                seat["category"] = json!("standard");
+            }
+        }
+    } else {
+        let told = unknown.into_iter().map(|(name, count)| Finding::new(FindingKind::UnknownCategory, name, count));
+        problems.extend(told);
+    }
+    let count = list(plan, "categories").count();
+    if count > MAX_CATEGORIES {
+        problems.push(Finding::new(FindingKind::TooManyCategories, "", count));
+    }
+}
+
+fn seats_mut(plan: &mut Value) -> impl Iterator<Item = &mut Value> {
+    list_mut(plan, "zones").flat_map(|zone| list_mut(zone, "rows")).flat_map(|row| list_mut(row, "seats"))
+}
+
+/// Seats without a number: told by row, or counted on from the first that is free.
+fn numbers(plan: &mut Value, mend: bool, problems: &mut Vec<Finding>, remarks: &mut Vec<Finding>) {
+    let mut missing: BTreeMap<String, usize> = BTreeMap::new();
+    for (zone, row, seat) in seats_of(plan) {
+        if text(seat, "seat_number").is_empty() {
+            *missing.entry(row_name(zone, row)).or_default() += 1;
+        }
+    }
+    if missing.is_empty() {
+        return;
+    }
+    if !mend {
+        problems.extend(missing.into_iter().map(|(row, count)| Finding::new(FindingKind::Unnumbered, row, count)));
+        return;
+    }
+    for row in list_mut(plan, "zones").flat_map(|zone| list_mut(zone, "rows")) {
+        let mut used: BTreeSet<String> = list(row, "seats").map(|seat| text(seat, "seat_number").to_owned()).collect();
+        let mut next = 1_u32;
+        for seat in list_mut(row, "seats") {
+            if !text(seat, "seat_number").is_empty() {
+                continue;
+            }
+            while !used.insert(next.to_string()) {
+                next += 1;
+            }
+            seat["seat_number"] = json!(next.to_string());
+        }
+    }
+    remarks.push(Finding::new(FindingKind::SeatsRenumbered, "", missing.values().sum()));
+}
+
+/// Row and number of every seat of a zone.
+fn marks(zone: &Value) -> BTreeSet<(String, String)> {
+    let rows = list(zone, "rows");
+    rows.flat_map(|row| {
+        let label = text(row, "row_number");
+        list(row, "seats").map(move |seat| (label.to_owned(), text(seat, "seat_number").to_owned()))
+    })
+    .collect()
+}
+
+/// Zones of one name whose seats would be called alike are told apart by a number behind the name. What is
+/// printed on seats stays.
+fn zones(plan: &mut Value, remarks: &mut Vec<Finding>) {
+    let mut taken: BTreeSet<String> = list(plan, "zones").map(|zone| text(zone, "name").to_owned()).collect();
+    let mut seen: HashMap<String, BTreeSet<(String, String)>> = HashMap::new();
+    for zone in list_mut(plan, "zones") {
+        let (name, own) = (text(zone, "name").to_owned(), marks(zone));
+        if own.is_empty() {
+            continue;
+        }
+        let Some(others) = seen.get_mut(&name) else {
+            seen.insert(name, own);
+            continue;
+        };
+        if others.is_disjoint(&own) {
+            others.extend(own);
+            continue;
+        }
+        let mut number = 2_u32;
+        let renamed = loop {
+            let wanted = format!("{name} ({number})").trim().to_owned();
+            if taken.insert(wanted.clone()) {
+                break wanted;
+            }
+            number += 1;
+        };
+        zone["name"] = json!(renamed);
+        remarks.push(Finding::new(FindingKind::ZoneRenamed, renamed.clone(), own.len()));
+        seen.insert(renamed, own);
+    }
+}
+
+/// Seats that would have the same name for people.
+fn duplicates(plan: &mut Value, mend: bool, problems: &mut Vec<Finding>, remarks: &mut Vec<Finding>) {
+    let parts = list(plan, "zones").filter(|zone| list(zone, "rows").any(|row| list(row, "seats").next().is_some()));
+    let has_parts = parts.count() > 1;
+    let name = |zone: &Value, row: &Value, seat: &Value| {
+        let zone = if has_parts { text(zone, "name") } else { "" };
+        name_of(zone, text(row, "row_number"), text(seat, "seat_number"))
+    };
+    let mut count: HashMap<String, usize> = HashMap::new();
+    // Those without a number are told as that.
+    for (zone, row, seat) in seats_of(plan).filter(|(.., seat)| !text(seat, "seat_number").is_empty()) {
+        *count.entry(name(zone, row, seat)).or_default() += 1;
+    }
+    let mut twice: BTreeMap<String, usize> =
+        count.iter().filter(|(_, count)| **count > 1).map(|(name, count)| (name.clone(), *count)).collect();
+    if !mend {
+        problems.extend(twice.into_iter().map(|(name, count)| Finding::new(FindingKind::DuplicateSeat, name, count)));
+        return;
+    }
+    let mut renumbered = 0;
+    let mut seen = BTreeSet::new();
+    for zone in list_mut(plan, "zones") {
+        let zone_name = if has_parts { text(zone, "name").to_owned() } else { String::new() };
+        for row in list_mut(zone, "rows") {
+            let label = text(row, "row_number").to_owned();
+            for seat in list_mut(row, "seats") {
+                let number = text(seat, "seat_number").to_owned();
+                let own = name_of(&zone_name, &label, &number);
+                // The first of them keeps its number.
+                if !twice.contains_key(&own) || seen.insert(own) {
+                    continue;
+                }
+                let mut copy = 2_u32;
+                let renamed = loop {
+                    let wanted = format!("{number} ({copy})");
+                    let name = name_of(&zone_name, &label, &wanted);
+                    if !count.contains_key(&name) && !twice.contains_key(&name) {
+                        twice.insert(name.clone(), 1);
+                        seen.insert(name);
+                        break wanted;
+                    }
+                    copy += 1;
+                };
+                seat["seat_number"] = json!(renamed);
+                renumbered += 1;
+            }
+        }
+    }
+    if renumbered > 0 {
+        remarks.push(Finding::new(FindingKind::SeatsRenumbered, "", renumbered));
+    }
+}
+
+/// Seats of a row in the order they stand in: neighbours in the room are neighbours in the list, which is what
+/// "side by side" goes by.
+fn order(plan: &mut Value, remarks: &mut Vec<Finding>) {
+    let mut reordered = 0;
+    for row in list_mut(plan, "zones").flat_map(|zone| list_mut(zone, "rows")) {
+        let Some(seats) = row.get_mut("seats").and_then(Value::as_array_mut) else { continue };
+        let points: Vec<(f64, f64)> = seats.iter().filter_map(point).collect();
+        let Some(along) = along_a_line(&points).filter(|_| points.len() == seats.len()) else { continue };
+        let rises = along.windows(2).filter(|pair| pair[0] < pair[1]).count();
+        let falls = along.windows(2).filter(|pair| pair[0] > pair[1]).count();
+        if rises == 0 || falls == 0 {
+            continue;
+        }
+        let mut sorted: Vec<(f64, Value)> = along.into_iter().zip(seats.drain(..)).collect();
+        sorted.sort_by(|one, other| one.0.total_cmp(&other.0));
+        if falls > rises {
+            sorted.reverse();
+        }
+        seats.extend(sorted.into_iter().map(|(_, seat)| seat));
+        reordered += 1;
+    }
+    if reordered > 0 {
+        remarks.push(Finding::new(FindingKind::RowsReordered, "", reordered));
+    }
+}
+
+/// How far along its line each point is; `None` for a cloud.
+fn along_a_line(points: &[(f64, f64)]) -> Option<Vec<f64>> {
+    let far_from = |from: (f64, f64)| {
+        let away = |point: &(f64, f64)| (point.0 - from.0).powi(2) + (point.1 - from.1).powi(2);
+        points.iter().copied().max_by(|one, other| away(one).total_cmp(&away(other)))
+    };
+    if points.len() < 3 {
+        return None;
+    }
+    let start = far_from(points[0])?;
+    let end = far_from(start)?;
+    let (dx, dy) = (end.0 - start.0, end.1 - start.1);
+    let length = dx.hypot(dy);
+    if length <= 0.0 {
+        return None;
+    }
+    // From left to right, as rows are read.
+    let side = if dx < 0.0 || (dx == 0.0 && dy < 0.0) { -1.0 } else { 1.0 };
+    let strays = |point: &(f64, f64)| ((point.0 - start.0) * dy - (point.1 - start.1) * dx).abs() / length;
+    if points.iter().any(|point| strays(point) > STRAYS_BY * length) {
+        return None;
+    }
+    Some(points.iter().map(|point| side * ((point.0 - start.0) * dx + (point.1 - start.1) * dy) / length).collect())
+}
+
+/// What is as it should be, and may surprise whoever knows other rooms.
+fn surprises(plan: &Value, remarks: &mut Vec<Finding>) {
+    let (mut right_to_left, mut odd_or_even) = (0, 0);
+    for row in list(plan, "zones").flat_map(|zone| list(zone, "rows")) {
+        let numbered: Vec<(f64, u32)> = list(row, "seats")
+            .filter_map(|seat| Some((point(seat)?.0, text(seat, "seat_number").parse().ok()?)))
+            .collect();
+        let steps = || numbered.windows(2).filter(|pair| pair[0].0 != pair[1].0 && pair[0].1 != pair[1].1);
+        right_to_left += usize::from(
+            steps().next().is_some() && steps().all(|pair| (pair[0].0 < pair[1].0) == (pair[0].1 > pair[1].1)),
+        );
+        let (first, others) = (numbered.first(), numbered.iter().skip(1));
+        odd_or_even += usize::from(
+            numbered.len() > 2 && first.is_some_and(|first| others.clone().all(|other| other.1 % 2 == first.1 % 2)),
+        );
+    }
+    let mut places = HashMap::new();
+    let (mut on_another, mut first) = (0, String::new());
+    for (zone, row, seat) in seats_of(plan) {
+        // To a thousandth of a unit: what lies closer is in one place to any eye.
+        let Some((x, y)) = place(zone, row, seat) else { continue };
+        let key = ((x * 1_000.0).round() as i64, (y * 1_000.0).round() as i64);
+        if places.insert(key, ()).is_some() {
+            on_another += 1;
+            if first.is_empty() {
+                first = format!("{} {}", row_name(zone, row), text(seat, "seat_number"));
+            }
+        }
+    }
+    let areas = list(plan, "zones").map(|zone| list(zone, "areas").count()).sum();
+    for (kind, place, count) in [
+        (FindingKind::RightToLeft, String::new(), right_to_left),
+        (FindingKind::OddOrEven, String::new(), odd_or_even),
+        (FindingKind::SamePlace, first, on_another),
+        (FindingKind::AreasNotSold, String::new(), areas),
+    ] {
+        if count > 0 {
+            remarks.push(Finding::new(kind, place, count));
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! Files of strangers, generated: as they should be, as they are, and as nobody should write them.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::api::OVERVIEW_ABOVE_SEATS;
+
+/// A folder of seating plans to try as well, on machines that have one.
+const MORE_PLANS: &str = "ROWLOCK_SEATING_PLANS";
+
+fn seat(number: impl Into<Value>, x: f64, y: f64) -> Value {
+    json!({"seat_guid": "g", "seat_number": number.into(), "position": {"x": x, "y": y}, "category": "a"})
+}
+
+fn row(label: impl Into<Value>, seats: Vec<Value>) -> Value {
+    json!({"row_number": label.into(), "position": {"x": 0, "y": 0}, "seats": seats})
+}
+
+fn zone(name: impl Into<Value>, rows: Vec<Value>) -> Value {
+    json!({"name": name.into(), "position": {"x": 0, "y": 0}, "rows": rows, "areas": []})
+}
+
+fn plan(zones: Vec<Value>) -> Value {
+    json!({"name": "Room", "size": {"width": 100, "height": 100}, "categories": [{"name": "a", "color": "#fff"}], "zones": zones})
+}
+
+/// A row of seats with these numbers, 20 apart; each row at a place of its own.
+fn numbered(label: &str, numbers: &[&str]) -> Value {
+    let y = 24.0 * label.chars().map(|letter| f64::from(u32::from(letter))).sum::<f64>();
+    row(label, numbers.iter().zip(0..).map(|(number, at)| seat(*number, 20.0 * f64::from(at), y)).collect())
+}
+
+fn problems(file: Value) -> Vec<(FindingKind, String, u32)> {
+    let refused = import(file, "Screen 1", false).expect_err("it must be refused");
+    refused.into_iter().map(|finding| (finding.kind, finding.place, finding.count)).collect()
+}
+
+fn labels(layout: &Layout) -> Vec<String> {
+    layout.seats().map(|seat| seat.label).collect()
+}
+
+fn kinds(imported: &Imported) -> Vec<FindingKind> {
+    imported.remarks.iter().map(|remark| remark.kind).collect()
+}
+
+#[test]
+fn all_that_is_wrong_is_told_at_once_with_its_place() {
+    let stalls = zone("Stalls", vec![numbered("A", &["1", "1", "2"]), numbered("B", &["1", "", " "])]);
+    let mut circle = zone("Circle", vec![numbered("A", &["1"])]);
+    circle["rows"][0]["seats"][0]["category"] = json!("gold");
+    circle["rows"][0]["seats"][0]["position"]["x"] = json!(1e300);
+    let mut file = plan(vec![stalls, circle]);
+    file["categories"].as_array_mut().expect("a list").push(json!({"name": "a"}));
+    let told = problems(file.clone());
+    let expected = [
+        (FindingKind::OutOfBounds, "Circle A 1".to_owned(), 1),
+        (FindingKind::DuplicateCategory, "a".to_owned(), 2),
+        (FindingKind::UnknownCategory, "gold".to_owned(), 1),
+        (FindingKind::Unnumbered, "Stalls B".to_owned(), 2),
+        (FindingKind::DuplicateSeat, "Stalls A1".to_owned(), 2),
+    ];
+    assert_eq!(told, expected);
+    file["zones"][1]["rows"][0]["seats"][0]["position"]["x"] = json!(0);
+    // Where that is allowed, all of it is mended, and what was done is told.
+    let mended = import(file, "", true).expect("it can be mended");
+    assert_eq!(
+        labels(&mended.layout),
+        ["Stalls A1", "Stalls A1 (2)", "Stalls A2", "Stalls B1", "Stalls B2", "Stalls B3", "Circle A1"]
+    );
+    for kind in [FindingKind::Tidied, FindingKind::CategoryAdded, FindingKind::SeatsRenumbered] {
+        assert!(kinds(&mended).contains(&kind), "{kind:?}");
+    }
+}
+
+#[test]
+fn two_seats_of_one_name_are_refused_by_name_and_count() {
+    let told = problems(plan(vec![zone("", vec![numbered("12", &["7", "7", "7"]), numbered("A", &["1", "2"])])]));
+    assert_eq!(told, [(FindingKind::DuplicateSeat, "12-7".to_owned(), 3)]);
+    // Other rows and numbers, and yet the same to whoever reads it.
+    let told = problems(plan(vec![zone("", vec![numbered("A", &["B1"]), numbered("AB", &["1"])])]));
+    assert_eq!(told, [(FindingKind::DuplicateSeat, "AB1".to_owned(), 2)]);
+}
+
+#[test]
+fn the_same_label_in_two_sections_is_two_seats_and_sections_of_one_name_are_told_apart() {
+    let stand = |name: &str| zone(name, vec![numbered("A", &["1", "2"])]);
+    let two = import(plan(vec![stand("North"), stand("South")]), "", false).expect("a room");
+    assert_eq!(labels(&two.layout), ["North A1", "North A2", "South A1", "South A2"]);
+    assert_eq!(kinds(&two), [FindingKind::SamePlace], "one on the other, and told apart all the same");
+    let alike = import(plan(vec![stand("Stand"), stand("Stand"), stand("Stand (2)")]), "", false).expect("a room");
+    assert_eq!(labels(&alike.layout)[2..4], ["Stand (3) A1", "Stand (3) A2"]);
+    let nameless = import(plan(vec![stand(""), stand("")]), "", false).expect("a room");
+    assert_eq!(labels(&nameless.layout), ["A1", "A2", "(2) A1", "(2) A2"]);
+    // One stand drawn in two pieces stays one.
+    let pieces = plan(vec![stand("Stand"), zone("Stand", vec![numbered("B", &["1"])])]);
+    let pieces = import(pieces, "", false).expect("a room");
+    assert_eq!(labels(&pieces.layout), ["Stand A1", "Stand A2", "Stand B1"]);
+}
+
+#[test]
+fn numbers_of_any_script_and_kind_stay_as_they_are() {
+    let numbers = ["13", "14", "14 bis", "14 ter", "½", "٣", "十五", "Ü", "à", "🎭"];
+    let file = plan(vec![zone("Партер", vec![numbered("Ω", &numbers)]), zone("المدرج", vec![numbered("أ", &["١"])])]);
+    let imported = import(file, "", false).expect("a room");
+    let all = labels(&imported.layout);
+    assert_eq!(all.len(), 11);
+    assert!(all.contains(&"Партер Ω14 bis".to_owned()) && all.contains(&"المدرج أ١".to_owned()), "{all:?}");
+}
+
+#[test]
+fn numbers_as_numbers_nulls_and_what_is_left_out_are_tidied() {
+    let file = json!({
+        "categories": ["a"],
+        "zones": [
+            {"name": null, "rows": [{"row_number": 3, "position": null, "seats": [
+                {"seat_number": 7, "position": {"x": "0", "y": 0}, "category": "a"},
+                {"seat_number": 8, "position": {"x": 20}, "category": "a"},
+            ]}]},
+            {"name": "Bar", "position": null, "rows": null, "areas": [{"shape": "circle"}]},
+        ],
+    });
+    let imported = import(file, "Screen 1", false).expect("a room");
+    assert_eq!(imported.layout.name(), "Screen 1");
+    assert_eq!(labels(&imported.layout), ["3-7", "3-8"]);
+    assert_eq!(kinds(&imported), [FindingKind::Tidied, FindingKind::AreasNotSold]);
+}
+
+#[test]
+fn right_to_left_odd_and_even_numbering_is_kept_and_told() {
+    let falling = numbered("A", &["5", "4", "3", "2", "1"]);
+    let odd = numbered("B", &["1", "3", "5"]);
+    let imported = import(plan(vec![zone("", vec![falling, odd])]), "", false).expect("a room");
+    assert_eq!(labels(&imported.layout)[..2], ["A5", "A4"]);
+    assert_eq!(kinds(&imported), [FindingKind::RightToLeft, FindingKind::OddOrEven]);
+}
+
+#[test]
+fn seats_listed_in_another_order_than_they_stand_become_neighbours() {
+    // Odd numbers to the left, even ones to the right of the middle: listed by number.
+    let at = |number: i32| f64::from(if number % 2 == 0 { 10 * number } else { -10 * (number + 1) });
+    let straight = row("A", (1..=8).map(|number| seat(number.to_string(), at(number), 0.0)).collect());
+    let slanted = row("B", (1..=8).map(|number| seat(number.to_string(), at(number), at(number) + 300.0)).collect());
+    let imported = import(plan(vec![zone("", vec![straight, slanted])]), "", false).expect("a room");
+    assert_eq!(labels(&imported.layout)[..8], ["A7", "A5", "A3", "A1", "A2", "A4", "A6", "A8"]);
+    assert_eq!(labels(&imported.layout)[8], "B7");
+    let told = &imported.remarks[0];
+    assert_eq!((told.kind, told.count), (FindingKind::RowsReordered, 2));
+}
+
+#[test]
+fn a_cloud_in_one_row_keeps_its_order_and_seats_on_another_are_told() {
+    let cloud: Vec<Value> =
+        (0..900).map(|n| seat((n + 1).to_string(), f64::from(n % 30) * 22.0, f64::from(n / 30) * 22.0)).collect();
+    let mut file = plan(vec![zone("Floor", vec![row(" ", cloud)])]);
+    let imported = import(file.clone(), "", false).expect("a room");
+    assert_eq!((imported.layout.seat_count(), labels(&imported.layout)[30].as_str()), (900, "31"));
+    assert!(imported.remarks.is_empty(), "{:?}", imported.remarks);
+    file["zones"][0]["rows"][0]["seats"][1]["position"] = json!({"x": 0, "y": 0});
+    let imported = import(file, "", false).expect("a room");
+    let told = imported.remarks.iter().find(|told| told.kind == FindingKind::SamePlace).expect("it is told");
+    assert_eq!((told.place.as_str(), told.count), ("Floor 2", 1));
+}
+
+fn large(zones: u32, rows: u32, seats: u32) -> Value {
+    let zones = (0..zones).map(|z| {
+        let rows = (0..rows).map(|r| {
+            let at = |s: u32| (f64::from(s) * 20.0 + f64::from(z) * 4_000.0, f64::from(r) * 24.0);
+            row((r + 1).to_string(), (0..seats).map(|s| seat((s + 1).to_string(), at(s).0, at(s).1)).collect())
+        });
+        zone(format!("Block {z}"), rows.collect())
+    });
+    plan(zones.collect())
+}
+
+#[test]
+fn no_seat_and_more_than_can_be_sold_are_refused() {
+    assert_eq!(problems(plan(vec![]))[0].0, FindingKind::NoSeats);
+    assert_eq!(problems(plan(vec![zone("Bar", vec![])]))[0].0, FindingKind::NoSeats);
+    let many = large(20, 100, 100);
+    assert_eq!(problems(many), [(FindingKind::TooManySeats, String::new(), 200_000)]);
+}
+
+#[test]
+fn sixty_thousand_seats_in_one_zone_are_shown_in_sections_of_a_size_that_is_drawn() {
+    let imported = import(large(1, 450, 139), "", false).expect("a room");
+    let layout = imported.layout;
+    assert_eq!(layout.seat_count(), 62_550);
+    assert!(layout.sections().all(|seats| seats.len() <= OVERVIEW_ABOVE_SEATS as usize));
+    assert_eq!(layout.sections().map(|seats| seats.len()).sum::<usize>(), 62_550);
+    assert_eq!(layout.label(0).as_deref(), Some("1-1"), "a room of one zone needs no zone in its names");
+    let prices = crate::pricing::PriceList {
+        currency: crate::money::Currency::parse("EUR").expect("a code"),
+        by_category: [("a".to_owned(), 100)].into(),
+    };
+    let view = layout.plan_view(uuid::Uuid::nil(), &prices, None).expect("a view");
+    assert_eq!((view.sections[0].name.as_str(), view.sections[0].part.as_str()), ("", "1–17"));
+}
+
+#[test]
+fn what_is_no_plan_is_refused_whatever_it_is() {
+    for file in [
+        json!(null),
+        json!([]),
+        json!("plan"),
+        json!({}),
+        json!({"zones": 3}),
+        json!({"zones": [3]}),
+        json!({"zones": [{"rows": "A"}]}),
+        json!({"zones": [{"rows": [{"seats": [[]]}]}]}),
+        json!({"zones": [], "categories": {}}),
+        json!({"sketch": 1}),
+        json!({"sketch": {"a": []}, "zones": []}),
+    ] {
+        let refused = import(file.clone(), "Room", true).expect_err("no plan");
+        assert!([FindingKind::NotAPlan, FindingKind::NoSeats].contains(&refused[0].kind), "{file}: {refused:?}");
+    }
+}
+
+#[test]
+fn a_thousand_mistakes_are_told_a_hundred_times() {
+    let rows = (0..1_000).map(|n| numbered(&format!("R{n}"), &["1", "1"])).collect();
+    assert_eq!(problems(plan(vec![zone("", rows)])).len(), MAX_FINDINGS);
+}
+
+#[test]
+fn a_character_that_is_none_never_reaches_the_database() {
+    let mut file = plan(vec![zone("A\0B", vec![numbered("A", &["1"])])]);
+    file["x\0y"] = json!({"z": "\0"});
+    let imported = import(file, "", false).expect("a room");
+    assert!(!serde_json::to_string(&imported.layout).expect("JSON").contains("u0000"));
+}
+
+#[test]
+fn plans_found_on_this_machine_are_imported() {
+    let Some(folder) = std::env::var_os(MORE_PLANS) else { return };
+    for entry in std::fs::read_dir(folder).expect("the folder named is there") {
+        let path = entry.expect("a readable folder").path();
+        if path.extension().is_some_and(|extension| extension == "json") {
+            let file: Value = serde_json::from_slice(&std::fs::read(&path).expect("a readable file")).expect("JSON");
+            let imported = import(file, "Room", false).unwrap_or_else(|why| panic!("{}: {why:?}", path.display()));
+            assert!(imported.layout.sections().count() > 0, "{}", path.display());
+        }
+    }
+}
+
+/// Anything a program might put where a text, a number or a list should be.
+fn anything() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        ".{0,6}".prop_map(Value::from),
+        Just(json!([])),
+        Just(json!({})),
+    ]
+}
+
+fn any_seat() -> impl Strategy<Value = Value> {
+    let number = prop_oneof!["[0-9]{1,2}".prop_map(Value::from), anything()];
+    let along = || prop_oneof![(-500..500_i32).prop_map(Value::from), anything()];
+    let category = prop_oneof![Just(json!("a")), Just(json!("a")), Just(json!("b")), anything()];
+    (number, along(), along(), category).prop_map(
+        |(number, x, y, category)| json!({"seat_number": number, "position": {"x": x, "y": y}, "category": category}),
+    )
+}
+
+fn any_file() -> impl Strategy<Value = Value> {
+    let rows = prop_oneof![
+        proptest::collection::vec(
+            (prop_oneof!["[A-B]".prop_map(Value::from), anything()], proptest::collection::vec(any_seat(), 0..5))
+                .prop_map(|(label, seats)| json!({"row_number": label, "seats": seats})),
+            0..4,
+        )
+        .prop_map(Value::from),
+        anything(),
+    ];
+    let zones = proptest::collection::vec(
+        (prop_oneof!["[A-B]".prop_map(Value::from), anything()], rows)
+            .prop_map(|(name, rows)| json!({"name": name, "rows": rows})),
+        0..4,
+    );
+    (anything(), zones).prop_map(|(name, zones)| json!({"name": name, "categories": [{"name": "a"}], "zones": zones}))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn no_file_whatever_is_half_read(file in any_file(), mend in any::<bool>()) {
+        match import(file.clone(), "Room", mend) {
+            Ok(imported) => {
+                let mut names = labels(&imported.layout);
+                prop_assert!(names.iter().all(|name| !name.trim().is_empty()));
+                let count = names.len();
+                names.sort();
+                names.dedup();
+                prop_assert_eq!(names.len(), count, "names are unique");
+                // What is stored is read again as the same room.
+                let stored = serde_json::to_value(&imported.layout).expect("JSON");
+                let again = import(stored, "Room", false).expect("it was good before");
+                prop_assert_eq!(labels(&again.layout), labels(&imported.layout));
+            }
+            Err(problems) => prop_assert!(!problems.is_empty() && problems.len() <= MAX_FINDINGS),
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! What other programs write another way and mean the same, brought into the one shape that is read.
+
+use serde_json::{Map, Value};
+
+use super::{Finding, FindingKind};
+
+/// Tidies a plan in place. `name` is the room's where the plan has none.
+///
+/// # Errors
+/// When it is no plan at all.
+pub(super) fn plan(file: &mut Value, name: &str, remarks: &mut Vec<Finding>) -> Result<(), Vec<Finding>> {
+    let mut tidied = Tidied(0);
+    tidied.no_nul(file);
+    let not_a_plan = |why: &str| vec![Finding::new(FindingKind::NotAPlan, why, 1)];
+    let Value::Object(plan) = file else { return Err(not_a_plan("it is no JSON object")) };
+    let is_named = plan.get("name").and_then(Value::as_str).is_some_and(|name| !name.trim().is_empty());
+    if !is_named {
+        plan.insert("name".to_owned(), Value::String(name.to_owned()));
+        tidied.0 += 1;
+    }
+    let categories = tidied.list(plan, "categories").ok_or_else(|| not_a_plan("`categories` is no list"))?;
+    for category in categories {
+        if let Value::String(name) = category {
+            *category = serde_json::json!({ "name": name });
+            tidied.0 += 1;
+        }
+        let Value::Object(category) = category else { return Err(not_a_plan("a category is no object")) };
+        tidied.text(category, "name");
+    }
+    if !plan.contains_key("zones") {
+        return Err(not_a_plan("it has no `zones`"));
+    }
+    let zones = tidied.list(plan, "zones").ok_or_else(|| not_a_plan("`zones` is no list"))?;
+    for zone in zones {
+        let Value::Object(zone) = zone else { return Err(not_a_plan("a zone is no object")) };
+        tidied.text(zone, "name");
+        tidied.place(zone);
+        for row in tidied.list(zone, "rows").ok_or_else(|| not_a_plan("`rows` is no list"))? {
+            let Value::Object(row) = row else { return Err(not_a_plan("a row is no object")) };
+            tidied.text(row, "row_number");
+            tidied.place(row);
+            for seat in tidied.list(row, "seats").ok_or_else(|| not_a_plan("`seats` is no list"))? {
+                let Value::Object(seat) = seat else { return Err(not_a_plan("a seat is no object")) };
+                tidied.seat(seat);
+            }
+        }
+    }
+    if tidied.0 > 0 {
+        remarks.push(Finding::new(FindingKind::Tidied, "", tidied.0));
+    }
+    Ok(())
+}
+
+/// How many values were tidied.
+struct Tidied(usize);
+
+impl Tidied {
+    /// The list of that key; one that is missing or `null` is empty. `None` for anything else.
+    fn list<'a>(&mut self, object: &'a mut Map<String, Value>, key: &str) -> Option<&'a mut Vec<Value>> {
+        let list = object.entry(key).or_insert(Value::Null);
+        if list.is_null() {
+            *list = Value::Array(Vec::new());
+            self.0 += 1;
+        }
+        list.as_array_mut()
+    }
+
+    /// A text that some write as a number, or as `null` for none.
+    fn text(&mut self, object: &mut Map<String, Value>, key: &str) {
+        match object.get_mut(key) {
+            Some(Value::Null) => {
+                object.remove(key);
+                self.0 += 1;
+            }
+            Some(value @ Value::Number(_)) => {
+                *value = Value::String(value.to_string());
+                self.0 += 1;
+            }
+            _ => {}
+        }
+    }
+
+    fn place(&mut self, object: &mut Map<String, Value>) {
+        match object.get_mut("position") {
+            Some(Value::Null) => {
+                object.remove("position");
+                self.0 += 1;
+            }
+            Some(Value::Object(position)) => {
+                for axis in ["x", "y"] {
+                    let read = match position.get(axis) {
+                        Some(Value::String(text)) => text.trim().parse::<f64>().ok(),
+                        None | Some(Value::Null) => Some(0.0),
+                        _ => continue,
+                    };
+                    if let Some(number) = read.and_then(serde_json::Number::from_f64) {
+                        position.insert(axis.to_owned(), Value::Number(number));
+                        self.0 += 1;
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A seat has every key that is read; what an empty one means is looked at later.
+    fn seat(&mut self, seat: &mut Map<String, Value>) {
+        for key in ["seat_number", "category"] {
+            self.text(seat, key);
+            if !seat.contains_key(key) {
+                seat.insert(key.to_owned(), Value::String(String::new()));
+            }
+        }
+        self.place(seat);
+    }
+
+    /// A character that is no text to a database.
+    fn no_nul(&mut self, value: &mut Value) {
+        match value {
+            Value::String(text) if text.contains('\0') => {
+                *text = text.replace('\0', "");
+                self.0 += 1;
+            }
+            Value::Array(list) => list.iter_mut().for_each(|one| self.no_nul(one)),
+            Value::Object(object) => {
+                if object.keys().any(|key| key.contains('\0')) {
+                    object.retain(|key, _| !key.contains('\0'));
+                    self.0 += 1;
+                }
+                object.values_mut().for_each(|one| self.no_nul(one));
+            }
+            _ => {}
+        }
+    }
+}

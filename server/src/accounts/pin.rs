@@ -1,0 +1,173 @@
+//! PINs of managers: a few digits, by which one stands for what somebody else does at the counter.
+//!
+//! A PIN is short, so tries are few: counted for the manager and for whoever types it.
+
+use domain::api_accounts::Password;
+use domain::api_box_office::{ManagerView, PinRequest};
+use domain::roles::Role;
+use domain::time::Timestamp;
+use serde::Serialize;
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::sql;
+use super::staff::Staff;
+use super::throttle::PIN;
+use crate::AppState;
+use crate::audit::{self, Entry};
+use crate::clock::to_utc;
+use crate::idempotency::{Answer, Intent};
+use crate::web::{Code, Problem};
+
+/// Fewest and most digits.
+const DIGITS: std::ops::RangeInclusive<usize> = 6..=12;
+/// Managers told, at most.
+const MAX_MANAGERS: i64 = 100;
+
+/// What a new PIN is known again by: a digest only we can make.
+#[derive(Serialize)]
+pub struct PinIntent {
+    pin: String,
+}
+
+impl PinIntent {
+    /// Of this request.
+    #[must_use]
+    pub fn of(state: &AppState, request: &PinRequest) -> Self {
+        Self { pin: state.accounts.tokens.digest(request.pin.as_bytes()) }
+    }
+}
+
+/// Sets the caller's own PIN. Their password is asked for: a till that was left alone gives nobody a PIN.
+///
+/// # Errors
+/// 400 for what is no PIN, 401 for another password, 429 after too many tries.
+pub async fn set_pin(
+    state: &AppState,
+    staff: &Staff,
+    theatre: &str,
+    request: &PinRequest,
+    intent: &Intent,
+) -> Result<Answer, Problem> {
+    let now = state.locks.now();
+    if let Some(answer) = intent.replay(&state.pg, now).await? {
+        return Ok(answer);
+    }
+    let account = staff.session.account;
+    check_digits(&request.pin)?;
+    state.accounts.throttle.take(state, &PIN, &account.to_string()).await?;
+    let found = sql::by_id(&mut *state.pg.acquire().await?, account).await?;
+    let stored = found.map(|found| found.password_hash);
+    if !state.accounts.hashing.is_right(&request.password, stored.as_deref()).await? {
+        return Err(Problem::new(Code::LoginFailed, "This is not your password."));
+    }
+    let hash = state.accounts.hashing.hash(&request.pin).await?;
+    let mut tx = state.pg.begin().await?;
+    if let Some(answer) = intent.begin(&mut tx, now).await? {
+        return Ok(answer);
+    }
+    put(&mut tx, account, &hash, now).await?;
+    let entry = Entry::by(account, "pin_set", audit::account(account), "By its owner.").at(theatre);
+    audit::record(&mut tx, &entry, now).await?;
+    let answer = Answer::no_content();
+    intent.complete(&mut tx, &answer, now).await?;
+    tx.commit().await?;
+    Ok(answer)
+}
+
+fn check_digits(pin: &Password) -> Result<(), Problem> {
+    let digits = pin.as_bytes();
+    let is_pin = DIGITS.contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit);
+    // 111111 is what everybody tries first.
+    let is_one_digit = digits.windows(2).all(|pair| pair[0] == pair[1]);
+    if is_pin && !is_one_digit {
+        return Ok(());
+    }
+    let detail = format!("A PIN has {} to {} digits, and not the same one throughout.", DIGITS.start(), DIGITS.end());
+    Err(Problem::new(Code::PasswordUnusable, detail))
+}
+
+/// Whether a manager of this theatre stands for it: by their PIN, typed at somebody's till.
+///
+/// # Errors
+/// 422 when it is not theirs, or they are no manager here, or have none; 429 after a few tries.
+pub async fn check_pin(
+    state: &AppState,
+    staff: &Staff,
+    theatre: &str,
+    manager: Uuid,
+    pin: &Password,
+) -> Result<(), Problem> {
+    let (typist, of) = (format!("by {}", staff.session.account), format!("of {manager}"));
+    state.accounts.throttle.take(state, &PIN, &typist).await?;
+    state.accounts.throttle.take(state, &PIN, &of).await?;
+    let mut connection = state.pg.acquire().await?;
+    let is_manager = sql::grants::of_account(&mut connection, manager)
+        .await?
+        .iter()
+        .any(|(at, role)| at == theatre && *role == Role::Manager);
+    let is_open = sql::by_id(&mut connection, manager).await?.is_some();
+    let stored = if is_manager && is_open { hash_of(&mut connection, manager).await? } else { None };
+    drop(connection);
+    // What is longer than any PIN is not worth hashing.
+    let is_short = pin.as_bytes().len() <= *DIGITS.end();
+    if is_short && state.accounts.hashing.is_right(pin, stored.as_deref()).await? {
+        state.accounts.throttle.give_back(state, &PIN, &typist).await;
+        state.accounts.throttle.give_back(state, &PIN, &of).await;
+        return Ok(());
+    }
+    Err(Problem::new(Code::PinWrong, "Manager and PIN do not go together. Nothing was done."))
+}
+
+/// Managers of a theatre who have a PIN, by name.
+///
+/// # Errors
+/// When the database fails.
+pub async fn managers_with_pin(state: &AppState, theatre: &str) -> Result<Vec<ManagerView>, sqlx::Error> {
+    let rows: Vec<(Uuid, String)> = sqlx::query_as(
+        "SELECT account.id, account.name
+         FROM staff_grants staff
+         JOIN accounts account ON account.id = staff.account_id
+         JOIN manager_pins pin ON pin.account_id = account.id
+         WHERE staff.theatre_id = $1 AND staff.role = 'manager' AND account.closed_at IS NULL
+         ORDER BY account.name, account.id LIMIT $2",
+    )
+    .bind(theatre)
+    .bind(MAX_MANAGERS)
+    .fetch_all(&state.pg)
+    .await?;
+    Ok(rows.into_iter().map(|(account, name)| ManagerView { account, name }).collect())
+}
+
+async fn put(tx: &mut PgConnection, account: Uuid, hash: &str, now: Timestamp) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "INSERT INTO manager_pins (account_id, pin_hash, set_at) VALUES ($1, $2, $3)
+         ON CONFLICT (account_id) DO UPDATE SET pin_hash = EXCLUDED.pin_hash, set_at = EXCLUDED.set_at",
+    )
+    .bind(account)
+    .bind(hash)
+    .bind(to_utc(now))
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+async fn hash_of(tx: &mut PgConnection, account: Uuid) -> Result<Option<String>, sqlx::Error> {
+    sqlx::query_scalar("SELECT pin_hash FROM manager_pins WHERE account_id = $1").bind(account).fetch_optional(tx).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pin_is_six_to_twelve_digits_and_not_all_the_same() {
+        let is_pin = |text: &str| check_digits(&Password::new(text.to_owned())).is_ok();
+        for good in ["274951", "000001", "123456789012"] {
+            assert!(is_pin(good), "{good}");
+        }
+        for bad in ["", "12345", "1234567890123", "12345a", "１２３４５６", "111111", " 274951"] {
+            assert!(!is_pin(bad), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! A booking for the theatre's other systems: what a webhook told about, to be read in full.
+
+use chrono::{DateTime, Utc};
+use domain::api::Person;
+use domain::api_systems::{BookedLine, RefundLine, TheatreBookingView};
+use domain::booking::{BookingState, MoneyState};
+use domain::money::{Currency, Money};
+use uuid::Uuid;
+
+use crate::AppState;
+use crate::clock::{from_utc, rfc3339};
+use crate::web::Problem;
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    reference: String,
+    show_id: Uuid,
+    state: String,
+    money: String,
+    total_minor: i64,
+    currency: String,
+    version: i32,
+    created_at: DateTime<Utc>,
+    buyer_name: String,
+    buyer_email: String,
+}
+
+#[derive(sqlx::FromRow)]
+struct Line {
+    label: String,
+    category: String,
+    quantity: i32,
+    price_minor: i64,
+    given_back: bool,
+}
+
+#[derive(sqlx::FromRow)]
+struct Refund {
+    number: i32,
+    amount_minor: i64,
+    fee_minor: i64,
+    settled_at: Option<DateTime<Utc>>,
+}
+
+const BOOKING: &str = "
+    SELECT booking.reference, booking.show_id, booking.state, booking.money, booking.total_minor,
+           booking.currency::text AS currency, booking.version, booking.created_at, booking.buyer_name,
+           booking.buyer_email
+    FROM bookings booking
+    JOIN shows show ON show.id = booking.show_id
+    JOIN screens screen ON screen.id = show.screen_id
+    WHERE booking.id = $1 AND screen.theatre_id = $2";
+
+const LINES: &str = "
+    SELECT label, category, 1 AS quantity, price_minor, false AS given_back FROM booking_seats WHERE booking_id = $1
+    UNION ALL
+    SELECT label, category, 1, price_minor, true FROM returned_seats WHERE booking_id = $1
+    UNION ALL
+    SELECT name, category, quantity, price_minor, false FROM booking_places WHERE booking_id = $1";
+
+/// A booking of a theatre; its buyer only for those who may know.
+///
+/// # Errors
+/// 404 when it is none of the theatre's.
+pub(super) async fn read(
+    state: &AppState,
+    theatre: &str,
+    id: Uuid,
+    with_people: bool,
+) -> Result<TheatreBookingView, Problem> {
+    let mut connection = state.pg.acquire().await?;
+    let row: Option<Row> = sqlx::query_as(BOOKING).bind(id).bind(theatre).fetch_optional(&mut *connection).await?;
+    let row = row.ok_or_else(|| Problem::not_found("booking"))?;
+    let lines: Vec<Line> = sqlx::query_as(LINES).bind(id).fetch_all(&mut *connection).await?;
+    let refunds: Vec<Refund> = sqlx::query_as(
+        "SELECT number, amount_minor, fee_minor, settled_at FROM refunds WHERE booking_id = $1 ORDER BY number",
+    )
+    .bind(id)
+    .fetch_all(&mut *connection)
+    .await?;
+    // Given back first: the show may have to be read.
+    drop(connection);
+    let show = state.catalogue.known_show(row.show_id).await?;
+    let corrupt = |column: &str| Problem::internal(&format!("bookings({id}).{column} cannot be"));
+    let currency = Currency::parse(&row.currency).ok_or_else(|| corrupt("currency"))?;
+    let booking_state = BookingState::parse(&row.state).ok_or_else(|| corrupt("state"))?;
+    let is_undone = booking_state == BookingState::Cancelled;
+    let line = |line: Line| BookedLine {
+        label: line.label,
+        category: line.category,
+        quantity: line.quantity,
+        price: Money::new(line.price_minor, currency),
+        given_back: line.given_back || is_undone,
+    };
+    let refund = |refund: Refund| RefundLine {
+        number: refund.number,
+        amount: Money::new(refund.amount_minor, currency),
+        fee_minor: refund.fee_minor,
+        settled_at: refund.settled_at.map(|at| rfc3339(from_utc(at))),
+    };
+    Ok(TheatreBookingView {
+        id,
+        reference: row.reference,
+        show: row.show_id,
+        film: show.film.clone(),
+        starts_local: show.local_iso(show.starts_at),
+        state: booking_state,
+        money: MoneyState::parse(&row.money).ok_or_else(|| corrupt("money"))?,
+        total: Money::new(row.total_minor, currency),
+        lines: lines.into_iter().map(line).collect(),
+        refunds: refunds.into_iter().map(refund).collect(),
+        version: row.version,
+        created_at: rfc3339(from_utc(row.created_at)),
+        buyer: with_people.then_some(Person { name: row.buyer_name, email: row.buyer_email }),
+    })
+}

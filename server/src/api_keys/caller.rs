@@ -1,0 +1,121 @@
+//! Who reads: somebody who works in the theatre, or a program with a key of it.
+
+use axum::extract::FromRequestParts;
+use axum::http::HeaderMap;
+use axum::http::header::AUTHORIZATION;
+use axum::http::request::Parts;
+use domain::roles::Role;
+use domain::time::MINUTE_MS;
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+
+use super::sql;
+use crate::accounts::{self, Staff};
+use crate::web::{Code, Problem};
+use crate::{AppState, clock};
+
+/// What every key begins with, so that one that lies about is known for what it is.
+pub(super) const PREFIX: &str = "rlk_";
+/// Length of a key: the prefix, and 256 bits in hex.
+const KEY_LENGTH: usize = PREFIX.len() + 64;
+/// When a key was last used is written down to the minute.
+const SEEN_EVERY_MS: i64 = MINUTE_MS;
+
+/// Whoever reads. Others are answered 401; what they may read, [`Caller::at`] says.
+#[derive(Clone, Debug)]
+pub enum Caller {
+    /// Somebody who is signed in.
+    Staff(Staff),
+    /// A program with a key that is good at this moment.
+    Program(Key),
+}
+
+/// A key that is good.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct Key {
+    pub(super) id: Uuid,
+    pub(super) theatre_id: String,
+    pub(super) reads_people: bool,
+    pub(super) last_used_at: Option<chrono::DateTime<chrono::Utc>>,
+}
+
+impl FromRequestParts<AppState> for Caller {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Problem> {
+        let Some(key) = key_of(&parts.headers) else {
+            return Staff::from_request_parts(parts, state).await.map(Self::Staff);
+        };
+        let now = state.locks.now();
+        let known = match hash_of(key) {
+            Some(hash) => sql::by_hash(&state.pg, &hash).await?,
+            None => None,
+        };
+        let known =
+            known.ok_or_else(|| Problem::new(Code::TokenInvalid, "This key opens nothing, or not any more."))?;
+        accounts::throttle_key(state, known.id).await?;
+        let is_noted = known.last_used_at.is_some_and(|at| now.since(clock::from_utc(at)) < SEEN_EVERY_MS);
+        if !is_noted {
+            sql::note_used(&state.pg, known.id, now).await?;
+        }
+        Ok(Self::Program(known))
+    }
+}
+
+impl Caller {
+    /// Whether they may read in this theatre what is for `wanted`; keys read what they are let near at all.
+    ///
+    /// # Errors
+    /// 404 for strangers, as if there were nothing; 403 for those who work there as something else.
+    pub fn at(&self, theatre: &str, wanted: &[Role]) -> Result<(), Problem> {
+        match self {
+            Self::Staff(staff) => staff.at(theatre, wanted),
+            Self::Program(key) if key.theatre_id == theatre => Ok(()),
+            Self::Program(_) => Err(Problem::not_found("theatre")),
+        }
+    }
+
+    /// Whether they may see who bought.
+    #[must_use]
+    pub const fn sees_people(&self) -> bool {
+        match self {
+            Self::Staff(_) => true,
+            Self::Program(key) => key.reads_people,
+        }
+    }
+}
+
+/// What is sent as a key of ours; tokens of people are another thing.
+fn key_of(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, key) = headers.get(AUTHORIZATION)?.to_str().ok()?.trim().split_once(' ')?;
+    let key = key.trim();
+    (scheme.eq_ignore_ascii_case("bearer") && key.starts_with(PREFIX)).then_some(key)
+}
+
+/// What is stored of a key; `None` for what cannot be one.
+pub(super) fn hash_of(key: &str) -> Option<[u8; 32]> {
+    (key.len() == KEY_LENGTH && key.starts_with(PREFIX)).then(|| Sha256::digest(key.as_bytes()).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_known_by_how_it_begins_and_anything_odd_is_none() {
+        let key = format!("{PREFIX}{}", "0a".repeat(32));
+        let sent = |value: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(AUTHORIZATION, value.parse().expect("a header value"));
+            key_of(&headers).map(str::to_owned)
+        };
+        assert_eq!(sent(&format!("Bearer {key}")), Some(key.clone()));
+        assert_eq!(sent(&format!("bearer  {key} ")), Some(key.clone()));
+        assert_eq!(sent("Bearer eyJhbGciOi"), None, "a token of somebody's");
+        assert_eq!(sent(&format!("Basic {key}")), None);
+        assert!(hash_of(&key).is_some());
+        for odd in [&key[1..], &key[..KEY_LENGTH - 1], "", PREFIX, &format!("{key}0")] {
+            assert_eq!(hash_of(odd), None, "{odd}");
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Making keys, naming them, revoking them.
+
+use axum::http::StatusCode;
+use domain::api_systems::{
+    ApiKeyMade, ApiKeyRequest, ApiKeyView, MAX_NAME_CHARS, MAX_REASON_CHARS, ReasonRequest, one_line,
+};
+use uuid::Uuid;
+
+use super::caller::{PREFIX, hash_of};
+use super::sql::{self, KeyRow};
+use crate::accounts::Staff;
+use crate::audit::{self, Entry};
+use crate::clock::to_utc;
+use crate::idempotency::{Answer, Intent};
+use crate::web::{Code, Problem};
+use crate::{AppState, ids};
+
+/// Keys told of a theatre at most, revoked ones too.
+const MAX_TOLD: i64 = 200;
+/// Good keys a theatre has at most.
+const MAX_GOOD: i64 = 50;
+/// What is kept of a key to know it by, characters; the prefix among them.
+const HINT_CHARS: usize = 10;
+
+/// The keys of a theatre.
+///
+/// # Errors
+/// When the database fails.
+pub async fn list(state: &AppState, theatre: &str) -> Result<Vec<ApiKeyView>, Problem> {
+    let rows = sql::of_theatre(&state.pg, theatre, MAX_TOLD).await?;
+    Ok(rows.into_iter().map(KeyRow::view).collect())
+}
+
+/// Makes a key. It is in this answer and nowhere else: what is stored for a repeated request is the answer without it,
+/// and the repeat finds it again because it follows, by a secret of ours, from whose request it was.
+///
+/// # Errors
+/// 400 for a name or reason that cannot be used, 409 when the theatre has too many keys.
+pub async fn make(
+    state: &AppState,
+    staff: &Staff,
+    theatre: &str,
+    request: &ApiKeyRequest,
+    intent: &Intent,
+) -> Result<Answer, Problem> {
+    let now = state.locks.now();
+    let (owner, key) = intent.name();
+    let secret = format!("{PREFIX}{}", state.accounts.derived_secret(&format!("api key\0{theatre}\0{owner}\0{key}")));
+    if let Some(answer) = intent.replay(&state.pg, now).await? {
+        return with_key(&answer, secret);
+    }
+    let name = named(&request.name)?;
+    let reason = reason_of(&request.reason)?;
+    let mut tx = state.pg.begin().await?;
+    if let Some(answer) = intent.begin(&mut tx, now).await? {
+        return with_key(&answer, secret);
+    }
+    if sql::lock_count(&mut tx, theatre).await? >= MAX_GOOD {
+        let detail = format!("A theatre has {MAX_GOOD} keys at most. Revoke one that nobody uses any more.");
+        return Err(Problem::new(Code::WrongState, detail));
+    }
+    let row = KeyRow {
+        id: ids::new_id(),
+        name: name.to_owned(),
+        hint: secret.chars().take(HINT_CHARS).collect(),
+        reads_people: request.reads_people,
+        made_at: to_utc(now),
+        last_used_at: None,
+        revoked_at: None,
+    };
+    let hash = hash_of(&secret).ok_or_else(|| Problem::internal(&"a key that was made cannot be one"))?;
+    sql::insert(&mut tx, theatre, &row, &hash, staff.session.account).await?;
+    let subject = format!("key {} {}", row.id, row.name);
+    audit::record(&mut tx, &Entry::by(staff.session.account, "api_key_made", subject, reason).at(theatre), now).await?;
+    let answer = Answer::json(StatusCode::CREATED, &row.view())?;
+    intent.complete(&mut tx, &answer, now).await?;
+    tx.commit().await?;
+    with_key(&answer, secret)
+}
+
+fn with_key(stored: &Answer, key: String) -> Result<Answer, Problem> {
+    let about: ApiKeyView = serde_json::from_slice(stored.body()).map_err(|cause| Problem::internal(&cause))?;
+    Answer::json(stored.status(), &ApiKeyMade { about, key })
+}
+
+/// A key opens nothing from now on. One that was revoked stays revoked, and nothing is written down again.
+///
+/// # Errors
+/// 404 when the theatre has no such key, 400 for a reason that cannot be used.
+pub async fn revoke(
+    state: &AppState,
+    staff: &Staff,
+    (theatre, id): (&str, Uuid),
+    request: &ReasonRequest,
+    intent: &Intent,
+) -> Result<Answer, Problem> {
+    let now = state.locks.now();
+    if let Some(answer) = intent.replay(&state.pg, now).await? {
+        return Ok(answer);
+    }
+    let reason = reason_of(&request.reason)?;
+    let mut tx = state.pg.begin().await?;
+    if let Some(answer) = intent.begin(&mut tx, now).await? {
+        return Ok(answer);
+    }
+    let is_change = sql::revoke(&mut tx, theatre, id, now).await?.ok_or_else(|| Problem::not_found("key"))?;
+    if is_change {
+        let entry = Entry::by(staff.session.account, "api_key_revoked", format!("key {id}"), reason).at(theatre);
+        audit::record(&mut tx, &entry, now).await?;
+    }
+    let answer = Answer::no_content();
+    intent.complete(&mut tx, &answer, now).await?;
+    tx.commit().await?;
+    Ok(answer)
+}
+
+fn named(text: &str) -> Result<&str, Problem> {
+    let detail = || format!("Say what the key is for, in up to {MAX_NAME_CHARS} characters.");
+    one_line(text, MAX_NAME_CHARS).ok_or_else(|| Problem::new(Code::Malformed, detail()))
+}
+
+fn reason_of(text: &str) -> Result<&str, Problem> {
+    let detail = || format!("Say why, in one line of up to {MAX_REASON_CHARS} characters.");
+    one_line(text, MAX_REASON_CHARS).ok_or_else(|| Problem::new(Code::Malformed, detail()))
+}

@@ -1,0 +1,96 @@
+//! The counter takes seats back. What was paid there is paid out there, in the same transaction; what a gateway has
+//! goes back through the gateway, as ever.
+
+use domain::booking::{BookingState, MoneyState};
+use domain::money::Money;
+use domain::seats::SeatIndex;
+use domain::till::Means;
+use domain::time::Timestamp;
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::{By, reason_of, undo, undo_seats, unmoved};
+use crate::bookings::moves::Cause;
+use crate::bookings::refunds;
+use crate::bookings::sql::{self, BookingRow};
+use crate::web::{Code, Problem};
+
+/// For the story of a booking whose money went over the counter.
+const PAID_OUT: Cause<'static> = Cause::of("staff", "Paid back at the counter.");
+
+/// What the counter took back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TakenBack {
+    /// What goes back.
+    pub amount: Money,
+    /// How it goes back at the counter; `None`: the way it came, through its gateway.
+    pub means: Option<Means>,
+}
+
+/// Takes back all of a sold booking, or these seats, in full and at any time. Money of the counter counts as paid out
+/// when this is committed: the caller writes it into the till.
+///
+/// # Errors
+/// 404 when there is no such booking, 409 when it is not sold (any more), 400 for seats it has not or a reason that
+/// cannot be used.
+pub async fn take_back(
+    tx: &mut PgConnection,
+    booking: Uuid,
+    seats: Option<&[SeatIndex]>,
+    reason: &str,
+    now: Timestamp,
+) -> Result<TakenBack, Problem> {
+    let reason = reason_of(reason)?;
+    let row = sql::lock(tx, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
+    if row.machine.state != BookingState::Confirmed {
+        return Err(Problem::new(Code::WrongState, "This booking is not sold, or not any more: nothing can go back."));
+    }
+    let means = refunds::paid_at_counter(tx, booking).await?;
+    let number = refunds::next_number(tx, booking).await?;
+    let undone = match seats {
+        Some(seats) => undo_seats(tx, &row, seats, By::Staff, reason, now).await?,
+        None => undo(tx, &row, By::Staff, Cause::of("staff", reason), now).await.map_err(unmoved)?,
+    };
+    let is_all = undone.machine.state == BookingState::Cancelled;
+    let back = if is_all { row.machine.total.minor } else { row.machine.total.minor - undone.machine.total.minor };
+    if means.is_some() {
+        let number = if is_all { 0 } else { number };
+        refunds::settle(tx, &undone, number, PAID_OUT, now).await.map_err(unmoved)?;
+    }
+    Ok(TakenBack { amount: Money::new(back, row.machine.total.currency), means })
+}
+
+/// Pays out what a booking of the counter is owed since somebody else undid it: a show that was called off.
+///
+/// # Errors
+/// 404 when there is no such booking, 409 when nothing waits for it at the counter.
+pub async fn pay_out(tx: &mut PgConnection, booking: Uuid, now: Timestamp) -> Result<TakenBack, Problem> {
+    let nothing = || Problem::new(Code::WrongState, "Nothing waits at the counter for this booking.");
+    let row = sql::lock(tx, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
+    let means = refunds::paid_at_counter(tx, booking).await?.ok_or_else(nothing)?;
+    let waiting: Vec<_> =
+        refunds::of_booking(tx, booking).await?.into_iter().filter(|refund| refund.settled_at.is_none()).collect();
+    if waiting.is_empty() {
+        return Err(nothing());
+    }
+    let mut back = 0;
+    for refund in &waiting {
+        // The whole stands last in the machine; a part leaves a line in the story, and so a version behind.
+        let row = sql::lock(tx, row.id).await?.ok_or_else(|| Problem::not_found("booking"))?;
+        refunds::settle(tx, &row, refund.number.cast_unsigned(), PAID_OUT, now).await.map_err(unmoved)?;
+        back += refund.amount_minor;
+    }
+    Ok(TakenBack { amount: Money::new(back, row.machine.total.currency), means: Some(means) })
+}
+
+/// What waits at the counter for a booking; nothing where its money is a gateway's.
+pub(in crate::bookings) fn waiting(
+    row: &BookingRow,
+    refunds: &[refunds::RefundRow],
+    means: Option<Means>,
+) -> Option<Money> {
+    means?;
+    let open: i64 = refunds.iter().filter(|refund| refund.settled_at.is_none()).map(|refund| refund.amount_minor).sum();
+    let is_owed = open > 0 && matches!(row.machine.money, MoneyState::Refunding | MoneyState::Paid);
+    is_owed.then(|| Money::new(open, row.machine.total.currency))
+}

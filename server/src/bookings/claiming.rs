@@ -1,0 +1,55 @@
+//! The claims of one booking, by itself; and what is said when somebody else has them.
+
+use domain::seats::SeatState;
+use domain::time::Timestamp;
+use sqlx::PgConnection;
+
+use super::sql::BookingRow;
+use super::{area_claims, claims, places};
+use crate::catalogue::Show;
+use crate::seat_locks::{Sale, with_map};
+use crate::web::Problem;
+use crate::{AppState, holds};
+
+/// Seats or places that were granted twice, because the lock store had lost the first sale.
+#[derive(Debug)]
+pub struct Lost {
+    others: Vec<Sale>,
+    problem: Problem,
+}
+
+impl Lost {
+    /// Tells the lock store whose they are, after the caller has rolled back; what the buyer is told. The hold keeps
+    /// whatever else it has.
+    ///
+    /// # Errors
+    /// When the lock store cannot be told.
+    pub async fn told(self, state: &AppState, show: &Show) -> Result<Problem, Problem> {
+        for sale in &self.others {
+            with_map(state, show, || state.locks.book(show.id, sale)).await?;
+        }
+        Ok(self.problem)
+    }
+}
+
+/// Claims all that a pending booking has until it expires: places first, then seats, as everybody does. After a loss
+/// the caller rolls back.
+pub(super) async fn claim_all(
+    tx: &mut PgConnection,
+    show: &Show,
+    pending: &BookingRow,
+    now: Timestamp,
+) -> Result<Option<Lost>, sqlx::Error> {
+    let full = area_claims::claim(tx, pending, now).await?;
+    if !full.is_empty() {
+        let others = places::latest_sales(tx, show.id, &full).await?;
+        return Ok(Some(Lost { others, problem: holds::places_problem(show, &full) }));
+    }
+    let lost = claims::claim(tx, pending, now).await?;
+    if lost.is_empty() {
+        return Ok(None);
+    }
+    let others = claims::holders(tx, show.id, &lost).await?;
+    let taken: Vec<_> = lost.into_iter().map(|seat| (seat, SeatState::Booked)).collect();
+    Ok(Some(Lost { others, problem: holds::seats_problem(show, &taken) }))
+}

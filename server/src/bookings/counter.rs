@@ -1,0 +1,319 @@
+//! A sale at the counter: the money is there already, so the booking takes all its moves in one transaction, the
+//! caller's, who writes the till in it. The road is everybody's: the hold is closed to changes, seats are claimed in
+//! Postgres, claims become a sale, tickets are written; the map hears of it by the outbox.
+//!
+//! Such a booking is nobody's visitor's: it has an owner of its own, so that a seller's limit of seats never fills.
+
+use domain::api_box_office::CounterBooking;
+use domain::booking::{BookingState, Event, PAYMENT_EXTENSION_MS};
+use domain::money::Money;
+use domain::till::Means;
+use domain::time::Timestamp;
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::claiming::{self, Lost};
+use super::create::{self, MAX_REFERENCE_DRAWS, unmoved};
+use super::moves::{self, Cause, MoveError, causes};
+use super::person::{MAX_EMAIL_BYTES, MAX_NAME_CHARS};
+use super::sql::{self, BookingRow, Channel};
+use super::{cancel, places, refunds, steps};
+use crate::catalogue::Show;
+use crate::seat_locks::{Held, Refusal, Sale, with_map};
+use crate::tickets::is_address;
+use crate::web::{Code, Problem};
+use crate::{AppState, ids};
+
+/// What is sold at the counter.
+#[derive(Clone, Copy, Debug)]
+pub struct CounterSale<'a> {
+    /// The show.
+    pub show: &'a Show,
+    /// The hold, closed by [`close_hold`].
+    pub held: &'a Held,
+    /// Name and address for the tickets, each as it was typed and may be empty.
+    pub buyer: (&'a str, &'a str),
+    /// How it is paid.
+    pub means: Means,
+    /// What the customer was told, minor units.
+    pub told_minor: i64,
+    /// For the booking's story.
+    pub reason: &'a str,
+}
+
+/// What was sold.
+#[derive(Clone, Debug)]
+pub struct Sold {
+    /// The booking.
+    pub booking: Uuid,
+    /// Its name for people.
+    pub reference: String,
+    /// What it cost.
+    pub total: Money,
+}
+
+/// Why nothing was sold. The caller rolls back in either case.
+#[derive(Debug)]
+pub enum Unsold {
+    /// Seats that were granted twice.
+    Lost(Lost),
+    /// Anything else.
+    Refused(Problem),
+}
+
+impl From<Problem> for Unsold {
+    fn from(problem: Problem) -> Self {
+        Self::Refused(problem)
+    }
+}
+
+impl From<sqlx::Error> for Unsold {
+    fn from(cause: sqlx::Error) -> Self {
+        Self::Refused(cause.into())
+    }
+}
+
+impl From<MoveError> for Unsold {
+    fn from(error: MoveError) -> Self {
+        Self::Refused(unmoved(error))
+    }
+}
+
+/// Closes a hold to changes and lets it last until the sale is committed.
+///
+/// # Errors
+/// 410 when the owner has no such hold (any more).
+pub async fn close_hold(state: &AppState, show: &Show, owner: &str, hold: Uuid) -> Result<Held, Problem> {
+    let gone = || Problem::new(Code::HoldExpired, "The seats are free for everyone again. Choose them once more.");
+    let held = with_map(state, show, || state.locks.mine(show.id, owner)).await?;
+    let held = held.filter(|held| held.hold == hold).ok_or_else(gone)?;
+    let sale = sale_of(owner, &held);
+    let until = with_map(state, show, || state.locks.begin_payment(show.id, &sale, PAYMENT_EXTENSION_MS)).await?;
+    let until = until.map_err(|refusal| match refusal {
+        Refusal::Changed => Problem::new(Code::WrongState, "The seats have changed. Look at the total again."),
+        _ => gone(),
+    })?;
+    Ok(Held { expires_at: until, paying: true, ..held })
+}
+
+/// Nothing was sold: the hold can be changed again, unless somebody made a booking of it meanwhile.
+pub async fn open_hold_again(state: &AppState, show: &Show, owner: &str, held: &Held) {
+    let opened = async {
+        let mut tx = state.pg.begin().await?;
+        if sql::lock_of_hold(&mut tx, held.hold).await?.is_none() {
+            state.locks.end_payment(show.id, &sale_of(owner, held), PAYMENT_EXTENSION_MS).await?;
+        }
+        tx.commit().await?;
+        Ok::<(), Problem>(())
+    };
+    if let Err(problem) = opened.await {
+        tracing::warn!(?problem, hold = %held.hold, "the hold {} stays closed until it ends", held.hold);
+    }
+}
+
+/// Tells the map at once what was sold, so that the seller's next hold is not in the way of this one. The outbox tells it
+/// again: should this fail, nothing is lost but a moment.
+pub async fn show_as_sold(state: &AppState, show: &Show, booking: Uuid) {
+    let told = async {
+        let row = sql::find(&mut *state.pg.acquire().await?, booking).await?;
+        let row = row.filter(|row| row.machine.state == BookingState::Confirmed);
+        let Some(sale) = row.map(|row| row.sale()) else { return Ok(()) };
+        with_map(state, show, || state.locks.book(show.id, &sale)).await
+    };
+    if let Err(problem) = told.await {
+        tracing::debug!(?problem, %booking, "the map hears of {booking} by the outbox");
+    }
+}
+
+fn sale_of(owner: &str, held: &Held) -> Sale {
+    Sale { hold: held.hold, owner: owner.to_owned(), fence: held.fence, lot: held.lot.clone() }
+}
+
+/// Sells what a closed hold has: booking, claims, payment, tickets, in the caller's transaction.
+///
+/// # Errors
+/// [`Unsold`].
+pub async fn sell(tx: &mut PgConnection, sale: &CounterSale<'_>, now: Timestamp) -> Result<Sold, Unsold> {
+    let CounterSale { show, held, means, reason, .. } = sale;
+    let wanted = wanted(sale)?;
+    if wanted.machine.total.minor != sale.told_minor {
+        let words = format!("It costs {} now. Tell the customer, then sell it once more.", wanted.machine.total);
+        return Err(Problem::new(Code::WrongState, words).into());
+    }
+    let row = insert(tx, wanted, now).await?;
+    put_lines(tx, show, &row, *means).await?;
+    let by_staff = Cause::of("staff", reason);
+    sql::insert_event(tx, &row, None, "created", by_staff.actor, by_staff.reason, now).await?;
+    let locked = moves::apply(tx, &row, Event::HoldTaken, causes::HOLD_CONFIRMED, now).await?;
+    let taken = Event::TakenAtCounter { until: held.expires_at };
+    let pending = moves::apply(tx, &locked, taken, by_staff, now).await?;
+    if let Some(lost) = claiming::claim_all(tx, show, &pending, now).await? {
+        return Err(Unsold::Lost(lost));
+    }
+    sql::insert_payment(tx, &pending, means.settled_as(), None, now).await?;
+    sql::note_payment(tx, pending.id, "succeeded", None, None, now).await?;
+    let paid = Event::PaymentSucceeded { amount: pending.machine.total };
+    let paid = moves::apply(tx, &pending, paid, Cause::of("staff", "The money is at the counter."), now).await?;
+    let sold = moves::settle(tx, &paid, show.starts_at <= now, now).await?;
+    if sold.machine.state != BookingState::Confirmed {
+        return Err(Problem::new(Code::SalesClosed, "The show has begun, or a seat was lost: nothing was sold.").into());
+    }
+    Ok(Sold { booking: sold.id, reference: sold.reference, total: sold.machine.total })
+}
+
+/// The booking to be made of a hold at the counter.
+pub(super) fn wanted(sale: &CounterSale<'_>) -> Result<BookingRow, Problem> {
+    let buyer = buyer(sale.buyer)?;
+    let row = create::wanted_row(sale.show, "", sale.held, buyer.clone(), buyer)?;
+    let total = if sale.means == Means::Free { Money::new(0, row.machine.total.currency) } else { row.machine.total };
+    Ok(BookingRow {
+        owner: format!("counter-{}", row.id.simple()),
+        machine: domain::booking::Booking { total, ..row.machine },
+        ..row
+    })
+}
+
+/// A name and an address that may be left out, each.
+fn buyer((name, email): (&str, &str)) -> Result<(String, String), Problem> {
+    let (name, email) = (name.trim(), email.trim());
+    if name.chars().count() > MAX_NAME_CHARS || name.chars().any(char::is_control) {
+        return Err(Problem::new(Code::PersonInvalid, "The name cannot be used."));
+    }
+    if !email.is_empty() && (email.len() > MAX_EMAIL_BYTES || !is_address(email)) {
+        return Err(Problem::new(Code::PersonInvalid, "The e-mail address cannot be used."));
+    }
+    Ok((name.to_owned(), email.to_owned()))
+}
+
+/// Writes it, in state CREATED, under a name nobody has.
+pub(super) async fn insert(tx: &mut PgConnection, mut row: BookingRow, now: Timestamp) -> Result<BookingRow, Unsold> {
+    for _ in 0..MAX_REFERENCE_DRAWS {
+        if sql::insert(tx, &row, Channel::BoxOffice, now).await? {
+            return Ok(row);
+        }
+        if sql::lock_of_hold(tx, row.hold_id).await?.is_some() {
+            return Err(Problem::new(Code::WrongState, "A booking was made of these seats already.").into());
+        }
+        row.reference = ids::booking_reference(ids::random_bits());
+    }
+    Err(Problem::internal(&"no free booking reference in three draws").into())
+}
+
+/// Writes its seats and places, for nothing where it is free.
+pub(super) async fn put_lines(
+    tx: &mut PgConnection,
+    show: &Show,
+    row: &BookingRow,
+    means: Means,
+) -> Result<(), sqlx::Error> {
+    let (mut seats, mut lines) = (create::seat_rows(show, row), create::place_lines(show, row));
+    if means == Means::Free {
+        seats.iter_mut().for_each(|seat| seat.price_minor = 0);
+        lines.iter_mut().for_each(|line| line.price.minor = 0);
+    }
+    sql::put_seats(tx, row.id, &seats).await?;
+    if !lines.is_empty() {
+        places::put(tx, row.id, &lines).await?;
+    }
+    Ok(())
+}
+
+/// A booking and its show, before anything of it is told: whoever asks must work there.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// Its show.
+    pub show: Uuid,
+    row: BookingRow,
+    channel: String,
+}
+
+/// The booking of that id.
+///
+/// # Errors
+/// When the database fails.
+pub async fn find_by_id(tx: &mut PgConnection, id: Uuid) -> Result<Option<Found>, sqlx::Error> {
+    let Some(row) = sql::find(tx, id).await? else { return Ok(None) };
+    let channel = sqlx::query_scalar("SELECT channel FROM bookings WHERE id = $1").bind(id).fetch_one(tx).await?;
+    Ok(Some(Found { show: row.show_id, row, channel }))
+}
+
+/// The booking of that reference, as people type it.
+///
+/// # Errors
+/// When the database fails.
+pub async fn find_by_reference(tx: &mut PgConnection, reference: &str) -> Result<Option<Found>, sqlx::Error> {
+    let id = sqlx::query_scalar("SELECT id FROM bookings WHERE reference = $1").bind(as_written(reference));
+    match id.fetch_optional(&mut *tx).await? {
+        Some(id) => find_by_id(tx, id).await,
+        None => Ok(None),
+    }
+}
+
+/// `k7qm 2xpa` as `K7QM-2XPA`.
+fn as_written(reference: &str) -> String {
+    let mut letters: String = reference
+        .chars()
+        .filter(char::is_ascii_alphanumeric)
+        .map(|letter| letter.to_ascii_uppercase())
+        .take(9)
+        .collect();
+    if letters.len() == 8 {
+        letters.insert(4, '-');
+    }
+    letters
+}
+
+impl Found {
+    /// As the counter sees it.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn view(&self, tx: &mut PgConnection, show: &Show) -> Result<CounterBooking, Problem> {
+        let row = &self.row;
+        let view = super::view::of_row(tx, show, row).await?;
+        let refunds = refunds::of_booking(tx, row.id).await?;
+        let means = refunds::paid_at_counter(tx, row.id).await?;
+        Ok(CounterBooking {
+            id: row.id,
+            reference: row.reference.clone(),
+            show: show.id,
+            film: show.film.clone(),
+            starts: show.starts_local.clone(),
+            screen: show.screen.clone(),
+            state: row.machine.state,
+            money: row.machine.money,
+            seats: view.seats,
+            places: view.places,
+            total: row.machine.total,
+            name: row.buyer.0.clone(),
+            channel: self.channel.clone(),
+            means,
+            to_pay_out: cancel::waiting(row, &refunds, means),
+            refunds: steps::refunds_view(&refunds, row.machine.total.currency),
+            undo_until_ms: None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reference_is_understood_as_it_is_read_aloud() {
+        for typed in ["K7QM-2XPA", "k7qm2xpa", " k7qm 2xpa ", "K7QM–2XPA"] {
+            assert_eq!(as_written(typed), "K7QM-2XPA", "{typed}");
+        }
+        assert_eq!(as_written("K7QM"), "K7QM");
+        assert_eq!(as_written("'; DROP TABLE bookings"), "DROPTABLE");
+    }
+
+    #[test]
+    fn at_the_counter_nobody_needs_a_name_and_what_is_given_must_be_one() {
+        assert_eq!(buyer(("", " ")).expect("nobody"), (String::new(), String::new()));
+        assert_eq!(buyer((" Ann ", "a@example.org")).expect("Ann").0, "Ann");
+        for bad in [("a\nb", ""), ("", "nobody"), ("", "a@example.org\r\nBcc: b@example.org")] {
+            assert_eq!(buyer(bad).expect_err("refused").code(), Code::PersonInvalid, "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Other seats in place of those of a sold booking: one transaction takes the new ones and gives the old ones back.
+//!
+//! The old booking ends and its money pays for the new one, as late money does (`late`, docs/decisions/0009): the new
+//! one's refunds go where the money came from. What was paid at the counter may cost more or less; what a gateway has
+//! cannot grow or shrink there, so such a booking is exchanged for seats of the same price.
+
+use domain::booking::{Booking, BookingState, Event};
+use domain::money::Money;
+use domain::till::Means;
+use domain::time::Timestamp;
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::claiming;
+use super::counter::{self, CounterSale, Sold, Unsold};
+use super::moves::{self, Cause, causes};
+use super::sql::{self, BookingRow};
+use super::{area_claims, claims, refunds};
+use crate::clock::to_utc;
+use crate::tickets;
+use crate::web::{Code, Problem};
+
+/// What an exchange came to.
+#[derive(Clone, Debug)]
+pub struct Exchanged {
+    /// The new booking.
+    pub sold: Sold,
+    /// The old one's name for people.
+    pub from: String,
+    /// What the new one costs more; below zero: less. Changes hands at the counter.
+    pub difference: Money,
+    /// How it does; `None` when a gateway has the money, and there is no difference.
+    pub means: Option<Means>,
+}
+
+/// Exchanges all of a sold booking for what a closed hold has, in the caller's transaction. The buyer stays who it
+/// was; `sale.means` and `sale.buyer` say nothing here.
+///
+/// # Errors
+/// [`Unsold`].
+pub async fn exchange(
+    tx: &mut PgConnection,
+    from: Uuid,
+    sale: &CounterSale<'_>,
+    now: Timestamp,
+) -> Result<Exchanged, Unsold> {
+    let old = sql::lock(tx, from).await?.ok_or_else(|| Problem::not_found("booking"))?;
+    if old.machine.state != BookingState::Confirmed {
+        return Err(refuse("This booking is not sold, or not any more: it cannot be exchanged."));
+    }
+    let means = refunds::paid_at_counter(tx, from).await?;
+    let fresh = fresh_row(&old, sale, means)?;
+    let difference = difference(&old, &fresh, sale.told_minor, means)?;
+    let row = counter::insert(tx, fresh, now).await?;
+    counter::put_lines(tx, sale.show, &row, means.unwrap_or(Means::Card)).await?;
+
+    let by_staff = Cause::of("staff", sale.reason);
+    sql::insert_event(tx, &row, None, "created", by_staff.actor, by_staff.reason, now).await?;
+    let locked = moves::apply(tx, &row, Event::HoldTaken, causes::HOLD_CONFIRMED, now).await?;
+    let moved_in = Event::PaymentMovedIn { until: sale.held.expires_at };
+    let pending = moves::apply(tx, &locked, moved_in, by_staff, now).await?;
+    if let Some(lost) = claiming::claim_all(tx, sale.show, &pending, now).await? {
+        return Err(Unsold::Lost(lost));
+    }
+    move_payment(tx, &old, &pending, now).await?;
+    let paid = Event::PaymentSucceeded { amount: pending.machine.total };
+    let paid =
+        moves::apply(tx, &pending, paid, Cause::of("staff", "The money of the first booking pays."), now).await?;
+    let sold = moves::settle(tx, &paid, sale.show.starts_at <= now, now).await?;
+    if sold.machine.state != BookingState::Confirmed {
+        return Err(refuse("The show has begun, or a seat was lost: nothing was exchanged."));
+    }
+    end_old(tx, &old, &sold.reference, sale.reason, now).await?;
+    let from = old.reference;
+    let sold = Sold { booking: sold.id, reference: sold.reference, total: sold.machine.total };
+    Ok(Exchanged { sold, from, difference, means })
+}
+
+fn refuse(words: &str) -> Unsold {
+    Unsold::Refused(wrong_state(words))
+}
+
+fn wrong_state(words: &str) -> Problem {
+    Problem::new(Code::WrongState, words)
+}
+
+/// The new booking: the same people, other seats.
+fn fresh_row(old: &BookingRow, sale: &CounterSale<'_>, means: Option<Means>) -> Result<BookingRow, Problem> {
+    let sale = CounterSale { means: means.unwrap_or(Means::Card), buyer: ("", ""), ..*sale };
+    let row = counter::wanted(&sale)?;
+    // A buyer who paid online finds it among their own; one at the counter has none.
+    let owner = if means.is_none() { old.owner.clone() } else { row.owner.clone() };
+    Ok(BookingRow { owner, buyer: old.buyer.clone(), holder: old.holder.clone(), ..row })
+}
+
+/// What changes hands.
+fn difference(old: &BookingRow, fresh: &BookingRow, told: i64, means: Option<Means>) -> Result<Money, Problem> {
+    let (before, after): (Booking, Booking) = (old.machine, fresh.machine);
+    if after.total.minor != told {
+        let words = format!("The new seats cost {} now. Tell the customer, then exchange them once more.", after.total);
+        return Err(wrong_state(&words));
+    }
+    if after.total.currency != before.total.currency {
+        return Err(wrong_state("The new seats are in another currency."));
+    }
+    let difference = Money::new(after.total.minor - before.total.minor, after.total.currency);
+    if means.is_none() && difference.minor != 0 {
+        let words =
+            "This booking was paid online: exchange it for seats of the same price, or refund it and sell anew.";
+        return Err(wrong_state(words));
+    }
+    Ok(difference)
+}
+
+/// The money is counted once: where it is now.
+async fn move_payment(
+    tx: &mut PgConnection,
+    old: &BookingRow,
+    fresh: &BookingRow,
+    now: Timestamp,
+) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "INSERT INTO payments (booking_id, gateway, gateway_ref, state, amount_minor, currency, updated_at)
+         SELECT $2, gateway, gateway_ref, 'succeeded', $3, currency, $4 FROM payments WHERE booking_id = $1",
+    )
+    .bind(old.id)
+    .bind(fresh.id)
+    .bind(fresh.machine.total.minor)
+    .bind(to_utc(now))
+    .execute(&mut *tx)
+    .await?;
+    let moved = sqlx::query("UPDATE payments SET moved_to = $2 WHERE booking_id = $1 AND moved_to IS NULL")
+        .bind(old.id)
+        .bind(fresh.id)
+        .execute(tx)
+        .await?;
+    assert_eq!(moved.rows_affected(), 1, "the money of a sold booking has not moved");
+    Ok(())
+}
+
+/// The old seats are anybody's when this is committed; the map hears of it by the outbox.
+async fn end_old(
+    tx: &mut PgConnection,
+    old: &BookingRow,
+    to: &str,
+    reason: &str,
+    now: Timestamp,
+) -> Result<(), Unsold> {
+    let words = format!("Exchanged for {to}. {reason}");
+    moves::apply(tx, old, Event::Exchanged, Cause::of("staff", &words), now).await?;
+    tickets::revoke(tx, old.id, None, now).await?;
+    area_claims::release(tx, old).await?;
+    claims::release(tx, old).await?;
+    Ok(())
+}

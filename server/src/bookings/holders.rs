@@ -1,0 +1,82 @@
+//! Who has a seat, for those who may know it.
+
+use domain::seats::SeatIndex;
+use domain::time::Timestamp;
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::claims::CLAIM_GRACE_MS;
+use crate::clock::to_utc;
+
+/// A booking that has a seat, or is about to.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct Holder {
+    /// The booking.
+    pub booking: Uuid,
+    /// Its name for people.
+    pub reference: String,
+    /// Who buys; may be empty at the counter.
+    pub name: String,
+    /// Whether the seat is claimed for it, or sold; else it is only chosen.
+    pub is_claimed: bool,
+}
+
+/// The booking that has this seat, or else the one whose buyer has got as far as saying who they are.
+///
+/// # Errors
+/// When the database fails.
+pub async fn of_seat(
+    tx: &mut PgConnection,
+    show: Uuid,
+    seat: SeatIndex,
+    now: Timestamp,
+) -> Result<Option<Holder>, sqlx::Error> {
+    let claimed: Option<Holder> = sqlx::query_as(
+        "SELECT booking.id AS booking, booking.reference, booking.buyer_name AS name, true AS is_claimed
+         FROM seat_claims claim JOIN bookings booking ON booking.id = claim.booking_id
+         WHERE claim.show_id = $1 AND claim.seat_no = $2
+           AND (claim.state = 'sold' OR (claim.state = 'claimed' AND claim.expires_at > $3))",
+    )
+    .bind(show)
+    .bind(seat.cast_signed())
+    .bind(to_utc(now.plus_ms(-CLAIM_GRACE_MS)))
+    .fetch_optional(&mut *tx)
+    .await?;
+    if claimed.is_some() {
+        return Ok(claimed);
+    }
+    sqlx::query_as(
+        "SELECT booking.id AS booking, booking.reference, booking.buyer_name AS name, false AS is_claimed
+         FROM bookings booking JOIN booking_seats seat ON seat.booking_id = booking.id
+         WHERE booking.is_open AND booking.show_id = $1 AND seat.seat_no = $2 AND booking.expires_at > $3
+         ORDER BY booking.created_at DESC LIMIT 1",
+    )
+    .bind(show)
+    .bind(seat.cast_signed())
+    .bind(to_utc(now))
+    .fetch_optional(tx)
+    .await
+}
+
+/// Which of these seats are sold, or being paid for.
+///
+/// # Errors
+/// When the database fails.
+pub async fn claimed_among(
+    tx: &mut PgConnection,
+    show: Uuid,
+    seats: &[SeatIndex],
+    now: Timestamp,
+) -> Result<Vec<SeatIndex>, sqlx::Error> {
+    let claimed: Vec<i32> = sqlx::query_scalar(
+        "SELECT seat_no FROM seat_claims
+         WHERE show_id = $1 AND seat_no = ANY($2)
+           AND (state = 'sold' OR (state = 'claimed' AND expires_at > $3)) ORDER BY seat_no",
+    )
+    .bind(show)
+    .bind(seats.iter().map(|seat| seat.cast_signed()).collect::<Vec<_>>())
+    .bind(to_utc(now.plus_ms(-CLAIM_GRACE_MS)))
+    .fetch_all(tx)
+    .await?;
+    Ok(claimed.into_iter().map(i32::cast_unsigned).collect())
+}

@@ -1,0 +1,292 @@
+//! Seats held for somebody at the telephone: longer than a moviegoer's, under a name, and only so many in a show.
+//!
+//! The lock store holds them, as it holds all others: should it lose them, they are free, and whoever comes for them is
+//! told. Whose they are and until when is written down beside it.
+
+use axum::http::StatusCode;
+use chrono::{DateTime, Utc};
+use domain::api_box_office::{CallerHold, CallerHoldView, Reason};
+use domain::booking::SALES_CLOSE_BEFORE_START_MS;
+use domain::money::Money;
+use domain::seats::{MAX_SEATS_PER_HOLD, SeatIndex};
+use domain::time::{MINUTE_MS, Timestamp};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::{Counter, find, house_seats};
+use crate::accounts::reason_of;
+use crate::audit::{self, Entry as Act};
+use crate::catalogue::Show;
+use crate::clock::{from_utc, to_utc};
+use crate::idempotency::{Answer, Intent};
+use crate::seat_locks::{Asked, Attempt, Lot, Refusal, Terms, with_map};
+use crate::web::{Code, Problem};
+use crate::{AppState, holds, ids};
+
+/// How long such a hold may last, minutes.
+const MINUTES: std::ops::RangeInclusive<u32> = 5..=240;
+/// Callers for whom seats of one show are held at a time, at most.
+const MAX_CALLERS: i64 = 30;
+/// Longest name, characters.
+const MAX_NAME_CHARS: usize = 120;
+
+/// Holds seats for a caller.
+///
+/// # Errors
+/// 404 for another theatre's show, 400 for what cannot be read, 409 or 423 for seats that are not free, when others
+/// wait in line, or when as many callers as may have seats.
+pub(super) async fn take(
+    state: &AppState,
+    counter: Counter<'_>,
+    show: Uuid,
+    request: &CallerHold,
+    intent: &Intent,
+) -> Result<Answer, Problem> {
+    let now = state.locks.now();
+    if let Some(answer) = intent.replay(&state.pg, now).await? {
+        return Ok(answer);
+    }
+    let show = find::show_here(state, counter, show).await?;
+    let seats = house_seats::known_seats(&show, &request.seats, MAX_SEATS_PER_HOLD)?;
+    let name = name_of(&request.name)?;
+    let length_ms = length(&show, request.minutes, now)?;
+    holds::sales_open(&show, now)?;
+    if state.waiting.has(show.id) {
+        return Err(Problem::new(Code::WaitingListFirst, "Others wait for seats of this show: they come first."));
+    }
+    // Loads the map where there is none: that takes a connection, which the transaction must not wait for.
+    with_map(state, &show, || state.locks.snapshot(show.id)).await?;
+    let hold = ids::derived_id(&["caller", &counter.account().to_string(), &show.id.to_string(), intent.key()]);
+    let owner = format!("caller-{}", hold.simple());
+    let mut tx = state.pg.begin().await?;
+    if let Some(answer) = intent.begin(&mut tx, now).await? {
+        return Ok(answer);
+    }
+    if open_of(&mut tx, show.id, now).await?.len() as i64 >= MAX_CALLERS {
+        return Err(Problem::new(
+            Code::SeatsTaken,
+            "Seats are held for as many callers as may be. Let some of them go.",
+        ));
+    }
+    let until = now.plus_ms(length_ms);
+    let row = HoldRow { hold_id: hold, name: name.to_owned(), seats: numbers(&seats), until: to_utc(until) };
+    insert(&mut tx, counter, &show, &owner, &row, now).await?;
+    let words = format!("{} for {name}, until {}.", labels(&show, &seats), show.local_time(until));
+    let act = Act::by(counter.account(), "held_for_caller", format!("show {}", show.id), &words).at(counter.theatre);
+    audit::record(&mut tx, &act, now).await?;
+    let answer = Answer::json(StatusCode::CREATED, &view(&show, &row))?;
+    intent.complete(&mut tx, &answer, now).await?;
+
+    let terms = Terms { per_person: MAX_SEATS_PER_HOLD, length_ms, life_ms: length_ms };
+    let asked = Asked { id: hold, digest: intent.digest() };
+    let attempt = Attempt { asked, owner: owner.clone(), lot: Lot::of_seats(seats) };
+    let granted = state.locks.lock(show.id, terms, std::slice::from_ref(&attempt)).await?.pop();
+    granted.ok_or_else(|| Problem::internal(&"an attempt without an answer"))?.map_err(|why| refused(&show, &why))?;
+    if let Err(cause) = tx.commit().await {
+        let _ends_by_itself = state.locks.release(show.id, hold, &owner).await;
+        return Err(cause.into());
+    }
+    Ok(answer)
+}
+
+fn refused(show: &Show, refusal: &Refusal) -> Problem {
+    match refusal {
+        Refusal::Taken(taken) => holds::seats_problem(show, taken),
+        other => Problem::internal(&format!("the lock store holds nothing for a caller: {other:?}")),
+    }
+}
+
+fn name_of(text: &str) -> Result<&str, Problem> {
+    let name = text.trim();
+    if name.is_empty() || name.chars().count() > MAX_NAME_CHARS || name.chars().any(char::is_control) {
+        return Err(Problem::new(Code::PersonInvalid, "Say whom the seats are for."));
+    }
+    Ok(name)
+}
+
+/// How long it lasts, milliseconds: as asked for, and not beyond the end of sales.
+fn length(show: &Show, minutes: u32, now: Timestamp) -> Result<i64, Problem> {
+    if !MINUTES.contains(&minutes) {
+        let detail = format!("Seats are held for {} to {} minutes.", MINUTES.start(), MINUTES.end());
+        return Err(Problem::new(Code::Malformed, detail));
+    }
+    let left = show.starts_at.since(now) - SALES_CLOSE_BEFORE_START_MS;
+    Ok((i64::from(minutes) * MINUTE_MS).min(left.max(1)))
+}
+
+/// What is held for callers in a show, by name.
+///
+/// # Errors
+/// 404 for another theatre's show.
+pub(super) async fn list(state: &AppState, counter: Counter<'_>, show: Uuid) -> Result<Vec<CallerHoldView>, Problem> {
+    let show = find::show_here(state, counter, show).await?;
+    let rows = open_of(&mut *state.pg.acquire().await?, show.id, state.locks.now()).await?;
+    Ok(rows.iter().map(|row| view(&show, row)).collect())
+}
+
+/// Lets the seats of a caller go.
+///
+/// # Errors
+/// 404 for another theatre's show, 409 when nothing is held like that (any more).
+pub(super) async fn release(
+    state: &AppState,
+    counter: Counter<'_>,
+    (show, hold): (Uuid, Uuid),
+    request: &Reason,
+    intent: &Intent,
+) -> Result<Answer, Problem> {
+    let now = state.locks.now();
+    if let Some(answer) = intent.replay(&state.pg, now).await? {
+        return Ok(answer);
+    }
+    let show = find::show_here(state, counter, show).await?;
+    let reason = reason_of(&request.reason)?;
+    with_map(state, &show, || state.locks.snapshot(show.id)).await?;
+    let mut tx = state.pg.begin().await?;
+    if let Some(answer) = intent.begin(&mut tx, now).await? {
+        return Ok(answer);
+    }
+    let ended: Option<(String, String, Vec<i32>)> = sqlx::query_as(
+        "UPDATE caller_holds SET ended_as = 'released'
+         WHERE hold_id = $1 AND show_id = $2 AND theatre_id = $3 AND ended_as IS NULL RETURNING owner, name, seats",
+    )
+    .bind(hold)
+    .bind(show.id)
+    .bind(counter.theatre)
+    .fetch_optional(&mut *tx)
+    .await?;
+    let nothing = || Problem::new(Code::WrongState, "Nothing is held for a caller like that (any more).");
+    let (owner, name, seats) = ended.ok_or_else(nothing)?;
+    let seats: Vec<SeatIndex> = seats.into_iter().map(i32::cast_unsigned).collect();
+    let words = format!("{} for {name}: {reason}", labels(&show, &seats));
+    let act = Act::by(counter.account(), "caller_let_go", format!("show {}", show.id), &words).at(counter.theatre);
+    audit::record(&mut tx, &act, now).await?;
+    let answer = Answer::no_content();
+    intent.complete(&mut tx, &answer, now).await?;
+    // One that ran out meanwhile is as good as let go.
+    match state.locks.release(show.id, hold, &owner).await? {
+        Ok(()) | Err(Refusal::Gone) => {}
+        Err(Refusal::Paying) => return Err(Problem::new(Code::HoldPaying, "These seats are being sold.")),
+        Err(other) => return Err(Problem::internal(&format!("the lock store lets no caller go: {other:?}"))),
+    }
+    tx.commit().await?;
+    Ok(answer)
+}
+
+/// Whose a hold is in the lock store, if it is a caller's of this show.
+pub(super) async fn owner_of(
+    state: &AppState,
+    counter: Counter<'_>,
+    show: Uuid,
+    hold: Uuid,
+) -> Result<Option<String>, sqlx::Error> {
+    sqlx::query_scalar(
+        "SELECT owner FROM caller_holds
+         WHERE hold_id = $1 AND show_id = $2 AND theatre_id = $3 AND ended_as IS NULL",
+    )
+    .bind(hold)
+    .bind(show)
+    .bind(counter.theatre)
+    .fetch_optional(&state.pg)
+    .await
+}
+
+/// Takes note that what was held for a caller is sold; nothing for any other hold.
+pub(super) async fn note_sold(tx: &mut PgConnection, hold: Uuid) -> Result<(), sqlx::Error> {
+    sqlx::query("UPDATE caller_holds SET ended_as = 'sold' WHERE hold_id = $1 AND ended_as IS NULL")
+        .bind(hold)
+        .execute(tx)
+        .await?;
+    Ok(())
+}
+
+/// For which caller a seat is held.
+pub(super) async fn name_at(
+    connection: &mut PgConnection,
+    show: Uuid,
+    seat: SeatIndex,
+    now: Timestamp,
+) -> Result<Option<String>, sqlx::Error> {
+    sqlx::query_scalar(
+        "SELECT name FROM caller_holds
+         WHERE show_id = $1 AND ended_as IS NULL AND until > $2 AND $3 = ANY(seats) ORDER BY held_at DESC LIMIT 1",
+    )
+    .bind(show)
+    .bind(to_utc(now))
+    .bind(seat.cast_signed())
+    .fetch_optional(connection)
+    .await
+}
+
+#[derive(Clone, Debug, sqlx::FromRow)]
+struct HoldRow {
+    hold_id: Uuid,
+    name: String,
+    seats: Vec<i32>,
+    until: DateTime<Utc>,
+}
+
+async fn open_of(connection: &mut PgConnection, show: Uuid, now: Timestamp) -> Result<Vec<HoldRow>, sqlx::Error> {
+    sqlx::query_as(
+        "SELECT hold_id, name, seats, until FROM caller_holds
+         WHERE show_id = $1 AND ended_as IS NULL AND until > $2 ORDER BY name, hold_id",
+    )
+    .bind(show)
+    .bind(to_utc(now))
+    .fetch_all(connection)
+    .await
+}
+
+async fn insert(
+    tx: &mut PgConnection,
+    counter: Counter<'_>,
+    show: &Show,
+    owner: &str,
+    row: &HoldRow,
+    now: Timestamp,
+) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "INSERT INTO caller_holds (hold_id, theatre_id, show_id, owner, name, seats, held_by, held_at, until)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+    )
+    .bind(row.hold_id)
+    .bind(counter.theatre)
+    .bind(show.id)
+    .bind(owner)
+    .bind(&row.name)
+    .bind(&row.seats)
+    .bind(counter.account())
+    .bind(to_utc(now))
+    .bind(row.until)
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+fn numbers(seats: &[SeatIndex]) -> Vec<i32> {
+    seats.iter().map(|seat| seat.cast_signed()).collect()
+}
+
+fn labels(show: &Show, seats: &[SeatIndex]) -> String {
+    seats.iter().map(|seat| show.label_of(*seat)).collect::<Vec<_>>().join(", ")
+}
+
+fn view(show: &Show, row: &HoldRow) -> CallerHoldView {
+    // A room that was changed since has none of the others.
+    let seats: Vec<_> = row
+        .seats
+        .iter()
+        .map(|seat| seat.cast_unsigned())
+        .filter(|seat| show.has(*seat))
+        .map(|seat| show.line(seat))
+        .collect();
+    let until = from_utc(row.until);
+    CallerHoldView {
+        hold: row.hold_id,
+        name: row.name.clone(),
+        total: Money::new(seats.iter().map(|line| line.price.minor).sum(), show.currency),
+        seats,
+        until_ms: until.0,
+        until: show.local_iso(until).get(11..16).unwrap_or_default().to_owned(),
+    }
+}

@@ -1,0 +1,69 @@
+//! Whose a seat is, for staff of its theatre and nobody else.
+
+use domain::api_box_office::SeatHolder;
+use domain::seats::{SeatIndex, SeatState};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::{Counter, caller_holds, find};
+use crate::bookings::Holder;
+use crate::seat_locks::with_map;
+use crate::web::{Code, Problem};
+use crate::{AppState, bookings};
+
+/// Whose this seat is at the moment.
+///
+/// # Errors
+/// 404 for another theatre's show, 400 for a seat the room has not.
+pub(super) async fn of_seat(
+    state: &AppState,
+    counter: Counter<'_>,
+    show: Uuid,
+    seat: SeatIndex,
+) -> Result<SeatHolder, Problem> {
+    let show = find::show_here(state, counter, show).await?;
+    if !show.has(seat) {
+        return Err(Problem::new(Code::UnknownSeat, "The room has no such seat."));
+    }
+    let map = with_map(state, &show, || state.locks.snapshot(show.id)).await?;
+    let byte = map.map.get(seat as usize).copied().unwrap_or_default();
+    let mut connection = state.pg.acquire().await?;
+    // Who pays has a claim, whatever the map says; who bought as well.
+    let now = state.locks.now();
+    let known = bookings::holder_of_seat(&mut connection, show.id, seat, now).await?;
+    let known = match known {
+        Some(Holder { booking, reference, name, is_claimed: true }) => {
+            return Ok(SeatHolder::Booking { booking, reference, name });
+        }
+        other => other,
+    };
+    match SeatState::from_byte(byte) {
+        Some(SeatState::Blocked) => {
+            let (reason, name) = why_kept(&mut connection, show.id, seat).await?.unwrap_or_default();
+            Ok(SeatHolder::House { reason, name })
+        }
+        Some(SeatState::Locked | SeatState::Booked) => {
+            let caller = caller_holds::name_at(&mut connection, show.id, seat, now).await?;
+            Ok(match (caller, known) {
+                (Some(name), _) => SeatHolder::Caller { name },
+                (None, known) => SeatHolder::Hold { name: known.map(|holder| holder.name).unwrap_or_default() },
+            })
+        }
+        Some(SeatState::Available) | None => Ok(SeatHolder::Nobody),
+    }
+}
+
+async fn why_kept(
+    connection: &mut PgConnection,
+    show: Uuid,
+    seat: SeatIndex,
+) -> Result<Option<(String, String)>, sqlx::Error> {
+    sqlx::query_as(
+        "SELECT kept.reason, account.name FROM house_seats kept JOIN accounts account ON account.id = kept.kept_by
+         WHERE kept.show_id = $1 AND kept.seat_no = $2",
+    )
+    .bind(show)
+    .bind(seat.cast_signed())
+    .fetch_optional(connection)
+    .await
+}

@@ -1,0 +1,137 @@
+//! Seats the house keeps: off sale, with a reason, and back on sale.
+//!
+//! `shows.blocked` is what the map is built from; the lock store hears of a change before it is committed, so that
+//! nobody can take a seat the house has. Where the commit fails, the map is put back.
+
+use std::collections::BTreeSet;
+
+use domain::api_box_office::HouseSeats;
+use domain::seats::{SeatIndex, SeatState};
+use domain::time::Timestamp;
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::{Counter, find};
+use crate::accounts::reason_of;
+use crate::audit::{self, Entry as Act};
+use crate::catalogue::Show;
+use crate::clock::to_utc;
+use crate::idempotency::{Answer, Intent};
+use crate::seat_locks::{Refusal, with_map};
+use crate::web::{Code, Problem};
+use crate::{AppState, bookings, holds};
+
+/// Seats kept or put back at once, at most.
+const MAX_SEATS: usize = 200;
+
+/// Keeps seats off sale, or puts them back; all or none.
+///
+/// # Errors
+/// 404 for another theatre's show, 400 for what cannot be read, 409 or 423 for seats that are sold or held.
+pub(super) async fn keep(
+    state: &AppState,
+    counter: Counter<'_>,
+    show: Uuid,
+    request: &HouseSeats,
+    intent: &Intent,
+) -> Result<Answer, Problem> {
+    let now = state.locks.now();
+    if let Some(answer) = intent.replay(&state.pg, now).await? {
+        return Ok(answer);
+    }
+    let show = find::show_here(state, counter, show).await?;
+    let reason = reason_of(&request.reason)?;
+    let seats = known_seats(&show, &request.seats, MAX_SEATS)?;
+    // Loads the map where there is none: that takes a connection, which the transaction must not wait for.
+    with_map(state, &show, || state.locks.snapshot(show.id)).await?;
+    let mut tx = state.pg.begin().await?;
+    if let Some(answer) = intent.begin(&mut tx, now).await? {
+        return Ok(answer);
+    }
+    if request.kept {
+        let taken = bookings::claimed_among(&mut tx, show.id, &seats, now).await?;
+        if !taken.is_empty() {
+            let taken: Vec<_> = taken.into_iter().map(|seat| (seat, SeatState::Booked)).collect();
+            return Err(holds::seats_problem(&show, &taken));
+        }
+    }
+    write(&mut tx, show.id, &seats, request.kept, (reason, counter.account()), now).await?;
+    let labels = seats.iter().map(|seat| show.label_of(*seat)).collect::<Vec<_>>().join(", ");
+    let act = if request.kept { "seats_kept" } else { "seats_put_back" };
+    let words = format!("{labels}: {reason}");
+    let subject = format!("show {}", show.id);
+    audit::record(&mut tx, &Act::by(counter.account(), act, subject, &words).at(counter.theatre), now).await?;
+    let answer = Answer::no_content();
+    intent.complete(&mut tx, &answer, now).await?;
+    state.locks.block(show.id, &seats, request.kept).await?.map_err(|refusal| refused(&show, &refusal))?;
+    if let Err(cause) = tx.commit().await {
+        if let Err(cause) = state.locks.block(show.id, &seats, !request.kept).await {
+            tracing::warn!(%cause, show = %show.id, "the map of {} shows house seats as they are not", show.id);
+        }
+        return Err(cause.into());
+    }
+    Ok(answer)
+}
+
+/// Seats of the room, each once, in order.
+pub(super) fn known_seats(show: &Show, seats: &[SeatIndex], most: usize) -> Result<Vec<SeatIndex>, Problem> {
+    if seats.is_empty() || seats.len() > most {
+        return Err(Problem::new(Code::Malformed, format!("Name 1 to {most} seats.")));
+    }
+    let sorted: BTreeSet<SeatIndex> = seats.iter().copied().collect();
+    if sorted.len() < seats.len() {
+        return Err(Problem::new(Code::SeatTwice, "Name every seat once."));
+    }
+    match sorted.iter().find(|seat| !show.has(**seat)) {
+        Some(seat) => Err(Problem::new(Code::UnknownSeat, format!("The room has no seat {seat}."))),
+        None => Ok(sorted.into_iter().collect()),
+    }
+}
+
+fn refused(show: &Show, refusal: &Refusal) -> Problem {
+    match refusal {
+        Refusal::Taken(taken) => holds::seats_problem(show, taken),
+        other => Problem::internal(&format!("the lock store keeps no seats: {other:?}")),
+    }
+}
+
+async fn write(
+    tx: &mut PgConnection,
+    show: Uuid,
+    seats: &[SeatIndex],
+    kept: bool,
+    (reason, by): (&str, Uuid),
+    now: Timestamp,
+) -> Result<(), sqlx::Error> {
+    let seats: Vec<i32> = seats.iter().map(|seat| seat.cast_signed()).collect();
+    sqlx::query(
+        "UPDATE shows SET blocked = ARRAY(SELECT seat FROM unnest(blocked) AS seat WHERE seat <> ALL($2)
+                                          UNION SELECT seat FROM unnest($2::integer[]) AS seat WHERE $3
+                                          ORDER BY seat)
+         WHERE id = $1",
+    )
+    .bind(show)
+    .bind(&seats)
+    .bind(kept)
+    .execute(&mut *tx)
+    .await?;
+    sqlx::query("DELETE FROM house_seats WHERE show_id = $1 AND seat_no = ANY($2)")
+        .bind(show)
+        .bind(&seats)
+        .execute(&mut *tx)
+        .await?;
+    if kept {
+        sqlx::query(
+            "INSERT INTO house_seats (show_id, seat_no, reason, kept_by, kept_at)
+             SELECT $1, seat, $3, $4, $5 FROM unnest($2::integer[]) AS seat",
+        )
+        .bind(show)
+        .bind(&seats)
+        .bind(reason)
+        .bind(by)
+        .bind(to_utc(now))
+        .execute(tx)
+        .await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,176 @@
+//! Shows at the counter: how full they are, selling, whose a seat is, house seats.
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use domain::api::ProblemView;
+use domain::api_box_office::{
+    CallerHold, CallerHoldView, CounterBooking, CounterShow, DayQuery, HouseSeats, Reason, SaleRequest, SeatHolder,
+};
+use domain::seats::SeatIndex;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+use uuid::Uuid;
+
+use super::{COUNTER, at, intent};
+use crate::AppState;
+use crate::accounts::Staff;
+use crate::box_office::{caller_holds, holders, house_seats, sell, shows};
+use crate::catalogue::read_date;
+use crate::idempotency::IdempotencyKey;
+use crate::web::problem::ApiResult;
+use crate::web::{ApiJson, ApiPath, ApiQuery, Code, Problem};
+
+pub(super) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .routes(routes!(today))
+        .routes(routes!(sales))
+        .routes(routes!(holder))
+        .routes(routes!(house))
+        .routes(routes!(callers, hold_for_caller))
+        .routes(routes!(let_caller_go))
+}
+
+/// The shows of a day, and how full each is at this moment.
+#[utoipa::path(get, path = "/theatres/{theatre}/box-office/shows", tag = "box office",
+    params(("theatre" = String, Path), DayQuery),
+    responses((status = 200, body = Vec<CounterShow>), (status = 400, body = ProblemView, description = "malformed"),
+        (status = 401, body = ProblemView, description = "not_signed_in"),
+        (status = 403, body = ProblemView, description = "not_allowed"),
+        (status = 404, body = ProblemView, description = "Also for another theatre's staff")))]
+async fn today(
+    State(state): State<AppState>,
+    staff: Staff,
+    ApiPath(theatre): ApiPath<String>,
+    ApiQuery(query): ApiQuery<DayQuery>,
+) -> ApiResult<Json<Vec<CounterShow>>> {
+    let counter = at(&staff, &theatre, COUNTER)?;
+    let date = read_date(query.date.as_deref()).map_err(|why| Problem::new(Code::Malformed, why.to_string()))?;
+    shows::today(&state, counter, date).await.map(Json)
+}
+
+/// Sell what you hold in this show, for cash, by card, or for nothing.
+#[utoipa::path(post, path = "/theatres/{theatre}/box-office/shows/{show}/sales", tag = "box office",
+    request_body = SaleRequest,
+    params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
+    responses((status = 201, body = CounterBooking),
+        (status = 400, body = ProblemView, description = "malformed, key_missing, person_invalid"),
+        (status = 401, body = ProblemView, description = "not_signed_in"),
+        (status = 403, body = ProblemView, description = "not_allowed"),
+        (status = 404, body = ProblemView, description = "Also for another theatre's show"),
+        (status = 409, body = ProblemView, description = "till_closed, sales_closed, wrong_state, seats_taken"),
+        (status = 410, body = ProblemView, description = "hold_expired"),
+        (status = 422, body = ProblemView, description = "key_reused"),
+        (status = 503, body = ProblemView, description = "lock_store_unavailable")))]
+async fn sales(
+    State(state): State<AppState>,
+    staff: Staff,
+    ApiPath((theatre, show)): ApiPath<(String, Uuid)>,
+    key: IdempotencyKey,
+    ApiJson(request): ApiJson<SaleRequest>,
+) -> ApiResult<Response> {
+    let counter = at(&staff, &theatre, COUNTER)?;
+    let intent = intent(counter, key, &format!("shows/{show}/sales"), &request);
+    Ok(sell::sell(&state, counter, show, &request, &intent).await?.into_response())
+}
+
+/// Whose a seat is: who holds it, who bought it, or why the house keeps it.
+#[utoipa::path(get, path = "/theatres/{theatre}/box-office/shows/{show}/seats/{seat}", tag = "box office",
+    params(("theatre" = String, Path), ("show" = Uuid, Path), ("seat" = u32, Path)),
+    responses((status = 200, body = SeatHolder), (status = 400, body = ProblemView, description = "unknown_seat"),
+        (status = 401, body = ProblemView, description = "not_signed_in"),
+        (status = 403, body = ProblemView, description = "not_allowed"),
+        (status = 404, body = ProblemView, description = "Also for another theatre's show")))]
+async fn holder(
+    State(state): State<AppState>,
+    staff: Staff,
+    ApiPath((theatre, show, seat)): ApiPath<(String, Uuid, SeatIndex)>,
+) -> ApiResult<Json<SeatHolder>> {
+    let counter = at(&staff, &theatre, COUNTER)?;
+    holders::of_seat(&state, counter, show, seat).await.map(Json)
+}
+
+/// Keep seats off sale, or put them back.
+#[utoipa::path(post, path = "/theatres/{theatre}/box-office/shows/{show}/house-seats", tag = "box office",
+    request_body = HouseSeats,
+    params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
+    responses((status = 204),
+        (status = 400, body = ProblemView, description = "malformed, key_missing, unknown_seat, seat_twice"),
+        (status = 401, body = ProblemView, description = "not_signed_in"),
+        (status = 403, body = ProblemView, description = "not_allowed"),
+        (status = 404, body = ProblemView, description = "Also for another theatre's show"),
+        (status = 409, body = ProblemView, description = "seats_taken"),
+        (status = 422, body = ProblemView, description = "key_reused"),
+        (status = 423, body = ProblemView, description = "seats_locked")))]
+async fn house(
+    State(state): State<AppState>,
+    staff: Staff,
+    ApiPath((theatre, show)): ApiPath<(String, Uuid)>,
+    key: IdempotencyKey,
+    ApiJson(request): ApiJson<HouseSeats>,
+) -> ApiResult<Response> {
+    let counter = at(&staff, &theatre, COUNTER)?;
+    let intent = intent(counter, key, &format!("shows/{show}/house-seats"), &request);
+    Ok(house_seats::keep(&state, counter, show, &request, &intent).await?.into_response())
+}
+
+/// What is held for callers in a show.
+#[utoipa::path(get, path = "/theatres/{theatre}/box-office/shows/{show}/caller-holds", tag = "box office",
+    params(("theatre" = String, Path), ("show" = Uuid, Path)),
+    responses((status = 200, body = Vec<CallerHoldView>),
+        (status = 401, body = ProblemView, description = "not_signed_in"),
+        (status = 403, body = ProblemView, description = "not_allowed"),
+        (status = 404, body = ProblemView, description = "Also for another theatre's show")))]
+async fn callers(
+    State(state): State<AppState>,
+    staff: Staff,
+    ApiPath((theatre, show)): ApiPath<(String, Uuid)>,
+) -> ApiResult<Json<Vec<CallerHoldView>>> {
+    caller_holds::list(&state, at(&staff, &theatre, COUNTER)?, show).await.map(Json)
+}
+
+/// Hold seats for somebody at the telephone.
+#[utoipa::path(post, path = "/theatres/{theatre}/box-office/shows/{show}/caller-holds", tag = "box office",
+    request_body = CallerHold,
+    params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
+    responses((status = 201, body = CallerHoldView),
+        (status = 400, body = ProblemView, description = "malformed, key_missing, person_invalid, unknown_seat, seat_twice"),
+        (status = 401, body = ProblemView, description = "not_signed_in"),
+        (status = 403, body = ProblemView, description = "not_allowed"),
+        (status = 404, body = ProblemView, description = "Also for another theatre's show"),
+        (status = 409, body = ProblemView, description = "seats_taken, sales_closed, waiting_list_first"),
+        (status = 422, body = ProblemView, description = "key_reused"),
+        (status = 423, body = ProblemView, description = "seats_locked")))]
+async fn hold_for_caller(
+    State(state): State<AppState>,
+    staff: Staff,
+    ApiPath((theatre, show)): ApiPath<(String, Uuid)>,
+    key: IdempotencyKey,
+    ApiJson(request): ApiJson<CallerHold>,
+) -> ApiResult<Response> {
+    let counter = at(&staff, &theatre, COUNTER)?;
+    let intent = intent(counter, key, &format!("shows/{show}/caller-holds"), &request);
+    Ok(caller_holds::take(&state, counter, show, &request, &intent).await?.into_response())
+}
+
+/// Let the seats of a caller go.
+#[utoipa::path(post, path = "/theatres/{theatre}/box-office/shows/{show}/caller-holds/{hold}/release", tag = "box office",
+    request_body = Reason,
+    params(("theatre" = String, Path), ("show" = Uuid, Path), ("hold" = Uuid, Path), ("Idempotency-Key" = String, Header)),
+    responses((status = 204), (status = 400, body = ProblemView, description = "malformed, key_missing"),
+        (status = 401, body = ProblemView, description = "not_signed_in"),
+        (status = 403, body = ProblemView, description = "not_allowed"),
+        (status = 404, body = ProblemView, description = "Also for another theatre's show"),
+        (status = 409, body = ProblemView, description = "wrong_state, hold_paying"),
+        (status = 422, body = ProblemView, description = "key_reused")))]
+async fn let_caller_go(
+    State(state): State<AppState>,
+    staff: Staff,
+    ApiPath((theatre, show, hold)): ApiPath<(String, Uuid, Uuid)>,
+    key: IdempotencyKey,
+    ApiJson(request): ApiJson<Reason>,
+) -> ApiResult<Response> {
+    let counter = at(&staff, &theatre, COUNTER)?;
+    let intent = intent(counter, key, &format!("shows/{show}/caller-holds/{hold}/release"), &request);
+    Ok(caller_holds::release(&state, counter, (show, hold), &request, &intent).await?.into_response())
+}

@@ -1,0 +1,177 @@
+//! Tills, the day's end, and managers' PINs.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use domain::api::ProblemView;
+use domain::api_box_office::{CashUp, DayClose, DayView, DropRequest, ManagerView, OpenTill, PinRequest, TillView};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::{COUNTER, MANAGER, at, intent};
+use crate::AppState;
+use crate::accounts::{self, Staff};
+use crate::box_office::tills;
+use crate::idempotency::IdempotencyKey;
+use crate::web::problem::ApiResult;
+use crate::web::{ApiJson, ApiPath};
+
+pub(super) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .routes(routes!(mine, open))
+        .routes(routes!(drop_cash))
+        .routes(routes!(cash_up))
+        .routes(routes!(of_the_day))
+        .routes(routes!(close_day))
+        .routes(routes!(managers))
+        .routes(routes!(set_pin))
+}
+
+/// Your open till with its ledger.
+#[utoipa::path(get, path = "/theatres/{theatre}/box-office/till", tag = "box office", params(("theatre" = String, Path)),
+    responses((status = 200, body = TillView), (status = 204, description = "None is open"),
+        (status = 401, body = ProblemView, description = "not_signed_in"),
+        (status = 403, body = ProblemView, description = "not_allowed"),
+        (status = 404, body = ProblemView, description = "Also for another theatre's staff")))]
+async fn mine(State(state): State<AppState>, staff: Staff, ApiPath(theatre): ApiPath<String>) -> ApiResult<Response> {
+    Ok(match tills::mine(&state, at(&staff, &theatre, COUNTER)?).await? {
+        Some(till) => Json(till).into_response(),
+        None => StatusCode::NO_CONTENT.into_response(),
+    })
+}
+
+/// Open your till with its float.
+#[utoipa::path(post, path = "/theatres/{theatre}/box-office/till", tag = "box office", request_body = OpenTill,
+    params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
+    responses((status = 201, body = TillView), (status = 400, body = ProblemView, description = "malformed, key_missing"),
+        (status = 401, body = ProblemView, description = "not_signed_in"),
+        (status = 403, body = ProblemView, description = "not_allowed"),
+        (status = 404, body = ProblemView, description = "Also for another theatre's staff"),
+        (status = 409, body = ProblemView, description = "till_open"),
+        (status = 422, body = ProblemView, description = "key_reused")))]
+async fn open(
+    State(state): State<AppState>,
+    staff: Staff,
+    ApiPath(theatre): ApiPath<String>,
+    key: IdempotencyKey,
+    ApiJson(request): ApiJson<OpenTill>,
+) -> ApiResult<Response> {
+    let counter = at(&staff, &theatre, COUNTER)?;
+    let intent = intent(counter, key, "till", &request);
+    Ok(tills::open(&state, counter, request, &intent).await?.into_response())
+}
+
+/// Bring cash from your till to the safe.
+#[utoipa::path(post, path = "/theatres/{theatre}/box-office/till/drops", tag = "box office", request_body = DropRequest,
+    params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
+    responses((status = 200, body = TillView), (status = 400, body = ProblemView, description = "malformed, key_missing"),
+        (status = 401, body = ProblemView, description = "not_signed_in"),
+        (status = 403, body = ProblemView, description = "not_allowed"),
+        (status = 404, body = ProblemView, description = "Also for another theatre's staff"),
+        (status = 409, body = ProblemView, description = "till_closed, till_short"),
+        (status = 422, body = ProblemView, description = "key_reused")))]
+async fn drop_cash(
+    State(state): State<AppState>,
+    staff: Staff,
+    ApiPath(theatre): ApiPath<String>,
+    key: IdempotencyKey,
+    ApiJson(request): ApiJson<DropRequest>,
+) -> ApiResult<Response> {
+    let counter = at(&staff, &theatre, COUNTER)?;
+    let intent = intent(counter, key, "till/drops", &request);
+    Ok(tills::drop_cash(&state, counter, &request, &intent).await?.into_response())
+}
+
+/// Count your till and close it. A difference needs a reason.
+#[utoipa::path(post, path = "/theatres/{theatre}/box-office/till/cash-up", tag = "box office", request_body = CashUp,
+    params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
+    responses((status = 200, body = TillView), (status = 400, body = ProblemView, description = "malformed, key_missing"),
+        (status = 401, body = ProblemView, description = "not_signed_in"),
+        (status = 403, body = ProblemView, description = "not_allowed"),
+        (status = 404, body = ProblemView, description = "Also for another theatre's staff"),
+        (status = 409, body = ProblemView, description = "till_closed, till_differs"),
+        (status = 422, body = ProblemView, description = "key_reused")))]
+async fn cash_up(
+    State(state): State<AppState>,
+    staff: Staff,
+    ApiPath(theatre): ApiPath<String>,
+    key: IdempotencyKey,
+    ApiJson(request): ApiJson<CashUp>,
+) -> ApiResult<Response> {
+    let counter = at(&staff, &theatre, COUNTER)?;
+    let intent = intent(counter, key, "till/cash-up", &request);
+    Ok(tills::cash_up(&state, counter, &request, &intent).await?.into_response())
+}
+
+/// Tills since the last day was closed. For managers.
+#[utoipa::path(get, path = "/theatres/{theatre}/box-office/tills", tag = "box office",
+    params(("theatre" = String, Path)),
+    responses((status = 200, body = Vec<TillView>), (status = 401, body = ProblemView, description = "not_signed_in"),
+        (status = 403, body = ProblemView, description = "not_allowed"),
+        (status = 404, body = ProblemView, description = "Also for another theatre's staff")))]
+async fn of_the_day(
+    State(state): State<AppState>,
+    staff: Staff,
+    ApiPath(theatre): ApiPath<String>,
+) -> ApiResult<Json<Vec<TillView>>> {
+    tills::of_the_day(&state, at(&staff, &theatre, MANAGER)?).await.map(Json)
+}
+
+/// Close the day: every till is counted, and goes into one sum. For managers.
+#[utoipa::path(post, path = "/theatres/{theatre}/box-office/day-close", tag = "box office", request_body = DayClose,
+    params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
+    responses((status = 201, body = DayView), (status = 400, body = ProblemView, description = "malformed, key_missing"),
+        (status = 401, body = ProblemView, description = "not_signed_in"),
+        (status = 403, body = ProblemView, description = "not_allowed"),
+        (status = 404, body = ProblemView, description = "Also for another theatre's staff"),
+        (status = 409, body = ProblemView, description = "till_open, till_closed"),
+        (status = 422, body = ProblemView, description = "key_reused")))]
+async fn close_day(
+    State(state): State<AppState>,
+    staff: Staff,
+    ApiPath(theatre): ApiPath<String>,
+    key: IdempotencyKey,
+    ApiJson(request): ApiJson<DayClose>,
+) -> ApiResult<Response> {
+    let counter = at(&staff, &theatre, MANAGER)?;
+    let intent = intent(counter, key, "day-close", &request);
+    Ok(tills::close_day(&state, counter, &request, &intent).await?.into_response())
+}
+
+/// Managers who can stand for a refund.
+#[utoipa::path(get, path = "/theatres/{theatre}/box-office/managers", tag = "box office",
+    params(("theatre" = String, Path)),
+    responses((status = 200, body = Vec<ManagerView>), (status = 401, body = ProblemView, description = "not_signed_in"),
+        (status = 403, body = ProblemView, description = "not_allowed"),
+        (status = 404, body = ProblemView, description = "Also for another theatre's staff")))]
+async fn managers(
+    State(state): State<AppState>,
+    staff: Staff,
+    ApiPath(theatre): ApiPath<String>,
+) -> ApiResult<Json<Vec<ManagerView>>> {
+    at(&staff, &theatre, COUNTER)?;
+    Ok(Json(accounts::managers_with_pin(&state, &theatre).await?))
+}
+
+/// Set your own PIN. For managers.
+#[utoipa::path(post, path = "/theatres/{theatre}/box-office/pin", tag = "box office", request_body = PinRequest,
+    params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
+    responses((status = 204),
+        (status = 400, body = ProblemView, description = "malformed, key_missing, password_unusable"),
+        (status = 401, body = ProblemView, description = "not_signed_in, login_failed"),
+        (status = 403, body = ProblemView, description = "not_allowed"),
+        (status = 404, body = ProblemView, description = "Also for another theatre's staff"),
+        (status = 422, body = ProblemView, description = "key_reused"),
+        (status = 429, body = ProblemView, description = "too_many_attempts")))]
+async fn set_pin(
+    State(state): State<AppState>,
+    staff: Staff,
+    ApiPath(theatre): ApiPath<String>,
+    key: IdempotencyKey,
+    ApiJson(request): ApiJson<PinRequest>,
+) -> ApiResult<Response> {
+    let counter = at(&staff, &theatre, MANAGER)?;
+    let intent = intent(counter, key, "pin", &accounts::PinIntent::of(&state, &request));
+    Ok(accounts::set_pin(&state, &staff, &theatre, &request, &intent).await?.into_response())
+}

@@ -1,0 +1,120 @@
+//! Selling at the counter: what the seller holds becomes a booking, and its price lies in the till, in one transaction.
+
+use axum::http::StatusCode;
+use domain::api_box_office::SaleRequest;
+use domain::till::{Entry, Means};
+use uuid::Uuid;
+
+use super::sql::{self, NewLine};
+use super::{Counter, caller_holds, find, tills};
+use crate::accounts::reason_of;
+use crate::audit::{self, Entry as Act};
+use crate::bookings::{self, CounterSale, Unsold};
+use crate::catalogue::Show;
+use crate::idempotency::{Answer, Intent};
+use crate::seat_locks::Held;
+use crate::web::{Code, Problem};
+use crate::{AppState, holds, outbox};
+
+/// Sells the seller's hold in a show.
+///
+/// # Errors
+/// 404 for another theatre's show, 409 without an open till, for another total or when sales are closed, 410 when the
+/// hold is over, 400 for what cannot be read.
+pub(super) async fn sell(
+    state: &AppState,
+    counter: Counter<'_>,
+    show: Uuid,
+    request: &SaleRequest,
+    intent: &Intent,
+) -> Result<Answer, Problem> {
+    let now = state.locks.now();
+    if let Some(answer) = intent.replay(&state.pg, now).await? {
+        return Ok(answer);
+    }
+    let reason = why(request)?;
+    let show = find::show_here(state, counter, show).await?;
+    holds::sales_open(&show, now)?;
+    // Looked at before the hold is closed; what counts is the till's row in the transaction.
+    if sql::open_till(&mut *state.pg.acquire().await?, counter.theatre, counter.account()).await?.is_none() {
+        return Err(tills::no_till());
+    }
+    // What is held for somebody at the telephone is nobody's session.
+    let caller = caller_holds::owner_of(state, counter, show.id, request.hold).await?;
+    let owner = caller.as_deref().unwrap_or(&counter.staff.session.owner);
+    let held = bookings::close_hold(state, &show, owner, request.hold).await?;
+    let sold = commit(state, counter, (&show, &held), request, &reason, intent).await;
+    if sold.is_err() {
+        bookings::open_hold_again(state, &show, owner, &held).await;
+    }
+    sold
+}
+
+/// Why it is free; for a sale, how it was paid.
+fn why(request: &SaleRequest) -> Result<String, Problem> {
+    match (request.means, request.reason.trim()) {
+        (Means::Free, _) => Ok(format!("For free at the counter: {}", reason_of(&request.reason)?)),
+        (means, "") => Ok(format!("Sold at the counter, {}.", means.as_str())),
+        _ => Err(Problem::new(Code::Malformed, "A reason is for what is free.")),
+    }
+}
+
+async fn commit(
+    state: &AppState,
+    counter: Counter<'_>,
+    (show, held): (&Show, &Held),
+    request: &SaleRequest,
+    reason: &str,
+    intent: &Intent,
+) -> Result<Answer, Problem> {
+    let now = state.locks.now();
+    let mut tx = state.pg.begin().await?;
+    if let Some(answer) = intent.begin(&mut tx, now).await? {
+        return Ok(answer);
+    }
+    let till = tills::lock(&mut tx, counter).await?;
+    let sale = CounterSale {
+        show,
+        held,
+        buyer: (&request.name, &request.email),
+        means: request.means,
+        told_minor: request.total_minor,
+        reason,
+    };
+    let sold = match bookings::sell(&mut tx, &sale, now).await {
+        Ok(sold) => sold,
+        Err(Unsold::Refused(problem)) => return Err(problem),
+        Err(Unsold::Lost(lost)) => {
+            tx.rollback().await?;
+            return Err(lost.told(state, show).await?);
+        }
+    };
+    if sold.total.currency.code() != till.currency {
+        return Err(Problem::new(Code::WrongState, "Your till is in another currency than this show."));
+    }
+    let line = NewLine {
+        till: till.id,
+        entry: Entry::Sale,
+        means: request.means,
+        amount_minor: sold.total.minor,
+        booking: Some(sold.booking),
+        actor: counter.account(),
+        reason,
+    };
+    sql::insert_line(&mut tx, &line, now).await?;
+    caller_holds::note_sold(&mut tx, request.hold).await?;
+    let subject = format!("booking {}", sold.reference);
+    let act = if request.means == Means::Free { "given_away" } else { "sold" };
+    let words = format!("{}: {reason}", sold.total);
+    audit::record(&mut tx, &Act::by(counter.account(), act, subject, &words).at(counter.theatre), now).await?;
+    let found = bookings::find_by_id(&mut tx, sold.booking).await?;
+    let found = found.ok_or_else(|| Problem::internal(&"a sale without a booking"))?;
+    let mut view = found.view(&mut tx, show).await?;
+    view.undo_until_ms = Some(domain::till::undo_until(now).0);
+    let answer = Answer::json(StatusCode::CREATED, &view)?;
+    intent.complete(&mut tx, &answer, now).await?;
+    tx.commit().await?;
+    bookings::show_as_sold(state, show, sold.booking).await;
+    outbox::wake(state);
+    Ok(answer)
+}

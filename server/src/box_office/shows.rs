@@ -1,0 +1,69 @@
+//! The shows of a day, and how full each is at this moment.
+
+use chrono::NaiveDate;
+use domain::api_box_office::{CounterShow, Occupancy};
+use domain::seats::SeatState;
+use domain::time::Timestamp;
+
+use super::Counter;
+use crate::catalogue::{Show, today_in};
+use crate::seat_locks::{MapSnapshot, with_map};
+use crate::web::Problem;
+use crate::{AppState, holds};
+
+/// The shows of a theatre on `date`, today where none is said, in the order of their start. Each is asked of the lock
+/// store: what is told is as it is now.
+///
+/// # Errors
+/// When the database or the lock store fails.
+pub async fn today(
+    state: &AppState,
+    counter: Counter<'_>,
+    date: Option<NaiveDate>,
+) -> Result<Vec<CounterShow>, Problem> {
+    let now = state.locks.now();
+    let theatre = state.catalogue.theatre(counter.theatre).await?.ok_or_else(|| Problem::not_found("theatre"))?;
+    let date = match date {
+        Some(date) => date,
+        None => today_in(&theatre.time_zone, now)?,
+    };
+    let ids = state.catalogue.shows_of_day(counter.theatre, date).await?;
+    let mut shows = Vec::with_capacity(ids.len());
+    for id in ids {
+        let show = state.catalogue.known_show(id).await?;
+        let map = with_map(state, &show, || state.locks.snapshot(show.id)).await?;
+        shows.push(view(&show, &map, now));
+    }
+    Ok(shows)
+}
+
+fn view(show: &Show, map: &MapSnapshot, now: Timestamp) -> CounterShow {
+    CounterShow {
+        id: show.id,
+        film: show.film.clone(),
+        screen: show.screen.clone(),
+        time: show.local_iso(show.starts_at).get(11..16).unwrap_or_default().to_owned(),
+        starts_at_ms: show.starts_at.0,
+        kind: format!("{}, {}", show.language, show.format),
+        is_on_sale: holds::sales_open(show, now).is_ok(),
+        is_called_off: show.is_called_off(),
+        seats: occupancy(show, map),
+    }
+}
+
+fn occupancy(show: &Show, map: &MapSnapshot) -> Occupancy {
+    let mut seats = Occupancy {
+        places: show.areas.iter().map(|area| area.capacity).sum(),
+        places_free: map.areas.iter().map(|(_, left)| *left).sum(),
+        ..Occupancy::default()
+    };
+    for byte in &map.map {
+        match SeatState::from_byte(*byte) {
+            Some(SeatState::Available) => seats.free += 1,
+            Some(SeatState::Locked) => seats.held += 1,
+            Some(SeatState::Booked) => seats.sold += 1,
+            Some(SeatState::Blocked) | None => seats.kept += 1,
+        }
+    }
+    seats
+}

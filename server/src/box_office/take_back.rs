@@ -1,0 +1,165 @@
+//! What the counter takes back: a refund a manager stands for, a sale of a moment ago, and money that waits.
+
+use axum::http::StatusCode;
+use domain::api_box_office::{Reason, RefundRequest};
+use domain::till::{Entry, Means, undo_until};
+use domain::time::Timestamp;
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::sql::{self, NewLine};
+use super::{Counter, find, ledger, tills};
+use crate::accounts::{self, reason_of};
+use crate::audit::{self, Entry as Act};
+use crate::bookings::{self, TakenBack};
+use crate::clock::from_utc;
+use crate::idempotency::{Answer, Intent};
+use crate::web::{Code, Problem};
+use crate::{AppState, outbox};
+
+/// Takes back all of a booking, or some seats, in full. A manager of the theatre stands for it with their PIN.
+///
+/// # Errors
+/// 404 for another theatre's booking, 422 for a PIN that is not the manager's, 429 after too many tries, 409 when it is
+/// not sold, or when the money would have to come out of a till that is not open or has too little.
+pub async fn refund(
+    state: &AppState,
+    counter: Counter<'_>,
+    booking: Uuid,
+    request: &RefundRequest,
+    intent: &Intent,
+) -> Result<Answer, Problem> {
+    let now = state.locks.now();
+    if let Some(answer) = intent.replay(&state.pg, now).await? {
+        return Ok(answer);
+    }
+    find::show_of(state, counter, booking).await?;
+    let reason = reason_of(&request.reason)?;
+    accounts::check_pin(state, counter.staff, counter.theatre, request.manager, &request.pin).await?;
+    let mut tx = state.pg.begin().await?;
+    if let Some(answer) = intent.begin(&mut tx, now).await? {
+        return Ok(answer);
+    }
+    let till = sql::lock_open_till(&mut tx, counter.theatre, counter.account()).await?;
+    let back = bookings::take_back(&mut tx, booking, request.seats.as_deref(), reason, now).await?;
+    pay(&mut tx, counter, till.as_ref(), booking, back, reason, now).await?;
+    let words = format!("{}, by the PIN of {}: {reason}", back.amount, audit::account(request.manager));
+    done(state, tx, counter, booking, ("refunded", &words), intent, now).await
+}
+
+/// Undoes a sale the caller made a moment ago, out of the same till.
+///
+/// # Errors
+/// 404 for another theatre's booking, 409 when it is too late, somebody else's, of another till, or in use.
+pub async fn undo(
+    state: &AppState,
+    counter: Counter<'_>,
+    booking: Uuid,
+    request: &Reason,
+    intent: &Intent,
+) -> Result<Answer, Problem> {
+    let now = state.locks.now();
+    if let Some(answer) = intent.replay(&state.pg, now).await? {
+        return Ok(answer);
+    }
+    find::show_of(state, counter, booking).await?;
+    let reason = reason_of(&request.reason)?;
+    let mut tx = state.pg.begin().await?;
+    if let Some(answer) = intent.begin(&mut tx, now).await? {
+        return Ok(answer);
+    }
+    let till = tills::lock(&mut tx, counter).await?;
+    let own = sql::sale_of(&mut tx, booking)
+        .await?
+        .filter(|(of, who, at)| *of == till.id && *who == counter.account() && now < undo_until(from_utc(*at)));
+    if own.is_none() {
+        let detail =
+            "Only your own sale of the last five minutes can be undone, with the same till. A manager can refund it.";
+        return Err(Problem::new(Code::UndoTooLate, detail));
+    }
+    let back = bookings::take_back(&mut tx, booking, None, reason, now).await?;
+    pay(&mut tx, counter, Some(&till), booking, back, reason, now).await?;
+    let words = format!("{}: {reason}", back.amount);
+    done(state, tx, counter, booking, ("sale_undone", &words), intent, now).await
+}
+
+/// Pays out what waits at the counter for a booking that was undone elsewhere: its show was called off.
+///
+/// # Errors
+/// 404 for another theatre's booking, 409 when nothing waits, or the till is not open or has too little.
+pub async fn pay_out(
+    state: &AppState,
+    counter: Counter<'_>,
+    booking: Uuid,
+    request: &Reason,
+    intent: &Intent,
+) -> Result<Answer, Problem> {
+    let now = state.locks.now();
+    if let Some(answer) = intent.replay(&state.pg, now).await? {
+        return Ok(answer);
+    }
+    find::show_of(state, counter, booking).await?;
+    let reason = reason_of(&request.reason)?;
+    let mut tx = state.pg.begin().await?;
+    if let Some(answer) = intent.begin(&mut tx, now).await? {
+        return Ok(answer);
+    }
+    let till = sql::lock_open_till(&mut tx, counter.theatre, counter.account()).await?;
+    let back = bookings::pay_out(&mut tx, booking, now).await?;
+    pay(&mut tx, counter, till.as_ref(), booking, back, reason, now).await?;
+    let words = format!("{}: {reason}", back.amount);
+    done(state, tx, counter, booking, ("paid_out", &words), intent, now).await
+}
+
+/// Takes what goes back at the counter out of the till; what a gateway has concerns no till.
+async fn pay(
+    tx: &mut PgConnection,
+    counter: Counter<'_>,
+    till: Option<&sql::TillRecord>,
+    booking: Uuid,
+    back: TakenBack,
+    reason: &str,
+    now: Timestamp,
+) -> Result<(), Problem> {
+    let Some(means) = back.means else { return Ok(()) };
+    let till = till.ok_or_else(tills::no_till)?;
+    if back.amount.currency.code() != till.currency {
+        return Err(Problem::new(Code::WrongState, "Your till is in another currency than this booking."));
+    }
+    if means == Means::Cash {
+        tills::has_cash(&ledger::one(tx, till).await?, back.amount.minor)?;
+    }
+    let line = NewLine {
+        till: till.id,
+        entry: Entry::Refund,
+        means,
+        amount_minor: -back.amount.minor,
+        booking: Some(booking),
+        actor: counter.account(),
+        reason,
+    };
+    sql::insert_line(tx, &line, now).await?;
+    Ok(())
+}
+
+async fn done(
+    state: &AppState,
+    mut tx: sqlx::Transaction<'_, sqlx::Postgres>,
+    counter: Counter<'_>,
+    booking: Uuid,
+    (act, words): (&'static str, &str),
+    intent: &Intent,
+    now: Timestamp,
+) -> Result<Answer, Problem> {
+    let found = bookings::find_by_id(&mut tx, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
+    // It was read before this transaction began, and is in memory.
+    let show = state.catalogue.known_show(found.show).await?;
+    let view = found.view(&mut tx, &show).await?;
+    let subject = format!("booking {}", view.reference);
+    audit::record(&mut tx, &Act::by(counter.account(), act, subject, words).at(counter.theatre), now).await?;
+    let answer = Answer::json(StatusCode::OK, &view)?;
+    intent.complete(&mut tx, &answer, now).await?;
+    tx.commit().await?;
+    outbox::wake(state);
+    Ok(answer)
+}

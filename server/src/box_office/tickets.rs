@@ -1,0 +1,44 @@
+//! Tickets on paper, the first time and again. Each print is in the audit list: paper can be given to two people.
+
+use axum::http::StatusCode;
+use domain::api_box_office::PrintedTicket;
+use uuid::Uuid;
+
+use super::{Counter, find};
+use crate::AppState;
+use crate::audit::{self, Entry as Act};
+use crate::idempotency::{Answer, Intent};
+use crate::tickets;
+use crate::web::{Code, Problem};
+
+/// The tickets of a booking, to be printed.
+///
+/// # Errors
+/// 404 for another theatre's booking, 409 when it has no tickets (any more).
+pub async fn print(state: &AppState, counter: Counter<'_>, booking: Uuid, intent: &Intent) -> Result<Answer, Problem> {
+    let now = state.locks.now();
+    if let Some(answer) = intent.replay(&state.pg, now).await? {
+        return Ok(answer);
+    }
+    let view = find::by_id(state, counter, booking).await?;
+    let list = tickets::of_booking(&state.pg, booking).await?;
+    if list.is_empty() || view.state != domain::booking::BookingState::Confirmed {
+        return Err(Problem::new(Code::WrongState, "This booking has no tickets, or not any more."));
+    }
+    let list: Vec<PrintedTicket> = list
+        .into_iter()
+        .map(|ticket| PrintedTicket { label: ticket.label, category: ticket.category, code: ticket.code })
+        .collect();
+    let mut tx = state.pg.begin().await?;
+    if let Some(answer) = intent.begin(&mut tx, now).await? {
+        return Ok(answer);
+    }
+    let subject = format!("booking {}", view.reference);
+    let words = format!("{} tickets.", list.len());
+    let act = Act::by(counter.account(), "tickets_printed", subject, &words).at(counter.theatre);
+    audit::record(&mut tx, &act, now).await?;
+    let answer = Answer::json(StatusCode::OK, &list)?;
+    intent.complete(&mut tx, &answer, now).await?;
+    tx.commit().await?;
+    Ok(answer)
+}

@@ -1,0 +1,253 @@
+//! A shift at a till: float, drops, cash-up; and the day, which a manager closes.
+
+use axum::http::StatusCode;
+use domain::api_box_office::{CashUp, DayClose, DayView, DropRequest, OpenTill, TillView};
+use domain::money::Money;
+use domain::till::{Entry, Means, can_be_counted};
+use sqlx::PgConnection;
+
+use super::sql::{self, NewLine, TillRecord};
+use super::{Counter, ledger};
+use crate::accounts::reason_of;
+use crate::audit::{self, Entry as Act};
+use crate::clock::{from_utc, rfc3339};
+use crate::idempotency::{Answer, Intent};
+use crate::web::{Code, Problem};
+use crate::{AppState, ids};
+
+/// Tills of a day, at most.
+const MAX_TILLS: i64 = 200;
+
+/// What one is told who has no open till.
+pub(super) fn no_till() -> Problem {
+    Problem::new(Code::TillClosed, "Open your till first: say how much cash is in it.")
+}
+
+/// A till as the audit list names it.
+fn subject(till: &TillRecord) -> String {
+    format!("till {}", till.id)
+}
+
+/// A sum somebody counted.
+fn counted(minor: i64) -> Result<i64, Problem> {
+    if can_be_counted(minor) {
+        Ok(minor)
+    } else {
+        Err(Problem::new(Code::Malformed, "Nobody can have counted that sum."))
+    }
+}
+
+/// The caller's open till with its ledger.
+///
+/// # Errors
+/// When the database fails.
+pub async fn mine(state: &AppState, counter: Counter<'_>) -> Result<Option<TillView>, Problem> {
+    let mut connection = state.pg.acquire().await?;
+    match sql::open_till(&mut connection, counter.theatre, counter.account()).await? {
+        Some(till) => ledger::with_lines(&mut connection, &till).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Opens the caller's till with its float.
+///
+/// # Errors
+/// 409 when they have an open one here, 400 for a sum that cannot be.
+pub async fn open(
+    state: &AppState,
+    counter: Counter<'_>,
+    request: OpenTill,
+    intent: &Intent,
+) -> Result<Answer, Problem> {
+    let now = state.locks.now();
+    let float = counted(request.float_minor)?;
+    let currency = counter.currency(state).await?;
+    let (id, account) = (ids::new_id(), counter.account());
+    let mut tx = state.pg.begin().await?;
+    if let Some(answer) = intent.begin(&mut tx, now).await? {
+        return Ok(answer);
+    }
+    if !sql::insert_till(&mut tx, id, (counter.theatre, account), currency.code(), now).await? {
+        return Err(Problem::new(Code::TillOpen, "Your till is open already. Count it before you open another."));
+    }
+    let till = lock(&mut tx, counter).await?;
+    let line = NewLine {
+        till: id,
+        entry: Entry::Float,
+        means: Means::Cash,
+        amount_minor: float,
+        booking: None,
+        actor: account,
+        reason: "Opened.",
+    };
+    sql::insert_line(&mut tx, &line, now).await?;
+    let words = format!("Opened with {}.", Money::new(float, currency));
+    let act = Act::by(account, "till_opened", subject(&till), &words).at(counter.theatre);
+    audit::record(&mut tx, &act, now).await?;
+    let answer = Answer::json(StatusCode::CREATED, &ledger::with_lines(&mut tx, &till).await?)?;
+    intent.complete(&mut tx, &answer, now).await?;
+    tx.commit().await?;
+    Ok(answer)
+}
+
+/// The caller's open till, locked.
+pub(super) async fn lock(tx: &mut PgConnection, counter: Counter<'_>) -> Result<TillRecord, Problem> {
+    sql::lock_open_till(tx, counter.theatre, counter.account()).await?.ok_or_else(no_till)
+}
+
+/// Cash goes from the caller's till to the safe.
+///
+/// # Errors
+/// 409 when they have none open, or less cash than that in it; 400 for a sum or a reason that cannot be.
+pub async fn drop_cash(
+    state: &AppState,
+    counter: Counter<'_>,
+    request: &DropRequest,
+    intent: &Intent,
+) -> Result<Answer, Problem> {
+    let now = state.locks.now();
+    let amount = counted(request.amount_minor)?;
+    let reason = reason_of(&request.reason)?;
+    if amount == 0 {
+        return Err(Problem::new(Code::Malformed, "Nothing is no drop."));
+    }
+    let mut tx = state.pg.begin().await?;
+    if let Some(answer) = intent.begin(&mut tx, now).await? {
+        return Ok(answer);
+    }
+    let till = lock(&mut tx, counter).await?;
+    let before = ledger::one(&mut tx, &till).await?;
+    has_cash(&before, amount)?;
+    let line = NewLine {
+        till: till.id,
+        entry: Entry::Drop,
+        means: Means::Cash,
+        amount_minor: -amount,
+        booking: None,
+        actor: counter.account(),
+        reason,
+    };
+    sql::insert_line(&mut tx, &line, now).await?;
+    let words = format!("{}: {reason}", Money::new(amount, before.expected.currency));
+    let act = Act::by(counter.account(), "till_drop", subject(&till), &words).at(counter.theatre);
+    audit::record(&mut tx, &act, now).await?;
+    let answer = Answer::json(StatusCode::OK, &ledger::with_lines(&mut tx, &till).await?)?;
+    intent.complete(&mut tx, &answer, now).await?;
+    tx.commit().await?;
+    Ok(answer)
+}
+
+/// Nobody takes out of a till what is not in it.
+pub(super) fn has_cash(till: &TillView, amount: i64) -> Result<(), Problem> {
+    if till.expected.minor >= amount {
+        return Ok(());
+    }
+    let detail = format!("There should be {} in your till: that is too little.", till.expected);
+    Err(Problem::new(Code::TillShort, detail))
+}
+
+/// The end of a shift: what was counted is written down beside what should be there, and the till is closed.
+///
+/// # Errors
+/// 409 when none is open; 400 for a sum that cannot be, or a difference without a reason.
+pub async fn cash_up(
+    state: &AppState,
+    counter: Counter<'_>,
+    request: &CashUp,
+    intent: &Intent,
+) -> Result<Answer, Problem> {
+    let now = state.locks.now();
+    let counted = counted(request.counted_minor)?;
+    let mut tx = state.pg.begin().await?;
+    if let Some(answer) = intent.begin(&mut tx, now).await? {
+        return Ok(answer);
+    }
+    let till = lock(&mut tx, counter).await?;
+    let expected = ledger::one(&mut tx, &till).await?.expected;
+    let difference = Money::new(counted - expected.minor, expected.currency);
+    if difference.minor != 0 && request.reason.trim().is_empty() {
+        let detail = format!("{expected} should be in the till. Count again, or say why it is another sum.");
+        return Err(Problem::new(Code::TillDiffers, detail));
+    }
+    let reason = if request.reason.trim().is_empty() { "It was right." } else { reason_of(&request.reason)? };
+    if !sql::close_till(&mut tx, till.id, (expected.minor, counted), now).await? {
+        return Err(no_till());
+    }
+    let words = format!("Counted {}, difference {difference}: {reason}", Money::new(counted, expected.currency));
+    let act = Act::by(counter.account(), "till_cashed_up", subject(&till), &words).at(counter.theatre);
+    audit::record(&mut tx, &act, now).await?;
+    let closed = TillRecord { closed_at: Some(crate::clock::to_utc(now)), counted_minor: Some(counted), ..till };
+    let answer = Answer::json(StatusCode::OK, &ledger::with_lines(&mut tx, &closed).await?)?;
+    intent.complete(&mut tx, &answer, now).await?;
+    tx.commit().await?;
+    Ok(answer)
+}
+
+/// Tills that are in no closed day yet.
+///
+/// # Errors
+/// When the database fails.
+pub async fn of_the_day(state: &AppState, counter: Counter<'_>) -> Result<Vec<TillView>, Problem> {
+    let mut connection = state.pg.acquire().await?;
+    let tills = sql::of_the_day(&mut connection, counter.theatre, MAX_TILLS).await?;
+    ledger::views(&mut connection, &tills).await
+}
+
+/// Closes the day: every till is counted, and goes into one sum.
+///
+/// # Errors
+/// 409 while a till is open, or when there is none to close.
+pub async fn close_day(
+    state: &AppState,
+    counter: Counter<'_>,
+    request: &DayClose,
+    intent: &Intent,
+) -> Result<Answer, Problem> {
+    let now = state.locks.now();
+    let reason = reason_of(&request.reason)?;
+    let mut tx = state.pg.begin().await?;
+    if let Some(answer) = intent.begin(&mut tx, now).await? {
+        return Ok(answer);
+    }
+    let tills = sql::lock_of_the_day(&mut tx, counter.theatre, MAX_TILLS).await?;
+    if let Some(open) = tills.iter().find(|till| till.closed_at.is_none()) {
+        let detail =
+            format!("The till of {} is still open. Every till is counted before the day is closed.", open.person);
+        return Err(Problem::new(Code::TillOpen, detail));
+    }
+    if tills.is_empty() {
+        return Err(Problem::new(Code::TillClosed, "No till was counted since the last day was closed."));
+    }
+    let ids: Vec<_> = tills.iter().map(|till| till.id).collect();
+    let number = sql::close_day(&mut tx, counter.theatre, &ids, counter.account(), reason, now).await?;
+    let day = day(number, rfc3339(now), ledger::views(&mut tx, &tills).await?)?;
+    let words = format!("{} tills, difference {}: {reason}", day.tills.len(), day.difference);
+    let act = Act::by(counter.account(), "day_closed", format!("day {number}"), &words).at(counter.theatre);
+    audit::record(&mut tx, &act, now).await?;
+    let answer = Answer::json(StatusCode::CREATED, &day)?;
+    intent.complete(&mut tx, &answer, now).await?;
+    tx.commit().await?;
+    Ok(answer)
+}
+
+fn day(number: i32, closed_at: String, tills: Vec<TillView>) -> Result<DayView, Problem> {
+    let sum = |of: fn(&TillView) -> Money| {
+        let sum = tills.iter().map(of).map(Some).reduce(|sum, one| sum?.checked_add(one?)).flatten();
+        sum.ok_or_else(|| Problem::internal(&format!("the tills of day {number} do not add up")))
+    };
+    let (cash, card) = (sum(|till| till.cash)?, sum(|till| till.card)?);
+    let difference = sum(|till| till.difference.unwrap_or(Money::new(0, till.float.currency)))?;
+    Ok(DayView { number: number.cast_unsigned(), closed_at, cash, card, difference, tills })
+}
+
+/// The last day that was closed.
+///
+/// # Errors
+/// When the database fails.
+pub async fn last_close(state: &AppState, counter: Counter<'_>) -> Result<Option<DayView>, Problem> {
+    let mut connection = state.pg.acquire().await?;
+    let Some((number, at)) = sql::last_close(&mut connection, counter.theatre).await? else { return Ok(None) };
+    let tills = sql::of_close(&mut connection, counter.theatre, number, MAX_TILLS).await?;
+    let tills = ledger::views(&mut connection, &tills).await?;
+    day(number, rfc3339(from_utc(at)), tills).map(Some)
+}

@@ -1,0 +1,161 @@
+//! What the books say of a ticket at the door of a show.
+
+use std::collections::HashMap;
+
+use domain::api_door::{NotValid, OtherShow, Outcome, TicketAnswer};
+use domain::door::Code;
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::sql::tickets::{self, TicketRow};
+use crate::AppState;
+use crate::catalogue::Show;
+use crate::tickets::{Signed, judge};
+use crate::web::Problem;
+
+/// Characters of a code that are told, for people to compare with the ticket in their hand.
+const TOLD_CHARS: usize = 4;
+
+/// Whether a ticket lets somebody in, if nobody is in with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Finding {
+    /// It does.
+    Good,
+    /// It is for this show.
+    OtherShow(Uuid),
+    /// It is none any more.
+    NotValid(NotValid),
+    /// There is no such ticket in this theatre.
+    Unknown,
+    /// We never signed it.
+    Forged,
+}
+
+impl Finding {
+    /// What it comes to for somebody who is not let in.
+    pub(super) const fn outcome(&self) -> Outcome {
+        match self {
+            Self::Good => Outcome::AlreadyUsed,
+            Self::OtherShow(_) => Outcome::OtherShow,
+            Self::NotValid(_) => Outcome::NotValid,
+            Self::Unknown => Outcome::Unknown,
+            Self::Forged => Outcome::Forged,
+        }
+    }
+}
+
+/// What is known of the tickets of a theatre by these codes.
+pub(super) struct Books {
+    rows: HashMap<String, TicketRow>,
+}
+
+impl Books {
+    /// Opens the books at these codes, and keeps their bookings from changing until the transaction is over.
+    pub(super) async fn open(tx: &mut PgConnection, theatre: &str, codes: &[String]) -> Result<Self, sqlx::Error> {
+        let rows = tickets::of_codes(tx, theatre, codes).await?;
+        Ok(Self { rows: rows.into_iter().map(|row| (row.code.clone(), row)).collect() })
+    }
+
+    /// What they say of a code at the door of a show.
+    pub(super) fn finding(&self, code: &Code, show: Uuid) -> Finding {
+        find(self.rows.get(code.as_str()), || judge(code), show)
+    }
+
+    /// The seat or area of a ticket.
+    pub(super) fn seat(&self, code: &Code) -> Option<&str> {
+        self.rows.get(code.as_str())?.seat.as_deref()
+    }
+}
+
+fn find(row: Option<&TicketRow>, signed: impl FnOnce() -> Signed, show: Uuid) -> Finding {
+    let Some(row) = row else {
+        return match signed() {
+            Signed::ByUs | Signed::Never => Finding::Unknown,
+            Signed::Forged => Finding::Forged,
+        };
+    };
+    if !row.is_confirmed {
+        return Finding::NotValid(NotValid::Cancelled);
+    }
+    if row.is_revoked {
+        return Finding::NotValid(if row.is_returned { NotValid::Refunded } else { NotValid::Exchanged });
+    }
+    if row.show_id == show { Finding::Good } else { Finding::OtherShow(row.show_id) }
+}
+
+/// The last characters of a code.
+pub(super) fn ends_of(code: &str) -> String {
+    code.get(code.len().saturating_sub(TOLD_CHARS)..).unwrap_or_default().to_owned()
+}
+
+/// An answer that says nothing but the outcome.
+pub(super) fn plain(code: &Code, outcome: Outcome, seat: Option<&str>) -> TicketAnswer {
+    TicketAnswer {
+        ends: ends_of(code.as_str()),
+        outcome,
+        seat: seat.map(str::to_owned),
+        used_at: None,
+        used_where: None,
+        why: None,
+        show: None,
+    }
+}
+
+/// Adds to an answer what helps whoever has such a ticket.
+pub(super) async fn explain(state: &AppState, answer: &mut TicketAnswer, finding: &Finding) -> Result<(), Problem> {
+    match finding {
+        Finding::NotValid(why) => answer.why = Some(*why),
+        Finding::OtherShow(show) => answer.show = state.catalogue.show(*show).await?.map(|show| other(&show)),
+        Finding::Good | Finding::Unknown | Finding::Forged => {}
+    }
+    Ok(())
+}
+
+fn other(show: &Show) -> OtherShow {
+    OtherShow {
+        id: show.id,
+        film: show.film.clone(),
+        screen: show.screen.clone(),
+        starts_local: show.local_iso(show.starts_at),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_books_have_the_last_word_and_the_signature_the_first_where_they_are_silent() {
+        let show = Uuid::from_u128(1);
+        let row = TicketRow {
+            code: String::new(),
+            show_id: show,
+            seat: None,
+            is_confirmed: true,
+            is_revoked: false,
+            is_returned: false,
+        };
+        let revoked = TicketRow { is_revoked: true, ..row.clone() };
+        for (row, expected) in [
+            (row.clone(), Finding::Good),
+            (TicketRow { show_id: Uuid::nil(), ..row.clone() }, Finding::OtherShow(Uuid::nil())),
+            (TicketRow { is_confirmed: false, ..revoked.clone() }, Finding::NotValid(NotValid::Cancelled)),
+            (TicketRow { is_returned: true, ..revoked.clone() }, Finding::NotValid(NotValid::Refunded)),
+            (revoked, Finding::NotValid(NotValid::Exchanged)),
+        ] {
+            // Of a ticket that is there the signature says nothing: its secret may have been replaced.
+            for signed in [Signed::ByUs, Signed::Never, Signed::Forged] {
+                assert_eq!(find(Some(&row), || signed, show), expected, "{row:?}");
+            }
+        }
+        assert_eq!(find(None, || Signed::ByUs, show), Finding::Unknown);
+        assert_eq!(find(None, || Signed::Never, show), Finding::Unknown);
+        assert_eq!(find(None, || Signed::Forged, show), Finding::Forged);
+    }
+
+    #[test]
+    fn the_end_of_a_code_is_told_and_no_more() {
+        assert_eq!(ends_of("0123456789ABCDEFGHJKMNPQRS"), "PQRS");
+        assert_eq!(ends_of("AB"), "AB");
+    }
+}

@@ -1,0 +1,147 @@
+//! Endpoints of the door, all of them for people who work there.
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use domain::api::ProblemView;
+use domain::api_door::{
+    DoorList, DoorShow, DoorView, ListQuery, ScanAnswer, ScanRequest, SettleRequest, Settlement, UndoRequest,
+};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+use uuid::Uuid;
+
+use super::{list, now, scan, settle, show_at, undo};
+use crate::AppState;
+use crate::accounts::Staff;
+use crate::door::WORKERS;
+use crate::idempotency::{IdempotencyKey, Intent};
+use crate::web::problem::ApiResult;
+use crate::web::{ApiJson, ApiPath, ApiQuery, Code, Problem};
+
+/// The routes of the door, under `/api/v1`.
+pub fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .routes(routes!(shows))
+        .routes(routes!(standing))
+        .routes(routes!(look))
+        .routes(routes!(listed))
+        .routes(routes!(settled))
+        .routes(routes!(undone))
+}
+
+/// Shows of your theatre whose doors are open, with how many came. For the box office.
+#[utoipa::path(get, path = "/theatres/{theatre}/door/shows", tag = "door", params(("theatre" = String, Path)),
+    responses((status = 200, body = Vec<DoorShow>), (status = 401, body = ProblemView, description = "not_signed_in"),
+        (status = 403, body = ProblemView, description = "not_allowed"),
+        (status = 404, body = ProblemView, description = "Also for another theatre's staff")))]
+async fn shows(
+    State(state): State<AppState>,
+    staff: Staff,
+    ApiPath(theatre): ApiPath<String>,
+) -> ApiResult<Json<Vec<DoorShow>>> {
+    staff.at(&theatre, WORKERS)?;
+    now::shows(&state, &theatre).await.map(Json)
+}
+
+/// How the door of a show stands: how many came, and who should not have. For the box office.
+#[utoipa::path(get, path = "/theatres/{theatre}/door/shows/{show}", tag = "door",
+    params(("theatre" = String, Path), ("show" = Uuid, Path)),
+    responses((status = 200, body = DoorView), (status = 401, body = ProblemView, description = "not_signed_in"),
+        (status = 403, body = ProblemView, description = "not_allowed"),
+        (status = 404, body = ProblemView, description = "No such show; also for another theatre's staff")))]
+async fn standing(
+    State(state): State<AppState>,
+    staff: Staff,
+    ApiPath((theatre, show)): ApiPath<(String, Uuid)>,
+) -> ApiResult<Json<DoorView>> {
+    let show = show_at(&state, &staff, &theatre, show).await?;
+    now::standing(&state, &show).await.map(Json)
+}
+
+/// Look at a ticket, and let in whoever has it. The key is the scan's id, a UUID that the device makes. For the box office.
+#[utoipa::path(post, path = "/theatres/{theatre}/door/shows/{show}/scans", tag = "door", request_body = ScanRequest,
+    params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = Uuid, Header)),
+    responses((status = 200, body = ScanAnswer, description = "Also when nobody comes in: each ticket says why"),
+        (status = 400, body = ProblemView, description = "malformed, key_missing, key_malformed"),
+        (status = 401, body = ProblemView, description = "not_signed_in"),
+        (status = 403, body = ProblemView, description = "not_allowed"),
+        (status = 404, body = ProblemView, description = "No such show; also for another theatre's staff"),
+        (status = 409, body = ProblemView, description = "door_closed, still_running"),
+        (status = 422, body = ProblemView, description = "key_reused")))]
+async fn look(
+    State(state): State<AppState>,
+    staff: Staff,
+    ApiPath((theatre, show)): ApiPath<(String, Uuid)>,
+    key: IdempotencyKey,
+    ApiJson(request): ApiJson<ScanRequest>,
+) -> ApiResult<Response> {
+    let show = show_at(&state, &staff, &theatre, show).await?;
+    let intent = Intent::new(&staff.session.owner, key, &format!("POST door {} scans", show.id), &request);
+    Ok(scan::scan(&state, &staff, &show, &request, &intent).await?.into_response())
+}
+
+/// The tickets of a show for a device that may lose its network: digests of their codes, sealed. For the box office.
+#[utoipa::path(get, path = "/theatres/{theatre}/door/shows/{show}/list", tag = "door",
+    params(("theatre" = String, Path), ("show" = Uuid, Path), ListQuery),
+    responses((status = 200, body = DoorList), (status = 400, body = ProblemView, description = "malformed"),
+        (status = 401, body = ProblemView, description = "not_signed_in"),
+        (status = 403, body = ProblemView, description = "not_allowed"),
+        (status = 404, body = ProblemView, description = "No such show; also for another theatre's staff"),
+        (status = 409, body = ProblemView, description = "door_closed")))]
+async fn listed(
+    State(state): State<AppState>,
+    staff: Staff,
+    ApiPath((theatre, show)): ApiPath<(String, Uuid)>,
+    ApiQuery(query): ApiQuery<ListQuery>,
+) -> ApiResult<Json<DoorList>> {
+    let show = show_at(&state, &staff, &theatre, show).await?;
+    let device =
+        query.device.ok_or_else(|| Problem::new(Code::Malformed, "Say for which device: `?device=` its id."))?;
+    list::list(&state, &show, device).await.map(Json)
+}
+
+/// Settle who was let in without a network, 32 scans at a time. For the box office.
+#[utoipa::path(post, path = "/theatres/{theatre}/door/shows/{show}/settlements", tag = "door",
+    request_body = SettleRequest,
+    params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
+    responses((status = 200, body = Settlement, description = "Also when somebody was let in twice: a `conflict`"),
+        (status = 400, body = ProblemView, description = "malformed, list_invalid, key_missing"),
+        (status = 401, body = ProblemView, description = "not_signed_in"),
+        (status = 403, body = ProblemView, description = "not_allowed"),
+        (status = 404, body = ProblemView, description = "No such show; also for another theatre's staff"),
+        (status = 409, body = ProblemView, description = "still_running"),
+        (status = 413, body = ProblemView, description = "too_large"),
+        (status = 422, body = ProblemView, description = "key_reused")))]
+async fn settled(
+    State(state): State<AppState>,
+    staff: Staff,
+    ApiPath((theatre, show)): ApiPath<(String, Uuid)>,
+    key: IdempotencyKey,
+    ApiJson(request): ApiJson<SettleRequest>,
+) -> ApiResult<Response> {
+    let show = show_at(&state, &staff, &theatre, show).await?;
+    let intent = Intent::new(&staff.session.owner, key, &format!("POST door {} settlements", show.id), &request);
+    Ok(settle::settle(&state, &staff, &show, &request, &intent).await?.into_response())
+}
+
+/// Undo whatever a scan let in, with a reason: the tickets are good again. For the box office.
+#[utoipa::path(post, path = "/theatres/{theatre}/door/shows/{show}/undo", tag = "door", request_body = UndoRequest,
+    params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
+    responses((status = 204), (status = 400, body = ProblemView, description = "malformed, key_missing"),
+        (status = 401, body = ProblemView, description = "not_signed_in"),
+        (status = 403, body = ProblemView, description = "not_allowed"),
+        (status = 404, body = ProblemView, description = "No such show; also for another theatre's staff"),
+        (status = 409, body = ProblemView, description = "not_admitted, still_running"),
+        (status = 422, body = ProblemView, description = "key_reused")))]
+async fn undone(
+    State(state): State<AppState>,
+    staff: Staff,
+    ApiPath((theatre, show)): ApiPath<(String, Uuid)>,
+    key: IdempotencyKey,
+    ApiJson(request): ApiJson<UndoRequest>,
+) -> ApiResult<Response> {
+    let show = show_at(&state, &staff, &theatre, show).await?;
+    let intent = Intent::new(&staff.session.owner, key, &format!("POST door {} undo", show.id), &request);
+    Ok(undo::undo(&state, &staff, &show, &request, &intent).await?.into_response())
+}

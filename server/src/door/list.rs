@@ -1,0 +1,42 @@
+//! The tickets of a show for a device that may lose its network: digests, and what each is good for.
+
+use domain::api_door::{DoorList, UsedTicket};
+use domain::door::digest;
+use uuid::Uuid;
+
+use super::scan::open_door;
+use super::seal::{About, seal};
+use super::sql::tickets;
+use crate::AppState;
+use crate::catalogue::Show;
+use crate::clock::from_utc;
+use crate::web::{Code, Problem};
+
+/// Tickets on a list at most: beyond, a telephone has better things to do than to hold it.
+const MAX_LISTED: i64 = 100_000;
+
+/// A list of the show as it is now.
+pub(super) async fn list(state: &AppState, show: &Show, device: Uuid) -> Result<DoorList, Problem> {
+    let now = state.locks.now();
+    open_door(show, now)?;
+    let rows = tickets::of_show(&state.pg, show.id, MAX_LISTED + 1).await?;
+    if rows.len() as i64 > MAX_LISTED {
+        let detail = "The show has more tickets than a device can keep. Its door needs a network.";
+        return Err(Problem::new(Code::TooLarge, detail));
+    }
+    let (mut open, mut used, mut not_valid) = (Vec::new(), Vec::new(), Vec::new());
+    for row in rows {
+        let digest = digest(show.id, &row.code);
+        match (row.is_good, row.used_at, row.used_where) {
+            (_, Some(at), Some(device)) => {
+                used.push(UsedTicket { digest, at: show.local_iso(from_utc(at)), device });
+            }
+            (true, ..) => open.push(digest),
+            (false, ..) => not_valid.push(digest),
+        }
+    }
+    let about = About { theatre: &show.theatre_id, show: show.id };
+    let digests = open.iter().chain(used.iter().map(|ticket| &ticket.digest)).chain(&not_valid).map(String::as_str);
+    let seal = seal(about, device, now, digests, &state.config.token_secret);
+    Ok(DoorList { seal, made_at: show.local_iso(now), open, used, not_valid })
+}

@@ -1,0 +1,53 @@
+//! How doors stand: which shows' are open, how many came, what went wrong.
+
+use domain::api_door::{ConflictView, DoorCounts, DoorShow, DoorView};
+use domain::door::{CLOSES_AFTER_MS, OPENS_BEFORE_MS};
+
+use super::books::ends_of;
+use super::sql::{records, tickets};
+use crate::AppState;
+use crate::catalogue::Show;
+use crate::clock::from_utc;
+use crate::web::Problem;
+
+/// Shows of a theatre whose doors are open, in the order they start. The caller has checked who asks.
+///
+/// # Errors
+/// When the database fails.
+pub async fn shows(state: &AppState, theatre: &str) -> Result<Vec<DoorShow>, Problem> {
+    let now = state.locks.now();
+    let (from, to) = (now.plus_ms(-CLOSES_AFTER_MS), now.plus_ms(OPENS_BEFORE_MS));
+    let rows = tickets::shows(&state.pg, theatre, from, to).await?;
+    let view = |row: tickets::ShowRow| DoorShow {
+        id: row.id,
+        film: row.film,
+        screen: row.screen,
+        starts_local: row.starts_local,
+        starts_at_ms: from_utc(row.starts_at).0,
+        counts: DoorCounts { sold: row.sold, admitted: row.admitted, conflicts: row.conflicts },
+    };
+    Ok(rows.into_iter().map(view).collect())
+}
+
+/// How the door of a show stands. The caller has checked who asks.
+///
+/// # Errors
+/// When the database fails.
+pub async fn standing(state: &AppState, show: &Show) -> Result<DoorView, Problem> {
+    let counts = records::counts(&state.pg, show.id).await?;
+    let rows = if counts.conflicts == 0 { Vec::new() } else { records::conflicts(&state.pg, show.id).await? };
+    let view = |row: records::ConflictRow| {
+        Ok(ConflictView {
+            number: row.number,
+            ends: ends_of(&row.ticket_code),
+            why: row.why()?,
+            at: show.local_iso(from_utc(row.at)),
+            first_at: row.first_at.map(|at| show.local_iso(from_utc(at))),
+            seat: row.seat,
+            device: row.device,
+            first_device: row.first_device,
+        })
+    };
+    let conflicts = rows.into_iter().map(view).collect::<Result<Vec<_>, sqlx::Error>>()?;
+    Ok(DoorView { counts, conflicts })
+}

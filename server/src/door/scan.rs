@@ -1,0 +1,130 @@
+//! A ticket is looked at with the network there: whoever has it is let in, or told why not.
+
+use axum::http::StatusCode;
+use domain::api_door::{Outcome, ScanAnswer, ScanRequest, TicketAnswer};
+use domain::door::{self, Code, LetIn};
+use domain::time::Timestamp;
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::books::{self, Books, Finding};
+use super::named;
+use super::sql::admissions::{self, Admission, Entrance};
+use super::sql::records::{self, Looker};
+use crate::accounts::Staff;
+use crate::catalogue::Show;
+use crate::idempotency::{Answer, Intent};
+use crate::web::{self, Problem};
+use crate::{AppState, ids};
+
+/// A ticket whose admission is undone and made anew at this very moment is looked at so often.
+const MAX_LOOKS: u32 = 3;
+
+/// Looks at the tickets of a scan, and lets in whoever has good ones. The scan's id is the intent's key.
+pub(super) async fn scan(
+    state: &AppState,
+    staff: &Staff,
+    show: &Show,
+    request: &ScanRequest,
+    intent: &Intent,
+) -> Result<Answer, Problem> {
+    let now = state.locks.now();
+    if let Some(answer) = intent.replay(&state.pg, now).await? {
+        return Ok(answer);
+    }
+    let scan = id_of(intent)?;
+    let device = named(&request.device)?;
+    let codes = door::read(&request.text).map_err(|why| Problem::new(web::Code::Malformed, why.to_string()))?;
+    open_door(show, now)?;
+    let looker = Looker { device: request.device.id, account: staff.session.account, offline: false };
+    let mut tx = state.pg.begin().await?;
+    if let Some(answer) = intent.begin(&mut tx, now).await? {
+        return Ok(answer);
+    }
+    // Locked in the order of the codes, told in the order of the ticket.
+    let mut sorted: Vec<&Code> = codes.iter().collect();
+    sorted.sort_unstable();
+    let texts: Vec<String> = sorted.iter().map(ToString::to_string).collect();
+    let books = Books::open(&mut tx, &show.theatre_id, &texts).await?;
+    let mut tickets: Vec<(&Code, TicketAnswer)> = Vec::with_capacity(codes.len());
+    for code in sorted {
+        let entrance = Entrance {
+            code: code.as_str(),
+            theatre: &show.theatre_id,
+            show: show.id,
+            device,
+            let_in: LetIn { at: now, scan },
+        };
+        let answer = look(state, &mut tx, &books, code, show, &entrance, now).await?;
+        records::note(&mut tx, looker, &entrance, answer.outcome, now).await?;
+        tickets.push((code, answer));
+    }
+    let place = |code: &Code| codes.iter().position(|other| other == code);
+    tickets.sort_by_key(|(code, _)| place(code));
+    let answer = ScanAnswer { scan, tickets: tickets.into_iter().map(|(_, answer)| answer).collect() };
+    let answer = Answer::json(StatusCode::OK, &answer)?;
+    intent.complete(&mut tx, &answer, now).await?;
+    tx.commit().await?;
+    Ok(answer)
+}
+
+async fn look(
+    state: &AppState,
+    tx: &mut PgConnection,
+    books: &Books,
+    code: &Code,
+    show: &Show,
+    entrance: &Entrance<'_>,
+    now: Timestamp,
+) -> Result<TicketAnswer, Problem> {
+    let finding = books.finding(code, show.id);
+    let seat = books.seat(code);
+    if finding != Finding::Good {
+        let mut answer = books::plain(code, finding.outcome(), seat);
+        books::explain(state, &mut answer, &finding).await?;
+        return Ok(answer);
+    }
+    Ok(match admit(tx, entrance, now).await? {
+        None => books::plain(code, Outcome::Admitted, seat),
+        // An answer that was never heard, and is not kept under its key any more.
+        Some(stands) if stands.let_in().scan == entrance.let_in.scan => books::plain(code, Outcome::Admitted, seat),
+        Some(stands) => TicketAnswer {
+            used_at: Some(show.local_iso(stands.let_in().at)),
+            used_where: Some(stands.device),
+            ..books::plain(code, Outcome::AlreadyUsed, seat)
+        },
+    })
+}
+
+/// Lets somebody in; or the admission that stands, locked.
+pub(super) async fn admit(
+    tx: &mut PgConnection,
+    entrance: &Entrance<'_>,
+    now: Timestamp,
+) -> Result<Option<Admission>, Problem> {
+    for _ in 0..MAX_LOOKS {
+        if admissions::admit(tx, ids::new_id(), entrance, now).await? {
+            return Ok(None);
+        }
+        if let Some(stands) = admissions::standing(tx, entrance.code).await? {
+            return Ok(Some(stands));
+        }
+    }
+    Err(Problem::new(web::Code::Overloaded, "Others are busy with this very ticket. Please scan it again."))
+}
+
+/// The scan's id, which is its key.
+fn id_of(intent: &Intent) -> Result<Uuid, Problem> {
+    Uuid::parse_str(intent.key()).map_err(|_| {
+        Problem::new(web::Code::KeyMalformed, "The Idempotency-Key of a scan is the scan's id, a UUID of the device's.")
+    })
+}
+
+/// Nothing of a show is looked at long before it or after it.
+pub(super) fn open_door(show: &Show, now: Timestamp) -> Result<(), Problem> {
+    if door::is_open(show.starts_at, now) {
+        return Ok(());
+    }
+    let detail = format!("{} starts {}. Choose a show of today.", show.film, show.starts_local);
+    Err(Problem::new(web::Code::DoorClosed, detail))
+}

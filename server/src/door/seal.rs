@@ -1,0 +1,107 @@
+//! What says that a device's list is ours, for whom it was made, and until when it is good.
+
+use domain::api_door::ListSeal;
+use domain::door::LIST_LIFE_MS;
+use domain::time::Timestamp;
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+
+use crate::web::{Code, Problem};
+
+/// What is signed begins with it: nothing else that the secret signs does.
+const PURPOSE: &[u8] = b"rowlock door list 1\n";
+
+/// Of which show a list is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct About<'a> {
+    pub(super) theatre: &'a str,
+    pub(super) show: Uuid,
+}
+
+/// Seals a list of these digests. The first secret signs.
+pub(super) fn seal<'a>(
+    about: About<'_>,
+    device: Uuid,
+    now: Timestamp,
+    digests: impl Iterator<Item = &'a str>,
+    secrets: &[String],
+) -> ListSeal {
+    let mut content = Sha256::new();
+    for digest in digests {
+        content.update(digest.as_bytes());
+        content.update(b"\n");
+    }
+    let mut seal = ListSeal {
+        device,
+        made_at_ms: now.0,
+        expires_at_ms: now.plus_ms(LIST_LIFE_MS).0,
+        content: hex::encode(content.finalize()),
+        signature: String::new(),
+    };
+    let secret = secrets.first().map(String::as_bytes).unwrap_or_default();
+    seal.signature = hex::encode(mac(about, &seal, secret).finalize().into_bytes());
+    seal
+}
+
+/// When the list was made, if its seal is ours, for this device and this show. A list that is over is still ours: who was
+/// let in by it is in.
+///
+/// # Errors
+/// 400 `list_invalid`.
+pub(super) fn check(about: About<'_>, device: Uuid, seal: &ListSeal, secrets: &[String]) -> Result<Timestamp, Problem> {
+    let claimed = hex::decode(&seal.signature).unwrap_or_default();
+    let is_ours = |secret: &String| mac(about, seal, secret.as_bytes()).verify_slice(&claimed).is_ok();
+    if seal.device == device && secrets.iter().any(is_ours) {
+        return Ok(Timestamp(seal.made_at_ms));
+    }
+    let detail = "The seal of the list is not ours, or of another device or show. Nothing was settled.";
+    Err(Problem::new(Code::ListInvalid, detail))
+}
+
+fn mac(about: About<'_>, seal: &ListSeal, secret: &[u8]) -> Hmac<Sha256> {
+    let mut mac = Hmac::<Sha256>::new_from_slice(secret).expect("any length is a key");
+    mac.update(PURPOSE);
+    // Each of a fixed length, but for the theatre, which comes last, and the content, whose length says itself.
+    mac.update(about.show.as_bytes());
+    mac.update(seal.device.as_bytes());
+    mac.update(&seal.made_at_ms.to_be_bytes());
+    mac.update(&seal.expires_at_ms.to_be_bytes());
+    mac.update(&(seal.content.len() as u64).to_be_bytes());
+    mac.update(seal.content.as_bytes());
+    mac.update(about.theatre.as_bytes());
+    mac
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seal_is_good_for_its_device_its_show_and_as_it_was_made() {
+        let secrets = ["a secret of this test; thirty-two bytes or more".to_owned()];
+        let (show, device, now) = (Uuid::from_u128(1), Uuid::from_u128(2), Timestamp(1_000));
+        let about = About { theatre: "aurora", show };
+        let seal = seal(about, device, now, ["aa", "bb"].into_iter(), &secrets);
+        let judge = |about, device, seal: &ListSeal, secrets: &[String]| {
+            check(about, device, seal, secrets).map_err(|problem| problem.code())
+        };
+        assert_eq!(judge(about, device, &seal, &secrets), Ok(now));
+        let newer = ["another secret, that is the first one now".to_owned(), secrets[0].clone()];
+        assert_eq!(judge(about, device, &seal, &newer), Ok(now), "while a secret is being replaced");
+        let refused = Err(Code::ListInvalid);
+        assert_eq!(judge(about, device, &seal, &newer[..1]), refused);
+        assert_eq!(judge(about, show, &seal, &secrets), refused);
+        assert_eq!(judge(About { theatre: "rialto", ..about }, device, &seal, &secrets), refused);
+        assert_eq!(judge(About { show: device, ..about }, device, &seal, &secrets), refused);
+        for other in [
+            ListSeal { made_at_ms: 0, ..seal.clone() },
+            ListSeal { expires_at_ms: i64::MAX, ..seal.clone() },
+            ListSeal { content: "00".to_owned(), ..seal.clone() },
+            ListSeal { signature: "no hex".to_owned(), ..seal.clone() },
+            ListSeal { signature: String::new(), ..seal.clone() },
+        ] {
+            assert_eq!(judge(about, device, &other, &secrets), refused, "{other:?}");
+        }
+    }
+}

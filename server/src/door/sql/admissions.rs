@@ -1,0 +1,120 @@
+//! `door_admissions`: one that stands for each ticket, at most.
+
+use chrono::{DateTime, Utc};
+use domain::door::LetIn;
+use domain::time::Timestamp;
+use sqlx::{FromRow, PgConnection};
+use uuid::Uuid;
+
+use crate::clock::{from_utc, to_utc};
+
+/// A scan that lets somebody in, as it is written down.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::door) struct Entrance<'a> {
+    pub(in crate::door) code: &'a str,
+    pub(in crate::door) theatre: &'a str,
+    pub(in crate::door) show: Uuid,
+    pub(in crate::door) device: &'a str,
+    pub(in crate::door) let_in: LetIn,
+}
+
+/// The admission of a ticket that stands.
+#[derive(Clone, Debug, FromRow)]
+pub(in crate::door) struct Admission {
+    pub(in crate::door) id: Uuid,
+    scan_id: Uuid,
+    pub(in crate::door) device: String,
+    at: DateTime<Utc>,
+}
+
+impl Admission {
+    /// The scan it was.
+    pub(in crate::door) fn let_in(&self) -> LetIn {
+        LetIn { at: from_utc(self.at), scan: self.scan_id }
+    }
+}
+
+/// Lets somebody in; `false` when somebody is in with the ticket already. Waits for whoever is letting in with the same
+/// ticket at this moment.
+pub(in crate::door) async fn admit(
+    tx: &mut PgConnection,
+    id: Uuid,
+    entrance: &Entrance<'_>,
+    now: Timestamp,
+) -> Result<bool, sqlx::Error> {
+    let admitted = sqlx::query(
+        "INSERT INTO door_admissions (id, ticket_code, theatre_id, show_id, scan_id, device, at, recorded_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+         ON CONFLICT (ticket_code) WHERE undone_at IS NULL DO NOTHING",
+    )
+    .bind(id)
+    .bind(entrance.code)
+    .bind(entrance.theatre)
+    .bind(entrance.show)
+    .bind(entrance.let_in.scan)
+    .bind(entrance.device)
+    .bind(to_utc(entrance.let_in.at))
+    .bind(to_utc(now))
+    .execute(tx)
+    .await?;
+    Ok(admitted.rows_affected() == 1)
+}
+
+/// The admission of a ticket that stands, locked.
+pub(in crate::door) async fn standing(tx: &mut PgConnection, code: &str) -> Result<Option<Admission>, sqlx::Error> {
+    sqlx::query_as(
+        "SELECT id, scan_id, device, at FROM door_admissions WHERE ticket_code = $1 AND undone_at IS NULL FOR UPDATE",
+    )
+    .bind(code)
+    .fetch_optional(tx)
+    .await
+}
+
+/// An earlier scan takes the place of the one that stood; `false` when another did first.
+pub(in crate::door) async fn take_over(
+    tx: &mut PgConnection,
+    stood: &Admission,
+    entrance: &Entrance<'_>,
+) -> Result<bool, sqlx::Error> {
+    let taken = sqlx::query(
+        "UPDATE door_admissions SET scan_id = $4, device = $5, at = $6
+         WHERE id = $1 AND ticket_code = $2 AND scan_id = $3 AND undone_at IS NULL",
+    )
+    .bind(stood.id)
+    .bind(entrance.code)
+    .bind(stood.scan_id)
+    .bind(entrance.let_in.scan)
+    .bind(entrance.device)
+    .bind(to_utc(entrance.let_in.at))
+    .execute(tx)
+    .await?;
+    Ok(taken.rows_affected() == 1)
+}
+
+/// Undoes the admissions of a scan that stand; the codes of their tickets.
+pub(in crate::door) async fn undo(
+    tx: &mut PgConnection,
+    show: Uuid,
+    scan: Uuid,
+    by: Uuid,
+    now: Timestamp,
+) -> Result<Vec<String>, sqlx::Error> {
+    // In the order in which scans lock them.
+    let ids: Vec<(Uuid, String)> = sqlx::query_as(
+        "SELECT id, ticket_code FROM door_admissions
+         WHERE scan_id = $1 AND show_id = $2 AND undone_at IS NULL
+         ORDER BY ticket_code FOR UPDATE",
+    )
+    .bind(scan)
+    .bind(show)
+    .fetch_all(&mut *tx)
+    .await?;
+    let (ids, codes): (Vec<Uuid>, Vec<String>) = ids.into_iter().unzip();
+    sqlx::query("UPDATE door_admissions SET undone_at = $2, undone_by = $3 WHERE id = ANY($1) AND undone_at IS NULL")
+        .bind(&ids)
+        .bind(to_utc(now))
+        .bind(by)
+        .execute(tx)
+        .await?;
+    Ok(codes)
+}

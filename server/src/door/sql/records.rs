@@ -1,0 +1,190 @@
+//! `door_scans`, every code that was looked at, and `door_conflicts`, what went wrong.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use domain::api_door::{DoorCounts, Outcome};
+use domain::time::Timestamp;
+use sqlx::{FromRow, PgConnection, PgPool};
+use uuid::Uuid;
+
+use super::admissions::{Admission, Entrance};
+use crate::clock::to_utc;
+
+/// Conflicts told at once.
+const MAX_CONFLICTS: i64 = 50;
+
+/// Who looked, and whether the device decided by itself.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::door) struct Looker {
+    pub(in crate::door) device: Uuid,
+    pub(in crate::door) account: Uuid,
+    pub(in crate::door) offline: bool,
+}
+
+/// Writes down what a code came to. A scan that let somebody in stays as it is; one that did not, by the answer its
+/// device never heard, may turn out to have.
+pub(in crate::door) async fn note(
+    tx: &mut PgConnection,
+    looker: Looker,
+    entrance: &Entrance<'_>,
+    outcome: Outcome,
+    now: Timestamp,
+) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "INSERT INTO door_scans (theatre_id, scan_id, code, show_id, device_id, device, account_id, at, recorded_at,
+                                 offline, let_in, outcome)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+         ON CONFLICT (theatre_id, scan_id, code) DO UPDATE
+         SET at = EXCLUDED.at, recorded_at = EXCLUDED.recorded_at, offline = EXCLUDED.offline,
+             let_in = EXCLUDED.let_in, outcome = EXCLUDED.outcome
+         WHERE NOT door_scans.let_in AND EXCLUDED.let_in",
+    )
+    .bind(entrance.theatre)
+    .bind(entrance.let_in.scan)
+    .bind(entrance.code)
+    .bind(entrance.show)
+    .bind(looker.device)
+    .bind(entrance.device)
+    .bind(looker.account)
+    .bind(to_utc(entrance.let_in.at))
+    .bind(to_utc(now))
+    .bind(looker.offline)
+    .bind(matches!(outcome, Outcome::Admitted | Outcome::Conflict))
+    .bind(outcome.as_str())
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+/// What codes came to by scans that let somebody in, by scan and code: those need not be settled again.
+pub(in crate::door) async fn known(
+    tx: &mut PgConnection,
+    theatre: &str,
+    scans: &[Uuid],
+) -> Result<HashMap<(Uuid, String), Outcome>, sqlx::Error> {
+    let rows: Vec<(Uuid, String, String)> = sqlx::query_as(
+        "SELECT scan_id, code, outcome FROM door_scans WHERE theatre_id = $1 AND scan_id = ANY($2) AND let_in",
+    )
+    .bind(theatre)
+    .bind(scans)
+    .fetch_all(tx)
+    .await?;
+    rows.into_iter().map(|(scan, code, outcome)| Ok(((scan, code), read(&outcome)?))).collect()
+}
+
+/// A row that cannot be is an error that names it, never a default.
+fn read(outcome: &str) -> Result<Outcome, sqlx::Error> {
+    Outcome::parse(outcome).ok_or_else(|| sqlx::Error::Decode(format!("an outcome of the door is {outcome:?}").into()))
+}
+
+/// Reports somebody who was let in with a ticket that lets nobody in.
+pub(in crate::door) async fn report(
+    tx: &mut PgConnection,
+    entrance: &Entrance<'_>,
+    seat: Option<&str>,
+    why: Outcome,
+    now: Timestamp,
+) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "INSERT INTO door_conflicts (theatre_id, show_id, ticket_code, seat, why, scan_id, device, at, recorded_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+         ON CONFLICT (scan_id, ticket_code) DO NOTHING",
+    )
+    .bind(entrance.theatre)
+    .bind(entrance.show)
+    .bind(entrance.code)
+    .bind(seat)
+    .bind(why.as_str())
+    .bind(entrance.let_in.scan)
+    .bind(entrance.device)
+    .bind(to_utc(entrance.let_in.at))
+    .bind(to_utc(now))
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+/// Reports that `entrance` came after `first` with the same ticket.
+pub(in crate::door) async fn report_second(
+    tx: &mut PgConnection,
+    first: &Entrance<'_>,
+    second: &Entrance<'_>,
+    seat: Option<&str>,
+    now: Timestamp,
+) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "INSERT INTO door_conflicts (theatre_id, show_id, ticket_code, seat, why, scan_id, device, at,
+                                     first_scan, first_device, first_at, recorded_at)
+         VALUES ($1, $2, $3, $4, 'already_used', $5, $6, $7, $8, $9, $10, $11)
+         ON CONFLICT (scan_id, ticket_code) DO NOTHING",
+    )
+    .bind(second.theatre)
+    .bind(second.show)
+    .bind(second.code)
+    .bind(seat)
+    .bind(second.let_in.scan)
+    .bind(second.device)
+    .bind(to_utc(second.let_in.at))
+    .bind(first.let_in.scan)
+    .bind(first.device)
+    .bind(to_utc(first.let_in.at))
+    .bind(to_utc(now))
+    .execute(&mut *tx)
+    .await?;
+    // What stood until now is a conflict in the door's list as well.
+    sqlx::query(
+        "UPDATE door_scans SET outcome = 'conflict'
+         WHERE theatre_id = $1 AND scan_id = $2 AND code = $3 AND outcome = 'admitted'",
+    )
+    .bind(second.theatre)
+    .bind(second.let_in.scan)
+    .bind(second.code)
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+/// What stood, as an entrance: for the report that it was too many.
+pub(in crate::door) fn entrance_of<'a>(stood: &'a Admission, like: &Entrance<'a>) -> Entrance<'a> {
+    Entrance { device: &stood.device, let_in: stood.let_in(), ..*like }
+}
+
+/// How many came to a show.
+pub(in crate::door) async fn counts(pg: &PgPool, show: Uuid) -> Result<DoorCounts, sqlx::Error> {
+    let (sold, admitted, conflicts): (i64, i64, i64) =
+        sqlx::query_as("SELECT door_sold($1), door_admitted($1), door_conflicted($1)").bind(show).fetch_one(pg).await?;
+    Ok(DoorCounts { sold, admitted, conflicts })
+}
+
+/// A conflict as it is told.
+#[derive(Clone, Debug, FromRow)]
+pub(in crate::door) struct ConflictRow {
+    pub(in crate::door) number: i64,
+    pub(in crate::door) ticket_code: String,
+    pub(in crate::door) seat: Option<String>,
+    pub(in crate::door) why: String,
+    pub(in crate::door) device: String,
+    pub(in crate::door) at: DateTime<Utc>,
+    pub(in crate::door) first_device: Option<String>,
+    pub(in crate::door) first_at: Option<DateTime<Utc>>,
+}
+
+impl ConflictRow {
+    /// Why nobody should have been let in.
+    pub(in crate::door) fn why(&self) -> Result<Outcome, sqlx::Error> {
+        read(&self.why)
+    }
+}
+
+/// Conflicts of a show, the newest first.
+pub(in crate::door) async fn conflicts(pg: &PgPool, show: Uuid) -> Result<Vec<ConflictRow>, sqlx::Error> {
+    sqlx::query_as(
+        "SELECT number, ticket_code, seat, why, device, at, first_device, first_at
+         FROM door_conflicts WHERE show_id = $1 ORDER BY number DESC LIMIT $2",
+    )
+    .bind(show)
+    .bind(MAX_CONFLICTS)
+    .fetch_all(pg)
+    .await
+}

@@ -1,0 +1,56 @@
+//! An admission is undone: somebody was scanned by mistake, or turned back at the door.
+
+use domain::api_door::UndoRequest;
+
+use super::books::ends_of;
+use super::sql::admissions;
+use crate::accounts::Staff;
+use crate::audit::{self, Entry};
+use crate::catalogue::Show;
+use crate::idempotency::{Answer, Intent};
+use crate::web::{Code, Problem};
+use crate::{AppState, door};
+
+/// Longest reason, characters.
+const MAX_REASON_CHARS: usize = 300;
+
+/// Undoes whatever a scan let in; the tickets are good again.
+pub(super) async fn undo(
+    state: &AppState,
+    staff: &Staff,
+    show: &Show,
+    request: &UndoRequest,
+    intent: &Intent,
+) -> Result<Answer, Problem> {
+    let now = state.locks.now();
+    if let Some(answer) = intent.replay(&state.pg, now).await? {
+        return Ok(answer);
+    }
+    let reason = reason_of(&request.reason)?;
+    let mut tx = state.pg.begin().await?;
+    if let Some(answer) = intent.begin(&mut tx, now).await? {
+        return Ok(answer);
+    }
+    let codes = admissions::undo(&mut tx, show.id, request.scan, staff.session.account, now).await?;
+    if codes.is_empty() {
+        let detail = "Nobody is in by this scan (any more). Look at the list of the door again.";
+        return Err(Problem::new(Code::NotAdmitted, detail));
+    }
+    let ends: Vec<String> = codes.iter().map(|code| format!("…{}", ends_of(code))).collect();
+    let subject = format!("tickets {} of show {}", ends.join(", "), show.id);
+    let entry = Entry::by(staff.session.account, door::UNDONE, subject, reason).at(&show.theatre_id);
+    audit::record(&mut tx, &entry, now).await?;
+    let answer = Answer::no_content();
+    intent.complete(&mut tx, &answer, now).await?;
+    tx.commit().await?;
+    Ok(answer)
+}
+
+fn reason_of(text: &str) -> Result<&str, Problem> {
+    let reason = text.trim();
+    if reason.is_empty() || reason.chars().count() > MAX_REASON_CHARS || reason.chars().any(char::is_control) {
+        let detail = format!("Say why, in one line of up to {MAX_REASON_CHARS} characters.");
+        return Err(Problem::new(Code::Malformed, detail));
+    }
+    Ok(reason)
+}

@@ -1,0 +1,56 @@
+//! Films: whoever shows one first writes it down; all theatres may show it then.
+
+use axum::http::StatusCode;
+use domain::api_organiser::{FilmChoice, FilmRequest};
+use sha2::{Digest, Sha256};
+
+use super::{Act, MAX_TEXT_CHARS, name_of, slug_of, sql, text_of};
+use crate::AppState;
+use crate::idempotency::Answer;
+use crate::web::{Code, Problem};
+
+/// The longest a film or concert may be, minutes.
+pub(super) const MAX_RUNNING_MINUTES: u32 = 24 * 60;
+/// Films in the list to choose from.
+const MAX_CHOICES: i64 = 1_000;
+/// Hues of posters: degrees of a circle.
+const HUES: u16 = 360;
+
+/// Films to choose from, by title.
+///
+/// # Errors
+/// When the database fails.
+pub async fn list(state: &AppState) -> Result<Vec<FilmChoice>, Problem> {
+    Ok(sql::programme::films(&mut *state.pg.acquire().await?, MAX_CHOICES).await?)
+}
+
+/// Adds a film.
+///
+/// # Errors
+/// 400 when something about it cannot be.
+pub async fn add(state: &AppState, act: &Act<'_>, request: &FilmRequest) -> Result<Answer, Problem> {
+    let title = name_of(&request.title, "the title")?;
+    let text = |text, what| text_of(text, MAX_TEXT_CHARS, what);
+    let (tagline, synopsis) = (text(&request.tagline, "The tagline")?, text(&request.synopsis, "The synopsis")?);
+    let (rating, genre) = (text_of(&request.rating, 20, "The rating")?, text_of(&request.genre, 60, "The genre")?);
+    if !(1..=MAX_RUNNING_MINUTES).contains(&request.running_minutes) {
+        let detail = format!("A film runs 1 to {MAX_RUNNING_MINUTES} minutes.");
+        return Err(Problem::new(Code::Malformed, detail));
+    }
+    let choice = FilmChoice { id: slug_of(title), title: title.to_owned(), running_minutes: request.running_minutes };
+    let mut begun = match act.begin(state).await? {
+        Ok(begun) => begun,
+        Err(answer) => return Ok(answer),
+    };
+    let texts = sql::programme::FilmTexts { tagline, synopsis, rating, genre };
+    sql::programme::insert_film(&mut begun.tx, &choice, &texts, hue_of(title)).await?;
+    let answer = Answer::json(StatusCode::CREATED, &choice)?;
+    begun.done("film_added", format!("film {}", choice.id), answer).await
+}
+
+/// The hue of the poster we draw: the same for the same title.
+fn hue_of(title: &str) -> i16 {
+    let digest = Sha256::digest(title.as_bytes());
+    let number = u16::from_be_bytes([digest[0], digest[1]]);
+    (number % HUES).cast_signed()
+}

@@ -1,0 +1,13 @@
+//! Endpoints of organisers, all under `/theatres/{theatre}`.
+
+mod programme;
+mod rooms;
+
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::AppState;
+
+/// The routes, under `/api/v1`.
+pub fn routes() -> OpenApiRouter<AppState> {
+    rooms::routes().merge(programme::routes())
+}

@@ -1,0 +1,80 @@
+//! Screens, and which room each has.
+
+use axum::http::StatusCode;
+use domain::api_organiser::{PublishRequest, ScreenRequest, ScreenView};
+use uuid::Uuid;
+
+use super::{Act, Begun, name_of, slug_of, sql};
+use crate::AppState;
+use crate::idempotency::Answer;
+use crate::web::{Code, Problem};
+
+/// Screens a theatre may have.
+const MAX_SCREENS: i64 = 200;
+
+/// The screens of a theatre, by name.
+///
+/// # Errors
+/// When the database fails.
+pub async fn list(state: &AppState, theatre: &str) -> Result<Vec<ScreenView>, Problem> {
+    let now = state.locks.now();
+    Ok(sql::screens::of_theatre(&mut *state.pg.acquire().await?, theatre, now, MAX_SCREENS).await?)
+}
+
+/// A new screen with a room that was imported here.
+///
+/// # Errors
+/// 404 for a room of others, 400 for a name that cannot be used, 409 when there are too many screens.
+pub async fn create(state: &AppState, act: &Act<'_>, request: &ScreenRequest) -> Result<Answer, Problem> {
+    let name = name_of(&request.name, "the screen's name")?;
+    let mut begun = match act.begin(state).await? {
+        Ok(begun) => begun,
+        Err(answer) => return Ok(answer),
+    };
+    sql::screens::lock_theatre(&mut begun.tx, act.theatre).await?;
+    if sql::screens::count(&mut begun.tx, act.theatre).await? >= MAX_SCREENS {
+        return Err(Problem::new(Code::Malformed, format!("A theatre has at most {MAX_SCREENS} screens.")));
+    }
+    take_room(&mut begun, act.theatre, request.layout).await?;
+    let id = slug_of(name);
+    sql::screens::insert(&mut begun.tx, &id, act.theatre, name, request.layout, begun.now).await?;
+    let view = sql::screens::one(&mut begun.tx, act.theatre, &id, begun.now).await?;
+    let view = view.ok_or_else(|| Problem::internal(&"a screen that was written is not there"))?;
+    let answer = Answer::json(StatusCode::CREATED, &view)?;
+    begun.done("screen_created", format!("screen {id} with layout {}", request.layout), answer).await
+}
+
+/// Gives a screen another room. Shows that are planned keep theirs.
+///
+/// # Errors
+/// 404 for a screen or a room of others.
+pub async fn publish(
+    state: &AppState,
+    act: &Act<'_>,
+    screen: &str,
+    request: &PublishRequest,
+) -> Result<Answer, Problem> {
+    let mut begun = match act.begin(state).await? {
+        Ok(begun) => begun,
+        Err(answer) => return Ok(answer),
+    };
+    let before = sql::screens::lock(&mut begun.tx, act.theatre, screen).await?;
+    let before = before.ok_or_else(|| Problem::not_found("screen"))?;
+    take_room(&mut begun, act.theatre, request.layout).await?;
+    if before != request.layout {
+        sql::screens::change_room(&mut begun.tx, screen, before, request.layout, begun.now).await?;
+    }
+    let view = sql::screens::one(&mut begun.tx, act.theatre, screen, begun.now).await?;
+    let view = view.ok_or_else(|| Problem::not_found("screen"))?;
+    let answer = Answer::json(StatusCode::OK, &view)?;
+    begun.done("layout_published", format!("screen {screen} with layout {}", request.layout), answer).await
+}
+
+/// A room of this theatre is about to be used.
+async fn take_room(begun: &mut Begun<'_>, theatre: &str, layout: Uuid) -> Result<(), Problem> {
+    if !sql::layouts::lock(&mut begun.tx, theatre, layout).await? {
+        return Err(Problem::not_found("layout"));
+    }
+    let now = begun.now;
+    Ok(sql::layouts::published(&mut begun.tx, layout, now).await?)
+}

@@ -1,0 +1,99 @@
+//! Shows: weeks of them by a pattern, how each is sold, and those that will not take place.
+
+mod call_off;
+mod overlap;
+mod pattern;
+mod plan;
+mod terms;
+mod week;
+
+pub use call_off::call_off;
+pub(super) use pattern::Start;
+pub use plan::plan;
+pub use terms::change as change_terms;
+pub use week::{show, week};
+
+use chrono::{NaiveDateTime, TimeZone};
+use chrono_tz::Tz;
+use domain::api_organiser::{Sales, TermsOfSale};
+use domain::seats::MAX_SEATS_PER_PERSON;
+use domain::time::{SECOND_MS, Timestamp};
+
+use crate::clock::from_utc;
+use crate::web::{Code, Problem};
+
+/// The shortest a hold may be, seconds: who pays faster?
+const LEAST_HOLD_S: u32 = 30;
+/// The longest, seconds.
+const LONGEST_HOLD_S: u32 = 3_600;
+/// How people write a time of a day.
+const LOCAL_MINUTE: &str = "%Y-%m-%dT%H:%M";
+
+/// How a show is sold, checked and in the units of its row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Terms {
+    pub sales: Sales,
+    pub sales_from: Option<Timestamp>,
+    pub hold_ms: i64,
+    pub flash_sale: bool,
+    pub per_person: i16,
+}
+
+/// The one validator of terms.
+fn checked(terms: &TermsOfSale, zone: Tz) -> Result<Terms, Problem> {
+    let refuse = |detail: String| Err(Problem::new(Code::Malformed, detail));
+    if !(LEAST_HOLD_S..=LONGEST_HOLD_S).contains(&terms.hold_seconds) {
+        return refuse(format!("Seats are held for {LEAST_HOLD_S} to {LONGEST_HOLD_S} seconds."));
+    }
+    let per_person = i16::try_from(terms.per_person).unwrap_or(i16::MAX);
+    if !(1..=MAX_SEATS_PER_PERSON as i16).contains(&per_person) {
+        return refuse(format!("One person may have 1 to {MAX_SEATS_PER_PERSON} seats."));
+    }
+    let written = terms.sales_from.as_deref().map(str::trim).filter(|text| !text.is_empty());
+    let sales_from = match written {
+        None => None,
+        Some(text) => {
+            let Ok(local) = NaiveDateTime::parse_from_str(text, LOCAL_MINUTE) else {
+                return refuse(format!("{text:?} is no time like 2026-12-01T10:00."));
+            };
+            let found = zone.from_local_datetime(&local).earliest();
+            let detail = || format!("The clocks there jump over {text}. Choose another time for sales to open.");
+            Some(from_utc(found.ok_or_else(|| Problem::new(Code::NoSuchTime, detail()))?.to_utc()))
+        }
+    };
+    Ok(Terms {
+        sales: terms.sales,
+        sales_from,
+        hold_ms: i64::from(terms.hold_seconds) * SECOND_MS,
+        flash_sale: terms.flash_sale,
+        per_person,
+    })
+}
+
+/// The zone of a theatre, read from its row.
+fn zone_of(name: &str) -> Result<Tz, Problem> {
+    name.parse().map_err(|_| Problem::internal(&format!("the time zone {name:?} of a theatre is none")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn terms_are_within_their_limits_and_times_exist() {
+        let zone = chrono_tz::Europe::Lisbon;
+        let code = |terms: TermsOfSale| checked(&terms, zone).err().map(|problem| problem.code());
+        let usual = TermsOfSale::default;
+        assert_eq!(code(usual()), None);
+        assert_eq!(code(TermsOfSale { hold_seconds: 29, ..usual() }), Some(Code::Malformed));
+        assert_eq!(code(TermsOfSale { hold_seconds: u32::MAX, ..usual() }), Some(Code::Malformed));
+        assert_eq!(code(TermsOfSale { per_person: 0, ..usual() }), Some(Code::Malformed));
+        assert_eq!(code(TermsOfSale { per_person: 70_000, ..usual() }), Some(Code::Malformed));
+        let from = |text: &str| TermsOfSale { sales_from: Some(text.to_owned()), ..usual() };
+        assert_eq!(code(from("tomorrow")), Some(Code::Malformed));
+        assert_eq!(code(from("2026-03-29T01:30")), Some(Code::NoSuchTime));
+        assert_eq!(code(from(" ")), None);
+        let summer = checked(&from("2026-07-01T10:00"), zone).expect("a time").sales_from.expect("it");
+        assert_eq!(crate::clock::rfc3339(summer), "2026-07-01T09:00:00.000Z");
+    }
+}

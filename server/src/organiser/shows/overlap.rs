@@ -1,0 +1,65 @@
+//! No two shows on one screen at a time. Pure.
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+/// When a screen is taken by a show: from its start until it is cleaned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Taken {
+    /// The film's title.
+    pub title: String,
+    /// When it starts.
+    pub from: DateTime<Utc>,
+    /// When the next one may.
+    pub until: DateTime<Utc>,
+}
+
+impl Taken {
+    /// By a show that starts then.
+    pub fn new(title: &str, from: DateTime<Utc>, running_minutes: u32, cleaning_minutes: u32) -> Self {
+        let minutes = TimeDelta::minutes(i64::from(running_minutes) + i64::from(cleaning_minutes));
+        // Nobody plans that late.
+        Self { title: title.to_owned(), from, until: from.checked_add_signed(minutes).unwrap_or(from) }
+    }
+}
+
+/// Every new show that is in the way of another, with that other: one that is there, or a new one before it.
+/// `wanted` is in the order of the start.
+pub(super) fn conflicts<'a>(wanted: &'a [Taken], there: &'a [Taken]) -> Vec<(&'a Taken, &'a Taken)> {
+    let overlap = |one: &Taken, other: &Taken| one.from < other.until && other.from < one.until;
+    let mut found = Vec::new();
+    for (number, new) in wanted.iter().enumerate() {
+        found.extend(there.iter().filter(|old| overlap(new, old)).map(|old| (new, old)));
+        let before = number.checked_sub(1).map(|before| &wanted[before]);
+        found.extend(before.filter(|before| overlap(new, before)).map(|before| (new, before)));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(minute: i64, running: u32, cleaning: u32) -> Taken {
+        let from = DateTime::from_timestamp(minute * 60, 0).expect("an instant");
+        Taken::new(&minute.to_string(), from, running, cleaning)
+    }
+
+    #[test]
+    fn a_show_may_start_when_the_one_before_is_over_and_the_room_is_clean() {
+        let there = [at(0, 100, 20), at(300, 100, 20)];
+        let named = |wanted: &[Taken]| {
+            conflicts(wanted, &there)
+                .iter()
+                .map(|(new, old)| format!("{} {}", new.title, old.title))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(named(&[at(120, 100, 20)]), [""; 0]);
+        assert_eq!(named(&[at(119, 100, 20)]), ["119 0"]);
+        assert_eq!(named(&[at(181, 100, 20)]), ["181 300"]);
+        assert_eq!(named(&[at(180, 100, 20)]), [""; 0]);
+        assert_eq!(named(&[at(110, 300, 0)]), ["110 0", "110 300"]);
+        // Two new ones in each other's way.
+        assert_eq!(named(&[at(120, 60, 10), at(185, 60, 10)]), ["185 120"]);
+        assert_eq!(named(&[at(0, 10, 0)]), ["0 0"], "the same time is no other time");
+    }
+}

@@ -1,0 +1,193 @@
+//! From a pattern of a week to instants, on the clocks of a theatre. Pure.
+
+use std::collections::BTreeSet;
+
+use chrono::{DateTime, Datelike, Days, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, TimeZone, Utc};
+use chrono_tz::Tz;
+use domain::api_organiser::{DayPattern, InGap};
+use domain::pricing::Weekday;
+
+use crate::web::{Code, Problem};
+
+/// Weeks planned at once.
+const MAX_WEEKS: u32 = 26;
+/// Shows planned at once.
+const MAX_SHOWS: usize = 500;
+/// Times named in one refusal.
+const MAX_NAMED: usize = 20;
+/// The longest gap a clock has, minutes: a day, where a zone changed sides of the date line.
+const LONGEST_GAP_MINUTES: i64 = 24 * 60 + 1;
+
+/// When a show starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::organiser) struct Start {
+    /// The instant.
+    pub at: DateTime<Utc>,
+    /// On the clocks there.
+    pub local: NaiveDateTime,
+    /// Whether the clocks jump over the time that was asked for.
+    pub moved: bool,
+}
+
+/// All starts of a pattern, in their order.
+///
+/// # Errors
+/// 400 for a pattern that says nothing, or says something twice, and for a time that the clocks jump over where it
+/// is not to be moved; each is named.
+pub(super) fn starts(
+    zone: Tz,
+    from: NaiveDate,
+    weeks: u32,
+    pattern: &[DayPattern],
+    in_gap: InGap,
+) -> Result<Vec<Start>, Problem> {
+    let refuse = |detail: String| Err(Problem::new(Code::Malformed, detail));
+    if !(1..=MAX_WEEKS).contains(&weeks) {
+        return refuse(format!("Plan 1 to {MAX_WEEKS} weeks at once."));
+    }
+    let mut times: BTreeSet<(u8, NaiveTime)> = BTreeSet::new();
+    for day in pattern {
+        for text in &day.times {
+            let time = time_of_day(text)?;
+            if !times.insert((number(day.weekday), time)) {
+                return refuse(format!("{} is there twice on one day.", time.format("%H:%M")));
+            }
+        }
+    }
+    if times.is_empty() {
+        return refuse("The pattern has no time in it.".to_owned());
+    }
+    if times.len() * weeks as usize > MAX_SHOWS {
+        return refuse(format!("These would be {} shows; plan {MAX_SHOWS} at once.", times.len() * weeks as usize));
+    }
+    let (mut found, mut missing) = (Vec::new(), Vec::new());
+    for day in 0..u64::from(weeks) * 7 {
+        let Some(date) = from.checked_add_days(Days::new(day)) else { return refuse("The calendar ends.".to_owned()) };
+        let weekday = date.weekday().num_days_from_monday() as u8;
+        for (_, time) in times.iter().filter(|(on, _)| *on == weekday) {
+            let local = date.and_time(*time);
+            match (start(zone, local), in_gap) {
+                (Some(at), _) => found.push(Start { at, local, moved: false }),
+                (None, InGap::Move) => found.extend(after_gap(zone, local)),
+                (None, InGap::Refuse) => missing.push(local.format("%Y-%m-%d %H:%M").to_string()),
+            }
+        }
+    }
+    if !missing.is_empty() {
+        let named = missing.iter().take(MAX_NAMED).cloned().collect::<Vec<_>>().join(", ");
+        let detail = format!(
+            "The clocks there jump over {named}. Choose another time for that day, or have it moved to when the clocks go on."
+        );
+        return Err(Problem::new(Code::NoSuchTime, detail));
+    }
+    found.sort_by_key(|start| start.at);
+    Ok(found)
+}
+
+/// `20:15`.
+fn time_of_day(text: &str) -> Result<NaiveTime, Problem> {
+    NaiveTime::parse_from_str(text.trim(), "%H:%M")
+        .map_err(|_| Problem::new(Code::Malformed, format!("{text:?} is no time of day like 20:15.")))
+}
+
+/// A local time as an instant: the earlier one when the clocks go back over it, none when they jump it.
+fn start(zone: Tz, local: NaiveDateTime) -> Option<DateTime<Utc>> {
+    zone.from_local_datetime(&local).earliest().map(|at| at.to_utc())
+}
+
+/// The first minute there is after a time that the clocks jump over.
+fn after_gap(zone: Tz, local: NaiveDateTime) -> Option<Start> {
+    (1..=LONGEST_GAP_MINUTES).find_map(|later| {
+        let local = local.checked_add_signed(TimeDelta::minutes(later))?;
+        Some(Start { at: start(zone, local)?, local, moved: true })
+    })
+}
+
+const fn number(weekday: Weekday) -> u8 {
+    match weekday {
+        Weekday::Monday => 0,
+        Weekday::Tuesday => 1,
+        Weekday::Wednesday => 2,
+        Weekday::Thursday => 3,
+        Weekday::Friday => 4,
+        Weekday::Saturday => 5,
+        Weekday::Sunday => 6,
+    }
+}
+
+/// The day of the week, as prices go by it.
+pub(super) fn weekday_of(date: NaiveDate) -> Weekday {
+    match date.weekday() {
+        chrono::Weekday::Mon => Weekday::Monday,
+        chrono::Weekday::Tue => Weekday::Tuesday,
+        chrono::Weekday::Wed => Weekday::Wednesday,
+        chrono::Weekday::Thu => Weekday::Thursday,
+        chrono::Weekday::Fri => Weekday::Friday,
+        chrono::Weekday::Sat => Weekday::Saturday,
+        chrono::Weekday::Sun => Weekday::Sunday,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn date(text: &str) -> NaiveDate {
+        text.parse().expect("a date")
+    }
+
+    fn day(weekday: Weekday, times: &[&str]) -> DayPattern {
+        DayPattern { weekday, times: times.iter().map(|time| (*time).to_owned()).collect() }
+    }
+
+    fn planned(from: &str, weeks: u32, pattern: &[DayPattern], in_gap: InGap) -> Result<Vec<String>, Code> {
+        let found = starts(chrono_tz::Europe::Lisbon, date(from), weeks, pattern, in_gap);
+        let told =
+            |start: &Start| format!("{}{}", start.at.format("%d %H:%M"), if start.moved { " moved" } else { "" });
+        found.map(|starts| starts.iter().map(told).collect()).map_err(|problem| problem.code())
+    }
+
+    #[test]
+    fn a_week_begins_on_any_day_and_has_its_times_in_order() {
+        let pattern = [day(Weekday::Friday, &["20:15", "17:00"]), day(Weekday::Wednesday, &["18:30"])];
+        // 10 December 2026 is a Thursday.
+        let found = planned("2026-12-10", 2, &pattern, InGap::Refuse);
+        let expected = ["11 17:00", "11 20:15", "16 18:30", "18 17:00", "18 20:15", "23 18:30"];
+        assert_eq!(found.expect("a plan"), expected);
+    }
+
+    #[test]
+    fn a_time_in_a_gap_is_refused_by_name_or_moved_with_a_word() {
+        let pattern = [day(Weekday::Sunday, &["01:30", "10:00"])];
+        assert_eq!(planned("2026-03-29", 1, &pattern, InGap::Refuse), Err(Code::NoSuchTime));
+        let found = planned("2026-03-29", 1, &pattern, InGap::Move).expect("a plan");
+        assert_eq!(found, ["29 01:00 moved", "29 09:00"]);
+        let problem = starts(chrono_tz::Europe::Lisbon, date("2026-03-29"), 1, &pattern, InGap::Refuse);
+        assert!(problem.expect_err("refused").detail().contains("2026-03-29 01:30"));
+    }
+
+    #[test]
+    fn a_time_that_is_there_twice_is_its_first() {
+        let pattern = [day(Weekday::Sunday, &["01:30"])];
+        assert_eq!(planned("2026-10-25", 1, &pattern, InGap::Refuse).expect("a plan"), ["25 00:30"]);
+    }
+
+    #[test]
+    fn what_is_no_pattern_is_refused() {
+        let monday = |times: &[&str]| vec![day(Weekday::Monday, times)];
+        for (weeks, pattern) in [
+            (0, monday(&["20:00"])),
+            (MAX_WEEKS + 1, monday(&["20:00"])),
+            (1, monday(&[])),
+            (1, vec![]),
+            (1, monday(&["25:00"])),
+            (1, monday(&["8 pm"])),
+            (1, monday(&["20:00", "20:00"])),
+        ] {
+            assert_eq!(planned("2026-12-07", weeks, &pattern, InGap::Move), Err(Code::Malformed), "{pattern:?}");
+        }
+        let all_day: Vec<String> = (0..24).flat_map(|h| [format!("{h:02}:00"), format!("{h:02}:30")]).collect();
+        let busy = vec![DayPattern { weekday: Weekday::Monday, times: all_day }];
+        assert_eq!(planned("2026-12-07", 26, &busy, InGap::Move), Err(Code::Malformed), "more than 500 shows");
+    }
+}

@@ -1,0 +1,215 @@
+//! Weeks of shows by a pattern: all of them or none, and every obstacle by name.
+
+use axum::http::StatusCode;
+use chrono::{DateTime, NaiveDate, TimeDelta, Timelike, Utc};
+use chrono_tz::Tz;
+use domain::api_organiser::{PlannedShow, PlannedShows, ShowsRequest, TermsOfSale};
+use domain::layout::Layout;
+use domain::money::Currency;
+use domain::pricing::{Slot, Tariff};
+use uuid::Uuid;
+
+use super::overlap::{Taken, conflicts};
+use super::pattern::{self, Start};
+use super::{Terms, checked, zone_of};
+use crate::clock::{from_utc, rfc3339, to_utc};
+use crate::idempotency::Answer;
+use crate::organiser::films::MAX_RUNNING_MINUTES;
+use crate::organiser::sql::shows::{self as sql, NewShow};
+use crate::organiser::{Act, name_of, sql as queries};
+use crate::web::{Code, Problem};
+use crate::{AppState, ids};
+
+/// Longest pause for cleaning, minutes.
+const MAX_CLEANING_MINUTES: u32 = 240;
+/// Obstacles named in one refusal.
+const MAX_NAMED: usize = 10;
+
+/// Plans them.
+///
+/// # Errors
+/// 400 for what cannot be planned, 404 for a screen or a film that is not there, 409 for shows in each other's way.
+pub async fn plan(state: &AppState, act: &Act<'_>, request: &ShowsRequest) -> Result<Answer, Problem> {
+    if let Some(answer) = act.intent.replay(&state.pg, state.locks.now()).await? {
+        return Ok(answer);
+    }
+    let Ground { zone, currency, layout_id, running_minutes, title, tariff, screen_name } =
+        ground(state, act.theatre, request).await?;
+    let language = name_of(&request.language, "the language")?;
+    if request.cleaning_minutes > MAX_CLEANING_MINUTES {
+        let detail = format!("Cleaning takes at most {MAX_CLEANING_MINUTES} minutes.");
+        return Err(Problem::new(Code::Malformed, detail));
+    }
+    let terms = checked(&request.terms, zone)?;
+    let starts = pattern::starts(zone, day(&request.from)?, request.weeks, &request.pattern, request.in_gap)?;
+    not_over(&starts, to_utc(state.locks.now()))?;
+    let layout = super::super::layouts::room(state, act.theatre, layout_id).await?.layout;
+    let shows = starts.iter().map(|start| {
+        let prices = prices(&tariff, &layout, start, request, currency)?;
+        Ok(NewShow { id: ids::new_id(), start: *start, prices })
+    });
+    let shows = shows.collect::<Result<Vec<_>, Problem>>()?;
+
+    let mut begun = match act.begin(state).await? {
+        Ok(begun) => begun,
+        Err(answer) => return Ok(answer),
+    };
+    // Nobody else plans on this screen meanwhile, nor changes its room.
+    let room = queries::screens::lock(&mut begun.tx, act.theatre, &request.screen).await?;
+    if room != Some(layout_id) {
+        let detail = "The screen was given another room just now. Please plan again.";
+        return Err(Problem::new(Code::WrongState, detail));
+    }
+    let taken = |start: &Start| Taken::new(&title, start.at, running_minutes, request.cleaning_minutes);
+    let wanted: Vec<Taken> = starts.iter().map(taken).collect();
+    free_of_others(&mut begun.tx, &request.screen, &screen_name, zone, &wanted).await?;
+    let common = sql::Common {
+        screen: &request.screen,
+        film: &request.film,
+        layout: layout_id,
+        language,
+        format: request.format,
+        currency,
+        cleaning_minutes: request.cleaning_minutes,
+        terms,
+    };
+    sql::insert(&mut begun.tx, &common, &shows, layout.areas()).await?;
+    let told = PlannedShows { shows: shows.iter().map(told).collect() };
+    let answer = Answer::json(StatusCode::CREATED, &told)?;
+    let subject = format!("{} shows of {} on screen {}", shows.len(), request.film, request.screen);
+    begun.done("shows_planned", subject, answer).await
+}
+
+/// What a plan stands on.
+struct Ground {
+    zone: Tz,
+    currency: Currency,
+    layout_id: Uuid,
+    screen_name: String,
+    running_minutes: u32,
+    title: String,
+    tariff: Tariff,
+}
+
+async fn ground(state: &AppState, theatre: &str, request: &ShowsRequest) -> Result<Ground, Problem> {
+    let mut connection = state.pg.acquire().await?;
+    let place = sql::screen(&mut connection, theatre, &request.screen).await?;
+    let place = place.ok_or_else(|| Problem::not_found("screen"))?;
+    let film = queries::programme::film(&mut connection, &request.film).await?;
+    let film = film.ok_or_else(|| Problem::not_found("film"))?;
+    let tariff = queries::programme::tariff(&mut connection, theatre).await?;
+    let Some((tariff, _)) = tariff else {
+        let detail = "The theatre has no prices yet. Set them first, by category.";
+        return Err(Problem::new(Code::PriceInvalid, detail));
+    };
+    let currency = Currency::parse(&place.currency);
+    Ok(Ground {
+        zone: zone_of(&place.time_zone)?,
+        currency: currency.ok_or_else(|| Problem::internal(&"a theatre's currency is none"))?,
+        layout_id: place.layout_id,
+        screen_name: place.name,
+        running_minutes: film.running_minutes,
+        title: film.title,
+        tariff,
+    })
+}
+
+fn day(text: &str) -> Result<NaiveDate, Problem> {
+    NaiveDate::parse_from_str(text.trim(), "%Y-%m-%d")
+        .map_err(|_| Problem::new(Code::Malformed, format!("{text:?} is no day like 2026-12-07.")))
+}
+
+fn not_over(starts: &[Start], now: DateTime<Utc>) -> Result<(), Problem> {
+    let over: Vec<String> = starts
+        .iter()
+        .filter(|start| start.at <= now)
+        .map(|start| start.local.format("%Y-%m-%d %H:%M").to_string())
+        .collect();
+    if over.is_empty() {
+        return Ok(());
+    }
+    let named = over.iter().take(MAX_NAMED).cloned().collect::<Vec<_>>().join(", ");
+    Err(Problem::new(Code::Malformed, format!("These times are over: {named}. Nothing was planned.")))
+}
+
+/// The prices of one show; every category of the room has one.
+fn prices(
+    tariff: &Tariff,
+    layout: &Layout,
+    start: &Start,
+    request: &ShowsRequest,
+    currency: Currency,
+) -> Result<String, Problem> {
+    let names = || layout.categories().iter().map(|category| category.name.as_str());
+    let unpriced: Vec<&str> = names().filter(|name| !tariff.base.contains_key(*name)).collect();
+    if !unpriced.is_empty() {
+        let named = unpriced.iter().take(MAX_NAMED).copied().collect::<Vec<_>>().join(", ");
+        let detail = format!("The tariff has no price for {named}. Add it first.");
+        return Err(Problem::new(Code::PriceInvalid, detail));
+    }
+    let local = start.local;
+    let slot = Slot {
+        weekday: pattern::weekday_of(local.date()),
+        minute_of_day: (local.hour() * 60 + local.minute()) as u16,
+        format: request.format,
+    };
+    let list = tariff.price_list(names(), slot, currency);
+    let list = list.map_err(|why| Problem::new(Code::PriceInvalid, format!("{why}.")))?;
+    serde_json::to_string(&list.by_category).map_err(|cause| Problem::internal(&cause))
+}
+
+/// Whether nothing else is on the screen at these times.
+async fn free_of_others(
+    tx: &mut sqlx::PgConnection,
+    screen: &str,
+    screen_name: &str,
+    zone: Tz,
+    wanted: &[Taken],
+) -> Result<(), Problem> {
+    let (Some(first), Some(last)) = (wanted.first(), wanted.last()) else { return Ok(()) };
+    let longest = TimeDelta::minutes(i64::from(MAX_RUNNING_MINUTES + MAX_CLEANING_MINUTES));
+    let there = sql::on_screen(tx, screen, first.from - longest, last.until).await?;
+    let there: Vec<Taken> = there
+        .into_iter()
+        .map(|show| {
+            let (running, cleaning) = (show.running_minutes.unsigned_abs(), show.cleaning_minutes.unsigned_abs());
+            Taken::new(&show.title, show.starts_at, running, cleaning)
+        })
+        .collect();
+    let found = conflicts(wanted, &there);
+    if found.is_empty() {
+        return Ok(());
+    }
+    let local = |at: DateTime<Utc>| at.with_timezone(&zone).format("%a %-d %b %H:%M").to_string();
+    let named = found
+        .iter()
+        .take(MAX_NAMED)
+        .map(|(new, old)| format!("{} is in the way of “{}” at {}", local(new.from), old.title, local(old.from)));
+    let named = named.collect::<Vec<_>>().join("; ");
+    let more = found.len().saturating_sub(MAX_NAMED);
+    let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+    let detail = format!("On {screen_name}: {named}{more}. Nothing was planned.");
+    Err(Problem::new(Code::ShowsOverlap, detail))
+}
+
+fn told(show: &NewShow) -> PlannedShow {
+    PlannedShow {
+        id: show.id,
+        starts_at: rfc3339(from_utc(show.start.at)),
+        starts_local: show.start.local.format("%Y-%m-%dT%H:%M:%S").to_string(),
+        moved: show.start.moved,
+    }
+}
+
+/// Terms as they are asked for, once more: what forms show.
+#[must_use]
+pub(super) fn terms_view(terms: Terms, zone: Tz) -> TermsOfSale {
+    let local = |at| to_utc(at).with_timezone(&zone).format(super::LOCAL_MINUTE).to_string();
+    TermsOfSale {
+        sales: terms.sales,
+        sales_from: terms.sales_from.map(local),
+        hold_seconds: u32::try_from(terms.hold_ms / domain::time::SECOND_MS).unwrap_or(0),
+        flash_sale: terms.flash_sale,
+        per_person: u32::from(terms.per_person.unsigned_abs()),
+    }
+}

@@ -1,0 +1,109 @@
+//! How a show is sold, changed while it may be.
+//!
+//! Opening and pausing, holds and limits may change at any time before the start. Prices may not while people take
+//! seats, or are paying: what somebody saw is what they pay.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use axum::http::StatusCode;
+use domain::api_organiser::{OrganisedShow, Sales, TermsRequest};
+use domain::time::Timestamp;
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::{checked, week, zone_of};
+use crate::AppState;
+use crate::clock::from_utc;
+use crate::idempotency::Answer;
+use crate::organiser::Act;
+use crate::organiser::sql::shows::{self as sql, OrganisedRow};
+use crate::organiser::tariffs::amount;
+use crate::seat_locks::StoreError;
+use crate::web::{Code, Problem};
+
+/// Changes them.
+///
+/// # Errors
+/// 400 for terms or prices that cannot be, 404 for a show of others, 409 when the show is over or called off, or was
+/// changed meanwhile, or its prices may not change now.
+pub async fn change(state: &AppState, act: &Act<'_>, show: Uuid, request: &TermsRequest) -> Result<Answer, Problem> {
+    let mut begun = match act.begin(state).await? {
+        Ok(begun) => begun,
+        Err(answer) => return Ok(answer),
+    };
+    let now = begun.now;
+    if !sql::lock(&mut begun.tx, act.theatre, show).await? {
+        return Err(Problem::not_found("show"));
+    }
+    let row = sql::one(&mut begun.tx, act.theatre, show).await?.ok_or_else(|| Problem::not_found("show"))?;
+    if row.called_off || from_utc(row.starts_at) <= now {
+        return Err(Problem::new(Code::SalesClosed, "This show is over, or will not take place."));
+    }
+    let terms = checked(&request.terms, zone_of(&row.time_zone)?)?;
+    if terms.sales == Sales::Planned
+        && row.sales != Sales::Planned.as_str()
+        && sql::is_bought(&mut begun.tx, show).await?
+    {
+        let detail = "Seats of this show are sold, so it stays where their buyers find it. Pause its sales instead.";
+        return Err(Problem::new(Code::WrongState, detail));
+    }
+    let prices = match &request.prices {
+        Some(prices) if *prices != row.prices.0 => {
+            may_change_prices(&mut begun.tx, &row, now).await?;
+            Some(checked_prices(prices, &row.prices.0)?)
+        }
+        _ => None,
+    };
+    let version = request.version.cast_signed();
+    if !sql::set_terms(&mut begun.tx, show, version, &terms, prices.as_ref(), now).await? {
+        let detail = "Somebody else has changed this show meanwhile. Look at it again, then change it.";
+        return Err(Problem::new(Code::WrongState, detail));
+    }
+    let row = sql::one(&mut begun.tx, act.theatre, show).await?.ok_or_else(|| Problem::not_found("show"))?;
+    let view: OrganisedShow = week::view_of(row)?;
+    let answer = Answer::json(StatusCode::OK, &view)?;
+    let what = if prices.is_some() { "terms and prices" } else { "terms" };
+    let answer = begun.done("show_terms_changed", format!("show {show}, {what}"), answer).await?;
+    state.catalogue.forget(show).await;
+    if prices.is_some() {
+        let_go(state, show).await;
+    }
+    Ok(answer)
+}
+
+/// Whoever still holds seats from before would pay what they did not see.
+async fn let_go(state: &AppState, show: Uuid) {
+    match state.locks.release_all(show).await {
+        Ok(_) | Err(StoreError::NoMap(_)) => {}
+        Err(cause) => {
+            tracing::warn!(%cause, %show, "holds of show {show} from before its prices changed end by themselves")
+        }
+    }
+}
+
+async fn may_change_prices(tx: &mut PgConnection, row: &OrganisedRow, now: Timestamp) -> Result<(), Problem> {
+    let is_on_sale = row.sales == Sales::Open.as_str() && row.sales_from.is_none_or(|from| from_utc(from) <= now);
+    if is_on_sale {
+        let detail = "Its sales are open. Pause them first, so that nobody pays another price than they saw.";
+        return Err(Problem::new(Code::WrongState, detail));
+    }
+    if sql::is_being_bought(tx, row.id).await? {
+        let detail = "Somebody is paying for seats of this show. Please try again in a few minutes.";
+        return Err(Problem::new(Code::WrongState, detail));
+    }
+    Ok(())
+}
+
+/// Prices for exactly the categories that have one.
+fn checked_prices(
+    wanted: &BTreeMap<String, i64>,
+    before: &BTreeMap<String, i64>,
+) -> Result<BTreeMap<String, i64>, Problem> {
+    let (names, known): (BTreeSet<_>, BTreeSet<_>) = (wanted.keys().collect(), before.keys().collect());
+    if let Some(strange) = names.symmetric_difference(&known).next() {
+        let detail = format!("Give every category of the room a price, and no other: {strange:?}.");
+        return Err(Problem::new(Code::PriceInvalid, detail));
+    }
+    let checked = wanted.iter().map(|(name, value)| Ok((name.clone(), amount(*value, name)?.cast_signed())));
+    checked.collect()
+}

@@ -1,0 +1,87 @@
+//! The programme as its organiser sees it.
+
+use chrono::{Days, NaiveDate};
+use domain::api_organiser::{CancellationView, OrganisedShow, Sales};
+use domain::seats::MAX_SEATS_PER_PERSON;
+use uuid::Uuid;
+
+use super::plan::terms_view;
+use super::{Terms, zone_of};
+use crate::AppState;
+use crate::catalogue::today_in;
+use crate::clock::from_utc;
+use crate::organiser::sql::shows::{self as sql, OrganisedRow};
+use crate::web::{Code, Problem};
+
+/// Days shown at once, the first included.
+const DAYS: u64 = 7;
+/// Shows in one answer.
+const MAX_SHOWS: i64 = 1_000;
+
+/// Seven days of a theatre from `from`, or from today there; with the first of them.
+///
+/// # Errors
+/// 400 when that is no day.
+pub async fn week(
+    state: &AppState,
+    theatre: &str,
+    from: Option<&str>,
+) -> Result<(NaiveDate, Vec<OrganisedShow>), Problem> {
+    let mut connection = state.pg.acquire().await?;
+    let zone = sql::zone(&mut connection, theatre).await?.ok_or_else(|| Problem::not_found("theatre"))?;
+    let from = match from.map(str::trim).filter(|text| !text.is_empty()) {
+        None => today_in(&zone, state.locks.now())?,
+        Some(text) => NaiveDate::parse_from_str(text, "%Y-%m-%d")
+            .map_err(|_| Problem::new(Code::Malformed, format!("{text:?} is no day like 2026-12-07.")))?,
+    };
+    let last = from.checked_add_days(Days::new(DAYS - 1)).unwrap_or(from);
+    let rows = sql::between(&mut connection, theatre, (from, last), MAX_SHOWS).await?;
+    Ok((from, rows.into_iter().map(view_of).collect::<Result<_, _>>()?))
+}
+
+/// One show of a theatre.
+///
+/// # Errors
+/// 404 when the theatre has no such show.
+pub async fn show(state: &AppState, theatre: &str, show: Uuid) -> Result<OrganisedShow, Problem> {
+    let row = sql::one(&mut *state.pg.acquire().await?, theatre, show).await?;
+    view_of(row.ok_or_else(|| Problem::not_found("show"))?)
+}
+
+pub(super) fn view_of(row: OrganisedRow) -> Result<OrganisedShow, Problem> {
+    let zone = zone_of(&row.time_zone)?;
+    let count = |number: i64| u32::try_from(number).unwrap_or(u32::MAX);
+    let sales = Sales::parse(&row.sales);
+    let terms = Terms {
+        sales: sales.ok_or_else(|| Problem::internal(&format!("shows.sales of {} is none", row.id)))?,
+        sales_from: row.sales_from.map(from_utc),
+        hold_ms: row.hold_ms,
+        flash_sale: row.flash_sale,
+        per_person: row.per_person.unwrap_or(MAX_SEATS_PER_PERSON as i16),
+    };
+    let cancellation = row.called_off.then(|| CancellationView {
+        reason: row.reason.unwrap_or_default(),
+        undone: row.undone.unwrap_or(0).unsigned_abs(),
+        left: count(row.bookings_left),
+        refunds_open: count(row.refunds_open),
+        finished: row.finished.unwrap_or(false),
+    });
+    Ok(OrganisedShow {
+        id: row.id,
+        film: row.film,
+        title: row.title,
+        screen: row.screen,
+        screen_name: row.screen_name,
+        starts_local: row.starts_at.with_timezone(&zone).format("%Y-%m-%dT%H:%M:%S").to_string(),
+        starts_at_ms: from_utc(row.starts_at).0,
+        language: row.language,
+        format: row.format,
+        currency: row.currency,
+        prices: row.prices.0,
+        terms: terms_view(terms, zone),
+        version: row.terms_version.unsigned_abs(),
+        seats: count(row.seats),
+        sold: count(row.sold),
+        cancellation,
+    })
+}

@@ -1,0 +1,121 @@
+//! Queries of rooms.
+
+use domain::api_organiser::LayoutView;
+use domain::layout::import::Finding;
+use domain::time::Timestamp;
+use sqlx::PgConnection;
+use sqlx::types::Json;
+use uuid::Uuid;
+
+use crate::clock::to_utc;
+
+/// A room as it is stored.
+#[derive(sqlx::FromRow)]
+pub(in crate::organiser) struct LayoutRow {
+    /// JSON of `domain::layout::Layout`.
+    pub plan: String,
+    pub remarks: Json<Vec<Finding>>,
+    pub published: bool,
+    pub is_own: bool,
+}
+
+pub(in crate::organiser) async fn insert(
+    tx: &mut PgConnection,
+    theatre: &str,
+    view: &LayoutView,
+    plan: &str,
+    who: Uuid,
+    now: Timestamp,
+) -> Result<(), sqlx::Error> {
+    sqlx::query("INSERT INTO layouts (id, name, plan, seat_count) VALUES ($1, $2, $3::text::jsonb, $4)")
+        .bind(view.id)
+        .bind(&view.name)
+        .bind(plan)
+        .bind(view.seats.cast_signed())
+        .execute(&mut *tx)
+        .await?;
+    sqlx::query(
+        "INSERT INTO theatre_layouts (layout_id, theatre_id, remarks, imported_by, imported_at) VALUES ($1, $2, $3, $4, $5)",
+    )
+    .bind(view.id)
+    .bind(theatre)
+    .bind(Json(&view.remarks))
+    .bind(who)
+    .bind(to_utc(now))
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+/// Forgets rooms of a theatre that no screen ever had, all but so many of the newest.
+pub(in crate::organiser) async fn forget_oldest(
+    tx: &mut PgConnection,
+    theatre: &str,
+    keep: i64,
+) -> Result<(), sqlx::Error> {
+    let old: Vec<Uuid> = sqlx::query_scalar(
+        "DELETE FROM theatre_layouts WHERE layout_id IN (
+             SELECT layout_id FROM theatre_layouts WHERE theatre_id = $1 AND published_at IS NULL
+             ORDER BY imported_at DESC OFFSET $2 FOR UPDATE SKIP LOCKED)
+         RETURNING layout_id",
+    )
+    .bind(theatre)
+    .bind(keep)
+    .fetch_all(&mut *tx)
+    .await?;
+    if !old.is_empty() {
+        sqlx::query("DELETE FROM layouts WHERE id = ANY($1)").bind(old).execute(tx).await?;
+    }
+    Ok(())
+}
+
+/// A room that was imported in a theatre, or that one of its screens has.
+pub(in crate::organiser) async fn of_theatre(
+    connection: &mut PgConnection,
+    theatre: &str,
+    layout: Uuid,
+) -> Result<Option<LayoutRow>, sqlx::Error> {
+    sqlx::query_as(
+        "SELECT room.plan::text AS plan, coalesce(brought.remarks, '[]') AS remarks,
+                (brought.layout_id IS NULL OR brought.published_at IS NOT NULL) AS published,
+                brought.layout_id IS NOT NULL AS is_own
+         FROM layouts room
+         LEFT JOIN theatre_layouts brought ON brought.layout_id = room.id AND brought.theatre_id = $1
+         WHERE room.id = $2
+           AND (brought.layout_id IS NOT NULL
+                OR EXISTS (SELECT 1 FROM screens WHERE theatre_id = $1 AND layout_id = room.id))",
+    )
+    .bind(theatre)
+    .bind(layout)
+    .fetch_optional(connection)
+    .await
+}
+
+/// Locks a room that was imported in a theatre; `false` when there is none.
+pub(in crate::organiser) async fn lock(
+    tx: &mut PgConnection,
+    theatre: &str,
+    layout: Uuid,
+) -> Result<bool, sqlx::Error> {
+    let found: Option<i32> =
+        sqlx::query_scalar("SELECT 1 FROM theatre_layouts WHERE theatre_id = $1 AND layout_id = $2 FOR UPDATE")
+            .bind(theatre)
+            .bind(layout)
+            .fetch_optional(tx)
+            .await?;
+    Ok(found.is_some())
+}
+
+/// Notes that a screen has a room.
+pub(in crate::organiser) async fn published(
+    tx: &mut PgConnection,
+    layout: Uuid,
+    now: Timestamp,
+) -> Result<(), sqlx::Error> {
+    sqlx::query("UPDATE theatre_layouts SET published_at = $2 WHERE layout_id = $1 AND published_at IS NULL")
+        .bind(layout)
+        .bind(to_utc(now))
+        .execute(tx)
+        .await?;
+    Ok(())
+}

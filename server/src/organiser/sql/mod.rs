@@ -1,0 +1,6 @@
+//! Queries of what organisers do, a file a subject. They alone write screens, shows and films besides the demo's loader.
+
+pub(super) mod layouts;
+pub(super) mod programme;
+pub(super) mod screens;
+pub(super) mod shows;

@@ -1,0 +1,322 @@
+//! Queries of shows that are planned, and of how they are sold.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, NaiveDate, Utc};
+use domain::layout::Area;
+use domain::money::Currency;
+use domain::pricing::Format;
+use domain::time::Timestamp;
+use sqlx::PgConnection;
+use sqlx::types::Json;
+use uuid::Uuid;
+
+use crate::clock::to_utc;
+use crate::organiser::shows::{Start, Terms};
+
+/// A show about to be written.
+pub(in crate::organiser) struct NewShow {
+    pub id: Uuid,
+    pub start: Start,
+    /// Category to minor units, JSON.
+    pub prices: String,
+}
+
+/// What the shows of one plan have in common.
+pub(in crate::organiser) struct Common<'a> {
+    pub screen: &'a str,
+    pub film: &'a str,
+    pub layout: Uuid,
+    pub language: &'a str,
+    pub format: Format,
+    pub currency: Currency,
+    pub cleaning_minutes: u32,
+    pub terms: Terms,
+}
+
+/// Writes shows and opens their areas.
+pub(in crate::organiser) async fn insert(
+    tx: &mut PgConnection,
+    common: &Common<'_>,
+    shows: &[NewShow],
+    areas: &[Area],
+) -> Result<(), sqlx::Error> {
+    let ids: Vec<Uuid> = shows.iter().map(|show| show.id).collect();
+    sqlx::query(
+        "INSERT INTO shows (id, screen_id, film_id, layout_id, starts_at, local_date, language, format, currency, prices,
+                            hold_ms, flash_sale, sales, sales_from, per_person, cleaning_minutes)
+         SELECT new.id, $5, $6, $7, new.starts_at, new.local_date, $8, $9, $10, new.prices::jsonb,
+                $11, $12, $13, $14, $15, $16
+         FROM UNNEST($1::uuid[], $2::timestamptz[], $3::date[], $4::text[]) AS new (id, starts_at, local_date, prices)",
+    )
+    .bind(&ids)
+    .bind(shows.iter().map(|show| show.start.at).collect::<Vec<_>>())
+    .bind(shows.iter().map(|show| show.start.local.date()).collect::<Vec<NaiveDate>>())
+    .bind(shows.iter().map(|show| show.prices.as_str()).collect::<Vec<_>>())
+    .bind(common.screen)
+    .bind(common.film)
+    .bind(common.layout)
+    .bind(common.language)
+    .bind(common.format.as_str())
+    .bind(common.currency.code())
+    .bind(common.terms.hold_ms)
+    .bind(common.terms.flash_sale)
+    .bind(common.terms.sales.as_str())
+    .bind(common.terms.sales_from.map(to_utc))
+    .bind(common.terms.per_person)
+    .bind(common.cleaning_minutes.cast_signed())
+    .execute(&mut *tx)
+    .await?;
+    let numbers: Vec<i16> = (0_i16..).take(areas.len()).collect();
+    sqlx::query(
+        "INSERT INTO area_stock (show_id, area_no, name, category, capacity)
+         SELECT show.id, area.area_no, area.name, area.category, area.capacity
+         FROM UNNEST($1::uuid[]) AS show (id)
+         CROSS JOIN UNNEST($2::smallint[], $3::text[], $4::text[], $5::integer[])
+                    AS area (area_no, name, category, capacity)",
+    )
+    .bind(&ids)
+    .bind(&numbers)
+    .bind(areas.iter().map(|area| area.name.as_str()).collect::<Vec<_>>())
+    .bind(areas.iter().map(|area| area.category.as_str()).collect::<Vec<_>>())
+    .bind(areas.iter().map(|area| area.capacity.cast_signed()).collect::<Vec<_>>())
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+/// A screen with what planning on it needs.
+#[derive(sqlx::FromRow)]
+pub(in crate::organiser) struct ScreenGround {
+    pub name: String,
+    pub layout_id: Uuid,
+    pub currency: String,
+    pub time_zone: String,
+}
+
+pub(in crate::organiser) async fn screen(
+    connection: &mut PgConnection,
+    theatre: &str,
+    screen: &str,
+) -> Result<Option<ScreenGround>, sqlx::Error> {
+    sqlx::query_as(
+        "SELECT screen.name, screen.layout_id, theatre.currency, city.time_zone
+         FROM screens screen
+         JOIN theatres theatre ON theatre.id = screen.theatre_id
+         JOIN cities city ON city.id = theatre.city_id
+         WHERE theatre.id = $1 AND screen.id = $2",
+    )
+    .bind(theatre)
+    .bind(screen)
+    .fetch_optional(connection)
+    .await
+}
+
+/// A show that is on a screen.
+#[derive(sqlx::FromRow)]
+pub(in crate::organiser) struct OnScreen {
+    pub title: String,
+    pub starts_at: DateTime<Utc>,
+    pub running_minutes: i32,
+    pub cleaning_minutes: i32,
+}
+
+/// Shows that start on a screen between two instants, and take place.
+pub(in crate::organiser) async fn on_screen(
+    tx: &mut PgConnection,
+    screen: &str,
+    from: DateTime<Utc>,
+    until: DateTime<Utc>,
+) -> Result<Vec<OnScreen>, sqlx::Error> {
+    sqlx::query_as(
+        "SELECT film.title, show.starts_at, film.running_minutes, show.cleaning_minutes
+         FROM shows show JOIN films film ON film.id = show.film_id
+         WHERE show.screen_id = $1 AND NOT show.called_off AND show.starts_at BETWEEN $2 AND $3
+         ORDER BY show.starts_at",
+    )
+    .bind(screen)
+    .bind(from)
+    .bind(until)
+    .fetch_all(tx)
+    .await
+}
+
+/// A show as its organiser sees it.
+#[derive(sqlx::FromRow)]
+pub(in crate::organiser) struct OrganisedRow {
+    pub id: Uuid,
+    pub film: String,
+    pub title: String,
+    pub screen: String,
+    pub screen_name: String,
+    pub starts_at: DateTime<Utc>,
+    pub time_zone: String,
+    pub language: String,
+    pub format: String,
+    pub currency: String,
+    pub prices: Json<BTreeMap<String, i64>>,
+    pub sales: String,
+    pub sales_from: Option<DateTime<Utc>>,
+    pub hold_ms: i64,
+    pub flash_sale: bool,
+    pub per_person: Option<i16>,
+    pub terms_version: i32,
+    pub called_off: bool,
+    pub seats: i64,
+    pub sold: i64,
+    pub reason: Option<String>,
+    pub undone: Option<i32>,
+    pub finished: Option<bool>,
+    pub bookings_left: i64,
+    pub refunds_open: i64,
+}
+
+const ORGANISED: &str = "
+    SELECT show.id, film.id AS film, film.title, screen.id AS screen, screen.name AS screen_name, show.starts_at,
+           city.time_zone, show.language, show.format, show.currency, show.prices, show.sales, show.sales_from,
+           show.hold_ms, show.flash_sale, show.per_person, show.terms_version, show.called_off,
+           room.seat_count + stock.places AS seats,
+           (SELECT count(*) FROM seat_claims WHERE show_id = show.id AND state = 'sold') + stock.sold AS sold,
+           gone.reason, gone.cancelled AS undone, gone.finished_at IS NOT NULL AS finished,
+           CASE WHEN show.called_off THEN
+               (SELECT count(*) FROM bookings WHERE show_id = show.id AND NOT is_open AND state = 'CONFIRMED')
+               + (SELECT count(*) FROM bookings WHERE show_id = show.id
+                  AND state IN ('SEATS_LOCKED', 'PAYMENT_PENDING', 'PAYMENT_SUCCEEDED'))
+           ELSE 0 END AS bookings_left,
+           CASE WHEN show.called_off THEN
+               (SELECT count(*) FROM refunds JOIN bookings ON bookings.id = refunds.booking_id
+                WHERE bookings.show_id = show.id AND refunds.state = 'requested')
+           ELSE 0 END AS refunds_open
+    FROM shows show
+    JOIN films film ON film.id = show.film_id
+    JOIN screens screen ON screen.id = show.screen_id
+    JOIN theatres theatre ON theatre.id = screen.theatre_id
+    JOIN cities city ON city.id = theatre.city_id
+    JOIN layouts room ON room.id = show.layout_id
+    LEFT JOIN show_cancellations gone ON gone.show_id = show.id
+    CROSS JOIN LATERAL (SELECT coalesce(sum(capacity), 0)::bigint AS places, coalesce(sum(sold), 0)::bigint AS sold
+                        FROM area_stock WHERE show_id = show.id) stock
+    WHERE theatre.id = $1 AND ($2::uuid IS NULL OR show.id = $2)
+      AND ($3::date IS NULL OR show.local_date BETWEEN $3 AND $4)
+    ORDER BY show.starts_at, screen.name, show.id LIMIT $5";
+
+/// Shows of a theatre on these days.
+pub(in crate::organiser) async fn between(
+    connection: &mut PgConnection,
+    theatre: &str,
+    days: (NaiveDate, NaiveDate),
+    limit: i64,
+) -> Result<Vec<OrganisedRow>, sqlx::Error> {
+    sqlx::query_as(ORGANISED)
+        .bind(theatre)
+        .bind(None::<Uuid>)
+        .bind(days.0)
+        .bind(days.1)
+        .bind(limit)
+        .fetch_all(connection)
+        .await
+}
+
+/// One show of a theatre.
+pub(in crate::organiser) async fn one(
+    connection: &mut PgConnection,
+    theatre: &str,
+    show: Uuid,
+) -> Result<Option<OrganisedRow>, sqlx::Error> {
+    sqlx::query_as(ORGANISED)
+        .bind(theatre)
+        .bind(show)
+        .bind(None::<NaiveDate>)
+        .bind(None::<NaiveDate>)
+        .bind(1_i64)
+        .fetch_optional(connection)
+        .await
+}
+
+/// The zone of a theatre.
+pub(in crate::organiser) async fn zone(
+    connection: &mut PgConnection,
+    theatre: &str,
+) -> Result<Option<String>, sqlx::Error> {
+    sqlx::query_scalar(
+        "SELECT time_zone FROM cities JOIN theatres ON theatres.city_id = cities.id WHERE theatres.id = $1",
+    )
+    .bind(theatre)
+    .fetch_optional(connection)
+    .await
+}
+
+/// Locks a show of a theatre; `false` when it has none of this id.
+pub(in crate::organiser) async fn lock(tx: &mut PgConnection, theatre: &str, show: Uuid) -> Result<bool, sqlx::Error> {
+    let found: Option<i32> = sqlx::query_scalar(
+        "SELECT 1 FROM shows WHERE id = $2 AND screen_id IN (SELECT id FROM screens WHERE theatre_id = $1) FOR UPDATE",
+    )
+    .bind(theatre)
+    .bind(show)
+    .fetch_optional(tx)
+    .await?;
+    Ok(found.is_some())
+}
+
+/// Whether somebody has bought seats or places of a show, or is about to.
+pub(in crate::organiser) async fn is_bought(tx: &mut PgConnection, show: Uuid) -> Result<bool, sqlx::Error> {
+    sqlx::query_scalar(
+        "SELECT EXISTS (SELECT 1 FROM seat_claims WHERE show_id = $1 AND state <> 'released')
+             OR EXISTS (SELECT 1 FROM area_stock WHERE show_id = $1 AND claimed + sold > 0)",
+    )
+    .bind(show)
+    .fetch_one(tx)
+    .await
+}
+
+/// Whether somebody is between choosing seats of a show and having paid for them.
+pub(in crate::organiser) async fn is_being_bought(tx: &mut PgConnection, show: Uuid) -> Result<bool, sqlx::Error> {
+    sqlx::query_scalar(
+        "SELECT EXISTS (SELECT 1 FROM bookings WHERE show_id = $1
+                        AND state IN ('CREATED', 'SEATS_LOCKED', 'PAYMENT_PENDING', 'PAYMENT_SUCCEEDED'))",
+    )
+    .bind(show)
+    .fetch_one(tx)
+    .await
+}
+
+/// Sells a locked show another way; `false` when it is not at that version any more.
+pub(in crate::organiser) async fn set_terms(
+    tx: &mut PgConnection,
+    show: Uuid,
+    version: i32,
+    terms: &Terms,
+    prices: Option<&BTreeMap<String, i64>>,
+    now: Timestamp,
+) -> Result<bool, sqlx::Error> {
+    let done = sqlx::query(
+        "UPDATE shows SET sales = $3, sales_from = $4, hold_ms = $5, flash_sale = $6, per_person = $7,
+                prices = coalesce($8, prices), terms_version = terms_version + 1, terms_at = $9
+         WHERE id = $1 AND terms_version = $2 AND NOT called_off",
+    )
+    .bind(show)
+    .bind(version)
+    .bind(terms.sales.as_str())
+    .bind(terms.sales_from.map(to_utc))
+    .bind(terms.hold_ms)
+    .bind(terms.flash_sale)
+    .bind(terms.per_person)
+    .bind(prices.map(Json))
+    .bind(to_utc(now))
+    .execute(tx)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}
+
+/// Shows whose terms were changed since then, the newest first: which, at which version, and when.
+pub(in crate::organiser) async fn changed_since(
+    connection: &mut PgConnection,
+    since: Timestamp,
+    limit: i64,
+) -> Result<Vec<(Uuid, i32, DateTime<Utc>)>, sqlx::Error> {
+    sqlx::query_as("SELECT id, terms_version, terms_at FROM shows WHERE terms_at > $1 ORDER BY terms_at DESC LIMIT $2")
+        .bind(to_utc(since))
+        .bind(limit)
+        .fetch_all(connection)
+        .await
+}

@@ -1,0 +1,136 @@
+//! What a theatre asks for its seats.
+
+use std::collections::BTreeMap;
+
+use axum::http::StatusCode;
+use domain::api_organiser::{TariffRequest, TariffView};
+use domain::pricing::{MAX_AMOUNT_MINOR, MAX_PERCENT, Tariff};
+
+use super::{Act, sql};
+use crate::AppState;
+use crate::idempotency::Answer;
+use crate::web::{Code, Problem};
+
+/// Categories a tariff may name.
+const MAX_CATEGORIES: usize = 500;
+
+/// The tariff of a theatre; empty before the first.
+///
+/// # Errors
+/// When the database fails.
+pub async fn current(state: &AppState, theatre: &str) -> Result<TariffView, Problem> {
+    let found = sql::programme::tariff(&mut *state.pg.acquire().await?, theatre).await?;
+    Ok(found.map_or_else(nothing_yet, |(tariff, version)| view_of(&tariff, version)))
+}
+
+/// What prices of a theatre are about.
+#[derive(Debug)]
+pub struct PriceGround {
+    /// ISO 4217 code.
+    pub currency: String,
+    /// Categories of the rooms its screens have.
+    pub categories: Vec<String>,
+}
+
+/// The currency of a theatre, and the categories of its rooms.
+///
+/// # Errors
+/// 404 when there is no such theatre.
+pub async fn price_ground(state: &AppState, theatre: &str) -> Result<PriceGround, Problem> {
+    let mut connection = state.pg.acquire().await?;
+    let currency = sql::programme::currency(&mut connection, theatre).await?;
+    let currency = currency.ok_or_else(|| Problem::not_found("theatre"))?;
+    let categories = sql::programme::categories(&mut connection, theatre, MAX_CATEGORIES as i64).await?;
+    Ok(PriceGround { currency, categories })
+}
+
+fn nothing_yet() -> TariffView {
+    TariffView {
+        base: BTreeMap::new(),
+        weekend_percent: 100,
+        matinee_percent: 100,
+        prime_percent: 100,
+        surcharge: BTreeMap::new(),
+        version: 0,
+    }
+}
+
+fn view_of(tariff: &Tariff, version: i32) -> TariffView {
+    TariffView {
+        base: tariff.base.iter().map(|(name, minor)| (name.clone(), minor.cast_signed())).collect(),
+        weekend_percent: tariff.weekend_percent.into(),
+        matinee_percent: tariff.matinee_percent.into(),
+        prime_percent: tariff.prime_percent.into(),
+        surcharge: tariff.surcharge.iter().map(|(format, minor)| (*format, minor.cast_signed())).collect(),
+        version: version.unsigned_abs(),
+    }
+}
+
+/// Sets it, for shows planned from now on.
+///
+/// # Errors
+/// 400 for a price that cannot be, by name; 409 when somebody else changed it meanwhile.
+pub async fn set(state: &AppState, act: &Act<'_>, request: &TariffRequest) -> Result<Answer, Problem> {
+    let tariff = checked(&request.tariff)?;
+    let mut begun = match act.begin(state).await? {
+        Ok(begun) => begun,
+        Err(answer) => return Ok(answer),
+    };
+    let (before, now) = (request.tariff.version.cast_signed(), begun.now);
+    if !sql::programme::set_tariff(&mut begun.tx, act.theatre, &tariff, before, now).await? {
+        let detail = "Somebody else has changed the prices meanwhile. Look at them again, then change them.";
+        return Err(Problem::new(Code::WrongState, detail));
+    }
+    let view = view_of(&tariff, before + 1);
+    let answer = Answer::json(StatusCode::OK, &view)?;
+    begun.done("tariff_set", format!("tariff, version {}", before + 1), answer).await
+}
+
+/// The one validator of prices.
+fn checked(view: &TariffView) -> Result<Tariff, Problem> {
+    if view.base.len() > MAX_CATEGORIES {
+        return Err(Problem::new(Code::PriceInvalid, format!("A tariff has at most {MAX_CATEGORIES} categories.")));
+    }
+    let percent = |value: i64, what: &str| {
+        u16::try_from(value).ok().filter(|percent| *percent <= MAX_PERCENT).ok_or_else(|| {
+            Problem::new(Code::PriceInvalid, format!("The percentage {what} is {value}; it is 0 to {MAX_PERCENT}."))
+        })
+    };
+    let base = view.base.iter().map(|(name, value)| Ok((name.clone(), amount(*value, name)?)));
+    let surcharge = view.surcharge.iter().map(|(format, value)| Ok((*format, amount(*value, format.as_str())?)));
+    Ok(Tariff {
+        base: base.collect::<Result<_, Problem>>()?,
+        weekend_percent: percent(view.weekend_percent, "at weekends")?,
+        matinee_percent: percent(view.matinee_percent, "of a matinee")?,
+        prime_percent: percent(view.prime_percent, "of the evening")?,
+        surcharge: surcharge.collect::<Result<_, Problem>>()?,
+    })
+}
+
+/// An amount of money that can be a price, minor units.
+pub(super) fn amount(value: i64, what: &str) -> Result<u64, Problem> {
+    u64::try_from(value).ok().filter(|minor| *minor <= MAX_AMOUNT_MINOR).ok_or_else(|| {
+        let detail = format!("The price of {what:?} is {value}; it is 0 to {MAX_AMOUNT_MINOR} in the smallest coin.");
+        Problem::new(Code::PriceInvalid, detail)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn negative_and_overflowing_prices_are_refused_by_name() {
+        let with = |minor: i64| {
+            let view = TariffView { base: [("gold".to_owned(), minor)].into(), ..nothing_yet() };
+            checked(&view).map_err(|problem| (problem.code(), problem.detail().contains("gold")))
+        };
+        assert!(with(0).is_ok() && with(1_250).is_ok() && with(MAX_AMOUNT_MINOR.cast_signed()).is_ok());
+        for wrong in [-1, i64::MIN, MAX_AMOUNT_MINOR.cast_signed() + 1, i64::MAX] {
+            assert_eq!(with(wrong).err(), Some((Code::PriceInvalid, true)), "{wrong}");
+        }
+        for percent in [-1, 1_001, 70_000, i64::MAX] {
+            assert!(checked(&TariffView { matinee_percent: percent, ..nothing_yet() }).is_err(), "{percent}");
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Reports: what a theatre sold, how full its rooms were, how far people came, and what was taken and given back.
+//!
+//! Everything is read from the rows of bookings, payments and refunds themselves: there is no second set of books that
+//! could disagree. Only holds, which live in Redis and leave nothing behind, are counted by us (`tally`).
+//! Reports are read in one instant of the database each, a few at a time (`reading`): they never stand in the way of
+//! a sale. What is not here: how they look (`app::pages::staff::reports`), and the day close of a till, which is the
+//! box office's.
+
+mod funnel;
+mod http;
+mod occupancy;
+mod range;
+mod reading;
+mod sales;
+mod tables;
+mod takings;
+mod tally;
+
+pub use funnel::funnel;
+pub use http::routes;
+pub use occupancy::occupancy;
+pub use range::{MAX_DAYS, Range};
+pub use sales::sales;
+pub use takings::takings;
+pub use tally::{Tally, flush_forever};
+
+use tokio::sync::Semaphore;
+
+/// Reports read at a time by this replica; the other connections are for those who buy.
+const READ_TOGETHER: usize = 2;
+
+/// What a replica needs for reports.
+pub struct Reports {
+    /// Holds granted since they were last written down.
+    pub holds: Tally,
+    together: Semaphore,
+}
+
+impl Default for Reports {
+    fn default() -> Self {
+        Self { holds: Tally::default(), together: Semaphore::new(READ_TOGETHER) }
+    }
+}

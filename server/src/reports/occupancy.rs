@@ -1,0 +1,84 @@
+//! How often each seat of a room was sold, in the shows of some days.
+//!
+//! Rooms change: an edited layout is a new one, with other numbers. Counted are the shows in the room as the last of
+//! them has it; how many were in another one is said.
+
+use domain::api_reports::{OccupancyReport, ReportScreen};
+use uuid::Uuid;
+
+use super::range::Range;
+use super::reading::{Reading, unread};
+use crate::AppState;
+use crate::web::{Code, Problem};
+
+/// Shows counted at most: more than a screen can have in the longest report.
+const MAX_SHOWS: i64 = 2_000;
+
+const SCREENS: &str = "SELECT id, name FROM screens WHERE theatre_id = $1 ORDER BY name, id LIMIT 500";
+
+const SHOWS: &str = "
+    SELECT id, layout_id FROM shows
+    WHERE screen_id = $1 AND starts_at >= $2 AND starts_at < $3 AND NOT called_off
+    ORDER BY starts_at DESC LIMIT $4";
+
+const SOLD: &str = "
+    SELECT seat_no, count(*) AS times FROM seat_claims
+    WHERE show_id = ANY($1) AND state = 'sold' GROUP BY seat_no";
+
+/// How full a room was: the screen of that id, or the theatre's first.
+///
+/// # Errors
+/// 404 for a screen the theatre does not have, 503 when it is too much to read, or others read.
+pub async fn occupancy(
+    state: &AppState,
+    theatre: &str,
+    range: &Range,
+    screen: Option<&str>,
+) -> Result<OccupancyReport, Problem> {
+    let mut reading = Reading::begin(state).await?;
+    let screens: Vec<(String, String)> =
+        sqlx::query_as(SCREENS).bind(theatre).fetch_all(&mut *reading.tx).await.map_err(unread)?;
+    let screens: Vec<ReportScreen> = screens.into_iter().map(|(id, name)| ReportScreen { id, name }).collect();
+    let wanted = match screen.filter(|id| !id.is_empty()) {
+        Some(id) => Some(screens.iter().find(|screen| screen.id == id).ok_or_else(|| Problem::not_found("screen"))?),
+        None => screens.first(),
+    };
+    let mut report = OccupancyReport {
+        days: range.view(),
+        screen: wanted.cloned(),
+        screens: screens.clone(),
+        shows: 0,
+        shows_in_other_rooms: 0,
+        show: None,
+        sold: Vec::new(),
+    };
+    let Some(wanted) = wanted else { return Ok(report) };
+    let shows: Vec<(Uuid, Uuid)> = sqlx::query_as(SHOWS)
+        .bind(&wanted.id)
+        .bind(range.begins)
+        .bind(range.ends)
+        .bind(MAX_SHOWS)
+        .fetch_all(&mut *reading.tx)
+        .await
+        .map_err(unread)?;
+    let Some((last, layout)) = shows.first().copied() else { return Ok(report) };
+    if shows.len() as i64 == MAX_SHOWS {
+        return Err(Problem::new(Code::Overloaded, "There are too many shows to count. Please ask for fewer days."));
+    }
+    let counted: Vec<Uuid> = shows.iter().filter(|(_, of)| *of == layout).map(|(show, _)| *show).collect();
+    report.shows = counted.len() as i64;
+    report.shows_in_other_rooms = (shows.len() - counted.len()) as i64;
+    report.show = Some(last);
+    let sold: Vec<(i32, i64)> =
+        sqlx::query_as(SOLD).bind(&counted).fetch_all(&mut *reading.tx).await.map_err(unread)?;
+    // The room itself may have to be read: others may have this turn meanwhile.
+    drop(reading);
+    let room = state.catalogue.known_show(last).await?;
+    report.sold = vec![0; room.seat_count as usize];
+    for (seat, times) in sold {
+        if let Some(count) = usize::try_from(seat).ok().and_then(|seat| report.sold.get_mut(seat)) {
+            *count = u32::try_from(times).unwrap_or(u32::MAX);
+        }
+    }
+    Ok(report)
+}

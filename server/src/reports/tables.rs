@@ -1,0 +1,178 @@
+//! Reports as files for spreadsheets: one table each (`domain::csv` says how they are written).
+
+use domain::api_reports::{FunnelReport, OccupancyReport, SoldLine, SoldShow, TakingsLine};
+use domain::csv::{self, Cell};
+
+use super::range::Range;
+use super::{funnel, occupancy, sales, takings};
+use crate::AppState;
+use crate::catalogue::Show;
+use crate::web::Problem;
+
+/// A table one may have as a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Table {
+    Days,
+    Channels,
+    Categories,
+    Films,
+    Shows,
+    Funnel,
+    Takings,
+    Seats,
+}
+
+impl Table {
+    const ALL: [Self; 8] = [
+        Self::Days,
+        Self::Channels,
+        Self::Categories,
+        Self::Films,
+        Self::Shows,
+        Self::Funnel,
+        Self::Takings,
+        Self::Seats,
+    ];
+
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Days => "days",
+            Self::Channels => "channels",
+            Self::Categories => "categories",
+            Self::Films => "films",
+            Self::Shows => "shows",
+            Self::Funnel => "funnel",
+            Self::Takings => "takings",
+            Self::Seats => "seats",
+        }
+    }
+
+    /// The table of that name.
+    ///
+    /// # Errors
+    /// 404 when there is none.
+    pub(super) fn parse(name: &str) -> Result<Self, Problem> {
+        Self::ALL.into_iter().find(|table| table.as_str() == name).ok_or_else(|| Problem::not_found("table"))
+    }
+
+    /// What its file is called: names of ours and dates, which no header minds.
+    pub(super) fn file_name(self, theatre: &str, range: &Range) -> String {
+        format!("{theatre}-{}-{}-{}.csv", self.as_str(), range.from, range.to)
+    }
+}
+
+const SOLD: [&str; 5] = ["currency", "bookings", "tickets", "gross_minor", "given_back"];
+
+/// The file of a table.
+///
+/// # Errors
+/// As the report it is of.
+pub(super) async fn file(
+    state: &AppState,
+    theatre: &str,
+    table: Table,
+    range: &Range,
+    screen: Option<&str>,
+) -> Result<String, Problem> {
+    match table {
+        Table::Funnel => Ok(of_funnel(&funnel(state, theatre, range).await?)),
+        Table::Takings => Ok(of_takings(&takings(state, theatre, range).await?.lines)),
+        Table::Seats => {
+            let report = occupancy(state, theatre, range, screen).await?;
+            let show = match report.show {
+                Some(show) => Some(state.catalogue.known_show(show).await?),
+                None => None,
+            };
+            Ok(of_seats(&report, show.as_deref()))
+        }
+        Table::Days | Table::Channels | Table::Categories | Table::Films | Table::Shows => {
+            let report = sales(state, theatre, range).await?;
+            Ok(match table {
+                Table::Days => of_lines("date", &report.by_day),
+                Table::Channels => of_lines("channel", &report.by_channel),
+                Table::Categories => of_lines("category", &report.by_category),
+                Table::Films => of_lines("film", &report.by_film),
+                _ => of_shows(&report.by_show),
+            })
+        }
+    }
+}
+
+fn of_lines(what: &str, lines: &[SoldLine]) -> String {
+    let names: Vec<&str> = std::iter::once(what).chain(SOLD).collect();
+    let row = |line: &SoldLine| {
+        let sold = &line.sold;
+        vec![
+            Cell::from(&line.name),
+            Cell::from(&sold.currency),
+            Cell::from(sold.bookings),
+            Cell::from(sold.tickets),
+            Cell::from(sold.gross_minor),
+            Cell::from(sold.given_back),
+        ]
+    };
+    csv::write(&names, lines.iter().map(row))
+}
+
+fn of_shows(shows: &[SoldShow]) -> String {
+    let names: Vec<&str> = ["starts", "film", "screen", "show"].into_iter().chain(SOLD).collect();
+    let row = |show: &SoldShow| {
+        let sold = &show.sold;
+        vec![
+            Cell::from(&show.starts_local),
+            Cell::from(&show.film),
+            Cell::from(&show.screen),
+            Cell::from(show.show.to_string().as_str()),
+            Cell::from(&sold.currency),
+            Cell::from(sold.bookings),
+            Cell::from(sold.tickets),
+            Cell::from(sold.gross_minor),
+            Cell::from(sold.given_back),
+        ]
+    };
+    csv::write(&names, shows.iter().map(row))
+}
+
+fn of_funnel(report: &FunnelReport) -> String {
+    let rows = [
+        ("holds", report.holds),
+        ("checked_out", report.checked_out),
+        ("submitted", report.submitted),
+        ("paid", report.paid),
+        ("ticketed", report.ticketed),
+        ("ran_out", report.ran_out),
+        ("declined", report.declined),
+        ("let_go", report.let_go),
+        ("open", report.open),
+    ];
+    csv::write(&["step", "number"], rows.map(|(step, number)| vec![Cell::from(step), Cell::from(number)]))
+}
+
+fn of_takings(lines: &[TakingsLine]) -> String {
+    let names =
+        ["date", "way", "currency", "payments", "taken_minor", "refunds", "refunded_minor", "net_minor", "fees_minor"];
+    let row = |line: &TakingsLine| {
+        vec![
+            Cell::from(&line.date),
+            Cell::from(&line.way),
+            Cell::from(&line.currency),
+            Cell::from(line.payments),
+            Cell::from(line.taken_minor),
+            Cell::from(line.refunds),
+            Cell::from(line.refunded_minor),
+            Cell::from(line.taken_minor - line.refunded_minor),
+            Cell::from(line.fees_minor),
+        ]
+    };
+    csv::write(&names, lines.iter().map(row))
+}
+
+fn of_seats(report: &OccupancyReport, show: Option<&Show>) -> String {
+    let rows = show.into_iter().flat_map(|show| {
+        show.layout.seats().zip(&report.sold).map(move |(seat, sold)| {
+            let category = show.layout.categories()[usize::from(seat.category)].label();
+            vec![Cell::from(&seat.label), Cell::from(category), Cell::from(i64::from(*sold)), Cell::from(report.shows)]
+        })
+    });
+    csv::write(&["seat", "category", "sold", "shows"], rows)
+}

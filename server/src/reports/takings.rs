@@ -1,0 +1,141 @@
+//! Money by the day it moved: what came in, and what went back.
+//!
+//! Money that came too late for its booking and pays for another is counted once, where it is now. Money that reached
+//! a gateway which the booking had left goes back from there by itself, and is in neither column: it was never ours.
+
+use std::collections::BTreeMap;
+
+use chrono::NaiveDate;
+use domain::api_reports::{TakingsLine, TakingsReport, TakingsTotal};
+
+use super::range::Range;
+use super::reading::{LATE_DAYS, Reading, unread};
+use crate::AppState;
+use crate::web::Problem;
+
+/// A payment succeeds once in the story of its booking.
+const PAYMENTS: &str = "
+    WITH of_theatre AS MATERIALIZED (
+        SELECT show.id FROM screens screen
+        JOIN shows show ON show.screen_id = screen.id AND show.starts_at >= $2 - $5 * interval '1 day'
+        WHERE screen.theatre_id = $1
+    ), booked AS (
+        SELECT booking.id FROM of_theatre show
+        JOIN bookings booking ON booking.show_id = show.id AND NOT booking.is_open
+        UNION ALL
+        SELECT booking.id FROM bookings booking JOIN of_theatre show ON show.id = booking.show_id
+        WHERE booking.is_open AND booking.state = 'PAYMENT_SUCCEEDED'
+    )
+    SELECT (event.at AT TIME ZONE $4)::date AS day, payment.gateway AS way, payment.currency::text AS currency,
+           count(*) AS number, sum(coalesce(payment.charged_minor, payment.amount_minor))::bigint AS minor,
+           0::bigint AS fees_minor
+    FROM booked
+    JOIN booking_events event ON event.booking_id = booked.id AND event.event = 'payment_succeeded'
+         AND event.at >= $2 AND event.at < $3
+    JOIN payments payment ON payment.booking_id = booked.id AND payment.moved_to IS NULL
+    GROUP BY 1, 2, 3";
+
+const REFUNDS: &str = "
+    SELECT (refund.settled_at AT TIME ZONE $4)::date AS day, payment.gateway AS way,
+           payment.currency::text AS currency, count(*) AS number, sum(refund.amount_minor)::bigint AS minor,
+           sum(refund.fee_minor)::bigint AS fees_minor
+    FROM refunds refund
+    JOIN bookings booking ON booking.id = refund.booking_id
+    JOIN shows show ON show.id = booking.show_id
+    JOIN screens screen ON screen.id = show.screen_id
+    JOIN payments payment ON payment.booking_id = refund.booking_id
+    WHERE screen.theatre_id = $1 AND refund.state = 'settled' AND refund.settled_at >= $2 AND refund.settled_at < $3
+    GROUP BY 1, 2, 3";
+
+const UNDER_WAY: &str = "
+    SELECT payment.currency::text AS currency, sum(refund.amount_minor)::bigint AS minor
+    FROM refunds refund
+    JOIN bookings booking ON booking.id = refund.booking_id
+    JOIN shows show ON show.id = booking.show_id
+    JOIN screens screen ON screen.id = show.screen_id
+    JOIN payments payment ON payment.booking_id = refund.booking_id
+    WHERE screen.theatre_id = $1 AND refund.state = 'requested'
+    GROUP BY 1";
+
+#[derive(sqlx::FromRow)]
+struct Moved {
+    day: NaiveDate,
+    way: String,
+    currency: String,
+    number: i64,
+    minor: i64,
+    fees_minor: i64,
+}
+
+/// What a theatre took and gave back on these days.
+///
+/// # Errors
+/// 503 when it is too much to read, or others read.
+pub async fn takings(state: &AppState, theatre: &str, range: &Range) -> Result<TakingsReport, Problem> {
+    let mut reading = Reading::begin(state).await?;
+    let payments: Vec<Moved> = sqlx::query_as(PAYMENTS)
+        .bind(theatre)
+        .bind(range.begins)
+        .bind(range.ends)
+        .bind(range.zone.name())
+        .bind(LATE_DAYS)
+        .fetch_all(&mut *reading.tx)
+        .await
+        .map_err(unread)?;
+    let refunds: Vec<Moved> = sqlx::query_as(REFUNDS)
+        .bind(theatre)
+        .bind(range.begins)
+        .bind(range.ends)
+        .bind(range.zone.name())
+        .fetch_all(&mut *reading.tx)
+        .await
+        .map_err(unread)?;
+    let under_way: Vec<(String, i64)> =
+        sqlx::query_as(UNDER_WAY).bind(theatre).fetch_all(&mut *reading.tx).await.map_err(unread)?;
+    Ok(told(payments, refunds, &under_way, range))
+}
+
+fn told(payments: Vec<Moved>, refunds: Vec<Moved>, under_way: &[(String, i64)], range: &Range) -> TakingsReport {
+    let mut lines: BTreeMap<(NaiveDate, String, String), TakingsLine> = BTreeMap::new();
+    let mut line_of = |moved: Moved, is_refund: bool| {
+        let key = (moved.day, moved.way.clone(), moved.currency.clone());
+        let line = lines.entry(key).or_insert_with(|| TakingsLine {
+            date: moved.day.to_string(),
+            way: moved.way,
+            currency: moved.currency,
+            payments: 0,
+            taken_minor: 0,
+            refunds: 0,
+            refunded_minor: 0,
+            fees_minor: 0,
+        });
+        if is_refund {
+            line.refunds += moved.number;
+            line.refunded_minor += moved.minor;
+            line.fees_minor += moved.fees_minor;
+        } else {
+            line.payments += moved.number;
+            line.taken_minor += moved.minor;
+        }
+    };
+    payments.into_iter().for_each(|moved| line_of(moved, false));
+    refunds.into_iter().for_each(|moved| line_of(moved, true));
+    let lines: Vec<TakingsLine> = lines.into_values().collect();
+    let mut totals: BTreeMap<String, TakingsTotal> = BTreeMap::new();
+    let mut total_of = |currency: &str, add: &dyn Fn(&mut TakingsTotal)| {
+        let empty = || TakingsTotal { currency: currency.to_owned(), ..TakingsTotal::default() };
+        add(totals.entry(currency.to_owned()).or_insert_with(empty));
+    };
+    for line in &lines {
+        total_of(&line.currency, &|total| {
+            total.taken_minor += line.taken_minor;
+            total.refunded_minor += line.refunded_minor;
+            total.net_minor += line.taken_minor - line.refunded_minor;
+            total.fees_minor += line.fees_minor;
+        });
+    }
+    for (currency, minor) in under_way {
+        total_of(currency, &|total| total.under_way_minor += minor);
+    }
+    TakingsReport { days: range.view(), lines, totals: totals.into_values().collect() }
+}

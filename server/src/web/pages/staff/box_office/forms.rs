@@ -1,0 +1,246 @@
+//! Forms of the box office: each does one act through the service of the API, then shows how things stand.
+
+use std::collections::HashMap;
+
+use app::language;
+use axum::extract::rejection::{FormRejection, PathRejection};
+use axum::extract::{Form, Path, State};
+use axum::response::{IntoResponse, Response};
+use domain::api_accounts::Password;
+use domain::api_box_office::{CashUp, DayClose, DayQuery, DropRequest, OpenTill, PinRequest, Reason, RefundRequest};
+use domain::seats::SeatIndex;
+use domain::till::read_amount;
+use uuid::Uuid;
+
+use super::{Here, PageResult, away, booking_page, day_page, paper, see};
+use crate::AppState;
+use crate::accounts::{self, PinIntent};
+use crate::box_office;
+use crate::idempotency::{Answer, IdempotencyKey, Intent};
+use crate::web::pages::PageError;
+use crate::web::pages::staff::Who;
+use crate::web::{Code, Problem, reader};
+
+type Fields = HashMap<String, String>;
+type FormResult = Result<Form<Fields>, FormRejection>;
+
+/// What happened and what to do, in the reader's language.
+pub(super) fn words(problem: &Problem) -> String {
+    language::speaking(reader::language(), || language::problem_in_words(&problem.view()))
+}
+
+/// A field of a form; empty where it is missing.
+fn field<'a>(fields: &'a Fields, name: &str) -> &'a str {
+    fields.get(name).map_or("", String::as_str)
+}
+
+fn password(fields: &Fields, name: &str) -> Password {
+    Password::new(field(fields, name).to_owned())
+}
+
+/// The key a form came with, bound to what it says.
+fn intent(here: &Here, fields: &Fields, what: &str, body: &impl serde::Serialize) -> Result<Intent, Problem> {
+    let key = IdempotencyKey::of_form(field(fields, "key"))?;
+    Ok(Intent::new(&here.staff.session.owner, key, &format!("form {}/{what}", here.base()), body))
+}
+
+/// A sum as it was typed, in the theatre's currency.
+async fn amount(state: &AppState, here: &Here, fields: &Fields) -> Result<i64, Problem> {
+    let currency = here.counter().currency(state).await?;
+    read_amount(field(fields, "amount"), currency.minor_digits())
+        .ok_or_else(|| Problem::new(Code::Malformed, "Write the sum as a number, for example 12.50."))
+}
+
+/// The page once more, with what stood in the way and the status of that; passing trouble has a page of its own.
+fn with_status(problem: Problem, page: Response) -> Response {
+    match problem.code() {
+        Code::Internal => return PageError::Fault.into_response(),
+        Code::DatabaseUnavailable => return PageError::Busy.into_response(),
+        _ => {}
+    }
+    let mut page = page;
+    *page.status_mut() = problem.code().describe().0;
+    page
+}
+
+async fn after(state: &AppState, here: Here, done: Result<Answer, Problem>) -> PageResult {
+    match done {
+        Ok(_) => Ok(see(&here.base())),
+        Err(problem) => {
+            let page = day_page(state, here, DayQuery::default(), Some(words(&problem))).await?;
+            Ok(with_status(problem, page))
+        }
+    }
+}
+
+pub(super) async fn till(
+    State(state): State<AppState>,
+    who: Who,
+    path: Result<Path<(String, String)>, PathRejection>,
+    form: FormResult,
+) -> PageResult {
+    let (Path((theatre, act)), Form(fields)) = (path?, form?);
+    let here = Here::of(&state, who, &theatre).await?;
+    let done = till_act(&state, &here, &act, &fields).await;
+    if done.as_ref().is_err_and(|problem| problem.code() == Code::NotFound) {
+        return Err(PageError::NotFound.into());
+    }
+    after(&state, here, done).await
+}
+
+async fn till_act(state: &AppState, here: &Here, act: &str, fields: &Fields) -> Result<Answer, Problem> {
+    let (sum, reason) = (amount(state, here, fields).await?, field(fields, "reason").to_owned());
+    let counter = here.counter();
+    match act {
+        "open" => {
+            let request = OpenTill { float_minor: sum };
+            box_office::open_till(state, counter, request, &intent(here, fields, "till", &request)?).await
+        }
+        "drop" => {
+            let request = DropRequest { amount_minor: sum, reason };
+            box_office::drop_cash(state, counter, &request, &intent(here, fields, "till/drops", &request)?).await
+        }
+        "cash-up" => {
+            let request = CashUp { counted_minor: sum, reason };
+            box_office::cash_up(state, counter, &request, &intent(here, fields, "till/cash-up", &request)?).await
+        }
+        _ => Err(Problem::not_found("act")),
+    }
+}
+
+pub(super) async fn close_day(
+    State(state): State<AppState>,
+    who: Who,
+    theatre: Result<Path<String>, PathRejection>,
+    form: FormResult,
+) -> PageResult {
+    let (Path(theatre), Form(fields)) = (theatre?, form?);
+    let here = managers(&state, who, &theatre).await?;
+    let request = DayClose { reason: field(&fields, "reason").to_owned() };
+    let done = match intent(&here, &fields, "day-close", &request) {
+        Ok(intent) => box_office::close_day(&state, here.counter(), &request, &intent).await,
+        Err(problem) => Err(problem),
+    };
+    after(&state, here, done).await
+}
+
+/// For the others there is no such form.
+async fn managers(state: &AppState, who: Who, theatre: &str) -> Result<Here, super::Turned> {
+    let here = Here::of(state, who, theatre).await?;
+    if here.is_manager() { Ok(here) } else { Err(PageError::NotFound.into()) }
+}
+
+pub(super) async fn set_pin(
+    State(state): State<AppState>,
+    who: Who,
+    theatre: Result<Path<String>, PathRejection>,
+    form: FormResult,
+) -> PageResult {
+    let (Path(theatre), Form(fields)) = (theatre?, form?);
+    let here = managers(&state, who, &theatre).await?;
+    let request = PinRequest { pin: password(&fields, "pin"), password: password(&fields, "password") };
+    let done = match intent(&here, &fields, "pin", &PinIntent::of(&state, &request)) {
+        Ok(intent) => accounts::set_pin(&state, &here.staff, &theatre, &request, &intent).await,
+        Err(problem) => Err(problem),
+    };
+    after(&state, here, done).await
+}
+
+pub(super) async fn booking(
+    State(state): State<AppState>,
+    who: Who,
+    path: Result<Path<(String, Uuid, String)>, PathRejection>,
+    form: FormResult,
+) -> PageResult {
+    let (Path((theatre, booking, act)), Form(fields)) = (path?, form?);
+    let here = Here::of(&state, who, &theatre).await?;
+    if act == "tickets" {
+        return print(&state, here, booking, &fields).await;
+    }
+    match booking_act(&state, &here, booking, &act, &fields).await {
+        Ok(_) => Ok(see(&format!("{}/bookings/{booking}", here.base()))),
+        Err(problem) if problem.code() == Code::NotFound => Err(PageError::NotFound.into()),
+        Err(problem) => {
+            let page = booking_page(&state, here, booking, Some(words(&problem))).await?;
+            Ok(with_status(problem, page))
+        }
+    }
+}
+
+async fn booking_act(
+    state: &AppState,
+    here: &Here,
+    booking: Uuid,
+    act: &str,
+    fields: &Fields,
+) -> Result<Answer, Problem> {
+    let counter = here.counter();
+    let what = format!("bookings/{booking}/{act}");
+    let request = Reason { reason: field(fields, "reason").to_owned() };
+    match act {
+        "undo" => box_office::undo(state, counter, booking, &request, &intent(here, fields, &what, &request)?).await,
+        "pay-out" => {
+            box_office::pay_out(state, counter, booking, &request, &intent(here, fields, &what, &request)?).await
+        }
+        "refund" => {
+            let request = RefundRequest {
+                seats: seats(fields)?,
+                reason: request.reason,
+                manager: field(fields, "manager")
+                    .parse()
+                    .map_err(|_| Problem::new(Code::Malformed, "Who stands for it?"))?,
+                pin: password(fields, "pin"),
+            };
+            let said = (&request.seats, &request.reason, request.manager);
+            box_office::refund(state, counter, booking, &request, &intent(here, fields, &what, &said)?).await
+        }
+        _ => Err(Problem::not_found("act")),
+    }
+}
+
+/// The seats whose boxes are ticked; none of them means all of the booking.
+fn seats(fields: &Fields) -> Result<Option<Vec<SeatIndex>>, Problem> {
+    let unreadable = |_: std::num::ParseIntError| Problem::new(Code::Malformed, "A seat is a number.");
+    let ticked = fields
+        .keys()
+        .filter_map(|name| name.strip_prefix("seat-"))
+        .map(|seat| seat.parse::<SeatIndex>().map_err(unreadable));
+    let mut seats: Vec<SeatIndex> = ticked.collect::<Result<_, _>>()?;
+    seats.sort_unstable();
+    Ok((!seats.is_empty()).then_some(seats))
+}
+
+async fn print(state: &AppState, here: Here, booking: Uuid, fields: &Fields) -> PageResult {
+    let printed = match intent(&here, fields, &format!("bookings/{booking}/tickets"), &()) {
+        Ok(intent) => box_office::print(state, here.counter(), booking, &intent).await,
+        Err(problem) => Err(problem),
+    };
+    match printed {
+        Ok(answer) => {
+            let list = serde_json::from_slice(answer.body()).map_err(|_| PageError::Fault)?;
+            let found = box_office::by_id(state, here.counter(), booking).await.map_err(away)?;
+            paper(state, here, found, list).await
+        }
+        Err(problem) if problem.code() == Code::NotFound => Err(PageError::NotFound.into()),
+        Err(problem) => {
+            let page = booking_page(state, here, booking, Some(words(&problem))).await?;
+            Ok(with_status(problem, page))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticked_seats_are_some_and_none_is_the_whole_booking() {
+        let of = |names: &[&str]| {
+            let fields: Fields = names.iter().map(|name| ((*name).to_owned(), "on".to_owned())).collect();
+            seats(&fields).map_err(|problem| problem.code())
+        };
+        assert_eq!(of(&["key", "reason"]), Ok(None));
+        assert_eq!(of(&["seat-12", "key", "seat-3"]), Ok(Some(vec![3, 12])));
+        assert_eq!(of(&["seat-x"]), Err(Code::Malformed));
+    }
+}

@@ -1,0 +1,235 @@
+//! Pages of the box office. They do what the API does, through the same services.
+
+mod forms;
+
+use app::pages::staff::box_office::{CounterBookingPage, CounterPage, PrintPage, SalePage};
+use app::pages::staff::{Desk, Section};
+use axum::Router;
+use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::{DefaultBodyLimit, Path, Query, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use domain::api_box_office::{BookingQuery, CounterBooking, DayQuery, PrintedTicket, TillView};
+use domain::roles::Role;
+use serde::Deserialize;
+use uuid::Uuid;
+
+use super::super::booking::{drawn, facts, passing_or_fault};
+use super::super::{PRIVATE_CACHE, PageError, html, start_in_words};
+use super::{Turned, Who, desk};
+use crate::accounts::{self, Staff};
+use crate::box_office::{self, Counter};
+use crate::catalogue::{clock_in, read_date};
+use crate::clock::from_utc;
+use crate::tickets::Ticket;
+use crate::web::{Code, Problem};
+use crate::{AppState, holds, ids};
+
+/// Largest form, bytes.
+const MAX_FORM_BYTES: usize = 8 * 1024;
+
+type PageResult = Result<Response, Turned>;
+
+/// The pages.
+pub fn routes() -> Router<AppState> {
+    Router::new()
+        .route("/staff/{theatre}/box-office", get(day))
+        .route("/staff/{theatre}/box-office/till/{act}", post(forms::till))
+        .route("/staff/{theatre}/box-office/day-close", post(forms::close_day))
+        .route("/staff/{theatre}/box-office/pin", post(forms::set_pin))
+        .route("/staff/{theatre}/box-office/shows/{show}", get(sale))
+        .route("/staff/{theatre}/box-office/bookings", get(find))
+        .route("/staff/{theatre}/box-office/bookings/{booking}", get(booking))
+        .route("/staff/{theatre}/box-office/bookings/{booking}/{act}", post(forms::booking))
+        .layer(DefaultBodyLimit::max(MAX_FORM_BYTES))
+}
+
+/// Somebody at the counter, with the frame of their pages.
+struct Here {
+    staff: Staff,
+    desk: Desk,
+}
+
+impl Here {
+    async fn of(state: &AppState, who: Who, theatre: &str) -> Result<Self, Turned> {
+        let (staff, desk) = desk(state, who, theatre, Section::BoxOffice).await?;
+        Ok(Self { staff, desk })
+    }
+
+    fn counter(&self) -> Counter<'_> {
+        Counter { staff: &self.staff, theatre: &self.desk.theatre }
+    }
+
+    fn is_manager(&self) -> bool {
+        self.desk.roles.contains(&Role::Manager)
+    }
+
+    fn base(&self) -> String {
+        Section::BoxOffice.href(&self.desk.theatre)
+    }
+}
+
+/// What is in the way of a page, where it is nobody's fault.
+fn away(problem: Problem) -> Turned {
+    Turned::Away(passing_or_fault(problem))
+}
+
+async fn day(
+    State(state): State<AppState>,
+    who: Who,
+    theatre: Result<Path<String>, PathRejection>,
+    query: Result<Query<DayQuery>, QueryRejection>,
+) -> PageResult {
+    let (Path(theatre), Query(query)) = (theatre?, query?);
+    let here = Here::of(&state, who, &theatre).await?;
+    day_page(&state, here, query, None).await
+}
+
+async fn day_page(state: &AppState, here: Here, query: DayQuery, trouble: Option<String>) -> PageResult {
+    let date = read_date(query.date.as_deref()).map_err(PageError::from)?;
+    let counter = here.counter();
+    let shows = box_office::today(state, counter, date).await.map_err(away)?;
+    let theatre = state.catalogue.theatre(counter.theatre).await?.ok_or(PageError::NotFound)?;
+    let zone = &theatre.time_zone;
+    let till = box_office::my_till(state, counter).await.map_err(away)?;
+    let (mut tills, mut last_close) = (Vec::new(), None);
+    if here.is_manager() {
+        tills = box_office::of_the_day(state, counter).await.map_err(away)?;
+        last_close = box_office::last_close(state, counter).await.map_err(away)?;
+    }
+    if let Some(day) = &mut last_close {
+        day.closed_at = on_the_clock(zone, &day.closed_at);
+    }
+    let page = CounterPage {
+        date: date.map(|date| date.to_string()).unwrap_or_default(),
+        shows,
+        till: till.map(|till| local(zone, till)),
+        tills: tills.into_iter().map(|till| local(zone, till)).collect(),
+        last_close,
+        trouble,
+        key: ids::new_id().to_string(),
+        desk: here.desk,
+    };
+    Ok(html(page, PRIVATE_CACHE))
+}
+
+/// The till's times on the theatre's clocks.
+fn local(zone: &str, mut till: TillView) -> TillView {
+    till.opened_at = on_the_clock(zone, &till.opened_at);
+    till.closed_at = till.closed_at.map(|at| on_the_clock(zone, &at));
+    for row in &mut till.rows {
+        row.at = on_the_clock(zone, &row.at);
+    }
+    till
+}
+
+/// `2026-11-21T20:15:07.000Z` as `20:15` there.
+fn on_the_clock(zone: &str, at: &str) -> String {
+    let read = chrono::DateTime::parse_from_rfc3339(at).ok().map(|at| from_utc(at.to_utc()));
+    read.and_then(|at| clock_in(zone, at).ok()).unwrap_or_default()
+}
+
+/// What stands behind the question mark of a show at the counter.
+#[derive(Deserialize)]
+struct ExchangeQuery {
+    #[serde(default)]
+    exchange: Option<Uuid>,
+}
+
+async fn sale(
+    State(state): State<AppState>,
+    who: Who,
+    path: Result<Path<(String, Uuid)>, PathRejection>,
+    query: Result<Query<ExchangeQuery>, QueryRejection>,
+) -> PageResult {
+    let (Path((theatre, show)), Query(query)) = (path?, query?);
+    let here = Here::of(&state, who, &theatre).await?;
+    let show =
+        state.catalogue.show(show).await?.filter(|show| show.theatre_id == theatre).ok_or(PageError::NotFound)?;
+    let till = box_office::my_till(&state, here.counter()).await.map_err(away)?;
+    let exchange = match query.exchange {
+        Some(booking) => {
+            let found = box_office::by_id(&state, here.counter(), booking).await.map_err(away)?;
+            Some((found.id, found.reference, found.total))
+        }
+        None => None,
+    };
+    let page = SalePage {
+        exchange,
+        show: show.id,
+        film: show.film.clone(),
+        when: format!("{}, {}", start_in_words(&show), show.screen),
+        is_on_sale: holds::sales_open(&show, state.locks.now()).is_ok(),
+        has_till: till.is_some(),
+        desk: here.desk,
+    };
+    Ok(html(page, PRIVATE_CACHE))
+}
+
+async fn find(
+    State(state): State<AppState>,
+    who: Who,
+    theatre: Result<Path<String>, PathRejection>,
+    query: Result<Query<BookingQuery>, QueryRejection>,
+) -> PageResult {
+    let (Path(theatre), Query(query)) = (theatre?, query?);
+    let here = Here::of(&state, who, &theatre).await?;
+    match box_office::by_reference(&state, here.counter(), &query.reference).await {
+        Ok(found) => Ok(see(&format!("{}/bookings/{}", here.base(), found.id))),
+        Err(problem) if problem.code() == Code::NotFound => {
+            let words = forms::words(&problem);
+            let mut page = day_page(&state, here, DayQuery::default(), Some(words)).await?;
+            *page.status_mut() = StatusCode::NOT_FOUND;
+            Ok(page)
+        }
+        Err(problem) => Err(away(problem)),
+    }
+}
+
+async fn booking(
+    State(state): State<AppState>,
+    who: Who,
+    path: Result<Path<(String, Uuid)>, PathRejection>,
+) -> PageResult {
+    let Path((theatre, booking)) = path?;
+    let here = Here::of(&state, who, &theatre).await?;
+    booking_page(&state, here, booking, None).await
+}
+
+async fn booking_page(state: &AppState, here: Here, booking: Uuid, trouble: Option<String>) -> PageResult {
+    let found = box_office::by_id(state, here.counter(), booking).await.map_err(away)?;
+    let show = state.catalogue.show(found.show).await?.ok_or(PageError::NotFound)?;
+    let page = CounterBookingPage {
+        starts: start_in_words(&show),
+        managers: accounts::managers_with_pin(state, &here.desk.theatre).await?,
+        booking: found,
+        trouble,
+        key: ids::new_id().to_string(),
+        desk: here.desk,
+    };
+    Ok(html(page, PRIVATE_CACHE))
+}
+
+async fn paper(state: &AppState, here: Here, found: CounterBooking, printed: Vec<PrintedTicket>) -> PageResult {
+    let show = state.catalogue.show(found.show).await?.ok_or(PageError::NotFound)?;
+    let draw = |ticket: PrintedTicket| {
+        let ticket = Ticket { label: ticket.label, category: ticket.category, code: ticket.code };
+        drawn(ticket, &found.name)
+    };
+    let page = PrintPage {
+        tickets: printed.into_iter().map(draw).collect::<Result<_, _>>()?,
+        booking: format!("{}/bookings/{}", here.base(), found.id),
+        reference: found.reference.clone(),
+        show: facts(&show),
+        desk: here.desk,
+    };
+    Ok(html(page, PRIVATE_CACHE))
+}
+
+/// The way on after a form, as browsers take it: with GET.
+fn see(path: &str) -> Response {
+    let location = HeaderValue::try_from(path).unwrap_or(HeaderValue::from_static("/staff"));
+    let headers = [(header::LOCATION, location), (header::CACHE_CONTROL, HeaderValue::from_static(PRIVATE_CACHE))];
+    (StatusCode::SEE_OTHER, headers).into_response()
+}

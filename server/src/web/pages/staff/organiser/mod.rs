@@ -1,0 +1,151 @@
+//! Pages of organisers: forms without a script, answered by a page or by the way on. They do what the API does, through
+//! the same services.
+
+mod programme;
+mod rooms;
+mod stock;
+
+use app::language;
+use app::pages::staff::organiser::Trouble;
+use axum::Router;
+use axum::extract::rejection::{FormRejection, PathRejection, QueryRejection};
+use axum::extract::{DefaultBodyLimit, Form, Path, Query};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use domain::money::Currency;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::super::booking::passing_or_fault;
+use super::super::{PRIVATE_CACHE, PageError, html};
+use super::Turned;
+use crate::accounts::Staff;
+use crate::idempotency::{IdempotencyKey, Intent};
+use crate::organiser::MAX_FILE_BYTES;
+use crate::web::{Code, Problem, reader};
+use crate::{AppState, ids};
+
+/// Largest form with a room in it, bytes: every sign of a file that is no letter or digit is three in a form, and
+/// about a third of them are.
+const MAX_ROOM_FORM_BYTES: usize = 2 * MAX_FILE_BYTES;
+/// Largest of the other forms, bytes: prices of five hundred categories are below.
+const MAX_FORM_BYTES: usize = 256 * 1024;
+
+/// The pages.
+pub(super) fn routes() -> Router<AppState> {
+    let files = Router::new()
+        .route("/staff/{theatre}/layouts", post(rooms::import))
+        .layer(DefaultBodyLimit::max(MAX_ROOM_FORM_BYTES));
+    Router::new()
+        .route("/staff/{theatre}/shows", get(programme::week))
+        .route("/staff/{theatre}/shows/plan", get(programme::planning).post(programme::plan))
+        .route("/staff/{theatre}/shows/{show}", get(programme::show))
+        .route("/staff/{theatre}/shows/{show}/terms", post(programme::terms))
+        .route("/staff/{theatre}/shows/{show}/cancel", post(programme::cancel))
+        .route("/staff/{theatre}/screens", get(rooms::screens).post(rooms::create))
+        .route("/staff/{theatre}/screens/layout", post(rooms::publish))
+        .route("/staff/{theatre}/layouts/{layout}", get(rooms::room))
+        .route("/staff/{theatre}/prices", get(stock::prices).post(stock::set_prices))
+        .route("/staff/{theatre}/films", get(stock::films).post(stock::add_film))
+        .layer(DefaultBodyLimit::max(MAX_FORM_BYTES))
+        .merge(files)
+}
+
+type PageResult = Result<Response, Turned>;
+type FormResult<T> = Result<Form<T>, FormRejection>;
+type Asked = Result<Query<Ask>, QueryRejection>;
+/// A theatre and one of its shows or rooms.
+type Thing = Result<Path<(String, Uuid)>, PathRejection>;
+
+/// What stands behind the question mark of these pages.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Ask {
+    from: Option<String>,
+    done: bool,
+}
+
+/// A page nobody keeps.
+fn private(page: impl app::Page) -> Response {
+    html(page, PRIVATE_CACHE)
+}
+
+/// The way on after a form, as browsers take it: with GET.
+fn see(path: &str) -> Response {
+    let location = HeaderValue::try_from(path).unwrap_or(HeaderValue::from_static("/staff"));
+    let headers = [(header::LOCATION, location), (header::CACHE_CONTROL, HeaderValue::from_static(PRIVATE_CACHE))];
+    (StatusCode::SEE_OTHER, headers).into_response()
+}
+
+/// The page once more, with what stood in the way; faults of ours have a page of their own.
+fn with_status(status: StatusCode, mut page: Response) -> Response {
+    *page.status_mut() = status;
+    page
+}
+
+/// What happened and what to do, in the reader's language. Else it is no trouble of whoever asks.
+fn trouble(problem: Problem) -> Result<(StatusCode, Trouble), Turned> {
+    match problem.code() {
+        Code::Internal | Code::DatabaseUnavailable | Code::NotFound => Err(Turned::Away(passing_or_fault(problem))),
+        _ => {
+            let view = problem.view();
+            let words = language::speaking(reader::language(), || language::problem_in_words(&view));
+            let status = StatusCode::from_u16(view.status).unwrap_or(StatusCode::BAD_REQUEST);
+            Ok((status, Trouble { words, findings: view.findings }))
+        }
+    }
+}
+
+/// The key of a form, bound to what it asks for.
+fn intent(staff: &Staff, key: &str, form: &str, request: &impl Serialize) -> Result<Intent, Problem> {
+    Ok(Intent::new(&staff.session.owner, IdempotencyKey::of_form(key)?, form, request))
+}
+
+/// A key for a form that is shown.
+fn new_key() -> String {
+    ids::new_id().to_string()
+}
+
+/// A field with a whole number in it.
+fn whole(text: &str, what: &str) -> Result<u32, Problem> {
+    text.trim().parse().map_err(|_| Problem::new(Code::Malformed, format!("{what}: {text:?} is no whole number.")))
+}
+
+/// A field with an amount of money in it, minor units; `12.50` or `12,50`.
+fn amount(text: &str, what: &str, currency: Currency) -> Result<i64, Problem> {
+    let refuse = || Problem::new(Code::PriceInvalid, format!("{what}: {text:?} is no price in {}.", currency.code()));
+    let written = text.trim().replace(',', ".");
+    let (units, parts) = written.split_once('.').unwrap_or((written.as_str(), ""));
+    let digits = currency.minor_digits() as usize;
+    let is_written_so = parts.len() <= digits && parts.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_written_so || units.is_empty() || units == "-" {
+        return Err(refuse());
+    }
+    format!("{units}{parts:0<digits$}").parse().map_err(|_| refuse())
+}
+
+/// The currency of prices that are shown.
+fn currency_of(code: &str) -> Result<Currency, PageError> {
+    Currency::parse(code).ok_or(PageError::Fault)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_read_as_their_currency_writes_them() {
+        let read = |text: &str, code| amount(text, "gold", Currency::parse(code).expect("a code")).ok();
+        assert_eq!(read("12.50", "EUR"), Some(1_250));
+        assert_eq!(read(" 12,5 ", "EUR"), Some(1_250));
+        assert_eq!(read("12", "EUR"), Some(1_200));
+        assert_eq!(read("900", "JPY"), Some(900));
+        assert_eq!(read("1.250", "KWD"), Some(1_250));
+        assert_eq!(read("-1", "EUR"), Some(-100), "refused by the validator, by name");
+        for wrong in ["", "-", "twelve", "12.345", "1.2.3", "9223372036854775807", "1e3", ".5", "12.-5"] {
+            assert_eq!(read(wrong, "EUR"), None, "{wrong}");
+        }
+        assert_eq!(read("1.5", "JPY"), None);
+    }
+}

@@ -1,0 +1,296 @@
+//! The programme: weeks, planning, single shows.
+
+use app::pages::staff::organiser::{Planning, PlanningForm, Programme, ShowPage, Trouble};
+use app::pages::staff::{Desk, Section};
+use axum::extract::{Form, Path, Query, State};
+use axum::http::{HeaderValue, header};
+use chrono::{Days, NaiveDate};
+use domain::api_organiser::{
+    CancelShowRequest, DayPattern, InGap, OrganisedShow, Sales, ShowsRequest, TermsOfSale, TermsRequest,
+};
+use domain::pricing::{Format, Weekday};
+use serde::Deserialize;
+use serde::de::IntoDeserializer;
+use serde::de::value::Error as ValueError;
+use uuid::Uuid;
+
+use super::super::{Who, desk};
+use super::{
+    Asked, FormResult, PageResult, Thing, amount, currency_of, intent, new_key, passing_or_fault, private, see,
+    trouble, whole, with_status,
+};
+use crate::AppState;
+use crate::organiser::{self, Act};
+use crate::web::{Code, Problem};
+
+/// Days of a week.
+const WEEK: u64 = 7;
+/// How often the page of a show that is being undone asks again, seconds.
+const LOOK_AGAIN_S: &str = "2";
+
+pub(super) async fn week(
+    State(state): State<AppState>,
+    who: Who,
+    Path(theatre): Path<String>,
+    asked: Asked,
+) -> PageResult {
+    let (_, desk) = desk(&state, who, &theatre, Section::Shows).await?;
+    let Query(asked) = asked?;
+    let found = organiser::week(&state, &theatre, asked.from.as_deref()).await;
+    let (from, shows) = found.map_err(|problem| match problem.code() {
+        Code::Malformed => super::PageError::Unreadable(problem.detail().to_owned()),
+        _ => passing_or_fault(problem),
+    })?;
+    let before = from.checked_sub_days(Days::new(WEEK)).unwrap_or(from).to_string();
+    let after = from.checked_add_days(Days::new(WEEK)).unwrap_or(from).to_string();
+    Ok(private(Programme { desk, from: from.to_string(), before, after, shows, done: asked.done }))
+}
+
+pub(super) async fn planning(State(state): State<AppState>, who: Who, Path(theatre): Path<String>) -> PageResult {
+    let (_, desk) = desk(&state, who, &theatre, Section::Shows).await?;
+    let (today, _) = organiser::week(&state, &theatre, None).await.map_err(passing_or_fault)?;
+    let tomorrow = today.checked_add_days(Days::new(1)).unwrap_or(today);
+    planning_page(&state, desk, PlanningForm::from_day(tomorrow.to_string()), None).await
+}
+
+async fn planning_page(state: &AppState, desk: Desk, form: PlanningForm, trouble: Option<Trouble>) -> PageResult {
+    let screens = organiser::screens(state, &desk.theatre).await.map_err(passing_or_fault)?;
+    let films = organiser::films(state).await.map_err(passing_or_fault)?;
+    let has_prices = organiser::tariff(state, &desk.theatre).await.map_err(passing_or_fault)?.version > 0;
+    Ok(private(Planning { desk, screens, films, has_prices, form, key: new_key(), trouble }))
+}
+
+#[derive(Clone, Deserialize)]
+pub(super) struct PlanForm {
+    key: String,
+    screen: String,
+    film: String,
+    language: String,
+    format: String,
+    from: String,
+    weeks: String,
+    #[serde(default)]
+    monday: String,
+    #[serde(default)]
+    tuesday: String,
+    #[serde(default)]
+    wednesday: String,
+    #[serde(default)]
+    thursday: String,
+    #[serde(default)]
+    friday: String,
+    #[serde(default)]
+    saturday: String,
+    #[serde(default)]
+    sunday: String,
+    cleaning: String,
+    #[serde(default)]
+    moves: bool,
+    #[serde(flatten)]
+    terms: TermsForm,
+    reason: String,
+}
+
+/// How a show is sold, as forms say it.
+#[derive(Clone, Deserialize)]
+struct TermsForm {
+    sales: String,
+    #[serde(default)]
+    sales_from: String,
+    hold_seconds: String,
+    per_person: String,
+    #[serde(default)]
+    flash: String,
+}
+
+impl TermsForm {
+    fn read(&self) -> Result<TermsOfSale, Problem> {
+        let sales = Sales::parse(&self.sales);
+        Ok(TermsOfSale {
+            sales: sales.ok_or_else(|| Problem::new(Code::Malformed, "Say whether it is on sale."))?,
+            sales_from: Some(self.sales_from.clone()).filter(|text| !text.trim().is_empty()),
+            hold_seconds: whole(&self.hold_seconds, "Seats are held for")?,
+            flash_sale: !self.flash.is_empty(),
+            per_person: whole(&self.per_person, "Seats one person may have")?,
+        })
+    }
+}
+
+impl PlanForm {
+    /// The fields as they were, for the page that says what stood in the way.
+    fn shown(self) -> PlanningForm {
+        PlanningForm {
+            screen: self.screen,
+            film: self.film,
+            language: self.language,
+            format: self.format,
+            from: self.from,
+            weeks: self.weeks,
+            times: [self.monday, self.tuesday, self.wednesday, self.thursday, self.friday, self.saturday, self.sunday],
+            cleaning: self.cleaning,
+            moves: self.moves,
+            sales: self.terms.sales,
+            sales_from: self.terms.sales_from,
+            hold_seconds: self.terms.hold_seconds,
+            per_person: self.terms.per_person,
+            flash: !self.terms.flash.is_empty(),
+        }
+    }
+
+    fn read(&self) -> Result<ShowsRequest, Problem> {
+        let format: Result<Format, ValueError> = Format::deserialize(self.format.as_str().into_deserializer());
+        let days = [
+            (Weekday::Monday, &self.monday),
+            (Weekday::Tuesday, &self.tuesday),
+            (Weekday::Wednesday, &self.wednesday),
+            (Weekday::Thursday, &self.thursday),
+            (Weekday::Friday, &self.friday),
+            (Weekday::Saturday, &self.saturday),
+            (Weekday::Sunday, &self.sunday),
+        ];
+        let pattern = days.into_iter().filter(|(_, times)| !times.trim().is_empty()).map(|(weekday, times)| {
+            let times = times.split([',', ' ', ';']).map(str::trim).filter(|time| !time.is_empty());
+            DayPattern { weekday, times: times.map(str::to_owned).collect() }
+        });
+        Ok(ShowsRequest {
+            screen: self.screen.clone(),
+            film: self.film.clone(),
+            language: self.language.clone(),
+            format: format.map_err(|_| Problem::new(Code::Malformed, "Say how it is shown: 2D, 3D, IMAX or LIVE."))?,
+            from: self.from.clone(),
+            weeks: whole(&self.weeks, "Weeks")?,
+            pattern: pattern.collect(),
+            cleaning_minutes: whole(&self.cleaning, "Minutes between two shows")?,
+            in_gap: if self.moves { InGap::Move } else { InGap::Refuse },
+            terms: self.terms.read()?,
+            reason: self.reason.clone(),
+        })
+    }
+}
+
+pub(super) async fn plan(
+    State(state): State<AppState>,
+    who: Who,
+    Path(theatre): Path<String>,
+    form: FormResult<PlanForm>,
+) -> PageResult {
+    let (staff, desk) = desk(&state, who, &theatre, Section::Shows).await?;
+    let Form(form) = form?;
+    let done = async {
+        let request = form.read()?;
+        let intent = intent(&staff, &form.key, &format!("form /staff/{theatre}/shows/plan"), &request)?;
+        let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+        organiser::plan_shows(&state, &act, &request).await
+    };
+    match done.await {
+        Ok(_) => {
+            // It was a day a moment ago.
+            let from = form.from.trim().parse::<NaiveDate>().map(|day| format!("from={day}&")).unwrap_or_default();
+            Ok(see(&format!("/staff/{theatre}/shows?{from}done=true")))
+        }
+        Err(problem) => {
+            let (status, trouble) = trouble(problem)?;
+            Ok(with_status(status, planning_page(&state, desk, form.shown(), Some(trouble)).await?))
+        }
+    }
+}
+
+pub(super) async fn show(State(state): State<AppState>, who: Who, thing: Thing, asked: Asked) -> PageResult {
+    let Path((theatre, show)) = thing?;
+    let (_, desk) = desk(&state, who, &theatre, Section::Shows).await?;
+    let Query(asked) = asked?;
+    show_page(&state, desk, show, asked.done, None).await
+}
+
+async fn show_page(state: &AppState, desk: Desk, show: Uuid, done: bool, trouble: Option<Trouble>) -> PageResult {
+    let show = organiser::show(state, &desk.theatre, show).await.map_err(passing_or_fault)?;
+    let currency = currency_of(&show.currency)?;
+    let is_over = show.starts_at_ms <= state.locks.now().0;
+    let is_being_undone = show.cancellation.as_ref().is_some_and(|gone| !gone.finished || gone.refunds_open > 0);
+    let mut page = private(ShowPage { desk, show, currency, is_over, key: new_key(), done, trouble });
+    if is_being_undone {
+        page.headers_mut().insert(header::REFRESH, HeaderValue::from_static(LOOK_AGAIN_S));
+    }
+    Ok(page)
+}
+
+pub(super) async fn terms(
+    State(state): State<AppState>,
+    who: Who,
+    thing: Thing,
+    form: FormResult<Vec<(String, String)>>,
+) -> PageResult {
+    let Path((theatre, show)) = thing?;
+    let (staff, desk) = desk(&state, who, &theatre, Section::Shows).await?;
+    let Form(fields) = form?;
+    let done = async {
+        let known = organiser::show(&state, &theatre, show).await?;
+        let request = terms_request(&fields, &known)?;
+        let intent =
+            intent(&staff, field(&fields, "key"), &format!("form /staff/{theatre}/shows/{show}/terms"), &request)?;
+        let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+        organiser::change_terms(&state, &act, show, &request).await
+    };
+    match done.await {
+        Ok(_) => Ok(see(&format!("/staff/{theatre}/shows/{show}?done=true"))),
+        Err(problem) => {
+            let (status, trouble) = trouble(problem)?;
+            Ok(with_status(status, show_page(&state, desk, show, false, Some(trouble)).await?))
+        }
+    }
+}
+
+/// A field of a form whose fields are not known beforehand; empty where it is not there.
+fn field<'a>(fields: &'a [(String, String)], name: &str) -> &'a str {
+    fields.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
+}
+
+fn terms_request(fields: &[(String, String)], show: &OrganisedShow) -> Result<TermsRequest, Problem> {
+    let text = |name: &str| field(fields, name).to_owned();
+    let form = TermsForm {
+        sales: text("sales"),
+        sales_from: text("sales_from"),
+        hold_seconds: text("hold_seconds"),
+        per_person: text("per_person"),
+        flash: text("flash"),
+    };
+    let currency = currency_of(&show.currency).map_err(|_| Problem::internal(&"a show's currency is none"))?;
+    let prices = fields.iter().filter_map(|(name, value)| Some((name.strip_prefix("price:")?, value)));
+    let prices = prices.map(|(name, value)| Ok((name.to_owned(), amount(value, name, currency)?)));
+    Ok(TermsRequest {
+        terms: form.read()?,
+        prices: Some(prices.collect::<Result<_, Problem>>()?),
+        version: whole(field(fields, "version"), "The version")?,
+        reason: text("reason"),
+    })
+}
+
+#[derive(Deserialize)]
+pub(super) struct CancelForm {
+    key: String,
+    reason: String,
+}
+
+pub(super) async fn cancel(
+    State(state): State<AppState>,
+    who: Who,
+    thing: Thing,
+    form: FormResult<CancelForm>,
+) -> PageResult {
+    let Path((theatre, show)) = thing?;
+    let (staff, desk) = desk(&state, who, &theatre, Section::Shows).await?;
+    let Form(CancelForm { key, reason }) = form?;
+    let request = CancelShowRequest { reason };
+    let done = async {
+        let intent = intent(&staff, &key, &format!("form /staff/{theatre}/shows/{show}/cancel"), &request)?;
+        let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+        organiser::call_off(&state, &act, show, &request).await
+    };
+    match done.await {
+        Ok(_) => Ok(see(&format!("/staff/{theatre}/shows/{show}"))),
+        Err(problem) => {
+            let (status, trouble) = trouble(problem)?;
+            Ok(with_status(status, show_page(&state, desk, show, false, Some(trouble)).await?))
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Screens and their rooms.
+
+use app::pages::staff::organiser::{Preview, RoomPage, Screens, Trouble};
+use app::pages::staff::{Desk, Section};
+use axum::extract::{Form, FromRequest, Path, Query, Request, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use domain::api_organiser::{LayoutImport, LayoutView, PublishRequest, ScreenRequest};
+use domain::money::Currency;
+use domain::pricing::PriceList;
+use serde::Deserialize;
+use uuid::Uuid;
+
+use super::super::{Turned, Who, desk};
+use super::{
+    Asked, FormResult, PageError, PageResult, Thing, intent, new_key, passing_or_fault, private, see, trouble,
+    with_status,
+};
+use crate::AppState;
+use crate::accounts::Staff;
+use crate::organiser::{self, Act, Room};
+use crate::web::Problem;
+
+pub(super) async fn screens(
+    State(state): State<AppState>,
+    who: Who,
+    Path(theatre): Path<String>,
+    asked: Asked,
+) -> PageResult {
+    let (_, desk) = desk(&state, who, &theatre, Section::Shows).await?;
+    let Query(asked) = asked?;
+    screens_page(&state, desk, asked.done, None).await
+}
+
+async fn screens_page(state: &AppState, desk: Desk, done: bool, trouble: Option<Trouble>) -> PageResult {
+    let screens = organiser::screens(state, &desk.theatre).await.map_err(passing_or_fault)?;
+    Ok(private(Screens { desk, screens, key: new_key(), done, trouble }))
+}
+
+#[derive(Deserialize)]
+struct ImportForm {
+    key: String,
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    file: String,
+    #[serde(default)]
+    pasted: String,
+    #[serde(default)]
+    mend: bool,
+}
+
+/// The body is large, and read only for those who may send it.
+pub(super) async fn import(
+    State(state): State<AppState>,
+    who: Who,
+    Path(theatre): Path<String>,
+    request: Request,
+) -> PageResult {
+    let (staff, desk) = desk(&state, who, &theatre, Section::Shows).await?;
+    let Form(form) = Form::<ImportForm>::from_request(request, &state).await?;
+    match imported(&state, &staff, &theatre, form).await {
+        Ok(layout) => Ok(see(&format!("/staff/{theatre}/layouts/{layout}"))),
+        Err(problem) => {
+            let (status, trouble) = trouble(problem)?;
+            Ok(with_status(status, screens_page(&state, desk, false, Some(trouble)).await?))
+        }
+    }
+}
+
+async fn imported(state: &AppState, staff: &Staff, theatre: &str, form: ImportForm) -> Result<Uuid, Problem> {
+    let text = if form.file.is_empty() { form.pasted } else { form.file };
+    let request = LayoutImport { name: form.name, mend: form.mend, plan: organiser::take_plan(&text)? };
+    let intent = intent(staff, &form.key, &format!("form /staff/{theatre}/layouts"), &request)?;
+    let act = Act { staff, theatre, intent: &intent, reason: organiser::IMPORT_REASON };
+    let answer = organiser::import(state, &act, request).await?;
+    let view: LayoutView = serde_json::from_slice(answer.body()).map_err(|cause| Problem::internal(&cause))?;
+    Ok(view.id)
+}
+
+pub(super) async fn room(State(state): State<AppState>, who: Who, thing: Thing) -> PageResult {
+    let Path((theatre, layout)) = thing?;
+    let (_, desk) = desk(&state, who, &theatre, Section::Shows).await?;
+    room_page(&state, desk, layout, None).await
+}
+
+async fn room_page(state: &AppState, desk: Desk, layout: Uuid, trouble: Option<Trouble>) -> PageResult {
+    let Room { layout: room, view, is_own } =
+        organiser::room(state, &desk.theatre, layout).await.map_err(passing_or_fault)?;
+    let screens = organiser::screens(state, &desk.theatre).await.map_err(passing_or_fault)?;
+    // What it costs is another page's; the drawing wants some price.
+    let currency = Currency::parse("XXX").ok_or(PageError::Fault)?;
+    let by_category = room.categories().iter().map(|category| (category.name.clone(), 0)).collect();
+    let plan = room.plan_view(layout, &PriceList { currency, by_category }, None).map_err(|_| PageError::Fault)?;
+    let preview = Preview { plan, dots: room.dots() };
+    let screens = screens.into_iter().filter(|screen| screen.layout != layout).collect();
+    Ok(private(RoomPage { desk, layout: view, preview, screens, is_own, key: new_key(), trouble }))
+}
+
+#[derive(Deserialize)]
+pub(super) struct NewScreenForm {
+    key: String,
+    layout: Uuid,
+    name: String,
+    reason: String,
+}
+
+pub(super) async fn create(
+    State(state): State<AppState>,
+    who: Who,
+    Path(theatre): Path<String>,
+    form: FormResult<NewScreenForm>,
+) -> PageResult {
+    let (staff, desk) = desk(&state, who, &theatre, Section::Shows).await?;
+    let Form(NewScreenForm { key, layout, name, reason }) = form?;
+    let request = ScreenRequest { name, layout, reason };
+    let done = async {
+        let intent = intent(&staff, &key, &format!("form /staff/{theatre}/screens"), &request)?;
+        let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+        organiser::create_screen(&state, &act, &request).await
+    };
+    match done.await {
+        Ok(_) => Ok(see(&format!("/staff/{theatre}/screens?done=true"))),
+        Err(problem) => refused(&state, desk, layout, problem).await,
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct PublishForm {
+    key: String,
+    layout: Uuid,
+    screen: String,
+    reason: String,
+}
+
+pub(super) async fn publish(
+    State(state): State<AppState>,
+    who: Who,
+    Path(theatre): Path<String>,
+    form: FormResult<PublishForm>,
+) -> PageResult {
+    let (staff, desk) = desk(&state, who, &theatre, Section::Shows).await?;
+    let Form(PublishForm { key, layout, screen, reason }) = form?;
+    let request = PublishRequest { layout, reason };
+    let done = async {
+        let intent = intent(&staff, &key, &format!("form /staff/{theatre}/screens/{screen}/layout"), &request)?;
+        let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+        organiser::publish(&state, &act, &screen, &request).await
+    };
+    match done.await {
+        Ok(_) => Ok(see(&format!("/staff/{theatre}/screens?done=true"))),
+        Err(problem) => refused(&state, desk, layout, problem).await,
+    }
+}
+
+async fn refused(state: &AppState, desk: Desk, layout: Uuid, problem: Problem) -> Result<Response, Turned> {
+    let (status, trouble): (StatusCode, Trouble) = trouble(problem)?;
+    Ok(with_status(status, room_page(state, desk, layout, Some(trouble)).await?))
+}

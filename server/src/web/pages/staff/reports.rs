@@ -1,0 +1,78 @@
+//! The page of reports: all of them for the days that are asked for.
+
+use app::pages::staff::Section;
+use app::pages::staff::reports::{Reports, RoomDrawing, RoomRow, Told};
+use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::{Path, Query, State};
+use axum::response::{IntoResponse, Response};
+use domain::api_reports::{OccupancyReport, ReportQuery};
+
+use super::{Turned, Who, desk};
+use crate::AppState;
+use crate::catalogue::Show;
+use crate::reports::{self, Range};
+use crate::web::pages::{PRIVATE_CACHE, PageError, html, words};
+use crate::web::{Code, Problem, reader};
+
+pub(super) async fn page(
+    State(state): State<AppState>,
+    who: Who,
+    theatre: Result<Path<String>, PathRejection>,
+    query: Result<Query<ReportQuery>, QueryRejection>,
+) -> Result<Response, Turned> {
+    let (Path(theatre), Query(query)) = (theatre?, query?);
+    let (_, desk) = desk(&state, who, &theatre, Section::Reports).await?;
+    let found = state.catalogue.theatre(&theatre).await?.ok_or(PageError::NotFound)?;
+    match told(&state, &theatre, &found.time_zone, &query).await {
+        Ok((range, told)) => {
+            let (from, to) = (range.from.to_string(), range.to.to_string());
+            Ok(html(Reports { desk, from, to, told: Ok(Box::new(told)) }, PRIVATE_CACHE))
+        }
+        Err(problem) => {
+            let (from, to) = (query.from.unwrap_or_default(), query.to.unwrap_or_default());
+            let shown = html(Reports { desk, from, to, told: Err(in_words(&problem)) }, PRIVATE_CACHE);
+            Ok((problem.code().describe().0, shown).into_response())
+        }
+    }
+}
+
+/// What stood in the way. What the general words say of many visitors is not about reports.
+fn in_words(problem: &Problem) -> String {
+    match problem.code() {
+        Code::Malformed => app::say!(in reader::language(), "reports.bad_days", days = reports::MAX_DAYS),
+        Code::Overloaded => app::say!(in reader::language(), "reports.too_much"),
+        _ => words(problem),
+    }
+}
+
+async fn told(state: &AppState, theatre: &str, zone: &str, query: &ReportQuery) -> Result<(Range, Told), Problem> {
+    let range = Range::read(query, zone, state.locks.now())?;
+    // One after another: a page takes one turn at a time.
+    let sales = reports::sales(state, theatre, &range).await?;
+    let funnel = reports::funnel(state, theatre, &range).await?;
+    let takings = reports::takings(state, theatre, &range).await?;
+    let occupancy = reports::occupancy(state, theatre, &range, query.screen.as_deref()).await?;
+    let room = match occupancy.show {
+        Some(show) => {
+            let show = state.catalogue.known_show(show).await?;
+            Some(drawing(&show, &occupancy))
+        }
+        None => None,
+    };
+    let calendar = range.from.iter_days().take_while(|day| *day <= range.to).map(|day| day.to_string()).collect();
+    Ok((range, Told { calendar, sales, funnel, takings, occupancy, room }))
+}
+
+fn drawing(show: &Show, report: &OccupancyReport) -> RoomDrawing {
+    let layout = &show.layout;
+    let sold = |seat: u32| report.sold.get(seat as usize).copied().unwrap_or(0);
+    let places = (0..layout.seat_count()).filter_map(|seat| Some((layout.place(seat)?.0, sold(seat))));
+    let rows = layout.rows().filter_map(|row| {
+        let first = layout.seat(row.start)?;
+        let label = format!("{} {}", first.zone, first.row);
+        Some(RoomRow { label: label.trim().to_owned(), seats: row.end - row.start, sold: row.map(sold).sum() })
+    });
+    let (focus, focus_at) = layout.focus();
+    let (width, height) = layout.size();
+    RoomDrawing { width, height, focus, focus_at, seats: places.collect(), rows: rows.collect() }
+}

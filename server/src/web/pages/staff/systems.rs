@@ -1,0 +1,278 @@
+//! The page of other systems, and its forms. They do what the API does, through the same services.
+
+use app::pages::staff::Section;
+use app::pages::staff::systems::{Made, Systems};
+use axum::Router;
+use axum::extract::rejection::{FormRejection, PathRejection};
+use axum::extract::{DefaultBodyLimit, Form, Path, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use domain::api_systems::{
+    ApiKeyMade, ApiKeyRequest, EndpointChange, EndpointMade, EndpointRequest, EndpointState, ReasonRequest,
+    WebhookEvent,
+};
+use serde::Deserialize;
+use uuid::Uuid;
+
+use super::{Turned, Who, desk};
+use crate::accounts::Staff;
+use crate::idempotency::{Answer, IdempotencyKey, Intent};
+use crate::web::pages::booking::passing_or_fault;
+use crate::web::pages::{PRIVATE_CACHE, PageError, html, words};
+use crate::web::{Code, Problem, reader};
+use crate::{AppState, api_keys, ids, webhooks};
+
+/// Largest form, bytes.
+const MAX_FORM_BYTES: usize = 8 * 1024;
+/// Deliveries shown of an endpoint; the API tells more.
+const MAX_SHOWN: usize = 25;
+
+pub(super) fn routes() -> Router<AppState> {
+    let at = |rest: &str| format!("/staff/{{theatre}}/systems{rest}");
+    Router::new()
+        .route(&at(""), get(page))
+        .route(&at("/keys"), post(make_key))
+        .route(&at("/keys/{key}/revoke"), post(revoke_key))
+        .route(&at("/webhooks"), post(make_webhook))
+        .route(&at("/webhooks/{endpoint}/secret"), post(rotate))
+        .route(&at("/webhooks/{endpoint}/state"), post(switch))
+        .route(&at("/webhooks/{endpoint}/deliveries/{delivery}/replay"), post(replay))
+        .layer(DefaultBodyLimit::max(MAX_FORM_BYTES))
+}
+
+type PageResult = Result<Response, Turned>;
+type Named<T> = Result<Path<T>, PathRejection>;
+type Sent<T> = Result<Form<T>, FormRejection>;
+
+async fn page(State(state): State<AppState>, who: Who, theatre: Named<String>) -> PageResult {
+    let Path(theatre) = theatre?;
+    shown(&state, who, &theatre, None, None).await
+}
+
+/// The page as it stands, with a secret that was just made, or what stood in the way.
+async fn shown(state: &AppState, who: Who, theatre: &str, made: Option<Made>, problem: Option<Problem>) -> PageResult {
+    let (_, desk) = desk(state, who, theatre, Section::Systems).await?;
+    let keys = api_keys::list(state, theatre).await.map_err(passing_or_fault)?;
+    let mut endpoints = Vec::new();
+    for endpoint in webhooks::endpoints(state, theatre).await.map_err(passing_or_fault)? {
+        let mut told = webhooks::deliveries(state, theatre, endpoint.id).await.map_err(passing_or_fault)?;
+        told.truncate(MAX_SHOWN);
+        endpoints.push((endpoint, told));
+    }
+    let status = problem.as_ref().map_or(StatusCode::OK, |problem| problem.code().describe().0);
+    let trouble = problem.map(|problem| in_words(&problem));
+    let systems = Systems { desk, keys, endpoints, made, trouble, intent: ids::new_id().to_string() };
+    Ok((status, html(systems, PRIVATE_CACHE)).into_response())
+}
+
+/// What stood in the way. What the general words say of bookings is not about this page.
+fn in_words(problem: &Problem) -> String {
+    match problem.code() {
+        Code::Malformed => app::say!(in reader::language(), "systems.refused"),
+        Code::WrongState => app::say!(in reader::language(), "systems.changed"),
+        _ => words(problem),
+    }
+}
+
+/// After a form: its secret, once; the page again; or what stood in the way.
+async fn after(
+    state: &AppState,
+    who: Staff,
+    theatre: &str,
+    done: Result<Answer, Problem>,
+    made: impl FnOnce(&Answer) -> Option<Made>,
+) -> PageResult {
+    match done {
+        Ok(answer) => match made(&answer) {
+            Some(made) => shown(state, Ok(who), theatre, Some(made), None).await,
+            None => Ok(see(&Section::Systems.href(theatre))),
+        },
+        Err(problem) if matches!(problem.code(), Code::Internal | Code::DatabaseUnavailable) => {
+            Err(passing_or_fault(problem).into())
+        }
+        Err(problem) => shown(state, Ok(who), theatre, None, Some(problem)).await,
+    }
+}
+
+fn see(path: &str) -> Response {
+    let location = HeaderValue::try_from(path).unwrap_or(HeaderValue::from_static("/staff"));
+    let headers = [(header::LOCATION, location), (header::CACHE_CONTROL, HeaderValue::from_static(PRIVATE_CACHE))];
+    (StatusCode::SEE_OTHER, headers).into_response()
+}
+
+fn intent(staff: &Staff, key: &str, path: &str, body: &impl serde::Serialize) -> Result<Intent, Problem> {
+    Ok(Intent::new(&staff.session.owner, IdempotencyKey::of_form(key)?, &format!("form {path}"), body))
+}
+
+/// Whoever may do this. Before anything of the theatre is looked at.
+async fn manager(state: &AppState, who: Who, theatre: &str) -> Result<Staff, Turned> {
+    desk(state, who, theatre, Section::Systems).await.map(|(staff, _)| staff)
+}
+
+fn form<T>(sent: Sent<T>) -> Result<T, Turned> {
+    sent.map(|Form(form)| form).map_err(|rejection| PageError::Unreadable(rejection.body_text()).into())
+}
+
+#[derive(Deserialize)]
+struct KeyForm {
+    key: String,
+    name: String,
+    reason: String,
+    #[serde(default)]
+    reads_people: bool,
+}
+
+async fn make_key(State(state): State<AppState>, who: Who, theatre: Named<String>, sent: Sent<KeyForm>) -> PageResult {
+    let Path(theatre) = theatre?;
+    let staff = manager(&state, who, &theatre).await?;
+    let sent = form(sent)?;
+    let request = ApiKeyRequest { name: sent.name, reads_people: sent.reads_people, reason: sent.reason };
+    let done = async {
+        let intent = intent(&staff, &sent.key, &format!("/staff/{theatre}/systems/keys"), &request)?;
+        api_keys::make(&state, &staff, &theatre, &request, &intent).await
+    };
+    let done = done.await;
+    after(&state, staff, &theatre, done, |answer| {
+        serde_json::from_slice::<ApiKeyMade>(answer.body()).ok().map(|made| Made::Key(made.key))
+    })
+    .await
+}
+
+#[derive(Deserialize)]
+struct ReasonForm {
+    key: String,
+    reason: String,
+}
+
+async fn revoke_key(
+    State(state): State<AppState>,
+    who: Who,
+    named: Named<(String, Uuid)>,
+    sent: Sent<ReasonForm>,
+) -> PageResult {
+    let Path((theatre, id)) = named?;
+    let staff = manager(&state, who, &theatre).await?;
+    let sent = form(sent)?;
+    let request = ReasonRequest { reason: sent.reason };
+    let done = async {
+        let intent = intent(&staff, &sent.key, &format!("/staff/{theatre}/systems/keys/{id}/revoke"), &request)?;
+        api_keys::revoke(&state, &staff, (&theatre, id), &request, &intent).await
+    };
+    let done = done.await;
+    after(&state, staff, &theatre, done, |_| None).await
+}
+
+/// A form with checkboxes of one name, which a map of fields cannot hold.
+fn endpoint_form(fields: Vec<(String, String)>) -> (String, EndpointRequest) {
+    let mut key = String::new();
+    let mut request = EndpointRequest { url: String::new(), events: Vec::new(), reason: String::new() };
+    for (name, value) in fields {
+        match name.as_str() {
+            "key" => key = value,
+            "url" => request.url = value,
+            "reason" => request.reason = value,
+            "events" => request.events.extend(WebhookEvent::parse(&value)),
+            _ => {}
+        }
+    }
+    (key, request)
+}
+
+async fn make_webhook(
+    State(state): State<AppState>,
+    who: Who,
+    theatre: Named<String>,
+    sent: Sent<Vec<(String, String)>>,
+) -> PageResult {
+    let Path(theatre) = theatre?;
+    let staff = manager(&state, who, &theatre).await?;
+    let (key, request) = endpoint_form(form(sent)?);
+    let done = async {
+        let intent = intent(&staff, &key, &format!("/staff/{theatre}/systems/webhooks"), &request)?;
+        webhooks::make(&state, &staff, &theatre, &request, &intent).await
+    };
+    let done = done.await;
+    after(&state, staff, &theatre, done, secret_of).await
+}
+
+fn secret_of(answer: &Answer) -> Option<Made> {
+    serde_json::from_slice::<EndpointMade>(answer.body()).ok().map(|made| Made::Secret(made.secret))
+}
+
+async fn rotate(
+    State(state): State<AppState>,
+    who: Who,
+    named: Named<(String, Uuid)>,
+    sent: Sent<ReasonForm>,
+) -> PageResult {
+    let Path((theatre, id)) = named?;
+    let staff = manager(&state, who, &theatre).await?;
+    let sent = form(sent)?;
+    let request = ReasonRequest { reason: sent.reason };
+    let done = async {
+        let intent = intent(&staff, &sent.key, &format!("/staff/{theatre}/systems/webhooks/{id}/secret"), &request)?;
+        webhooks::rotate(&state, &staff, (&theatre, id), &request, &intent).await
+    };
+    let done = done.await;
+    after(&state, staff, &theatre, done, secret_of).await
+}
+
+#[derive(Deserialize)]
+struct StateForm {
+    key: String,
+    reason: String,
+    state: EndpointState,
+}
+
+async fn switch(
+    State(state): State<AppState>,
+    who: Who,
+    named: Named<(String, Uuid)>,
+    sent: Sent<StateForm>,
+) -> PageResult {
+    let Path((theatre, id)) = named?;
+    let staff = manager(&state, who, &theatre).await?;
+    let sent = form(sent)?;
+    let request = EndpointChange { state: sent.state, reason: sent.reason };
+    let done = async {
+        let intent = intent(&staff, &sent.key, &format!("/staff/{theatre}/systems/webhooks/{id}/state"), &request)?;
+        webhooks::change(&state, &staff, (&theatre, id), &request, &intent).await
+    };
+    let done = done.await;
+    after(&state, staff, &theatre, done, |_| None).await
+}
+
+async fn replay(
+    State(state): State<AppState>,
+    who: Who,
+    named: Named<(String, Uuid, i64)>,
+    sent: Sent<ReasonForm>,
+) -> PageResult {
+    let Path((theatre, id, delivery)) = named?;
+    let staff = manager(&state, who, &theatre).await?;
+    let sent = form(sent)?;
+    let request = ReasonRequest { reason: sent.reason };
+    let done = async {
+        let path = format!("/staff/{theatre}/systems/webhooks/{id}/deliveries/{delivery}/replay");
+        let intent = intent(&staff, &sent.key, &path, &request)?;
+        webhooks::replay(&state, &staff, (&theatre, id, delivery), &request, &intent).await
+    };
+    let done = done.await;
+    after(&state, staff, &theatre, done, |_| None).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checkboxes_of_one_name_are_all_read_and_what_is_no_event_is_none() {
+        let field = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let all = WebhookEvent::ALL.map(|event| field("events", event.as_str()));
+        let mut fields = vec![field("key", "k"), field("url", "https://a.example"), field("events", "everything")];
+        fields.extend(all);
+        let (key, request) = endpoint_form(fields);
+        assert_eq!((key.as_str(), request.events), ("k", WebhookEvent::ALL.to_vec()));
+    }
+}

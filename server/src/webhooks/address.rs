@@ -1,0 +1,159 @@
+//! Which addresses we call for others: those of the public internet, over TLS. A manager of one theatre must not make
+//! this server ask another one beside it (server-side request forgery).
+//!
+//! Names are looked at again at the moment of the call (`client`): one that pointed to the world when it was written
+//! down may point inside later.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use domain::api_systems::MAX_URL_BYTES;
+use reqwest::Url;
+
+use crate::web::{Code, Problem};
+
+/// Reads the address of an endpoint. `may_be_private` is for tests, which have no public server.
+///
+/// # Errors
+/// 400, with what is wrong with it.
+pub(super) fn read(text: &str, may_be_private: bool) -> Result<Url, Problem> {
+    let wrong = |why: &str| Problem::new(Code::Malformed, format!("This address cannot be told anything: {why}"));
+    let text = text.trim();
+    if text.len() > MAX_URL_BYTES {
+        return Err(wrong("it is too long."));
+    }
+    let url = Url::parse(text).map_err(|_| wrong("it is none."))?;
+    if url.scheme() != "https" && !(may_be_private && url.scheme() == "http") {
+        return Err(wrong("it does not begin with https://."));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(wrong("it has a password in it, which our log and everybody who reads this page would see."));
+    }
+    if url.fragment().is_some() {
+        return Err(wrong("nobody is told what stands behind a #."));
+    }
+    if !may_be_private && !is_callable(&url) {
+        return Err(wrong("it is not on the public internet."));
+    }
+    Ok(url)
+}
+
+/// Whether the host of an address may be one we call, as far as it can be seen without looking its name up.
+pub(super) fn is_callable(url: &Url) -> bool {
+    // As it is written down after parsing: 0x7f.1 is 127.0.0.1 by then.
+    let Some(host) = url.host_str() else { return false };
+    let literal = host.trim_start_matches('[').trim_end_matches(']');
+    match literal.parse::<IpAddr>() {
+        Ok(address) => is_public(address),
+        Err(_) => {
+            let name = host.trim_end_matches('.').to_ascii_lowercase();
+            name.contains('.') && ![".localhost", ".local", ".internal", ".arpa"].iter().any(|end| name.ends_with(end))
+        }
+    }
+}
+
+/// Whether an address is one of the public internet (the registries of special-purpose addresses, RFC 6890).
+pub(super) fn is_public(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(address) => is_public_v4(address),
+        IpAddr::V6(address) => is_public_v6(address),
+    }
+}
+
+fn is_public_v4(address: Ipv4Addr) -> bool {
+    let [a, b, c, _] = address.octets();
+    let is_special = a == 0
+        || a == 10
+        || a == 127
+        || (a == 100 && (64..128).contains(&b))
+        || (a == 169 && b == 254)
+        || (a == 172 && (16..32).contains(&b))
+        || (a == 192 && b == 168)
+        || (a == 192 && b == 0 && (c == 0 || c == 2))
+        || (a == 192 && b == 88 && c == 99)
+        || (a == 198 && (b == 18 || b == 19))
+        || (a == 198 && b == 51 && c == 100)
+        || (a == 203 && b == 0 && c == 113)
+        || a >= 224;
+    !is_special
+}
+
+/// Global unicast, less what is in it of documentation, protocols, and ways to carry an IPv4 address along.
+fn is_public_v6(address: Ipv6Addr) -> bool {
+    let [first, second, ..] = address.segments();
+    let is_global = first & 0xe000 == 0x2000;
+    let is_special = (first == 0x2001 && (second < 0x0200 || second == 0x0db8)) || first == 0x2002 || first == 0x3fff;
+    is_global && !is_special
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_own_network_is_never_called_however_it_is_written() {
+        for inside in [
+            "https://localhost/",
+            "https://localhost./",
+            "https://db/",
+            "https://redis.internal/",
+            "https://printer.local/",
+            "https://a.localhost/",
+            "https://127.0.0.1/",
+            "https://127.1/",
+            "https://0x7f000001/",
+            "https://2130706433/",
+            "https://0/",
+            "https://10.1.2.3/",
+            "https://172.31.0.1/",
+            "https://192.168.0.1/",
+            "https://169.254.169.254/latest/meta-data/",
+            "https://100.64.0.1/",
+            "https://198.18.0.1/",
+            "https://224.0.0.1/",
+            "https://255.255.255.255/",
+            "https://[::1]/",
+            "https://[::]/",
+            "https://[::ffff:10.0.0.1]/",
+            "https://[::ffff:7f00:1]/",
+            "https://[64:ff9b::7f00:1]/",
+            "https://[2002:7f00:1::]/",
+            "https://[2001::1]/",
+            "https://[2001:db8::1]/",
+            "https://[fe80::1]/",
+            "https://[fc00::1]/",
+            "https://[ff02::1]/",
+        ] {
+            assert_eq!(read(inside, false).map_err(|problem| problem.code()), Err(Code::Malformed), "{inside}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_an_address_to_call_is_refused() {
+        let long = format!("https://example.com/{}", "a".repeat(MAX_URL_BYTES));
+        for wrong in [
+            "",
+            "example.com",
+            "http://example.com/",
+            "ftp://example.com/",
+            "file:///etc/passwd",
+            "javascript:alert(1)",
+            "https://",
+            "https://user:password@example.com/",
+            "https://example.com/#x",
+            &long,
+        ] {
+            assert!(read(wrong, false).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn servers_of_the_world_are_called() {
+        for public in
+            ["https://example.com/hooks?tenant=4", "https://93.184.215.14:8443/", "https://[2606:2800:21f::1]/"]
+        {
+            assert!(read(public, false).is_ok(), "{public}");
+        }
+        assert!(read("http://127.0.0.1:9/", true).is_ok(), "in a test");
+        assert!(read("ftp://127.0.0.1/", true).is_err(), "not even there");
+    }
+}

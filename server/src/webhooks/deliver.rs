@@ -1,0 +1,238 @@
+//! Sending what is due: signed, with a deadline, again after pauses, and not for ever.
+//!
+//! Every replica does it; a delivery is taken by one of them until its lease is over. One endpoint has a few at a time
+//! only, so that a slow one keeps none of the others waiting.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use domain::api_systems::{DeliveryState, EndpointState};
+use domain::time::{MINUTE_MS, SECOND_MS};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{StatusCode, Url};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use uuid::Uuid;
+
+use super::sql::{self, Due};
+use super::{address, signature};
+use crate::audit::{self, Entry};
+use crate::{AppState, ids};
+
+/// Sent side by side by this replica.
+const SIDE_BY_SIDE: usize = 16;
+/// Of these to one endpoint.
+const TO_ONE: i64 = 4;
+/// How often it is looked for what is due.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// A delivery is left to whoever took it for so long, milliseconds: longer than any deadline.
+const LEASE_MS: i64 = 2 * MINUTE_MS;
+/// How often a message is tried. With pauses that double from five seconds to an hour: for two hours or three.
+const MAX_TRIES: i32 = 12;
+/// Longest pause, milliseconds.
+const LONGEST_PAUSE_MS: u64 = 60 * 60 * SECOND_MS.unsigned_abs();
+/// An endpoint that failed so often in a row is switched off, and its managers see why.
+const MAX_FAILURES: i32 = 40;
+/// Longest trouble that is written down, characters.
+const MAX_TROUBLE_CHARS: usize = 200;
+
+/// What a try came to.
+#[derive(Debug, PartialEq, Eq)]
+enum Outcome {
+    Delivered(u16),
+    /// 410: the other system asks us to stop.
+    Gone,
+    Failed(Option<u16>, String),
+}
+
+/// Runs until the server stops; what was taken and not sent by then is taken again when its lease is over.
+pub async fn deliver_forever(state: AppState) {
+    let slots = Arc::new(Semaphore::new(SIDE_BY_SIDE));
+    let busy = Busy::default();
+    let mut look = tokio::time::interval(LOOK_EVERY);
+    look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            () = state.stop.cancelled() => return,
+            _ = look.tick() => {}
+        }
+        let free = slots.available_permits();
+        if free == 0 {
+            continue;
+        }
+        let now = state.locks.now();
+        let taken = sql::take(&state.pg, &busy.all(), (now, now.plus_ms(LEASE_MS)), (TO_ONE, free as i64)).await;
+        let taken = taken.unwrap_or_else(|cause| {
+            tracing::warn!(%cause, "what other systems are to be told could not be read");
+            Vec::new()
+        });
+        for due in taken {
+            let Ok(slot) = Arc::clone(&slots).acquire_owned().await else { return };
+            let at_work = busy.enter(due.endpoint_id);
+            state.tasks.spawn(one(state.clone(), due, slot, at_work));
+        }
+    }
+}
+
+/// Endpoints that are being told something by this replica, and how much.
+#[derive(Clone, Default)]
+struct Busy(Arc<Mutex<HashMap<Uuid, usize>>>);
+
+/// Leaves when dropped, also past a panic.
+struct AtWork(Busy, Uuid);
+
+impl Busy {
+    fn all(&self) -> Vec<Uuid> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).keys().copied().collect()
+    }
+
+    fn enter(&self, endpoint: Uuid) -> AtWork {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(endpoint).or_default() += 1;
+        AtWork(self.clone(), endpoint)
+    }
+}
+
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        let mut busy = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = busy.get_mut(&self.1) {
+            *count -= 1;
+            if *count == 0 {
+                busy.remove(&self.1);
+            }
+        }
+    }
+}
+
+async fn one(state: AppState, due: Due, _slot: OwnedSemaphorePermit, _at_work: AtWork) {
+    let outcome = tell(&state, &due).await;
+    if let Err(cause) = note(&state, &due, &outcome).await {
+        // Its lease ends, and it is sent again: messages may be.
+        tracing::warn!(delivery = due.id, %cause, "what a webhook came to could not be noted");
+    }
+}
+
+async fn tell(state: &AppState, due: &Due) -> Outcome {
+    let url = match Url::parse(&due.url) {
+        Ok(url) if state.config.webhooks_may_be_private || address::is_callable(&url) => url,
+        _ => return Outcome::Failed(None, "the address is not on the public internet".to_owned()),
+    };
+    let secrets: Vec<&str> = std::iter::once(due.secret.as_str()).chain(due.old_secret.as_deref()).collect();
+    let signed = signature::sign(due.body.as_bytes(), state.locks.now().0.div_euclid(SECOND_MS), &secrets);
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    for (name, value) in [
+        (signature::HEADER, signed),
+        ("rowlock-event", due.event.clone()),
+        ("rowlock-message", due.message_id.to_string()),
+        ("rowlock-try", due.tries.to_string()),
+    ] {
+        // Names of ours, hex and numbers are a header's value.
+        headers.extend(HeaderValue::try_from(value).ok().map(|value| (HeaderName::from_static(name), value)));
+    }
+    let sent = state.webhooks.0.post(url).headers(headers).body(due.body.clone()).send().await;
+    match sent {
+        // What the body says nobody reads.
+        Ok(answer) => judged(answer.status()),
+        Err(cause) => Outcome::Failed(None, in_words(&cause)),
+    }
+}
+
+fn judged(status: StatusCode) -> Outcome {
+    match status {
+        status if status.is_success() => Outcome::Delivered(status.as_u16()),
+        StatusCode::GONE => Outcome::Gone,
+        status if status.is_redirection() => {
+            Outcome::Failed(Some(status.as_u16()), "it redirects, and redirects are not followed".to_owned())
+        }
+        status => Outcome::Failed(Some(status.as_u16()), format!("it answered {}", status.as_u16())),
+    }
+}
+
+/// What went wrong on the way, without the address, which is said elsewhere.
+fn in_words(cause: &reqwest::Error) -> String {
+    let mut last: &dyn std::error::Error = cause;
+    while let Some(deeper) = last.source() {
+        last = deeper;
+    }
+    let words = if cause.is_timeout() { "it did not answer in time".to_owned() } else { last.to_string() };
+    words.chars().filter(|sign| !sign.is_control()).take(MAX_TROUBLE_CHARS).collect()
+}
+
+/// Writes down what a try came to, for the delivery and for its endpoint.
+async fn note(state: &AppState, due: &Due, outcome: &Outcome) -> Result<(), sqlx::Error> {
+    let now = state.locks.now();
+    let mut tx = state.pg.begin().await?;
+    let (to, status, trouble, pause) = match outcome {
+        Outcome::Delivered(status) => (DeliveryState::Delivered, Some(*status), None, 0),
+        Outcome::Gone => (DeliveryState::Failed, Some(StatusCode::GONE.as_u16()), Some("it says that it is gone"), 0),
+        Outcome::Failed(status, why) if due.tries >= MAX_TRIES => {
+            (DeliveryState::Failed, *status, Some(why.as_str()), 0)
+        }
+        Outcome::Failed(status, why) => {
+            (DeliveryState::Waiting, *status, Some(why.as_str()), pause_ms(state, due.tries))
+        }
+    };
+    // Somebody else has tried since, or it was given up: their word counts.
+    if !sql::note_try(&mut tx, due, to, (status, trouble), now.plus_ms(pause)).await? {
+        return Ok(());
+    }
+    if to == DeliveryState::Delivered {
+        sql::forget_failures(&mut tx, due.endpoint_id).await?;
+    } else if let Some((theatre, row)) = sql::add_failure(&mut tx, due.endpoint_id).await? {
+        let notice = match outcome {
+            Outcome::Gone => Some("It answered 410: that it is gone for good.".to_owned()),
+            _ if row.failures >= MAX_FAILURES => Some(format!(
+                "{} tries in a row failed; the last one: {}.",
+                row.failures,
+                trouble.unwrap_or("no answer")
+            )),
+            _ => None,
+        };
+        if let (Some(notice), Ok(EndpointState::On)) = (notice, row.state())
+            && sql::put_state(&mut tx, &row, EndpointState::Failed, Some(&notice)).await?
+        {
+            tracing::warn!(endpoint = %row.id, %notice, "an endpoint for webhooks was switched off");
+            let entry = Entry {
+                actor: None,
+                theatre: Some(&theatre),
+                act: "webhook_switched_off",
+                subject: format!("webhook {}", row.id),
+                reason: &notice,
+            };
+            audit::record(&mut tx, &entry, now).await?;
+        }
+    }
+    tx.commit().await
+}
+
+/// Full jitter over a pause that doubles.
+fn pause_ms(state: &AppState, tries: i32) -> i64 {
+    let doubled = state.config.webhook_first_pause_ms << tries.clamp(0, 20);
+    ids::jitter(doubled.min(LONGEST_PAUSE_MS)).cast_signed()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_answer_from_the_two_hundreds_is_one() {
+        let of = |status: u16| judged(StatusCode::from_u16(status).expect("a status"));
+        assert_eq!(of(204), Outcome::Delivered(204));
+        assert_eq!(of(410), Outcome::Gone);
+        for status in [301, 302, 307, 308, 400, 401, 404, 429, 500, 503] {
+            assert!(matches!(of(status), Outcome::Failed(Some(told), _) if told == status), "{status}");
+        }
+    }
+
+    #[test]
+    fn an_endpoint_is_busy_until_its_last_message_is_out() {
+        let (busy, endpoint) = (Busy::default(), Uuid::from_u128(1));
+        let (first, second) = (busy.enter(endpoint), busy.enter(endpoint));
+        drop(first);
+        assert_eq!(busy.all(), [endpoint]);
+        drop(second);
+        assert!(busy.all().is_empty());
+    }
+}

@@ -1,0 +1,63 @@
+//! What an endpoint was told, how that went, and telling it once more.
+
+use axum::http::StatusCode;
+use domain::api_systems::{DeliveryView, EndpointState, ReasonRequest};
+use uuid::Uuid;
+
+use super::reason_of;
+use super::sql::{self, DeliveryRow};
+use crate::AppState;
+use crate::accounts::Staff;
+use crate::audit::{self, Entry};
+use crate::idempotency::{Answer, Intent};
+use crate::web::{Code, Problem};
+
+/// Deliveries told at most, the newest.
+const MAX_TOLD: i64 = 100;
+
+/// What an endpoint of a theatre was told last, the newest first.
+///
+/// # Errors
+/// 404 when the theatre has no such endpoint.
+pub async fn list(state: &AppState, theatre: &str, endpoint: Uuid) -> Result<Vec<DeliveryView>, Problem> {
+    let known = sql::endpoints(&state.pg, theatre, i64::from(i32::MAX)).await?;
+    if !known.iter().any(|row| row.id == endpoint) {
+        return Err(Problem::not_found("endpoint"));
+    }
+    let rows = sql::deliveries(&state.pg, endpoint, MAX_TOLD).await?;
+    Ok(rows.into_iter().map(DeliveryRow::view).collect::<Result<_, _>>()?)
+}
+
+/// Sends the message of a delivery once more, as one of its own, whatever became of the first.
+///
+/// # Errors
+/// 404 when there is no such delivery, 409 while the endpoint is not on, 400 for a reason that cannot be used.
+pub async fn replay(
+    state: &AppState,
+    staff: &Staff,
+    (theatre, endpoint, delivery): (&str, Uuid, i64),
+    request: &ReasonRequest,
+    intent: &Intent,
+) -> Result<Answer, Problem> {
+    let now = state.locks.now();
+    if let Some(answer) = intent.replay(&state.pg, now).await? {
+        return Ok(answer);
+    }
+    let reason = reason_of(&request.reason)?;
+    let mut tx = state.pg.begin().await?;
+    if let Some(answer) = intent.begin(&mut tx, now).await? {
+        return Ok(answer);
+    }
+    let row = sql::lock_endpoint(&mut tx, theatre, endpoint).await?.ok_or_else(|| Problem::not_found("endpoint"))?;
+    if row.state()? != EndpointState::On {
+        return Err(Problem::new(Code::WrongState, "The endpoint is switched off. Switch it on first."));
+    }
+    let again = sql::replay(&mut tx, endpoint, delivery, now).await?.ok_or_else(|| Problem::not_found("delivery"))?;
+    let subject = format!("webhook {endpoint} delivery {delivery} as {again}");
+    let entry = Entry::by(staff.session.account, "webhook_replayed", subject, reason).at(theatre);
+    audit::record(&mut tx, &entry, now).await?;
+    let answer = Answer::json(StatusCode::ACCEPTED, &serde_json::json!({ "delivery": again }))?;
+    intent.complete(&mut tx, &answer, now).await?;
+    tx.commit().await?;
+    Ok(answer)
+}

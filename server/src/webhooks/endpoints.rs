@@ -1,0 +1,194 @@
+//! Endpoints: made, switched, removed, and given a new secret.
+
+use axum::http::StatusCode;
+use domain::api_systems::{EndpointChange, EndpointMade, EndpointRequest, EndpointState, EndpointView, ReasonRequest};
+use domain::time::{MINUTE_MS, Timestamp};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::sql::{self, EndpointRow};
+use super::{address, reason_of};
+use crate::accounts::Staff;
+use crate::audit::{self, Entry};
+use crate::clock::to_utc;
+use crate::idempotency::{Answer, Intent};
+use crate::web::{Code, Problem};
+use crate::{AppState, ids};
+
+/// Endpoints a theatre has at most.
+const MAX_ENDPOINTS: i64 = 20;
+/// How long the secret before the last one signs as well, milliseconds: a day to change it over there.
+const OLD_SECRET_LIFE_MS: i64 = 24 * 60 * MINUTE_MS;
+/// What every secret begins with.
+const PREFIX: &str = "whsec_";
+
+/// The endpoints of a theatre.
+///
+/// # Errors
+/// When the database fails.
+pub async fn list(state: &AppState, theatre: &str) -> Result<Vec<EndpointView>, Problem> {
+    let now = state.locks.now();
+    let rows = sql::endpoints(&state.pg, theatre, MAX_ENDPOINTS).await?;
+    Ok(rows.into_iter().map(|row| row.view(now)).collect::<Result<_, _>>()?)
+}
+
+/// The secret that follows from a request, by a secret of ours: a repeat is told the same one, and no answer with it in
+/// is kept for that.
+fn secret_of(state: &AppState, what: &str, intent: &Intent) -> String {
+    let (owner, key) = intent.name();
+    format!("{PREFIX}{}", state.accounts.derived_secret(&format!("webhook\0{what}\0{owner}\0{key}")))
+}
+
+fn with_secret(stored: &Answer, secret: String) -> Result<Answer, Problem> {
+    let about: EndpointView = serde_json::from_slice(stored.body()).map_err(|cause| Problem::internal(&cause))?;
+    Answer::json(stored.status(), &EndpointMade { about, secret })
+}
+
+/// Makes an endpoint; it is told what happens from now on.
+///
+/// # Errors
+/// 400 for an address that is not ours to call, for no event or one twice, and for a reason that cannot be used; 409
+/// when the theatre has too many.
+pub async fn make(
+    state: &AppState,
+    staff: &Staff,
+    theatre: &str,
+    request: &EndpointRequest,
+    intent: &Intent,
+) -> Result<Answer, Problem> {
+    let now = state.locks.now();
+    let secret = secret_of(state, theatre, intent);
+    if let Some(answer) = intent.replay(&state.pg, now).await? {
+        return with_secret(&answer, secret);
+    }
+    let url = address::read(&request.url, state.config.webhooks_may_be_private)?;
+    let reason = reason_of(&request.reason)?;
+    let mut events = request.events.clone();
+    events.sort_unstable();
+    events.dedup();
+    if events.is_empty() || events.len() != request.events.len() {
+        return Err(Problem::new(Code::Malformed, "Name what it is to be told: one event or more, each once."));
+    }
+    let mut tx = state.pg.begin().await?;
+    if let Some(answer) = intent.begin(&mut tx, now).await? {
+        return with_secret(&answer, secret);
+    }
+    if sql::lock_count(&mut tx, theatre).await? >= MAX_ENDPOINTS {
+        let detail = format!("A theatre has {MAX_ENDPOINTS} endpoints at most. Remove one that nobody needs any more.");
+        return Err(Problem::new(Code::WrongState, detail));
+    }
+    let row = EndpointRow {
+        id: ids::new_id(),
+        url: url.to_string(),
+        events: events.iter().map(|event| event.as_str().to_owned()).collect(),
+        state: EndpointState::On.as_str().to_owned(),
+        failures: 0,
+        notice: None,
+        old_until: None,
+        version: 1,
+        made_at: to_utc(now),
+    };
+    sql::insert_endpoint(&mut tx, theatre, &row, &secret).await?;
+    note(&mut tx, staff, theatre, ("webhook_made", row.id), reason, now).await?;
+    let answer = Answer::json(StatusCode::CREATED, &row.view(now)?)?;
+    intent.complete(&mut tx, &answer, now).await?;
+    tx.commit().await?;
+    with_secret(&answer, secret)
+}
+
+/// Gives an endpoint a new secret. For a day what it is told is signed with both.
+///
+/// # Errors
+/// 404 when the theatre has no such endpoint, 400 for a reason that cannot be used.
+pub async fn rotate(
+    state: &AppState,
+    staff: &Staff,
+    (theatre, id): (&str, Uuid),
+    request: &ReasonRequest,
+    intent: &Intent,
+) -> Result<Answer, Problem> {
+    let now = state.locks.now();
+    let secret = secret_of(state, &id.to_string(), intent);
+    if let Some(answer) = intent.replay(&state.pg, now).await? {
+        return with_secret(&answer, secret);
+    }
+    let reason = reason_of(&request.reason)?;
+    let mut tx = state.pg.begin().await?;
+    if let Some(answer) = intent.begin(&mut tx, now).await? {
+        return with_secret(&answer, secret);
+    }
+    let row = sql::lock_endpoint(&mut tx, theatre, id).await?.ok_or_else(|| Problem::not_found("endpoint"))?;
+    let until = now.plus_ms(OLD_SECRET_LIFE_MS);
+    if !sql::put_secret(&mut tx, &row, &secret, until).await? {
+        return Err(faster());
+    }
+    note(&mut tx, staff, theatre, ("webhook_secret_changed", id), reason, now).await?;
+    let row = EndpointRow { old_until: Some(to_utc(until)), ..row };
+    let answer = Answer::json(StatusCode::OK, &row.view(now)?)?;
+    intent.complete(&mut tx, &answer, now).await?;
+    tx.commit().await?;
+    with_secret(&answer, secret)
+}
+
+/// Switches an endpoint on or off, or removes it. What waited for one that is not on any more is given up; it can be
+/// sent again from the list, as long as the endpoint is there.
+///
+/// # Errors
+/// 404 when the theatre has no such endpoint, 400 for a state nobody can choose and for a reason that cannot be used.
+pub async fn change(
+    state: &AppState,
+    staff: &Staff,
+    (theatre, id): (&str, Uuid),
+    request: &EndpointChange,
+    intent: &Intent,
+) -> Result<Answer, Problem> {
+    let now = state.locks.now();
+    if let Some(answer) = intent.replay(&state.pg, now).await? {
+        return Ok(answer);
+    }
+    let reason = reason_of(&request.reason)?;
+    let act = match request.state {
+        EndpointState::On => "webhook_switched_on",
+        EndpointState::Off => "webhook_switched_off",
+        EndpointState::Removed => "webhook_removed",
+        EndpointState::Failed => {
+            return Err(Problem::new(Code::Malformed, "An endpoint can be switched `on` or `off`, or `removed`."));
+        }
+    };
+    let mut tx = state.pg.begin().await?;
+    if let Some(answer) = intent.begin(&mut tx, now).await? {
+        return Ok(answer);
+    }
+    let row = sql::lock_endpoint(&mut tx, theatre, id).await?.ok_or_else(|| Problem::not_found("endpoint"))?;
+    // What is so already is not written down again.
+    if row.state()? != request.state {
+        if !sql::put_state(&mut tx, &row, request.state, None).await? {
+            return Err(faster());
+        }
+        if request.state != EndpointState::On {
+            sql::give_up_waiting(&mut tx, id, "the endpoint was switched off").await?;
+        }
+        note(&mut tx, staff, theatre, (act, id), reason, now).await?;
+    }
+    let answer = Answer::no_content();
+    intent.complete(&mut tx, &answer, now).await?;
+    tx.commit().await?;
+    Ok(answer)
+}
+
+async fn note(
+    tx: &mut PgConnection,
+    staff: &Staff,
+    theatre: &str,
+    (act, endpoint): (&'static str, Uuid),
+    reason: &str,
+    now: Timestamp,
+) -> Result<(), sqlx::Error> {
+    let entry = Entry::by(staff.session.account, act, format!("webhook {endpoint}"), reason).at(theatre);
+    audit::record(tx, &entry, now).await
+}
+
+/// The row was locked, so this is never seen; and if it were, nothing was done.
+fn faster() -> Problem {
+    Problem::new(Code::WrongState, "Somebody else has just changed this endpoint. Please look at it again.")
+}

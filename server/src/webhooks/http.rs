@@ -1,0 +1,151 @@
+//! Endpoints of the API about webhooks out: all for managers.
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use domain::api::ProblemView;
+use domain::api_systems::{DeliveryView, EndpointChange, EndpointMade, EndpointRequest, EndpointView, ReasonRequest};
+use domain::roles::Role;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+use uuid::Uuid;
+
+use super::{deliveries, endpoints};
+use crate::AppState;
+use crate::accounts::Staff;
+use crate::idempotency::{IdempotencyKey, Intent};
+use crate::web::problem::ApiResult;
+use crate::web::{ApiJson, ApiPath};
+
+/// Who looks after other systems.
+const MANAGERS: &[Role] = &[Role::Manager];
+
+/// The routes of webhooks out, under `/api/v1`.
+pub fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .routes(routes!(list, make))
+        .routes(routes!(rotate))
+        .routes(routes!(change))
+        .routes(routes!(told))
+        .routes(routes!(replay))
+}
+
+/// The endpoints of your theatre: addresses of other systems that are told what happens. For managers.
+#[utoipa::path(get, path = "/theatres/{theatre}/webhooks", tag = "systems", params(("theatre" = String, Path)),
+    responses((status = 200, body = Vec<EndpointView>), (status = 401, body = ProblemView, description = "not_signed_in"),
+        (status = 403, body = ProblemView, description = "not_allowed"),
+        (status = 404, body = ProblemView, description = "Also for another theatre's staff")))]
+async fn list(
+    State(state): State<AppState>,
+    staff: Staff,
+    ApiPath(theatre): ApiPath<String>,
+) -> ApiResult<Json<Vec<EndpointView>>> {
+    staff.at(&theatre, MANAGERS)?;
+    super::endpoints(&state, &theatre).await.map(Json)
+}
+
+/// Make an endpoint. Its secret is in this answer, and never shown again. For managers.
+#[utoipa::path(post, path = "/theatres/{theatre}/webhooks", tag = "systems", request_body = EndpointRequest,
+    params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
+    responses((status = 201, body = EndpointMade),
+        (status = 400, body = ProblemView, description = "malformed: also an address that is not on the public internet; key_missing"),
+        (status = 401, body = ProblemView, description = "not_signed_in"),
+        (status = 403, body = ProblemView, description = "not_allowed"),
+        (status = 404, body = ProblemView, description = "Also for another theatre's staff"),
+        (status = 409, body = ProblemView, description = "wrong_state: too many endpoints; still_running"),
+        (status = 422, body = ProblemView, description = "key_reused")))]
+async fn make(
+    State(state): State<AppState>,
+    staff: Staff,
+    ApiPath(theatre): ApiPath<String>,
+    key: IdempotencyKey,
+    ApiJson(request): ApiJson<EndpointRequest>,
+) -> ApiResult<Response> {
+    staff.at(&theatre, MANAGERS)?;
+    let intent = Intent::new(&staff.session.owner, key, &format!("POST /theatres/{theatre}/webhooks"), &request);
+    Ok(endpoints::make(&state, &staff, &theatre, &request, &intent).await?.into_response())
+}
+
+/// Give an endpoint a new secret; for a day what it is told is signed with the old one as well. For managers.
+#[utoipa::path(post, path = "/theatres/{theatre}/webhooks/{endpoint}/secret", tag = "systems", request_body = ReasonRequest,
+    params(("theatre" = String, Path), ("endpoint" = Uuid, Path), ("Idempotency-Key" = String, Header)),
+    responses((status = 200, body = EndpointMade), (status = 400, body = ProblemView, description = "malformed, key_missing"),
+        (status = 401, body = ProblemView, description = "not_signed_in"),
+        (status = 403, body = ProblemView, description = "not_allowed"),
+        (status = 404, body = ProblemView, description = "No such endpoint; also for another theatre's staff"),
+        (status = 409, body = ProblemView, description = "wrong_state, still_running"),
+        (status = 422, body = ProblemView, description = "key_reused")))]
+async fn rotate(
+    State(state): State<AppState>,
+    staff: Staff,
+    ApiPath((theatre, id)): ApiPath<(String, Uuid)>,
+    key: IdempotencyKey,
+    ApiJson(request): ApiJson<ReasonRequest>,
+) -> ApiResult<Response> {
+    staff.at(&theatre, MANAGERS)?;
+    let path = format!("POST /theatres/{theatre}/webhooks/{id}/secret");
+    let intent = Intent::new(&staff.session.owner, key, &path, &request);
+    Ok(endpoints::rotate(&state, &staff, (&theatre, id), &request, &intent).await?.into_response())
+}
+
+/// Switch an endpoint on or off, or remove it. For managers.
+#[utoipa::path(post, path = "/theatres/{theatre}/webhooks/{endpoint}/state", tag = "systems", request_body = EndpointChange,
+    params(("theatre" = String, Path), ("endpoint" = Uuid, Path), ("Idempotency-Key" = String, Header)),
+    responses((status = 204), (status = 400, body = ProblemView, description = "malformed, key_missing"),
+        (status = 401, body = ProblemView, description = "not_signed_in"),
+        (status = 403, body = ProblemView, description = "not_allowed"),
+        (status = 404, body = ProblemView, description = "No such endpoint; also for another theatre's staff"),
+        (status = 409, body = ProblemView, description = "wrong_state, still_running"),
+        (status = 422, body = ProblemView, description = "key_reused")))]
+async fn change(
+    State(state): State<AppState>,
+    staff: Staff,
+    ApiPath((theatre, id)): ApiPath<(String, Uuid)>,
+    key: IdempotencyKey,
+    ApiJson(request): ApiJson<EndpointChange>,
+) -> ApiResult<Response> {
+    staff.at(&theatre, MANAGERS)?;
+    let path = format!("POST /theatres/{theatre}/webhooks/{id}/state");
+    let intent = Intent::new(&staff.session.owner, key, &path, &request);
+    Ok(endpoints::change(&state, &staff, (&theatre, id), &request, &intent).await?.into_response())
+}
+
+/// What an endpoint was told last, and how that went: 100 deliveries, the newest first. For managers.
+#[utoipa::path(get, path = "/theatres/{theatre}/webhooks/{endpoint}/deliveries", tag = "systems",
+    params(("theatre" = String, Path), ("endpoint" = Uuid, Path)),
+    responses((status = 200, body = Vec<DeliveryView>), (status = 401, body = ProblemView, description = "not_signed_in"),
+        (status = 403, body = ProblemView, description = "not_allowed"),
+        (status = 404, body = ProblemView, description = "No such endpoint; also for another theatre's staff")))]
+async fn told(
+    State(state): State<AppState>,
+    staff: Staff,
+    ApiPath((theatre, id)): ApiPath<(String, Uuid)>,
+) -> ApiResult<Json<Vec<DeliveryView>>> {
+    staff.at(&theatre, MANAGERS)?;
+    deliveries::list(&state, &theatre, id).await.map(Json)
+}
+
+/// Send a message once more. For managers.
+#[utoipa::path(post, path = "/theatres/{theatre}/webhooks/{endpoint}/deliveries/{delivery}/replay", tag = "systems",
+    request_body = ReasonRequest,
+    params(("theatre" = String, Path), ("endpoint" = Uuid, Path), ("delivery" = i64, Path),
+        ("Idempotency-Key" = String, Header)),
+    responses((status = 202, description = "It is on its way; `delivery` is the new one"),
+        (status = 400, body = ProblemView, description = "malformed, key_missing"),
+        (status = 401, body = ProblemView, description = "not_signed_in"),
+        (status = 403, body = ProblemView, description = "not_allowed"),
+        (status = 404, body = ProblemView, description = "No such delivery; also for another theatre's staff"),
+        (status = 409, body = ProblemView, description = "wrong_state: the endpoint is not on; still_running"),
+        (status = 422, body = ProblemView, description = "key_reused")))]
+async fn replay(
+    State(state): State<AppState>,
+    staff: Staff,
+    ApiPath((theatre, endpoint, delivery)): ApiPath<(String, Uuid, i64)>,
+    key: IdempotencyKey,
+    ApiJson(request): ApiJson<ReasonRequest>,
+) -> ApiResult<Response> {
+    staff.at(&theatre, MANAGERS)?;
+    let path = format!("POST /theatres/{theatre}/webhooks/{endpoint}/deliveries/{delivery}/replay");
+    let intent = Intent::new(&staff.session.owner, key, &path, &request);
+    Ok(deliveries::replay(&state, &staff, (&theatre, endpoint, delivery), &request, &intent).await?.into_response())
+}

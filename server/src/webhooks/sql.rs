@@ -1,0 +1,341 @@
+//! Queries of `webhook_endpoints`, `webhook_messages` and `webhook_deliveries`.
+
+use chrono::{DateTime, Utc};
+use domain::api_systems::{DeliveryState, DeliveryView, EndpointState, EndpointView, WebhookEvent};
+use domain::time::Timestamp;
+use sqlx::{PgConnection, PgPool};
+use uuid::Uuid;
+
+use crate::clock::{from_utc, rfc3339, to_utc};
+
+/// An endpoint as stored; its secrets are read by whoever signs only.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub(super) struct EndpointRow {
+    pub(super) id: Uuid,
+    pub(super) url: String,
+    pub(super) events: Vec<String>,
+    pub(super) state: String,
+    pub(super) failures: i32,
+    pub(super) notice: Option<String>,
+    pub(super) old_until: Option<DateTime<Utc>>,
+    pub(super) version: i32,
+    pub(super) made_at: DateTime<Utc>,
+}
+
+fn corrupt(table: &str, column: &str, value: &str) -> sqlx::Error {
+    sqlx::Error::Decode(format!("{table}.{column} is {value:?}").into())
+}
+
+fn event(text: &str) -> Result<WebhookEvent, sqlx::Error> {
+    WebhookEvent::parse(text).ok_or_else(|| corrupt("webhooks", "event", text))
+}
+
+impl EndpointRow {
+    pub(super) fn state(&self) -> Result<EndpointState, sqlx::Error> {
+        EndpointState::parse(&self.state).ok_or_else(|| corrupt("webhook_endpoints", "state", &self.state))
+    }
+
+    pub(super) fn view(self, now: Timestamp) -> Result<EndpointView, sqlx::Error> {
+        Ok(EndpointView {
+            state: self.state()?,
+            events: self.events.iter().map(|text| event(text)).collect::<Result<_, _>>()?,
+            id: self.id,
+            url: self.url,
+            failures: self.failures,
+            notice: self.notice,
+            old_secret_until: self.old_until.filter(|until| *until > to_utc(now)).map(|at| rfc3339(from_utc(at))),
+            made_at: rfc3339(from_utc(self.made_at)),
+        })
+    }
+}
+
+macro_rules! select_endpoint {
+    ($condition:literal) => {
+        concat!(
+            "SELECT id, url, events, state, failures, notice, old_until, version, made_at FROM webhook_endpoints
+             WHERE state <> 'removed' AND ",
+            $condition
+        )
+    };
+}
+
+/// Endpoints of a theatre, the newest first.
+pub(super) async fn endpoints(pg: &PgPool, theatre: &str, limit: i64) -> Result<Vec<EndpointRow>, sqlx::Error> {
+    sqlx::query_as(select_endpoint!("theatre_id = $1 ORDER BY made_at DESC, id LIMIT $2"))
+        .bind(theatre)
+        .bind(limit)
+        .fetch_all(pg)
+        .await
+}
+
+/// An endpoint of a theatre, locked until the transaction ends.
+pub(super) async fn lock_endpoint(
+    tx: &mut PgConnection,
+    theatre: &str,
+    id: Uuid,
+) -> Result<Option<EndpointRow>, sqlx::Error> {
+    sqlx::query_as(select_endpoint!("id = $1 AND theatre_id = $2 FOR NO KEY UPDATE"))
+        .bind(id)
+        .bind(theatre)
+        .fetch_optional(tx)
+        .await
+}
+
+/// How many endpoints a theatre has; nobody makes another until the transaction ends.
+pub(super) async fn lock_count(tx: &mut PgConnection, theatre: &str) -> Result<i64, sqlx::Error> {
+    sqlx::query("SELECT 1 FROM theatres WHERE id = $1 FOR NO KEY UPDATE").bind(theatre).execute(&mut *tx).await?;
+    sqlx::query_scalar("SELECT count(*) FROM webhook_endpoints WHERE theatre_id = $1 AND state <> 'removed'")
+        .bind(theatre)
+        .fetch_one(tx)
+        .await
+}
+
+/// Writes a new endpoint.
+pub(super) async fn insert_endpoint(
+    tx: &mut PgConnection,
+    theatre: &str,
+    row: &EndpointRow,
+    secret: &str,
+) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "INSERT INTO webhook_endpoints (id, theatre_id, url, events, secret, state, made_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7)",
+    )
+    .bind(row.id)
+    .bind(theatre)
+    .bind(&row.url)
+    .bind(&row.events)
+    .bind(secret)
+    .bind(&row.state)
+    .bind(row.made_at)
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+/// Changes how an endpoint stands, from how it was read; `false` when somebody was faster.
+pub(super) async fn put_state(
+    tx: &mut PgConnection,
+    row: &EndpointRow,
+    to: EndpointState,
+    notice: Option<&str>,
+) -> Result<bool, sqlx::Error> {
+    let changed = sqlx::query(
+        "UPDATE webhook_endpoints SET state = $4, notice = $5, failures = CASE WHEN $4 = 'on' THEN 0 ELSE failures END,
+                                      version = version + 1
+         WHERE id = $1 AND state = $2 AND version = $3",
+    )
+    .bind(row.id)
+    .bind(&row.state)
+    .bind(row.version)
+    .bind(to.as_str())
+    .bind(notice)
+    .execute(tx)
+    .await?;
+    Ok(changed.rows_affected() == 1)
+}
+
+/// What still waits for an endpoint is not told it any more.
+pub(super) async fn give_up_waiting(tx: &mut PgConnection, endpoint: Uuid, why: &str) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "UPDATE webhook_deliveries SET state = 'failed', last_trouble = $2
+         WHERE endpoint_id = $1 AND state = 'waiting'",
+    )
+    .bind(endpoint)
+    .bind(why)
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+/// Signs with a new secret from now on, and with the one before it until `old_until`; `false` when somebody was faster.
+pub(super) async fn put_secret(
+    tx: &mut PgConnection,
+    row: &EndpointRow,
+    secret: &str,
+    old_until: Timestamp,
+) -> Result<bool, sqlx::Error> {
+    let changed = sqlx::query(
+        "UPDATE webhook_endpoints SET old_secret = secret, old_until = $4, secret = $3, version = version + 1
+         WHERE id = $1 AND version = $2",
+    )
+    .bind(row.id)
+    .bind(row.version)
+    .bind(secret)
+    .bind(to_utc(old_until))
+    .execute(tx)
+    .await?;
+    Ok(changed.rows_affected() == 1)
+}
+
+/// A delivery that is due, with all it takes.
+#[derive(Clone, sqlx::FromRow)]
+pub(super) struct Due {
+    pub(super) id: i64,
+    pub(super) tries: i32,
+    pub(super) message_id: Uuid,
+    pub(super) event: String,
+    pub(super) body: String,
+    pub(super) endpoint_id: Uuid,
+    pub(super) url: String,
+    pub(super) secret: String,
+    pub(super) old_secret: Option<String>,
+}
+
+/// Takes deliveries that are due until `lease_until`: some of each endpoint that is on and not among `busy`.
+pub(super) async fn take(
+    pg: &PgPool,
+    busy: &[Uuid],
+    (now, lease_until): (Timestamp, Timestamp),
+    (of_each, in_all): (i64, i64),
+) -> Result<Vec<Due>, sqlx::Error> {
+    sqlx::query_as(
+        "UPDATE webhook_deliveries delivery
+         SET tries = delivery.tries + 1, run_after = $2, tried_at = $1
+         FROM (SELECT due.id, endpoint.url, endpoint.secret,
+                      CASE WHEN endpoint.old_until > $1 THEN endpoint.old_secret END AS old_secret
+               FROM webhook_endpoints endpoint
+               CROSS JOIN LATERAL (SELECT id FROM webhook_deliveries
+                                   WHERE endpoint_id = endpoint.id AND state = 'waiting' AND run_after <= $1
+                                   ORDER BY run_after, id LIMIT $4 FOR UPDATE SKIP LOCKED) due
+               WHERE endpoint.state = 'on' AND endpoint.id <> ALL ($3)
+               LIMIT $5) taken, webhook_messages message
+         WHERE delivery.id = taken.id AND message.id = delivery.message_id
+         RETURNING delivery.id, delivery.tries, message.id AS message_id, message.event, message.body,
+                   delivery.endpoint_id, taken.url, taken.secret, taken.old_secret",
+    )
+    .bind(to_utc(now))
+    .bind(to_utc(lease_until))
+    .bind(busy)
+    .bind(of_each)
+    .bind(in_all)
+    .fetch_all(pg)
+    .await
+}
+
+/// What a try came to: the delivery, if this is still its last try.
+pub(super) async fn note_try(
+    tx: &mut PgConnection,
+    due: &Due,
+    state: DeliveryState,
+    (status, trouble): (Option<u16>, Option<&str>),
+    run_after: Timestamp,
+) -> Result<bool, sqlx::Error> {
+    let noted = sqlx::query(
+        "UPDATE webhook_deliveries SET state = $3, last_status = $4, last_trouble = $5, run_after = $6
+         WHERE id = $1 AND tries = $2 AND state = 'waiting'",
+    )
+    .bind(due.id)
+    .bind(due.tries)
+    .bind(state.as_str())
+    .bind(status.map(i32::from))
+    .bind(trouble)
+    .bind(to_utc(run_after))
+    .execute(tx)
+    .await?;
+    Ok(noted.rows_affected() == 1)
+}
+
+/// A try went well: failures are counted in a row.
+pub(super) async fn forget_failures(tx: &mut PgConnection, endpoint: Uuid) -> Result<(), sqlx::Error> {
+    sqlx::query("UPDATE webhook_endpoints SET failures = 0 WHERE id = $1 AND failures > 0")
+        .bind(endpoint)
+        .execute(tx)
+        .await?;
+    Ok(())
+}
+
+/// A try failed; the endpoint as it stands then, with its theatre.
+pub(super) async fn add_failure(
+    tx: &mut PgConnection,
+    endpoint: Uuid,
+) -> Result<Option<(String, EndpointRow)>, sqlx::Error> {
+    let theatre: Option<String> =
+        sqlx::query_scalar("UPDATE webhook_endpoints SET failures = failures + 1 WHERE id = $1 RETURNING theatre_id")
+            .bind(endpoint)
+            .fetch_optional(&mut *tx)
+            .await?;
+    let Some(theatre) = theatre else { return Ok(None) };
+    Ok(lock_endpoint(tx, &theatre, endpoint).await?.map(|row| (theatre, row)))
+}
+
+#[derive(sqlx::FromRow)]
+pub(super) struct DeliveryRow {
+    id: i64,
+    message_id: Uuid,
+    event: String,
+    subject: String,
+    state: String,
+    tries: i32,
+    last_status: Option<i32>,
+    last_trouble: Option<String>,
+    happened_at: DateTime<Utc>,
+    tried_at: Option<DateTime<Utc>>,
+    run_after: DateTime<Utc>,
+}
+
+impl DeliveryRow {
+    pub(super) fn view(self) -> Result<DeliveryView, sqlx::Error> {
+        let text = |at: DateTime<Utc>| rfc3339(from_utc(at));
+        let state =
+            DeliveryState::parse(&self.state).ok_or_else(|| corrupt("webhook_deliveries", "state", &self.state))?;
+        Ok(DeliveryView {
+            id: self.id,
+            message: self.message_id,
+            event: event(&self.event)?,
+            subject: self.subject,
+            state,
+            tries: self.tries,
+            last_status: self.last_status,
+            last_trouble: self.last_trouble,
+            happened_at: text(self.happened_at),
+            tried_at: self.tried_at.map(text),
+            next_at: (state == DeliveryState::Waiting).then(|| text(self.run_after)),
+        })
+    }
+}
+
+/// Deliveries to an endpoint, the newest first.
+pub(super) async fn deliveries(pg: &PgPool, endpoint: Uuid, limit: i64) -> Result<Vec<DeliveryRow>, sqlx::Error> {
+    sqlx::query_as(
+        "SELECT delivery.id, delivery.message_id, message.event, message.subject, delivery.state, delivery.tries,
+                delivery.last_status, delivery.last_trouble, message.happened_at, delivery.tried_at, delivery.run_after
+         FROM webhook_deliveries delivery JOIN webhook_messages message ON message.id = delivery.message_id
+         WHERE delivery.endpoint_id = $1 ORDER BY delivery.id DESC LIMIT $2",
+    )
+    .bind(endpoint)
+    .bind(limit)
+    .fetch_all(pg)
+    .await
+}
+
+/// Sends the message of a delivery once more, as a delivery of its own; `None` when the endpoint has no such delivery.
+pub(super) async fn replay(
+    tx: &mut PgConnection,
+    endpoint: Uuid,
+    delivery: i64,
+    now: Timestamp,
+) -> Result<Option<i64>, sqlx::Error> {
+    sqlx::query_scalar(
+        "INSERT INTO webhook_deliveries (message_id, endpoint_id, run_after)
+         SELECT message_id, endpoint_id, $3 FROM webhook_deliveries WHERE id = $1 AND endpoint_id = $2 RETURNING id",
+    )
+    .bind(delivery)
+    .bind(endpoint)
+    .bind(to_utc(now))
+    .fetch_optional(tx)
+    .await
+}
+
+/// Deletes messages of before, with their deliveries; how many.
+pub(super) async fn purge(pg: &PgPool, before: Timestamp, limit: i64) -> Result<u64, sqlx::Error> {
+    let gone = sqlx::query(
+        "DELETE FROM webhook_messages WHERE id IN (
+             SELECT id FROM webhook_messages WHERE happened_at < $1 ORDER BY happened_at LIMIT $2)",
+    )
+    .bind(to_utc(before))
+    .bind(limit)
+    .execute(pg)
+    .await?;
+    Ok(gone.rows_affected())
+}

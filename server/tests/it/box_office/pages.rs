@@ -1,0 +1,90 @@
+//! The pages of the box office, without a script.
+
+use reqwest::StatusCode;
+
+use super::{at_work, desk, hired, seller, sells, two_theatres};
+use crate::accounts::{Browser, form};
+use crate::world::World;
+
+/// Status and text of a page.
+async fn page(browser: &Browser, path: &str) -> (StatusCode, String) {
+    let visitor = browser.visitor();
+    let request = visitor.client.get(format!("{}{path}", visitor.base)).header("cookie", &visitor.cookie);
+    let answer = request.send().await.expect("the server answers");
+    (answer.status(), answer.text().await.expect("a page"))
+}
+
+/// Sends a form with a fresh key; the status, and the way on or the page.
+async fn send(browser: &Browser, path: &str, fields: &[(&str, &str)]) -> (StatusCode, String) {
+    let visitor = browser.visitor();
+    let key = server::ids::new_id().to_string();
+    let fields = [fields, &[("key", key.as_str())][..]].concat();
+    let request = visitor.client.post(format!("{}{path}", visitor.base)).header("cookie", &visitor.cookie);
+    let answer = form(request, &fields).send().await.expect("the server answers");
+    let way_on = answer.headers().get("location").and_then(|to| to.to_str().ok()).map(str::to_owned);
+    let status = answer.status();
+    (status, way_on.unwrap_or(answer.text().await.expect("a page")))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shift_goes_without_a_script() {
+    let world = World::start(1, &[]).await;
+    let mut ann = seller(&world, "ann@example.org").await;
+    let home = "/staff/aurora/box-office";
+    let (status, html) = page(&ann, home).await;
+    assert!(status == StatusCode::OK && html.contains("data-testid=\"open-till\""), "{html}");
+    assert!(!html.contains("data-testid=\"close-day\""), "that is the manager's");
+    let (status, html) = send(&ann, &format!("{home}/till/open"), &[("amount", "a lot")]).await;
+    assert!(status == StatusCode::BAD_REQUEST && html.contains("data-testid=\"trouble\""), "{html}");
+    let opened = send(&ann, &format!("{home}/till/open"), &[("amount", "100.00")]).await;
+    assert_eq!(opened, (StatusCode::SEE_OTHER, home.to_owned()));
+    let sold = sells(&mut ann, &world, &[0, 1], "cash").await;
+    let booking = format!("{home}/bookings/{}", crate::world::text(&sold["id"]));
+    let found = page(&ann, &format!("{home}/bookings?reference={}", crate::world::text(&sold["reference"]))).await;
+    assert_eq!(found.0, StatusCode::SEE_OTHER);
+    let (status, html) = page(&ann, &booking).await;
+    assert!(status == StatusCode::OK && html.contains("data-testid=\"undo\""), "{html}");
+    let (status, html) = send(&ann, &format!("{booking}/tickets"), &[]).await;
+    assert_eq!((status, html.matches("paper-ticket\"").count() >= 2), (StatusCode::OK, true), "{html}");
+    let undone = send(&ann, &format!("{booking}/undo"), &[("reason", "The wrong show.")]).await;
+    assert_eq!(undone, (StatusCode::SEE_OTHER, booking.clone()));
+    let (status, html) = send(&ann, &format!("{home}/till/cash-up"), &[("amount", "99.00"), ("reason", "")]).await;
+    assert!(status == StatusCode::CONFLICT && html.contains("data-testid=\"trouble\""), "{html}");
+    let up = send(&ann, &format!("{home}/till/cash-up"), &[("amount", "100,00"), ("reason", "")]).await;
+    assert_eq!(up.0, StatusCode::SEE_OTHER);
+    let max = hired(&world, "max@example.org", "manager").await;
+    let (_, html) = page(&max, home).await;
+    assert!(html.contains("data-testid=\"close-day\""), "{html}");
+    let closed = send(&max, &format!("{home}/day-close"), &[("reason", "Quiet.")]).await;
+    assert_eq!(closed.0, StatusCode::SEE_OTHER);
+    assert_eq!(ann.get(&desk("till")).await.0, StatusCode::NO_CONTENT);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn strangers_find_no_box_office_and_whoever_is_not_signed_in_is_sent_to_do_that() {
+    let world = World::start(1, &[]).await;
+    let rita = two_theatres(&world).await;
+    let mut ann = at_work(&world, "ann@example.org").await;
+    let sold = sells(&mut ann, &world, &[0], "cash").await;
+    let id = crate::world::text(&sold["id"]);
+    let pages = [
+        "/staff/aurora/box-office".to_owned(),
+        format!("/staff/aurora/box-office/shows/{}", world.show),
+        format!("/staff/aurora/box-office/bookings/{id}"),
+    ];
+    for path in &pages {
+        assert_eq!(page(&ann, path).await.0, StatusCode::OK, "{path}");
+        assert_eq!(page(&rita, path).await.0, StatusCode::NOT_FOUND, "{path}");
+        assert_eq!(page(&Browser::new(&world), path).await.0, StatusCode::SEE_OTHER, "{path}");
+        assert_eq!(
+            page(&rita, &path.replace("aurora", "rialto")).await.0 == StatusCode::OK,
+            path.ends_with("box-office")
+        );
+    }
+    let stolen = send(&rita, &format!("/staff/aurora/box-office/bookings/{id}/undo"), &[("reason", "Mine.")]).await;
+    assert_eq!(stolen.0, StatusCode::NOT_FOUND);
+    let (status, _) = send(&ann, "/staff/aurora/box-office/day-close", &[("reason", "Mine.")]).await;
+    assert_eq!(status, StatusCode::NOT_FOUND, "a manager's form is not there for the others");
+    world.end().await;
+}

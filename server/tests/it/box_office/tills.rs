@@ -1,0 +1,99 @@
+//! A shift at a till, and the day's end.
+
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+
+use super::{acts, at_work, code, desk, hired, seller, sells};
+use crate::world::{PRICE, World};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shift_from_float_to_cash_up_and_the_day_is_closed() {
+    let world = World::start(1, &[]).await;
+    let mut max = hired(&world, "max@example.org", "manager").await;
+    let mut ann = seller(&world, "ann@example.org").await;
+    assert_eq!(ann.get(&desk("till")).await.0, StatusCode::NO_CONTENT);
+    let (status, till) = ann.post(&desk("till"), json!({ "float_minor": 10_000 })).await;
+    assert_eq!((status, &till["expected"]["minor"]), (StatusCode::CREATED, &json!(10_000)), "{till}");
+    sells(&mut ann, &world, &[0, 1], "cash").await;
+    sells(&mut ann, &world, &[2], "card").await;
+    let (status, till) = ann.post(&desk("till/drops"), json!({ "amount_minor": 5_000, "reason": "Full." })).await;
+    assert_eq!(status, StatusCode::OK, "{till}");
+    let sums = |till: &Value| ["float", "cash", "card", "dropped", "expected"].map(|name| till[name]["minor"].clone());
+    assert_eq!(sums(&till), [10_000, 2 * PRICE, PRICE, 5_000, 5_000 + 2 * PRICE].map(Value::from));
+    let kinds: Vec<_> = till["rows"].as_array().expect("rows").iter().map(|row| row["kind"].clone()).collect();
+    assert_eq!(kinds, ["drop", "sale", "sale", "float"]);
+
+    let early = max.post(&desk("day-close"), json!({ "reason": "Quiet." })).await;
+    assert_eq!(code(&early), (409, "till_open".into()), "hers is not counted yet");
+    let counted = 5_000 + 2 * PRICE - 100;
+    let wrong = ann.post(&desk("till/cash-up"), json!({ "counted_minor": counted })).await;
+    assert_eq!(code(&wrong), (409, "till_differs".into()));
+    let up = json!({ "counted_minor": counted, "reason": "A coin rolled away." });
+    let (status, closed) = ann.post(&desk("till/cash-up"), up).await;
+    assert_eq!((status, &closed["difference"]["minor"]), (StatusCode::OK, &json!(-100)), "{closed}");
+    assert_eq!(ann.get(&desk("till")).await.0, StatusCode::NO_CONTENT);
+
+    let (_, tills) = max.get(&desk("tills")).await;
+    assert_eq!((tills.as_array().map(Vec::len), &tills[0]["person"]), (Some(1), &json!("Ann Example")));
+    let (status, day) = max.post(&desk("day-close"), json!({ "reason": "Quiet." })).await;
+    assert_eq!((status, &day["number"], &day["difference"]["minor"]), (StatusCode::CREATED, &json!(1), &json!(-100)));
+    assert_eq!(max.get(&desk("tills")).await.1, json!([]));
+    let again = max.post(&desk("day-close"), json!({ "reason": "Again." })).await;
+    assert_eq!(code(&again), (409, "till_closed".into()), "there is nothing to close");
+    let expected = ["till_opened", "sold", "sold", "till_drop", "till_cashed_up", "day_closed"];
+    assert_eq!(acts(&world).await, expected);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_till_is_opened_once_and_holds_no_more_than_is_in_it() {
+    let world = World::start(1, &[]).await;
+    let mut ann = at_work(&world, "ann@example.org").await;
+    let twice = ann.post(&desk("till"), json!({ "float_minor": 1 })).await;
+    assert_eq!(code(&twice), (409, "till_open".into()));
+    let drop = |amount: i64, reason: &str| json!({ "amount_minor": amount, "reason": reason });
+    for (body, expected) in [
+        (drop(10_001, "Too much."), (409, "till_short")),
+        (drop(0, "Nothing."), (400, "malformed")),
+        (drop(-1, "Backwards."), (400, "malformed")),
+        (drop(i64::MAX, "All of it."), (400, "malformed")),
+        (drop(1, " "), (400, "malformed")),
+    ] {
+        let answer = ann.post(&desk("till/drops"), body.clone()).await;
+        assert_eq!(code(&answer), (expected.0, expected.1.to_owned()), "{body}");
+    }
+    for minor in [-1, 100_000_001] {
+        let answer = ann.post(&desk("till/cash-up"), json!({ "counted_minor": minor, "reason": "Why not." })).await;
+        assert_eq!(code(&answer), (400, "malformed".into()), "{minor}");
+    }
+    // The same key is the same drop.
+    let key = server::ids::new_id().to_string();
+    let visitor = ann.visitor();
+    let once =
+        async || visitor.call_with_key(reqwest::Method::POST, &desk("till/drops"), drop(4_000, "Full."), &key).await;
+    assert_eq!(once().await, once().await);
+    let (_, till) = ann.get(&desk("till")).await;
+    assert_eq!(till["expected"]["minor"], 6_000);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_ledger_is_only_added_to_and_only_while_the_till_is_open() {
+    let world = World::start(1, &[]).await;
+    let mut ann = at_work(&world, "ann@example.org").await;
+    sells(&mut ann, &world, &[0], "cash").await;
+    let up = json!({ "counted_minor": 10_000 + PRICE });
+    assert_eq!(ann.post(&desk("till/cash-up"), up).await.0, StatusCode::OK);
+    for change in [
+        "UPDATE till_rows SET amount_minor = 0",
+        "DELETE FROM till_rows",
+        "TRUNCATE till_rows",
+        "UPDATE tills SET counted_minor = 0",
+        "UPDATE tills SET closed_at = NULL, counted_minor = NULL, expected_minor = NULL",
+        "INSERT INTO till_rows (till_id, number, kind, means, amount_minor, actor, reason, at)
+         SELECT id, 99, 'drop', 'cash', -1, account_id, 'Late.', now() FROM tills",
+    ] {
+        assert!(sqlx::query(change).execute(&world.pg).await.is_err(), "{change}");
+    }
+    world.end().await;
+}

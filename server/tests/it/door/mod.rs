@@ -1,0 +1,117 @@
+//! The door from outside: tablets of the box office, with and without a network.
+
+mod pages;
+mod scans;
+mod settling;
+
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::accounts::{grant, signed_up};
+use crate::world::{Answer, Visitor, World, insert_show, text};
+
+/// A show of this evening, and somebody who buys there.
+pub async fn tonight(world: &World) -> Visitor {
+    let show = insert_show(&world.pg, 300_000, 3 * 3600).await;
+    Visitor { show, ..world.visitor() }
+}
+
+/// A device at the door of a show.
+#[derive(Clone)]
+pub struct Device {
+    pub browser: Visitor,
+    pub id: Uuid,
+    pub name: &'static str,
+}
+
+/// A device of somebody at the box office of the Aurora, who is signed in.
+pub async fn device(world: &World, show: Uuid, name: &'static str) -> Device {
+    let email = format!("{}@example.org", server::ids::new_id().simple());
+    let browser = signed_up(world, &email).await;
+    grant(world, &email, "aurora", "box_office").await;
+    Device { browser: Visitor { show, ..browser.visitor() }, id: server::ids::new_id(), name }
+}
+
+impl Device {
+    /// Another device of the same person.
+    pub fn another(&self, name: &'static str) -> Self {
+        Self { id: server::ids::new_id(), name, ..self.clone() }
+    }
+
+    pub fn path(&self, what: &str) -> String {
+        format!("/api/v1/theatres/aurora/door/shows/{}{what}", self.browser.show)
+    }
+
+    pub fn view(&self) -> Value {
+        json!({ "id": self.id, "name": self.name })
+    }
+
+    pub async fn scan_as(&self, text: &str, scan: Uuid) -> Answer {
+        let body = json!({ "text": text, "device": self.view() });
+        self.browser.call_with_key(Method::POST, &self.path("/scans"), body, &scan.to_string()).await
+    }
+
+    /// What a scan came to, ticket by ticket.
+    pub async fn scan(&self, text: &str) -> Vec<Value> {
+        let (status, answer) = self.scan_as(text, server::ids::new_id()).await;
+        assert_eq!(status, StatusCode::OK, "{answer}");
+        answer["tickets"].as_array().expect("tickets").clone()
+    }
+
+    /// What a scan of one ticket came to, in a word.
+    pub async fn outcome(&self, text: &str) -> String {
+        crate::world::text(&self.scan(text).await[0]["outcome"]).to_owned()
+    }
+
+    pub async fn list(&self) -> Value {
+        let (status, list) = self.browser.get(&self.path(&format!("/list?device={}", self.id))).await;
+        assert_eq!(status, StatusCode::OK, "{list}");
+        list
+    }
+
+    /// Settles scans made by a list; each with an id, a code, and how long ago it was, milliseconds.
+    pub async fn settle(&self, list: &Value, scans: &[(Uuid, &str, i64)]) -> Answer {
+        let now = server::clock::now().0;
+        let scans: Vec<Value> = scans
+            .iter()
+            .map(|(scan, code, ago)| json!({ "scan": scan, "codes": [code], "at_ms": now - ago }))
+            .collect();
+        self.send_settlement(json!({ "device": self.view(), "seal": list["seal"], "sent_at_ms": now, "scans": scans }))
+            .await
+    }
+
+    pub async fn send_settlement(&self, body: Value) -> Answer {
+        self.browser.call(Method::POST, &self.path("/settlements"), body).await
+    }
+
+    pub async fn undo(&self, scan: Uuid, reason: &str) -> Answer {
+        self.browser.call(Method::POST, &self.path("/undo"), json!({ "scan": scan, "reason": reason })).await
+    }
+
+    /// How the door stands.
+    pub async fn stands(&self) -> Value {
+        let (status, view) = self.browser.get(&self.path("")).await;
+        assert_eq!(status, StatusCode::OK, "{view}");
+        view
+    }
+
+    /// Sold, admitted, conflicts.
+    pub async fn counts(&self) -> [i64; 3] {
+        let view = self.stands().await;
+        ["sold", "admitted", "conflicts"].map(|name| view["counts"][name].as_i64().expect("a number"))
+    }
+}
+
+/// Codes of the tickets of a booking, in the order of the room.
+pub async fn codes(world: &World, booking: &Value) -> Vec<String> {
+    let id = Uuid::parse_str(text(&booking["id"])).expect("an id");
+    let of_booking = "SELECT code FROM tickets WHERE booking_id = $1 ORDER BY seat_no";
+    sqlx::query_scalar(of_booking).bind(id).fetch_all(&world.pg).await.expect("they are read")
+}
+
+/// Outcomes of the scans of a settlement, in its order.
+pub fn outcomes(settlement: &Value) -> Vec<&str> {
+    let scans = settlement["scans"].as_array().expect("scans");
+    scans.iter().map(|scan| text(&scan["tickets"][0]["outcome"])).collect()
+}

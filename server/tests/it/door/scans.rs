@@ -1,0 +1,253 @@
+//! Tickets that are looked at with the network there.
+
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+use server::ids::{new_id, random_bits};
+use server::tickets::TicketCode;
+
+use super::{Device, codes, device, tonight};
+use crate::accounts::another_theatre;
+use crate::world::{Visitor, World, insert_show, text};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ticket_lets_in_once_and_then_says_when_and_where() {
+    let world = World::start(1, &[]).await;
+    let ann = tonight(&world).await;
+    let left = device(&world, ann.show, "Left door").await;
+    let right = left.another("Right door");
+    let booking = ann.bought(&[0, 1], "tok_paid").await;
+    let codes = codes(&world, &booking).await;
+    assert_eq!(left.counts().await, [2, 0, 0]);
+
+    let (qr, scan) = (format!("ROWLOCK1|{}|A1|Ann Example", codes[0]), new_id());
+    let first = left.scan_as(&qr, scan).await;
+    assert_eq!(first.0, StatusCode::OK, "{}", first.1);
+    let ticket = &first.1["tickets"][0];
+    assert_eq!((text(&ticket["outcome"]), text(&ticket["seat"])), ("admitted", "A1"));
+    assert!(codes[0].ends_with(text(&ticket["ends"])), "{ticket}");
+    // The answer got lost: the same scan, the same answer, nobody twice.
+    assert_eq!(left.scan_as(&qr, scan).await, first);
+    assert_eq!(left.scan_as(&codes[1], scan).await.0, StatusCode::UNPROCESSABLE_ENTITY, "another ticket, the same key");
+
+    // A copy, typed by hand.
+    let typed = codes[0].to_lowercase();
+    let again = right.scan(&format!("{}-{}", &typed[..13], &typed[13..])).await;
+    assert_eq!((text(&again[0]["outcome"]), text(&again[0]["used_where"])), ("already_used", "Left door"));
+    assert_eq!(text(&again[0]["used_at"]).len(), "2026-11-21T20:15:07".len());
+    assert_eq!(left.counts().await, [2, 1, 0], "a copy that stays outside is no conflict");
+    assert_eq!(world.count("SELECT count(*) FROM door_admissions").await, 1);
+    // Past the code.
+    let twice =
+        "INSERT INTO door_admissions SELECT gen_random_uuid(), ticket_code, theatre_id, show_id, scan_id, device,
+                 at, recorded_at FROM door_admissions";
+    assert!(sqlx::query(twice).execute(&world.pg).await.is_err(), "Postgres says so too");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_party_comes_in_by_one_code_but_for_whoever_came_before() {
+    let world = World::start(1, &[]).await;
+    let ann = tonight(&world).await;
+    let left = device(&world, ann.show, "Left door").await;
+    let booking = ann.bought(&[3, 4, 5], "tok_paid").await;
+    let codes = codes(&world, &booking).await;
+    assert_eq!(left.outcome(&codes[1]).await, "admitted");
+    let party = left.scan(&format!("ROWLOCK1|{}|3 tickets|Ann", codes.join(","))).await;
+    let told: Vec<_> = party.iter().map(|ticket| (text(&ticket["seat"]), text(&ticket["outcome"]))).collect();
+    assert_eq!(told, [("A4", "admitted"), ("A5", "already_used"), ("A6", "admitted")]);
+    assert_eq!(left.counts().await, [3, 3, 0]);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn places_without_numbers_come_in_as_well() {
+    let world = World::start(1, &[]).await;
+    let ann = tonight(&world).await;
+    sqlx::query(
+        "INSERT INTO area_stock (show_id, area_no, name, category, capacity) VALUES ($1, 0, 'Floor', 'gold', 5)",
+    )
+    .bind(ann.show)
+    .execute(&world.pg)
+    .await
+    .expect("the floor is opened");
+    let left = device(&world, ann.show, "Left door").await;
+    let (_, hold) = ann.stand(2).await;
+    let (_, booking) = ann.book(&hold).await;
+    assert_eq!(ann.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
+    let codes: Vec<String> =
+        sqlx::query_scalar("SELECT code FROM place_tickets ORDER BY number").fetch_all(&world.pg).await.expect("codes");
+    let ticket = &left.scan(&codes[0]).await[0];
+    assert_eq!((text(&ticket["outcome"]), text(&ticket["seat"])), ("admitted", "Floor"));
+    assert_eq!(left.outcome(&codes[0]).await, "already_used");
+    assert_eq!(left.counts().await, [2, 1, 0]);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_lets_nobody_in_says_why() {
+    let world = World::start(1, &[]).await;
+    another_theatre(&world).await;
+    let ann = tonight(&world).await;
+    let left = device(&world, ann.show, "Left door").await;
+    // A show later tonight, and one at another theatre.
+    let later = Visitor { show: insert_show(&world.pg, 300_000, 6 * 3600).await, ..world.visitor() };
+    let rialto = Visitor { show: insert_show(&world.pg, 300_000, 6 * 3600).await, ..world.visitor() };
+    let moved = "UPDATE screens SET theatre_id = 'rialto' WHERE id = (SELECT screen_id FROM shows WHERE id = $1)";
+    sqlx::query(moved).bind(rialto.show).execute(&world.pg).await.expect("it is another theatre's");
+
+    let other = codes(&world, &later.bought(&[7], "tok_paid").await).await.remove(0);
+    let ticket = left.scan(&other).await.remove(0);
+    assert_eq!((text(&ticket["outcome"]), text(&ticket["show"]["film"])), ("other_show", "Tide"));
+    assert_eq!(text(&ticket["show"]["id"]), later.show.to_string());
+    // It was not used up by the wrong door.
+    let at_its_door = Device { browser: Visitor { show: later.show, ..left.browser.clone() }, ..left.clone() };
+    assert_eq!(at_its_door.outcome(&other).await, "admitted");
+
+    let foreign = codes(&world, &rialto.bought(&[7], "tok_paid").await).await.remove(0);
+    let ticket = left.scan(&foreign).await.remove(0);
+    assert_eq!((text(&ticket["outcome"]), &ticket["seat"], &ticket["show"]), ("unknown", &Value::Null, &Value::Null));
+    let (status, _) = left.browser.get(&format!("/api/v1/theatres/aurora/door/shows/{}", rialto.show)).await;
+    assert_eq!(status, StatusCode::NOT_FOUND);
+
+    let part = ann.bought(&[10, 11], "tok_paid").await;
+    let kept = codes(&world, &part).await;
+    assert_eq!(ann.cancel(&part, Some(&[11])).await.0, StatusCode::OK);
+    let returned = &left.scan(&kept[1]).await[0];
+    assert_eq!(
+        (text(&returned["outcome"]), text(&returned["why"]), text(&returned["seat"])),
+        ("not_valid", "refunded", "A12")
+    );
+    assert_eq!(left.outcome(&kept[0]).await, "admitted", "the neighbour's stays good");
+
+    let all = ann.bought(&[12], "tok_paid").await;
+    let gone = codes(&world, &all).await;
+    assert_eq!(ann.cancel(&all, None).await.0, StatusCode::OK);
+    let ticket = &left.scan(&gone[0]).await[0];
+    assert_eq!((text(&ticket["outcome"]), text(&ticket["why"])), ("not_valid", "cancelled"));
+
+    // One digit off, and made up in the way of codes that were never signed.
+    let mut forged = kept[0].clone();
+    let last = if forged.ends_with('7') { "8" } else { "7" };
+    forged.replace_range(25.., last);
+    assert_eq!(left.outcome(&forged).await, "forged");
+    assert_eq!(left.outcome(TicketCode::from_bits(random_bits()).as_str()).await, "unknown");
+    assert_eq!(left.counts().await, [1, 1, 0]);
+    let noted = world.count("SELECT count(*) FROM door_scans WHERE NOT let_in").await;
+    assert_eq!(noted, 6, "what was refused is written down");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn codes_are_signed_and_those_from_before_stay_good() {
+    let world = World::start(1, &[]).await;
+    let ann = tonight(&world).await;
+    let left = device(&world, ann.show, "Left door").await;
+    let booking = ann.bought(&[0, 1], "tok_paid").await;
+    let signed = codes(&world, &booking).await;
+    assert!(signed.iter().all(|code| ('8'..='F').contains(&code.chars().next().expect("a digit"))), "{signed:?}");
+    let old = TicketCode::from_bits(random_bits()).to_string();
+    sqlx::query("UPDATE tickets SET code = $1 WHERE code = $2")
+        .bind(&old)
+        .bind(&signed[1])
+        .execute(&world.pg)
+        .await
+        .expect("a ticket from before");
+    assert_eq!(left.outcome(&old).await, "admitted");
+    assert_eq!(left.outcome(&signed[1]).await, "unknown", "signed by us, and not in the books any more");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn twenty_devices_at_two_servers_let_a_ticket_in_once() {
+    let world = World::start(2, &[]).await;
+    let ann = tonight(&world).await;
+    let left = device(&world, ann.show, "Left door").await;
+    let at_other = Visitor { base: world.servers[1].url.clone(), ..left.browser.clone() };
+    let booking = ann.bought(&[0, 1], "tok_paid").await;
+    let codes = codes(&world, &booking).await;
+    let (forwards, backwards) = (codes.join(","), format!("{},{}", codes[1], codes[0]));
+    // Some read the party from the front and some from the back.
+    let devices: Vec<(Device, String)> = (0..20)
+        .map(|number| {
+            let browser = if number % 2 == 0 { left.browser.clone() } else { at_other.clone() };
+            let order = if number % 3 == 0 { &forwards } else { &backwards };
+            (Device { browser, ..left.another("Some door") }, format!("ROWLOCK1|{order}|2 tickets|Ann"))
+        })
+        .collect();
+    let answers = futures::future::join_all(devices.iter().map(|(device, text)| device.scan(text))).await;
+    let all: Vec<&Value> = answers.iter().flatten().collect();
+    let count = |outcome: &str| all.iter().filter(|ticket| ticket["outcome"] == outcome).count();
+    assert_eq!((count("admitted"), count("already_used")), (2, 38));
+    assert_eq!(left.counts().await, [2, 2, 0]);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_admission_is_undone_with_a_reason_and_once() {
+    let world = World::start(1, &[]).await;
+    let ann = tonight(&world).await;
+    let left = device(&world, ann.show, "Left door").await;
+    let booking = ann.bought(&[0, 1], "tok_paid").await;
+    let party = codes(&world, &booking).await.join(",");
+    let scan = new_id();
+    assert_eq!(left.scan_as(&format!("ROWLOCK1|{party}|2 tickets|Ann"), scan).await.0, StatusCode::OK);
+    for reason in ["", "  ", "a\nb", &"x".repeat(301)] {
+        assert_eq!(left.undo(scan, reason).await.0, StatusCode::BAD_REQUEST, "{reason:?}");
+    }
+    assert_eq!(left.counts().await, [2, 2, 0], "nothing happened");
+    assert_eq!(left.undo(scan, "Turned back: no shoes.").await.0, StatusCode::NO_CONTENT);
+    assert_eq!(left.counts().await, [2, 0, 0]);
+    let (status, problem) = left.undo(scan, "Once more.").await;
+    assert_eq!((status, text(&problem["code"])), (StatusCode::CONFLICT, "not_admitted"));
+    assert_eq!(left.undo(new_id(), "Nobody's.").await.0, StatusCode::CONFLICT);
+    let lines =
+        "SELECT count(*) FROM audit_list WHERE act = 'door_admission_undone' AND reason = 'Turned back: no shoes.'";
+    assert_eq!(world.count(lines).await, 1);
+    // They come back, with shoes.
+    assert_eq!(left.outcome(party.split(',').next().expect("a code")).await, "admitted");
+    assert_eq!(world.count("SELECT count(*) FROM door_admissions").await, 3, "what was undone stays written");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_scan_is_refused_and_leaves_nothing() {
+    let world = World::start(1, &[]).await;
+    let ann = tonight(&world).await;
+    let left = device(&world, ann.show, "Left door").await;
+    let code = codes(&world, &ann.bought(&[0], "tok_paid").await).await.remove(0);
+    let body = |text: &str, name: &str| json!({ "text": text, "device": { "id": left.id, "name": name } });
+    let long = format!("ROWLOCK1|{code}|A1|{}", "x".repeat(400));
+    let many: Vec<String> = (0..11).map(|_| TicketCode::from_bits(random_bits()).to_string()).collect();
+    for body in [
+        body("", "Left"),
+        body("4006381333931", "Left"),
+        body(&long, "Left"),
+        body(&"0".repeat(10_000), "Left"),
+        body(&format!("ROWLOCK1|{}|11 tickets|Ann", many.join(",")), "Left"),
+        body(&code, ""),
+        body(&code, "a\nb"),
+        body(&code, &"x".repeat(41)),
+        json!({ "text": code }),
+        json!({ "text": code, "device": { "id": "one", "name": "Left" } }),
+        json!({ "text": code, "device": { "id": left.id, "name": "Left" }, "show": ann.show }),
+        json!([code]),
+    ] {
+        let (status, problem) = left.browser.call(Method::POST, &left.path("/scans"), body.clone()).await;
+        assert_eq!((status, text(&problem["code"])), (StatusCode::BAD_REQUEST, "malformed"), "{body}");
+    }
+    let huge = left.browser.call(Method::POST, &left.path("/scans"), body(&"0".repeat(20_000), "Left")).await;
+    assert_eq!(huge.0, StatusCode::PAYLOAD_TOO_LARGE);
+    let (path, good) = (left.path("/scans"), body(&code, "Left"));
+    let named = left.browser.call_with_key(Method::POST, &path, good.clone(), "no-uuid").await;
+    assert_eq!((named.0, text(&named.1["code"])), (StatusCode::BAD_REQUEST, "key_malformed"));
+    // The world's own show is tomorrow's.
+    let tomorrow = format!("/api/v1/theatres/aurora/door/shows/{}/scans", world.show);
+    let early = left.browser.call(Method::POST, &tomorrow, good.clone()).await;
+    assert_eq!((early.0, text(&early.1["code"])), (StatusCode::CONFLICT, "door_closed"));
+    for nowhere in [path.replace("aurora", "rialto"), path.replace(&ann.show.to_string(), &new_id().to_string())] {
+        assert_eq!(left.browser.call(Method::POST, &nowhere, good.clone()).await.0, StatusCode::NOT_FOUND, "{nowhere}");
+    }
+    assert_eq!(world.count("SELECT count(*) FROM door_scans").await, 0);
+    assert_eq!(left.outcome(&code).await, "admitted", "the ticket is as good as before");
+    world.end().await;
+}

@@ -1,0 +1,239 @@
+//! Devices that were apart from the server, and from each other.
+
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+use server::ids::{new_id, random_bits};
+use server::tickets::TicketCode;
+use uuid::Uuid;
+
+use super::{Device, codes, device, outcomes, tonight};
+use crate::world::{Visitor, World, text};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_has_digests_and_nothing_else_and_says_what_each_is_good_for() {
+    let world = World::start(1, &[]).await;
+    let ann = tonight(&world).await;
+    let left = device(&world, ann.show, "Left door").await;
+    let booking = ann.bought(&[0, 1, 2], "tok_paid").await;
+    let codes = codes(&world, &booking).await;
+    assert_eq!(left.outcome(&codes[1]).await, "admitted");
+    assert_eq!(ann.cancel(&booking, Some(&[2])).await.0, StatusCode::OK);
+    let list = left.list().await;
+    let of = |code: &str| domain::door::digest(ann.show, code);
+    assert_eq!(list["open"], json!([of(&codes[0])]));
+    assert_eq!((&list["used"][0]["digest"], text(&list["used"][0]["device"])), (&json!(of(&codes[1])), "Left door"));
+    assert_eq!(list["not_valid"], json!([of(&codes[2])]));
+    let words = list.to_string();
+    for secret in codes.iter().map(String::as_str).chain(["Ann", "ann@example.org", "A1"]) {
+        assert!(!words.contains(secret), "{secret} in {words}");
+    }
+    let seal = &list["seal"];
+    let life = seal["expires_at_ms"].as_i64().expect("a number") - seal["made_at_ms"].as_i64().expect("a number");
+    assert_eq!(life, domain::door::LIST_LIFE_MS);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_came_by_the_list_is_in_and_a_call_that_is_sent_again_changes_nothing() {
+    let world = World::start(1, &[]).await;
+    let ann = tonight(&world).await;
+    let left = device(&world, ann.show, "Left door").await;
+    let codes = codes(&world, &ann.bought(&[0, 1, 2], "tok_paid").await).await;
+    let list = left.list().await;
+    let scans = [(new_id(), &*codes[0], 40), (new_id(), &*codes[1], 20)];
+    let (status, settled) = left.settle(&list, &scans).await;
+    assert_eq!((status, outcomes(&settled)), (StatusCode::OK, vec!["admitted", "admitted"]), "{settled}");
+    assert_eq!(settled["scans"][1]["scan"], json!(scans[1].0), "in the order of the request");
+    // The answer got lost: the device makes another call of it, with more.
+    let more = [scans[0], scans[1], (new_id(), &*codes[2], 0)];
+    let (_, again) = left.settle(&list, &more).await;
+    assert_eq!(outcomes(&again), ["admitted"; 3]);
+    assert_eq!(left.counts().await, [3, 3, 0]);
+    assert_eq!(world.count("SELECT count(*) FROM door_scans WHERE offline").await, 3);
+    assert_eq!(left.another("Right door").outcome(&codes[0]).await, "already_used");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_answer_that_was_never_heard_is_no_conflict() {
+    let world = World::start(1, &[]).await;
+    let ann = tonight(&world).await;
+    let left = device(&world, ann.show, "Left door").await;
+    let codes = codes(&world, &ann.bought(&[0, 1], "tok_paid").await).await;
+    let list = left.list().await;
+    // The server let them in, and the device heard nothing, so it let them in by its list.
+    let scan = new_id();
+    assert_eq!(left.scan_as(&codes[0], scan).await.0, StatusCode::OK);
+    let (_, settled) = left.settle(&list, &[(scan, &codes[0], 10)]).await;
+    assert_eq!(outcomes(&settled), ["admitted"]);
+    assert_eq!(left.counts().await, [2, 1, 0]);
+    // The server refused, since another device was faster; the device did not hear that and let them in.
+    let late = new_id();
+    assert_eq!(left.another("Right door").outcome(&codes[1]).await, "admitted");
+    assert_eq!(text(&left.scan_as(&codes[1], late).await.1["tickets"][0]["outcome"]), "already_used");
+    let (_, settled) = left.settle(&list, &[(late, &codes[1], 0)]).await;
+    assert_eq!(outcomes(&settled), ["conflict"], "{settled}");
+    assert_eq!(left.counts().await, [2, 2, 1]);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ticket_let_in_twice_is_told_at_the_door_and_to_the_manager_and_the_first_one_counts() {
+    let world = World::start(1, &[]).await;
+    let ann = tonight(&world).await;
+    let left = device(&world, ann.show, "Left door").await;
+    let right = left.another("Right door");
+    let codes = codes(&world, &ann.bought(&[0, 1], "tok_paid").await).await;
+    let list = right.list().await;
+    // Left lets them in with a network; right did before, without one; and right lets in another after left.
+    for code in &codes {
+        assert_eq!(left.outcome(code).await, "admitted");
+    }
+    let hour = 3_600_000;
+    let (_, settled) = right.settle(&list, &[(new_id(), &codes[0], hour), (new_id(), &codes[1], 0)]).await;
+    assert_eq!(outcomes(&settled), ["admitted", "conflict"], "{settled}");
+    assert_eq!(text(&settled["scans"][1]["tickets"][0]["used_where"]), "Left door");
+    let view = left.stands().await;
+    assert_eq!(left.counts().await, [2, 2, 2]);
+    let conflicts = view["conflicts"].as_array().expect("conflicts");
+    let told: Vec<_> = conflicts
+        .iter()
+        .map(|one| (text(&one["why"]), text(&one["seat"]), text(&one["device"]), text(&one["first_device"])))
+        .collect();
+    let expected =
+        [("already_used", "A2", "Right door", "Left door"), ("already_used", "A1", "Left door", "Right door")];
+    assert!(expected.iter().all(|one| told.contains(one)), "{told:?}");
+    assert_eq!(left.scan(&codes[0]).await[0]["used_where"], "Right door", "the earlier one is the admission");
+    let lines = "SELECT count(*) FROM audit_list WHERE act = 'door_conflict' AND reason LIKE 'Let in twice%'
+                 AND theatre_id = 'aurora' AND actor IS NOT NULL";
+    assert_eq!(world.count(lines).await, 2);
+    let change = sqlx::query("DELETE FROM door_conflicts").execute(&world.pg).await;
+    assert!(change.is_err(), "what went wrong is not forgotten");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_came_by_a_ticket_that_is_none_is_reported() {
+    let world = World::start(1, &[]).await;
+    let ann = tonight(&world).await;
+    let left = device(&world, ann.show, "Left door").await;
+    let booking = ann.bought(&[0, 1], "tok_paid").await;
+    let codes = codes(&world, &booking).await;
+    let list = left.list().await;
+    // Given back after the list was made; and a code that was on no list of ours.
+    assert_eq!(ann.cancel(&booking, Some(&[1])).await.0, StatusCode::OK);
+    let strange = TicketCode::from_bits(random_bits()).to_string();
+    let (_, settled) = left.settle(&list, &[(new_id(), &codes[1], 0), (new_id(), &strange, 0)]).await;
+    assert_eq!(outcomes(&settled), ["conflict", "conflict"], "{settled}");
+    assert_eq!(text(&settled["scans"][0]["tickets"][0]["why"]), "refunded");
+    let view = left.stands().await;
+    let why: Vec<_> = view["conflicts"].as_array().expect("conflicts").iter().map(|one| text(&one["why"])).collect();
+    assert!(why.contains(&"not_valid") && why.contains(&"unknown"), "{view}");
+    assert_eq!(world.count("SELECT count(*) FROM audit_list WHERE act = 'door_conflict'").await, 2);
+    assert_eq!(left.counts().await, [1, 0, 2]);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn devices_that_come_back_at_once_agree_on_who_was_first() {
+    let world = World::start(2, &[]).await;
+    let ann = tonight(&world).await;
+    let left = device(&world, ann.show, "Left door").await;
+    let at_other = Visitor { base: world.servers[1].url.clone(), ..left.browser.clone() };
+    let codes = codes(&world, &ann.bought(&[0, 1, 2, 3, 4, 5], "tok_paid").await).await;
+    let devices: Vec<Device> = (0..6)
+        .map(|number| {
+            let browser = if number % 2 == 0 { left.browser.clone() } else { at_other.clone() };
+            Device { browser, ..left.another("Some door") }
+        })
+        .collect();
+    let lists = futures::future::join_all(devices.iter().map(Device::list)).await;
+    // Each let everybody in, each in an order of its own.
+    let calls = devices.iter().zip(&lists).enumerate().map(|(number, (device, list))| {
+        let scans: Vec<(Uuid, &str, i64)> = (0_i64..)
+            .zip(codes.iter().cycle().skip(number).take(codes.len()))
+            .map(|(step, code)| (new_id(), code.as_str(), step * 7 % 5))
+            .collect();
+        async move { device.settle(list, &scans).await }
+    });
+    for (status, settled) in futures::future::join_all(calls).await {
+        assert_eq!(status, StatusCode::OK, "{settled}");
+    }
+    assert_eq!(left.counts().await, [6, 6, 30]);
+    let first = "SELECT count(*) FROM door_admissions admission
+                 JOIN (SELECT code, min(at) AS first FROM door_scans GROUP BY code) scans ON scans.code = ticket_code
+                 WHERE admission.undone_at IS NULL AND admission.at = scans.first";
+    assert_eq!(world.count(first).await, 6, "the admission of each ticket is its earliest scan");
+    let admitted = "SELECT count(*) FROM door_scans scan JOIN door_admissions admission
+                    ON admission.scan_id = scan.scan_id AND admission.ticket_code = scan.code
+                    WHERE scan.outcome = 'admitted'";
+    assert_eq!(world.count(admitted).await, 6);
+    assert_eq!(world.count("SELECT count(*) FROM door_scans WHERE outcome = 'admitted'").await, 6);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_device_whose_clock_is_wrong_is_settled_by_ours() {
+    let world = World::start(1, &[]).await;
+    let ann = tonight(&world).await;
+    let left = device(&world, ann.show, "Left door").await;
+    let codes = codes(&world, &ann.bought(&[0, 1, 2, 3], "tok_paid").await).await;
+    let list = left.list().await;
+    let (now, years) = (server::clock::now().0, 30 * 365 * 86_400_000_i64);
+    for (code, (at_ms, sent_at_ms)) in codes.iter().zip([
+        (now - years, now - years),
+        (now + years, now + years),
+        (i64::MAX, i64::MIN),
+        (i64::MIN, i64::MAX),
+    ]) {
+        let scans = json!([{ "scan": new_id(), "codes": [code], "at_ms": at_ms }]);
+        let body = json!({ "device": left.view(), "seal": list["seal"], "sent_at_ms": sent_at_ms, "scans": scans });
+        let (status, settled) = left.send_settlement(body).await;
+        assert_eq!((status, outcomes(&settled)), (StatusCode::OK, vec!["admitted"]), "{settled}");
+    }
+    let strange = "SELECT count(*) FROM door_admissions WHERE at NOT BETWEEN now() - interval '5 minutes' AND now()
+                   + interval '1 second'";
+    assert_eq!(world.count(strange).await, 0);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_settlement_is_refused_and_nobody_is_in() {
+    let world = World::start(1, &[]).await;
+    let ann = tonight(&world).await;
+    let left = device(&world, ann.show, "Left door").await;
+    let right = left.another("Right door");
+    let code = codes(&world, &ann.bought(&[0], "tok_paid").await).await.remove(0);
+    let list = left.list().await;
+    let scan = |code: &str| json!({ "scan": new_id(), "codes": [code], "at_ms": 0 });
+    let body = |device: &Device, seal: &Value, scans: Vec<Value>| json!({ "device": device.view(), "seal": seal, "sent_at_ms": 0, "scans": scans });
+    let seal = &list["seal"];
+    let with = |name: &str, value: Value| {
+        let mut seal = seal.clone();
+        seal[name] = value;
+        seal
+    };
+    for (body, code) in [
+        (body(&left, seal, vec![]), "malformed"),
+        (body(&left, seal, vec![scan(&code); 33]), "malformed"),
+        (body(&left, seal, vec![scan("4006381333931")]), "malformed"),
+        (body(&left, seal, vec![json!({ "scan": new_id(), "codes": [], "at_ms": 0 })]), "malformed"),
+        (body(&left, seal, vec![json!({ "scan": new_id(), "codes": vec![&code; 11], "at_ms": 0 })]), "malformed"),
+        // One bad scan spoils the call: all of it or nothing.
+        (body(&left, seal, vec![scan(&code), scan("no code")]), "malformed"),
+        // Another device's list, one that was changed, one that was made up.
+        (body(&right, seal, vec![scan(&code)]), "list_invalid"),
+        (body(&left, &with("made_at_ms", json!(0)), vec![scan(&code)]), "list_invalid"),
+        (body(&left, &with("signature", json!("00")), vec![scan(&code)]), "list_invalid"),
+        (body(&left, &with("signature", json!("no hex")), vec![scan(&code)]), "list_invalid"),
+    ] {
+        let (status, problem) = left.send_settlement(body.clone()).await;
+        assert_eq!((status, text(&problem["code"])), (StatusCode::BAD_REQUEST, code), "{body}");
+    }
+    let flood = body(&left, seal, (0..10_000).map(|_| scan(&code)).collect());
+    let (status, problem) = left.send_settlement(flood).await;
+    assert_eq!((status, text(&problem["code"])), (StatusCode::PAYLOAD_TOO_LARGE, "too_large"));
+    assert_eq!(left.counts().await, [1, 0, 0]);
+    assert_eq!(world.count("SELECT count(*) FROM door_scans").await, 0);
+    world.end().await;
+}

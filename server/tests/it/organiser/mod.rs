@@ -1,0 +1,64 @@
+//! Organisers from outside: rooms from files, weeks of shows, prices, how shows are sold, shows called off.
+
+mod pages;
+mod rooms;
+mod sales;
+mod weeks;
+
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::accounts::{Browser, PASSWORD, grant, signed_up};
+use crate::world::{Visitor, World, text};
+
+/// Where an organiser of the Aurora works.
+pub const HERE: &str = "/api/v1/theatres/aurora";
+
+/// An organiser of the Aurora, signed in.
+pub async fn organiser(world: &World) -> Browser {
+    let mut browser = signed_up(world, "olga@example.org").await;
+    grant(world, "olga@example.org", "aurora", "organiser").await;
+    let (status, answer) = browser.log_in("olga@example.org", PASSWORD).await;
+    assert_eq!(status, StatusCode::OK, "{answer}");
+    browser
+}
+
+/// Asks with POST below the theatre.
+pub async fn ask(organiser: &mut Browser, path: &str, body: Value) -> (StatusCode, Value) {
+    organiser.post(&format!("{HERE}{path}"), body).await
+}
+
+/// The same, which must go well.
+pub async fn done(organiser: &mut Browser, path: &str, body: Value) -> Value {
+    let (status, answer) = ask(organiser, path, body.clone()).await;
+    assert!(status.is_success(), "{path}: {status} {answer}");
+    answer
+}
+
+/// A screen with the room of a file.
+pub async fn screen_of(organiser: &mut Browser, plan: &Value) -> Value {
+    let layout = done(organiser, "/layouts", json!({ "name": "Room", "plan": plan })).await;
+    done(organiser, "/screens", json!({ "name": "New screen", "layout": layout["id"], "reason": "Opens today." })).await
+}
+
+/// Prices for these categories: twelve fifty on a weekday evening.
+pub async fn priced(organiser: &mut Browser, categories: &[&str]) {
+    let base: serde_json::Map<String, Value> =
+        categories.iter().map(|category| ((*category).to_owned(), json!(1_250))).collect();
+    let (_, before) = organiser.get(&format!("{HERE}/tariff")).await;
+    let tariff = json!({ "base": base, "weekend_percent": 120, "matinee_percent": 80, "prime_percent": 100,
+        "surcharge": { "3D": 200 }, "version": before["version"] });
+    done(organiser, "/tariff", json!({ "tariff": tariff, "reason": "Autumn prices." })).await;
+}
+
+/// A plan of one week from that day on that screen.
+pub fn week(screen: &Value, from: &str, weekday: &str, times: &[&str]) -> Value {
+    json!({ "screen": screen, "film": "tide", "language": "English", "format": "2D", "from": from, "weeks": 1,
+        "pattern": [{ "weekday": weekday, "times": times }], "cleaning_minutes": 20, "reason": "Programme." })
+}
+
+/// A visitor of another show than the world's own.
+pub fn visitor_of(world: &World, show: &Value) -> Visitor {
+    Visitor { show: Uuid::parse_str(text(&show["id"])).expect("an id"), ..world.visitor() }
+}

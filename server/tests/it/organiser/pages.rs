@@ -1,0 +1,161 @@
+//! The same through the pages: plain forms, without a script.
+
+use reqwest::{Method, StatusCode};
+use serde_json::json;
+
+use super::{organiser, priced};
+use crate::accounts::{Browser, form, signed_up};
+use crate::world::World;
+
+/// Where an organiser of the Aurora works.
+const THERE: &str = "/staff/aurora";
+
+async fn page(browser: &Browser, path: &str) -> (StatusCode, String) {
+    browser.visitor().raw(Method::GET, path, serde_json::Value::Null, "unused").await
+}
+
+/// Sends a form; status, the way on, and the page.
+async fn send(browser: &Browser, path: &str, fields: &[(&str, &str)]) -> (StatusCode, String, String) {
+    let visitor = browser.visitor();
+    let request = visitor.client.post(format!("{}{path}", visitor.base)).header("cookie", &visitor.cookie);
+    let answer = form(request, fields).send().await.expect("the server answers");
+    let on = answer.headers().get("location").map_or("", |path| path.to_str().expect("text")).to_owned();
+    (answer.status(), on, answer.text().await.expect("a page"))
+}
+
+const PLAN: &str = r#"{"sketch": 1, "name": "Small", "categories": [{"name": "gold", "label": "Gold"}],
+    "zones": [{"category": "gold", "rows": [{"rows": "A-B", "seats": "1-10"}]}]}"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_screen_prices_a_film_and_a_week_come_from_forms_alone() {
+    let world = World::start(1, &[]).await;
+    let olga = organiser(&world).await;
+    let (status, html) = page(&olga, &format!("{THERE}/screens")).await;
+    assert!(status == StatusCode::OK && html.contains("plan-file.js"), "{html}");
+    let fields = [("key", "k-import"), ("name", ""), ("file", ""), ("pasted", PLAN)];
+    let (status, room, _) = send(&olga, &format!("{THERE}/layouts"), &fields).await;
+    assert_eq!(status, StatusCode::SEE_OTHER);
+    let (_, html) = page(&olga, &room).await;
+    assert!(html.contains("preview-seats cat-0") && html.matches("preview-number").count() == 20, "{html}");
+    let layout = room.rsplit('/').next().expect("an id");
+    let fields = [("key", "k-screen"), ("layout", layout), ("name", "Kleiner Saal"), ("reason", "New.")];
+    let (status, on, _) = send(&olga, &format!("{THERE}/screens"), &fields).await;
+    assert_eq!((status, on), (StatusCode::SEE_OTHER, format!("{THERE}/screens?done=true")));
+    let (_, html) = page(&olga, &format!("{THERE}/shows/plan")).await;
+    assert!(html.contains(&format!("{THERE}/prices")), "prices come first: {html}");
+    let percents = [("weekend", "120"), ("matinee", "80"), ("prime", "100")];
+    let mut fields = vec![
+        ("key", "k-price"),
+        ("version", "0"),
+        ("price:gold", "12,50"),
+        ("surcharge:3D", "2"),
+        ("reason", "First."),
+    ];
+    fields.extend(percents);
+    let (status, ..) = send(&olga, &format!("{THERE}/prices"), &fields).await;
+    assert_eq!(status, StatusCode::SEE_OTHER);
+    let fields = [("key", "k-film"), ("title", "Neu"), ("running_minutes", "90"), ("reason", "Premiere.")];
+    assert_eq!(send(&olga, &format!("{THERE}/films"), &fields).await.0, StatusCode::SEE_OTHER);
+    let screen: String = sqlx::query_scalar("SELECT id FROM screens WHERE name = 'Kleiner Saal'")
+        .fetch_one(&world.pg)
+        .await
+        .expect("the screen");
+    let plan = |key: &'static str| {
+        vec![
+            ("key", key),
+            ("screen", screen.as_str()),
+            ("film", "tide"),
+            ("language", "Deutsch"),
+            ("format", "2D"),
+            ("from", "2030-01-07"),
+            ("weeks", "1"),
+            ("monday", "16:00, 20:15"),
+            ("cleaning", "20"),
+            ("sales", "open"),
+            ("sales_from", ""),
+            ("hold_seconds", "300"),
+            ("per_person", "6"),
+            ("reason", "Week one."),
+        ]
+    };
+    let (status, on, html) = send(&olga, &format!("{THERE}/shows/plan"), &plan("k-plan")).await;
+    assert_eq!((status, on), (StatusCode::SEE_OTHER, format!("{THERE}/shows?from=2030-01-07&done=true")), "{html}");
+    let (_, html) = page(&olga, &format!("{THERE}/shows?from=2030-01-07")).await;
+    assert_eq!(html.matches("data-testid=\"organised-show\"").count(), 2, "{html}");
+    // The same again is refused where it stands, with what was typed.
+    let (status, _, html) = send(&olga, &format!("{THERE}/shows/plan"), &plan("k-again")).await;
+    assert!(
+        status == StatusCode::CONFLICT && html.contains("organiser-trouble") && html.contains("16:00, 20:15"),
+        "{html}"
+    );
+    let show: uuid::Uuid = sqlx::query_scalar("SELECT id FROM shows WHERE screen_id = $1 ORDER BY starts_at LIMIT 1")
+        .bind(&screen)
+        .fetch_one(&world.pg)
+        .await
+        .expect("the show");
+    let (_, html) = page(&olga, &format!("{THERE}/shows/{show}")).await;
+    assert!(html.contains("value=\"10.00\""), "a matinee's price: {html}");
+    let fields = [
+        ("key", "k-terms"),
+        ("version", "1"),
+        ("sales", "paused"),
+        ("hold_seconds", "120"),
+        ("per_person", "4"),
+        ("price:gold", "10.00"),
+        ("reason", "Wait."),
+    ];
+    let (status, ..) = send(&olga, &format!("{THERE}/shows/{show}/terms"), &fields).await;
+    assert_eq!(status, StatusCode::SEE_OTHER);
+    let (status, html) = page(&olga, &format!("/shows/{show}")).await;
+    assert!(status == StatusCode::OK && html.contains("paused"), "{html}");
+    let fields = [("key", "k-cancel"), ("reason", "Nobody comes."), ("sure", "true")];
+    let (status, ..) = send(&olga, &format!("{THERE}/shows/{show}/cancel"), &fields).await;
+    assert_eq!(status, StatusCode::SEE_OTHER);
+    let (_, html) = page(&olga, &format!("{THERE}/shows/{show}")).await;
+    assert!(html.contains("data-testid=\"undoing\"") && html.contains("Nobody comes."), "{html}");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_with_mistakes_comes_back_as_a_page_that_names_them() {
+    let world = World::start(1, &[]).await;
+    let mut olga = organiser(&world).await;
+    priced(&mut olga, &["gold"]).await;
+    let plan = json!({ "name": "R", "categories": [{ "name": "gold" }], "zones": [{ "name": "<b>Z</b>", "rows": [{ "row_number": "A",
+        "seats": [{ "seat_number": "1", "position": { "x": 0, "y": 0 }, "category": "gold" },
+                  { "seat_number": "1", "position": { "x": 20, "y": 0 }, "category": "gold" }] }] }] });
+    let plan = plan.to_string();
+    let fields = [("key", "k"), ("pasted", plan.as_str())];
+    let (status, _, html) = send(&olga, &format!("{THERE}/layouts"), &fields).await;
+    assert_eq!(status, StatusCode::BAD_REQUEST);
+    assert!(html.contains("data-finding=\"duplicate_seat\"") && html.contains("A1"), "{html}");
+    let (status, _, html) = send(&olga, &format!("{THERE}/layouts"), &[("key", "k2"), ("pasted", "not JSON")]).await;
+    assert!(status == StatusCode::BAD_REQUEST && html.contains("data-finding=\"not_a_plan\""), "{html}");
+    let wrong = [
+        ("key", "k3"),
+        ("version", "1"),
+        ("price:gold", "-1"),
+        ("weekend", "100"),
+        ("matinee", "100"),
+        ("prime", "100"),
+        ("reason", "R."),
+    ];
+    let (status, _, html) = send(&olga, &format!("{THERE}/prices"), &wrong).await;
+    assert!(status == StatusCode::BAD_REQUEST && html.contains("organiser-trouble"), "{html}");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn strangers_find_nothing_here() {
+    let world = World::start(1, &[]).await;
+    let ann = signed_up(&world, "ann@example.org").await;
+    let nobody = Browser::new(&world);
+    for path in ["shows", "shows/plan", "screens", "prices", "films"] {
+        assert_eq!(page(&ann, &format!("{THERE}/{path}")).await.0, StatusCode::NOT_FOUND, "{path}");
+        assert_eq!(page(&nobody, &format!("{THERE}/{path}")).await.0, StatusCode::SEE_OTHER, "{path}");
+    }
+    let (status, ..) = send(&ann, &format!("{THERE}/layouts"), &[("key", "k"), ("pasted", PLAN)]).await;
+    assert_eq!(status, StatusCode::NOT_FOUND);
+    assert_eq!(world.count("SELECT count(*) FROM theatre_layouts").await, 0);
+    world.end().await;
+}

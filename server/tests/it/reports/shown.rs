@@ -1,0 +1,104 @@
+//! Reports as pages and as files: who sees them, what is drawn, and that no name in them is a formula.
+
+use reqwest::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use reqwest::{Method, StatusCode};
+use serde_json::Value;
+
+use super::staff;
+use crate::accounts::Browser;
+use crate::world::{World, text};
+
+/// A page as this browser gets it; whither it is sent, if it is.
+async fn page(of: &Browser, path: &str) -> (StatusCode, String) {
+    of.visitor().raw(Method::GET, path, Value::Null, "page").await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_draws_what_was_sold_and_tells_every_number_in_a_table() {
+    let world = World::start(1, &[]).await;
+    world.visitor().bought(&[46, 47], "tok_paid").await;
+    let max = staff(&world, "max@example.org", "manager").await;
+    let olga = staff(&world, "olga@example.org", "organiser").await;
+    let ahead = (server::clock::to_utc(server::clock::now()) + chrono::Duration::days(3)).date_naive();
+    let path = format!("/staff/aurora/reports?to={ahead}");
+    for who in [&max, &olga] {
+        let (status, html) = page(who, &path).await;
+        assert_eq!(status, StatusCode::OK, "{html}");
+        for drawing in ["chart-days", "chart-takings", "chart-room"] {
+            assert!(html.contains(&format!("data-testid=\"{drawing}\"")), "{drawing}: {html}");
+        }
+        assert_eq!(html.matches("role=\"img\"").count(), 3);
+        assert_eq!((html.matches("<title id=").count(), html.matches("<desc id=").count()), (3, 3));
+        for words in ["€25.00", "Tide", "Gold", "/api/v1/theatres/aurora/reports/csv/takings?from="] {
+            assert!(html.contains(words), "{words}: {html}");
+        }
+        assert!(!html.contains("style=\""), "the content security policy forbids it");
+    }
+    let (status, html) = page(&max, "/staff/aurora/reports?from=2026-01-01&to=2026-12-31&lang=de").await;
+    assert_eq!(status, StatusCode::BAD_REQUEST);
+    assert!(html.contains("höchstens 92 Tage"), "{html}");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_pages_are_for_managers_and_organisers_and_for_nobody_else() {
+    let world = World::start(1, &[]).await;
+    let bo = staff(&world, "bo@example.org", "box_office").await;
+    let olga = staff(&world, "olga@example.org", "organiser").await;
+    let max = staff(&world, "max@example.org", "manager").await;
+    let nobody = Browser::new(&world);
+    for (who, path, expected) in [
+        (&nobody, "/staff/aurora/reports", StatusCode::SEE_OTHER),
+        (&nobody, "/staff/aurora/systems", StatusCode::SEE_OTHER),
+        (&bo, "/staff/aurora/reports", StatusCode::NOT_FOUND),
+        (&bo, "/staff/aurora/systems", StatusCode::NOT_FOUND),
+        (&olga, "/staff/aurora/reports", StatusCode::OK),
+        (&olga, "/staff/aurora/systems", StatusCode::NOT_FOUND),
+        (&max, "/staff/aurora/reports", StatusCode::OK),
+        (&max, "/staff/aurora/systems", StatusCode::OK),
+        (&max, "/staff/rialto/reports", StatusCode::NOT_FOUND),
+    ] {
+        assert_eq!(page(who, path).await.0, expected, "{path}");
+    }
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_is_a_table_and_a_formula_in_a_title_is_a_title() {
+    let world = World::start(1, &[]).await;
+    let title = "=HYPERLINK(\"http://evil.example\",\"Tide, \u{e9}tude\")";
+    sqlx::query("UPDATE films SET title = $1").bind(title).execute(&world.pg).await.expect("it is renamed");
+    world.visitor().bought(&[46, 47], "tok_paid").await;
+    let mut max = staff(&world, "max@example.org", "manager").await;
+    let visitor = max.visitor();
+    let file = async |table: &str| {
+        let url = format!("{}/api/v1/theatres/aurora/reports/csv/{table}", visitor.base);
+        let answer = visitor.client.get(url).header("cookie", &visitor.cookie).send().await.expect("an answer");
+        assert_eq!(answer.status(), StatusCode::OK, "{table}");
+        assert_eq!(answer.headers()[CONTENT_TYPE], "text/csv; charset=utf-8; header=present");
+        let named = answer.headers()[CONTENT_DISPOSITION].to_str().expect("text").to_owned();
+        assert!(named.starts_with(&format!("attachment; filename=\"aurora-{table}-")), "{named}");
+        let bytes = answer.bytes().await.expect("a body");
+        assert!(bytes.starts_with(&[0xef, 0xbb, 0xbf]), "it begins with a byte order mark");
+        String::from_utf8(bytes.to_vec()).expect("UTF-8")
+    };
+    let films = file("films").await;
+    let line = "\"'=HYPERLINK(\"\"http://evil.example\"\",\"\"Tide, \u{e9}tude\"\")\",\"EUR\",1,2,2500,0\r\n";
+    assert!(films.ends_with(line), "{films}");
+    for table in ["days", "channels", "categories", "shows", "funnel", "takings"] {
+        let text = file(table).await;
+        assert!(text.lines().count() > 1 && text.ends_with("\r\n"), "{table}: {text}");
+        let cells = |line: &str| line.matches(',').count();
+        let names = text.lines().next().expect("names");
+        if table != "shows" {
+            assert!(text.lines().all(|line| cells(line) == cells(names)), "{table}: {text}");
+        }
+    }
+    let (status, problem) = max.get("/api/v1/theatres/aurora/reports/csv/passwords").await;
+    assert_eq!((status, text(&problem["code"])), (StatusCode::NOT_FOUND, "not_found"));
+    for days in ["from=2026-02-30", "from=2026-03-02&to=2026-03-01", "from=2026-01-01&to=2026-12-31"] {
+        let (status, problem) = max.get(&format!("/api/v1/theatres/aurora/reports/sales?{days}")).await;
+        assert_eq!((status, text(&problem["code"])), (StatusCode::BAD_REQUEST, "malformed"), "{days}");
+    }
+    world.end().await;
+}

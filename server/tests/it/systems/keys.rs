@@ -1,0 +1,155 @@
+//! Keys of other systems: shown once, good for reading in one theatre, and good for nothing when revoked.
+
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::accounts::{another_theatre, form};
+use crate::reports::staff;
+use crate::world::{World, text};
+
+const KEYS: &str = "/api/v1/theatres/aurora/api-keys";
+
+/// Status and JSON of what a program with this key is answered.
+async fn asks(world: &World, key: &str, method: Method, path: &str) -> (StatusCode, Value) {
+    let visitor = world.visitor();
+    let request = visitor
+        .client
+        .request(method, format!("{}{path}", visitor.base))
+        .header("authorization", format!("Bearer {key}"))
+        .header("idempotency-key", server::ids::new_id().to_string());
+    let answer = request.send().await.expect("an answer");
+    let status = answer.status();
+    (status, answer.json().await.unwrap_or(Value::Null))
+}
+
+fn wish(people: bool) -> Value {
+    json!({ "name": "Bookkeeping", "reads_people": people, "reason": "The accountant asked." })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_is_shown_once_reads_its_theatre_and_opens_nothing_when_revoked() {
+    let world = World::start(1, &[]).await;
+    another_theatre(&world).await;
+    let mut max = staff(&world, "max@example.org", "manager").await;
+    let booking = world.visitor().bought(&[46, 47], "tok_paid").await;
+    let visitor = max.visitor();
+    let made = visitor.raw(Method::POST, KEYS, wish(false), "one-intent").await;
+    assert_eq!(made.0, StatusCode::CREATED, "{}", made.1);
+    assert_eq!(visitor.raw(Method::POST, KEYS, wish(false), "one-intent").await, made, "the same key, the same answer");
+    let about: Value = serde_json::from_str(&made.1).expect("JSON");
+    let key = text(&about["key"]).to_owned();
+    assert!(key.starts_with("rlk_") && key.len() == 68, "{key}");
+    // Nowhere but in the answer: neither the list nor any row has it.
+    assert!(!max.get(KEYS).await.1.to_string().contains(&key));
+    let kept: i64 = sqlx::query_scalar(
+        "SELECT (SELECT count(*) FROM idempotency_keys WHERE position($1 in encode(body, 'escape')) > 0)
+              + (SELECT count(*) FROM api_keys key WHERE position($1 in key::text) > 0)
+              + (SELECT count(*) FROM audit_list line WHERE position($1 in line::text) > 0)",
+    )
+    .bind(&key)
+    .fetch_one(&world.pg)
+    .await
+    .expect("a count");
+    assert_eq!(kept, 0);
+
+    let read = format!("/api/v1/theatres/aurora/bookings/{}", text(&booking["id"]));
+    for report in ["sales", "funnel", "takings", "occupancy", "csv/days"] {
+        let path = format!("/api/v1/theatres/aurora/reports/{report}");
+        assert_eq!(asks(&world, &key, Method::GET, &path).await.0, StatusCode::OK, "{report}");
+        let path = format!("/api/v1/theatres/rialto/reports/{report}");
+        assert_eq!(asks(&world, &key, Method::GET, &path).await.0, StatusCode::NOT_FOUND, "{report}");
+    }
+    let (status, seen) = asks(&world, &key, Method::GET, &read).await;
+    assert_eq!((status, &seen["reference"], seen.get("buyer")), (StatusCode::OK, &booking["reference"], None));
+    assert_eq!(seen["lines"].as_array().map(Vec::len), Some(2), "{seen}");
+    let used = "SELECT count(*) FROM api_keys WHERE last_used_at IS NOT NULL";
+    assert_eq!(world.count(used).await, 1);
+    // For people only, whatever the key.
+    for (method, path) in [
+        (Method::GET, KEYS.to_owned()),
+        (Method::POST, KEYS.to_owned()),
+        (Method::GET, "/api/v1/theatres/aurora/webhooks".to_owned()),
+        (Method::GET, "/api/v1/theatres/aurora/staff".to_owned()),
+        (Method::GET, "/api/v1/users/me".to_owned()),
+        (Method::GET, format!("/api/v1/bookings/{}", text(&booking["id"]))),
+    ] {
+        let (status, problem) = asks(&world, &key, method.clone(), &path).await;
+        assert_eq!((status, text(&problem["code"])), (StatusCode::UNAUTHORIZED, "token_invalid"), "{method} {path}");
+    }
+
+    let (_, other) = max.post(KEYS, wish(true)).await;
+    let (_, seen) = asks(&world, text(&other["key"]), Method::GET, &read).await;
+    assert_eq!(seen["buyer"], json!({ "name": "Ann Example", "email": "ann@example.org" }));
+
+    let revoke = format!("{KEYS}/{}/revoke", text(&about["id"]));
+    assert_eq!(max.post(&revoke, json!({ "reason": "Not used." })).await.0, StatusCode::NO_CONTENT);
+    let (status, problem) = asks(&world, &key, Method::GET, &read).await;
+    assert_eq!((status, text(&problem["code"])), (StatusCode::UNAUTHORIZED, "token_invalid"));
+    assert_eq!(max.post(&revoke, json!({ "reason": "Again." })).await.0, StatusCode::NO_CONTENT);
+    let acts = "SELECT count(*) FROM audit_list WHERE act IN ('api_key_made', 'api_key_revoked')";
+    assert_eq!(world.count(acts).await, 3, "what is so already is not written down again");
+    let strange = format!("{KEYS}/{}/revoke", server::ids::new_id());
+    assert_eq!(max.post(&strange, json!({ "reason": "None." })).await.0, StatusCode::NOT_FOUND);
+    for name in ["", "a\nb", &"x".repeat(61)] {
+        let (status, _) = max.post(KEYS, json!({ "name": name, "reason": "Try." })).await;
+        assert_eq!(status, StatusCode::BAD_REQUEST, "{name:?}");
+    }
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_that_asks_without_end_is_told_to_wait() {
+    let world = World::start(1, &[]).await;
+    let mut max = staff(&world, "max@example.org", "manager").await;
+    let (_, made) = max.post(KEYS, wish(false)).await;
+    let path = format!("/api/v1/theatres/aurora/bookings/{}", server::ids::new_id());
+    let asked = (0..200).map(|_| asks(&world, text(&made["key"]), Method::GET, &path));
+    let statuses: Vec<StatusCode> = futures::future::join_all(asked).await.into_iter().map(|one| one.0).collect();
+    let told = |status: StatusCode| statuses.iter().filter(|one| **one == status).count();
+    assert!(told(StatusCode::TOO_MANY_REQUESTS) > 0 && told(StatusCode::NOT_FOUND) >= 120, "{statuses:?}");
+    assert_eq!(told(StatusCode::TOO_MANY_REQUESTS) + told(StatusCode::NOT_FOUND), 200);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_forms_of_the_page_do_what_the_api_does() {
+    let world = World::start(1, &[("WEBHOOKS_MAY_BE_PRIVATE", "true")]).await;
+    let max = staff(&world, "max@example.org", "manager").await;
+    let visitor = max.visitor();
+    let send = async |path: &str, fields: &[(&str, &str)]| {
+        let request = visitor.client.post(format!("{}/staff/aurora/systems{path}", visitor.base));
+        let answer = form(request.header("cookie", &visitor.cookie), fields).send().await.expect("an answer");
+        (answer.status(), answer.text().await.expect("a page"))
+    };
+    let key = [("key", "form-1"), ("name", "Newsletter"), ("reason", "Monthly numbers.")];
+    let (status, page) = send("/keys", &key).await;
+    assert!(status == StatusCode::OK && page.contains("rlk_") && page.contains("Newsletter"), "{page}");
+    let (status, page) = send("/keys", &[("key", "form-2"), ("name", ""), ("reason", "None.")]).await;
+    assert!(status == StatusCode::BAD_REQUEST && page.contains("systems-trouble"), "{page}");
+    let hook = [
+        ("key", "form-3"),
+        ("url", "http://127.0.0.1:9/hooks"),
+        ("reason", "The sign in the foyer."),
+        ("events", "booking.confirmed"),
+        ("events", "show.cancelled"),
+    ];
+    let (status, page) = send("/webhooks", &hook).await;
+    assert!(status == StatusCode::OK && page.contains("whsec_") && page.contains("127.0.0.1:9/hooks"), "{page}");
+    let id: uuid::Uuid =
+        sqlx::query_scalar("SELECT id FROM webhook_endpoints").fetch_one(&world.pg).await.expect("one");
+    let (status, _) =
+        send(&format!("/webhooks/{id}/state"), &[("key", "form-4"), ("state", "off"), ("reason", "Not now.")]).await;
+    assert_eq!(status, StatusCode::SEE_OTHER);
+    let (status, page) = send(&format!("/webhooks/{id}/secret"), &[("key", "form-5"), ("reason", "Lost.")]).await;
+    assert!(status == StatusCode::OK && page.contains("whsec_") && page.contains("data-state=\"off\""), "{page}");
+    let id: uuid::Uuid = sqlx::query_scalar("SELECT id FROM api_keys").fetch_one(&world.pg).await.expect("one");
+    let (status, _) = send(&format!("/keys/{id}/revoke"), &[("key", "form-6"), ("reason", "Over.")]).await;
+    assert_eq!(status, StatusCode::SEE_OTHER);
+    assert_eq!(world.count("SELECT count(*) FROM api_keys WHERE revoked_at IS NOT NULL").await, 1);
+    // Another site's page cannot send them.
+    let request = visitor.client.post(format!("{}/staff/aurora/systems/keys", visitor.base));
+    let request = request.header("cookie", &visitor.cookie).header("origin", "https://evil.example");
+    let answer = form(request, &key).send().await.expect("an answer");
+    assert_eq!(answer.status(), StatusCode::FORBIDDEN);
+    world.end().await;
+}
