@@ -218,6 +218,19 @@ async fn lock(tx: &mut PgConnection, show: Uuid, areas: &[i16]) -> Result<Vec<St
     .await
 }
 
+/// Locks the areas of two bookings, which may be of two shows, before either is claimed or released: in one order, so
+/// that two who go opposite ways do not wait for each other.
+pub(super) async fn lock_both(tx: &mut PgConnection, rows: [&BookingRow; 2]) -> Result<(), sqlx::Error> {
+    let mut touched: Vec<(Uuid, i16)> =
+        rows.iter().flat_map(|row| areas_of(row).into_iter().map(|area| (row.show_id, area))).collect();
+    touched.sort_unstable();
+    touched.dedup();
+    for (show, area) in touched {
+        lock(tx, show, &[area]).await?;
+    }
+    Ok(())
+}
+
 /// Moves the counters of an area from the version they were read in; `false` when somebody else was faster.
 async fn step(tx: &mut PgConnection, show: Uuid, from: Stock, claimed: i32, sold: i32) -> Result<bool, sqlx::Error> {
     let stepped = sqlx::query(

@@ -1,8 +1,9 @@
 //! Other seats in place of those of a sold booking: one transaction takes the new ones and gives the old ones back.
 //!
 //! The old booking ends and its money pays for the new one, as late money does (`late`, docs/decisions/0009): the new
-//! one's refunds go where the money came from. What was paid at the counter may cost more or less; what a gateway has
-//! cannot grow or shrink there, so such a booking is exchanged for seats of the same price.
+//! one's refunds go where the money came from. What was paid at the counter may cost more, and not less: money goes back
+//! by a manager's word only. What a gateway has cannot grow or shrink there, so such a booking is exchanged for seats of
+//! the same price.
 
 use domain::booking::{Booking, BookingState, Event};
 use domain::money::Money;
@@ -27,7 +28,7 @@ pub struct Exchanged {
     pub sold: Sold,
     /// The old one's name for people.
     pub from: String,
-    /// What the new one costs more; below zero: less. Changes hands at the counter.
+    /// What the new one costs more. Changes hands at the counter.
     pub difference: Money,
     /// How it does; `None` when a gateway has the money, and there is no difference.
     pub means: Option<Means>,
@@ -48,6 +49,13 @@ pub async fn exchange(
     if old.machine.state != BookingState::Confirmed {
         return Err(refuse("This booking is not sold, or not any more: it cannot be exchanged."));
     }
+    if tickets::in_use(tx, from, None).await? {
+        return Err(refuse("Somebody came in with these tickets already: they cannot be exchanged."));
+    }
+    // A refund belongs to the booking that has its money: that must not move away from it.
+    if refunds::of_booking(tx, from).await?.iter().any(|refund| refund.settled_at.is_none()) {
+        return Err(refuse("Money of this booking is still on its way back. Exchange it when that has arrived."));
+    }
     let means = refunds::paid_at_counter(tx, from).await?;
     let fresh = fresh_row(&old, sale, means)?;
     let difference = difference(&old, &fresh, sale.told_minor, means)?;
@@ -59,6 +67,7 @@ pub async fn exchange(
     let locked = moves::apply(tx, &row, Event::HoldTaken, causes::HOLD_CONFIRMED, now).await?;
     let moved_in = Event::PaymentMovedIn { until: sale.held.expires_at };
     let pending = moves::apply(tx, &locked, moved_in, by_staff, now).await?;
+    area_claims::lock_both(tx, [&old, &pending]).await?;
     if let Some(lost) = claiming::claim_all(tx, sale.show, &pending, now).await? {
         return Err(Unsold::Lost(lost));
     }
@@ -109,6 +118,11 @@ fn difference(old: &BookingRow, fresh: &BookingRow, told: i64, means: Option<Mea
             "This booking was paid online: exchange it for seats of the same price, or refund it and sell anew.";
         return Err(wrong_state(words));
     }
+    if difference.minor < 0 {
+        // Whoever sells gives no money back alone.
+        let words = "The new seats cost less, and money goes back only with a manager's PIN: refund it and sell anew.";
+        return Err(wrong_state(words));
+    }
     Ok(difference)
 }
 
@@ -118,7 +132,7 @@ async fn move_payment(
     old: &BookingRow,
     fresh: &BookingRow,
     now: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> Result<(), Problem> {
     sqlx::query(
         "INSERT INTO payments (booking_id, gateway, gateway_ref, state, amount_minor, currency, updated_at)
          SELECT $2, gateway, gateway_ref, 'succeeded', $3, currency, $4 FROM payments WHERE booking_id = $1",
@@ -134,7 +148,9 @@ async fn move_payment(
         .bind(fresh.id)
         .execute(tx)
         .await?;
-    assert_eq!(moved.rows_affected(), 1, "the money of a sold booking has not moved");
+    if moved.rows_affected() != 1 {
+        return Err(Problem::internal(&format!("booking {} is sold and has no money that could move", old.id)));
+    }
     Ok(())
 }
 

@@ -108,13 +108,13 @@ pub(super) async fn charged_as(tx: &mut PgConnection, booking: Uuid) -> Result<U
     .await
 }
 
-/// How a booking was paid at the counter; `None` when a gateway has its money, or nobody.
+/// How a booking was paid at the counter; `None` when a gateway had its money, or nobody. Where it was paid stays so when
+/// the money pays for another booking.
 pub(super) async fn paid_at_counter(tx: &mut PgConnection, booking: Uuid) -> Result<Option<Means>, sqlx::Error> {
-    let gateway: Option<String> =
-        sqlx::query_scalar("SELECT gateway FROM payments WHERE booking_id = $1 AND moved_to IS NULL")
-            .bind(booking)
-            .fetch_optional(tx)
-            .await?;
+    let gateway: Option<String> = sqlx::query_scalar("SELECT gateway FROM payments WHERE booking_id = $1")
+        .bind(booking)
+        .fetch_optional(tx)
+        .await?;
     Ok(gateway.and_then(|gateway| Means::of_settled(&gateway)))
 }
 
@@ -135,6 +135,10 @@ pub(super) async fn perform(state: &AppState, row: &BookingRow, number: u32, amo
     sql::lock(&mut tx, row.id).await?.ok_or(EffectError::NoBooking(row.id))?;
     if paid_at_counter(&mut tx, row.id).await?.is_some() {
         // It was paid out there with the seats, or waits there for whom it belongs to: no gateway knows of it.
+        return Ok(());
+    }
+    let known = of_booking(&mut tx, row.id).await?;
+    if known.iter().any(|refund| refund.number.cast_unsigned() == number && refund.settled_at.is_some()) {
         return Ok(());
     }
     if number == 0 {

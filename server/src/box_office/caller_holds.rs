@@ -62,6 +62,8 @@ pub(super) async fn take(
     if let Some(answer) = intent.begin(&mut tx, now).await? {
         return Ok(answer);
     }
+    // Two at once are counted one after the other.
+    sqlx::query("SELECT 1 FROM shows WHERE id = $1 FOR NO KEY UPDATE").bind(show.id).execute(&mut *tx).await?;
     if open_of(&mut tx, show.id, now).await?.len() as i64 >= MAX_CALLERS {
         return Err(Problem::new(
             Code::SeatsTaken,
@@ -80,7 +82,14 @@ pub(super) async fn take(
     let terms = Terms { per_person: MAX_SEATS_PER_HOLD, length_ms, life_ms: length_ms };
     let asked = Asked { id: hold, digest: intent.digest() };
     let attempt = Attempt { asked, owner: owner.clone(), lot: Lot::of_seats(seats) };
-    let granted = state.locks.lock(show.id, terms, std::slice::from_ref(&attempt)).await?.pop();
+    let granted = match state.locks.lock(show.id, terms, std::slice::from_ref(&attempt)).await {
+        Ok(mut granted) => granted.pop(),
+        Err(cause) => {
+            // Perhaps only the answer is lost: without a row nobody could let these seats go.
+            let _ends_by_itself = state.locks.release(show.id, hold, &owner).await;
+            return Err(cause.into());
+        }
+    };
     granted.ok_or_else(|| Problem::internal(&"an attempt without an answer"))?.map_err(|why| refused(&show, &why))?;
     if let Err(cause) = tx.commit().await {
         let _ends_by_itself = state.locks.release(show.id, hold, &owner).await;

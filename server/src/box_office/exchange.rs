@@ -1,4 +1,4 @@
-//! Other seats for a sold booking, and the difference in price out of the till or into it, in one transaction.
+//! Other seats for a sold booking, and the difference in price into the till, in one transaction.
 
 use axum::http::StatusCode;
 use domain::api_box_office::ExchangeRequest;
@@ -7,7 +7,7 @@ use domain::till::{Entry, Means};
 use uuid::Uuid;
 
 use super::sql::NewLine;
-use super::{Counter, find, ledger, sql, tills};
+use super::{Counter, find, sql, tills};
 use crate::accounts::reason_of;
 use crate::audit::{self, Entry as Act};
 use crate::bookings::{self, CounterSale, Exchanged, Unsold};
@@ -20,8 +20,9 @@ use crate::{AppState, holds, outbox};
 /// Exchanges a booking for what the seller holds, in the same show or another of the theatre.
 ///
 /// # Errors
-/// 404 for another theatre's booking or show, 409 when it is not sold, costs another sum than was told, was paid online
-/// and is not of the same price, or there is no till for the difference; 410 when the hold is over.
+/// 404 for another theatre's booking or show, 409 when it is not sold, somebody came in with it, money of it is on its way
+/// back, the new seats cost less or another sum than was told, it was paid online and they are not of the same price, or
+/// there is no till for the difference; 410 when the hold is over.
 pub(super) async fn exchange(
     state: &AppState,
     counter: Counter<'_>,
@@ -104,9 +105,6 @@ async fn write_difference(
     let difference = exchanged.difference;
     if difference.currency.code() != till.currency {
         return Err(Problem::new(Code::WrongState, "Your till is in another currency than this booking."));
-    }
-    if means == Means::Cash && difference.minor < 0 {
-        tills::has_cash(&ledger::one(tx, till).await?, -difference.minor)?;
     }
     let line = NewLine {
         till: till.id,

@@ -1,7 +1,8 @@
 //! Seats the house keeps: off sale, with a reason, and back on sale.
 //!
-//! `shows.blocked` is what the map is built from; the lock store hears of a change before it is committed, so that
-//! nobody can take a seat the house has. Where the commit fails, the map is put back.
+//! `shows.blocked` is what the map is built from. The lock store hears of seats to be kept before that is committed, and
+//! of those put back after it, so that nobody can take a seat the house has. Where anything fails, the map follows
+//! Postgres.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +28,7 @@ const MAX_SEATS: usize = 200;
 /// Keeps seats off sale, or puts them back; all or none.
 ///
 /// # Errors
-/// 404 for another theatre's show, 400 for what cannot be read, 409 or 423 for seats that are sold or held.
+/// 404 for another theatre's show, 400 for what cannot be read, 409 or 423 for seats to be kept that are sold or held.
 pub(super) async fn keep(
     state: &AppState,
     counter: Counter<'_>,
@@ -63,14 +64,57 @@ pub(super) async fn keep(
     audit::record(&mut tx, &Act::by(counter.account(), act, subject, &words).at(counter.theatre), now).await?;
     let answer = Answer::no_content();
     intent.complete(&mut tx, &answer, now).await?;
-    state.locks.block(show.id, &seats, request.kept).await?.map_err(|refusal| refused(&show, &refusal))?;
-    if let Err(cause) = tx.commit().await {
-        if let Err(cause) = state.locks.block(show.id, &seats, !request.kept).await {
-            tracing::warn!(%cause, show = %show.id, "the map of {} shows house seats as they are not", show.id);
-        }
-        return Err(cause.into());
+    let done = commit(state, &show, &seats, request.kept, tx).await;
+    if (done.is_err() || !request.kept)
+        && let Err(problem) = follow(state, show.id, &seats).await
+    {
+        let why = problem.detail();
+        tracing::warn!(why, show = %show.id, "the map of {} may show house seats as they are not", show.id);
     }
-    Ok(answer)
+    done.map(|()| answer)
+}
+
+/// Seats to be kept are off the map first.
+async fn commit(
+    state: &AppState,
+    show: &Show,
+    seats: &[SeatIndex],
+    kept: bool,
+    tx: sqlx::Transaction<'_, sqlx::Postgres>,
+) -> Result<(), Problem> {
+    if kept {
+        state.locks.block(show.id, seats, true).await?.map_err(|refusal| refused(show, &refusal))?;
+    }
+    tx.commit().await?;
+    Ok(())
+}
+
+/// Puts these seats on the map as Postgres has them, whether the last change of it came through or not. Where that fails
+/// they stay off sale, which harms nobody.
+async fn follow(state: &AppState, show: Uuid, seats: &[SeatIndex]) -> Result<(), Problem> {
+    let mut tx = state.pg.begin().await?;
+    // Nobody keeps them, or puts them back, until the map agrees.
+    let kept: Vec<i32> = sqlx::query_scalar("SELECT blocked FROM shows WHERE id = $1 FOR NO KEY UPDATE")
+        .bind(show)
+        .fetch_one(&mut *tx)
+        .await?;
+    let (on, off): (Vec<SeatIndex>, Vec<SeatIndex>) =
+        seats.iter().copied().partition(|seat| kept.contains(&seat.cast_signed()));
+    for (mut those, is_kept) in [(on, true), (off, false)] {
+        if those.is_empty() {
+            continue;
+        }
+        let told = state.locks.block(show, &those, is_kept).await?;
+        if let Err(Refusal::Taken(taken)) = told {
+            // All or none: without those that are somebody's, and so were not kept.
+            those.retain(|seat| taken.iter().all(|(other, _)| other != seat));
+            if !those.is_empty() {
+                let _as_good_as_it_gets = state.locks.block(show, &those, is_kept).await?;
+            }
+        }
+    }
+    tx.commit().await?;
+    Ok(())
 }
 
 /// Seats of the room, each once, in order.

@@ -249,6 +249,8 @@ pub(super) async fn close_day(
     reason: &str,
     now: Timestamp,
 ) -> Result<i32, sqlx::Error> {
+    // Two at once, each with other tills, are numbered one after the other.
+    sqlx::query("SELECT 1 FROM theatres WHERE id = $1 FOR NO KEY UPDATE").bind(theatre).execute(&mut *tx).await?;
     let number: i32 = sqlx::query_scalar(
         "INSERT INTO day_closes (theatre_id, number, closed_by, closed_at, reason)
          SELECT $1, coalesce(max(number), 0) + 1, $2, $3, $4 FROM day_closes WHERE theatre_id = $1 RETURNING number",

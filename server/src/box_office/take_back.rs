@@ -15,7 +15,7 @@ use crate::bookings::{self, TakenBack};
 use crate::clock::from_utc;
 use crate::idempotency::{Answer, Intent};
 use crate::web::{Code, Problem};
-use crate::{AppState, outbox};
+use crate::{AppState, outbox, tickets};
 
 /// Takes back all of a booking, or some seats, in full. A manager of the theatre stands for it with their PIN.
 ///
@@ -78,6 +78,11 @@ pub async fn undo(
         return Err(Problem::new(Code::UndoTooLate, detail));
     }
     let back = bookings::take_back(&mut tx, booking, None, reason, now).await?;
+    // Only now is the booking locked. Whoever is in keeps the seat, unless a manager stands for it.
+    if tickets::in_use(&mut tx, booking, None).await? {
+        let detail = "Somebody came in with these tickets already. A manager can refund them.";
+        return Err(Problem::new(Code::UndoTooLate, detail));
+    }
     pay(&mut tx, counter, Some(&till), booking, back, reason, now).await?;
     let words = format!("{}: {reason}", back.amount);
     done(state, tx, counter, booking, ("sale_undone", &words), intent, now).await

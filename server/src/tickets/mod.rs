@@ -21,4 +21,4 @@ pub use mail::{Addressee, MailError, Mailer, TicketMail, is_address};
 pub use notice::NoticeMail;
 pub use offer_mail::OfferMail;
 pub use signing::{Signed, judge, sign_with};
-pub use sql::{Ticket, booking_of_code, issue, issue_all, issue_places, of_booking, revoke};
+pub use sql::{Ticket, booking_of_code, in_use, issue, issue_all, issue_places, of_booking, revoke};

@@ -73,6 +73,31 @@ pub async fn revoke(
     Ok(())
 }
 
+/// Whether somebody came in with a ticket of these seats, or of any the booking has, and that stands. The caller has
+/// locked the booking: the door waits for it, and nobody comes in meanwhile.
+///
+/// # Errors
+/// Whatever Postgres says.
+pub async fn in_use(connection: &mut PgConnection, booking: Uuid, seats: Option<&[i32]>) -> sqlx::Result<bool> {
+    sqlx::query_scalar(
+        "SELECT EXISTS (
+            SELECT 1
+              FROM door_admissions admission
+             WHERE admission.undone_at IS NULL
+               AND admission.ticket_code IN (
+                   SELECT tickets.code
+                     FROM tickets
+                     JOIN booking_seats USING (booking_id, seat_no)
+                    WHERE booking_id = $1 AND ($2::integer[] IS NULL OR seat_no = ANY($2))
+                   UNION ALL
+                   SELECT code FROM place_tickets WHERE booking_id = $1 AND $2::integer[] IS NULL))",
+    )
+    .bind(booking)
+    .bind(seats)
+    .fetch_one(connection)
+    .await
+}
+
 /// Makes the tickets of many bookings (each with its seats), as [`issue`] does.
 ///
 /// # Errors

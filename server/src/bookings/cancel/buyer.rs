@@ -9,7 +9,7 @@ use crate::bookings::moves::Cause;
 use crate::bookings::{sql, view};
 use crate::idempotency::{Answer, Intent};
 use crate::web::{Code, Problem};
-use crate::{AppState, outbox};
+use crate::{AppState, outbox, tickets};
 
 /// Cancels the caller's booking. The answer says how it stands then.
 pub(in crate::bookings) async fn cancel(
@@ -40,6 +40,14 @@ pub(in crate::bookings) async fn cancel(
         return Ok(answer);
     }
     let row = sql::lock(&mut tx, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
+    let seats: Option<Vec<i32>> =
+        request.seats.as_ref().map(|seats| seats.iter().map(|seat| seat.cast_signed()).collect());
+    if tickets::in_use(&mut tx, booking, seats.as_deref()).await? {
+        return Err(Problem::new(
+            Code::WrongState,
+            "Somebody came in with these tickets already: they cannot be cancelled. The box office may help.",
+        ));
+    }
     let by = By::Buyer { show_starts_at: show.starts_at };
     let words = "The buyer cancelled.";
     let undone = match &request.seats {

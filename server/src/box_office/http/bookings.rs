@@ -157,7 +157,8 @@ async fn pay_out(
 }
 
 /// Other seats for a sold booking, in one move: you hold them, the old ones are given back, and the difference in price
-/// goes through your till. What was paid online is exchanged for seats of the same price.
+/// goes into your till. What costs less is refunded and sold anew; what was paid online is exchanged for seats of the same
+/// price. Refused when somebody came in with it, or while money of it is on its way back.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/bookings/{booking}/exchange", tag = "box office",
     request_body = ExchangeRequest,
     params(("theatre" = String, Path), ("booking" = Uuid, Path), ("Idempotency-Key" = String, Header)),
@@ -166,7 +167,7 @@ async fn pay_out(
         (status = 401, body = ProblemView, description = "not_signed_in"),
         (status = 403, body = ProblemView, description = "not_allowed"),
         (status = 404, body = ProblemView, description = "Also for another theatre's booking or show"),
-        (status = 409, body = ProblemView, description = "wrong_state, till_closed, till_short, sales_closed, seats_taken"),
+        (status = 409, body = ProblemView, description = "wrong_state, till_closed, sales_closed, seats_taken"),
         (status = 410, body = ProblemView, description = "hold_expired"),
         (status = 422, body = ProblemView, description = "key_reused")))]
 async fn swap(

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::{acts, at_work, code, desk, hired, of_booking, sells, two_theatres};
 use crate::accounts::{Browser, PASSWORD};
+use crate::door::{codes, device, tonight};
 use crate::world::{PRICE, World, text, until};
 
 const PIN: &str = "274951";
@@ -117,6 +118,33 @@ async fn a_sale_of_a_moment_ago_is_undone_by_who_made_it_out_of_the_same_till() 
     assert_eq!(code(&ann.post(&of_booking(&second, "/undo"), why.clone()).await), (409, "till_closed".into()));
     ann.post(&desk("till"), json!({ "float_minor": 0 })).await;
     assert_eq!(code(&ann.post(&of_booking(&second, "/undo"), why).await), (409, "undo_too_late".into()));
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_somebody_came_in_with_is_taken_back_by_a_manager_only() {
+    let mut world = World::start(1, &[]).await;
+    world.show = tonight(&world).await.show;
+    let (_, max) = manager(&world).await;
+    let mut ann = at_work(&world, "ann@example.org").await;
+    let door = device(&world, world.show, "Left door").await;
+    let sold = sells(&mut ann, &world, &[4], "cash").await;
+    assert_eq!(door.outcome(&codes(&world, &sold).await[0]).await, "admitted");
+    let why = json!({ "reason": "The wrong show." });
+    assert_eq!(code(&ann.post(&of_booking(&sold, "/undo"), why).await), (409, "undo_too_late".into()));
+    let (_, till) = ann.get(&desk("till")).await;
+    assert_eq!(till["cash"]["minor"], PRICE, "nothing was paid out");
+    world.visitor().sees(4, '2').await;
+    let (status, back) = ann.post(&of_booking(&sold, "/refund"), refund(&max, PIN, None)).await;
+    assert_eq!((status, &back["money"]), (StatusCode::OK, &json!("REFUNDED")), "{back}");
+    // A buyer at home gives back the seats nobody sits in.
+    let buyer = world.visitor();
+    let bought = buyer.bought(&[6, 7], "tok_paid").await;
+    assert_eq!(door.outcome(&codes(&world, &bought).await[0]).await, "admitted");
+    assert_eq!(code(&buyer.cancel(&bought, None).await), (409, "wrong_state".into()));
+    assert_eq!(code(&buyer.cancel(&bought, Some(&[6])).await), (409, "wrong_state".into()));
+    let (status, left) = buyer.cancel(&bought, Some(&[7])).await;
+    assert_eq!((status, &left["state"]), (StatusCode::OK, &json!("CONFIRMED")), "{left}");
     world.end().await;
 }
 
