@@ -20,6 +20,13 @@ pub fn forget(name: &str) {
     let _ = call("removeItem", &[name]);
 }
 
+/// The names under which something is kept.
+#[must_use]
+pub fn names() -> Vec<String> {
+    // A number that is given as a text is read as the number; behind the last name there is none.
+    (0_u32..).map_while(|number| call("key", &[&number.to_string()])?.as_string()).collect()
+}
+
 fn call(method: &str, texts: &[&str]) -> Option<JsValue> {
     // Asking for it throws where people have forbidden it.
     let storage = js_sys::Reflect::get(&super::window(), &"localStorage".into()).ok()?;

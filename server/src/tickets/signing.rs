@@ -3,7 +3,7 @@
 //! A code is 26 digits of base 32, 130 bits. The first two say what it is. 00: as tickets were before they were signed,
 //! 128 random bits. 01: 80 random bits, and 48 of HMAC-SHA-256 over them, which only we can make.
 //! Nobody guesses either. What the signature adds: whoever reads a code knows that it was made up without asking
-//! anybody, and a row that was slipped into the database beside us is no ticket.
+//! anybody.
 //!
 //! The last word have the books. A ticket that is there stays good when the secret it was signed with is not
 //! configured any more: people hold it in their hands.

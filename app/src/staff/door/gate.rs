@@ -7,7 +7,7 @@ use domain::api_door::{
     DoorDevice, DoorList, DoorView, Outcome, QueuedScan, ScanAnswer, ScanRequest, SettleRequest, Settlement,
     UndoRequest,
 };
-use domain::door::{self, Code, device_name};
+use domain::door::{self, Code, device_name, digest};
 use domain::time::Timestamp;
 use gloo_net::http::Method;
 use leptos::prelude::*;
@@ -32,6 +32,8 @@ const ASK_EVERY_MS: u32 = 3_000;
 const LIST_AGE_MS: i64 = 60_000;
 /// Tickets that are read while others are looked at, at most.
 const MAX_IN_LINE: usize = 100;
+/// Scans without an answer that are known again, at most.
+const MAX_UNHEARD: usize = 12;
 /// Scans one can look back at.
 const MAX_RECENT: usize = 12;
 
@@ -82,6 +84,10 @@ pub struct Gate {
     /// When the list was made, on the clocks there; without one, nobody is let in without a network.
     pub list_of: RwSignal<Option<String>>,
     list: StoredValue<Option<List>>,
+    /// Digests of what was let in since a list was asked for last: they may be missing on it.
+    since: StoredValue<Vec<String>>,
+    /// Scans that got no answer, with their keys, the newest first: perhaps the server let somebody in by them.
+    unheard: StoredValue<VecDeque<(ScanRequest, String)>>,
     line: StoredValue<VecDeque<String>>,
     is_looking: StoredValue<bool>,
     is_asking: StoredValue<bool>,
@@ -92,6 +98,7 @@ impl Gate {
     /// The door of this show, with what the device kept of it.
     #[must_use]
     pub fn new(theatre: &str, show: Uuid) -> Self {
+        kept::forget_other_lists(show);
         let list = kept::list(show);
         Self {
             show,
@@ -111,6 +118,8 @@ impl Gate {
             is_loud: RwSignal::new(false),
             list_of: RwSignal::new(list.as_ref().map(|list| list.made_at().to_owned())),
             list: StoredValue::new(list),
+            since: StoredValue::new(Vec::new()),
+            unheard: StoredValue::new(VecDeque::new()),
             line: StoredValue::new(VecDeque::new()),
             is_looking: StoredValue::new(false),
             is_asking: StoredValue::new(false),
@@ -181,20 +190,40 @@ impl Gate {
             Ok(codes) => codes,
             Err(_) => return Told::new(Tone::Bad, say!("door.unreadable"), vec![]),
         };
-        let key = ids::new_key();
+        let (request, key) = self.scan_of(text);
         // Of a ticket that this device let in and nobody has heard of yet, it knows more than the server.
         let is_ours = self.queue.with_untracked(|queue| codes.iter().any(|code| queue.has(code.as_str())));
         if self.link.get_untracked() != Link::Down && !is_ours {
-            let request = ScanRequest { text, device: self.device.get_untracked() };
             let path = format!("{}/scans", self.base.get_value());
-            match calls::try_change::<ScanAnswer>(&path, &key, &request, PATIENCE_MS).await {
+            let answer = calls::try_change::<ScanAnswer>(&path, &key, &request, PATIENCE_MS).await;
+            self.heard(&key);
+            match answer {
                 Ok(answer) => return self.learn(&codes, &answer),
-                Err(failure) if failure.may_pass() => self.link.set(Link::Down),
+                Err(failure) if failure.may_pass() => {
+                    self.link.set(Link::Down);
+                    self.unheard.update_value(|unheard| {
+                        unheard.push_front((request, key.clone()));
+                        unheard.truncate(MAX_UNHEARD);
+                    });
+                }
                 Err(failure) => return self.refused(&failure),
             }
         }
         // Perhaps the server has let them in and we never heard: it is the same scan.
         self.decide(Uuid::parse_str(&key).unwrap_or_default(), &codes)
+    }
+
+    /// The scan of a text, and its key: the same again where an earlier one got no answer. A new one would find the
+    /// ticket used, by that very scan.
+    fn scan_of(self, text: String) -> (ScanRequest, String) {
+        let earlier =
+            self.unheard.with_value(|unheard| unheard.iter().find(|(request, _)| request.text == text).cloned());
+        earlier.unwrap_or_else(|| (ScanRequest { text, device: self.device.get_untracked() }, ids::new_key()))
+    }
+
+    /// What this scan came to is known.
+    fn heard(self, key: &str) {
+        self.unheard.update_value(|unheard| unheard.retain(|(_, other)| other != key));
     }
 
     /// The server has said it.
@@ -238,15 +267,28 @@ impl Gate {
             if !has_room {
                 return cannot(say!("door.queue_full"));
             }
-            self.queue.with_untracked(|queue| kept::keep_queue(self.show, queue));
+            if !self.keep_queue() {
+                // The list can be had again, what was done by it cannot.
+                kept::forget_list(self.show);
+                if !self.keep_queue() {
+                    self.queue.update(|queue| queue.settled(&[scan]));
+                    return cannot(say!("door.no_room"));
+                }
+            }
+            self.heard(&scan.to_string());
             self.note(&come);
         }
         let ends: Vec<String> = codes.iter().map(|code| code.as_str()[door::CODE_LENGTH - 4..].to_owned()).collect();
         Told { scan, tickets: ends.join(", "), ..tell::of_list(&said, &made_at) }
     }
 
+    fn keep_queue(self) -> bool {
+        self.queue.with_untracked(|queue| kept::keep_queue(self.show, queue))
+    }
+
     /// These are in: a list that was made before does not say so.
     fn note(self, codes: &[&Code]) {
+        self.since.update_value(|since| since.extend(codes.iter().map(|code| digest(self.show, code.as_str()))));
         self.list.update_value(|list| {
             if let Some(list) = list {
                 codes.iter().for_each(|code| list.note(code));
@@ -306,16 +348,21 @@ impl Gate {
                 Ok(_) => {
                     has_settled = true;
                     self.queue.update(|queue| queue.settled(&ids));
-                    self.queue.with_untracked(|queue| kept::keep_queue(self.show, queue));
-                    self.stuck.set(None);
+                    self.keep_queue();
+                    if self.queue.with_untracked(|queue| queue.aside().is_empty()) {
+                        self.stuck.set(None);
+                    }
+                }
+                Err(failure) if failure.may_pass() => {
+                    self.link.set(Link::Down);
+                    break;
                 }
                 Err(failure) => {
-                    if failure.may_pass() {
-                        self.link.set(Link::Down);
-                    } else {
-                        self.stuck.set(Some(in_words(&failure)));
+                    self.stuck.set(Some(in_words(&failure)));
+                    if !is_final(failure.status()) {
+                        break;
                     }
-                    break;
+                    self.queue.update(|queue| queue.put_aside(&ids));
                 }
             }
         }
@@ -329,28 +376,24 @@ impl Gate {
     async fn renew_list(self) {
         let is_fresh =
             self.list.with_value(|list| list.as_ref().is_some_and(|list| now().since(list.made()) < LIST_AGE_MS));
-        if is_fresh || !self.queue.with_untracked(Queue::is_empty) {
+        if is_fresh || self.queue.with_untracked(|queue| queue.batch().is_some()) {
             return;
         }
         let path = format!("{}/list?device={}", self.base.get_value(), self.device.with_untracked(|device| device.id));
-        // What is let in while the list is on its way may be missing on it.
-        let before: Vec<String> = self.here();
+        self.since.set_value(Vec::new());
         // Without one, the one at hand is good for its time.
         if let Ok(list) = calls::get::<DoorList>(&path).await {
-            let since = self.here().into_iter().filter(|digest| !before.contains(digest)).collect();
+            // What was let in while it was on its way may be missing on it; what was put aside is.
+            let mut since = self.since.get_value();
+            self.queue.with_untracked(|queue| {
+                since.extend(queue.aside().into_iter().map(|code| digest(self.show, code)));
+            });
             kept::keep_list(self.show, &list);
             let list = List::new(self.show, list, since);
             kept::keep_here(self.show, &list.here());
             self.list_of.set(Some(list.made_at().to_owned()));
             self.list.set_value(Some(list));
         }
-    }
-
-    fn here(self) -> Vec<String> {
-        self.list.with_value(|list| {
-            let here = list.as_ref().map(List::here).unwrap_or_default();
-            here.into_iter().map(str::to_owned).collect()
-        })
     }
 
     /// Undoes what a scan let in; the trouble in words, if there is any.
@@ -386,6 +429,11 @@ impl Gate {
     }
 }
 
+/// Whether the server says no to a call for good: not until we sign in, may do it, or wait.
+const fn is_final(status: u16) -> bool {
+    matches!(status, 400..=499) && !matches!(status, 401 | 403 | 408 | 429)
+}
+
 fn in_words(failure: &Failure) -> String {
     match failure {
         Failure::Unreachable => say!("common.unreachable"),
@@ -396,4 +444,16 @@ fn in_words(failure: &Failure) -> String {
 /// The server's time, as far as it is known; else the device's.
 fn now() -> Timestamp {
     clock::server_now().unwrap_or_else(|| Timestamp(clock::device_ms() as i64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_no_that_stays_one_puts_scans_aside() {
+        for (status, says_no) in [(404, true), (422, true), (401, false), (403, false), (429, false), (500, false)] {
+            assert_eq!(is_final(status), says_no, "{status}");
+        }
+    }
 }

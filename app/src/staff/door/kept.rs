@@ -21,11 +21,9 @@ fn read<T: DeserializeOwned>(name: &str) -> Option<T> {
     serde_json::from_str(&keep::read(name)?).ok()
 }
 
-fn write(name: &str, what: &impl Serialize) {
-    // Where there is no room left, it lasts as long as the page.
-    if let Ok(text) = serde_json::to_string(what) {
-        keep::write(name, &text);
-    }
+/// Keeps it; `false` where there is no room left: then it lasts as long as the page.
+fn write(name: &str, what: &impl Serialize) -> bool {
+    serde_json::to_string(what).is_ok_and(|text| keep::write(name, &text))
 }
 
 /// What this device is called.
@@ -60,16 +58,49 @@ pub fn forget_list(show: Uuid) {
     keep::forget(&of_show("here", show));
 }
 
+/// Forgets the lists of all other shows: they would fill the device one after another. Their queues stay.
+pub fn forget_other_lists(show: Uuid) {
+    keep::names().iter().filter(|name| is_list_of_another(name, show)).for_each(|name| keep::forget(name));
+}
+
+fn is_list_of_another(name: &str, show: Uuid) -> bool {
+    ["list", "here"]
+        .iter()
+        .any(|what| name.starts_with(&format!("rowlock-door-{what}-")) && name != of_show(what, show))
+}
+
 /// What is not settled.
 pub fn queue(show: Uuid) -> Queue {
     read(&of_show("queue", show)).unwrap_or_default()
 }
 
-/// Keeps that.
-pub fn keep_queue(show: Uuid, queue: &Queue) {
+/// Keeps that; `false` where it is not kept.
+pub fn keep_queue(show: Uuid, queue: &Queue) -> bool {
     if queue.is_empty() {
         keep::forget(&of_show("queue", show));
-    } else {
-        write(&of_show("queue", show), queue);
+        return true;
+    }
+    write(&of_show("queue", show), queue)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_lists_of_other_shows_are_forgotten_and_never_a_queue() {
+        let (here, there) = (Uuid::from_u128(1), Uuid::from_u128(2));
+        for (name, is_forgotten) in [
+            (of_show("list", there), true),
+            (of_show("here", there), true),
+            (of_show("queue", there), false),
+            (of_show("list", here), false),
+            (of_show("here", here), false),
+            (of_show("queue", here), false),
+            (DEVICE.to_owned(), false),
+            ("rowlock-language".to_owned(), false),
+        ] {
+            assert_eq!(is_list_of_another(&name, here), is_forgotten, "{name}");
+        }
     }
 }

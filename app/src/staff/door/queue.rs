@@ -12,6 +12,9 @@ use uuid::Uuid;
 struct Waiting {
     seal: ListSeal,
     scan: QueuedScan,
+    /// The server said no to it for good. After a reload it is told once more.
+    #[serde(skip)]
+    is_aside: bool,
 }
 
 /// The scans in the order in which they were made.
@@ -25,7 +28,7 @@ impl Queue {
         if self.is_full() {
             return false;
         }
-        self.0.push_back(Waiting { seal: seal.clone(), scan });
+        self.0.push_back(Waiting { seal: seal.clone(), scan, is_aside: false });
         true
     }
 
@@ -62,9 +65,23 @@ impl Queue {
     /// What is settled next: scans that were made by one list, in their order, as many as a call takes.
     #[must_use]
     pub fn batch(&self) -> Option<(ListSeal, Vec<QueuedScan>)> {
-        let seal = &self.0.front()?.seal;
-        let of_list = self.0.iter().take_while(|waiting| waiting.seal == *seal);
+        let open = || self.0.iter().filter(|waiting| !waiting.is_aside);
+        let seal = &open().next()?.seal;
+        let of_list = open().take_while(|waiting| waiting.seal == *seal);
         Some((seal.clone(), of_list.take(MAX_SETTLED_SCANS).map(|waiting| waiting.scan.clone()).collect()))
+    }
+
+    /// Puts scans aside to which the server said no for good: they stay, and those behind them go on.
+    pub fn put_aside(&mut self, scans: &[Uuid]) {
+        let refused = self.0.iter_mut().filter(|waiting| scans.contains(&waiting.scan.scan));
+        refused.for_each(|waiting| waiting.is_aside = true);
+    }
+
+    /// Codes of the tickets of scans that were put aside.
+    #[must_use]
+    pub fn aside(&self) -> Vec<&str> {
+        let aside = self.0.iter().filter(|waiting| waiting.is_aside);
+        aside.flat_map(|waiting| waiting.scan.codes.iter().map(String::as_str)).collect()
     }
 
     /// Takes out scans that are settled.
@@ -104,6 +121,22 @@ mod tests {
         assert!(!queue.has(""));
         assert_eq!(sizes, [MAX_SETTLED_SCANS, 1, 2]);
         assert!(queue.is_empty());
+    }
+
+    #[test]
+    fn scans_that_are_refused_stay_and_hold_up_nobody() {
+        let mut queue = Queue::default();
+        for number in 0..3 {
+            assert!(queue.push(&seal(i64::from(number > 0)), scan(number)));
+        }
+        queue.put_aside(&[Uuid::from_u128(0)]);
+        let (of_list, scans) = queue.batch().expect("those behind");
+        assert_eq!((of_list, scans.len()), (seal(1), 2));
+        assert_eq!(queue.aside(), ["", ""]);
+        queue.settled(&[Uuid::from_u128(1), Uuid::from_u128(2)]);
+        assert!(queue.batch().is_none() && !queue.is_empty() && queue.has(""));
+        let kept: Queue = serde_json::from_str(&serde_json::to_string(&queue).expect("JSON")).expect("JSON");
+        assert!(kept.batch().is_some(), "told once more after a reload");
     }
 
     #[test]
