@@ -42,14 +42,18 @@ pub fn list(show: Uuid) -> Option<List> {
     Some(List::new(show, read::<DoorList>(&of_show("list", show))?, here))
 }
 
-/// Keeps a list.
+/// Keeps a list. Where there is no room, not the one before either: who came in since would be open on it.
 pub fn keep_list(show: Uuid, list: &DoorList) {
-    write(&of_show("list", show), list);
+    if !write(&of_show("list", show), list) {
+        forget_list(show);
+    }
 }
 
-/// Keeps what was done since.
+/// Keeps what was done since; where there is no room, the list is not kept without it.
 pub fn keep_here(show: Uuid, here: &[&str]) {
-    write(&of_show("here", show), &here);
+    if !write(&of_show("here", show), &here) {
+        forget_list(show);
+    }
 }
 
 /// Forgets the list, and what was done since.
