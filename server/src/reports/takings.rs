@@ -1,7 +1,9 @@
 //! Money by the day it moved: what came in, and what went back.
 //!
-//! Money that came too late for its booking and pays for another is counted once, where it is now. Money that reached
-//! a gateway which the booking had left goes back from there by itself, and is in neither column: it was never ours.
+//! Money that moves on to another booking, by an exchange or because it came too late for its own, stays on the day it
+//! came in; that other booking counts with what it took more than that, or less. So a day that is over is never told
+//! differently later. Money that reached a gateway which the booking had left goes back from there by itself, and is in
+//! neither column: it was never ours.
 
 use std::collections::BTreeMap;
 
@@ -27,12 +29,15 @@ const PAYMENTS: &str = "
         WHERE booking.is_open AND booking.state = 'PAYMENT_SUCCEEDED'
     )
     SELECT (event.at AT TIME ZONE $4)::date AS day, payment.gateway AS way, payment.currency::text AS currency,
-           count(*) AS number, sum(coalesce(payment.charged_minor, payment.amount_minor))::bigint AS minor,
+           count(*) FILTER (WHERE came.minor IS NULL) AS number,
+           sum(coalesce(payment.charged_minor, payment.amount_minor) - coalesce(came.minor, 0))::bigint AS minor,
            0::bigint AS fees_minor
     FROM booked
     JOIN booking_events event ON event.booking_id = booked.id AND event.event = 'payment_succeeded'
          AND event.at >= $2 AND event.at < $3
-    JOIN payments payment ON payment.booking_id = booked.id AND payment.moved_to IS NULL
+    JOIN payments payment ON payment.booking_id = booked.id
+    LEFT JOIN LATERAL (SELECT coalesce(charged_minor, amount_minor) AS minor
+                       FROM payments WHERE moved_to = booked.id) came ON true
     GROUP BY 1, 2, 3";
 
 const REFUNDS: &str = "

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, NaiveDate, Utc};
 use reqwest::StatusCode;
-use serde_json::Value;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{report, staff};
+use crate::box_office::{at_work, holds, of_booking, sells};
 use crate::world::{PRICE, World, insert_show, text, until};
 
 /// Where the theatre is.
@@ -47,7 +48,10 @@ async fn money_of_rows(world: &World) -> BTreeMap<NaiveDate, Money> {
     let day = |at: DateTime<Utc>| at.with_timezone(&ZONE).date_naive();
     let mut days: BTreeMap<NaiveDate, Money> = BTreeMap::new();
     let paid: Vec<(Uuid, i64)> = sqlx::query_as(
-        "SELECT booking_id, coalesce(charged_minor, amount_minor) FROM payments WHERE state = 'succeeded' AND moved_to IS NULL",
+        "SELECT payment.booking_id, coalesce(payment.charged_minor, payment.amount_minor)
+                                    - coalesce(came.charged_minor, came.amount_minor, 0)
+         FROM payments payment LEFT JOIN payments came ON came.moved_to = payment.booking_id
+         WHERE payment.state = 'succeeded'",
     )
     .fetch_all(&world.pg)
     .await
@@ -151,6 +155,39 @@ async fn takings_agree_with_payments_and_refunds_to_the_cent_on_every_day() {
         assert_eq!(both, rows, "cut before {}", days[cut]);
     }
     assert_eq!(sales_in_all(&report(&mut max, "sales", FROM, TO).await).0, sold);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_exchange_leaves_the_day_of_the_sale_as_it_was_and_agrees_with_the_till() {
+    let world = World::start(1, &[]).await;
+    let mut max = staff(&world, "max@example.org", "manager").await;
+    let mut ann = at_work(&world, "ann@example.org").await;
+    let old = sells(&mut ann, &world, &[4], "cash").await;
+    for statement in [
+        "ALTER TABLE booking_events DISABLE TRIGGER booking_events_immutable",
+        "UPDATE booking_events SET at = at - interval '1 day'",
+    ] {
+        sqlx::query(statement).execute(&world.pg).await.expect(statement);
+    }
+    let hold = holds(&mut ann, &world, &[6, 7]).await;
+    let more = json!({ "show": world.show, "hold": hold["id"], "total_minor": 2 * PRICE, "reason": "A friend came." });
+    let (status, new) = ann.post(&of_booking(&old, "/exchange"), more).await;
+    assert_eq!(status, StatusCode::CREATED, "{new}");
+    let (_, takings) = max.get("/api/v1/theatres/aurora/reports/takings").await;
+    let days: Vec<Money> = money_of(&takings).into_values().collect();
+    assert_eq!(days, [(PRICE, 0), (PRICE, 0)], "{takings}");
+    let till = "SELECT sum(amount_minor)::bigint FROM till_rows WHERE kind IN ('sale', 'exchange')";
+    assert_eq!(world.count(till).await, 2 * PRICE);
+    // For less, it is paid out: the day took so much less.
+    let hold = holds(&mut ann, &world, &[8]).await;
+    let less = json!({ "show": world.show, "hold": hold["id"], "total_minor": PRICE, "reason": "They left." });
+    let (status, last) = ann.post(&of_booking(&new, "/exchange"), less).await;
+    assert_eq!(status, StatusCode::CREATED, "{last}");
+    let (_, takings) = max.get("/api/v1/theatres/aurora/reports/takings").await;
+    let days: Vec<Money> = money_of(&takings).into_values().collect();
+    assert_eq!(days, [(PRICE, 0), (0, 0)], "{takings}");
+    assert_eq!(world.count(till).await, PRICE);
     world.end().await;
 }
 
