@@ -173,6 +173,9 @@ async fn note(state: &AppState, due: &Due, outcome: &Outcome) -> Result<(), sqlx
             (DeliveryState::Waiting, *status, Some(why.as_str()), pause_ms(state, due.tries))
         }
     };
+    // The endpoint before its delivery, as whoever switches it off takes them; the other way round each of the two
+    // would wait for the other.
+    sql::lock_for_outcome(&mut tx, due.endpoint_id).await?;
     // Somebody else has tried since, or it was given up: their word counts.
     if !sql::note_try(&mut tx, due, to, (status, trouble), now.plus_ms(pause)).await? {
         return Ok(());

@@ -213,6 +213,12 @@ pub(super) async fn take(
     .await
 }
 
+/// Locks an endpoint before what a try came to is written down.
+pub(super) async fn lock_for_outcome(tx: &mut PgConnection, endpoint: Uuid) -> Result<(), sqlx::Error> {
+    sqlx::query("SELECT 1 FROM webhook_endpoints WHERE id = $1 FOR NO KEY UPDATE").bind(endpoint).execute(tx).await?;
+    Ok(())
+}
+
 /// What a try came to: the delivery, if this is still its last try.
 pub(super) async fn note_try(
     tx: &mut PgConnection,
@@ -318,7 +324,9 @@ pub(super) async fn replay(
 ) -> Result<Option<i64>, sqlx::Error> {
     sqlx::query_scalar(
         "INSERT INTO webhook_deliveries (message_id, endpoint_id, run_after)
-         SELECT message_id, endpoint_id, $3 FROM webhook_deliveries WHERE id = $1 AND endpoint_id = $2 RETURNING id",
+         SELECT told.message_id, told.endpoint_id, $3
+         FROM webhook_deliveries told JOIN webhook_messages message ON message.id = told.message_id
+         WHERE told.id = $1 AND told.endpoint_id = $2 FOR KEY SHARE OF message RETURNING id",
     )
     .bind(delivery)
     .bind(endpoint)
@@ -327,15 +335,18 @@ pub(super) async fn replay(
     .await
 }
 
-/// Deletes messages of before, with their deliveries; how many.
+/// Deletes messages of before, with their deliveries; how many. They are locked first: no replay adds to them meanwhile.
 pub(super) async fn purge(pg: &PgPool, before: Timestamp, limit: i64) -> Result<u64, sqlx::Error> {
-    let gone = sqlx::query(
-        "DELETE FROM webhook_messages WHERE id IN (
-             SELECT id FROM webhook_messages WHERE happened_at < $1 ORDER BY happened_at LIMIT $2)",
+    let mut tx = pg.begin().await?;
+    let old: Vec<Uuid> = sqlx::query_scalar(
+        "SELECT id FROM webhook_messages WHERE happened_at < $1 ORDER BY happened_at LIMIT $2 FOR UPDATE SKIP LOCKED",
     )
     .bind(to_utc(before))
     .bind(limit)
-    .execute(pg)
+    .fetch_all(&mut *tx)
     .await?;
+    sqlx::query("DELETE FROM webhook_deliveries WHERE message_id = ANY ($1)").bind(&old).execute(&mut *tx).await?;
+    let gone = sqlx::query("DELETE FROM webhook_messages WHERE id = ANY ($1)").bind(&old).execute(&mut *tx).await?;
+    tx.commit().await?;
     Ok(gone.rows_affected())
 }
