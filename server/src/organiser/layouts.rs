@@ -2,11 +2,15 @@
 
 use std::time::Duration;
 
+use axum::Json;
+use axum::body::Bytes;
 use axum::http::StatusCode;
 use domain::api_organiser::{LayoutCategory, LayoutImport, LayoutView};
 use domain::layout::Layout;
-use domain::layout::import::{self as files, Finding, Imported};
+use domain::layout::import::{self as files, Finding, FindingKind, Imported};
+use domain::seats::MAX_SEATS_PER_SHOW;
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
@@ -24,10 +28,77 @@ pub const REASON: &str = "Imported from a file.";
 static READING: Semaphore = Semaphore::const_new(1);
 /// Nobody waits longer than this for their file's turn.
 const TURN_DEADLINE: Duration = Duration::from_secs(10);
+/// Objects and lists in a file: two of a seat, and as much again for rows and zones. Each takes half a kilobyte or more
+/// once it is read, however few bytes it is written in.
+const MAX_NODES: usize = 4 * MAX_SEATS_PER_SHOW;
+/// Commas in a file: what editors write about a seat is seldom half of that.
+const MAX_COMMAS: usize = 20 * MAX_SEATS_PER_SHOW;
 /// Rooms a theatre may have imported and not used; the oldest go.
 const MAX_UNPUBLISHED: i64 = 50;
 /// Findings told in the sentence of a problem; the list has all.
 const MAX_IN_WORDS: usize = 5;
+
+/// A room in a file, as it was sent: nothing of it is read before it is its turn.
+#[derive(Debug)]
+pub enum File {
+    /// A [`LayoutImport`] in JSON.
+    Request(Bytes),
+    /// Of a form.
+    Form {
+        /// The room's name where the file has none.
+        name: String,
+        /// Whether what is printed on seats may be changed.
+        mend: bool,
+        /// The plan, JSON.
+        plan: String,
+    },
+}
+
+impl File {
+    /// The file with what makes two of them the same: a digest of its very bytes.
+    ///
+    /// # Errors
+    /// When the server stops.
+    pub async fn digested(self) -> Result<(Self, [u8; 32]), Problem> {
+        let hashing = tokio::task::spawn_blocking(move || {
+            let mut hash = Sha256::new();
+            match &self {
+                Self::Request(bytes) => hash.update(bytes),
+                Self::Form { name, mend, plan } => {
+                    hash.update([u8::from(*mend)]);
+                    // The length goes in as well: ("ab", "c") is not ("a", "bc").
+                    hash.update((name.len() as u64).to_le_bytes());
+                    hash.update(name);
+                    hash.update(plan);
+                }
+            }
+            let digest: [u8; 32] = hash.finalize().into();
+            (self, digest)
+        });
+        hashing.await.map_err(|cause| Problem::internal(&cause))
+    }
+
+    /// What is in it, if that is little enough to be read.
+    fn read(self) -> Result<LayoutImport, Problem> {
+        let bytes = match &self {
+            Self::Request(bytes) => &bytes[..],
+            Self::Form { plan, .. } => plan.as_bytes(),
+        };
+        let (nodes, commas) = bytes.iter().fold((0, 0), |(nodes, commas), byte| match byte {
+            b'{' | b'[' => (nodes + 1, commas),
+            b',' => (nodes, commas + 1),
+            _ => (nodes, commas),
+        });
+        if nodes > MAX_NODES || commas > MAX_COMMAS {
+            let finding = Finding { kind: FindingKind::TooManySeats, place: String::new(), count: 1 };
+            return Err(refused(vec![finding]));
+        }
+        match self {
+            Self::Request(bytes) => Ok(Json::<LayoutImport>::from_bytes(&bytes)?.0),
+            Self::Form { name, mend, plan } => Ok(LayoutImport { name, mend, plan: take_plan(&plan)? }),
+        }
+    }
+}
 
 /// A room with what is known about it.
 #[derive(Debug)]
@@ -44,11 +115,11 @@ pub struct Room {
 ///
 /// # Errors
 /// 400 with everything that is wrong with the file.
-pub async fn import(state: &AppState, act: &Act<'_>, request: LayoutImport) -> Result<Answer, Problem> {
+pub async fn import(state: &AppState, act: &Act<'_>, file: File) -> Result<Answer, Problem> {
     if let Some(answer) = act.intent.replay(&state.pg, state.locks.now()).await? {
         return Ok(answer);
     }
-    let Imported { layout, remarks } = read(request).await?;
+    let Imported { layout, remarks } = read(file).await?;
     let stored = serde_json::to_string(&layout).map_err(|cause| Problem::internal(&cause))?;
     let id = ids::new_id();
     let view = view_of(id, &layout, remarks, false);
@@ -64,24 +135,25 @@ pub async fn import(state: &AppState, act: &Act<'_>, request: LayoutImport) -> R
 }
 
 /// Reads a file on a thread of its own, a file at a time.
-async fn read(request: LayoutImport) -> Result<Imported, Problem> {
+async fn read(file: File) -> Result<Imported, Problem> {
     let turn = tokio::time::timeout(TURN_DEADLINE, READING.acquire()).await;
-    let _turn = turn
+    let turn = turn
         .map_err(|_| Problem::new(Code::Overloaded, "Another file is being read. Please try again in a moment."))?
         .map_err(|cause| Problem::internal(&cause))?;
-    let LayoutImport { name, mend, plan } = request;
-    let name = if name.trim().is_empty() { "Room".to_owned() } else { name };
-    let reading = tokio::task::spawn_blocking(move || files::import(plan, &name, mend));
-    reading.await.map_err(|cause| Problem::internal(&cause))?.map_err(refused)
+    let reading = tokio::task::spawn_blocking(move || {
+        // Over when the file is read, also when whoever sent it has left before.
+        let _turn = turn;
+        let LayoutImport { name, mend, plan } = file.read()?;
+        let name = if name.trim().is_empty() { "Room".to_owned() } else { name };
+        files::import(plan, &name, mend).map_err(refused)
+    });
+    reading.await.map_err(|cause| Problem::internal(&cause))?
 }
 
 /// A plan as text, as forms have it.
-///
-/// # Errors
-/// 400 when it is no JSON.
-pub fn take_plan(text: &str) -> Result<Value, Problem> {
+fn take_plan(text: &str) -> Result<Value, Problem> {
     serde_json::from_str(text.trim_start_matches('\u{feff}')).map_err(|cause| {
-        let finding = Finding { kind: files::FindingKind::NotAPlan, place: cause.to_string(), count: 1 };
+        let finding = Finding { kind: FindingKind::NotAPlan, place: cause.to_string(), count: 1 };
         refused(vec![finding])
     })
 }

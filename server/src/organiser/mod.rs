@@ -20,7 +20,7 @@ mod told;
 
 pub use films::{add as add_film, list as films};
 pub use http::routes;
-pub use layouts::{MAX_FILE_BYTES, REASON as IMPORT_REASON, Room, import, room, take_plan};
+pub use layouts::{File, MAX_FILE_BYTES, REASON as IMPORT_REASON, Room, import, room};
 pub use screens::{create as create_screen, list as screens, publish};
 pub use shows::{call_off, change_terms, plan as plan_shows, show, week};
 pub use tariffs::{current as tariff, price_ground, set as set_tariff};

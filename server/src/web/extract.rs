@@ -1,6 +1,6 @@
 //! Extractors that answer bad input with a problem, never with a bare text.
 
-use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
+use axum::extract::rejection::{BytesRejection, JsonRejection, PathRejection, QueryRejection};
 use axum::extract::{FromRequest, FromRequestParts, Json, Path, Query};
 use axum::http::StatusCode;
 
@@ -25,6 +25,16 @@ impl From<JsonRejection> for Problem {
     fn from(rejection: JsonRejection) -> Self {
         let code = match rejection.status() {
             StatusCode::UNSUPPORTED_MEDIA_TYPE => Code::NotJson,
+            StatusCode::PAYLOAD_TOO_LARGE => Code::TooLarge,
+            _ => Code::Malformed,
+        };
+        Self::new(code, rejection.body_text())
+    }
+}
+
+impl From<BytesRejection> for Problem {
+    fn from(rejection: BytesRejection) -> Self {
+        let code = match rejection.status() {
             StatusCode::PAYLOAD_TOO_LARGE => Code::TooLarge,
             _ => Code::Malformed,
         };

@@ -1,8 +1,9 @@
 //! Screens and their rooms.
 
 use axum::Json;
-use axum::extract::{DefaultBodyLimit, State};
-use axum::http::header;
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, FromRequest, Request, State};
+use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use domain::api::ProblemView;
 use domain::api_organiser::{FileForm, FileQuery, LayoutImport, LayoutView, PublishRequest, ScreenRequest, ScreenView};
@@ -15,7 +16,7 @@ use crate::accounts::Staff;
 use crate::idempotency::{IdempotencyKey, Intent};
 use crate::organiser::{Act, ROLES, layouts, screens};
 use crate::web::problem::ApiResult;
-use crate::web::{ApiJson, ApiPath, ApiQuery, Problem};
+use crate::web::{ApiJson, ApiPath, ApiQuery, Code, Problem};
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     let files = OpenApiRouter::new().routes(routes!(import)).layer(DefaultBodyLimit::max(layouts::MAX_FILE_BYTES));
@@ -97,6 +98,7 @@ async fn publish(
         (status = 404, body = ProblemView, description = "Also for another theatre's staff"),
         (status = 409, body = ProblemView, description = "still_running"),
         (status = 413, body = ProblemView, description = "too_large"),
+        (status = 415, body = ProblemView, description = "not_json"),
         (status = 422, body = ProblemView, description = "key_reused"),
         (status = 503, body = ProblemView, description = "overloaded")))]
 async fn import(
@@ -104,12 +106,23 @@ async fn import(
     staff: Staff,
     ApiPath(theatre): ApiPath<String>,
     key: IdempotencyKey,
-    ApiJson(request): ApiJson<LayoutImport>,
+    request: Request,
 ) -> ApiResult<Response> {
+    // The body is large, and read only for those who may send it.
     staff.at(&theatre, ROLES)?;
-    let intent = Intent::new(&staff.session.owner, key, &format!("POST /theatres/{theatre}/layouts"), &request);
+    if !is_json(request.headers()) {
+        return Err(Problem::new(Code::NotJson, "Send it with `Content-Type: application/json`."));
+    }
+    let (file, digest) = layouts::File::Request(Bytes::from_request(request, &state).await?).digested().await?;
+    let intent = Intent::new(&staff.session.owner, key, &format!("POST /theatres/{theatre}/layouts"), &digest);
     let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: layouts::REASON };
-    Ok(layouts::import(&state, &act, request).await?.into_response())
+    Ok(layouts::import(&state, &act, file).await?.into_response())
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    kind == "application/json" || (kind.starts_with("application/") && kind.ends_with("+json"))
 }
 
 /// A room that was imported, or that a screen has. For organisers and managers.

@@ -5,7 +5,7 @@ use app::pages::staff::{Desk, Section};
 use axum::extract::{Form, FromRequest, Path, Query, Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use domain::api_organiser::{LayoutImport, LayoutView, PublishRequest, ScreenRequest};
+use domain::api_organiser::{LayoutView, PublishRequest, ScreenRequest};
 use domain::money::Currency;
 use domain::pricing::PriceList;
 use serde::Deserialize;
@@ -70,10 +70,11 @@ pub(super) async fn import(
 
 async fn imported(state: &AppState, staff: &Staff, theatre: &str, form: ImportForm) -> Result<Uuid, Problem> {
     let text = if form.file.is_empty() { form.pasted } else { form.file };
-    let request = LayoutImport { name: form.name, mend: form.mend, plan: organiser::take_plan(&text)? };
-    let intent = intent(staff, &form.key, &format!("form /staff/{theatre}/layouts"), &request)?;
+    let file = organiser::File::Form { name: form.name, mend: form.mend, plan: text };
+    let (file, digest) = file.digested().await?;
+    let intent = intent(staff, &form.key, &format!("form /staff/{theatre}/layouts"), &digest)?;
     let act = Act { staff, theatre, intent: &intent, reason: organiser::IMPORT_REASON };
-    let answer = organiser::import(state, &act, request).await?;
+    let answer = organiser::import(state, &act, file).await?;
     let view: LayoutView = serde_json::from_slice(answer.body()).map_err(|cause| Problem::internal(&cause))?;
     Ok(view.id)
 }
