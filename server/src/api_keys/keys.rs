@@ -31,8 +31,14 @@ pub async fn list(state: &AppState, theatre: &str) -> Result<Vec<ApiKeyView>, Pr
     Ok(rows.into_iter().map(KeyRow::view).collect())
 }
 
+/// A key follows, by a secret of ours, from its id: which is another one each time a key is made, whatever the request
+/// called itself.
+fn secret_of(state: &AppState, id: Uuid) -> String {
+    format!("{PREFIX}{}", state.accounts.derived_secret(&format!("api key\0{id}")))
+}
+
 /// Makes a key. It is in this answer and nowhere else: what is stored for a repeated request is the answer without it,
-/// and the repeat finds it again because it follows, by a secret of ours, from whose request it was.
+/// and the repeat finds it again because it follows from its id, which is stored.
 ///
 /// # Errors
 /// 400 for a name or reason that cannot be used, 409 when the theatre has too many keys.
@@ -44,23 +50,23 @@ pub async fn make(
     intent: &Intent,
 ) -> Result<Answer, Problem> {
     let now = state.locks.now();
-    let (owner, key) = intent.name();
-    let secret = format!("{PREFIX}{}", state.accounts.derived_secret(&format!("api key\0{theatre}\0{owner}\0{key}")));
     if let Some(answer) = intent.replay(&state.pg, now).await? {
-        return with_key(&answer, secret);
+        return with_key(state, &answer);
     }
     let name = named(&request.name)?;
     let reason = reason_of(&request.reason)?;
     let mut tx = state.pg.begin().await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {
-        return with_key(&answer, secret);
+        return with_key(state, &answer);
     }
     if sql::lock_count(&mut tx, theatre).await? >= MAX_GOOD {
         let detail = format!("A theatre has {MAX_GOOD} keys at most. Revoke one that nobody uses any more.");
         return Err(Problem::new(Code::WrongState, detail));
     }
+    let id = ids::new_id();
+    let secret = secret_of(state, id);
     let row = KeyRow {
-        id: ids::new_id(),
+        id,
         name: name.to_owned(),
         hint: secret.chars().take(HINT_CHARS).collect(),
         reads_people: request.reads_people,
@@ -75,11 +81,12 @@ pub async fn make(
     let answer = Answer::json(StatusCode::CREATED, &row.view())?;
     intent.complete(&mut tx, &answer, now).await?;
     tx.commit().await?;
-    with_key(&answer, secret)
+    with_key(state, &answer)
 }
 
-fn with_key(stored: &Answer, key: String) -> Result<Answer, Problem> {
+fn with_key(state: &AppState, stored: &Answer) -> Result<Answer, Problem> {
     let about: ApiKeyView = serde_json::from_slice(stored.body()).map_err(|cause| Problem::internal(&cause))?;
+    let key = secret_of(state, about.id);
     Answer::json(stored.status(), &ApiKeyMade { about, key })
 }
 

@@ -3,6 +3,7 @@
 use axum::http::StatusCode;
 use domain::api_systems::{EndpointChange, EndpointMade, EndpointRequest, EndpointState, EndpointView, ReasonRequest};
 use domain::time::{MINUTE_MS, Timestamp};
+use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
@@ -32,15 +33,22 @@ pub async fn list(state: &AppState, theatre: &str) -> Result<Vec<EndpointView>, 
     Ok(rows.into_iter().map(|row| row.view(now)).collect::<Result<_, _>>()?)
 }
 
-/// The secret that follows from a request, by a secret of ours: a repeat is told the same one, and no answer with it in
-/// is kept for that.
-fn secret_of(state: &AppState, what: &str, intent: &Intent) -> String {
-    let (owner, key) = intent.name();
-    format!("{PREFIX}{}", state.accounts.derived_secret(&format!("webhook\0{what}\0{owner}\0{key}")))
+/// What is kept of an answer with a secret in it: all but the secret, and what that follows from.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    about: EndpointView,
+    version: i32,
 }
 
-fn with_secret(stored: &Answer, secret: String) -> Result<Answer, Problem> {
-    let about: EndpointView = serde_json::from_slice(stored.body()).map_err(|cause| Problem::internal(&cause))?;
+/// The secret an endpoint has from one of its versions on. It follows from both by a secret of ours: a repeat is told
+/// the same one, and a new version never has the secret of an old one.
+fn secret_of(state: &AppState, id: Uuid, version: i32) -> String {
+    format!("{PREFIX}{}", state.accounts.derived_secret(&format!("webhook\0{id}\0{version}")))
+}
+
+fn with_secret(state: &AppState, stored: &Answer) -> Result<Answer, Problem> {
+    let Kept { about, version } = serde_json::from_slice(stored.body()).map_err(|cause| Problem::internal(&cause))?;
+    let secret = secret_of(state, about.id, version);
     Answer::json(stored.status(), &EndpointMade { about, secret })
 }
 
@@ -57,9 +65,8 @@ pub async fn make(
     intent: &Intent,
 ) -> Result<Answer, Problem> {
     let now = state.locks.now();
-    let secret = secret_of(state, theatre, intent);
     if let Some(answer) = intent.replay(&state.pg, now).await? {
-        return with_secret(&answer, secret);
+        return with_secret(state, &answer);
     }
     let url = address::read(&request.url, state.config.webhooks_may_be_private)?;
     let reason = reason_of(&request.reason)?;
@@ -71,7 +78,7 @@ pub async fn make(
     }
     let mut tx = state.pg.begin().await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {
-        return with_secret(&answer, secret);
+        return with_secret(state, &answer);
     }
     if sql::lock_count(&mut tx, theatre).await? >= MAX_ENDPOINTS {
         let detail = format!("A theatre has {MAX_ENDPOINTS} endpoints at most. Remove one that nobody needs any more.");
@@ -88,12 +95,14 @@ pub async fn make(
         version: 1,
         made_at: to_utc(now),
     };
+    let version = row.version;
+    let secret = secret_of(state, row.id, version);
     sql::insert_endpoint(&mut tx, theatre, &row, &secret).await?;
     note(&mut tx, staff, theatre, ("webhook_made", row.id), reason, now).await?;
-    let answer = Answer::json(StatusCode::CREATED, &row.view(now)?)?;
+    let answer = Answer::json(StatusCode::CREATED, &Kept { about: row.view(now)?, version })?;
     intent.complete(&mut tx, &answer, now).await?;
     tx.commit().await?;
-    with_secret(&answer, secret)
+    with_secret(state, &answer)
 }
 
 /// Gives an endpoint a new secret. For a day what it is told is signed with both.
@@ -108,26 +117,27 @@ pub async fn rotate(
     intent: &Intent,
 ) -> Result<Answer, Problem> {
     let now = state.locks.now();
-    let secret = secret_of(state, &id.to_string(), intent);
     if let Some(answer) = intent.replay(&state.pg, now).await? {
-        return with_secret(&answer, secret);
+        return with_secret(state, &answer);
     }
     let reason = reason_of(&request.reason)?;
     let mut tx = state.pg.begin().await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {
-        return with_secret(&answer, secret);
+        return with_secret(state, &answer);
     }
     let row = sql::lock_endpoint(&mut tx, theatre, id).await?.ok_or_else(|| Problem::not_found("endpoint"))?;
     let until = now.plus_ms(OLD_SECRET_LIFE_MS);
+    let version = row.version + 1;
+    let secret = secret_of(state, id, version);
     if !sql::put_secret(&mut tx, &row, &secret, until).await? {
         return Err(faster());
     }
     note(&mut tx, staff, theatre, ("webhook_secret_changed", id), reason, now).await?;
     let row = EndpointRow { old_until: Some(to_utc(until)), ..row };
-    let answer = Answer::json(StatusCode::OK, &row.view(now)?)?;
+    let answer = Answer::json(StatusCode::OK, &Kept { about: row.view(now)?, version })?;
     intent.complete(&mut tx, &answer, now).await?;
     tx.commit().await?;
-    with_secret(&answer, secret)
+    with_secret(state, &answer)
 }
 
 /// Switches an endpoint on or off, or removes it. What waited for one that is not on any more is given up; it can be
