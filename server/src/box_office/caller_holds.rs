@@ -209,6 +209,24 @@ pub(super) async fn note_sold(tx: &mut PgConnection, hold: Uuid) -> Result<(), s
     Ok(())
 }
 
+/// Whether seats of a show are held for somebody at the telephone.
+///
+/// # Errors
+/// When the database fails.
+pub async fn is_held_for_callers(
+    connection: &mut PgConnection,
+    show: Uuid,
+    now: Timestamp,
+) -> Result<bool, sqlx::Error> {
+    sqlx::query_scalar(
+        "SELECT EXISTS (SELECT 1 FROM caller_holds WHERE show_id = $1 AND ended_as IS NULL AND until > $2)",
+    )
+    .bind(show)
+    .bind(to_utc(now))
+    .fetch_one(connection)
+    .await
+}
+
 /// For which caller a seat is held.
 pub(super) async fn name_at(
     connection: &mut PgConnection,

@@ -23,6 +23,7 @@ mod take_back;
 mod tickets;
 mod tills;
 
+pub use caller_holds::is_held_for_callers;
 pub use find::{by_id, by_reference};
 pub use http::routes;
 pub use shows::today;

@@ -21,8 +21,10 @@ use crate::{AppState, clock};
 
 /// Lists carry seats left, so they are kept briefly.
 const LIST_CACHE: (axum::http::HeaderName, &str) = (CACHE_CONTROL, "public, max-age=15");
-/// A plan changes only when prices do.
-const PLAN_CACHE: (axum::http::HeaderName, &str) = (CACHE_CONTROL, "public, max-age=300");
+/// A plan has the prices in it, which change: it is kept, and asked about before each use.
+const PLAN_CACHE: (axum::http::HeaderName, &str) = (CACHE_CONTROL, "public, no-cache");
+/// Where seats are never changes.
+const DOTS_CACHE: (axum::http::HeaderName, &str) = (CACHE_CONTROL, "public, max-age=300");
 
 /// Routes under `/api/v1`.
 pub fn routes() -> OpenApiRouter<AppState> {
@@ -112,7 +114,7 @@ async fn shows(State(state): State<AppState>, ApiQuery(query): ApiQuery<ShowQuer
     )
 )]
 async fn show(State(state): State<AppState>, ApiPath(id): ApiPath<Uuid>) -> ApiResult<Response> {
-    let show = state.catalogue.show(id).await?.ok_or_else(|| Problem::not_found("show"))?;
+    let show = state.catalogue.public_show(id).await?;
     let listed = state.catalogue.listed(id, clock::now()).await?.ok_or_else(|| Problem::not_found("show"))?;
     let detail = ShowDetail { show: listed.show, categories: show.categories.clone(), hold_ms: show.hold_ms };
     Ok(([LIST_CACHE], Json(detail)).into_response())
@@ -167,14 +169,15 @@ async fn part_of_room(
     kind: &'static str,
     headers: &HeaderMap,
 ) -> ApiResult<Response> {
-    let show = state.catalogue.show(id).await?.ok_or_else(|| Problem::not_found("show"))?;
+    let show = state.catalogue.public_show(id).await?;
     let document = state.catalogue.plan_document(&show, part).await?;
     let document = document.ok_or_else(|| Problem::not_found("section"))?;
     let tag = (ETAG, document.etag.clone());
+    let cache = if part == Part::Dots { DOTS_CACHE } else { PLAN_CACHE };
     if knows(headers, &document.etag) {
-        return Ok((StatusCode::NOT_MODIFIED, [PLAN_CACHE], [tag]).into_response());
+        return Ok((StatusCode::NOT_MODIFIED, [cache], [tag]).into_response());
     }
-    Ok(([PLAN_CACHE], [tag], [(CONTENT_TYPE, kind)], document.content.clone()).into_response())
+    Ok(([cache], [tag], [(CONTENT_TYPE, kind)], document.content.clone()).into_response())
 }
 
 /// Whether the client has this content already. A compressed answer's tag comes back marked weak.

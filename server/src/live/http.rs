@@ -60,7 +60,7 @@ impl SeatsView {
 #[utoipa::path(get, path = "/shows/{show}/seats", tag = "live", params(("show" = Uuid, Path)),
     responses((status = 200, body = SeatsView), (status = 304), (status = 404)))]
 async fn seats(State(state): State<AppState>, ApiPath(show): ApiPath<Uuid>, headers: HeaderMap) -> ApiResult<Response> {
-    let show = state.catalogue.known_show(show).await?;
+    let show = state.catalogue.public_show(show).await?;
     let reader = state.hubs.open(&state, &show).await?;
     // However many ask, a version is read from the store once and written down once.
     let write = |map: &LiveMap| serde_json::to_vec(&SeatsView::of(map)).map(Bytes::from).unwrap_or_default();
@@ -100,7 +100,7 @@ async fn live(
     if !crate::web::router::is_own_origin(&state, request.headers()) {
         return Err(Problem::new(Code::ForeignOrigin, "The live map is for our own pages."));
     }
-    let show = state.catalogue.known_show(show).await?;
+    let show = state.catalogue.public_show(show).await?;
     let mut reader = state.hubs.open(&state, &show).await?;
     if let Some((epoch, version)) = query.epoch.zip(query.version) {
         reader.resume(At { epoch, version });

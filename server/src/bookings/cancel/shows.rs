@@ -121,7 +121,7 @@ pub async fn undo_batch(pg: &PgPool, show: Uuid, now: Timestamp) -> Result<Batch
 async fn take_some(tx: &mut PgConnection, show: Uuid) -> Result<Vec<Uuid>, sqlx::Error> {
     let mut ids: Vec<Uuid> = sqlx::query_scalar(
         "SELECT id FROM bookings
-         WHERE show_id = $1 AND state IN ('SEATS_LOCKED', 'PAYMENT_PENDING', 'PAYMENT_SUCCEEDED')
+         WHERE show_id = $1 AND is_open AND state IN ('SEATS_LOCKED', 'PAYMENT_PENDING', 'PAYMENT_SUCCEEDED')
          LIMIT $2 FOR UPDATE SKIP LOCKED",
     )
     .bind(show)
@@ -144,7 +144,7 @@ async fn take_some(tx: &mut PgConnection, show: Uuid) -> Result<Vec<Uuid>, sqlx:
 async fn any_left(tx: &mut PgConnection, show: Uuid) -> Result<bool, sqlx::Error> {
     sqlx::query_scalar(
         "SELECT EXISTS (SELECT 1 FROM bookings WHERE show_id = $1 AND NOT is_open AND state = 'CONFIRMED')
-             OR EXISTS (SELECT 1 FROM bookings WHERE show_id = $1
+             OR EXISTS (SELECT 1 FROM bookings WHERE show_id = $1 AND is_open
                         AND state IN ('SEATS_LOCKED', 'PAYMENT_PENDING', 'PAYMENT_SUCCEEDED'))",
     )
     .bind(show)

@@ -7,12 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use axum::http::StatusCode;
 use domain::api_organiser::{OrganisedShow, Sales, TermsRequest};
-use domain::time::Timestamp;
+use domain::time::{SECOND_MS, Timestamp};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::{checked, week, zone_of};
 use crate::AppState;
+use crate::box_office;
 use crate::clock::from_utc;
 use crate::idempotency::Answer;
 use crate::organiser::Act;
@@ -20,6 +21,9 @@ use crate::organiser::sql::shows::{self as sql, OrganisedRow};
 use crate::organiser::tariffs::amount;
 use crate::seat_locks::StoreError;
 use crate::web::{Code, Problem};
+
+/// Prices may change so long after the terms did, milliseconds: every replica knows of a pause by then.
+const SETTLED_MS: i64 = 5 * SECOND_MS;
 
 /// Changes them.
 ///
@@ -59,25 +63,24 @@ pub async fn change(state: &AppState, act: &Act<'_>, show: Uuid, request: &Terms
         let detail = "Somebody else has changed this show meanwhile. Look at it again, then change it.";
         return Err(Problem::new(Code::WrongState, detail));
     }
+    if prices.is_some() {
+        let_go(state, show).await?;
+    }
     let row = sql::one(&mut begun.tx, act.theatre, show).await?.ok_or_else(|| Problem::not_found("show"))?;
     let view: OrganisedShow = week::view_of(row)?;
     let answer = Answer::json(StatusCode::OK, &view)?;
     let what = if prices.is_some() { "terms and prices" } else { "terms" };
     let answer = begun.done("show_terms_changed", format!("show {show}, {what}"), answer).await?;
     state.catalogue.forget(show).await;
-    if prices.is_some() {
-        let_go(state, show).await;
-    }
     Ok(answer)
 }
 
-/// Whoever still holds seats from before would pay what they did not see.
-async fn let_go(state: &AppState, show: Uuid) {
+/// Whoever still holds seats from before would pay what they did not see: where holds cannot be let go, the prices
+/// stay as they are.
+async fn let_go(state: &AppState, show: Uuid) -> Result<(), Problem> {
     match state.locks.release_all(show).await {
-        Ok(_) | Err(StoreError::NoMap(_)) => {}
-        Err(cause) => {
-            tracing::warn!(%cause, %show, "holds of show {show} from before its prices changed end by themselves")
-        }
+        Ok(_) | Err(StoreError::NoMap(_)) => Ok(()),
+        Err(cause) => Err(cause.into()),
     }
 }
 
@@ -85,6 +88,14 @@ async fn may_change_prices(tx: &mut PgConnection, row: &OrganisedRow, now: Times
     let is_on_sale = row.sales == Sales::Open.as_str() && row.sales_from.is_none_or(|from| from_utc(from) <= now);
     if is_on_sale {
         let detail = "Its sales are open. Pause them first, so that nobody pays another price than they saw.";
+        return Err(Problem::new(Code::WrongState, detail));
+    }
+    if row.terms_at.is_some_and(|at| now.since(from_utc(at)) < SETTLED_MS) {
+        let detail = "It was paused, or changed, only just now. Please try again in a few seconds.";
+        return Err(Problem::new(Code::WrongState, detail));
+    }
+    if box_office::is_held_for_callers(tx, row.id, now).await? {
+        let detail = "The box office holds seats of this show for callers. Have them sold or released first.";
         return Err(Problem::new(Code::WrongState, detail));
     }
     if sql::is_being_bought(tx, row.id).await? {

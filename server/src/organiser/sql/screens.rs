@@ -73,7 +73,7 @@ pub(in crate::organiser) async fn one(
 
 /// One new screen at a time, so that they can be counted.
 pub(in crate::organiser) async fn lock_theatre(tx: &mut PgConnection, theatre: &str) -> Result<(), sqlx::Error> {
-    sqlx::query("SELECT 1 FROM theatres WHERE id = $1 FOR UPDATE").bind(theatre).execute(tx).await?;
+    sqlx::query("SELECT 1 FROM theatres WHERE id = $1 FOR NO KEY UPDATE").bind(theatre).execute(tx).await?;
     Ok(())
 }
 
@@ -122,7 +122,7 @@ pub(in crate::organiser) async fn lock(
     theatre: &str,
     screen: &str,
 ) -> Result<Option<Uuid>, sqlx::Error> {
-    sqlx::query_scalar("SELECT layout_id FROM screens WHERE theatre_id = $1 AND id = $2 FOR UPDATE")
+    sqlx::query_scalar("SELECT layout_id FROM screens WHERE theatre_id = $1 AND id = $2 FOR NO KEY UPDATE")
         .bind(theatre)
         .bind(screen)
         .fetch_optional(tx)

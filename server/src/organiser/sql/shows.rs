@@ -161,6 +161,7 @@ pub(in crate::organiser) struct OrganisedRow {
     pub flash_sale: bool,
     pub per_person: Option<i16>,
     pub terms_version: i32,
+    pub terms_at: Option<DateTime<Utc>>,
     pub called_off: bool,
     pub seats: i64,
     pub sold: i64,
@@ -174,18 +175,19 @@ pub(in crate::organiser) struct OrganisedRow {
 const ORGANISED: &str = "
     SELECT show.id, film.id AS film, film.title, screen.id AS screen, screen.name AS screen_name, show.starts_at,
            city.time_zone, show.language, show.format, show.currency, show.prices, show.sales, show.sales_from,
-           show.hold_ms, show.flash_sale, show.per_person, show.terms_version, show.called_off,
+           show.hold_ms, show.flash_sale, show.per_person, show.terms_version, show.terms_at,
+           show.called_off,
            room.seat_count + stock.places AS seats,
            (SELECT count(*) FROM seat_claims WHERE show_id = show.id AND state = 'sold') + stock.sold AS sold,
            gone.reason, gone.cancelled AS undone, gone.finished_at IS NOT NULL AS finished,
            CASE WHEN show.called_off THEN
                (SELECT count(*) FROM bookings WHERE show_id = show.id AND NOT is_open AND state = 'CONFIRMED')
-               + (SELECT count(*) FROM bookings WHERE show_id = show.id
+               + (SELECT count(*) FROM bookings WHERE show_id = show.id AND is_open
                   AND state IN ('SEATS_LOCKED', 'PAYMENT_PENDING', 'PAYMENT_SUCCEEDED'))
            ELSE 0 END AS bookings_left,
            CASE WHEN show.called_off THEN
                (SELECT count(*) FROM refunds JOIN bookings ON bookings.id = refunds.booking_id
-                WHERE bookings.show_id = show.id AND refunds.state = 'requested')
+                WHERE bookings.show_id = show.id AND NOT bookings.is_open AND refunds.state = 'requested')
            ELSE 0 END AS refunds_open
     FROM shows show
     JOIN films film ON film.id = show.film_id
@@ -246,10 +248,11 @@ pub(in crate::organiser) async fn zone(
     .await
 }
 
-/// Locks a show of a theatre; `false` when it has none of this id.
+/// Locks a show of a theatre against other organisers, and against no sale; `false` when it has none of this id.
 pub(in crate::organiser) async fn lock(tx: &mut PgConnection, theatre: &str, show: Uuid) -> Result<bool, sqlx::Error> {
     let found: Option<i32> = sqlx::query_scalar(
-        "SELECT 1 FROM shows WHERE id = $2 AND screen_id IN (SELECT id FROM screens WHERE theatre_id = $1) FOR UPDATE",
+        "SELECT 1 FROM shows WHERE id = $2 AND screen_id IN (SELECT id FROM screens WHERE theatre_id = $1)
+         FOR NO KEY UPDATE",
     )
     .bind(theatre)
     .bind(show)
@@ -272,7 +275,7 @@ pub(in crate::organiser) async fn is_bought(tx: &mut PgConnection, show: Uuid) -
 /// Whether somebody is between choosing seats of a show and having paid for them.
 pub(in crate::organiser) async fn is_being_bought(tx: &mut PgConnection, show: Uuid) -> Result<bool, sqlx::Error> {
     sqlx::query_scalar(
-        "SELECT EXISTS (SELECT 1 FROM bookings WHERE show_id = $1
+        "SELECT EXISTS (SELECT 1 FROM bookings WHERE show_id = $1 AND is_open
                         AND state IN ('CREATED', 'SEATS_LOCKED', 'PAYMENT_PENDING', 'PAYMENT_SUCCEEDED'))",
     )
     .bind(show)

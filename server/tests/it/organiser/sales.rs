@@ -104,7 +104,12 @@ async fn prices_change_only_while_nobody_can_take_seats() {
         request["prices"] = prices;
         assert_eq!(ask(&mut olga, &terms, request).await.1["code"], code);
     }
-    done(&mut olga, &terms, dearer(&show, 2_000)).await;
+    let (status, problem) = ask(&mut olga, &terms, dearer(&show, 2_000)).await;
+    assert_eq!((status, text(&problem["code"])), (StatusCode::CONFLICT, "wrong_state"), "others may not know it yet");
+    until("every server knows of the pause", || async {
+        ask(&mut olga.clone(), &terms, dearer(&show, 2_000)).await.0 == StatusCode::OK
+    })
+    .await;
     ann.sees(1, '0').await;
     let show = seen(&mut olga, &world).await;
     done(&mut olga, &terms, changed(&show, "sales", json!("open"))).await;
@@ -127,6 +132,10 @@ async fn a_show_nobody_is_to_see_yet_is_not_listed_nor_sold() {
     assert_eq!(world.visitor().hold(&[1]).await.1["code"], "sales_closed");
     let (status, _) = world.visitor().raw(Method::GET, &format!("/shows/{}", world.show), Value::Null, "k").await;
     assert_eq!(status, StatusCode::NOT_FOUND);
+    for part in ["", "/plan", "/seats"] {
+        let (status, _) = world.visitor().get(&format!("/api/v1/shows/{}{part}", world.show)).await;
+        assert_eq!(status, StatusCode::NOT_FOUND, "{part}");
+    }
     world.end().await;
 }
 
