@@ -75,7 +75,7 @@ fn new_password(name: &'static str, label: String) -> impl IntoView {
 }
 
 /// Whose password it is, where nobody is asked: for programs that keep passwords. Empty where only a mail knows.
-fn username(email: String) -> impl IntoView {
+pub(in crate::pages) fn username(email: String) -> impl IntoView {
     view! { <input r#type="text" name="username" autocomplete="username" value=email hidden /> }
 }
 

@@ -8,6 +8,7 @@ use leptos::prelude::*;
 use super::super::{Desk, frame};
 use super::{hidden, reason_field, trouble_view};
 use crate::language::{current, money};
+use crate::pages::accounts::username;
 use crate::pages::ticket::{SeatTicket, ShowFacts};
 use crate::say;
 use crate::shell::{Head, Page};
@@ -158,6 +159,7 @@ fn refund(base: &str, booking: &CounterBooking, managers: Vec<ManagerView>, key:
     view! {
         <form class="card counter-form" action=format!("{base}/refund") method="post">
             {hidden("key", key)}
+            {username(String::new())}
             <h2>{say!("box_office.refund")}</h2>
             {seats}
             {reason_field("refund-reason", say!("box_office.reason"), true)}

@@ -7,6 +7,7 @@ use leptos::prelude::*;
 
 use super::{amount_field, hidden, reason_field};
 use crate::language::{current, money};
+use crate::pages::accounts::username;
 use crate::say;
 
 /// No till is open: say what is in it.
@@ -127,6 +128,7 @@ pub(super) fn day(base: &str, tills: Vec<TillView>, last: Option<DayView>, key: 
                 <summary>{say!("box_office.pin_title")}</summary>
                 <form class="counter-form" action=format!("{base}/pin") method="post">
                     {hidden("key", key)}
+                    {username(String::new())}
                     <div class="field">
                         <label for="pin">{say!("box_office.pin")}</label>
                         <input id="pin" name="pin" type="password" inputmode="numeric" autocomplete="off" required
