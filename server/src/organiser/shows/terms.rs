@@ -53,8 +53,9 @@ pub async fn change(state: &AppState, act: &Act<'_>, show: Uuid, request: &Terms
     }
     let prices = match &request.prices {
         Some(prices) if *prices != row.prices.0 => {
+            let checked = checked_prices(prices, &row.prices.0)?;
             may_change_prices(&mut begun.tx, &row, now).await?;
-            Some(checked_prices(prices, &row.prices.0)?)
+            Some(checked)
         }
         _ => None,
     };
