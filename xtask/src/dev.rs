@@ -37,7 +37,8 @@ pub fn dev(places: &Places, stop: &Stop) -> Result<()> {
     let server = server(&folder)?;
     product.start_simulator(&mut processes, &folder, server.listen.ip(), Output::Shown)?;
     product.start_server(&mut processes, &server, Output::Shown)?;
-    announce(&folder, &server, &product, began);
+    let manager = product.manager_of_the_demo(&mut folder, stop)?;
+    announce(&folder, &server, &product, manager.as_deref(), began);
 
     let (sender, changes) = channel();
     let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {

@@ -29,7 +29,8 @@ pub fn run(places: &Places, stop: &Stop) -> Result<()> {
     let server = server(&folder)?;
     product.start_simulator(&mut processes, &folder, server.listen.ip(), Output::Shown)?;
     product.start_server(&mut processes, &server, Output::Shown)?;
-    announce(&folder, &server, &product, began);
+    let manager = product.manager_of_the_demo(&mut folder, stop)?;
+    announce(&folder, &server, &product, manager.as_deref(), began);
     while !stop.asked() {
         processes.check()?;
         std::thread::sleep(LOOK_EVERY);
@@ -47,11 +48,15 @@ pub fn server(folder: &Folder) -> Result<Server> {
 }
 
 /// Says where everything is.
-pub fn announce(folder: &Folder, server: &Server, product: &Product<'_>, began: Instant) {
+pub fn announce(folder: &Folder, server: &Server, product: &Product<'_>, manager: Option<&str>, began: Instant) {
+    // Box office, door, programme and reports; only where the database is one of ours.
+    let staff = manager
+        .map(|manager| format!("    for staff        {}/staff\n                     {manager}\n", server.public_url));
     eprintln!(
-        "\n  Rowlock is open after {}\n\n    the box office   {}\n    payments         {}\n    mails            {}\n    logs             {}\n\n  Ctrl-C stops everything.\n",
+        "\n  Rowlock is open after {}\n\n    the cinemas      {}\n{}    payments         {}\n    mails            {}\n    logs             {}\n\n  Ctrl-C stops everything.\n",
         seconds(began.elapsed()),
         server.public_url,
+        staff.unwrap_or_default(),
         product.simulator_url(),
         folder.mailbox().display(),
         folder.path.join("logs").display(),

@@ -49,6 +49,9 @@ pub struct Server {
     pub settings: Vec<(&'static str, String)>,
 }
 
+/// Who works in every theatre of the demo.
+const DEMO_MANAGER: &str = "manager@example.org";
+
 impl<'a> Product<'a> {
     /// Prepares the stores: schema and demo data. Safe to repeat; a later day adds its shows.
     pub fn prepare(places: &'a Places, folder: &mut Folder, stores: Stores, stop: &Stop) -> Result<Self> {
@@ -80,6 +83,17 @@ impl<'a> Product<'a> {
         let mut command = self.program("rowlock");
         command.args(["admin", "create", "--email", email, "--name", "Max Manager"]).env("ROWLOCK_PASSWORD", password);
         command::run_silently(&mut command, stop)
+    }
+
+    /// Somebody who works in every theatre of the demo: the words one signs in with, of which the password was made for
+    /// this folder. Nobody in a database that is not ours.
+    pub fn manager_of_the_demo(&self, folder: &mut Folder, stop: &Stop) -> Result<Option<String>> {
+        if std::env::var_os("DATABASE_URL").is_some() {
+            return Ok(None);
+        }
+        let password = folder.secrets.get("manager_password")?;
+        self.make_manager(DEMO_MANAGER, &password, stop)?;
+        Ok(Some(format!("{DEMO_MANAGER}, password {password}")))
     }
 
     /// Starts the payment simulator where people can reach it: on the network if the server is.
