@@ -61,7 +61,14 @@ impl Drop for Socket {
         self.inner.set_onopen(None);
         self.inner.set_onclose(None);
         self.inner.set_onmessage(None);
+        let inner = self.inner.clone();
         // Fails only for codes that are not allowed; this sends none.
-        let _ = self.inner.close();
+        let close = move || drop(inner.close());
+        if self.inner.ready_state() == WebSocket::CONNECTING {
+            // Browsers complain when one is closed before it stands. It goes with its page, or is closed then.
+            self.inner.set_onopen(Some(Closure::once_into_js(close).unchecked_ref()));
+        } else {
+            close();
+        }
     }
 }
