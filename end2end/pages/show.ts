@@ -22,6 +22,8 @@ export class ShowPage {
   async open(show: string, at = ""): Promise<void> {
     await this.page.goto(`${at}/shows/${show}`);
     await this.live();
+    // What comes after the map has come: a page that is left before it complains.
+    await expect(this.page.getByTestId("cart")).toBeAttached();
   }
 
   async live(): Promise<void> {
