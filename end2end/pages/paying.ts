@@ -27,7 +27,8 @@ export async function payWith(page: Page, card: Card): Promise<void> {
   // The rarer cards unfold.
   const folded = page.locator("details:not([open])", { has: choice });
   if (await folded.count()) await press(folded.locator("summary"));
-  await choice.check({ force: true });
+  // As a person does, on the words beside it: that waits until the page has stopped moving.
+  await press(page.locator("label", { has: choice }));
   await expect(choice).toBeChecked();
   await press(page.locator("#pay"));
   await page.waitForURL(/\/bookings\/[0-9a-f-]{36}$/);
