@@ -15,6 +15,7 @@ use crate::AppState;
 use crate::accounts::Staff;
 use crate::idempotency::{IdempotencyKey, Intent};
 use crate::web::problem::ApiResult;
+use crate::web::refusals::{KeyReused, NotStaff, OtherTheatre};
 use crate::web::{ApiJson, ApiPath};
 
 /// Who looks after other systems.
@@ -32,9 +33,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
 
 /// The endpoints of your theatre: addresses of other systems that are told what happens. For managers.
 #[utoipa::path(get, path = "/theatres/{theatre}/webhooks", tag = "systems", params(("theatre" = String, Path)),
-    responses((status = 200, body = Vec<EndpointView>), (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
-        (status = 404, body = ProblemView, description = "Also for another theatre's staff")))]
+    responses((status = 200, body = Vec<EndpointView>), NotStaff, OtherTheatre))]
 async fn list(
     State(state): State<AppState>,
     staff: Staff,
@@ -47,13 +46,9 @@ async fn list(
 /// Make an endpoint. Its secret is in this answer, and never shown again. For managers.
 #[utoipa::path(post, path = "/theatres/{theatre}/webhooks", tag = "systems", request_body = EndpointRequest,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 201, body = EndpointMade),
+    responses((status = 201, body = EndpointMade), NotStaff, OtherTheatre, KeyReused,
         (status = 400, body = ProblemView, description = "malformed: also an address that is not on the public internet; key_missing"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
-        (status = 404, body = ProblemView, description = "Also for another theatre's staff"),
-        (status = 409, body = ProblemView, description = "wrong_state: too many endpoints; still_running"),
-        (status = 422, body = ProblemView, description = "key_reused")))]
+        (status = 409, body = ProblemView, description = "wrong_state: too many endpoints; still_running")))]
 async fn make(
     State(state): State<AppState>,
     staff: Staff,
@@ -69,12 +64,10 @@ async fn make(
 /// Give an endpoint a new secret; for a day what it is told is signed with the old one as well. For managers.
 #[utoipa::path(post, path = "/theatres/{theatre}/webhooks/{endpoint}/secret", tag = "systems", request_body = ReasonRequest,
     params(("theatre" = String, Path), ("endpoint" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 200, body = EndpointMade), (status = 400, body = ProblemView, description = "malformed, key_missing"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
+    responses((status = 200, body = EndpointMade), NotStaff, KeyReused,
+        (status = 400, body = ProblemView, description = "malformed, key_missing"),
         (status = 404, body = ProblemView, description = "No such endpoint; also for another theatre's staff"),
-        (status = 409, body = ProblemView, description = "wrong_state, still_running"),
-        (status = 422, body = ProblemView, description = "key_reused")))]
+        (status = 409, body = ProblemView, description = "wrong_state, still_running")))]
 async fn rotate(
     State(state): State<AppState>,
     staff: Staff,
@@ -91,12 +84,10 @@ async fn rotate(
 /// Switch an endpoint on or off, or remove it. For managers.
 #[utoipa::path(post, path = "/theatres/{theatre}/webhooks/{endpoint}/state", tag = "systems", request_body = EndpointChange,
     params(("theatre" = String, Path), ("endpoint" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 204), (status = 400, body = ProblemView, description = "malformed, key_missing"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
+    responses((status = 204), NotStaff, KeyReused,
+        (status = 400, body = ProblemView, description = "malformed, key_missing"),
         (status = 404, body = ProblemView, description = "No such endpoint; also for another theatre's staff"),
-        (status = 409, body = ProblemView, description = "wrong_state, still_running"),
-        (status = 422, body = ProblemView, description = "key_reused")))]
+        (status = 409, body = ProblemView, description = "wrong_state, still_running")))]
 async fn change(
     State(state): State<AppState>,
     staff: Staff,
@@ -113,8 +104,7 @@ async fn change(
 /// What an endpoint was told last, and how that went: 100 deliveries, the newest first. For managers.
 #[utoipa::path(get, path = "/theatres/{theatre}/webhooks/{endpoint}/deliveries", tag = "systems",
     params(("theatre" = String, Path), ("endpoint" = Uuid, Path)),
-    responses((status = 200, body = Vec<DeliveryView>), (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
+    responses((status = 200, body = Vec<DeliveryView>), NotStaff,
         (status = 404, body = ProblemView, description = "No such endpoint; also for another theatre's staff")))]
 async fn told(
     State(state): State<AppState>,
@@ -130,13 +120,10 @@ async fn told(
     request_body = ReasonRequest,
     params(("theatre" = String, Path), ("endpoint" = Uuid, Path), ("delivery" = i64, Path),
         ("Idempotency-Key" = String, Header)),
-    responses((status = 202, description = "It is on its way; `delivery` is the new one"),
+    responses((status = 202, description = "It is on its way; `delivery` is the new one"), NotStaff, KeyReused,
         (status = 400, body = ProblemView, description = "malformed, key_missing"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
         (status = 404, body = ProblemView, description = "No such delivery; also for another theatre's staff"),
-        (status = 409, body = ProblemView, description = "wrong_state: the endpoint is not on; still_running"),
-        (status = 422, body = ProblemView, description = "key_reused")))]
+        (status = 409, body = ProblemView, description = "wrong_state: the endpoint is not on; still_running")))]
 async fn replay(
     State(state): State<AppState>,
     staff: Staff,

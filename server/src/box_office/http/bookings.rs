@@ -15,6 +15,7 @@ use crate::accounts::Staff;
 use crate::box_office::{exchange, find, take_back, tickets};
 use crate::idempotency::IdempotencyKey;
 use crate::web::problem::ApiResult;
+use crate::web::refusals::{KeyReused, NotStaff};
 use crate::web::{ApiJson, ApiPath, ApiQuery, Code, Problem};
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -31,9 +32,8 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 /// The booking of a reference, as people read it aloud.
 #[utoipa::path(get, path = "/theatres/{theatre}/box-office/bookings", tag = "box office",
     params(("theatre" = String, Path), BookingQuery),
-    responses((status = 200, body = CounterBooking), (status = 400, body = ProblemView, description = "malformed"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
+    responses((status = 200, body = CounterBooking), NotStaff,
+        (status = 400, body = ProblemView, description = "malformed"),
         (status = 404, body = ProblemView, description = "Also for another theatre's booking")))]
 async fn by_reference(
     State(state): State<AppState>,
@@ -51,8 +51,7 @@ async fn by_reference(
 /// A booking.
 #[utoipa::path(get, path = "/theatres/{theatre}/box-office/bookings/{booking}", tag = "box office",
     params(("theatre" = String, Path), ("booking" = Uuid, Path)),
-    responses((status = 200, body = CounterBooking), (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
+    responses((status = 200, body = CounterBooking), NotStaff,
         (status = 404, body = ProblemView, description = "Also for another theatre's booking")))]
 async fn by_id(
     State(state): State<AppState>,
@@ -65,13 +64,10 @@ async fn by_id(
 /// The tickets of a booking, to be printed. Each print is in the audit list.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/bookings/{booking}/tickets", tag = "box office",
     params(("theatre" = String, Path), ("booking" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 200, body = Vec<PrintedTicket>),
+    responses((status = 200, body = Vec<PrintedTicket>), NotStaff, KeyReused,
         (status = 400, body = ProblemView, description = "key_missing"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
         (status = 404, body = ProblemView, description = "Also for another theatre's booking"),
-        (status = 409, body = ProblemView, description = "wrong_state"),
-        (status = 422, body = ProblemView, description = "key_reused")))]
+        (status = 409, body = ProblemView, description = "wrong_state")))]
 async fn print(
     State(state): State<AppState>,
     staff: Staff,
@@ -88,10 +84,8 @@ async fn print(
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/bookings/{booking}/refund", tag = "box office",
     request_body = RefundRequest,
     params(("theatre" = String, Path), ("booking" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 200, body = CounterBooking),
+    responses((status = 200, body = CounterBooking), NotStaff,
         (status = 400, body = ProblemView, description = "malformed, key_missing, unknown_seat, seat_twice"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
         (status = 404, body = ProblemView, description = "Also for another theatre's booking"),
         (status = 409, body = ProblemView, description = "wrong_state, till_closed, till_short"),
         (status = 422, body = ProblemView, description = "key_reused, pin_wrong"),
@@ -114,13 +108,10 @@ async fn refund(
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/bookings/{booking}/undo", tag = "box office",
     request_body = Reason,
     params(("theatre" = String, Path), ("booking" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 200, body = CounterBooking),
+    responses((status = 200, body = CounterBooking), NotStaff, KeyReused,
         (status = 400, body = ProblemView, description = "malformed, key_missing"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
         (status = 404, body = ProblemView, description = "Also for another theatre's booking"),
-        (status = 409, body = ProblemView, description = "undo_too_late, till_closed, wrong_state"),
-        (status = 422, body = ProblemView, description = "key_reused")))]
+        (status = 409, body = ProblemView, description = "undo_too_late, till_closed, wrong_state")))]
 async fn undo(
     State(state): State<AppState>,
     staff: Staff,
@@ -137,13 +128,10 @@ async fn undo(
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/bookings/{booking}/pay-out", tag = "box office",
     request_body = Reason,
     params(("theatre" = String, Path), ("booking" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 200, body = CounterBooking),
+    responses((status = 200, body = CounterBooking), NotStaff, KeyReused,
         (status = 400, body = ProblemView, description = "malformed, key_missing"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
         (status = 404, body = ProblemView, description = "Also for another theatre's booking"),
-        (status = 409, body = ProblemView, description = "wrong_state, till_closed, till_short"),
-        (status = 422, body = ProblemView, description = "key_reused")))]
+        (status = 409, body = ProblemView, description = "wrong_state, till_closed, till_short")))]
 async fn pay_out(
     State(state): State<AppState>,
     staff: Staff,
@@ -162,14 +150,11 @@ async fn pay_out(
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/bookings/{booking}/exchange", tag = "box office",
     request_body = ExchangeRequest,
     params(("theatre" = String, Path), ("booking" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 201, body = CounterBooking),
+    responses((status = 201, body = CounterBooking), NotStaff, KeyReused,
         (status = 400, body = ProblemView, description = "malformed, key_missing"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
         (status = 404, body = ProblemView, description = "Also for another theatre's booking or show"),
         (status = 409, body = ProblemView, description = "wrong_state, till_closed, sales_closed, seats_taken"),
-        (status = 410, body = ProblemView, description = "hold_expired"),
-        (status = 422, body = ProblemView, description = "key_reused")))]
+        (status = 410, body = ProblemView, description = "hold_expired")))]
 async fn swap(
     State(state): State<AppState>,
     staff: Staff,

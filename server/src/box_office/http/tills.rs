@@ -15,6 +15,7 @@ use crate::accounts::{self, Staff};
 use crate::box_office::tills;
 use crate::idempotency::IdempotencyKey;
 use crate::web::problem::ApiResult;
+use crate::web::refusals::{KeyReused, NotStaff, OtherTheatre};
 use crate::web::{ApiJson, ApiPath};
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -30,10 +31,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 
 /// Your open till with its ledger.
 #[utoipa::path(get, path = "/theatres/{theatre}/box-office/till", tag = "box office", params(("theatre" = String, Path)),
-    responses((status = 200, body = TillView), (status = 204, description = "None is open"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
-        (status = 404, body = ProblemView, description = "Also for another theatre's staff")))]
+    responses((status = 200, body = TillView), (status = 204, description = "None is open"), NotStaff, OtherTheatre))]
 async fn mine(State(state): State<AppState>, staff: Staff, ApiPath(theatre): ApiPath<String>) -> ApiResult<Response> {
     Ok(match tills::mine(&state, at(&staff, &theatre, COUNTER)?).await? {
         Some(till) => Json(till).into_response(),
@@ -44,12 +42,9 @@ async fn mine(State(state): State<AppState>, staff: Staff, ApiPath(theatre): Api
 /// Open your till with its float.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/till", tag = "box office", request_body = OpenTill,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 201, body = TillView), (status = 400, body = ProblemView, description = "malformed, key_missing"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
-        (status = 404, body = ProblemView, description = "Also for another theatre's staff"),
-        (status = 409, body = ProblemView, description = "till_open"),
-        (status = 422, body = ProblemView, description = "key_reused")))]
+    responses((status = 201, body = TillView), NotStaff, OtherTheatre, KeyReused,
+        (status = 400, body = ProblemView, description = "malformed, key_missing"),
+        (status = 409, body = ProblemView, description = "till_open")))]
 async fn open(
     State(state): State<AppState>,
     staff: Staff,
@@ -65,12 +60,9 @@ async fn open(
 /// Bring cash from your till to the safe.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/till/drops", tag = "box office", request_body = DropRequest,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 200, body = TillView), (status = 400, body = ProblemView, description = "malformed, key_missing"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
-        (status = 404, body = ProblemView, description = "Also for another theatre's staff"),
-        (status = 409, body = ProblemView, description = "till_closed, till_short"),
-        (status = 422, body = ProblemView, description = "key_reused")))]
+    responses((status = 200, body = TillView), NotStaff, OtherTheatre, KeyReused,
+        (status = 400, body = ProblemView, description = "malformed, key_missing"),
+        (status = 409, body = ProblemView, description = "till_closed, till_short")))]
 async fn drop_cash(
     State(state): State<AppState>,
     staff: Staff,
@@ -86,12 +78,9 @@ async fn drop_cash(
 /// Count your till and close it. A difference needs a reason.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/till/cash-up", tag = "box office", request_body = CashUp,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 200, body = TillView), (status = 400, body = ProblemView, description = "malformed, key_missing"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
-        (status = 404, body = ProblemView, description = "Also for another theatre's staff"),
-        (status = 409, body = ProblemView, description = "till_closed, till_differs"),
-        (status = 422, body = ProblemView, description = "key_reused")))]
+    responses((status = 200, body = TillView), NotStaff, OtherTheatre, KeyReused,
+        (status = 400, body = ProblemView, description = "malformed, key_missing"),
+        (status = 409, body = ProblemView, description = "till_closed, till_differs")))]
 async fn cash_up(
     State(state): State<AppState>,
     staff: Staff,
@@ -107,9 +96,7 @@ async fn cash_up(
 /// Tills since the last day was closed. For managers.
 #[utoipa::path(get, path = "/theatres/{theatre}/box-office/tills", tag = "box office",
     params(("theatre" = String, Path)),
-    responses((status = 200, body = Vec<TillView>), (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
-        (status = 404, body = ProblemView, description = "Also for another theatre's staff")))]
+    responses((status = 200, body = Vec<TillView>), NotStaff, OtherTheatre))]
 async fn of_the_day(
     State(state): State<AppState>,
     staff: Staff,
@@ -121,12 +108,9 @@ async fn of_the_day(
 /// Close the day: every till is counted, and goes into one sum. For managers.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/day-close", tag = "box office", request_body = DayClose,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 201, body = DayView), (status = 400, body = ProblemView, description = "malformed, key_missing"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
-        (status = 404, body = ProblemView, description = "Also for another theatre's staff"),
-        (status = 409, body = ProblemView, description = "till_open, till_closed"),
-        (status = 422, body = ProblemView, description = "key_reused")))]
+    responses((status = 201, body = DayView), NotStaff, OtherTheatre, KeyReused,
+        (status = 400, body = ProblemView, description = "malformed, key_missing"),
+        (status = 409, body = ProblemView, description = "till_open, till_closed")))]
 async fn close_day(
     State(state): State<AppState>,
     staff: Staff,
@@ -142,9 +126,7 @@ async fn close_day(
 /// Managers who can stand for a refund.
 #[utoipa::path(get, path = "/theatres/{theatre}/box-office/managers", tag = "box office",
     params(("theatre" = String, Path)),
-    responses((status = 200, body = Vec<ManagerView>), (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
-        (status = 404, body = ProblemView, description = "Also for another theatre's staff")))]
+    responses((status = 200, body = Vec<ManagerView>), NotStaff, OtherTheatre))]
 async fn managers(
     State(state): State<AppState>,
     staff: Staff,
@@ -157,12 +139,10 @@ async fn managers(
 /// Set your own PIN. For managers.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/pin", tag = "box office", request_body = PinRequest,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 204),
+    responses((status = 204), OtherTheatre, KeyReused,
         (status = 400, body = ProblemView, description = "malformed, key_missing, password_unusable"),
         (status = 401, body = ProblemView, description = "not_signed_in, login_failed"),
         (status = 403, body = ProblemView, description = "not_allowed"),
-        (status = 404, body = ProblemView, description = "Also for another theatre's staff"),
-        (status = 422, body = ProblemView, description = "key_reused"),
         (status = 429, body = ProblemView, description = "too_many_attempts")))]
 async fn set_pin(
     State(state): State<AppState>,
