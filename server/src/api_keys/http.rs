@@ -2,7 +2,6 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
 use domain::api::ProblemView;
 use domain::api_systems::{ApiKeyMade, ApiKeyRequest, ApiKeyView, ReasonRequest, TheatreBookingView};
 use domain::roles::Role;
@@ -13,7 +12,7 @@ use uuid::Uuid;
 use super::{Caller, booking, keys};
 use crate::AppState;
 use crate::accounts::Staff;
-use crate::idempotency::{IdempotencyKey, Intent};
+use crate::idempotency::{Answer, IdempotencyKey, Intent};
 use crate::web::problem::ApiResult;
 use crate::web::refusals::{KeyReused, NotStaff, NotStaffNorProgram, OtherTheatre};
 use crate::web::{ApiJson, ApiPath};
@@ -47,10 +46,10 @@ async fn make(
     ApiPath(theatre): ApiPath<String>,
     key: IdempotencyKey,
     ApiJson(request): ApiJson<ApiKeyRequest>,
-) -> ApiResult<Response> {
+) -> ApiResult<Answer> {
     staff.at(&theatre, &[Role::Manager])?;
     let intent = Intent::new(&staff.session.owner, key, &format!("POST /theatres/{theatre}/api-keys"), &request);
-    Ok(keys::make(&state, &staff, &theatre, &request, &intent).await?.into_response())
+    keys::make(&state, &staff, &theatre, &request, &intent).await
 }
 
 /// Revoke a key: it opens nothing from now on. For managers.
@@ -66,11 +65,11 @@ async fn revoke(
     ApiPath((theatre, id)): ApiPath<(String, Uuid)>,
     key: IdempotencyKey,
     ApiJson(request): ApiJson<ReasonRequest>,
-) -> ApiResult<Response> {
+) -> ApiResult<Answer> {
     staff.at(&theatre, &[Role::Manager])?;
     let path = format!("POST /theatres/{theatre}/api-keys/{id}/revoke");
     let intent = Intent::new(&staff.session.owner, key, &path, &request);
-    Ok(keys::revoke(&state, &staff, (&theatre, id), &request, &intent).await?.into_response())
+    keys::revoke(&state, &staff, (&theatre, id), &request, &intent).await
 }
 
 /// A booking of your theatre. For managers, and for programs with a key; the buyer only where the key may know.

@@ -2,7 +2,6 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
 use domain::api::ProblemView;
 use domain::api_door::{
     DoorList, DoorShow, DoorView, ListQuery, ScanAnswer, ScanRequest, SettleRequest, Settlement, UndoRequest,
@@ -15,7 +14,7 @@ use super::{list, now, scan, settle, show_at, undo};
 use crate::AppState;
 use crate::accounts::Staff;
 use crate::door::WORKERS;
-use crate::idempotency::{IdempotencyKey, Intent};
+use crate::idempotency::{Answer, IdempotencyKey, Intent};
 use crate::web::problem::ApiResult;
 use crate::web::refusals::{KeyReused, NotStaff, OtherTheatre};
 use crate::web::{ApiJson, ApiPath, ApiQuery, Code, Problem};
@@ -71,10 +70,10 @@ async fn look(
     ApiPath((theatre, show)): ApiPath<(String, Uuid)>,
     key: IdempotencyKey,
     ApiJson(request): ApiJson<ScanRequest>,
-) -> ApiResult<Response> {
+) -> ApiResult<Answer> {
     let show = show_at(&state, &staff, &theatre, show).await?;
     let intent = Intent::new(&staff.session.owner, key, &format!("POST door {} scans", show.id), &request);
-    Ok(scan::scan(&state, &staff, &show, &request, &intent).await?.into_response())
+    scan::scan(&state, &staff, &show, &request, &intent).await
 }
 
 /// The tickets of a show for a device that may lose its network: digests of their codes, sealed. For the box office.
@@ -112,10 +111,10 @@ async fn settled(
     ApiPath((theatre, show)): ApiPath<(String, Uuid)>,
     key: IdempotencyKey,
     ApiJson(request): ApiJson<SettleRequest>,
-) -> ApiResult<Response> {
+) -> ApiResult<Answer> {
     let show = show_at(&state, &staff, &theatre, show).await?;
     let intent = Intent::new(&staff.session.owner, key, &format!("POST door {} settlements", show.id), &request);
-    Ok(settle::settle(&state, &staff, &show, &request, &intent).await?.into_response())
+    settle::settle(&state, &staff, &show, &request, &intent).await
 }
 
 /// Undo whatever a scan let in, with a reason: the tickets are good again. For the box office.
@@ -131,8 +130,8 @@ async fn undone(
     ApiPath((theatre, show)): ApiPath<(String, Uuid)>,
     key: IdempotencyKey,
     ApiJson(request): ApiJson<UndoRequest>,
-) -> ApiResult<Response> {
+) -> ApiResult<Answer> {
     let show = show_at(&state, &staff, &theatre, show).await?;
     let intent = Intent::new(&staff.session.owner, key, &format!("POST door {} undo", show.id), &request);
-    Ok(undo::undo(&state, &staff, &show, &request, &intent).await?.into_response())
+    undo::undo(&state, &staff, &show, &request, &intent).await
 }

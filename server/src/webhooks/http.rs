@@ -2,7 +2,6 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
 use domain::api::ProblemView;
 use domain::api_systems::{DeliveryView, EndpointChange, EndpointMade, EndpointRequest, EndpointView, ReasonRequest};
 use domain::roles::Role;
@@ -13,7 +12,7 @@ use uuid::Uuid;
 use super::{deliveries, endpoints};
 use crate::AppState;
 use crate::accounts::Staff;
-use crate::idempotency::{IdempotencyKey, Intent};
+use crate::idempotency::{Answer, IdempotencyKey, Intent};
 use crate::web::problem::ApiResult;
 use crate::web::refusals::{KeyReused, NotStaff, OtherTheatre};
 use crate::web::{ApiJson, ApiPath};
@@ -55,10 +54,10 @@ async fn make(
     ApiPath(theatre): ApiPath<String>,
     key: IdempotencyKey,
     ApiJson(request): ApiJson<EndpointRequest>,
-) -> ApiResult<Response> {
+) -> ApiResult<Answer> {
     staff.at(&theatre, MANAGERS)?;
     let intent = Intent::new(&staff.session.owner, key, &format!("POST /theatres/{theatre}/webhooks"), &request);
-    Ok(endpoints::make(&state, &staff, &theatre, &request, &intent).await?.into_response())
+    endpoints::make(&state, &staff, &theatre, &request, &intent).await
 }
 
 /// Give an endpoint a new secret; for a day what it is told is signed with the old one as well. For managers.
@@ -74,11 +73,11 @@ async fn rotate(
     ApiPath((theatre, id)): ApiPath<(String, Uuid)>,
     key: IdempotencyKey,
     ApiJson(request): ApiJson<ReasonRequest>,
-) -> ApiResult<Response> {
+) -> ApiResult<Answer> {
     staff.at(&theatre, MANAGERS)?;
     let path = format!("POST /theatres/{theatre}/webhooks/{id}/secret");
     let intent = Intent::new(&staff.session.owner, key, &path, &request);
-    Ok(endpoints::rotate(&state, &staff, (&theatre, id), &request, &intent).await?.into_response())
+    endpoints::rotate(&state, &staff, (&theatre, id), &request, &intent).await
 }
 
 /// Switch an endpoint on or off, or remove it. For managers.
@@ -94,11 +93,11 @@ async fn change(
     ApiPath((theatre, id)): ApiPath<(String, Uuid)>,
     key: IdempotencyKey,
     ApiJson(request): ApiJson<EndpointChange>,
-) -> ApiResult<Response> {
+) -> ApiResult<Answer> {
     staff.at(&theatre, MANAGERS)?;
     let path = format!("POST /theatres/{theatre}/webhooks/{id}/state");
     let intent = Intent::new(&staff.session.owner, key, &path, &request);
-    Ok(endpoints::change(&state, &staff, (&theatre, id), &request, &intent).await?.into_response())
+    endpoints::change(&state, &staff, (&theatre, id), &request, &intent).await
 }
 
 /// What an endpoint was told last, and how that went: 100 deliveries, the newest first. For managers.
@@ -130,9 +129,9 @@ async fn replay(
     ApiPath((theatre, endpoint, delivery)): ApiPath<(String, Uuid, i64)>,
     key: IdempotencyKey,
     ApiJson(request): ApiJson<ReasonRequest>,
-) -> ApiResult<Response> {
+) -> ApiResult<Answer> {
     staff.at(&theatre, MANAGERS)?;
     let path = format!("POST /theatres/{theatre}/webhooks/{endpoint}/deliveries/{delivery}/replay");
     let intent = Intent::new(&staff.session.owner, key, &path, &request);
-    Ok(deliveries::replay(&state, &staff, (&theatre, endpoint, delivery), &request, &intent).await?.into_response())
+    deliveries::replay(&state, &staff, (&theatre, endpoint, delivery), &request, &intent).await
 }

@@ -2,7 +2,6 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
 use domain::api::ProblemView;
 use domain::api_accounts::{AuditQuery, AuditView, GrantRequest, StaffView};
 use domain::roles::Role;
@@ -10,7 +9,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::accounts::{Staff, grants};
-use crate::idempotency::{IdempotencyKey, Intent};
+use crate::idempotency::{Answer, IdempotencyKey, Intent};
 use crate::web::problem::ApiResult;
 use crate::web::refusals::{KeyReused, NotStaff, OtherTheatre};
 use crate::web::{ApiJson, ApiPath, ApiQuery};
@@ -46,10 +45,10 @@ async fn change(
     ApiPath(theatre): ApiPath<String>,
     key: IdempotencyKey,
     ApiJson(request): ApiJson<GrantRequest>,
-) -> ApiResult<Response> {
+) -> ApiResult<Answer> {
     staff.at(&theatre, &[Role::Manager])?;
     let intent = Intent::new(&staff.session.owner, key, &format!("POST /theatres/{theatre}/staff"), &request);
-    Ok(grants::change(&state, &staff, &theatre, &request, &intent).await?.into_response())
+    grants::change(&state, &staff, &theatre, &request, &intent).await
 }
 
 /// Who did what in your theatre, when and why, the newest first. For managers.

@@ -2,7 +2,6 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
 use domain::api::ProblemView;
 use domain::api_box_office::{BookingQuery, CounterBooking, ExchangeRequest, PrintedTicket, Reason, RefundRequest};
 use utoipa_axum::router::OpenApiRouter;
@@ -13,7 +12,7 @@ use super::{COUNTER, at, intent};
 use crate::AppState;
 use crate::accounts::Staff;
 use crate::box_office::{exchange, find, take_back, tickets};
-use crate::idempotency::IdempotencyKey;
+use crate::idempotency::{Answer, IdempotencyKey};
 use crate::web::problem::ApiResult;
 use crate::web::refusals::{KeyReused, NotStaff};
 use crate::web::{ApiJson, ApiPath, ApiQuery, Code, Problem};
@@ -73,10 +72,10 @@ async fn print(
     staff: Staff,
     ApiPath((theatre, booking)): ApiPath<(String, Uuid)>,
     key: IdempotencyKey,
-) -> ApiResult<Response> {
+) -> ApiResult<Answer> {
     let counter = at(&staff, &theatre, COUNTER)?;
     let intent = intent(counter, key, &format!("bookings/{booking}/tickets"), &());
-    Ok(tickets::print(&state, counter, booking, &intent).await?.into_response())
+    tickets::print(&state, counter, booking, &intent).await
 }
 
 /// Take back a booking, or some seats of it, in full: a manager stands for it with their PIN. What was paid at the
@@ -96,12 +95,12 @@ async fn refund(
     ApiPath((theatre, booking)): ApiPath<(String, Uuid)>,
     key: IdempotencyKey,
     ApiJson(request): ApiJson<RefundRequest>,
-) -> ApiResult<Response> {
+) -> ApiResult<Answer> {
     let counter = at(&staff, &theatre, COUNTER)?;
     // The PIN is no part of what is kept.
     let said = (&request.seats, &request.reason, request.manager);
     let intent = intent(counter, key, &format!("bookings/{booking}/refund"), &said);
-    Ok(take_back::refund(&state, counter, booking, &request, &intent).await?.into_response())
+    take_back::refund(&state, counter, booking, &request, &intent).await
 }
 
 /// Undo your own sale of the last five minutes, out of the same till.
@@ -118,10 +117,10 @@ async fn undo(
     ApiPath((theatre, booking)): ApiPath<(String, Uuid)>,
     key: IdempotencyKey,
     ApiJson(request): ApiJson<Reason>,
-) -> ApiResult<Response> {
+) -> ApiResult<Answer> {
     let counter = at(&staff, &theatre, COUNTER)?;
     let intent = intent(counter, key, &format!("bookings/{booking}/undo"), &request);
-    Ok(take_back::undo(&state, counter, booking, &request, &intent).await?.into_response())
+    take_back::undo(&state, counter, booking, &request, &intent).await
 }
 
 /// Pay out what waits at the counter for a booking of the counter whose show was called off.
@@ -138,10 +137,10 @@ async fn pay_out(
     ApiPath((theatre, booking)): ApiPath<(String, Uuid)>,
     key: IdempotencyKey,
     ApiJson(request): ApiJson<Reason>,
-) -> ApiResult<Response> {
+) -> ApiResult<Answer> {
     let counter = at(&staff, &theatre, COUNTER)?;
     let intent = intent(counter, key, &format!("bookings/{booking}/pay-out"), &request);
-    Ok(take_back::pay_out(&state, counter, booking, &request, &intent).await?.into_response())
+    take_back::pay_out(&state, counter, booking, &request, &intent).await
 }
 
 /// Other seats for a sold booking, in one move: you hold them, the old ones are given back, and the difference in price
@@ -161,8 +160,8 @@ async fn swap(
     ApiPath((theatre, booking)): ApiPath<(String, Uuid)>,
     key: IdempotencyKey,
     ApiJson(request): ApiJson<ExchangeRequest>,
-) -> ApiResult<Response> {
+) -> ApiResult<Answer> {
     let counter = at(&staff, &theatre, COUNTER)?;
     let intent = intent(counter, key, &format!("bookings/{booking}/exchange"), &request);
-    Ok(exchange::exchange(&state, counter, booking, &request, &intent).await?.into_response())
+    exchange::exchange(&state, counter, booking, &request, &intent).await
 }

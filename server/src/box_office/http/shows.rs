@@ -2,7 +2,6 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
 use domain::api::ProblemView;
 use domain::api_box_office::{
     CallerHold, CallerHoldView, CounterBooking, CounterShow, DayQuery, HouseSeats, Reason, SaleRequest, SeatHolder,
@@ -17,7 +16,7 @@ use crate::AppState;
 use crate::accounts::Staff;
 use crate::box_office::{caller_holds, holders, house_seats, sell, shows};
 use crate::catalogue::read_date;
-use crate::idempotency::IdempotencyKey;
+use crate::idempotency::{Answer, IdempotencyKey};
 use crate::web::problem::ApiResult;
 use crate::web::refusals::{KeyReused, NotStaff, OtherTheatre};
 use crate::web::{ApiJson, ApiPath, ApiQuery, Code, Problem};
@@ -64,10 +63,10 @@ async fn sales(
     ApiPath((theatre, show)): ApiPath<(String, Uuid)>,
     key: IdempotencyKey,
     ApiJson(request): ApiJson<SaleRequest>,
-) -> ApiResult<Response> {
+) -> ApiResult<Answer> {
     let counter = at(&staff, &theatre, COUNTER)?;
     let intent = intent(counter, key, &format!("shows/{show}/sales"), &request);
-    Ok(sell::sell(&state, counter, show, &request, &intent).await?.into_response())
+    sell::sell(&state, counter, show, &request, &intent).await
 }
 
 /// Whose a seat is: who holds it, who bought it, or why the house keeps it.
@@ -100,10 +99,10 @@ async fn house(
     ApiPath((theatre, show)): ApiPath<(String, Uuid)>,
     key: IdempotencyKey,
     ApiJson(request): ApiJson<HouseSeats>,
-) -> ApiResult<Response> {
+) -> ApiResult<Answer> {
     let counter = at(&staff, &theatre, COUNTER)?;
     let intent = intent(counter, key, &format!("shows/{show}/house-seats"), &request);
-    Ok(house_seats::keep(&state, counter, show, &request, &intent).await?.into_response())
+    house_seats::keep(&state, counter, show, &request, &intent).await
 }
 
 /// What is held for callers in a show.
@@ -134,10 +133,10 @@ async fn hold_for_caller(
     ApiPath((theatre, show)): ApiPath<(String, Uuid)>,
     key: IdempotencyKey,
     ApiJson(request): ApiJson<CallerHold>,
-) -> ApiResult<Response> {
+) -> ApiResult<Answer> {
     let counter = at(&staff, &theatre, COUNTER)?;
     let intent = intent(counter, key, &format!("shows/{show}/caller-holds"), &request);
-    Ok(caller_holds::take(&state, counter, show, &request, &intent).await?.into_response())
+    caller_holds::take(&state, counter, show, &request, &intent).await
 }
 
 /// Let the seats of a caller go.
@@ -154,8 +153,8 @@ async fn let_caller_go(
     ApiPath((theatre, show, hold)): ApiPath<(String, Uuid, Uuid)>,
     key: IdempotencyKey,
     ApiJson(request): ApiJson<Reason>,
-) -> ApiResult<Response> {
+) -> ApiResult<Answer> {
     let counter = at(&staff, &theatre, COUNTER)?;
     let intent = intent(counter, key, &format!("shows/{show}/caller-holds/{hold}/release"), &request);
-    Ok(caller_holds::release(&state, counter, (show, hold), &request, &intent).await?.into_response())
+    caller_holds::release(&state, counter, (show, hold), &request, &intent).await
 }

@@ -13,7 +13,7 @@ use super::{COUNTER, MANAGER, at, intent};
 use crate::AppState;
 use crate::accounts::{self, Staff};
 use crate::box_office::tills;
-use crate::idempotency::IdempotencyKey;
+use crate::idempotency::{Answer, IdempotencyKey};
 use crate::web::problem::ApiResult;
 use crate::web::refusals::{KeyReused, NotStaff, OtherTheatre};
 use crate::web::{ApiJson, ApiPath};
@@ -51,10 +51,10 @@ async fn open(
     ApiPath(theatre): ApiPath<String>,
     key: IdempotencyKey,
     ApiJson(request): ApiJson<OpenTill>,
-) -> ApiResult<Response> {
+) -> ApiResult<Answer> {
     let counter = at(&staff, &theatre, COUNTER)?;
     let intent = intent(counter, key, "till", &request);
-    Ok(tills::open(&state, counter, request, &intent).await?.into_response())
+    tills::open(&state, counter, request, &intent).await
 }
 
 /// Bring cash from your till to the safe.
@@ -69,10 +69,10 @@ async fn drop_cash(
     ApiPath(theatre): ApiPath<String>,
     key: IdempotencyKey,
     ApiJson(request): ApiJson<DropRequest>,
-) -> ApiResult<Response> {
+) -> ApiResult<Answer> {
     let counter = at(&staff, &theatre, COUNTER)?;
     let intent = intent(counter, key, "till/drops", &request);
-    Ok(tills::drop_cash(&state, counter, &request, &intent).await?.into_response())
+    tills::drop_cash(&state, counter, &request, &intent).await
 }
 
 /// Count your till and close it. A difference needs a reason.
@@ -87,10 +87,10 @@ async fn cash_up(
     ApiPath(theatre): ApiPath<String>,
     key: IdempotencyKey,
     ApiJson(request): ApiJson<CashUp>,
-) -> ApiResult<Response> {
+) -> ApiResult<Answer> {
     let counter = at(&staff, &theatre, COUNTER)?;
     let intent = intent(counter, key, "till/cash-up", &request);
-    Ok(tills::cash_up(&state, counter, &request, &intent).await?.into_response())
+    tills::cash_up(&state, counter, &request, &intent).await
 }
 
 /// Tills since the last day was closed. For managers.
@@ -117,10 +117,10 @@ async fn close_day(
     ApiPath(theatre): ApiPath<String>,
     key: IdempotencyKey,
     ApiJson(request): ApiJson<DayClose>,
-) -> ApiResult<Response> {
+) -> ApiResult<Answer> {
     let counter = at(&staff, &theatre, MANAGER)?;
     let intent = intent(counter, key, "day-close", &request);
-    Ok(tills::close_day(&state, counter, &request, &intent).await?.into_response())
+    tills::close_day(&state, counter, &request, &intent).await
 }
 
 /// Managers who can stand for a refund.
@@ -150,8 +150,8 @@ async fn set_pin(
     ApiPath(theatre): ApiPath<String>,
     key: IdempotencyKey,
     ApiJson(request): ApiJson<PinRequest>,
-) -> ApiResult<Response> {
+) -> ApiResult<Answer> {
     let counter = at(&staff, &theatre, MANAGER)?;
     let intent = intent(counter, key, "pin", &accounts::PinIntent::of(&state, &request));
-    Ok(accounts::set_pin(&state, &staff, &theatre, &request, &intent).await?.into_response())
+    accounts::set_pin(&state, &staff, &theatre, &request, &intent).await
 }
