@@ -6,13 +6,16 @@
 
 pub mod api;
 pub mod api_accounts;
+pub mod api_bookings;
 pub mod api_box_office;
 pub mod api_cancelling;
 pub mod api_catalogue;
 pub mod api_door;
+pub mod api_holds;
 pub mod api_organiser;
 pub mod api_reports;
 pub mod api_systems;
+pub mod api_tills;
 pub mod api_waiting_list;
 pub mod best_available;
 pub mod booking;
