@@ -2,6 +2,7 @@
 //! the next one is of the right length.
 
 use domain::api_accounts::{GrantRequest, StaffView};
+use domain::api_systems::{MAX_REASON_CHARS, one_line};
 use domain::roles::Role;
 use domain::time::Timestamp;
 use sqlx::PgConnection;
@@ -19,8 +20,6 @@ use crate::web::{Code, Problem};
 
 /// People who work in a theatre, told at most.
 const MAX_STAFF: i64 = 1_000;
-/// Longest reason, characters.
-const MAX_REASON_CHARS: usize = 300;
 
 /// Who works in a theatre, by name.
 pub(super) async fn list(state: &AppState, theatre: &str) -> Result<Vec<StaffView>, Problem> {
@@ -126,10 +125,6 @@ async fn take(
 /// # Errors
 /// 400 when there is none, or one that is too long.
 pub fn reason_of(text: &str) -> Result<&str, Problem> {
-    let reason = text.trim();
-    if reason.is_empty() || reason.chars().count() > MAX_REASON_CHARS || reason.chars().any(char::is_control) {
-        let detail = format!("Say why, in one line of up to {MAX_REASON_CHARS} characters.");
-        return Err(Problem::new(Code::Malformed, detail));
-    }
-    Ok(reason)
+    let detail = || format!("Say why, in one line of up to {MAX_REASON_CHARS} characters.");
+    one_line(text, MAX_REASON_CHARS).ok_or_else(|| Problem::new(Code::Malformed, detail()))
 }
