@@ -18,6 +18,7 @@ mod http;
 mod live;
 mod locks;
 mod map;
+mod purchase;
 mod random;
 mod report;
 mod retries;
