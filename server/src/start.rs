@@ -162,6 +162,7 @@ pub fn spawn_background(state: &AppState) {
     state.tasks.spawn(reports::flush_forever(state.clone()));
     state.tasks.spawn(webhooks::deliver_forever(state.clone()));
     state.tasks.spawn(webhooks::purge_forever(state.clone()));
+    state.tasks.spawn(telemetry::upkeep_forever(state.clone()));
 }
 
 /// Serves until `state.stop`: then readers are told to come back, open requests finish, and background

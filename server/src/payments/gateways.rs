@@ -20,6 +20,7 @@ use super::gateway::{Charge, ChargeAnswer, Gateway, GatewayError, GatewayPayment
 use super::{PaymentNews, SimulatorGateway, StripeGateway, simulator, stripe};
 use crate::breaker::{Breaker, Limits, Pass};
 use crate::config::Config;
+use crate::telemetry::{self, GatewayOutcome, Question};
 use crate::web::{Code, Problem};
 use crate::{AppState, ids};
 
@@ -95,10 +96,13 @@ impl Door {
     /// # Errors
     /// [`GatewayError`].
     pub async fn charge(&self, charge: &Charge) -> Result<ChargeAnswer, GatewayError> {
-        if self.breaker().is_resting() {
-            return Err(GatewayError::not_taken(NotAsked::Resting(self.rest_left())));
-        }
-        self.through(self.gateway.charge(charge)).await
+        let asked = async {
+            if self.breaker().is_resting() {
+                return Err(GatewayError::not_taken(NotAsked::Resting(self.rest_left())));
+            }
+            self.through(self.gateway.charge(charge)).await
+        };
+        self.counted(Question::Charge, asked).await
     }
 
     /// As [`Gateway::status`].
@@ -106,7 +110,7 @@ impl Door {
     /// # Errors
     /// [`GatewayError`].
     pub async fn status(&self, payment: &Known) -> Result<Option<GatewayPayment>, GatewayError> {
-        self.through(self.gateway.status(payment)).await
+        self.counted(Question::Status, self.through(self.gateway.status(payment))).await
     }
 
     /// As [`Gateway::void`].
@@ -114,7 +118,7 @@ impl Door {
     /// # Errors
     /// [`GatewayError`].
     pub async fn void(&self, payment: &Known) -> Result<VoidAnswer, GatewayError> {
-        self.through(self.gateway.void(payment)).await
+        self.counted(Question::Void, self.through(self.gateway.void(payment))).await
     }
 
     /// As [`Gateway::refund`].
@@ -122,7 +126,7 @@ impl Door {
     /// # Errors
     /// [`GatewayError`].
     pub async fn refund(&self, payment: &Known, amount: Money, key: &str) -> Result<(), GatewayError> {
-        self.through(self.gateway.refund(payment, amount, key)).await
+        self.counted(Question::Refund, self.through(self.gateway.refund(payment, amount, key))).await
     }
 
     /// As [`Gateway::read_webhook`].
@@ -136,6 +140,24 @@ impl Door {
         now: Timestamp,
     ) -> Result<Option<PaymentNews>, WebhookRefused> {
         self.gateway.read_webhook(headers, body, now)
+    }
+
+    /// Asks, and counts how that ended and how long it took.
+    async fn counted<T>(
+        &self,
+        question: Question,
+        asked: impl Future<Output = Result<T, GatewayError>>,
+    ) -> Result<T, GatewayError> {
+        let began = Instant::now();
+        let answer = asked.await;
+        let outcome = match &answer {
+            Ok(_) => GatewayOutcome::Answered,
+            Err(GatewayError::Refused { .. }) => GatewayOutcome::Refused,
+            Err(GatewayError::NotTaken(_)) => GatewayOutcome::NotTaken,
+            Err(GatewayError::Unreachable(_)) => GatewayOutcome::Unreachable,
+        };
+        telemetry::gateway_asked(self.name(), question, outcome, began.elapsed());
+        answer
     }
 
     /// Makes a call if there is a line and the breaker lets it, and tells the breaker how it went.
@@ -227,6 +249,7 @@ impl Gateways {
     #[must_use]
     pub fn new(gateways: Vec<Arc<dyn Gateway>>) -> Self {
         assert!(!gateways.is_empty(), "somebody must take the money");
+        gateways.iter().for_each(|gateway| telemetry::expect_gateway(gateway.name()));
         Self { doors: gateways.into_iter().map(Door::new).collect() }
     }
 

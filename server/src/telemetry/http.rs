@@ -24,7 +24,7 @@ pub async fn count(State(routes): State<&'static Routes>, request: Request, next
     let response = next.run(request).await;
     counter!(HTTP_REQUESTS, "method" => method, "route" => route, "status" => status_text(response.status()))
         .increment(1);
-    histogram!(HTTP_DURATION, "route" => route).record(began.elapsed());
+    histogram!(HTTP_DURATION, "method" => method, "route" => route).record(began.elapsed());
     response
 }
 

@@ -3,5 +3,6 @@
 pub mod chromium;
 pub mod node;
 pub mod packages;
+pub mod promtool;
 pub mod wasm;
 pub mod wasm_opt;

@@ -216,6 +216,12 @@ impl Commits {
         }
     }
 
+    /// How many more pieces that were not charged for are let in just now.
+    #[must_use]
+    pub fn free_places(&self) -> usize {
+        self.places.available_permits()
+    }
+
     /// Has a piece of work committed, together with whatever else is.
     ///
     /// # Errors
