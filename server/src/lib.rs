@@ -15,6 +15,7 @@ pub mod bookings;
 pub mod box_office;
 pub mod breaker;
 pub mod catalogue;
+pub mod check;
 pub mod clock;
 pub mod config;
 pub mod door;

@@ -1,14 +1,16 @@
-//! `rowlock`: serve, migrate, release-holds, demo, and what staff do until they have pages for it:
+//! `rowlock`: serve, check, migrate, release-holds, demo, and what staff do until they have pages for it:
 //! cancel-booking, cancel-show, parked, admin.
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
+use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
 use server::seat_locks::{ReleasedAll, SeatLocks, StoreError};
-use server::{AppState, accounts, bookings, catalogue, clock, config::Config, outbox, start};
+use server::config::{Config, Refused, Wrong, given};
+use server::{AppState, accounts, bookings, catalogue, check, clock, outbox, start};
 use tracing_subscriber::EnvFilter;
 use uuid::Uuid;
 
@@ -19,6 +21,9 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[derive(Parser)]
 #[command(name = "rowlock", version)]
 struct Cli {
+    /// A file of settings, in TOML; the environment and flags go before it.
+    #[arg(long, env = "ROWLOCK_CONFIG", global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
     #[command(subcommand)]
     command: Command,
 }
@@ -27,6 +32,14 @@ struct Cli {
 enum Command {
     /// Serve the site and the API.
     Serve(Box<Config>),
+    /// Look whether a system that runs can sell, from one end to the other. Sells nothing.
+    Check {
+        #[command(flatten)]
+        config: Box<Config>,
+        /// One JSON object in place of the table.
+        #[arg(long)]
+        json: bool,
+    },
     /// Bring the schema up to date.
     Migrate {
         /// Postgres, `postgres://…`.
@@ -151,13 +164,32 @@ enum Parked {
 }
 
 #[tokio::main]
-async fn main() -> anyhow::Result<()> {
+async fn main() -> anyhow::Result<ExitCode> {
     tracing_subscriber::fmt()
         .with_env_filter(EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info")))
         .with_writer(std::io::stderr)
         .init();
-    match Cli::parse().command {
-        Command::Serve(config) => serve(*config).await,
+    let cli = match given::<Cli>(&std::env::args_os().collect::<Vec<_>>()) {
+        Ok(cli) => cli,
+        Err(Refused::Words(cause)) => cause.exit(),
+        Err(Refused::Settings(wrong)) => return Ok(refused(&wrong)),
+    };
+    if let Some(file) = &cli.config {
+        tracing::info!(file = %file.display(), "settings are read from a file as well");
+    }
+    match cli.command {
+        Command::Serve(config) => {
+            let wrong = config.wrong();
+            if !wrong.is_empty() {
+                return Ok(refused(&wrong));
+            }
+            serve(*config).await
+        }
+        Command::Check { config, json } => {
+            let report = check::check(&config).await;
+            if json { println!("{}", report.json()) } else { print!("{}", report.table()) }
+            return Ok(if report.is_good() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        }
         Command::Migrate { database_url } => start::migrate(&start::database(&database_url, 1).await?).await,
         Command::ReleaseHolds { show, redis_url, redis_prefix } => {
             let (_, locks) = start::lock_store(&redis_url, &redis_prefix).await?;
@@ -184,6 +216,19 @@ async fn main() -> anyhow::Result<()> {
             Ok(())
         }
     }
+    .map(|()| ExitCode::SUCCESS)
+}
+
+/// Settings that cannot be used: as clap ends where words are wrong.
+const BAD_SETTINGS: u8 = 2;
+
+/// Names all that is wrong with the settings.
+fn refused(wrong: &[Wrong]) -> ExitCode {
+    eprintln!("these settings cannot be used:");
+    for wrong in wrong {
+        eprintln!("  {wrong}");
+    }
+    ExitCode::from(BAD_SETTINGS)
 }
 
 /// A refusal, for the one at the keyboard.

@@ -53,12 +53,15 @@ pub async fn database(url: &str, connections: u32) -> anyhow::Result<PgPool> {
         .context("Postgres does not answer at DATABASE_URL")
 }
 
+/// The schema, step by step.
+pub static MIGRATOR: sqlx::migrate::Migrator = sqlx::migrate!("../migrations");
+
 /// Brings the schema up to date.
 ///
 /// # Errors
 /// When a migration fails or one that was applied has changed since.
 pub async fn migrate(pg: &PgPool) -> anyhow::Result<()> {
-    sqlx::migrate!("../migrations").run(pg).await.context("the schema could not be brought up to date")
+    MIGRATOR.run(pg).await.context("the schema could not be brought up to date")
 }
 
 /// Redis, and the seat locks in it.
@@ -73,7 +76,7 @@ pub async fn lock_store(url: &str, prefix: &str) -> anyhow::Result<(Link, RedisL
 }
 
 /// One for all TLS of the process; a second call is harmless.
-fn use_one_tls_provider() {
+pub(crate) fn use_one_tls_provider() {
     let _ = rustls::crypto::ring::default_provider().install_default();
 }
 

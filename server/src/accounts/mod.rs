@@ -46,6 +46,7 @@ pub use register::register;
 pub use sessions::{HINT_COOKIE, SESSION_COOKIE, Session, SignedIn, of_request};
 pub use staff::Staff;
 pub use throttle::of_key as throttle_key;
+pub use tokens::long_enough as secrets_are_long_enough;
 pub use view::{named, of_account};
 
 use tokio::sync::Notify;

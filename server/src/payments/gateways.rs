@@ -323,6 +323,52 @@ impl Gateways {
     }
 }
 
+/// What is wrong with the settings of gateways, and why: to be read after their names.
+#[must_use]
+pub fn wrong_settings(config: &Config) -> Vec<(&'static str, String)> {
+    const NAMES: &str = "PAYMENT_GATEWAYS";
+    let mut wrong = Vec::new();
+    let names = &config.payment_gateways;
+    if !(1..=MAX_GATEWAYS).contains(&names.len()) {
+        wrong.push((NAMES, "names one gateway or two".to_owned()));
+    }
+    for (place, name) in names.iter().enumerate() {
+        if names[..place].contains(name) {
+            wrong.push((NAMES, format!("names {name} twice")));
+            continue;
+        }
+        let (url, needed, made) = match name.as_str() {
+            simulator::NAME => {
+                let needed = vec![
+                    ("SIMULATOR_URL", config.simulator_url.as_deref()),
+                    ("SIMULATOR_API_KEY", config.simulator_api_key.as_deref()),
+                    ("SIMULATOR_WEBHOOK_SECRET", config.simulator_webhook_secret.first().map(String::as_str)),
+                ];
+                ("SIMULATOR_URL", needed, SimulatorGateway::from_config(config).err())
+            }
+            stripe::NAME => {
+                let needed = vec![
+                    ("STRIPE_SECRET_KEY", config.stripe_secret_key.as_deref()),
+                    ("STRIPE_WEBHOOK_SECRET", config.stripe_webhook_secret.first().map(String::as_str)),
+                ];
+                ("STRIPE_URL", needed, StripeGateway::from_config(config).err())
+            }
+            other => {
+                let known = [simulator::NAME, stripe::NAME].join(", ");
+                wrong.push((NAMES, format!("names {other:?}, which is no gateway; there are {known}")));
+                continue;
+            }
+        };
+        let before = wrong.len();
+        let missing = needed.into_iter().filter(|(_, value)| value.is_none_or(str::is_empty));
+        wrong.extend(missing.map(|(setting, _)| (setting, format!("is not set, and {name} needs it"))));
+        if let Some(cause) = made.filter(|_| wrong.len() == before) {
+            wrong.push((url, format!("cannot be used: {cause:#}")));
+        }
+    }
+    wrong
+}
+
 /// Finds out when gateways that rest are back. Runs until the server stops.
 pub async fn probe_forever(state: AppState) {
     let mut round = tokio::time::interval(PROBE_EVERY);
