@@ -10,8 +10,7 @@ use anyhow::Context;
 use clap::{Parser, Subcommand};
 use server::seat_locks::{ReleasedAll, SeatLocks, StoreError};
 use server::config::{Config, Refused, Wrong, given};
-use server::{AppState, accounts, bookings, catalogue, check, clock, outbox, start};
-use tracing_subscriber::EnvFilter;
+use server::{AppState, accounts, bookings, catalogue, check, clock, outbox, start, telemetry};
 use uuid::Uuid;
 
 #[global_allocator]
@@ -165,15 +164,12 @@ enum Parked {
 
 #[tokio::main]
 async fn main() -> anyhow::Result<ExitCode> {
-    tracing_subscriber::fmt()
-        .with_env_filter(EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info")))
-        .with_writer(std::io::stderr)
-        .init();
     let cli = match given::<Cli>(&std::env::args_os().collect::<Vec<_>>()) {
         Ok(cli) => cli,
         Err(Refused::Words(cause)) => cause.exit(),
         Err(Refused::Settings(wrong)) => return Ok(refused(&wrong)),
     };
+    let traces = telemetry::traces::begin(matches!(cli.command, Command::Serve(_)))?;
     if let Some(file) = &cli.config {
         tracing::info!(file = %file.display(), "settings are read from a file as well");
     }
@@ -183,7 +179,9 @@ async fn main() -> anyhow::Result<ExitCode> {
             if !wrong.is_empty() {
                 return Ok(refused(&wrong));
             }
-            serve(*config).await
+            let served = serve(*config).await;
+            traces.end().await;
+            served
         }
         Command::Check { config, json } => {
             let report = check::check(&config).await;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::http::StatusCode;
 use domain::api::ConfirmRequest;
 use domain::booking::{BookingState, Event, PAYMENT_EXTENSION_MS};
+use tracing::Instrument;
 use uuid::Uuid;
 
 use super::commits::{CommitMode, Done, Found, Key, Lesson, Submission, Work, retried};
@@ -110,7 +111,7 @@ async fn charge_and_answer(
 ) -> Result<Answer, Problem> {
     let state = state.clone();
     let tasks = state.tasks.clone();
-    let rest = tasks.spawn(async move {
+    let rest = async move {
         let Submission { show, booking, token, gateway, intent, .. } = submission;
         if state.config.commits == CommitMode::Interactive {
             effects::charge_now(&state, booking).await;
@@ -133,7 +134,8 @@ async fn charge_and_answer(
                 .ask(&state, Work::Learn(Box::new(Lesson { show, booking, seen, said, charged, answer })))
                 .await,
         )
-    });
+    };
+    let rest = tasks.spawn(rest.in_current_span());
     rest.await.map_err(|cause| Problem::internal(&cause))?
 }
 

@@ -14,13 +14,14 @@ use axum::http::HeaderMap;
 use domain::money::Money;
 use domain::time::Timestamp;
 use tokio::sync::{Semaphore, SemaphorePermit};
+use tracing::Instrument;
 use uuid::Uuid;
 
 use super::gateway::{Charge, ChargeAnswer, Gateway, GatewayError, GatewayPayment, Known, VoidAnswer, WebhookRefused};
 use super::{PaymentNews, SimulatorGateway, StripeGateway, simulator, stripe};
 use crate::breaker::{Breaker, Limits, Pass};
 use crate::config::Config;
-use crate::telemetry::{self, GatewayOutcome, Question};
+use crate::telemetry::{self, GatewayOutcome, Question, STEP};
 use crate::web::{Code, Problem};
 use crate::{AppState, ids};
 
@@ -149,7 +150,8 @@ impl Door {
         asked: impl Future<Output = Result<T, GatewayError>>,
     ) -> Result<T, GatewayError> {
         let began = Instant::now();
-        let answer = asked.await;
+        let span = tracing::debug_span!(target: STEP, "gateway", gateway = self.name(), ?question);
+        let answer = asked.instrument(span).await;
         let outcome = match &answer {
             Ok(_) => GatewayOutcome::Answered,
             Err(GatewayError::Refused { .. }) => GatewayOutcome::Refused,

@@ -4,6 +4,8 @@
 //! of this room and knows nothing of the format. What is a matter of state (what waits, how old it is) is
 //! asked for when somebody scrapes ([`gauges`]), not kept up to date for nobody.
 //!
+//! [`traces`] tells a collector what a request waited for.
+//!
 //! Nothing here names a person, a seat or a booking: labels have few values, known beforehand.
 
 mod gateways;
@@ -12,6 +14,7 @@ pub mod http;
 mod routes;
 #[cfg(test)]
 mod rules;
+pub mod traces;
 mod upkeep;
 
 use std::sync::OnceLock;
@@ -25,6 +28,7 @@ use crate::idempotency::COUNTS;
 
 pub use self::gateways::{GatewayOutcome, Question, expect_gateway, gateway_asked};
 pub use self::routes::Routes;
+pub use self::traces::STEP;
 pub use self::upkeep::upkeep_forever;
 
 /// Bounds of the buckets of durations, seconds: from a replay out of memory to a request that timed out.

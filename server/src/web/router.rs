@@ -222,7 +222,9 @@ fn panicked(panic: Box<dyn std::any::Any + Send + 'static>) -> axum::http::Respo
 
 fn span(request: &axum::http::Request<Body>) -> tracing::Span {
     let id = request.headers().get(REQUEST_ID).and_then(|id| id.to_str().ok()).unwrap_or("");
-    tracing::info_span!("request", method = %request.method(), path = request.uri().path(), id)
+    let span = tracing::info_span!("request", method = %request.method(), path = request.uri().path(), id);
+    telemetry::traces::take_over(&span, request.headers());
+    span
 }
 
 #[derive(Clone, Copy)]

@@ -29,6 +29,7 @@ use domain::api_cancelling::IfLate;
 use domain::time::Timestamp;
 use sqlx::PgPool;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tracing::{Instrument, Span};
 use uuid::Uuid;
 
 use self::errands::Errand;
@@ -46,6 +47,7 @@ use crate::catalogue::Show;
 use crate::idempotency::{Answer, Intent};
 use crate::payments::{NewsOutcome, PaymentNews, PaymentStatus};
 use crate::seat_locks::MAX_PER_CALL;
+use crate::telemetry::STEP;
 use crate::web::{Code, Problem};
 
 /// Pieces in one transaction at most: beyond, everyone waits longer than the sharing saves.
@@ -103,6 +105,8 @@ struct Piece {
     reply: oneshot::Sender<Result<Done, Problem>>,
     /// Given back when the piece is answered.
     _place: OwnedSemaphorePermit,
+    /// What its request is doing, for those who trace it.
+    span: Span,
 }
 
 /// A booking somebody wants to see, if it is theirs.
@@ -236,10 +240,11 @@ impl Commits {
         };
         let (reply, answer) = oneshot::channel();
         let lane = (work.subject().as_u128() % LANES as u128) as usize;
-        if self.work[lane].join(Piece { work, reply, _place: place }) {
+        let span = tracing::debug_span!(target: STEP, "commit", step = work.name());
+        if self.work[lane].join(Piece { work, reply, _place: place, span: span.clone() }) {
             state.tasks.spawn(run::serve(state.clone(), lane));
         }
-        answer.await.map_err(|_| Problem::internal(&"a piece of work was left undone"))?
+        answer.instrument(span).await.map_err(|_| Problem::internal(&"a piece of work was left undone"))?
     }
 
     /// The booking of that id if it is this owner's, read together with whatever else is wanted.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use domain::booking::Effect;
 use sqlx::PgConnection;
+use tracing::{Instrument, Span};
 use uuid::Uuid;
 
 use super::plan::{Known, Plan, Planned};
@@ -14,8 +15,9 @@ use super::{Checkout, Done, Found, Lesson, Piece, Work};
 use super::{load, marks};
 use crate::bookings::{confirm, create, effects, news};
 use crate::idempotency::{self, Intent};
+use crate::telemetry::{self, STEP};
 use crate::web::{Code, Problem};
-use crate::{AppState, ids, outbox, telemetry};
+use crate::{AppState, ids, outbox};
 
 /// How a batch begins. A row that somebody keeps locked holds the others up for a second at most: after it,
 /// each goes by itself. Bookings are found by their keys: a plan that was made while the tables were empty
@@ -79,7 +81,8 @@ async fn commit(state: AppState, mut batch: Vec<Piece>) {
             return;
         }
         let works: Vec<&Work> = batch.iter().map(|piece| &piece.work).collect();
-        let outcome = tokio::time::timeout(DEADLINE, together(&state, &works)).await;
+        let span = transaction_span(&batch);
+        let outcome = tokio::time::timeout(DEADLINE, together(&state, &works)).instrument(span).await;
         match outcome.unwrap_or_else(|_| Err(Trouble::Unavailable(too_slow()))) {
             Ok(planned) => return answer(&state, batch, planned),
             Err(Trouble::Apart(places)) => {
@@ -104,6 +107,16 @@ async fn commit(state: AppState, mut batch: Vec<Piece>) {
         }
     }
     go_alone(&state, batch);
+}
+
+/// The transaction is the first one's, and known to the others.
+fn transaction_span(batch: &[Piece]) -> Span {
+    let Some((first, others)) = batch.split_first() else { return Span::none() };
+    let span = tracing::debug_span!(target: STEP, parent: &first.span, "transaction", pieces = batch.len());
+    for piece in others {
+        span.follows_from(&piece.span);
+    }
+    span
 }
 
 fn too_slow() -> Problem {
@@ -201,6 +214,16 @@ async fn know(state: &AppState, tx: &mut PgConnection, works: &[&Work]) -> Resul
 }
 
 impl Work {
+    /// Its name for those who trace it.
+    pub(super) const fn name(&self) -> &'static str {
+        match self {
+            Self::Create(_) => "create",
+            Self::Submit(_) => "submit",
+            Self::Learn(_) => "learn",
+            Self::Hear(_) => "hear",
+        }
+    }
+
     /// The booking it is about, if there is one yet.
     fn booking(&self) -> Option<Uuid> {
         match self {
@@ -271,9 +294,10 @@ fn go_alone(state: &AppState, pieces: Vec<Piece>) {
         let tasks = state.tasks.clone();
         tasks.spawn(async move {
             let Ok(_turn) = Arc::clone(&state.commits.alone).acquire_owned().await else { return };
-            for Piece { work, reply, _place } in pieces {
+            for Piece { work, reply, _place, span } in pieces {
+                let span = tracing::debug_span!(target: STEP, parent: &span, "transaction", alone = true);
                 let alone = tokio::time::timeout(DEADLINE, retried(|| by_itself(&state, &work)));
-                let done = alone.await.unwrap_or_else(|_| Err(too_slow()));
+                let done = alone.instrument(span).await.unwrap_or_else(|_| Err(too_slow()));
                 drop(reply.send(done));
             }
         });
