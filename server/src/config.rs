@@ -134,8 +134,13 @@ mod tests {
     fn documented() -> Vec<[String; 3]> {
         let documented = include_str!("../../docs/operating.md");
         let rows = documented.lines().filter(|line| line.starts_with("| `") && line.contains("` | "));
-        let cells = rows.map(|row| row.trim_matches('|').split(" | ").map(|cell| cell.trim().to_owned()).collect::<Vec<_>>());
-        cells.filter_map(|cells| <[String; 4]>::try_from(cells).ok().map(|[name, default, limit, _]| [name, default, limit])).collect()
+        let cells =
+            rows.map(|row| row.trim_matches('|').split(" | ").map(|cell| cell.trim().to_owned()).collect::<Vec<_>>());
+        cells
+            .filter_map(|cells| {
+                <[String; 4]>::try_from(cells).ok().map(|[name, default, limit, _]| [name, default, limit])
+            })
+            .collect()
     }
 
     #[test]

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
-use server::seat_locks::{ReleasedAll, SeatLocks, StoreError};
 use server::config::{Config, Refused, Wrong, given};
+use server::seat_locks::{ReleasedAll, SeatLocks, StoreError};
 use server::{AppState, accounts, bookings, catalogue, check, clock, outbox, start, telemetry};
 use uuid::Uuid;
 
@@ -185,7 +185,11 @@ async fn main() -> anyhow::Result<ExitCode> {
         }
         Command::Check { config, json } => {
             let report = check::check(&config).await;
-            if json { println!("{}", report.json()) } else { print!("{}", report.table()) }
+            if json {
+                println!("{}", report.json())
+            } else {
+                print!("{}", report.table())
+            }
             return Ok(if report.is_good() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
         Command::Migrate { database_url } => start::migrate(&start::database(&database_url, 1).await?).await,

@@ -56,9 +56,15 @@ async fn within<T>(looked: impl Future<Output = T>) -> Result<T, Finding> {
 fn clock_of(whose: &str, theirs_ms: i64, before_ms: i64, after_ms: i64) -> Finding {
     // Where in between it was read nobody knows.
     let ahead = theirs_ms - theirs_ms.clamp(before_ms, after_ms);
-    let words = format!("{whose} clock is {:.1} s {} ours", ahead.abs() as f64 / 1_000.0, if ahead < 0 { "behind" } else { "ahead of" });
+    let words = format!(
+        "{whose} clock is {:.1} s {} ours",
+        ahead.abs() as f64 / 1_000.0,
+        if ahead < 0 { "behind" } else { "ahead of" }
+    );
     match ahead.abs() {
-        ..=SKEW_WARNING_MS => Finding::good(format!("{whose} clock is ours, within {} ms", after_ms - before_ms + ahead.abs())),
+        ..=SKEW_WARNING_MS => {
+            Finding::good(format!("{whose} clock is ours, within {} ms", after_ms - before_ms + ahead.abs()))
+        }
         ..=SKEW_BAD_MS => Finding::warning(format!("{words}: have both follow NTP")),
         _ => Finding::bad(format!("{words}: webhooks will be refused as too old")),
     }

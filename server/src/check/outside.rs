@@ -58,8 +58,7 @@ pub(super) async fn mail(config: &Config, report: &mut Report) {
 /// The browser half, as far as it is on this machine.
 pub(super) fn site(config: &Config, report: &mut Report) {
     let root = &config.site_root;
-    let missing: Vec<&str> =
-        ["pkg", "style", "fonts"].into_iter().filter(|part| !root.join(part).is_dir()).collect();
+    let missing: Vec<&str> = ["pkg", "style", "fonts"].into_iter().filter(|part| !root.join(part).is_dir()).collect();
     let found = if missing.is_empty() {
         Finding::good(format!("{} is there", root.display()))
     } else {

@@ -111,7 +111,9 @@ async fn schema(pg: &PgPool, known: &Migrator) -> Finding {
         return Finding::bad(format!("migrations {} are missing: rowlock migrate", missing.join(", ")));
     }
     if newer > 0 {
-        return Finding::warning(format!("has {newer} migrations this program does not know: is an upgrade under way?"));
+        return Finding::warning(format!(
+            "has {newer} migrations this program does not know: is an upgrade under way?"
+        ));
     }
     Finding::good(format!("the schema is up to date: {} migrations", applied.len()))
 }

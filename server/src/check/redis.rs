@@ -39,10 +39,16 @@ fn judge(info: &str) -> Vec<Finding> {
         ))),
     }
     if number("maxmemory") > 0.0 && number("used_memory") > FULL * number("maxmemory") {
-        found.push(Finding::warning(format!("{} of {} bytes are used: a full Redis refuses holds", of("used_memory"), of("maxmemory"))));
+        found.push(Finding::warning(format!(
+            "{} of {} bytes are used: a full Redis refuses holds",
+            of("used_memory"),
+            of("maxmemory")
+        )));
     }
     if of("aof_enabled") == "0" {
-        found.push(Finding::warning("keeps no append-only file: whoever restarts it takes every hold away (no paid seat)"));
+        found.push(Finding::warning(
+            "keeps no append-only file: whoever restarts it takes every hold away (no paid seat)",
+        ));
     }
     if of("aof_enabled") == "1" && of("aof_last_write_status") == "err" {
         found.push(Finding::bad("cannot write its append-only file"));

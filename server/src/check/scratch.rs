@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::Finding;
 use crate::ids;
-use crate::seat_locks::{Asked, Attempt, Held, KnownSeats, Lot, Refusal, RedisLocks, SeatLocks, StoreError, Terms};
+use crate::seat_locks::{Asked, Attempt, Held, KnownSeats, Lot, RedisLocks, Refusal, SeatLocks, StoreError, Terms};
 
 /// Seats of its room.
 const SEATS: usize = 2;

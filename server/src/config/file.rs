@@ -98,7 +98,8 @@ mod tests {
 
     #[test]
     fn all_that_is_wrong_is_named_and_no_secret_is() {
-        let wrong = File::parse("colour = \"red\"\nlisten = 1.5\ncommit_queue = 3\n", &settings()).expect_err("it is not");
+        let wrong =
+            File::parse("colour = \"red\"\nlisten = 1.5\ncommit_queue = 3\n", &settings()).expect_err("it is not");
         let named: Vec<&str> = wrong.iter().map(|wrong| wrong.setting.as_str()).collect();
         assert_eq!(named, ["colour", "listen"]);
         let wrong = File::parse("listen = \"a\"\ntoken_secret = \"a secret", &settings()).expect_err("it is not");

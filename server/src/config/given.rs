@@ -5,9 +5,8 @@ use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use clap::builder::ArgAction;
 use clap::error::ErrorKind;
-use clap::{Arg, Args, Command, CommandFactory, FromArgMatches};
+use clap::{Arg, ArgAction, Args, Command, CommandFactory, FromArgMatches};
 
 use super::file::File;
 use super::{Config, Wrong};
@@ -41,8 +40,10 @@ pub fn given<C: CommandFactory + FromArgMatches>(words: &[OsString]) -> Result<C
     match command.try_get_matches_from_mut(words).and_then(|matches| C::from_arg_matches(&matches)) {
         Ok(given) => Ok(given),
         Err(cause) => {
-            let about_values =
-                matches!(cause.kind(), ErrorKind::ValueValidation | ErrorKind::InvalidValue | ErrorKind::MissingRequiredArgument);
+            let about_values = matches!(
+                cause.kind(),
+                ErrorKind::ValueValidation | ErrorKind::InvalidValue | ErrorKind::MissingRequiredArgument
+            );
             let sub = words.iter().position(|word| COMMANDS.iter().any(|name| word == name));
             let wrong = sub.filter(|_| about_values).map(|at| all_wrong(&file, &words[at + 1..])).unwrap_or_default();
             if wrong.is_empty() { Err(Refused::Words(cause)) } else { Err(Refused::Settings(wrong)) }

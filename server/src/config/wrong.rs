@@ -61,9 +61,14 @@ impl Config {
             complain("PUBLIC_URL", why);
         }
         if self.database_url.parse::<sqlx::postgres::PgConnectOptions>().is_err() {
-            complain("DATABASE_URL", "is no address of Postgres: postgres://user:password@host:5432/database".to_owned());
+            complain(
+                "DATABASE_URL",
+                "is no address of Postgres: postgres://user:password@host:5432/database".to_owned(),
+            );
         }
-        for (setting, url) in [("REDIS_URL", Some(&self.redis_url)), ("SHADOW_REDIS_URL", self.shadow_redis_url.as_ref())] {
+        for (setting, url) in
+            [("REDIS_URL", Some(&self.redis_url)), ("SHADOW_REDIS_URL", self.shadow_redis_url.as_ref())]
+        {
             if let Some(Err(cause)) = url.map(|url| Link::can_read(url)) {
                 complain(setting, format!("cannot be used: {cause}"));
             }

@@ -56,7 +56,11 @@ impl LockQueue {
         let span = tracing::debug_span!(target: STEP, "lock");
         let waiting = Waiting { show: Arc::clone(show), terms, attempt, reply, span: span.clone() };
         let outcome = match self.join(state, waiting) {
-            Ok(()) => answer.instrument(span).await.map_err(|_| Problem::internal(&"a line for seats was left unserved")).flatten(),
+            Ok(()) => answer
+                .instrument(span)
+                .await
+                .map_err(|_| Problem::internal(&"a line for seats was left unserved"))
+                .flatten(),
             Err(full) => Err(full),
         };
         telemetry::lock_attempt(named(&outcome), began.elapsed());

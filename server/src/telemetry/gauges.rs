@@ -28,7 +28,11 @@ pub(super) const DESCRIBED: [(&str, Unit, &str); 11] = [
     ),
     (DATABASE_CONNECTIONS, Unit::Count, "Connections to the database this replica has, busy and idle."),
     (DATABASE_LIMIT, Unit::Count, "Connections to the database this replica may have: DATABASE_CONNECTIONS."),
-    (COMMITS_WAITING, Unit::Count, "Steps of sales that wait to be committed on this replica, those being committed included."),
+    (
+        COMMITS_WAITING,
+        Unit::Count,
+        "Steps of sales that wait to be committed on this replica, those being committed included.",
+    ),
     (COMMITS_LIMIT, Unit::Count, "Steps of sales that may wait here: COMMIT_QUEUE."),
 ];
 

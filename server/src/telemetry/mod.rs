@@ -101,7 +101,11 @@ fn describe() {
     describe_histogram!(CONFIRM_DURATION, Unit::Seconds, "From Pay to the answer, the gateway included.");
     describe_counter!(IDEMPOTENCY, Unit::Count, "Requests with a key, by who answered them.");
     describe_histogram!(REPLAY_DURATION, Unit::Seconds, "How long answers took that this process knew already.");
-    describe_counter!(RESCUED, Unit::Count, "Payments whose news did not come or was left behind, and which the reconciler finished.");
+    describe_counter!(
+        RESCUED,
+        Unit::Count,
+        "Payments whose news did not come or was left behind, and which the reconciler finished."
+    );
     describe_counter!(SERIALIZATION_RETRIES, Unit::Count, "Transactions done again because they gave way to others.");
     describe_counter!(REDIS_ERRORS, Unit::Count, "Calls to Redis that failed, by kind.");
     gateways::describe();

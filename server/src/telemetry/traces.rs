@@ -57,7 +57,11 @@ pub fn begin(traced: bool) -> anyhow::Result<Traces> {
     let provider = if traced { provider()? } else { None };
     let Some(provider) = provider else {
         let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-        if as_json { lines.json().init() } else { lines.init() }
+        if as_json {
+            lines.json().init()
+        } else {
+            lines.init()
+        }
         return Ok(Traces(None));
     };
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
@@ -98,8 +102,7 @@ fn provider() -> anyhow::Result<Option<SdkTracerProvider>> {
         .build()
         .context("OTEL_EXPORTER_OTLP_ENDPOINT")?;
     let resource = Resource::builder();
-    let resource =
-        if is_set(&"OTEL_SERVICE_NAME") { resource } else { resource.with_service_name(SERVICE) };
+    let resource = if is_set(&"OTEL_SERVICE_NAME") { resource } else { resource.with_service_name(SERVICE) };
     let provider = SdkTracerProvider::builder().with_resource(resource.build()).with_batch_exporter(exporter);
     Ok(Some(provider.build()))
 }

@@ -18,7 +18,9 @@ async fn check(world: &World, flags: &[&str]) -> (bool, Value) {
 fn state<'a>(report: &'a Value, about: &str) -> &'a str {
     let findings = report["findings"].as_array().expect("findings");
     let about = findings.iter().filter(|finding| finding["about"] == about).map(|finding| text(&finding["state"]));
-    about.max_by_key(|state| ["ok", "skipped", "warning", "failed"].iter().position(|known| known == state)).expect("it is looked at")
+    about
+        .max_by_key(|state| ["ok", "skipped", "warning", "failed"].iter().position(|known| known == state))
+        .expect("it is looked at")
 }
 
 async fn shows_in_redis(world: &World) -> Vec<String> {
@@ -54,8 +56,7 @@ async fn whatever_is_broken_is_named_and_keeps_nothing_else_from_being_looked_at
         .execute(&world.pg)
         .await
         .expect("a migration is missing");
-    let (good, report) =
-        check(&world, &["--simulator-api-key", "another", "--public-url", "http://127.0.0.1:9"]).await;
+    let (good, report) = check(&world, &["--simulator-api-key", "another", "--public-url", "http://127.0.0.1:9"]).await;
     assert!(!good, "{report:#}");
     for about in ["postgres", "gateway simulator", "public address"] {
         assert_eq!(state(&report, about), "failed", "{about}: {report:#}");

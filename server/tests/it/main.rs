@@ -44,6 +44,7 @@ mod reports;
 mod sale;
 mod settings;
 mod shadow;
+mod shipping;
 mod sql_guards;
 mod storm;
 mod systems;

@@ -129,11 +129,12 @@ async fn each_line_moves_when_what_it_counts_happens() {
     assert_eq!((value(&url, replays).await, value(&url, fast).await), (1.0, 1.0));
 
     // The gateway's news is lost; whoever asks is the reconciler.
-    sqlx::query("UPDATE payments SET updated_at = now() - interval '1 minute'")
-        .execute(&world.pg)
-        .await
-        .expect("it was not heard of");
-    ann.sees_booking(&booking, "CONFIRMED").await;
+    until("the reconciler has asked the gateway", || async {
+        let unheard = "UPDATE payments SET updated_at = now() - interval '1 minute'";
+        sqlx::query(unheard).execute(&world.pg).await.expect("it was not heard of");
+        ann.booking(&booking).await["state"] == "CONFIRMED"
+    })
+    .await;
     rises(&url, rescued).await;
     assert_eq!(value(&url, oldest).await, 0.0, "it is paid");
 

@@ -107,11 +107,8 @@ fn has_road(spans: &[Span], names: &[&str]) -> bool {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sale_is_told_from_the_click_to_the_transaction() {
     let (collector, told) = Collector::open().await;
-    let settings = [
-        ("OTEL_EXPORTER_OTLP_ENDPOINT", told.as_str()),
-        ("OTEL_BSP_SCHEDULE_DELAY", "50"),
-        ("NO_PROXY", "127.0.0.1"),
-    ];
+    let settings =
+        [("OTEL_EXPORTER_OTLP_ENDPOINT", told.as_str()), ("OTEL_BSP_SCHEDULE_DELAY", "50"), ("NO_PROXY", "127.0.0.1")];
     let mut world = World::start(0, &settings).await;
     let door = Door { behind: world.setting("SIMULATOR_URL").to_owned(), charges: Arc::default() };
     let charges = Arc::clone(&door.charges);
@@ -125,10 +122,7 @@ async fn a_sale_is_told_from_the_click_to_the_transaction() {
     let paid = post_in(&ann, PAYING, &path, json!({ "payment_token": "tok_paid" })).await;
     assert_eq!(paid["state"], "CONFIRMED");
 
-    until("the hold is told", || async {
-        has_road(&collector.of(HOLDING), &["lock call", "lock", "request"])
-    })
-    .await;
+    until("the hold is told", || async { has_road(&collector.of(HOLDING), &["lock call", "lock", "request"]) }).await;
     until("the payment is told", || async {
         let spans = collector.of(PAYING);
         has_road(&spans, &["gateway", "idempotency", "request"])
