@@ -83,7 +83,7 @@ mod tests {
         assert_eq!(clock_of("its", 1_000, 900, 1_100).state, State::Good);
         assert_eq!(clock_of("its", 3_000, 900, 2_100).state, State::Good, "900 ms ahead at least");
         assert_eq!(clock_of("its", 3_101, 900, 2_100).state, State::Warning);
-        assert_eq!(clock_of("its", -60_000, 900, 2_100).state, State::Warning);
+        assert_eq!(clock_of("its", -59_000, 900, 2_100).state, State::Warning);
         assert_eq!(clock_of("its", -60_101, 900, 2_100).state, State::Bad);
     }
 }

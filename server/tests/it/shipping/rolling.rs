@@ -1,7 +1,7 @@
 //! Replicas are exchanged one by one behind the proxy that is shipped, while people go on: no request of theirs fails,
 //! and whoever watches a map is told when to come back, and can.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -78,7 +78,7 @@ async fn watch(visitor: Visitor, stop: Arc<AtomicBool>, breaks: Arc<AtomicUsize>
 }
 
 /// Whether the proxy sends visitors to this replica.
-async fn is_used(control: &PathBuf, replica: &str) -> bool {
+async fn is_used(control: &Path, replica: &str) -> bool {
     let asked = async {
         let mut stream = UnixStream::connect(control).await?;
         stream.write_all(b"show stat\n").await?;
