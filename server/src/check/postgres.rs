@@ -11,6 +11,8 @@ use crate::start::{self, MIGRATOR};
 const OLDEST: i32 = 140_000;
 /// An effect this old is late, seconds.
 const LATE_S: f64 = 300.0;
+/// A statement of that name is there already, or is not there any more.
+const OTHERS_STATEMENTS: [&str; 2] = ["42P05", "26000"];
 /// No table of that name.
 const UNDEFINED_TABLE: &str = "42P01";
 
@@ -38,7 +40,7 @@ const OUTBOX: &str = "
 
 /// The way there, if there is one, and what was found.
 pub(super) async fn look(config: &Config) -> (Option<PgPool>, Vec<Finding>) {
-    let pg = match start::database(&config.database_url, 1).await {
+    let pg = match start::database(&config.database_url, 2).await {
         Ok(pg) => pg,
         Err(cause) => return (None, vec![Finding::bad(format!("{cause:#}"))]),
     };
@@ -49,6 +51,7 @@ pub(super) async fn look(config: &Config) -> (Option<PgPool>, Vec<Finding>) {
         Ok(itself) => about(&itself, config, before, after),
         Err(cause) => return (None, vec![Finding::bad(format!("answers nothing useful: {cause}"))]),
     };
+    found.extend(prepared(&pg).await);
     let schema = schema(&pg, &MIGRATOR).await;
     let is_there = schema.state != super::State::Bad;
     found.push(schema);
@@ -82,6 +85,27 @@ fn about(itself: &Itself, config: &Config, before: i64, after: i64) -> Vec<Findi
     }
     found.push(clock_of("its", itself.now_ms, before, after));
     found
+}
+
+/// Two connections of ours name their statements alike. A pooler that does not keep them apart mixes them up.
+async fn prepared(pg: &PgPool) -> Option<Finding> {
+    let asked = async {
+        let (mut one, mut two) = (pg.acquire().await?, pg.acquire().await?);
+        for connection in [&mut *one, &mut *two] {
+            sqlx::query_scalar::<_, i32>("SELECT $1 + 1").bind(1_i32).fetch_one(connection).await?;
+        }
+        Ok::<_, sqlx::Error>(())
+    };
+    match asked.await {
+        Ok(()) => None,
+        Err(sqlx::Error::Database(cause)) if cause.code().is_some_and(|code| OTHERS_STATEMENTS.contains(&&*code)) => {
+            Some(Finding::bad(
+                "mixes prepared statements up: PgBouncer in transaction mode must be 1.21 or newer, with \
+                 max_prepared_statements",
+            ))
+        }
+        Err(cause) => Some(Finding::bad(format!("does not give two connections at once: {cause}"))),
+    }
 }
 
 /// Whether the migrations of this program are there, and no others.

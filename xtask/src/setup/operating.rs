@@ -1,4 +1,4 @@
-//! What operators have, to try on it what is shipped for them: Prometheus' tool, a proxy.
+//! What operators have, to try on it what is shipped for them: Prometheus' tool, a proxy, a pooler.
 
 use std::path::PathBuf;
 
@@ -25,6 +25,20 @@ const HAPROXY: Need = Need {
     brew: "haproxy",
     otherwise: "Or set HAPROXY to the program of one.",
 };
+
+const PGBOUNCER: Need = Need {
+    what: "PgBouncer",
+    debian: &["pgbouncer"],
+    dnf: "pgbouncer",
+    pacman: "pgbouncer",
+    brew: "pgbouncer",
+    otherwise: "Or set PGBOUNCER to the program of one.",
+};
+
+/// The pooler in front of Postgres. An old one is of use as well: it must be told from one that works.
+pub fn pgbouncer(stop: &Stop) -> Result<PathBuf> {
+    require("PGBOUNCER", "pgbouncer", &PGBOUNCER, stop)
+}
 
 /// Prometheus' own tool, which tries the alerts.
 pub fn promtool(stop: &Stop) -> Result<PathBuf> {

@@ -16,25 +16,18 @@ const OLDEST: (u32, u32) = (1, 21);
 /// Connections to Postgres that all servers share: far fewer than they think they have.
 const SHARED: u32 = 2;
 
-/// The program, if there is one that is new enough.
-async fn new_enough() -> Option<PathBuf> {
+/// The program, if there is one, and its version.
+async fn pooler() -> Option<(PathBuf, (u32, u32))> {
     let program = program("PGBOUNCER", "pgbouncer")?;
     let said = Command::new(&program).arg("--version").output().await.expect("it tells its version").stdout;
     let said = String::from_utf8_lossy(&said).into_owned();
     let version = said.lines().next().and_then(|line| line.strip_prefix("PgBouncer "));
     let mut parts = version.unwrap_or_default().split('.').map(|part| part.parse::<u32>().unwrap_or_default());
-    let version = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
-    if version < OLDEST {
-        eprintln!("this PgBouncer is too old: {said}");
-        return None;
-    }
-    Some(program)
+    Some((program, (parts.next().unwrap_or_default(), parts.next().unwrap_or_default())))
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn servers_sell_although_every_transaction_may_have_another_connection() {
-    let Some(program) = new_enough().await else { return };
-    let mut world = World::start(0, &[]).await;
+/// Starts it in front of the world's database; with it, the address there.
+async fn put_before(world: &World, program: PathBuf, version: (u32, u32)) -> (Running, String) {
     let direct = Url::parse(world.setting("DATABASE_URL")).expect("an address");
     let (port, name) = (free_port(), direct.path().trim_start_matches('/'));
     let target = format!(
@@ -44,39 +37,51 @@ async fn servers_sell_although_every_transaction_may_have_another_connection() {
         direct.username(),
         direct.password().unwrap_or_default()
     );
-    let text = shipped(
-        SETTINGS,
-        &[
-            ("rowlock =", target),
-            ("listen_addr", "listen_addr = 127.0.0.1\nunix_socket_dir =".to_owned()),
-            ("listen_port", format!("listen_port = {port}")),
-            ("auth_type", "auth_type = any".to_owned()),
-            ("auth_file", String::new()),
-            ("default_pool_size", format!("default_pool_size = {SHARED}")),
-        ],
-    );
-    let file = file("pgbouncer.ini", &text);
+    let mut instead = vec![
+        ("rowlock =", target),
+        ("listen_addr", "listen_addr = 127.0.0.1\nunix_socket_dir =".to_owned()),
+        ("listen_port", format!("listen_port = {port}")),
+        ("auth_type", "auth_type = any".to_owned()),
+        ("auth_file", String::new()),
+        ("default_pool_size", format!("default_pool_size = {SHARED}")),
+    ];
+    if version < OLDEST {
+        instead.push(("max_prepared_statements", String::new()));
+    }
+    let file = file("pgbouncer.ini", &shipped(SETTINGS, &instead));
     let mut command = Command::new(program);
     command.arg(&file);
     // It refuses to be run by root.
     if let Some((user, group)) = system_user().await {
         command.uid(user).gid(group);
     }
-    let _pooler = Running::start(&mut command, &file, port).await;
-    let pooled = format!("postgres://rowlock@127.0.0.1:{port}/rowlock");
-    for _ in 0..2 {
-        world.add_server(&[("DATABASE_URL", &pooled)]).await;
-    }
-    let buyers: Vec<_> = (0..12).map(|at| world.visitor_at(at % 2)).collect();
-    let sales = buyers.iter().zip(0..).map(|(buyer, seat)| async move { buyer.bought(&[seat], "tok_paid").await });
-    for paid in join_all(sales).await {
-        assert_eq!(paid["state"], "CONFIRMED", "{paid}");
-    }
-    assert_eq!(world.count("SELECT count(*) FROM bookings WHERE state = 'CONFIRMED'").await, 12);
-    // By now statements are prepared, on connections that were others' meanwhile.
-    let again = buyers.iter().zip(20..).map(|(buyer, seat)| async move { buyer.bought(&[seat], "tok_paid").await });
-    for paid in join_all(again).await {
-        assert_eq!(paid["state"], "CONFIRMED", "{paid}");
+    let running = Running::start(&mut command, &file, port).await;
+    (running, format!("postgres://rowlock@127.0.0.1:{port}/rowlock"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn servers_sell_although_every_transaction_may_have_another_connection() {
+    let Some((program, version)) = pooler().await else { return };
+    let mut world = World::start(0, &[]).await;
+    let (_pooler, pooled) = put_before(&world, program, version).await;
+    let check = ["check", "--database-url", &pooled, "--public-url", "http://127.0.0.1:9"];
+    let (_, found) = world.command(&check).await;
+    // One that is too old loses sales. Whoever puts it there is told so.
+    assert_eq!(found.contains("mixes prepared statements up"), version < OLDEST, "{version:?}: {found}");
+    if version >= OLDEST {
+        for _ in 0..2 {
+            world.add_server(&[("DATABASE_URL", &pooled)]).await;
+        }
+        let buyers: Vec<_> = (0..12).map(|at| world.visitor_at(at % 2)).collect();
+        // The second time statements are prepared, on connections that were others' meanwhile.
+        for first in [0, 20] {
+            let sales = buyers.iter().zip(first..);
+            let sales = sales.map(|(buyer, seat)| async move { buyer.bought(&[seat], "tok_paid").await });
+            for paid in join_all(sales).await {
+                assert_eq!(paid["state"], "CONFIRMED", "{paid}");
+            }
+        }
+        assert_eq!(world.count("SELECT count(*) FROM bookings WHERE state = 'CONFIRMED'").await, 24);
     }
     world.end().await;
 }
