@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
+use domain::api_waiting_room::WaitingRoomRequest;
 use server::seat_locks::{ReleasedAll, SeatLocks, StoreError};
 use server::{AppState, accounts, bookings, catalogue, clock, config::Config, outbox, start};
 use tracing_subscriber::EnvFilter;
@@ -74,6 +75,13 @@ enum Command {
         #[command(flatten)]
         database: Database,
     },
+    /// The waiting room of a show.
+    WaitingRoom {
+        #[command(subcommand)]
+        what: WaitingRoom,
+        #[command(flatten)]
+        database: Database,
+    },
     /// Accounts of people who work here.
     Admin {
         #[command(subcommand)]
@@ -100,6 +108,32 @@ struct Database {
     /// Postgres, `postgres://…`.
     #[arg(long, env = "DATABASE_URL", hide_env_values = true)]
     database_url: String,
+}
+
+#[derive(Subcommand)]
+enum WaitingRoom {
+    /// Have the show entered through one, or change the one it has.
+    On {
+        /// The show.
+        show: Uuid,
+        /// When it opens, for example `2026-12-01T10:00:00Z`.
+        #[arg(long)]
+        opens_at: String,
+        /// People let in a second at most, 1 to 1,000.
+        #[arg(long)]
+        per_second: u32,
+        /// Why, in one line.
+        #[arg(long)]
+        reason: String,
+    },
+    /// Open the show to everybody; tickets of the room are worth nothing any more.
+    Off {
+        /// The show.
+        show: Uuid,
+        /// Why, in one line.
+        #[arg(long)]
+        reason: String,
+    },
 }
 
 #[derive(Subcommand)]
@@ -176,6 +210,7 @@ async fn main() -> anyhow::Result<()> {
         }
         Command::CancelShow { show, reason, database } => cancel_show(show, &reason, &database).await,
         Command::Parked { what, database } => parked(what.unwrap_or(Parked::List), &database).await,
+        Command::WaitingRoom { what, database } => waiting_room(what, &database).await,
         Command::Admin { what, database } => admin(what, &database).await,
         Command::Demo { database_url, dir, days } => {
             let pg = start::database(&database_url, 2).await?;
@@ -219,6 +254,25 @@ async fn cancel_show(show: Uuid, reason: &str, database: &Database) -> anyhow::R
         eprintln!("the servers go on with what is left");
     }
     println!("called off; {undone} bookings undone here, refunds and mails are on their way");
+    Ok(())
+}
+
+async fn waiting_room(what: WaitingRoom, database: &Database) -> anyhow::Result<()> {
+    let pg = start::database(&database.database_url, 1).await?;
+    let (show, request) = match what {
+        WaitingRoom::On { show, opens_at, per_second, reason } => {
+            let (opens_at, per_second) = (Some(opens_at), Some(per_second));
+            (show, WaitingRoomRequest { on: true, opens_at, per_second, reason })
+        }
+        WaitingRoom::Off { show, reason } => {
+            (show, WaitingRoomRequest { on: false, opens_at: None, per_second: None, reason })
+        }
+    };
+    let show = catalogue::Catalogue::new(pg.clone()).known_show(show).await.map_err(in_words)?;
+    let mut tx = pg.begin().await?;
+    server::waiting_room::set_up(&mut tx, &show, None, &request, clock::now()).await.map_err(in_words)?;
+    tx.commit().await?;
+    println!("the waiting room is {}; servers know within seconds", if request.on { "on" } else { "off" });
     Ok(())
 }
 

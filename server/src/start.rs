@@ -15,7 +15,7 @@ use crate::seat_locks::link::Link;
 use crate::seat_locks::{RedisLocks, SeatLocks, ShadowLocks, known_source};
 use crate::{
     AppState, Parts, accounts, bookings, catalogue, idempotency, live, organiser, outbox, payments, reports,
-    seat_locks, telemetry, tickets, waiting_list, web, webhooks,
+    seat_locks, telemetry, tickets, waiting_list, waiting_room, web, webhooks,
 };
 
 /// Waiting for a free database connection longer than this is an answer: not now.
@@ -92,6 +92,7 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
     let mailer = tickets::Mailer::from_config(&config)?;
     let accounts = accounts::Accounts::new(&config)?;
     tickets::sign_with(&config.token_secret);
+    let waiting_rooms = waiting_room::Rooms::load(&config, &pg, locks.now()).await.context("the waiting rooms")?;
     let commits = bookings::Commits::new(config.commit_queue, Duration::from_millis(config.commit_gather_ms));
     Ok(AppState::new(Parts {
         catalogue,
@@ -105,6 +106,7 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
         hubs: live::Hubs::default(),
         gateways,
         mailer,
+        waiting_rooms,
         waiting: waiting_list::Open::default(),
         offers_wake: tokio::sync::Notify::new(),
         accounts,
@@ -152,6 +154,7 @@ pub fn spawn_background(state: &AppState) {
     state.tasks.spawn(bookings::reconcile_forever(state.clone()));
     state.tasks.spawn(payments::probe_forever(state.clone()));
     state.tasks.spawn(waiting_list::serve_forever(state.clone()));
+    state.tasks.spawn(waiting_room::serve_forever(state.clone()));
     state.tasks.spawn(bookings::look_after_shows_forever(state.clone()));
     state.tasks.spawn(organiser::follow_forever(state.clone()));
     state.tasks.spawn(accounts::send_mails_forever(state.clone()));

@@ -189,6 +189,7 @@ impl Session {
             }
             News::Areas(left) => self.places_left.set(left),
             News::Free(free) => self.hear_free(&free),
+            News::Queue => {}
             News::Leave { retry_ms } => {
                 let pause = u32::try_from(retry_ms).unwrap_or(LONGEST_PAUSE_MS).min(LONGEST_PAUSE_MS);
                 self.connect_in(pause / 2 + ids::jitter(pause));

@@ -10,6 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use domain::seats::{AreaIndex, SeatIndex, SeatState};
 use domain::time::Timestamp;
+use domain::waiting_room::Queue;
 use domain::wire::Frame;
 use tokio::sync::{OnceCell, watch};
 use uuid::Uuid;
@@ -51,6 +52,9 @@ struct Inner {
     overview_of: Vec<u32>,
     areas: Told,
     areas_of: Vec<(AreaIndex, u32)>,
+    /// How the waiting room stands, where there is one.
+    queue: Told,
+    queue_of: Queue,
     /// The present as a frame, and the time it tells.
     snapshot: Option<(Timestamp, Bytes)>,
     /// The present as JSON.
@@ -68,6 +72,8 @@ impl Hub {
             overview_of: Vec::new(),
             areas: Told::default(),
             areas_of: Vec::new(),
+            queue: Told::default(),
+            queue_of: Queue::default(),
             snapshot: None,
             json: None,
             stopping: false,
@@ -178,6 +184,15 @@ impl Hub {
         inner.publish(roll_call);
     }
 
+    /// How the waiting room stands now; told at the next tick, if that is news.
+    pub(super) fn note_queue(&self, queue: Queue) {
+        let mut inner = self.lock();
+        if inner.queue_of != queue {
+            inner.queue_of = queue;
+            inner.queue.tell(&Frame::Queue(queue));
+        }
+    }
+
     /// Tells every reader that this server is about to stop.
     pub(super) fn stop(&self) {
         let mut inner = self.lock();
@@ -254,7 +269,14 @@ impl Inner {
 
     fn news(&self, roll_call: bool) -> Option<News<'_>> {
         let map = self.map.as_ref()?;
-        Some(News { map, overview: &self.overview, areas: &self.areas, roll_call, stopping: self.stopping })
+        Some(News {
+            map,
+            overview: &self.overview,
+            areas: &self.areas,
+            queue: &self.queue,
+            roll_call,
+            stopping: self.stopping,
+        })
     }
 
     fn publish(&mut self, roll_call: bool) {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use domain::seats::SeatIndex;
 use domain::time::Timestamp;
+use domain::waiting_room::Queue;
 use tokio::sync::{Mutex as AsyncMutex, mpsc, oneshot};
 use tokio::time::timeout;
 use uuid::Uuid;
@@ -88,6 +89,13 @@ impl Hubs {
     /// follows the show.
     pub fn locked_ago(&self, show: Uuid, seat: SeatIndex, now: Timestamp) -> Option<u32> {
         self.get(show)?.locked_ago(seat, now)
+    }
+
+    /// How the waiting room of a show stands, for whoever follows the show here.
+    pub fn tell_queue(&self, show: Uuid, queue: Queue) {
+        if let Some(hub) = self.get(show) {
+            hub.note_queue(queue);
+        }
     }
 
     /// A place for one more socket.

@@ -54,6 +54,9 @@ pub const TABLE: &[Row] = &[
     ("POST", "/api/v1/shows/{show}/waiting-list", Visitor),
     ("GET", "/api/v1/shows/{show}/waiting-list", Visitor),
     ("DELETE", "/api/v1/shows/{show}/waiting-list", Visitor),
+    ("POST", "/api/v1/shows/{show}/queue", Visitor),
+    ("GET", "/api/v1/shows/{show}/queue", Visitor),
+    ("DELETE", "/api/v1/shows/{show}/queue", Visitor),
     ("POST", "/api/v1/bookings", Visitor),
     ("GET", "/api/v1/bookings/{booking}", Owner),
     ("GET", "/api/v1/bookings/{booking}/events", Owner),
@@ -137,6 +140,7 @@ pub const TABLE: &[Row] = &[
     ("POST", "/api/v1/theatres/{theatre}/box-office/bookings/{booking}/undo", Staff(&[Role::BoxOffice])),
     ("POST", "/api/v1/theatres/{theatre}/box-office/bookings/{booking}/pay-out", Staff(&[Role::BoxOffice])),
     ("POST", "/api/v1/theatres/{theatre}/box-office/bookings/{booking}/exchange", Staff(&[Role::BoxOffice])),
+    ("POST", "/api/v1/theatres/{theatre}/shows/{show}/waiting-room", Staff(&[Role::Manager, Role::Organiser])),
 ];
 
 /// Addresses that a program with a key of the theatre reads as well; whatever else is for staff is not for keys.

@@ -140,6 +140,8 @@ fn body_for(method: &str, path: &str, held: &Value, world: &World) -> Value {
         ("POST", "programme") => plan(world),
         ("POST", "terms") => json!({ "terms": terms(), "version": 1, "reason": "" }),
         ("POST", "cancel") if path.contains("/programme/") => json!({ "reason": "" }),
+        // No pace at all: nothing is switched on, whoever may.
+        ("POST", "waiting-room") => json!({ "on": true, "reason": "Test." }),
         ("POST", "staff") => json!({ "email": "nobody", "role": "box_office", "granted": true, "reason": "Test." }),
         ("POST", "till") => json!({ "float_minor": 0 }),
         ("POST", "drops") => json!({ "amount_minor": 1, "reason": "Test." }),

@@ -48,4 +48,5 @@ mod systems;
 mod telemetry;
 mod ticket_files;
 mod waiting_list;
+mod waiting_room;
 mod world;

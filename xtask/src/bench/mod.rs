@@ -17,13 +17,14 @@ use crate::stop::Stop;
 mod browser;
 
 /// The benchmarks, and what each is about.
-const BENCHES: [(&str, &str); 8] = [
+const BENCHES: [(&str, &str); 9] = [
     ("locks", "attempts to take seats: over HTTP at three rates, and in Redis alone"),
     ("map", "reading the map of 50,000 seats: Redis CPU and bytes on the wire"),
     ("live", "changes delivered to sockets: per core-second, how late, idle and stalled readers"),
     ("sale", "sales of 4 seats from hold to ticket: batched commits against one by one"),
     ("storm", "10,000 visitors want 300 seats, 50 times, on two servers"),
     ("retries", "answered requests repeated at two servers, and one of them killed"),
+    ("waiting-room", "2,000,000 people join one waiting room: CPU and memory of Redis, against a sorted set"),
     ("page", "the page of a show in a browser: bytes until it is interactive, and when it is"),
     ("render", "1,000 of 50,000 seats change in a browser, against an SVG node a seat; moving the map about"),
 ];
@@ -44,7 +45,7 @@ pub struct Options {
 pub fn bench(places: &Places, options: &Options, stop: &Stop) -> Result<bool> {
     let Some(name) = &options.name else {
         for (name, about) in BENCHES {
-            println!("cargo xtask bench {name:<7} {about}");
+            println!("cargo xtask bench {name:<12} {about}");
         }
         return Ok(true);
     };

@@ -29,13 +29,14 @@ pub const SHARED_CACHE: &str = "public, max-age=15";
 pub const PRIVATE_CACHE: &str = "no-store";
 
 /// Addresses of pages, as metrics name them.
-pub const ADDRESSES: [&str; 53] = [
+pub const ADDRESSES: [&str; 54] = [
     "/",
     "/cities/{id}",
     "/theatres/{id}",
     "/films/{id}",
     "/search",
     "/shows/{id}",
+    "/shows/{id}/place/{ticket}",
     "/bookings/{id}",
     "/bookings/{id}/ticket",
     "/bookings/{id}/ticket.ics",
