@@ -21,10 +21,11 @@ const SPARE_PERCENT: u64 = 25;
 /// Seconds in the time over which people let in lately are counted.
 pub const LATELY_S: u64 = 60;
 
-/// How many may be inside while so many seats and places are not sold.
+/// How many may be inside while so many seats and places are not sold. Those who `bought` lately count as inside until
+/// their time is over, and want nothing any more: others may come in their place.
 #[must_use]
-pub const fn inside_limit(unsold: u64) -> u64 {
-    unsold.saturating_mul(INSIDE_PER_SEAT)
+pub const fn inside_limit(unsold: u64, bought: u64) -> u64 {
+    if unsold == 0 { 0 } else { unsold.saturating_mul(INSIDE_PER_SEAT).saturating_add(bought) }
 }
 
 /// How a waiting room stands: the same for everyone in it, told a few times a second at most.
@@ -123,8 +124,14 @@ mod tests {
 
     #[test]
     fn twice_as_many_are_inside_as_seats_are_left_and_nobody_when_none_is() {
-        assert_eq!(inside_limit(300), 600);
-        assert_eq!(inside_limit(0), 0);
+        assert_eq!(inside_limit(300, 0), 600);
+        assert_eq!(inside_limit(0, 40), 0);
+    }
+
+    #[test]
+    fn who_has_bought_keeps_nobody_waiting() {
+        assert_eq!(inside_limit(10, 40), 60, "forty are done, twenty may choose among ten seats");
+        assert_eq!(inside_limit(u64::MAX, 1), u64::MAX);
     }
 
     proptest! {

@@ -49,7 +49,7 @@ async fn take(
     let show = state.catalogue.known_show(show).await?;
     let intent = Intent::new(&visitor.owner, key, "take", &wish).in_show(show.id);
     let answer = once(&state, &intent, async {
-        waiting_room::check_pass(&state, show.id, &visitor.owner, &headers)?;
+        waiting_room::check_pass(&state, show.id, &visitor.owner, &headers).await?;
         let asked = asked(&visitor, &show, &intent);
         let lot = wish_of(&show, &wish)?;
         let held = service::take(&state, &show, &visitor.owner, asked, lot).await?;
@@ -116,17 +116,21 @@ async fn mine(State(state): State<AppState>, visitor: Visitor, ApiPath(show): Ap
         (status = 410, body = ProblemView, description = "hold_expired; also for another's"),
         (status = 422, body = ProblemView, description = "key_reused"),
         (status = 423, body = ProblemView, description = "seats_locked"),
-        (status = 429, body = ProblemView, description = "person_limit")))]
+        (status = 429, body = ProblemView, description = "person_limit, waiting_room")))]
 async fn change(
     State(state): State<AppState>,
     visitor: Visitor,
     ApiPath((show, hold)): ApiPath<(Uuid, Uuid)>,
+    headers: HeaderMap,
     key: IdempotencyKey,
     ApiJson(wish): ApiJson<HoldChange>,
 ) -> ApiResult<Response> {
     let show = state.catalogue.known_show(show).await?;
     let intent = Intent::new(&visitor.owner, key, "change", &(hold, &wish)).in_show(show.id);
     let answer = once(&state, &intent, async {
+        if !wish.add.is_empty() || !wish.add_places.is_empty() {
+            waiting_room::check_pass(&state, show.id, &visitor.owner, &headers).await?;
+        }
         let asked = asked(&visitor, &show, &intent);
         match service::change(&state, &show, &visitor.owner, asked, hold, &wish).await? {
             Some(held) => Answer::json(StatusCode::OK, &service::view(&show, &held, None)),

@@ -6,7 +6,6 @@ use std::time::Duration;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum_extra::extract::CookieJar;
 use domain::time::{MINUTE_MS, SECOND_MS, Timestamp};
-use domain::waiting_room::inside_limit;
 use uuid::Uuid;
 
 use super::room::Room;
@@ -44,19 +43,26 @@ pub enum Standing {
     Outside,
 }
 
-/// Lets only those take seats who are inside. Asks no store, however many come.
+/// Lets only those take seats who are inside. However many come without a pass, no store is asked; of somebody with
+/// one, whether they left: their room is another's then.
 ///
 /// # Errors
-/// 429 for everybody else.
-pub fn check_pass(state: &AppState, show: Uuid, owner: &str, headers: &HeaderMap) -> Result<(), Problem> {
+/// 429 for everybody else, 503 when the store cannot be reached.
+pub async fn check_pass(state: &AppState, show: Uuid, owner: &str, headers: &HeaderMap) -> Result<(), Problem> {
     let Some(room) = state.waiting_rooms.of(show) else { return Ok(()) };
-    let is_good =
-        pass_of(state, &room, owner, headers).is_some_and(|pass| state.locks.now() < pass.until.plus_ms(GRACE_MS));
-    if is_good {
-        return Ok(());
+    let refused = |detail| Err(Problem::new(Code::WaitingRoom, detail).with_retry_after(COME_BACK));
+    let now = state.locks.now();
+    let pass = pass_of(state, &room, owner, headers).filter(|pass| now < pass.until.plus_ms(GRACE_MS));
+    let Some(pass) = pass else {
+        return refused(
+            "This show is entered through its waiting room. Your place there is kept; please wait for your turn.",
+        );
+    };
+    // After the end everybody's number is used up, whether they left or not.
+    if now < pass.until && store::has_left(state, &room, pass.number).await? {
+        return refused("You left this show. Its waiting room has a new place for you.");
     }
-    let detail = "This show is entered through its waiting room. Your place there is kept; please wait for your turn.";
-    Err(Problem::new(Code::WaitingRoom, detail).with_retry_after(COME_BACK))
+    Ok(())
 }
 
 /// Whether somebody sees the map of a show or its waiting room.
@@ -68,12 +74,28 @@ pub fn standing(state: &AppState, show: Uuid, owner: &str, headers: &HeaderMap) 
     if sees { Standing::Inside } else { Standing::Outside }
 }
 
-/// The cookie that puts a ticket into a browser; `None` when it is none of this show.
+/// What opening the link of a ticket does to a browser.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Brought {
+    /// It keeps the ticket from now on, by this cookie.
+    Keeps(HeaderValue),
+    /// It has another place already, and keeps that: nobody's place is taken away by a link they were sent.
+    HasAnother,
+    /// It is no ticket of this show.
+    Nothing,
+}
+
+/// Brings a ticket to a browser with these headers.
 #[must_use]
-pub fn set_ticket(state: &AppState, show: Uuid, ticket: &str) -> Option<HeaderValue> {
-    let room = state.waiting_rooms.of(show)?;
-    state.waiting_rooms.signer.read_ticket(room.id, ticket)?;
-    Some(cookie(state, &ticket_cookie(show), ticket, TICKET_LIFE_S))
+pub fn bring_ticket(state: &AppState, show: Uuid, headers: &HeaderMap, ticket: &str) -> Brought {
+    let Some(room) = state.waiting_rooms.of(show) else { return Brought::Nothing };
+    let read = |text: &str| state.waiting_rooms.signer.read_ticket(room.id, text);
+    let Some(number) = read(ticket) else { return Brought::Nothing };
+    let own = brought(headers, TICKET_HEADER, &ticket_cookie(show)).and_then(|text| read(&text));
+    if own.is_some_and(|own| own != number) {
+        return Brought::HasAnother;
+    }
+    Brought::Keeps(cookie(state, &ticket_cookie(show), ticket, TICKET_LIFE_S))
 }
 
 /// What a request brought along.
@@ -132,18 +154,9 @@ pub(super) enum Came {
 ///
 /// # Errors
 /// 503 when a store cannot be reached or too many come.
-pub(super) async fn come(
-    state: &AppState,
-    room: &Arc<Room>,
-    owner: &str,
-    key: &str,
-    papers: Papers,
-) -> Result<Came, Problem> {
+pub(super) async fn come(state: &AppState, room: &Arc<Room>, owner: &str, papers: Papers) -> Result<Came, Problem> {
     let Some(number) = papers.number else {
-        // The same visitor with the same key gets the same number, also while the first request is running.
-        let asked = (room.id, owner.to_owned(), key.to_owned());
-        let joined = state.waiting_rooms.joins.try_get_with(asked, line::take_number(state, room)).await;
-        return joined.map(Came::Joined).map_err(|problem| (*problem).clone());
+        return number_of(state, room, owner).await.map(Came::Joined);
     };
     if let Some(pass) = papers.pass {
         return Ok(Came::With(number, Entered::Inside(pass.until)));
@@ -153,7 +166,7 @@ pub(super) async fn come(
     if !room.queue().has_called(place) {
         return Ok(Came::With(number, Entered::NotYet));
     }
-    let limit = inside_limit(room.unsold());
+    let limit = room.inside_limit();
     let ask = || store::enter(state, room, (number, place), owner, PASS_MS, limit, DEVICES);
     let entered = match ask().await? {
         Some(entered) => entered,
@@ -163,6 +176,22 @@ pub(super) async fn come(
         }
     };
     Ok(Came::With(number, entered))
+}
+
+/// The number of a visitor: the same each time they ask, also while the first request is running; another when they
+/// gave that one back.
+async fn number_of(state: &AppState, room: &Arc<Room>, owner: &str) -> Result<u64, Problem> {
+    let (joins, asked) = (&state.waiting_rooms.joins, (room.id, owner.to_owned()));
+    let join = async || {
+        let joined = joins.entry(asked.clone()).or_try_insert_with(line::take_number(state, room)).await;
+        joined.map_err(|problem| (*problem).clone())
+    };
+    let joined = join().await?;
+    if joined.is_fresh() || !store::has_left(state, room, *joined.value()).await? {
+        return Ok(joined.into_value());
+    }
+    joins.invalidate(&asked).await;
+    Ok(join().await?.into_value())
 }
 
 /// Somebody leaves for good.

@@ -16,8 +16,10 @@ use crate::web::{Code, Problem};
 const MAX_PER_CALL: usize = 1_024;
 /// People who may wait for a step; "come back in a moment" is an answer.
 const MAX_WAITING: usize = 16_384;
-/// Numbers Postgres is told of at a time: what may be nobody's when Redis forgets.
-const BLOCK: u64 = 8_192;
+/// Numbers Postgres is told of at a time, at least: what may be nobody's when Redis forgets…
+const BLOCK: u64 = 256;
+/// …and more where many come: enough for so many steps like this one.
+const STEPS_AHEAD: u64 = 4;
 /// How often a step is tried: past the mark, past a room that was lost, and once more.
 const TRIES: u32 = 4;
 
@@ -114,6 +116,12 @@ async fn hand_out(state: &AppState, room: &Room, mut batch: Vec<Reply>) {
 
 /// Some numbers, one at least.
 async fn step(state: &AppState, room: &Room, people: u64) -> Result<Given, Problem> {
+    if room.was_in_doubt() {
+        // Others may have given out what we never saw and Redis has lost: all of it is below the mark.
+        let row = sql::one(&state.pg, room.id).await.inspect_err(|_| room.doubt())?;
+        room.learn(&row);
+        room.go_on_behind(row.reserved());
+    }
     for _ in 0..TRIES {
         match store::join(state, room, people).await? {
             Some(given) if given.count > 0 => return Ok(given),
@@ -123,7 +131,7 @@ async fn step(state: &AppState, room: &Room, people: u64) -> Result<Given, Probl
             }
             // The mark first, in Postgres: a number is never given out before it stands there.
             Some(given) => {
-                let mark = (given.first + BLOCK.max(people)).min(MAX_PEOPLE);
+                let mark = (given.first + BLOCK.max(STEPS_AHEAD * people)).min(MAX_PEOPLE);
                 room.may_reach(sql::reserve(&state.pg, room.id, mark).await?);
             }
             None => rebuild::rebuild(state, room).await?,

@@ -5,7 +5,7 @@
 //! its hash published; at opening the counter says how many are drawn, that is written down once, and only then is
 //! the key told and anybody let in (`domain::waiting_room::draw`). Every replica calls the next places four times a
 //! second ([`rounds`], `lua/admit.lua`): Redis' clock and one script decide, so that none leads and nobody is called
-//! twice. Whoever comes in has a signed pass, which `POST …/holds` looks at without asking anybody ([`check_pass`]).
+//! twice. Whoever comes in has a signed pass; `POST …/holds` asks nobody about those without ([`check_pass`]).
 //!
 //! Redis may forget everything. Tickets carry their numbers, the draw stands in Postgres, and numbers are given out
 //! only below a mark that was written there before, in blocks (`waiting_rooms.reserved`): a room that is built again
@@ -25,7 +25,7 @@ mod switch;
 mod tickets;
 mod view;
 
-pub use door::{Standing, check_pass, set_ticket, standing};
+pub use door::{Brought, Standing, bring_ticket, check_pass, standing};
 pub use http::routes;
 pub use room::{Room, Rooms};
 pub use rounds::serve_forever;

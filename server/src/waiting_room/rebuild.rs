@@ -10,10 +10,14 @@ pub(super) async fn rebuild(state: &AppState, room: &Room) -> Result<(), Problem
     let row = sql::one(&state.pg, room.id).await?;
     room.learn(&row);
     let start = row.start(room.seen());
-    if store::load(state, room, &start, door::PASS_MS).await? && start.first > 0 {
-        tracing::warn!(room = %room.id, ?start, "Redis had forgotten a waiting room, or part of it");
+    if let Some(gap) = store::load(state, room, &start, door::PASS_MS).await?
+        && start.first > 0
+    {
+        tracing::warn!(room = %room.id, ?start, ?gap, "Redis had forgotten a waiting room, or part of it");
         // Should we die here, places that are nobody's keep some room for two minutes each after the next loss.
-        sql::note_gaps(&state.pg, room.id, &start).await?;
+        if !gap.is_empty() {
+            sql::note_gap(&state.pg, room.id, gap).await?;
+        }
     }
     Ok(())
 }

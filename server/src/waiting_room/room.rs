@@ -1,14 +1,15 @@
 //! The waiting rooms that are on, as this replica knows them.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use domain::time::Timestamp;
 use domain::waiting_room::draw::{KEY_BYTES, commitment};
-use domain::waiting_room::{Draw, Queue};
+use domain::waiting_room::{Draw, Queue, inside_limit};
 use moka::future::Cache;
+use moka::policy::EvictionPolicy;
 use sqlx::PgPool;
 use uuid::Uuid;
 
@@ -22,7 +23,7 @@ use crate::web::Problem;
 
 /// Rooms that are on at once.
 const MAX_ROOMS: i64 = 1_000;
-/// Tickets remembered by the key they were asked for with, so that asking again gives the same.
+/// Tickets remembered by whom they were given to, so that asking again gives the same.
 const JOINS_KEPT: u64 = 100_000;
 /// How long they are.
 const JOIN_LIFE: Duration = Duration::from_secs(600);
@@ -56,10 +57,16 @@ pub struct Room {
     draw: OnceLock<Draw>,
     /// No number below this is free, as far as was heard.
     seen: AtomicU64,
+    /// None below this is given out here, since a call failed: others may have been given it meanwhile.
+    floor: AtomicU64,
+    /// A call failed: what is in Redis by now may be older than what others were told.
+    is_in_doubt: AtomicBool,
     /// No number from here on may be given out.
     reserved: AtomicU64,
     /// Seats and places that are not sold.
     unsold: AtomicU64,
+    /// Bookings made within the time one is inside.
+    bought: AtomicU64,
     stands: Mutex<Option<Stands>>,
     /// Numbers at some drawn places, from the first one's.
     window: Mutex<(u64, Arc<[u64]>)>,
@@ -78,8 +85,11 @@ impl Room {
             terms: RwLock::new(terms_of(row)),
             draw: OnceLock::new(),
             seen: AtomicU64::new(0),
+            floor: AtomicU64::new(0),
+            is_in_doubt: AtomicBool::new(false),
             reserved: AtomicU64::new(0),
             unsold: AtomicU64::new(UNKNOWN),
+            bought: AtomicU64::new(0),
             stands: Mutex::new(None),
             window: Mutex::new((0, Arc::from([]))),
         };
@@ -145,6 +155,26 @@ impl Room {
         self.seen.load(Ordering::Relaxed)
     }
 
+    /// No number below this is free.
+    pub(super) fn least_free(&self) -> u64 {
+        self.seen().max(self.floor.load(Ordering::Relaxed))
+    }
+
+    /// Redis may have forgotten its last moments.
+    pub(super) fn doubt(&self) {
+        self.is_in_doubt.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it may have, since this was asked before.
+    pub(super) fn was_in_doubt(&self) -> bool {
+        self.is_in_doubt.swap(false, Ordering::Relaxed)
+    }
+
+    /// Gives out no number below the mark any more.
+    pub(super) fn go_on_behind(&self, mark: u64) {
+        self.floor.fetch_max(mark, Ordering::Relaxed);
+    }
+
     pub(super) fn saw(&self, next: u64) {
         self.seen.fetch_max(next, Ordering::Relaxed);
     }
@@ -157,12 +187,16 @@ impl Room {
         self.reserved.fetch_max(mark, Ordering::Relaxed);
     }
 
-    /// Seats and places that are not sold, as of about a second ago; before anybody has looked, none.
-    pub(super) fn unsold(&self) -> u64 {
-        Some(self.unsold.load(Ordering::Relaxed)).filter(|unsold| *unsold != UNKNOWN).unwrap_or(0)
+    /// How many may be inside, by what was seen about a second ago; before anybody has looked, nobody.
+    pub(super) fn inside_limit(&self) -> u64 {
+        match self.unsold.load(Ordering::Relaxed) {
+            UNKNOWN => 0,
+            unsold => inside_limit(unsold, self.bought.load(Ordering::Relaxed)),
+        }
     }
 
-    pub(super) fn note_unsold(&self, unsold: u64) {
+    pub(super) fn note_sale(&self, unsold: u64, bought: u64) {
+        self.bought.store(bought, Ordering::Relaxed);
         self.unsold.store(unsold, Ordering::Relaxed);
     }
 
@@ -201,8 +235,8 @@ pub struct Rooms {
     prefix: String,
     pub(super) scripts: Scripts,
     pub(super) signer: Signer,
-    /// Numbers by room, visitor and key.
-    pub(super) joins: Cache<(Uuid, String, String), u64>,
+    /// Numbers by room and visitor: one each, however often they ask.
+    pub(super) joins: Cache<(Uuid, String), u64>,
 }
 
 impl Rooms {
@@ -216,9 +250,15 @@ impl Rooms {
             prefix: config.redis_prefix.clone(),
             scripts: Scripts::new(),
             signer: Signer::new(&config.token_secret),
-            joins: Cache::builder().max_capacity(JOINS_KEPT).time_to_live(JOIN_LIFE).build(),
+            joins: Cache::builder()
+                .max_capacity(JOINS_KEPT)
+                .eviction_policy(EvictionPolicy::lru())
+                .time_to_live(JOIN_LIFE)
+                .build(),
         };
         rooms.reload(pg, now).await?;
+        // If Redis was started again together with all of us, nobody remembers its last moments.
+        rooms.all().iter().for_each(|room| room.doubt());
         Ok(rooms)
     }
 

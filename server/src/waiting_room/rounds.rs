@@ -5,17 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::seats::SeatState;
-use domain::waiting_room::inside_limit;
 use futures::StreamExt;
 
-use super::door::CLAIM_MS;
+use super::door::{CLAIM_MS, PASS_MS};
 use super::room::Room;
 use super::{rebuild, sql, store};
-use crate::AppState;
-use crate::catalogue::Show;
-use crate::holds;
 use crate::seat_locks::{MapSnapshot, with_map};
 use crate::web::Problem;
+use crate::{AppState, bookings, holds};
 
 /// How often places are called.
 const CALL_EVERY: Duration = Duration::from_millis(250);
@@ -56,19 +53,30 @@ async fn one_round(state: &AppState, room: &Arc<Room>, looks: bool) -> Result<()
     }
     if looks && room.draw().is_some() {
         let snapshot = with_map(state, &show, || state.locks.snapshot(show.id)).await?;
-        room.note_unsold(unsold(&show, &snapshot));
+        let since = state.locks.now().plus_ms(-PASS_MS);
+        let selling = bookings::selling(&state.pg, show.id, since).await?;
+        room.note_sale(unsold_seats(&snapshot) + selling.unsold_places(), selling.bought());
     }
     let (from, numbers) = room.next_numbers();
-    let limit = inside_limit(room.unsold());
+    // Nobody is called to seats they cannot take: before the sale begins, and while it is paused.
+    let limit = if holds::on_sale(&show, state.locks.now()).is_ok() { room.inside_limit() } else { 0 };
     let Some(stands) = store::admit(state, room, limit, CLAIM_MS, (from, &numbers)).await? else {
         return rebuild::rebuild(state, room).await;
     };
     room.note_stands(stands);
     // Nobody has a place before it is written down how many are drawn: then nothing can change it any more.
     if let (Some(people), None) = (stands.drawn, room.people()) {
-        let people = sql::seal(&state.pg, room.id, people).await?;
-        room.set_drawn(people);
-        tracing::info!(room = %room.id, people, "a waiting room has opened");
+        match sql::seal(&state.pg, room.id, people, stands.now).await? {
+            Some(people) => {
+                room.set_drawn(people);
+                tracing::info!(room = %room.id, people, "a waiting room has opened");
+            }
+            None => {
+                room.learn(&sql::one(&state.pg, room.id).await?);
+                store::close(state, room).await?;
+                tracing::warn!(room = %room.id, "a server took a waiting room for open that opens later");
+            }
+        }
     }
     state.hubs.tell_queue(room.show, room.queue());
     if looks {
@@ -77,11 +85,8 @@ async fn one_round(state: &AppState, room: &Arc<Room>, looks: bool) -> Result<()
     Ok(())
 }
 
-/// Seats and places nobody has bought, held ones included: who holds them is inside.
-fn unsold(show: &Show, snapshot: &MapSnapshot) -> u64 {
+/// Seats nobody has bought, held ones included: who holds them is inside.
+fn unsold_seats(snapshot: &MapSnapshot) -> u64 {
     let is_unsold = |byte: &&u8| matches!(SeatState::from_byte(**byte), Some(SeatState::Available | SeatState::Locked));
-    let seats = snapshot.map.iter().filter(is_unsold).count() as u64;
-    let places: u64 =
-        snapshot.areas.iter().filter(|(area, _)| show.area(*area).is_some()).map(|(_, left)| u64::from(*left)).sum();
-    seats + places
+    snapshot.map.iter().filter(is_unsold).count() as u64
 }

@@ -1,5 +1,7 @@
 //! Queries of `waiting_rooms`.
 
+use std::ops::Range;
+
 use chrono::{DateTime, Utc};
 use domain::time::Timestamp;
 use domain::waiting_room::draw::KEY_BYTES;
@@ -49,11 +51,10 @@ impl RoomRow {
 
     /// What a room that was lost goes on from, where the number `seen` was free the last time anybody looked.
     pub(super) fn start(&self, seen: u64) -> Start {
-        let lost = seen.max(self.joined())..self.reserved();
-        let gaps = gaps_of(&self.gaps).into_iter().chain(Some(lost).filter(|lost| !lost.is_empty())).collect();
         Start {
             first: self.reserved(),
-            gaps,
+            gaps: gaps_of(&self.gaps),
+            seen: seen.max(self.joined()),
             drawn: self.drawn(),
             called: self.called.unsigned_abs(),
             inside: self.inside.unsigned_abs(),
@@ -109,17 +110,19 @@ pub(super) async fn reserve(pg: &PgPool, room: Uuid, upto: u64) -> Result<u64, s
     Ok(mark.unsigned_abs())
 }
 
-/// Writes down how many are drawn; whoever is first says it. How many they are.
-pub(super) async fn seal(pg: &PgPool, room: Uuid, people: u64) -> Result<u64, sqlx::Error> {
-    let drawn: i64 = sqlx::query_scalar(
+/// Writes down how many are drawn; whoever is first says it. How many they are; `None` when it is not time: a server
+/// that has not heard of a later opening may believe so. `now` is Redis' time, which decides when a room opens.
+pub(super) async fn seal(pg: &PgPool, room: Uuid, people: u64, now: Timestamp) -> Result<Option<u64>, sqlx::Error> {
+    let drawn: Option<i64> = sqlx::query_scalar(
         "UPDATE waiting_rooms SET drawn = COALESCE(drawn, $2), reserved = GREATEST(reserved, COALESCE(drawn, $2))
-         WHERE id = $1 RETURNING drawn",
+         WHERE id = $1 AND (drawn IS NOT NULL OR opens_at <= $3) RETURNING drawn",
     )
     .bind(room)
     .bind(stored(people))
-    .fetch_one(pg)
+    .bind(to_utc(now))
+    .fetch_optional(pg)
     .await?;
-    Ok(drawn.unsigned_abs())
+    Ok(drawn.map(i64::unsigned_abs))
 }
 
 /// Notes how the room stands, for when Redis forgets it.
@@ -138,11 +141,11 @@ pub(super) async fn note(pg: &PgPool, room: Uuid, joined: u64, called: u64, insi
     Ok(())
 }
 
-/// Notes which numbers are nobody's.
-pub(super) async fn note_gaps(pg: &PgPool, room: Uuid, start: &Start) -> Result<(), sqlx::Error> {
-    sqlx::query("UPDATE waiting_rooms SET gaps = $2 WHERE id = $1")
+/// Notes more numbers that are nobody's.
+pub(super) async fn note_gap(pg: &PgPool, room: Uuid, gap: Range<u64>) -> Result<(), sqlx::Error> {
+    sqlx::query("UPDATE waiting_rooms SET gaps = concat_ws(',', NULLIF(gaps, ''), $2) WHERE id = $1")
         .bind(room)
-        .bind(in_words(&start.gaps))
+        .bind(in_words(&[gap]))
         .execute(pg)
         .await?;
     Ok(())

@@ -20,7 +20,9 @@ pub(super) struct Scripts {
     admit: LuaScript,
     enter: LuaScript,
     leave: LuaScript,
+    left: LuaScript,
     load: LuaScript,
+    close: LuaScript,
 }
 
 impl Scripts {
@@ -30,7 +32,9 @@ impl Scripts {
             admit: LuaScript::new(include_str!("lua/admit.lua")),
             enter: LuaScript::new(include_str!("lua/enter.lua")),
             leave: LuaScript::new(include_str!("lua/leave.lua")),
+            left: LuaScript::new(include_str!("lua/left.lua")),
             load: LuaScript::new(include_str!("lua/load.lua")),
+            close: LuaScript::new(include_str!("lua/close.lua")),
         }
     }
 }
@@ -78,8 +82,10 @@ pub(super) enum Entered {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Start {
     pub(super) first: u64,
-    /// Numbers that are nobody's, or nearly, the last of each not included.
+    /// Numbers that are nobody's, or nearly, since earlier losses; the last of each not included.
     pub(super) gaps: Vec<Range<u64>>,
+    /// The last number that was seen to be free.
+    pub(super) seen: u64,
     pub(super) drawn: Option<u64>,
     pub(super) called: u64,
     pub(super) inside: u64,
@@ -89,8 +95,8 @@ pub(super) struct Start {
 pub(super) async fn join(state: &AppState, room: &Room, people: u64) -> Told<Given> {
     let scripts = &state.waiting_rooms.scripts;
     let mut call = scripts.join.call(&room.keys);
-    call.arg(people).arg(room.seen()).arg(room.reserved()).arg(room.setting().opens_at.0);
-    let Some([first, count]) = ask(state, &call).await? else { return Ok(None) };
+    call.arg(people).arg(room.least_free()).arg(room.reserved()).arg(room.setting().opens_at.0);
+    let Some([first, count]) = ask(state, room, &call).await? else { return Ok(None) };
     let given = Given { first: positive(first)?, count: positive(count)? };
     room.saw(given.first + given.count);
     Ok(Some(given))
@@ -107,12 +113,14 @@ pub(super) async fn admit(
     let scripts = &state.waiting_rooms.scripts;
     let setting = room.setting();
     let mut call = scripts.admit.call(&room.keys);
-    call.arg(setting.opens_at.0).arg(room.seen()).arg(or_none(room.people())).arg(setting.per_second);
+    call.arg(setting.opens_at.0).arg(room.least_free()).arg(or_none(room.people())).arg(setting.per_second);
     call.arg(limit).arg(claim_ms).arg(from);
     for number in numbers {
         call.arg(*number);
     }
-    let Some([now, next, drawn, called, gone, inside, lately]) = ask(state, &call).await? else { return Ok(None) };
+    let Some([now, next, drawn, called, gone, inside, lately]) = ask(state, room, &call).await? else {
+        return Ok(None);
+    };
     let joined = positive(next)?;
     room.saw(joined);
     Ok(Some(Stands {
@@ -138,9 +146,9 @@ pub(super) async fn enter(
 ) -> Told<Entered> {
     let scripts = &state.waiting_rooms.scripts;
     let mut call = scripts.enter.call(&room.keys);
-    call.arg(number).arg(place).arg(owner).arg(pass_ms).arg(limit).arg(devices).arg(room.seen());
+    call.arg(number).arg(place).arg(owner).arg(pass_ms).arg(limit).arg(devices).arg(room.least_free());
     call.arg(room.setting().per_second);
-    let answer = words(state, &call).await?;
+    let answer = words(state, room, &call).await?;
     match answer[..] {
         [0] => Ok(None),
         [1, until] => Ok(Some(Entered::Inside(Timestamp(until)))),
@@ -156,20 +164,41 @@ pub(super) async fn enter(
 pub(super) async fn leave(state: &AppState, room: &Room, number: u64, place: Option<u64>) -> Told<()> {
     let scripts = &state.waiting_rooms.scripts;
     let mut call = scripts.leave.call(&room.keys);
-    call.arg(number).arg(or_none(place)).arg(room.seen());
-    let answer: Option<[i64; 0]> = ask(state, &call).await?;
+    call.arg(number).arg(or_none(place)).arg(room.least_free());
+    let answer: Option<[i64; 0]> = ask(state, room, &call).await?;
     Ok(answer.map(|_| ()))
 }
 
-/// Builds a room that was lost; `false` when somebody was faster.
-pub(super) async fn load(state: &AppState, room: &Room, start: &Start, pass_ms: i64) -> Result<bool, StoreError> {
+/// Whether a number was given back, or its time inside is over. A room that was lost has forgotten it.
+pub(super) async fn has_left(state: &AppState, room: &Room, number: u64) -> Result<bool, StoreError> {
+    let mut call = state.waiting_rooms.scripts.left.call(&room.keys);
+    call.arg(number);
+    let answer: Option<[i64; 1]> = ask(state, room, &call).await?;
+    Ok(answer == Some([1]))
+}
+
+/// Takes back that the room has opened, unless it is time.
+pub(super) async fn close(state: &AppState, room: &Room) -> Result<(), StoreError> {
+    let mut call = state.waiting_rooms.scripts.close.call(&room.keys);
+    call.arg(room.setting().opens_at.0);
+    words(state, room, &call).await.map(|_| ())
+}
+
+/// Builds a room that was lost: which numbers are nobody's since then. `None` when somebody was faster.
+pub(super) async fn load(
+    state: &AppState,
+    room: &Room,
+    start: &Start,
+    pass_ms: i64,
+) -> Result<Option<Range<u64>>, StoreError> {
     let scripts = &state.waiting_rooms.scripts;
     let mut call = scripts.load.call(&room.keys);
-    call.arg(start.first).arg(or_none(start.drawn)).arg(start.called).arg(start.inside).arg(pass_ms).arg(room.seen());
-    call.arg(in_words(&start.gaps)).arg(start.gaps.iter().map(|gap| gap.end - gap.start).sum::<u64>());
-    let answer = words(state, &call).await?;
+    call.arg(start.first).arg(or_none(start.drawn)).arg(start.called).arg(start.inside).arg(pass_ms);
+    let nobodys: u64 = start.gaps.iter().map(|gap| gap.end - gap.start).sum();
+    call.arg(room.least_free()).arg(in_words(&start.gaps)).arg(nobodys).arg(start.seen);
+    let answer = words(state, room, &call).await?;
     match answer[..] {
-        [1, built] => Ok(built == 1),
+        [1, built, lost] => Ok((built == 1).then_some(positive(lost)?..start.first)),
         _ => Err(nonsense(&answer)),
     }
 }
@@ -197,8 +226,8 @@ fn positive(value: i64) -> Result<u64, StoreError> {
 }
 
 /// The words after the code of an answer that is one.
-async fn ask<const N: usize>(state: &AppState, call: &Call<'_>) -> Told<[i64; N]> {
-    let answer = words(state, call).await?;
+async fn ask<const N: usize>(state: &AppState, room: &Room, call: &Call<'_>) -> Told<[i64; N]> {
+    let answer = words(state, room, call).await?;
     match answer.split_first() {
         Some((0, [])) => Ok(None),
         Some((1, rest)) => rest.try_into().map(Some).map_err(|_| nonsense(&answer)),
@@ -206,8 +235,12 @@ async fn ask<const N: usize>(state: &AppState, call: &Call<'_>) -> Told<[i64; N]
     }
 }
 
-async fn words(state: &AppState, call: &Call<'_>) -> Result<Vec<i64>, StoreError> {
-    let answer = state.redis.eval(call).await.map_err(StoreError::Unavailable)?;
+async fn words(state: &AppState, room: &Room, call: &Call<'_>) -> Result<Vec<i64>, StoreError> {
+    let answer = state.redis.eval(call).await.map_err(|cause| {
+        // Whoever answers next may have taken over without its last moments.
+        room.doubt();
+        StoreError::Unavailable(cause)
+    })?;
     read(&answer.value).ok_or_else(|| nonsense(&answer.value))
 }
 
@@ -242,7 +275,7 @@ mod tests {
 
     #[test]
     fn gaps_are_read_back_as_they_were_written() {
-        for gaps in [vec![], vec![6..8_192], vec![6..8_192, 8_193..16_384]] {
+        for gaps in [vec![], vec![6..256, 300..512]] {
             assert_eq!(gaps_of(&in_words(&gaps)), gaps);
         }
         assert_eq!(gaps_of("7-7,x,9,5-3"), Vec::<Range<u64>>::new());

@@ -17,7 +17,7 @@ use uuid::Uuid;
 use super::booking::passing_or_fault;
 use super::{PRIVATE_CACHE, PageError, html, in_words, start_in_words};
 use crate::catalogue;
-use crate::waiting_room::{self, Standing};
+use crate::waiting_room::{self, Brought, Standing};
 use crate::web::Visitor;
 use crate::{AppState, accounts, clock, holds};
 
@@ -76,15 +76,15 @@ fn opening_in_words(state: &AppState, show: &catalogue::Show) -> String {
 /// Brings somebody's place to the device that opens this link.
 async fn bring_ticket(
     State(state): State<AppState>,
+    headers: HeaderMap,
     path: Result<Path<(Uuid, String)>, PathRejection>,
 ) -> Result<Response, PageError> {
     let Path((show, ticket)) = path?;
-    let cookie = waiting_room::set_ticket(&state, show, &ticket).ok_or(PageError::NotFound)?;
     let location = HeaderValue::try_from(format!("/shows/{show}")).map_err(|_| PageError::NotFound)?;
-    let headers = [
-        (header::SET_COOKIE, cookie),
-        (header::LOCATION, location),
-        (header::CACHE_CONTROL, HeaderValue::from_static(PRIVATE_CACHE)),
-    ];
-    Ok((StatusCode::SEE_OTHER, headers).into_response())
+    let to_show = [(header::LOCATION, location), (header::CACHE_CONTROL, HeaderValue::from_static(PRIVATE_CACHE))];
+    match waiting_room::bring_ticket(&state, show, &headers, &ticket) {
+        Brought::Keeps(cookie) => Ok((StatusCode::SEE_OTHER, to_show, [(header::SET_COOKIE, cookie)]).into_response()),
+        Brought::HasAnother => Ok((StatusCode::SEE_OTHER, to_show).into_response()),
+        Brought::Nothing => Err(PageError::NotFound),
+    }
 }

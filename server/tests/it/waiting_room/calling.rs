@@ -85,3 +85,69 @@ async fn when_every_seat_is_sold_nobody_is_called_any_more() {
     assert_eq!(line[2].looks().await["state"], "WAITING", "there is room, and nothing to be had");
     world.end().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn places_that_are_only_held_are_not_sold() {
+    let world = World::start(1, &[]).await;
+    world.sell_only(&[]).await;
+    world.open_floor(2).await;
+    switch_on(&world, 2_500, 1_000).await;
+    let mut first = Guest::joins(&world, 0).await;
+    first.goes_in().await;
+    let (status, hold) = first.visitor().stand(2).await;
+    assert_eq!(status, reqwest::StatusCode::CREATED, "{hold}");
+    // Whoever is choosing may let go: as many again wait inside.
+    for people in 2..=4 {
+        let mut next = Guest::joins(&world, 0).await;
+        next.becomes("CALLED").await;
+        until("how many are left has been looked at", || async {
+            world.count("SELECT called FROM waiting_rooms").await == people
+        })
+        .await;
+    }
+    assert_eq!(first.looks().await["queue"]["is_sold_out"], false);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_is_called_while_the_sale_is_paused() {
+    let world = World::start(1, &[]).await;
+    let pause = "UPDATE shows SET sales = 'paused'";
+    sqlx::query(pause).execute(&world.pg).await.expect("the sale is paused");
+    switch_on(&world, 2_000, 1_000).await;
+    let mut guest = Guest::joins(&world, 0).await;
+    guest.is_drawn().await;
+    until("it is noted that all who are there are drawn", || async {
+        world.count("SELECT count(*) FROM waiting_rooms WHERE drawn = 1 AND joined = 1").await == 1
+    })
+    .await;
+    assert_eq!(guest.looks().await["state"], "WAITING");
+    assert_eq!(world.count("SELECT called FROM waiting_rooms").await, 0);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_has_bought_keeps_nobody_from_the_last_seats() {
+    let world = World::start(1, &[]).await;
+    world.sell_only(&[10, 11, 12]).await;
+    switch_on(&world, 2_500, 1_000).await;
+    let mut line = in_line(guests(&world, 6).await).await;
+    for (guest, seat) in line[..2].iter_mut().zip([10, 11]) {
+        guest.goes_in().await;
+        let (status, hold) = guest.holds(seat).await;
+        assert_eq!(status, reqwest::StatusCode::CREATED, "{hold}");
+        let buyer = guest.visitor();
+        let (_, booking) = buyer.book(&hold).await;
+        assert_eq!(buyer.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
+    }
+    for guest in &mut line[2..] {
+        guest.becomes("CALLED").await;
+    }
+    // One seat is left, all six are counted as inside, and two of them are done.
+    let mut next = Guest::joins(&world, 0).await;
+    line[2].leaves().await;
+    line[3].leaves().await;
+    line[4].leaves().await;
+    next.becomes("CALLED").await;
+    world.end().await;
+}

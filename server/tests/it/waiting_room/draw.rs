@@ -3,12 +3,14 @@
 use domain::waiting_room::Draw;
 use domain::wire::Frame;
 use futures::StreamExt;
+use redis::AsyncCommands;
 use reqwest::StatusCode;
 use sha2::{Digest, Sha256};
 use tokio_tungstenite::tungstenite::Message;
 
-use super::{Guest, draw_of, guests, queue_of, switch_on};
-use crate::world::{PATIENCE, World};
+use super::{Guest, draw_of, guests, key_of, queue_of, switch_on};
+use crate::accounts::Browser;
+use crate::world::{PATIENCE, World, until};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_came_before_opening_is_drawn_by_the_key_that_was_committed_to() {
@@ -118,5 +120,49 @@ async fn how_the_room_stands_is_told_to_everyone_over_the_shows_socket() {
     assert!(seen.first().is_some_and(|first| !first.is_open && first.called == 0), "{seen:?}");
     assert!(seen.last().is_some_and(|last| last.is_open && last.joined == 5 && last.lately == 5), "{seen:?}");
     assert!(seen.is_sorted_by_key(|queue| queue.called), "nobody is called back: {seen:?}");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_missed_a_later_opening_opens_nothing() {
+    let world = World::start(2, &[]).await;
+    switch_on(&world, 6_000, 100).await;
+    let mut early = guests(&world, 2).await;
+    // What a server does that believes it is time already.
+    let room = key_of(&world, "room").await;
+    let mut redis = world.redis().await;
+    let _: () = redis.hset(&room, "drawn", 2).await.expect("it is set");
+    until("that is taken back", || {
+        let (mut redis, room) = (redis.clone(), room.clone());
+        async move { !redis.hexists::<_, _, bool>(&room, "drawn").await.expect("an answer") }
+    })
+    .await;
+    assert_eq!(world.count("SELECT count(*) FROM waiting_rooms WHERE drawn IS NULL").await, 1);
+    early.extend(guests(&world, 3).await);
+    for guest in &mut early {
+        assert!(guest.is_drawn().await < 5, "all five are drawn");
+    }
+    assert_eq!(world.count("SELECT drawn FROM waiting_rooms").await, 5);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_visitor_has_one_number_however_often_they_ask_and_another_once_they_gave_it_back() {
+    let world = World::start(1, &[]).await;
+    switch_on(&world, 60_000, 10).await;
+    let mut guest = Guest::joins(&world, 0).await;
+    let cookie = guest.browser.cookie("rowlock_visitor").expect("a visitor").to_owned();
+    let mut forgetful = Browser::new(&world);
+    forgetful.put_cookie("rowlock_visitor", &cookie);
+    // With a key of its own each time, and without the ticket.
+    let visitor = forgetful.visitor();
+    for _ in 0..3 {
+        let (_, view) = visitor.call(reqwest::Method::POST, &queue_of(&world), serde_json::Value::Null).await;
+        assert_eq!(view["number"], guest.number);
+    }
+    guest.leaves().await;
+    let (_, view) = visitor.call(reqwest::Method::POST, &queue_of(&world), serde_json::Value::Null).await;
+    assert_eq!(view["number"], guest.number + 1);
+    assert_eq!(world.count("SELECT reserved FROM waiting_rooms").await, 256, "two numbers, and no more");
     world.end().await;
 }

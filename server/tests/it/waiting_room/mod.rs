@@ -29,6 +29,15 @@ fn queue_of(world: &World) -> String {
     format!("/api/v1/shows/{}/queue", world.show)
 }
 
+/// A key of the world's one room, by its last word.
+async fn key_of(world: &World, name: &str) -> String {
+    let room: uuid::Uuid = sqlx::query_scalar("SELECT id FROM waiting_rooms WHERE switched_off_at IS NULL")
+        .fetch_one(&world.pg)
+        .await
+        .expect("a room");
+    format!("{}{{show:{}}}:queue:{}:{name}", world.setting("REDIS_PREFIX"), world.show, room.simple())
+}
+
 /// Somebody at the door.
 struct Guest {
     browser: Browser,

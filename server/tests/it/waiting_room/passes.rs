@@ -87,3 +87,51 @@ async fn the_page_of_the_show_is_the_waiting_room_until_one_is_inside() {
     assert!(inside.contains("data-testid=\"seat-map\"") && !inside.contains("data-testid=\"waiting-room\""));
     world.end().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_leaves_has_no_pass_any_more() {
+    let world = World::start(2, &[]).await;
+    switch_on(&world, 2_500, 100).await;
+    let mut guest = Guest::joins(&world, 0).await;
+    let pass = text(&guest.goes_in().await["pass"]).to_owned();
+    let (status, hold) = guest.holds(10).await;
+    assert_eq!(status, StatusCode::CREATED, "{hold}");
+    guest.leaves().await;
+    let holds = format!("/api/v1/shows/{}/holds", world.show);
+    let change = format!("{holds}/{}", text(&hold["id"]));
+    let mut elsewhere = guest.browser.moved_to(&world, 1);
+    for (method, path, body) in [
+        (Method::POST, &holds, json!({ "seats": [20] })),
+        (Method::PATCH, &change, json!({ "add": [20], "remove": [10] })),
+    ] {
+        let key = server::ids::new_id().to_string();
+        let headers = [("idempotency-key", key.as_str()), ("queue-pass", pass.as_str())];
+        let (status, _, answer) = elsewhere.send_with(method, path, &body, &headers).await;
+        assert_eq!((status, &answer["code"]), (StatusCode::TOO_MANY_REQUESTS, &json!("waiting_room")), "{path}");
+    }
+    // What they hold they may let go.
+    let (status, answer) = elsewhere.send(Method::DELETE, &change, Value::Null).await;
+    assert_eq!(status, StatusCode::NO_CONTENT, "{answer}");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_link_takes_nobodys_own_place_away() {
+    let world = World::start(1, &[]).await;
+    switch_on(&world, 60_000, 100).await;
+    let mut people = guests(&world, 2).await;
+    let link = text(&people[0].looks().await["link"]).to_owned();
+    let path = link.strip_prefix(&world.servers[0].url).expect("an address of ours").to_owned();
+    let (status, headers, _) = people[1].browser.send_with(Method::GET, &path, &Value::Null, &[]).await;
+    assert_eq!(status, StatusCode::SEE_OTHER);
+    assert!(
+        headers.get("set-cookie").is_none_or(|cookie| !cookie.to_str().expect("text").starts_with("rowlock_queue"))
+    );
+    let own = people[1].number;
+    assert_eq!(people[1].looks().await["number"], own);
+    // One's own link changes nothing either.
+    let (status, _, _) = people[0].browser.send_with(Method::GET, &path, &Value::Null, &[]).await;
+    let own = people[0].number;
+    assert_eq!((status, &people[0].looks().await["number"]), (StatusCode::SEE_OTHER, &json!(own)));
+    world.end().await;
+}
