@@ -13,7 +13,7 @@ const LOOKED_AT: u64 = 200_000;
 const MOST_DEVIATIONS: f64 = 5.0;
 
 /// The place of one of `people` by a key.
-fn place_of(key: &[u8], people: u64, number: u64) -> u64 {
+pub fn place_of(key: &[u8], people: u64, number: u64) -> u64 {
     let side = (people - 1).isqrt() + 1;
     let mut at = number;
     loop {

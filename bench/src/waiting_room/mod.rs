@@ -20,6 +20,8 @@ use crate::world::{Places, Store};
 
 mod draw;
 
+pub use draw::place_of;
+
 /// The baseline: a member of a sorted set per person.
 pub const SORTED_SET: &str = "sorted_set";
 /// Bytes Redis may grow by.

@@ -11,7 +11,7 @@ use crate::native;
 use crate::places::Places;
 use crate::processes::Processes;
 use crate::progress::{Step, note};
-use crate::services::{self, Folder};
+use crate::services::{self, Folder, Stores};
 use crate::stop::Stop;
 
 mod browser;
@@ -57,23 +57,37 @@ pub fn bench(places: &Places, options: &Options, stop: &Stop) -> Result<bool> {
         processes.end_all();
         return Ok(good);
     }
+    let good = from_outside(places, name, &options.arguments, &folder, &stores, stop)?;
+    processes.check()?;
+    processes.end_all();
+    Ok(good)
+}
+
+/// Builds what is measured and what measures, and runs one of its programs; whether that found all in order.
+pub(crate) fn from_outside(
+    places: &Places,
+    name: &str,
+    arguments: &[String],
+    folder: &Folder,
+    stores: &Stores,
+    stop: &Stop,
+) -> Result<bool> {
     let step = Step::start("build the server and the benchmarks, optimised");
     let mut build = native::cargo(places, "build");
     build.args(["--release", "--package", "server", "--package", "simulator", "--package", "bench"]);
     command::run(&mut build, stop)?;
     step.done();
     let mut run = native::release_program(places, "rowlock-bench");
-    run.arg(name).args(&options.arguments);
+    run.arg(name).args(arguments);
+    run.env("REDIS_SERVER", services::redis_program(stop)?);
     run.env("ROWLOCK_SERVER", places.release_program("rowlock"))
         .env("ROWLOCK_SIMULATOR", places.release_program("payment-simulator"))
         .env("ROWLOCK_BENCH_LOGS", folder.path.join("logs"))
         .env("DATABASE_URL", &stores.postgres)
         .env("REDIS_URL", &stores.redis);
     let good = command::status(&mut run, stop)?.success();
-    processes.check()?;
     if !good {
         note(&format!("logs: {}", folder.path.join("logs").display()));
     }
-    processes.end_all();
     Ok(good)
 }
