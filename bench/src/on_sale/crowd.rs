@@ -13,9 +13,11 @@ use anyhow::{Context, Result, bail};
 use uuid::Uuid;
 
 use super::client::{Client, Lost, Told};
+use super::requests::{anywhere, id_of, request, words};
 use crate::checker::Findings;
 use crate::http::{number_after, text_after};
 use crate::random::Random;
+use crate::report::Row;
 use crate::world::Show;
 
 /// Somebody who gets no answer for so long gives up, and that is a violation.
@@ -69,9 +71,9 @@ pub struct Crowd<'a> {
     /// Nobody is to wait any longer.
     is_over: AtomicBool,
     pub admissions: Mutex<Vec<Admission>>,
-    pub cut_off: AtomicU64,
+    cut_off: AtomicU64,
     pub late: AtomicU64,
-    pub turned_away: AtomicU64,
+    turned_away: AtomicU64,
 }
 
 impl<'a> Crowd<'a> {
@@ -128,6 +130,15 @@ impl<'a> Crowd<'a> {
     /// Refusals in words: how often which.
     pub fn refused(&self) -> Vec<String> {
         lock(&self.refusals).iter().map(|((status, code), count)| format!("{count} × {status} {code}")).collect()
+    }
+
+    /// What became of it, in figures.
+    pub fn told(&self, row: Row) -> Row {
+        row.with("sold", self.bought().len())
+            .with("admitted", lock(&self.admissions).len())
+            .with("late", self.late.load(Ordering::Relaxed))
+            .with("turned_away", self.turned_away.load(Ordering::Relaxed))
+            .with("cut_off", self.cut_off.load(Ordering::Relaxed))
     }
 
     pub fn findings(&self) -> Findings {
@@ -389,29 +400,6 @@ impl<'a> Crowd<'a> {
         let path = format!("/api/v1/shows/{}{path}", self.show.id);
         request(method, &path, body, visitor, key, headers)
     }
-}
-
-fn anywhere(method: &str, path: &str, body: &str, visitor: &str, key: &str) -> Vec<u8> {
-    request(method, path, body, visitor, key, "")
-}
-
-fn request(method: &str, path: &str, body: &str, visitor: &str, key: &str, headers: &str) -> Vec<u8> {
-    format!(
-        "{method} {path} HTTP/1.1\r\nHost: rowlock\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\
-         Cookie: rowlock_visitor={visitor}\r\nIdempotency-Key: {key}-{visitor}\r\n{headers}\r\n{body}",
-        body.len()
-    )
-    .into_bytes()
-}
-
-fn id_of(told: &Told) -> Result<Uuid> {
-    let id = text_after(&told.body, "id").with_context(|| format!("no id in {}", words(told)))?;
-    Ok(Uuid::parse_str(id)?)
-}
-
-fn words(told: &Told) -> String {
-    let text: String = String::from_utf8_lossy(&told.body).chars().take(200).collect();
-    format!("{} {text}", told.status)
 }
 
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

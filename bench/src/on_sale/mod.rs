@@ -10,8 +10,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail, ensure};
-use redis::cmd;
-use uuid::Uuid;
 
 use crate::Run;
 use crate::checker::{self, BOOKED, Findings};
@@ -23,10 +21,13 @@ use crate::world::{Places, Server, Show, World, free_port};
 
 mod client;
 mod crowd;
+mod requests;
+mod watch;
 mod watched_redis;
 
 use client::Client;
-use crowd::{Admission, Crowd, Person, lock};
+use crowd::{Crowd, Person};
+use watch::{Watch, room_of};
 use watched_redis::WatchedRedis;
 
 /// Replicas.
@@ -106,44 +107,41 @@ pub fn run(places: &Places, run: &Run, mut options: Options, report: &mut Report
     let told = sale.hold(&mut world, &mut redis, &mut replicas, simulator, report)?;
     let took = began.elapsed();
     found.join(crowd.findings());
-    found.join(wait_until_quiet(&world, &replicas, &show)?);
-    let stored = world.store.stored(&show)?;
-    found.join(checker::sale(&crowd.bought(), &world.ledger(&show)?, &stored.map));
-    for (number, replica) in (1..).zip(&replicas) {
-        found.join(checker::view(&format!("replica {number}"), &states(replica, &show)?, &stored.map));
-    }
+    found.join(compare(&mut world, &replicas, &show, &crowd)?);
     let growth = told.growth(&replicas)?;
+    if growth > MOST_GROWTH_BYTES {
+        found.add(|| format!("a replica grew by {growth} bytes"));
+    }
     crowd.refused().iter().for_each(|line| report.say(&format!("        refused: {line}")));
+    let row = Row::of("on-sale", "candidate").with("seats", options.seats).with("people", people.len());
     report.round(
-        Row::of("on-sale", "candidate")
-            .with("seats", options.seats)
-            .with("people", people.len())
-            .with("sold", crowd.bought().len())
-            .with("admitted", lock(&crowd.admissions).len())
-            .with("late", crowd.late.load(Ordering::Relaxed))
-            .with("turned_away", crowd.turned_away.load(Ordering::Relaxed))
-            .with("cut_off", crowd.cut_off.load(Ordering::Relaxed))
+        crowd
+            .told(row)
             .figure("seconds", took.as_secs_f64())
             .figure("failover_s", told.failover.as_secs_f64())
             .figure("replica_growth_bytes", growth)
             .figure("redis_growth_bytes", redis.memory()? as f64 - told.redis_bytes as f64)
             .with("violations", found.count()),
     );
-    if growth > MOST_GROWTH_BYTES {
-        found.add(|| format!("a replica grew by {growth} bytes"));
-    }
     report.findings(&found);
     report.say("");
-    let seats = f64::from(options.seats);
-    let sold = crowd.bought().len() as f64;
-    report.promise("seats sold", Some(sold), Bound::AtLeast(seats));
-    report.promise("seats sold", Some(sold), Bound::AtMost(seats));
-    report.promise(
-        "bytes a replica grew by in the second part of the sale",
-        Some(growth),
-        Bound::AtMost(MOST_GROWTH_BYTES),
-    );
+    let (seats, sold) = (f64::from(options.seats), Some(crowd.bought().len() as f64));
+    report.promise("seats sold", sold, Bound::AtLeast(seats));
+    report.promise("seats sold", sold, Bound::AtMost(seats));
+    let late = "bytes a replica grew by in the second part of the sale";
+    report.promise(late, Some(growth), Bound::AtMost(MOST_GROWTH_BYTES));
     Ok(())
+}
+
+/// What everybody was told, against Postgres, Redis and the map of every replica, once all is quiet.
+fn compare(world: &mut World, replicas: &[Server], show: &Show, crowd: &Crowd<'_>) -> Result<Findings> {
+    let mut found = wait_until_quiet(world, replicas, show)?;
+    let stored = world.store.stored(show)?;
+    found.join(checker::sale(&crowd.bought(), &world.ledger(show)?, &stored.map));
+    for (number, replica) in (1..).zip(replicas) {
+        found.join(checker::view(&format!("replica {number}"), &states(replica, show)?, &stored.map));
+    }
+    Ok(found)
 }
 
 fn replica(world: &World, number: usize, address: SocketAddr, simulator: SocketAddr, redis: &str) -> Result<Server> {
@@ -249,8 +247,14 @@ impl Sale<'_> {
     ) -> Result<Meanwhile> {
         let is_over = AtomicBool::new(false);
         let room = room_of(world, &self.show)?;
-        let watch =
-            Watch { sale: self, room: &room, urls: [redis.master_url(), redis.replica_url()], is_over: &is_over };
+        let watch = Watch {
+            crowd: self.crowd,
+            people: self.people.len() as u64,
+            per_second: self.options.per_second,
+            room,
+            urls: [redis.master_url(), redis.replica_url()],
+            is_over: &is_over,
+        };
         std::thread::scope(|threads| {
             threads.spawn(|| watch.called());
             for pusher in 0..PUSHERS {
@@ -322,66 +326,6 @@ impl Sale<'_> {
             std::thread::sleep(LOOK_EVERY);
         }
     }
-}
-
-/// The key of the room's hash in Redis.
-fn room_of(world: &World, show: &Show) -> Result<String> {
-    let asked = sqlx::query_scalar("SELECT id FROM waiting_rooms WHERE show_id = $1").bind(show.id);
-    let room: Uuid = world.runtime.block_on(asked.fetch_one(&world.pg))?;
-    Ok(world.store.key(show, &format!("queue:{}:room", room.simple())))
-}
-
-/// Watches the door's own counter in Redis, and compares it with who says that they are in.
-struct Watch<'a> {
-    sale: &'a Sale<'a>,
-    room: &'a str,
-    urls: [String; 2],
-    is_over: &'a AtomicBool,
-}
-
-impl Watch<'_> {
-    fn called(&self) {
-        let crowd = self.sale.crowd;
-        let mut first: Option<(Instant, u64)> = None;
-        let mut looked_at = 0;
-        while !self.is_over.load(Ordering::Relaxed) {
-            let asked = Instant::now();
-            // The first that answers and is a master has the counter.
-            let Some(called) = self.urls.iter().find_map(|url| counter(url, self.room)) else {
-                std::thread::sleep(LOOK_EVERY);
-                continue;
-            };
-            // A failover may set it back by what the replica had not heard; who was called then was called.
-            let called = crowd.called.fetch_max(called, Ordering::Relaxed).max(called);
-            let (began, from) = *first.get_or_insert((asked, called));
-            let pace = f64::from(self.sale.options.per_second);
-            let most = from as f64 + pace * (began.elapsed().as_secs_f64() + 1.0);
-            if called as f64 > most + crowd.late.load(Ordering::Relaxed) as f64
-                && called < self.sale.people.len() as u64
-            {
-                crowd.complain(|| format!("{called} are called, and by the pace at most {most:.0}"));
-            }
-            let heard: Vec<Admission> = lock(&crowd.admissions).iter().skip(looked_at).copied().collect();
-            for admission in heard.iter().take_while(|admission| admission.at < asked) {
-                looked_at += 1;
-                if admission.place >= called {
-                    crowd.complain(|| format!("place {} is inside, and {called} are called", admission.place));
-                }
-            }
-            std::thread::sleep(LOOK_EVERY);
-        }
-    }
-}
-
-fn counter(url: &str, room: &str) -> Option<u64> {
-    let client = redis::Client::open(url).ok()?;
-    let mut connection = client.get_connection_with_timeout(LOOK_EVERY * 25).ok()?;
-    let role: Vec<redis::Value> = cmd("ROLE").query(&mut connection).ok()?;
-    let is_master = matches!(role.first(), Some(redis::Value::BulkString(word)) if word == b"master");
-    if !is_master {
-        return None;
-    }
-    cmd("HGET").arg(room).arg("called").query::<Option<u64>>(&mut connection).ok()?
 }
 
 /// Waits until every replica shows every seat as sold and no effect is left to be done.
