@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 pub use crate::api_cancelling::{CancelRequest, IfLate, RefundView, StepView};
+use crate::api_moving::SeatOffer;
 use crate::best_available::Together;
 use crate::money::Money;
 use crate::seats::{AreaIndex, SeatIndex, SeatState};
@@ -110,6 +111,9 @@ pub struct PlanView {
     /// Areas without numbered seats, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub areas: Vec<AreaView>,
+    /// Names the room these seats are numbered in: it is another once the show was moved to another screen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub room: Option<Uuid>,
 }
 
 /// An area where nobody has a seat of their own, as one show sells it.
@@ -380,6 +384,10 @@ pub struct BookingView {
     /// The booking its money pays for, when that came too late for this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moved_to: Option<Uuid>,
+    /// Other places because its show was moved to another screen, until the buyer has answered. Only when the booking
+    /// is read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seat_offer: Option<SeatOffer>,
 }
 
 /// One move of a booking: who, when, why. Immutable.

@@ -153,6 +153,7 @@ pub fn spawn_background(state: &AppState) {
     state.tasks.spawn(payments::probe_forever(state.clone()));
     state.tasks.spawn(waiting_list::serve_forever(state.clone()));
     state.tasks.spawn(bookings::look_after_shows_forever(state.clone()));
+    state.tasks.spawn(bookings::relocation::work_forever(state.clone()));
     state.tasks.spawn(organiser::follow_forever(state.clone()));
     state.tasks.spawn(accounts::send_mails_forever(state.clone()));
     state.tasks.spawn(accounts::purge_forever(state.clone()));

@@ -96,6 +96,12 @@ pub fn go_to(address: &str) {
     let _ = window().location().assign(address);
 }
 
+/// Reads the page once more.
+pub fn reload() {
+    // Fails only where there is no page to read; then it stays.
+    let _ = window().location().reload();
+}
+
 /// A text as part of an address.
 #[must_use]
 pub fn encoded(text: &str) -> String {

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use domain::api::PlanView;
 use domain::seats::{AreaIndex, SeatState};
 use domain::wire::{Ask, MAX_SECTIONS_PER_READER};
 use leptos::prelude::*;
@@ -15,7 +16,7 @@ use wasm_bindgen::JsCast;
 use super::follower::{Follower, News};
 use super::session::{Live, Session};
 use crate::browser::socket::{Happening, Socket};
-use crate::browser::{calls, clock, events, ids, is_visible, socket_origin};
+use crate::browser::{self, calls, clock, events, ids, is_visible, socket_origin};
 
 /// Longest pause before the second try, milliseconds; doubles with each further one…
 const FIRST_PAUSE_MS: u32 = 500;
@@ -25,6 +26,8 @@ const LONGEST_PAUSE_MS: u32 = 10_000;
 const TRIES_UNTIL_OFFLINE: u32 = 2;
 /// A page hidden for longer than this, milliseconds, does not trust its connection.
 const LONGEST_NAP_MS: f64 = 5_000.0;
+/// Longest pause before one looks whether the show is in another room, milliseconds.
+const LONGEST_LOOK_MS: u32 = 1_000;
 /// Frames kept while the room is still loading; more means that something is wrong.
 const MAX_WAITING_FRAMES: usize = 64;
 
@@ -170,9 +173,15 @@ impl Session {
             });
             return;
         };
+        let before = self.line.with_value(|line| line.follower.resume_from());
         let Some(news) = self.line.try_update_value(|line| line.follower.hear(&bytes, seats)) else {
             return;
         };
+        let after = self.line.with_value(|line| line.follower.resume_from());
+        // A map that was built anew, or that does not fit: the show may be in another room now.
+        if news == News::Lost || before.zip(after).is_some_and(|(before, after)| before.0 != after.0) {
+            self.look_for_other_room();
+        }
         match news {
             News::Map { map, now } => {
                 clock::hear(now, heard_at);
@@ -195,6 +204,19 @@ impl Session {
             }
             News::Lost => self.connect_in(ids::jitter(FIRST_PAUSE_MS)),
         }
+    }
+
+    /// Reads the page once more if the show was moved to another screen: its seats have other numbers there.
+    fn look_for_other_room(self) {
+        let known = self.room.with_untracked(|room| room.as_ref().and_then(|room| room.plan().room));
+        spawn_local(async move {
+            // Everybody hears of it at once, and not all are to ask at once.
+            events::after(ids::jitter(LONGEST_LOOK_MS)).await;
+            let Ok(plan) = calls::get::<PlanView>(&self.path("/plan")).await else { return };
+            if plan.room.is_some() && plan.room != known {
+                browser::reload();
+            }
+        });
     }
 
     fn hear_end(self) {

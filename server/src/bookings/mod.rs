@@ -32,6 +32,7 @@ mod person;
 mod places;
 mod reconciler;
 mod refunds;
+pub mod relocation;
 mod sql;
 mod steps;
 mod story;

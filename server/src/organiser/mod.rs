@@ -22,7 +22,7 @@ pub use films::{add as add_film, list as films};
 pub use http::routes;
 pub use layouts::{File, MAX_FILE_BYTES, REASON as IMPORT_REASON, Room, import, room};
 pub use screens::{create as create_screen, list as screens, publish};
-pub use shows::{call_off, change_terms, plan as plan_shows, show, week};
+pub use shows::{call_off, change_terms, move_show, plan as plan_shows, preview_move, show, week};
 pub use tariffs::{current as tariff, price_ground, set as set_tariff};
 pub use told::follow_forever;
 

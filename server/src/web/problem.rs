@@ -486,6 +486,11 @@ impl From<sqlx::Error> for Problem {
             sqlx::Error::Database(error) if error.code().as_deref() == Some("RL001") => {
                 Self::new(Code::SalesClosed, "This show will not take place. Nothing was charged.")
             }
+            // The same of one that is moved to another screen, or was: nobody pays for a seat of another name.
+            sqlx::Error::Database(error) if error.code().as_deref() == Some("RL002") => {
+                let detail = "This show moves to another screen. Nothing was charged: please choose again in a moment.";
+                Self::new(Code::SalesClosed, detail)
+            }
             other => Self::internal(&other),
         }
     }

@@ -106,6 +106,7 @@ fn verdict(status: StatusCode, body: &Value) -> Verdict {
 fn body_for(method: &str, path: &str, held: &Value, world: &World) -> Value {
     let buyer = json!({ "name": "A", "email": "a@example.org" });
     let nothing = uuid::Uuid::nil();
+    let path = path.split('?').next().unwrap_or_default();
     match (method, path.rsplit('/').next().unwrap_or_default()) {
         ("POST", "holds") => json!({ "seats": [200] }),
         ("PATCH", _) => json!({ "add": [201] }),
@@ -139,6 +140,8 @@ fn body_for(method: &str, path: &str, held: &Value, world: &World) -> Value {
         ("POST", "tariff") => json!({ "tariff": tariff(), "reason": "" }),
         ("POST", "programme") => plan(world),
         ("POST", "terms") => json!({ "terms": terms(), "version": 1, "reason": "" }),
+        ("POST", "move") => json!({ "screen": world.screen, "reason": "" }),
+        ("POST", "seat-offer") => json!({ "take": true }),
         ("POST", "cancel") if path.contains("/programme/") => json!({ "reason": "" }),
         ("POST", "staff") => json!({ "email": "nobody", "role": "box_office", "granted": true, "reason": "Test." }),
         ("POST", "till") => json!({ "float_minor": 0 }),
@@ -251,6 +254,7 @@ fn path_of(row: &str, world: &World, held: &Value, booking: &Value, key: &str) -
         .replace("{endpoint}", SYSTEM)
         .replace("{delivery}", "1")
         .replace("{seat}", "0")
+        .replace("/move", &format!("/move?screen={}", world.screen))
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,5 +1,6 @@
 //! Organisers from outside: rooms from files, weeks of shows, prices, how shows are sold, shows called off.
 
+mod moving;
 mod pages;
 mod rooms;
 mod sales;

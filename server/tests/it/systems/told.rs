@@ -12,7 +12,7 @@ pub const HOOKS: &str = "/api/v1/theatres/aurora/webhooks";
 /// Servers that may tell a server beside them, and try again soon.
 pub const NEAR: [(&str, &str); 3] =
     [("WEBHOOKS_MAY_BE_PRIVATE", "true"), ("WEBHOOK_FIRST_PAUSE_MS", "1"), ("WEBHOOK_DEADLINE_MS", "400")];
-const ALL: [&str; 4] = ["booking.confirmed", "booking.cancelled", "booking.refunded", "show.cancelled"];
+const ALL: [&str; 5] = ["booking.confirmed", "booking.cancelled", "booking.refunded", "show.cancelled", "show.moved"];
 
 /// An endpoint for everything that happens; its id and its secret.
 pub async fn endpoint(max: &mut Browser, url: &str) -> (String, String) {

@@ -3,6 +3,7 @@
 
 mod films;
 mod findings;
+mod moving;
 mod planning;
 mod preview;
 mod prices;
@@ -11,6 +12,7 @@ mod rooms;
 mod show;
 
 pub use films::Films;
+pub use moving::MovePage;
 pub use planning::{Planning, PlanningForm};
 pub use preview::Preview;
 pub use prices::{PriceLine, Prices};

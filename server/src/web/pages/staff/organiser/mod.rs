@@ -1,11 +1,13 @@
 //! Pages of organisers: forms without a script, answered by a page or by the way on. They do what the API does, through
 //! the same services.
 
+mod moving;
 mod programme;
 mod rooms;
 mod stock;
 
 use app::language;
+use app::pages::staff::Desk;
 use app::pages::staff::organiser::Trouble;
 use axum::Router;
 use axum::extract::rejection::{FormRejection, PathRejection, QueryRejection};
@@ -43,6 +45,7 @@ pub(super) fn routes() -> Router<AppState> {
         .route("/staff/{theatre}/shows/{show}", get(programme::show))
         .route("/staff/{theatre}/shows/{show}/terms", post(programme::terms))
         .route("/staff/{theatre}/shows/{show}/cancel", post(programme::cancel))
+        .route("/staff/{theatre}/shows/{show}/move", get(moving::look).post(moving::start))
         .route("/staff/{theatre}/screens", get(rooms::screens).post(rooms::create))
         .route("/staff/{theatre}/screens/layout", post(rooms::publish))
         .route("/staff/{theatre}/layouts/{layout}", get(rooms::room))

@@ -6,15 +6,14 @@ use axum::extract::{Form, FromRequest, Path, Query, Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use domain::api_organiser::{LayoutView, PublishRequest, ScreenRequest};
-use domain::money::Currency;
 use domain::pricing::PriceList;
 use serde::Deserialize;
 use uuid::Uuid;
 
 use super::super::{Turned, Who, desk};
 use super::{
-    Asked, FormResult, PageError, PageResult, Thing, intent, new_key, passing_or_fault, private, see, trouble,
-    with_status,
+    Asked, FormResult, PageError, PageResult, Thing, currency_of, intent, new_key, passing_or_fault, private, see,
+    trouble, with_status,
 };
 use crate::AppState;
 use crate::accounts::Staff;
@@ -89,8 +88,9 @@ async fn room_page(state: &AppState, desk: Desk, layout: Uuid, trouble: Option<T
     let Room { layout: room, view, is_own } =
         organiser::room(state, &desk.theatre, layout).await.map_err(passing_or_fault)?;
     let screens = organiser::screens(state, &desk.theatre).await.map_err(passing_or_fault)?;
-    // What it costs is another page's; the drawing wants some price.
-    let currency = Currency::parse("XXX").ok_or(PageError::Fault)?;
+    // What it costs is another page's; the drawing wants some price, and in the theatre's currency.
+    let ground = organiser::price_ground(state, &desk.theatre).await.map_err(passing_or_fault)?;
+    let currency = currency_of(&ground.currency)?;
     let by_category = room.categories().iter().map(|category| (category.name.clone(), 0)).collect();
     let plan = room.plan_view(layout, &PriceList { currency, by_category }, None).map_err(|_| PageError::Fault)?;
     let preview = Preview { plan, dots: room.dots() };
