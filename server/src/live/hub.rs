@@ -80,6 +80,17 @@ impl Hub {
         self.sections.len()
     }
 
+    /// Whether it is of a room with these sections and so many seats.
+    pub(super) fn is_of(&self, sections: impl Iterator<Item = Range<SeatIndex>>, seats: usize) -> bool {
+        let end = self.sections.last().map_or(0, |last| last.end as usize);
+        end == seats && self.sections.iter().cloned().eq(sections)
+    }
+
+    /// Whether its readers were told to come back elsewhere.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.lock().stopping
+    }
+
     /// The seats of these sections, which are the room's.
     pub(super) fn seats_of(&self, sections: &[u16]) -> Vec<Range<SeatIndex>> {
         sections.iter().filter_map(|section| self.sections.get(usize::from(*section))).cloned().collect()
@@ -178,7 +189,7 @@ impl Hub {
         inner.publish(roll_call);
     }
 
-    /// Tells every reader that this server is about to stop.
+    /// Tells every reader to come back: this server is about to stop, or the show is in another room.
     pub(super) fn stop(&self) {
         let mut inner = self.lock();
         inner.stopping = true;
