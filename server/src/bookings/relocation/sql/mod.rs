@@ -9,8 +9,8 @@ pub(super) use carry::{
     take_out_claims,
 };
 pub(super) use moves::{
-    FloorRow, LastRow, MoveRow, Outcome, ShowNow, SoldRow, begin, carried, count_open, drop_move, finish, floors,
-    is_unsettled, last, lock_move, lock_show, lock_sold, open_moves, show, sold, take_unpaid,
+    FloorRow, MoveRow, Outcome, ShowNow, SoldRow, begin, carried, count_open, drop_move, finish, floors, is_unsettled,
+    last, lock_move, lock_show, lock_sold, open_moves, show, sold, take_unpaid,
 };
 pub(super) use offers::{
     DueMail, Meant, OfferRow, answered, due_offers, has_open_offers, is_offered, lock_offer, note_mailed, offer_of,

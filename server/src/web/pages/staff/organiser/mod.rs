@@ -7,7 +7,6 @@ mod rooms;
 mod stock;
 
 use app::language;
-use app::pages::staff::Desk;
 use app::pages::staff::organiser::Trouble;
 use axum::Router;
 use axum::extract::rejection::{FormRejection, PathRejection, QueryRejection};

@@ -1,7 +1,7 @@
 //! A show on another screen: a look at what it would mean, and the move.
 
-use app::pages::staff::Section;
 use app::pages::staff::organiser::{MovePage, Trouble};
+use app::pages::staff::{Desk, Section};
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Form, Path, Query, State};
 use axum::http::StatusCode;
@@ -10,9 +10,7 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use super::super::{Who, desk};
-use super::{
-    Desk, FormResult, PageResult, Thing, intent, new_key, passing_or_fault, private, see, trouble, with_status,
-};
+use super::{FormResult, PageResult, Thing, intent, new_key, passing_or_fault, private, see, trouble, with_status};
 use crate::AppState;
 use crate::organiser::{self, Act};
 use crate::web::Code;
