@@ -14,6 +14,7 @@ pub mod api_moving;
 pub mod api_organiser;
 pub mod api_reports;
 pub mod api_systems;
+pub mod api_theatres;
 pub mod api_waiting_list;
 pub mod best_available;
 pub mod booking;

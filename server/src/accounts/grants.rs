@@ -102,6 +102,30 @@ pub(super) async fn give(
     Ok(is_new)
 }
 
+/// Whether somebody manages every theatre there is.
+///
+/// # Errors
+/// 403 when they do not.
+pub async fn manages_all(state: &AppState, staff: &Staff) -> Result<(), Problem> {
+    if sql::grants::manages_all(&mut *state.pg.acquire().await?, staff.session.account).await? {
+        return Ok(());
+    }
+    Err(Problem::new(Code::NotAllowed, "This is for whoever manages every theatre."))
+}
+
+/// Whoever writes a theatre down manages it. Their sessions go on: they are of a manager's length already.
+///
+/// # Errors
+/// When the database fails.
+pub async fn make_manager(
+    tx: &mut PgConnection,
+    staff: &Staff,
+    theatre: &str,
+    now: Timestamp,
+) -> Result<(), sqlx::Error> {
+    sql::grants::give(tx, staff.session.account, theatre, Role::Manager, now).await.map(|_| ())
+}
+
 async fn take(
     tx: &mut PgConnection,
     account: Uuid,

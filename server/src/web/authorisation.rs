@@ -20,6 +20,8 @@ pub enum Access {
     /// People who work in the theatre, as one of these; a manager does what the box office does. Others who work there
     /// are answered 403, strangers 404, and whoever is not signed in 401.
     Staff(&'static [Role]),
+    /// People who manage every theatre there is. Others are answered 403, and whoever is not signed in 401.
+    Chain,
     /// Whoever signs the body.
     Signed,
 }
@@ -27,7 +29,7 @@ pub enum Access {
 /// An address and whom it is for: method and path as in the description.
 pub type Row = (&'static str, &'static str, Access);
 
-use Access::{Account, Owner, Public, Signed, Staff, Visitor};
+use Access::{Account, Chain, Owner, Public, Signed, Staff, Visitor};
 
 /// Those who plan.
 const ORGANISERS: Access = Staff(crate::organiser::ROLES);
@@ -97,6 +99,9 @@ pub const TABLE: &[Row] = &[
     ("POST", "/api/v1/theatres/{theatre}/webhooks/{endpoint}/state", Staff(&[Role::Manager])),
     ("GET", "/api/v1/theatres/{theatre}/webhooks/{endpoint}/deliveries", Staff(&[Role::Manager])),
     ("POST", "/api/v1/theatres/{theatre}/webhooks/{endpoint}/deliveries/{delivery}/replay", Staff(&[Role::Manager])),
+    ("POST", "/api/v1/theatres", Chain),
+    ("GET", "/api/v1/theatres/{theatre}", Staff(&[Role::Manager])),
+    ("POST", "/api/v1/theatres/{theatre}", Staff(&[Role::Manager])),
     ("GET", "/api/v1/theatres/{theatre}/screens", ORGANISERS),
     ("POST", "/api/v1/theatres/{theatre}/screens", ORGANISERS),
     ("POST", "/api/v1/theatres/{theatre}/screens/{screen}/layout", ORGANISERS),

@@ -78,6 +78,9 @@ fn expected(access: Access, who: Who) -> Verdict {
         Access::Account => Verdict::Heard,
         // Nobody signs here.
         Access::Signed => Verdict::SignInFirst,
+        Access::Chain if who == Who::Anonymous => Verdict::SignInFirst,
+        // There are two theatres, and nobody manages both.
+        Access::Chain => Verdict::Forbidden,
         Access::Staff(_) if who == Who::Anonymous => Verdict::SignInFirst,
         Access::Staff(wanted) => match who.role() {
             None => Verdict::NotThere,
@@ -134,6 +137,12 @@ fn body_for(method: &str, path: &str, held: &Value, world: &World) -> Value {
         ("POST", "state") => json!({ "state": "on", "reason": "Test." }),
         // Nothing an organiser does is done without a reason.
         ("POST", "layouts") => json!({ "plan": {} }),
+        ("POST", "theatres") => {
+            json!({ "name": "A", "address": "A", "city": "lisbon", "currency": "EUR", "reason": "" })
+        }
+        ("POST", "aurora") => {
+            json!({ "name": "Aurora", "address": "Rua 1", "currency": "EUR", "version": 1, "reason": "" })
+        }
         ("POST", "screens") => json!({ "name": "A", "layout": nothing, "reason": "" }),
         ("POST", "layout") => json!({ "layout": nothing, "reason": "" }),
         ("POST", "films") => json!({ "title": "A", "running_minutes": 1, "reason": "" }),

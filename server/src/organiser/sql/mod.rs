@@ -5,3 +5,4 @@ pub(super) mod moving;
 pub(super) mod programme;
 pub(super) mod screens;
 pub(super) mod shows;
+pub(super) mod theatres;

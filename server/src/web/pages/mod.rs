@@ -29,7 +29,7 @@ pub const SHARED_CACHE: &str = "public, max-age=15";
 pub const PRIVATE_CACHE: &str = "no-store";
 
 /// Addresses of pages, as metrics name them.
-pub const ADDRESSES: [&str; 53] = [
+pub const ADDRESSES: [&str; 56] = [
     "/",
     "/cities/{id}",
     "/theatres/{id}",
@@ -54,6 +54,8 @@ pub const ADDRESSES: [&str; 53] = [
     "/account/logout",
     "/account/logout-everywhere",
     "/staff",
+    "/staff/theatres",
+    "/staff/{theatre}/theatre",
     "/staff/{theatre}/door",
     "/staff/{theatre}/door/{show}",
     "/staff/{theatre}/reports",
@@ -69,6 +71,7 @@ pub const ADDRESSES: [&str; 53] = [
     "/staff/{theatre}/shows/{show}",
     "/staff/{theatre}/shows/{show}/terms",
     "/staff/{theatre}/shows/{show}/cancel",
+    "/staff/{theatre}/shows/{show}/move",
     "/staff/{theatre}/screens",
     "/staff/{theatre}/screens/layout",
     "/staff/{theatre}/layouts",

@@ -4,6 +4,7 @@ mod moving;
 mod pages;
 mod rooms;
 mod sales;
+mod theatres;
 mod weeks;
 
 use reqwest::StatusCode;
