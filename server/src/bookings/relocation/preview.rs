@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use domain::api_moving::{MoveCount, MoveLine};
-use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::ground::{self, Rooms};
