@@ -239,7 +239,7 @@ pub(in super::super) async fn step_all(
 ) -> Result<(), sqlx::Error> {
     let (ids, versions): (Vec<Uuid>, Vec<i32>) = bookings.iter().copied().unzip();
     let stepped = sqlx::query(
-        "UPDATE bookings SET version = version + 1, updated_at = $3
+        "UPDATE bookings SET version = bookings.version + 1, updated_at = $3
          FROM UNNEST($1::uuid[], $2::integer[]) AS known (id, version)
          WHERE bookings.id = known.id AND bookings.version = known.version AND bookings.state = 'CONFIRMED'",
     )

@@ -30,7 +30,7 @@ pub(in super::super) async fn put_all(
         "INSERT INTO moved_bookings (move_id, booking_id, state, before, after, answer_until, mail_after)
          SELECT $1, meant.booking_id, CASE WHEN meant.is_same THEN 'same' ELSE 'offered' END,
                 ARRAY(SELECT jsonb_array_elements_text(was.list)), ARRAY(SELECT jsonb_array_elements_text(will.list)),
-                CASE WHEN meant.is_same THEN NULL ELSE $6 END, $7
+                CASE WHEN meant.is_same THEN NULL ELSE $6::timestamptz END, $7
          FROM UNNEST($2::uuid[], $3::boolean[]) WITH ORDINALITY AS meant (booking_id, is_same, place)
          JOIN jsonb_array_elements($4::text::jsonb) WITH ORDINALITY AS was (list, place) ON was.place = meant.place
          JOIN jsonb_array_elements($5::text::jsonb) WITH ORDINALITY AS will (list, place) ON will.place = meant.place",
