@@ -94,7 +94,7 @@ async fn who_finds_the_same_place_keeps_it_and_who_does_not_may_choose() {
 
     // Another cannot have them, and sales go on.
     let offered = asked["seats"][0]["seat"].as_u64().expect("a number") as u32;
-    assert_eq!(cem.hold(&[offered]).await.1["code"], "seats_taken");
+    until("they are taken, and sales go on", || async { cem.hold(&[offered]).await.1["code"] == "seats_taken" }).await;
     let bought = cem.bought(&[0], "tok_paid").await;
     assert_eq!(labels(&bought), ["A1"]);
 
@@ -145,6 +145,8 @@ async fn who_says_no_or_nothing_in_time_has_all_of_the_money_back() {
     books_balance(&world).await;
 
     // And back: what was given back before is in nobody's way.
+    let somebody = world.visitor();
+    until("sales go on", || async { somebody.hold(&[9]).await.0 == StatusCode::CREATED }).await;
     let third = ann.bought(&[0, 1], "tok_paid").await;
     assert_eq!(ann.cancel(&third, Some(&[0])).await.0, StatusCode::OK);
     ann.sees_money(&third, "PAID").await;
