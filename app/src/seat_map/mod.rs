@@ -12,7 +12,7 @@ pub mod cart;
 mod connection;
 mod counting;
 mod dots;
-mod drawing;
+pub mod drawing;
 mod follower;
 mod glyphs;
 mod grid;
@@ -34,7 +34,7 @@ pub mod session;
 mod sight;
 pub mod steps;
 mod watch;
-mod zoom;
+pub mod zoom;
 
 use std::sync::Arc;
 

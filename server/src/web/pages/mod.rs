@@ -29,7 +29,7 @@ pub const SHARED_CACHE: &str = "public, max-age=15";
 pub const PRIVATE_CACHE: &str = "no-store";
 
 /// Addresses of pages, as metrics name them.
-pub const ADDRESSES: [&str; 53] = [
+pub const ADDRESSES: [&str; 55] = [
     "/",
     "/cities/{id}",
     "/theatres/{id}",
@@ -72,7 +72,9 @@ pub const ADDRESSES: [&str; 53] = [
     "/staff/{theatre}/screens",
     "/staff/{theatre}/screens/layout",
     "/staff/{theatre}/layouts",
+    "/staff/{theatre}/layouts/new",
     "/staff/{theatre}/layouts/{layout}",
+    "/staff/{theatre}/layouts/{layout}/edit",
     "/staff/{theatre}/prices",
     "/staff/{theatre}/films",
     "/staff/{theatre}/box-office",

@@ -1,6 +1,7 @@
 //! Pages of organisers: the programme, planning, single shows, screens and their rooms, prices, films. Plain forms,
 //! which work without a script; a small one reads the file of a room.
 
+mod drawing_board;
 mod films;
 mod findings;
 mod planning;
@@ -10,6 +11,7 @@ mod programme;
 mod rooms;
 mod show;
 
+pub use drawing_board::{DrawingBoard, DrawnRoom};
 pub use films::Films;
 pub use planning::{Planning, PlanningForm};
 pub use preview::Preview;
