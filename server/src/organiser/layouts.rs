@@ -211,5 +211,6 @@ pub async fn room(state: &AppState, theatre: &str, layout: Uuid) -> Result<Room,
 /// When the database does not answer.
 pub async fn sold_seats(state: &AppState, theatre: &str, layout: Uuid) -> Result<Vec<u32>, Problem> {
     let now = state.locks.now();
-    Ok(sql::layouts::sold_seats(&mut *state.pg.acquire().await?, theatre, layout, now, MAX_SEATS_PER_SHOW as i64).await?)
+    Ok(sql::layouts::sold_seats(&mut *state.pg.acquire().await?, theatre, layout, now, MAX_SEATS_PER_SHOW as i64)
+        .await?)
 }

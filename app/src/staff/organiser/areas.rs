@@ -164,7 +164,9 @@ fn polygon(editor: Editor, key: Key, count: usize) -> impl IntoView {
     let pitch = editor.pitch();
     let corner = move |number: usize| {
         let at = move |side: usize| {
-            of(editor, key, |area| area.outline.corners().get(number).map(|corner| corner[side] / pitch).unwrap_or_default())
+            of(editor, key, |area| {
+                area.outline.corners().get(number).map(|corner| corner[side] / pitch).unwrap_or_default()
+            })
         };
         let field = move |side: usize, label: String| {
             let written = move || super::fields::written(at(side));

@@ -148,7 +148,8 @@ impl Board {
 
     /// Where the drawing is in the window.
     pub(super) fn place(self) -> Option<Box2> {
-        Some(box_of(&self.drawing.get_untracked()?))
+        let drawing = self.drawing.get_untracked()?;
+        Some(box_of(&drawing))
     }
 }
 

@@ -149,9 +149,8 @@ impl Editor {
     }
 
     fn forget_what_is_gone(self) {
-        let there: BTreeSet<Key> = self.now(|draft| {
-            draft.rows.iter().map(|row| row.key).chain(draft.areas.iter().map(|area| area.key)).collect()
-        });
+        let there: BTreeSet<Key> = self
+            .now(|draft| draft.rows.iter().map(|row| row.key).chain(draft.areas.iter().map(|area| area.key)).collect());
         if self.chosen.with_untracked(|chosen| !chosen.is_subset(&there)) {
             self.chosen.update(|chosen| chosen.retain(|key| there.contains(key)));
             self.seats.set(BTreeSet::new());

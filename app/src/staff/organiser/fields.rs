@@ -102,7 +102,10 @@ mod tests {
 
     #[test]
     fn numbers_are_read_as_people_write_them() {
-        assert_eq!((number_in(" 1,5 "), number_in("-2"), number_in("x"), number_in("inf")), (Some(1.5), Some(-2.0), None, None));
+        assert_eq!(
+            (number_in(" 1,5 "), number_in("-2"), number_in("x"), number_in("inf")),
+            (Some(1.5), Some(-2.0), None, None)
+        );
         assert_eq!((whole_in(" 12 "), whole_in("-1"), whole_in("1.5")), (Some(12), None, None));
         assert_eq!([written(1.004), written(-0.001), written(12.5)], ["1", "0", "12.5"]);
     }

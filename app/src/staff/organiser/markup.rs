@@ -92,7 +92,9 @@ pub(super) fn area(area: &DraftArea, scale: f64, colour: usize, words: &str, has
             let (x, y) = (tenth(*x), tenth(*y));
             push(
                 &mut out,
-                format_args!("<circle class=\"layout-corner\" data-corner=\"{number}\" cx=\"{x}\" cy=\"{y}\" r=\"8\"/>"),
+                format_args!(
+                    "<circle class=\"layout-corner\" data-corner=\"{number}\" cx=\"{x}\" cy=\"{y}\" r=\"8\"/>"
+                ),
             );
         }
     }

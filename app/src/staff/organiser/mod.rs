@@ -63,7 +63,9 @@ pub fn StaffLayoutEditor(
             let place = (*place).clone().unchecked_into();
             match drawn {
                 Ok(draft) => mount_to(place, move || parts(Editor::new(theatre, screens, sold, draft))).forget(),
-                Err(why) => mount_to(place, move || view! { <p class="account-trouble" role="alert">{why}</p> }).forget(),
+                Err(why) => {
+                    mount_to(place, move || view! { <p class="account-trouble" role="alert">{why}</p> }).forget()
+                }
             }
         });
     });

@@ -56,9 +56,8 @@ pub(super) fn sections(editor: Editor) -> Vec<(String, String)> {
 /// Categories to choose from.
 pub(super) fn categories(editor: Editor) -> Vec<(String, String)> {
     editor.draft(|draft| {
-        let known = |known: &domain::layout::editing::DraftCategory| {
-            (known.key.to_string(), known.category.label().to_owned())
-        };
+        let known =
+            |known: &domain::layout::editing::DraftCategory| (known.key.to_string(), known.category.label().to_owned());
         draft.categories.iter().map(known).collect()
     })
 }
@@ -78,7 +77,9 @@ pub(super) fn form(editor: Editor) -> impl IntoView {
         category: text(""),
         rows: text("1"),
         seats: text("10"),
-        label: text(&editor.now(|draft| draft.rows.last().and_then(|row| label_after(&row.label, 1))).unwrap_or("A".into())),
+        label: text(
+            &editor.now(|draft| draft.rows.last().and_then(|row| label_after(&row.label, 1))).unwrap_or("A".into()),
+        ),
         first: text("1"),
         order: text("left"),
         aisles: text(""),

@@ -41,7 +41,8 @@ pub(super) fn room(editor: Editor) -> impl IntoView {
 
 /// Sections: their names, one more, one less.
 pub(super) fn sections(editor: Editor) -> impl IntoView {
-    let keys = Memo::new(move |_| editor.draft(|draft| draft.sections.iter().map(|section| section.key).collect::<Vec<_>>()));
+    let keys =
+        Memo::new(move |_| editor.draft(|draft| draft.sections.iter().map(|section| section.key).collect::<Vec<_>>()));
     let added = RwSignal::new(String::new());
     let add = move |_| {
         if editor.apply(&Command::AddSection(added.get_untracked())) {
@@ -101,8 +102,9 @@ fn kind_options(chosen: SeatKind) -> impl IntoView {
 
 /// Categories: their words and kinds, one more, one less.
 pub(super) fn categories(editor: Editor) -> impl IntoView {
-    let keys =
-        Memo::new(move |_| editor.draft(|draft| draft.categories.iter().map(|category| category.key).collect::<Vec<_>>()));
+    let keys = Memo::new(move |_| {
+        editor.draft(|draft| draft.categories.iter().map(|category| category.key).collect::<Vec<_>>())
+    });
     let (name, kind) = (RwSignal::new(String::new()), RwSignal::new("standard".to_owned()));
     let add = move |_| {
         if editor.apply(&Command::AddCategory(name.get_untracked(), kind_in(&kind.get_untracked()))) {
@@ -134,7 +136,9 @@ fn category(editor: Editor, key: Key) -> impl IntoView {
             found.map(|found| (found.category.label().to_owned(), found.category.kind)).unwrap_or_default()
         })
     };
-    let colour = move || format!("layout-colour cat-{}", editor.draft(|draft| draft.category_index(key)) % super::markup::COLOURS);
+    let colour = move || {
+        format!("layout-colour cat-{}", editor.draft(|draft| draft.category_index(key)) % super::markup::COLOURS)
+    };
     let rename = move |event: leptos::ev::Event| {
         editor.apply(&Command::ChangeCategory(key, event_target_value(&event), untrack(known).1));
         event_target::<web_sys::HtmlInputElement>(&event).set_value(&untrack(known).0);
@@ -142,7 +146,8 @@ fn category(editor: Editor, key: Key) -> impl IntoView {
     let change_kind = move |event: leptos::ev::Event| {
         editor.apply(&Command::ChangeCategory(key, untrack(known).0, kind_in(&event_target_value(&event))));
     };
-    let value = move || kinds().into_iter().find(|(kind, ..)| *kind == known().1).map_or("standard", |(_, value, _)| value);
+    let value =
+        move || kinds().into_iter().find(|(kind, ..)| *kind == known().1).map_or("standard", |(_, value, _)| value);
     view! {
         <li class="layout-line">
             <span class=colour aria-hidden="true"></span>

@@ -83,7 +83,8 @@ fn facts(editor: Editor, first: Key, keys: StoredValue<Vec<Key>>) -> impl IntoVi
 }
 
 fn number_form(editor: Editor, first: Key, keys: StoredValue<Vec<Key>>) -> impl IntoView {
-    let start = untrack(|| of(editor, first, |row| row.from_left().first().map(|seat| row.seats[*seat].number.clone())));
+    let start =
+        untrack(|| of(editor, first, |row| row.from_left().first().map(|seat| row.seats[*seat].number.clone())));
     let (begin, order) = (RwSignal::new(start.unwrap_or_else(|| "1".to_owned())), RwSignal::new("left".to_owned()));
     let act = move |_| {
         let numbering = numbering(&begin.get_untracked(), &order.get_untracked());

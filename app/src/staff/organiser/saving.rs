@@ -127,7 +127,8 @@ impl Saving {
 
     /// Saves it, gives it to a screen, and shows the screens.
     fn publish(self) {
-        let (reason, name) = (self.reason.get_untracked().trim().to_owned(), self.name.get_untracked().trim().to_owned());
+        let (reason, name) =
+            (self.reason.get_untracked().trim().to_owned(), self.name.get_untracked().trim().to_owned());
         let screen = self.screen.get_untracked();
         if reason.is_empty() || (screen.is_empty() && name.is_empty()) {
             self.trouble.set(Some((say!("editor.say_which"), Vec::new())));
