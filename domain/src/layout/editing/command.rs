@@ -5,22 +5,15 @@ use std::sync::Arc;
 use serde_json::Map;
 
 use super::super::areas::MAX_AREA_CAPACITY;
-use super::super::error::{MAX_CATEGORIES, MAX_COORDINATE, MAX_NAME_CHARS};
+use super::super::error::MAX_NAME_CHARS;
 use super::super::room::{Category, Focus};
 use super::curve::{even, plus, turned};
+use super::limits::named;
 use super::{
     Draft, DraftArea, DraftCategory, DraftRow, DraftSection, Key, MAX_EDITED_SEATS, MAX_ROWS_AT_ONCE,
     MAX_SEATS_PER_ROW, Numbering, Outline, Point, label_after,
 };
 use crate::api::SeatKind;
-use crate::seats::MAX_AREAS_PER_SHOW;
-
-/// The most sections of a draft.
-const MAX_SECTIONS: usize = 200;
-/// The most rows and areas together.
-const MAX_THINGS: usize = 2_000;
-/// The most corners of an area.
-const MAX_CORNERS: usize = 64;
 
 /// Rows to be drawn, one behind the other.
 #[derive(Clone, Debug, PartialEq)]
@@ -190,7 +183,7 @@ impl Draft {
             }
             other => draft.change_parts(other)?,
         }
-        draft.check()?;
+        draft.check(self)?;
         Ok(draft)
     }
 
@@ -398,47 +391,4 @@ impl Draft {
         self.categories.retain(|category| category.key != key);
         Ok(())
     }
-
-    /// What no command may lead to.
-    fn check(&self) -> Done {
-        if self.seat_count() > MAX_EDITED_SEATS {
-            return Err(Refused::TooManySeats);
-        }
-        let most = [
-            (self.rows.len() + self.areas.len(), MAX_THINGS),
-            (self.areas.len(), MAX_AREAS_PER_SHOW),
-            (self.sections.len(), MAX_SECTIONS),
-            (self.categories.len(), MAX_CATEGORIES),
-        ];
-        if most.iter().any(|(count, most)| count > most) {
-            return Err(Refused::TooMany);
-        }
-        let is_in = |value: f64| value.is_finite() && value.abs() <= MAX_COORDINATE;
-        let is_place = |[x, y]: Point| is_in(x) && is_in(y);
-        let Focus { at, width, .. } = self.focus;
-        let mut is_drawn = is_place(at) && is_in(width) && width > 0.0;
-        for row in &self.rows {
-            let reach = row.half() + row.bow.abs();
-            is_drawn &= is_place(row.at) && row.turn.is_finite() && is_in(reach + row.at[0].abs().max(row.at[1].abs()));
-        }
-        for area in &self.areas {
-            let corners = area.outline.corners();
-            is_drawn &= is_place(area.at) && corners.iter().all(|corner| is_place(plus(area.at, *corner)));
-            is_drawn &= (3..=MAX_CORNERS).contains(&corners.len());
-            if let Outline::Rectangle([width, depth]) = area.outline {
-                is_drawn &= width > 0.0 && depth > 0.0;
-            }
-            if !(1..=MAX_AREA_CAPACITY).contains(&area.capacity) {
-                return Err(Refused::Capacity);
-            }
-        }
-        is_drawn.then_some(()).ok_or(Refused::OutOfBounds)
-    }
-}
-
-/// A name people read, without the white space around it.
-fn named(text: &str) -> Result<String, Refused> {
-    let name = text.trim();
-    let is_readable = !name.is_empty() && name.chars().count() <= MAX_NAME_CHARS && !name.contains(char::is_control);
-    is_readable.then(|| name.to_owned()).ok_or(Refused::NoName)
 }

@@ -13,6 +13,7 @@
 mod command;
 mod curve;
 mod history;
+mod limits;
 mod numbering;
 mod place;
 mod reading;
