@@ -48,8 +48,10 @@ pub(super) fn board(editor: Editor) -> impl IntoView {
         scroller: NodeRef::new(),
         press: StoredValue::new(None),
     };
+    // Whoever looks at the whole room goes on doing so as it grows.
     Effect::new(move |_| {
-        if board.scroller.get().is_some() {
+        board.frame.track();
+        if board.scroller.get().is_some() && editor.zoom.get_untracked() <= 1.0 {
             board.fit_in();
         }
     });
