@@ -5,9 +5,13 @@
 // reads the very same frames. They take turns; whoever has no turn is not laid out. Told are
 //   script_ms  JavaScript and WebAssembly from the frame's arrival until all is painted: its handler, the
 //              microtasks it leaves, the page's animation frames
-//   main_ms    all of the main thread's work for it, style, layout and paint included, as Chromium counts it
+//   main_ms    CPU time of the page's main thread for it, style, layout and paint included, as Chromium counts it
+//   process_ms CPU time of all threads of the page's process: compositing and rasterising too, and what copies a
+//              canvas to the screen where there is no GPU
+// Making the frames is in nobody's figure. `--where` tells what the times consist of.
 import { BASE, DEVICES, largestShow, launch } from "./browser.mjs";
 import { Report, options, quantile } from "./report.mjs";
+import { trace } from "./where.mjs";
 import { fakeLive, nodePerSeat, readDots } from "./socket.mjs";
 
 const CHANGED_SEATS = 1_000;
@@ -19,7 +23,7 @@ const CINEMA_SEATS = 2_500;
 const MOVES = 90;
 const DEADLINE_MS = 60_000;
 
-const { json, rounds, quick } = options();
+const { json, rounds, quick, where } = options();
 const changes = quick ? 10 : 60;
 const report = new Report(json);
 const browser = await launch();
@@ -30,6 +34,7 @@ try {
       report.round({ bench: "render", variant, what: "change", round, seats: arena.seats, changed: CHANGED_SEATS, ...(await arena.measure(variant)) });
     }
   }
+  if (where) for (const variant of ["candidate", "svg_node_per_seat"]) report.list(`${variant}, ms a change by thread`, await arena.where(variant));
   await arena.close();
   const cinema = await openCinema(await largestShow(CINEMA_SEATS));
   for (let round = 1; round <= rounds; round += 1) {
@@ -73,16 +78,26 @@ async function openArena(show) {
   return {
     seats: show.seat_count,
     close: () => context.close(),
+    where: async (variant) => {
+      await page.evaluate(takeTurn, variant);
+      await page.evaluate(prepare, { changes, seats: CHANGED_SEATS });
+      const spent = await trace(browser, page, () => page.evaluate(change, variant));
+      await page.evaluate(catchUp, variant);
+      return spent.map(([name, ms]) => [name, ms / changes]);
+    },
     measure: async (variant) => {
       await page.evaluate(takeTurn, variant);
+      await page.evaluate(prepare, { changes, seats: CHANGED_SEATS });
       const before = await metrics();
-      const script = await page.evaluate(change, { variant, changes, seats: CHANGED_SEATS });
+      const script = await page.evaluate(change, variant);
       const after = await metrics();
+      await page.evaluate(catchUp, variant);
       const spent = (name) => ((after[name] - before[name]) * 1000) / changes;
       return {
         script_p50_ms: quantile(script, 0.5),
         script_p95_ms: quantile(script, 0.95),
-        main_ms: spent("TaskDuration"),
+        main_ms: spent("ThreadTime"),
+        process_ms: spent("ProcessTime"),
         style_ms: spent("RecalcStyleDuration"),
         layout_ms: spent("LayoutDuration"),
       };
@@ -121,31 +136,36 @@ async function takeTurn(variant) {
   for (let frame = 0; frame < 3; frame += 1) await window.live.frame();
 }
 
+/** In the page: makes the frames of a turn, so that making them is in nobody's figure. */
+function prepare({ changes, seats }) {
+  const { live, states } = window;
+  window.frames = Array.from({ length: changes }, () => live.delta(live.change(states, seats)));
+}
+
 /** In the page: one change after another, each in a frame of its own; script time of each. */
-async function change({ variant, changes, seats }) {
-  const { live, states, baseline } = window;
+async function change(variant) {
+  const { live, baseline, frames } = window;
   const script = [];
-  for (let number = 0; number < changes; number += 1) {
-    const buffer = live.delta(live.change(states, seats));
+  for (const buffer of frames) {
     live.frameMs = 0;
     const began = performance.now();
     if (variant === "candidate") live.say(buffer);
-    else {
-      baseline.hear(buffer);
-      // Ours must not fall out of step: it is told a change of nothing, outside of what is measured.
-    }
+    else baseline.hear(buffer);
     await live.task();
     const handled = performance.now() - began;
     await live.frame();
     script.push(handled + live.frameMs);
   }
-  // The versions told to the baseline alone are a gap for ours: it gets the whole map again.
-  if (variant !== "candidate") {
-    live.version = 1;
-    live.say(live.snapshot(states));
-    await live.frame();
-  }
   return script;
+}
+
+/** In the page: the versions told to the baseline alone are a gap for ours, which gets the whole map again. */
+async function catchUp(variant) {
+  const { live, states } = window;
+  if (variant === "candidate") return;
+  live.version = 1;
+  live.say(live.snapshot(states));
+  await live.frame();
 }
 
 async function openCinema(show) {

@@ -123,6 +123,13 @@ pub fn has_mouse() -> bool {
     query.ok().flatten().is_some_and(|query| query.matches())
 }
 
+/// Calls `react` when the page is to be dark or light from now on.
+pub fn on_theme(mut react: impl FnMut() + 'static) {
+    if let Ok(Some(query)) = window().match_media("(prefers-color-scheme: light)") {
+        events::listen(&query, "change", move |_| react());
+    }
+}
+
 /// Pixels of the screen in one of the page.
 #[must_use]
 pub fn pixel_ratio() -> f64 {

@@ -152,7 +152,7 @@ impl Board {
         self.dots = Some(dots);
     }
 
-    /// The dots that look different since this was asked last, sorted by colour.
+    /// The dots that look different since this was asked last.
     pub fn dots_to_paint(&mut self, cart: &Cart) -> Vec<(Paint, Dot)> {
         // Taken out meanwhile: how a seat looks is asked of the board.
         let Some(mut dots) = self.dots.take() else { return Vec::new() };

@@ -17,6 +17,7 @@ mod follower;
 mod glyphs;
 mod grid;
 mod island;
+mod kept;
 mod later;
 mod legend;
 mod list;
@@ -28,6 +29,7 @@ mod own_hold;
 mod painting;
 mod party;
 mod plane;
+mod raster;
 mod requests;
 pub mod room;
 pub mod session;
@@ -90,6 +92,7 @@ pub(crate) fn start(session: Session) {
     session.recall_past_beacons();
     session.connect();
     watch::keep_title(session);
+    session.watch_appearance();
     events::every(TICK_MS, move || session.tick());
     events::on_window("hashchange", move |_| {
         choose_section(session, move || focus_section(session));
