@@ -18,6 +18,7 @@ pub mod best_available;
 pub mod booking;
 pub mod csv;
 pub mod door;
+pub mod json;
 pub mod layout;
 pub mod money;
 pub mod pricing;

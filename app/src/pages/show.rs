@@ -8,7 +8,7 @@ use uuid::Uuid;
 use crate::checkout::BUYER;
 use crate::language::Arg;
 use crate::say;
-use crate::seat_map::{SeatMap, WORDS};
+use crate::seat_map::{SHOW, SeatMap, WORDS};
 use crate::shell::{Half, Head, Page, Place};
 
 /// The page of a show.
@@ -73,7 +73,8 @@ impl Page for Show {
             // that does not, and the island must find what the server wrote.
             view! {
                 {self.buyer.map(|(name, email)| view! { <div id=BUYER hidden data-name=name data-email=email></div> })}
-                <SeatMap show=self.id />
+                <div id=SHOW hidden data-show=self.id.to_string()></div>
+                <SeatMap />
                 <noscript>
                     <p class="no-script">{say!("show.no_script")}</p>
                 </noscript>

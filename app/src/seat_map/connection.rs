@@ -5,11 +5,11 @@
 
 use std::collections::BTreeSet;
 
+use domain::json::{FromJson, Json};
 use domain::seats::{AreaIndex, SeatState};
 use domain::wire::{Ask, MAX_SECTIONS_PER_READER};
 use leptos::prelude::*;
 use leptos::task::spawn_local;
-use serde::Deserialize;
 use wasm_bindgen::JsCast;
 
 use super::follower::{Follower, News};
@@ -45,7 +45,6 @@ pub struct Line {
 }
 
 /// The map as the API tells it without a socket.
-#[derive(Deserialize)]
 struct SeatsView {
     epoch: u64,
     version: u64,
@@ -53,10 +52,26 @@ struct SeatsView {
     areas: Vec<PlacesLeft>,
 }
 
-#[derive(Deserialize)]
 struct PlacesLeft {
     area: AreaIndex,
     left: u32,
+}
+
+impl FromJson for SeatsView {
+    fn from_json(json: &Json<'_>) -> Option<Self> {
+        Some(Self {
+            epoch: json.field("epoch")?,
+            version: json.field("version")?,
+            states: json.field("states")?,
+            areas: json.field("areas")?,
+        })
+    }
+}
+
+impl FromJson for PlacesLeft {
+    fn from_json(json: &Json<'_>) -> Option<Self> {
+        Some(Self { area: json.field("area")?, left: json.field("left")? })
+    }
 }
 
 impl SeatsView {
@@ -220,7 +235,7 @@ impl Session {
         }
         spawn_local(async move {
             // Without an answer the next failure asks again.
-            let Ok(seats) = calls::get::<SeatsView>(&self.path("/seats")).await else { return };
+            let Ok(seats) = calls::read::<SeatsView>(&self.path("/seats")).await else { return };
             let reached = self.line.with_value(|line| line.follower.resume_from());
             let is_older = reached.is_some_and(|at| at.0 == seats.epoch && at.1 > seats.version);
             // The socket goes on from where it was itself: deltas repeat what this map says already.
@@ -302,5 +317,11 @@ mod tests {
         let all = [SeatState::Available, SeatState::Locked, SeatState::Booked, SeatState::Blocked];
         assert_eq!(seats("0123").map().as_deref(), Some(&all[..]));
         assert_eq!(seats("01x").map(), None);
+        let read = domain::json::read::<SeatsView>(
+            r#"{"epoch":7,"version":3,"states":"02","areas":[{"area":1,"left":40,"name":"Floor"}]}"#,
+        );
+        let read = read.expect("as the API says it");
+        assert_eq!((read.epoch, read.version, read.map()), (7, 3, Some(vec![SeatState::Available, SeatState::Booked])));
+        assert_eq!(read.areas.iter().map(|area| (area.area, area.left)).collect::<Vec<_>>(), [(1, 40)]);
     }
 }

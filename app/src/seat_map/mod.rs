@@ -40,7 +40,7 @@ mod zoom;
 
 use std::sync::Arc;
 
-pub use island::SeatMap;
+pub use island::{SHOW, SeatMap};
 use leptos::either::{Either, EitherOf5};
 use leptos::prelude::*;
 use leptos::wasm_split::wasm_split;

@@ -153,7 +153,7 @@ impl Session {
     pub(super) fn load_room(self, then: impl FnOnce() + 'static) {
         self.unreachable.set(false);
         spawn_local(async move {
-            match calls::get::<PlanView>(&self.path("/plan")).await {
+            match calls::read::<PlanView>(&self.path("/plan")).await {
                 Ok(plan) => {
                     self.board.set_value(Board::new(plan.seat_count));
                     self.free.set_value(plan.sections.iter().map(|part| ArcRwSignal::new(part.count)).collect());
@@ -168,7 +168,7 @@ impl Session {
     /// Loads the rows of a section of a large room; `then` runs once they are there.
     pub fn load_section(self, section: usize, then: impl FnOnce() + 'static) {
         spawn_local(async move {
-            match calls::get::<PlanView>(&self.path(&format!("/plan?section={section}"))).await {
+            match calls::read::<PlanView>(&self.path(&format!("/plan?section={section}"))).await {
                 Ok(plan) => {
                     self.room.update(|room| {
                         if let Some(room) = room {
