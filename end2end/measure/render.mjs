@@ -8,7 +8,8 @@
 //   main_ms    CPU time of the page's main thread for it, style, layout and paint included, as Chromium counts it
 //   process_ms CPU time of all threads of the page's process: compositing and rasterising too, and what copies a
 //              canvas to the screen where there is no GPU
-// Making the frames is in nobody's figure. `--where` tells what the times consist of.
+// Making the frames is in nobody's figure, and the same turn is taken with nobody told anything: what that costs, the
+// benchmark's own frames and messages, is taken off both before they are compared. `--where` tells what the times consist of.
 import { BASE, DEVICES, largestShow, launch } from "./browser.mjs";
 import { Report, options, quantile } from "./report.mjs";
 import { trace } from "./where.mjs";
@@ -30,7 +31,7 @@ const browser = await launch();
 try {
   const arena = await openArena(await largestShow(Infinity));
   for (let round = 1; round <= rounds; round += 1) {
-    for (const variant of ["candidate", "svg_node_per_seat"]) {
+    for (const variant of ["nothing", "candidate", "svg_node_per_seat"]) {
       report.round({ bench: "render", variant, what: "change", round, seats: arena.seats, changed: CHANGED_SEATS, ...(await arena.measure(variant)) });
     }
   }
@@ -46,7 +47,13 @@ try {
   report.summarise();
   const of = (variant, key, what = "change") => report.median({ variant, what }, key);
   report.promise("script a change of 1,000 seats, p95, ms", of("candidate", "script_p95_ms"), "<=", SCRIPT_BUDGET_MS);
-  report.promise("main thread, SVG node a seat against ours", of("svg_node_per_seat", "main_ms") / of("candidate", "main_ms"), ">=", AT_LEAST_TIMES);
+  for (const [what, key, promised] of [["main thread", "main_ms", true], ["the page's process", "process_ms", false]]) {
+    const [ours, theirs, nothing] = ["candidate", "svg_node_per_seat", "nothing"].map((variant) => of(variant, key));
+    const times = (theirs - nothing) / (ours - nothing);
+    if (promised) report.promise(`${what}, SVG node a seat against ours`, times, ">=", AT_LEAST_TIMES);
+    else report.say(`        ${what}, SVG node a seat against ours: ${times.toFixed(1)}`);
+    report.say(`        with the benchmark's own part in both: ${(theirs / ours).toFixed(1)}`);
+  }
   report.promise("frames while panning against frames at rest, p95", of("candidate", "frame_p95_ms", "pan") / of("idle", "frame_p95_ms", "pan"), "<=", 1.25);
   report.close();
 } finally {
@@ -129,10 +136,12 @@ async function checkPainted(page) {
 /** In the page: lays out whose turn it is. */
 async function takeTurn(variant) {
   const ours = document.querySelector(".seat-map");
-  ours.style.display = variant === "candidate" ? "" : "none";
-  window.baseline.svg.style.display = variant === "candidate" ? "none" : "block";
-  window.scrollTo(0, variant === "candidate" ? window.scrollY : 0);
-  if (variant === "candidate") document.querySelector(".overview-map").scrollIntoView({ block: "center" });
+  const isBaseline = variant === "svg_node_per_seat";
+  ours.style.display = isBaseline ? "none" : "";
+  window.baseline.svg.style.display = isBaseline ? "block" : "none";
+  if (isBaseline) window.baseline.catchUp(window.states);
+  window.scrollTo(0, isBaseline ? 0 : window.scrollY);
+  if (!isBaseline) document.querySelector(".overview-map").scrollIntoView({ block: "center" });
   for (let frame = 0; frame < 3; frame += 1) await window.live.frame();
 }
 
@@ -150,7 +159,7 @@ async function change(variant) {
     live.frameMs = 0;
     const began = performance.now();
     if (variant === "candidate") live.say(buffer);
-    else baseline.hear(buffer);
+    if (variant === "svg_node_per_seat") baseline.hear(buffer);
     await live.task();
     const handled = performance.now() - began;
     await live.frame();
@@ -159,7 +168,7 @@ async function change(variant) {
   return script;
 }
 
-/** In the page: the versions told to the baseline alone are a gap for ours, which gets the whole map again. */
+/** In the page: the versions told to others alone are a gap for ours, which gets the whole map again. */
 async function catchUp(variant) {
   const { live, states } = window;
   if (variant === "candidate") return;
