@@ -50,6 +50,7 @@ pub fn overview(session: Session, room: &Arc<Room>) -> impl IntoView + use<> {
     Effect::new(move |_| {
         session.appearance.track();
         if let Some(canvas) = canvas.get() {
+            session.sections_drawn.set(true);
             session.paint_on(canvas);
         }
     });

@@ -61,6 +61,8 @@ pub struct Session {
     pub(super) counting: Kept<Counting>,
     /// The categories looked for, a bit each by their number modulo eight; none means all.
     pub only: RwSignal<u64>,
+    /// Whether the sections of a large room stood there to be chosen.
+    pub(super) sections_drawn: RwSignal<bool>,
     /// Whether a large room is on its canvas.
     pub painted: RwSignal<bool>,
     pub(super) canvas: StoredValue<Option<Canvas>, LocalStorage>,
@@ -111,6 +113,7 @@ impl Session {
             free: Kept::new(Vec::new()),
             counting: Kept::new(Counting::default()),
             only: RwSignal::new(0),
+            sections_drawn: RwSignal::new(false),
             painted: RwSignal::new(false),
             canvas: StoredValue::new_local(None),
             appearance: RwSignal::new(0),
@@ -276,7 +279,10 @@ impl Session {
     /// Whether the map stands there, or will not for a while: what comes after it may come.
     #[must_use]
     pub(super) fn is_drawn(self) -> bool {
-        (self.known.get() && self.room.with(Option::is_some))
+        // The sections of a large room are a part themselves: the others wait for it.
+        let is_there =
+            |room: &Arc<Room>| !room.plan().overview || self.sections_drawn.get() || self.section.get().is_some();
+        (self.known.get() && self.room.with(|room| room.as_ref().is_some_and(is_there)))
             || self.unreachable.get()
             || self.live.get() == Live::Offline
     }
