@@ -291,6 +291,6 @@ mod tests {
         board.repaint(1, &cart);
         board.apply(&[Change { seat: 2, state: SeatState::Booked }], &cart);
         let painted: Vec<_> = board.dots_to_paint(&cart).into_iter().map(|(paint, dot)| (paint, dot.x)).collect();
-        assert_eq!(painted, [(crate::seat_map::dots::GONE, 2), (crate::seat_map::dots::MINE, 1)]);
+        assert_eq!(painted, [(crate::seat_map::dots::MINE, 1), (crate::seat_map::dots::GONE, 2)]);
     }
 }
