@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use sqlx::Connection;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio_util::sync::CancellationToken;
@@ -20,6 +21,9 @@ use crate::{
 
 /// Waiting for a free database connection longer than this is an answer: not now.
 const POOL_DEADLINE: Duration = Duration::from_secs(5);
+/// A database connection that rested for so long is asked whether it still is one before it is used. Asked every
+/// time, a short question costs two, and in a rush none rests.
+const ASK_AFTER_REST: Duration = Duration::from_secs(1);
 /// Open work is waited for this long when stopping.
 const STOP_DEADLINE: Duration = Duration::from_secs(10);
 
@@ -48,6 +52,15 @@ pub async fn database(url: &str, connections: u32) -> anyhow::Result<PgPool> {
     PgPoolOptions::new()
         .max_connections(connections)
         .acquire_timeout(POOL_DEADLINE)
+        .test_before_acquire(false)
+        .before_acquire(|connection, rested| {
+            Box::pin(async move {
+                if rested.idle_for >= ASK_AFTER_REST {
+                    connection.ping().await?;
+                }
+                Ok(true)
+            })
+        })
         .connect_with(options.application_name("rowlock"))
         .await
         .context("Postgres does not answer at DATABASE_URL")
