@@ -52,6 +52,21 @@ async fn a_write_that_skips_a_version_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn shows_stay_and_nobody_begins_to_pay_for_one_that_is_none() {
+    let world = World::start(0, &[]).await;
+    let pay = "UPDATE bookings SET state = 'PAYMENT_PENDING', version = version + 1 WHERE id = $1";
+    for (show, is_there) in [(world.show, true), (Uuid::from_u128(7), false)] {
+        let id = booking_in(&world.pg, show, "SEATS_LOCKED").await;
+        let paying = sqlx::query(pay).bind(id).execute(&world.pg).await;
+        assert_eq!(paying.is_ok(), is_there, "{show}: {paying:?}");
+    }
+    for statement in ["DELETE FROM shows", "UPDATE shows SET id = gen_random_uuid()"] {
+        assert!(sqlx::query(statement).execute(&world.pg).await.is_err(), "{statement}");
+    }
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_bookings_story_cannot_be_rewritten_and_a_seat_has_one_claim() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
