@@ -38,6 +38,7 @@ mod redis_cluster;
 mod redis_process;
 mod redis_sentinel;
 mod redis_single;
+mod remembered;
 mod replicas;
 mod reports;
 mod sale;

@@ -142,6 +142,9 @@ pub(super) struct Submission {
     pub(super) booking: Uuid,
     /// It as it stood when it was looked up: read no second time if it still does.
     pub(super) seen: Option<Box<Found>>,
+    /// The version it must still have, where nobody looked it up and what was checked is what this replica
+    /// wrote last.
+    pub(super) only_at: Option<i32>,
     pub(super) token: Option<String>,
     /// Who will be asked for the money.
     pub(super) gateway: &'static str,
@@ -234,6 +237,12 @@ impl Commits {
             state.tasks.spawn(run::serve(state.clone(), lane));
         }
         answer.await.map_err(|_| Problem::internal(&"a piece of work was left undone"))?
+    }
+
+    /// The booking of that id as this replica wrote it last, if that was not long ago and it is this owner's. It may
+    /// have moved on since: whoever goes by it has its version compared.
+    pub(super) fn lately(&self, id: Uuid, owner: &str) -> Option<Found> {
+        self.recent.of(id).filter(|found| found.row.owner == owner).map(|found| Found::clone(&found))
     }
 
     /// The booking of that id if it is this owner's, read together with whatever else is wanted.

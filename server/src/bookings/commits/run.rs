@@ -133,7 +133,7 @@ fn split(batch: Vec<Piece>, is_apart: impl Fn(usize) -> bool) -> (Vec<Piece>, Ve
 /// One transaction for all of them. Nothing is done unless it answers.
 async fn together(state: &AppState, works: &[&Work]) -> Result<Vec<Planned>, Trouble> {
     let mut tx = state.pg.begin_with(BEGIN).await?;
-    let (planned, sold) = match plan_and_write(state, &mut tx, works).await {
+    let (planned, sold, made) = match plan_and_write(state, &mut tx, works).await {
         Ok(written) => written,
         Err(trouble) => {
             // At once, not when the connection is given back: whoever goes by itself wants these rows.
@@ -145,16 +145,16 @@ async fn together(state: &AppState, works: &[&Work]) -> Result<Vec<Planned>, Tro
     };
     tx.commit().await?;
     marks::tell(state, sold.iter().map(|found| &found.row));
-    sold.into_iter().for_each(|found| state.commits.recent.keep(found));
+    made.into_iter().chain(sold).for_each(|found| state.commits.recent.keep(found));
     Ok(planned)
 }
 
-/// What becomes of each piece, and the bookings that are sold, once this is committed.
+/// What becomes of each piece, the bookings that are sold, and those that are new, once this is committed.
 async fn plan_and_write(
     state: &AppState,
     tx: &mut PgConnection,
     works: &[&Work],
-) -> Result<(Vec<Planned>, Vec<Found>), Trouble> {
+) -> Result<(Vec<Planned>, Vec<Found>, Vec<Found>), Trouble> {
     let now = state.locks.now();
     let claimed: Vec<&Intent> = works.iter().filter_map(|work| work.key_to_claim()).collect();
     let mut answered = idempotency::replay_all(tx, &claimed, now).await?.into_iter();
@@ -168,9 +168,9 @@ async fn plan_and_write(
             Err(problem) => Planned::Refused(problem),
         });
     }
-    let sold = plan.sold();
+    let (sold, made) = (plan.sold(), plan.made());
     plan.writes.flush(tx, now).await?;
-    Ok((planned, sold))
+    Ok((planned, sold, made))
 }
 
 async fn know(state: &AppState, tx: &mut PgConnection, works: &[&Work]) -> Result<Known, Trouble> {
