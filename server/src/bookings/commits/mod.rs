@@ -22,6 +22,7 @@ mod run;
 mod writes;
 
 use std::collections::HashMap;
+use std::num::NonZero;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -50,10 +51,13 @@ use crate::web::{Code, Problem};
 
 /// Pieces in one transaction at most: beyond, everyone waits longer than the sharing saves.
 const MAX_PER_BATCH: usize = 64;
-/// Transactions of the pipeline at one time; the other connections are for everybody else. What concerns one
-/// booking (the answer to a charge, and the webhook that says the same) goes through the same lane: in two
-/// transactions at once, one would only wait for the other's lock.
-const LANES: usize = 4;
+/// Transactions of the pipeline at one time: one for each core here, within these bounds. The other connections are
+/// for everybody else. More of them share what comes, and each statement is paid for fewer; a single one would rest
+/// while the disk writes. What concerns one booking (the answer to a charge, and the webhook that says the same) goes
+/// through the same lane: in two transactions at once, one would only wait for the other's lock.
+const FEWEST_LANES: usize = 2;
+/// See [`FEWEST_LANES`].
+const MOST_LANES: usize = 4;
 /// Bookings, or buyers, looked up in one statement at most.
 const MAX_PER_LOOKUP: usize = 64;
 /// Such statements at one time.
@@ -203,8 +207,10 @@ impl Commits {
     #[must_use]
     pub fn new(limit: usize, patience: Duration) -> Self {
         let places = |count: usize| Arc::new(Semaphore::new(count.clamp(1, Semaphore::MAX_PERMITS)));
+        let cores = std::thread::available_parallelism().map_or(FEWEST_LANES, NonZero::get);
+        let lanes = cores.clamp(FEWEST_LANES, MOST_LANES);
         Self {
-            work: (0..LANES).map(|_| Line::new(Terms { batch: MAX_PER_BATCH, patience, servers: 1 })).collect(),
+            work: (0..lanes).map(|_| Line::new(Terms { batch: MAX_PER_BATCH, patience, servers: 1 })).collect(),
             lookups: Line::new(Terms { batch: MAX_PER_LOOKUP, patience: GATHER, servers: LOOKUPS_AT_ONCE }),
             records: Line::new(Terms { batch: MAX_PER_LOOKUP, patience: GATHER, servers: LOOKUPS_AT_ONCE }),
             errands: Line::new(Terms { batch: MAX_PER_CALL, patience: GATHER, servers: ERRANDS_AT_ONCE }),
@@ -232,7 +238,7 @@ impl Commits {
             Work::Learn(_) => Arc::clone(&self.paid_places).acquire_owned().await.map_err(|_| full())?,
         };
         let (reply, answer) = oneshot::channel();
-        let lane = (work.subject().as_u128() % LANES as u128) as usize;
+        let lane = (work.subject().as_u128() % self.work.len() as u128) as usize;
         if self.work[lane].join(Piece { work, reply, _place: place }) {
             state.tasks.spawn(run::serve(state.clone(), lane));
         }
