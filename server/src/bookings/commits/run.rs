@@ -10,6 +10,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::plan::{Known, Plan, Planned};
+use super::writes::Fresh;
 use super::{Checkout, Done, Found, Lesson, Piece, Work};
 use super::{load, marks};
 use crate::bookings::{confirm, create, effects, news};
@@ -40,6 +41,8 @@ pub(super) enum Trouble {
     Again(sqlx::Error),
     /// The database is not to be had; whether it was committed may be unknown.
     Unavailable(Problem),
+    /// A row that was to be new is there already. Written with care, it is said which.
+    Collides(sqlx::Error),
     /// Some piece cannot be written, and nobody says which.
     Unclear(String),
 }
@@ -49,6 +52,7 @@ impl From<sqlx::Error> for Trouble {
         match &cause {
             sqlx::Error::Database(error) => match error.code().as_deref() {
                 Some("40001" | "40P01") => Self::Again(cause),
+                Some("23505") => Self::Collides(cause),
                 Some("57014" | "57P01" | "57P02" | "57P03" | "53300") => Self::Unavailable(cause.into()),
                 _ => Self::Unclear(cause.to_string()),
             },
@@ -74,12 +78,13 @@ pub(super) async fn serve(state: AppState, lane: usize) {
 }
 
 async fn commit(state: AppState, mut batch: Vec<Piece>) {
+    let mut fresh = Fresh::Surely;
     for attempt in 0..MAX_TRIES {
         if batch.is_empty() {
             return;
         }
         let works: Vec<&Work> = batch.iter().map(|piece| &piece.work).collect();
-        let outcome = tokio::time::timeout(DEADLINE, together(&state, &works)).await;
+        let outcome = tokio::time::timeout(DEADLINE, together(&state, &works, fresh)).await;
         match outcome.unwrap_or_else(|_| Err(Trouble::Unavailable(too_slow()))) {
             Ok(planned) => return answer(&state, batch, planned),
             Err(Trouble::Apart(places)) => {
@@ -94,8 +99,16 @@ async fn commit(state: AppState, mut batch: Vec<Piece>) {
                 tracing::debug!(%cause, attempt, "a batch gave way and is tried again");
                 pause(attempt).await;
             }
+            Err(Trouble::Collides(cause)) if fresh == Fresh::Surely => {
+                tracing::debug!(%cause, of = batch.len(), "a batch is written with care");
+                fresh = Fresh::Perhaps;
+            }
             Err(Trouble::Unavailable(problem)) => {
                 return batch.into_iter().for_each(|piece| drop(piece.reply.send(Err(problem.clone()))));
+            }
+            Err(Trouble::Collides(cause)) => {
+                tracing::warn!(%cause, of = batch.len(), "a batch cannot be committed whole: each goes by itself");
+                break;
             }
             Err(Trouble::Unclear(cause)) => {
                 tracing::warn!(cause, of = batch.len(), "a batch cannot be committed whole: each goes by itself");
@@ -131,9 +144,9 @@ fn split(batch: Vec<Piece>, is_apart: impl Fn(usize) -> bool) -> (Vec<Piece>, Ve
 }
 
 /// One transaction for all of them. Nothing is done unless it answers.
-async fn together(state: &AppState, works: &[&Work]) -> Result<Vec<Planned>, Trouble> {
+async fn together(state: &AppState, works: &[&Work], fresh: Fresh) -> Result<Vec<Planned>, Trouble> {
     let mut tx = state.pg.begin_with(BEGIN).await?;
-    let (planned, sold, made) = match plan_and_write(state, &mut tx, works).await {
+    let (planned, sold, made) = match plan_and_write(state, &mut tx, works, fresh).await {
         Ok(written) => written,
         Err(trouble) => {
             // At once, not when the connection is given back: whoever goes by itself wants these rows.
@@ -154,6 +167,7 @@ async fn plan_and_write(
     state: &AppState,
     tx: &mut PgConnection,
     works: &[&Work],
+    fresh: Fresh,
 ) -> Result<(Vec<Planned>, Vec<Found>, Vec<Found>), Trouble> {
     let now = state.locks.now();
     let claimed: Vec<&Intent> = works.iter().filter_map(|work| work.key_to_claim()).collect();
@@ -169,7 +183,7 @@ async fn plan_and_write(
         });
     }
     let (sold, made) = (plan.sold(), plan.made());
-    plan.writes.flush(tx, now).await?;
+    plan.writes.flush(tx, fresh, now).await?;
     Ok((planned, sold, made))
 }
 
