@@ -23,6 +23,8 @@ pub mod shell;
 pub mod staff;
 #[cfg(feature = "show")]
 mod waiting_list;
+#[cfg(feature = "pages")]
+pub mod waiting_room;
 
 #[cfg(feature = "ssr")]
 pub use shell::{Half, Head, Page, Place, render, render_in};

@@ -138,7 +138,7 @@ fn document(language: Language, head: Head, content: AnyView, chooser: impl Into
                 <meta name="theme-color" media="(prefers-color-scheme: light)" content="#faf6ef" />
                 <meta name="theme-color" media="(prefers-color-scheme: dark)" content="#161210" />
                 {head.private.then(|| view! { <meta name="robots" content="noindex" /> })}
-                <link rel="preload" href="/fonts/figtree-latin.woff2" r#as="font" r#type="font/woff2" crossorigin="anonymous" />
+                <link rel="preload" href="/fonts/figtree-west.woff2" r#as="font" r#type="font/woff2" crossorigin="anonymous" />
                 <link rel="stylesheet" href="/style/main.css" />
                 <link rel="icon" href="/favicon.svg" r#type="image/svg+xml" />
                 {words}

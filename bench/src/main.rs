@@ -18,12 +18,15 @@ mod http;
 mod live;
 mod locks;
 mod map;
+mod on_sale;
+mod purchase;
 mod random;
 mod report;
 mod retries;
 mod sale;
 mod socket;
 mod storm;
+mod waiting_room;
 mod world;
 
 use report::Report;
@@ -66,6 +69,10 @@ enum Bench {
     Storm(storm::Options),
     /// Requests that were answered, again and again, on two servers; one of them killed.
     Retries(retries::Options),
+    /// Two million people at one door, against a sorted set.
+    WaitingRoom(waiting_room::Options),
+    /// A crowd through a waiting room, while replicas and Redis go and come.
+    OnSale(on_sale::Options),
     /// A live map with thousands of readers.
     Live(live::Options),
     /// The baseline of `live`, a server of its own. Started by it.
@@ -100,6 +107,8 @@ fn work(mut arguments: Arguments) -> Result<bool> {
         }
         Bench::Sale(options) => sale::run(&arguments.places, run, options, &mut report)?,
         Bench::Storm(options) => storm::run(&arguments.places, run, options, &mut report)?,
+        Bench::WaitingRoom(options) => waiting_room::run(&arguments.places, run, options, &mut report)?,
+        Bench::OnSale(options) => on_sale::run(&arguments.places, run, options, &mut report)?,
         Bench::Retries(options) => retries::run(&arguments.places, run, options, &mut report)?,
         Bench::Map(options) => map::run(&arguments.places, run, options, &mut report)?,
     }

@@ -5,8 +5,11 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+pub use crate::api_bookings::{
+    BookingEventView, BookingRequest, BookingState, BookingView, ConfirmRequest, MoneyState, Person,
+};
 pub use crate::api_cancelling::{CancelRequest, IfLate, RefundView, StepView};
-use crate::best_available::Together;
+pub use crate::api_holds::{AreaQuantity, BestView, HoldChange, HoldRequest, HoldView, SuggestionView};
 use crate::money::Money;
 use crate::seats::{AreaIndex, SeatIndex, SeatState};
 
@@ -110,6 +113,9 @@ pub struct PlanView {
     /// Areas without numbered seats, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub areas: Vec<AreaView>,
+    /// Names the room these seats are numbered in: it is another once the show was moved to another screen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub room: Option<Uuid>,
 }
 
 /// An area where nobody has a seat of their own, as one show sells it.
@@ -173,260 +179,9 @@ impl PlaceLine {
     }
 }
 
-/// `POST /shows/{id}/holds`: 1 to 10 seats and places in all, all or none.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
-#[serde(deny_unknown_fields)]
-pub struct HoldRequest {
-    /// Seat indices, each once.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub seats: Vec<SeatIndex>,
-    /// An area without numbered seats; with `quantity`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub area: Option<AreaIndex>,
-    /// How many places in `area`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub quantity: Option<u32>,
-}
-
-/// So many places in an area.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
-#[serde(deny_unknown_fields)]
-pub struct AreaQuantity {
-    /// The area.
-    pub area: AreaIndex,
-    /// How many; at least one.
-    pub quantity: u32,
-}
-
-/// `PATCH /shows/{show}/holds/{hold}`: seats to add and to let go, in one step. Never moves the expiry.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
-#[serde(deny_unknown_fields)]
-pub struct HoldChange {
-    /// Seats to take as well.
-    #[serde(default)]
-    pub add: Vec<SeatIndex>,
-    /// Seats to let go.
-    #[serde(default)]
-    pub remove: Vec<SeatIndex>,
-    /// Places to take as well, each area once.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub add_places: Vec<AreaQuantity>,
-    /// Places to let go, each area once.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub remove_places: Vec<AreaQuantity>,
-}
-
-/// A live hold, as its owner sees it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
-pub struct HoldView {
-    /// The hold.
-    pub id: Uuid,
-    /// Its show.
-    pub show: Uuid,
-    /// Its seats in the order of the room.
-    pub seats: Vec<SeatLine>,
-    /// Its places in areas without numbered seats.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub places: Vec<PlaceLine>,
-    /// Sum of the prices.
-    pub total: Money,
-    /// When it ends, on the lock store's clock, RFC 3339.
-    pub expires_at: String,
-    /// The same instant in milliseconds since 1970.
-    pub expires_at_ms: i64,
-    /// No extension goes beyond this instant, milliseconds since 1970; equal to `expires_at_ms` when there
-    /// is none to be had.
-    pub latest_ms: i64,
-    /// Whether a payment is in progress: then it is neither changed nor shortened.
-    pub paying: bool,
-    /// The booking made from it, once there is one.
-    pub booking: Option<Uuid>,
-}
-
 /// Header of every API answer: the lock store's clock, milliseconds since 1970, when it was sent. A
 /// client counts down from `expires_at_ms` minus this, and never trusts its own clock.
 pub const SERVER_TIME_HEADER: &str = "server-time";
-
-/// Who pays and, when it is for a friend, who will sit there.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Person {
-    /// Full name, 1 to 120 characters.
-    pub name: String,
-    /// E-mail address.
-    pub email: String,
-}
-
-/// `POST /bookings`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
-#[serde(deny_unknown_fields)]
-pub struct BookingRequest {
-    /// The show; a hold is addressed under it.
-    pub show: Uuid,
-    /// A live hold of the caller.
-    pub hold: Uuid,
-    /// Who pays; refunds go to them.
-    pub buyer: Person,
-    /// Who sits there, when it is not the buyer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub holder: Option<Person>,
-    /// What to do with money that comes when the time is over.
-    #[serde(default, skip_serializing_if = "IfLate::is_usual")]
-    pub if_late: IfLate,
-}
-
-/// `POST /bookings/{id}/confirm`: pay for it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
-#[serde(deny_unknown_fields)]
-pub struct ConfirmRequest {
-    /// A payment token from the gateway, to be charged at once. Without one the answer carries
-    /// `pay_url`: the gateway's own page, where the buyer pays.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub payment_token: Option<String>,
-}
-
-/// States of a booking (M3), as JSON and SQL spell them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum BookingState {
-    /// Written down, seats not yet confirmed held.
-    Created,
-    /// Its seats are held.
-    SeatsLocked,
-    /// A charge is under way; we may not know how it ended.
-    PaymentPending,
-    /// The money is there; the sale is being committed.
-    PaymentSucceeded,
-    /// Sold.
-    Confirmed,
-    /// Ended without a sale, or undone. Final.
-    Cancelled,
-    /// Ran out of time. Final.
-    Expired,
-}
-
-/// How the money of a booking stands, for the status page: paid, issuing, refunding, refunded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum MoneyState {
-    /// Nothing was charged.
-    None,
-    /// A charge was asked for; the gateway has not said how it ended.
-    Pending,
-    /// Charged.
-    Paid,
-    /// Declined or given up: nothing was taken.
-    Failed,
-    /// On its way back.
-    Refunding,
-    /// Back with the payer.
-    Refunded,
-    /// It came too late for this booking and pays for another one.
-    Moved,
-}
-
-/// A booking, as its owner sees it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
-pub struct BookingView {
-    /// The booking.
-    pub id: Uuid,
-    /// Its short name for people and phones, for example `K7QM-2XPA`.
-    pub reference: String,
-    /// Its show.
-    pub show: Uuid,
-    /// Where it stands.
-    pub state: BookingState,
-    /// How its money stands.
-    pub money: MoneyState,
-    /// Its seats.
-    pub seats: Vec<SeatLine>,
-    /// Its places in areas without numbered seats.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub places: Vec<PlaceLine>,
-    /// What they cost.
-    pub total: Money,
-    /// Who pays.
-    pub buyer: Person,
-    /// Who sits there.
-    pub holder: Person,
-    /// Until when it must be paid, RFC 3339.
-    pub expires_at: String,
-    /// The same in milliseconds since 1970.
-    pub expires_at_ms: i64,
-    /// The gateway's page, while it waits for the buyer.
-    pub pay_url: Option<String>,
-    /// The ticket page, once confirmed.
-    pub ticket_url: Option<String>,
-    /// Until when the buyer may cancel and get the price back less the fee, milliseconds since 1970; absent
-    /// when there is nothing to cancel.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cancel_until_ms: Option<i64>,
-    /// Money that went back. Only when the booking is read.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub refunds: Vec<RefundView>,
-    /// What happened so far, for people. Only when the booking is read.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub steps: Vec<StepView>,
-    /// The booking its money pays for, when that came too late for this one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub moved_to: Option<Uuid>,
-}
-
-/// One move of a booking: who, when, why. Immutable.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
-pub struct BookingEventView {
-    /// Running number within the booking, from 1.
-    pub number: i32,
-    /// The event's name, for example `payment_succeeded`.
-    pub event: String,
-    /// State before; absent for the first.
-    pub from: Option<BookingState>,
-    /// State after.
-    pub to: BookingState,
-    /// Who caused it: `buyer`, `gateway`, `reconciler`, `staff`, `system`.
-    pub actor: String,
-    /// Why, in a sentence.
-    pub reason: String,
-    /// When, RFC 3339.
-    pub at: String,
-}
-
-/// `GET /shows/{show}/best`: the best seats that were free at one version of the map.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
-pub struct BestView {
-    /// Epoch of the map that was asked.
-    pub epoch: u64,
-    /// Its version.
-    pub version: u64,
-    /// The best first; they have no seat in common. Empty: fewer seats than wished for are free.
-    pub suggestions: Vec<SuggestionView>,
-}
-
-/// Seats worth taking.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(ToSchema))]
-pub struct SuggestionView {
-    /// The seats in the order of the room.
-    pub seats: Vec<SeatLine>,
-    /// Sum of the prices.
-    pub total: Money,
-    /// How close they are to each other.
-    pub together: Together,
-    /// Single free seats it would leave between strangers.
-    pub orphans: u32,
-}
 
 /// A seat that stood in the way, by name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::api::SeatKind;
+use crate::api_moving::MoveView;
 use crate::layout::import::Finding;
 use crate::pricing::{Format, Weekday};
 
@@ -397,6 +398,9 @@ pub struct OrganisedShow {
     /// Set when it will not take place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancellation: Option<CancellationView>,
+    /// Its last move to another screen. Only when a single show is read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved: Option<MoveView>,
 }
 
 /// `POST …/programme/{show}/terms`: another way to sell a show, other prices.

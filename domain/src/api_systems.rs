@@ -99,12 +99,15 @@ pub enum WebhookEvent {
     /// A show was called off.
     #[serde(rename = "show.cancelled")]
     ShowCancelled,
+    /// A show was moved to another screen.
+    #[serde(rename = "show.moved")]
+    ShowMoved,
 }
 
 impl WebhookEvent {
     /// All of them.
-    pub const ALL: [Self; 4] =
-        [Self::BookingConfirmed, Self::BookingCancelled, Self::BookingRefunded, Self::ShowCancelled];
+    pub const ALL: [Self; 5] =
+        [Self::BookingConfirmed, Self::BookingCancelled, Self::BookingRefunded, Self::ShowCancelled, Self::ShowMoved];
 
     /// As JSON and SQL spell it.
     #[must_use]
@@ -114,6 +117,7 @@ impl WebhookEvent {
             Self::BookingCancelled => "booking.cancelled",
             Self::BookingRefunded => "booking.refunded",
             Self::ShowCancelled => "show.cancelled",
+            Self::ShowMoved => "show.moved",
         }
     }
 

@@ -11,9 +11,10 @@ export function options() {
       json: { type: "boolean", default: false },
       quick: { type: "boolean", default: false },
       rounds: { type: "string", default: "5" },
+      where: { type: "boolean", default: false },
     },
   });
-  return { json: values.json, quick: values.quick, rounds: values.quick ? 1 : Number(values.rounds) };
+  return { json: values.json, quick: values.quick, where: values.where, rounds: values.quick ? 1 : Number(values.rounds) };
 }
 
 /** Five digits: more would be noise. */
@@ -53,6 +54,12 @@ export class Report {
     const kept = Object.fromEntries(figures);
     this.#rows.push(kept);
     this.#print(kept);
+  }
+
+  /** Says what a figure consists of. */
+  list(title, parts) {
+    this.say(`\n        ${title}`);
+    for (const [name, figure] of parts) this.say(`        ${rounded(figure)}  ${name}`);
   }
 
   /** Says something for people. */

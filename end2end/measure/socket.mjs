@@ -137,6 +137,8 @@ export function nodePerSeat(dots) {
   };
   return {
     svg,
+    /** Shows these states: it is told nothing while others have their turn. */
+    catchUp: (states) => nodes.forEach((node, seat) => node.setAttribute("class", `s${states[seat]}`)),
     /** Applies a DELTA. */
     hear: (buffer) => {
       const bytes = new Uint8Array(buffer);

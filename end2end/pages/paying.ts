@@ -1,9 +1,11 @@
 // The payment page of the simulator, the booking page behind it, and the ticket.
-import { expect, type Page } from "@playwright/test";
+import { type APIRequestContext, expect, type Page } from "@playwright/test";
 import jsqr from "jsqr";
 import { PNG } from "pngjs";
 
-import { press } from "./show.js";
+import { claimShow, type Show } from "./catalogue.js";
+import { press, type ShowPage } from "./show.js";
+import type { Visitor } from "./visitors.js";
 
 // The package exports its function as `default` of a CommonJS module.
 const decode = jsqr as unknown as typeof jsqr.default;
@@ -20,6 +22,20 @@ export type Card =
   | "late_webhook"
   | "reordered_webhooks"
   | "another_amount";
+
+/** A show in which Anna holds C7 and Ben looks on. */
+export async function annaHoldsC7(
+  request: APIRequestContext,
+  anna: Visitor,
+  ben: Visitor,
+): Promise<{ show: Show; c7: number; hers: ShowPage; his: ShowPage }> {
+  const show = await claimShow(request);
+  const c7 = show.seat("C", "7");
+  const hers = await anna.visit(show.id);
+  const his = await ben.visit(show.id);
+  await hers.hold(c7);
+  return { show, c7, hers, his };
+}
 
 /** Pays with a card and comes back to the booking. */
 export async function payWith(page: Page, card: Card): Promise<void> {

@@ -1,15 +1,11 @@
 // A seat is sold, or is not: the everyday cards of the payment page. The rarer ones are in paying.spec.ts.
 import { claimShow } from "../pages/catalogue.js";
 import { mailsTo } from "../pages/mailbox.js";
-import { bookingBecomes, expectNotReloaded, markPage, payWith, readTickets } from "../pages/paying.js";
+import { annaHoldsC7, bookingBecomes, expectNotReloaded, markPage, payWith, readTickets } from "../pages/paying.js";
 import { expect, test } from "../pages/visitors.js";
 
 test("a paid seat is sold for everyone, and the ticket's QR code reads", async ({ request, anna, ben }) => {
-  const show = await claimShow(request);
-  const c7 = show.seat("C", "7");
-  const hers = await anna.visit(show.id);
-  const his = await ben.visit(show.id);
-  await hers.hold(c7);
+  const { c7, hers, his } = await annaHoldsC7(request, anna, ben);
   await hers.checkOut("Anna Ölçer 🎬", "anna@example.org");
   await his.sees(c7, "locked");
   await payWith(anna.page, "paid");
@@ -42,11 +38,7 @@ test("every seat of a booking has a ticket of its own, and one mail tells them a
 });
 
 test("a declined card frees the seats, and they can be bought once more", async ({ request, anna, ben }) => {
-  const show = await claimShow(request);
-  const c7 = show.seat("C", "7");
-  const hers = await anna.visit(show.id);
-  const his = await ben.visit(show.id);
-  await hers.hold(c7);
+  const { c7, hers, his } = await annaHoldsC7(request, anna, ben);
   await hers.checkOut("Anna", "anna@example.org");
   await payWith(anna.page, "declined");
   await bookingBecomes(anna.page, "CANCELLED");
@@ -59,11 +51,7 @@ test("a declined card frees the seats, and they can be bought once more", async 
 });
 
 test("pending, then paid: the page becomes a ticket without a reload", async ({ request, anna, ben }) => {
-  const show = await claimShow(request);
-  const c7 = show.seat("C", "7");
-  const hers = await anna.visit(show.id);
-  const his = await ben.visit(show.id);
-  await hers.hold(c7);
+  const { c7, hers, his } = await annaHoldsC7(request, anna, ben);
   await hers.checkOut("Anna", "anna@example.org");
   await payWith(anna.page, "pending_paid");
   await bookingBecomes(anna.page, "PAYMENT_PENDING");
@@ -76,11 +64,7 @@ test("pending, then paid: the page becomes a ticket without a reload", async ({ 
 });
 
 test("pending, then failed: nothing is charged and the seats are free", async ({ request, anna, ben }) => {
-  const show = await claimShow(request);
-  const c7 = show.seat("C", "7");
-  const hers = await anna.visit(show.id);
-  const his = await ben.visit(show.id);
-  await hers.hold(c7);
+  const { c7, hers, his } = await annaHoldsC7(request, anna, ben);
   await hers.checkOut("Anna", "anna@example.org");
   await payWith(anna.page, "pending_failed");
   await markPage(anna.page);

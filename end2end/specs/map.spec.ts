@@ -1,4 +1,5 @@
 // The map under one's hands: closer, further, elsewhere, and never a tap lost or a page stuck.
+import type { Page } from "@playwright/test";
 import { claimShow, showsToCome } from "../pages/catalogue.js";
 import { MapView } from "../pages/map.js";
 import { press } from "../pages/show.js";
@@ -155,6 +156,38 @@ test("a seat tells its place, its price and how the screen looks from there", as
   await expect(card.locator(".sight-screen")).toHaveAttribute("points", /^(-?\d+,-?\d+ ?){4}$/);
 });
 
+/** The colours on the canvas of a large room, each once, as the style spells them. */
+async function paintedColours(page: Page): Promise<string[]> {
+  return page.locator("canvas.overview-seats").evaluate((canvas: HTMLCanvasElement) => {
+    // Of a copy: a canvas that is read again and again says so on the console.
+    const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", { willReadFrequently: true })!;
+    copy.drawImage(canvas, 0, 0);
+    const pixels = copy.getImageData(0, 0, canvas.width, canvas.height).data;
+    const seen = new Set<string>();
+    for (let at = 0; at < pixels.length; at += 4) {
+      const [red, green, blue, opaque] = pixels.subarray(at, at + 4);
+      if (opaque === 255) seen.add(`#${((red! << 16) | (green! << 8) | blue!).toString(16).padStart(6, "0")}`);
+    }
+    return [...seen].sort();
+  });
+}
+
+/** Another theme and another size of the page: the canvas is painted anew. Its page is dark, and afterwards as it was. */
+async function followsThePage(page: Page) {
+  const dark = await paintedColours(page);
+  await page.emulateMedia({ colorScheme: "light" });
+  await expect.poll(() => paintedColours(page).then((light) => light.filter((colour) => dark.includes(colour))), "no colour of the dark theme is left").toEqual([]);
+  expect((await paintedColours(page)).length).toBeGreaterThan(1);
+  const size = page.viewportSize()!;
+  await page.setViewportSize({ width: size.height, height: size.width });
+  const fits = (canvas: HTMLCanvasElement) => canvas.width === Math.round(canvas.clientWidth * Math.min(devicePixelRatio, 2));
+  const canvas = page.locator("canvas.overview-seats");
+  await expect.poll(() => canvas.evaluate(fits), "the canvas is as sharp as it is laid out").toBe(true);
+  await expect.poll(() => paintedColours(page).then((colours) => colours.length)).toBeGreaterThan(1);
+  await page.setViewportSize(size);
+  await page.emulateMedia({ colorScheme: "dark" });
+}
+
 test("a room of 50,000 seats is painted whole, and only what one looks at becomes seats", async ({ request, anna }) => {
   const shows = await showsToCome(request);
   const arena = shows.filter((show) => show.seat_count > 2_500).sort((one, other) => other.seat_count - one.seat_count)[0];
@@ -162,15 +195,9 @@ test("a room of 50,000 seats is painted whole, and only what one looks at become
   await anna.page.goto(`/shows/${arena!.id}`);
   const map = anna.page.getByTestId("overview-map");
   await expect(map).toHaveAttribute("data-painted", "true");
-  const colours = await anna.page.locator("canvas.overview-seats").evaluate((canvas: HTMLCanvasElement) => {
-    const pixels = canvas.getContext("2d")!.getImageData(0, 0, canvas.width, canvas.height).data;
-    const seen = new Set<number>();
-    for (let at = 0; at < pixels.length; at += 4) {
-      if (pixels[at + 3] === 255) seen.add((pixels[at]! << 16) | (pixels[at + 1]! << 8) | pixels[at + 2]!);
-    }
-    return seen.size;
-  });
-  expect(colours, "more than one category is painted").toBeGreaterThan(1);
+  await anna.page.emulateMedia({ colorScheme: "dark" });
+  await expect.poll(() => paintedColours(anna.page).then((colours) => colours.length), "more than one category is painted").toBeGreaterThan(1);
+  await followsThePage(anna.page);
   await expect(anna.page.locator('[role="gridcell"]')).toHaveCount(0);
   await press(anna.page.locator(".section-card").nth(3));
   await expect(anna.page.locator('[role="gridcell"]').first()).toBeAttached();

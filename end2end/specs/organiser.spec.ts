@@ -11,6 +11,8 @@ import { signInAsManager } from "../pages/staff.js";
 import { expect, test } from "../pages/visitors.js";
 
 const THEATRE = "/staff/kupfer-berlin";
+/** Another one, whose prices nobody else changes meanwhile. */
+const ELSEWHERE = "meridian-berlin";
 const CALM = { reducedMotion: "reduce" } as const;
 
 /** A room as strangers draw it: two parts with the same labels, another script, a "14 bis". */
@@ -93,4 +95,101 @@ test("a room is brought, a week planned and sold, and a show called off", async 
   await anna.page.reload();
   await bookingBecomes(anna.page, "CANCELLED");
   await expect(anna.page.getByTestId("booking-state")).toHaveAttribute("data-money", "REFUNDED", { timeout: 20_000 });
+});
+
+/** A room of one part: rows of six seats. */
+function rows(names: string): object {
+  return {
+    sketch: 1,
+    name: `Rows ${names}`,
+    focus: { kind: "screen", at: [0, -60], width: 120 },
+    categories: [{ name: "stalls", label: "Stalls" }],
+    zones: [{ category: "stalls", rows: [{ rows: names, seats: "1-6" }] }],
+  };
+}
+
+/** What an organiser does at the API, as far as it is not what this is about. */
+async function act(page: Page, path: string, body: object): Promise<{ id: string; shows: { id: string }[] }> {
+  const answer = await page.request.post(`/api/v1/theatres/${ELSEWHERE}${path}`, {
+    data: { reason: "A story.", ...body },
+    headers: { "Idempotency-Key": randomUUID() },
+  });
+  expect(answer.ok(), await answer.text()).toBe(true);
+  return answer.json();
+}
+
+test("another is moved: who finds the same place keeps it, who does not takes the one that is offered", async ({ newVisitor, anna, ben }) => {
+  test.setTimeout(120_000);
+  const { page } = await newVisitor(CALM);
+  await signInAsManager(page);
+  const screens: { id: string; name: string }[] = [];
+  for (const names of ["A-C", "A-B"]) {
+    const name = `Saal ${names} ${randomUUID().slice(0, 8)}`;
+    const layout = await page.request.post(`/api/v1/theatres/${ELSEWHERE}/layouts`, {
+      data: { plan: rows(names) },
+      headers: { "Idempotency-Key": randomUUID() },
+    });
+    const { id } = await act(page, "/screens", { name, layout: (await layout.json()).id });
+    screens.push({ id, name });
+  }
+  const [from, to] = screens;
+  if (!from || !to) throw new Error("two screens were made");
+  const tariff = await (await page.request.get(`/api/v1/theatres/${ELSEWHERE}/tariff`)).json();
+  await act(page, "/tariff", { tariff: { ...tariff, base: { ...tariff.base, stalls: 900 } } });
+  const planned = await act(page, "/programme", {
+    screen: from.id,
+    film: (await (await page.request.get(`/api/v1/theatres/${ELSEWHERE}/films`)).json())[0].id,
+    language: "Deutsch",
+    format: "2D",
+    from: "2031-01-06",
+    weeks: 1,
+    pattern: [{ weekday: "monday", times: ["20:15"] }],
+    cleaning_minutes: 20,
+  });
+  const show = planned.shows[0]?.id ?? "";
+
+  // A2 is there as well; C3 is not.
+  for (const [visitor, seat] of [[anna, 1], [ben, 14]] as const) {
+    const theirs = await visitor.visit(show);
+    await theirs.hold(seat);
+    await theirs.checkOut(`Visitor ${seat}`, `visitor-${seat}@example.org`);
+    await payWith(visitor.page, "paid");
+    await bookingBecomes(visitor.page, "CONFIRMED");
+  }
+  const { page: looking } = await newVisitor(CALM);
+  await looking.goto(`/shows/${show}`);
+  await expect(looking.locator("#seat-17")).toBeVisible();
+
+  await page.goto(`/staff/${ELSEWHERE}/shows/${show}`);
+  await page.locator('select[name="screen"]').selectOption({ label: to.name });
+  await press(page.getByTestId("look-at-move"));
+  const preview = page.getByTestId("move-preview");
+  await expect(preview).toContainText("C3");
+  await expect(page.getByTestId("move-same")).toContainText("1");
+  await expectForEveryone(page, "what a move would mean");
+  await page.locator("#move-reason").fill("The projector is broken.");
+  await page.locator("#move-sure").check();
+  await press(page.getByTestId("move-show"));
+  // The page asks again by itself.
+  await expect(page.getByTestId("moved")).toHaveAttribute("data-finished", "true", { timeout: 30_000 });
+  await expect(page.getByTestId("moved")).toContainText(to.name);
+
+  // Whoever is choosing has the other room before them, without a touch.
+  await expect(looking.locator("#seat-17")).toHaveCount(0);
+  await expect(looking.locator("#seat-1")).toHaveAttribute("data-state", "booked");
+
+  await anna.page.reload();
+  await expect(anna.page.getByTestId("booking-story")).toContainText(to.name);
+  await expect(anna.page.getByTestId("seat-offer")).toHaveCount(0);
+
+  await ben.page.reload();
+  const offer = ben.page.getByTestId("seat-offer");
+  await expect(offer).toContainText("C3");
+  const places = await ben.page.getByTestId("offered-places").innerText();
+  await expectForEveryone(ben.page, "other seats to take or leave");
+  await press(ben.page.getByTestId("take-offer"));
+  await expect(ben.page.locator('[data-step="other_seats_taken"]')).toBeVisible();
+  await expect(ben.page.getByTestId("seat-offer")).toHaveCount(0);
+  await press(ben.page.getByTestId("ticket-link"));
+  await expect(ben.page.locator("main")).toContainText(places.trim());
 });

@@ -3,7 +3,7 @@ import type { APIRequestContext, Page } from "@playwright/test";
 
 import { claimShow } from "../pages/catalogue.js";
 import { mailsTo } from "../pages/mailbox.js";
-import { bookingBecomes, type Card, payWith, readTickets } from "../pages/paying.js";
+import { annaHoldsC7, bookingBecomes, type Card, payWith, readTickets } from "../pages/paying.js";
 import { press } from "../pages/show.js";
 import { expect, test } from "../pages/visitors.js";
 
@@ -17,11 +17,7 @@ const RARER: [Card, string][] = [
 
 for (const [card, words] of RARER) {
   test(`${words}: one booking, one ticket, one mail`, async ({ request, anna, ben }) => {
-    const show = await claimShow(request);
-    const c7 = show.seat("C", "7");
-    const hers = await anna.visit(show.id);
-    const his = await ben.visit(show.id);
-    await hers.hold(c7);
+    const { show, c7, hers, his } = await annaHoldsC7(request, anna, ben);
     const email = `anna-${show.id}@example.org`;
     await hers.checkOut("Anna", email);
     await payWith(anna.page, card);
@@ -34,11 +30,7 @@ for (const [card, words] of RARER) {
 }
 
 test("a bank that takes another amount gives it back, and the seat is free", async ({ request, anna, ben }) => {
-  const show = await claimShow(request);
-  const c7 = show.seat("C", "7");
-  const hers = await anna.visit(show.id);
-  const his = await ben.visit(show.id);
-  await hers.hold(c7);
+  const { c7, hers, his } = await annaHoldsC7(request, anna, ben);
   await hers.checkOut("Anna", "anna@example.org");
   await payWith(anna.page, "another_amount");
   await bookingBecomes(anna.page, "CANCELLED");
@@ -47,11 +39,7 @@ test("a bank that takes another amount gives it back, and the seat is free", asy
 });
 
 test("whoever gives up on the payment page pays nothing, and the seat is free", async ({ request, anna, ben }) => {
-  const show = await claimShow(request);
-  const c7 = show.seat("C", "7");
-  const hers = await anna.visit(show.id);
-  const his = await ben.visit(show.id);
-  await hers.hold(c7);
+  const { c7, hers, his } = await annaHoldsC7(request, anna, ben);
   await hers.checkOut("Anna", "anna@example.org");
   await press(anna.page.locator("#cancel"));
   await anna.page.waitForURL(/\/bookings\//);
@@ -80,11 +68,7 @@ test("a double click on Pay, on both pages, pays once", async ({ request, anna }
 });
 
 test("a reload at every step changes nothing", async ({ request, anna, ben }) => {
-  const show = await claimShow(request);
-  const c7 = show.seat("C", "7");
-  const hers = await anna.visit(show.id);
-  const his = await ben.visit(show.id);
-  await hers.hold(c7);
+  const { c7, hers, his } = await annaHoldsC7(request, anna, ben);
   await anna.page.reload();
   await hers.sees(c7, "mine");
   await expect(hers.held()).toHaveCount(1);
@@ -109,11 +93,7 @@ test("a reload at every step changes nothing", async ({ request, anna, ben }) =>
 });
 
 test("the back button leads out of every step and never to a second payment", async ({ request, anna, ben }) => {
-  const show = await claimShow(request);
-  const c7 = show.seat("C", "7");
-  const hers = await anna.visit(show.id);
-  const his = await ben.visit(show.id);
-  await hers.hold(c7);
+  const { show, c7, hers, his } = await annaHoldsC7(request, anna, ben);
   await hers.checkOut("Anna", "anna@example.org");
 
   // From the payment page: the seat is still hers, and the way on is the payment that began.

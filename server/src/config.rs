@@ -1,6 +1,10 @@
-//! Settings: from the environment (or flags of the same name), checked at start.
+//! Settings: flags, the environment, a file ([`given`]), checked at start ([`Config::wrong`]).
 //!
-//! Secrets come from the environment only and have no defaults.
+//! Secrets have no defaults, and are shown nowhere.
+
+mod file;
+mod given;
+mod wrong;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -8,6 +12,9 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::bookings::CommitMode;
+
+pub use given::{Refused, given, settings};
+pub use wrong::Wrong;
 
 /// What `rowlock serve` needs to know.
 #[derive(Clone, Debug, Args)]
@@ -116,5 +123,47 @@ impl Config {
     #[must_use]
     pub fn is_https(&self) -> bool {
         self.public_url.starts_with("https://")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rows of the table of settings in docs/operating.md: name, default, limit.
+    fn documented() -> Vec<[String; 3]> {
+        let documented = include_str!("../../docs/operating.md");
+        let rows = documented.lines().filter(|line| line.starts_with("| `") && line.contains("` | "));
+        let cells =
+            rows.map(|row| row.trim_matches('|').split(" | ").map(|cell| cell.trim().to_owned()).collect::<Vec<_>>());
+        cells
+            .filter_map(|cells| {
+                <[String; 4]>::try_from(cells).ok().map(|[name, default, limit, _]| [name, default, limit])
+            })
+            .collect()
+    }
+
+    #[test]
+    fn every_setting_is_documented_with_its_default_and_limit() {
+        let documented = documented();
+        let mut settings = settings().disable_help_flag(true);
+        settings.build();
+        for arg in settings.get_arguments() {
+            let name = arg.get_env().expect("every setting has a variable").to_string_lossy().into_owned();
+            assert_eq!(name.to_lowercase(), arg.get_id().as_str(), "files name it as the environment does");
+            let row = documented.iter().find(|row| row[0] == format!("`{name}`"));
+            let row = row.unwrap_or_else(|| panic!("docs/operating.md has no row for {name}"));
+            let defaults: Vec<_> = arg.get_default_values().iter().map(|value| value.to_string_lossy()).collect();
+            let default = match (defaults.is_empty(), arg.is_required_set()) {
+                (true, true) => "required".to_owned(),
+                (true, false) => "none".to_owned(),
+                (false, _) if defaults == [""] => "empty".to_owned(),
+                (false, _) => format!("`{}`", defaults.join(",")),
+            };
+            assert_eq!(row[1], default, "the default of {name}");
+            if let Some((_, allowed)) = wrong::LIMITS.iter().find(|(limited, _)| *limited == name) {
+                assert_eq!(row[2], format!("{} to {}", allowed.start(), allowed.end()), "the limit of {name}");
+            }
+        }
     }
 }

@@ -15,6 +15,7 @@ pub mod bookings;
 pub mod box_office;
 pub mod breaker;
 pub mod catalogue;
+pub mod check;
 pub mod clock;
 pub mod config;
 pub mod door;
@@ -31,6 +32,7 @@ pub mod start;
 pub mod telemetry;
 pub mod tickets;
 pub mod waiting_list;
+pub mod waiting_room;
 pub mod web;
 pub mod webhooks;
 
@@ -62,6 +64,8 @@ pub struct Parts {
     pub gateways: payments::Gateways,
     /// Where mails go.
     pub mailer: tickets::Mailer,
+    /// Shows that are entered through a waiting room.
+    pub waiting_rooms: waiting_room::Rooms,
     /// Shows in which somebody waits for seats.
     pub waiting: waiting_list::Open,
     /// Wakes those who make offers to them.

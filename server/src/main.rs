@@ -1,15 +1,17 @@
-//! `rowlock`: serve, migrate, release-holds, demo, and what staff do until they have pages for it:
+//! `rowlock`: serve, check, migrate, release-holds, demo, and what staff do until they have pages for it:
 //! cancel-booking, cancel-show, parked, admin.
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
+use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
+use domain::api_waiting_room::WaitingRoomRequest;
+use server::config::{Config, Refused, Wrong, given};
 use server::seat_locks::{ReleasedAll, SeatLocks, StoreError};
-use server::{AppState, accounts, bookings, catalogue, clock, config::Config, outbox, start};
-use tracing_subscriber::EnvFilter;
+use server::{AppState, accounts, bookings, catalogue, check, clock, outbox, start, telemetry};
 use uuid::Uuid;
 
 #[global_allocator]
@@ -19,6 +21,9 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[derive(Parser)]
 #[command(name = "rowlock", version)]
 struct Cli {
+    /// A file of settings, in TOML; the environment and flags go before it.
+    #[arg(long, env = "ROWLOCK_CONFIG", global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
     #[command(subcommand)]
     command: Command,
 }
@@ -27,6 +32,14 @@ struct Cli {
 enum Command {
     /// Serve the site and the API.
     Serve(Box<Config>),
+    /// Look whether a system that runs can sell, from one end to the other. Sells nothing.
+    Check {
+        #[command(flatten)]
+        config: Box<Config>,
+        /// One JSON object in place of the table.
+        #[arg(long)]
+        json: bool,
+    },
     /// Bring the schema up to date.
     Migrate {
         /// Postgres, `postgres://…`.
@@ -74,6 +87,13 @@ enum Command {
         #[command(flatten)]
         database: Database,
     },
+    /// The waiting room of a show.
+    WaitingRoom {
+        #[command(subcommand)]
+        what: WaitingRoom,
+        #[command(flatten)]
+        database: Database,
+    },
     /// Accounts of people who work here.
     Admin {
         #[command(subcommand)]
@@ -100,6 +120,32 @@ struct Database {
     /// Postgres, `postgres://…`.
     #[arg(long, env = "DATABASE_URL", hide_env_values = true)]
     database_url: String,
+}
+
+#[derive(Subcommand)]
+enum WaitingRoom {
+    /// Have the show entered through one, or change the one it has.
+    On {
+        /// The show.
+        show: Uuid,
+        /// When it opens, for example `2026-12-01T10:00:00Z`.
+        #[arg(long)]
+        opens_at: String,
+        /// People let in a second at most, 1 to 1,000.
+        #[arg(long)]
+        per_second: u32,
+        /// Why, in one line.
+        #[arg(long)]
+        reason: String,
+    },
+    /// Open the show to everybody; tickets of the room are worth nothing any more.
+    Off {
+        /// The show.
+        show: Uuid,
+        /// Why, in one line.
+        #[arg(long)]
+        reason: String,
+    },
 }
 
 #[derive(Subcommand)]
@@ -151,13 +197,35 @@ enum Parked {
 }
 
 #[tokio::main]
-async fn main() -> anyhow::Result<()> {
-    tracing_subscriber::fmt()
-        .with_env_filter(EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info")))
-        .with_writer(std::io::stderr)
-        .init();
-    match Cli::parse().command {
-        Command::Serve(config) => serve(*config).await,
+async fn main() -> anyhow::Result<ExitCode> {
+    let cli = match given::<Cli>(&std::env::args_os().collect::<Vec<_>>()) {
+        Ok(cli) => cli,
+        Err(Refused::Words(cause)) => cause.exit(),
+        Err(Refused::Settings(wrong)) => return Ok(refused(&wrong)),
+    };
+    let traces = telemetry::traces::begin(matches!(cli.command, Command::Serve(_)))?;
+    if let Some(file) = &cli.config {
+        tracing::info!(file = %file.display(), "settings are read from a file as well");
+    }
+    match cli.command {
+        Command::Serve(config) => {
+            let wrong = config.wrong();
+            if !wrong.is_empty() {
+                return Ok(refused(&wrong));
+            }
+            let served = serve(*config).await;
+            traces.end().await;
+            served
+        }
+        Command::Check { config, json } => {
+            let report = check::check(&config).await;
+            if json {
+                println!("{}", report.json())
+            } else {
+                print!("{}", report.table())
+            }
+            return Ok(if report.is_good() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        }
         Command::Migrate { database_url } => start::migrate(&start::database(&database_url, 1).await?).await,
         Command::ReleaseHolds { show, redis_url, redis_prefix } => {
             let (_, locks) = start::lock_store(&redis_url, &redis_prefix).await?;
@@ -176,6 +244,7 @@ async fn main() -> anyhow::Result<()> {
         }
         Command::CancelShow { show, reason, database } => cancel_show(show, &reason, &database).await,
         Command::Parked { what, database } => parked(what.unwrap_or(Parked::List), &database).await,
+        Command::WaitingRoom { what, database } => waiting_room(what, &database).await,
         Command::Admin { what, database } => admin(what, &database).await,
         Command::Demo { database_url, dir, days } => {
             let pg = start::database(&database_url, 2).await?;
@@ -184,6 +253,19 @@ async fn main() -> anyhow::Result<()> {
             Ok(())
         }
     }
+    .map(|()| ExitCode::SUCCESS)
+}
+
+/// Settings that cannot be used: as clap ends where words are wrong.
+const BAD_SETTINGS: u8 = 2;
+
+/// Names all that is wrong with the settings.
+fn refused(wrong: &[Wrong]) -> ExitCode {
+    eprintln!("these settings cannot be used:");
+    for wrong in wrong {
+        eprintln!("  {wrong}");
+    }
+    ExitCode::from(BAD_SETTINGS)
 }
 
 /// A refusal, for the one at the keyboard.
@@ -219,6 +301,25 @@ async fn cancel_show(show: Uuid, reason: &str, database: &Database) -> anyhow::R
         eprintln!("the servers go on with what is left");
     }
     println!("called off; {undone} bookings undone here, refunds and mails are on their way");
+    Ok(())
+}
+
+async fn waiting_room(what: WaitingRoom, database: &Database) -> anyhow::Result<()> {
+    let pg = start::database(&database.database_url, 1).await?;
+    let (show, request) = match what {
+        WaitingRoom::On { show, opens_at, per_second, reason } => {
+            let (opens_at, per_second) = (Some(opens_at), Some(per_second));
+            (show, WaitingRoomRequest { on: true, opens_at, per_second, reason })
+        }
+        WaitingRoom::Off { show, reason } => {
+            (show, WaitingRoomRequest { on: false, opens_at: None, per_second: None, reason })
+        }
+    };
+    let show = catalogue::Catalogue::new(pg.clone()).known_show(show).await.map_err(in_words)?;
+    let mut tx = pg.begin().await?;
+    server::waiting_room::set_up(&mut tx, &show, None, &request, clock::now()).await.map_err(in_words)?;
+    tx.commit().await?;
+    println!("the waiting room is {}; servers know within seconds", if request.on { "on" } else { "off" });
     Ok(())
 }
 

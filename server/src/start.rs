@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use sqlx::Connection;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio_util::sync::CancellationToken;
@@ -15,11 +16,14 @@ use crate::seat_locks::link::Link;
 use crate::seat_locks::{RedisLocks, SeatLocks, ShadowLocks, known_source};
 use crate::{
     AppState, Parts, accounts, bookings, catalogue, idempotency, live, organiser, outbox, payments, reports,
-    seat_locks, telemetry, tickets, waiting_list, web, webhooks,
+    seat_locks, telemetry, tickets, waiting_list, waiting_room, web, webhooks,
 };
 
 /// Waiting for a free database connection longer than this is an answer: not now.
 const POOL_DEADLINE: Duration = Duration::from_secs(5);
+/// A database connection that rested for so long is asked whether it still is one before it is used. Asked every
+/// time, a short question costs two, and in a rush none rests.
+const ASK_AFTER_REST: Duration = Duration::from_secs(1);
 /// Open work is waited for this long when stopping.
 const STOP_DEADLINE: Duration = Duration::from_secs(10);
 
@@ -48,17 +52,29 @@ pub async fn database(url: &str, connections: u32) -> anyhow::Result<PgPool> {
     PgPoolOptions::new()
         .max_connections(connections)
         .acquire_timeout(POOL_DEADLINE)
+        .test_before_acquire(false)
+        .before_acquire(|connection, rested| {
+            Box::pin(async move {
+                if rested.idle_for >= ASK_AFTER_REST {
+                    connection.ping().await?;
+                }
+                Ok(true)
+            })
+        })
         .connect_with(options.application_name("rowlock"))
         .await
         .context("Postgres does not answer at DATABASE_URL")
 }
+
+/// The schema, step by step.
+pub static MIGRATOR: sqlx::migrate::Migrator = sqlx::migrate!("../migrations");
 
 /// Brings the schema up to date.
 ///
 /// # Errors
 /// When a migration fails or one that was applied has changed since.
 pub async fn migrate(pg: &PgPool) -> anyhow::Result<()> {
-    sqlx::migrate!("../migrations").run(pg).await.context("the schema could not be brought up to date")
+    MIGRATOR.run(pg).await.context("the schema could not be brought up to date")
 }
 
 /// Redis, and the seat locks in it.
@@ -73,7 +89,7 @@ pub async fn lock_store(url: &str, prefix: &str) -> anyhow::Result<(Link, RedisL
 }
 
 /// One for all TLS of the process; a second call is harmless.
-fn use_one_tls_provider() {
+pub(crate) fn use_one_tls_provider() {
     let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
@@ -92,6 +108,7 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
     let mailer = tickets::Mailer::from_config(&config)?;
     let accounts = accounts::Accounts::new(&config)?;
     tickets::sign_with(&config.token_secret);
+    let waiting_rooms = waiting_room::Rooms::load(&config, &pg, locks.now()).await.context("the waiting rooms")?;
     let commits = bookings::Commits::new(config.commit_queue, Duration::from_millis(config.commit_gather_ms));
     Ok(AppState::new(Parts {
         catalogue,
@@ -105,6 +122,7 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
         hubs: live::Hubs::default(),
         gateways,
         mailer,
+        waiting_rooms,
         waiting: waiting_list::Open::default(),
         offers_wake: tokio::sync::Notify::new(),
         accounts,
@@ -152,7 +170,9 @@ pub fn spawn_background(state: &AppState) {
     state.tasks.spawn(bookings::reconcile_forever(state.clone()));
     state.tasks.spawn(payments::probe_forever(state.clone()));
     state.tasks.spawn(waiting_list::serve_forever(state.clone()));
+    state.tasks.spawn(waiting_room::serve_forever(state.clone()));
     state.tasks.spawn(bookings::look_after_shows_forever(state.clone()));
+    state.tasks.spawn(bookings::relocation::work_forever(state.clone()));
     state.tasks.spawn(organiser::follow_forever(state.clone()));
     state.tasks.spawn(accounts::send_mails_forever(state.clone()));
     state.tasks.spawn(accounts::purge_forever(state.clone()));
@@ -162,6 +182,7 @@ pub fn spawn_background(state: &AppState) {
     state.tasks.spawn(reports::flush_forever(state.clone()));
     state.tasks.spawn(webhooks::deliver_forever(state.clone()));
     state.tasks.spawn(webhooks::purge_forever(state.clone()));
+    state.tasks.spawn(telemetry::upkeep_forever(state.clone()));
 }
 
 /// Serves until `state.stop`: then readers are told to come back, open requests finish, and background

@@ -13,10 +13,8 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use serde::Deserialize;
 use serde_json::json;
-use sha2::{Digest, Sha256};
-use tokio::time::sleep;
 
-use crate::cards::{self, Answer};
+use crate::cards;
 use crate::charging::{NotNow, Simulator};
 use crate::clock;
 use crate::ledger::{Outcome, Refused};
@@ -100,10 +98,7 @@ pub fn routes(simulator: &Simulator) -> Router<Simulator> {
 }
 
 async fn require_key(State(simulator): State<Simulator>, request: Request, next: Next) -> Response {
-    let given = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let given = given.and_then(|value| value.strip_prefix("Bearer ")).unwrap_or_default();
-    // Digests are compared, so the time it takes says nothing about the key.
-    if Sha256::digest(given) == Sha256::digest(&simulator.settings.api_key) {
+    if simulator.is_merchant(request.headers()) {
         next.run(request).await
     } else {
         error(StatusCode::UNAUTHORIZED, "unauthorized", "send the API key as a bearer token").into_response()
@@ -133,13 +128,8 @@ async fn open(
     if let (Some(card), Status::RequiresPayer) = (card, payment.status) {
         let Outcome { payment: charged, changed } = simulator.pay(&payment.id, card)?;
         payment = charged;
-        match card.answer {
-            Answer::Slow if changed => sleep(simulator.settings.slow).await,
-            Answer::Never if changed => {
-                sleep(simulator.settings.no_answer).await;
-                return Err(error(StatusCode::GATEWAY_TIMEOUT, "no_answer", "nobody should still be listening"));
-            }
-            _ => {}
+        if changed && !simulator.answers(card).await {
+            return Err(error(StatusCode::GATEWAY_TIMEOUT, "no_answer", "nobody should still be listening"));
         }
     }
     Ok((StatusCode::CREATED, Json(payment.view(&simulator.settings.public_url))))

@@ -4,9 +4,11 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use axum::http::{HeaderMap, header};
+use sha2::{Digest, Sha256};
 use tokio::time::sleep;
 
-use crate::cards::{Card, Telling, Verdict};
+use crate::cards::{Answer, Card, Telling, Verdict};
 use crate::ledger::{Ledger, MAX_PAYMENTS, Outcome, Refused};
 use crate::payment::{Dialect, Payment, Status};
 use crate::webhooks::{Courier, Event, EventKind, Letter, Place};
@@ -81,6 +83,25 @@ impl Simulator {
     /// From now on, events in Stripe's words go to this address.
     pub fn tell_stripe_events_to(&self, url: String) {
         *self.stripe_endpoint.lock().unwrap_or_else(PoisonError::into_inner) = Some(url);
+    }
+
+    /// Whether a request comes from the merchant: whether it has the key as its bearer token.
+    #[must_use]
+    pub fn is_merchant(&self, headers: &HeaderMap) -> bool {
+        let given = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let given = given.and_then(|value| value.strip_prefix("Bearer ")).unwrap_or_default();
+        // Digests are compared, so the time it takes says nothing about the key.
+        Sha256::digest(given) == Sha256::digest(&self.settings.api_key)
+    }
+
+    /// Waits as long as the answer about a card takes; whether one comes at all while somebody still listens.
+    pub async fn answers(&self, card: &Card) -> bool {
+        match card.answer {
+            Answer::Prompt => {}
+            Answer::Slow => sleep(self.settings.slow).await,
+            Answer::Never => sleep(self.settings.no_answer).await,
+        }
+        card.answer != Answer::Never
     }
 
     /// The payer, or a token in their place, pays with `card`.

@@ -3,18 +3,16 @@
 //! A build that fails leaves the old one running. The browser half is built quickly instead of small.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result};
 use notify::{EventKind, RecursiveMode, Watcher};
 
 use crate::native;
 use crate::places::Places;
-use crate::processes::{Output, Processes};
+use crate::processes::Output;
 use crate::progress::note;
-use crate::run::{announce, server};
-use crate::services::{self, Folder};
-use crate::serving::Product;
+use crate::run::Open;
 use crate::site::{self, Size};
 use crate::stop::Stop;
 
@@ -27,19 +25,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// Runs until asked to stop.
 pub fn dev(places: &Places, stop: &Stop) -> Result<()> {
-    let began = Instant::now();
-    let mut folder = Folder::open(places, "run", false)?;
-    let mut processes = Processes::new(stop);
-    let stores = services::start(&mut folder, &mut processes, stop)?;
-    native::build(places, stop)?;
-    site::build(places, Size::Large, stop)?;
-    let mut product = Product::prepare(places, &mut folder, stores, stop)?;
-    let server = server(&folder)?;
-    product.start_simulator(&mut processes, &folder, server.listen.ip(), Output::Shown)?;
-    product.start_server(&mut processes, &server, Output::Shown)?;
-    let manager = product.manager_of_the_demo(&mut folder, stop)?;
-    announce(&folder, &server, &product, manager.as_deref(), began);
-
+    let mut open = Open::start(places, Size::Large, stop)?;
     let (sender, changes) = channel();
     let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
         // Reading is an event too on some systems.
@@ -64,17 +50,17 @@ pub fn dev(places: &Places, stop: &Stop) -> Result<()> {
         let now = built_at(places);
         if now != built {
             built = now;
-            processes.end(server.name)?;
-            if let Err(error) = product.start_server(&mut processes, &server, Output::Shown) {
+            open.processes.end(open.server.name)?;
+            if let Err(error) = open.product.start_server(&mut open.processes, &open.server, Output::Shown) {
                 stop.check()?;
-                processes.end(server.name)?;
+                open.processes.end(open.server.name)?;
                 note(&format!("{error:#}; waiting for the next change"));
                 continue;
             }
         }
-        note(&format!("up to date: reload {}", server.public_url));
+        note(&format!("up to date: reload {}", open.server.public_url));
     }
-    processes.end_all();
+    open.processes.end_all();
     Ok(())
 }
 

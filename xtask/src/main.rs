@@ -21,6 +21,7 @@ mod native;
 mod places;
 mod processes;
 mod progress;
+mod prove;
 mod run;
 mod services;
 mod serving;
@@ -48,6 +49,8 @@ enum Task {
     Test(test::Options),
     /// Measure. Without a name it lists what there is.
     Bench(bench::Options),
+    /// Show that what is promised holds whatever fails. Without a name it lists what there is.
+    Prove(prove::Options),
     /// What a change must pass: format, lints, all tests.
     Ci,
     /// Build the browser half into target/site and nothing else.
@@ -81,6 +84,7 @@ fn work(task: Task) -> Result<bool> {
         Task::Dev => dev::dev(&places, &stop).map(|()| true),
         Task::Test(options) => test::test(&places, &options, &stop),
         Task::Bench(options) => bench::bench(&places, &options, &stop),
+        Task::Prove(options) => prove::prove(&places, &options, &stop),
         Task::Ci => ci::ci(&places, &stop),
         Task::Site => site::build(&places, site::Size::Small, &stop).map(|()| true),
         Task::Guard => Ok(true),

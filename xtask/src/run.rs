@@ -18,37 +18,56 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// Runs until asked to stop, or until something ends by itself.
 pub fn run(places: &Places, stop: &Stop) -> Result<()> {
-    let began = Instant::now();
-    let mut folder = Folder::open(places, "run", false)?;
-    let mut processes = Processes::new(stop);
-    // Stores first: what a machine lacks is said before minutes of compiling, not after.
-    let stores = services::start(&mut folder, &mut processes, stop)?;
-    native::build(places, stop)?;
-    site::build(places, Size::Small, stop)?;
-    let mut product = Product::prepare(places, &mut folder, stores, stop)?;
-    let server = server(&folder)?;
-    product.start_simulator(&mut processes, &folder, server.listen.ip(), Output::Shown)?;
-    product.start_server(&mut processes, &server, Output::Shown)?;
-    let manager = product.manager_of_the_demo(&mut folder, stop)?;
-    announce(&folder, &server, &product, manager.as_deref(), began);
+    let mut open = Open::start(places, Size::Small, stop)?;
     while !stop.asked() {
-        processes.check()?;
+        open.processes.check()?;
         std::thread::sleep(LOOK_EVERY);
     }
     eprintln!();
-    processes.end_all();
+    open.processes.end_all();
     Ok(())
 }
 
-/// The server as `run` and `dev` start it.
-pub fn server(folder: &Folder) -> Result<Server> {
+/// The product, open for visitors, as `run` and `dev` have it.
+pub struct Open<'a> {
+    /// What its servers share.
+    pub product: Product<'a>,
+    /// Its one server.
+    pub server: Server,
+    /// All that runs.
+    pub processes: Processes<'a>,
+    /// Nobody else's until all of that has ended: fields are dropped in their order.
+    _folder: Folder,
+}
+
+impl<'a> Open<'a> {
+    /// Builds and starts everything, and says where it is.
+    pub fn start(places: &'a Places, size: Size, stop: &'a Stop) -> Result<Self> {
+        let began = Instant::now();
+        let mut folder = Folder::open(places, "run", false)?;
+        let mut processes = Processes::new(stop);
+        // Stores first: what a machine lacks is said before minutes of compiling, not after.
+        let stores = services::start(&mut folder, &mut processes, stop)?;
+        native::build(places, stop)?;
+        site::build(places, size, stop)?;
+        let mut product = Product::prepare(places, &mut folder, stores, stop)?;
+        let server = server(&folder)?;
+        product.start_simulator(&mut processes, &folder, server.listen.ip(), Output::Shown)?;
+        product.start_server(&mut processes, &server, Output::Shown)?;
+        let manager = product.manager_of_the_demo(&mut folder, stop)?;
+        announce(&folder, &server, &product, manager.as_deref(), began);
+        Ok(Self { product, server, processes, _folder: folder })
+    }
+}
+
+fn server(folder: &Folder) -> Result<Server> {
     let listen = serving::listen_address(folder)?;
     let public_url = std::env::var("PUBLIC_URL").unwrap_or_else(|_| serving::address_for_people(listen));
     Ok(Server { name: "rowlock", listen, public_url, settings: Vec::new() })
 }
 
 /// Says where everything is.
-pub fn announce(folder: &Folder, server: &Server, product: &Product<'_>, manager: Option<&str>, began: Instant) {
+fn announce(folder: &Folder, server: &Server, product: &Product<'_>, manager: Option<&str>, began: Instant) {
     // Box office, door, programme and reports; only where the database is one of ours.
     let staff = manager
         .map(|manager| format!("    for staff        {}/staff\n                     {manager}\n", server.public_url));

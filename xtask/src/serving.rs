@@ -49,6 +49,14 @@ pub struct Server {
     pub settings: Vec<(&'static str, String)>,
 }
 
+impl Server {
+    /// One on a free port of 127.0.0.1, for programs of ours alone.
+    pub fn on_any_port(folder: &Folder, name: &'static str, settings: Vec<(&'static str, String)>) -> Result<Self> {
+        let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, ports::claim(&folder.ports(), name, None)?));
+        Ok(Self { name, listen, public_url: format!("http://{listen}"), settings })
+    }
+}
+
 /// Who works in every theatre of the demo.
 const DEMO_MANAGER: &str = "manager@example.org";
 

@@ -38,7 +38,8 @@ pub fn offer(booking: RwSignal<Standing>) -> impl IntoView {
         trouble: RwSignal::new(None),
         attempt: StoredValue::new(None),
     };
-    let can_cancel = Memo::new(move |_| booking.with(|booking| booking.cancel_until_ms.is_some()));
+    let can_cancel =
+        Memo::new(move |_| booking.with(|booking| booking.cancel_until_ms.is_some() && booking.seat_offer.is_none()));
     move || can_cancel.get().then(|| panel(choice))
 }
 

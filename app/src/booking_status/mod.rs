@@ -6,9 +6,11 @@
 #![allow(missing_docs, reason = "the island macro makes a struct for the props and gives it no words")]
 
 mod cancelling;
+mod seat_offer;
 
 use domain::api::{BookingState, BookingView, MoneyState, SeatLine};
 use domain::api_cancelling::{RefundView, StepView};
+use domain::api_moving::SeatOffer;
 use domain::money::Money;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
@@ -20,7 +22,7 @@ use crate::language::{Language, Moment, current};
 use crate::say;
 
 /// Groups of messages this island uses; its page carries them.
-pub const WORDS: &[&str] = &["status", "story", "cancel", "problem", "common", "date"];
+pub const WORDS: &[&str] = &["status", "story", "cancel", "move", "problem", "common", "date"];
 
 /// First pause between two questions, milliseconds…
 const FIRST_PAUSE_MS: u32 = 1_000;
@@ -59,6 +61,9 @@ pub struct Standing {
     /// The booking its money pays for.
     #[serde(default)]
     pub moved_to: Option<Uuid>,
+    /// Other places, because the show was moved; the buyer may take or leave them.
+    #[serde(default)]
+    pub seat_offer: Option<SeatOffer>,
 }
 
 impl From<&BookingView> for Standing {
@@ -76,6 +81,7 @@ impl From<&BookingView> for Standing {
             refunds: booking.refunds.clone(),
             steps: booking.steps.clone(),
             moved_to: booking.moved_to,
+            seat_offer: booking.seat_offer.clone(),
         }
     }
 }
@@ -107,6 +113,7 @@ pub fn BookingStatus(
                 <a class="button" data-testid=name href=href>{say!(words)}</a>
             })}</p>
             <ol class="booking-story" data-testid="booking-story">{move || booking.with(story)}</ol>
+            {seat_offer::choice(booking)}
             {cancelling::offer(booking)}
         </section>
     }
@@ -137,6 +144,8 @@ fn step_in_words(told: &StepView) -> String {
         ("failed", ..) => say!("story.failed"),
         ("expired", ..) => say!("story.expired"),
         ("moved", ..) => say!("story.moved"),
+        ("relocated", Some(note), ..) => say!("story.relocated", note = note),
+        ("other_seats_taken", ..) => say!("story.other_seats_taken"),
         // The API says in English which seats it was.
         ("lost", ..) if current() != Language::English => say!("story.lost"),
         _ => told.words.clone(),
@@ -291,6 +300,7 @@ mod tests {
             refunds: vec![],
             steps: vec![],
             moved_to: None,
+            seat_offer: None,
         };
         assert!(is_settled(&standing(BookingState::Confirmed, MoneyState::Paid, Some("/ticket"))));
         assert!(is_settled(&standing(BookingState::Cancelled, MoneyState::Failed, None)));
@@ -322,6 +332,7 @@ mod tests {
             refunds: vec![],
             steps: vec![],
             moved_to: None,
+            seat_offer: None,
         };
         assert_eq!(say!(words(&booking).title), "The payment did not go through");
         let step = |step: &str| StepView {

@@ -2,6 +2,7 @@
 //! from every answer.
 
 use domain::api::{ProblemView, SERVER_TIME_HEADER};
+use domain::json::{self, FromJson};
 use domain::time::Timestamp;
 use gloo_net::http::{Method, Request, RequestBuilder, Response};
 use serde::Serialize;
@@ -52,6 +53,14 @@ impl Failure {
     }
 }
 
+/// Reads a resource that the page of a show needs at once: by the small reader, which is there before serde's.
+///
+/// # Errors
+/// [`Failure`].
+pub async fn read<T: FromJson>(path: &str) -> Result<T, Failure> {
+    parse_small(&once(&Call { method: Method::GET, path, key: None, body: None, deadline_ms: DEADLINE_MS }).await?)
+}
+
 /// Reads a resource.
 ///
 /// # Errors
@@ -84,7 +93,16 @@ pub async fn change<T: DeserializeOwned>(
     parse(&retrying(&Call { method, path, key: Some(key), body: Some(&body), deadline_ms: DEADLINE_MS }).await?)
 }
 
-/// The same, tried once, by somebody who knows what to do without an answer when this time is over.
+/// The same for what the page of a show changes at once: its answer is read by the small reader.
+///
+/// # Errors
+/// The last try's [`Failure`].
+pub async fn ask<T: FromJson>(method: Method, path: &str, key: &str, body: &impl Serialize) -> Result<T, Failure> {
+    let body = serde_json::to_string(body).map_err(|_| Failure::Unreachable)?;
+    parse_small(&retrying(&Call { method, path, key: Some(key), body: Some(&body), deadline_ms: DEADLINE_MS }).await?)
+}
+
+/// As [`change`], tried once, by somebody who knows what to do without an answer when this time is over.
 ///
 /// # Errors
 /// [`Failure`].
@@ -166,7 +184,8 @@ async fn send(call: &Call<'_>) -> Result<Response, Failure> {
 }
 
 async fn problem_of(answer: &Response) -> Failure {
-    let problem = answer.json::<ProblemView>().await.unwrap_or_else(|_| ProblemView {
+    let said = answer.text().await.ok().and_then(|text| json::read::<ProblemView>(&text));
+    let problem = said.unwrap_or_else(|| ProblemView {
         // A proxy in between speaks no problem+json; its status still says something.
         kind: "about:blank".to_owned(),
         title: String::new(),
@@ -188,6 +207,11 @@ fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Failure> {
     serde_json::from_str(text).map_err(|_| Failure::Unreachable)
 }
 
+/// The same by the small reader.
+fn parse_small<T: FromJson>(text: &str) -> Result<T, Failure> {
+    json::read(if text.is_empty() { "null" } else { text }).ok_or(Failure::Unreachable)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -196,5 +220,7 @@ mod tests {
     fn no_content_is_an_answer_where_nothing_may_come() {
         assert_eq!(parse::<Option<u32>>(""), Ok(None));
         assert_eq!(parse::<u32>(""), Err(Failure::Unreachable));
+        assert_eq!(parse_small::<Option<u32>>(""), Ok(None));
+        assert_eq!(parse_small::<u32>(""), Err(Failure::Unreachable));
     }
 }

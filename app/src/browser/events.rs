@@ -16,7 +16,7 @@ pub fn on_document(name: &str, react: impl FnMut(Event) + 'static) {
     }
 }
 
-fn listen(target: &EventTarget, name: &str, react: impl FnMut(Event) + 'static) {
+pub(super) fn listen(target: &EventTarget, name: &str, react: impl FnMut(Event) + 'static) {
     let closure = Closure::<dyn FnMut(Event)>::new(react);
     // Adding a listener fails for no target that exists.
     let _ = target.add_event_listener_with_callback(name, closure.as_ref().unchecked_ref());

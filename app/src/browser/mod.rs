@@ -96,6 +96,12 @@ pub fn go_to(address: &str) {
     let _ = window().location().assign(address);
 }
 
+/// Reads the page once more.
+pub fn reload() {
+    // Fails only where there is no page to read; then it stays.
+    let _ = window().location().reload();
+}
+
 /// A text as part of an address.
 #[must_use]
 pub fn encoded(text: &str) -> String {
@@ -121,6 +127,13 @@ pub fn socket_origin() -> String {
 pub fn has_mouse() -> bool {
     let query = window().match_media("(hover: hover) and (pointer: fine)");
     query.ok().flatten().is_some_and(|query| query.matches())
+}
+
+/// Calls `react` when the page is to be dark or light from now on.
+pub fn on_theme(mut react: impl FnMut() + 'static) {
+    if let Ok(Some(query)) = window().match_media("(prefers-color-scheme: light)") {
+        events::listen(&query, "change", move |_| react());
+    }
 }
 
 /// Pixels of the screen in one of the page.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::catalogue::{Messages, file_of, of};
 use super::message::{branches, closing};
 use super::{Language, plural, say_in, speaking};
-use crate::{booking_status, seat_map, staff};
+use crate::{booking_status, seat_map, staff, waiting_room};
 
 /// Keys that are put together at run time: problems by their code.
 const BY_CODE: &str = "problem.";
@@ -187,11 +187,13 @@ fn messages_of_problems_belong_to_codes_of_the_api() {
 
 #[test]
 fn pages_carry_what_their_islands_say() {
-    let islands: [(&[&str], &[&str]); 4] = [
+    let islands: [(&[&str], &[&str]); 6] = [
         (&["app/src/seat_map", "app/src/checkout", "app/src/waiting_list.rs"], seat_map::WORDS),
         (&["app/src/booking_status"], booking_status::WORDS),
         (&["app/src/staff/door"], staff::door::WORDS),
         (&["app/src/staff/box_office", "app/src/seat_map"], staff::box_office::WORDS),
+        (&["app/src/waiting_room"], waiting_room::WORDS),
+        (&["app/src/staff/organiser"], staff::organiser::WORDS),
     ];
     let groups = groups();
     for (folders, carried) in islands {

@@ -45,6 +45,22 @@ pub fn film_grid(films: Vec<FilmCard>) -> impl IntoView {
     view! { <ul class="film-grid">{films.into_iter().map(FilmCard::view).collect_view()}</ul> }
 }
 
+/// A film with when it is on, as an article: poster beside title and times.
+pub fn film_times(film: Place, hue: u16, facts: String, times: impl IntoView + 'static) -> impl IntoView {
+    view! {
+        <article class="film-times">
+            <a class="film-times-poster" href=film.href.clone() tabindex="-1" aria-hidden="true">
+                {poster(&film.name, hue)}
+            </a>
+            <div>
+                <h2><a href=film.href>{film.name}</a></h2>
+                <p class="quiet small">{facts}</p>
+                {times}
+            </div>
+        </article>
+    }
+}
+
 /// One show one may pick.
 #[derive(Clone, Debug)]
 pub struct Chip {

@@ -16,3 +16,4 @@ pub mod show;
 pub mod staff;
 pub mod theatre;
 pub mod ticket;
+pub mod waiting_room;

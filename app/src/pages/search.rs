@@ -2,8 +2,7 @@
 
 use leptos::prelude::*;
 
-use super::listing::{Group, nothing};
-use super::poster::poster;
+use super::listing::{Group, film_times, nothing};
 use crate::say;
 use crate::shell::{Head, Page, Place};
 
@@ -154,18 +153,7 @@ impl Page for Search {
 impl FoundFilm {
     fn view(self) -> impl IntoView {
         let rest = self.rest.map(|rest| view! { <p><a class="more-link" href=rest.href>{rest.name}</a></p> });
-        view! {
-            <article class="film-times">
-                <a class="film-times-poster" href=self.film.href.clone() tabindex="-1" aria-hidden="true">
-                    {poster(&self.film.name, self.hue)}
-                </a>
-                <div>
-                    <h2><a href=self.film.href>{self.film.name}</a></h2>
-                    <p class="quiet small">{self.facts}</p>
-                    {self.groups.into_iter().map(Group::view).collect_view()}
-                    {rest}
-                </div>
-            </article>
-        }
+        let groups = self.groups.into_iter().map(Group::view).collect_view();
+        film_times(self.film, self.hue, self.facts, view! { {groups} {rest} })
     }
 }

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use crate::checkout::BUYER;
 use crate::language::Arg;
 use crate::say;
-use crate::seat_map::{SeatMap, WORDS};
+use crate::seat_map::{SHOW, SeatMap, WORDS};
 use crate::shell::{Half, Head, Page, Place};
 
 /// The page of a show.
@@ -66,32 +66,44 @@ impl Page for Show {
     }
 
     fn view(self) -> AnyView {
-        let facts = [self.format, self.language, say!("list.minutes", minutes = self.running_minutes), self.rating];
-        let facts = facts.into_iter().filter(|fact| !fact.is_empty());
+        let (heading, film) = (heading(&self), self.film.href.clone());
         let seats = if self.is_on_sale {
             // Outside the island: a browser that runs scripts reads <noscript> differently from one
             // that does not, and the island must find what the server wrote.
             view! {
                 {self.buyer.map(|(name, email)| view! { <div id=BUYER hidden data-name=name data-email=email></div> })}
-                <SeatMap show=self.id />
+                <div id=SHOW hidden data-show=self.id.to_string()></div>
+                <SeatMap />
                 <noscript>
                     <p class="no-script">{say!("show.no_script")}</p>
                 </noscript>
             }
             .into_any()
         } else {
-            closed(self.opens, self.is_paused, self.film.href.clone()).into_any()
+            closed(self.opens, self.is_paused, film).into_any()
         };
         view! {
-            <header class="show-head">
-                <p class="crumbs"><a href=self.theatre.href>{self.theatre.name}</a><span>{self.screen}</span></p>
-                <h1><a href=self.film.href>{self.film.name}</a></h1>
-                <p class="show-when"><time datetime=self.starts_at>{self.starts}</time></p>
-                <ul class="show-facts">{facts.map(|fact| view! { <li><bdi>{fact}</bdi></li> }).collect_view()}</ul>
-            </header>
+            {heading}
             {seats}
         }
         .into_any()
+    }
+}
+
+/// What, where and when.
+pub(super) fn heading(show: &Show) -> impl IntoView + use<> {
+    let minutes = say!("list.minutes", minutes = show.running_minutes);
+    let facts = [show.format.clone(), show.language.clone(), minutes, show.rating.clone()];
+    let facts = facts.into_iter().filter(|fact| !fact.is_empty());
+    let facts = facts.map(|fact| view! { <li><bdi>{fact}</bdi></li> }).collect_view();
+    let Show { film, theatre, screen, starts, starts_at, .. } = show.clone();
+    view! {
+        <header class="show-head">
+            <p class="crumbs"><a href=theatre.href>{theatre.name}</a><span>{screen}</span></p>
+            <h1><a href=film.href>{film.name}</a></h1>
+            <p class="show-when"><time datetime=starts_at>{starts}</time></p>
+            <ul class="show-facts">{facts}</ul>
+        </header>
     }
 }
 

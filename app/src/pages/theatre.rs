@@ -2,8 +2,7 @@
 
 use leptos::prelude::*;
 
-use super::listing::{Chip, Choice, chips, nothing, strip};
-use super::poster::poster;
+use super::listing::{Chip, Choice, chips, film_times, nothing, strip};
 use crate::say;
 use crate::shell::{Head, Page, Place};
 
@@ -23,18 +22,7 @@ pub struct FilmTimes {
 impl FilmTimes {
     /// As an article: poster beside title and chips.
     pub fn view(self) -> impl IntoView {
-        view! {
-            <article class="film-times">
-                <a class="film-times-poster" href=self.film.href.clone() tabindex="-1" aria-hidden="true">
-                    {poster(&self.film.name, self.hue)}
-                </a>
-                <div>
-                    <h2><a href=self.film.href>{self.film.name}</a></h2>
-                    <p class="quiet small">{self.facts}</p>
-                    {chips(self.shows)}
-                </div>
-            </article>
-        }
+        film_times(self.film, self.hue, self.facts, chips(self.shows))
     }
 }
 

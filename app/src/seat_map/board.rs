@@ -152,7 +152,7 @@ impl Board {
         self.dots = Some(dots);
     }
 
-    /// The dots that look different since this was asked last, sorted by colour.
+    /// The dots that look different since this was asked last.
     pub fn dots_to_paint(&mut self, cart: &Cart) -> Vec<(Paint, Dot)> {
         // Taken out meanwhile: how a seat looks is asked of the board.
         let Some(mut dots) = self.dots.take() else { return Vec::new() };
@@ -291,6 +291,6 @@ mod tests {
         board.repaint(1, &cart);
         board.apply(&[Change { seat: 2, state: SeatState::Booked }], &cart);
         let painted: Vec<_> = board.dots_to_paint(&cart).into_iter().map(|(paint, dot)| (paint, dot.x)).collect();
-        assert_eq!(painted, [(crate::seat_map::dots::GONE, 2), (crate::seat_map::dots::MINE, 1)]);
+        assert_eq!(painted, [(crate::seat_map::dots::MINE, 1), (crate::seat_map::dots::GONE, 2)]);
     }
 }

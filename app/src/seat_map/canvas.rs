@@ -1,65 +1,93 @@
-//! A canvas that shows the seats of a room as dots: glue between [`Dots`](super::dots) and the browser.
+//! A canvas that shows the seats of a room as dots: glue between [`Dots`](super::dots), their
+//! [picture](super::raster) and the browser.
 
-use domain::api::SEAT_PITCH;
 use domain::wire::Dot;
-use wasm_bindgen::JsCast;
-use web_sys::{CanvasRenderingContext2d, HtmlCanvasElement};
+use wasm_bindgen::{Clamped, JsCast};
+use web_sys::{CanvasRenderingContext2d, HtmlCanvasElement, ImageData};
 
 use super::dots::{CATEGORY_COLOURS, COLOURS, Paint};
+use super::raster::{Colour, Raster, colour_of};
 use crate::browser;
 
-/// Part of the distance between two seats that a dot covers.
-const DOT: f64 = 0.78;
 /// A sharper screen than this is not painted for: nobody sees it, and pixels cost.
 const SHARPEST: f64 = 2.0;
+/// Pixels of a canvas at most, four bytes each: a large one is less sharp.
+const MOST_PIXELS: f64 = 4_000_000.0;
 
 /// A canvas, ready to paint on.
 pub struct Canvas {
+    element: HtmlCanvasElement,
     context: CanvasRenderingContext2d,
-    colours: Vec<String>,
-    /// The corner of the plan that is shown, plan units.
-    corner: (i32, i32),
-    /// Pixels of the canvas in a plan unit.
-    scale: f64,
+    colours: Vec<Colour>,
+    raster: Raster,
 }
 
 impl Canvas {
     /// Takes a canvas as wide as it is laid out, for the part of the plan at `corner`, so many units wide and
     /// high. It is empty then. `None` while it is not laid out.
     pub fn new(element: &HtmlCanvasElement, corner: (i32, i32), size: (i32, i32)) -> Option<Self> {
-        let sharpness = browser::pixel_ratio().min(SHARPEST);
-        let pixels = (f64::from(element.client_width()) * sharpness).round();
-        let scale = pixels / f64::from(size.0.max(1));
-        if pixels < 1.0 {
-            return None;
-        }
+        let raster = Raster::new(pixels_across(element, size)?, corner, size);
+        let (width, height) = raster.size();
         // Setting them empties the canvas.
-        element.set_width(pixels as u32);
-        element.set_height((f64::from(size.1) * scale).round() as u32);
+        element.set_width(u32::try_from(width).ok()?);
+        element.set_height(u32::try_from(height).ok()?);
         let context = element.get_context("2d").ok()??.dyn_into().ok()?;
-        Some(Self { context, colours: colours(element), corner, scale })
+        let colours = colours(element, &context);
+        Some(Self { element: element.clone(), context, colours, raster })
     }
 
-    /// Paints dots that are sorted by colour.
-    pub fn paint(&self, dots: &[(Paint, Dot)]) {
-        let side = (f64::from(SEAT_PITCH) * self.scale * DOT).round().max(1.0);
-        let place = |at: i32, corner: i32| (f64::from(at - corner) * self.scale - side / 2.0).round();
-        let mut chosen = None;
+    /// Whether this is a canvas for that element as it is laid out now, in the colours in force. What was painted before
+    /// the page changed its theme, or the device was turned, is to be painted anew.
+    #[must_use]
+    pub fn fits(&self, element: &HtmlCanvasElement, size: (i32, i32)) -> bool {
+        self.element == *element
+            && pixels_across(element, size) == Some(self.raster.size().0)
+            && colours(element, &self.context) == self.colours
+    }
+
+    /// Paints dots.
+    pub fn paint(&mut self, dots: &[(Paint, Dot)]) {
         for (paint, dot) in dots {
-            if chosen != Some(*paint) {
-                chosen = Some(*paint);
-                self.context.set_fill_style_str(&self.colours[usize::from(*paint)]);
+            if let Some(colour) = self.colours.get(usize::from(*paint)) {
+                self.raster.paint(*dot, *colour);
             }
-            self.context.fill_rect(place(dot.x, self.corner.0), place(dot.y, self.corner.1), side, side);
+        }
+        let changed = self.raster.take_changed();
+        if changed.is_empty() {
+            return;
+        }
+        let Ok(width) = u32::try_from(self.raster.size().0) else { return };
+        // A view of our memory, not a copy. Fails only for lengths that do not fit the width.
+        let Ok(picture) = ImageData::new_with_u8_clamped_array(Clamped(self.raster.pixels()), width) else { return };
+        for area in changed {
+            let [left, top, width, height] = [area.left, area.top, area.width, area.height].map(|px| px as f64);
+            // Fails only for pictures whose memory is gone.
+            let _ = self.context.put_image_data_with_dirty_x_and_dirty_y_and_dirty_width_and_dirty_height(
+                &picture, 0.0, 0.0, left, top, width, height,
+            );
         }
     }
 }
 
-/// The colours in force, in the order of the paints in [`super::dots`].
-fn colours(element: &HtmlCanvasElement) -> Vec<String> {
+/// How many pixels wide a canvas is to be, for so many units of the plan; `None` while it is not laid out.
+fn pixels_across(element: &HtmlCanvasElement, (across, down): (i32, i32)) -> Option<usize> {
+    let width = f64::from(element.client_width());
+    let height = width * f64::from(down) / f64::from(across.max(1));
+    let most = (MOST_PIXELS / (width * height).max(1.0)).sqrt();
+    let pixels = (width * browser::pixel_ratio().min(SHARPEST).min(most)).round();
+    (pixels >= 1.0).then_some(pixels as usize)
+}
+
+/// The colours in force, in the order of the paints in [`super::dots`]. The context says each as a number, however the
+/// style puts it.
+fn colours(element: &HtmlCanvasElement, context: &CanvasRenderingContext2d) -> Vec<Colour> {
     let mut names: Vec<String> =
         ["--dot-gone", "--seat-locked", "--seat-mine", "--dot-faint"].map(str::to_owned).into();
     names.extend((0..CATEGORY_COLOURS).map(|category| format!("--cat-{category}")));
     debug_assert_eq!(names.len(), COLOURS);
-    names.iter().map(|name| browser::style_of(element, name)).collect()
+    let read = |name: &String| {
+        context.set_fill_style_str(&browser::style_of(element, name));
+        context.fill_style().as_string().and_then(|said| colour_of(&said)).unwrap_or_default()
+    };
+    names.iter().map(read).collect()
 }

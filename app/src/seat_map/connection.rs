@@ -5,17 +5,18 @@
 
 use std::collections::BTreeSet;
 
+use domain::api::PlanView;
+use domain::json::{FromJson, Json};
 use domain::seats::{AreaIndex, SeatState};
 use domain::wire::{Ask, MAX_SECTIONS_PER_READER};
 use leptos::prelude::*;
 use leptos::task::spawn_local;
-use serde::Deserialize;
 use wasm_bindgen::JsCast;
 
 use super::follower::{Follower, News};
 use super::session::{Live, Session};
 use crate::browser::socket::{Happening, Socket};
-use crate::browser::{calls, clock, events, ids, is_visible, socket_origin};
+use crate::browser::{self, calls, clock, events, ids, is_visible, socket_origin};
 
 /// Longest pause before the second try, milliseconds; doubles with each further one…
 const FIRST_PAUSE_MS: u32 = 500;
@@ -25,6 +26,8 @@ const LONGEST_PAUSE_MS: u32 = 10_000;
 const TRIES_UNTIL_OFFLINE: u32 = 2;
 /// A page hidden for longer than this, milliseconds, does not trust its connection.
 const LONGEST_NAP_MS: f64 = 5_000.0;
+/// Longest pause before one looks whether the show is in another room, milliseconds.
+const LONGEST_LOOK_MS: u32 = 1_000;
 /// Frames kept while the room is still loading; more means that something is wrong.
 const MAX_WAITING_FRAMES: usize = 64;
 
@@ -45,7 +48,6 @@ pub struct Line {
 }
 
 /// The map as the API tells it without a socket.
-#[derive(Deserialize)]
 struct SeatsView {
     epoch: u64,
     version: u64,
@@ -53,10 +55,26 @@ struct SeatsView {
     areas: Vec<PlacesLeft>,
 }
 
-#[derive(Deserialize)]
 struct PlacesLeft {
     area: AreaIndex,
     left: u32,
+}
+
+impl FromJson for SeatsView {
+    fn from_json(json: &Json<'_>) -> Option<Self> {
+        Some(Self {
+            epoch: json.field("epoch")?,
+            version: json.field("version")?,
+            states: json.field("states")?,
+            areas: json.field("areas")?,
+        })
+    }
+}
+
+impl FromJson for PlacesLeft {
+    fn from_json(json: &Json<'_>) -> Option<Self> {
+        Some(Self { area: json.field("area")?, left: json.field("left")? })
+    }
 }
 
 impl SeatsView {
@@ -170,9 +188,15 @@ impl Session {
             });
             return;
         };
+        let before = self.line.with_value(|line| line.follower.resume_from());
         let Some(news) = self.line.try_update_value(|line| line.follower.hear(&bytes, seats)) else {
             return;
         };
+        let after = self.line.with_value(|line| line.follower.resume_from());
+        // A map that was built anew, or that does not fit: the show may be in another room now.
+        if news == News::Lost || before.zip(after).is_some_and(|(before, after)| before.0 != after.0) {
+            self.look_for_other_room();
+        }
         match news {
             News::Map { map, now } => {
                 clock::hear(now, heard_at);
@@ -189,12 +213,26 @@ impl Session {
             }
             News::Areas(left) => self.places_left.set(left),
             News::Free(free) => self.hear_free(&free),
+            News::Queue => {}
             News::Leave { retry_ms } => {
                 let pause = u32::try_from(retry_ms).unwrap_or(LONGEST_PAUSE_MS).min(LONGEST_PAUSE_MS);
                 self.connect_in(pause / 2 + ids::jitter(pause));
             }
             News::Lost => self.connect_in(ids::jitter(FIRST_PAUSE_MS)),
         }
+    }
+
+    /// Reads the page once more if the show was moved to another screen: its seats have other numbers there.
+    fn look_for_other_room(self) {
+        let known = self.room.with_untracked(|room| room.as_ref().and_then(|room| room.plan().room));
+        spawn_local(async move {
+            // Everybody hears of it at once, and not all are to ask at once.
+            events::after(ids::jitter(LONGEST_LOOK_MS)).await;
+            let Ok(plan) = calls::read::<PlanView>(&self.path("/plan")).await else { return };
+            if plan.room.is_some() && plan.room != known {
+                browser::reload();
+            }
+        });
     }
 
     fn hear_end(self) {
@@ -220,7 +258,7 @@ impl Session {
         }
         spawn_local(async move {
             // Without an answer the next failure asks again.
-            let Ok(seats) = calls::get::<SeatsView>(&self.path("/seats")).await else { return };
+            let Ok(seats) = calls::read::<SeatsView>(&self.path("/seats")).await else { return };
             let reached = self.line.with_value(|line| line.follower.resume_from());
             let is_older = reached.is_some_and(|at| at.0 == seats.epoch && at.1 > seats.version);
             // The socket goes on from where it was itself: deltas repeat what this map says already.
@@ -302,5 +340,11 @@ mod tests {
         let all = [SeatState::Available, SeatState::Locked, SeatState::Booked, SeatState::Blocked];
         assert_eq!(seats("0123").map().as_deref(), Some(&all[..]));
         assert_eq!(seats("01x").map(), None);
+        let read = domain::json::read::<SeatsView>(
+            r#"{"epoch":7,"version":3,"states":"02","areas":[{"area":1,"left":40,"name":"Floor"}]}"#,
+        );
+        let read = read.expect("as the API says it");
+        assert_eq!((read.epoch, read.version, read.map()), (7, 3, Some(vec![SeatState::Available, SeatState::Booked])));
+        assert_eq!(read.areas.iter().map(|area| (area.area, area.left)).collect::<Vec<_>>(), [(1, 40)]);
     }
 }

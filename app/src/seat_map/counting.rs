@@ -1,4 +1,4 @@
-//! Free seats of each section: counted at once when the map was quiet, and a few times a second in a rush. Numbers that
+//! Free seats of each section: counted at once when the map was quiet, and once a second in a rush. Numbers that
 //! change faster nobody can read, and each costs the page a new layout.
 
 use std::time::Duration;
@@ -10,7 +10,7 @@ use super::session::Session;
 use crate::browser::clock;
 
 /// Sections are counted again after this long at the soonest, milliseconds.
-const COUNT_EVERY_MS: u32 = 200;
+const COUNT_EVERY_MS: u32 = 1_000;
 
 /// What is to be counted.
 #[derive(Default)]
@@ -34,7 +34,7 @@ impl Session {
         let sections = self.free.with_value(Vec::len);
         let now = clock::monotonic_ms();
         let wait = self.room.with_untracked(|room| {
-            self.counting.try_update_value(|counting| {
+            self.counting.update_value(|counting| {
                 counting.touched.resize(sections, false);
                 for change in changes {
                     let section = room.as_ref().and_then(|room| room.section_of(change.seat));
@@ -47,7 +47,7 @@ impl Session {
                 (!is_due).then_some(quiet_ms < f64::from(COUNT_EVERY_MS))
             })
         });
-        match wait.flatten() {
+        match wait {
             Some(true) => {
                 set_timeout(move || self.count_touched(), Duration::from_millis(COUNT_EVERY_MS.into()));
             }
@@ -57,14 +57,12 @@ impl Session {
     }
 
     fn count_touched(self) {
-        let touched = self.counting.try_update_value(|counting| {
+        let touched = self.counting.update_value(|counting| {
             counting.is_due = false;
             counting.counted_at = clock::monotonic_ms();
             std::mem::take(&mut counting.touched)
         });
-        if let Some(touched) = touched {
-            self.count(|section| touched.get(section).is_some_and(|touched| *touched));
-        }
+        self.count(|section| touched.get(section).is_some_and(|touched| *touched));
     }
 
     fn count(self, which: impl Fn(usize) -> bool) {

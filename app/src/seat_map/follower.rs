@@ -29,6 +29,8 @@ pub enum News {
     Areas(Vec<(AreaIndex, u32)>),
     /// Free seats of every section, to readers of some sections only.
     Free(Vec<u32>),
+    /// How the waiting room stands, which whoever sees the map has behind them.
+    Queue,
     /// The server is about to stop: come back in so many milliseconds.
     Leave {
         /// Milliseconds, before jitter.
@@ -73,6 +75,7 @@ impl Follower {
             Ok(Frame::Mine { now, mine }) => News::Mine { mine, now },
             Ok(Frame::Areas { left }) => News::Areas(left),
             Ok(Frame::Overview { free }) => News::Free(free),
+            Ok(Frame::Queue(_)) => News::Queue,
             Ok(Frame::Drain { retry_ms }) => News::Leave { retry_ms },
             Err(_) => self.lose(),
         }

@@ -16,18 +16,20 @@ use web_sys::HtmlElement;
 use super::later::{Mounted, SplitLoaderError, later, mounted};
 use super::session::Session;
 use super::{room, skeleton, start};
-use crate::say;
-use crate::{checkout, waiting_list};
+use crate::{browser, checkout, say, waiting_list};
+
+/// Id of the element of the page that names the show, as `data-show`. Not a property of the island: the code that reads
+/// those is a reader of any JSON, to be loaded for one id.
+pub const SHOW: &str = "show-of-the-map";
 
 /// The seat map, cart and checkout of a show.
 #[island]
-pub fn SeatMap(
-    /// The show.
-    show: Uuid,
-) -> impl IntoView {
+pub fn SeatMap() -> impl IntoView {
     let place = NodeRef::<Div>::new();
     Effect::new(move |_| {
-        if let Some(place) = place.get() {
+        let show = browser::element(SHOW).and_then(|page| page.get_attribute("data-show"));
+        let show = show.and_then(|id| Uuid::parse_str(&id).ok());
+        if let (Some(place), Some(show)) = (place.get(), show) {
             let session = Session::new(show);
             place.set_inner_html("");
             mount_to((*place).clone().unchecked_into(), move || parts(session)).forget();

@@ -65,7 +65,7 @@ impl Minimap {
         }
         let look = |seat: SeatIndex| self.session.look_now(seat + self.first);
         let due = self.dots.try_update_value(|dots| dots.take_paints(look)).unwrap_or_default();
-        self.canvas.with_value(|canvas| canvas.iter().for_each(|canvas| canvas.paint(&due)));
+        self.canvas.update_value(|canvas| canvas.iter_mut().for_each(|canvas| canvas.paint(&due)));
     }
 
     /// Takes the canvas when it comes to be seen.
@@ -75,6 +75,9 @@ impl Minimap {
         }
         let Some(element) = self.element.get_untracked() else { return };
         let (corner, size) = ((self.frame.left, self.frame.top), (self.frame.width, self.frame.height));
+        if self.canvas.with_value(|canvas| canvas.as_ref().is_some_and(|canvas| canvas.fits(&element, size))) {
+            return;
+        }
         self.canvas.set_value(Canvas::new(&element, corner, size));
         self.dots.update_value(Dots::forget_painted);
         self.paint_soon();
@@ -84,6 +87,7 @@ impl Minimap {
     pub fn view(self, shown: Shown, plane: StoredValue<Option<Rc<Plane>>, LocalStorage>) -> impl IntoView {
         let is_needed = Memo::new(move |_| shown.part.get().is_some());
         Effect::new(move |_| {
+            self.session.appearance.track();
             if is_needed.get() {
                 // Hidden elements have no size; it is shown by the next frame.
                 request_animation_frame(move || self.come_up());

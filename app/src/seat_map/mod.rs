@@ -12,11 +12,12 @@ pub mod cart;
 mod connection;
 mod counting;
 mod dots;
-mod drawing;
+pub mod drawing;
 mod follower;
 mod glyphs;
 mod grid;
 mod island;
+mod kept;
 mod later;
 mod legend;
 mod list;
@@ -28,17 +29,18 @@ mod own_hold;
 mod painting;
 mod party;
 mod plane;
+mod raster;
 mod requests;
 pub mod room;
 pub mod session;
 mod sight;
 pub mod steps;
 mod watch;
-mod zoom;
+pub mod zoom;
 
 use std::sync::Arc;
 
-pub use island::SeatMap;
+pub use island::{SHOW, SeatMap};
 use leptos::either::{Either, EitherOf5};
 use leptos::prelude::*;
 use leptos::wasm_split::wasm_split;
@@ -90,6 +92,7 @@ pub(crate) fn start(session: Session) {
     session.recall_past_beacons();
     session.connect();
     watch::keep_title(session);
+    session.watch_appearance();
     events::every(TICK_MS, move || session.tick());
     events::on_window("hashchange", move |_| {
         choose_section(session, move || focus_section(session));

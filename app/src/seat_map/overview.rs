@@ -48,7 +48,9 @@ pub fn overview(session: Session, room: &Arc<Room>) -> impl IntoView + use<> {
     let label = focus_in_words(&plan.focus);
     let canvas = NodeRef::<Canvas>::new();
     Effect::new(move |_| {
+        session.appearance.track();
         if let Some(canvas) = canvas.get() {
+            session.sections_drawn.set(true);
             session.paint_on(canvas);
         }
     });

@@ -56,7 +56,7 @@ impl Session {
 
     async fn ask_what_is_held(self) {
         let turn = self.turn.get_value();
-        let answer = calls::get::<Option<HoldView>>(&self.path("/hold")).await;
+        let answer = calls::read::<Option<HoldView>>(&self.path("/hold")).await;
         if self.turn.get_value() != turn {
             return;
         }
@@ -75,7 +75,7 @@ impl Session {
         let Some(hold) = hold else { return };
         spawn_local(async move {
             let path = self.path(&format!("/holds/{hold}/extend"));
-            match calls::change::<HoldView>(Method::POST, &path, &ids::new_key(), &()).await {
+            match calls::ask::<HoldView>(Method::POST, &path, &ids::new_key(), &()).await {
                 Ok(hold) => {
                     self.spoken.set(say!("map.more_time"));
                     self.learn(Some(hold));

@@ -10,7 +10,7 @@ use super::board::Look;
 use super::canvas::Canvas;
 use super::dots::Dots;
 use super::session::Session;
-use crate::browser::calls;
+use crate::browser::{self, calls, events};
 
 impl Session {
     /// What a seat looks like just now.
@@ -35,19 +35,33 @@ impl Session {
         });
     }
 
+    /// Hears when the page looks different: a canvas is laid out by nobody but us.
+    pub(super) fn watch_appearance(self) {
+        let changed = move || self.appearance.update(|times| *times += 1);
+        events::on_window("resize", move |_| changed());
+        browser::on_theme(changed);
+    }
+
     /// Shows the room on this canvas from now on; asks where its seats are when that is not known yet. Without
     /// an answer the canvas stays empty, and the sections stand there as boxes.
     pub(super) fn paint_on(self, element: HtmlCanvasElement) {
-        if self.board.try_update_value(|board| board.dots().is_some()) == Some(true) {
+        if self.board.update_value(|board| board.dots().is_some()) {
             self.take_canvas(&element);
             return;
         }
         spawn_local(async move {
-            let Ok(bytes) = calls::bytes(&self.path("/dots")).await else { return };
-            let seats = self.room.with_untracked(|room| room.as_ref().map_or(0, |room| room.plan().seat_count));
+            let plan =
+                self.room.with_untracked(|room| room.as_ref().map(|room| (room.plan().seat_count, room.plan().room)));
+            let (seats, room) = plan.unwrap_or_default();
+            // Kept for minutes by its address: the room a show was moved to has another.
+            let room = room.map(|room| format!("?room={room}")).unwrap_or_default();
+            let Ok(bytes) = calls::bytes(&self.path(&format!("/dots{room}"))).await else { return };
             if let Ok(places) = decode_dots(&bytes, seats) {
-                self.board.update_value(|board| board.set_dots(Dots::new(places)));
-                self.fade_dots();
+                // They may have been asked for twice.
+                if self.board.update_value(|board| board.dots().is_none()) {
+                    self.board.update_value(|board| board.set_dots(Dots::new(places)));
+                    self.fade_dots();
+                }
                 self.take_canvas(&element);
             }
         });
@@ -61,6 +75,10 @@ impl Session {
 
     fn take_canvas(self, element: &HtmlCanvasElement) {
         let size = self.room.with_untracked(|room| room.as_ref().map(|room| (room.plan().width, room.plan().height)));
+        let fits = |canvas: &Canvas| size.is_some_and(|size| canvas.fits(element, size));
+        if self.canvas.with_value(|canvas| canvas.as_ref().is_some_and(fits)) {
+            return;
+        }
         // The visitor may have chosen a section meanwhile.
         let canvas = size.filter(|_| element.is_connected()).and_then(|size| Canvas::new(element, (0, 0), size));
         let is_there = canvas.is_some();
@@ -84,8 +102,7 @@ impl Session {
 
     fn paint(self) {
         self.paint_asked.set_value(false);
-        let due = self.cart.with_untracked(|cart| self.board.try_update_value(|board| board.dots_to_paint(cart)));
-        let due = due.unwrap_or_default();
-        self.canvas.with_value(|canvas| canvas.iter().for_each(|canvas| canvas.paint(&due)));
+        let due = self.cart.with_untracked(|cart| self.board.update_value(|board| board.dots_to_paint(cart)));
+        self.canvas.update_value(|canvas| canvas.iter_mut().for_each(|canvas| canvas.paint(&due)));
     }
 }

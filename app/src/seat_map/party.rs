@@ -97,7 +97,7 @@ async fn find(session: Session, count: usize, category: String, places: RwSignal
         path.push_str("&category=");
         path.push_str(&browser::encoded(&category));
     }
-    match calls::get::<BestView>(&path).await {
+    match calls::read::<BestView>(&path).await {
         Ok(best) if best.suggestions.is_empty() => {
             session.notice.set(Some(Notice::new(say!("party.none", count = count))));
         }
@@ -167,7 +167,7 @@ impl Session {
         let about = self.notice.get_untracked();
         spawn_local(async move {
             let path = self.path(&format!("/best?count={count}&category={}&most=1", browser::encoded(&category)));
-            let Ok(best) = calls::get::<BestView>(&path).await else { return };
+            let Ok(best) = calls::read::<BestView>(&path).await else { return };
             let Some(place) = best.suggestions.into_iter().next() else { return };
             let names: Vec<&str> = place.seats.iter().map(|line| line.label.as_str()).collect();
             let words = say!("map.take_instead", seats = Arg::Ours(&listed(&names)), price = place.total);

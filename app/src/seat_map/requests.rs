@@ -46,7 +46,7 @@ impl Session {
             Intent::Take { seats, places } => {
                 let (area, quantity) = (places.map(|places| places.area), places.map(|places| places.quantity));
                 let body = HoldRequest { seats: seats.clone(), area, quantity };
-                calls::change(Method::POST, &self.path("/holds"), key, &body).await.map(Some)
+                calls::ask(Method::POST, &self.path("/holds"), key, &body).await.map(Some)
             }
             Intent::Change { hold, add, remove, add_places, remove_places } => {
                 let body = HoldChange {
@@ -55,7 +55,7 @@ impl Session {
                     add_places: add_places.clone(),
                     remove_places: remove_places.clone(),
                 };
-                calls::change(Method::PATCH, &self.path(&format!("/holds/{hold}")), key, &body).await
+                calls::ask(Method::PATCH, &self.path(&format!("/holds/{hold}")), key, &body).await
             }
             Intent::Drop { hold } => calls::remove(&self.path(&format!("/holds/{hold}")), key).await.map(|()| None),
         }
@@ -86,7 +86,7 @@ impl Session {
                 self.refuse_places(&problem.areas, &failure);
             }
             ("seats_locked" | "seats_taken", Failure::Problem(problem)) => self.refuse(&problem.seats),
-            ("one_hold_per_show", _) => match calls::get::<HoldView>(&self.path("/hold")).await {
+            ("one_hold_per_show", _) => match calls::read::<HoldView>(&self.path("/hold")).await {
                 Ok(hold) => self.change_cart(|cart| cart.join(hold)),
                 Err(_) => self.fail(&failure),
             },

@@ -212,6 +212,7 @@ pub(super) mod tests {
             ],
             overview: false,
             areas: Vec::new(),
+            room: None,
         }
     }
 

@@ -19,6 +19,7 @@ use super::canvas::Canvas;
 use super::cart::{Cart, Tapped};
 use super::connection::Line;
 use super::counting::Counting;
+use super::kept::Kept;
 use super::notices::Notice;
 use super::own_hold::Ending;
 use super::room::Room;
@@ -54,17 +55,21 @@ pub struct Session {
     /// Wish and hold.
     pub cart: RwSignal<Cart>,
     /// Every seat's state.
-    pub board: StoredValue<Board>,
+    pub board: Kept<Board>,
     /// Free seats of each section, live.
-    pub free: StoredValue<Vec<ArcRwSignal<u32>>>,
-    pub(super) counting: StoredValue<Counting>,
+    pub free: Kept<Vec<ArcRwSignal<u32>>>,
+    pub(super) counting: Kept<Counting>,
     /// The categories looked for, a bit each by their number modulo eight; none means all.
     pub only: RwSignal<u64>,
+    /// Whether the sections of a large room stood there to be chosen.
+    pub(super) sections_drawn: RwSignal<bool>,
     /// Whether a large room is on its canvas.
     pub painted: RwSignal<bool>,
     pub(super) canvas: StoredValue<Option<Canvas>, LocalStorage>,
+    /// Counts how often the page may look different than before: another theme, another size.
+    pub(super) appearance: RwSignal<u64>,
     /// Whether the next frame will paint.
-    pub(super) paint_asked: StoredValue<bool>,
+    pub(super) paint_asked: Kept<bool>,
     /// Places left in every area, live.
     pub places_left: RwSignal<Vec<(AreaIndex, u32)>>,
     /// Whether we were told that others wait for what is free.
@@ -74,7 +79,7 @@ pub struct Session {
     /// What the visitor must know now.
     pub notice: RwSignal<Option<Notice>>,
     /// Seats of others that the visitor wants to hear of.
-    pub(super) watched: StoredValue<Vec<Watched>>,
+    pub(super) watched: Kept<Vec<Watched>>,
     /// The seat that was tapped last and could not be taken: staff are told whose it is.
     pub tapped_in_vain: RwSignal<Option<SeatIndex>>,
     /// What a screen reader says when it is free to.
@@ -84,13 +89,13 @@ pub struct Session {
     pub(super) line: StoredValue<Line, LocalStorage>,
     tabs: StoredValue<Option<Tabs>, LocalStorage>,
     /// Counts what happened to the hold, so that a question asked before cannot overwrite it.
-    pub(super) turn: StoredValue<u64>,
+    pub(super) turn: Kept<u64>,
     /// Set when leaving for the payment page: that is not abandoning.
-    pub(super) off_to_pay: StoredValue<bool>,
+    pub(super) off_to_pay: Kept<bool>,
     /// The hold that was booked from this page, and its booking.
-    pub(super) booked: StoredValue<Option<(Uuid, Uuid)>>,
+    pub(super) booked: Kept<Option<(Uuid, Uuid)>>,
     /// Set while the countdown stands at zero and the server has not said what that means.
-    pub(super) ending: StoredValue<Option<Ending>>,
+    pub(super) ending: Kept<Option<Ending>>,
 }
 
 impl Session {
@@ -104,27 +109,29 @@ impl Session {
             known: RwSignal::new(false),
             section: RwSignal::new(None),
             cart: RwSignal::new(Cart::default()),
-            board: StoredValue::new(Board::default()),
-            free: StoredValue::new(Vec::new()),
-            counting: StoredValue::new(Counting::default()),
+            board: Kept::new(Board::default()),
+            free: Kept::new(Vec::new()),
+            counting: Kept::new(Counting::default()),
             only: RwSignal::new(0),
+            sections_drawn: RwSignal::new(false),
             painted: RwSignal::new(false),
             canvas: StoredValue::new_local(None),
-            paint_asked: StoredValue::new(false),
+            appearance: RwSignal::new(0),
+            paint_asked: Kept::new(false),
             places_left: RwSignal::new(Vec::new()),
             others_wait: RwSignal::new(false),
             live: RwSignal::new(Live::Connecting),
             notice: RwSignal::new(None),
-            watched: StoredValue::new(Vec::new()),
+            watched: Kept::new(Vec::new()),
             tapped_in_vain: RwSignal::new(None),
             spoken: RwSignal::new(String::new()),
             left_ms: RwSignal::new(None),
             line: StoredValue::new_local(Line::default()),
             tabs: StoredValue::new_local(None),
-            turn: StoredValue::new(0),
-            off_to_pay: StoredValue::new(false),
-            booked: StoredValue::new(None),
-            ending: StoredValue::new(None),
+            turn: Kept::new(0),
+            off_to_pay: Kept::new(false),
+            booked: Kept::new(None),
+            ending: Kept::new(None),
         }
     }
 
@@ -149,7 +156,7 @@ impl Session {
     pub(super) fn load_room(self, then: impl FnOnce() + 'static) {
         self.unreachable.set(false);
         spawn_local(async move {
-            match calls::get::<PlanView>(&self.path("/plan")).await {
+            match calls::read::<PlanView>(&self.path("/plan")).await {
                 Ok(plan) => {
                     self.board.set_value(Board::new(plan.seat_count));
                     self.free.set_value(plan.sections.iter().map(|part| ArcRwSignal::new(part.count)).collect());
@@ -164,7 +171,7 @@ impl Session {
     /// Loads the rows of a section of a large room; `then` runs once they are there.
     pub fn load_section(self, section: usize, then: impl FnOnce() + 'static) {
         spawn_local(async move {
-            match calls::get::<PlanView>(&self.path(&format!("/plan?section={section}"))).await {
+            match calls::read::<PlanView>(&self.path(&format!("/plan?section={section}"))).await {
                 Ok(plan) => {
                     self.room.update(|room| {
                         if let Some(room) = room {
@@ -181,8 +188,8 @@ impl Session {
     /// The signal of a seat on screen.
     #[must_use]
     pub fn look_of(&self, seat: SeatIndex) -> ArcRwSignal<Look> {
-        let signal = self.cart.with_untracked(|cart| self.board.try_update_value(|board| board.signal(seat, cart)));
-        signal.flatten().unwrap_or_else(|| ArcRwSignal::new(Look::Blocked))
+        let signal = self.cart.with_untracked(|cart| self.board.update_value(|board| board.signal(seat, cart)));
+        signal.unwrap_or_else(|| ArcRwSignal::new(Look::Blocked))
     }
 
     /// A tap, click or key on a seat.
@@ -272,7 +279,10 @@ impl Session {
     /// Whether the map stands there, or will not for a while: what comes after it may come.
     #[must_use]
     pub(super) fn is_drawn(self) -> bool {
-        (self.known.get() && self.room.with(Option::is_some))
+        // The sections of a large room are a part themselves: the others wait for it.
+        let is_there =
+            |room: &Arc<Room>| !room.plan().overview || self.sections_drawn.get() || self.section.get().is_some();
+        (self.known.get() && self.room.with(|room| room.as_ref().is_some_and(is_there)))
             || self.unreachable.get()
             || self.live.get() == Live::Offline
     }
@@ -327,10 +337,7 @@ impl Session {
 
     /// Takes the whole map.
     pub(super) fn replace_map(self, map: &[SeatState]) {
-        let replaced = self
-            .cart
-            .with_untracked(|cart| self.board.try_update_value(|board| board.replace(map, cart)))
-            .unwrap_or_default();
+        let replaced = self.cart.with_untracked(|cart| self.board.update_value(|board| board.replace(map, cart)));
         if replaced && !self.known.get_untracked() {
             self.known.set(true);
         }

@@ -58,8 +58,8 @@ impl Session {
             return;
         }
         let is_mine = |seat| self.cart.with_untracked(|cart| cart.wants(seat) || cart.holds(seat));
-        let news = self.watched.try_update_value(|watched| news(watched, |seat| self.state_of(seat), is_mine));
-        for news in news.unwrap_or_default() {
+        let news = self.watched.update_value(|watched| news(watched, |seat| self.state_of(seat), is_mine));
+        for news in news {
             match news {
                 News::Free(seat) => self.offer_freed(seat),
                 News::TakenAgain(seat) if self.is_said_free(seat) => {

@@ -3,3 +3,4 @@
 
 pub mod box_office;
 pub mod door;
+pub mod organiser;

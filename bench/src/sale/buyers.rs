@@ -2,7 +2,6 @@
 //! else wants, checks out and pays.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -10,6 +9,7 @@ use uuid::Uuid;
 
 use crate::histogram::Histogram;
 use crate::http::{Answer, Load, Next, text_after};
+use crate::purchase::{Purchase, Step};
 use crate::random::Random;
 use crate::world::Show;
 
@@ -19,23 +19,6 @@ pub const SEATS_EACH: u32 = 4;
 const AGAIN_AFTER_NS: u64 = 100_000_000;
 /// …and so often; then it is an error.
 const MAX_TRIES: u32 = 50;
-/// A card that is good.
-const TOKEN: &str = "tok_paid";
-
-#[derive(Clone, Copy, Debug)]
-enum Step {
-    Hold,
-    Book {
-        hold: Uuid,
-    },
-    Pay {
-        booking: Uuid,
-    },
-    /// The payment takes its time.
-    Look {
-        booking: Uuid,
-    },
-}
 
 #[derive(Clone, Copy, Debug)]
 struct Task {
@@ -167,43 +150,9 @@ impl Buyers {
 
     fn write(&self, task: &Task, out: &mut Vec<u8>) {
         let buyer = &self.people[task.buyer as usize];
+        let seats = buyer.first_seat..buyer.first_seat + SEATS_EACH;
         let show = self.shows[buyer.show].id;
-        let mut body = String::new();
-        let mut text = String::with_capacity(512);
-        // Writing to a string cannot fail. The key is the buyer's own and the same for a repeat.
-        let key = match task.step {
-            Step::Hold => {
-                let seat = buyer.first_seat;
-                let _ = write!(body, r#"{{"seats":[{},{},{},{}]}}"#, seat, seat + 1, seat + 2, seat + 3);
-                let _ = write!(text, "POST /api/v1/shows/{show}/holds");
-                "hold"
-            }
-            Step::Book { hold } => {
-                let person = r#"{"name":"Ann Example","email":"ann@example.org"}"#;
-                let _ = write!(body, r#"{{"show":"{show}","hold":"{hold}","buyer":{person}}}"#);
-                text.push_str("POST /api/v1/bookings");
-                "book"
-            }
-            Step::Pay { booking } => {
-                let _ = write!(body, r#"{{"payment_token":"{TOKEN}"}}"#);
-                let _ = write!(text, "POST /api/v1/bookings/{booking}/confirm");
-                "pay"
-            }
-            Step::Look { booking } => {
-                let _ = write!(text, "GET /api/v1/bookings/{booking}");
-                "look"
-            }
-        };
-        let _ = write!(
-            text,
-            " HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\
-             Cookie: rowlock_visitor={}\r\nIdempotency-Key: {key}-{}\r\n\r\n{body}",
-            self.address,
-            body.len(),
-            buyer.cookie,
-            buyer.cookie,
-        );
-        out.extend_from_slice(text.as_bytes());
+        Purchase { server: self.address, show, seats, cookie: &buyer.cookie }.write(task.step, out);
     }
 }
 
@@ -268,6 +217,7 @@ impl Load for Buyers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::purchase::TOKEN;
 
     fn buyers(seats: u32) -> Buyers {
         let show = Show { id: Uuid::from_u128(1), seats };

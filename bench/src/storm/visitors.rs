@@ -1,7 +1,6 @@
 //! Ten thousand people who each want one seat, and pay at once if they get it.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fmt::Write as _;
 use std::net::SocketAddr;
 
 use uuid::Uuid;
@@ -9,6 +8,7 @@ use uuid::Uuid;
 use crate::checker::Findings;
 use crate::histogram::Histogram;
 use crate::http::{Answer, Load, Next, text_after};
+use crate::purchase::{Purchase, Step};
 use crate::random::Random;
 use crate::world::Show;
 
@@ -16,26 +16,8 @@ use crate::world::Show;
 const AGAIN_AFTER_NS: u64 = 200_000_000;
 /// How often; then it is an error.
 const MAX_TRIES: u32 = 20;
-/// Payment of a card that is good.
-const TOKEN: &str = "tok_paid";
 /// Neighbouring visitors want seats so far apart.
 const STRIDE: u32 = 7;
-
-/// What a visitor does next.
-#[derive(Clone, Copy, Debug)]
-enum Step {
-    Hold,
-    Book {
-        hold: Uuid,
-    },
-    Pay {
-        booking: Uuid,
-    },
-    /// The payment takes its time.
-    Look {
-        booking: Uuid,
-    },
-}
 
 #[derive(Clone, Copy, Debug)]
 struct Task {
@@ -168,36 +150,9 @@ impl Visitors {
 
     fn write(&self, task: &Task, out: &mut Vec<u8>) {
         let visitor = &self.people[task.visitor as usize];
-        let (method, path, body, key) = match task.step {
-            Step::Hold => (
-                "POST",
-                format!("/api/v1/shows/{}/holds", self.show),
-                format!(r#"{{"seats":[{}]}}"#, visitor.seat),
-                "hold",
-            ),
-            Step::Book { hold } => {
-                let buyer = r#"{"name":"Ann Example","email":"ann@example.org"}"#;
-                let body = format!(r#"{{"show":"{}","hold":"{hold}","buyer":{buyer}}}"#, self.show);
-                ("POST", "/api/v1/bookings".to_owned(), body, "book")
-            }
-            Step::Pay { booking } => {
-                let body = format!(r#"{{"payment_token":"{TOKEN}"}}"#);
-                ("POST", format!("/api/v1/bookings/{booking}/confirm"), body, "pay")
-            }
-            Step::Look { booking } => ("GET", format!("/api/v1/bookings/{booking}"), String::new(), "look"),
-        };
-        let mut text = String::with_capacity(512);
-        // Writing to a string cannot fail. The key is the visitor's own and the same for a repeat.
-        let _ = write!(
-            text,
-            "{method} {path} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\
-             Cookie: rowlock_visitor={}\r\nIdempotency-Key: {key}-{}\r\n\r\n{body}",
-            self.addresses[self.server_of(task.visitor)],
-            body.len(),
-            visitor.cookie,
-            visitor.cookie,
-        );
-        out.extend_from_slice(text.as_bytes());
+        let server = self.addresses[self.server_of(task.visitor)];
+        let seats = visitor.seat..visitor.seat + 1;
+        Purchase { server, show: self.show, seats, cookie: &visitor.cookie }.write(task.step, out);
     }
 
     fn sold(&mut self, visitor: u32, booking: Uuid, now: u64) {

@@ -133,7 +133,17 @@ impl World {
 
     /// The same with settings of its own.
     pub fn server_with(&self, name: &str, simulator: Option<SocketAddr>, settings: &[(&str, &str)]) -> Result<Server> {
-        let address = free_port()?;
+        self.server_at(free_port()?, name, simulator, settings)
+    }
+
+    /// The same at an address of one's choice: one that was stopped comes back where it was.
+    pub fn server_at(
+        &self,
+        address: SocketAddr,
+        name: &str,
+        simulator: Option<SocketAddr>,
+        settings: &[(&str, &str)],
+    ) -> Result<Server> {
         let url = format!("http://{address}");
         let payments = simulator.map_or_else(|| url.clone(), |simulator| format!("http://{simulator}"));
         let mut command = Command::new(&self.places.server);
@@ -153,6 +163,17 @@ impl World {
         let mut process = Process::start(&mut command, name, &self.places.logs)?;
         process.wait_for(address, "/readyz")?;
         Ok(Server { address, process })
+    }
+
+    /// Runs another command of the server's program.
+    pub fn command(&self, arguments: &[&str]) -> Result<()> {
+        let mut command = Command::new(&self.places.server);
+        let output = command.args(arguments).env("DATABASE_URL", &self.database_url).output();
+        let output = output.with_context(|| format!("cannot start {}", self.places.server.display()))?;
+        if !output.status.success() {
+            bail!("{}: {}", arguments.join(" "), String::from_utf8_lossy(&output.stderr).trim());
+        }
+        Ok(())
     }
 
     /// Starts the payment simulator.
@@ -178,11 +199,5 @@ impl World {
 
 /// Makes the schema with the server's own program.
 pub fn migrate(world: &World) -> Result<()> {
-    let mut command = Command::new(&world.places.server);
-    let output = command.arg("migrate").env("DATABASE_URL", &world.database_url).output();
-    let output = output.with_context(|| format!("cannot start {}", world.places.server.display()))?;
-    if !output.status.success() {
-        bail!("the schema cannot be made: {}", String::from_utf8_lossy(&output.stderr).trim());
-    }
-    Ok(())
+    world.command(&["migrate"]).context("the schema cannot be made")
 }

@@ -56,6 +56,11 @@ impl Store {
         Ok(Self { connection, prefix: prefix.to_owned(), folder: folder.to_owned(), names, pid, client })
     }
 
+    /// The same at another server, which has taken over.
+    pub fn at(&self, url: &str) -> Result<Self> {
+        Self::open(url, &self.prefix, &self.folder)
+    }
+
     /// The same on a connection of its own, for another thread.
     pub fn another(&self) -> Result<Self> {
         let (client, connection) = (self.client.clone(), self.client.get_connection()?);

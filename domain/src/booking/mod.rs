@@ -106,6 +106,8 @@ pub enum Event {
     },
     /// Staff gave the buyer other seats: another booking has them, and the money of this one.
     Exchanged,
+    /// The show was moved to another screen, and the booking has places there.
+    Relocated,
     /// The money of this booking came too late, and pays for another booking of the same buyer now.
     LateMoneyMoved,
     /// The money of this booking came too late, and there is nothing it could pay for.
@@ -136,6 +138,7 @@ impl Event {
             Self::PaymentMovedIn { .. } => "payment_moved_in",
             Self::TakenAtCounter { .. } => "taken_at_counter",
             Self::Exchanged => "exchanged",
+            Self::Relocated => "relocated",
             Self::LateMoneyMoved => "late_money_moved",
             Self::LateMoneyReturned { .. } => "late_money_returned",
         }

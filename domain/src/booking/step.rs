@@ -67,6 +67,12 @@ pub fn step(booking: Booking, event: Event, now: Timestamp) -> Result<(Booking, 
             State::Cancelled | State::Expired => Err(Refused::Gone),
             _ => Err(Refused::WrongState),
         },
+        // The same booking, the same money, other places: whoever moves the show tells the buyer and the map.
+        Event::Relocated => match booking.state {
+            State::Confirmed => Ok((booking, vec![])),
+            State::Cancelled | State::Expired => Err(Refused::Gone),
+            _ => Err(Refused::WrongState),
+        },
         Event::LateMoneyMoved => late_money(booking, MoneyState::Moved, vec![Effect::SendNotice { number: 0 }]),
         Event::LateMoneyReturned { amount } => {
             let back = vec![Effect::Refund { amount }, Effect::SendNotice { number: 0 }];

@@ -23,7 +23,7 @@ fn standing(state: BookingState) -> Booking {
     Booking { state, money, total: eur(4_000), expires_at: LATER }
 }
 
-fn events() -> [Event; 18] {
+fn events() -> [Event; 19] {
     [
         Event::HoldTaken,
         Event::PaymentSubmitted { until: LATER },
@@ -47,6 +47,7 @@ fn events() -> [Event; 18] {
         Event::LateMoneyReturned { amount: eur(4_000) },
         Event::TakenAtCounter { until: LATER },
         Event::Exchanged,
+        Event::Relocated,
     ]
 }
 
@@ -60,14 +61,14 @@ fn given_back(minor: i64) -> [Effect; 3] {
 fn every_state_meets_every_event() {
     // Columns in the order of `events()`.
     #[rustfmt::skip]
-    let expected: [(BookingState, [Result<BookingState, Refused>; 18]); 7] = [
-        (Created,          [Ok(SeatsLocked), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(NotDue), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState)]),
-        (SeatsLocked,      [Err(AlreadyDone), Ok(PaymentPending), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Ok(Cancelled), Ok(Cancelled), Err(NotDue), Err(WrongState), Err(WrongState), Err(WrongState), Ok(PaymentPending), Err(WrongState), Err(WrongState), Ok(PaymentPending), Err(WrongState)]),
-        (PaymentPending,   [Err(AlreadyDone), Err(AlreadyDone), Ok(PaymentSucceeded), Ok(Cancelled), Ok(Cancelled), Err(WrongState), Err(WrongState), Ok(Cancelled), Ok(Cancelled), Err(NotDue), Err(WrongState), Err(WrongState), Err(WrongState), Err(AlreadyDone), Err(WrongState), Err(WrongState), Err(AlreadyDone), Err(WrongState)]),
-        (PaymentSucceeded, [Err(AlreadyDone), Err(AlreadyDone), Err(AlreadyDone), Err(WrongState), Err(WrongState), Ok(Confirmed), Ok(Cancelled), Err(WrongState), Ok(Cancelled), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(AlreadyDone), Err(WrongState), Err(WrongState), Err(AlreadyDone), Err(WrongState)]),
-        (Confirmed,        [Err(AlreadyDone), Err(AlreadyDone), Err(AlreadyDone), Err(WrongState), Err(WrongState), Err(AlreadyDone), Err(WrongState), Ok(Cancelled), Ok(Cancelled), Err(WrongState), Err(WrongState), Ok(Confirmed), Ok(Confirmed), Err(AlreadyDone), Err(WrongState), Err(WrongState), Err(AlreadyDone), Ok(Cancelled)]),
-        (Cancelled,        [Err(Gone), Err(Gone), Ok(Cancelled), Err(AlreadyDone), Err(AlreadyDone), Err(Gone), Err(Gone), Err(Gone), Err(Gone), Err(Gone), Err(WrongState), Err(Gone), Err(Gone), Err(Gone), Err(WrongState), Err(WrongState), Err(Gone), Err(Gone)]),
-        (Expired,          [Err(Gone), Err(Gone), Ok(Expired), Ok(Expired), Ok(Expired), Err(Gone), Err(Gone), Err(Gone), Err(Gone), Err(Gone), Err(WrongState), Err(Gone), Err(Gone), Err(Gone), Err(WrongState), Err(WrongState), Err(Gone), Err(Gone)]),
+    let expected: [(BookingState, [Result<BookingState, Refused>; 19]); 7] = [
+        (Created,          [Ok(SeatsLocked), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(NotDue), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState)]),
+        (SeatsLocked,      [Err(AlreadyDone), Ok(PaymentPending), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Ok(Cancelled), Ok(Cancelled), Err(NotDue), Err(WrongState), Err(WrongState), Err(WrongState), Ok(PaymentPending), Err(WrongState), Err(WrongState), Ok(PaymentPending), Err(WrongState), Err(WrongState)]),
+        (PaymentPending,   [Err(AlreadyDone), Err(AlreadyDone), Ok(PaymentSucceeded), Ok(Cancelled), Ok(Cancelled), Err(WrongState), Err(WrongState), Ok(Cancelled), Ok(Cancelled), Err(NotDue), Err(WrongState), Err(WrongState), Err(WrongState), Err(AlreadyDone), Err(WrongState), Err(WrongState), Err(AlreadyDone), Err(WrongState), Err(WrongState)]),
+        (PaymentSucceeded, [Err(AlreadyDone), Err(AlreadyDone), Err(AlreadyDone), Err(WrongState), Err(WrongState), Ok(Confirmed), Ok(Cancelled), Err(WrongState), Ok(Cancelled), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(AlreadyDone), Err(WrongState), Err(WrongState), Err(AlreadyDone), Err(WrongState), Err(WrongState)]),
+        (Confirmed,        [Err(AlreadyDone), Err(AlreadyDone), Err(AlreadyDone), Err(WrongState), Err(WrongState), Err(AlreadyDone), Err(WrongState), Ok(Cancelled), Ok(Cancelled), Err(WrongState), Err(WrongState), Ok(Confirmed), Ok(Confirmed), Err(AlreadyDone), Err(WrongState), Err(WrongState), Err(AlreadyDone), Ok(Cancelled), Ok(Confirmed)]),
+        (Cancelled,        [Err(Gone), Err(Gone), Ok(Cancelled), Err(AlreadyDone), Err(AlreadyDone), Err(Gone), Err(Gone), Err(Gone), Err(Gone), Err(Gone), Err(WrongState), Err(Gone), Err(Gone), Err(Gone), Err(WrongState), Err(WrongState), Err(Gone), Err(Gone), Err(Gone)]),
+        (Expired,          [Err(Gone), Err(Gone), Ok(Expired), Ok(Expired), Ok(Expired), Err(Gone), Err(Gone), Err(Gone), Err(Gone), Err(Gone), Err(WrongState), Err(Gone), Err(Gone), Err(Gone), Err(WrongState), Err(WrongState), Err(Gone), Err(Gone), Err(Gone)]),
     ];
     for (state, row) in expected {
         for (event, expected) in events().into_iter().zip(row) {
@@ -125,6 +126,12 @@ fn money_taken_at_the_counter_takes_the_same_road_and_asks_no_gateway() {
     assert_eq!(step(late, Event::TakenAtCounter { until }, NOW), Err(TooLate));
     let (paid, _) = step(pending, Event::PaymentSucceeded { amount: eur(4_000) }, NOW).expect("is paid");
     assert_eq!(step(paid, Event::SeatsSold, NOW).expect("sells").1, [Effect::MarkBooked, Effect::SendTicket]);
+}
+
+#[test]
+fn a_booking_of_a_show_that_moves_stays_what_it_is() {
+    let (moved, effects) = step(standing(Confirmed), Event::Relocated, NOW).expect("is moved");
+    assert_eq!((moved, effects), (standing(Confirmed), vec![]));
 }
 
 #[test]

@@ -55,6 +55,14 @@ pub enum LayoutError {
     /// A coordinate that is no place in a room.
     #[error("{0} lies outside of any room")]
     OutOfBounds(String),
+    /// An area that cannot be sold.
+    #[error("the area {name:?}: {why}")]
+    Area {
+        /// What it is called.
+        name: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
     /// A line of a sketch that does not read as rows or seats.
     #[error("{text:?} in the sketch: {why}")]
     Sketch {

@@ -95,7 +95,7 @@ fn scale_to_pitch(drawing: &Drawing) -> f64 {
 
 /// Median distance of a seat to the nearest other seat of its row; where rows have one seat each, of
 /// the room. `None` when there is no such pair.
-fn median_pitch(drawing: &Drawing) -> Option<f64> {
+pub(super) fn median_pitch(drawing: &Drawing) -> Option<f64> {
     let rows = || drawing.zones.iter().flat_map(|zone| &zone.rows);
     let seats = rows().map(|row| row.seats.len()).sum::<usize>();
     let step = seats.div_ceil(PITCH_SAMPLES).max(1);

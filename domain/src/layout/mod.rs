@@ -7,6 +7,8 @@
 //! ([`Layout::plan_view`]); what a seat is doing right now is not here at all. Files of strangers come in through
 //! [`import`], which names everything that is wrong with one.
 
+mod areas;
+pub mod editing;
 mod error;
 mod frame;
 pub mod import;
@@ -22,13 +24,13 @@ use std::ops::Range;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
+pub use areas::{Area, MAX_AREA_CAPACITY};
 pub use error::{LayoutError, MAX_CATEGORIES, MAX_COORDINATE, MAX_NAME_CHARS, MAX_ROOM_SIDE};
 pub use frame::MARGIN;
 use room::Room;
 pub use room::{Category, Focus, FocusKind};
 use seating_plan::SeatingPlan;
 use sketch::Sketch;
-pub use sketch::{Area, MAX_AREA_CAPACITY};
 pub use view::PlanError;
 
 use crate::seats::SeatIndex;
@@ -39,6 +41,8 @@ use crate::wire::Dot;
 pub struct Layout {
     source: Source,
     room: Room,
+    /// Places without seats that are for sale.
+    areas: Vec<Area>,
 }
 
 /// What a layout was read from.
@@ -87,8 +91,10 @@ impl Layout {
     /// What is wrong with the plan, and where.
     pub fn from_seating_plan(json: Value) -> Result<Self, LayoutError> {
         let plan: SeatingPlan = serde_json::from_value(json).map_err(shape)?;
+        let areas = areas::of_plan(&plan);
+        areas::check(&areas, &plan.categories.iter().map(|category| category.name.as_str()).collect())?;
         let room = Room::build(plan.draw()?)?;
-        Ok(Self { source: Source::Plan(Box::new(plan)), room })
+        Ok(Self { source: Source::Plan(Box::new(plan)), room, areas })
     }
 
     /// Expands a sketch.
@@ -96,20 +102,22 @@ impl Layout {
     /// # Errors
     /// What is wrong with the sketch, and where.
     pub fn from_sketch(sketch: Sketch) -> Result<Self, LayoutError> {
-        sketch.check_areas()?;
+        let areas = sketch.areas.clone();
+        areas::check(&areas, &sketch.categories.iter().map(|category| category.name.as_str()).collect())?;
         let room = Room::build(sketch.draw()?)?;
-        Ok(Self { source: Source::Sketch(Box::new(sketch)), room })
+        Ok(Self { source: Source::Sketch(Box::new(sketch)), room, areas })
     }
 
     /// The room in the public seating-plan JSON: the very value it was imported from, or a sketch
-    /// written out, with our additional keys `label`, `kind` and `focus`.
+    /// written out, with our additional keys: `label` and `kind` of categories, `focus`, and what makes a drawing an
+    /// area for sale.
     #[must_use]
     pub fn to_seating_plan(&self) -> Value {
         let plan = match &self.source {
             Source::Plan(plan) => serde_json::to_value(plan),
             Source::Sketch(sketch) => {
                 let drawing = sketch.draw().expect("it was drawn when the layout was read");
-                serde_json::to_value(seating_plan::write(&sketch.name, &drawing))
+                serde_json::to_value(seating_plan::write(&sketch.name, &drawing, &self.areas))
             }
         };
         plan.expect("a plan has string keys and finite numbers, so it is always JSON")
@@ -165,14 +173,11 @@ impl Layout {
         (self.room.focus, self.room.focus_at)
     }
 
-    /// Areas without seats; an area's number is its place among them. Those of a public seating plan are
-    /// drawings without a capacity, and not for sale.
+    /// Areas without seats that are for sale; an area's number is its place among them. Drawings of a public seating
+    /// plan that have no capacity are not among them.
     #[must_use]
     pub fn areas(&self) -> &[Area] {
-        match &self.source {
-            Source::Plan(_) => &[],
-            Source::Sketch(sketch) => &sketch.areas,
-        }
+        &self.areas
     }
 
     /// The price categories; a seat's category is an index into them.

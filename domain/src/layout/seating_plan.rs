@@ -2,19 +2,23 @@
 //! without loss: what we have no use for (areas, row number positions, keys of other editors) stays in
 //! the `rest` of its object.
 //!
-//! We read three keys of our own where they are present: `label` and `kind` of a category, `focus` of
-//! the plan. A file without them is a room of ordinary seats with a stage at the top.
+//! We read keys of our own where they are present: `label` and `kind` of a category, `focus` of the plan, and
+//! `name`, `category` and `capacity` of a zone's drawing, which make it an area for sale. A file without them is a room of ordinary seats with a stage at the top.
 
 use std::collections::HashMap;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
+use super::areas::Area;
 use super::error::LayoutError;
 use super::room::{Category, Drawing, DrawnRow, DrawnSeat, DrawnZone, Focus};
+use crate::api::SEAT_PITCH;
 
 /// Integers beyond this are not exact as floats; they are left as they are.
 const EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
+/// How wide and deep the area of a sketch is drawn, plan units.
+const AREA_SIZE: [f64; 2] = [200.0, 80.0];
 
 /// A seating plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -174,7 +178,8 @@ impl PlanRow {
 }
 
 impl PlanCategory {
-    fn read(&self) -> Result<Category, LayoutError> {
+    /// With the keys that are ours.
+    pub(super) fn read(&self) -> Result<Category, LayoutError> {
         let text = |key: &str| self.rest.get(key).and_then(Value::as_str).map(str::to_owned);
         let kind = match self.rest.get("kind") {
             Some(kind) => Deserialize::deserialize(kind)
@@ -186,7 +191,7 @@ impl PlanCategory {
 }
 
 /// A drawing as a plan: what a sketch exports.
-pub(super) fn write(name: &str, drawing: &Drawing) -> SeatingPlan {
+pub(super) fn write(name: &str, drawing: &Drawing, areas: &[Area]) -> SeatingPlan {
     let mut rest = Map::new();
     if let Some(focus) = &drawing.focus {
         rest.insert("focus".to_owned(), json(focus));
@@ -219,7 +224,32 @@ pub(super) fn write(name: &str, drawing: &Drawing) -> SeatingPlan {
             .collect(),
         rest: Map::new(),
     });
-    SeatingPlan { name: name.to_owned(), categories: categories.collect(), zones: zones.collect(), rest }
+    let mut zones: Vec<PlanZone> = zones.collect();
+    if !areas.is_empty() {
+        zones.push(zone_of_areas(drawing, areas));
+    }
+    SeatingPlan { name: name.to_owned(), categories: categories.collect(), zones, rest }
+}
+
+/// Areas of a sketch have no place: they are drawn in a line behind the last seat, in a zone without rows.
+fn zone_of_areas(drawing: &Drawing, areas: &[Area]) -> PlanZone {
+    let seats = || drawing.zones.iter().flat_map(|zone| &zone.rows).flat_map(|row| &row.seats);
+    let left = seats().map(|seat| seat.x).fold(f64::INFINITY, f64::min);
+    let bottom = seats().map(|seat| seat.y).fold(f64::NEG_INFINITY, f64::max);
+    let [width, height] = AREA_SIZE;
+    let drawn = areas.iter().zip(0_u32..).map(|(area, number)| {
+        let x = left + f64::from(number) * (width + f64::from(SEAT_PITCH));
+        serde_json::json!({
+            "shape": "rectangle",
+            "position": Position::new(x, bottom + 2.0 * f64::from(SEAT_PITCH)),
+            "rectangle": { "width": width, "height": height },
+            "name": area.name,
+            "category": area.category,
+            "capacity": area.capacity,
+        })
+    });
+    let rest = Map::from_iter([("areas".to_owned(), drawn.collect())]);
+    PlanZone { name: None, position: None, rows: Vec::new(), rest }
 }
 
 fn write_seat(seat: &DrawnSeat, number: u32, categories: &[Category]) -> PlanSeat {
@@ -233,6 +263,6 @@ fn write_seat(seat: &DrawnSeat, number: u32, categories: &[Category]) -> PlanSea
     }
 }
 
-fn json<T: Serialize>(value: &T) -> Value {
+pub(super) fn json<T: Serialize>(value: &T) -> Value {
     serde_json::to_value(value).expect("a struct with string keys is always JSON")
 }

@@ -61,6 +61,7 @@ impl Layout {
             categories,
             overview,
             areas: Vec::new(),
+            room: None,
         })
     }
 

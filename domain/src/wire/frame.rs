@@ -7,11 +7,13 @@ use super::varint::{Cursor, put};
 use super::{Change, WireError};
 use crate::seats::{AreaIndex, MAX_SEATS_PER_HOLD, SeatIndex, SeatState};
 use crate::time::Timestamp;
+use crate::waiting_room::Queue;
 
 const SNAPSHOT: u8 = 1;
 const DELTA: u8 = 2;
 const MINE: u8 = 3;
 const AREAS: u8 = 4;
+const QUEUE: u8 = 5;
 const DRAIN: u8 = 6;
 const OVERVIEW: u8 = 7;
 
@@ -69,6 +71,8 @@ pub enum Frame {
         /// Free seats, a number a section.
         free: Vec<u32>,
     },
+    /// How the waiting room of the show stands: the same for everyone, who know their own place.
+    Queue(Queue),
     /// This server is about to stop: come back to another in so many milliseconds.
     Drain {
         /// Milliseconds; add jitter.
@@ -116,6 +120,14 @@ impl Frame {
                 out.push(OVERVIEW);
                 free.iter().for_each(|free| put(&mut out, u64::from(*free)));
             }
+            Self::Queue(queue) => {
+                out.push(QUEUE);
+                out.push(u8::from(queue.is_open) | (u8::from(queue.is_sold_out) << 1));
+                let Queue { joined, called, gone, per_second, lately, .. } = *queue;
+                for number in [joined, called, gone, u64::from(per_second), u64::from(lately)] {
+                    put(&mut out, number);
+                }
+            }
             Self::Drain { retry_ms } => {
                 out.push(DRAIN);
                 put(&mut out, *retry_ms);
@@ -152,6 +164,7 @@ impl Frame {
             }
             AREAS => Ok(Self::Areas { left: decode_areas(&mut cursor)? }),
             OVERVIEW => Ok(Self::Overview { free: decode_overview(&mut cursor, seats)? }),
+            QUEUE => Ok(Self::Queue(decode_queue(&mut cursor)?)),
             DRAIN => {
                 let retry_ms = cursor.number()?;
                 cursor.end()?;
@@ -193,6 +206,18 @@ fn decode_areas(cursor: &mut Cursor<'_>) -> Result<Vec<(AreaIndex, u32)>, WireEr
         areas.push((area, left));
     }
     Ok(areas)
+}
+
+fn decode_queue(cursor: &mut Cursor<'_>) -> Result<Queue, WireError> {
+    let flags = cursor.byte()?;
+    if flags > 3 {
+        return Err(WireError::Unknown(flags));
+    }
+    let (joined, called, gone) = (cursor.number()?, cursor.number()?, cursor.number()?);
+    let mut short = || u32::try_from(cursor.number()?).map_err(|_| WireError::NumberTooLong);
+    let (per_second, lately) = (short()?, short()?);
+    cursor.end()?;
+    Ok(Queue { is_open: flags & 1 != 0, is_sold_out: flags & 2 != 0, joined, called, gone, per_second, lately })
 }
 
 /// No section has more free seats than the room has left; every section is a byte at least.
@@ -261,6 +286,11 @@ mod tests {
                 .prop_map(|areas| Frame::Areas { left: areas.into_iter().collect() }),
             proptest::collection::vec(0..ROOM / 20, 0..20).prop_map(|free| Frame::Overview { free }),
             any::<u64>().prop_map(|retry_ms| Frame::Drain { retry_ms }),
+            (any::<(bool, bool)>(), any::<(u64, u64, u64)>(), any::<(u32, u32)>()).prop_map(
+                |((is_open, is_sold_out), (joined, called, gone), (per_second, lately))| {
+                    Frame::Queue(Queue { is_open, is_sold_out, joined, called, gone, per_second, lately })
+                }
+            ),
         ]
     }
 
@@ -320,6 +350,18 @@ mod tests {
             ("MINE now 1000, holding nothing", Frame::Mine { now, mine: None }),
             ("AREAS area 0 has 57 places left, area 3 none", Frame::Areas { left: vec![(0, 57), (3, 0)] }),
             ("OVERVIEW three sections with 120, 0 and 300 free seats", Frame::Overview { free: vec![120, 0, 300] }),
+            (
+                "QUEUE open, 2000 joined, 300 called, 5 gone, 10 a second, 550 let in lately",
+                Frame::Queue(Queue {
+                    is_open: true,
+                    is_sold_out: false,
+                    joined: 2_000,
+                    called: 300,
+                    gone: 5,
+                    per_second: 10,
+                    lately: 550,
+                }),
+            ),
             ("DRAIN, come back in 1500 ms", Frame::Drain { retry_ms: 1_500 }),
         ];
         let documented = include_str!("../../../docs/api.md");

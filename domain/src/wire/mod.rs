@@ -2,7 +2,7 @@
 //!
 //! Every frame starts with a byte for its kind; integers are LEB128 varints (seven bits a byte, low
 //! bits first). docs/api.md describes the same bytes, and a test compares the examples there with
-//! what this code writes. Kind 5 (QUEUE) is reserved. The one thing a client may say is [`Ask`].
+//! what this code writes. The one thing a client may say is [`Ask`].
 //!
 //! A reader treats input as hostile: every length is checked against the room before it is believed.
 

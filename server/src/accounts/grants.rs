@@ -2,6 +2,7 @@
 //! the next one is of the right length.
 
 use domain::api_accounts::{GrantRequest, StaffView};
+use domain::api_systems::{MAX_REASON_CHARS, one_line};
 use domain::roles::Role;
 use domain::time::Timestamp;
 use sqlx::PgConnection;
@@ -19,8 +20,6 @@ use crate::web::{Code, Problem};
 
 /// People who work in a theatre, told at most.
 const MAX_STAFF: i64 = 1_000;
-/// Longest reason, characters.
-const MAX_REASON_CHARS: usize = 300;
 
 /// Who works in a theatre, by name.
 pub(super) async fn list(state: &AppState, theatre: &str) -> Result<Vec<StaffView>, Problem> {
@@ -102,6 +101,30 @@ pub(super) async fn give(
     Ok(is_new)
 }
 
+/// Whether somebody manages every theatre there is.
+///
+/// # Errors
+/// 403 when they do not.
+pub async fn manages_all(state: &AppState, staff: &Staff) -> Result<(), Problem> {
+    if sql::grants::manages_all(&mut *state.pg.acquire().await?, staff.session.account).await? {
+        return Ok(());
+    }
+    Err(Problem::new(Code::NotAllowed, "This is for whoever manages every theatre."))
+}
+
+/// Whoever writes a theatre down manages it. Their sessions go on: they are of a manager's length already.
+///
+/// # Errors
+/// When the database fails.
+pub async fn make_manager(
+    tx: &mut PgConnection,
+    staff: &Staff,
+    theatre: &str,
+    now: Timestamp,
+) -> Result<(), sqlx::Error> {
+    sql::grants::give(tx, staff.session.account, theatre, Role::Manager, now).await.map(|_| ())
+}
+
 async fn take(
     tx: &mut PgConnection,
     account: Uuid,
@@ -126,10 +149,6 @@ async fn take(
 /// # Errors
 /// 400 when there is none, or one that is too long.
 pub fn reason_of(text: &str) -> Result<&str, Problem> {
-    let reason = text.trim();
-    if reason.is_empty() || reason.chars().count() > MAX_REASON_CHARS || reason.chars().any(char::is_control) {
-        let detail = format!("Say why, in one line of up to {MAX_REASON_CHARS} characters.");
-        return Err(Problem::new(Code::Malformed, detail));
-    }
-    Ok(reason)
+    let detail = || format!("Say why, in one line of up to {MAX_REASON_CHARS} characters.");
+    one_line(text, MAX_REASON_CHARS).ok_or_else(|| Problem::new(Code::Malformed, detail()))
 }

@@ -35,7 +35,7 @@ mod view;
 pub use belongings::{owner_for, page as bookings_page};
 pub use command::{close, create_manager};
 pub use email::{prove, send_proof};
-pub use grants::reason_of;
+pub use grants::{make_manager, manages_all, reason_of};
 pub use http::{Registration, ResetIntent, routes};
 pub use login::{Gone, LoggedIn, end_all, end_session, log_in};
 pub use mails::send_forever as send_mails_forever;
@@ -46,6 +46,7 @@ pub use register::register;
 pub use sessions::{HINT_COOKIE, SESSION_COOKIE, Session, SignedIn, of_request};
 pub use staff::Staff;
 pub use throttle::of_key as throttle_key;
+pub use tokens::long_enough as secrets_are_long_enough;
 pub use view::{named, of_account};
 
 use tokio::sync::Notify;

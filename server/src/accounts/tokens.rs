@@ -3,7 +3,6 @@
 //! A token names its session, and the session is looked up each time (`sessions`): signing out, closing the account
 //! or changing the password ends its tokens at once, whatever they say about themselves.
 
-use anyhow::ensure;
 use domain::time::{MINUTE_MS, SECOND_MS, Timestamp};
 use hmac::{Hmac, KeyInit, Mac};
 use jsonwebtoken::{DecodingKey, EncodingKey, Header, Validation};
@@ -46,6 +45,17 @@ pub(super) struct Named {
     pub(super) account: Uuid,
 }
 
+/// Whether there are secrets, and nobody guesses them.
+///
+/// # Errors
+/// Why not, to be read after their name.
+pub fn long_enough(secrets: &[String]) -> Result<(), String> {
+    if secrets.is_empty() || secrets.iter().any(|secret| secret.len() < MIN_SECRET_BYTES) {
+        return Err(format!("needs {MIN_SECRET_BYTES} characters or more: with less anybody could guess it"));
+    }
+    Ok(())
+}
+
 /// Issues tokens and reads them.
 pub(super) struct Tokens {
     signs: EncodingKey,
@@ -60,10 +70,7 @@ impl Tokens {
     pub(super) fn new(secrets: &[String]) -> anyhow::Result<Self> {
         signature::install();
         let first = secrets.first().map(String::as_bytes).unwrap_or_default();
-        ensure!(
-            !secrets.is_empty() && secrets.iter().all(|secret| secret.len() >= MIN_SECRET_BYTES),
-            "TOKEN_SECRET needs {MIN_SECRET_BYTES} characters or more: with less anybody could guess it"
-        );
+        long_enough(secrets).map_err(|why| anyhow::anyhow!("TOKEN_SECRET {why}"))?;
         let (signs, _) = signature::pair(first);
         let mut rules = Validation::new(ALGORITHM);
         rules.set_audience(&[AUDIENCE]);

@@ -2,7 +2,6 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
 use domain::api::ProblemView;
 use domain::api_systems::{ApiKeyMade, ApiKeyRequest, ApiKeyView, ReasonRequest, TheatreBookingView};
 use domain::roles::Role;
@@ -13,8 +12,9 @@ use uuid::Uuid;
 use super::{Caller, booking, keys};
 use crate::AppState;
 use crate::accounts::Staff;
-use crate::idempotency::{IdempotencyKey, Intent};
+use crate::idempotency::{Answer, IdempotencyKey, Intent};
 use crate::web::problem::ApiResult;
+use crate::web::refusals::{KeyReused, NotStaff, NotStaffNorProgram, OtherTheatre};
 use crate::web::{ApiJson, ApiPath};
 
 /// The routes of keys, under `/api/v1`.
@@ -24,9 +24,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
 
 /// The keys other systems of your theatre read with, revoked ones last. For managers.
 #[utoipa::path(get, path = "/theatres/{theatre}/api-keys", tag = "systems", params(("theatre" = String, Path)),
-    responses((status = 200, body = Vec<ApiKeyView>), (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
-        (status = 404, body = ProblemView, description = "Also for another theatre's staff")))]
+    responses((status = 200, body = Vec<ApiKeyView>), NotStaff, OtherTheatre))]
 async fn list(
     State(state): State<AppState>,
     staff: Staff,
@@ -39,52 +37,45 @@ async fn list(
 /// Make a key. It is in this answer, and never shown again. For managers.
 #[utoipa::path(post, path = "/theatres/{theatre}/api-keys", tag = "systems", request_body = ApiKeyRequest,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 201, body = ApiKeyMade), (status = 400, body = ProblemView, description = "malformed, key_missing"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
-        (status = 404, body = ProblemView, description = "Also for another theatre's staff"),
-        (status = 409, body = ProblemView, description = "wrong_state: too many keys; still_running"),
-        (status = 422, body = ProblemView, description = "key_reused")))]
+    responses((status = 201, body = ApiKeyMade), NotStaff, OtherTheatre, KeyReused,
+        (status = 400, body = ProblemView, description = "malformed, key_missing"),
+        (status = 409, body = ProblemView, description = "wrong_state: too many keys; still_running")))]
 async fn make(
     State(state): State<AppState>,
     staff: Staff,
     ApiPath(theatre): ApiPath<String>,
     key: IdempotencyKey,
     ApiJson(request): ApiJson<ApiKeyRequest>,
-) -> ApiResult<Response> {
+) -> ApiResult<Answer> {
     staff.at(&theatre, &[Role::Manager])?;
     let intent = Intent::new(&staff.session.owner, key, &format!("POST /theatres/{theatre}/api-keys"), &request);
-    Ok(keys::make(&state, &staff, &theatre, &request, &intent).await?.into_response())
+    keys::make(&state, &staff, &theatre, &request, &intent).await
 }
 
 /// Revoke a key: it opens nothing from now on. For managers.
 #[utoipa::path(post, path = "/theatres/{theatre}/api-keys/{api_key}/revoke", tag = "systems", request_body = ReasonRequest,
     params(("theatre" = String, Path), ("api_key" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 204), (status = 400, body = ProblemView, description = "malformed, key_missing"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
+    responses((status = 204), NotStaff, KeyReused,
+        (status = 400, body = ProblemView, description = "malformed, key_missing"),
         (status = 404, body = ProblemView, description = "No such key; also for another theatre's staff"),
-        (status = 409, body = ProblemView, description = "still_running"),
-        (status = 422, body = ProblemView, description = "key_reused")))]
+        (status = 409, body = ProblemView, description = "still_running")))]
 async fn revoke(
     State(state): State<AppState>,
     staff: Staff,
     ApiPath((theatre, id)): ApiPath<(String, Uuid)>,
     key: IdempotencyKey,
     ApiJson(request): ApiJson<ReasonRequest>,
-) -> ApiResult<Response> {
+) -> ApiResult<Answer> {
     staff.at(&theatre, &[Role::Manager])?;
     let path = format!("POST /theatres/{theatre}/api-keys/{id}/revoke");
     let intent = Intent::new(&staff.session.owner, key, &path, &request);
-    Ok(keys::revoke(&state, &staff, (&theatre, id), &request, &intent).await?.into_response())
+    keys::revoke(&state, &staff, (&theatre, id), &request, &intent).await
 }
 
 /// A booking of your theatre. For managers, and for programs with a key; the buyer only where the key may know.
 #[utoipa::path(get, path = "/theatres/{theatre}/bookings/{booking}", tag = "systems",
     params(("theatre" = String, Path), ("booking" = Uuid, Path)),
-    responses((status = 200, body = TheatreBookingView),
-        (status = 401, body = ProblemView, description = "not_signed_in, token_invalid"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
+    responses((status = 200, body = TheatreBookingView), NotStaffNorProgram,
         (status = 404, body = ProblemView, description = "Also for another theatre's booking"),
         (status = 429, body = ProblemView, description = "too_many_attempts")))]
 async fn read_booking(

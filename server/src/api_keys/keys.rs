@@ -1,14 +1,12 @@
 //! Making keys, naming them, revoking them.
 
 use axum::http::StatusCode;
-use domain::api_systems::{
-    ApiKeyMade, ApiKeyRequest, ApiKeyView, MAX_NAME_CHARS, MAX_REASON_CHARS, ReasonRequest, one_line,
-};
+use domain::api_systems::{ApiKeyMade, ApiKeyRequest, ApiKeyView, MAX_NAME_CHARS, ReasonRequest, one_line};
 use uuid::Uuid;
 
 use super::caller::{PREFIX, hash_of};
 use super::sql::{self, KeyRow};
-use crate::accounts::Staff;
+use crate::accounts::{Staff, reason_of};
 use crate::audit::{self, Entry};
 use crate::clock::to_utc;
 use crate::idempotency::{Answer, Intent};
@@ -124,9 +122,4 @@ pub async fn revoke(
 fn named(text: &str) -> Result<&str, Problem> {
     let detail = || format!("Say what the key is for, in up to {MAX_NAME_CHARS} characters.");
     one_line(text, MAX_NAME_CHARS).ok_or_else(|| Problem::new(Code::Malformed, detail()))
-}
-
-fn reason_of(text: &str) -> Result<&str, Problem> {
-    let detail = || format!("Say why, in one line of up to {MAX_REASON_CHARS} characters.");
-    one_line(text, MAX_REASON_CHARS).ok_or_else(|| Problem::new(Code::Malformed, detail()))
 }

@@ -41,11 +41,20 @@ const WAIT_AFTER_DECLINES: Duration = Duration::from_secs(60);
 
 /// All checks. The end of the hold, which is now closed to changes: whoever does not go on to submit the
 /// payment gives it up ([`give_up_payment`]), as happens here after a "no".
-pub(super) async fn before_charge(state: &AppState, show: &Arc<Show>, row: &BookingRow) -> Result<Timestamp, Problem> {
+///
+/// `is_guest`: they came with a cookie, and nobody has looked yet whether that visitor was handed over to an account;
+/// then it is not theirs any more, and to them not there (`accounts::owner_for`).
+pub(super) async fn before_charge(
+    state: &AppState,
+    show: &Arc<Show>,
+    row: &BookingRow,
+    is_guest: bool,
+) -> Result<Timestamp, Problem> {
     let now = state.locks.now();
     holds::sales_open(show, now)?;
     state.gateways.available()?;
-    let side_by_side = async { tokio::try_join!(hold_alive(state, show, row), clean_record(state, show, row, now)) };
+    let side_by_side =
+        async { tokio::try_join!(hold_alive(state, show, row), clean_record(state, show, row, is_guest, now)) };
     let problem = match tokio::time::timeout(CHECKS_DEADLINE, side_by_side).await {
         Ok(Ok((until, ()))) => return Ok(until),
         Ok(Err(problem)) => problem,
@@ -86,11 +95,19 @@ pub(super) struct Buyer {
 pub(super) struct Record {
     /// Seats and places of this show in their other bookings, paid for or being paid for.
     seats_elsewhere: i64,
+    /// Whether the visitor is an account's.
+    is_handed_over: bool,
     declines_of_visitor: i64,
     declines_of_email: i64,
 }
 
-async fn clean_record(state: &AppState, show: &Show, row: &BookingRow, now: Timestamp) -> Result<(), Problem> {
+async fn clean_record(
+    state: &AppState,
+    show: &Show,
+    row: &BookingRow,
+    is_guest: bool,
+    now: Timestamp,
+) -> Result<(), Problem> {
     let places: u32 = row.places.iter().map(|places| places.count).sum();
     let buyer = Buyer { owner: row.owner.clone(), show: row.show_id, booking: row.id, email: row.buyer.1.clone() };
     let record = match state.config.commits {
@@ -100,6 +117,9 @@ async fn clean_record(state: &AppState, show: &Show, row: &BookingRow, now: Time
             records.into_iter().next().ok_or_else(|| Problem::internal(&"a buyer without a record"))?
         }
     };
+    if is_guest && record.is_handed_over {
+        return Err(Problem::not_found("booking"));
+    }
     judge(record, row.seats.len() + places as usize, show.per_person)
 }
 
@@ -117,6 +137,7 @@ pub(super) async fn records(
                  WHERE other.owner = buyer.owner AND other.show_id = buyer.show AND other.id <> buyer.booking
                    AND (other.state IN ('PAYMENT_SUCCEEDED', 'CONFIRMED')
                         OR (other.state = 'PAYMENT_PENDING' AND other.expires_at > $8))) AS seats_elsewhere,
+                EXISTS (SELECT 1 FROM account_visitors visitor WHERE visitor.owner = buyer.owner) AS is_handed_over,
                 (SELECT count(*) FROM (SELECT 1 FROM declined_payments
                                        WHERE owner = buyer.owner AND at > $5 LIMIT $6) AS v) AS declines_of_visitor,
                 (SELECT count(*) FROM (SELECT 1 FROM declined_payments
@@ -156,7 +177,8 @@ mod tests {
     use super::*;
     use domain::seats::MAX_SEATS_PER_PERSON;
 
-    const CLEAN: Record = Record { seats_elsewhere: 0, declines_of_visitor: 0, declines_of_email: 0 };
+    const CLEAN: Record =
+        Record { seats_elsewhere: 0, is_handed_over: false, declines_of_visitor: 0, declines_of_email: 0 };
 
     #[test]
     fn ten_seats_in_all_are_within_the_limit_and_eleven_are_not() {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::http::StatusCode;
 use domain::api::ConfirmRequest;
 use domain::booking::{BookingState, Event, PAYMENT_EXTENSION_MS};
+use tracing::Instrument;
 use uuid::Uuid;
 
 use super::commits::{CommitMode, Done, Found, Key, Lesson, Submission, Work, retried};
@@ -15,13 +16,13 @@ use super::sql::{self, BookingRow};
 use super::{checks, claiming, effects, view};
 use crate::catalogue::Show;
 use crate::idempotency::{Answer, Intent};
-use crate::web::{Code, Problem};
-use crate::{AppState, outbox};
+use crate::web::{Code, Problem, Visitor};
+use crate::{AppState, accounts, outbox};
 
 /// Pays for a booking. The answer says how it stands: confirmed, or pending with the gateway's page.
 pub(super) async fn confirm(
     state: &AppState,
-    owner: &str,
+    visitor: &Visitor,
     booking: Uuid,
     request: &ConfirmRequest,
     intent: &Intent,
@@ -31,7 +32,7 @@ pub(super) async fn confirm(
     {
         return Ok(answer);
     }
-    match pay(state, owner, booking, request, intent).await {
+    match pay(state, visitor, booking, request, intent).await {
         // What is refused now may have been granted before, to the same key.
         Err(refusal) if state.config.commits == CommitMode::Batched => or_replay(state, intent, refusal).await,
         answered => answered,
@@ -40,42 +41,91 @@ pub(super) async fn confirm(
 
 async fn pay(
     state: &AppState,
-    owner: &str,
+    visitor: &Visitor,
     booking: Uuid,
     request: &ConfirmRequest,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
-    let (row, seen) = owned(state, owner, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
-    let show = state.catalogue.known_show(row.show_id).await?;
+    let lately = state.commits.lately(booking, &visitor.owner);
+    let lately = lately.filter(|found| found.row.machine.state == BookingState::SeatsLocked);
+    let mut refused = None;
+    if let Some(found) = lately {
+        // Checked out here a moment ago: most likely it stands as it did. Whether the cookie still opens it is
+        // looked up with the buyer's record, its version compared when it moves.
+        let (version, is_guest) = (found.row.version, visitor.account.is_none());
+        let wish = Wish { row: found.row.clone(), seen: Some(Box::new(found)), only_at: Some(version), is_guest };
+        match submit(state, wish, request, intent).await {
+            Ok(submitted) => return go_on(state, submitted).await,
+            Err(problem) => refused = Some((version, problem)),
+        }
+    }
+    let owner = accounts::owner_for(state, visitor, booking).await?;
+    let (row, seen) = owned(state, &owner, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
+    // A refusal stands if what it was about still does.
+    if let Some((_, problem)) = refused.filter(|(version, _)| *version == row.version) {
+        return Err(problem);
+    }
     match row.machine.state {
         BookingState::Created | BookingState::SeatsLocked => {}
         // A second tab or a second key: it is paid, or being paid, once.
         BookingState::PaymentPending | BookingState::PaymentSucceeded | BookingState::Confirmed => {
+            let show = state.catalogue.known_show(row.show_id).await?;
             return as_it_stands(state, &show, booking, intent, Key::New).await;
         }
         BookingState::Cancelled | BookingState::Expired => {
             return Err(unmoved(moves::MoveError::Refused(domain::booking::Refused::Gone)));
         }
     }
+    let submitted = submit(state, Wish { row, seen, only_at: None, is_guest: false }, request, intent).await?;
+    go_on(state, submitted).await
+}
+
+/// A booking that its buyer wants to pay for.
+struct Wish {
+    row: BookingRow,
+    /// All that belongs to it, where that is at hand.
+    seen: Option<Box<Found>>,
+    /// The version it must have; none where it was read just now.
+    only_at: Option<i32>,
+    /// Whether it is still to be looked up that its owner is nobody's visitor but their own.
+    is_guest: bool,
+}
+
+/// Checks it, and writes the payment down.
+async fn submit(
+    state: &AppState,
+    wish: Wish,
+    request: &ConfirmRequest,
+    intent: &Intent,
+) -> Result<(Submission, Done), Problem> {
+    let Wish { row, seen, only_at, is_guest } = wish;
     check_token(request)?;
-    let until = checks::before_charge(state, &show, &row).await?;
+    let show = state.catalogue.known_show(row.show_id).await?;
+    let until = checks::before_charge(state, &show, &row, is_guest).await?;
     let submission = Submission {
-        show: Arc::clone(&show),
-        booking,
+        show,
+        booking: row.id,
         seen,
+        only_at,
         token: request.payment_token.clone(),
         gateway: state.gateways.first_choice(),
         until,
         intent: intent.clone(),
     };
-    match submit(state, &submission).await {
-        Ok(Done::Submitted(pending, seen)) => charge_and_answer(state, submission, *pending, seen).await,
-        Ok(Done::Answered(answer)) => Ok(answer),
-        Ok(other) => Err(Problem::internal(&format!("a submission came to {other:?}"))),
+    match write_down(state, &submission).await {
+        Ok(done) => Ok((submission, done)),
         Err(problem) => {
-            give_up_payment(state, &show, &row).await;
+            give_up_payment(state, &submission.show, &row).await;
             Err(problem)
         }
+    }
+}
+
+async fn go_on(state: &AppState, (submission, done): (Submission, Done)) -> Result<Answer, Problem> {
+    match done {
+        Done::Submitted(pending, seen) => charge_and_answer(state, submission, *pending, seen).await,
+        Done::Answered(answer) => Ok(answer),
+        other => Err(Problem::internal(&format!("a submission came to {other:?}"))),
     }
 }
 
@@ -93,7 +143,7 @@ async fn owned(
     Ok(row.map(|row| (row, None)))
 }
 
-async fn submit(state: &AppState, submission: &Submission) -> Result<Done, Problem> {
+async fn write_down(state: &AppState, submission: &Submission) -> Result<Done, Problem> {
     match state.config.commits {
         CommitMode::Batched => state.commits.ask(state, Work::Submit(submission.clone())).await,
         CommitMode::Interactive => retried(|| submit_one(state, submission)).await,
@@ -110,7 +160,7 @@ async fn charge_and_answer(
 ) -> Result<Answer, Problem> {
     let state = state.clone();
     let tasks = state.tasks.clone();
-    let rest = tasks.spawn(async move {
+    let rest = async move {
         let Submission { show, booking, token, gateway, intent, .. } = submission;
         if state.config.commits == CommitMode::Interactive {
             effects::charge_now(&state, booking).await;
@@ -133,7 +183,8 @@ async fn charge_and_answer(
                 .ask(&state, Work::Learn(Box::new(Lesson { show, booking, seen, said, charged, answer })))
                 .await,
         )
-    });
+    };
+    let rest = tasks.spawn(rest.in_current_span());
     rest.await.map_err(|cause| Problem::internal(&cause))?
 }
 
@@ -196,13 +247,16 @@ fn check_token(request: &ConfirmRequest) -> Result<(), Problem> {
 /// Key, move, claims, payment and the wish to charge, in a transaction of its own. An answer instead: a twin
 /// was faster.
 pub(super) async fn submit_one(state: &AppState, submission: &Submission) -> Result<Done, Problem> {
-    let Submission { show, booking, token, gateway, until, intent, seen: _ } = submission;
+    let Submission { show, booking, token, gateway, until, intent, only_at, seen: _ } = submission;
     let now = state.locks.now();
     let mut tx = state.pg.begin().await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {
         return Ok(Done::Answered(answer));
     }
     let row = sql::lock(&mut tx, *booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
+    if only_at.is_some_and(|version| version != row.version) {
+        return Err(unmoved(moves::MoveError::LostRace));
+    }
     let submitted = Event::PaymentSubmitted { until: *until };
     let pending = match moves::apply(&mut tx, &row, submitted, causes::PRESSED_PAY, now).await {
         Ok(pending) => pending,

@@ -8,12 +8,13 @@ use axum::extract::rejection::JsonRejection;
 use axum::response::{IntoResponse, Response};
 use domain::api::{BookingEventView, BookingRequest, BookingView, ConfirmRequest, ProblemView};
 use domain::api_cancelling::CancelRequest;
+use domain::api_moving::SeatOfferAnswer;
 use serde_json::{Map, Value};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use super::{cancel, confirm, create, view};
+use super::{cancel, confirm, create, relocation, view};
 use crate::idempotency::{IdempotencyKey, Intent, Prefer, once};
 use crate::telemetry;
 use crate::web::problem::ApiResult;
@@ -28,6 +29,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(pay))
         .routes(routes!(undo))
         .routes(routes!(story))
+        .routes(routes!(choose))
 }
 
 /// Check out: a live hold becomes a booking.
@@ -89,8 +91,7 @@ async fn pay(
     let work = move |state: AppState, intent: Intent| async move {
         let began = Instant::now();
         // Behind the key: what was answered is answered again without a look at any store.
-        let owner = accounts::owner_for(&state, &visitor, booking).await?;
-        let answer = confirm::confirm(&state, &owner, booking, &request, &intent).await;
+        let answer = confirm::confirm(&state, &visitor, booking, &request, &intent).await;
         telemetry::confirmed(began.elapsed());
         answer
     };
@@ -120,6 +121,29 @@ async fn undo(
     let work = move |state: AppState, intent: Intent| async move {
         let owner = accounts::owner_for(&state, &visitor, booking).await?;
         cancel::cancel_own(&state, &owner, booking, &request, &intent).await
+    };
+    Ok(once(&state, intent, Prefer::default(), work).await?.into_response())
+}
+
+/// Your show was moved to another screen: take the other seats, or have all of your money back.
+#[utoipa::path(post, path = "/bookings/{booking}/seat-offer", tag = "bookings", request_body = SeatOfferAnswer,
+    params(("booking" = Uuid, Path), ("Idempotency-Key" = String, Header)),
+    responses((status = 200, body = BookingView, description = "How it stands now"),
+        (status = 400, body = ProblemView, description = "malformed, key_missing"),
+        (status = 404, body = ProblemView, description = "Also for another's"),
+        (status = 409, body = ProblemView, description = "wrong_state: nothing to answer, or not any more; still_running"),
+        (status = 422, body = ProblemView, description = "key_reused")))]
+async fn choose(
+    State(state): State<AppState>,
+    visitor: Visitor,
+    ApiPath(booking): ApiPath<Uuid>,
+    key: IdempotencyKey,
+    ApiJson(request): ApiJson<SeatOfferAnswer>,
+) -> ApiResult<Response> {
+    let intent = Intent::new(&visitor.owner, key, &format!("POST /bookings/{booking}/seat-offer"), &request);
+    let work = move |state: AppState, intent: Intent| async move {
+        let owner = accounts::owner_for(&state, &visitor, booking).await?;
+        relocation::answer(&state, &owner, booking, &request, &intent).await
     };
     Ok(once(&state, intent, Prefer::default(), work).await?.into_response())
 }

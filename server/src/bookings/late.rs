@@ -97,6 +97,8 @@ struct Told {
     ended_by: String,
     /// The buyer has begun another booking of this show since.
     has_another: bool,
+    /// The show was moved to another screen since: its seats are others.
+    has_moved: bool,
     /// When the money came.
     since: Timestamp,
 }
@@ -111,6 +113,9 @@ impl Told {
         if !matches!(self.ended_by.as_str(), "timed_out" | "payment_failed" | "payment_voided") {
             return Some("The booking had been cancelled when the payment came.");
         }
+        if self.has_moved {
+            return Some("The show had moved to another screen when the payment came.");
+        }
         if self.has_another {
             return Some("The buyer had chosen again when the payment came.");
         }
@@ -119,9 +124,9 @@ impl Told {
 }
 
 async fn told(tx: &mut PgConnection, row: &BookingRow) -> Result<Told, sqlx::Error> {
-    let (if_late, ended_by, has_another, since): (Option<String>, Option<String>, bool, chrono::DateTime<chrono::Utc>) =
-        sqlx::query_as(
-            "SELECT (SELECT if_late FROM late_wishes WHERE booking_id = booking.id),
+    type Row = (Option<String>, Option<String>, bool, bool, chrono::DateTime<chrono::Utc>);
+    let (if_late, ended_by, has_another, has_moved, since): Row = sqlx::query_as(
+        "SELECT (SELECT if_late FROM late_wishes WHERE booking_id = booking.id),
                     (SELECT event FROM booking_events
                      WHERE booking_id = booking.id AND to_state = booking.state AND from_state <> booking.state
                      ORDER BY number DESC LIMIT 1),
@@ -129,18 +134,22 @@ async fn told(tx: &mut PgConnection, row: &BookingRow) -> Result<Told, sqlx::Err
                             WHERE other.owner = booking.owner AND other.show_id = booking.show_id
                               AND other.created_at > booking.created_at
                               AND other.state NOT IN ('CANCELLED', 'EXPIRED')),
+                    EXISTS (SELECT 1 FROM show_moves move
+                            WHERE move.show_id = booking.show_id AND move.state <> 'dropped'
+                              AND coalesce(move.finished_at, 'infinity') >= booking.created_at),
                     booking.updated_at
              FROM bookings booking WHERE booking.id = $1",
-        )
-        .bind(row.id)
-        .fetch_one(tx)
-        .await?;
+    )
+    .bind(row.id)
+    .fetch_one(tx)
+    .await?;
     let if_late = if_late.unwrap_or_else(|| IfLate::default().as_str().to_owned());
     Ok(Told {
         if_late: IfLate::parse(&if_late)
             .ok_or_else(|| sqlx::Error::Decode(format!("late_wishes.if_late is {if_late:?}").into()))?,
         ended_by: ended_by.unwrap_or_default(),
         has_another,
+        has_moved,
         since: from_utc(since),
     })
 }

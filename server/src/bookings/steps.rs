@@ -95,6 +95,11 @@ fn of_event(event: &EventRow) -> Option<Told> {
             Some(Told { seats: Some(seats.to_owned()), ..told })
         }
         "part_cancelled_by_staff" => Some(Told::by_the_cinema("part_cancelled", &event.reason)),
+        "relocated" if event.actor == "staff" => {
+            let told = Told::new("relocated", format!("Moved to another screen. {}", event.reason));
+            Some(Told { note: Some(event.reason.clone()), ..told })
+        }
+        "relocated" => told("other_seats_taken", "You took the other seats"),
         "exchanged" => told("moved", "Exchanged for another booking"),
         "late_money_moved" => told("moved", "Your payment was used for a new booking"),
         _ => None,

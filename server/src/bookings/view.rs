@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::places;
 use super::sql::{self, BookingRow};
-use super::{late, refunds, steps};
+use super::{late, refunds, relocation, steps};
 use crate::AppState;
 use crate::catalogue::Show;
 use crate::clock::{from_utc, rfc3339};
@@ -29,6 +29,9 @@ pub async fn view(state: &AppState, owner: &str, id: Uuid) -> Result<Option<Book
     let (events, refunds) = (sql::events(&mut connection, id).await?, refunds::of_booking(&mut connection, id).await?);
     if row.machine.money == MoneyState::Moved {
         view.moved_to = late::moved_to(&mut connection, id).await?;
+    }
+    if row.machine.state == BookingState::Confirmed {
+        view.seat_offer = relocation::offer(&mut connection, &show, id).await?;
     }
     let currency = row.machine.total.currency;
     view.refunds = steps::refunds_view(&refunds, currency);
@@ -148,5 +151,6 @@ pub(super) fn compose(
         refunds: Vec::new(),
         steps: Vec::new(),
         moved_to: None,
+        seat_offer: None,
     }
 }

@@ -29,22 +29,7 @@ pub async fn refund(
     request: &RefundRequest,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
-    let now = state.locks.now();
-    if let Some(answer) = intent.replay(&state.pg, now).await? {
-        return Ok(answer);
-    }
-    find::show_of(state, counter, booking).await?;
-    let reason = reason_of(&request.reason)?;
-    accounts::check_pin(state, counter.staff, counter.theatre, request.manager, &request.pin).await?;
-    let mut tx = state.pg.begin().await?;
-    if let Some(answer) = intent.begin(&mut tx, now).await? {
-        return Ok(answer);
-    }
-    let till = sql::lock_open_till(&mut tx, counter.theatre, counter.account()).await?;
-    let back = bookings::take_back(&mut tx, booking, request.seats.as_deref(), reason, now).await?;
-    pay(&mut tx, counter, till.as_ref(), booking, back, reason, now).await?;
-    let words = format!("{}, by the PIN of {}: {reason}", back.amount, audit::account(request.manager));
-    done(state, tx, counter, booking, ("refunded", &words), intent, now).await
+    perform(state, counter, booking, Way::Refund(request), &request.reason, intent).await
 }
 
 /// Undoes a sale the caller made a moment ago, out of the same till.
@@ -58,34 +43,7 @@ pub async fn undo(
     request: &Reason,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
-    let now = state.locks.now();
-    if let Some(answer) = intent.replay(&state.pg, now).await? {
-        return Ok(answer);
-    }
-    find::show_of(state, counter, booking).await?;
-    let reason = reason_of(&request.reason)?;
-    let mut tx = state.pg.begin().await?;
-    if let Some(answer) = intent.begin(&mut tx, now).await? {
-        return Ok(answer);
-    }
-    let till = tills::lock(&mut tx, counter).await?;
-    let own = sql::sale_of(&mut tx, booking)
-        .await?
-        .filter(|(of, who, at)| *of == till.id && *who == counter.account() && now < undo_until(from_utc(*at)));
-    if own.is_none() {
-        let detail =
-            "Only your own sale of the last five minutes can be undone, with the same till. A manager can refund it.";
-        return Err(Problem::new(Code::UndoTooLate, detail));
-    }
-    let back = bookings::take_back(&mut tx, booking, None, reason, now).await?;
-    // Only now is the booking locked. Whoever is in keeps the seat, unless a manager stands for it.
-    if tickets::in_use(&mut tx, booking, None).await? {
-        let detail = "Somebody came in with these tickets already. A manager can refund them.";
-        return Err(Problem::new(Code::UndoTooLate, detail));
-    }
-    pay(&mut tx, counter, Some(&till), booking, back, reason, now).await?;
-    let words = format!("{}: {reason}", back.amount);
-    done(state, tx, counter, booking, ("sale_undone", &words), intent, now).await
+    perform(state, counter, booking, Way::Undo, &request.reason, intent).await
 }
 
 /// Pays out what waits at the counter for a booking that was undone elsewhere: its show was called off.
@@ -99,21 +57,90 @@ pub async fn pay_out(
     request: &Reason,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
+    perform(state, counter, booking, Way::PayOut, &request.reason, intent).await
+}
+
+/// How money goes back.
+#[derive(Clone, Copy)]
+enum Way<'a> {
+    Refund(&'a RefundRequest),
+    Undo,
+    PayOut,
+}
+
+async fn perform(
+    state: &AppState,
+    counter: Counter<'_>,
+    booking: Uuid,
+    way: Way<'_>,
+    reason: &str,
+    intent: &Intent,
+) -> Result<Answer, Problem> {
     let now = state.locks.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
     }
     find::show_of(state, counter, booking).await?;
-    let reason = reason_of(&request.reason)?;
+    let reason = reason_of(reason)?;
+    if let Way::Refund(request) = way {
+        accounts::check_pin(state, counter.staff, counter.theatre, request.manager, &request.pin).await?;
+    }
     let mut tx = state.pg.begin().await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {
         return Ok(answer);
     }
     let till = sql::lock_open_till(&mut tx, counter.theatre, counter.account()).await?;
-    let back = bookings::pay_out(&mut tx, booking, now).await?;
+    let back = match way {
+        Way::Refund(request) => bookings::take_back(&mut tx, booking, request.seats.as_deref(), reason, now).await?,
+        Way::Undo => undo_own(&mut tx, counter, till.as_ref(), booking, reason, now).await?,
+        Way::PayOut => bookings::pay_out(&mut tx, booking, now).await?,
+    };
     pay(&mut tx, counter, till.as_ref(), booking, back, reason, now).await?;
-    let words = format!("{}: {reason}", back.amount);
-    done(state, tx, counter, booking, ("paid_out", &words), intent, now).await
+    let found = bookings::find_by_id(&mut tx, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
+    // It was read before this transaction began, and is in memory.
+    let show = state.catalogue.known_show(found.show).await?;
+    let view = found.view(&mut tx, &show).await?;
+    let (act, words) = match way {
+        Way::Refund(request) => {
+            ("refunded", format!("{}, by the PIN of {}: {reason}", back.amount, audit::account(request.manager)))
+        }
+        Way::Undo => ("sale_undone", format!("{}: {reason}", back.amount)),
+        Way::PayOut => ("paid_out", format!("{}: {reason}", back.amount)),
+    };
+    let subject = format!("booking {}", view.reference);
+    audit::record(&mut tx, &Act::by(counter.account(), act, subject, &words).at(counter.theatre), now).await?;
+    let answer = Answer::json(StatusCode::OK, &view)?;
+    intent.complete(&mut tx, &answer, now).await?;
+    tx.commit().await?;
+    outbox::wake(state);
+    Ok(answer)
+}
+
+/// Takes back the caller's own sale, as long as it may be undone.
+async fn undo_own(
+    tx: &mut PgConnection,
+    counter: Counter<'_>,
+    till: Option<&sql::TillRecord>,
+    booking: Uuid,
+    reason: &str,
+    now: Timestamp,
+) -> Result<TakenBack, Problem> {
+    let till = till.ok_or_else(tills::no_till)?;
+    let own = sql::sale_of(tx, booking)
+        .await?
+        .filter(|(of, who, at)| *of == till.id && *who == counter.account() && now < undo_until(from_utc(*at)));
+    if own.is_none() {
+        let detail =
+            "Only your own sale of the last five minutes can be undone, with the same till. A manager can refund it.";
+        return Err(Problem::new(Code::UndoTooLate, detail));
+    }
+    let back = bookings::take_back(tx, booking, None, reason, now).await?;
+    // Only now is the booking locked. Whoever is in keeps the seat, unless a manager stands for it.
+    if tickets::in_use(tx, booking, None).await? {
+        let detail = "Somebody came in with these tickets already. A manager can refund them.";
+        return Err(Problem::new(Code::UndoTooLate, detail));
+    }
+    Ok(back)
 }
 
 /// Takes what goes back at the counter out of the till; what a gateway has concerns no till.
@@ -145,26 +172,4 @@ async fn pay(
     };
     sql::insert_line(tx, &line, now).await?;
     Ok(())
-}
-
-async fn done(
-    state: &AppState,
-    mut tx: sqlx::Transaction<'_, sqlx::Postgres>,
-    counter: Counter<'_>,
-    booking: Uuid,
-    (act, words): (&'static str, &str),
-    intent: &Intent,
-    now: Timestamp,
-) -> Result<Answer, Problem> {
-    let found = bookings::find_by_id(&mut tx, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
-    // It was read before this transaction began, and is in memory.
-    let show = state.catalogue.known_show(found.show).await?;
-    let view = found.view(&mut tx, &show).await?;
-    let subject = format!("booking {}", view.reference);
-    audit::record(&mut tx, &Act::by(counter.account(), act, subject, words).at(counter.theatre), now).await?;
-    let answer = Answer::json(StatusCode::OK, &view)?;
-    intent.complete(&mut tx, &answer, now).await?;
-    tx.commit().await?;
-    outbox::wake(state);
-    Ok(answer)
 }

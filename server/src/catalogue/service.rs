@@ -134,7 +134,11 @@ impl Catalogue {
         self.shows.get(&id).await.flatten()
     }
 
-    async fn layout(&self, id: Uuid) -> Result<Arc<Layout>, sqlx::Error> {
+    /// A room that some screen has, or had.
+    ///
+    /// # Errors
+    /// When the database cannot be asked, or has no such room.
+    pub async fn layout(&self, id: Uuid) -> Result<Arc<Layout>, sqlx::Error> {
         once(&self.layouts, id, async {
             let text = sql::plan(&self.pool, id).await?;
             // An arena takes long enough to read that it would hold up every request on this thread.
@@ -153,7 +157,7 @@ impl Catalogue {
         // A section beyond usize is beyond every room.
         let section = section.map(|section| usize::try_from(section).unwrap_or(usize::MAX));
         let plan = show.layout.plan_view(show.id, &show.prices, section)?;
-        Ok(PlanView { areas: show.areas.clone(), ..plan })
+        Ok(PlanView { areas: show.areas.clone(), room: Some(show.layout_id), ..plan })
     }
 
     /// A part of a show's room, made once for everyone who asks; `None` when there is no such section.

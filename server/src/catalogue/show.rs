@@ -61,6 +61,8 @@ pub struct Show {
     pub format: String,
     /// Currency of all its prices.
     pub currency: Currency,
+    /// Names its room.
+    pub layout_id: Uuid,
     /// Its room; shared by all shows in that room.
     pub layout: Arc<Layout>,
     /// Its prices by the name of the category.
@@ -150,6 +152,7 @@ impl Show {
             language: row.language,
             format: row.format,
             currency,
+            layout_id: row.layout_id,
             layout,
             prices,
             categories,

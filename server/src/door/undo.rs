@@ -4,15 +4,12 @@ use domain::api_door::UndoRequest;
 
 use super::books::ends_of;
 use super::sql::admissions;
-use crate::accounts::Staff;
+use crate::accounts::{Staff, reason_of};
 use crate::audit::{self, Entry};
 use crate::catalogue::Show;
 use crate::idempotency::{Answer, Intent};
 use crate::web::{Code, Problem};
 use crate::{AppState, door};
-
-/// Longest reason, characters.
-const MAX_REASON_CHARS: usize = 300;
 
 /// Undoes whatever a scan let in; the tickets are good again.
 pub(super) async fn undo(
@@ -44,13 +41,4 @@ pub(super) async fn undo(
     intent.complete(&mut tx, &answer, now).await?;
     tx.commit().await?;
     Ok(answer)
-}
-
-fn reason_of(text: &str) -> Result<&str, Problem> {
-    let reason = text.trim();
-    if reason.is_empty() || reason.chars().count() > MAX_REASON_CHARS || reason.chars().any(char::is_control) {
-        let detail = format!("Say why, in one line of up to {MAX_REASON_CHARS} characters.");
-        return Err(Problem::new(Code::Malformed, detail));
-    }
-    Ok(reason)
 }

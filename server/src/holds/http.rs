@@ -1,7 +1,7 @@
 //! Endpoints of holds.
 
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use domain::api::{AreaQuantity, HoldChange, HoldRequest, HoldView, ProblemView};
 use utoipa_axum::router::OpenApiRouter;
@@ -14,7 +14,7 @@ use crate::idempotency::{Answer, IdempotencyKey, Intent};
 use crate::seat_locks::{Asked, Lot, with_map};
 use crate::web::problem::ApiResult;
 use crate::web::{ApiJson, ApiPath, Code, Problem, Visitor};
-use crate::{AppState, bookings, ids, waiting_list};
+use crate::{AppState, bookings, ids, waiting_list, waiting_room};
 
 /// The routes of holds, under `/api/v1`.
 pub fn routes() -> OpenApiRouter<AppState> {
@@ -36,18 +36,20 @@ pub fn routes() -> OpenApiRouter<AppState> {
         (status = 409, body = ProblemView, description = "seats_taken, one_hold_per_show, waiting_list_first, sales_closed"),
         (status = 422, body = ProblemView, description = "key_reused"),
         (status = 423, body = ProblemView, description = "seats_locked"),
-        (status = 429, body = ProblemView, description = "person_limit"),
+        (status = 429, body = ProblemView, description = "person_limit, waiting_room"),
         (status = 503, body = ProblemView, description = "lock_store_unavailable")))]
 async fn take(
     State(state): State<AppState>,
     visitor: Visitor,
     ApiPath(show): ApiPath<Uuid>,
+    headers: HeaderMap,
     key: IdempotencyKey,
     ApiJson(wish): ApiJson<HoldRequest>,
 ) -> ApiResult<Response> {
     let show = state.catalogue.known_show(show).await?;
     let intent = Intent::new(&visitor.owner, key, "take", &wish).in_show(show.id);
     let answer = once(&state, &intent, async {
+        waiting_room::check_pass(&state, show.id, &visitor.owner, &headers).await?;
         let asked = asked(&visitor, &show, &intent);
         let lot = wish_of(&show, &wish)?;
         let held = service::take(&state, &show, &visitor.owner, asked, lot).await?;
@@ -114,17 +116,21 @@ async fn mine(State(state): State<AppState>, visitor: Visitor, ApiPath(show): Ap
         (status = 410, body = ProblemView, description = "hold_expired; also for another's"),
         (status = 422, body = ProblemView, description = "key_reused"),
         (status = 423, body = ProblemView, description = "seats_locked"),
-        (status = 429, body = ProblemView, description = "person_limit")))]
+        (status = 429, body = ProblemView, description = "person_limit, waiting_room")))]
 async fn change(
     State(state): State<AppState>,
     visitor: Visitor,
     ApiPath((show, hold)): ApiPath<(Uuid, Uuid)>,
+    headers: HeaderMap,
     key: IdempotencyKey,
     ApiJson(wish): ApiJson<HoldChange>,
 ) -> ApiResult<Response> {
     let show = state.catalogue.known_show(show).await?;
     let intent = Intent::new(&visitor.owner, key, "change", &(hold, &wish)).in_show(show.id);
     let answer = once(&state, &intent, async {
+        if !wish.add.is_empty() || !wish.add_places.is_empty() {
+            waiting_room::check_pass(&state, show.id, &visitor.owner, &headers).await?;
+        }
         let asked = asked(&visitor, &show, &intent);
         match service::change(&state, &show, &visitor.owner, asked, hold, &wish).await? {
             Some(held) => Answer::json(StatusCode::OK, &service::view(&show, &held, None)),

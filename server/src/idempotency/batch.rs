@@ -30,13 +30,15 @@ pub async fn replay_all(
 
 /// Claims keys that nobody had when [`replay_all`] was asked, those with an answer completed at once. The
 /// places of those that somebody else claimed meanwhile: then nothing of the transaction may be committed.
-/// Waits for concurrent requests with the same key. No key may come twice.
+/// Waits for concurrent requests with the same key. No key may come twice. `surely_free`: none has a row, not
+/// even one that has run out.
 ///
 /// # Errors
-/// When the database fails.
+/// When the database fails; a unique violation when one has a row against that word.
 pub async fn claim_all(
     tx: &mut PgConnection,
     claims: &[(&Intent, Option<&Answer>)],
+    surely_free: bool,
     now: Timestamp,
 ) -> Result<Vec<usize>, sqlx::Error> {
     let mut places: Vec<usize> = (0..claims.len()).collect();
@@ -56,7 +58,12 @@ pub async fn claim_all(
             until: now.plus_ms(if answer.is_some() { COMPLETED_LIFE_MS } else { PENDING_LIFE_MS }),
         }
     });
-    let claimed = sql::claim_all(tx, &rows.collect::<Vec<_>>(), now).await?;
+    let rows: Vec<_> = rows.collect();
+    if surely_free {
+        sql::insert_all(tx, &rows).await?;
+        return Ok(Vec::new());
+    }
+    let claimed = sql::claim_all(tx, &rows, now).await?;
     places.retain(|place| !claimed.contains(&claims[*place].0.name()));
     Ok(places)
 }

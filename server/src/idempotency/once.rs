@@ -6,10 +6,12 @@ use std::time::Duration;
 use axum::response::{IntoResponse, Response};
 use domain::time::Timestamp;
 use tokio::time::Instant;
+use tracing::Instrument;
 
 use super::flights::{Joined, Lead, Progress};
 use super::shared::{Claim, Failure, LAST_CLAIM_AGE_MS, Said, State};
 use super::{Answer, Count, Intent, PENDING_LIFE_MS, Prefer, http, key_reused, sql, still_running};
+use crate::telemetry::STEP;
 use crate::web::{Code, Problem};
 use crate::{AppState, ids};
 
@@ -58,7 +60,9 @@ where
     let key = intent.key.clone();
     let mut progress = match keys.flights.join(intent.id(), intent.request_hash) {
         Joined::First(lead, progress) => {
-            state.tasks.spawn(lead_on(state.clone(), intent, prefer, lead, work));
+            // Its log and its trace are those of the request that came first.
+            let span = tracing::debug_span!(target: STEP, "idempotency");
+            state.tasks.spawn(lead_on(state.clone(), intent, prefer, lead, work).instrument(span).in_current_span());
             progress
         }
         Joined::Same(progress) => {

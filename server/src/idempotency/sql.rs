@@ -4,7 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
 use domain::time::Timestamp;
-use sqlx::{PgConnection, PgPool};
+use sqlx::postgres::PgArguments;
+use sqlx::{Arguments, PgConnection, PgPool};
 
 use crate::clock::to_utc;
 
@@ -173,33 +174,52 @@ pub(super) struct ClaimRow<'a> {
     pub(super) until: Timestamp,
 }
 
+macro_rules! insert_keys {
+    () => {
+        "INSERT INTO idempotency_keys (owner, key, request_hash, state, status, body, expires_at)
+         SELECT claim.*
+         FROM unnest($1::text[], $2::text[], $3::bytea[], $4::text[], $5::smallint[], $6::bytea[], $7::timestamptz[])
+              AS claim"
+    };
+}
+
+fn arguments(rows: &[ClaimRow<'_>]) -> Result<PgArguments, sqlx::Error> {
+    let mut arguments = PgArguments::default();
+    let mut add = || {
+        arguments.add(rows.iter().map(|row| row.owner).collect::<Vec<_>>())?;
+        arguments.add(rows.iter().map(|row| row.key).collect::<Vec<_>>())?;
+        arguments.add(rows.iter().map(|row| row.request_hash).collect::<Vec<_>>())?;
+        arguments.add(rows.iter().map(|row| row.state).collect::<Vec<_>>())?;
+        arguments.add(rows.iter().map(|row| row.status).collect::<Vec<_>>())?;
+        arguments.add(rows.iter().map(|row| row.body).collect::<Vec<_>>())?;
+        arguments.add(rows.iter().map(|row| to_utc(row.until)).collect::<Vec<_>>())
+    };
+    add().map_err(sqlx::Error::Encode)?;
+    Ok(arguments)
+}
+
+/// Takes keys that nobody has, in the order given; a unique violation when somebody has one.
+pub(super) async fn insert_all(tx: &mut PgConnection, rows: &[ClaimRow<'_>]) -> Result<(), sqlx::Error> {
+    sqlx::query_with(insert_keys!(), arguments(rows)?).execute(tx).await?;
+    Ok(())
+}
+
 /// Takes keys that are free or have run out, in the order given; which of them it got.
 pub(super) async fn claim_all(
     tx: &mut PgConnection,
     rows: &[ClaimRow<'_>],
     now: Timestamp,
 ) -> Result<HashSet<(String, String)>, sqlx::Error> {
-    let claimed: Vec<(String, String)> = sqlx::query_as(
-        "INSERT INTO idempotency_keys (owner, key, request_hash, state, status, body, expires_at)
-         SELECT claim.*
-         FROM unnest($1::text[], $2::text[], $3::bytea[], $4::text[], $5::smallint[], $6::bytea[], $7::timestamptz[])
-              AS claim
-         ON CONFLICT (owner, key) DO UPDATE
+    let taken = concat!(
+        insert_keys!(),
+        " ON CONFLICT (owner, key) DO UPDATE
          SET request_hash = EXCLUDED.request_hash, state = EXCLUDED.state, status = EXCLUDED.status,
              body = EXCLUDED.body, expires_at = EXCLUDED.expires_at
          WHERE idempotency_keys.expires_at <= $8
-         RETURNING owner, key",
-    )
-    .bind(rows.iter().map(|row| row.owner).collect::<Vec<_>>())
-    .bind(rows.iter().map(|row| row.key).collect::<Vec<_>>())
-    .bind(rows.iter().map(|row| row.request_hash).collect::<Vec<_>>())
-    .bind(rows.iter().map(|row| row.state).collect::<Vec<_>>())
-    .bind(rows.iter().map(|row| row.status).collect::<Vec<_>>())
-    .bind(rows.iter().map(|row| row.body).collect::<Vec<_>>())
-    .bind(rows.iter().map(|row| to_utc(row.until)).collect::<Vec<_>>())
-    .bind(to_utc(now))
-    .fetch_all(tx)
-    .await?;
+         RETURNING owner, key"
+    );
+    let claimed: Vec<(String, String)> =
+        sqlx::query_as_with(taken, arguments(rows)?).bind(to_utc(now)).fetch_all(tx).await?;
     Ok(claimed.into_iter().collect())
 }
 

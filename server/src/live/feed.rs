@@ -1,11 +1,14 @@
 //! Following the lock store's announcements: one subscriber for all hubs.
 
+use std::sync::Arc;
+
 use uuid::Uuid;
 
 use super::announcement;
 use super::hub::Hub;
 use super::hubs::Order;
 use crate::AppState;
+use crate::catalogue::Show;
 use crate::seat_locks::link::Heard;
 use crate::seat_locks::{MapSnapshot, channel_of, show_of_channel, with_map};
 use crate::web::Problem;
@@ -65,7 +68,12 @@ pub async fn refresh(state: &AppState, show: Uuid) {
 async fn resync(state: &AppState, hub: &Hub) {
     let before = hub.heard();
     match snapshot(state, hub.show).await {
-        Ok(snapshot) => hub.resync(before, &snapshot),
+        Ok((show, snapshot)) if hub.is_of(show.layout.sections(), snapshot.map.len()) => hub.resync(before, &snapshot),
+        // The show was moved to another screen: whoever reads it comes back, to a hub of that room.
+        Ok(_) => {
+            state.catalogue.forget(hub.show).await;
+            state.hubs.close(hub);
+        }
         Err(problem) => {
             hub.mark_stale();
             tracing::warn!(?problem, show = %hub.show, "could not read a snapshot, trying again");
@@ -73,7 +81,8 @@ async fn resync(state: &AppState, hub: &Hub) {
     }
 }
 
-async fn snapshot(state: &AppState, show: Uuid) -> Result<MapSnapshot, Problem> {
+async fn snapshot(state: &AppState, show: Uuid) -> Result<(Arc<Show>, MapSnapshot), Problem> {
     let show = state.catalogue.known_show(show).await?;
-    with_map(state, &show, || state.locks.snapshot(show.id)).await
+    let snapshot = with_map(state, &show, || state.locks.snapshot(show.id)).await?;
+    Ok((show, snapshot))
 }

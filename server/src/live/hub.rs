@@ -10,6 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use domain::seats::{AreaIndex, SeatIndex, SeatState};
 use domain::time::Timestamp;
+use domain::waiting_room::Queue;
 use domain::wire::Frame;
 use tokio::sync::{OnceCell, watch};
 use uuid::Uuid;
@@ -51,6 +52,9 @@ struct Inner {
     overview_of: Vec<u32>,
     areas: Told,
     areas_of: Vec<(AreaIndex, u32)>,
+    /// How the waiting room stands, where there is one.
+    queue: Told,
+    queue_of: Queue,
     /// The present as a frame, and the time it tells.
     snapshot: Option<(Timestamp, Bytes)>,
     /// The present as JSON.
@@ -68,6 +72,8 @@ impl Hub {
             overview_of: Vec::new(),
             areas: Told::default(),
             areas_of: Vec::new(),
+            queue: Told::default(),
+            queue_of: Queue::default(),
             snapshot: None,
             json: None,
             stopping: false,
@@ -78,6 +84,17 @@ impl Hub {
     /// How many sections the room has.
     pub(super) fn section_count(&self) -> usize {
         self.sections.len()
+    }
+
+    /// Whether it is of a room with these sections and so many seats.
+    pub(super) fn is_of(&self, sections: impl Iterator<Item = Range<SeatIndex>>, seats: usize) -> bool {
+        let end = self.sections.last().map_or(0, |last| last.end as usize);
+        end == seats && self.sections.iter().cloned().eq(sections)
+    }
+
+    /// Whether its readers were told to come back elsewhere.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.lock().stopping
     }
 
     /// The seats of these sections, which are the room's.
@@ -178,7 +195,16 @@ impl Hub {
         inner.publish(roll_call);
     }
 
-    /// Tells every reader that this server is about to stop.
+    /// How the waiting room stands now; told at the next tick, if that is news.
+    pub(super) fn note_queue(&self, queue: Queue) {
+        let mut inner = self.lock();
+        if inner.queue_of != queue {
+            inner.queue_of = queue;
+            inner.queue.tell(&Frame::Queue(queue));
+        }
+    }
+
+    /// Tells every reader to come back: this server is about to stop, or the show is in another room.
     pub(super) fn stop(&self) {
         let mut inner = self.lock();
         inner.stopping = true;
@@ -254,7 +280,14 @@ impl Inner {
 
     fn news(&self, roll_call: bool) -> Option<News<'_>> {
         let map = self.map.as_ref()?;
-        Some(News { map, overview: &self.overview, areas: &self.areas, roll_call, stopping: self.stopping })
+        Some(News {
+            map,
+            overview: &self.overview,
+            areas: &self.areas,
+            queue: &self.queue,
+            roll_call,
+            stopping: self.stopping,
+        })
     }
 
     fn publish(&mut self, roll_call: bool) {

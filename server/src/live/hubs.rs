@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use domain::seats::SeatIndex;
 use domain::time::Timestamp;
+use domain::waiting_room::Queue;
 use tokio::sync::{Mutex as AsyncMutex, mpsc, oneshot};
 use tokio::time::timeout;
 use uuid::Uuid;
@@ -90,6 +91,13 @@ impl Hubs {
         self.get(show)?.locked_ago(seat, now)
     }
 
+    /// How the waiting room of a show stands, for whoever follows the show here.
+    pub fn tell_queue(&self, show: Uuid, queue: Queue) {
+        if let Some(hub) = self.get(show) {
+            hub.note_queue(queue);
+        }
+    }
+
     /// A place for one more socket.
     pub(super) fn admit(&self) -> Result<tokio::sync::OwnedSemaphorePermit, Problem> {
         let full =
@@ -151,11 +159,27 @@ impl Hubs {
         if hub.readers() > 0 {
             return false;
         }
+        if !open.get(&hub.show).is_some_and(|known| std::ptr::eq(Arc::as_ptr(known), hub)) {
+            // Another of the same show took its place.
+            return true;
+        }
         open.remove(&hub.show);
         // Said under the lock, so that nobody's order to follow comes first. A full queue means a
         // subscription too many until the next restart, no more.
         let _ = self.orders.try_send(Order::Forget(hub.show));
         true
+    }
+
+    /// Closes a hub whose show is in another room now: its readers are told to come back.
+    pub(super) fn close(&self, hub: &Hub) {
+        let mut open = self.lock();
+        if open.get(&hub.show).is_some_and(|known| std::ptr::eq(Arc::as_ptr(known), hub)) {
+            open.remove(&hub.show);
+            // As when nobody reads it any more.
+            let _ = self.orders.try_send(Order::Forget(hub.show));
+        }
+        drop(open);
+        hub.stop();
     }
 
     // Held for map operations only, never across an await.
@@ -266,5 +290,23 @@ mod tests {
             panic!("the snapshot, and what followed")
         };
         assert_eq!(map[3], SeatState::Locked);
+    }
+
+    #[tokio::test]
+    async fn a_hub_of_another_room_sends_its_readers_away_and_leaves_the_next_one_alone() {
+        let hubs = hubs().await;
+        let read = || async { Ok(snapshot()) };
+        let (mut reader, _) = hubs.open_with(Uuid::nil(), whole_room, read).await.expect("it opens");
+        let old = Arc::clone(&reader.hub);
+        assert!(old.is_of(std::iter::once(0..ROOM), ROOM as usize));
+        assert!(!old.is_of([0..20, 20..ROOM].into_iter(), ROOM as usize), "other sections");
+        assert!(!old.is_of(std::iter::once(0..ROOM), 12), "fewer seats");
+        hubs.close(&old);
+        assert!(old.is_stopped() && matches!(reader.next(|| Timestamp(1_000)), Next::Leave));
+        let (next, is_first) = hubs.open_with(Uuid::nil(), whole_room, read).await.expect("it opens");
+        assert!(is_first, "another hub");
+        drop(reader);
+        assert!(hubs.close_if_unread(&old), "the old one is done with");
+        assert!(hubs.get(Uuid::nil()).is_some_and(|hub| Arc::ptr_eq(&hub, &next.hub)), "and the new one stays");
     }
 }

@@ -118,9 +118,10 @@ impl LiveMap {
         let before = std::mem::replace(&mut self.seats[seat as usize], state);
         let section = self.sections.partition_point(|range| range.end <= seat);
         if let Some(free) = self.free.get_mut(section) {
-            // The order keeps it above zero: a seat that was free is among the counted.
+            // The order keeps it above zero: a seat that was free is among the counted. Unless the show has just been
+            // moved to another room: then the hub is about to close.
             *free += u32::from(state == SeatState::Available);
-            *free -= u32::from(before == SeatState::Available);
+            *free = free.saturating_sub(u32::from(before == SeatState::Available));
         }
         self.history.push_back((version, seat));
     }

@@ -17,9 +17,10 @@ pub(super) struct Reader {
     pub(super) ticks: watch::Receiver<Tick>,
     sections: Box<[u16]>,
     at: Option<At>,
-    /// Numbers of the overview and the list of areas they have.
+    /// Numbers of the overview, the list of areas and the waiting room's frame they have.
     overview: u32,
     areas: u32,
+    queue: u32,
     /// Sections they follow since just now, of which they have nothing yet.
     new: Box<[u16]>,
 }
@@ -42,7 +43,7 @@ impl Reader {
     /// A reader of the whole room who has nothing yet.
     pub(super) fn new(hub: Arc<Hub>) -> Self {
         let (sections, ticks) = hub.subscribe(&[]);
-        Self { hub, ticks, sections, at: None, overview: 0, areas: 0, new: Box::default() }
+        Self { hub, ticks, sections, at: None, overview: 0, areas: 0, queue: 0, new: Box::default() }
     }
 
     /// They come back with the map as it was at `at`.
@@ -72,7 +73,7 @@ impl Reader {
 
     /// What they need next, which they are taken to have from then on. `now` is the lock store's clock.
     pub(super) fn next(&mut self, now: impl FnOnce() -> Timestamp) -> Next {
-        let (at, overview, areas) = {
+        let (at, overview, areas, queue) = {
             let tick = self.ticks.borrow_and_update();
             if tick.stopping {
                 return Next::Leave;
@@ -82,7 +83,7 @@ impl Reader {
                 self.at = Some(tick.at);
                 return Next::Frame(tick.delta.clone());
             }
-            (tick.at, tick.overview.number, tick.areas.number)
+            (tick.at, tick.overview.number, tick.areas.number, tick.queue.number)
         };
         if (self.at != Some(at) || !self.new.is_empty())
             && let Some((at, frame)) = self.hub.catch_up(self.at, &self.sections, &self.hub.seats_of(&self.new), now())
@@ -91,16 +92,19 @@ impl Reader {
             self.new = Box::default();
             return Next::Frame(frame);
         }
-        if self.overview == overview && self.areas == areas {
+        if self.overview == overview && self.areas == areas && self.queue == queue {
             return Next::Nothing;
         }
         let tick = self.ticks.borrow();
-        let told = if self.overview == tick.overview.number {
+        let told = if self.overview != tick.overview.number {
+            self.overview = tick.overview.number;
+            &tick.overview
+        } else if self.areas != tick.areas.number {
             self.areas = tick.areas.number;
             &tick.areas
         } else {
-            self.overview = tick.overview.number;
-            &tick.overview
+            self.queue = tick.queue.number;
+            &tick.queue
         };
         if told.number == 0 { Next::Nothing } else { Next::Frame(told.frame.clone()) }
     }

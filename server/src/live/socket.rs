@@ -31,7 +31,7 @@ const GREETING: Duration = Duration::from_secs(60);
 /// Saying goodbye takes this long at most.
 const FAREWELL: Duration = Duration::from_secs(5);
 /// Readers of a stopping server come back spread over this long, milliseconds.
-const DRAIN_SPREAD_MS: u64 = 2_000;
+const DRAIN_SPREAD_MS: u64 = 1_500;
 
 /// Who is reading what, for the greeting.
 pub(super) struct Greeting {

@@ -36,6 +36,9 @@ pub(super) async fn tick(state: AppState, hub: Arc<Hub>) {
             () = state.stop.cancelled() => return hub.stop(),
             () = pausing => {}
         }
+        if hub.is_stopped() {
+            return;
+        }
         since_read += pause;
         since_roll_call += pause;
         let roll_call = since_roll_call >= ROLL_CALL;

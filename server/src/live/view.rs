@@ -40,6 +40,7 @@ pub(super) struct Tick {
     pub(super) delta: Bytes,
     pub(super) overview: Told,
     pub(super) areas: Told,
+    pub(super) queue: Told,
     /// The server is about to stop.
     pub(super) stopping: bool,
 }
@@ -49,6 +50,7 @@ pub(super) struct News<'a> {
     pub(super) map: &'a LiveMap,
     pub(super) overview: &'a Told,
     pub(super) areas: &'a Told,
+    pub(super) queue: &'a Told,
     /// Whether views that had nothing to say catch up as well; about once a second.
     pub(super) roll_call: bool,
     pub(super) stopping: bool,
@@ -87,9 +89,9 @@ impl View {
     /// Wakes the readers, if there is something they should know.
     pub(super) fn publish(&mut self, news: &News<'_>) {
         let at = news.map.at();
-        let (last, overview, areas, stopping) = {
+        let (last, overview, areas, queue, stopping) = {
             let tick = self.ticks.borrow();
-            (tick.at, tick.overview.number, tick.areas.number, tick.stopping)
+            (tick.at, tick.overview.number, tick.areas.number, tick.queue.number, tick.stopping)
         };
         let changes = news.map.reaches_back_to(last).then(|| news.map.changes_since(last.version, self.within()));
         let is_due = match &changes {
@@ -97,7 +99,8 @@ impl View {
             None => true,
         };
         let has_overview = self.is_whole() || overview == news.overview.number;
-        if !is_due && has_overview && areas == news.areas.number && stopping == news.stopping {
+        let has_others = areas == news.areas.number && queue == news.queue.number;
+        if !is_due && has_overview && has_others && stopping == news.stopping {
             return;
         }
         // A tick that changed half the room is told shorter by a snapshot: each reader asks for it.
@@ -112,6 +115,7 @@ impl View {
             delta,
             overview,
             areas: news.areas.clone(),
+            queue: news.queue.clone(),
             stopping: news.stopping,
         });
     }

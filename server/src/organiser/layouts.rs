@@ -1,4 +1,4 @@
-//! Rooms from files: read, told about, kept; drawn and written out again.
+//! Rooms from files and from the drawing board, which sends a file like any other: read, told about, kept; drawn and written out again.
 
 use std::time::Duration;
 
@@ -22,8 +22,8 @@ use crate::web::{Code, Problem};
 
 /// Largest file of a room, bytes: 100,000 seats with all that editors write about them.
 pub const MAX_FILE_BYTES: usize = 32 * 1024 * 1024;
-/// Why a file was imported is said when a screen gets its room.
-pub const REASON: &str = "Imported from a file.";
+/// Why a room came in is said when a screen gets it.
+pub const REASON: &str = "Imported from a file or drawn.";
 /// Files read at a time by one replica: a large one takes half a second of a core, and ten times its size in memory.
 static READING: Semaphore = Semaphore::const_new(1);
 /// Nobody waits longer than this for their file's turn.
@@ -202,4 +202,15 @@ pub async fn room(state: &AppState, theatre: &str, layout: Uuid) -> Result<Room,
     let read = read.map_err(|cause| Problem::internal(&cause))?;
     let view = view_of(layout, &read, found.remarks.0, found.published);
     Ok(Room { layout: read, view, is_own: found.is_own })
+}
+
+/// Seats of a room that are sold in shows of this theatre to come, by index. For looking: such a show keeps its room,
+/// whatever becomes of the next one.
+///
+/// # Errors
+/// When the database does not answer.
+pub async fn sold_seats(state: &AppState, theatre: &str, layout: Uuid) -> Result<Vec<u32>, Problem> {
+    let now = state.locks.now();
+    Ok(sql::layouts::sold_seats(&mut *state.pg.acquire().await?, theatre, layout, now, MAX_SEATS_PER_SHOW as i64)
+        .await?)
 }

@@ -1,4 +1,4 @@
-//! Organisers: rooms from files, weeks of shows, prices, how shows are sold, and shows that will not take place.
+//! Organisers: rooms from files and from the drawing board, weeks of shows, prices, how shows are sold, and shows that will not take place.
 //!
 //! A room is imported whole or not at all (`layouts`; what is read and refused decides `domain::layout::import`), and
 //! never changed: a screen gets another one for shows planned from then on, while those that are planned keep theirs,
@@ -16,14 +16,16 @@ mod screens;
 mod shows;
 mod sql;
 mod tariffs;
+mod theatres;
 mod told;
 
 pub use films::{add as add_film, list as films};
 pub use http::routes;
-pub use layouts::{File, MAX_FILE_BYTES, REASON as IMPORT_REASON, Room, import, room};
+pub use layouts::{File, MAX_FILE_BYTES, REASON as IMPORT_REASON, Room, import, room, sold_seats};
 pub use screens::{create as create_screen, list as screens, publish};
-pub use shows::{call_off, change_terms, plan as plan_shows, show, week};
+pub use shows::{call_off, change_terms, move_show, plan as plan_shows, preview_move, show, week};
 pub use tariffs::{current as tariff, price_ground, set as set_tariff};
+pub use theatres::{change as change_theatre, create as create_theatre, one as theatre};
 pub use told::follow_forever;
 
 use domain::roles::Role;

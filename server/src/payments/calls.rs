@@ -11,7 +11,7 @@ use reqwest::{Client, RequestBuilder, StatusCode};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::gateway::GatewayError;
-use crate::ids;
+use crate::{ids, telemetry};
 
 /// How long connecting may take.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(2);
@@ -146,6 +146,10 @@ async fn one_try<T>(
     read: &impl Fn(StatusCode, &HeaderMap, &[u8]) -> Reading<T>,
 ) -> Result<T, Fault> {
     let unknown = |cause: Cause| Fault::Unknown { cause, again: true };
+    let request = match telemetry::traces::pass_on() {
+        Some((name, value)) => request.header(name, value),
+        None => request,
+    };
     let sent = request.send().await;
     let mut response =
         sent.map_err(|cause| if cause.is_connect() { Fault::NotSent(cause) } else { unknown(cause.into()) })?;

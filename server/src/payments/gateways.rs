@@ -14,12 +14,14 @@ use axum::http::HeaderMap;
 use domain::money::Money;
 use domain::time::Timestamp;
 use tokio::sync::{Semaphore, SemaphorePermit};
+use tracing::Instrument;
 use uuid::Uuid;
 
 use super::gateway::{Charge, ChargeAnswer, Gateway, GatewayError, GatewayPayment, Known, VoidAnswer, WebhookRefused};
 use super::{PaymentNews, SimulatorGateway, StripeGateway, simulator, stripe};
 use crate::breaker::{Breaker, Limits, Pass};
 use crate::config::Config;
+use crate::telemetry::{self, GatewayOutcome, Question, STEP};
 use crate::web::{Code, Problem};
 use crate::{AppState, ids};
 
@@ -95,10 +97,13 @@ impl Door {
     /// # Errors
     /// [`GatewayError`].
     pub async fn charge(&self, charge: &Charge) -> Result<ChargeAnswer, GatewayError> {
-        if self.breaker().is_resting() {
-            return Err(GatewayError::not_taken(NotAsked::Resting(self.rest_left())));
-        }
-        self.through(self.gateway.charge(charge)).await
+        let asked = async {
+            if self.breaker().is_resting() {
+                return Err(GatewayError::not_taken(NotAsked::Resting(self.rest_left())));
+            }
+            self.through(self.gateway.charge(charge)).await
+        };
+        self.counted(Question::Charge, asked).await
     }
 
     /// As [`Gateway::status`].
@@ -106,7 +111,7 @@ impl Door {
     /// # Errors
     /// [`GatewayError`].
     pub async fn status(&self, payment: &Known) -> Result<Option<GatewayPayment>, GatewayError> {
-        self.through(self.gateway.status(payment)).await
+        self.counted(Question::Status, self.through(self.gateway.status(payment))).await
     }
 
     /// As [`Gateway::void`].
@@ -114,7 +119,7 @@ impl Door {
     /// # Errors
     /// [`GatewayError`].
     pub async fn void(&self, payment: &Known) -> Result<VoidAnswer, GatewayError> {
-        self.through(self.gateway.void(payment)).await
+        self.counted(Question::Void, self.through(self.gateway.void(payment))).await
     }
 
     /// As [`Gateway::refund`].
@@ -122,7 +127,7 @@ impl Door {
     /// # Errors
     /// [`GatewayError`].
     pub async fn refund(&self, payment: &Known, amount: Money, key: &str) -> Result<(), GatewayError> {
-        self.through(self.gateway.refund(payment, amount, key)).await
+        self.counted(Question::Refund, self.through(self.gateway.refund(payment, amount, key))).await
     }
 
     /// As [`Gateway::read_webhook`].
@@ -136,6 +141,25 @@ impl Door {
         now: Timestamp,
     ) -> Result<Option<PaymentNews>, WebhookRefused> {
         self.gateway.read_webhook(headers, body, now)
+    }
+
+    /// Asks, and counts how that ended and how long it took.
+    async fn counted<T>(
+        &self,
+        question: Question,
+        asked: impl Future<Output = Result<T, GatewayError>>,
+    ) -> Result<T, GatewayError> {
+        let began = Instant::now();
+        let span = tracing::debug_span!(target: STEP, "gateway", gateway = self.name(), ?question);
+        let answer = asked.instrument(span).await;
+        let outcome = match &answer {
+            Ok(_) => GatewayOutcome::Answered,
+            Err(GatewayError::Refused { .. }) => GatewayOutcome::Refused,
+            Err(GatewayError::NotTaken(_)) => GatewayOutcome::NotTaken,
+            Err(GatewayError::Unreachable(_)) => GatewayOutcome::Unreachable,
+        };
+        telemetry::gateway_asked(self.name(), question, outcome, began.elapsed());
+        answer
     }
 
     /// Makes a call if there is a line and the breaker lets it, and tells the breaker how it went.
@@ -227,6 +251,7 @@ impl Gateways {
     #[must_use]
     pub fn new(gateways: Vec<Arc<dyn Gateway>>) -> Self {
         assert!(!gateways.is_empty(), "somebody must take the money");
+        gateways.iter().for_each(|gateway| telemetry::expect_gateway(gateway.name()));
         Self { doors: gateways.into_iter().map(Door::new).collect() }
     }
 
@@ -298,6 +323,52 @@ impl Gateways {
     async fn probe(&self) {
         futures::future::join_all(self.doors.iter().map(Door::probe)).await;
     }
+}
+
+/// What is wrong with the settings of gateways, and why: to be read after their names.
+#[must_use]
+pub fn wrong_settings(config: &Config) -> Vec<(&'static str, String)> {
+    const NAMES: &str = "PAYMENT_GATEWAYS";
+    let mut wrong = Vec::new();
+    let names = &config.payment_gateways;
+    if !(1..=MAX_GATEWAYS).contains(&names.len()) {
+        wrong.push((NAMES, "names one gateway or two".to_owned()));
+    }
+    for (place, name) in names.iter().enumerate() {
+        if names[..place].contains(name) {
+            wrong.push((NAMES, format!("names {name} twice")));
+            continue;
+        }
+        let (url, needed, made) = match name.as_str() {
+            simulator::NAME => {
+                let needed = vec![
+                    ("SIMULATOR_URL", config.simulator_url.as_deref()),
+                    ("SIMULATOR_API_KEY", config.simulator_api_key.as_deref()),
+                    ("SIMULATOR_WEBHOOK_SECRET", config.simulator_webhook_secret.first().map(String::as_str)),
+                ];
+                ("SIMULATOR_URL", needed, SimulatorGateway::from_config(config).err())
+            }
+            stripe::NAME => {
+                let needed = vec![
+                    ("STRIPE_SECRET_KEY", config.stripe_secret_key.as_deref()),
+                    ("STRIPE_WEBHOOK_SECRET", config.stripe_webhook_secret.first().map(String::as_str)),
+                ];
+                ("STRIPE_URL", needed, StripeGateway::from_config(config).err())
+            }
+            other => {
+                let known = [simulator::NAME, stripe::NAME].join(", ");
+                wrong.push((NAMES, format!("names {other:?}, which is no gateway; there are {known}")));
+                continue;
+            }
+        };
+        let before = wrong.len();
+        let missing = needed.into_iter().filter(|(_, value)| value.is_none_or(str::is_empty));
+        wrong.extend(missing.map(|(setting, _)| (setting, format!("is not set, and {name} needs it"))));
+        if let Some(cause) = made.filter(|_| wrong.len() == before) {
+            wrong.push((url, format!("cannot be used: {cause:#}")));
+        }
+    }
+    wrong
 }
 
 /// Finds out when gateways that rest are back. Runs until the server stops.

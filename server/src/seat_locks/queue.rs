@@ -8,12 +8,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
+use tracing::{Instrument, Span};
 use uuid::Uuid;
 
 use super::{Attempt, Held, Refusal, Terms, with_map};
 use crate::AppState;
 use crate::catalogue::Show;
-use crate::telemetry::{self, LockOutcome};
+use crate::telemetry::{self, LockOutcome, STEP};
 use crate::web::{Code, Problem};
 
 /// Attempts in one call: beyond, everyone else waits longer for Redis than the sharing saves.
@@ -33,6 +34,8 @@ struct Waiting {
     terms: Terms,
     attempt: Attempt,
     reply: oneshot::Sender<Outcome>,
+    /// What its request is doing, for those who trace it.
+    span: Span,
 }
 
 /// Attempts on their way to the lock store, by show.
@@ -50,8 +53,14 @@ impl LockQueue {
     pub async fn take(&self, state: &AppState, show: &Arc<Show>, terms: Terms, attempt: Attempt) -> Outcome {
         let began = Instant::now();
         let (reply, answer) = oneshot::channel();
-        let outcome = match self.join(state, Waiting { show: Arc::clone(show), terms, attempt, reply }) {
-            Ok(()) => answer.await.map_err(|_| Problem::internal(&"a line for seats was left unserved")).flatten(),
+        let span = tracing::debug_span!(target: STEP, "lock");
+        let waiting = Waiting { show: Arc::clone(show), terms, attempt, reply, span: span.clone() };
+        let outcome = match self.join(state, waiting) {
+            Ok(()) => answer
+                .instrument(span)
+                .await
+                .map_err(|_| Problem::internal(&"a line for seats was left unserved"))
+                .flatten(),
             Err(full) => Err(full),
         };
         telemetry::lock_attempt(named(&outcome), began.elapsed());
@@ -150,15 +159,26 @@ async fn serve(state: AppState, show: Uuid) {
     }
 }
 
+/// The call is the first one's, and known to the others.
+fn call_span(batch: &[Waiting]) -> Span {
+    let Some((first, others)) = batch.split_first() else { return Span::none() };
+    let span = tracing::debug_span!(target: STEP, parent: &first.span, "lock call", attempts = batch.len());
+    for waiting in others {
+        span.follows_from(&waiting.span);
+    }
+    span
+}
+
 /// One call, and each its answer.
 async fn ask(state: &AppState, batch: Vec<Waiting>) {
     let Some((show, terms)) = batch.last().map(|waiting| (Arc::clone(&waiting.show), waiting.terms)) else { return };
+    let span = call_span(&batch);
     let (attempts, replies): (Vec<_>, Vec<_>) =
         batch.into_iter().map(|waiting| (waiting.attempt, waiting.reply)).unzip();
     // Before asking: a grant whose answer gets lost must end in time as well.
     state.watched.add(show.id);
     // Nobody listening any more is fine: a retry with the same key gets the same hold.
-    match with_map(state, &show, || state.locks.lock(show.id, terms, &attempts)).await {
+    match with_map(state, &show, || state.locks.lock(show.id, terms, &attempts)).instrument(span).await {
         Ok(answers) => {
             answers.into_iter().zip(replies).for_each(|(answer, reply)| drop(reply.send(Ok(answer))));
         }

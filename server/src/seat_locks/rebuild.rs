@@ -82,7 +82,9 @@ const AREA_CLAIMS: &str = "
 
 const AREAS: &str = "SELECT area_no, capacity FROM area_stock WHERE show_id = $1 ORDER BY area_no";
 
-const BLOCKED: &str = "SELECT blocked FROM shows WHERE id = $1";
+/// House seats, and how many seats the room has.
+const ROOM: &str = "
+    SELECT show.blocked, room.seat_count FROM shows show JOIN layouts room ON room.id = show.layout_id WHERE show.id = $1";
 
 /// Fences of released claims count as well: an old message must not pass for a new one.
 const LOWEST_FENCE: &str = "
@@ -92,15 +94,17 @@ const LOWEST_FENCE: &str = "
 async fn known_seats(pg: &PgPool, show: &Show) -> Result<KnownSeats, sqlx::Error> {
     let claims: Vec<(i32, i64, String, String)> = sqlx::query_as(CLAIMS).bind(show.id).fetch_all(pg).await?;
     let lowest_fence: i64 = sqlx::query_scalar(LOWEST_FENCE).bind(show.id).fetch_one(pg).await?;
-    let mut map = vec![SeatState::Available as u8; show.seat_count as usize];
+    // Read anew: staff keep seats and put them back while a show is on sale, an organiser moves it to another screen,
+    // and a show is remembered for minutes.
+    let room: Option<(Vec<i32>, i32)> = sqlx::query_as(ROOM).bind(show.id).fetch_optional(pg).await?;
+    let (blocked, seat_count) = room.unwrap_or((Vec::new(), show.seat_count.cast_signed()));
+    let mut map = vec![SeatState::Available as u8; seat_count.unsigned_abs() as usize];
     let mut mark = |seat: SeatIndex, state: SeatState| {
         if let Some(byte) = map.get_mut(seat as usize) {
             *byte = state as u8;
         }
     };
-    // Read anew: staff keep seats and put them back while a show is on sale, and a show is remembered for minutes.
-    let blocked: Option<Vec<i32>> = sqlx::query_scalar(BLOCKED).bind(show.id).fetch_optional(pg).await?;
-    for seat_no in blocked.unwrap_or_default() {
+    for seat_no in blocked {
         mark(seat_index(show.id, seat_no)?, SeatState::Blocked);
     }
     let mut sold = Vec::new();

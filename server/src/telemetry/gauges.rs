@@ -10,7 +10,7 @@ use crate::AppState;
 use crate::idempotency::COUNTS;
 
 /// Names, units and meanings.
-pub(super) const DESCRIBED: [(&str, Unit, &str); 7] = [
+pub(super) const DESCRIBED: [(&str, Unit, &str); 11] = [
     (
         OLDEST_PENDING,
         Unit::Seconds,
@@ -26,6 +26,14 @@ pub(super) const DESCRIBED: [(&str, Unit, &str); 7] = [
         Unit::Count,
         "1 when the database answered this scrape; the gauges about it are of before when not.",
     ),
+    (DATABASE_CONNECTIONS, Unit::Count, "Connections to the database this replica has, busy and idle."),
+    (DATABASE_LIMIT, Unit::Count, "Connections to the database this replica may have: DATABASE_CONNECTIONS."),
+    (
+        COMMITS_WAITING,
+        Unit::Count,
+        "Steps of sales that wait to be committed on this replica, those being committed included.",
+    ),
+    (COMMITS_LIMIT, Unit::Count, "Steps of sales that may wait here: COMMIT_QUEUE."),
 ];
 
 const OLDEST_PENDING: &str = "rowlock_oldest_pending_payment_age_seconds";
@@ -35,6 +43,10 @@ const OUTBOX_PARKED: &str = "rowlock_outbox_parked";
 const LIVE_SOCKETS: &str = "rowlock_live_sockets";
 const LIVE_HUBS: &str = "rowlock_live_hubs";
 const DATABASE_KNOWN: &str = "rowlock_database_scraped";
+const DATABASE_CONNECTIONS: &str = "rowlock_database_connections";
+const DATABASE_LIMIT: &str = "rowlock_database_connections_limit";
+const COMMITS_WAITING: &str = "rowlock_commits_waiting";
+const COMMITS_LIMIT: &str = "rowlock_commits_waiting_limit";
 
 /// A scrape waits this long for the database.
 const DATABASE_DEADLINE: Duration = Duration::from_secs(2);
@@ -64,6 +76,14 @@ pub(super) async fn refresh(state: &AppState) {
     for count in COUNTS {
         counter!(IDEMPOTENCY, "outcome" => count.label()).absolute(state.idempotency.tally.of(count));
     }
+    // Before this scrape takes one itself.
+    let (all, idle) = (f64::from(state.pg.size()), state.pg.num_idle() as f64);
+    gauge!(DATABASE_CONNECTIONS, "state" => "idle").set(idle);
+    gauge!(DATABASE_CONNECTIONS, "state" => "busy").set((all - idle).max(0.0));
+    gauge!(DATABASE_LIMIT).set(f64::from(state.config.database_connections));
+    let limit = state.config.commit_queue;
+    gauge!(COMMITS_WAITING).set(limit.saturating_sub(state.commits.free_places()) as f64);
+    gauge!(COMMITS_LIMIT).set(limit as f64);
     let standing = timeout(DATABASE_DEADLINE, sqlx::query_as::<_, Standing>(STANDING).fetch_one(&state.pg)).await;
     let known = match standing {
         Ok(Ok(standing)) => {

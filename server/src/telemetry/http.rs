@@ -10,7 +10,7 @@ use metrics::{counter, histogram};
 use sha2::{Digest, Sha256};
 
 use super::routes::Routes;
-use super::{HTTP_DURATION, HTTP_REQUESTS, RECORDER, gauges};
+use super::{HTTP_DURATION, HTTP_REQUESTS, RECORDER, gauges, traces};
 use crate::AppState;
 
 /// The text format's name.
@@ -22,9 +22,10 @@ pub async fn count(State(routes): State<&'static Routes>, request: Request, next
     let route = routes.of(request.uri().path());
     let method = name_of(request.method());
     let response = next.run(request).await;
+    traces::describe(method, route, response.status().as_u16());
     counter!(HTTP_REQUESTS, "method" => method, "route" => route, "status" => status_text(response.status()))
         .increment(1);
-    histogram!(HTTP_DURATION, "route" => route).record(began.elapsed());
+    histogram!(HTTP_DURATION, "method" => method, "route" => route).record(began.elapsed());
     response
 }
 

@@ -4,11 +4,18 @@
 //! of this room and knows nothing of the format. What is a matter of state (what waits, how old it is) is
 //! asked for when somebody scrapes ([`gauges`]), not kept up to date for nobody.
 //!
+//! [`traces`] tells a collector what a request waited for.
+//!
 //! Nothing here names a person, a seat or a booking: labels have few values, known beforehand.
 
+mod gateways;
 mod gauges;
 pub mod http;
 mod routes;
+#[cfg(test)]
+mod rules;
+pub mod traces;
+mod upkeep;
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -17,7 +24,12 @@ use anyhow::Context;
 use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram, histogram};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 
+use crate::idempotency::COUNTS;
+
+pub use self::gateways::{GatewayOutcome, Question, expect_gateway, gateway_asked};
 pub use self::routes::Routes;
+pub use self::traces::STEP;
+pub use self::upkeep::upkeep_forever;
 
 /// Bounds of the buckets of durations, seconds: from a replay out of memory to a request that timed out.
 const DURATION_BUCKETS_S: [f64; 14] =
@@ -25,7 +37,7 @@ const DURATION_BUCKETS_S: [f64; 14] =
 
 /// Requests answered: method, route, status.
 const HTTP_REQUESTS: &str = "rowlock_http_requests_total";
-/// How long they took: route.
+/// How long they took: method, route.
 const HTTP_DURATION: &str = "rowlock_http_request_duration_seconds";
 /// Attempts at holds: outcome.
 const LOCK_ATTEMPTS: &str = "rowlock_lock_attempts_total";
@@ -57,13 +69,11 @@ pub fn install() -> anyhow::Result<()> {
     if RECORDER.get().is_some() {
         return Ok(());
     }
-    let builder = PrometheusBuilder::new()
-        .set_buckets_for_metric(Matcher::Suffix("_duration_seconds".to_owned()), &DURATION_BUCKETS_S)
-        .context("the buckets of durations")?;
-    match builder.install_recorder() {
+    match builder()?.install_recorder() {
         Ok(handle) => {
             let _whoever_was_faster = RECORDER.set(handle);
             describe();
+            begin_at_zero();
             Ok(())
         }
         // Two servers that start at the same moment in one process, as in tests.
@@ -72,9 +82,15 @@ pub fn install() -> anyhow::Result<()> {
     }
 }
 
+fn builder() -> anyhow::Result<PrometheusBuilder> {
+    PrometheusBuilder::new()
+        .set_buckets_for_metric(Matcher::Suffix("_duration_seconds".to_owned()), &DURATION_BUCKETS_S)
+        .context("the buckets of durations")
+}
+
 fn describe() {
     describe_counter!(HTTP_REQUESTS, Unit::Count, "Requests answered, by method, route and status.");
-    describe_histogram!(HTTP_DURATION, Unit::Seconds, "From a request's headers to its answer's, by route.");
+    describe_histogram!(HTTP_DURATION, Unit::Seconds, "From a request's headers to its answer's, by method and route.");
     describe_counter!(
         LOCK_ATTEMPTS,
         Unit::Count,
@@ -85,11 +101,36 @@ fn describe() {
     describe_histogram!(CONFIRM_DURATION, Unit::Seconds, "From Pay to the answer, the gateway included.");
     describe_counter!(IDEMPOTENCY, Unit::Count, "Requests with a key, by who answered them.");
     describe_histogram!(REPLAY_DURATION, Unit::Seconds, "How long answers took that this process knew already.");
-    describe_counter!(RESCUED, Unit::Count, "Bookings paid and left behind that the reconciler finished.");
+    describe_counter!(
+        RESCUED,
+        Unit::Count,
+        "Payments whose news did not come or was left behind, and which the reconciler finished."
+    );
     describe_counter!(SERIALIZATION_RETRIES, Unit::Count, "Transactions done again because they gave way to others.");
     describe_counter!(REDIS_ERRORS, Unit::Count, "Calls to Redis that failed, by kind.");
+    gateways::describe();
     for (name, unit, meaning) in gauges::DESCRIBED {
         describe_gauge!(name, unit, meaning);
+    }
+}
+
+/// What did not happen yet is there as well, as zero. A rule that asks for an increase sees none where a line begins
+/// with its first event.
+fn begin_at_zero() {
+    for outcome in LockOutcome::ALL {
+        counter!(LOCK_ATTEMPTS, "outcome" => outcome.label()).increment(0);
+    }
+    for kind in RedisError::ALL {
+        counter!(REDIS_ERRORS, "kind" => kind.label()).increment(0);
+    }
+    for count in COUNTS {
+        counter!(IDEMPOTENCY, "outcome" => count.label()).absolute(0);
+    }
+    for name in [HOLDS_EXPIRED, RESCUED, SERIALIZATION_RETRIES] {
+        counter!(name).increment(0);
+    }
+    for name in [LOCK_DURATION, CONFIRM_DURATION, REPLAY_DURATION] {
+        let _registered = histogram!(name);
     }
 }
 
@@ -107,6 +148,8 @@ pub enum LockOutcome {
 }
 
 impl LockOutcome {
+    const ALL: [Self; 4] = [Self::Acquired, Self::Conflict, Self::Refused, Self::Failed];
+
     const fn label(self) -> &'static str {
         match self {
             Self::Acquired => "acquired",
@@ -159,12 +202,19 @@ pub enum RedisError {
     Refused,
 }
 
+impl RedisError {
+    const ALL: [Self; 3] = [Self::Resting, Self::Unavailable, Self::Refused];
+
+    const fn label(self) -> &'static str {
+        match self {
+            Self::Resting => "resting",
+            Self::Unavailable => "unavailable",
+            Self::Refused => "refused",
+        }
+    }
+}
+
 /// Counts a call to Redis that failed.
 pub fn redis_failed(error: RedisError) {
-    let kind = match error {
-        RedisError::Resting => "resting",
-        RedisError::Unavailable => "unavailable",
-        RedisError::Refused => "refused",
-    };
-    counter!(REDIS_ERRORS, "kind" => kind).increment(1);
+    counter!(REDIS_ERRORS, "kind" => error.label()).increment(1);
 }

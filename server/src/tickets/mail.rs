@@ -103,6 +103,23 @@ enum Way {
     Smtp(AsyncSmtpTransport<Tokio1Executor>),
 }
 
+/// What is wrong with the settings of mails, and why: to be read after their names.
+#[must_use]
+pub fn wrong_settings(config: &Config) -> Vec<(&'static str, String)> {
+    let mut wrong = Vec::new();
+    if config.mail_from.parse::<Mailbox>().is_err() {
+        wrong.push(("MAIL_FROM", "is no address of a mail: Name <name@host>".to_owned()));
+    }
+    match (&config.smtp_url, &config.mailbox_dir) {
+        (Some(url), _) if AsyncSmtpTransport::<Tokio1Executor>::from_url(url).is_err() => {
+            wrong.push(("SMTP_URL", "is not smtps://user:password@host".to_owned()));
+        }
+        (None, None) => wrong.push(("SMTP_URL", "is not set, nor is MAILBOX_DIR: mails have nowhere to go".to_owned())),
+        _ => {}
+    }
+    wrong
+}
+
 impl Mailer {
     /// The mailer the settings ask for: SMTP when there is a server, else the mailbox folder.
     ///
@@ -144,6 +161,27 @@ impl Mailer {
     /// [`MailError`].
     pub async fn send_notice(&self, mail: &NoticeMail) -> Result<(), MailError> {
         self.hand_over(&mail.name(), notice::write(&self.from, mail)?).await
+    }
+
+    /// Whether mails can be handed over here: the folder can be written into, or the server lets us in. None is sent.
+    ///
+    /// # Errors
+    /// [`MailError`].
+    pub async fn check(&self) -> Result<(), MailError> {
+        let checked = async {
+            match &self.way {
+                Way::Folder(folder) => {
+                    put_into(folder, "check", Vec::new()).await.map_err(not_delivered)?;
+                    tokio::fs::remove_file(folder.join("check.eml")).await.map_err(not_delivered)
+                }
+                Way::Smtp(smtp) => match smtp.test_connection().await {
+                    Ok(true) => Ok(()),
+                    Ok(false) => Err(not_delivered("the mail server does not answer as one")),
+                    Err(cause) => Err(not_delivered(cause)),
+                },
+            }
+        };
+        tokio::time::timeout(SEND_DEADLINE, checked).await.map_err(|_| MailError::TimedOut)?
     }
 
     /// The sender.

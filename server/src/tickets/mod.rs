@@ -17,7 +17,7 @@ mod sql;
 
 pub use account_mail::AccountMail;
 pub use code::TicketCode;
-pub use mail::{Addressee, MailError, Mailer, TicketMail, is_address};
+pub use mail::{Addressee, MailError, Mailer, TicketMail, is_address, wrong_settings};
 pub use notice::NoticeMail;
 pub use offer_mail::OfferMail;
 pub use signing::{Signed, judge, sign_with};

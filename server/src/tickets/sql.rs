@@ -98,24 +98,40 @@ pub async fn in_use(connection: &mut PgConnection, booking: Uuid, seats: Option<
     .await
 }
 
-/// Makes the tickets of many bookings (each with its seats), as [`issue`] does.
+macro_rules! insert_tickets {
+    ($on_conflict:literal) => {
+        concat!(
+            "INSERT INTO tickets (booking_id, seat_no, code, issued_at)
+             SELECT fresh.*, $4
+               FROM UNNEST($1::uuid[], $2::integer[], $3::text[]) AS fresh ",
+            $on_conflict
+        )
+    };
+}
+
+/// Makes the tickets of many bookings (each with its seats), as [`issue`] does. `surely_none`: they can have none yet;
+/// should one have some, nothing is written.
 ///
 /// # Errors
-/// Whatever Postgres says.
-pub async fn issue_all(connection: &mut PgConnection, sold: &[(Uuid, Vec<i32>)], at: Timestamp) -> sqlx::Result<()> {
+/// Whatever Postgres says; a unique violation when there are some against that word.
+pub async fn issue_all(
+    connection: &mut PgConnection,
+    sold: &[(Uuid, Vec<i32>)],
+    surely_none: bool,
+    at: Timestamp,
+) -> sqlx::Result<()> {
     let seats = || sold.iter().flat_map(|(booking, seats)| seats.iter().map(move |seat| (*booking, *seat)));
-    sqlx::query(
-        "INSERT INTO tickets (booking_id, seat_no, code, issued_at)
-         SELECT fresh.*, $4
-           FROM UNNEST($1::uuid[], $2::integer[], $3::text[]) AS fresh
-         ON CONFLICT (booking_id, seat_no) DO NOTHING",
-    )
-    .bind(seats().map(|(booking, _)| booking).collect::<Vec<_>>())
-    .bind(seats().map(|(_, seat)| seat).collect::<Vec<_>>())
-    .bind(seats().map(|_| TicketCode::signed(ids::random_bits()).to_string()).collect::<Vec<_>>())
-    .bind(clock::to_utc(at))
-    .execute(connection)
-    .await?;
+    let statement = match surely_none {
+        true => insert_tickets!(""),
+        false => insert_tickets!("ON CONFLICT (booking_id, seat_no) DO NOTHING"),
+    };
+    sqlx::query(statement)
+        .bind(seats().map(|(booking, _)| booking).collect::<Vec<_>>())
+        .bind(seats().map(|(_, seat)| seat).collect::<Vec<_>>())
+        .bind(seats().map(|_| TicketCode::signed(ids::random_bits()).to_string()).collect::<Vec<_>>())
+        .bind(clock::to_utc(at))
+        .execute(connection)
+        .await?;
     Ok(())
 }
 

@@ -20,6 +20,8 @@ pub enum Access {
     /// People who work in the theatre, as one of these; a manager does what the box office does. Others who work there
     /// are answered 403, strangers 404, and whoever is not signed in 401.
     Staff(&'static [Role]),
+    /// People who manage every theatre there is. Others are answered 403, and whoever is not signed in 401.
+    Chain,
     /// Whoever signs the body.
     Signed,
 }
@@ -27,7 +29,7 @@ pub enum Access {
 /// An address and whom it is for: method and path as in the description.
 pub type Row = (&'static str, &'static str, Access);
 
-use Access::{Account, Owner, Public, Signed, Staff, Visitor};
+use Access::{Account, Chain, Owner, Public, Signed, Staff, Visitor};
 
 /// Those who plan.
 const ORGANISERS: Access = Staff(crate::organiser::ROLES);
@@ -54,11 +56,15 @@ pub const TABLE: &[Row] = &[
     ("POST", "/api/v1/shows/{show}/waiting-list", Visitor),
     ("GET", "/api/v1/shows/{show}/waiting-list", Visitor),
     ("DELETE", "/api/v1/shows/{show}/waiting-list", Visitor),
+    ("POST", "/api/v1/shows/{show}/queue", Visitor),
+    ("GET", "/api/v1/shows/{show}/queue", Visitor),
+    ("DELETE", "/api/v1/shows/{show}/queue", Visitor),
     ("POST", "/api/v1/bookings", Visitor),
     ("GET", "/api/v1/bookings/{booking}", Owner),
     ("GET", "/api/v1/bookings/{booking}/events", Owner),
     ("POST", "/api/v1/bookings/{booking}/confirm", Owner),
     ("POST", "/api/v1/bookings/{booking}/cancel", Owner),
+    ("POST", "/api/v1/bookings/{booking}/seat-offer", Owner),
     ("GET", "/api/v1/requests/{key}", Owner),
     ("POST", "/api/v1/webhooks/payments/{gateway}", Signed),
     ("POST", "/api/v1/users/register", Visitor),
@@ -96,6 +102,9 @@ pub const TABLE: &[Row] = &[
     ("POST", "/api/v1/theatres/{theatre}/webhooks/{endpoint}/state", Staff(&[Role::Manager])),
     ("GET", "/api/v1/theatres/{theatre}/webhooks/{endpoint}/deliveries", Staff(&[Role::Manager])),
     ("POST", "/api/v1/theatres/{theatre}/webhooks/{endpoint}/deliveries/{delivery}/replay", Staff(&[Role::Manager])),
+    ("POST", "/api/v1/theatres", Chain),
+    ("GET", "/api/v1/theatres/{theatre}", Staff(&[Role::Manager])),
+    ("POST", "/api/v1/theatres/{theatre}", Staff(&[Role::Manager])),
     ("GET", "/api/v1/theatres/{theatre}/screens", ORGANISERS),
     ("POST", "/api/v1/theatres/{theatre}/screens", ORGANISERS),
     ("POST", "/api/v1/theatres/{theatre}/screens/{screen}/layout", ORGANISERS),
@@ -111,6 +120,8 @@ pub const TABLE: &[Row] = &[
     ("GET", "/api/v1/theatres/{theatre}/programme/{show}", ORGANISERS),
     ("POST", "/api/v1/theatres/{theatre}/programme/{show}/terms", ORGANISERS),
     ("POST", "/api/v1/theatres/{theatre}/programme/{show}/cancel", ORGANISERS),
+    ("GET", "/api/v1/theatres/{theatre}/programme/{show}/move", ORGANISERS),
+    ("POST", "/api/v1/theatres/{theatre}/programme/{show}/move", ORGANISERS),
     ("GET", "/api/v1/theatres/{theatre}/box-office/till", Staff(&[Role::BoxOffice])),
     ("POST", "/api/v1/theatres/{theatre}/box-office/till", Staff(&[Role::BoxOffice])),
     ("POST", "/api/v1/theatres/{theatre}/box-office/till/drops", Staff(&[Role::BoxOffice])),
@@ -137,6 +148,7 @@ pub const TABLE: &[Row] = &[
     ("POST", "/api/v1/theatres/{theatre}/box-office/bookings/{booking}/undo", Staff(&[Role::BoxOffice])),
     ("POST", "/api/v1/theatres/{theatre}/box-office/bookings/{booking}/pay-out", Staff(&[Role::BoxOffice])),
     ("POST", "/api/v1/theatres/{theatre}/box-office/bookings/{booking}/exchange", Staff(&[Role::BoxOffice])),
+    ("POST", "/api/v1/theatres/{theatre}/shows/{show}/waiting-room", Staff(&[Role::Manager, Role::Organiser])),
 ];
 
 /// Addresses that a program with a key of the theatre reads as well; whatever else is for staff is not for keys.

@@ -10,6 +10,7 @@ mod fast_road;
 pub mod pages;
 pub mod problem;
 pub mod reader;
+pub mod refusals;
 pub mod router;
 pub mod visitor;
 

@@ -56,6 +56,8 @@ pub enum Code {
     AlreadyWaiting,
     /// Too many wait, or you wait in too many places.
     WaitingListFull,
+    /// The show is entered through its waiting room, and your turn is to come.
+    WaitingRoom,
     /// The hold ran out or was let go.
     HoldExpired,
     /// A payment is in progress: the hold cannot be changed.
@@ -140,7 +142,7 @@ pub enum Code {
 
 impl Code {
     /// All codes in the order of the documentation.
-    pub const ALL: [Self; 62] = [
+    pub const ALL: [Self; 63] = [
         Self::Malformed,
         Self::NotJson,
         Self::TooLarge,
@@ -163,6 +165,7 @@ impl Code {
         Self::SeatsFree,
         Self::AlreadyWaiting,
         Self::WaitingListFull,
+        Self::WaitingRoom,
         Self::HoldExpired,
         Self::HoldPaying,
         Self::HoldCapped,
@@ -232,6 +235,7 @@ impl Code {
             Self::SeatsFree => (S::CONFLICT, "seats_free", "There is no need to wait"),
             Self::AlreadyWaiting => (S::CONFLICT, "already_waiting", "You are in this waiting list already"),
             Self::WaitingListFull => (S::TOO_MANY_REQUESTS, "waiting_list_full", "The waiting list is full"),
+            Self::WaitingRoom => (S::TOO_MANY_REQUESTS, "waiting_room", "This show has a waiting room"),
             Self::HoldExpired => (S::GONE, "hold_expired", "The hold is over"),
             Self::HoldPaying => (S::CONFLICT, "hold_paying", "A payment is in progress"),
             Self::HoldCapped => (S::CONFLICT, "hold_capped", "The hold cannot last any longer"),
@@ -292,6 +296,7 @@ impl Code {
             Self::StillRunning
                 | Self::PersonLimit
                 | Self::WaitingListFull
+                | Self::WaitingRoom
                 | Self::TooManyDeclines
                 | Self::TooManyAttempts
         )
@@ -485,6 +490,11 @@ impl From<sqlx::Error> for Problem {
             // The last word on a show that this server did not know was called off.
             sqlx::Error::Database(error) if error.code().as_deref() == Some("RL001") => {
                 Self::new(Code::SalesClosed, "This show will not take place. Nothing was charged.")
+            }
+            // The same of one that is moved to another screen, or was: nobody pays for a seat of another name.
+            sqlx::Error::Database(error) if error.code().as_deref() == Some("RL002") => {
+                let detail = "This show moves to another screen. Nothing was charged: please choose again in a moment.";
+                Self::new(Code::SalesClosed, detail)
             }
             other => Self::internal(&other),
         }

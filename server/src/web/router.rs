@@ -28,7 +28,7 @@ use super::fast_road::FastRoad;
 use super::{Code, Problem, pages, reader};
 use crate::{
     AppState, accounts, api_keys, bookings, box_office, catalogue, door, holds, idempotency, ids, live, organiser,
-    payments, reports, telemetry, waiting_list, webhooks,
+    payments, reports, telemetry, waiting_list, waiting_room, webhooks,
 };
 
 /// Largest body of an API call, bytes; ten seats and two names are far below.
@@ -51,6 +51,7 @@ fn api() -> (Router<AppState>, OpenApi) {
         .merge(live::routes())
         .merge(holds::routes())
         .merge(waiting_list::routes())
+        .merge(waiting_room::routes())
         .merge(bookings::routes())
         .merge(idempotency::routes())
         .merge(payments::routes())
@@ -222,7 +223,9 @@ fn panicked(panic: Box<dyn std::any::Any + Send + 'static>) -> axum::http::Respo
 
 fn span(request: &axum::http::Request<Body>) -> tracing::Span {
     let id = request.headers().get(REQUEST_ID).and_then(|id| id.to_str().ok()).unwrap_or("");
-    tracing::info_span!("request", method = %request.method(), path = request.uri().path(), id)
+    let span = tracing::info_span!("request", method = %request.method(), path = request.uri().path(), id);
+    telemetry::traces::take_over(&span, request.headers());
+    span
 }
 
 #[derive(Clone, Copy)]

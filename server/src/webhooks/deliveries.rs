@@ -4,10 +4,9 @@ use axum::http::StatusCode;
 use domain::api_systems::{DeliveryView, EndpointState, ReasonRequest};
 use uuid::Uuid;
 
-use super::reason_of;
 use super::sql::{self, DeliveryRow};
 use crate::AppState;
-use crate::accounts::Staff;
+use crate::accounts::{Staff, reason_of};
 use crate::audit::{self, Entry};
 use crate::idempotency::{Answer, Intent};
 use crate::web::{Code, Problem};

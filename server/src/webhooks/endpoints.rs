@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use super::address;
 use super::sql::{self, EndpointRow};
-use super::{address, reason_of};
-use crate::accounts::Staff;
+use crate::accounts::{Staff, reason_of};
 use crate::audit::{self, Entry};
 use crate::clock::to_utc;
 use crate::idempotency::{Answer, Intent};

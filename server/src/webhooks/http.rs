@@ -2,7 +2,6 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
 use domain::api::ProblemView;
 use domain::api_systems::{DeliveryView, EndpointChange, EndpointMade, EndpointRequest, EndpointView, ReasonRequest};
 use domain::roles::Role;
@@ -13,8 +12,9 @@ use uuid::Uuid;
 use super::{deliveries, endpoints};
 use crate::AppState;
 use crate::accounts::Staff;
-use crate::idempotency::{IdempotencyKey, Intent};
+use crate::idempotency::{Answer, IdempotencyKey, Intent};
 use crate::web::problem::ApiResult;
+use crate::web::refusals::{KeyReused, NotStaff, OtherTheatre};
 use crate::web::{ApiJson, ApiPath};
 
 /// Who looks after other systems.
@@ -32,9 +32,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
 
 /// The endpoints of your theatre: addresses of other systems that are told what happens. For managers.
 #[utoipa::path(get, path = "/theatres/{theatre}/webhooks", tag = "systems", params(("theatre" = String, Path)),
-    responses((status = 200, body = Vec<EndpointView>), (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
-        (status = 404, body = ProblemView, description = "Also for another theatre's staff")))]
+    responses((status = 200, body = Vec<EndpointView>), NotStaff, OtherTheatre))]
 async fn list(
     State(state): State<AppState>,
     staff: Staff,
@@ -47,74 +45,65 @@ async fn list(
 /// Make an endpoint. Its secret is in this answer, and never shown again. For managers.
 #[utoipa::path(post, path = "/theatres/{theatre}/webhooks", tag = "systems", request_body = EndpointRequest,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 201, body = EndpointMade),
+    responses((status = 201, body = EndpointMade), NotStaff, OtherTheatre, KeyReused,
         (status = 400, body = ProblemView, description = "malformed: also an address that is not on the public internet; key_missing"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
-        (status = 404, body = ProblemView, description = "Also for another theatre's staff"),
-        (status = 409, body = ProblemView, description = "wrong_state: too many endpoints; still_running"),
-        (status = 422, body = ProblemView, description = "key_reused")))]
+        (status = 409, body = ProblemView, description = "wrong_state: too many endpoints; still_running")))]
 async fn make(
     State(state): State<AppState>,
     staff: Staff,
     ApiPath(theatre): ApiPath<String>,
     key: IdempotencyKey,
     ApiJson(request): ApiJson<EndpointRequest>,
-) -> ApiResult<Response> {
+) -> ApiResult<Answer> {
     staff.at(&theatre, MANAGERS)?;
     let intent = Intent::new(&staff.session.owner, key, &format!("POST /theatres/{theatre}/webhooks"), &request);
-    Ok(endpoints::make(&state, &staff, &theatre, &request, &intent).await?.into_response())
+    endpoints::make(&state, &staff, &theatre, &request, &intent).await
 }
 
 /// Give an endpoint a new secret; for a day what it is told is signed with the old one as well. For managers.
 #[utoipa::path(post, path = "/theatres/{theatre}/webhooks/{endpoint}/secret", tag = "systems", request_body = ReasonRequest,
     params(("theatre" = String, Path), ("endpoint" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 200, body = EndpointMade), (status = 400, body = ProblemView, description = "malformed, key_missing"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
+    responses((status = 200, body = EndpointMade), NotStaff, KeyReused,
+        (status = 400, body = ProblemView, description = "malformed, key_missing"),
         (status = 404, body = ProblemView, description = "No such endpoint; also for another theatre's staff"),
-        (status = 409, body = ProblemView, description = "wrong_state, still_running"),
-        (status = 422, body = ProblemView, description = "key_reused")))]
+        (status = 409, body = ProblemView, description = "wrong_state, still_running")))]
 async fn rotate(
     State(state): State<AppState>,
     staff: Staff,
     ApiPath((theatre, id)): ApiPath<(String, Uuid)>,
     key: IdempotencyKey,
     ApiJson(request): ApiJson<ReasonRequest>,
-) -> ApiResult<Response> {
+) -> ApiResult<Answer> {
     staff.at(&theatre, MANAGERS)?;
     let path = format!("POST /theatres/{theatre}/webhooks/{id}/secret");
     let intent = Intent::new(&staff.session.owner, key, &path, &request);
-    Ok(endpoints::rotate(&state, &staff, (&theatre, id), &request, &intent).await?.into_response())
+    endpoints::rotate(&state, &staff, (&theatre, id), &request, &intent).await
 }
 
 /// Switch an endpoint on or off, or remove it. For managers.
 #[utoipa::path(post, path = "/theatres/{theatre}/webhooks/{endpoint}/state", tag = "systems", request_body = EndpointChange,
     params(("theatre" = String, Path), ("endpoint" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 204), (status = 400, body = ProblemView, description = "malformed, key_missing"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
+    responses((status = 204), NotStaff, KeyReused,
+        (status = 400, body = ProblemView, description = "malformed, key_missing"),
         (status = 404, body = ProblemView, description = "No such endpoint; also for another theatre's staff"),
-        (status = 409, body = ProblemView, description = "wrong_state, still_running"),
-        (status = 422, body = ProblemView, description = "key_reused")))]
+        (status = 409, body = ProblemView, description = "wrong_state, still_running")))]
 async fn change(
     State(state): State<AppState>,
     staff: Staff,
     ApiPath((theatre, id)): ApiPath<(String, Uuid)>,
     key: IdempotencyKey,
     ApiJson(request): ApiJson<EndpointChange>,
-) -> ApiResult<Response> {
+) -> ApiResult<Answer> {
     staff.at(&theatre, MANAGERS)?;
     let path = format!("POST /theatres/{theatre}/webhooks/{id}/state");
     let intent = Intent::new(&staff.session.owner, key, &path, &request);
-    Ok(endpoints::change(&state, &staff, (&theatre, id), &request, &intent).await?.into_response())
+    endpoints::change(&state, &staff, (&theatre, id), &request, &intent).await
 }
 
 /// What an endpoint was told last, and how that went: 100 deliveries, the newest first. For managers.
 #[utoipa::path(get, path = "/theatres/{theatre}/webhooks/{endpoint}/deliveries", tag = "systems",
     params(("theatre" = String, Path), ("endpoint" = Uuid, Path)),
-    responses((status = 200, body = Vec<DeliveryView>), (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
+    responses((status = 200, body = Vec<DeliveryView>), NotStaff,
         (status = 404, body = ProblemView, description = "No such endpoint; also for another theatre's staff")))]
 async fn told(
     State(state): State<AppState>,
@@ -130,22 +119,19 @@ async fn told(
     request_body = ReasonRequest,
     params(("theatre" = String, Path), ("endpoint" = Uuid, Path), ("delivery" = i64, Path),
         ("Idempotency-Key" = String, Header)),
-    responses((status = 202, description = "It is on its way; `delivery` is the new one"),
+    responses((status = 202, description = "It is on its way; `delivery` is the new one"), NotStaff, KeyReused,
         (status = 400, body = ProblemView, description = "malformed, key_missing"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
         (status = 404, body = ProblemView, description = "No such delivery; also for another theatre's staff"),
-        (status = 409, body = ProblemView, description = "wrong_state: the endpoint is not on; still_running"),
-        (status = 422, body = ProblemView, description = "key_reused")))]
+        (status = 409, body = ProblemView, description = "wrong_state: the endpoint is not on; still_running")))]
 async fn replay(
     State(state): State<AppState>,
     staff: Staff,
     ApiPath((theatre, endpoint, delivery)): ApiPath<(String, Uuid, i64)>,
     key: IdempotencyKey,
     ApiJson(request): ApiJson<ReasonRequest>,
-) -> ApiResult<Response> {
+) -> ApiResult<Answer> {
     staff.at(&theatre, MANAGERS)?;
     let path = format!("POST /theatres/{theatre}/webhooks/{endpoint}/deliveries/{delivery}/replay");
     let intent = Intent::new(&staff.session.owner, key, &path, &request);
-    Ok(deliveries::replay(&state, &staff, (&theatre, endpoint, delivery), &request, &intent).await?.into_response())
+    deliveries::replay(&state, &staff, (&theatre, endpoint, delivery), &request, &intent).await
 }

@@ -24,12 +24,3 @@ pub use deliveries::{list as deliveries, replay};
 pub use endpoints::{change, list as endpoints, make, rotate};
 pub use http::routes;
 pub use purge::purge_forever;
-
-use domain::api_systems::{MAX_REASON_CHARS, one_line};
-
-use crate::web::{Code, Problem};
-
-fn reason_of(text: &str) -> Result<&str, Problem> {
-    let detail = || format!("Say why, in one line of up to {MAX_REASON_CHARS} characters.");
-    one_line(text, MAX_REASON_CHARS).ok_or_else(|| Problem::new(Code::Malformed, detail()))
-}

@@ -78,6 +78,9 @@ fn expected(access: Access, who: Who) -> Verdict {
         Access::Account => Verdict::Heard,
         // Nobody signs here.
         Access::Signed => Verdict::SignInFirst,
+        Access::Chain if who == Who::Anonymous => Verdict::SignInFirst,
+        // There are two theatres, and nobody manages both.
+        Access::Chain => Verdict::Forbidden,
         Access::Staff(_) if who == Who::Anonymous => Verdict::SignInFirst,
         Access::Staff(wanted) => match who.role() {
             None => Verdict::NotThere,
@@ -106,6 +109,7 @@ fn verdict(status: StatusCode, body: &Value) -> Verdict {
 fn body_for(method: &str, path: &str, held: &Value, world: &World) -> Value {
     let buyer = json!({ "name": "A", "email": "a@example.org" });
     let nothing = uuid::Uuid::nil();
+    let path = path.split('?').next().unwrap_or_default();
     match (method, path.rsplit('/').next().unwrap_or_default()) {
         ("POST", "holds") => json!({ "seats": [200] }),
         ("PATCH", _) => json!({ "add": [201] }),
@@ -133,13 +137,23 @@ fn body_for(method: &str, path: &str, held: &Value, world: &World) -> Value {
         ("POST", "state") => json!({ "state": "on", "reason": "Test." }),
         // Nothing an organiser does is done without a reason.
         ("POST", "layouts") => json!({ "plan": {} }),
+        ("POST", "theatres") => {
+            json!({ "name": "A", "address": "A", "city": "lisbon", "currency": "EUR", "reason": "" })
+        }
+        ("POST", "aurora") => {
+            json!({ "name": "Aurora", "address": "Rua 1", "currency": "EUR", "version": 1, "reason": "" })
+        }
         ("POST", "screens") => json!({ "name": "A", "layout": nothing, "reason": "" }),
         ("POST", "layout") => json!({ "layout": nothing, "reason": "" }),
         ("POST", "films") => json!({ "title": "A", "running_minutes": 1, "reason": "" }),
         ("POST", "tariff") => json!({ "tariff": tariff(), "reason": "" }),
         ("POST", "programme") => plan(world),
         ("POST", "terms") => json!({ "terms": terms(), "version": 1, "reason": "" }),
+        ("POST", "move") => json!({ "screen": world.screen, "reason": "" }),
+        ("POST", "seat-offer") => json!({ "take": true }),
         ("POST", "cancel") if path.contains("/programme/") => json!({ "reason": "" }),
+        // No pace at all: nothing is switched on, whoever may.
+        ("POST", "waiting-room") => json!({ "on": true, "reason": "Test." }),
         ("POST", "staff") => json!({ "email": "nobody", "role": "box_office", "granted": true, "reason": "Test." }),
         ("POST", "till") => json!({ "float_minor": 0 }),
         ("POST", "drops") => json!({ "amount_minor": 1, "reason": "Test." }),
@@ -251,6 +265,7 @@ fn path_of(row: &str, world: &World, held: &Value, booking: &Value, key: &str) -
         .replace("{endpoint}", SYSTEM)
         .replace("{delivery}", "1")
         .replace("{seat}", "0")
+        .replace("/move", &format!("/move?screen={}", world.screen))
 }
 
 #[tokio::test(flavor = "multi_thread")]

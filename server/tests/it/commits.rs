@@ -150,6 +150,34 @@ async fn one_bad_piece_does_not_spoil_its_batch() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_row_that_is_there_already_is_found_with_care_and_its_batch_stays_together() {
+    let world = World::start(1, &[GATHERING]).await;
+    let holders = with_holds(&world, 12).await;
+    // The key of one of them ran out, and nobody has swept it up yet.
+    let secret = holders[4].0.cookie.split_once('=').expect("a cookie").1;
+    sqlx::query(
+        "INSERT INTO idempotency_keys (owner, key, request_hash, state, expires_at)
+         VALUES (left(encode(sha256($1::text::bytea), 'hex'), 32), 'once', '', 'pending', now() - interval '1 day')",
+    )
+    .bind(secret)
+    .execute(&world.pg)
+    .await
+    .expect("the key is written");
+    let buyer = json!({ "name": "Ann Example", "email": "ann@example.org" });
+    let booked = join_all(holders.iter().map(|(visitor, hold)| {
+        let body = json!({ "show": world.show, "hold": hold["id"], "buyer": buyer });
+        visitor.call_with_key(Method::POST, "/api/v1/bookings", body, "once")
+    }));
+    for (status, booking) in booked.await {
+        assert_eq!(status, StatusCode::CREATED, "{booking}");
+    }
+    assert!(world.count(TRANSACTIONS).await < 12, "several bookings share a transaction");
+    let stored = "SELECT count(*) FROM idempotency_keys WHERE key = 'once' AND state = 'completed'";
+    assert_eq!(world.count(stored).await, 12);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_lost_claim_is_its_own_buyers_trouble() {
     let world = World::start(1, &[GATHERING]).await;
     let (eve, buyers) = (world.visitor(), checked_out(&world, 6).await);

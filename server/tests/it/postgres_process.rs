@@ -132,7 +132,7 @@ fn children_of(process: u32) -> Vec<String> {
 }
 
 /// User and group of [`SYSTEM_USER`] when we are root.
-async fn system_user() -> Option<(u32, u32)> {
+pub async fn system_user() -> Option<(u32, u32)> {
     let id = async |arguments: &[&str]| {
         let said = Command::new("id").args(arguments).output().await.expect("id runs").stdout;
         String::from_utf8_lossy(&said).trim().parse::<u32>().expect("a number")

@@ -70,6 +70,16 @@ impl Replica {
         }
     }
 
+    /// Stops it as operators do, and waits until it has ended.
+    pub async fn stop(&self) {
+        let Some(mut process) = self.process.lock().await.take() else { return };
+        let id = process.id().expect("it runs").to_string();
+        let asked = Command::new("kill").args(["-TERM", &id]).status().await.expect("kill runs");
+        assert!(asked.success(), "it is asked to stop");
+        let ended = tokio::time::timeout(READY_WITHIN, process.wait()).await.expect("it stops when asked to");
+        assert!(ended.expect("it can be waited for").success(), "it stops in order");
+    }
+
     fn spawn(&self) -> Child {
         let log: File = OpenOptions::new().create(true).append(true).open(&self.log).expect("a log");
         Command::new(env!("CARGO_BIN_EXE_rowlock"))

@@ -3,7 +3,7 @@
 //! What is measured and how is in `end2end/measure`. The programs are those of the dev profile, as `run`
 //! starts them; the browser half is the one that is delivered.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr};
 use std::process::Command;
 
 use anyhow::Result;
@@ -12,10 +12,9 @@ use crate::command;
 use crate::native;
 use crate::places::Places;
 use crate::processes::{Output, Processes};
-use crate::progress::Step;
-use crate::services::{Folder, Stores, ports};
+use crate::services::{Folder, Stores};
 use crate::serving::{Product, Server};
-use crate::setup::{chromium, node};
+use crate::setup::chromium;
 use crate::site::{self, Size};
 use crate::stop::Stop;
 
@@ -30,19 +29,14 @@ pub fn bench(
     stop: &Stop,
 ) -> Result<bool> {
     let end2end = places.root.join("end2end");
-    let npm = node::require(stop)?;
-    let step = Step::quiet("install Playwright");
-    node::install_locked(&npm, &end2end, stop)?;
-    step.done();
-    let chromium = chromium::require(&end2end, stop)?;
+    let chromium = chromium::with_playwright(&end2end, stop)?;
     native::build(places, stop)?;
     site::build(places, Size::Small, stop)?;
 
     let mut product = Product::prepare(places, folder, stores, stop)?;
     let output = Output::File(folder.log("payments"));
     product.start_simulator(processes, folder, IpAddr::V4(Ipv4Addr::LOCALHOST), output)?;
-    let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, ports::claim(&folder.ports(), "rowlock", None)?));
-    let server = Server { name: "rowlock", listen, public_url: format!("http://{listen}"), settings: Vec::new() };
+    let server = Server::on_any_port(folder, "rowlock", Vec::new())?;
     product.start_server(processes, &server, Output::File(folder.log(server.name)))?;
 
     let mut measure = Command::new("node");

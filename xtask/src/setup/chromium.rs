@@ -5,6 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
+use super::node;
 use super::packages::{self, Need};
 use crate::command;
 use crate::places::is_root;
@@ -22,8 +23,17 @@ const NEED: Need = Need {
     otherwise: "Or set CHROMIUM to the program of one; or `cargo xtask test --skip-browser`.",
 };
 
-/// The program to use; `None` stands for the one Playwright keeps for itself.
-pub fn require(end2end: &Path, stop: &Stop) -> Result<Option<PathBuf>> {
+/// Installs Playwright as `end2end` names it. Returns the program it drives; `None` stands for the one it keeps for
+/// itself.
+pub fn with_playwright(end2end: &Path, stop: &Stop) -> Result<Option<PathBuf>> {
+    let npm = node::require(stop)?;
+    let step = Step::quiet("install Playwright");
+    node::install_locked(&npm, end2end, stop)?;
+    step.done();
+    require(end2end, stop)
+}
+
+fn require(end2end: &Path, stop: &Stop) -> Result<Option<PathBuf>> {
     if let Some(named) = std::env::var_os("CHROMIUM") {
         return Ok(Some(PathBuf::from(named)));
     }

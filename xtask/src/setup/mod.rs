@@ -2,6 +2,7 @@
 
 pub mod chromium;
 pub mod node;
+pub mod operating;
 pub mod packages;
 pub mod wasm;
 pub mod wasm_opt;

@@ -3,7 +3,7 @@
 //! Two servers share the stores, as replicas would. The second has short holds, for the tests that
 //! wait until one runs out.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 use std::process::Command;
 
@@ -16,9 +16,9 @@ use crate::native;
 use crate::places::Places;
 use crate::processes::{Output, Processes};
 use crate::progress::{Step, note};
-use crate::services::{Folder, Stores, ports};
+use crate::services::{Folder, Stores};
 use crate::serving::{Product, Server};
-use crate::setup::{chromium, node};
+use crate::setup::chromium;
 use crate::site::{self, Size};
 use crate::stop::Stop;
 
@@ -45,11 +45,7 @@ pub fn test(
     stop: &Stop,
 ) -> Result<Counts> {
     let end2end = places.root.join("end2end");
-    let npm = node::require(stop)?;
-    let step = Step::quiet("install Playwright");
-    node::install_locked(&npm, &end2end, stop)?;
-    step.done();
-    let chromium = chromium::require(&end2end, stop)?;
+    let chromium = chromium::with_playwright(&end2end, stop)?;
     if options.only_browser {
         // Otherwise cargo's tests have just built the programs.
         native::build(places, stop)?;
@@ -64,9 +60,9 @@ pub fn test(
     }
     let output = Output::File(folder.log("payments"));
     product.start_simulator(processes, folder, IpAddr::V4(Ipv4Addr::LOCALHOST), output)?;
-    let usual = server(folder, "rowlock", vec![("LEAVE_GRACE_MS", LEAVE_GRACE_MS.to_string())])?;
+    let usual = Server::on_any_port(folder, "rowlock", vec![("LEAVE_GRACE_MS", LEAVE_GRACE_MS.to_string())])?;
     let short = vec![("LEAVE_GRACE_MS", SHORT_LEAVE_GRACE_MS.to_string()), ("HOLD_MS", SHORT_HOLD_MS.to_string())];
-    let short = server(folder, "rowlock-short", short)?;
+    let short = Server::on_any_port(folder, "rowlock-short", short)?;
     for server in [&usual, &short] {
         product.start_server(processes, server, Output::File(folder.log(server.name)))?;
     }
@@ -108,11 +104,6 @@ pub fn test(
         note(&format!("screenshots and traces: {}", end2end.join("test-results").display()));
     }
     Ok(counts)
-}
-
-fn server(folder: &Folder, name: &'static str, settings: Vec<(&'static str, String)>) -> Result<Server> {
-    let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, ports::claim(&folder.ports(), name, None)?));
-    Ok(Server { name, listen, public_url: format!("http://{listen}"), settings })
 }
 
 /// Passed and failed of Playwright's JSON report. A test that passed only when repeated has failed.

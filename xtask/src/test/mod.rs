@@ -11,6 +11,7 @@ use crate::places::Places;
 use crate::processes::Processes;
 use crate::progress::{Step, note};
 use crate::services::{self, Folder, Stores};
+use crate::setup::operating;
 use crate::stop::Stop;
 
 mod browser;
@@ -84,6 +85,8 @@ fn cargo_tests(places: &Places, options: &Options, stores: &Stores, stop: &Stop)
     let mut command = native::cargo_all(places, "test");
     command.arg("--no-fail-fast").env("DATABASE_URL", &stores.postgres).env("REDIS_URL", &stores.redis);
     command.env("REDIS_SERVER", services::redis_program(stop)?);
+    command.env("PROMTOOL", operating::promtool(stop)?).env("HAPROXY", operating::haproxy(stop)?);
+    command.env("PGBOUNCER", operating::pgbouncer(stop)?);
     command.args(&options.filter);
     let mut counts = Counts::default();
     let status = command::status_seeing(&mut command, stop, |line| {

@@ -3,7 +3,7 @@
 use domain::roles::Role;
 use leptos::prelude::*;
 
-use super::Section;
+use super::{NewTheatre, Section};
 use crate::say;
 use crate::shell::{Head, Page};
 
@@ -23,6 +23,8 @@ pub struct Workplace {
 pub struct Entrance {
     /// The theatres, by name.
     pub places: Vec<Workplace>,
+    /// For whoever manages all theatres: one more.
+    pub new: Option<NewTheatre>,
 }
 
 impl Page for Entrance {
@@ -37,10 +39,14 @@ impl Page for Entrance {
                 view! { <li><a class="button button-quiet" href=section.href(&place.theatre)>{section.words()}</a></li> }
             });
             let rooms = rooms.collect_view();
+            let facts = place.roles.contains(&Role::Manager).then(|| {
+                let href = format!("/staff/{}/theatre", place.theatre);
+                view! { <li><a class="button button-quiet" href=href>{say!("theatres.edit")}</a></li> }
+            });
             view! {
                 <section class="card staff-place" data-testid="workplace">
                     <h2><bdi>{place.name}</bdi></h2>
-                    <ul>{rooms}</ul>
+                    <ul>{rooms}{facts}</ul>
                 </section>
             }
         });
@@ -49,6 +55,7 @@ impl Page for Entrance {
                 <header class="staff-head"><h1>{say!("staff.title")}</h1></header>
                 {nobody}
                 {places.collect_view()}
+                {self.new.map(NewTheatre::view)}
             </div>
         }
         .into_any()

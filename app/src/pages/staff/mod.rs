@@ -7,9 +7,11 @@ mod entrance;
 pub mod organiser;
 pub mod reports;
 pub mod systems;
+mod theatre;
 
 pub use door::{Door, DoorShows};
 pub use entrance::{Entrance, Workplace};
+pub use theatre::{NewTheatre, TheatrePage};
 
 use domain::roles::{Role, Standing, standing};
 use leptos::prelude::*;

@@ -175,6 +175,7 @@ fn event_words(event: WebhookEvent) -> String {
         WebhookEvent::BookingCancelled => say!("systems.event_cancelled"),
         WebhookEvent::BookingRefunded => say!("systems.event_refunded"),
         WebhookEvent::ShowCancelled => say!("systems.event_show_cancelled"),
+        WebhookEvent::ShowMoved => say!("systems.event_show_moved"),
     }
 }
 

@@ -47,6 +47,10 @@ pub enum FindingKind {
     NameTooLong,
     /// A seat outside of any room, or without a place.
     OutOfBounds,
+    /// Areas without seats of one name.
+    DuplicateArea,
+    /// An area without seats whose number of places is none.
+    AreaCapacity,
     /// Anything else the room refuses; `place` is the sentence.
     Refused,
 
@@ -118,6 +122,8 @@ impl fmt::Display for Finding {
             FindingKind::DuplicateCategory => write!(f, "The category {place:?} is defined {count} times."),
             FindingKind::NameTooLong => write!(f, "The name {place:?}… is too long."),
             FindingKind::OutOfBounds => write!(f, "{place} lies outside of any room, or has no place."),
+            FindingKind::DuplicateArea => write!(f, "{count} areas are called {place:?}."),
+            FindingKind::AreaCapacity => write!(f, "The area {place:?} has no number of places from 1 to 100,000."),
             FindingKind::Refused => write!(f, "{place}."),
             FindingKind::Tidied => write!(f, "{count} values were tidied: numbers as text, empty keys left out."),
             FindingKind::ZoneRenamed => write!(f, "A zone is now called {place:?}, for its seats were another's."),

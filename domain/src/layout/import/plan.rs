@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use serde_json::{Value, json};
 
 use super::{Finding, FindingKind, MAX_FINDINGS};
+use crate::layout::areas::{self, MAX_AREA_CAPACITY};
 use crate::layout::error::{MAX_CATEGORIES, MAX_NAME_CHARS};
 use crate::layout::frame::is_place;
 use crate::layout::room::name_of;
@@ -30,6 +31,7 @@ pub(super) fn look(plan: &mut Value, mend: bool, remarks: &mut Vec<Finding>) -> 
     numbers(plan, mend, &mut problems, remarks);
     zones(plan, remarks);
     duplicates(plan, mend, &mut problems, remarks);
+    areas(plan, &mut problems);
     if problems.is_empty() {
         order(plan, remarks);
         surprises(plan, remarks);
@@ -285,6 +287,24 @@ fn duplicates(plan: &mut Value, mend: bool, problems: &mut Vec<Finding>, remarks
     }
 }
 
+/// Areas that nobody could sell: two of one name, a number of people that is none, a category that is not defined.
+fn areas(plan: &Value, problems: &mut Vec<Finding>) {
+    let drawn = || list(plan, "zones").flat_map(|zone| list(zone, "areas")).filter_map(Value::as_object);
+    let defined: BTreeSet<&str> = list(plan, "categories").filter_map(|category| category["name"].as_str()).collect();
+    let mut named: BTreeMap<String, usize> = BTreeMap::new();
+    for area in drawn().filter_map(areas::of_drawing) {
+        if !(1..=MAX_AREA_CAPACITY).contains(&area.capacity) {
+            problems.push(Finding::new(FindingKind::AreaCapacity, area.name.clone(), 1));
+        }
+        if !defined.contains(area.category.as_str()) {
+            problems.push(Finding::new(FindingKind::UnknownCategory, area.category, 1));
+        }
+        *named.entry(area.name).or_default() += 1;
+    }
+    let twice = named.into_iter().filter(|(_, count)| *count > 1);
+    problems.extend(twice.map(|(name, count)| Finding::new(FindingKind::DuplicateArea, name, count)));
+}
+
 /// Seats of a row in the order they stand in: neighbours in the room are neighbours in the list, which is what
 /// "side by side" goes by.
 fn order(plan: &mut Value, remarks: &mut Vec<Finding>) {
@@ -365,7 +385,8 @@ fn surprises(plan: &Value, remarks: &mut Vec<Finding>) {
             }
         }
     }
-    let areas = list(plan, "zones").map(|zone| list(zone, "areas").count()).sum();
+    let drawn = list(plan, "zones").flat_map(|zone| list(zone, "areas"));
+    let areas = drawn.filter(|area| area.as_object().and_then(areas::of_drawing).is_none()).count();
     for (kind, place, count) in [
         (FindingKind::RightToLeft, String::new(), right_to_left),
         (FindingKind::OddOrEven, String::new(), odd_or_even),

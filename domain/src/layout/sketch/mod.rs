@@ -9,16 +9,13 @@ mod pattern;
 
 use serde::{Deserialize, Serialize};
 
-use super::error::{LayoutError, MAX_NAME_CHARS};
+use super::areas::Area;
 use super::room::{Category, Focus};
-use crate::seats::MAX_AREAS_PER_SHOW;
 
 /// The version of the form, the value of the key `sketch`.
 pub const SKETCH_VERSION: u32 = 1;
 /// Distance from row to row unless the sketch says otherwise, plan units.
 pub const DEFAULT_ROW_GAP: f64 = 24.0;
-/// The most places an area may have.
-pub const MAX_AREA_CAPACITY: u32 = 100_000;
 /// The most copies a repeat rule may make.
 pub const MAX_COPIES: u32 = 1_000;
 
@@ -40,44 +37,6 @@ pub struct Sketch {
     /// Areas without seats, in the order of their numbers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub areas: Vec<Area>,
-}
-
-/// A part of the room where nobody has a seat of their own: a standing floor, a lawn.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Area {
-    /// Its name for people, unique among the areas of the room.
-    pub name: String,
-    /// Category of its places.
-    pub category: String,
-    /// How many people may be there, 1 to [`MAX_AREA_CAPACITY`].
-    pub capacity: u32,
-}
-
-impl Sketch {
-    /// Whether the areas can be sold.
-    pub(super) fn check_areas(&self) -> Result<(), LayoutError> {
-        let refuse = |text: &str, why| Err(LayoutError::Sketch { text: text.to_owned(), why });
-        if self.areas.len() > MAX_AREAS_PER_SHOW {
-            return refuse(&self.name, "a room has at most 64 areas");
-        }
-        for (number, area) in self.areas.iter().enumerate() {
-            if area.name.is_empty() || area.name.chars().count() > MAX_NAME_CHARS {
-                return refuse(&area.name, "an area's name has 1 to 120 characters");
-            }
-            if self.areas[..number].iter().any(|other| other.name == area.name) {
-                return refuse(&area.name, "two areas are called that");
-            }
-            if !(1..=MAX_AREA_CAPACITY).contains(&area.capacity) {
-                return refuse(&area.name, "an area has 1 to 100,000 places");
-            }
-            if !self.categories.iter().any(|category| category.name == area.category) {
-                let (place, category) = (area.name.clone(), area.category.clone());
-                return Err(LayoutError::UnknownCategory { place, category });
-            }
-        }
-        Ok(())
-    }
 }
 
 /// A part of the room, or a rule that makes many alike.

@@ -2,7 +2,6 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
 use domain::api::ProblemView;
 use domain::api_accounts::{AuditQuery, AuditView, GrantRequest, StaffView};
 use domain::roles::Role;
@@ -10,8 +9,9 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::accounts::{Staff, grants};
-use crate::idempotency::{IdempotencyKey, Intent};
+use crate::idempotency::{Answer, IdempotencyKey, Intent};
 use crate::web::problem::ApiResult;
+use crate::web::refusals::{KeyReused, NotStaff, OtherTheatre};
 use crate::web::{ApiJson, ApiPath, ApiQuery};
 use crate::{AppState, audit};
 
@@ -21,9 +21,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 
 /// Who works in your theatre. For managers.
 #[utoipa::path(get, path = "/theatres/{theatre}/staff", tag = "staff", params(("theatre" = String, Path)),
-    responses((status = 200, body = Vec<StaffView>), (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
-        (status = 404, body = ProblemView, description = "Also for another theatre's staff")))]
+    responses((status = 200, body = Vec<StaffView>), NotStaff, OtherTheatre))]
 async fn list(
     State(state): State<AppState>,
     staff: Staff,
@@ -36,12 +34,10 @@ async fn list(
 /// Give somebody a role in your theatre, or take it. They have to sign in again. For managers.
 #[utoipa::path(post, path = "/theatres/{theatre}/staff", tag = "staff", request_body = GrantRequest,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 204), (status = 400, body = ProblemView, description = "malformed, key_missing, person_invalid"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
+    responses((status = 204), NotStaff, KeyReused,
+        (status = 400, body = ProblemView, description = "malformed, key_missing, person_invalid"),
         (status = 404, body = ProblemView, description = "No such account; also for another theatre's staff"),
         (status = 409, body = ProblemView, description = "last_manager, email_unproven, still_running"),
-        (status = 422, body = ProblemView, description = "key_reused"),
         (status = 429, body = ProblemView, description = "too_many_attempts")))]
 async fn change(
     State(state): State<AppState>,
@@ -49,18 +45,16 @@ async fn change(
     ApiPath(theatre): ApiPath<String>,
     key: IdempotencyKey,
     ApiJson(request): ApiJson<GrantRequest>,
-) -> ApiResult<Response> {
+) -> ApiResult<Answer> {
     staff.at(&theatre, &[Role::Manager])?;
     let intent = Intent::new(&staff.session.owner, key, &format!("POST /theatres/{theatre}/staff"), &request);
-    Ok(grants::change(&state, &staff, &theatre, &request, &intent).await?.into_response())
+    grants::change(&state, &staff, &theatre, &request, &intent).await
 }
 
 /// Who did what in your theatre, when and why, the newest first. For managers.
 #[utoipa::path(get, path = "/theatres/{theatre}/audit", tag = "staff",
     params(("theatre" = String, Path), AuditQuery),
-    responses((status = 200, body = Vec<AuditView>), (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
-        (status = 404, body = ProblemView, description = "Also for another theatre's staff")))]
+    responses((status = 200, body = Vec<AuditView>), NotStaff, OtherTheatre))]
 async fn acts(
     State(state): State<AppState>,
     staff: Staff,

@@ -14,7 +14,7 @@ use utoipa_axum::routes;
 
 use crate::AppState;
 use crate::accounts::{self, SignedIn};
-use crate::idempotency::{IdempotencyKey, Intent};
+use crate::idempotency::{Answer, IdempotencyKey, Intent};
 use crate::web::problem::ApiResult;
 use crate::web::{ApiJson, ApiQuery, ClientAddress, Problem, Visitor};
 
@@ -141,9 +141,9 @@ async fn send_proof(
     SignedIn(session): SignedIn,
     address: ClientAddress,
     key: IdempotencyKey,
-) -> ApiResult<Response> {
+) -> ApiResult<Answer> {
     let intent = Intent::new(&session.owner, key, "POST /users/me/email/link", &());
-    Ok(accounts::send_proof(&state, &session, &address, &intent).await?.into_response())
+    accounts::send_proof(&state, &session, &address, &intent).await
 }
 
 /// Use that link: bookings of guests with this address join your account.
@@ -160,7 +160,7 @@ async fn prove(
     address: ClientAddress,
     key: IdempotencyKey,
     ApiJson(request): ApiJson<ProofRequest>,
-) -> ApiResult<Response> {
+) -> ApiResult<Answer> {
     let intent = Intent::new(&session.owner, key, "POST /users/me/email/proof", &request);
-    Ok(accounts::prove(&state, &session, &address, &request, &intent).await?.into_response())
+    accounts::prove(&state, &session, &address, &request, &intent).await
 }

@@ -89,6 +89,19 @@ pub(in crate::accounts) async fn take(
     Ok(taken.rows_affected() == 1)
 }
 
+/// Whether an account manages every theatre there is, and there is one.
+pub(in crate::accounts) async fn manages_all(tx: &mut PgConnection, account: Uuid) -> Result<bool, sqlx::Error> {
+    sqlx::query_scalar(
+        "SELECT EXISTS (SELECT 1 FROM theatres)
+            AND NOT EXISTS (SELECT 1 FROM theatres theatre
+                            WHERE NOT EXISTS (SELECT 1 FROM staff_grants
+                                              WHERE account_id = $1 AND theatre_id = theatre.id AND role = 'manager'))",
+    )
+    .bind(account)
+    .fetch_one(tx)
+    .await
+}
+
 /// Managers of a theatre with an open account, in the order of their ids, locked: two of them cannot dismiss each other
 /// at once.
 pub(in crate::accounts) async fn lock_managers(tx: &mut PgConnection, theatre: &str) -> Result<Vec<Uuid>, sqlx::Error> {

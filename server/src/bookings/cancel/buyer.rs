@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::{By, undo, undo_seats, unmoved};
 use crate::bookings::moves::Cause;
-use crate::bookings::{sql, view};
+use crate::bookings::{relocation, sql, view};
 use crate::idempotency::{Answer, Intent};
 use crate::web::{Code, Problem};
 use crate::{AppState, outbox, tickets};
@@ -40,6 +40,10 @@ pub(in crate::bookings) async fn cancel(
         return Ok(answer);
     }
     let row = sql::lock(&mut tx, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
+    if relocation::is_offered(&mut tx, booking).await? {
+        let words = "The show has moved, and you may choose: take the other seats, or have all of your money back.";
+        return Err(Problem::new(Code::WrongState, words));
+    }
     let seats: Option<Vec<i32>> =
         request.seats.as_ref().map(|seats| seats.iter().map(|seat| seat.cast_signed()).collect());
     if tickets::in_use(&mut tx, booking, seats.as_deref()).await? {

@@ -72,6 +72,19 @@ async fn undo(
     Ok(undone)
 }
 
+/// Undoes all of a booking, which the caller has locked, at the cinema's word: what was paid goes back in full.
+///
+/// # Errors
+/// 409 when it is over.
+pub(super) async fn undo_in_full(
+    tx: &mut PgConnection,
+    row: &BookingRow,
+    cause: Cause<'_>,
+    now: Timestamp,
+) -> Result<BookingRow, Problem> {
+    undo(tx, row, By::Staff, cause, now).await.map_err(unmoved)
+}
+
 /// Undoes these seats of a booking, which the caller has locked, and keeps the others; all of it, when no
 /// other seat is left.
 async fn undo_seats(
@@ -109,7 +122,7 @@ async fn undo_seats(
 }
 
 /// Why a booking was not cancelled, for a person.
-fn unmoved(error: MoveError) -> Problem {
+pub(super) fn unmoved(error: MoveError) -> Problem {
     use domain::booking::Refused;
     match error {
         MoveError::Refused(Refused::TooLate) => Problem::new(

@@ -14,15 +14,43 @@ use uuid::Uuid;
 use super::super::claims::CLAIM_GRACE_MS;
 use super::super::sql::BookingRow;
 use super::run::Trouble;
-use super::writes::{EventLine, Payment, PaymentNote, Update, Writes};
+use super::writes::{EventLine, Fresh, Payment, PaymentNote, Update, Writes};
 use crate::clock::to_utc;
 use crate::payments::PaymentNews;
 use crate::{idempotency, outbox, tickets};
 
+macro_rules! insert_bookings {
+    ($on_conflict:literal) => {
+        concat!(
+            "INSERT INTO bookings (id, reference, show_id, owner, hold_id, fence, state, money, version,
+                                   total_minor, currency, buyer_name, buyer_email, holder_name, holder_email,
+                                   expires_at, created_at, updated_at)
+             SELECT fresh.*, $17, $17
+             FROM unnest($1::uuid[], $2::text[], $3::uuid[], $4::text[], $5::uuid[], $6::bigint[], $7::text[],
+                         $8::text[], $9::integer[], $10::bigint[], $11::text[], $12::text[], $13::text[],
+                         $14::text[], $15::text[], $16::timestamptz[]) AS fresh ",
+            $on_conflict,
+            " RETURNING id"
+        )
+    };
+}
+
+macro_rules! insert_gateway_events {
+    ($on_conflict:literal) => {
+        concat!(
+            "INSERT INTO webhook_events (gateway, event_id, received_at, outcome)
+             SELECT event.gateway, event.id, $4, event.outcome
+             FROM unnest($1::text[], $2::text[], $3::text[]) AS event (gateway, id, outcome) ",
+            $on_conflict,
+            " RETURNING gateway, event_id"
+        )
+    };
+}
+
 impl Writes {
     /// Writes it all.
-    pub(super) async fn flush(mut self, tx: &mut PgConnection, now: Timestamp) -> Result<(), Trouble> {
-        self.insert_bookings(tx, now).await?;
+    pub(super) async fn flush(mut self, tx: &mut PgConnection, fresh: Fresh, now: Timestamp) -> Result<(), Trouble> {
+        self.insert_bookings(tx, fresh, now).await?;
         for round in std::mem::take(&mut self.rounds) {
             move_bookings(tx, round, now).await?;
         }
@@ -32,7 +60,7 @@ impl Writes {
         insert_payments(tx, &self.payments, now).await?;
         note_payments(tx, &self.notes, now).await?;
         if !self.sold.is_empty() {
-            tickets::issue_all(tx, &self.sold, now).await?;
+            tickets::issue_all(tx, &self.sold, fresh == Fresh::Surely, now).await?;
         }
         if !self.effects.is_empty() {
             outbox::enqueue_all(tx, &self.effects, now).await?;
@@ -40,8 +68,8 @@ impl Writes {
         if !self.charged.is_empty() {
             outbox::done_all(tx, &self.charged, Effect::Charge).await?;
         }
-        self.insert_gateway_events(tx, now).await?;
-        self.write_keys(tx, now).await
+        self.insert_gateway_events(tx, fresh, now).await?;
+        self.write_keys(tx, fresh, now).await
     }
 
     /// The pieces that move these bookings.
@@ -50,7 +78,7 @@ impl Writes {
         Trouble::Apart(places.collect())
     }
 
-    async fn insert_bookings(&mut self, tx: &mut PgConnection, now: Timestamp) -> Result<(), Trouble> {
+    async fn insert_bookings(&mut self, tx: &mut PgConnection, fresh: Fresh, now: Timestamp) -> Result<(), Trouble> {
         if self.bookings.is_empty() {
             return Ok(());
         }
@@ -58,36 +86,30 @@ impl Writes {
         let rows = || self.bookings.iter().map(|(row, _)| row);
         let texts = |text: fn(&BookingRow) -> &str| rows().map(text).collect::<Vec<&str>>();
         let ids = |id: fn(&BookingRow) -> Uuid| rows().map(id).collect::<Vec<Uuid>>();
-        let inserted: Vec<Uuid> = sqlx::query_scalar(
-            "INSERT INTO bookings (id, reference, show_id, owner, hold_id, fence, state, money, version,
-                                   total_minor, currency, buyer_name, buyer_email, holder_name, holder_email,
-                                   expires_at, created_at, updated_at)
-             SELECT fresh.*, $17, $17
-             FROM unnest($1::uuid[], $2::text[], $3::uuid[], $4::text[], $5::uuid[], $6::bigint[], $7::text[],
-                         $8::text[], $9::integer[], $10::bigint[], $11::text[], $12::text[], $13::text[],
-                         $14::text[], $15::text[], $16::timestamptz[]) AS fresh
-             ON CONFLICT DO NOTHING
-             RETURNING id",
-        )
-        .bind(ids(|row| row.id))
-        .bind(texts(|row| &row.reference))
-        .bind(ids(|row| row.show_id))
-        .bind(texts(|row| &row.owner))
-        .bind(ids(|row| row.hold_id))
-        .bind(rows().map(|row| row.fence).collect::<Vec<_>>())
-        .bind(texts(|row| row.machine.state.as_str()))
-        .bind(texts(|row| row.machine.money.as_str()))
-        .bind(rows().map(|row| row.version).collect::<Vec<_>>())
-        .bind(rows().map(|row| row.machine.total.minor).collect::<Vec<_>>())
-        .bind(texts(|row| row.machine.total.currency.code()))
-        .bind(texts(|row| &row.buyer.0))
-        .bind(texts(|row| &row.buyer.1))
-        .bind(texts(|row| &row.holder.0))
-        .bind(texts(|row| &row.holder.1))
-        .bind(rows().map(|row| to_utc(row.machine.expires_at)).collect::<Vec<_>>())
-        .bind(to_utc(now))
-        .fetch_all(&mut *tx)
-        .await?;
+        let statement = match fresh {
+            Fresh::Surely => insert_bookings!(""),
+            Fresh::Perhaps => insert_bookings!("ON CONFLICT DO NOTHING"),
+        };
+        let inserted: Vec<Uuid> = sqlx::query_scalar(statement)
+            .bind(ids(|row| row.id))
+            .bind(texts(|row| &row.reference))
+            .bind(ids(|row| row.show_id))
+            .bind(texts(|row| &row.owner))
+            .bind(ids(|row| row.hold_id))
+            .bind(rows().map(|row| row.fence).collect::<Vec<_>>())
+            .bind(texts(|row| row.machine.state.as_str()))
+            .bind(texts(|row| row.machine.money.as_str()))
+            .bind(rows().map(|row| row.version).collect::<Vec<_>>())
+            .bind(rows().map(|row| row.machine.total.minor).collect::<Vec<_>>())
+            .bind(texts(|row| row.machine.total.currency.code()))
+            .bind(texts(|row| &row.buyer.0))
+            .bind(texts(|row| &row.buyer.1))
+            .bind(texts(|row| &row.holder.0))
+            .bind(texts(|row| &row.holder.1))
+            .bind(rows().map(|row| to_utc(row.machine.expires_at)).collect::<Vec<_>>())
+            .bind(to_utc(now))
+            .fetch_all(&mut *tx)
+            .await?;
         if inserted.len() < self.bookings.len() {
             // Another tab checked the hold out, or a name is taken: by itself it is told, or named anew.
             let inserted: HashSet<Uuid> = inserted.into_iter().collect();
@@ -174,25 +196,23 @@ impl Writes {
         Err(self.pieces_of(&lost.map(|claim| claim.booking).collect()))
     }
 
-    async fn insert_gateway_events(&self, tx: &mut PgConnection, now: Timestamp) -> Result<(), Trouble> {
+    async fn insert_gateway_events(&self, tx: &mut PgConnection, fresh: Fresh, now: Timestamp) -> Result<(), Trouble> {
         if self.noted_events.is_empty() {
             return Ok(());
         }
         let mut events: Vec<_> = self.noted_events.iter().collect();
         events.sort_unstable_by_key(|(_, news, _)| (news.gateway, &news.event_id));
-        let noted: Vec<(String, String)> = sqlx::query_as(
-            "INSERT INTO webhook_events (gateway, event_id, received_at, outcome)
-             SELECT event.gateway, event.id, $4, event.outcome
-             FROM unnest($1::text[], $2::text[], $3::text[]) AS event (gateway, id, outcome)
-             ON CONFLICT DO NOTHING
-             RETURNING gateway, event_id",
-        )
-        .bind(events.iter().map(|(_, news, _)| news.gateway).collect::<Vec<_>>())
-        .bind(events.iter().map(|(_, news, _)| news.event_id.as_str()).collect::<Vec<_>>())
-        .bind(events.iter().map(|(_, _, outcome)| outcome.as_str()).collect::<Vec<_>>())
-        .bind(to_utc(now))
-        .fetch_all(tx)
-        .await?;
+        let statement = match fresh {
+            Fresh::Surely => insert_gateway_events!(""),
+            Fresh::Perhaps => insert_gateway_events!("ON CONFLICT DO NOTHING"),
+        };
+        let noted: Vec<(String, String)> = sqlx::query_as(statement)
+            .bind(events.iter().map(|(_, news, _)| news.gateway).collect::<Vec<_>>())
+            .bind(events.iter().map(|(_, news, _)| news.event_id.as_str()).collect::<Vec<_>>())
+            .bind(events.iter().map(|(_, _, outcome)| outcome.as_str()).collect::<Vec<_>>())
+            .bind(to_utc(now))
+            .fetch_all(tx)
+            .await?;
         if noted.len() == events.len() {
             return Ok(());
         }
@@ -202,11 +222,11 @@ impl Writes {
         Err(Trouble::Apart(events.iter().filter(|(_, news, _)| !known(news)).map(|(place, _, _)| *place).collect()))
     }
 
-    async fn write_keys(&self, tx: &mut PgConnection, now: Timestamp) -> Result<(), Trouble> {
+    async fn write_keys(&self, tx: &mut PgConnection, fresh: Fresh, now: Timestamp) -> Result<(), Trouble> {
         if !self.claimed_keys.is_empty() {
             let claims: Vec<_> =
                 self.claimed_keys.iter().map(|(_, intent, answer)| (intent, answer.as_ref())).collect();
-            let lost = idempotency::claim_all(tx, &claims, now).await?;
+            let lost = idempotency::claim_all(tx, &claims, fresh == Fresh::Surely, now).await?;
             if !lost.is_empty() {
                 // The same request is running elsewhere: by itself it waits, and gets the same answer.
                 return Err(Trouble::Apart(lost.into_iter().map(|at| self.claimed_keys[at].0).collect()));

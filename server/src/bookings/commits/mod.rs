@@ -22,6 +22,7 @@ mod run;
 mod writes;
 
 use std::collections::HashMap;
+use std::num::NonZero;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,6 +30,7 @@ use domain::api_cancelling::IfLate;
 use domain::time::Timestamp;
 use sqlx::PgPool;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tracing::{Instrument, Span};
 use uuid::Uuid;
 
 use self::errands::Errand;
@@ -46,14 +48,18 @@ use crate::catalogue::Show;
 use crate::idempotency::{Answer, Intent};
 use crate::payments::{NewsOutcome, PaymentNews, PaymentStatus};
 use crate::seat_locks::MAX_PER_CALL;
+use crate::telemetry::STEP;
 use crate::web::{Code, Problem};
 
 /// Pieces in one transaction at most: beyond, everyone waits longer than the sharing saves.
 const MAX_PER_BATCH: usize = 64;
-/// Transactions of the pipeline at one time; the other connections are for everybody else. What concerns one
-/// booking (the answer to a charge, and the webhook that says the same) goes through the same lane: in two
-/// transactions at once, one would only wait for the other's lock.
-const LANES: usize = 4;
+/// Transactions of the pipeline at one time: one for each core here, within these bounds. The other connections are
+/// for everybody else. More of them share what comes, and each statement is paid for fewer; a single one would rest
+/// while the disk writes. What concerns one booking (the answer to a charge, and the webhook that says the same) goes
+/// through the same lane: in two transactions at once, one would only wait for the other's lock.
+const FEWEST_LANES: usize = 2;
+/// See [`FEWEST_LANES`].
+const MOST_LANES: usize = 4;
 /// Bookings, or buyers, looked up in one statement at most.
 const MAX_PER_LOOKUP: usize = 64;
 /// Such statements at one time.
@@ -103,6 +109,8 @@ struct Piece {
     reply: oneshot::Sender<Result<Done, Problem>>,
     /// Given back when the piece is answered.
     _place: OwnedSemaphorePermit,
+    /// What its request is doing, for those who trace it.
+    span: Span,
 }
 
 /// A booking somebody wants to see, if it is theirs.
@@ -142,6 +150,9 @@ pub(super) struct Submission {
     pub(super) booking: Uuid,
     /// It as it stood when it was looked up: read no second time if it still does.
     pub(super) seen: Option<Box<Found>>,
+    /// The version it must still have, where nobody looked it up and what was checked is what this replica
+    /// wrote last.
+    pub(super) only_at: Option<i32>,
     pub(super) token: Option<String>,
     /// Who will be asked for the money.
     pub(super) gateway: &'static str,
@@ -200,8 +211,10 @@ impl Commits {
     #[must_use]
     pub fn new(limit: usize, patience: Duration) -> Self {
         let places = |count: usize| Arc::new(Semaphore::new(count.clamp(1, Semaphore::MAX_PERMITS)));
+        let cores = std::thread::available_parallelism().map_or(FEWEST_LANES, NonZero::get);
+        let lanes = cores.clamp(FEWEST_LANES, MOST_LANES);
         Self {
-            work: (0..LANES).map(|_| Line::new(Terms { batch: MAX_PER_BATCH, patience, servers: 1 })).collect(),
+            work: (0..lanes).map(|_| Line::new(Terms { batch: MAX_PER_BATCH, patience, servers: 1 })).collect(),
             lookups: Line::new(Terms { batch: MAX_PER_LOOKUP, patience: GATHER, servers: LOOKUPS_AT_ONCE }),
             records: Line::new(Terms { batch: MAX_PER_LOOKUP, patience: GATHER, servers: LOOKUPS_AT_ONCE }),
             errands: Line::new(Terms { batch: MAX_PER_CALL, patience: GATHER, servers: ERRANDS_AT_ONCE }),
@@ -214,6 +227,12 @@ impl Commits {
             alone: places(ALONE_AT_ONCE),
             recent: Recent::default(),
         }
+    }
+
+    /// How many more pieces that were not charged for are let in just now.
+    #[must_use]
+    pub fn free_places(&self) -> usize {
+        self.places.available_permits()
     }
 
     /// Has a piece of work committed, together with whatever else is.
@@ -229,11 +248,18 @@ impl Commits {
             Work::Learn(_) => Arc::clone(&self.paid_places).acquire_owned().await.map_err(|_| full())?,
         };
         let (reply, answer) = oneshot::channel();
-        let lane = (work.subject().as_u128() % LANES as u128) as usize;
-        if self.work[lane].join(Piece { work, reply, _place: place }) {
+        let lane = (work.subject().as_u128() % self.work.len() as u128) as usize;
+        let span = tracing::debug_span!(target: STEP, "commit", step = work.name());
+        if self.work[lane].join(Piece { work, reply, _place: place, span: span.clone() }) {
             state.tasks.spawn(run::serve(state.clone(), lane));
         }
-        answer.await.map_err(|_| Problem::internal(&"a piece of work was left undone"))?
+        answer.instrument(span).await.map_err(|_| Problem::internal(&"a piece of work was left undone"))?
+    }
+
+    /// The booking of that id as this replica wrote it last, if that was not long ago and it is this owner's. It may
+    /// have moved on since: whoever goes by it has its version compared.
+    pub(super) fn lately(&self, id: Uuid, owner: &str) -> Option<Found> {
+        self.recent.of(id).filter(|found| found.row.owner == owner).map(|found| Found::clone(&found))
     }
 
     /// The booking of that id if it is this owner's, read together with whatever else is wanted.

@@ -88,6 +88,13 @@ impl Plan {
         self.writes.sold().filter_map(|booking| self.known.bookings.get(&booking).cloned()).collect()
     }
 
+    /// Bookings the batch makes, as they will stand.
+    pub(super) fn made(&self) -> Vec<Found> {
+        let made = self.writes.bookings.iter();
+        made.map(|(row, lines)| Found { row: row.clone(), lines: lines.clone(), gateway: None, pay_url: None })
+            .collect()
+    }
+
     /// Plans the piece at this place of the batch.
     pub(super) fn piece(&mut self, place: usize, work: &Work) -> Planned {
         match work {
@@ -146,6 +153,9 @@ impl Plan {
         };
         if !found.row.places.is_empty() {
             return Planned::Apart;
+        }
+        if submission.only_at.is_some_and(|version| version != found.row.version) {
+            return Planned::Refused(unmoved(MoveError::LostRace));
         }
         let taken = found.row.seats.iter().any(|seat| self.seats.contains(&(found.row.show_id, *seat)));
         // Redis granted a seat twice, and both are here: the second one is told by itself which.

@@ -1,5 +1,5 @@
-//! Bookings as they were committed a moment ago, for those who ask next: the webhook that says what the
-//! gateway's answer said, and the mail. Whoever uses one compares its version with the row's first.
+//! Bookings as they were committed a moment ago, for those who ask next: the buyer who pays, the webhook that says
+//! what the gateway's answer said, and the mail. Whoever uses one compares its version with the row's first.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,8 +8,8 @@ use uuid::Uuid;
 
 use super::Found;
 
-/// Bookings kept at most, the latest: a few seconds of a rush, some 2 KB each.
-const MAX_KEPT: usize = 4_096;
+/// Bookings kept at most, the latest: some seconds of a rush, some 2 KB each.
+const MAX_KEPT: usize = 8_192;
 
 /// The latest bookings of this replica.
 #[derive(Default)]

@@ -7,15 +7,18 @@ use std::time::Duration;
 
 use domain::booking::Effect;
 use sqlx::PgConnection;
+use tracing::{Instrument, Span};
 use uuid::Uuid;
 
 use super::plan::{Known, Plan, Planned};
+use super::writes::Fresh;
 use super::{Checkout, Done, Found, Lesson, Piece, Work};
 use super::{load, marks};
 use crate::bookings::{confirm, create, effects, news};
 use crate::idempotency::{self, Intent};
+use crate::telemetry::{self, STEP};
 use crate::web::{Code, Problem};
-use crate::{AppState, ids, outbox, telemetry};
+use crate::{AppState, ids, outbox};
 
 /// How a batch begins. A row that somebody keeps locked holds the others up for a second at most: after it,
 /// each goes by itself. Bookings are found by their keys: a plan that was made while the tables were empty
@@ -40,6 +43,8 @@ pub(super) enum Trouble {
     Again(sqlx::Error),
     /// The database is not to be had; whether it was committed may be unknown.
     Unavailable(Problem),
+    /// A row that was to be new is there already. Written with care, it is said which.
+    Collides(sqlx::Error),
     /// Some piece cannot be written, and nobody says which.
     Unclear(String),
 }
@@ -49,6 +54,7 @@ impl From<sqlx::Error> for Trouble {
         match &cause {
             sqlx::Error::Database(error) => match error.code().as_deref() {
                 Some("40001" | "40P01") => Self::Again(cause),
+                Some("23505") => Self::Collides(cause),
                 Some("57014" | "57P01" | "57P02" | "57P03" | "53300") => Self::Unavailable(cause.into()),
                 _ => Self::Unclear(cause.to_string()),
             },
@@ -74,12 +80,14 @@ pub(super) async fn serve(state: AppState, lane: usize) {
 }
 
 async fn commit(state: AppState, mut batch: Vec<Piece>) {
+    let mut fresh = Fresh::Surely;
     for attempt in 0..MAX_TRIES {
         if batch.is_empty() {
             return;
         }
         let works: Vec<&Work> = batch.iter().map(|piece| &piece.work).collect();
-        let outcome = tokio::time::timeout(DEADLINE, together(&state, &works)).await;
+        let span = transaction_span(&batch);
+        let outcome = tokio::time::timeout(DEADLINE, together(&state, &works, fresh)).instrument(span).await;
         match outcome.unwrap_or_else(|_| Err(Trouble::Unavailable(too_slow()))) {
             Ok(planned) => return answer(&state, batch, planned),
             Err(Trouble::Apart(places)) => {
@@ -94,8 +102,16 @@ async fn commit(state: AppState, mut batch: Vec<Piece>) {
                 tracing::debug!(%cause, attempt, "a batch gave way and is tried again");
                 pause(attempt).await;
             }
+            Err(Trouble::Collides(cause)) if fresh == Fresh::Surely => {
+                tracing::debug!(%cause, of = batch.len(), "a batch is written with care");
+                fresh = Fresh::Perhaps;
+            }
             Err(Trouble::Unavailable(problem)) => {
                 return batch.into_iter().for_each(|piece| drop(piece.reply.send(Err(problem.clone()))));
+            }
+            Err(Trouble::Collides(cause)) => {
+                tracing::warn!(%cause, of = batch.len(), "a batch cannot be committed whole: each goes by itself");
+                break;
             }
             Err(Trouble::Unclear(cause)) => {
                 tracing::warn!(cause, of = batch.len(), "a batch cannot be committed whole: each goes by itself");
@@ -104,6 +120,16 @@ async fn commit(state: AppState, mut batch: Vec<Piece>) {
         }
     }
     go_alone(&state, batch);
+}
+
+/// The transaction is the first one's, and known to the others.
+fn transaction_span(batch: &[Piece]) -> Span {
+    let Some((first, others)) = batch.split_first() else { return Span::none() };
+    let span = tracing::debug_span!(target: STEP, parent: &first.span, "transaction", pieces = batch.len());
+    for piece in others {
+        span.follows_from(&piece.span);
+    }
+    span
 }
 
 fn too_slow() -> Problem {
@@ -131,9 +157,9 @@ fn split(batch: Vec<Piece>, is_apart: impl Fn(usize) -> bool) -> (Vec<Piece>, Ve
 }
 
 /// One transaction for all of them. Nothing is done unless it answers.
-async fn together(state: &AppState, works: &[&Work]) -> Result<Vec<Planned>, Trouble> {
+async fn together(state: &AppState, works: &[&Work], fresh: Fresh) -> Result<Vec<Planned>, Trouble> {
     let mut tx = state.pg.begin_with(BEGIN).await?;
-    let (planned, sold) = match plan_and_write(state, &mut tx, works).await {
+    let (planned, sold, made) = match plan_and_write(state, &mut tx, works, fresh).await {
         Ok(written) => written,
         Err(trouble) => {
             // At once, not when the connection is given back: whoever goes by itself wants these rows.
@@ -145,16 +171,17 @@ async fn together(state: &AppState, works: &[&Work]) -> Result<Vec<Planned>, Tro
     };
     tx.commit().await?;
     marks::tell(state, sold.iter().map(|found| &found.row));
-    sold.into_iter().for_each(|found| state.commits.recent.keep(found));
+    made.into_iter().chain(sold).for_each(|found| state.commits.recent.keep(found));
     Ok(planned)
 }
 
-/// What becomes of each piece, and the bookings that are sold, once this is committed.
+/// What becomes of each piece, the bookings that are sold, and those that are new, once this is committed.
 async fn plan_and_write(
     state: &AppState,
     tx: &mut PgConnection,
     works: &[&Work],
-) -> Result<(Vec<Planned>, Vec<Found>), Trouble> {
+    fresh: Fresh,
+) -> Result<(Vec<Planned>, Vec<Found>, Vec<Found>), Trouble> {
     let now = state.locks.now();
     let claimed: Vec<&Intent> = works.iter().filter_map(|work| work.key_to_claim()).collect();
     let mut answered = idempotency::replay_all(tx, &claimed, now).await?.into_iter();
@@ -168,9 +195,9 @@ async fn plan_and_write(
             Err(problem) => Planned::Refused(problem),
         });
     }
-    let sold = plan.sold();
-    plan.writes.flush(tx, now).await?;
-    Ok((planned, sold))
+    let (sold, made) = (plan.sold(), plan.made());
+    plan.writes.flush(tx, fresh, now).await?;
+    Ok((planned, sold, made))
 }
 
 async fn know(state: &AppState, tx: &mut PgConnection, works: &[&Work]) -> Result<Known, Trouble> {
@@ -201,6 +228,16 @@ async fn know(state: &AppState, tx: &mut PgConnection, works: &[&Work]) -> Resul
 }
 
 impl Work {
+    /// Its name for those who trace it.
+    pub(super) const fn name(&self) -> &'static str {
+        match self {
+            Self::Create(_) => "create",
+            Self::Submit(_) => "submit",
+            Self::Learn(_) => "learn",
+            Self::Hear(_) => "hear",
+        }
+    }
+
     /// The booking it is about, if there is one yet.
     fn booking(&self) -> Option<Uuid> {
         match self {
@@ -271,9 +308,10 @@ fn go_alone(state: &AppState, pieces: Vec<Piece>) {
         let tasks = state.tasks.clone();
         tasks.spawn(async move {
             let Ok(_turn) = Arc::clone(&state.commits.alone).acquire_owned().await else { return };
-            for Piece { work, reply, _place } in pieces {
+            for Piece { work, reply, _place, span } in pieces {
+                let span = tracing::debug_span!(target: STEP, parent: &span, "transaction", alone = true);
                 let alone = tokio::time::timeout(DEADLINE, retried(|| by_itself(&state, &work)));
-                let done = alone.await.unwrap_or_else(|_| Err(too_slow()));
+                let done = alone.instrument(span).await.unwrap_or_else(|_| Err(too_slow()));
                 drop(reply.send(done));
             }
         });

@@ -14,6 +14,15 @@ use super::super::sql::BookingRow;
 use crate::idempotency::{Answer, Intent};
 use crate::payments::{NewsOutcome, PaymentNews};
 
+/// Whether rows that a batch writes anew may be there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fresh {
+    /// They were looked for a moment ago: Postgres need not look again before it writes each.
+    Surely,
+    /// One was there all the same: each is looked for, so that it is known whose.
+    Perhaps,
+}
+
 /// One line of a booking's story.
 #[derive(Debug)]
 pub(super) struct EventLine {

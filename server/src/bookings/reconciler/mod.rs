@@ -124,13 +124,15 @@ async fn settle(state: &AppState, booking: Uuid) -> Result<(), EffectError> {
         BookingState::PaymentSucceeded => {
             let show = state.catalogue.known_show(row.show_id).await?;
             moves::settle(&mut tx, &row, show.starts_at <= now, now).await?;
-            telemetry::rescued();
-            tracing::warn!(%booking, "booking {booking} was paid and left behind; the reconciler settled it");
+            tracing::warn!(%booking, "booking {booking} was paid and left behind; the reconciler settles it");
         }
         // Somebody was faster.
         _ => return Ok(()),
     }
     tx.commit().await?;
+    if row.machine.state == BookingState::PaymentSucceeded {
+        telemetry::rescued();
+    }
     outbox::wake(state);
     Ok(())
 }
@@ -184,7 +186,12 @@ async fn ask(state: &AppState, payment: &Unheard, rests: &Mutex<Rests>) -> Resul
     mark(answer.is_ok());
     match answer? {
         Some(known) if !matches!(known.status, PaymentStatus::Pending { .. }) => {
-            effects::learn(state, payment.booking, &known.status, Some(&known.gateway_ref), "reconciler").await
+            effects::learn(state, payment.booking, &known.status, Some(&known.gateway_ref), "reconciler").await?;
+            // Its news never came, and without being asked for never would have.
+            if matches!(known.status, PaymentStatus::Succeeded { .. }) {
+                telemetry::rescued();
+            }
+            Ok(())
         }
         _ => time_out(state, payment.booking).await,
     }

@@ -2,7 +2,6 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
 use domain::api::ProblemView;
 use domain::api_box_office::{BookingQuery, CounterBooking, ExchangeRequest, PrintedTicket, Reason, RefundRequest};
 use utoipa_axum::router::OpenApiRouter;
@@ -13,8 +12,9 @@ use super::{COUNTER, at, intent};
 use crate::AppState;
 use crate::accounts::Staff;
 use crate::box_office::{exchange, find, take_back, tickets};
-use crate::idempotency::IdempotencyKey;
+use crate::idempotency::{Answer, IdempotencyKey};
 use crate::web::problem::ApiResult;
+use crate::web::refusals::{KeyReused, NotStaff};
 use crate::web::{ApiJson, ApiPath, ApiQuery, Code, Problem};
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -31,9 +31,8 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 /// The booking of a reference, as people read it aloud.
 #[utoipa::path(get, path = "/theatres/{theatre}/box-office/bookings", tag = "box office",
     params(("theatre" = String, Path), BookingQuery),
-    responses((status = 200, body = CounterBooking), (status = 400, body = ProblemView, description = "malformed"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
+    responses((status = 200, body = CounterBooking), NotStaff,
+        (status = 400, body = ProblemView, description = "malformed"),
         (status = 404, body = ProblemView, description = "Also for another theatre's booking")))]
 async fn by_reference(
     State(state): State<AppState>,
@@ -51,8 +50,7 @@ async fn by_reference(
 /// A booking.
 #[utoipa::path(get, path = "/theatres/{theatre}/box-office/bookings/{booking}", tag = "box office",
     params(("theatre" = String, Path), ("booking" = Uuid, Path)),
-    responses((status = 200, body = CounterBooking), (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
+    responses((status = 200, body = CounterBooking), NotStaff,
         (status = 404, body = ProblemView, description = "Also for another theatre's booking")))]
 async fn by_id(
     State(state): State<AppState>,
@@ -65,22 +63,19 @@ async fn by_id(
 /// The tickets of a booking, to be printed. Each print is in the audit list.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/bookings/{booking}/tickets", tag = "box office",
     params(("theatre" = String, Path), ("booking" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 200, body = Vec<PrintedTicket>),
+    responses((status = 200, body = Vec<PrintedTicket>), NotStaff, KeyReused,
         (status = 400, body = ProblemView, description = "key_missing"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
         (status = 404, body = ProblemView, description = "Also for another theatre's booking"),
-        (status = 409, body = ProblemView, description = "wrong_state"),
-        (status = 422, body = ProblemView, description = "key_reused")))]
+        (status = 409, body = ProblemView, description = "wrong_state")))]
 async fn print(
     State(state): State<AppState>,
     staff: Staff,
     ApiPath((theatre, booking)): ApiPath<(String, Uuid)>,
     key: IdempotencyKey,
-) -> ApiResult<Response> {
+) -> ApiResult<Answer> {
     let counter = at(&staff, &theatre, COUNTER)?;
     let intent = intent(counter, key, &format!("bookings/{booking}/tickets"), &());
-    Ok(tickets::print(&state, counter, booking, &intent).await?.into_response())
+    tickets::print(&state, counter, booking, &intent).await
 }
 
 /// Take back a booking, or some seats of it, in full: a manager stands for it with their PIN. What was paid at the
@@ -88,10 +83,8 @@ async fn print(
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/bookings/{booking}/refund", tag = "box office",
     request_body = RefundRequest,
     params(("theatre" = String, Path), ("booking" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 200, body = CounterBooking),
+    responses((status = 200, body = CounterBooking), NotStaff,
         (status = 400, body = ProblemView, description = "malformed, key_missing, unknown_seat, seat_twice"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
         (status = 404, body = ProblemView, description = "Also for another theatre's booking"),
         (status = 409, body = ProblemView, description = "wrong_state, till_closed, till_short"),
         (status = 422, body = ProblemView, description = "key_reused, pin_wrong"),
@@ -102,58 +95,52 @@ async fn refund(
     ApiPath((theatre, booking)): ApiPath<(String, Uuid)>,
     key: IdempotencyKey,
     ApiJson(request): ApiJson<RefundRequest>,
-) -> ApiResult<Response> {
+) -> ApiResult<Answer> {
     let counter = at(&staff, &theatre, COUNTER)?;
     // The PIN is no part of what is kept.
     let said = (&request.seats, &request.reason, request.manager);
     let intent = intent(counter, key, &format!("bookings/{booking}/refund"), &said);
-    Ok(take_back::refund(&state, counter, booking, &request, &intent).await?.into_response())
+    take_back::refund(&state, counter, booking, &request, &intent).await
 }
 
 /// Undo your own sale of the last five minutes, out of the same till.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/bookings/{booking}/undo", tag = "box office",
     request_body = Reason,
     params(("theatre" = String, Path), ("booking" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 200, body = CounterBooking),
+    responses((status = 200, body = CounterBooking), NotStaff, KeyReused,
         (status = 400, body = ProblemView, description = "malformed, key_missing"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
         (status = 404, body = ProblemView, description = "Also for another theatre's booking"),
-        (status = 409, body = ProblemView, description = "undo_too_late, till_closed, wrong_state"),
-        (status = 422, body = ProblemView, description = "key_reused")))]
+        (status = 409, body = ProblemView, description = "undo_too_late, till_closed, wrong_state")))]
 async fn undo(
     State(state): State<AppState>,
     staff: Staff,
     ApiPath((theatre, booking)): ApiPath<(String, Uuid)>,
     key: IdempotencyKey,
     ApiJson(request): ApiJson<Reason>,
-) -> ApiResult<Response> {
+) -> ApiResult<Answer> {
     let counter = at(&staff, &theatre, COUNTER)?;
     let intent = intent(counter, key, &format!("bookings/{booking}/undo"), &request);
-    Ok(take_back::undo(&state, counter, booking, &request, &intent).await?.into_response())
+    take_back::undo(&state, counter, booking, &request, &intent).await
 }
 
 /// Pay out what waits at the counter for a booking of the counter whose show was called off.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/bookings/{booking}/pay-out", tag = "box office",
     request_body = Reason,
     params(("theatre" = String, Path), ("booking" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 200, body = CounterBooking),
+    responses((status = 200, body = CounterBooking), NotStaff, KeyReused,
         (status = 400, body = ProblemView, description = "malformed, key_missing"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
         (status = 404, body = ProblemView, description = "Also for another theatre's booking"),
-        (status = 409, body = ProblemView, description = "wrong_state, till_closed, till_short"),
-        (status = 422, body = ProblemView, description = "key_reused")))]
+        (status = 409, body = ProblemView, description = "wrong_state, till_closed, till_short")))]
 async fn pay_out(
     State(state): State<AppState>,
     staff: Staff,
     ApiPath((theatre, booking)): ApiPath<(String, Uuid)>,
     key: IdempotencyKey,
     ApiJson(request): ApiJson<Reason>,
-) -> ApiResult<Response> {
+) -> ApiResult<Answer> {
     let counter = at(&staff, &theatre, COUNTER)?;
     let intent = intent(counter, key, &format!("bookings/{booking}/pay-out"), &request);
-    Ok(take_back::pay_out(&state, counter, booking, &request, &intent).await?.into_response())
+    take_back::pay_out(&state, counter, booking, &request, &intent).await
 }
 
 /// Other seats for a sold booking, in one move: you hold them, the old ones are given back, and the difference in price
@@ -162,22 +149,19 @@ async fn pay_out(
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/bookings/{booking}/exchange", tag = "box office",
     request_body = ExchangeRequest,
     params(("theatre" = String, Path), ("booking" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 201, body = CounterBooking),
+    responses((status = 201, body = CounterBooking), NotStaff, KeyReused,
         (status = 400, body = ProblemView, description = "malformed, key_missing"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
         (status = 404, body = ProblemView, description = "Also for another theatre's booking or show"),
         (status = 409, body = ProblemView, description = "wrong_state, till_closed, sales_closed, seats_taken"),
-        (status = 410, body = ProblemView, description = "hold_expired"),
-        (status = 422, body = ProblemView, description = "key_reused")))]
+        (status = 410, body = ProblemView, description = "hold_expired")))]
 async fn swap(
     State(state): State<AppState>,
     staff: Staff,
     ApiPath((theatre, booking)): ApiPath<(String, Uuid)>,
     key: IdempotencyKey,
     ApiJson(request): ApiJson<ExchangeRequest>,
-) -> ApiResult<Response> {
+) -> ApiResult<Answer> {
     let counter = at(&staff, &theatre, COUNTER)?;
     let intent = intent(counter, key, &format!("bookings/{booking}/exchange"), &request);
-    Ok(exchange::exchange(&state, counter, booking, &request, &intent).await?.into_response())
+    exchange::exchange(&state, counter, booking, &request, &intent).await
 }

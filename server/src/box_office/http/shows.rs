@@ -2,7 +2,6 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
 use domain::api::ProblemView;
 use domain::api_box_office::{
     CallerHold, CallerHoldView, CounterBooking, CounterShow, DayQuery, HouseSeats, Reason, SaleRequest, SeatHolder,
@@ -17,8 +16,9 @@ use crate::AppState;
 use crate::accounts::Staff;
 use crate::box_office::{caller_holds, holders, house_seats, sell, shows};
 use crate::catalogue::read_date;
-use crate::idempotency::IdempotencyKey;
+use crate::idempotency::{Answer, IdempotencyKey};
 use crate::web::problem::ApiResult;
+use crate::web::refusals::{KeyReused, NotStaff, OtherTheatre};
 use crate::web::{ApiJson, ApiPath, ApiQuery, Code, Problem};
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -34,10 +34,8 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 /// The shows of a day, and how full each is at this moment.
 #[utoipa::path(get, path = "/theatres/{theatre}/box-office/shows", tag = "box office",
     params(("theatre" = String, Path), DayQuery),
-    responses((status = 200, body = Vec<CounterShow>), (status = 400, body = ProblemView, description = "malformed"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
-        (status = 404, body = ProblemView, description = "Also for another theatre's staff")))]
+    responses((status = 200, body = Vec<CounterShow>), NotStaff, OtherTheatre,
+        (status = 400, body = ProblemView, description = "malformed")))]
 async fn today(
     State(state): State<AppState>,
     staff: Staff,
@@ -53,14 +51,11 @@ async fn today(
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/shows/{show}/sales", tag = "box office",
     request_body = SaleRequest,
     params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 201, body = CounterBooking),
+    responses((status = 201, body = CounterBooking), NotStaff, KeyReused,
         (status = 400, body = ProblemView, description = "malformed, key_missing, person_invalid"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
         (status = 404, body = ProblemView, description = "Also for another theatre's show"),
         (status = 409, body = ProblemView, description = "till_closed, sales_closed, wrong_state, seats_taken"),
         (status = 410, body = ProblemView, description = "hold_expired"),
-        (status = 422, body = ProblemView, description = "key_reused"),
         (status = 503, body = ProblemView, description = "lock_store_unavailable")))]
 async fn sales(
     State(state): State<AppState>,
@@ -68,18 +63,17 @@ async fn sales(
     ApiPath((theatre, show)): ApiPath<(String, Uuid)>,
     key: IdempotencyKey,
     ApiJson(request): ApiJson<SaleRequest>,
-) -> ApiResult<Response> {
+) -> ApiResult<Answer> {
     let counter = at(&staff, &theatre, COUNTER)?;
     let intent = intent(counter, key, &format!("shows/{show}/sales"), &request);
-    Ok(sell::sell(&state, counter, show, &request, &intent).await?.into_response())
+    sell::sell(&state, counter, show, &request, &intent).await
 }
 
 /// Whose a seat is: who holds it, who bought it, or why the house keeps it.
 #[utoipa::path(get, path = "/theatres/{theatre}/box-office/shows/{show}/seats/{seat}", tag = "box office",
     params(("theatre" = String, Path), ("show" = Uuid, Path), ("seat" = u32, Path)),
-    responses((status = 200, body = SeatHolder), (status = 400, body = ProblemView, description = "unknown_seat"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
+    responses((status = 200, body = SeatHolder), NotStaff,
+        (status = 400, body = ProblemView, description = "unknown_seat"),
         (status = 404, body = ProblemView, description = "Also for another theatre's show")))]
 async fn holder(
     State(state): State<AppState>,
@@ -94,13 +88,10 @@ async fn holder(
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/shows/{show}/house-seats", tag = "box office",
     request_body = HouseSeats,
     params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 204),
+    responses((status = 204), NotStaff, KeyReused,
         (status = 400, body = ProblemView, description = "malformed, key_missing, unknown_seat, seat_twice"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
         (status = 404, body = ProblemView, description = "Also for another theatre's show"),
         (status = 409, body = ProblemView, description = "seats_taken"),
-        (status = 422, body = ProblemView, description = "key_reused"),
         (status = 423, body = ProblemView, description = "seats_locked")))]
 async fn house(
     State(state): State<AppState>,
@@ -108,18 +99,16 @@ async fn house(
     ApiPath((theatre, show)): ApiPath<(String, Uuid)>,
     key: IdempotencyKey,
     ApiJson(request): ApiJson<HouseSeats>,
-) -> ApiResult<Response> {
+) -> ApiResult<Answer> {
     let counter = at(&staff, &theatre, COUNTER)?;
     let intent = intent(counter, key, &format!("shows/{show}/house-seats"), &request);
-    Ok(house_seats::keep(&state, counter, show, &request, &intent).await?.into_response())
+    house_seats::keep(&state, counter, show, &request, &intent).await
 }
 
 /// What is held for callers in a show.
 #[utoipa::path(get, path = "/theatres/{theatre}/box-office/shows/{show}/caller-holds", tag = "box office",
     params(("theatre" = String, Path), ("show" = Uuid, Path)),
-    responses((status = 200, body = Vec<CallerHoldView>),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
+    responses((status = 200, body = Vec<CallerHoldView>), NotStaff,
         (status = 404, body = ProblemView, description = "Also for another theatre's show")))]
 async fn callers(
     State(state): State<AppState>,
@@ -133,13 +122,10 @@ async fn callers(
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/shows/{show}/caller-holds", tag = "box office",
     request_body = CallerHold,
     params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 201, body = CallerHoldView),
+    responses((status = 201, body = CallerHoldView), NotStaff, KeyReused,
         (status = 400, body = ProblemView, description = "malformed, key_missing, person_invalid, unknown_seat, seat_twice"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
         (status = 404, body = ProblemView, description = "Also for another theatre's show"),
         (status = 409, body = ProblemView, description = "seats_taken, sales_closed, waiting_list_first"),
-        (status = 422, body = ProblemView, description = "key_reused"),
         (status = 423, body = ProblemView, description = "seats_locked")))]
 async fn hold_for_caller(
     State(state): State<AppState>,
@@ -147,30 +133,28 @@ async fn hold_for_caller(
     ApiPath((theatre, show)): ApiPath<(String, Uuid)>,
     key: IdempotencyKey,
     ApiJson(request): ApiJson<CallerHold>,
-) -> ApiResult<Response> {
+) -> ApiResult<Answer> {
     let counter = at(&staff, &theatre, COUNTER)?;
     let intent = intent(counter, key, &format!("shows/{show}/caller-holds"), &request);
-    Ok(caller_holds::take(&state, counter, show, &request, &intent).await?.into_response())
+    caller_holds::take(&state, counter, show, &request, &intent).await
 }
 
 /// Let the seats of a caller go.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/shows/{show}/caller-holds/{hold}/release", tag = "box office",
     request_body = Reason,
     params(("theatre" = String, Path), ("show" = Uuid, Path), ("hold" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 204), (status = 400, body = ProblemView, description = "malformed, key_missing"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
+    responses((status = 204), NotStaff, KeyReused,
+        (status = 400, body = ProblemView, description = "malformed, key_missing"),
         (status = 404, body = ProblemView, description = "Also for another theatre's show"),
-        (status = 409, body = ProblemView, description = "wrong_state, hold_paying"),
-        (status = 422, body = ProblemView, description = "key_reused")))]
+        (status = 409, body = ProblemView, description = "wrong_state, hold_paying")))]
 async fn let_caller_go(
     State(state): State<AppState>,
     staff: Staff,
     ApiPath((theatre, show, hold)): ApiPath<(String, Uuid, Uuid)>,
     key: IdempotencyKey,
     ApiJson(request): ApiJson<Reason>,
-) -> ApiResult<Response> {
+) -> ApiResult<Answer> {
     let counter = at(&staff, &theatre, COUNTER)?;
     let intent = intent(counter, key, &format!("shows/{show}/caller-holds/{hold}/release"), &request);
-    Ok(caller_holds::release(&state, counter, (show, hold), &request, &intent).await?.into_response())
+    caller_holds::release(&state, counter, (show, hold), &request, &intent).await
 }

@@ -13,8 +13,9 @@ use super::{COUNTER, MANAGER, at, intent};
 use crate::AppState;
 use crate::accounts::{self, Staff};
 use crate::box_office::tills;
-use crate::idempotency::IdempotencyKey;
+use crate::idempotency::{Answer, IdempotencyKey};
 use crate::web::problem::ApiResult;
+use crate::web::refusals::{KeyReused, NotStaff, OtherTheatre};
 use crate::web::{ApiJson, ApiPath};
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -30,10 +31,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 
 /// Your open till with its ledger.
 #[utoipa::path(get, path = "/theatres/{theatre}/box-office/till", tag = "box office", params(("theatre" = String, Path)),
-    responses((status = 200, body = TillView), (status = 204, description = "None is open"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
-        (status = 404, body = ProblemView, description = "Also for another theatre's staff")))]
+    responses((status = 200, body = TillView), (status = 204, description = "None is open"), NotStaff, OtherTheatre))]
 async fn mine(State(state): State<AppState>, staff: Staff, ApiPath(theatre): ApiPath<String>) -> ApiResult<Response> {
     Ok(match tills::mine(&state, at(&staff, &theatre, COUNTER)?).await? {
         Some(till) => Json(till).into_response(),
@@ -44,72 +42,61 @@ async fn mine(State(state): State<AppState>, staff: Staff, ApiPath(theatre): Api
 /// Open your till with its float.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/till", tag = "box office", request_body = OpenTill,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 201, body = TillView), (status = 400, body = ProblemView, description = "malformed, key_missing"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
-        (status = 404, body = ProblemView, description = "Also for another theatre's staff"),
-        (status = 409, body = ProblemView, description = "till_open"),
-        (status = 422, body = ProblemView, description = "key_reused")))]
+    responses((status = 201, body = TillView), NotStaff, OtherTheatre, KeyReused,
+        (status = 400, body = ProblemView, description = "malformed, key_missing"),
+        (status = 409, body = ProblemView, description = "till_open")))]
 async fn open(
     State(state): State<AppState>,
     staff: Staff,
     ApiPath(theatre): ApiPath<String>,
     key: IdempotencyKey,
     ApiJson(request): ApiJson<OpenTill>,
-) -> ApiResult<Response> {
+) -> ApiResult<Answer> {
     let counter = at(&staff, &theatre, COUNTER)?;
     let intent = intent(counter, key, "till", &request);
-    Ok(tills::open(&state, counter, request, &intent).await?.into_response())
+    tills::open(&state, counter, request, &intent).await
 }
 
 /// Bring cash from your till to the safe.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/till/drops", tag = "box office", request_body = DropRequest,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 200, body = TillView), (status = 400, body = ProblemView, description = "malformed, key_missing"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
-        (status = 404, body = ProblemView, description = "Also for another theatre's staff"),
-        (status = 409, body = ProblemView, description = "till_closed, till_short"),
-        (status = 422, body = ProblemView, description = "key_reused")))]
+    responses((status = 200, body = TillView), NotStaff, OtherTheatre, KeyReused,
+        (status = 400, body = ProblemView, description = "malformed, key_missing"),
+        (status = 409, body = ProblemView, description = "till_closed, till_short")))]
 async fn drop_cash(
     State(state): State<AppState>,
     staff: Staff,
     ApiPath(theatre): ApiPath<String>,
     key: IdempotencyKey,
     ApiJson(request): ApiJson<DropRequest>,
-) -> ApiResult<Response> {
+) -> ApiResult<Answer> {
     let counter = at(&staff, &theatre, COUNTER)?;
     let intent = intent(counter, key, "till/drops", &request);
-    Ok(tills::drop_cash(&state, counter, &request, &intent).await?.into_response())
+    tills::drop_cash(&state, counter, &request, &intent).await
 }
 
 /// Count your till and close it. A difference needs a reason.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/till/cash-up", tag = "box office", request_body = CashUp,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 200, body = TillView), (status = 400, body = ProblemView, description = "malformed, key_missing"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
-        (status = 404, body = ProblemView, description = "Also for another theatre's staff"),
-        (status = 409, body = ProblemView, description = "till_closed, till_differs"),
-        (status = 422, body = ProblemView, description = "key_reused")))]
+    responses((status = 200, body = TillView), NotStaff, OtherTheatre, KeyReused,
+        (status = 400, body = ProblemView, description = "malformed, key_missing"),
+        (status = 409, body = ProblemView, description = "till_closed, till_differs")))]
 async fn cash_up(
     State(state): State<AppState>,
     staff: Staff,
     ApiPath(theatre): ApiPath<String>,
     key: IdempotencyKey,
     ApiJson(request): ApiJson<CashUp>,
-) -> ApiResult<Response> {
+) -> ApiResult<Answer> {
     let counter = at(&staff, &theatre, COUNTER)?;
     let intent = intent(counter, key, "till/cash-up", &request);
-    Ok(tills::cash_up(&state, counter, &request, &intent).await?.into_response())
+    tills::cash_up(&state, counter, &request, &intent).await
 }
 
 /// Tills since the last day was closed. For managers.
 #[utoipa::path(get, path = "/theatres/{theatre}/box-office/tills", tag = "box office",
     params(("theatre" = String, Path)),
-    responses((status = 200, body = Vec<TillView>), (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
-        (status = 404, body = ProblemView, description = "Also for another theatre's staff")))]
+    responses((status = 200, body = Vec<TillView>), NotStaff, OtherTheatre))]
 async fn of_the_day(
     State(state): State<AppState>,
     staff: Staff,
@@ -121,30 +108,25 @@ async fn of_the_day(
 /// Close the day: every till is counted, and goes into one sum. For managers.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/day-close", tag = "box office", request_body = DayClose,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 201, body = DayView), (status = 400, body = ProblemView, description = "malformed, key_missing"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
-        (status = 404, body = ProblemView, description = "Also for another theatre's staff"),
-        (status = 409, body = ProblemView, description = "till_open, till_closed"),
-        (status = 422, body = ProblemView, description = "key_reused")))]
+    responses((status = 201, body = DayView), NotStaff, OtherTheatre, KeyReused,
+        (status = 400, body = ProblemView, description = "malformed, key_missing"),
+        (status = 409, body = ProblemView, description = "till_open, till_closed")))]
 async fn close_day(
     State(state): State<AppState>,
     staff: Staff,
     ApiPath(theatre): ApiPath<String>,
     key: IdempotencyKey,
     ApiJson(request): ApiJson<DayClose>,
-) -> ApiResult<Response> {
+) -> ApiResult<Answer> {
     let counter = at(&staff, &theatre, MANAGER)?;
     let intent = intent(counter, key, "day-close", &request);
-    Ok(tills::close_day(&state, counter, &request, &intent).await?.into_response())
+    tills::close_day(&state, counter, &request, &intent).await
 }
 
 /// Managers who can stand for a refund.
 #[utoipa::path(get, path = "/theatres/{theatre}/box-office/managers", tag = "box office",
     params(("theatre" = String, Path)),
-    responses((status = 200, body = Vec<ManagerView>), (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
-        (status = 404, body = ProblemView, description = "Also for another theatre's staff")))]
+    responses((status = 200, body = Vec<ManagerView>), NotStaff, OtherTheatre))]
 async fn managers(
     State(state): State<AppState>,
     staff: Staff,
@@ -157,12 +139,10 @@ async fn managers(
 /// Set your own PIN. For managers.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/pin", tag = "box office", request_body = PinRequest,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 204),
+    responses((status = 204), OtherTheatre, KeyReused,
         (status = 400, body = ProblemView, description = "malformed, key_missing, password_unusable"),
         (status = 401, body = ProblemView, description = "not_signed_in, login_failed"),
         (status = 403, body = ProblemView, description = "not_allowed"),
-        (status = 404, body = ProblemView, description = "Also for another theatre's staff"),
-        (status = 422, body = ProblemView, description = "key_reused"),
         (status = 429, body = ProblemView, description = "too_many_attempts")))]
 async fn set_pin(
     State(state): State<AppState>,
@@ -170,8 +150,8 @@ async fn set_pin(
     ApiPath(theatre): ApiPath<String>,
     key: IdempotencyKey,
     ApiJson(request): ApiJson<PinRequest>,
-) -> ApiResult<Response> {
+) -> ApiResult<Answer> {
     let counter = at(&staff, &theatre, MANAGER)?;
     let intent = intent(counter, key, "pin", &accounts::PinIntent::of(&state, &request));
-    Ok(accounts::set_pin(&state, &staff, &theatre, &request, &intent).await?.into_response())
+    accounts::set_pin(&state, &staff, &theatre, &request, &intent).await
 }

@@ -50,7 +50,9 @@ async fn theatres(connection: &mut PgConnection, chain: &Chain) -> Result<(), sq
          SELECT * FROM UNNEST($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])
          ON CONFLICT (id) DO UPDATE
          SET city_id = EXCLUDED.city_id, name = EXCLUDED.name, address = EXCLUDED.address,
-             currency = EXCLUDED.currency",
+             currency = EXCLUDED.currency
+         -- What a manager changed stays.
+         WHERE theatres.version = 1",
     )
     .bind(column(theatres, |theatre| theatre.id.as_str()))
     .bind(column(theatres, |theatre| theatre.city.as_str()))

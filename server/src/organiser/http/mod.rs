@@ -1,7 +1,8 @@
-//! Endpoints of organisers, all under `/theatres/{theatre}`.
+//! Endpoints of organisers, all but one under `/theatres/{theatre}`.
 
 mod programme;
 mod rooms;
+mod theatres;
 
 use utoipa_axum::router::OpenApiRouter;
 
@@ -9,5 +10,5 @@ use crate::AppState;
 
 /// The routes, under `/api/v1`.
 pub fn routes() -> OpenApiRouter<AppState> {
-    rooms::routes().merge(programme::routes())
+    rooms::routes().merge(programme::routes()).merge(theatres::routes())
 }

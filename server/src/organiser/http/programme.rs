@@ -4,6 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use domain::api::ProblemView;
+use domain::api_moving::{MovePreview, MoveQuery, MoveRequest};
 use domain::api_organiser::{
     CancelShowRequest, FilmChoice, FilmRequest, OrganisedShow, PlannedShows, ShowsRequest, TariffRequest, TariffView,
     TermsRequest, WeekQuery,
@@ -27,6 +28,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(show))
         .routes(routes!(terms))
         .routes(routes!(cancel))
+        .routes(routes!(look_at_move, start_move))
 }
 
 /// Films to choose from. For organisers and managers.
@@ -203,4 +205,49 @@ async fn cancel(
     let intent = Intent::new(&staff.session.owner, key, &path, &request);
     let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
     Ok(shows::call_off(&state, &act, show, &request).await?.into_response())
+}
+
+/// What moving a show to another screen of the theatre would mean for those who bought, as things stand. For organisers
+/// and managers.
+#[utoipa::path(get, path = "/theatres/{theatre}/programme/{show}/move", tag = "organiser",
+    params(("theatre" = String, Path), ("show" = Uuid, Path), MoveQuery),
+    responses((status = 200, body = MovePreview),
+        (status = 400, body = ProblemView, description = "price_invalid: a category of that room has none, malformed"),
+        (status = 401, body = ProblemView, description = "not_signed_in"),
+        (status = 403, body = ProblemView, description = "not_allowed"),
+        (status = 404, body = ProblemView, description = "No such show or screen; also for another theatre's"),
+        (status = 409, body = ProblemView, description = "shows_overlap, wrong_state: it is there already")))]
+async fn look_at_move(
+    State(state): State<AppState>,
+    staff: Staff,
+    ApiPath((theatre, show)): ApiPath<(String, Uuid)>,
+    ApiQuery(query): ApiQuery<MoveQuery>,
+) -> ApiResult<Json<MovePreview>> {
+    staff.at(&theatre, ROLES)?;
+    shows::preview_move(&state, &theatre, show, &query.screen).await.map(Json)
+}
+
+/// Move a show to another screen of the theatre. Whoever finds the same place keeps it; whoever does not is offered
+/// others that are no worse, or has the money back. For organisers and managers.
+#[utoipa::path(post, path = "/theatres/{theatre}/programme/{show}/move", tag = "organiser", request_body = MoveRequest,
+    params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
+    responses((status = 202, body = OrganisedShow, description = "It goes on by itself: `moved` says how far it is"),
+        (status = 400, body = ProblemView, description = "price_invalid, malformed, key_missing"),
+        (status = 401, body = ProblemView, description = "not_signed_in"),
+        (status = 403, body = ProblemView, description = "not_allowed"),
+        (status = 404, body = ProblemView, description = "No such show or screen; also for another theatre's"),
+        (status = 409, body = ProblemView, description = "shows_overlap, wrong_state, sales_closed, still_running"),
+        (status = 422, body = ProblemView, description = "key_reused")))]
+async fn start_move(
+    State(state): State<AppState>,
+    staff: Staff,
+    ApiPath((theatre, show)): ApiPath<(String, Uuid)>,
+    key: IdempotencyKey,
+    ApiJson(request): ApiJson<MoveRequest>,
+) -> ApiResult<Response> {
+    staff.at(&theatre, ROLES)?;
+    let path = format!("POST /theatres/{theatre}/programme/{show}/move");
+    let intent = Intent::new(&staff.session.owner, key, &path, &request);
+    let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+    Ok(shows::move_show(&state, &act, show, &request).await?.into_response())
 }

@@ -1,6 +1,7 @@
 //! Shows: weeks of them by a pattern, how each is sold, and those that will not take place.
 
 mod call_off;
+mod moving;
 mod overlap;
 mod pattern;
 mod plan;
@@ -8,6 +9,7 @@ mod terms;
 mod week;
 
 pub use call_off::call_off;
+pub use moving::{begin as move_show, preview as preview_move};
 pub(super) use pattern::Start;
 pub use plan::plan;
 pub use terms::change as change_terms;

@@ -62,7 +62,7 @@ pub async fn plan(state: &AppState, act: &Act<'_>, request: &ShowsRequest) -> Re
     }
     let taken = |start: &Start| Taken::new(&title, start.at, running_minutes, request.cleaning_minutes);
     let wanted: Vec<Taken> = starts.iter().map(taken).collect();
-    free_of_others(&mut begun.tx, &request.screen, &screen_name, zone, &wanted).await?;
+    free_of_others(&mut begun.tx, (&request.screen, &screen_name), zone, &wanted, None).await?;
     let common = sql::Common {
         screen: &request.screen,
         film: &request.film,
@@ -158,17 +158,17 @@ fn prices(
     serde_json::to_string(&list.by_category).map_err(|cause| Problem::internal(&cause))
 }
 
-/// Whether nothing else is on the screen at these times.
-async fn free_of_others(
+/// Whether nothing else is on the screen, which has this slug and this name, at these times.
+pub(super) async fn free_of_others(
     tx: &mut sqlx::PgConnection,
-    screen: &str,
-    screen_name: &str,
+    (screen, screen_name): (&str, &str),
     zone: Tz,
     wanted: &[Taken],
+    except: Option<Uuid>,
 ) -> Result<(), Problem> {
     let (Some(first), Some(last)) = (wanted.first(), wanted.last()) else { return Ok(()) };
     let longest = TimeDelta::minutes(i64::from(MAX_RUNNING_MINUTES + MAX_CLEANING_MINUTES));
-    let there = sql::on_screen(tx, screen, first.from - longest, last.until).await?;
+    let there = sql::on_screen(tx, screen, (first.from - longest, last.until), except).await?;
     let there: Vec<Taken> = there
         .into_iter()
         .map(|show| {

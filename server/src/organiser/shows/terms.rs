@@ -43,6 +43,12 @@ pub async fn change(state: &AppState, act: &Act<'_>, show: Uuid, request: &Terms
     if row.called_off || from_utc(row.starts_at) <= now {
         return Err(Problem::new(Code::SalesClosed, "This show is over, or will not take place."));
     }
+    if row.is_moving {
+        return Err(Problem::new(
+            Code::WrongState,
+            "This show is being moved to another screen. Wait until it is there.",
+        ));
+    }
     let terms = checked(&request.terms, zone_of(&row.time_zone)?)?;
     if terms.sales == Sales::Planned
         && row.sales != Sales::Planned.as_str()

@@ -3,18 +3,22 @@
 use chrono::{Days, NaiveDate};
 use domain::api_organiser::{CancellationView, OrganisedShow, Sales};
 use domain::seats::MAX_SEATS_PER_PERSON;
+use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::plan::terms_view;
 use super::{Terms, zone_of};
 use crate::AppState;
+use crate::bookings::relocation;
 use crate::catalogue::today_in;
-use crate::clock::from_utc;
+use crate::clock::{from_utc, to_utc};
 use crate::organiser::sql::shows::{self as sql, OrganisedRow};
 use crate::web::{Code, Problem};
 
 /// Days shown at once, the first included.
 const DAYS: u64 = 7;
+/// An instant on the clocks of a theatre, for programs that put it into words.
+pub(super) const LOCAL_SECOND: &str = "%Y-%m-%dT%H:%M:%S";
 /// Shows in one answer.
 const MAX_SHOWS: i64 = 1_000;
 
@@ -44,8 +48,17 @@ pub async fn week(
 /// # Errors
 /// 404 when the theatre has no such show.
 pub async fn show(state: &AppState, theatre: &str, show: Uuid) -> Result<OrganisedShow, Problem> {
-    let row = sql::one(&mut *state.pg.acquire().await?, theatre, show).await?;
-    view_of(row.ok_or_else(|| Problem::not_found("show"))?)
+    let mut connection = state.pg.acquire().await?;
+    let row = sql::one(&mut connection, theatre, show).await?.ok_or_else(|| Problem::not_found("show"))?;
+    of_row(&mut connection, row).await
+}
+
+/// One show with its last move.
+pub(super) async fn of_row(connection: &mut PgConnection, row: OrganisedRow) -> Result<OrganisedShow, Problem> {
+    let zone = zone_of(&row.time_zone)?;
+    let local = move |at| to_utc(at).with_timezone(&zone).format(LOCAL_SECOND).to_string();
+    let moved = relocation::last_move(connection, row.id, local).await?;
+    Ok(OrganisedShow { moved, ..view_of(row)? })
 }
 
 pub(super) fn view_of(row: OrganisedRow) -> Result<OrganisedShow, Problem> {
@@ -83,5 +96,6 @@ pub(super) fn view_of(row: OrganisedRow) -> Result<OrganisedShow, Problem> {
         seats: count(row.seats),
         sold: count(row.sold),
         cancellation,
+        moved: None,
     })
 }

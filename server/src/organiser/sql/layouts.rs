@@ -119,3 +119,29 @@ pub(in crate::organiser) async fn published(
         .await?;
     Ok(())
 }
+
+/// Seats of a room that are sold in a theatre's shows to come.
+pub(in crate::organiser) async fn sold_seats(
+    connection: &mut PgConnection,
+    theatre: &str,
+    layout: Uuid,
+    now: Timestamp,
+    limit: i64,
+) -> Result<Vec<u32>, sqlx::Error> {
+    let seats: Vec<i32> = sqlx::query_scalar(
+        "SELECT DISTINCT claim.seat_no
+         FROM shows show
+         JOIN screens screen ON screen.id = show.screen_id
+         JOIN seat_claims claim ON claim.show_id = show.id AND claim.state = 'sold'
+         WHERE screen.theatre_id = $1 AND show.layout_id = $2 AND show.starts_at > $3 AND NOT show.called_off
+         ORDER BY claim.seat_no LIMIT $4",
+    )
+    .bind(theatre)
+    .bind(layout)
+    .bind(to_utc(now))
+    .bind(limit)
+    .fetch_all(connection)
+    .await?;
+    // Checked by the table to be none below 0.
+    Ok(seats.into_iter().map(i32::unsigned_abs).collect())
+}

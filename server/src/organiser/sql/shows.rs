@@ -121,22 +121,27 @@ pub(in crate::organiser) struct OnScreen {
     pub cleaning_minutes: i32,
 }
 
-/// Shows that start on a screen between two instants, and take place.
+/// Shows that start on a screen between two instants, and take place there; those as well that are being moved to it,
+/// and not the one that is looked for a place.
 pub(in crate::organiser) async fn on_screen(
     tx: &mut PgConnection,
     screen: &str,
-    from: DateTime<Utc>,
-    until: DateTime<Utc>,
+    (from, until): (DateTime<Utc>, DateTime<Utc>),
+    except: Option<Uuid>,
 ) -> Result<Vec<OnScreen>, sqlx::Error> {
     sqlx::query_as(
         "SELECT film.title, show.starts_at, film.running_minutes, show.cleaning_minutes
          FROM shows show JOIN films film ON film.id = show.film_id
-         WHERE show.screen_id = $1 AND NOT show.called_off AND show.starts_at BETWEEN $2 AND $3
+         WHERE (show.screen_id = $1
+                OR EXISTS (SELECT 1 FROM show_moves
+                           WHERE show_id = show.id AND to_screen = $1 AND state = 'closing'))
+           AND NOT show.called_off AND show.starts_at BETWEEN $2 AND $3 AND show.id IS DISTINCT FROM $4
          ORDER BY show.starts_at",
     )
     .bind(screen)
     .bind(from)
     .bind(until)
+    .bind(except)
     .fetch_all(tx)
     .await
 }
@@ -163,6 +168,7 @@ pub(in crate::organiser) struct OrganisedRow {
     pub terms_version: i32,
     pub terms_at: Option<DateTime<Utc>>,
     pub called_off: bool,
+    pub is_moving: bool,
     pub seats: i64,
     pub sold: i64,
     pub reason: Option<String>,
@@ -176,7 +182,7 @@ const ORGANISED: &str = "
     SELECT show.id, film.id AS film, film.title, screen.id AS screen, screen.name AS screen_name, show.starts_at,
            city.time_zone, show.language, show.format, show.currency, show.prices, show.sales, show.sales_from,
            show.hold_ms, show.flash_sale, show.per_person, show.terms_version, show.terms_at,
-           show.called_off,
+           show.called_off, show.is_moving,
            room.seat_count + stock.places AS seats,
            (SELECT count(*) FROM seat_claims WHERE show_id = show.id AND state = 'sold') + stock.sold AS sold,
            gone.reason, gone.cancelled AS undone, gone.finished_at IS NOT NULL AS finished,
@@ -295,7 +301,7 @@ pub(in crate::organiser) async fn set_terms(
     let done = sqlx::query(
         "UPDATE shows SET sales = $3, sales_from = $4, hold_ms = $5, flash_sale = $6, per_person = $7,
                 prices = coalesce($8, prices), terms_version = terms_version + 1, terms_at = $9
-         WHERE id = $1 AND terms_version = $2 AND NOT called_off",
+         WHERE id = $1 AND terms_version = $2 AND NOT called_off AND NOT is_moving",
     )
     .bind(show)
     .bind(version)

@@ -131,6 +131,22 @@ impl Link {
         Ok(link)
     }
 
+    /// Whether there is such an address; nobody is asked.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn can_read(url: &str) -> Result<(), AddressError> {
+        address::parse(url).map(|_| ())
+    }
+
+    /// Asks any of its servers something that changes nothing.
+    ///
+    /// # Errors
+    /// See [`LinkError`].
+    pub async fn ask_any(&self, cmd: &Cmd) -> Result<Value, LinkError> {
+        self.plain(cmd).await
+    }
+
     /// Runs a script, by its hash if Redis knows it.
     ///
     /// # Errors

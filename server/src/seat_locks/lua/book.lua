@@ -24,26 +24,50 @@ local function evict(seat)
   end
 end
 
+-- The states of seats that are close together, read in one go: the bytes, and what to add to a seat to find its own.
+local function read_states(first, last)
+  local lowest, highest = tonumber(ARGV[first]), tonumber(ARGV[last])
+  if highest < lowest or highest - lowest >= MAX_SPAN then return '', 0 end
+  return redis.call('GETRANGE', map, ARGV[first], ARGV[last]), 1 - lowest
+end
+
+-- Marks seats as sold, given in order; neighbours in one go.
+local function set_booked(seats)
+  local place = 1
+  while place <= #seats do
+    local from = place
+    while place < #seats and seats[place + 1] == seats[place] + 1 do place = place + 1 end
+    redis.call('SETRANGE', map, int(seats[from]), string.rep(BYTES[BOOKED], place - from + 1))
+    place = place + 1
+  end
+  for _, seat in ipairs(seats) do changes[#changes + 1] = int(seat) .. SUFFIXES[BOOKED] end
+end
+
 -- A sale of a later fence is the truth: this call comes from before it. A repeat heals a map that lost
 -- the sale, and counts nobody's seats twice. How many seats are news; takes those it sold from `rest`.
 local function book_seats(first, count, fence, rest)
-  local news = 0
-  if count == 0 then return news end
-  local known = redis.call('HMGET', sold, unpack(ARGV, first, first + count - 1))
-  for at = 1, count do
-    local seat = tonumber(ARGV[first + at - 1])
-    if seat < room and (not known[at] or tonumber(known[at]) <= tonumber(fence)) then
-      local state = state_of(seat)
+  if count == 0 then return 0 end
+  local last = first + count - 1
+  local known = redis.call('HMGET', sold, unpack(ARGV, first, last))
+  local bytes, offset = read_states(first, last)
+  local turned, fresh = {}, {}
+  for place = first, last do
+    local seat, fence_known = tonumber(ARGV[place]), known[place - first + 1]
+    if seat < room and (not fence_known or tonumber(fence_known) <= tonumber(fence)) then
+      local at = seat + offset
+      local state = at >= 1 and string.byte(bytes, at) or state_of(seat)
       if state == LOCKED and not rest[seat] then evict(seat) end
-      if state ~= BOOKED then set(seat, BOOKED) end
-      if known[at] ~= fence then
-        redis.call('HSET', sold, ARGV[first + at - 1], fence)
-        news = news + 1
+      if state ~= BOOKED then turned[#turned + 1] = seat end
+      if fence_known ~= fence then
+        fresh[#fresh + 1] = ARGV[place]
+        fresh[#fresh + 1] = fence
       end
     end
     rest[seat] = nil
   end
-  return news
+  set_booked(turned)
+  if #fresh > 0 then redis.call('HSET', sold, unpack(fresh)) end
+  return #fresh / 2
 end
 
 -- Places are known by the fence they were sold under. Those of the hold are taken already. The others may
@@ -72,7 +96,12 @@ for _ = 1, tonumber(ARGV[5]) do
   if is_ours then
     for _, seat in ipairs(hold.seats) do rest[seat] = true end
     for _, pair in ipairs(hold.places) do rest_places[pair[1]] = pair[2] end
-    forget_hold(id, hold)
+    if hold.owner == owner then
+      redis.call('HDEL', holds, id)
+      redis.call('ZREM', expiry, id)
+    else
+      forget_hold(id, hold)
+    end
   end
   local news = book_seats(at + 5, seats, fence, rest) + book_places(at + 5 + seats, areas_sold, fence, rest_places)
   if is_ours then
@@ -84,10 +113,10 @@ for _ = 1, tonumber(ARGV[5]) do
       if rest[seat] then set(seat, AVAILABLE) end
     end
   end
-  if news > 0 then
-    local bought, current = read_owner(owner)
-    write_owner(owner, bought + news, current)
-  end
+  -- Written once, for the seats they bought and the hold they have no more.
+  local bought, current = read_owner(owner)
+  local has_none = is_ours and current == id
+  if news > 0 or has_none then write_owner(owner, bought + news, not has_none and current or nil) end
   at = at + 5 + seats + 2 * areas_sold
 end
 return finish(say('OK'))

@@ -7,6 +7,35 @@ use uuid::Uuid;
 
 use super::super::{Attempt, Held, Lot, Refusal, StoreError};
 
+/// What a script answered, behind its head.
+pub(super) struct Answer {
+    pub(super) code: Vec<u8>,
+    pub(super) epoch: u64,
+    pub(super) version: u64,
+    pub(super) rest: Vec<Value>,
+    /// How often it may have been done: the answer may belong to a repeat of what the first try did.
+    pub(super) tried: u32,
+}
+
+impl Answer {
+    pub(super) fn rest(&self) -> Rest<'_> {
+        Rest(&self.rest)
+    }
+
+    pub(super) fn is(&self, code: &str) -> bool {
+        self.code == code.as_bytes()
+    }
+
+    /// The hold behind "OK", or why not.
+    pub(super) fn hold(&self, hold: Uuid) -> Result<Result<Held, Refusal>, StoreError> {
+        if self.is("OK") { self.rest().hold(hold).map(Ok) } else { self.refused().map(Err) }
+    }
+
+    pub(super) fn refused(&self) -> Result<Refusal, StoreError> {
+        self.rest().refusal(&self.code)
+    }
+}
+
 /// What follows the head of an answer, read from the front.
 pub(super) struct Rest<'a>(pub(super) &'a [Value]);
 

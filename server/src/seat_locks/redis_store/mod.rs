@@ -15,7 +15,7 @@ use domain::time::Timestamp;
 use redis::{Cmd, Value};
 use uuid::Uuid;
 
-use self::answer::{Rest, each, nonsense, of_attempt};
+use self::answer::{Answer, Rest, each, nonsense, of_attempt};
 use self::arguments::{places_text, write_asked, write_id, write_party, write_places, write_sale, write_seats};
 use self::positions::Positions;
 use self::scripts::Scripts;
@@ -40,35 +40,6 @@ pub struct RedisLocks {
     positions: Positions,
     /// Redis' clock minus ours, milliseconds, as of the last answer.
     ahead_ms: AtomicI64,
-}
-
-/// What a script answered, behind its head.
-struct Answer {
-    code: Vec<u8>,
-    epoch: u64,
-    version: u64,
-    rest: Vec<Value>,
-    /// How often it may have been done: the answer may belong to a repeat of what the first try did.
-    tried: u32,
-}
-
-impl Answer {
-    fn rest(&self) -> Rest<'_> {
-        Rest(&self.rest)
-    }
-
-    fn is(&self, code: &str) -> bool {
-        self.code == code.as_bytes()
-    }
-
-    /// The hold behind "OK", or why not.
-    fn hold(&self, hold: Uuid) -> Result<Result<Held, Refusal>, StoreError> {
-        if self.is("OK") { self.rest().hold(hold).map(Ok) } else { self.refused().map(Err) }
-    }
-
-    fn refused(&self) -> Result<Refusal, StoreError> {
-        self.rest().refusal(&self.code)
-    }
 }
 
 impl RedisLocks {

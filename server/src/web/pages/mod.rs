@@ -29,13 +29,14 @@ pub const SHARED_CACHE: &str = "public, max-age=15";
 pub const PRIVATE_CACHE: &str = "no-store";
 
 /// Addresses of pages, as metrics name them.
-pub const ADDRESSES: [&str; 53] = [
+pub const ADDRESSES: [&str; 59] = [
     "/",
     "/cities/{id}",
     "/theatres/{id}",
     "/films/{id}",
     "/search",
     "/shows/{id}",
+    "/shows/{id}/place/{ticket}",
     "/bookings/{id}",
     "/bookings/{id}/ticket",
     "/bookings/{id}/ticket.ics",
@@ -54,6 +55,8 @@ pub const ADDRESSES: [&str; 53] = [
     "/account/logout",
     "/account/logout-everywhere",
     "/staff",
+    "/staff/theatres",
+    "/staff/{theatre}/theatre",
     "/staff/{theatre}/door",
     "/staff/{theatre}/door/{show}",
     "/staff/{theatre}/reports",
@@ -69,10 +72,13 @@ pub const ADDRESSES: [&str; 53] = [
     "/staff/{theatre}/shows/{show}",
     "/staff/{theatre}/shows/{show}/terms",
     "/staff/{theatre}/shows/{show}/cancel",
+    "/staff/{theatre}/shows/{show}/move",
     "/staff/{theatre}/screens",
     "/staff/{theatre}/screens/layout",
     "/staff/{theatre}/layouts",
+    "/staff/{theatre}/layouts/new",
     "/staff/{theatre}/layouts/{layout}",
+    "/staff/{theatre}/layouts/{layout}/edit",
     "/staff/{theatre}/prices",
     "/staff/{theatre}/films",
     "/staff/{theatre}/box-office",

@@ -3,9 +3,11 @@
 
 use app::Place;
 use app::pages::show::Show as ShowPage;
+use app::pages::waiting_room::InFront;
 use axum::Router;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use domain::api_organiser::Sales;
@@ -14,17 +16,20 @@ use uuid::Uuid;
 
 use super::booking::passing_or_fault;
 use super::{PRIVATE_CACHE, PageError, html, in_words, start_in_words};
+use crate::catalogue;
+use crate::waiting_room::{self, Brought, Standing};
 use crate::web::Visitor;
-use crate::{AppState, accounts, clock};
+use crate::{AppState, accounts, clock, holds};
 
 /// The page.
 pub fn routes() -> Router<AppState> {
-    Router::new().route("/shows/{id}", get(show))
+    Router::new().route("/shows/{id}", get(show)).route("/shows/{id}/place/{ticket}", get(bring_ticket))
 }
 
 async fn show(
     State(state): State<AppState>,
     visitor: Visitor,
+    headers: HeaderMap,
     id: Result<Path<Uuid>, PathRejection>,
 ) -> Result<Response, PageError> {
     let Path(id) = id?;
@@ -54,5 +59,32 @@ async fn show(
         opens: opens.map(|from| in_words(&show, from)),
         is_paused: show.sales == Sales::Paused && show.starts_at > now,
     };
+    // Also before the sale begins: people come to wait for it.
+    let may_be_sold = holds::sales_open(&show, now).is_ok() && show.sales == Sales::Open;
+    if may_be_sold && waiting_room::standing(&state, id, &visitor.owner, &headers) == Standing::Outside {
+        let opens = opening_in_words(&state, &show);
+        return Ok((visitor, html(InFront { show: page, opens }, PRIVATE_CACHE)).into_response());
+    }
     Ok((visitor, html(page, PRIVATE_CACHE)).into_response())
+}
+
+/// When the waiting room of a show opens, on its theatre's clocks and in its reader's language.
+fn opening_in_words(state: &AppState, show: &catalogue::Show) -> String {
+    state.waiting_rooms.of(show.id).map(|room| in_words(show, room.setting().opens_at)).unwrap_or_default()
+}
+
+/// Brings somebody's place to the device that opens this link.
+async fn bring_ticket(
+    State(state): State<AppState>,
+    headers: HeaderMap,
+    path: Result<Path<(Uuid, String)>, PathRejection>,
+) -> Result<Response, PageError> {
+    let Path((show, ticket)) = path?;
+    let location = HeaderValue::try_from(format!("/shows/{show}")).map_err(|_| PageError::NotFound)?;
+    let to_show = [(header::LOCATION, location), (header::CACHE_CONTROL, HeaderValue::from_static(PRIVATE_CACHE))];
+    match waiting_room::bring_ticket(&state, show, &headers, &ticket) {
+        Brought::Keeps(cookie) => Ok((StatusCode::SEE_OTHER, to_show, [(header::SET_COOKIE, cookie)]).into_response()),
+        Brought::HasAnother => Ok((StatusCode::SEE_OTHER, to_show).into_response()),
+        Brought::Nothing => Err(PageError::NotFound),
+    }
 }

@@ -1,8 +1,10 @@
 //! Organisers from outside: rooms from files, weeks of shows, prices, how shows are sold, shows called off.
 
+mod moving;
 mod pages;
 mod rooms;
 mod sales;
+mod theatres;
 mod weeks;
 
 use reqwest::StatusCode;

@@ -159,3 +159,34 @@ async fn strangers_find_nothing_here() {
     assert_eq!(world.count("SELECT count(*) FROM theatre_layouts").await, 0);
     world.end().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_room_is_drawn_on_from_with_its_sold_seats_and_one_too_large_is_only_shown() {
+    let world = World::start(1, &[]).await;
+    let mut olga = organiser(&world).await;
+    let (status, html) = page(&olga, &format!("{THERE}/layouts/new")).await;
+    assert!(status == StatusCode::OK && html.contains("StaffLayoutEditor"), "{html}");
+    let buyer = world.visitor();
+    let booking = buyer.bought(&[7], "tok_paid").await;
+    buyer.sees_booking(&booking, "CONFIRMED").await;
+    let layout: uuid::Uuid =
+        sqlx::query_scalar("SELECT layout_id FROM shows").fetch_one(&world.pg).await.expect("a room");
+    let (status, html) = page(&olga, &format!("{THERE}/layouts/{layout}/edit")).await;
+    // Props of an island are JSON in an attribute.
+    assert!(status == StatusCode::OK && html.contains("StaffLayoutEditor"), "{html}");
+    assert!(html.contains("[7]"), "{html}");
+    let large = json!({ "sketch": 1, "name": "Large", "categories": [{ "name": "gold" }],
+        "zones": [{ "category": "gold", "rows": [{ "rows": "1-101", "seats": "1-50" }] }] });
+    let layout = super::done(&mut olga, "/layouts", json!({ "plan": large })).await;
+    let path = format!("{THERE}/layouts/{}/edit", crate::world::text(&layout["id"]));
+    let (status, html) = page(&olga, &path).await;
+    assert!(
+        status == StatusCode::OK && html.contains("layout-too-large") && !html.contains("StaffLayoutEditor"),
+        "{html}"
+    );
+    let ann = signed_up(&world, "ann@example.org").await;
+    for path in [path, format!("{THERE}/layouts/new")] {
+        assert_eq!(page(&ann, &path).await.0, StatusCode::NOT_FOUND, "{path}");
+    }
+    world.end().await;
+}

@@ -188,3 +188,30 @@ async fn plans_found_on_this_machine_import_show_and_sell() {
     }
     world.end().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_area_of_a_seating_plan_with_a_capacity_is_for_sale_and_one_without_is_a_drawing() {
+    let world = World::start(1, &[]).await;
+    let mut olga = organiser(&world).await;
+    let plan = |name: &str, capacity: Value| {
+        let area = |name: &str| {
+            json!({ "shape": "rectangle", "position": { "x": 0, "y": 60 }, "rectangle": { "width": 200, "height": 80 },
+                "name": name, "category": "floor", "capacity": capacity })
+        };
+        let bar = json!({ "shape": "rectangle", "position": { "x": 0, "y": 200 }, "rectangle": { "width": 40, "height": 20 } });
+        json!({ "name": "Club", "categories": [{ "name": "floor" }], "zones": [{ "name": "", "areas": [area("Floor"), area(name), bar],
+            "rows": [{ "row_number": "A", "seats": [{ "seat_number": "1", "position": { "x": 0, "y": 0 }, "category": "floor" }] }] }] })
+    };
+    for (wrong, kind) in [(plan("Floor", json!(300)), "duplicate_area"), (plan("Bar", json!(0)), "area_capacity")] {
+        let (status, problem) = ask(&mut olga, "/layouts", json!({ "plan": wrong })).await;
+        assert_eq!((status, text(&problem["code"])), (StatusCode::BAD_REQUEST, "layout_refused"), "{problem}");
+        assert_eq!(text(&problem["findings"][0]["kind"]), kind);
+    }
+    let drawn = plan("Balcony", json!(300));
+    let layout = done(&mut olga, "/layouts", json!({ "plan": drawn })).await;
+    assert_eq!((&layout["places"], &layout["seats"]), (&json!(600), &json!(1)));
+    assert_eq!(text(&layout["remarks"][0]["kind"]), "areas_not_sold");
+    let (_, file) = olga.get(&format!("{HERE}/layouts/{}/file?form=seating_plan", text(&layout["id"]))).await;
+    assert_eq!(file["zones"][0]["areas"], drawn["zones"][0]["areas"]);
+    world.end().await;
+}

@@ -1,8 +1,10 @@
 //! Pages of organisers: the programme, planning, single shows, screens and their rooms, prices, films. Plain forms,
 //! which work without a script; a small one reads the file of a room.
 
+mod drawing_board;
 mod films;
 mod findings;
+mod moving;
 mod planning;
 mod preview;
 mod prices;
@@ -10,7 +12,9 @@ mod programme;
 mod rooms;
 mod show;
 
+pub use drawing_board::{DrawingBoard, DrawnRoom};
 pub use films::Films;
+pub use moving::MovePage;
 pub use planning::{Planning, PlanningForm};
 pub use preview::Preview;
 pub use prices::{PriceLine, Prices};

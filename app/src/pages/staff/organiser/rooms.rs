@@ -43,6 +43,9 @@ impl Page for Screens {
         let screens = screens.collect_view();
         let content = view! {
             <ul class="organiser-list" data-testid="screens">{screens}</ul>
+            <p class="organiser-ways">
+                <a class="button" href=format!("/staff/{theatre}/layouts/new") data-testid="draw-room">{say!("editor.draw_room")}</a>
+            </p>
             <section class="card organiser-card" aria-labelledby="import">
                 <h2 id="import">{say!("organiser.import_title")}</h2>
                 <p class="quiet">{say!("organiser.import_lead")}</p>
@@ -106,12 +109,14 @@ impl Page for RoomPage {
         let categories = categories.collect_view();
         let file = format!("/api/v1/theatres/{theatre}/layouts/{}/file", layout.id);
         let (remarks, id) = (findings::list(layout.remarks), layout.id);
+        let edit = format!("/staff/{theatre}/layouts/{id}/edit");
         let content = view! {
             <p>{facts}</p>
             {remarks}
             {self.preview.view()}
             <ul class="preview-legend">{categories}</ul>
             <p class="organiser-ways">
+                <a class="button button-quiet" href=edit data-testid="edit-room">{say!("editor.edit_room")}</a>
                 <a class="button button-quiet" href=format!("{file}?form=seating_plan") download>{say!("organiser.export_plan")}</a>
                 <a class="button button-quiet" href=format!("{file}?form=own") download>{say!("organiser.export_own")}</a>
             </p>

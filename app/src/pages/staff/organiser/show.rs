@@ -1,12 +1,13 @@
 //! One show: how it is sold, what it costs, and that it will not take place.
 
-use domain::api_organiser::{CancellationView, OrganisedShow};
+use domain::api_moving::MoveState;
+use domain::api_organiser::{CancellationView, OrganisedShow, ScreenView};
 use domain::money::Currency;
 use leptos::prelude::*;
 
 use super::{
-    Desk, Tab, Trouble, choice, decimal, field, head, hidden, money_words, page, reason, sales_choices, sales_words,
-    tick, when,
+    Desk, Tab, Trouble, choice, decimal, field, head, hidden, money_words, moving, page, reason, sales_choices,
+    sales_words, tick, when,
 };
 use crate::say;
 use crate::shell::{Head, Page};
@@ -18,6 +19,8 @@ pub struct ShowPage {
     pub desk: Desk,
     /// The show.
     pub show: OrganisedShow,
+    /// The screens of its theatre.
+    pub screens: Vec<ScreenView>,
     /// Currency of its prices.
     pub currency: Currency,
     /// Whether it has begun.
@@ -36,7 +39,7 @@ impl Page for ShowPage {
     }
 
     fn view(self) -> AnyView {
-        let Self { desk, show, currency, is_over, key, done, trouble } = self;
+        let Self { desk, show, screens, currency, is_over, key, done, trouble } = self;
         let title = show.title.clone();
         let base = format!("/staff/{}/shows/{}", desk.theatre, show.id);
         let facts = format!("{} · {} · {}", show.screen_name, show.language, show.format);
@@ -47,9 +50,12 @@ impl Page for ShowPage {
         let is_on = show.cancellation.is_none();
         let state = if is_on { sales_words(show.terms.sales) } else { say!("organiser.called_off") };
         let cancellation = show.cancellation.clone().map(progress);
+        let is_moving =
+            show.moved.as_ref().is_some_and(|moved| matches!(moved.state, MoveState::Closing | MoveState::Carried));
+        let moved = show.moved.clone().map(moving::progress);
         let (sold, seats, customers) = (show.sold, show.seats, format!("/shows/{}", show.id));
         let when = when(&show.starts_local);
-        let forms = (is_on && !is_over).then(|| forms(&base, show, currency, &key));
+        let forms = (is_on && !is_over && !is_moving).then(|| forms(&base, show, &screens, currency, &key));
         let content = view! {
             <div class="organiser-facts">
                 <p><strong>{when}</strong>" · "<bdi>{facts}</bdi></p>
@@ -58,6 +64,7 @@ impl Page for ShowPage {
                 <p><a href=customers>{say!("organiser.as_customers")}</a></p>
             </div>
             {cancellation}
+            {moved}
             {forms}
         };
         page(&desk, Tab::Programme, title, done, trouble, content.into_any())
@@ -79,7 +86,14 @@ fn progress(undoing: CancellationView) -> impl IntoView {
     }
 }
 
-fn forms(base: &str, show: OrganisedShow, currency: Currency, key: &str) -> impl IntoView + use<> {
+fn forms(
+    base: &str,
+    show: OrganisedShow,
+    screens: &[ScreenView],
+    currency: Currency,
+    key: &str,
+) -> impl IntoView + use<> {
+    let way = moving::way(base, screens, &show.screen);
     let terms = show.terms;
     let prices = show.prices.into_iter().map(|(category, minor)| {
         let name = format!("price:{category}");
@@ -110,6 +124,7 @@ fn forms(base: &str, show: OrganisedShow, currency: Currency, key: &str) -> impl
                 {reason("terms-reason")}
                 <button class="button" r#type="submit" data-testid="change-terms">{say!("organiser.change")}</button>
             </form>
+            {way}
             <form class="organiser-form card organiser-card organiser-danger" action=format!("{base}/cancel") method="post" aria-labelledby="cancel">
                 <h2 id="cancel" class="organiser-wide">{say!("organiser.cancel_title")}</h2>
                 <p class="organiser-wide">{say!("organiser.cancel_lead", sold = show.sold)}</p>

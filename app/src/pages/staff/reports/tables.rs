@@ -1,6 +1,6 @@
 //! Tables with bars in them: what was sold under a name, how far people came, and the sums on top.
 
-use domain::api_reports::{FunnelReport, SalesReport, SoldLine, SoldShow, TakingsReport};
+use domain::api_reports::{FunnelReport, SalesReport, Sold, SoldLine, SoldShow, TakingsReport};
 use leptos::prelude::*;
 
 use super::charts::{nothing, whole};
@@ -58,64 +58,37 @@ fn listed(amounts: impl Iterator<Item = String>) -> String {
     if all.is_empty() { NONE.to_owned() } else { all.join(" · ") }
 }
 
-/// Lines with a bar each.
+/// What was sold under each name.
 pub(super) fn sold(lines: &[SoldLine]) -> AnyView {
-    if lines.is_empty() {
-        return nothing();
-    }
-    let most = lines.iter().map(|line| line.sold.tickets).max().unwrap_or(0);
-    let rows = lines.iter().take(MAX_ROWS).map(|line| {
-        let sold = &line.sold;
-        view! {
-            <tr>
-                <th scope="row"><bdi>{line.name.clone()}</bdi></th>
-                <td>{whole(sold.tickets)}</td>
-                <td class="reports-bar">{bar(sold.tickets, most)}</td>
-                <td>{amount(sold.gross_minor, &sold.currency)}</td>
-            </tr>
-        }
-    });
-    let rows = rows.collect_view();
-    view! {
-        <div class="reports-scroll">
-            <table class="reports-table">
-                <thead>
-                    <tr>
-                        <th scope="col">{say!("reports.name")}</th>
-                        <th scope="col">{say!("reports.tickets")}</th>
-                        <td></td>
-                        <th scope="col">{say!("reports.gross")}</th>
-                    </tr>
-                </thead>
-                <tbody>{rows}</tbody>
-            </table>
-        </div>
-        {more(lines.len())}
-    }
-    .into_any()
-}
-
-fn more(count: usize) -> Option<AnyView> {
-    let left = count.checked_sub(MAX_ROWS).filter(|left| *left > 0)?;
-    Some(view! { <p class="quiet small">{say!("reports.more", count = left)}</p> }.into_any())
+    let name = |line: &SoldLine| view! { <bdi>{line.name.clone()}</bdi> }.into_any();
+    with_bars(lines, say!("reports.name"), name, |line| &line.sold)
 }
 
 /// What was sold of each show.
 pub(super) fn shows(shows: &[SoldShow]) -> AnyView {
-    if shows.is_empty() {
-        return nothing();
-    }
-    let most = shows.iter().map(|show| show.sold.tickets).max().unwrap_or(0);
-    let rows = shows.iter().take(MAX_ROWS).map(|show| {
-        let sold = &show.sold;
+    let name = |show: &SoldShow| {
         let starts = Moment::parse(&show.starts_local);
         let starts = starts.map_or(show.starts_local.clone(), |start| start.in_words(language::current()));
         view! {
+            <a href=format!("/shows/{}", show.show)><bdi>{show.film.clone()}</bdi></a>
+            <span class="quiet small">{starts}" · "<bdi>{show.screen.clone()}</bdi></span>
+        }
+        .into_any()
+    };
+    with_bars(shows, say!("reports.show_column"), name, |show| &show.sold)
+}
+
+/// A table of lines, each with its name under `column` and a bar for its tickets.
+fn with_bars<L>(lines: &[L], column: String, name: fn(&L) -> AnyView, sold: fn(&L) -> &Sold) -> AnyView {
+    if lines.is_empty() {
+        return nothing();
+    }
+    let most = lines.iter().map(|line| sold(line).tickets).max().unwrap_or(0);
+    let rows = lines.iter().take(MAX_ROWS).map(|line| {
+        let sold = sold(line);
+        view! {
             <tr>
-                <th scope="row">
-                    <a href=format!("/shows/{}", show.show)><bdi>{show.film.clone()}</bdi></a>
-                    <span class="quiet small">{starts}" · "<bdi>{show.screen.clone()}</bdi></span>
-                </th>
+                <th scope="row">{name(line)}</th>
                 <td>{whole(sold.tickets)}</td>
                 <td class="reports-bar">{bar(sold.tickets, most)}</td>
                 <td>{amount(sold.gross_minor, &sold.currency)}</td>
@@ -123,12 +96,13 @@ pub(super) fn shows(shows: &[SoldShow]) -> AnyView {
         }
     });
     let rows = rows.collect_view();
+    let left = lines.len().checked_sub(MAX_ROWS).filter(|left| *left > 0);
     view! {
         <div class="reports-scroll">
             <table class="reports-table">
                 <thead>
                     <tr>
-                        <th scope="col">{say!("reports.show_column")}</th>
+                        <th scope="col">{column}</th>
                         <th scope="col">{say!("reports.tickets")}</th>
                         <td></td>
                         <th scope="col">{say!("reports.gross")}</th>
@@ -137,7 +111,7 @@ pub(super) fn shows(shows: &[SoldShow]) -> AnyView {
                 <tbody>{rows}</tbody>
             </table>
         </div>
-        {more(shows.len())}
+        {left.map(|left| view! { <p class="quiet small">{say!("reports.more", count = left)}</p> })}
     }
     .into_any()
 }

@@ -6,9 +6,10 @@ mod door;
 mod organiser;
 mod reports;
 mod systems;
+mod theatre;
 
 use app::pages::accounts::Notice;
-use app::pages::staff::{Desk, Entrance, Section, Workplace};
+use app::pages::staff::{Desk, Entrance, NewTheatre, Section, Workplace};
 use axum::Router;
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -17,9 +18,9 @@ use axum::routing::get;
 
 use super::booking::passing_or_fault;
 use super::{PRIVATE_CACHE, PageError, html};
-use crate::AppState;
-use crate::accounts::Staff;
+use crate::accounts::{self, Staff};
 use crate::web::{Code, Problem};
+use crate::{AppState, ids};
 
 /// The pages.
 pub fn routes() -> Router<AppState> {
@@ -28,6 +29,7 @@ pub fn routes() -> Router<AppState> {
         .merge(door::routes())
         .route("/staff/{theatre}/reports", get(reports::page))
         .merge(systems::routes())
+        .merge(theatre::routes())
         .merge(organiser::routes())
         .merge(box_office::routes())
 }
@@ -84,6 +86,11 @@ pub(super) async fn desk(state: &AppState, who: Who, theatre: &str, section: Sec
 
 async fn entrance(State(state): State<AppState>, who: Who) -> Result<Response, Turned> {
     let staff = signed_in(who, "/staff")?;
+    entrance_page(&state, &staff, None).await
+}
+
+/// Where somebody works; with what stood in the way of one more theatre.
+async fn entrance_page(state: &AppState, staff: &Staff, trouble: Option<String>) -> Result<Response, Turned> {
     let mut places = Vec::new();
     for theatre in staff.theatres() {
         if let Some(found) = state.catalogue.theatre(&theatre).await? {
@@ -91,5 +98,10 @@ async fn entrance(State(state): State<AppState>, who: Who) -> Result<Response, T
         }
     }
     places.sort_by(|one, other| one.name.cmp(&other.name));
-    Ok(html(Entrance { places }, PRIVATE_CACHE))
+    let new = match accounts::manages_all(state, staff).await {
+        Ok(()) => Some(NewTheatre { cities: state.catalogue.cities().await?, key: ids::new_id().to_string(), trouble }),
+        Err(problem) if problem.code() == Code::NotAllowed => None,
+        Err(problem) => return Err(passing_or_fault(problem).into()),
+    };
+    Ok(html(Entrance { places, new }, PRIVATE_CACHE))
 }

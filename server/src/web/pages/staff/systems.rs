@@ -75,23 +75,23 @@ fn in_words(problem: &Problem) -> String {
     }
 }
 
-/// After a form: its secret, once; the page again; or what stood in the way.
+/// Does what a form asks; then its secret, once; the page again; or what stood in the way.
 async fn after(
     state: &AppState,
-    who: Staff,
+    staff: &Staff,
     theatre: &str,
-    done: Result<Answer, Problem>,
+    act: impl Future<Output = Result<Answer, Problem>>,
     made: impl FnOnce(&Answer) -> Option<Made>,
 ) -> PageResult {
-    match done {
+    match act.await {
         Ok(answer) => match made(&answer) {
-            Some(made) => shown(state, Ok(who), theatre, Some(made), None).await,
+            Some(made) => shown(state, Ok(staff.clone()), theatre, Some(made), None).await,
             None => Ok(see(&Section::Systems.href(theatre))),
         },
         Err(problem) if matches!(problem.code(), Code::Internal | Code::DatabaseUnavailable) => {
             Err(passing_or_fault(problem).into())
         }
-        Err(problem) => shown(state, Ok(who), theatre, None, Some(problem)).await,
+        Err(problem) => shown(state, Ok(staff.clone()), theatre, None, Some(problem)).await,
     }
 }
 
@@ -105,13 +105,13 @@ fn intent(staff: &Staff, key: &str, path: &str, body: &impl serde::Serialize) ->
     Ok(Intent::new(&staff.session.owner, IdempotencyKey::of_form(key)?, &format!("form {path}"), body))
 }
 
-/// Whoever may do this. Before anything of the theatre is looked at.
-async fn manager(state: &AppState, who: Who, theatre: &str) -> Result<Staff, Turned> {
-    desk(state, who, theatre, Section::Systems).await.map(|(staff, _)| staff)
-}
-
-fn form<T>(sent: Sent<T>) -> Result<T, Turned> {
-    sent.map(|Form(form)| form).map_err(|rejection| PageError::Unreadable(rejection.body_text()).into())
+/// A form of a manager's. All others are turned away before anything of the theatre, or the form, is looked at.
+async fn filled<T>(state: &AppState, who: Who, theatre: &str, sent: Sent<T>) -> Result<(Staff, T), Turned> {
+    let (staff, _) = desk(state, who, theatre, Section::Systems).await?;
+    match sent {
+        Ok(Form(form)) => Ok((staff, form)),
+        Err(rejection) => Err(PageError::Unreadable(rejection.body_text()).into()),
+    }
 }
 
 #[derive(Deserialize)]
@@ -125,15 +125,13 @@ struct KeyForm {
 
 async fn make_key(State(state): State<AppState>, who: Who, theatre: Named<String>, sent: Sent<KeyForm>) -> PageResult {
     let Path(theatre) = theatre?;
-    let staff = manager(&state, who, &theatre).await?;
-    let sent = form(sent)?;
+    let (staff, sent) = filled(&state, who, &theatre, sent).await?;
     let request = ApiKeyRequest { name: sent.name, reads_people: sent.reads_people, reason: sent.reason };
-    let done = async {
+    let act = async {
         let intent = intent(&staff, &sent.key, &format!("/staff/{theatre}/systems/keys"), &request)?;
         api_keys::make(&state, &staff, &theatre, &request, &intent).await
     };
-    let done = done.await;
-    after(&state, staff, &theatre, done, |answer| {
+    after(&state, &staff, &theatre, act, |answer| {
         serde_json::from_slice::<ApiKeyMade>(answer.body()).ok().map(|made| Made::Key(made.key))
     })
     .await
@@ -152,15 +150,13 @@ async fn revoke_key(
     sent: Sent<ReasonForm>,
 ) -> PageResult {
     let Path((theatre, id)) = named?;
-    let staff = manager(&state, who, &theatre).await?;
-    let sent = form(sent)?;
+    let (staff, sent) = filled(&state, who, &theatre, sent).await?;
     let request = ReasonRequest { reason: sent.reason };
-    let done = async {
+    let act = async {
         let intent = intent(&staff, &sent.key, &format!("/staff/{theatre}/systems/keys/{id}/revoke"), &request)?;
         api_keys::revoke(&state, &staff, (&theatre, id), &request, &intent).await
     };
-    let done = done.await;
-    after(&state, staff, &theatre, done, |_| None).await
+    after(&state, &staff, &theatre, act, |_| None).await
 }
 
 /// A form with checkboxes of one name, which a map of fields cannot hold.
@@ -186,14 +182,13 @@ async fn make_webhook(
     sent: Sent<Vec<(String, String)>>,
 ) -> PageResult {
     let Path(theatre) = theatre?;
-    let staff = manager(&state, who, &theatre).await?;
-    let (key, request) = endpoint_form(form(sent)?);
-    let done = async {
+    let (staff, sent) = filled(&state, who, &theatre, sent).await?;
+    let (key, request) = endpoint_form(sent);
+    let act = async {
         let intent = intent(&staff, &key, &format!("/staff/{theatre}/systems/webhooks"), &request)?;
         webhooks::make(&state, &staff, &theatre, &request, &intent).await
     };
-    let done = done.await;
-    after(&state, staff, &theatre, done, secret_of).await
+    after(&state, &staff, &theatre, act, secret_of).await
 }
 
 fn secret_of(answer: &Answer) -> Option<Made> {
@@ -207,15 +202,13 @@ async fn rotate(
     sent: Sent<ReasonForm>,
 ) -> PageResult {
     let Path((theatre, id)) = named?;
-    let staff = manager(&state, who, &theatre).await?;
-    let sent = form(sent)?;
+    let (staff, sent) = filled(&state, who, &theatre, sent).await?;
     let request = ReasonRequest { reason: sent.reason };
-    let done = async {
+    let act = async {
         let intent = intent(&staff, &sent.key, &format!("/staff/{theatre}/systems/webhooks/{id}/secret"), &request)?;
         webhooks::rotate(&state, &staff, (&theatre, id), &request, &intent).await
     };
-    let done = done.await;
-    after(&state, staff, &theatre, done, secret_of).await
+    after(&state, &staff, &theatre, act, secret_of).await
 }
 
 #[derive(Deserialize)]
@@ -232,15 +225,13 @@ async fn switch(
     sent: Sent<StateForm>,
 ) -> PageResult {
     let Path((theatre, id)) = named?;
-    let staff = manager(&state, who, &theatre).await?;
-    let sent = form(sent)?;
+    let (staff, sent) = filled(&state, who, &theatre, sent).await?;
     let request = EndpointChange { state: sent.state, reason: sent.reason };
-    let done = async {
+    let act = async {
         let intent = intent(&staff, &sent.key, &format!("/staff/{theatre}/systems/webhooks/{id}/state"), &request)?;
         webhooks::change(&state, &staff, (&theatre, id), &request, &intent).await
     };
-    let done = done.await;
-    after(&state, staff, &theatre, done, |_| None).await
+    after(&state, &staff, &theatre, act, |_| None).await
 }
 
 async fn replay(
@@ -250,16 +241,14 @@ async fn replay(
     sent: Sent<ReasonForm>,
 ) -> PageResult {
     let Path((theatre, id, delivery)) = named?;
-    let staff = manager(&state, who, &theatre).await?;
-    let sent = form(sent)?;
+    let (staff, sent) = filled(&state, who, &theatre, sent).await?;
     let request = ReasonRequest { reason: sent.reason };
-    let done = async {
+    let act = async {
         let path = format!("/staff/{theatre}/systems/webhooks/{id}/deliveries/{delivery}/replay");
         let intent = intent(&staff, &sent.key, &path, &request)?;
         webhooks::replay(&state, &staff, (&theatre, id, delivery), &request, &intent).await
     };
-    let done = done.await;
-    after(&state, staff, &theatre, done, |_| None).await
+    after(&state, &staff, &theatre, act, |_| None).await
 }
 
 #[cfg(test)]

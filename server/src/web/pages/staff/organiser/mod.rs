@@ -1,6 +1,7 @@
 //! Pages of organisers: forms without a script, answered by a page or by the way on. They do what the API does, through
 //! the same services.
 
+mod moving;
 mod programme;
 mod rooms;
 mod stock;
@@ -43,9 +44,12 @@ pub(super) fn routes() -> Router<AppState> {
         .route("/staff/{theatre}/shows/{show}", get(programme::show))
         .route("/staff/{theatre}/shows/{show}/terms", post(programme::terms))
         .route("/staff/{theatre}/shows/{show}/cancel", post(programme::cancel))
+        .route("/staff/{theatre}/shows/{show}/move", get(moving::look).post(moving::start))
         .route("/staff/{theatre}/screens", get(rooms::screens).post(rooms::create))
         .route("/staff/{theatre}/screens/layout", post(rooms::publish))
+        .route("/staff/{theatre}/layouts/new", get(rooms::draw))
         .route("/staff/{theatre}/layouts/{layout}", get(rooms::room))
+        .route("/staff/{theatre}/layouts/{layout}/edit", get(rooms::edit))
         .route("/staff/{theatre}/prices", get(stock::prices).post(stock::set_prices))
         .route("/staff/{theatre}/films", get(stock::films).post(stock::add_film))
         .layer(DefaultBodyLimit::max(MAX_FORM_BYTES))

@@ -5,6 +5,7 @@ use app::pages::staff::{Desk, Section};
 use axum::extract::{Form, Path, Query, State};
 use axum::http::{HeaderValue, header};
 use chrono::{Days, NaiveDate};
+use domain::api_moving::MoveState;
 use domain::api_organiser::{
     CancelShowRequest, DayPattern, InGap, OrganisedShow, Sales, ShowsRequest, TermsOfSale, TermsRequest,
 };
@@ -25,7 +26,7 @@ use crate::web::{Code, Problem};
 
 /// Days of a week.
 const WEEK: u64 = 7;
-/// How often the page of a show that is being undone asks again, seconds.
+/// How often the page of a show that is being undone or moved asks again, seconds.
 const LOOK_AGAIN_S: &str = "2";
 
 pub(super) async fn week(
@@ -207,8 +208,11 @@ async fn show_page(state: &AppState, desk: Desk, show: Uuid, done: bool, trouble
     let currency = currency_of(&show.currency)?;
     let is_over = show.starts_at_ms <= state.locks.now().0;
     let is_being_undone = show.cancellation.as_ref().is_some_and(|gone| !gone.finished || gone.refunds_open > 0);
-    let mut page = private(ShowPage { desk, show, currency, is_over, key: new_key(), done, trouble });
-    if is_being_undone {
+    let is_moving =
+        show.moved.as_ref().is_some_and(|moved| matches!(moved.state, MoveState::Closing | MoveState::Carried));
+    let screens = organiser::screens(state, &desk.theatre).await.map_err(passing_or_fault)?;
+    let mut page = private(ShowPage { desk, show, screens, currency, is_over, key: new_key(), done, trouble });
+    if is_being_undone || is_moving {
         page.headers_mut().insert(header::REFRESH, HeaderValue::from_static(LOOK_AGAIN_S));
     }
     Ok(page)

@@ -1,20 +1,20 @@
 //! Screens and their rooms.
 
-use app::pages::staff::organiser::{Preview, RoomPage, Screens, Trouble};
+use app::pages::staff::organiser::{DrawingBoard, DrawnRoom, Preview, RoomPage, Screens, Trouble};
 use app::pages::staff::{Desk, Section};
 use axum::extract::{Form, FromRequest, Path, Query, Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use domain::api_organiser::{LayoutView, PublishRequest, ScreenRequest};
-use domain::money::Currency;
+use domain::layout::Layout;
 use domain::pricing::PriceList;
 use serde::Deserialize;
 use uuid::Uuid;
 
 use super::super::{Turned, Who, desk};
 use super::{
-    Asked, FormResult, PageError, PageResult, Thing, intent, new_key, passing_or_fault, private, see, trouble,
-    with_status,
+    Asked, FormResult, PageError, PageResult, Thing, currency_of, intent, new_key, passing_or_fault, private, see,
+    trouble, with_status,
 };
 use crate::AppState;
 use crate::accounts::Staff;
@@ -89,13 +89,40 @@ async fn room_page(state: &AppState, desk: Desk, layout: Uuid, trouble: Option<T
     let Room { layout: room, view, is_own } =
         organiser::room(state, &desk.theatre, layout).await.map_err(passing_or_fault)?;
     let screens = organiser::screens(state, &desk.theatre).await.map_err(passing_or_fault)?;
-    // What it costs is another page's; the drawing wants some price.
-    let currency = Currency::parse("XXX").ok_or(PageError::Fault)?;
-    let by_category = room.categories().iter().map(|category| (category.name.clone(), 0)).collect();
-    let plan = room.plan_view(layout, &PriceList { currency, by_category }, None).map_err(|_| PageError::Fault)?;
-    let preview = Preview { plan, dots: room.dots() };
+    let preview = preview_of(state, &desk.theatre, layout, &room).await?;
     let screens = screens.into_iter().filter(|screen| screen.layout != layout).collect();
     Ok(private(RoomPage { desk, layout: view, preview, screens, is_own, key: new_key(), trouble }))
+}
+
+async fn preview_of(state: &AppState, theatre: &str, id: Uuid, room: &Layout) -> Result<Preview, PageError> {
+    // What it costs is another page's; the drawing wants some price, and in the theatre's currency.
+    let ground = organiser::price_ground(state, theatre).await.map_err(passing_or_fault)?;
+    let currency = currency_of(&ground.currency)?;
+    let by_category = room.categories().iter().map(|category| (category.name.clone(), 0)).collect();
+    let plan = room.plan_view(id, &PriceList { currency, by_category }, None).map_err(|_| PageError::Fault)?;
+    Ok(Preview { plan, dots: room.dots() })
+}
+
+/// An empty drawing board.
+pub(super) async fn draw(State(state): State<AppState>, who: Who, Path(theatre): Path<String>) -> PageResult {
+    let (_, desk) = desk(&state, who, &theatre, Section::Shows).await?;
+    let screens = organiser::screens(&state, &theatre).await.map_err(passing_or_fault)?;
+    let screens = screens.into_iter().map(|screen| (screen.id, screen.name)).collect();
+    Ok(private(DrawingBoard { desk, room: None, screens }))
+}
+
+/// A room on the drawing board; what is saved there is another one.
+pub(super) async fn edit(State(state): State<AppState>, who: Who, thing: Thing) -> PageResult {
+    let Path((theatre, layout)) = thing?;
+    let (_, desk) = desk(&state, who, &theatre, Section::Shows).await?;
+    let Room { layout: room, view, .. } = organiser::room(&state, &theatre, layout).await.map_err(passing_or_fault)?;
+    let mut screens = organiser::screens(&state, &theatre).await.map_err(passing_or_fault)?;
+    screens.sort_by_key(|screen| screen.layout != layout);
+    let screens = screens.into_iter().map(|screen| (screen.id, screen.name)).collect();
+    let sold = organiser::sold_seats(&state, &theatre, layout).await.map_err(passing_or_fault)?;
+    let preview = preview_of(&state, &theatre, layout, &room).await?;
+    let room = DrawnRoom { id: layout, name: view.name, preview, sold };
+    Ok(private(DrawingBoard { desk, room: Some(room), screens }))
 }
 
 #[derive(Deserialize)]

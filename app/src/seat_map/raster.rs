@@ -1,0 +1,224 @@
+//! Dots as pixels: a picture in memory, and which part of it is newer than what the canvas shows.
+//!
+//! Pure. A dot is a handful of bytes here, where each would be a call to the browser and a drawing command there;
+//! the canvas takes what changed in a few rectangles. Who takes it there is `canvas`.
+
+use domain::api::SEAT_PITCH;
+use domain::wire::Dot;
+
+/// Red, green, blue and how opaque, as canvases have it.
+pub type Colour = [u8; 4];
+
+/// Part of the distance between two seats that a dot covers.
+const DOT: f64 = 0.78;
+/// What changed is noted for bands of this many rows of pixels each: fewer say it more exactly, and cost more calls.
+const BAND_PX: usize = 32;
+
+/// A rectangle of pixels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Area {
+    /// Pixels from the left.
+    pub left: usize,
+    /// Pixels from the top.
+    pub top: usize,
+    /// Pixels.
+    pub width: usize,
+    /// Pixels.
+    pub height: usize,
+}
+
+/// A picture of a part of the plan.
+pub struct Raster {
+    width: usize,
+    height: usize,
+    pixels: Vec<Colour>,
+    /// The corner of the plan that is shown, plan units.
+    corner: (i32, i32),
+    /// Pixels in a plan unit.
+    scale: f64,
+    /// Side of a dot, pixels.
+    side: usize,
+    /// What changed in each band: from this column up to that one.
+    changed: Vec<Option<(usize, usize)>>,
+}
+
+impl Raster {
+    /// An empty one, so many pixels wide, of the part of the plan at `corner` that is so many units wide and high.
+    #[must_use]
+    pub fn new(width: usize, corner: (i32, i32), size: (i32, i32)) -> Self {
+        let scale = width as f64 / f64::from(size.0.max(1));
+        let height = (f64::from(size.1) * scale).round().max(1.0) as usize;
+        Self {
+            width,
+            height,
+            pixels: vec![Colour::default(); width * height],
+            corner,
+            scale,
+            side: (f64::from(SEAT_PITCH) * scale * DOT).round().max(1.0) as usize,
+            changed: vec![None; height.div_ceil(BAND_PX)],
+        }
+    }
+
+    /// How wide and high, pixels.
+    #[must_use]
+    pub fn size(&self) -> (usize, usize) {
+        (self.width, self.height)
+    }
+
+    /// The picture, row by row from the top.
+    #[must_use]
+    pub fn pixels(&self) -> &[u8] {
+        self.pixels.as_flattened()
+    }
+
+    /// Paints a dot over whatever was there. What lies outside is left out.
+    pub fn paint(&mut self, dot: Dot, colour: Colour) {
+        let half = self.side as f64 / 2.0;
+        let start = |at: i32, corner: i32| ((f64::from(at) - f64::from(corner)) * self.scale - half).round() as isize;
+        let (left, top) = (start(dot.x, self.corner.0), start(dot.y, self.corner.1));
+        let within = |at: isize, limit: usize| usize::try_from(at).unwrap_or(0).min(limit);
+        let side = self.side as isize;
+        let (left, right) = (within(left, self.width), within(left.saturating_add(side), self.width));
+        let (top, bottom) = (within(top, self.height), within(top.saturating_add(side), self.height));
+        for row in top..bottom {
+            let start = row * self.width;
+            self.pixels[start + left..start + right].fill(colour);
+        }
+        if left < right && top < bottom {
+            for band in &mut self.changed[top / BAND_PX..=(bottom - 1) / BAND_PX] {
+                let (from, to) = band.unwrap_or((left, right));
+                *band = Some((from.min(left), to.max(right)));
+            }
+        }
+    }
+
+    /// What changed since this was asked last: neighbouring bands are one area.
+    pub fn take_changed(&mut self) -> Vec<Area> {
+        let mut areas = Vec::<Area>::new();
+        for (number, band) in self.changed.iter_mut().enumerate() {
+            let Some((left, right)) = band.take() else { continue };
+            let top = number * BAND_PX;
+            let height = BAND_PX.min(self.height - top);
+            match areas.last_mut().filter(|above| above.top + above.height == top) {
+                Some(above) => {
+                    let end = right.max(above.left + above.width);
+                    above.left = above.left.min(left);
+                    above.width = end - above.left;
+                    above.height += height;
+                }
+                None => areas.push(Area { left, top, width: right - left, height }),
+            }
+        }
+        areas
+    }
+}
+
+/// Reads a colour in the two forms in which a canvas says one: `#rrggbb`, and `rgba(r, g, b, a)` for those that are not
+/// opaque.
+#[must_use]
+pub fn colour_of(said: &str) -> Option<Colour> {
+    if let Some(digits) = said.strip_prefix('#') {
+        let all = u32::from_str_radix(digits, 16).ok().filter(|_| digits.len() == 6)?;
+        let [_, red, green, blue] = all.to_be_bytes();
+        return Some([red, green, blue, u8::MAX]);
+    }
+    let mut parts = said.strip_prefix("rgba(")?.strip_suffix(')')?.split(',').map(str::trim);
+    let mut part = || parts.next()?.parse().ok();
+    let (red, green, blue) = (part()?, part()?, part()?);
+    // Less than one, in decimals. Code that reads any number would be ten kilobytes of tables.
+    let decimals = parts.next()?.strip_prefix("0.").unwrap_or("0");
+    let share: u32 = decimals.get(..decimals.len().min(3))?.parse().ok()?;
+    let of = 10_u32.pow(u32::try_from(decimals.len().min(3)).ok()?);
+    Some([red, green, blue, u8::try_from((share * u32::from(u8::MAX) + of / 2) / of).ok()?])
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const RED: Colour = [255, 0, 0, 255];
+    const BLUE: Colour = [0, 0, 255, 255];
+
+    fn dot(x: i32, y: i32) -> Dot {
+        Dot { x, y, category: 0 }
+    }
+
+    /// Columns and rows that have this colour.
+    fn places(raster: &Raster, colour: Colour) -> Vec<(usize, usize)> {
+        let pixels = raster.pixels.iter().enumerate();
+        pixels.filter(|(_, pixel)| **pixel == colour).map(|(at, _)| (at % raster.width, at / raster.width)).collect()
+    }
+
+    #[test]
+    fn a_dot_is_a_square_around_its_seat_and_a_new_one_hides_the_old() {
+        // A tenth of a pixel a unit: a seat's pitch is two pixels, its dot two.
+        let mut raster = Raster::new(10, (0, 0), (100, 100));
+        raster.paint(dot(50, 30), RED);
+        assert_eq!(places(&raster, RED), [(4, 2), (5, 2), (4, 3), (5, 3)]);
+        raster.paint(dot(50, 30), BLUE);
+        assert_eq!((places(&raster, RED).len(), places(&raster, BLUE).len()), (0, 4));
+    }
+
+    #[test]
+    fn a_part_of_the_plan_begins_at_its_corner_and_what_lies_outside_is_left_out() {
+        let mut raster = Raster::new(10, (1_000, 500), (100, 100));
+        raster.paint(dot(1_000, 500), RED);
+        assert_eq!(places(&raster, RED), [(0, 0)], "a quarter of it");
+        raster.take_changed();
+        [dot(0, 0), dot(1_050, 0), dot(9_999, 9_999), dot(i32::MIN / 2, 500)]
+            .into_iter()
+            .for_each(|far| raster.paint(far, BLUE));
+        assert_eq!((places(&raster, BLUE), raster.take_changed()), (vec![], vec![]));
+    }
+
+    #[test]
+    fn what_changed_is_told_once_as_few_areas() {
+        let mut raster = Raster::new(100, (0, 0), (100, 200));
+        assert_eq!((raster.size(), raster.side), ((100, 200), 16));
+        raster.paint(dot(50, 16), RED);
+        let first = Area { left: 42, top: 0, width: 16, height: 32 };
+        assert_eq!(raster.take_changed(), [first]);
+        assert_eq!(raster.take_changed(), []);
+        // Bands one and two, and the last one, which is shorter.
+        raster.paint(dot(20, 64), RED);
+        raster.paint(dot(90, 195), RED);
+        let middle = Area { left: 12, top: 32, width: 16, height: 64 };
+        assert_eq!(raster.take_changed(), [middle, Area { left: 82, top: 160, width: 16, height: 40 }]);
+    }
+
+    #[test]
+    fn colours_are_read_as_a_canvas_says_them() {
+        assert_eq!(colour_of("#8ab8e8"), Some([0x8a, 0xb8, 0xe8, 255]));
+        assert_eq!(colour_of("rgba(1, 20, 255, 0.5)"), Some([1, 20, 255, 128]));
+        assert_eq!(colour_of("rgba(0, 0, 0, 0.0784)"), Some([0, 0, 0, 20]));
+        assert_eq!(colour_of("rgba(0, 0, 0, 0)"), Some([0, 0, 0, 0]));
+        for other in ["", "#12", "#12345678", "red", "rgba(1, 2, 3)", "rgba(1, 2, 300, 1)", "color(srgb 1 0 0)"] {
+            assert_eq!(colour_of(other), None, "{other}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_changes_outside_of_the_areas_that_are_told(
+            before in proptest::collection::vec((-50..250_i32, -50..350_i32), 0..20),
+            after in proptest::collection::vec((-50..250_i32, -50..350_i32), 0..20),
+        ) {
+            let mut raster = Raster::new(57, (0, 0), (200, 300));
+            before.iter().for_each(|(x, y)| raster.paint(dot(*x, *y), RED));
+            raster.take_changed();
+            let old = raster.pixels.clone();
+            after.iter().for_each(|(x, y)| raster.paint(dot(*x, *y), BLUE));
+            let areas = raster.take_changed();
+            for (at, (one, other)) in old.iter().zip(&raster.pixels).enumerate() {
+                let (column, row) = (at % raster.width, at / raster.width);
+                let told = areas.iter().any(|area| {
+                    (area.left..area.left + area.width).contains(&column)
+                        && (area.top..area.top + area.height).contains(&row)
+                });
+                prop_assert!(one == other || told, "{column}, {row}");
+            }
+        }
+    }
+}

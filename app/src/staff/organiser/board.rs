@@ -1,0 +1,267 @@
+//! The drawing: every row and area as a piece of its own, drawn anew when it changes and only then.
+
+use std::sync::Arc;
+
+use domain::api::SeatKind;
+use domain::layout::FocusKind;
+use domain::layout::editing::{DraftArea, DraftRow, Key};
+use leptos::html::Div;
+use leptos::prelude::*;
+use leptos::svg::Svg;
+use wasm_bindgen::JsCast;
+
+use super::editor::{Drag, Editor};
+use super::hands::{self, Press};
+use super::markup::{self, SeatLook, tenth};
+use crate::say;
+use crate::seat_map::zoom::{self, Box2};
+
+/// Free space around what is drawn, units of the drawing.
+const MARGIN: f64 = 70.0;
+/// The frame grows in steps of this, so that the drawing does not jump with each row.
+const FRAME_STEP: f64 = 100.0;
+/// The smallest frame: width and height.
+const SMALLEST_FRAME: [f64; 2] = [800.0, 500.0];
+/// The closest one looks.
+const LARGEST_ZOOM: f64 = 12.0;
+
+/// The drawing as one works on it. A bundle of handles: copy it.
+#[derive(Clone, Copy)]
+pub(super) struct Board {
+    pub(super) editor: Editor,
+    /// Left, top, width, height of what is shown, units of the drawing.
+    pub(super) frame: Memo<[f64; 4]>,
+    /// Pixels of a unit where the whole room is to be seen.
+    fit: RwSignal<f64>,
+    pub(super) drawing: NodeRef<Svg>,
+    scroller: NodeRef<Div>,
+    pub(super) press: StoredValue<Option<Press>>,
+}
+
+/// The drawing, and above it what changes how one looks at it.
+pub(super) fn board(editor: Editor) -> impl IntoView {
+    let board = Board {
+        editor,
+        frame: Memo::new(move |_| frame_of(editor)),
+        fit: RwSignal::new(1.0),
+        drawing: NodeRef::new(),
+        scroller: NodeRef::new(),
+        press: StoredValue::new(None),
+    };
+    // Whoever looks at the whole room goes on doing so as it grows.
+    Effect::new(move |_| {
+        board.frame.track();
+        if board.scroller.get().is_some() && editor.zoom.get_untracked() <= 1.0 {
+            board.fit_in();
+        }
+    });
+    let pixels = move |side: usize| tenth(board.frame.get()[side] * board.fit.get() * editor.zoom.get());
+    let view_box = move || board.frame.get().map(tenth).join(" ");
+    view! {
+        {bar(board)}
+        <div class="layout-board" dir="ltr" node_ref=board.scroller
+            on:wheel=move |event| {
+                if event.ctrl_key() {
+                    event.prevent_default();
+                    let point = (f64::from(event.client_x()), f64::from(event.client_y()));
+                    board.zoom(zoom::wheel_factor(event.delta_y()), Some(point));
+                }
+            }>
+            <svg class="layout-drawing" data-testid="layout-board" data-moves="" node_ref=board.drawing tabindex="0" role="application"
+                aria-label=say!("editor.board") aria-describedby="layout-help"
+                width=move || pixels(2) height=move || pixels(3) viewBox=view_box
+                on:pointerdown=move |event| hands::press(board, &event) on:pointermove=move |event| hands::drag(board, &event)
+                on:pointerup=move |event| hands::let_go(board, &event) on:pointercancel=move |_| hands::give_up(board)>
+                <g aria-hidden="true">
+                    <path class="layout-focus" d=move || focus_path(editor) />
+                    <text class="layout-focus-words" x=move || focus_at(editor, 0) y=move || focus_at(editor, 1)>{move || focus_words(editor)}</text>
+                    <For each=move || editor.draft(|draft| draft.areas.iter().map(|area| area.key).collect::<Vec<_>>()) key=|key| *key let:key>
+                        {area(editor, key)}
+                    </For>
+                    <For each=move || editor.draft(|draft| draft.rows.iter().map(|row| row.key).collect::<Vec<_>>()) key=|key| *key let:key>
+                        {row(editor, key)}
+                    </For>
+                    {move || drawn_frame(editor)}
+                </g>
+            </svg>
+        </div>
+        <p id="layout-help" class="quiet small">{say!("editor.help")}</p>
+    }
+}
+
+fn bar(board: Board) -> impl IntoView {
+    let editor = board.editor;
+    let can_undo = Memo::new(move |_| editor.history.with(|history| history.can_undo()));
+    let can_redo = Memo::new(move |_| editor.history.with(|history| history.can_redo()));
+    let idle = |can: bool| if can { "false" } else { "true" };
+    let count = move || {
+        let places = editor.draft(|draft| draft.areas.iter().map(|area| area.capacity).sum::<u32>());
+        say!("editor.count", seats = editor.draft(|draft| draft.seat_count()), places = places)
+    };
+    view! {
+        <div class="layout-bar">
+            <div role="group" class="layout-tools" aria-label=say!("editor.steps")>
+                <button type="button" class="button button-quiet" data-testid="layout-undo" aria-disabled=move || idle(can_undo.get())
+                    on:click=move |_| editor.undo()>{say!("editor.undo")}</button>
+                <button type="button" class="button button-quiet" data-testid="layout-redo" aria-disabled=move || idle(can_redo.get())
+                    on:click=move |_| editor.redo()>{say!("editor.redo")}</button>
+                <button type="button" class="button button-quiet" data-testid="layout-several"
+                    aria-pressed=move || if editor.several.get() { "true" } else { "false" }
+                    on:click=move |_| editor.several.update(|several| *several = !*several)>{say!("editor.several")}</button>
+            </div>
+            <p class="layout-count" data-testid="layout-count" data-seats=move || editor.draft(|draft| draft.seat_count())>{count}</p>
+            <div class="room-zoom" role="group" aria-label=say!("map.size")>
+                <button type="button" class="zoom-button" aria-label=say!("map.zoom_out") data-testid="layout-zoom-out"
+                    on:click=move |_| board.zoom(1.0 / zoom::STEP, None)>"−"</button>
+                <button type="button" class="zoom-button zoom-whole" data-testid="layout-zoom-whole"
+                    on:click=move |_| board.fit_in()>{say!("map.zoom_whole")}</button>
+                <button type="button" class="zoom-button" aria-label=say!("map.zoom_in") data-testid="layout-zoom-in"
+                    on:click=move |_| board.zoom(zoom::STEP, None)>"+"</button>
+            </div>
+        </div>
+    }
+}
+
+impl Board {
+    /// The whole room.
+    fn fit_in(self) {
+        let Some(scroller) = self.scroller.get_untracked() else { return };
+        let [_, _, width, height] = self.frame.get_untracked();
+        let (wide, high) = (f64::from(scroller.client_width()), f64::from(scroller.client_height()));
+        self.fit.set((wide / width).min(high / height).max(0.01));
+        self.editor.zoom.set(1.0);
+    }
+
+    /// Looks closer or from further away; the point stays, or the middle does.
+    fn zoom(self, factor: f64, point: Option<(f64, f64)>) {
+        let (Some(scroller), Some(before)) = (self.scroller.get_untracked(), self.place()) else { return };
+        let view = box_of(&scroller);
+        let point = point.unwrap_or_else(|| view.middle());
+        self.editor.zoom.update(|zoom| *zoom = (*zoom * factor).clamp(1.0, LARGEST_ZOOM));
+        // The drawing has its new size in the next frame.
+        request_animation_frame(move || {
+            if let Some(after) = self.place() {
+                let (x, y) = zoom::drift(before, after, point);
+                scroller.set_scroll_left(scroller.scroll_left() + x.round() as i32);
+                scroller.set_scroll_top(scroller.scroll_top() + y.round() as i32);
+            }
+        });
+    }
+
+    /// Where the drawing is in the window.
+    pub(super) fn place(self) -> Option<Box2> {
+        let drawing = self.drawing.get_untracked()?;
+        Some(box_of(&drawing))
+    }
+}
+
+fn box_of(element: &web_sys::Element) -> Box2 {
+    let found = element.get_bounding_client_rect();
+    Box2 { left: found.left(), top: found.top(), width: found.width(), height: found.height() }
+}
+
+fn frame_of(editor: Editor) -> [f64; 4] {
+    let ([left, top, right, bottom], scale) = editor.draft(|draft| (draft.bounds(), markup::scale(draft.pitch)));
+    let low = |side: f64| ((side * scale - MARGIN) / FRAME_STEP).floor() * FRAME_STEP;
+    let high = |side: f64| ((side * scale + MARGIN) / FRAME_STEP).ceil() * FRAME_STEP;
+    let (left, top) = (low(left), low(top));
+    [left, top, (high(right) - left).max(SMALLEST_FRAME[0]), (high(bottom) - top).max(SMALLEST_FRAME[1])]
+}
+
+fn focus_path(editor: Editor) -> String {
+    let (focus, scale) = editor.draft(|draft| (draft.focus, markup::scale(draft.pitch)));
+    let ([x, y], half) = (focus.at.map(|at| at * scale), focus.width * scale / 2.0);
+    let (left, right, y, crown) = (tenth(x - half), tenth(x + half), tenth(y), tenth(y - 20.0));
+    format!("M{left} {y}Q{} {crown} {right} {y}", tenth(x))
+}
+
+/// Where the words of the screen stand.
+fn focus_at(editor: Editor, side: usize) -> String {
+    let (focus, scale) = editor.draft(|draft| (draft.focus, markup::scale(draft.pitch)));
+    tenth(focus.at[side] * scale + [0.0, 14.0][side])
+}
+
+fn focus_words(editor: Editor) -> String {
+    match editor.draft(|draft| draft.focus.kind) {
+        FocusKind::Screen => say!("map.screen"),
+        FocusKind::Stage => say!("map.stage"),
+    }
+}
+
+/// Where a chosen thing is drawn while it is dragged.
+fn dragged(editor: Editor, key: Key) -> Option<String> {
+    let Some(Drag::Things([x, y])) = editor.drag.get() else { return None };
+    let scale = markup::scale(editor.pitch());
+    editor
+        .chosen
+        .with(|chosen| chosen.contains(&key))
+        .then(|| format!("translate({} {})", tenth(x * scale), tenth(y * scale)))
+}
+
+fn row(editor: Editor, key: Key) -> impl IntoView {
+    let row: Memo<Option<Arc<DraftRow>>> = Memo::new(move |_| editor.row(key));
+    let is_chosen = Memo::new(move |_| editor.chosen.with(|chosen| chosen.contains(&key)));
+    let chosen_seats = Memo::new(move |_| {
+        let is_only = editor.chosen.with(|chosen| chosen.len() == 1 && chosen.contains(&key));
+        if is_only { editor.seats.get() } else { Default::default() }
+    });
+    let kinds: Memo<Vec<(Key, SeatKind)>> = Memo::new(move |_| {
+        editor.draft(|draft| draft.categories.iter().map(|known| (known.key, known.category.kind)).collect())
+    });
+    let content = move || {
+        let Some(row) = row.get() else { return String::new() };
+        let (chosen, kinds) = (chosen_seats.get(), kinds.get());
+        let look = |(number, seat): (usize, &domain::layout::editing::DraftSeat)| {
+            let colour = kinds.iter().position(|(key, _)| *key == seat.category).unwrap_or(0);
+            SeatLook {
+                colour,
+                kind: kinds.get(colour).map(|(_, kind)| *kind).unwrap_or_default(),
+                is_sold: editor.is_sold(seat.origin),
+                is_chosen: chosen.contains(&number),
+            }
+        };
+        let looks: Vec<SeatLook> = row.seats.iter().enumerate().map(look).collect();
+        markup::row(&row, markup::scale(editor.pitch()), &looks)
+    };
+    view! {
+        <g class="layout-row" class:is-chosen=move || is_chosen.get() data-key=key transform=move || dragged(editor, key)
+            inner_html=content></g>
+    }
+}
+
+fn area(editor: Editor, key: Key) -> impl IntoView {
+    let area: Memo<Option<Arc<DraftArea>>> = Memo::new(move |_| editor.area(key));
+    let is_chosen = Memo::new(move |_| editor.chosen.with(|chosen| chosen.contains(&key)));
+    let is_only = Memo::new(move |_| is_chosen.get() && editor.chosen.with(|chosen| chosen.len() == 1));
+    let content = move || {
+        let Some(area) = area.get() else { return String::new() };
+        let mut drawn = DraftArea::clone(&area);
+        if let Some(Drag::Corner(of, corner, by)) = editor.drag.get().filter(|_| is_only.get())
+            && of == key
+        {
+            drawn.outline = drawn.outline.with_corner(corner, by);
+        }
+        let (colour, scale) = editor.draft(|draft| (draft.category_index(area.category), markup::scale(draft.pitch)));
+        let words = say!("editor.area_words", name = &area.name, places = area.capacity);
+        markup::area(&drawn, scale, colour, &words, is_only.get())
+    };
+    view! {
+        <g class="layout-area" class:is-chosen=move || is_chosen.get() data-key=key transform=move || dragged(editor, key)
+            inner_html=content></g>
+    }
+}
+
+/// The frame that is being drawn around things.
+fn drawn_frame(editor: Editor) -> Option<impl IntoView> {
+    let Some(Drag::Frame(sides)) = editor.drag.get() else { return None };
+    let scale = markup::scale(editor.pitch());
+    let [left, top, right, bottom] = sides.map(|side| side * scale);
+    Some(view! {
+        <rect class="layout-marquee" x=tenth(left) y=tenth(top) width=tenth(right - left) height=tenth(bottom - top) />
+    })
+}
+
+/// The element of an event, if it is one.
+pub(super) fn element_of(event: &web_sys::Event) -> Option<web_sys::Element> {
+    event.target()?.dyn_into().ok()
+}

@@ -1,0 +1,167 @@
+//! Pointers on the drawing: a click chooses, a drag moves what is chosen, a drag beside everything draws a frame around
+//! things. A finger that begins beside what is chosen moves the page, as everywhere.
+
+use domain::layout::editing::{Command, Key, Point};
+use leptos::ev::PointerEvent;
+use leptos::prelude::*;
+
+use super::board::{Board, element_of};
+use super::editor::{Drag, Editor};
+use super::markup;
+
+/// A pointer that moves less than this while it is down has clicked, pixels.
+const DRAG_PX: f64 = 4.0;
+/// What is dragged moves in steps of this, in seats.
+const STEP_SEATS: f64 = 0.25;
+
+/// A pointer that is down.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Press {
+    /// The pointer.
+    id: i32,
+    /// What is under it.
+    thing: Option<Key>,
+    /// The seat under it.
+    seat: Option<usize>,
+    /// The corner under it.
+    corner: Option<usize>,
+    /// Where it came down, units of the plan.
+    from: Point,
+    /// The same in the window.
+    at: (f64, f64),
+    /// Whether what is under it had been chosen before.
+    was_chosen: bool,
+    /// Whether it adds to what is chosen.
+    adds: bool,
+    /// Whether it has moved.
+    moved: bool,
+}
+
+/// A pointer comes down.
+pub(super) fn press(board: Board, event: &PointerEvent) {
+    let (editor, Some(from)) = (board.editor, point_of(board, event)) else { return };
+    if event.button() != 0 || board.press.with_value(Option::is_some) {
+        return;
+    }
+    let target = element_of(event);
+    let number = |name: &str| target.as_ref()?.get_attribute(name)?.parse::<usize>().ok();
+    let holder = target.as_ref().and_then(|target| target.closest("[data-key]").ok().flatten());
+    let thing: Option<Key> = holder.and_then(|holder| holder.get_attribute("data-key")?.parse().ok());
+    let adds = event.shift_key() || event.ctrl_key() || event.meta_key() || editor.several.get_untracked();
+    let was_chosen = thing.is_some_and(|key| editor.chosen.with_untracked(|chosen| chosen.contains(&key)));
+    match thing {
+        Some(key) if adds => editor.toggle(key),
+        Some(key) if !was_chosen => editor.choose([key]),
+        _ => {}
+    }
+    let press = Press {
+        id: event.pointer_id(),
+        thing,
+        seat: number("data-seat"),
+        corner: number("data-corner"),
+        from,
+        at: (f64::from(event.client_x()), f64::from(event.client_y())),
+        was_chosen,
+        adds,
+        moved: false,
+    };
+    // A finger beside everything moves the page; a tap there is seen when it ends.
+    if (thing.is_some() || !is_finger(event))
+        && let Some(drawing) = board.drawing.get_untracked()
+    {
+        // Fails for a pointer that has left already; then it ends here.
+        let _ = drawing.set_pointer_capture(event.pointer_id());
+    }
+    board.press.set_value(Some(press));
+}
+
+/// A pointer moves.
+pub(super) fn drag(board: Board, event: &PointerEvent) {
+    let Some(mut press) = board.press.get_value().filter(|press| press.id == event.pointer_id()) else { return };
+    let way = (f64::from(event.client_x()) - press.at.0).hypot(f64::from(event.client_y()) - press.at.1);
+    if !press.moved && way < DRAG_PX {
+        return;
+    }
+    let Some([x, y]) = point_of(board, event) else { return };
+    press.moved = true;
+    board.press.set_value(Some(press));
+    let [from_x, from_y] = press.from;
+    let by = snapped(board.editor, [x - from_x, y - from_y]);
+    let drag = match (press.thing, press.corner) {
+        (Some(key), Some(corner)) => Drag::Corner(key, corner, by),
+        (Some(key), None) if board.editor.chosen.with_untracked(|chosen| chosen.contains(&key)) => Drag::Things(by),
+        (Some(_), None) => return,
+        (None, _) if is_finger(event) => return,
+        (None, _) => Drag::Frame([x.min(from_x), y.min(from_y), x.max(from_x), y.max(from_y)]),
+    };
+    board.editor.drag.set(Some(drag));
+}
+
+/// A pointer goes up: what was dragged is moved, what was clicked is chosen.
+pub(super) fn let_go(board: Board, event: &PointerEvent) {
+    let Some(press) = board.press.get_value().filter(|press| press.id == event.pointer_id()) else { return };
+    let (editor, drag) = (board.editor, board.editor.drag.get_untracked());
+    give_up(board);
+    match drag {
+        Some(Drag::Things(by)) => {
+            editor.apply(&Command::Move(editor.keys(), by));
+        }
+        Some(Drag::Corner(key, corner, by)) => {
+            let area = editor.now(|draft| draft.area(key).cloned());
+            if let Some(area) = area {
+                let outline = area.outline.with_corner(corner, by);
+                editor.apply(&Command::ChangeArea(key, area.name.clone(), area.capacity, outline));
+            }
+        }
+        Some(Drag::Frame(sides)) => {
+            let inside = editor.now(|draft| draft.inside(sides));
+            let before = if press.adds { editor.keys() } else { Vec::new() };
+            editor.choose(before.into_iter().chain(inside));
+        }
+        None if press.moved => {}
+        None => click(editor, press),
+    }
+}
+
+fn click(editor: Editor, press: Press) {
+    match press.thing {
+        // Beside everything: nothing is chosen any more.
+        None if !press.adds => editor.choose([]),
+        // A row that was chosen before: its seats.
+        Some(key) if press.was_chosen && !press.adds => {
+            if editor.only_row() == Some(key) {
+                if let Some(seat) = press.seat {
+                    editor.toggle_seat(seat);
+                }
+            } else {
+                editor.choose([key]);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The browser took the pointer, to move the page for one.
+pub(super) fn give_up(board: Board) {
+    board.press.set_value(None);
+    board.editor.drag.set(None);
+}
+
+fn is_finger(event: &PointerEvent) -> bool {
+    event.pointer_type() == "touch"
+}
+
+/// In even steps.
+fn snapped(editor: Editor, way: Point) -> Point {
+    let step = editor.pitch() * STEP_SEATS;
+    way.map(|side| (side / step).round() * step)
+}
+
+/// Where the pointer is, units of the plan.
+fn point_of(board: Board, event: &PointerEvent) -> Option<Point> {
+    let (place, [left, top, width, height]) = (board.place()?, board.frame.get_untracked());
+    let scale = markup::scale(board.editor.pitch());
+    let x = (f64::from(event.client_x()) - place.left) / place.width.max(1.0) * width + left;
+    let y = (f64::from(event.client_y()) - place.top) / place.height.max(1.0) * height + top;
+    Some([x / scale, y / scale])
+}

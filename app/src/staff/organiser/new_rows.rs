@@ -1,0 +1,143 @@
+//! The form that draws rows.
+
+use domain::layout::editing::{Command, Key, NewRows, Numbering, ROW_GAP_SEATS, label_after};
+use leptos::ev::SubmitEvent;
+use leptos::prelude::*;
+
+use super::editor::Editor;
+use super::fields::{choice, number_in, whole_in, wish};
+use crate::say;
+
+/// What stands in the form. A bundle of handles: copy it.
+#[derive(Clone, Copy)]
+struct Form {
+    section: RwSignal<String>,
+    category: RwSignal<String>,
+    rows: RwSignal<String>,
+    seats: RwSignal<String>,
+    label: RwSignal<String>,
+    first: RwSignal<String>,
+    order: RwSignal<String>,
+    aisles: RwSignal<String>,
+    bow: RwSignal<String>,
+    turn: RwSignal<String>,
+}
+
+/// The ways seats are numbered: value and words.
+pub(super) fn orders() -> Vec<(String, String)> {
+    let order = |value: &str, words| (value.to_owned(), words);
+    vec![
+        order("left", say!("editor.order_left")),
+        order("right", say!("editor.order_right")),
+        order("left-other", say!("editor.order_left_other")),
+        order("right-other", say!("editor.order_right_other")),
+    ]
+}
+
+/// Numbering by one of these ways. Every other number makes odd ones of 1 and even ones of 2.
+pub(super) fn numbering(first: &str, order: &str) -> Numbering {
+    let step = if order.ends_with("other") { 2 } else { 1 };
+    Numbering { first: first.to_owned(), step, from_right: order.starts_with("right") }
+}
+
+/// Sections to choose from.
+pub(super) fn sections(editor: Editor) -> Vec<(String, String)> {
+    editor.draft(|draft| {
+        let name = |(number, name): (usize, &str)| match name.trim() {
+            "" => say!("editor.section_number", number = number + 1),
+            name => name.to_owned(),
+        };
+        let keys = draft.sections.iter().map(|section| section.key.to_string());
+        let names = draft.sections.iter().map(|section| section.name.as_str()).enumerate().map(name);
+        keys.zip(names).collect()
+    })
+}
+
+/// Categories to choose from.
+pub(super) fn categories(editor: Editor) -> Vec<(String, String)> {
+    editor.draft(|draft| {
+        let known =
+            |known: &domain::layout::editing::DraftCategory| (known.key.to_string(), known.category.label().to_owned());
+        draft.categories.iter().map(known).collect()
+    })
+}
+
+/// The key of an option; the first of them where it is gone.
+pub(super) fn key_in(value: &str, options: &[(String, String)]) -> Key {
+    let is_there = options.iter().any(|(key, _)| key == value);
+    let value = if is_there { value } else { options.first().map_or("", |(key, _)| key) };
+    value.parse().unwrap_or_default()
+}
+
+/// The form.
+pub(super) fn form(editor: Editor) -> impl IntoView {
+    let text = |text: &str| RwSignal::new(text.to_owned());
+    let form = Form {
+        section: text(""),
+        category: text(""),
+        rows: text("1"),
+        seats: text("10"),
+        label: text(
+            &editor.now(|draft| draft.rows.last().and_then(|row| label_after(&row.label, 1))).unwrap_or("A".into()),
+        ),
+        first: text("1"),
+        order: text("left"),
+        aisles: text(""),
+        bow: text("0"),
+        turn: text("0"),
+    };
+    view! {
+        <details class="layout-part" open>
+            <summary><h2>{say!("editor.new_rows")}</h2></summary>
+            <form class="layout-form" data-testid="layout-new-rows" novalidate on:submit=move |event: SubmitEvent| {
+                event.prevent_default();
+                draw(editor, form);
+            }>
+                {wish("new-rows", say!("editor.rows"), "number", form.rows)}
+                {wish("new-seats", say!("editor.seats_each"), "number", form.seats)}
+                {wish("new-label", say!("editor.first_row"), "text", form.label)}
+                {wish("new-first", say!("editor.first_seat"), "text", form.first)}
+                {choice("new-order", say!("editor.order"), orders, move || form.order.get(), move |order| form.order.set(order))}
+                {wish("new-aisles", say!("editor.aisles"), "text", form.aisles)}
+                {wish("new-bow", say!("editor.bow"), "number", form.bow)}
+                {wish("new-turn", say!("editor.turn"), "number", form.turn)}
+                {choice("new-category", say!("editor.category"), move || categories(editor), move || form.category.get(),
+                    move |key| form.category.set(key))}
+                {choice("new-section", say!("editor.section"), move || sections(editor), move || form.section.get(),
+                    move |key| form.section.set(key))}
+                <button type="submit" class="button" data-testid="layout-draw">{say!("editor.draw_rows")}</button>
+            </form>
+        </details>
+    }
+}
+
+/// Draws them, chooses them, and goes on with the letter after the last.
+fn draw(editor: Editor, form: Form) {
+    let pitch = editor.pitch();
+    let read = |signal: RwSignal<String>| signal.get_untracked();
+    let length = |signal| number_in(&read(signal)).unwrap_or_default();
+    let aisles = read(form.aisles);
+    let wish = NewRows {
+        section: key_in(&read(form.section), &untrack(|| sections(editor))),
+        category: key_in(&read(form.category), &untrack(|| categories(editor))),
+        at: editor.now(|draft| draft.next_place()),
+        turn: length(form.turn),
+        bow: length(form.bow) * pitch,
+        // What is no number is refused with its limits.
+        rows: whole_in(&read(form.rows)).unwrap_or_default(),
+        seats: whole_in(&read(form.seats)).unwrap_or_default(),
+        label: read(form.label),
+        numbering: numbering(&read(form.first), &read(form.order)),
+        gap: ROW_GAP_SEATS * pitch,
+        aisles: aisles.split([',', ' ', ';']).filter_map(whole_in).collect(),
+    };
+    let before = editor.now(|draft| draft.rows.len());
+    if editor.apply(&Command::AddRows(wish)) {
+        let (drawn, last) = editor.now(|draft| {
+            let drawn: Vec<Key> = draft.rows.iter().skip(before).map(|row| row.key).collect();
+            (drawn, draft.rows.last().map(|row| row.label.clone()).unwrap_or_default())
+        });
+        editor.choose(drawn);
+        form.label.set(label_after(&last, 1).unwrap_or_default());
+    }
+}

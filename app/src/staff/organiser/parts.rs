@@ -1,0 +1,163 @@
+//! What a room is made of besides rows: its name and what people look at, its sections, its categories.
+
+use domain::api::SeatKind;
+use domain::layout::editing::{Command, Key};
+use domain::layout::{Focus, FocusKind};
+use leptos::prelude::*;
+
+use super::editor::Editor;
+use super::fields::{choice, number, text};
+use crate::say;
+
+/// Name, screen or stage.
+pub(super) fn room(editor: Editor) -> impl IntoView {
+    let pitch = editor.pitch();
+    let focus = move || editor.draft(|draft| draft.focus);
+    let change = move |change: &dyn Fn(&mut Focus)| {
+        let mut focus = untrack(focus);
+        change(&mut focus);
+        editor.apply(&Command::Focus(focus));
+    };
+    let kinds = || vec![("screen".to_owned(), say!("map.screen")), ("stage".to_owned(), say!("map.stage"))];
+    let kind_in = |kind: &str| if kind == "stage" { FocusKind::Stage } else { FocusKind::Screen };
+    view! {
+        <details class="layout-part">
+            <summary data-testid="layout-room-open"><h2>{say!("editor.room")}</h2></summary>
+            <div class="layout-form">
+                {text("room-name", say!("editor.room_name"), move || editor.draft(|draft| draft.name.clone()),
+                    move |name| { editor.apply(&Command::Rename(name)); })}
+                {choice("focus-kind", say!("editor.focus"), kinds, move || focus().kind.as_str().to_owned(),
+                    move |kind| change(&|focus| focus.kind = kind_in(&kind)))}
+                {number("focus-wide", say!("editor.wide"), "0.5", move || focus().width / pitch,
+                    move |wide| change(&|focus| focus.width = wide * pitch))}
+                {number("focus-x", say!("editor.from_left"), "0.25", move || focus().at[0] / pitch,
+                    move |x| change(&|focus| focus.at[0] = x * pitch))}
+                {number("focus-y", say!("editor.from_top"), "0.25", move || focus().at[1] / pitch,
+                    move |y| change(&|focus| focus.at[1] = y * pitch))}
+            </div>
+        </details>
+    }
+}
+
+/// Sections: their names, one more, one less.
+pub(super) fn sections(editor: Editor) -> impl IntoView {
+    let keys =
+        Memo::new(move |_| editor.draft(|draft| draft.sections.iter().map(|section| section.key).collect::<Vec<_>>()));
+    let added = RwSignal::new(String::new());
+    let add = move |_| {
+        if editor.apply(&Command::AddSection(added.get_untracked())) {
+            added.set(String::new());
+        }
+    };
+    view! {
+        <details class="layout-part">
+            <summary data-testid="layout-sections-open"><h2>{say!("editor.sections")}</h2></summary>
+            <ul class="layout-lines">
+                <For each=move || keys.get() key=|key| *key let:key>{section(editor, key)}</For>
+            </ul>
+            <div class="layout-line">
+                <input type="text" maxlength="120" autocomplete="off" aria-label=say!("editor.new_section") prop:value=move || added.get()
+                    data-testid="layout-section-name" on:input=move |event| added.set(event_target_value(&event)) />
+                <button type="button" class="button button-quiet" data-testid="layout-add-section" on:click=add>{say!("editor.add")}</button>
+            </div>
+        </details>
+    }
+}
+
+fn section(editor: Editor, key: Key) -> impl IntoView {
+    let name = move || editor.draft(|draft| draft.section_name(key).to_owned());
+    let rename = move |event: leptos::ev::Event| {
+        let written = event_target_value(&event);
+        editor.apply(&Command::RenameSection(key, written));
+        event_target::<web_sys::HtmlInputElement>(&event).set_value(&untrack(name));
+    };
+    view! {
+        <li class="layout-line">
+            <input type="text" maxlength="120" autocomplete="off" aria-label=say!("editor.section_name") prop:value=name on:change=rename />
+            <button type="button" class="button button-quiet" aria-label=move || say!("editor.remove_section", name = &name())
+                on:click=move |_| { editor.apply(&Command::RemoveSection(key)); }>{say!("editor.remove")}</button>
+        </li>
+    }
+}
+
+/// What seats can be: value and words.
+fn kinds() -> Vec<(SeatKind, &'static str, String)> {
+    vec![
+        (SeatKind::Standard, "standard", say!("editor.kind_standard")),
+        (SeatKind::Recliner, "recliner", say!("editor.kind_recliner")),
+        (SeatKind::Couple, "couple", say!("editor.kind_couple")),
+        (SeatKind::Wheelchair, "wheelchair", say!("editor.kind_wheelchair")),
+        (SeatKind::Companion, "companion", say!("editor.kind_companion")),
+    ]
+}
+
+fn kind_in(value: &str) -> SeatKind {
+    kinds().into_iter().find(|(_, known, _)| *known == value).map(|(kind, ..)| kind).unwrap_or_default()
+}
+
+fn kind_options(chosen: SeatKind) -> impl IntoView {
+    let option = |(kind, value, words)| view! { <option value=value selected=kind == chosen>{words}</option> };
+    kinds().into_iter().map(option).collect_view()
+}
+
+/// Categories: their words and kinds, one more, one less.
+pub(super) fn categories(editor: Editor) -> impl IntoView {
+    let keys = Memo::new(move |_| {
+        editor.draft(|draft| draft.categories.iter().map(|category| category.key).collect::<Vec<_>>())
+    });
+    let (name, kind) = (RwSignal::new(String::new()), RwSignal::new("standard".to_owned()));
+    let add = move |_| {
+        if editor.apply(&Command::AddCategory(name.get_untracked(), kind_in(&kind.get_untracked()))) {
+            name.set(String::new());
+        }
+    };
+    view! {
+        <details class="layout-part">
+            <summary data-testid="layout-categories-open"><h2>{say!("editor.categories")}</h2></summary>
+            <p class="quiet small">{say!("editor.categories_lead")}</p>
+            <ul class="layout-lines">
+                <For each=move || keys.get() key=|key| *key let:key>{category(editor, key)}</For>
+            </ul>
+            <div class="layout-line">
+                <input type="text" maxlength="120" autocomplete="off" aria-label=say!("editor.new_category") prop:value=move || name.get()
+                    data-testid="layout-category-name" on:input=move |event| name.set(event_target_value(&event)) />
+                <select aria-label=say!("editor.kind") data-testid="layout-category-kind"
+                    on:change=move |event| kind.set(event_target_value(&event))>{kind_options(SeatKind::Standard)}</select>
+                <button type="button" class="button button-quiet" data-testid="layout-add-category" on:click=add>{say!("editor.add")}</button>
+            </div>
+        </details>
+    }
+}
+
+fn category(editor: Editor, key: Key) -> impl IntoView {
+    let known = move || {
+        editor.draft(|draft| {
+            let found = draft.categories.iter().find(|category| category.key == key);
+            found.map(|found| (found.category.label().to_owned(), found.category.kind)).unwrap_or_default()
+        })
+    };
+    let colour = move || {
+        format!("layout-colour cat-{}", editor.draft(|draft| draft.category_index(key)) % super::markup::COLOURS)
+    };
+    let rename = move |event: leptos::ev::Event| {
+        editor.apply(&Command::ChangeCategory(key, event_target_value(&event), untrack(known).1));
+        event_target::<web_sys::HtmlInputElement>(&event).set_value(&untrack(known).0);
+    };
+    let change_kind = move |event: leptos::ev::Event| {
+        editor.apply(&Command::ChangeCategory(key, untrack(known).0, kind_in(&event_target_value(&event))));
+    };
+    let value =
+        move || kinds().into_iter().find(|(kind, ..)| *kind == known().1).map_or("standard", |(_, value, _)| value);
+    view! {
+        <li class="layout-line">
+            <span class=colour aria-hidden="true"></span>
+            <input type="text" maxlength="120" autocomplete="off" aria-label=say!("editor.category_name") prop:value=move || known().0
+                on:change=rename />
+            <select aria-label=move || say!("editor.kind_of", name = &known().0) prop:value=value on:change=change_kind>
+                {kind_options(untrack(known).1)}
+            </select>
+            <button type="button" class="button button-quiet" aria-label=move || say!("editor.remove_category", name = &known().0)
+                on:click=move |_| { editor.apply(&Command::RemoveCategory(key)); }>{say!("editor.remove")}</button>
+        </li>
+    }
+}

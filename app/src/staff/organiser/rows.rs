@@ -1,0 +1,185 @@
+//! What can be done to the rows that are chosen. What a field shows is the first row's; what is written there is done
+//! to all of them.
+
+use std::sync::Arc;
+
+use domain::layout::editing::{Command, DraftRow, Key, Point, ROW_GAP_SEATS};
+use leptos::prelude::*;
+
+use super::editor::Editor;
+use super::fields::{choice, number, number_in, text, whole_in, wish};
+use super::new_rows::{categories, key_in, numbering, orders, sections};
+use crate::say;
+
+/// The panel; nothing while no row is chosen.
+pub(super) fn chosen(editor: Editor) -> impl IntoView {
+    let rows = Memo::new(move |_| editor.chosen_rows());
+    move || {
+        let keys = rows.get();
+        let first = keys.first().copied()?;
+        let only = (keys.len() == 1).then_some(first);
+        Some(view! {
+            <section class="layout-part" aria-labelledby="layout-rows" data-testid="layout-rows-chosen">
+                <h2 id="layout-rows">{say!("editor.rows_chosen", count = keys.len())}</h2>
+                {facts(editor, first, StoredValue::new(keys.clone()))}
+                {number_form(editor, first, StoredValue::new(keys.clone()))}
+                {aisle_form(editor, StoredValue::new(keys.clone()))}
+                {only.map(|row| seats(editor, row))}
+                {acts(editor, StoredValue::new(keys))}
+            </section>
+        })
+    }
+}
+
+/// Something of a row; what there is of none once it is gone.
+fn of<T: Default>(editor: Editor, key: Key, read: impl FnOnce(&DraftRow) -> T) -> T {
+    editor.row(key).map(|row: Arc<DraftRow>| read(&row)).unwrap_or_default()
+}
+
+fn facts(editor: Editor, first: Key, keys: StoredValue<Vec<Key>>) -> impl IntoView {
+    let pitch = editor.pitch();
+    let place = move |side: usize| of(editor, first, |row| row.at[side]) / pitch;
+    let go = move |to: Point| {
+        let by = [(to[0] - untrack(|| place(0))) * pitch, (to[1] - untrack(|| place(1))) * pitch];
+        editor.apply(&Command::Move(keys.get_value(), by));
+    };
+    let categorise = move |key: String| {
+        let category = key_in(&key, &untrack(|| categories(editor)));
+        let seats: Vec<usize> = editor.seats.with_untracked(|seats| seats.iter().copied().collect());
+        let command = match editor.only_row().filter(|_| !seats.is_empty()) {
+            Some(row) => Command::CategoriseSeats(row, seats, category),
+            None => Command::Categorise(keys.get_value(), category),
+        };
+        editor.apply(&command);
+    };
+    let category = move || {
+        let seat = editor.seats.with(|seats| seats.first().copied()).unwrap_or_default();
+        of(editor, first, |row| row.seats.get(seat).map(|seat| seat.category.to_string()).unwrap_or_default())
+    };
+    let turn = move |degrees: f64| {
+        let by = degrees - untrack(|| of(editor, first, |row| row.turn));
+        editor.apply(&Command::Turn(keys.get_value(), by));
+    };
+    let assign = move |key: String| {
+        let section = key_in(&key, &untrack(|| sections(editor)));
+        editor.apply(&Command::Assign(keys.get_value(), section));
+    };
+    view! {
+        <div class="layout-form">
+            {text("row-label", say!("editor.row_label"), move || of(editor, first, |row| row.label.clone()),
+                move |label| { editor.apply(&Command::Relabel(keys.get_value(), label)); })}
+            {number("row-seats", say!("editor.seats_each"), "1", move || of(editor, first, |row| row.seats.len() as f64),
+                move |count| { editor.apply(&Command::Resize(keys.get_value(), count.max(0.0) as usize)); })}
+            {number("row-bow", say!("editor.bow"), "0.1", move || of(editor, first, |row| row.bow) / pitch,
+                move |bow| { editor.apply(&Command::Bend(keys.get_value(), bow * pitch)); })}
+            {number("row-turn", say!("editor.turn"), "1", move || of(editor, first, |row| row.turn), turn)}
+            {number("row-x", say!("editor.from_left"), "0.25", move || place(0), move |x| go([x, untrack(|| place(1))]))}
+            {number("row-y", say!("editor.from_top"), "0.25", move || place(1), move |y| go([untrack(|| place(0)), y]))}
+            {choice("row-category", say!("editor.category"), move || categories(editor), category, categorise)}
+            {choice("row-section", say!("editor.section"), move || sections(editor),
+                move || of(editor, first, |row| row.section.to_string()), assign)}
+        </div>
+    }
+}
+
+fn number_form(editor: Editor, first: Key, keys: StoredValue<Vec<Key>>) -> impl IntoView {
+    let start =
+        untrack(|| of(editor, first, |row| row.from_left().first().map(|seat| row.seats[*seat].number.clone())));
+    let (begin, order) = (RwSignal::new(start.unwrap_or_else(|| "1".to_owned())), RwSignal::new("left".to_owned()));
+    let act = move |_| {
+        let numbering = numbering(&begin.get_untracked(), &order.get_untracked());
+        editor.apply(&Command::Number(keys.get_value(), numbering));
+    };
+    view! {
+        <div class="layout-form">
+            {wish("number-first", say!("editor.first_seat"), "text", begin)}
+            {choice("number-order", say!("editor.order"), orders, move || order.get(), move |chosen| order.set(chosen))}
+            <button type="button" class="button button-quiet" data-testid="layout-number" on:click=act>{say!("editor.number_seats")}</button>
+        </div>
+    }
+}
+
+fn aisle_form(editor: Editor, keys: StoredValue<Vec<Key>>) -> impl IntoView {
+    let (after, wide) = (RwSignal::new(String::new()), RwSignal::new("1".to_owned()));
+    let act = move |_| {
+        let wide = number_in(&wide.get_untracked()).unwrap_or_default().max(0.0);
+        let after = whole_in(&after.get_untracked()).unwrap_or_default();
+        editor.apply(&Command::Space(keys.get_value(), after, (1.0 + wide) * editor.pitch()));
+    };
+    view! {
+        <div class="layout-form">
+            {wish("aisle-after", say!("editor.aisle_after"), "number", after)}
+            {wish("aisle-wide", say!("editor.aisle_wide"), "number", wide)}
+            <button type="button" class="button button-quiet" data-testid="layout-aisle" on:click=act>{say!("editor.make_aisle")}</button>
+        </div>
+    }
+}
+
+/// The seats of the only row that is chosen, from left to right; their numbers one by one.
+fn seats(editor: Editor, row: Key) -> impl IntoView {
+    let numbers = Memo::new(move |_| {
+        of(editor, row, |row| {
+            let number = |seat: usize| (seat, row.seats[seat].number.clone(), editor.is_sold(row.seats[seat].origin));
+            row.from_left().into_iter().map(number).collect::<Vec<_>>()
+        })
+    });
+    let seat = move |(seat, number, is_sold): (usize, String, bool)| {
+        let is_chosen = move || if editor.seats.with(|seats| seats.contains(&seat)) { "true" } else { "false" };
+        let shown = if number.is_empty() { "?".to_owned() } else { number.clone() };
+        let label = if is_sold { say!("editor.seat_sold", seat = &shown) } else { say!("editor.seat", seat = &shown) };
+        view! {
+            <li><button type="button" class="layout-seat-key" data-testid="layout-seat" aria-pressed=is_chosen aria-label=label data-sold=is_sold.then_some("")
+                on:click=move |_| editor.toggle_seat(seat)>{shown}</button></li>
+        }
+    };
+    let only = Memo::new(move |_| editor.seats.with(|seats| seats.first().copied().filter(|_| seats.len() == 1)));
+    let number = move || {
+        only.get().map(|seat| {
+            text(
+                "seat-number",
+                say!("editor.seat_number"),
+                move || of(editor, row, |row| row.seats.get(seat).map(|seat| seat.number.clone()).unwrap_or_default()),
+                move |number| {
+                    editor.apply(&Command::SetNumber(row, seat, number));
+                },
+            )
+        })
+    };
+    let is_idle = move || if editor.seats.with(|seats| seats.is_empty()) { "true" } else { "false" };
+    let take_out = move |_| {
+        if editor.seats.with_untracked(|seats| !seats.is_empty()) {
+            editor.remove_chosen();
+        }
+    };
+    view! {
+        <div class="layout-seats" role="group" aria-label=say!("editor.seats_of_row")>
+            <ul>{move || numbers.get().into_iter().map(seat).collect_view()}</ul>
+            <div class="layout-form">
+                {number}
+                <button type="button" class="button button-quiet" data-testid="layout-take-out" aria-disabled=is_idle on:click=take_out>
+                    {say!("editor.take_out")}
+                </button>
+            </div>
+        </div>
+    }
+}
+
+fn acts(editor: Editor, keys: StoredValue<Vec<Key>>) -> impl IntoView {
+    let copy = move |_| {
+        let (keys, pitch) = (keys.get_value(), editor.pitch());
+        let bounds = editor.now(|draft| draft.bounds_of(&keys));
+        let Some([_, top, _, bottom]) = bounds else { return };
+        let before = editor.now(|draft| draft.rows.len());
+        if editor.apply(&Command::Copy(keys, [0.0, bottom - top + ROW_GAP_SEATS * pitch])) {
+            let copies: Vec<Key> = editor.now(|draft| draft.rows.iter().skip(before).map(|row| row.key).collect());
+            editor.choose(copies);
+        }
+    };
+    view! {
+        <div class="layout-acts">
+            <button type="button" class="button button-quiet" data-testid="layout-copy" on:click=copy>{say!("editor.copy")}</button>
+            <button type="button" class="button button-quiet" data-testid="layout-remove"
+                on:click=move |_| { editor.apply(&Command::Remove(keys.get_value())); }>{say!("editor.remove")}</button>
+        </div>
+    }
+}

@@ -1,0 +1,102 @@
+//! What is in the drawing as a list, which is what a screen reader has of it; and what is wrong with it.
+
+use domain::layout::editing::Key;
+use domain::layout::import::Finding;
+use leptos::prelude::*;
+
+use super::editor::Editor;
+use super::findings::words;
+use crate::say;
+
+/// One line of the list.
+#[derive(Clone, Debug, PartialEq)]
+struct Line {
+    key: Key,
+    words: String,
+}
+
+/// Rows and areas, section by section. A press chooses, a second one adds while several are chosen.
+pub(super) fn list(editor: Editor) -> impl IntoView {
+    let lines = Memo::new(move |_| lines_of(editor));
+    view! {
+        <section class="layout-part" aria-labelledby="layout-things">
+            <h2 id="layout-things">{say!("editor.things")}</h2>
+            <p class="quiet" hidden=move || !lines.get().is_empty()>{say!("editor.nothing")}</p>
+            <ul class="layout-things" data-moves="" data-testid="layout-things">
+                <For each=move || lines.get() key=|line| (line.key, line.words.clone()) let:line>
+                    {line_view(editor, line)}
+                </For>
+            </ul>
+        </section>
+    }
+}
+
+fn lines_of(editor: Editor) -> Vec<Line> {
+    editor.draft(|draft| {
+        let mut lines = Vec::with_capacity(draft.rows.len() + draft.areas.len());
+        for section in &draft.sections {
+            for row in draft.rows.iter().filter(|row| row.section == section.key) {
+                let words = say!("editor.row_line", row = &draft.row_name(row), seats = row.seats.len());
+                lines.push(Line { key: row.key, words });
+            }
+            for area in draft.areas.iter().filter(|area| area.section == section.key) {
+                let words = say!("editor.area_words", name = &area.name, places = area.capacity);
+                lines.push(Line { key: area.key, words });
+            }
+        }
+        lines
+    })
+}
+
+fn line_view(editor: Editor, line: Line) -> impl IntoView {
+    let key = line.key;
+    let is_chosen = move || if editor.chosen.with(|chosen| chosen.contains(&key)) { "true" } else { "false" };
+    let press = move |event: leptos::ev::MouseEvent| {
+        if event.shift_key() || event.ctrl_key() || event.meta_key() || editor.several.get_untracked() {
+            editor.toggle(key);
+        } else {
+            editor.choose([key]);
+        }
+    };
+    view! {
+        <li><button type="button" class="layout-thing" data-testid="layout-thing" aria-pressed=is_chosen on:click=press>{line.words}</button></li>
+    }
+}
+
+/// What stands in the way, and what may surprise; what can be shown is a button that chooses it.
+pub(super) fn mistakes(editor: Editor) -> impl IntoView {
+    let state = move || if editor.looked.with(|looked| looked.passes) { "passes" } else { "wrong" };
+    let lead = move || {
+        if editor.looked.with(|looked| looked.passes) { say!("editor.passes") } else { say!("editor.wrong") }
+    };
+    let gone = move || match editor.sold_and_gone() {
+        0 => None,
+        count => {
+            let words = say!("editor.sold_gone", count = count);
+            Some(view! { <p class="layout-sold" data-testid="layout-sold-gone">{words}</p> })
+        }
+    };
+    view! {
+        <section class="layout-mistakes" role="status" data-testid="layout-mistakes" data-state=state>
+            <p><strong>{lead}</strong></p>
+            <ul>{move || editor.looked.get().findings.into_iter().map(|finding| finding_view(editor, finding)).collect_view()}</ul>
+            {gone}
+        </section>
+    }
+}
+
+fn finding_view(editor: Editor, finding: Finding) -> impl IntoView {
+    let kind = serde_json::to_value(finding.kind).ok().and_then(|kind| kind.as_str().map(str::to_owned));
+    let (said, place) = (words(&finding), finding.place);
+    let rows = editor.now(|draft| draft.rows_called(&place));
+    let show = (!rows.is_empty()).then(|| {
+        let label = say!("editor.show_it", place = &place);
+        let rows = rows.clone();
+        view! {
+            <button type="button" class="layout-link" data-testid="layout-show" aria-label=label on:click=move |_| editor.choose(rows.clone())>
+                {say!("editor.show")}
+            </button>
+        }
+    });
+    view! { <li data-finding=kind>{said}" "{show}</li> }
+}

@@ -1,0 +1,143 @@
+//! How one stands with a waiting room, in words.
+
+use domain::api_waiting_room::{QueueState, QueueView};
+use domain::time::SECOND_MS;
+use domain::waiting_room::Outlook;
+use leptos::prelude::*;
+
+use crate::language::{Arg, clock};
+use crate::say;
+
+/// What is said at one time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Told {
+    pub(super) title: String,
+    pub(super) text: String,
+    /// How long it may take.
+    pub(super) wait: Option<String>,
+}
+
+/// The name of a state, for tests and style.
+pub(super) const fn name(state: QueueState) -> &'static str {
+    match state {
+        QueueState::Outside => "outside",
+        QueueState::Waiting => "waiting",
+        QueueState::Called => "called",
+        QueueState::Late => "late",
+        QueueState::Inside => "inside",
+        QueueState::Elsewhere => "elsewhere",
+        QueueState::Over => "over",
+        QueueState::Closed => "closed",
+    }
+}
+
+/// How somebody stands; `opens` is when it opens, in words.
+pub(super) fn of(view: &QueueView, opens: &str) -> Told {
+    let opens = Arg::Ours(opens);
+    let is_open = view.queue.is_open;
+    let (title, text) = match (view.state, view.place, view.outlook) {
+        (QueueState::Outside, ..) if is_open => (say!("queue.outside_title"), say!("queue.outside_late")),
+        (QueueState::Outside, ..) => (say!("queue.outside_title"), say!("queue.outside_early", time = opens)),
+        (QueueState::Waiting, Some(place), Some(outlook)) => {
+            let place = i64::try_from(place).unwrap_or(i64::MAX).saturating_add(1);
+            (say!("queue.place", place = place), ahead(outlook))
+        }
+        (QueueState::Waiting, ..) => (say!("queue.in_title"), say!("queue.in_text", time = opens)),
+        (QueueState::Called, ..) => (say!("queue.called_title"), say!("queue.called_text")),
+        (QueueState::Late, ..) => (say!("queue.called_title"), say!("queue.late_text")),
+        (QueueState::Inside, ..) => (say!("queue.inside_title"), say!("queue.inside_text")),
+        (QueueState::Elsewhere, ..) => (say!("queue.elsewhere_title"), say!("queue.elsewhere_text")),
+        (QueueState::Over, ..) => (say!("queue.over_title"), say!("queue.over_text")),
+        (QueueState::Closed, ..) => (say!("queue.closed_title"), say!("queue.closed_text")),
+    };
+    let wait = match view.outlook {
+        Some(_) if view.queue.is_sold_out => Some(say!("queue.sold_out")),
+        Some(outlook) => Some(wait(outlook)),
+        None => None,
+    };
+    Told { title, text, wait }
+}
+
+fn count(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn ahead(outlook: Outlook) -> String {
+    let (least, most) = (count(outlook.ahead_least), count(outlook.ahead_most));
+    if least == most { say!("queue.ahead", most = most) } else { say!("queue.ahead_range", least = least, most = most) }
+}
+
+fn wait(outlook: Outlook) -> String {
+    let least = count(outlook.wait_least_s / 60);
+    match outlook.wait_most_s.map(|most| count(most.div_ceil(60))) {
+        None => say!("queue.wait_unknown", least = least),
+        Some(most) if most <= 1 => say!("queue.wait_soon"),
+        Some(most) if most == least => say!("queue.wait", most = most),
+        Some(most) => say!("queue.wait_range", least = least, most = most),
+    }
+}
+
+/// How long until it opens.
+pub(super) fn opens_in(left_ms: i64) -> String {
+    let seconds = left_ms / SECOND_MS;
+    say!("queue.opens_in", time = Arg::Ours(&clock(seconds / 60, seconds % 60)))
+}
+
+/// The link that brings the place to another device.
+pub(super) fn link(link: String) -> impl IntoView {
+    view! {
+        <p class="field waiting-room-link">
+            <label for="queue-link">{say!("queue.link")}</label>
+            <input id="queue-link" data-testid="queue-link" type="text" readonly dir="ltr" value=link />
+        </p>
+    }
+}
+
+/// What anybody needs to check the draw.
+pub(super) fn draw(view: &QueueView) -> impl IntoView + use<> {
+    let draw = view.draw.clone();
+    let number = view.number.map(|number| (say!("queue.number"), number.to_string()));
+    let people = draw.people.map(|people| (say!("queue.people"), people.to_string()));
+    let key = draw.key.map(|key| (say!("queue.key"), key));
+    let lines = [Some((say!("queue.commitment"), draw.commitment)), key, people, number];
+    let lines = lines.into_iter().flatten().map(|(name, value)| view! { <dt>{name}</dt><dd dir="ltr">{value}</dd> });
+    view! {
+        <details class="waiting-room-draw">
+            <summary>{say!("queue.fair_title")}</summary>
+            <p>{say!("queue.fair_text")}</p>
+            <dl>{lines.collect_view()}</dl>
+        </details>
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::view;
+    use super::*;
+    use domain::waiting_room::Queue;
+
+    fn at(place: u64, lately: u32) -> QueueView {
+        let queue = Queue { is_open: true, lately, ..view(QueueState::Waiting).queue };
+        QueueView { place: Some(place), outlook: Some(queue.outlook(place)), queue, ..view(QueueState::Waiting) }
+    }
+
+    #[test]
+    fn a_place_and_a_wait_are_said_as_people_say_them() {
+        let next = of(&at(0, 600), "");
+        assert_eq!((next.title.as_str(), next.text.as_str()), ("Your place: 1", "You are next."));
+        assert_eq!(next.wait.as_deref(), Some("Less than a minute to go."));
+        let later = of(&at(3_000, 300), "");
+        assert_eq!(later.text, "3,000 people are before you.");
+        assert_eq!(later.wait.as_deref(), Some("Between 5 and 13 minutes to go."));
+        let stuck = of(&at(3_000, 0), "");
+        assert!(stuck.wait.is_some_and(|wait| wait.starts_with("At least 5 minutes to go.")));
+    }
+
+    #[test]
+    fn before_opening_nobody_is_told_a_place() {
+        let early = of(&view(QueueState::Waiting), "Sat 21 Nov, 20:15");
+        assert!(early.text.contains("Sat 21 Nov, 20:15") && early.wait.is_none(), "{early:?}");
+        assert!(of(&view(QueueState::Outside), "Sat 21 Nov, 20:15").text.contains("Sat 21 Nov, 20:15"));
+        assert_eq!(opens_in(125_000), "Opens in 2:05.");
+    }
+}

@@ -1,0 +1,60 @@
+//! What no command may lead to: more than is edited, lengths that are none, places outside of any room.
+
+use super::super::areas::MAX_AREA_CAPACITY;
+use super::super::error::{MAX_CATEGORIES, MAX_COORDINATE, MAX_NAME_CHARS};
+use super::super::room::Focus;
+use super::curve::plus;
+use super::{Draft, MAX_EDITED_SEATS, Outline, Point, Refused};
+use crate::seats::MAX_AREAS_PER_SHOW;
+
+/// The most sections of a draft.
+const MAX_SECTIONS: usize = 200;
+/// The most rows and areas together.
+const MAX_THINGS: usize = 2_000;
+/// The most corners of an area.
+const MAX_CORNERS: usize = 64;
+
+impl Draft {
+    /// Whether this may follow on that. A plan of strangers may have more of something than is drawn here; it only does
+    /// not get more.
+    pub(super) fn check(&self, before: &Self) -> Result<(), Refused> {
+        if self.seat_count() > MAX_EDITED_SEATS {
+            return Err(Refused::TooManySeats);
+        }
+        let counts = |draft: &Self| {
+            let (rows, areas) = (draft.rows.len(), draft.areas.len());
+            [rows + areas, areas, draft.sections.len(), draft.categories.len()]
+        };
+        let most = [MAX_THINGS, MAX_AREAS_PER_SHOW, MAX_SECTIONS, MAX_CATEGORIES];
+        if (0..most.len()).any(|of| counts(self)[of] > most[of].max(counts(before)[of])) {
+            return Err(Refused::TooMany);
+        }
+        let is_in = |value: f64| value.is_finite() && value.abs() <= MAX_COORDINATE;
+        let is_place = |[x, y]: Point| is_in(x) && is_in(y);
+        let Focus { at, width, .. } = self.focus;
+        let mut is_drawn = is_place(at) && is_in(width) && width > 0.0;
+        for row in &self.rows {
+            let reach = row.half() + row.bow.abs();
+            is_drawn &= is_place(row.at) && row.turn.is_finite() && is_in(reach + row.at[0].abs().max(row.at[1].abs()));
+        }
+        for area in &self.areas {
+            let corners = area.outline.corners();
+            is_drawn &= is_place(area.at) && corners.iter().all(|corner| is_place(plus(area.at, *corner)));
+            is_drawn &= (3..=MAX_CORNERS).contains(&corners.len());
+            if let Outline::Rectangle([width, depth]) = area.outline {
+                is_drawn &= width > 0.0 && depth > 0.0;
+            }
+            if !(1..=MAX_AREA_CAPACITY).contains(&area.capacity) {
+                return Err(Refused::Capacity);
+            }
+        }
+        is_drawn.then_some(()).ok_or(Refused::OutOfBounds)
+    }
+}
+
+/// A name people read, without the white space around it.
+pub(super) fn named(text: &str) -> Result<String, Refused> {
+    let name = text.trim();
+    let is_readable = !name.is_empty() && name.chars().count() <= MAX_NAME_CHARS && !name.contains(char::is_control);
+    is_readable.then(|| name.to_owned()).ok_or(Refused::NoName)
+}

@@ -1,0 +1,64 @@
+//! Where things are on the board: what they cover, what lies in a frame, where the next row goes.
+
+use super::curve::plus;
+use super::{Draft, Key, Point, ROW_GAP_SEATS};
+
+/// A rectangle of the drawing: left, top, right, bottom.
+pub type Bounds = [f64; 4];
+
+/// From the screen to the first row, in seats.
+const FIRST_ROW_SEATS: f64 = 3.0;
+
+/// The smallest rectangle around points; `None` around none.
+fn around(points: impl Iterator<Item = Point>) -> Option<Bounds> {
+    let [left, top, right, bottom] = points.fold(
+        [f64::INFINITY, f64::INFINITY, f64::NEG_INFINITY, f64::NEG_INFINITY],
+        |[left, top, right, bottom], [x, y]| [left.min(x), top.min(y), right.max(x), bottom.max(y)],
+    );
+    (left <= right && top <= bottom).then_some([left, top, right, bottom])
+}
+
+impl Draft {
+    /// Everything there is of these rows and areas: centres of seats, corners.
+    fn points_of(&self, is_meant: impl Fn(Key) -> bool + Copy) -> impl Iterator<Item = Point> {
+        let rows = self.rows.iter().filter(move |row| is_meant(row.key)).flat_map(|row| row.points());
+        let areas = self.areas.iter().filter(move |area| is_meant(area.key));
+        rows.chain(areas.flat_map(|area| area.outline.corners().into_iter().map(move |corner| plus(area.at, corner))))
+    }
+
+    /// The rectangle around these rows and areas.
+    #[must_use]
+    pub fn bounds_of(&self, keys: &[Key]) -> Option<Bounds> {
+        around(self.points_of(|key| keys.contains(&key)))
+    }
+
+    /// The rectangle around everything, what people look at included.
+    #[must_use]
+    pub fn bounds(&self) -> Bounds {
+        let ([x, y], half) = (self.focus.at, self.focus.width / 2.0);
+        let focus = [[x - half, y], [x + half, y]];
+        around(self.points_of(|_| true).chain(focus)).unwrap_or([x, y, x, y])
+    }
+
+    /// The middle of these rows and areas.
+    pub(super) fn middle_of(&self, keys: &[Key]) -> Option<Point> {
+        let [left, top, right, bottom] = self.bounds_of(keys)?;
+        Some([f64::midpoint(left, right), f64::midpoint(top, bottom)])
+    }
+
+    /// Rows with a seat in a rectangle, and areas with their middle in it.
+    #[must_use]
+    pub fn inside(&self, [left, top, right, bottom]: Bounds) -> Vec<Key> {
+        let is_in = |[x, y]: &Point| (left..=right).contains(x) && (top..=bottom).contains(y);
+        let rows = self.rows.iter().filter(|row| row.points().iter().any(is_in)).map(|row| row.key);
+        rows.chain(self.areas.iter().filter(|area| is_in(&area.at)).map(|area| area.key)).collect()
+    }
+
+    /// Where a row goes that is drawn next: behind everything, in line with what people look at.
+    #[must_use]
+    pub fn next_place(&self) -> Point {
+        let [x, y] = self.focus.at;
+        let back = around(self.points_of(|_| true)).map(|[.., bottom]| bottom + ROW_GAP_SEATS * self.pitch);
+        [x, back.unwrap_or(y + FIRST_ROW_SEATS * self.pitch)]
+    }
+}

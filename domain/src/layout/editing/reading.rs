@@ -1,0 +1,291 @@
+//! A public seating plan as a draft: each row gets a middle, a turn and a bow that fit where its seats are, and each
+//! seat keeps what is left. Written down again, every seat is where it was.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::super::areas;
+use super::super::frame::median_pitch;
+use super::super::room::Focus;
+use super::super::seating_plan::{PlanCategory, PlanRow, PlanZone, Position, SeatingPlan};
+use super::curve::{Curve, even, plus, turned};
+use super::{
+    Draft, DraftArea, DraftCategory, DraftRow, DraftSeat, DraftSection, FocusKind, Key, MAX_EDITED_SEATS, Outline,
+    Point,
+};
+use crate::api::SEAT_PITCH;
+
+/// A bow below this, in seats, is how people draw a straight row.
+const STRAIGHT_BELOW_SEATS: f64 = 0.02;
+/// A row whose seats stray from its arc by more than this, in seats, is no arc.
+const STRAYS_BY_SEATS: f64 = 0.35;
+/// Corners of a circle or an oval that becomes an area.
+const ROUND_CORNERS: u32 = 24;
+/// An area of a shape we do not know is a square of so many seats.
+const UNKNOWN_SHAPE_SEATS: f64 = 5.0;
+
+/// Why a plan is not edited.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unreadable {
+    /// It is none.
+    #[error("this is no seating plan: {0}")]
+    NotAPlan(String),
+    /// More seats than are edited: so many.
+    #[error("the room has {0} seats; up to {MAX_EDITED_SEATS} are edited")]
+    TooLarge(usize),
+}
+
+/// What a plan is read with.
+struct Reader {
+    draft: Draft,
+    categories: HashMap<String, Key>,
+    seats: u32,
+}
+
+impl Draft {
+    /// Reads a public seating plan that an import let in.
+    ///
+    /// # Errors
+    /// [`Unreadable`].
+    pub fn read(plan: Value) -> Result<Self, Unreadable> {
+        let not_a_plan = |why: &dyn std::fmt::Display| Unreadable::NotAPlan(why.to_string());
+        let mut plan: SeatingPlan = serde_json::from_value(plan).map_err(|why| not_a_plan(&why))?;
+        let seats = plan.zones.iter().flat_map(|zone| &zone.rows).map(|row| row.seats.len()).sum();
+        if seats > MAX_EDITED_SEATS {
+            return Err(Unreadable::TooLarge(seats));
+        }
+        let drawing = plan.draw().map_err(|why| not_a_plan(&why))?;
+        let mut draft = Self::new(&plan.name, "");
+        draft.pitch = median_pitch(&drawing).unwrap_or(f64::from(SEAT_PITCH));
+        (draft.categories, draft.sections, draft.next_key) = (Vec::new(), Vec::new(), 0);
+        let focus = plan.rest.remove("focus");
+        draft.rest = std::mem::take(&mut plan.rest);
+        let mut reader = Reader { draft, categories: HashMap::new(), seats: 0 };
+        for category in plan.categories {
+            reader.category(category).map_err(|why| not_a_plan(&why))?;
+        }
+        for zone in plan.zones {
+            reader.zone(zone).map_err(Unreadable::NotAPlan)?;
+        }
+        let mut draft = reader.draft;
+        if draft.categories.is_empty() || draft.sections.is_empty() {
+            return Err(Unreadable::NotAPlan("it has no category or no zone".to_owned()));
+        }
+        draft.focus = match focus {
+            Some(focus) => Focus::deserialize(&focus).map_err(|why| not_a_plan(&why))?,
+            None => draft.usual_focus(),
+        };
+        Ok(draft)
+    }
+
+    /// Where a room has its stage whose plan says nothing of one: at the top, over its middle half.
+    fn usual_focus(&self) -> Focus {
+        let keys: Vec<Key> = self.rows.iter().map(|row| row.key).collect();
+        let [left, top, right, _] = self.bounds_of(&keys).unwrap_or_default();
+        Focus {
+            kind: FocusKind::default(),
+            at: [f64::midpoint(left, right), top - 2.0 * self.pitch],
+            width: ((right - left) / 2.0).max(2.0 * self.pitch),
+        }
+    }
+}
+
+impl Reader {
+    fn category(&mut self, plan: PlanCategory) -> Result<(), super::super::LayoutError> {
+        let (category, key) = (plan.read()?, self.draft.new_key());
+        let mut rest = plan.rest;
+        for ours in ["label", "kind", "color"] {
+            rest.remove(ours);
+        }
+        self.categories.insert(plan.name, key);
+        self.draft.categories.push(DraftCategory { key, category, rest });
+        Ok(())
+    }
+
+    fn category_of(&self, name: &str) -> Result<Key, String> {
+        self.categories.get(name).copied().ok_or_else(|| format!("no category is called {name:?}"))
+    }
+
+    fn zone(&mut self, zone: PlanZone) -> Result<(), String> {
+        let PlanZone { name, position, rows, mut rest } = zone;
+        let key = self.draft.new_key();
+        let origin = point(position.as_ref());
+        let mut drawings = Vec::new();
+        if let Some(Value::Array(drawn)) = rest.remove("areas") {
+            for drawing in drawn {
+                match self.area(&drawing, key, origin)? {
+                    Some(area) => self.draft.areas.push(Arc::new(area)),
+                    None => drawings.push(drawing),
+                }
+            }
+        }
+        for row in rows.into_iter().filter(|row| !row.seats.is_empty()) {
+            let row = self.row(row, key, origin)?;
+            self.draft.rows.push(Arc::new(row));
+        }
+        self.draft.sections.push(DraftSection { key, name: name.unwrap_or_default(), origin, drawings, rest });
+        Ok(())
+    }
+
+    fn row(&mut self, row: PlanRow, section: Key, origin: Point) -> Result<DraftRow, String> {
+        let corner = plus(origin, point(row.position.as_ref()));
+        let points: Vec<Point> =
+            row.seats.iter().map(|seat| plus(corner, [seat.position.x, seat.position.y])).collect();
+        let fit = Fit::of(&points, self.draft.pitch);
+        let mut seats = Vec::with_capacity(points.len());
+        for (seat, (along, stray)) in row.seats.into_iter().zip(fit.seats) {
+            let (category, origin) = (self.category_of(&seat.category)?, Some(self.seats));
+            self.seats += 1;
+            seats.push(DraftSeat { number: seat.seat_number, category, origin, along, stray, rest: seat.rest });
+        }
+        let label = row.row_number.unwrap_or_default();
+        let key = self.draft.new_key();
+        Ok(DraftRow { key, section, label, at: fit.at, turn: fit.turn, bow: fit.bow, seats, rest: row.rest })
+    }
+
+    /// A drawing as an area for sale; `None` for one that is only a drawing.
+    fn area(&mut self, drawing: &Value, section: Key, origin: Point) -> Result<Option<DraftArea>, String> {
+        let Some(keys) = drawing.as_object() else { return Ok(None) };
+        let Some(sold) = areas::of_drawing(keys) else { return Ok(None) };
+        let corner = plus(origin, point(position_of(drawing).as_ref()));
+        let (at, outline) = outline(drawing, corner, self.draft.pitch);
+        let mut rest = keys.clone();
+        for ours in [
+            "name",
+            "category",
+            "capacity",
+            "position",
+            "rotation",
+            "shape",
+            "rectangle",
+            "polygon",
+            "circle",
+            "ellipse",
+        ] {
+            rest.remove(ours);
+        }
+        let (category, key) = (self.category_of(&sold.category)?, self.draft.new_key());
+        let (name, capacity) = (sold.name, sold.capacity);
+        Ok(Some(DraftArea { key, section, name, category, capacity, at, outline, rest }))
+    }
+}
+
+fn point(position: Option<&Position>) -> Point {
+    position.map_or([0.0, 0.0], |at| [at.x, at.y])
+}
+
+fn position_of(object: &Value) -> Option<Position> {
+    Position::deserialize(object.get("position")?).ok()
+}
+
+/// The middle of a drawing and what it looks like around that.
+fn outline(drawing: &Value, corner: Point, pitch: f64) -> (Point, Outline) {
+    let number = |path: &str| drawing.pointer(path).and_then(Value::as_f64);
+    let rotation = number("/rotation").unwrap_or_default();
+    let square = UNKNOWN_SHAPE_SEATS * pitch;
+    let round = |x: f64, y: f64| {
+        let angle = |number: u32| f64::from(number) / f64::from(ROUND_CORNERS) * std::f64::consts::TAU;
+        (0..ROUND_CORNERS).map(|number| [x * angle(number).cos(), y * angle(number).sin()]).collect::<Vec<Point>>()
+    };
+    let corners = match drawing.get("shape").and_then(Value::as_str) {
+        Some("polygon") => {
+            let points = drawing.pointer("/polygon/points").and_then(Value::as_array);
+            let read = |at: &Value| Some([at.get("x")?.as_f64()?, at.get("y")?.as_f64()?]);
+            points.into_iter().flatten().filter_map(read).collect()
+        }
+        Some("circle") => {
+            let radius = number("/circle/radius").unwrap_or(square / 2.0);
+            round(radius, radius)
+        }
+        Some("ellipse") => round(
+            number("/ellipse/radius/x").unwrap_or(square / 2.0),
+            number("/ellipse/radius/y").unwrap_or(square / 2.0),
+        ),
+        shape => {
+            let side = |path| number(path).filter(|side| shape == Some("rectangle") && *side > 0.0).unwrap_or(square);
+            let [width, depth] = [side("/rectangle/width"), side("/rectangle/height")];
+            if rotation == 0.0 {
+                return (plus(corner, [width / 2.0, depth / 2.0]), Outline::Rectangle([width, depth]));
+            }
+            vec![[0.0, 0.0], [width, 0.0], [width, depth], [0.0, depth]]
+        }
+    };
+    if corners.len() < 3 {
+        return (corner, Outline::Rectangle([square, square]));
+    }
+    let corners: Vec<Point> = corners.into_iter().map(|at| turned(at, rotation)).collect();
+    let sum = corners.iter().fold([0.0, 0.0], |sum, at| plus(sum, *at));
+    let count = corners.len() as f64;
+    let middle = [sum[0] / count, sum[1] / count];
+    let around = corners.into_iter().map(|at| plus(at, [-middle[0], -middle[1]])).collect();
+    (plus(corner, middle), Outline::Polygon(around))
+}
+
+/// The line through the seats of a row, and where each is from it.
+struct Fit {
+    at: Point,
+    turn: f64,
+    bow: f64,
+    seats: Vec<(f64, Point)>,
+}
+
+impl Fit {
+    fn of(points: &[Point], pitch: f64) -> Self {
+        let (first, last) = (points[0], points[points.len() - 1]);
+        let turn = {
+            let degrees = even((last[1] - first[1]).atan2(last[0] - first[0]).to_degrees());
+            // A row that is listed from right to left is not upside down.
+            if degrees > 90.0 {
+                degrees - 180.0
+            } else if degrees <= -90.0 {
+                degrees + 180.0
+            } else {
+                degrees
+            }
+        };
+        let local: Vec<Point> = points.iter().map(|at| turned([at[0] - first[0], at[1] - first[1]], -turn)).collect();
+        let (low, high) =
+            local.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), [x, _]| (low.min(*x), high.max(*x)));
+        let (middle, half) = (f64::midpoint(low, high), (high - low) / 2.0);
+        let centred: Vec<Point> = local.iter().map(|[x, y]| [x - middle, *y]).collect();
+        let arc =
+            arc_of(&centred, half).filter(|(bow, _)| bow.abs() >= STRAIGHT_BELOW_SEATS * pitch && bow.abs() < half);
+        let fitted = arc.map(|(bow, depth)| (bow, depth, strays(&centred, bow, depth, half)));
+        let is_arc = |(_, _, seats): &(f64, f64, Vec<(f64, Point)>)| {
+            seats.iter().all(|(_, [x, y])| x.hypot(*y) <= STRAYS_BY_SEATS * pitch)
+        };
+        let (bow, depth, seats) = fitted.filter(is_arc).unwrap_or_else(|| {
+            let depth = centred.iter().map(|[_, y]| y).sum::<f64>() / centred.len() as f64;
+            (0.0, depth, strays(&centred, 0.0, depth, half))
+        });
+        Self { at: plus(first, turned([middle, depth], turn)), turn, bow, seats }
+    }
+}
+
+/// Bow and depth of the parabola that comes nearest to points around a middle; `None` where there is none.
+fn arc_of(points: &[Point], half: f64) -> Option<(f64, f64)> {
+    let count = points.len() as f64;
+    let square = |[x, _]: &Point| x * x;
+    let mean = |of: &dyn Fn(&Point) -> f64| points.iter().map(of).sum::<f64>() / count;
+    let (mean_square, mean_y) = (mean(&square), mean(&|at| at[1]));
+    let spread = mean(&|at| (square(at) - mean_square).powi(2));
+    if points.len() < 3 || spread <= f64::EPSILON {
+        return None;
+    }
+    let slope = mean(&|at| (square(at) - mean_square) * (at[1] - mean_y)) / spread;
+    Some((-slope * half * half, mean_y - slope * mean_square))
+}
+
+/// How far along an arc each point lies, and how far beside it.
+fn strays(points: &[Point], bow: f64, depth: f64, half: f64) -> Vec<(f64, Point)> {
+    let (curve, along_of) = Curve::through(bow, half);
+    let stray = |[x, y]: &Point| {
+        let along = along_of(*x);
+        let [on_x, on_y] = curve.at(along);
+        (along, [x - on_x, y - depth - on_y])
+    };
+    points.iter().map(stray).collect()
+}

@@ -1,0 +1,115 @@
+//! A row and its seats: where they are, how they stand apart, how there come to be more of them.
+
+use serde_json::Map;
+
+use super::curve::{Curve, plus, turned};
+use super::numbering::label_after;
+use super::{DraftRow, DraftSeat, Key, NewRows, Point};
+
+impl DraftRow {
+    /// One of the rows that somebody draws; `None` where its numbers cannot be counted.
+    pub(super) fn drawn(wish: &NewRows, key: Key, label: String, at: Point, pitch: f64) -> Option<Self> {
+        let numbers = wish.numbering.labels(wish.seats)?;
+        let mut along = 0.0;
+        let seats = numbers.into_iter().enumerate().map(|(before, number)| {
+            let aisle = if wish.aisles.contains(&before) { pitch } else { 0.0 };
+            along += if before == 0 { 0.0 } else { pitch + aisle };
+            DraftSeat::new(number, wish.category, along)
+        });
+        let seats = seats.collect();
+        let (section, turn, bow) = (wish.section, wish.turn, wish.bow);
+        let mut row = Self { key, section, label, at, turn, bow, seats, rest: Map::new() };
+        row.centre();
+        Some(row)
+    }
+
+    /// Where each seat is, in the order of the seats.
+    #[must_use]
+    pub fn points(&self) -> Vec<Point> {
+        let curve = self.curve();
+        let place = |seat: &DraftSeat| plus(self.at, turned(plus(curve.at(seat.along), seat.stray), self.turn));
+        self.seats.iter().map(place).collect()
+    }
+
+    /// Its seats from left to right, as one looks from them to the front.
+    #[must_use]
+    pub fn from_left(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.seats.len()).collect();
+        order.sort_by(|one, other| self.seats[*one].along.total_cmp(&self.seats[*other].along));
+        order
+    }
+
+    /// How far it reaches to either side of its middle.
+    #[must_use]
+    pub fn half(&self) -> f64 {
+        self.seats.iter().map(|seat| seat.along.abs()).fold(0.0, f64::max)
+    }
+
+    fn curve(&self) -> Curve {
+        Curve::new(self.bow, self.half())
+    }
+
+    /// Moves its seats along it until it reaches as far to the left as to the right.
+    pub(super) fn centre(&mut self) {
+        let low = self.seats.iter().map(|seat| seat.along).fold(f64::INFINITY, f64::min);
+        let high = self.seats.iter().map(|seat| seat.along).fold(f64::NEG_INFINITY, f64::max);
+        if low.is_finite() && high.is_finite() {
+            let middle = f64::midpoint(low, high);
+            self.seats.iter_mut().for_each(|seat| seat.along -= middle);
+        }
+    }
+
+    /// Gives it so many seats, by taking away or adding at its right end. New ones are numbered on, and are what their
+    /// neighbour is; those that cannot be numbered have no number yet, which is a mistake that is named.
+    pub(super) fn resize(&mut self, count: usize, pitch: f64) {
+        let order = self.from_left();
+        let is_listed_from_left = order.first() <= order.last();
+        for gone in order.iter().skip(count) {
+            // Marked first: taking one out moves the others.
+            self.seats[*gone].along = f64::NAN;
+        }
+        self.seats.retain(|seat| !seat.along.is_nan());
+        while self.seats.len() < count {
+            let order = self.from_left();
+            let Some(last) = order.last().map(|last| &self.seats[*last]) else { return };
+            let before = order.len().checked_sub(2).map(|before| &self.seats[order[before]]);
+            let seat = DraftSeat::new(next_number(before, last), last.category, last.along + pitch);
+            if is_listed_from_left {
+                self.seats.push(seat);
+            } else {
+                self.seats.insert(0, seat);
+            }
+        }
+        self.centre();
+    }
+
+    /// Leaves so much space, from seat to seat, behind the first so many seats from the left.
+    pub(super) fn space(&mut self, after: usize, distance: f64) {
+        let order = self.from_left();
+        let (Some(left), Some(right)) = (after.checked_sub(1).and_then(|left| order.get(left)), order.get(after))
+        else {
+            return;
+        };
+        let by = distance - (self.seats[*right].along - self.seats[*left].along);
+        for moved in &order[after..] {
+            self.seats[*moved].along += by;
+        }
+        self.centre();
+    }
+}
+
+/// The number after the last, which counts on as the two before it do: down where numbers begin at the right.
+fn next_number(before: Option<&DraftSeat>, last: &DraftSeat) -> String {
+    let value = |seat: &DraftSeat| seat.number.parse::<i64>().ok();
+    if let (Some(last), Some(before)) = (value(last), before.and_then(value)) {
+        let next = last + (last - before);
+        return if next > 0 && next != last { next.to_string() } else { String::new() };
+    }
+    label_after(&last.number, 1).unwrap_or_default()
+}
+
+impl DraftSeat {
+    fn new(number: String, category: Key, along: f64) -> Self {
+        Self { number, category, origin: None, along, stray: [0.0, 0.0], rest: Map::new() }
+    }
+}

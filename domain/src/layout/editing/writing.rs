@@ -1,0 +1,154 @@
+//! A draft as a public seating plan, with all that came with it.
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Value, json};
+
+use super::super::seating_plan::{PlanCategory, PlanRow, PlanSeat, PlanZone, Position, SeatingPlan, json as written};
+use super::curve::plus;
+use super::{Draft, DraftArea, DraftCategory, DraftRow, DraftSection, Outline, Point};
+
+/// Positions are kept to a hundredth, as those of sketches.
+const HUNDREDTHS: f64 = 100.0;
+/// Colours of an area for editors that paint them; ours goes by the category.
+const AREA_COLOURS: [(&str, &str); 2] = [("color", "#dddddd"), ("border_color", "#666666")];
+
+impl Draft {
+    /// The room in the public seating-plan JSON, with our additional keys.
+    #[must_use]
+    pub fn to_seating_plan(&self) -> Value {
+        let mut rest = self.rest.clone();
+        let mut focus = self.focus;
+        (focus.at, focus.width) = (focus.at.map(keep), keep(focus.width));
+        rest.insert("focus".to_owned(), written(&focus));
+        if !rest.contains_key("size") {
+            let [_, _, right, bottom] = self.bounds();
+            let size = |side: f64| (side + 2.0 * self.pitch).max(1.0).ceil() as u64;
+            rest.insert("size".to_owned(), json!({ "width": size(right), "height": size(bottom) }));
+        }
+        let mut ids = Ids::of(self);
+        let plan = SeatingPlan {
+            name: self.name.clone(),
+            categories: self.categories.iter().map(write_category).collect(),
+            zones: self.sections.iter().map(|section| self.write_section(section, &mut ids)).collect(),
+            rest,
+        };
+        written(&plan)
+    }
+
+    fn write_section(&self, section: &DraftSection, ids: &mut Ids) -> PlanZone {
+        let mut rest = section.rest.clone();
+        let own = self.areas.iter().filter(|area| area.section == section.key);
+        let drawings: Vec<Value> =
+            section.drawings.iter().cloned().chain(own.map(|area| self.write_area(area, section.origin))).collect();
+        if !drawings.is_empty() {
+            rest.insert("areas".to_owned(), Value::Array(drawings));
+        }
+        let rows = self.rows.iter().filter(|row| row.section == section.key);
+        PlanZone {
+            name: Some(section.name.clone()),
+            position: Some(Position::new(section.origin[0], section.origin[1])),
+            rows: rows.map(|row| self.write_row(row, section.origin, ids)).collect(),
+            rest,
+        }
+    }
+
+    fn write_row(&self, row: &DraftRow, origin: Point, ids: &mut Ids) -> PlanRow {
+        let mut rest = row.rest.clone();
+        rest.entry("row_number_position").or_insert_with(|| json!("both"));
+        let seats = row.seats.iter().zip(row.points()).map(|(seat, at)| {
+            let mut rest = seat.rest.clone();
+            rest.entry("seat_guid").or_insert_with(|| ids.next());
+            PlanSeat {
+                seat_number: seat.number.clone(),
+                position: position(at, origin),
+                category: self.categories[self.category_index(seat.category)].category.name.clone(),
+                rest,
+            }
+        });
+        PlanRow {
+            row_number: Some(row.label.clone()),
+            position: Some(Position::default()),
+            seats: seats.collect(),
+            rest,
+        }
+    }
+
+    fn write_area(&self, area: &DraftArea, origin: Point) -> Value {
+        let mut keys = area.rest.clone();
+        for (key, colour) in AREA_COLOURS {
+            keys.entry(key).or_insert_with(|| json!(colour));
+        }
+        let (shape, corner, form) = match &area.outline {
+            Outline::Rectangle([width, depth]) => {
+                let corner = plus(area.at, [-width / 2.0, -depth / 2.0]);
+                ("rectangle", corner, json!({ "width": keep(*width), "height": keep(*depth) }))
+            }
+            Outline::Polygon(corners) => {
+                let points: Vec<Position> = corners.iter().map(|at| position(*at, [0.0, 0.0])).collect();
+                ("polygon", area.at, json!({ "points": points }))
+            }
+        };
+        let text = keys.entry("text").or_insert_with(|| {
+            let middle = position(area.at, corner);
+            json!({ "position": middle, "color": "#333333" })
+        });
+        if let Some(text) = text.as_object_mut() {
+            text.insert("text".to_owned(), json!(area.name));
+        }
+        let category = &self.categories[self.category_index(area.category)].category.name;
+        let own = [
+            ("shape", json!(shape)),
+            ("position", written(&position(corner, origin))),
+            ("rotation", json!(0)),
+            (shape, form),
+            ("name", json!(area.name)),
+            ("category", json!(category)),
+            ("capacity", json!(area.capacity)),
+        ];
+        keys.extend(own.into_iter().map(|(key, value)| (key.to_owned(), value)));
+        Value::Object(keys)
+    }
+}
+
+fn write_category(category: &DraftCategory) -> PlanCategory {
+    let mut rest = category.rest.clone();
+    if let Value::Object(ours) = written(&category.category) {
+        rest.extend(ours.into_iter().filter(|(key, _)| key != "name"));
+    }
+    PlanCategory { name: category.category.name.clone(), rest }
+}
+
+/// A point, seen from a corner.
+fn position([x, y]: Point, [from_x, from_y]: Point) -> Position {
+    Position::new(keep(x - from_x), keep(y - from_y))
+}
+
+fn keep(value: f64) -> f64 {
+    // Without the sign of a zero.
+    (value * HUNDREDTHS).round() / HUNDREDTHS + 0.0
+}
+
+/// Ids for seats that have none; those of the plan stay theirs.
+struct Ids {
+    used: HashSet<String>,
+    next: u32,
+}
+
+impl Ids {
+    fn of(draft: &Draft) -> Self {
+        let id = |rest: &Map<String, Value>| rest.get("seat_guid").and_then(Value::as_str).map(str::to_owned);
+        let seats = draft.rows.iter().flat_map(|row| &row.seats);
+        Self { used: seats.filter_map(|seat| id(&seat.rest)).collect(), next: 0 }
+    }
+
+    fn next(&mut self) -> Value {
+        loop {
+            self.next += 1;
+            let id = format!("seat-{}", self.next);
+            if self.used.insert(id.clone()) {
+                return Value::String(id);
+            }
+        }
+    }
+}

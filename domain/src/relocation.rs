@@ -1,0 +1,386 @@
+//! Where everybody sits when a show is moved to another room: the same place if the room has it, else other seats
+//! together that are no worse, else nowhere.
+//!
+//! Pure: rooms, prices and parties come in as arguments. A party stays whole: all of it finds a place, or none of it
+//! does. No two parties get the same seat, and nobody a cheaper one than they had. Not here: what buyers are asked,
+//! and what becomes of those who find no place (`server/src/bookings/relocation`).
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use crate::layout::Layout;
+use crate::pricing::PriceList;
+use crate::reseat::{self, Place};
+use crate::seats::{AreaIndex, SeatIndex};
+use crate::time::{MINUTE_MS, Timestamp};
+
+/// Parties that other seats are looked for, at most: each costs a look at every seat of the room. The others are those
+/// who bought last, and have their money back.
+pub const MAX_OTHERS: usize = 2_000;
+/// The longest a buyer has to say whether they take other seats, milliseconds: two days.
+pub const LONGEST_ANSWER_MS: i64 = 48 * 60 * MINUTE_MS;
+
+/// What identifies a place in any room: section, row and number as printed.
+pub type PlaceName = (String, String, String);
+
+/// A room as far as moving depends on it.
+#[derive(Clone, Debug, Default)]
+pub struct Room {
+    /// Its rows, each in the order of its seats.
+    pub rows: Vec<Vec<Place>>,
+    /// Every seat's name, by its number.
+    pub names: Vec<PlaceName>,
+    /// Areas without seats.
+    pub areas: Vec<Floor>,
+}
+
+/// An area without seats.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Floor {
+    /// Its number in the room.
+    pub area: AreaIndex,
+    /// Its name, by which it is found again.
+    pub name: String,
+    /// What a place costs, minor units.
+    pub price: i64,
+    /// How many places it has.
+    pub capacity: u32,
+}
+
+impl Room {
+    /// A room at these prices; `None` when a category has none.
+    #[must_use]
+    pub fn of(layout: &Layout, prices: &PriceList) -> Option<Self> {
+        let categories: Option<Vec<_>> = layout
+            .categories()
+            .iter()
+            .map(|category| Some((category.kind, prices.price(&category.name)?.minor)))
+            .collect();
+        let categories = categories?;
+        let place = |seat: SeatIndex| {
+            let ((x, y), category) = layout.place(seat)?;
+            let (kind, price) = *categories.get(usize::from(category))?;
+            Some(Place { seat, x, y, kind, price })
+        };
+        let names = layout.seats().map(|seat| (seat.zone.to_owned(), seat.row.to_owned(), seat.number.to_owned()));
+        let areas = (0..).zip(layout.areas()).map(|(area, known)| {
+            let price = prices.price(&known.category)?.minor;
+            Some(Floor { area, name: known.name.clone(), price, capacity: known.capacity })
+        });
+        Some(Self {
+            rows: layout.rows().map(|seats| seats.filter_map(place).collect()).collect(),
+            names: names.collect(),
+            areas: areas.collect::<Option<_>>()?,
+        })
+    }
+
+    fn places(&self) -> HashMap<SeatIndex, Place> {
+        self.rows.iter().flatten().map(|place| (place.seat, *place)).collect()
+    }
+}
+
+/// A booking as far as moving depends on it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Party {
+    /// Its seats in the first room.
+    pub seats: Vec<SeatIndex>,
+    /// Its places in areas of the first room: area and how many.
+    pub places: Vec<(AreaIndex, u32)>,
+}
+
+/// Where a party sits in the second room.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// On the very places it had, by name.
+    Same(Carried),
+    /// On others, which are no worse. They want to be asked.
+    Other(Carried),
+    /// Nowhere.
+    Nowhere,
+}
+
+/// Each place with the one that stands for it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Carried {
+    /// Seat in the first room, seat in the second.
+    pub seats: Vec<(SeatIndex, SeatIndex)>,
+    /// Area in the first room, area in the second, and how many places.
+    pub places: Vec<(AreaIndex, AreaIndex, u32)>,
+}
+
+/// Until when a buyer may say whether they take other seats: half the time that is left, two days at most.
+#[must_use]
+pub fn answer_until(now: Timestamp, starts_at: Timestamp) -> Timestamp {
+    now.plus_ms((starts_at.since(now) / 2).clamp(0, LONGEST_ANSWER_MS))
+}
+
+/// Where everybody sits, in the order of `parties`, who are in the order in which they bought. The house keeps `kept`
+/// in the second room. Everyone who finds their own place has it before others are looked for.
+#[must_use]
+pub fn relocate(before: &Room, after: &Room, kept: &BTreeSet<SeatIndex>, parties: &[Party]) -> Vec<Fate> {
+    let mut moving = Moving::new(before, after, kept);
+    let mut fates: Vec<Fate> =
+        parties.iter().map(|party| moving.same(party).map_or(Fate::Nowhere, Fate::Same)).collect();
+    let left = fates.iter_mut().zip(parties).filter(|(fate, _)| **fate == Fate::Nowhere);
+    for (fate, party) in left.take(MAX_OTHERS) {
+        if let Some(carried) = moving.other(party) {
+            *fate = Fate::Other(carried);
+        }
+    }
+    fates
+}
+
+/// The house's seats in the second room: those of the same names.
+#[must_use]
+pub fn kept_by_name(before: &Room, after: &Room, kept: &[SeatIndex]) -> Vec<(SeatIndex, SeatIndex)> {
+    let by_name = by_name(after);
+    let same = |seat: &SeatIndex| Some((*seat, *by_name.get(before.names.get(*seat as usize)?)?));
+    kept.iter().filter_map(same).collect()
+}
+
+fn by_name(room: &Room) -> HashMap<&PlaceName, SeatIndex> {
+    room.names.iter().zip(0..).collect()
+}
+
+/// A move under way: what is taken in the second room so far.
+struct Moving<'a> {
+    before: &'a Room,
+    after: &'a Room,
+    old: HashMap<SeatIndex, Place>,
+    new: HashMap<SeatIndex, Place>,
+    by_name: HashMap<&'a PlaceName, SeatIndex>,
+    taken: BTreeSet<SeatIndex>,
+    left: BTreeMap<AreaIndex, u32>,
+}
+
+impl<'a> Moving<'a> {
+    fn new(before: &'a Room, after: &'a Room, kept: &BTreeSet<SeatIndex>) -> Self {
+        Self {
+            before,
+            after,
+            old: before.places(),
+            new: after.places(),
+            by_name: by_name(after),
+            taken: kept.clone(),
+            left: after.areas.iter().map(|floor| (floor.area, floor.capacity)).collect(),
+        }
+    }
+
+    /// All of a party on the places it had.
+    fn same(&mut self, party: &Party) -> Option<Carried> {
+        let seats: Option<Vec<_>> = party.seats.iter().map(|seat| self.same_seat(*seat)).collect();
+        let places: Option<Vec<_>> = party.places.iter().map(|(area, count)| self.same_area(*area, *count)).collect();
+        Some(self.take(Carried { seats: seats?, places: places? }))
+    }
+
+    fn same_seat(&self, seat: SeatIndex) -> Option<(SeatIndex, SeatIndex)> {
+        let found = *self.by_name.get(self.before.names.get(seat as usize)?)?;
+        let (old, new) = (self.old.get(&seat)?, self.new.get(&found)?);
+        let is_as_good = old.kind == new.kind && old.price <= new.price;
+        (is_as_good && !self.taken.contains(&found)).then_some((seat, found))
+    }
+
+    fn same_area(&self, area: AreaIndex, count: u32) -> Option<(AreaIndex, AreaIndex, u32)> {
+        let old = self.floor(area)?;
+        let new = self.after.areas.iter().find(|floor| floor.name == old.name)?;
+        self.fits(old, new, count).then_some((area, new.area, count))
+    }
+
+    /// All of a party on other places: seats together, places in the least dear area that has enough.
+    fn other(&mut self, party: &Party) -> Option<Carried> {
+        let mut lost: Vec<Place> = party.seats.iter().map(|seat| self.old.get(seat).copied()).collect::<Option<_>>()?;
+        let mut seats = Vec::new();
+        if !lost.is_empty() {
+            let found = reseat::equal_or_better(&self.after.rows, &lost, |seat| !self.taken.contains(&seat))?;
+            let mut found: Vec<Place> = found.iter().map(|seat| self.new.get(seat).copied()).collect::<Option<_>>()?;
+            // Kind by kind, the cheapest in place of the cheapest: as they were chosen.
+            lost.sort_by_key(|place| (place.kind as u8, place.price, place.seat));
+            found.sort_by_key(|place| (place.kind as u8, place.price, place.seat));
+            seats = lost.iter().zip(&found).map(|(old, new)| (old.seat, new.seat)).collect();
+        }
+        let mut places: Vec<(AreaIndex, AreaIndex, u32)> = Vec::new();
+        for (area, count) in &party.places {
+            let old = self.floor(*area)?;
+            let is_free = |floor: &&Floor| {
+                self.fits(old, floor, *count) && places.iter().all(|(_, taken, _)| *taken != floor.area)
+            };
+            let new = self.after.areas.iter().filter(is_free).min_by_key(|floor| (floor.price, floor.area))?;
+            places.push((*area, new.area, *count));
+        }
+        Some(self.take(Carried { seats, places }))
+    }
+
+    fn floor(&self, area: AreaIndex) -> Option<&'a Floor> {
+        self.before.areas.iter().find(|floor| floor.area == area)
+    }
+
+    fn fits(&self, old: &Floor, new: &Floor, count: u32) -> bool {
+        new.price >= old.price && self.left.get(&new.area).is_some_and(|left| *left >= count)
+    }
+
+    fn take(&mut self, carried: Carried) -> Carried {
+        self.taken.extend(carried.seats.iter().map(|(_, new)| *new));
+        for (_, area, count) in &carried.places {
+            if let Some(left) = self.left.get_mut(area) {
+                *left = left.saturating_sub(*count);
+            }
+        }
+        carried
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::api::{SEAT_PITCH, SeatKind};
+
+    /// A room of rows at these prices; seats are numbered from one in rows A, B, C…
+    fn room(rows: &[&[i64]], floors: &[(&str, i64, u32)]) -> Room {
+        let (mut next, mut names, mut placed) = (0, Vec::new(), Vec::new());
+        for (y, prices) in (0_i32..).zip(rows) {
+            let mut row = Vec::new();
+            for (x, price) in (0_i32..).zip(*prices) {
+                let letter = char::from(b'A' + u8::try_from(y).expect("few rows"));
+                names.push((String::new(), letter.to_string(), (x + 1).to_string()));
+                let (x, y) = (x * SEAT_PITCH, y * SEAT_PITCH);
+                row.push(Place { seat: next, x, y, kind: SeatKind::Standard, price: *price });
+                next += 1;
+            }
+            placed.push(row);
+        }
+        let floor = |(area, (name, price, capacity)): (AreaIndex, &(&str, i64, u32))| Floor {
+            area,
+            name: (*name).to_owned(),
+            price: *price,
+            capacity: *capacity,
+        };
+        Room { rows: placed, names, areas: (0..).zip(floors).map(floor).collect() }
+    }
+
+    fn of_seats(seats: &[SeatIndex]) -> Party {
+        Party { seats: seats.to_vec(), places: Vec::new() }
+    }
+
+    fn seats(fate: &Fate) -> Vec<(SeatIndex, SeatIndex)> {
+        match fate {
+            Fate::Same(carried) | Fate::Other(carried) => carried.seats.clone(),
+            Fate::Nowhere => Vec::new(),
+        }
+    }
+
+    #[test]
+    fn who_finds_the_same_place_keeps_it_and_the_others_sit_together_nearby() {
+        let before = room(&[&[10; 6], &[10; 6]], &[]);
+        // Its first row ends after four: B3 is another number there.
+        let after = room(&[&[10; 4], &[10; 8]], &[]);
+        let parties = [of_seats(&[4, 5]), of_seats(&[8, 9]), of_seats(&[0])];
+        let fates = relocate(&before, &after, &BTreeSet::new(), &parties);
+        assert_eq!(fates[1], Fate::Same(Carried { seats: vec![(8, 6), (9, 7)], places: vec![] }), "B3 and B4");
+        assert_eq!(seats(&fates[2]), [(0, 0)]);
+        assert_eq!(fates[0], Fate::Other(Carried { seats: vec![(4, 8), (5, 9)], places: vec![] }), "B5 and B6");
+    }
+
+    #[test]
+    fn a_cheaper_place_of_the_same_name_is_not_the_same() {
+        let before = room(&[&[10; 4], &[20; 4]], &[]);
+        let after = room(&[&[20; 4], &[10; 4]], &[]);
+        let fates = relocate(&before, &after, &BTreeSet::new(), &[of_seats(&[4, 5]), of_seats(&[0])]);
+        assert_eq!(seats(&fates[0]), [(4, 1), (5, 2)], "dear seats are in the first row there");
+        assert_eq!(seats(&fates[1]), [(0, 0)], "a better one is");
+    }
+
+    #[test]
+    fn house_seats_are_nobodys_and_a_party_stays_whole() {
+        let before = room(&[&[10; 3]], &[]);
+        let after = room(&[&[10; 3]], &[]);
+        let fates = relocate(&before, &after, &[1].into(), &[of_seats(&[0, 1]), of_seats(&[2])]);
+        assert_eq!(fates[0], Fate::Nowhere, "0 alone is not what they bought");
+        assert_eq!(seats(&fates[1]), [(2, 2)]);
+        assert_eq!(kept_by_name(&before, &room(&[&[10; 2]], &[]), &[1, 2]), [(1, 1)]);
+    }
+
+    #[test]
+    fn places_go_where_the_name_is_the_same_or_to_the_least_dear_that_is_no_worse() {
+        let before = room(&[&[10; 1]], &[("Floor", 10, 50), ("Terrace", 20, 50)]);
+        let after = room(&[&[10; 1]], &[("Terrace", 20, 3), ("Gallery", 30, 9), ("Loft", 5, 99)]);
+        let party = |area, count| Party { seats: vec![], places: vec![(area, count)] };
+        let fates = relocate(&before, &after, &BTreeSet::new(), &[party(0, 4), party(1, 2), party(1, 2), party(0, 9)]);
+        let to = |fate: &Fate| match fate {
+            Fate::Same(carried) | Fate::Other(carried) => carried.places[0].1,
+            Fate::Nowhere => AreaIndex::MAX,
+        };
+        assert_eq!(fates.iter().map(to).collect::<Vec<_>>(), [1, 0, 1, AreaIndex::MAX]);
+        assert!(matches!(fates[1], Fate::Same(_)), "who finds their own place comes first");
+    }
+
+    #[test]
+    fn half_the_time_that_is_left_is_theirs_and_never_more_than_two_days() {
+        let now = Timestamp(1_000_000);
+        assert_eq!(answer_until(now, now.plus_ms(60 * MINUTE_MS)), now.plus_ms(30 * MINUTE_MS));
+        assert_eq!(answer_until(now, now.plus_ms(60 * 24 * 60 * MINUTE_MS)), now.plus_ms(LONGEST_ANSWER_MS));
+        assert_eq!(answer_until(now, now.plus_ms(-1)), now, "never before it was asked");
+    }
+
+    fn any_room() -> impl Strategy<Value = Room> {
+        let row = proptest::collection::vec(prop_oneof![Just(10_i64), Just(20), Just(30)], 1..8);
+        let floors =
+            proptest::collection::vec((prop_oneof![Just("Floor"), Just("Terrace")], 5..25_i64, 1..9_u32), 0..2);
+        (proptest::collection::vec(row, 1..6), floors).prop_map(|(rows, mut floors)| {
+            floors.dedup_by_key(|(name, ..)| *name);
+            let rows: Vec<&[i64]> = rows.iter().map(Vec::as_slice).collect();
+            room(&rows, &floors)
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn no_seat_is_given_twice_nobody_sits_worse_and_no_party_is_torn(
+            before in any_room(), after in any_room(), cuts in proptest::collection::vec(1..4_usize, 1..40),
+            house in proptest::collection::btree_set(0..20_u32, 0..4),
+        ) {
+            let mut rest: Vec<SeatIndex> = (0..).take(before.names.len()).collect();
+            let mut parties: Vec<Party> = cuts
+                .iter()
+                .map_while(|cut| (!rest.is_empty()).then(|| of_seats(&rest.split_off(rest.len().saturating_sub(*cut)))))
+                .collect();
+            for floor in &before.areas {
+                parties.push(Party { seats: vec![], places: vec![(floor.area, floor.capacity.div_ceil(2))] });
+            }
+            let fates = relocate(&before, &after, &house, &parties);
+            prop_assert_eq!(fates.len(), parties.len());
+            let (old, new) = (before.places(), after.places());
+            let mut given = house.clone();
+            let mut stood = BTreeMap::<AreaIndex, u32>::new();
+            for (fate, party) in fates.iter().zip(&parties) {
+                let (carried, is_same) = match fate {
+                    Fate::Same(carried) => (carried, true),
+                    Fate::Other(carried) => (carried, false),
+                    Fate::Nowhere => continue,
+                };
+                let mut from: Vec<SeatIndex> = carried.seats.iter().map(|(from, _)| *from).collect();
+                from.sort_unstable();
+                let mut theirs = party.seats.clone();
+                theirs.sort_unstable();
+                prop_assert_eq!(from, theirs, "all of a party, and nobody else");
+                for (from, to) in &carried.seats {
+                    prop_assert!(given.insert(*to), "seat {} is given twice, or the house's", to);
+                    prop_assert!(old[from].price <= new[to].price && old[from].kind == new[to].kind);
+                    if is_same {
+                        prop_assert_eq!(&before.names[*from as usize], &after.names[*to as usize]);
+                    }
+                }
+                prop_assert_eq!(carried.places.len(), party.places.len());
+                for (from, to, count) in &carried.places {
+                    let price = |room: &Room, area| room.areas.iter().find(|floor| floor.area == area).map(|floor| floor.price);
+                    prop_assert!(price(&before, *from) <= price(&after, *to));
+                    *stood.entry(*to).or_default() += count;
+                }
+            }
+            for (area, count) in stood {
+                let floor = after.areas.iter().find(|floor| floor.area == area);
+                prop_assert!(floor.is_some_and(|floor| floor.capacity >= count), "area {} is too full", area);
+            }
+        }
+    }
+}

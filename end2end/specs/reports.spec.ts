@@ -1,0 +1,70 @@
+// What managers read: figures after a sale, as charts with names and as files; and what other systems are told.
+import { readFile } from "node:fs/promises";
+
+import type { Page } from "@playwright/test";
+
+import { claimShow } from "../pages/catalogue.js";
+import { buyTickets } from "../pages/door.js";
+import { expectForEveryone } from "../pages/everyone.js";
+import { press } from "../pages/show.js";
+import { signInAsManager } from "../pages/staff.js";
+import { expect, test } from "../pages/visitors.js";
+
+test("a sale is in the figures, in charts that have names, and in a file", async ({ request, newVisitor }) => {
+  const { page } = await newVisitor({ reducedMotion: "reduce" });
+  const show = await claimShow(request, []);
+  await signInAsManager(page);
+  await page.goto(`/staff/${show.theatre}/reports`);
+  const before = await tickets(page);
+  await buyTickets(show, 3);
+  await page.reload();
+  // Other tests sell at the same theatre.
+  expect(await tickets(page)).toBeGreaterThanOrEqual(before + 3);
+  const charts = page.locator("svg[role=img]");
+  expect(await charts.count()).toBeGreaterThanOrEqual(2);
+  for (const chart of await charts.all()) await expect(chart).toHaveAccessibleName(/\S/);
+  await expectForEveryone(page, "reports");
+
+  const coming = page.waitForEvent("download");
+  await press(page.getByTestId("csv-shows"));
+  const file = await readFile(await (await coming).path(), "utf8");
+  expect(file.trim().split(/\r?\n/).length).toBeGreaterThan(1);
+});
+
+test("a key is shown once, and an endpoint is told of a sale", async ({ request, newVisitor }) => {
+  test.skip(test.info().project.name !== "laptop", "the same on every screen");
+  const { page } = await newVisitor({ reducedMotion: "reduce" });
+  const show = await claimShow(request, []);
+  await signInAsManager(page);
+  await page.goto(`/staff/${show.theatre}/systems`);
+  await page.locator("#key-name").fill("Bookkeeping");
+  await page.locator("#key-reason").fill("For the books.");
+  await press(page.getByTestId("make-key"));
+  const key = (await page.getByTestId("systems-secret").textContent()) ?? "";
+  const read = await request.get(`/api/v1/theatres/${show.theatre}/reports/sales`, { headers: { authorization: `Bearer ${key}` } });
+  expect(read.status()).toBe(200);
+  await expectForEveryone(page, "a key that was just made");
+
+  await page.goto(`/staff/${show.theatre}/systems`);
+  await expect(page.getByTestId("api-key").first()).toBeVisible();
+  expect(await page.content()).not.toContain(key);
+  // Nobody is there: what matters here is what the log says of it.
+  const address = `https://hooks.example.org/${show.id}`;
+  await page.locator("#webhook-url").fill(address);
+  await page.locator("#webhook-reason").fill("They print the badges.");
+  await press(page.getByTestId("make-webhook"));
+  await expect(page.getByTestId("systems-secret")).toBeVisible();
+  await buyTickets(show, 1);
+  const endpoint = page.getByTestId("webhook").filter({ hasText: address });
+  await expect
+    .poll(async () => {
+      await page.goto(`/staff/${show.theatre}/systems`);
+      return endpoint.getByTestId("delivery").count();
+    })
+    .toBeGreaterThan(0);
+  await expectForEveryone(page, "a delivery log");
+});
+
+async function tickets(page: Page): Promise<number> {
+  return Number((await page.getByTestId("total-tickets").locator("dd").textContent())?.replace(/\D/g, ""));
+}

@@ -1,0 +1,153 @@
+//! Everybody moves: one transaction, under the locks of the move, of every sold booking, and of the show.
+//!
+//! Bookings are locked before the show, as by everybody who writes both. The lock of the show waits for whoever is
+//! writing a new booking of it, and nobody begins one meanwhile; so what is read after it is all there is.
+
+use domain::booking::Event;
+use domain::relocation::answer_until;
+use uuid::Uuid;
+
+use super::ground::{self, Ground, Rooms};
+use super::lines::{self, Mover};
+use super::sql::{self, Meant, MoveRow, Outcome, ShowNow};
+use crate::AppState;
+use crate::bookings::cancel::undo_in_full;
+use crate::bookings::moves::Cause;
+use crate::bookings::sql as bookings;
+use crate::clock::from_utc;
+use crate::web::Problem;
+use domain::time::Timestamp;
+use sqlx::PgConnection;
+
+/// What a try came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Carried {
+    /// Everybody sits there.
+    Done,
+    /// Somebody is still paying, or something is still to be done that names seats by their numbers.
+    NotYet,
+    /// Somebody else is at it, or was.
+    Busy,
+    /// The show was called off: nothing moves.
+    Dropped,
+}
+
+/// Carries a move out if it can be now. A crash anywhere leaves it as it was, and it is tried again.
+pub(super) async fn carry(state: &AppState, open: &MoveRow) -> Result<Carried, Problem> {
+    let rooms = Rooms::load(state, open.from_layout, open.to_layout).await?;
+    let now = state.locks.now();
+    let mut tx = state.pg.begin().await?;
+    let Some(row) = sql::lock_move(&mut tx, open.id, "closing").await? else { return Ok(Carried::Busy) };
+    sql::lock_sold(&mut tx, row.show_id).await?;
+    let show = sql::lock_show(&mut tx, row.show_id).await?.ok_or_else(|| Problem::not_found("show"))?;
+    if show.called_off {
+        sql::drop_move(&mut tx, &row, now).await?;
+        tx.commit().await?;
+        return Ok(Carried::Dropped);
+    }
+    // Sold while the lock was waited for.
+    sql::lock_sold(&mut tx, row.show_id).await?;
+    if sql::is_unsettled(&mut tx, row.show_id).await? {
+        return Ok(Carried::NotYet);
+    }
+    let ground = ground::survey(&mut tx, row.show_id, &show, &rooms, &row.prices.0).await?;
+    let outcome = write(&mut tx, &row, &show, &rooms, &ground, now).await?;
+    tx.commit().await?;
+    tracing::info!(show = %row.show_id, ?outcome, "show {} moved to screen {}", row.show_id, row.to_screen);
+    Ok(Carried::Done)
+}
+
+async fn write(
+    tx: &mut PgConnection,
+    row: &MoveRow,
+    show: &ShowNow,
+    rooms: &Rooms,
+    ground: &Ground,
+    now: Timestamp,
+) -> Result<Outcome, Problem> {
+    let id = row.show_id;
+    let (movers, nowhere) = lines::divide(ground);
+    let until = answer_until(now, from_utc(show.starts_at));
+    for booking in &nowhere {
+        give_back(tx, row, booking.id, now).await?;
+    }
+    sql::set_aside(tx, id).await?;
+    sql::take_out_claims(tx, id).await?;
+    let kept: Vec<i32> = ground.kept.iter().map(|(_, seat)| seat.cast_signed()).collect();
+    sql::open_room(tx, row, &rooms.after, &kept, now).await?;
+    sql::carry_seats(tx, id, &lines::seats(&movers, &rooms.after), now).await?;
+    sql::carry_places(tx, id, &lines::places(&movers, &rooms.after), now).await?;
+    tell_stories(tx, row, rooms, &movers, until, now).await?;
+    let house: Vec<(i32, i32)> = ground.kept.iter().map(|(from, to)| (from.cast_signed(), to.cast_signed())).collect();
+    sql::keep_house_seats(tx, id, &house).await?;
+    sql::end_caller_holds(tx, id).await?;
+    sql::put_back_in_line(tx, id, now).await?;
+    let count = |rows: usize| i32::try_from(rows).unwrap_or(i32::MAX);
+    let same = movers.iter().filter(|mover| mover.is_same).count();
+    let outcome = Outcome { same: count(same), offered: count(movers.len() - same), refunded: count(nowhere.len()) };
+    sql::carried(tx, row.id, outcome, until, now).await?;
+    Ok(outcome)
+}
+
+/// There is no place for this booking: its money goes back, all of it.
+async fn give_back(tx: &mut PgConnection, row: &MoveRow, booking: Uuid, now: Timestamp) -> Result<(), Problem> {
+    let Some(sold) = bookings::lock(tx, booking).await? else { return Ok(()) };
+    let reason = format!(
+        "The show moves from {} to {}, where there are no seats like yours. {}",
+        row.from_name, row.to_name, row.reason
+    );
+    undo_in_full(tx, &sold, Cause::of("staff", &reason), now).await?;
+    Ok(())
+}
+
+/// A line in the story of everybody who moves, and what it means for them.
+async fn tell_stories(
+    tx: &mut PgConnection,
+    row: &MoveRow,
+    rooms: &Rooms,
+    movers: &[Mover<'_>],
+    until: Timestamp,
+    now: Timestamp,
+) -> Result<(), Problem> {
+    let meant: Vec<Meant> = movers
+        .iter()
+        .map(|mover| Meant {
+            booking: mover.row.id,
+            is_same: mover.is_same,
+            before: mover.before(),
+            after: mover.after(&rooms.after),
+        })
+        .collect();
+    let reasons: Vec<String> = meant
+        .iter()
+        .map(|meant| {
+            let (before, after) = (meant.before.join(", "), meant.after.join(", "));
+            format!("{}: {before} → {}: {after}. {}", row.from_name, row.to_name, row.reason)
+        })
+        .collect();
+    let steps: Vec<(Uuid, i32)> = movers.iter().map(|mover| (mover.row.id, mover.row.version)).collect();
+    sql::step_all(tx, Event::Relocated.name(), &steps, &reasons, now).await?;
+    sql::put_all(tx, row.id, &meant, until, now).await?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::booking::{ALL_STATES, Booking, BookingState, MoneyState, step};
+    use domain::money::{Currency, Money};
+
+    use super::*;
+
+    /// [`sql::step_all`] writes many at a time what the machine says of one.
+    #[test]
+    fn the_machine_moves_sold_bookings_and_no_others_and_asks_for_nothing() {
+        for state in ALL_STATES {
+            let total = Money::new(1, Currency::parse("EUR").expect("a code"));
+            let booking = Booking { state, money: MoneyState::Paid, total, expires_at: Timestamp(0) };
+            match step(booking, Event::Relocated, Timestamp(0)) {
+                Ok((after, effects)) => assert_eq!((state, after, effects), (BookingState::Confirmed, booking, vec![])),
+                Err(_) => assert_ne!(state, BookingState::Confirmed),
+            }
+        }
+    }
+}

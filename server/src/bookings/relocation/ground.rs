@@ -1,0 +1,95 @@
+//! What a move stands on: both rooms, everybody who has places in the first, and where they would sit in the second.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use domain::layout::Layout;
+use domain::money::Currency;
+use domain::pricing::PriceList;
+use domain::relocation::{Fate, Floor, Party, Room, kept_by_name, relocate};
+use domain::seats::SeatIndex;
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::sql::{self, FloorRow, ShowNow, SoldRow};
+use crate::AppState;
+use crate::web::{Code, Problem};
+
+/// The room a show is in, and the one it is to be in.
+#[derive(Clone)]
+pub(super) struct Rooms {
+    pub before: Arc<Layout>,
+    pub after: Arc<Layout>,
+}
+
+impl Rooms {
+    /// Reads them. Takes a connection, so it is called before a transaction is begun.
+    pub async fn load(state: &AppState, before: Uuid, after: Uuid) -> Result<Self, Problem> {
+        Ok(Self { before: state.catalogue.layout(before).await?, after: state.catalogue.layout(after).await? })
+    }
+}
+
+/// Everybody's place.
+pub(super) struct Ground {
+    /// Sold bookings in the order in which they were made.
+    pub sold: Vec<SoldRow>,
+    /// Where each of them sits.
+    pub fates: Vec<Fate>,
+    /// House seats: before and after.
+    pub kept: Vec<(SeatIndex, SeatIndex)>,
+}
+
+/// Looks at who has places in a show, and where they would sit.
+pub(super) async fn survey(
+    tx: &mut PgConnection,
+    id: Uuid,
+    show: &ShowNow,
+    rooms: &Rooms,
+    prices_there: &BTreeMap<String, i64>,
+) -> Result<Ground, Problem> {
+    let sold = sql::sold(tx, id).await?;
+    let floors = sql::floors(tx, id).await?;
+    let currency = Currency::parse(&show.currency);
+    let currency = currency.ok_or_else(|| Problem::internal(&format!("shows.currency of {id} is none")))?;
+    let before = PriceList { currency, by_category: show.prices.0.clone() };
+    let after = PriceList { currency, by_category: prices_there.clone() };
+    let blocked: Vec<SeatIndex> = show.blocked.iter().map(|seat| seat.cast_unsigned()).collect();
+    let rooms = rooms.clone();
+    // An arena takes long enough that it would hold up every request on this thread.
+    let seated = tokio::task::spawn_blocking(move || {
+        let (before, after) = (room_before(&rooms.before, &before, floors)?, Room::of(&rooms.after, &after)?);
+        let kept = kept_by_name(&before, &after, &blocked);
+        let house: BTreeSet<SeatIndex> = kept.iter().map(|(_, seat)| *seat).collect();
+        let parties: Vec<Party> = sold.iter().map(party).collect();
+        let fates = relocate(&before, &after, &house, &parties);
+        Some(Ground { sold, fates, kept })
+    });
+    let ground = seated.await.map_err(|cause| Problem::internal(&cause))?;
+    ground.ok_or_else(|| Problem::new(Code::PriceInvalid, "A category of one of the two rooms has no price."))
+}
+
+/// The room as the show sells it: its areas are those that were opened for it.
+fn room_before(layout: &Layout, prices: &PriceList, floors: Vec<FloorRow>) -> Option<Room> {
+    let floor = |row: FloorRow| {
+        Some(Floor {
+            area: row.area_no.cast_unsigned(),
+            price: prices.price(&row.category)?.minor,
+            name: row.name,
+            capacity: row.capacity.unsigned_abs(),
+        })
+    };
+    let areas = floors.into_iter().map(floor).collect::<Option<_>>()?;
+    Some(Room { areas, ..Room::of(layout, prices)? })
+}
+
+fn party(row: &SoldRow) -> Party {
+    Party {
+        seats: row.seats.iter().map(|seat| seat.cast_unsigned()).collect(),
+        places: row
+            .areas
+            .iter()
+            .zip(&row.counts)
+            .map(|(area, count)| (area.cast_unsigned(), count.unsigned_abs()))
+            .collect(),
+    }
+}

@@ -1,0 +1,118 @@
+//! Places of bookings in the words and numbers of the other room, ready to be written.
+
+use domain::layout::Layout;
+use domain::relocation::{Carried, Fate};
+use uuid::Uuid;
+
+use super::ground::Ground;
+use super::sql::SoldRow;
+
+/// A booking that goes with the show.
+pub(super) struct Mover<'a> {
+    pub row: &'a SoldRow,
+    /// Whether it keeps the very places it had.
+    pub is_same: bool,
+    pub carried: &'a Carried,
+}
+
+/// Those who go with the show, and those there is no place for.
+pub(super) fn divide(ground: &Ground) -> (Vec<Mover<'_>>, Vec<&SoldRow>) {
+    let (mut movers, mut others) = (Vec::new(), Vec::new());
+    for (row, fate) in ground.sold.iter().zip(&ground.fates) {
+        match fate {
+            Fate::Same(carried) => movers.push(Mover { row, is_same: true, carried }),
+            Fate::Other(carried) => movers.push(Mover { row, is_same: false, carried }),
+            Fate::Nowhere => others.push(row),
+        }
+    }
+    (movers, others)
+}
+
+impl Mover<'_> {
+    /// Its places in the first room, for people.
+    pub fn before(&self) -> Vec<String> {
+        before(self.row)
+    }
+
+    /// Its places in the second room, for people, in the order of that room.
+    pub fn after(&self, room: &Layout) -> Vec<String> {
+        let mut seats: Vec<u32> = self.carried.seats.iter().map(|(_, seat)| *seat).collect();
+        seats.sort_unstable();
+        let seats = seats.into_iter().filter_map(|seat| room.label(seat));
+        let places = self
+            .carried
+            .places
+            .iter()
+            .filter_map(|(_, area, count)| Some(in_words(*count, &room.areas().get(usize::from(*area))?.name)));
+        seats.chain(places).collect()
+    }
+}
+
+/// The places of a booking as it was sold, for people.
+pub(super) fn before(row: &SoldRow) -> Vec<String> {
+    let places = row.counts.iter().zip(&row.area_names).map(|(count, name)| in_words(count.unsigned_abs(), name));
+    row.labels.iter().cloned().chain(places).collect()
+}
+
+fn in_words(count: u32, area: &str) -> String {
+    if count == 1 { area.to_owned() } else { format!("{count} × {area}") }
+}
+
+/// Columns of seats that move: whose, from where, to where, and what they are called there.
+#[derive(Default)]
+pub(super) struct SeatColumns {
+    pub bookings: Vec<Uuid>,
+    pub fences: Vec<i64>,
+    pub from: Vec<i32>,
+    pub to: Vec<i32>,
+    pub labels: Vec<String>,
+    pub categories: Vec<String>,
+}
+
+/// Columns of places in areas that move.
+#[derive(Default)]
+pub(super) struct PlaceColumns {
+    pub bookings: Vec<Uuid>,
+    pub fences: Vec<i64>,
+    pub from: Vec<i16>,
+    pub to: Vec<i16>,
+    pub counts: Vec<i32>,
+    pub names: Vec<String>,
+    pub categories: Vec<String>,
+}
+
+/// The seats of everybody who moves.
+pub(super) fn seats(movers: &[Mover<'_>], room: &Layout) -> SeatColumns {
+    let mut columns = SeatColumns::default();
+    for mover in movers {
+        for (from, to) in &mover.carried.seats {
+            let Some(seat) = room.seat(*to) else { continue };
+            columns.bookings.push(mover.row.id);
+            columns.fences.push(mover.row.fence);
+            columns.from.push(from.cast_signed());
+            columns.to.push(to.cast_signed());
+            columns.categories.push(room.categories()[usize::from(seat.category)].label().to_owned());
+            columns.labels.push(seat.label);
+        }
+    }
+    columns
+}
+
+/// The places of everybody who moves.
+pub(super) fn places(movers: &[Mover<'_>], room: &Layout) -> PlaceColumns {
+    let mut columns = PlaceColumns::default();
+    for mover in movers {
+        for (from, to, count) in &mover.carried.places {
+            let Some(area) = room.areas().get(usize::from(*to)) else { continue };
+            let category = room.categories().iter().find(|category| category.name == area.category);
+            columns.bookings.push(mover.row.id);
+            columns.fences.push(mover.row.fence);
+            columns.from.push(from.cast_signed());
+            columns.to.push(to.cast_signed());
+            columns.counts.push(count.cast_signed());
+            columns.names.push(area.name.clone());
+            columns.categories.push(category.map_or(area.category.as_str(), |known| known.label()).to_owned());
+        }
+    }
+    columns
+}

@@ -1,0 +1,89 @@
+//! What a move would mean, before anything is done.
+
+use std::collections::BTreeMap;
+
+use domain::api_moving::{MoveCount, MoveLine};
+use uuid::Uuid;
+
+use super::ground::{self, Rooms};
+use super::lines::{self, Mover};
+use super::sql::{self, SoldRow};
+use crate::AppState;
+use crate::web::Problem;
+
+/// Bookings named in one answer.
+const MAX_LINES: usize = 100;
+
+/// What a move would mean for those who have bought.
+#[derive(Debug)]
+pub struct Meaning {
+    /// Those who find the same places.
+    pub same: MoveCount,
+    /// Those who would be offered others.
+    pub offered: MoveCount,
+    /// Those there is no place for.
+    pub refunded: MoveCount,
+    /// Bookings that are not paid yet.
+    pub open: u32,
+    /// House seats that have no like there.
+    pub house_seats_lost: u32,
+    /// Seats and places there.
+    pub seats: u32,
+    /// The first of those who would not keep their places.
+    pub lines: Vec<MoveLine>,
+    /// How many more there are.
+    pub more: u32,
+}
+
+/// Looks at what moving a show to this room at these prices would mean. Changes nothing.
+///
+/// # Errors
+/// 404 for a show that is not there, 400 when a category has no price.
+pub async fn preview(
+    state: &AppState,
+    show: Uuid,
+    layout: Uuid,
+    prices: &BTreeMap<String, i64>,
+) -> Result<Meaning, Problem> {
+    let known = sql::show(&mut *state.pg.acquire().await?, show).await?;
+    let known = known.ok_or_else(|| Problem::not_found("show"))?;
+    let rooms = Rooms::load(state, known.layout_id, layout).await?;
+    let mut connection = state.pg.acquire().await?;
+    let open = sql::count_open(&mut connection, show).await?;
+    let ground = ground::survey(&mut connection, show, &known, &rooms, prices).await?;
+    drop(connection);
+    let (movers, nowhere) = lines::divide(&ground);
+    let (same, others): (Vec<&Mover<'_>>, Vec<&Mover<'_>>) = movers.iter().partition(|mover| mover.is_same);
+    let offered = others.iter().map(|mover| MoveLine {
+        reference: mover.row.reference.clone(),
+        before: mover.before(),
+        after: mover.after(&rooms.after),
+    });
+    let refunded = nowhere.iter().map(|row| MoveLine {
+        reference: row.reference.clone(),
+        before: lines::before(row),
+        after: Vec::new(),
+    });
+    let places: u32 = rooms.after.areas().iter().map(|area| area.capacity).sum();
+    let lost = known.blocked.len().saturating_sub(ground.kept.len());
+    Ok(Meaning {
+        same: count(same.iter().map(|mover| mover.row)),
+        offered: count(others.iter().map(|mover| mover.row)),
+        refunded: count(nowhere.iter().copied()),
+        open: u32::try_from(open).unwrap_or(u32::MAX),
+        house_seats_lost: u32::try_from(lost).unwrap_or(u32::MAX),
+        seats: rooms.after.seat_count() + places,
+        lines: refunded.chain(offered).take(MAX_LINES).collect(),
+        more: u32::try_from((others.len() + nowhere.len()).saturating_sub(MAX_LINES)).unwrap_or(u32::MAX),
+    })
+}
+
+fn count<'a>(rows: impl Iterator<Item = &'a SoldRow>) -> MoveCount {
+    rows.fold(MoveCount::default(), |sum, row| {
+        let places: u32 = row.counts.iter().map(|count| count.unsigned_abs()).sum();
+        MoveCount {
+            bookings: sum.bookings + 1,
+            seats: sum.seats + u32::try_from(row.seats.len()).unwrap_or(u32::MAX) + places,
+        }
+    })
+}

@@ -1,0 +1,18 @@
+//! Queries of moves: `moves` keeps their progress, `carry` renumbers what was sold, `offers` is what buyers answer.
+
+mod carry;
+mod moves;
+mod offers;
+
+pub(super) use carry::{
+    carry_places, carry_seats, end_caller_holds, keep_house_seats, open_room, put_back_in_line, set_aside, step_all,
+    take_out_claims,
+};
+pub(super) use moves::{
+    FloorRow, MoveRow, Outcome, ShowNow, SoldRow, begin, carried, count_open, drop_move, finish, floors, is_unsettled,
+    last, lock_move, lock_show, lock_sold, open_moves, show, sold, take_unpaid,
+};
+pub(super) use offers::{
+    DueMail, Meant, OfferRow, answered, due_offers, has_open_offers, is_offered, lock_offer, note_mailed, offer_of,
+    postpone_mail, put_all, take_mails,
+};

@@ -1,0 +1,212 @@
+//! `moved_bookings`: what the move of its show means for a booking, what its buyer says, and the mails about it.
+
+use chrono::{DateTime, Utc};
+use domain::time::Timestamp;
+use sqlx::{PgConnection, PgPool};
+use uuid::Uuid;
+
+use crate::clock::to_utc;
+
+/// What a move means for one booking, about to be written.
+pub(in super::super) struct Meant {
+    pub booking: Uuid,
+    pub is_same: bool,
+    pub before: Vec<String>,
+    pub after: Vec<String>,
+}
+
+/// Writes down what a move means for everybody who goes with the show.
+pub(in super::super) async fn put_all(
+    tx: &mut PgConnection,
+    move_id: Uuid,
+    meant: &[Meant],
+    answer_until: Timestamp,
+    now: Timestamp,
+) -> Result<(), sqlx::Error> {
+    let json =
+        |lists: Vec<&Vec<String>>| serde_json::to_string(&lists).map_err(|cause| sqlx::Error::Encode(cause.into()));
+    // Lists of lists of different lengths are no array of Postgres'; they travel as JSON.
+    sqlx::query(
+        "INSERT INTO moved_bookings (move_id, booking_id, state, before, after, answer_until, mail_after)
+         SELECT $1, meant.booking_id, CASE WHEN meant.is_same THEN 'same' ELSE 'offered' END,
+                ARRAY(SELECT jsonb_array_elements_text(was.list)), ARRAY(SELECT jsonb_array_elements_text(will.list)),
+                CASE WHEN meant.is_same THEN NULL ELSE $6::timestamptz END, $7
+         FROM UNNEST($2::uuid[], $3::boolean[]) WITH ORDINALITY AS meant (booking_id, is_same, place)
+         JOIN jsonb_array_elements($4::text::jsonb) WITH ORDINALITY AS was (list, place) ON was.place = meant.place
+         JOIN jsonb_array_elements($5::text::jsonb) WITH ORDINALITY AS will (list, place) ON will.place = meant.place",
+    )
+    .bind(move_id)
+    .bind(meant.iter().map(|one| one.booking).collect::<Vec<_>>())
+    .bind(meant.iter().map(|one| one.is_same).collect::<Vec<_>>())
+    .bind(json(meant.iter().map(|one| &one.before).collect())?)
+    .bind(json(meant.iter().map(|one| &one.after).collect())?)
+    .bind(to_utc(answer_until))
+    .bind(to_utc(now))
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+/// Whether buyers of a show may still answer.
+pub(in super::super) async fn has_open_offers(tx: &mut PgConnection, show: Uuid) -> Result<bool, sqlx::Error> {
+    sqlx::query_scalar(
+        "SELECT EXISTS (SELECT 1 FROM moved_bookings moved JOIN show_moves move ON move.id = moved.move_id
+                        WHERE move.show_id = $1 AND moved.state = 'offered')",
+    )
+    .bind(show)
+    .fetch_one(tx)
+    .await
+}
+
+/// Whether the buyer of a booking may still answer.
+pub(in super::super) async fn is_offered(tx: &mut PgConnection, booking: Uuid) -> Result<bool, sqlx::Error> {
+    sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM moved_bookings WHERE booking_id = $1 AND state = 'offered')")
+        .bind(booking)
+        .fetch_one(tx)
+        .await
+}
+
+/// Places that are offered to the buyer of a booking.
+#[derive(sqlx::FromRow)]
+pub(in super::super) struct OfferRow {
+    pub move_id: Uuid,
+    pub before: Vec<String>,
+    pub after: Vec<String>,
+    pub answer_until: DateTime<Utc>,
+    pub reason: String,
+    pub from_name: String,
+    pub to_name: String,
+}
+
+macro_rules! offers {
+    ($end:literal) => {
+        concat!(
+            "SELECT moved.move_id, moved.before, moved.after, moved.answer_until, move.reason,
+                    (SELECT name FROM screens WHERE id = move.from_screen) AS from_name,
+                    (SELECT name FROM screens WHERE id = move.to_screen) AS to_name
+             FROM moved_bookings moved JOIN show_moves move ON move.id = moved.move_id
+             WHERE moved.booking_id = $1 AND moved.state = 'offered'",
+            $end
+        )
+    };
+}
+
+/// The offer to a booking.
+pub(in super::super) async fn offer_of(tx: &mut PgConnection, booking: Uuid) -> Result<Option<OfferRow>, sqlx::Error> {
+    sqlx::query_as(offers!("")).bind(booking).fetch_optional(tx).await
+}
+
+/// The same, locked; the booking is locked already.
+pub(in super::super) async fn lock_offer(
+    tx: &mut PgConnection,
+    booking: Uuid,
+) -> Result<Option<OfferRow>, sqlx::Error> {
+    sqlx::query_as(offers!(" FOR UPDATE OF moved")).bind(booking).fetch_optional(tx).await
+}
+
+/// The offer is over: `taken`, `declined` or `lapsed`.
+pub(in super::super) async fn answered(
+    tx: &mut PgConnection,
+    move_id: Uuid,
+    booking: Uuid,
+    how: &str,
+    now: Timestamp,
+) -> Result<(), sqlx::Error> {
+    let done = sqlx::query(
+        "UPDATE moved_bookings SET state = $3, answered_at = $4
+         WHERE move_id = $1 AND booking_id = $2 AND state = 'offered'",
+    )
+    .bind(move_id)
+    .bind(booking)
+    .bind(how)
+    .bind(to_utc(now))
+    .execute(tx)
+    .await?;
+    if done.rows_affected() == 1 { Ok(()) } else { Err(sqlx::Error::RowNotFound) }
+}
+
+/// Bookings whose buyers have not answered in time, or that are over already.
+pub(in super::super) async fn due_offers(pg: &PgPool, now: Timestamp, limit: i64) -> Result<Vec<Uuid>, sqlx::Error> {
+    sqlx::query_scalar(
+        "SELECT booking_id FROM moved_bookings WHERE state = 'offered' AND answer_until <= $1
+         ORDER BY answer_until LIMIT $2",
+    )
+    .bind(to_utc(now))
+    .bind(limit)
+    .fetch_all(pg)
+    .await
+}
+
+/// A mail that is due.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub(in super::super) struct DueMail {
+    pub move_id: Uuid,
+    pub booking_id: Uuid,
+    pub state: String,
+    pub before: Vec<String>,
+    pub after: Vec<String>,
+    pub answer_until: Option<DateTime<Utc>>,
+    pub reason: String,
+    pub from_name: String,
+    pub to_name: String,
+    /// Which move of the show it is.
+    pub ordinal: i64,
+}
+
+/// Takes mails that are due, for one try each.
+pub(in super::super) async fn take_mails(
+    pg: &PgPool,
+    now: Timestamp,
+    lease_until: Timestamp,
+    max_tries: i32,
+    limit: i64,
+) -> Result<Vec<DueMail>, sqlx::Error> {
+    sqlx::query_as(
+        "UPDATE moved_bookings moved SET mail_tries = moved.mail_tries + 1, mail_after = $2
+         FROM show_moves move
+         WHERE move.id = moved.move_id AND (moved.move_id, moved.booking_id) IN (
+             SELECT move_id, booking_id FROM moved_bookings
+             WHERE mailed_at IS NULL AND mail_after <= $1 AND mail_tries < $3
+             ORDER BY mail_after LIMIT $4 FOR UPDATE SKIP LOCKED)
+         RETURNING moved.move_id, moved.booking_id, moved.state, moved.before, moved.after, moved.answer_until,
+                   move.reason,
+                   (SELECT name FROM screens WHERE id = move.from_screen) AS from_name,
+                   (SELECT name FROM screens WHERE id = move.to_screen) AS to_name,
+                   (SELECT count(*) FROM show_moves other
+                    WHERE other.show_id = move.show_id AND other.requested_at <= move.requested_at) AS ordinal",
+    )
+    .bind(to_utc(now))
+    .bind(to_utc(lease_until))
+    .bind(max_tries)
+    .bind(limit)
+    .fetch_all(pg)
+    .await
+}
+
+/// It went out, or there is nobody to send it to.
+pub(in super::super) async fn note_mailed(pg: &PgPool, mail: &DueMail, now: Timestamp) -> Result<(), sqlx::Error> {
+    sqlx::query("UPDATE moved_bookings SET mailed_at = $3 WHERE move_id = $1 AND booking_id = $2")
+        .bind(mail.move_id)
+        .bind(mail.booking_id)
+        .bind(to_utc(now))
+        .execute(pg)
+        .await?;
+    Ok(())
+}
+
+/// It could not be sent: again after a pause.
+pub(in super::super) async fn postpone_mail(
+    pg: &PgPool,
+    mail: &DueMail,
+    not_before: Timestamp,
+) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "UPDATE moved_bookings SET mail_after = $3 WHERE move_id = $1 AND booking_id = $2 AND mailed_at IS NULL",
+    )
+    .bind(mail.move_id)
+    .bind(mail.booking_id)
+    .bind(to_utc(not_before))
+    .execute(pg)
+    .await?;
+    Ok(())
+}

@@ -1,0 +1,44 @@
+//! How far the sale of a show has come, for whoever lets people in to it.
+
+use domain::time::Timestamp;
+use sqlx::PgPool;
+use uuid::Uuid;
+
+use crate::clock::to_utc;
+
+/// A show's sale.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, sqlx::FromRow)]
+pub struct Selling {
+    unsold_places: i64,
+    bought: i64,
+}
+
+impl Selling {
+    /// Places of its areas nobody has bought, held and claimed ones included.
+    #[must_use]
+    pub const fn unsold_places(&self) -> u64 {
+        self.unsold_places.unsigned_abs()
+    }
+
+    /// Bookings that became confirmed since the instant asked for, as far as they still are.
+    #[must_use]
+    pub const fn bought(&self) -> u64 {
+        self.bought.unsigned_abs()
+    }
+}
+
+/// How far it has come.
+///
+/// # Errors
+/// When the database fails.
+pub async fn selling(pg: &PgPool, show: Uuid, since: Timestamp) -> Result<Selling, sqlx::Error> {
+    sqlx::query_as(
+        "SELECT (SELECT COALESCE(sum(capacity - sold), 0)::bigint FROM area_stock WHERE show_id = $1) AS unsold_places,
+                (SELECT count(*) FROM bookings
+                 WHERE show_id = $1 AND NOT is_open AND state = 'CONFIRMED' AND updated_at >= $2) AS bought",
+    )
+    .bind(show)
+    .bind(to_utc(since))
+    .fetch_one(pg)
+    .await
+}

@@ -1,0 +1,89 @@
+//! `rowlock check`: whether a system that runs can sell, from one end to the other, asked from outside of it.
+//!
+//! It reads the settings a server would read, asks everything they name, holds seats in a show nobody sees, and visits
+//! the address people type. It sells nothing, sends nothing, and leaves nothing behind.
+
+mod lock_store;
+mod outside;
+mod postgres;
+mod redis;
+mod report;
+mod scratch;
+
+use std::time::{Duration, Instant};
+
+use crate::clock;
+use crate::config::Config;
+use crate::start::use_one_tls_provider;
+
+pub use report::{Finding, Report, State};
+
+/// One thing that is looked at may take this long.
+const DEADLINE: Duration = Duration::from_secs(15);
+/// Clocks may differ by this much, milliseconds, before somebody should look…
+const SKEW_WARNING_MS: i64 = 1_000;
+/// …and by this much before it hurts: webhooks are refused when they are five minutes old.
+const SKEW_BAD_MS: i64 = 60_000;
+
+/// Looks at everything. What cannot be reached keeps nothing else from being looked at.
+pub async fn check(config: &Config) -> Report {
+    use_one_tls_provider();
+    let mut report = Report::default();
+    let wrong = config.wrong();
+    if wrong.is_empty() {
+        report.add("settings", Duration::ZERO, [Finding::good("can be used")]);
+    } else {
+        report.add("settings", Duration::ZERO, wrong.iter().map(|wrong| Finding::bad(wrong.to_string())));
+    }
+    let began = Instant::now();
+    let (pg, found) = within(postgres::look(config)).await.unwrap_or_else(|late| (None, vec![late]));
+    report.add("postgres", began.elapsed(), found);
+    lock_store::look(config, &mut report).await;
+    outside::gateways(config, &mut report).await;
+    outside::mail(config, &mut report).await;
+    outside::site(config, &mut report);
+    outside::visit(config, pg.as_ref(), &mut report).await;
+    report
+}
+
+/// What it came to, or that it took too long.
+async fn within<T>(looked: impl Future<Output = T>) -> Result<T, Finding> {
+    let late = |_| Finding::bad(format!("no answer within {} s", DEADLINE.as_secs()));
+    tokio::time::timeout(DEADLINE, looked).await.map_err(late)
+}
+
+/// How a clock stands to this machine's, which was asked before and after.
+fn clock_of(whose: &str, theirs_ms: i64, before_ms: i64, after_ms: i64) -> Finding {
+    // Where in between it was read nobody knows.
+    let ahead = theirs_ms - theirs_ms.clamp(before_ms, after_ms);
+    let words = format!(
+        "{whose} clock is {:.1} s {} ours",
+        ahead.abs() as f64 / 1_000.0,
+        if ahead < 0 { "behind" } else { "ahead of" }
+    );
+    match ahead.abs() {
+        ..=SKEW_WARNING_MS => {
+            Finding::good(format!("{whose} clock is ours, within {} ms", after_ms - before_ms + ahead.abs()))
+        }
+        ..=SKEW_BAD_MS => Finding::warning(format!("{words}: have both follow NTP")),
+        _ => Finding::bad(format!("{words}: webhooks will be refused as too old")),
+    }
+}
+
+fn now_ms() -> i64 {
+    clock::now().0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_is_judged_by_what_is_sure() {
+        assert_eq!(clock_of("its", 1_000, 900, 1_100).state, State::Good);
+        assert_eq!(clock_of("its", 3_000, 900, 2_100).state, State::Good, "900 ms ahead at least");
+        assert_eq!(clock_of("its", 3_101, 900, 2_100).state, State::Warning);
+        assert_eq!(clock_of("its", -59_000, 900, 2_100).state, State::Warning);
+        assert_eq!(clock_of("its", -60_101, 900, 2_100).state, State::Bad);
+    }
+}

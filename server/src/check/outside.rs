@@ -1,0 +1,148 @@
+//! What lies outside: gateways, mail, and the address people type, all the way through proxies.
+
+use std::time::{Duration, Instant};
+
+use reqwest::header::{CONNECTION, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE};
+use reqwest::{Client, StatusCode, Url};
+use serde_json::Value;
+use sqlx::PgPool;
+use uuid::Uuid;
+
+use super::{Finding, Report, within};
+use crate::config::Config;
+use crate::payments::{Gateways, Known};
+use crate::tickets::Mailer;
+
+/// How long connecting may take.
+const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
+/// How long an answer may take.
+const ANSWER_DEADLINE: Duration = Duration::from_secs(10);
+/// Any sixteen bytes will do.
+const WEBSOCKET_KEY: &str = "cm93bG9jay1jaGVjay0tLQ==";
+
+/// Each is asked about a payment that never was.
+pub(super) async fn gateways(config: &Config, report: &mut Report) {
+    let Ok(gateways) = Gateways::from_config(config) else {
+        return report.add("gateway", Duration::ZERO, [Finding::skipped("its settings cannot be used")]);
+    };
+    for name in &config.payment_gateways {
+        let Some(door) = gateways.named(name) else { continue };
+        let began = Instant::now();
+        let asked = within(door.status(&Known { booking: Uuid::nil(), gateway_ref: None })).await;
+        let found = match asked {
+            Ok(Ok(_)) => Finding::good("answers, and believes our key"),
+            Ok(Err(cause)) => {
+                let why = std::error::Error::source(&cause).map(|why| format!(": {why}")).unwrap_or_default();
+                Finding::bad(format!("{cause}{why}"))
+            }
+            Err(late) => late,
+        };
+        report.add(&format!("gateway {name}"), began.elapsed(), [found]);
+    }
+}
+
+pub(super) async fn mail(config: &Config, report: &mut Report) {
+    let began = Instant::now();
+    let Ok(mailer) = Mailer::from_config(config) else {
+        return report.add("mail", Duration::ZERO, [Finding::skipped("its settings cannot be used")]);
+    };
+    let found = match (within(mailer.check()).await, &config.smtp_url) {
+        (Ok(Ok(())), Some(_)) => Finding::good("the mail server lets us in"),
+        (Ok(Ok(())), None) => Finding::warning("mails are written into a folder (MAILBOX_DIR): nobody gets them"),
+        (Ok(Err(cause)), _) => Finding::bad(format!("{:#}", anyhow::Error::from(cause))),
+        (Err(late), _) => late,
+    };
+    report.add("mail", began.elapsed(), [found]);
+}
+
+/// The browser half, as far as it is on this machine.
+pub(super) fn site(config: &Config, report: &mut Report) {
+    let root = &config.site_root;
+    let missing: Vec<&str> = ["pkg", "style", "fonts"].into_iter().filter(|part| !root.join(part).is_dir()).collect();
+    let found = if missing.is_empty() {
+        Finding::good(format!("{} is there", root.display()))
+    } else {
+        Finding::warning(format!("{} lacks {} on this machine (SITE_ROOT)", root.display(), missing.join(", ")))
+    };
+    report.add("site", Duration::ZERO, [found]);
+}
+
+/// Visits as people do.
+pub(super) async fn visit(config: &Config, pg: Option<&PgPool>, report: &mut Report) {
+    let Ok(base) = Url::parse(&config.public_url) else {
+        return report.add("public address", Duration::ZERO, [Finding::skipped("PUBLIC_URL is no address")]);
+    };
+    let client = Client::builder().connect_timeout(CONNECT_DEADLINE).timeout(ANSWER_DEADLINE).build();
+    let client = match client {
+        Ok(client) => client,
+        Err(cause) => return report.add("public address", Duration::ZERO, [Finding::bad(cause.to_string())]),
+    };
+    let began = Instant::now();
+    let found = within(readiness(&client, &base)).await.unwrap_or_else(|late| vec![late]);
+    let is_there = found.iter().all(|finding| finding.state != super::State::Bad);
+    report.add("public address", began.elapsed(), found);
+    if !is_there {
+        return;
+    }
+    let began = Instant::now();
+    let found = match pg {
+        Some(pg) => within(socket(&client, &base, pg)).await.unwrap_or_else(|late| late),
+        None => Finding::skipped("without Postgres no show is known"),
+    };
+    report.add("live map", began.elapsed(), [found]);
+}
+
+async fn readiness(client: &Client, base: &Url) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let is_here = base.host_str().is_some_and(|host| ["localhost", "127.0.0.1", "[::1]"].contains(&host));
+    if base.scheme() == "http" && !is_here {
+        found.push(Finding::warning("is http: whoever is on the way reads cookies and tickets"));
+    }
+    let asked = match base.join("/readyz") {
+        Ok(url) => client.get(url).send().await,
+        Err(cause) => return vec![Finding::bad(cause.to_string())],
+    };
+    let answer = match asked {
+        Ok(answer) => answer,
+        Err(cause) => {
+            found.push(Finding::bad(format!("nobody answers at {base}: {:#}", anyhow::Error::from(cause))));
+            return found;
+        }
+    };
+    let status = answer.status();
+    let body: Value = answer.json().await.unwrap_or_default();
+    found.push(match (status, body.get("lock_store")) {
+        (StatusCode::OK, Some(_)) => Finding::good(format!("a server answers at {base} and is ready")),
+        (_, Some(_)) => Finding::bad(format!("a server answers and is not ready: {body}")),
+        _ => Finding::bad(format!("somebody else answers at {base}, with {status}")),
+    });
+    found
+}
+
+/// Whether proxies let a WebSocket through.
+async fn socket(client: &Client, base: &Url, pg: &PgPool) -> Finding {
+    let next = "SELECT id FROM shows WHERE starts_at > now() ORDER BY starts_at LIMIT 1";
+    let show = match sqlx::query_scalar::<_, Uuid>(next).fetch_optional(pg).await {
+        Ok(Some(show)) => show,
+        Ok(None) => return Finding::skipped("there is no show to watch"),
+        Err(cause) => return Finding::skipped(format!("no show is known: {cause}")),
+    };
+    let url = match base.join(&format!("/api/v1/shows/{show}/live")) {
+        Ok(url) => url,
+        Err(cause) => return Finding::bad(cause.to_string()),
+    };
+    let asked = client
+        .get(url)
+        .header(CONNECTION, "Upgrade")
+        .header(UPGRADE, "websocket")
+        .header(SEC_WEBSOCKET_VERSION, "13")
+        .header(SEC_WEBSOCKET_KEY, WEBSOCKET_KEY);
+    match asked.send().await {
+        Ok(answer) if answer.status() == StatusCode::SWITCHING_PROTOCOLS => Finding::good("opens through all proxies"),
+        Ok(answer) => Finding::bad(format!(
+            "is answered {} in place of 101: does a proxy on the way know WebSockets?",
+            answer.status()
+        )),
+        Err(cause) => Finding::bad(format!("does not open: {:#}", anyhow::Error::from(cause))),
+    }
+}

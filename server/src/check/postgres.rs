@@ -1,0 +1,158 @@
+//! Postgres: there, of the right age, with our schema in it, and keeping what it says it keeps.
+
+use sqlx::PgPool;
+use sqlx::migrate::Migrator;
+
+use super::{Finding, clock_of, now_ms};
+use crate::config::Config;
+use crate::start::{self, MIGRATOR};
+
+/// The oldest that is tried.
+const OLDEST: i32 = 140_000;
+/// An effect this old is late, seconds.
+const LATE_S: f64 = 300.0;
+/// A statement of that name is there already, or is not there any more.
+const OTHERS_STATEMENTS: [&str; 2] = ["42P05", "26000"];
+/// No table of that name.
+const UNDEFINED_TABLE: &str = "42P01";
+
+#[derive(sqlx::FromRow)]
+struct Itself {
+    number: i32,
+    name: String,
+    synchronous_commit: String,
+    fsync: String,
+    read_only: bool,
+    max_connections: i32,
+    now_ms: i64,
+}
+
+const ITSELF: &str = "
+    SELECT current_setting('server_version_num')::int AS number, current_setting('server_version') AS name,
+           current_setting('synchronous_commit') AS synchronous_commit, current_setting('fsync') AS fsync,
+           pg_is_in_recovery() AS read_only, current_setting('max_connections')::int AS max_connections,
+           (extract(epoch FROM clock_timestamp()) * 1000)::int8 AS now_ms";
+
+const OUTBOX: &str = "
+    SELECT count(*) FILTER (WHERE parked_why IS NOT NULL),
+           coalesce(extract(epoch FROM now() - min(created_at) FILTER (WHERE parked_why IS NULL)), 0)::float8
+    FROM outbox";
+
+/// The way there, if there is one, and what was found.
+pub(super) async fn look(config: &Config) -> (Option<PgPool>, Vec<Finding>) {
+    let pg = match start::database(&config.database_url, 2).await {
+        Ok(pg) => pg,
+        Err(cause) => return (None, vec![Finding::bad(format!("{cause:#}"))]),
+    };
+    let before = now_ms();
+    let itself = sqlx::query_as::<_, Itself>(ITSELF).fetch_one(&pg).await;
+    let after = now_ms();
+    let mut found = match itself {
+        Ok(itself) => about(&itself, config, before, after),
+        Err(cause) => return (None, vec![Finding::bad(format!("answers nothing useful: {cause}"))]),
+    };
+    found.extend(prepared(&pg).await);
+    let schema = schema(&pg, &MIGRATOR).await;
+    let is_there = schema.state != super::State::Bad;
+    found.push(schema);
+    if is_there {
+        found.extend(outbox(&pg).await);
+    }
+    (Some(pg), found)
+}
+
+fn about(itself: &Itself, config: &Config, before: i64, after: i64) -> Vec<Finding> {
+    let mut found = vec![if itself.number < OLDEST {
+        Finding::bad(format!("PostgreSQL {} is too old: 14 or newer", itself.name))
+    } else {
+        Finding::good(format!("PostgreSQL {} answers", itself.name))
+    }];
+    if itself.read_only {
+        found.push(Finding::bad("is a replica that takes no writes: DATABASE_URL must lead to the primary"));
+    }
+    if itself.synchronous_commit == "off" {
+        found.push(Finding::bad("synchronous_commit is off: a sale that was answered can be lost"));
+    }
+    if itself.fsync == "off" {
+        found.push(Finding::warning("fsync is off: a power cut can take sales with it; for tests only"));
+    }
+    // Of several replicas each wants as many.
+    if i64::from(config.database_connections) * 2 > i64::from(itself.max_connections) {
+        found.push(Finding::warning(format!(
+            "max_connections is {}, and each replica wants {} (DATABASE_CONNECTIONS): two do not fit without PgBouncer",
+            itself.max_connections, config.database_connections
+        )));
+    }
+    found.push(clock_of("its", itself.now_ms, before, after));
+    found
+}
+
+/// Two connections of ours name their statements alike. A pooler that does not keep them apart mixes them up.
+async fn prepared(pg: &PgPool) -> Option<Finding> {
+    let asked = async {
+        let (mut one, mut two) = (pg.acquire().await?, pg.acquire().await?);
+        for connection in [&mut *one, &mut *two] {
+            sqlx::query_scalar::<_, i32>("SELECT $1 + 1").bind(1_i32).fetch_one(connection).await?;
+        }
+        Ok::<_, sqlx::Error>(())
+    };
+    match asked.await {
+        Ok(()) => None,
+        Err(sqlx::Error::Database(cause)) if cause.code().is_some_and(|code| OTHERS_STATEMENTS.contains(&&*code)) => {
+            Some(Finding::bad(
+                "mixes prepared statements up: PgBouncer in transaction mode must be 1.21 or newer, with \
+                 max_prepared_statements",
+            ))
+        }
+        Err(cause) => Some(Finding::bad(format!("does not give two connections at once: {cause}"))),
+    }
+}
+
+/// Whether the migrations of this program are there, and no others.
+async fn schema(pg: &PgPool, known: &Migrator) -> Finding {
+    let applied: Result<Vec<(i64, Vec<u8>, bool)>, _> =
+        sqlx::query_as("SELECT version, checksum, success FROM _sqlx_migrations").fetch_all(pg).await;
+    let applied = match applied {
+        Ok(applied) => applied,
+        Err(sqlx::Error::Database(cause)) if cause.code().as_deref() == Some(UNDEFINED_TABLE) => {
+            return Finding::bad("has no schema of ours: rowlock migrate");
+        }
+        Err(cause) => return Finding::bad(format!("does not tell its schema: {cause}")),
+    };
+    let (mut missing, mut changed) = (Vec::new(), Vec::new());
+    for migration in known.iter() {
+        match applied.iter().find(|(version, ..)| *version == migration.version) {
+            Some((_, checksum, true)) if *checksum == *migration.checksum => {}
+            Some((version, ..)) => changed.push(version.to_string()),
+            None => missing.push(migration.version.to_string()),
+        }
+    }
+    let newer = applied.iter().filter(|(version, ..)| !known.iter().any(|known| known.version == *version)).count();
+    if !changed.is_empty() {
+        return Finding::bad(format!("migrations {} are not those of this program, or failed", changed.join(", ")));
+    }
+    if !missing.is_empty() {
+        return Finding::bad(format!("migrations {} are missing: rowlock migrate", missing.join(", ")));
+    }
+    if newer > 0 {
+        return Finding::warning(format!(
+            "has {newer} migrations this program does not know: is an upgrade under way?"
+        ));
+    }
+    Finding::good(format!("the schema is up to date: {} migrations", applied.len()))
+}
+
+async fn outbox(pg: &PgPool) -> Vec<Finding> {
+    let (parked, oldest_s): (i64, f64) = match sqlx::query_as(OUTBOX).fetch_one(pg).await {
+        Ok(stand) => stand,
+        Err(cause) => return vec![Finding::bad(format!("does not tell what waits: {cause}"))],
+    };
+    let mut found = Vec::new();
+    if parked > 0 {
+        found.push(Finding::warning(format!("{parked} effects wait for a person: rowlock parked")));
+    }
+    if oldest_s > LATE_S {
+        found.push(Finding::warning(format!("an effect of a booking is {oldest_s:.0} s late: does any server run?")));
+    }
+    found
+}

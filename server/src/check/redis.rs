@@ -1,0 +1,91 @@
+//! What Redis says of itself.
+
+use super::Finding;
+use crate::seat_locks::link::Link;
+
+/// The oldest whose scripting we use.
+const OLDEST: u32 = 7;
+/// Above this share of its memory somebody should look.
+const FULL: f64 = 0.9;
+
+pub(super) async fn look(link: &Link) -> Vec<Finding> {
+    let said = match link.ask_any(&::redis::cmd("INFO")).await {
+        Ok(said) => said,
+        Err(cause) => return vec![Finding::bad(format!("does not tell of itself: {cause}"))],
+    };
+    match ::redis::from_redis_value::<String>(said) {
+        Ok(info) => judge(&info),
+        Err(cause) => vec![Finding::bad(format!("tells of itself in no words: {cause}"))],
+    }
+}
+
+fn judge(info: &str) -> Vec<Finding> {
+    let of = |name: &str| {
+        info.lines().find_map(|line| line.trim_end().strip_prefix(name)?.strip_prefix(':')).unwrap_or_default()
+    };
+    let number = |name: &str| of(name).parse::<f64>().unwrap_or_default();
+    let version = of("redis_version");
+    let major: u32 = version.split('.').next().and_then(|word| word.parse().ok()).unwrap_or_default();
+    let mut found = vec![if major < OLDEST {
+        Finding::bad(format!("Redis {version} is too old: {OLDEST} or newer"))
+    } else {
+        Finding::good(format!("Redis {version} answers"))
+    }];
+    match of("maxmemory_policy") {
+        "noeviction" => {}
+        "" => found.push(Finding::warning("does not tell its maxmemory-policy: it must be noeviction")),
+        policy => found.push(Finding::bad(format!(
+            "maxmemory-policy is {policy}: an evicted key is a forgotten hold; set it to noeviction"
+        ))),
+    }
+    if number("maxmemory") > 0.0 && number("used_memory") > FULL * number("maxmemory") {
+        found.push(Finding::warning(format!(
+            "{} of {} bytes are used: a full Redis refuses holds",
+            of("used_memory"),
+            of("maxmemory")
+        )));
+    }
+    if of("aof_enabled") == "0" {
+        found.push(Finding::warning(
+            "keeps no append-only file: whoever restarts it takes every hold away (no paid seat)",
+        ));
+    }
+    if of("aof_enabled") == "1" && of("aof_last_write_status") == "err" {
+        found.push(Finding::bad("cannot write its append-only file"));
+    }
+    if of("role") == "slave" {
+        found.push(Finding::bad("is a replica that takes no writes: REDIS_URL must lead to the master"));
+    }
+    if of("loading") == "1" {
+        found.push(Finding::bad("is still loading its data"));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::State;
+    use super::*;
+
+    const GOOD: &str = "# Server\r\nredis_version:7.0.15\r\nloading:0\r\nused_memory:10\r\nmaxmemory:100\r\n\
+                        maxmemory_policy:noeviction\r\naof_enabled:1\r\naof_last_write_status:ok\r\nrole:master\r\n";
+
+    #[test]
+    fn what_redis_says_of_itself_is_judged() {
+        assert_eq!(judge(GOOD), [Finding::good("Redis 7.0.15 answers")]);
+        for (told, instead, state, words) in [
+            ("7.0.15", "6.2.1", State::Bad, "too old"),
+            ("noeviction", "allkeys-lru", State::Bad, "allkeys-lru"),
+            ("used_memory:10", "used_memory:95", State::Warning, "95 of 100"),
+            ("aof_enabled:1", "aof_enabled:0", State::Warning, "append-only"),
+            ("status:ok", "status:err", State::Bad, "cannot write"),
+            ("role:master", "role:slave", State::Bad, "replica"),
+            ("loading:0", "loading:1", State::Bad, "loading"),
+        ] {
+            let found = judge(&GOOD.replace(told, instead));
+            let complaint = found.iter().find(|finding| finding.state != State::Good);
+            let complaint = complaint.unwrap_or_else(|| panic!("nothing is said of {instead}"));
+            assert!(complaint.state == state && complaint.words.contains(words), "{instead}: {complaint:?}");
+        }
+    }
+}

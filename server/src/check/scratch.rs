@@ -1,0 +1,56 @@
+//! A show nobody sees: two people want its seats.
+
+use domain::time::MINUTE_MS;
+use uuid::Uuid;
+
+use super::Finding;
+use crate::ids;
+use crate::seat_locks::{Asked, Attempt, Held, KnownSeats, Lot, RedisLocks, Refusal, SeatLocks, StoreError, Terms};
+
+/// Seats of its room.
+const SEATS: usize = 2;
+const TERMS: Terms = Terms { per_person: 10, length_ms: MINUTE_MS, life_ms: MINUTE_MS };
+
+/// Whether a seat is granted once, refused to a second, and granted again when it is let go.
+pub(super) async fn try_seats(locks: &RedisLocks) -> Finding {
+    let show = ids::new_id();
+    let tried = try_in(locks, show).await;
+    // Whatever happened: nothing is left of it.
+    let forgotten = locks.forget(show).await;
+    match (tried, forgotten) {
+        (Ok(None), Ok(())) => Finding::good("a seat was granted, refused to a second, let go and granted again"),
+        (Ok(Some(wrong)), _) => Finding::bad(wrong),
+        (Err(cause), _) | (Ok(None), Err(cause)) => Finding::bad(format!("the scripts do not run: {cause:?}")),
+    }
+}
+
+/// What went wrong, if anything did.
+async fn try_in(locks: &RedisLocks, show: Uuid) -> Result<Option<String>, StoreError> {
+    locks.load(show, &KnownSeats { map: vec![0; SEATS], ..KnownSeats::default() }).await?;
+    let ann = match wants(locks, show, "check-one", vec![0, 1]).await? {
+        Some(Ok(held)) => held,
+        other => return Ok(Some(format!("free seats were not granted: {other:?}"))),
+    };
+    match wants(locks, show, "check-two", vec![1]).await? {
+        Some(Err(Refusal::Taken(seats))) if seats.len() == 1 => {}
+        other => return Ok(Some(format!("a seat that is held was not refused: {other:?}"))),
+    }
+    if let Err(refusal) = locks.release(show, ann.hold, "check-one").await? {
+        return Ok(Some(format!("a hold could not be let go: {refusal:?}")));
+    }
+    match wants(locks, show, "check-two", vec![1]).await? {
+        Some(Ok(_)) => Ok(None),
+        other => Ok(Some(format!("a seat that was let go was not granted: {other:?}"))),
+    }
+}
+
+async fn wants(
+    locks: &RedisLocks,
+    show: Uuid,
+    owner: &str,
+    seats: Vec<u32>,
+) -> Result<Option<Result<Held, Refusal>>, StoreError> {
+    let asked = Asked { id: ids::new_id(), digest: 1 };
+    let attempt = Attempt { asked, owner: owner.to_owned(), lot: Lot::of_seats(seats) };
+    Ok(locks.lock(show, TERMS, &[attempt]).await?.pop())
+}

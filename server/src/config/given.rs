@@ -1,0 +1,126 @@
+//! Settings as they are given: a flag goes before the environment, that before the file, that before the default.
+//! What is wrong with them is named all at once, so that nobody starts a server six times to set six of them.
+
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+use clap::error::ErrorKind;
+use clap::{Arg, ArgAction, Args, Command, CommandFactory, FromArgMatches};
+
+use super::file::File;
+use super::{Config, Wrong};
+
+/// Names the file, if no flag does.
+const FILE_VARIABLE: &str = "ROWLOCK_CONFIG";
+/// The flag that names it.
+const FILE_FLAG: &str = "--config";
+/// Commands that need every setting.
+const COMMANDS: [&str; 2] = ["serve", "check"];
+
+/// Why a command line is not followed.
+#[derive(Debug)]
+pub enum Refused {
+    /// It is wrong in itself, or asks for help.
+    Words(clap::Error),
+    /// These settings cannot be used.
+    Settings(Vec<Wrong>),
+}
+
+/// Reads a command line, with what the environment and a file say.
+///
+/// # Errors
+/// [`Refused`].
+pub fn given<C: CommandFactory + FromArgMatches>(words: &[OsString]) -> Result<C, Refused> {
+    let file = match named_file(words) {
+        Some(path) => File::read(&path, &settings()).map_err(Refused::Settings)?,
+        None => File::default(),
+    };
+    let mut command = C::command().mut_subcommands(|sub| sub.mut_args(|arg| file.under(arg)));
+    match command.try_get_matches_from_mut(words).and_then(|matches| C::from_arg_matches(&matches)) {
+        Ok(given) => Ok(given),
+        Err(cause) => {
+            let about_values = matches!(
+                cause.kind(),
+                ErrorKind::ValueValidation | ErrorKind::InvalidValue | ErrorKind::MissingRequiredArgument
+            );
+            let sub = words.iter().position(|word| COMMANDS.iter().any(|name| word == name));
+            let wrong = sub.filter(|_| about_values).map(|at| all_wrong(&file, &words[at + 1..])).unwrap_or_default();
+            if wrong.is_empty() { Err(Refused::Words(cause)) } else { Err(Refused::Settings(wrong)) }
+        }
+    }
+}
+
+/// Every setting, as clap knows it.
+#[must_use]
+pub fn settings() -> Command {
+    Config::augment_args(Command::new("rowlock").no_binary_name(true))
+}
+
+fn named_file(words: &[OsString]) -> Option<PathBuf> {
+    let flag = words.iter().enumerate().find_map(|(at, word)| {
+        if word == FILE_FLAG {
+            return words.get(at + 1).cloned();
+        }
+        word.to_str()?.strip_prefix(FILE_FLAG)?.strip_prefix('=').map(OsString::from)
+    });
+    flag.or_else(|| std::env::var_os(FILE_VARIABLE)).filter(|path| !path.is_empty()).map(PathBuf::from)
+}
+
+/// Each setting is read by itself; then those that can be read are looked at together.
+fn all_wrong(file: &File, words: &[OsString]) -> Vec<Wrong> {
+    let all = settings().mut_args(|arg| file.under(arg));
+    let (mut wrong, mut unreadable, mut usable) = (Vec::new(), BTreeSet::new(), Vec::new());
+    for arg in all.get_arguments() {
+        let Some(setting) = arg.get_env().map(OsStr::to_string_lossy) else { continue };
+        let mine = words_of(arg, words);
+        match Command::new("rowlock").no_binary_name(true).arg(arg.clone()).try_get_matches_from(&mine) {
+            Ok(_) => usable.extend(mine),
+            Err(cause) => {
+                unreadable.insert(arg.get_id().clone());
+                wrong.push(Wrong::new(&setting, in_words(&cause)));
+            }
+        }
+    }
+    let rest = all.mut_args(|arg| if unreadable.contains(arg.get_id()) { silenced(arg) } else { arg });
+    let rest = rest.try_get_matches_from(usable).and_then(|matches| Config::from_arg_matches(&matches));
+    if let Ok(config) = rest {
+        let named: BTreeSet<String> = wrong.iter().map(|wrong: &Wrong| wrong.setting.clone()).collect();
+        wrong.extend(config.wrong().into_iter().filter(|wrong| !named.contains(&wrong.setting)));
+    }
+    wrong
+}
+
+/// The flag of a setting with its value, as far as it is on the command line.
+fn words_of(arg: &Arg, words: &[OsString]) -> Vec<OsString> {
+    let Some(flag) = arg.get_long().map(|long| format!("--{long}")) else { return Vec::new() };
+    let takes_value = matches!(arg.get_action(), ArgAction::Set | ArgAction::Append);
+    let mut mine = Vec::new();
+    for (at, word) in words.iter().enumerate() {
+        if *word == *flag {
+            mine.push(word.clone());
+            mine.extend(words.get(at + 1).filter(|_| takes_value).cloned());
+        } else if word.to_str().is_some_and(|word| word.strip_prefix(&flag).is_some_and(|rest| rest.starts_with('='))) {
+            mine.push(word.clone());
+        }
+    }
+    mine
+}
+
+/// A setting that says nothing: what it says cannot be read, and was complained of.
+fn silenced(arg: Arg) -> Arg {
+    let was_required = arg.is_required_set();
+    let arg = arg.env(None::<&'static str>).required(false);
+    if was_required { arg.default_value("") } else { arg }
+}
+
+/// What clap says, without its advice.
+fn in_words(cause: &clap::Error) -> String {
+    if cause.kind() == ErrorKind::MissingRequiredArgument {
+        return "is not set".to_owned();
+    }
+    let said = cause.to_string();
+    let said = said.split("\n\n").next().unwrap_or_default();
+    let said = said.strip_prefix("error: ").unwrap_or(said);
+    said.split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,136 @@
+//! What is wrong with settings that can be read, as far as they can tell by themselves.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+
+use reqwest::Url;
+
+use super::Config;
+use crate::seat_locks::link::Link;
+use crate::{accounts, payments, tickets};
+
+/// A setting that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wrong {
+    /// Its name in the environment, or where it stands.
+    pub setting: String,
+    /// Why not, to be read after the name.
+    pub why: String,
+}
+
+impl Wrong {
+    pub(super) fn new(setting: &str, why: String) -> Self {
+        Self { setting: setting.to_owned(), why }
+    }
+}
+
+impl fmt::Display for Wrong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.setting, self.why)
+    }
+}
+
+/// Numbers and what they may be.
+pub(super) const LIMITS: [(&str, RangeInclusive<i64>); 9] = [
+    ("TRUSTED_PROXIES", 0..=10),
+    // Four transactions of the pipeline, four that go by themselves, and some for everybody else.
+    ("DATABASE_CONNECTIONS", 10..=1_000),
+    ("COMMIT_QUEUE", 1..=1_000_000),
+    ("COMMIT_GATHER_MS", 0..=1_000),
+    ("HOLD_MS", 100..=86_400_000),
+    ("LEAVE_GRACE_MS", 0..=600_000),
+    ("WAITING_OFFER_MS", 1_000..=86_400_000),
+    ("WEBHOOK_DEADLINE_MS", 1..=60_000),
+    ("WEBHOOK_FIRST_PAUSE_MS", 1..=3_600_000),
+];
+
+impl Config {
+    /// All that is wrong; nothing is asked of anybody.
+    #[must_use]
+    pub fn wrong(&self) -> Vec<Wrong> {
+        let mut wrong = Vec::new();
+        let mut complain = |setting: &str, why: String| wrong.push(Wrong::new(setting, why));
+        for (setting, allowed) in LIMITS {
+            if let Some(number) = self.number(setting)
+                && !allowed.contains(&number)
+            {
+                complain(setting, format!("is {number}; it may be {} to {}", allowed.start(), allowed.end()));
+            }
+        }
+        if let Err(why) = is_origin(&self.public_url) {
+            complain("PUBLIC_URL", why);
+        }
+        if self.database_url.parse::<sqlx::postgres::PgConnectOptions>().is_err() {
+            complain(
+                "DATABASE_URL",
+                "is no address of Postgres: postgres://user:password@host:5432/database".to_owned(),
+            );
+        }
+        for (setting, url) in
+            [("REDIS_URL", Some(&self.redis_url)), ("SHADOW_REDIS_URL", self.shadow_redis_url.as_ref())]
+        {
+            if let Some(Err(cause)) = url.map(|url| Link::can_read(url)) {
+                complain(setting, format!("cannot be used: {cause}"));
+            }
+        }
+        if self.shadow_redis_url.as_ref() == Some(&self.redis_url) {
+            complain("SHADOW_REDIS_URL", "is REDIS_URL; a store cannot be its own shadow".to_owned());
+        }
+        if let Err(cause) = accounts::secrets_are_long_enough(&self.token_secret) {
+            complain("TOKEN_SECRET", cause);
+        }
+        if self.metrics_token.as_ref().is_some_and(String::is_empty) {
+            complain("METRICS_TOKEN", "is empty: leave it out, and there are no metrics".to_owned());
+        }
+        for (setting, why) in payments::wrong_settings(self) {
+            complain(setting, why);
+        }
+        for (setting, why) in tickets::wrong_settings(self) {
+            complain(setting, why);
+        }
+        wrong
+    }
+
+    fn number(&self, setting: &str) -> Option<i64> {
+        let of = |number: u64| Some(i64::try_from(number).unwrap_or(i64::MAX));
+        match setting {
+            "TRUSTED_PROXIES" => of(self.trusted_proxies as u64),
+            "DATABASE_CONNECTIONS" => of(self.database_connections.into()),
+            "COMMIT_QUEUE" => of(self.commit_queue as u64),
+            "COMMIT_GATHER_MS" => of(self.commit_gather_ms),
+            "HOLD_MS" => self.hold_ms,
+            "LEAVE_GRACE_MS" => Some(self.leave_grace_ms),
+            "WAITING_OFFER_MS" => Some(self.waiting_offer_ms),
+            "WEBHOOK_DEADLINE_MS" => of(self.webhook_deadline_ms),
+            "WEBHOOK_FIRST_PAUSE_MS" => of(self.webhook_first_pause_ms),
+            _ => None,
+        }
+    }
+}
+
+/// Whether it is what stands in front of a path, and no more: links and allowed origins begin with it.
+fn is_origin(url: &str) -> Result<(), String> {
+    let parsed = Url::parse(url).map_err(|cause| format!("is no address: {cause}"))?;
+    if !matches!(parsed.scheme(), "http" | "https") || !parsed.has_host() {
+        return Err("is neither http:// nor https:// of some host".to_owned());
+    }
+    if parsed.path() != "/" || parsed.query().is_some() || parsed.fragment().is_some() {
+        return Err("has more than a host in it; Rowlock is at the root of one".to_owned());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_origin_is_a_scheme_and_a_host() {
+        for good in ["http://127.0.0.1:3000", "https://cinema.example", "https://cinema.example/"] {
+            assert_eq!(is_origin(good), Ok(()), "{good}");
+        }
+        for bad in ["cinema.example", "ftp://cinema.example", "https://cinema.example/tickets", "https://", ""] {
+            assert!(is_origin(bad).is_err(), "{bad}");
+        }
+    }
+}

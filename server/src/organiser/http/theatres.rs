@@ -1,0 +1,77 @@
+//! Theatres.
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use domain::api::ProblemView;
+use domain::api_theatres::{ManagedTheatre, TheatreChange, TheatreRequest};
+use domain::roles::Role;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::AppState;
+use crate::accounts::Staff;
+use crate::idempotency::{IdempotencyKey, Intent};
+use crate::organiser::{Act, theatres};
+use crate::web::problem::ApiResult;
+use crate::web::{ApiJson, ApiPath};
+
+pub(super) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(create)).routes(routes!(one, change))
+}
+
+/// Write a theatre down, in a city that is there or a new one. You manage it then. For managers of every theatre there
+/// is.
+#[utoipa::path(post, path = "/theatres", tag = "organiser", request_body = TheatreRequest,
+    params(("Idempotency-Key" = String, Header)),
+    responses((status = 201, body = ManagedTheatre), (status = 400, body = ProblemView, description = "malformed, key_missing"),
+        (status = 401, body = ProblemView, description = "not_signed_in"),
+        (status = 403, body = ProblemView, description = "not_allowed"),
+        (status = 404, body = ProblemView, description = "No such city"),
+        (status = 409, body = ProblemView, description = "still_running"),
+        (status = 422, body = ProblemView, description = "key_reused")))]
+async fn create(
+    State(state): State<AppState>,
+    staff: Staff,
+    key: IdempotencyKey,
+    ApiJson(request): ApiJson<TheatreRequest>,
+) -> ApiResult<Response> {
+    let intent = Intent::new(&staff.session.owner, key, "POST /theatres", &request);
+    Ok(theatres::create(&state, &staff, &intent, &request).await?.into_response())
+}
+
+/// What is written about your theatre. For managers.
+#[utoipa::path(get, path = "/theatres/{theatre}", tag = "organiser", params(("theatre" = String, Path)),
+    responses((status = 200, body = ManagedTheatre), (status = 401, body = ProblemView, description = "not_signed_in"),
+        (status = 403, body = ProblemView, description = "not_allowed"),
+        (status = 404, body = ProblemView, description = "Also for another theatre's staff")))]
+async fn one(
+    State(state): State<AppState>,
+    staff: Staff,
+    ApiPath(theatre): ApiPath<String>,
+) -> ApiResult<Json<ManagedTheatre>> {
+    staff.at(&theatre, &[Role::Manager])?;
+    theatres::one(&state, &theatre).await.map(Json)
+}
+
+/// Change what is written about your theatre; its currency only while nothing was planned or sold. For managers.
+#[utoipa::path(post, path = "/theatres/{theatre}", tag = "organiser", request_body = TheatreChange,
+    params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
+    responses((status = 200, body = ManagedTheatre), (status = 400, body = ProblemView, description = "malformed, key_missing"),
+        (status = 401, body = ProblemView, description = "not_signed_in"),
+        (status = 403, body = ProblemView, description = "not_allowed"),
+        (status = 404, body = ProblemView, description = "Also for another theatre's staff"),
+        (status = 409, body = ProblemView, description = "wrong_state, still_running"),
+        (status = 422, body = ProblemView, description = "key_reused")))]
+async fn change(
+    State(state): State<AppState>,
+    staff: Staff,
+    ApiPath(theatre): ApiPath<String>,
+    key: IdempotencyKey,
+    ApiJson(request): ApiJson<TheatreChange>,
+) -> ApiResult<Response> {
+    staff.at(&theatre, &[Role::Manager])?;
+    let intent = Intent::new(&staff.session.owner, key, &format!("POST /theatres/{theatre}"), &request);
+    let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+    Ok(theatres::change(&state, &act, &request).await?.into_response())
+}

@@ -1,0 +1,176 @@
+//! A show on another screen of its theatre: what it would mean, and that it is to be. What becomes of its bookings is
+//! the work of `bookings::relocation`.
+
+use std::collections::BTreeMap;
+
+use axum::http::StatusCode;
+use chrono::{DateTime, Timelike, Utc};
+use chrono_tz::Tz;
+use domain::api_moving::{MovePreview, MoveRequest};
+use domain::money::Currency;
+use domain::pricing::{Format, PriceList, Slot};
+use domain::relocation::answer_until;
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::overlap::Taken;
+use super::plan::free_of_others;
+use super::week::LOCAL_SECOND;
+use super::{pattern, week, zone_of};
+use crate::AppState;
+use crate::bookings::relocation::{self, Wish};
+use crate::clock::{from_utc, to_utc};
+use crate::idempotency::Answer;
+use crate::organiser::sql::moving::{self as sql, MovingShow};
+use crate::organiser::sql::{programme, screens, shows};
+use crate::organiser::{Act, layouts};
+use crate::web::{Code, Problem};
+
+/// Categories without a price that are named in one refusal.
+const MAX_NAMED: usize = 10;
+
+/// What moving a show to that screen would mean, as things stand. Changes nothing.
+///
+/// # Errors
+/// 404 for a show or a screen of others, 400 for a category without a price, 409 when the screen is taken then.
+pub async fn preview(state: &AppState, theatre: &str, show: Uuid, screen: &str) -> Result<MovePreview, Problem> {
+    let mut connection = state.pg.acquire().await?;
+    let known = sql::show(&mut connection, theatre, show).await?.ok_or_else(|| Problem::not_found("show"))?;
+    let place = shows::screen(&mut connection, theatre, screen).await?.ok_or_else(|| Problem::not_found("screen"))?;
+    if known.screen_id == screen {
+        return Err(Problem::new(Code::WrongState, "This show is on that screen already."));
+    }
+    let zone = zone_of(&known.time_zone)?;
+    is_free(&mut connection, show, &known, (screen, &place.name), zone).await?;
+    drop(connection);
+    let prices = prices(state, theatre, &known, place.layout_id, zone).await?;
+    let meaning = relocation::preview(state, show, place.layout_id, &prices).await?;
+    let until = answer_until(state.locks.now(), from_utc(known.starts_at));
+    Ok(MovePreview {
+        screen: screen.to_owned(),
+        screen_name: place.name,
+        seats: meaning.seats,
+        same: meaning.same,
+        offered: meaning.offered,
+        refunded: meaning.refunded,
+        open: meaning.open,
+        house_seats_lost: meaning.house_seats_lost,
+        lines: meaning.lines,
+        more: meaning.more,
+        answer_until: to_utc(until).with_timezone(&zone).format(LOCAL_SECOND).to_string(),
+    })
+}
+
+/// Moves a show. The answer says how far that is, which goes on by itself.
+///
+/// # Errors
+/// As [`preview`]; 409 when the show is over, called off or being moved.
+pub async fn begin(state: &AppState, act: &Act<'_>, show: Uuid, request: &MoveRequest) -> Result<Answer, Problem> {
+    if let Some(answer) = act.intent.replay(&state.pg, state.locks.now()).await? {
+        return Ok(answer);
+    }
+    let (theatre, screen) = (act.theatre, request.screen.as_str());
+    let mut connection = state.pg.acquire().await?;
+    let known = sql::show(&mut connection, theatre, show).await?.ok_or_else(|| Problem::not_found("show"))?;
+    let place = shows::screen(&mut connection, theatre, screen).await?.ok_or_else(|| Problem::not_found("screen"))?;
+    drop(connection);
+    let zone = zone_of(&known.time_zone)?;
+    let prices = prices(state, theatre, &known, place.layout_id, zone).await?;
+
+    let mut begun = match act.begin(state).await? {
+        Ok(begun) => begun,
+        Err(answer) => return Ok(answer),
+    };
+    // Nobody else plans on either screen meanwhile, nor changes its room. In one order: two shows may change places.
+    let mut both = [known.screen_id.as_str(), screen];
+    both.sort_unstable();
+    for each in both {
+        let room = screens::lock(&mut begun.tx, theatre, each).await?.ok_or_else(|| Problem::not_found("screen"))?;
+        if each == screen && room != place.layout_id {
+            let detail = "The screen was given another room just now. Please look at the move again.";
+            return Err(Problem::new(Code::WrongState, detail));
+        }
+    }
+    if !shows::lock(&mut begun.tx, theatre, show).await? {
+        return Err(Problem::not_found("show"));
+    }
+    let locked = sql::show(&mut begun.tx, theatre, show).await?.ok_or_else(|| Problem::not_found("show"))?;
+    if locked.prices.0 != known.prices.0 || locked.screen_id != known.screen_id {
+        return Err(Problem::new(Code::WrongState, "Somebody else has changed this show meanwhile. Look at it again."));
+    }
+    let wish =
+        Wish { show, screen: screen.to_owned(), layout: place.layout_id, prices, reason: begun.reason.to_owned() };
+    relocation::begin_in(&mut begun.tx, &wish, begun.now).await?;
+    is_free(&mut begun.tx, show, &locked, (screen, &place.name), zone).await?;
+    let row = shows::one(&mut begun.tx, theatre, show).await?.ok_or_else(|| Problem::not_found("show"))?;
+    let view = week::of_row(&mut begun.tx, row).await?;
+    let answer = Answer::json(StatusCode::ACCEPTED, &view)?;
+    let subject = format!("show {show} from screen {} to screen {screen}", known.screen_id);
+    let answer = begun.done("show_moved", subject, answer).await?;
+    // Here at once, elsewhere within a second.
+    state.catalogue.forget(show).await;
+    Ok(answer)
+}
+
+/// Whether nothing else is on the screen then.
+async fn is_free(
+    tx: &mut PgConnection,
+    id: Uuid,
+    show: &MovingShow,
+    screen: (&str, &str),
+    zone: Tz,
+) -> Result<(), Problem> {
+    let (running, cleaning) = (show.running_minutes.unsigned_abs(), show.cleaning_minutes.unsigned_abs());
+    let wanted = [Taken::new(&show.title, show.starts_at, running, cleaning)];
+    free_of_others(tx, screen, zone, &wanted, Some(id)).await
+}
+
+/// What categories of the other room cost: as in this show where it has them, else by the theatre's tariff.
+async fn prices(
+    state: &AppState,
+    theatre: &str,
+    show: &MovingShow,
+    layout: Uuid,
+    zone: Tz,
+) -> Result<BTreeMap<String, i64>, Problem> {
+    let room = layouts::room(state, theatre, layout).await?.layout;
+    let known = |name: &str| show.prices.0.get(name).map(|minor| (name.to_owned(), *minor));
+    let new: Vec<&str> =
+        room.categories().iter().map(|category| category.name.as_str()).filter(|name| known(name).is_none()).collect();
+    let mut prices: BTreeMap<String, i64> =
+        room.categories().iter().filter_map(|category| known(&category.name)).collect();
+    if new.is_empty() {
+        return Ok(prices);
+    }
+    let tariff = programme::tariff(&mut *state.pg.acquire().await?, theatre).await?.map(|(tariff, _)| tariff);
+    let unpriced: Vec<&str> = new
+        .iter()
+        .copied()
+        .filter(|name| !tariff.as_ref().is_some_and(|tariff| tariff.base.contains_key(*name)))
+        .take(MAX_NAMED)
+        .collect();
+    let (Some(tariff), true) = (tariff, unpriced.is_empty()) else {
+        let detail = format!("The tariff has no price for {}. Add it first.", unpriced.join(", "));
+        return Err(Problem::new(Code::PriceInvalid, detail));
+    };
+    let PriceList { by_category, .. } = tariff
+        .price_list(new, slot(show.starts_at, zone, &show.format)?, currency(&show.currency)?)
+        .map_err(|why| Problem::new(Code::PriceInvalid, format!("{why}.")))?;
+    prices.extend(by_category);
+    Ok(prices)
+}
+
+fn slot(starts_at: DateTime<Utc>, zone: Tz, format: &str) -> Result<Slot, Problem> {
+    let local = starts_at.with_timezone(&zone).naive_local();
+    let known = [Format::TwoD, Format::ThreeD, Format::Imax, Format::Live];
+    let format = known.into_iter().find(|known| known.as_str() == format);
+    Ok(Slot {
+        weekday: pattern::weekday_of(local.date()),
+        minute_of_day: (local.hour() * 60 + local.minute()) as u16,
+        format: format.ok_or_else(|| Problem::internal(&"a show's format is none"))?,
+    })
+}
+
+fn currency(code: &str) -> Result<Currency, Problem> {
+    Currency::parse(code).ok_or_else(|| Problem::internal(&"a show's currency is none"))
+}

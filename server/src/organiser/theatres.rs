@@ -1,0 +1,147 @@
+//! Theatres and the cities they are in: written down by whoever manages every theatre there is, changed by whoever
+//! manages the one.
+
+use axum::http::StatusCode;
+use chrono_tz::Tz;
+use domain::api_theatres::{ManagedTheatre, NewCity, TheatreChange, TheatreRequest};
+use domain::money::Currency;
+
+use super::sql::theatres as sql;
+use super::{Act, MAX_TEXT_CHARS, name_of, slug_of, text_of};
+use crate::AppState;
+use crate::accounts::{self, Staff};
+use crate::idempotency::{Answer, Intent};
+use crate::web::{Code, Problem};
+
+/// Theatres there may be: a list of them is one page.
+const MAX_THEATRES: i64 = 500;
+
+/// One theatre.
+///
+/// # Errors
+/// 404 when there is none.
+pub async fn one(state: &AppState, theatre: &str) -> Result<ManagedTheatre, Problem> {
+    let found = sql::one(&mut *state.pg.acquire().await?, theatre).await?;
+    found.ok_or_else(|| Problem::not_found("theatre"))
+}
+
+/// Writes one more down. Whoever does manages it as well.
+///
+/// # Errors
+/// 403 for whoever does not manage every theatre there is, 400 for what cannot be, 404 for an unknown city.
+pub async fn create(
+    state: &AppState,
+    staff: &Staff,
+    intent: &Intent,
+    request: &TheatreRequest,
+) -> Result<Answer, Problem> {
+    accounts::manages_all(state, staff).await?;
+    let name = name_of(&request.name, "the theatre's name")?;
+    let address = address_of(&request.address)?;
+    let currency = currency_of(&request.currency)?;
+    let new_city = request.new_city.as_ref().map(checked_city).transpose()?;
+    let id = slug_of(name);
+    let act = Act { staff, theatre: &id, intent, reason: &request.reason };
+    let mut begun = match act.begin(state).await? {
+        Ok(begun) => begun,
+        Err(answer) => return Ok(answer),
+    };
+    if sql::lock_all(&mut begun.tx).await? >= MAX_THEATRES {
+        return Err(Problem::new(Code::Malformed, format!("There are at most {MAX_THEATRES} theatres.")));
+    }
+    let city = match (&request.city, new_city) {
+        (Some(city), None) if sql::has_city(&mut begun.tx, city).await? => city.clone(),
+        (Some(_), None) => return Err(Problem::not_found("city")),
+        (None, Some(city)) => {
+            let id = slug_of(&city.name);
+            sql::insert_city(&mut begun.tx, &id, &city).await?;
+            id
+        }
+        _ => return Err(Problem::new(Code::Malformed, "Name a city that is there, or write a new one down.")),
+    };
+    let new = sql::NewTheatre { id: &id, city: &city, name, address, currency: currency.code() };
+    sql::insert(&mut begun.tx, &new).await?;
+    accounts::make_manager(&mut begun.tx, staff, &id, begun.now).await?;
+    let view = sql::one(&mut begun.tx, &id).await?;
+    let view = view.ok_or_else(|| Problem::internal(&"a theatre that was written is not there"))?;
+    let answer = Answer::json(StatusCode::CREATED, &view)?;
+    begun.done("theatre_created", format!("theatre {id} in {city}"), answer).await
+}
+
+/// Writes other things about one.
+///
+/// # Errors
+/// 400 for what cannot be, 409 when somebody else changed it meanwhile, or its currency may not change any more.
+pub async fn change(state: &AppState, act: &Act<'_>, request: &TheatreChange) -> Result<Answer, Problem> {
+    let name = name_of(&request.name, "the theatre's name")?;
+    let address = address_of(&request.address)?;
+    let currency = currency_of(&request.currency)?;
+    let mut begun = match act.begin(state).await? {
+        Ok(begun) => begun,
+        Err(answer) => return Ok(answer),
+    };
+    super::sql::screens::lock_theatre(&mut begun.tx, act.theatre).await?;
+    let before = sql::one(&mut begun.tx, act.theatre).await?.ok_or_else(|| Problem::not_found("theatre"))?;
+    if before.currency != currency.code() && sql::has_money(&mut begun.tx, act.theatre).await? {
+        let detail = "Prices, shows or tills of this theatre are in its currency: it cannot take another any more.";
+        return Err(Problem::new(Code::WrongState, detail));
+    }
+    let (version, values) = (request.version.cast_signed(), (name, address, currency.code()));
+    if !sql::change(&mut begun.tx, act.theatre, version, values).await? {
+        let detail = "Somebody else has changed this theatre meanwhile. Look at it again, then change it.";
+        return Err(Problem::new(Code::WrongState, detail));
+    }
+    let view = sql::one(&mut begun.tx, act.theatre).await?.ok_or_else(|| Problem::not_found("theatre"))?;
+    let answer = Answer::json(StatusCode::OK, &view)?;
+    begun.done("theatre_changed", format!("theatre {}, version {}", act.theatre, view.version), answer).await
+}
+
+fn address_of(text: &str) -> Result<&str, Problem> {
+    match text_of(text, MAX_TEXT_CHARS, "The address")? {
+        "" => Err(Problem::new(Code::Malformed, "Write down the address.")),
+        address => Ok(address),
+    }
+}
+
+fn currency_of(code: &str) -> Result<Currency, Problem> {
+    Currency::parse(code.trim())
+        .ok_or_else(|| Problem::new(Code::Malformed, format!("{code:?} is no currency like EUR.")))
+}
+
+/// The one validator of cities.
+fn checked_city(city: &NewCity) -> Result<NewCity, Problem> {
+    let name = name_of(&city.name, "the city's name")?;
+    let country = city.country.trim().to_ascii_uppercase();
+    if country.len() != 2 || !country.bytes().all(|letter| letter.is_ascii_uppercase()) {
+        return Err(Problem::new(Code::Malformed, format!("{:?} is no country like PT.", city.country)));
+    }
+    let zone: Result<Tz, _> = city.time_zone.trim().parse();
+    let zone = zone.map_err(|_| {
+        Problem::new(Code::Malformed, format!("{:?} is no time zone like Europe/Lisbon.", city.time_zone))
+    })?;
+    Ok(NewCity { name: name.to_owned(), country, time_zone: zone.name().to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_city_has_a_name_a_country_and_clocks() {
+        let city = |name: &str, country: &str, zone: &str| {
+            let (name, country, time_zone) = (name.to_owned(), country.to_owned(), zone.to_owned());
+            checked_city(&NewCity { name, country, time_zone }).map_err(|problem| problem.code())
+        };
+        let porto = city(" Porto ", "pt", "Europe/Lisbon").expect("a city");
+        assert_eq!((porto.name.as_str(), porto.country.as_str()), ("Porto", "PT"));
+        for (name, country, zone) in [
+            ("", "PT", "Europe/Lisbon"),
+            ("Porto", "P", "Europe/Lisbon"),
+            ("Porto", "PT", "Europe/Porto"),
+            ("Porto", "ÄÄ", "UTC"),
+        ] {
+            assert_eq!(city(name, country, zone), Err(Code::Malformed), "{name} {country} {zone}");
+        }
+        assert!(currency_of("EUR").is_ok() && currency_of("euro").is_err());
+    }
+}

@@ -1,0 +1,88 @@
+//! Questions to payment gateways: how often, how they ended, how long they took.
+
+use std::time::Duration;
+
+use metrics::{Unit, counter, describe_counter, describe_histogram, histogram};
+
+/// Questions asked of a gateway: gateway, question, outcome.
+const CALLS: &str = "rowlock_gateway_calls_total";
+/// How long they took, tries and waiting for a line included: gateway, question.
+const DURATION: &str = "rowlock_gateway_call_duration_seconds";
+
+/// What a gateway is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Question {
+    /// For the money of a booking.
+    Charge,
+    /// How a payment stands.
+    Status,
+    /// Never to charge a booking.
+    Void,
+    /// To send money back.
+    Refund,
+}
+
+impl Question {
+    const ALL: [Self; 4] = [Self::Charge, Self::Status, Self::Void, Self::Refund];
+
+    const fn label(self) -> &'static str {
+        match self {
+            Self::Charge => "charge",
+            Self::Status => "status",
+            Self::Void => "void",
+            Self::Refund => "refund",
+        }
+    }
+}
+
+/// How a question to a gateway ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GatewayOutcome {
+    /// There is an answer, a card that was declined included.
+    Answered,
+    /// A definite no.
+    Refused,
+    /// It was not asked: it rests, nobody listens there, all lines are busy.
+    NotTaken,
+    /// No usable answer.
+    Unreachable,
+}
+
+impl GatewayOutcome {
+    const ALL: [Self; 4] = [Self::Answered, Self::Refused, Self::NotTaken, Self::Unreachable];
+
+    const fn label(self) -> &'static str {
+        match self {
+            Self::Answered => "answered",
+            Self::Refused => "refused",
+            Self::NotTaken => "not_taken",
+            Self::Unreachable => "unreachable",
+        }
+    }
+}
+
+pub(super) fn describe() {
+    describe_counter!(
+        CALLS,
+        Unit::Count,
+        "Questions to gateways: answered, refused, not_taken (it rests or nobody listens), unreachable (no answer)."
+    );
+    describe_histogram!(DURATION, Unit::Seconds, "From a question to a gateway to its answer, all tries included.");
+}
+
+/// Has the lines of a gateway there, as zero, before it is asked anything.
+pub fn expect_gateway(gateway: &'static str) {
+    for question in Question::ALL {
+        for outcome in GatewayOutcome::ALL {
+            counter!(CALLS, "gateway" => gateway, "question" => question.label(), "outcome" => outcome.label())
+                .increment(0);
+        }
+        let _registered = histogram!(DURATION, "gateway" => gateway, "question" => question.label());
+    }
+}
+
+/// Counts a question to a gateway.
+pub fn gateway_asked(gateway: &'static str, question: Question, outcome: GatewayOutcome, took: Duration) {
+    counter!(CALLS, "gateway" => gateway, "question" => question.label(), "outcome" => outcome.label()).increment(1);
+    histogram!(DURATION, "gateway" => gateway, "question" => question.label()).record(took);
+}

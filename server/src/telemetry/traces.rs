@@ -1,0 +1,160 @@
+//! Logs, and traces: what a request waited for, step by step, told to a collector over OTLP (HTTP, protobuf).
+//!
+//! Off unless `OTEL_EXPORTER_OTLP_ENDPOINT` says where one is. Then, and only then, the steps are spans: a callsite
+//! nobody listens to costs a comparison. A batch serves many requests; its transaction belongs to the first of them
+//! and is linked to the others.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use async_trait::async_trait;
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use opentelemetry::propagation::TextMapPropagator;
+use opentelemetry::trace::{TraceContextExt, TracerProvider};
+use opentelemetry_http::{Bytes, HeaderExtractor, HttpClient, HttpError, Request, Response};
+use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig, WithHttpConfig};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::propagation::TraceContextPropagator;
+use opentelemetry_sdk::trace::SdkTracerProvider;
+use tokio::runtime::Handle;
+use tracing::{Level, Span};
+use tracing_opentelemetry::OpenTelemetrySpanExt;
+use tracing_subscriber::filter::{EnvFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{Layer, Registry};
+
+/// Target of the spans that are steps of a request.
+pub const STEP: &str = "rowlock_step";
+/// Name of ours among the services a collector knows, unless `OTEL_SERVICE_NAME` says another.
+const SERVICE: &str = "rowlock";
+/// Where the collector is.
+const ENDPOINTS: [&str; 2] = ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"];
+/// `json` has every line of the log written as an object.
+const LOG_FORMAT: &str = "LOG_FORMAT";
+/// Handing a batch of spans over may take this long; then it is lost.
+const EXPORT_DEADLINE: Duration = Duration::from_secs(10);
+/// What is left when the server ends is waited for this long.
+const FLUSH_DEADLINE: Duration = Duration::from_secs(5);
+/// The header of the W3C's Trace Context.
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+
+/// Set when a collector is told.
+static ON: OnceLock<()> = OnceLock::new();
+
+/// What must be handed over before the process ends.
+#[derive(Debug, Default)]
+pub struct Traces(Option<SdkTracerProvider>);
+
+/// Begins to log, and, if `traced`, to trace where the environment names a collector. Once a process.
+///
+/// # Errors
+/// When the collector's settings cannot be used.
+pub fn begin(traced: bool) -> anyhow::Result<Traces> {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    let as_json = std::env::var(LOG_FORMAT).is_ok_and(|format| format == "json");
+    let provider = if traced { provider()? } else { None };
+    let Some(provider) = provider else {
+        let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+        if as_json {
+            lines.json().init()
+        } else {
+            lines.init()
+        }
+        return Ok(Traces(None));
+    };
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let lines: Box<dyn Layer<Registry> + Send + Sync> = if as_json { lines.json().boxed() } else { lines.boxed() };
+    let steps = Targets::new().with_target(STEP, Level::DEBUG).with_target(env!("CARGO_PKG_NAME"), Level::INFO);
+    let spans = tracing_opentelemetry::layer().with_tracer(provider.tracer(SERVICE)).with_location(false);
+    let layers: Vec<Box<dyn Layer<Registry> + Send + Sync>> =
+        vec![lines.with_filter(filter).boxed(), spans.with_filter(steps).boxed()];
+    tracing_subscriber::registry().with(layers).init();
+    let _first = ON.set(());
+    Ok(Traces(Some(provider)))
+}
+
+impl Traces {
+    /// Hands over what is left.
+    pub async fn end(self) {
+        let Some(provider) = self.0 else { return };
+        // It waits, and what it waits for runs here.
+        let ended = tokio::task::spawn_blocking(move || provider.shutdown_with_timeout(FLUSH_DEADLINE)).await;
+        if !matches!(ended, Ok(Ok(()))) {
+            eprintln!("the last spans were not handed over");
+        }
+    }
+}
+
+fn provider() -> anyhow::Result<Option<SdkTracerProvider>> {
+    let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    if !ENDPOINTS.iter().any(is_set) {
+        return Ok(None);
+    }
+    // One crypto provider for the whole process; whoever comes second finds it in place.
+    crate::start::use_one_tls_provider();
+    let client = reqwest::Client::builder().timeout(EXPORT_DEADLINE).build().context("a client for spans")?;
+    let exporter = SpanExporter::builder()
+        .with_http()
+        .with_protocol(Protocol::HttpBinary)
+        .with_http_client(ToCollector { client, runtime: Handle::current() })
+        .build()
+        .context("OTEL_EXPORTER_OTLP_ENDPOINT")?;
+    let resource = Resource::builder();
+    let resource = if is_set(&"OTEL_SERVICE_NAME") { resource } else { resource.with_service_name(SERVICE) };
+    let provider = SdkTracerProvider::builder().with_resource(resource.build()).with_batch_exporter(exporter);
+    Ok(Some(provider.build()))
+}
+
+/// The way to the collector. Whoever batches spans has a thread of its own, and connections live in our runtime.
+#[derive(Debug)]
+struct ToCollector {
+    client: reqwest::Client,
+    runtime: Handle,
+}
+
+#[async_trait]
+impl HttpClient for ToCollector {
+    async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+        let request = reqwest::Request::try_from(request)?;
+        let client = self.client.clone();
+        let sent = self.runtime.spawn(async move {
+            let answer = client.execute(request).await?;
+            let status = answer.status();
+            Ok::<_, reqwest::Error>((status, answer.bytes().await?))
+        });
+        let (status, body) = sent.await??;
+        Ok(Response::builder().status(status).body(body)?)
+    }
+}
+
+/// The span of a request goes on where its sender's trace is.
+pub fn take_over(span: &Span, headers: &HeaderMap) {
+    if ON.get().is_some() && headers.contains_key(TRACEPARENT) {
+        // Refused for a span that nobody listens to; then there is nothing to go on with.
+        let _ = span.set_parent(TraceContextPropagator::new().extract(&HeaderExtractor(headers)));
+    }
+}
+
+/// Says of the request under way where it went and how it ended.
+pub fn describe(method: &'static str, route: &'static str, status: u16) {
+    if ON.get().is_some() {
+        let span = Span::current();
+        span.set_attribute("http.request.method", method);
+        span.set_attribute("http.route", route);
+        span.set_attribute("http.response.status_code", i64::from(status));
+    }
+}
+
+/// The header by which another system goes on with the trace of what is under way here.
+#[must_use]
+pub fn pass_on() -> Option<(HeaderName, HeaderValue)> {
+    ON.get()?;
+    let context = Span::current().context();
+    let span = context.span();
+    let here = span.span_context();
+    let words = format!("00-{}-{}-{:02x}", here.trace_id(), here.span_id(), here.trace_flags().to_u8());
+    here.is_valid().then_some(())?;
+    HeaderValue::try_from(words).ok().map(|value| (TRACEPARENT, value))
+}

@@ -1,0 +1,24 @@
+//! Samples of durations are put into their buckets.
+
+use std::time::Duration;
+
+use super::RECORDER;
+use crate::AppState;
+
+/// How often. Until then every sample is kept by itself, some 20 bytes each, also where nobody scrapes.
+const EVERY: Duration = Duration::from_secs(5);
+
+/// Sorts samples into buckets until the server stops.
+pub async fn upkeep_forever(state: AppState) {
+    let mut tick = tokio::time::interval(EVERY);
+    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            () = state.stop.cancelled() => return,
+            _ = tick.tick() => {}
+        }
+        if let Some(recorder) = RECORDER.get() {
+            recorder.run_upkeep();
+        }
+    }
+}

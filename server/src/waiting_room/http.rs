@@ -1,0 +1,164 @@
+//! Endpoints of waiting rooms.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use domain::api::ProblemView;
+use domain::api_waiting_room::{QueueState, QueueView, WaitingRoomRequest};
+use domain::roles::Role;
+use domain::time::Timestamp;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+use uuid::Uuid;
+
+use super::door::{self, Came, Papers};
+use super::store::Entered;
+use super::tickets::Pass;
+use super::{set_up, view};
+use crate::AppState;
+use crate::accounts::Staff;
+use crate::holds::sales_open;
+use crate::idempotency::{Answer, IdempotencyKey, Intent};
+use crate::web::problem::ApiResult;
+use crate::web::{ApiJson, ApiPath, Problem, Visitor};
+
+/// The routes of waiting rooms, under `/api/v1`.
+pub fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(come, look, leave)).routes(routes!(change))
+}
+
+/// Join the waiting room of a show; with a ticket whose turn it is, come in.
+///
+/// Joining is one number and no row: the ticket in the answer is what is known of it. Send it along, as the cookie or as
+/// `Queue-Ticket`; a visitor who asks again without it is given the same, whatever the key.
+#[utoipa::path(post, path = "/shows/{show}/queue", tag = "waiting room",
+    params(("show" = Uuid, Path), ("Idempotency-Key" = String, Header, description = "One per intent"),
+        ("Queue-Ticket" = Option<String>, Header, description = "Your ticket, where it is no cookie")),
+    responses(
+        (status = 201, body = QueueView, description = "A new ticket"),
+        (status = 200, body = QueueView, description = "The ticket you came with"),
+        (status = 400, body = ProblemView, description = "key_missing, key_malformed"),
+        (status = 404, body = ProblemView, description = "No such show, or it has no waiting room"),
+        (status = 409, body = ProblemView, description = "sales_closed"),
+        (status = 429, body = ProblemView, description = "waiting_list_full"),
+        (status = 503, body = ProblemView, description = "lock_store_unavailable, overloaded")))]
+async fn come(
+    State(state): State<AppState>,
+    visitor: Visitor,
+    ApiPath(show): ApiPath<Uuid>,
+    headers: HeaderMap,
+    _key: IdempotencyKey,
+) -> ApiResult<Response> {
+    let show = state.catalogue.known_show(show).await?;
+    let room = state.waiting_rooms.known(show.id)?;
+    sales_open(&show, state.locks.now())?;
+    let papers = door::papers(&state, &room, &visitor.owner, &headers);
+    let came = door::come(&state, &room, &visitor.owner, papers).await?;
+    let (status, papers, told) = match came {
+        Came::Joined(number) => (StatusCode::CREATED, Papers { number: Some(number), pass: None }, None),
+        Came::With(number, entered) => {
+            let pass = if let Entered::Inside(until) = entered { Some(Pass { number, until }) } else { None };
+            (StatusCode::OK, Papers { number: Some(number), pass }, told(entered))
+        }
+    };
+    let view = view::view(&state, &show, &room, &visitor.owner, papers, told);
+    let mut response = (visitor, (status, Json(&view))).into_response();
+    if view.state == QueueState::Over {
+        door::forget(&state, &room, response.headers_mut());
+    } else {
+        let pass = view.pass.as_deref().zip(view.pass_until_ms.map(Timestamp));
+        door::keep(&state, &room, response.headers_mut(), view.ticket.as_deref(), pass);
+    }
+    Ok(response)
+}
+
+/// What the door said; `None` where the room itself says it.
+const fn told(entered: Entered) -> Option<QueueState> {
+    match entered {
+        Entered::Inside(_) => Some(QueueState::Inside),
+        Entered::NotYet => None,
+        Entered::Late => Some(QueueState::Late),
+        Entered::Over => Some(QueueState::Over),
+        Entered::Elsewhere => Some(QueueState::Elsewhere),
+    }
+}
+
+/// How the waiting room of a show stands, and where you are in it. Costs no store anything.
+#[utoipa::path(get, path = "/shows/{show}/queue", tag = "waiting room",
+    params(("show" = Uuid, Path), ("Queue-Ticket" = Option<String>, Header)),
+    responses((status = 200, body = QueueView),
+        (status = 404, body = ProblemView, description = "No such show, or it has no waiting room")))]
+async fn look(
+    State(state): State<AppState>,
+    visitor: Visitor,
+    ApiPath(show): ApiPath<Uuid>,
+    headers: HeaderMap,
+) -> ApiResult<Response> {
+    let show = state.catalogue.known_show(show).await?;
+    let room = state.waiting_rooms.known(show.id)?;
+    let papers = door::papers(&state, &room, &visitor.owner, &headers);
+    let view = view::view(&state, &show, &room, &visitor.owner, papers, None);
+    Ok((visitor, Json(view)).into_response())
+}
+
+/// Leave it, for good: whoever stands behind moves up. Your ticket is worth nothing any more.
+#[utoipa::path(delete, path = "/shows/{show}/queue", tag = "waiting room",
+    params(("show" = Uuid, Path), ("Queue-Ticket" = Option<String>, Header)),
+    responses((status = 204), (status = 404, body = ProblemView, description = "You have no ticket"),
+        (status = 503, body = ProblemView, description = "lock_store_unavailable")))]
+async fn leave(
+    State(state): State<AppState>,
+    visitor: Visitor,
+    ApiPath(show): ApiPath<Uuid>,
+    headers: HeaderMap,
+) -> ApiResult<Response> {
+    let room = state.waiting_rooms.known(show)?;
+    let papers = door::papers(&state, &room, &visitor.owner, &headers);
+    let number = papers.number.ok_or_else(|| Problem::not_found("ticket"))?;
+    door::leave(&state, &room, number).await?;
+    let mut response = StatusCode::NO_CONTENT.into_response();
+    door::forget(&state, &room, response.headers_mut());
+    Ok(response)
+}
+
+/// Switch the waiting room of a show on, change it, or switch it off. For managers and organisers.
+#[utoipa::path(post, path = "/theatres/{theatre}/shows/{show}/waiting-room", tag = "staff",
+    request_body = WaitingRoomRequest,
+    params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
+    responses((status = 204), (status = 400, body = ProblemView, description = "malformed, key_missing"),
+        (status = 401, body = ProblemView, description = "not_signed_in"),
+        (status = 403, body = ProblemView, description = "not_allowed"),
+        (status = 404, body = ProblemView, description = "Also for another theatre's show"),
+        (status = 409, body = ProblemView, description = "wrong_state, sales_closed, still_running"),
+        (status = 422, body = ProblemView, description = "key_reused")))]
+async fn change(
+    State(state): State<AppState>,
+    staff: Staff,
+    ApiPath((theatre, show)): ApiPath<(String, Uuid)>,
+    key: IdempotencyKey,
+    ApiJson(request): ApiJson<WaitingRoomRequest>,
+) -> ApiResult<Response> {
+    staff.at(&theatre, &[Role::Manager, Role::Organiser])?;
+    let show = state.catalogue.known_show(show).await?;
+    if show.theatre_id != theatre {
+        return Err(Problem::not_found("show"));
+    }
+    let path = format!("POST /theatres/{theatre}/shows/{}/waiting-room", show.id);
+    let intent = Intent::new(&staff.session.owner, key, &path, &request);
+    let now = state.locks.now();
+    if let Some(answer) = intent.replay(&state.pg, now).await? {
+        return Ok(answer.into_response());
+    }
+    let mut tx = state.pg.begin().await?;
+    if let Some(answer) = intent.begin(&mut tx, now).await? {
+        return Ok(answer.into_response());
+    }
+    set_up(&mut tx, &show, Some(staff.session.account), &request, now).await?;
+    let answer = Answer::no_content();
+    intent.complete(&mut tx, &answer, now).await?;
+    tx.commit().await?;
+    // The others know within a second.
+    state.waiting_rooms.reload(&state.pg, now).await?;
+    Ok(answer.into_response())
+}

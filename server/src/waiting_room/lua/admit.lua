@@ -1,0 +1,101 @@
+-- Ends what ran out inside, then calls the next places: so many a second, and while there is room. Any replica may
+-- call it at any time; what one has called no other calls again.
+--
+-- KEYS: as join.lua
+-- ARGV: 1 when the room opens, ms, 2 no number below this is free, 3 how many were drawn; -1: not written down yet,
+--       4 people a second, 5 people inside at most, 6 how long somebody has to come in, ms,
+--       7 a place, 8… the numbers at this and the following places, as far as they were drawn
+-- Answers {1, now ms, next, drawn or -1, called, gone, inside, let in within a minute} or {0}, as join.lua
+local MOST_ENDED = 1000   -- people whose time inside ends in one call
+local MOST_CALLED = 1000  -- places in one call
+local KEPT_MS = 172800000 -- a room nobody cares for any more goes by itself: two days
+local TENTH_MS = 10000
+local TENTHS = 6
+
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local known = redis.call('HMGET', KEYS[1], 'next', 'drawn', 'called', 'credit', 'at', 'gone', 'ghosts', 'ghosts_until',
+  'gaps')
+local next = tonumber(known[1])
+if not next or next < tonumber(ARGV[2]) then
+  return {0}
+end
+local drawn = tonumber(known[2])
+if not drawn and now >= tonumber(ARGV[1]) then
+  drawn = next
+  redis.call('HSET', KEYS[1], 'drawn', drawn)
+end
+local called, gone = tonumber(known[3] or 0), tonumber(known[6] or 0)
+-- Those who were inside when Redis lost them.
+local ghosts = tonumber(known[7] or 0)
+if now >= tonumber(known[8] or 0) then
+  ghosts = 0
+end
+
+for _, number in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now, 'LIMIT', 0, MOST_ENDED)) do
+  redis.call('ZREM', KEYS[3], number)
+  -- Who never came in may still come; who did had their time.
+  if redis.call('HDEL', KEYS[4], number) == 1 then
+    redis.call('SETBIT', KEYS[2], number, 1)
+  end
+end
+
+-- Nobody comes for these, or hardly anybody: they keep no room, and who does come comes late.
+local gaps = {}
+for from, to in string.gmatch(known[9] or '', '(%d+)-(%d+)') do
+  gaps[#gaps + 1] = {tonumber(from), tonumber(to)}
+end
+local function is_nobodys(number)
+  for _, gap in ipairs(gaps) do
+    if number >= gap[1] and number < gap[2] then
+      return true
+    end
+  end
+  return false
+end
+
+local people = tonumber(ARGV[3])
+local inside = redis.call('ZCARD', KEYS[3]) + ghosts
+local tenth = math.floor(now / TENTH_MS)
+if people >= 0 then
+  local rate = tonumber(ARGV[4])
+  -- In thousandths of a person. At most half a second is made up for: a pause is no reason for a rush.
+  local credit = tonumber(known[4] or 0) + math.max(0, now - tonumber(known[5] or now)) * rate
+  credit = math.min(credit, math.max(1000, rate * 500))
+  local limit, until_ms, from = tonumber(ARGV[5]), now + tonumber(ARGV[6]), tonumber(ARGV[7])
+  local steps, let_in = 0, 0
+  while called < next and inside < limit and credit >= 1000 and steps < MOST_CALLED do
+    local number = called
+    if called < people then
+      number = tonumber(ARGV[8 + called - from])
+    end
+    if not number or (called < people and called < from) then
+      break
+    end
+    if is_nobodys(number) or redis.call('GETBIT', KEYS[2], number) == 1 then
+      gone = math.max(0, gone - 1)
+    else
+      redis.call('ZADD', KEYS[3], until_ms, number)
+      inside, credit, let_in = inside + 1, credit - 1000, let_in + 1
+    end
+    called, steps = called + 1, steps + 1
+  end
+  redis.call('HSET', KEYS[1], 'called', called, 'credit', credit, 'at', now, 'gone', gone)
+  if let_in > 0 then
+    redis.call('HINCRBY', KEYS[5], tenth, let_in)
+  end
+end
+
+local lately = 0
+local counts = redis.call('HGETALL', KEYS[5])
+for i = 1, #counts, 2 do
+  if tonumber(counts[i]) <= tenth - TENTHS then
+    redis.call('HDEL', KEYS[5], counts[i])
+  else
+    lately = lately + tonumber(counts[i + 1])
+  end
+end
+for _, key in ipairs(KEYS) do
+  redis.call('PEXPIRE', key, KEPT_MS)
+end
+return {1, now, next, drawn or -1, called, gone, inside, lately}

@@ -1,0 +1,210 @@
+//! Queries of `waiting_rooms`.
+
+use std::ops::Range;
+
+use chrono::{DateTime, Utc};
+use domain::time::Timestamp;
+use domain::waiting_room::draw::KEY_BYTES;
+use sqlx::{PgConnection, PgPool};
+use uuid::Uuid;
+
+use super::store::{Start, gaps_of, in_words};
+use crate::clock::to_utc;
+
+/// A room that is on.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub(super) struct RoomRow {
+    pub(super) id: Uuid,
+    pub(super) show_id: Uuid,
+    pub(super) opens_at: DateTime<Utc>,
+    pub(super) per_second: i32,
+    draw_key: Vec<u8>,
+    drawn: Option<i64>,
+    reserved: i64,
+    joined: i64,
+    called: i64,
+    inside: i64,
+    gaps: String,
+}
+
+impl RoomRow {
+    /// The key of the draw.
+    pub(super) fn key(&self) -> Result<[u8; KEY_BYTES], sqlx::Error> {
+        let key = self.draw_key.as_slice().try_into();
+        key.map_err(|_| sqlx::Error::Decode(format!("waiting_rooms.draw_key of {} is no key", self.id).into()))
+    }
+
+    /// How many were drawn.
+    pub(super) fn drawn(&self) -> Option<u64> {
+        self.drawn.map(i64::unsigned_abs)
+    }
+
+    /// No number from here on may be given out.
+    pub(super) const fn reserved(&self) -> u64 {
+        self.reserved.unsigned_abs()
+    }
+
+    /// No number below is free.
+    pub(super) const fn joined(&self) -> u64 {
+        self.joined.unsigned_abs()
+    }
+
+    /// What a room that was lost goes on from, where the number `seen` was free the last time anybody looked.
+    pub(super) fn start(&self, seen: u64) -> Start {
+        Start {
+            first: self.reserved(),
+            gaps: gaps_of(&self.gaps),
+            seen: seen.max(self.joined()),
+            drawn: self.drawn(),
+            called: self.called.unsigned_abs(),
+            inside: self.inside.unsigned_abs(),
+        }
+    }
+}
+
+macro_rules! rooms {
+    ($rest:literal) => {
+        concat!(
+            "SELECT room.id, room.show_id, room.opens_at, room.per_second, room.draw_key, room.drawn,
+                    room.reserved, room.joined, room.called, room.inside, room.gaps
+             FROM waiting_rooms room ",
+            $rest
+        )
+    };
+}
+
+/// Rooms that are on, of shows that have not begun.
+pub(super) async fn all(pg: &PgPool, now: Timestamp, limit: i64) -> Result<Vec<RoomRow>, sqlx::Error> {
+    sqlx::query_as(rooms!(
+        "JOIN shows show ON show.id = room.show_id
+         WHERE room.switched_off_at IS NULL AND show.starts_at > $1 ORDER BY room.opens_at LIMIT $2"
+    ))
+    .bind(to_utc(now))
+    .bind(limit)
+    .fetch_all(pg)
+    .await
+}
+
+/// A room, on or off.
+pub(super) async fn one(pg: &PgPool, room: Uuid) -> Result<RoomRow, sqlx::Error> {
+    sqlx::query_as(rooms!("WHERE room.id = $1")).bind(room).fetch_one(pg).await
+}
+
+/// The room of a show, if one is on; nobody else changes it until the transaction ends.
+pub(super) async fn lock_of_show(tx: &mut PgConnection, show: Uuid) -> Result<Option<RoomRow>, sqlx::Error> {
+    sqlx::query_as(rooms!("WHERE room.show_id = $1 AND room.switched_off_at IS NULL FOR UPDATE"))
+        .bind(show)
+        .fetch_optional(tx)
+        .await
+}
+
+/// Moves the mark up to `upto` at least; where it is now.
+pub(super) async fn reserve(pg: &PgPool, room: Uuid, upto: u64) -> Result<u64, sqlx::Error> {
+    let mark: i64 = sqlx::query_scalar(
+        "UPDATE waiting_rooms SET reserved = GREATEST(reserved, $2) WHERE id = $1 RETURNING reserved",
+    )
+    .bind(room)
+    .bind(stored(upto))
+    .fetch_one(pg)
+    .await?;
+    Ok(mark.unsigned_abs())
+}
+
+/// Writes down how many are drawn; whoever is first says it. How many they are; `None` when it is not time: a server
+/// that has not heard of a later opening may believe so. `now` is Redis' time, which decides when a room opens.
+pub(super) async fn seal(pg: &PgPool, room: Uuid, people: u64, now: Timestamp) -> Result<Option<u64>, sqlx::Error> {
+    let drawn: Option<i64> = sqlx::query_scalar(
+        "UPDATE waiting_rooms SET drawn = COALESCE(drawn, $2), reserved = GREATEST(reserved, COALESCE(drawn, $2))
+         WHERE id = $1 AND (drawn IS NOT NULL OR opens_at <= $3) RETURNING drawn",
+    )
+    .bind(room)
+    .bind(stored(people))
+    .bind(to_utc(now))
+    .fetch_optional(pg)
+    .await?;
+    Ok(drawn.map(i64::unsigned_abs))
+}
+
+/// Notes how the room stands, for when Redis forgets it.
+pub(super) async fn note(pg: &PgPool, room: Uuid, joined: u64, called: u64, inside: u64) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "UPDATE waiting_rooms
+         SET joined = GREATEST(joined, $2), called = GREATEST(called, $3), inside = $4
+         WHERE id = $1 AND (joined < $2 OR called < $3 OR inside <> $4)",
+    )
+    .bind(room)
+    .bind(stored(joined))
+    .bind(stored(called))
+    .bind(stored(inside))
+    .execute(pg)
+    .await?;
+    Ok(())
+}
+
+/// Notes more numbers that are nobody's.
+pub(super) async fn note_gap(pg: &PgPool, room: Uuid, gap: Range<u64>) -> Result<(), sqlx::Error> {
+    sqlx::query("UPDATE waiting_rooms SET gaps = concat_ws(',', NULLIF(gaps, ''), $2) WHERE id = $1")
+        .bind(room)
+        .bind(in_words(&[gap]))
+        .execute(pg)
+        .await?;
+    Ok(())
+}
+
+/// Switches a room on.
+pub(super) async fn insert(
+    tx: &mut PgConnection,
+    (room, show): (Uuid, Uuid),
+    opens_at: Timestamp,
+    per_second: u32,
+    key: &[u8; KEY_BYTES],
+    now: Timestamp,
+) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "INSERT INTO waiting_rooms (id, show_id, opens_at, per_second, draw_key, switched_on_at)
+         VALUES ($1, $2, $3, $4, $5, $6)",
+    )
+    .bind(room)
+    .bind(show)
+    .bind(to_utc(opens_at))
+    .bind(per_second.cast_signed())
+    .bind(&key[..])
+    .bind(to_utc(now))
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+/// Changes one that is on.
+pub(super) async fn change(
+    tx: &mut PgConnection,
+    room: Uuid,
+    opens_at: Timestamp,
+    per_second: u32,
+) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "UPDATE waiting_rooms SET opens_at = $2, per_second = $3
+         WHERE id = $1 AND switched_off_at IS NULL AND (drawn IS NULL OR opens_at = $2)",
+    )
+    .bind(room)
+    .bind(to_utc(opens_at))
+    .bind(per_second.cast_signed())
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+/// Switches it off, for good.
+pub(super) async fn end(tx: &mut PgConnection, room: Uuid, now: Timestamp) -> Result<(), sqlx::Error> {
+    sqlx::query("UPDATE waiting_rooms SET switched_off_at = $2 WHERE id = $1 AND switched_off_at IS NULL")
+        .bind(room)
+        .bind(to_utc(now))
+        .execute(tx)
+        .await?;
+    Ok(())
+}
+
+/// Numbers of people are far below 2^63.
+fn stored(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

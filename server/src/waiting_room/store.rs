@@ -1,0 +1,291 @@
+//! What is kept in Redis of a waiting room, one function a script.
+
+use std::ops::Range;
+
+use domain::time::Timestamp;
+use redis::Value;
+use uuid::Uuid;
+
+use super::room::Room;
+use crate::AppState;
+use crate::seat_locks::StoreError;
+use crate::seat_locks::link::{Call, LuaScript};
+
+/// The keys every script gets, in the order of `lua/join.lua`.
+const NAMES: [&str; 5] = ["room", "left", "inside", "entered", "lately"];
+
+/// All scripts, hashed once.
+pub(super) struct Scripts {
+    join: LuaScript,
+    admit: LuaScript,
+    enter: LuaScript,
+    leave: LuaScript,
+    left: LuaScript,
+    load: LuaScript,
+    close: LuaScript,
+}
+
+impl Scripts {
+    pub(super) fn new() -> Self {
+        Self {
+            join: LuaScript::new(include_str!("lua/join.lua")),
+            admit: LuaScript::new(include_str!("lua/admit.lua")),
+            enter: LuaScript::new(include_str!("lua/enter.lua")),
+            leave: LuaScript::new(include_str!("lua/leave.lua")),
+            left: LuaScript::new(include_str!("lua/left.lua")),
+            load: LuaScript::new(include_str!("lua/load.lua")),
+            close: LuaScript::new(include_str!("lua/close.lua")),
+        }
+    }
+}
+
+/// The keys of a room, all in the slot of its show.
+pub(super) fn keys(prefix: &str, show: Uuid, room: Uuid) -> [String; NAMES.len()] {
+    NAMES.map(|name| format!("{prefix}{{show:{show}}}:queue:{}:{name}", room.simple()))
+}
+
+/// What a script says of a room: `None` when it is not there, or older than what was seen of it. Then
+/// [`super::rebuild`] builds it.
+pub(super) type Told<T> = Result<Option<T>, StoreError>;
+
+/// Numbers that were given out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Given {
+    pub(super) first: u64,
+    pub(super) count: u64,
+}
+
+/// How a room stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stands {
+    pub(super) now: Timestamp,
+    pub(super) joined: u64,
+    /// How many are drawn, whether that is written down or not; `None` before opening.
+    pub(super) drawn: Option<u64>,
+    pub(super) called: u64,
+    pub(super) gone: u64,
+    pub(super) inside: u64,
+    pub(super) lately: u32,
+}
+
+/// What became of somebody who wants to come in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Entered {
+    Inside(Timestamp),
+    NotYet,
+    Late,
+    Over,
+    Elsewhere,
+}
+
+/// What a room that was lost goes on from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Start {
+    pub(super) first: u64,
+    /// Numbers that are nobody's, or nearly, since earlier losses; the last of each not included.
+    pub(super) gaps: Vec<Range<u64>>,
+    /// The last number that was seen to be free.
+    pub(super) seen: u64,
+    pub(super) drawn: Option<u64>,
+    pub(super) called: u64,
+    pub(super) inside: u64,
+}
+
+/// Gives out numbers to so many people, as far as the mark allows.
+pub(super) async fn join(state: &AppState, room: &Room, people: u64) -> Told<Given> {
+    let scripts = &state.waiting_rooms.scripts;
+    let mut call = scripts.join.call(&room.keys);
+    call.arg(people).arg(room.least_free()).arg(room.reserved()).arg(room.setting().opens_at.0);
+    let Some([first, count]) = ask(state, room, &call).await? else { return Ok(None) };
+    let given = Given { first: positive(first)?, count: positive(count)? };
+    room.saw(given.first + given.count);
+    Ok(Some(given))
+}
+
+/// Calls the next places; `numbers` are those at the drawn places from `from`.
+pub(super) async fn admit(
+    state: &AppState,
+    room: &Room,
+    limit: u64,
+    claim_ms: i64,
+    (from, numbers): (u64, &[u64]),
+) -> Told<Stands> {
+    let scripts = &state.waiting_rooms.scripts;
+    let setting = room.setting();
+    let mut call = scripts.admit.call(&room.keys);
+    call.arg(setting.opens_at.0).arg(room.least_free()).arg(or_none(room.people())).arg(setting.per_second);
+    call.arg(limit).arg(claim_ms).arg(from);
+    for number in numbers {
+        call.arg(*number);
+    }
+    let Some([now, next, drawn, called, gone, inside, lately]) = ask(state, room, &call).await? else {
+        return Ok(None);
+    };
+    let joined = positive(next)?;
+    room.saw(joined);
+    Ok(Some(Stands {
+        now: Timestamp(now),
+        joined,
+        drawn: u64::try_from(drawn).ok(),
+        called: positive(called)?,
+        gone: positive(gone)?,
+        inside: positive(inside)?,
+        lately: u32::try_from(lately).unwrap_or(u32::MAX),
+    }))
+}
+
+/// Somebody whose place was called comes in.
+pub(super) async fn enter(
+    state: &AppState,
+    room: &Room,
+    (number, place): (u64, u64),
+    owner: &str,
+    pass_ms: i64,
+    limit: u64,
+    devices: u32,
+) -> Told<Entered> {
+    let scripts = &state.waiting_rooms.scripts;
+    let mut call = scripts.enter.call(&room.keys);
+    call.arg(number).arg(place).arg(owner).arg(pass_ms).arg(limit).arg(devices).arg(room.least_free());
+    call.arg(room.setting().per_second);
+    let answer = words(state, room, &call).await?;
+    match answer[..] {
+        [0] => Ok(None),
+        [1, until] => Ok(Some(Entered::Inside(Timestamp(until)))),
+        [2, _] => Ok(Some(Entered::NotYet)),
+        [3, _] => Ok(Some(Entered::Late)),
+        [4, _] => Ok(Some(Entered::Over)),
+        [5, _] => Ok(Some(Entered::Elsewhere)),
+        _ => Err(nonsense(&answer)),
+    }
+}
+
+/// Somebody leaves.
+pub(super) async fn leave(state: &AppState, room: &Room, number: u64, place: Option<u64>) -> Told<()> {
+    let scripts = &state.waiting_rooms.scripts;
+    let mut call = scripts.leave.call(&room.keys);
+    call.arg(number).arg(or_none(place)).arg(room.least_free());
+    let answer: Option<[i64; 0]> = ask(state, room, &call).await?;
+    Ok(answer.map(|_| ()))
+}
+
+/// Whether a number was given back, or its time inside is over. A room that was lost has forgotten it.
+pub(super) async fn has_left(state: &AppState, room: &Room, number: u64) -> Result<bool, StoreError> {
+    let mut call = state.waiting_rooms.scripts.left.call(&room.keys);
+    call.arg(number);
+    let answer: Option<[i64; 1]> = ask(state, room, &call).await?;
+    Ok(answer == Some([1]))
+}
+
+/// Takes back that the room has opened, unless it is time.
+pub(super) async fn close(state: &AppState, room: &Room) -> Result<(), StoreError> {
+    let mut call = state.waiting_rooms.scripts.close.call(&room.keys);
+    call.arg(room.setting().opens_at.0);
+    words(state, room, &call).await.map(|_| ())
+}
+
+/// Builds a room that was lost: which numbers are nobody's since then. `None` when somebody was faster.
+pub(super) async fn load(
+    state: &AppState,
+    room: &Room,
+    start: &Start,
+    pass_ms: i64,
+) -> Result<Option<Range<u64>>, StoreError> {
+    let scripts = &state.waiting_rooms.scripts;
+    let mut call = scripts.load.call(&room.keys);
+    call.arg(start.first).arg(or_none(start.drawn)).arg(start.called).arg(start.inside).arg(pass_ms);
+    let nobodys: u64 = start.gaps.iter().map(|gap| gap.end - gap.start).sum();
+    call.arg(room.least_free()).arg(in_words(&start.gaps)).arg(nobodys).arg(start.seen);
+    let answer = words(state, room, &call).await?;
+    match answer[..] {
+        [1, built, lost] => Ok((built == 1).then_some(positive(lost)?..start.first)),
+        _ => Err(nonsense(&answer)),
+    }
+}
+
+/// Gaps as Postgres and the scripts have them: `from-to,from-to`.
+pub(super) fn in_words(gaps: &[Range<u64>]) -> String {
+    gaps.iter().map(|gap| format!("{}-{}", gap.start, gap.end)).collect::<Vec<_>>().join(",")
+}
+
+/// The same, read back; what is no gap is none.
+pub(super) fn gaps_of(words: &str) -> Vec<Range<u64>> {
+    let gap = |word: &str| {
+        let (start, end) = word.split_once('-')?;
+        Some(start.parse().ok()?..end.parse().ok()?).filter(|gap| !gap.is_empty())
+    };
+    words.split(',').filter_map(gap).collect()
+}
+
+fn or_none(value: Option<u64>) -> i64 {
+    value.map_or(-1, |value| i64::try_from(value).unwrap_or(i64::MAX))
+}
+
+fn positive(value: i64) -> Result<u64, StoreError> {
+    u64::try_from(value).map_err(|_| nonsense(&value))
+}
+
+/// The words after the code of an answer that is one.
+async fn ask<const N: usize>(state: &AppState, room: &Room, call: &Call<'_>) -> Told<[i64; N]> {
+    let answer = words(state, room, call).await?;
+    match answer.split_first() {
+        Some((0, [])) => Ok(None),
+        Some((1, rest)) => rest.try_into().map(Some).map_err(|_| nonsense(&answer)),
+        _ => Err(nonsense(&answer)),
+    }
+}
+
+async fn words(state: &AppState, room: &Room, call: &Call<'_>) -> Result<Vec<i64>, StoreError> {
+    let answer = state.redis.eval(call).await.map_err(|cause| {
+        // Whoever answers next may have taken over without its last moments.
+        room.doubt();
+        StoreError::Unavailable(cause)
+    })?;
+    read(&answer.value).ok_or_else(|| nonsense(&answer.value))
+}
+
+fn read(answer: &Value) -> Option<Vec<i64>> {
+    let Value::Array(parts) = answer else { return None };
+    parts.iter().map(|part| if let Value::Int(number) = part { Some(*number) } else { None }).collect()
+}
+
+fn nonsense(answer: &impl std::fmt::Debug) -> StoreError {
+    StoreError::Nonsense(format!("{answer:?} about a waiting room"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_keys_are_those_the_scripts_declare_in_their_order() {
+        let declared: Vec<&str> = include_str!("lua/join.lua")
+            .lines()
+            .skip_while(|line| !line.starts_with("-- KEYS:"))
+            .take_while(|line| !line.starts_with("-- ARGV:"))
+            .filter_map(|line| {
+                let rest = line.trim_start_matches("-- KEYS:").trim_start_matches("--").trim_start();
+                let (number, rest) = rest.split_once(' ')?;
+                number.parse::<usize>().ok()?;
+                rest.split_whitespace().next()
+            })
+            .collect();
+        assert_eq!(declared, NAMES);
+    }
+
+    #[test]
+    fn gaps_are_read_back_as_they_were_written() {
+        for gaps in [vec![], vec![6..256, 300..512]] {
+            assert_eq!(gaps_of(&in_words(&gaps)), gaps);
+        }
+        assert_eq!(gaps_of("7-7,x,9,5-3"), Vec::<Range<u64>>::new());
+    }
+
+    #[test]
+    fn all_keys_of_a_room_lie_with_those_of_its_show() {
+        let (show, room) = (Uuid::from_u128(1), Uuid::from_u128(2));
+        let tag = format!("{{show:{show}}}");
+        assert!(keys("p:", show, room).iter().all(|key| key.starts_with("p:") && key.contains(&tag)));
+        assert_ne!(keys("", show, room), keys("", show, Uuid::from_u128(3)));
+    }
+}

@@ -1,0 +1,163 @@
+//! Tickets and passes: numbers and instants, signed. Nobody need look anything up to believe one.
+//!
+//! A ticket says "number 4711 in this room"; whoever has it stands there. A pass says "this visitor may take seats
+//! until then". Both are bound to the room, and a room that is switched on again is another.
+
+use domain::time::Timestamp;
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+use uuid::Uuid;
+
+/// What the key for these is derived with from the secret that signs tokens, so that neither is ever the other.
+const PURPOSE: &[u8] = b"rowlock waiting room 1";
+/// Length of a signature, bytes: 128 bits are beyond guessing.
+const SIGNATURE_BYTES: usize = 16;
+/// Longest text looked at, bytes.
+const MAX_BYTES: usize = 128;
+
+/// Signs and reads them.
+pub(super) struct Signer {
+    /// The first signs, all are believed.
+    keys: Vec<Hmac<Sha256>>,
+}
+
+/// What a genuine pass says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Pass {
+    pub(super) number: u64,
+    pub(super) until: Timestamp,
+}
+
+impl Signer {
+    /// From the secrets that sign tokens.
+    pub(super) fn new(secrets: &[String]) -> Self {
+        let keyed = |bytes: &[u8]| Hmac::<Sha256>::new_from_slice(bytes).expect("any length is a key");
+        let derived = |secret: &String| {
+            let mut mac = keyed(secret.as_bytes());
+            mac.update(PURPOSE);
+            keyed(&mac.finalize().into_bytes())
+        };
+        Self { keys: secrets.iter().map(derived).collect() }
+    }
+
+    /// A ticket.
+    pub(super) fn ticket(&self, room: Uuid, number: u64) -> String {
+        format!("{number}-{}", self.sign(&said("ticket", room, number, 0, "")))
+    }
+
+    /// The number of a genuine ticket of this room.
+    pub(super) fn read_ticket(&self, room: Uuid, text: &str) -> Option<u64> {
+        let (number, signature) = short(text)?.split_once('-')?;
+        let number = plain(number)?;
+        self.is_genuine(&said("ticket", room, number, 0, ""), signature).then_some(number)
+    }
+
+    /// A pass for a visitor.
+    pub(super) fn pass(&self, room: Uuid, owner: &str, pass: Pass) -> String {
+        let Pass { number, until } = pass;
+        format!("{number}-{}-{}", until.0, self.sign(&said("pass", room, number, until.0, owner)))
+    }
+
+    /// What a genuine pass of this room for this visitor says.
+    pub(super) fn read_pass(&self, room: Uuid, owner: &str, text: &str) -> Option<Pass> {
+        let mut parts = short(text)?.splitn(3, '-');
+        let (number, until, signature) = (plain(parts.next()?)?, plain(parts.next()?)?, parts.next()?);
+        let until = i64::try_from(until).ok()?;
+        let genuine = self.is_genuine(&said("pass", room, number, until, owner), signature);
+        genuine.then_some(Pass { number, until: Timestamp(until) })
+    }
+
+    fn sign(&self, message: &[u8]) -> String {
+        let Some(key) = self.keys.first() else { return String::new() };
+        let mut mac = key.clone();
+        mac.update(message);
+        hex::encode(&mac.finalize().into_bytes()[..SIGNATURE_BYTES])
+    }
+
+    /// In constant time.
+    fn is_genuine(&self, message: &[u8], signature: &str) -> bool {
+        let Ok(signature) = hex::decode(signature) else { return false };
+        let fits = |key: &Hmac<Sha256>| {
+            let mut mac = key.clone();
+            mac.update(message);
+            mac.verify_truncated_left(&signature).is_ok()
+        };
+        signature.len() == SIGNATURE_BYTES && self.keys.iter().any(fits)
+    }
+}
+
+/// What is signed: every part has one length or stands last.
+fn said(kind: &str, room: Uuid, number: u64, until: i64, owner: &str) -> Vec<u8> {
+    let mut message = Vec::with_capacity(MAX_BYTES);
+    message.extend_from_slice(kind.as_bytes());
+    message.push(0);
+    message.extend_from_slice(room.as_bytes());
+    message.extend_from_slice(&number.to_be_bytes());
+    message.extend_from_slice(&until.to_be_bytes());
+    message.extend_from_slice(owner.as_bytes());
+    message
+}
+
+fn short(text: &str) -> Option<&str> {
+    (text.len() <= MAX_BYTES).then_some(text)
+}
+
+/// A number as we write it: digits only, so that a ticket has one spelling.
+fn plain(text: &str) -> Option<u64> {
+    let number: u64 = text.parse().ok()?;
+    (number.to_string() == text).then_some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROOM: Uuid = Uuid::from_u128(7);
+    const PASS: Pass = Pass { number: 4_711, until: Timestamp(1_795_000_000_000) };
+
+    fn signer(secrets: &[&str]) -> Signer {
+        Signer::new(&secrets.iter().map(|secret| (*secret).to_owned()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_ticket_says_its_number_in_its_own_room_only() {
+        let signer = signer(&["one"]);
+        let ticket = signer.ticket(ROOM, 4_711);
+        assert_eq!(signer.read_ticket(ROOM, &ticket), Some(4_711));
+        assert_eq!(signer.read_ticket(Uuid::from_u128(8), &ticket), None);
+        let (_, signature) = ticket.split_once('-').expect("two parts");
+        for text in [
+            format!("1-{signature}"),
+            format!("04711-{signature}"),
+            format!("+4711-{signature}"),
+            format!("4711-{}", &signature[..8]),
+            format!("4711-{signature}00"),
+            "4711-".to_owned(),
+            "4711".to_owned(),
+            String::new(),
+            "9".repeat(500),
+        ] {
+            assert_eq!(signer.read_ticket(ROOM, &text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_pass_is_its_visitors_and_no_ticket() {
+        let signer = signer(&["one"]);
+        let pass = signer.pass(ROOM, "ann", PASS);
+        assert_eq!(signer.read_pass(ROOM, "ann", &pass), Some(PASS));
+        assert_eq!(signer.read_pass(ROOM, "bob", &pass), None);
+        assert_eq!(signer.read_pass(Uuid::from_u128(8), "ann", &pass), None);
+        let later = pass.replace("1795000000000", "1795000000001");
+        assert_eq!(signer.read_pass(ROOM, "ann", &later), None);
+        assert_eq!(signer.read_ticket(ROOM, &pass), None);
+        assert_eq!(signer.read_pass(ROOM, "", &signer.ticket(ROOM, 4_711)), None);
+    }
+
+    #[test]
+    fn a_secret_is_replaced_without_a_gap() {
+        let ticket = signer(&["old"]).ticket(ROOM, 5);
+        assert_eq!(signer(&["new", "old"]).read_ticket(ROOM, &ticket), Some(5));
+        assert_eq!(signer(&["new"]).read_ticket(ROOM, &ticket), None);
+    }
+}

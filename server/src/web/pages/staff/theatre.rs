@@ -1,0 +1,149 @@
+//! What is written about a theatre, for its managers; and one more, for whoever manages all of them.
+
+use app::language;
+use app::pages::staff::{Desk, Section, TheatrePage};
+use axum::Router;
+use axum::extract::rejection::{FormRejection, QueryRejection};
+use axum::extract::{Form, Path, Query, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use domain::api_theatres::{ManagedTheatre, NewCity, TheatreChange, TheatreRequest};
+use serde::Deserialize;
+
+use super::super::booking::passing_or_fault;
+use super::super::{PRIVATE_CACHE, html};
+use super::{Turned, Who, desk, entrance_page, signed_in};
+use crate::idempotency::{IdempotencyKey, Intent};
+use crate::organiser::{self, Act};
+use crate::web::{Code, Problem, reader};
+use crate::{AppState, ids};
+
+/// The pages.
+pub(super) fn routes() -> Router<AppState> {
+    Router::new().route("/staff/theatres", post(create)).route("/staff/{theatre}/theatre", get(one).post(change))
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Ask {
+    done: bool,
+}
+
+async fn one(
+    State(state): State<AppState>,
+    who: Who,
+    Path(theatre): Path<String>,
+    asked: Result<Query<Ask>, QueryRejection>,
+) -> Result<Response, Turned> {
+    let (_, desk) = desk(&state, who, &theatre, Section::Systems).await?;
+    let Query(Ask { done }) = asked?;
+    page(&state, desk, done, None).await
+}
+
+async fn page(state: &AppState, desk: Desk, done: bool, problem: Option<Problem>) -> Result<Response, Turned> {
+    let theatre = organiser::theatre(state, &desk.theatre).await.map_err(passing_or_fault)?;
+    let (status, trouble) = problem.map(told).transpose()?.unzip();
+    let key = ids::new_id().to_string();
+    let page = html(TheatrePage { desk, theatre, key, done, trouble }, PRIVATE_CACHE);
+    Ok((status.unwrap_or(StatusCode::OK), page).into_response())
+}
+
+/// What stood in the way, in the reader's language; faults of ours have a page of their own.
+fn told(problem: Problem) -> Result<(StatusCode, String), Turned> {
+    match problem.code() {
+        Code::Internal | Code::DatabaseUnavailable => Err(passing_or_fault(problem).into()),
+        _ => {
+            let view = problem.view();
+            let words = language::speaking(reader::language(), || language::problem_in_words(&view));
+            Ok((StatusCode::from_u16(view.status).unwrap_or(StatusCode::BAD_REQUEST), words))
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct ChangeForm {
+    key: String,
+    version: u32,
+    name: String,
+    address: String,
+    currency: String,
+    reason: String,
+}
+
+async fn change(
+    State(state): State<AppState>,
+    who: Who,
+    Path(theatre): Path<String>,
+    form: Result<Form<ChangeForm>, FormRejection>,
+) -> Result<Response, Turned> {
+    let (staff, desk) = desk(&state, who, &theatre, Section::Systems).await?;
+    let Form(ChangeForm { key, version, name, address, currency, reason }) = form?;
+    let request = TheatreChange { name, address, currency, version, reason };
+    let done = async {
+        let key = IdempotencyKey::of_form(&key)?;
+        let intent = Intent::new(&staff.session.owner, key, &format!("form /staff/{theatre}/theatre"), &request);
+        let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+        organiser::change_theatre(&state, &act, &request).await
+    };
+    match done.await {
+        Ok(_) => Ok(see(&format!("/staff/{theatre}/theatre?done=true"))),
+        Err(problem) => page(&state, desk, false, Some(problem)).await,
+    }
+}
+
+#[derive(Deserialize)]
+struct NewForm {
+    key: String,
+    name: String,
+    address: String,
+    currency: String,
+    #[serde(default)]
+    city: String,
+    #[serde(default)]
+    city_name: String,
+    #[serde(default)]
+    country: String,
+    #[serde(default)]
+    time_zone: String,
+    reason: String,
+}
+
+impl NewForm {
+    fn read(self) -> (String, TheatreRequest) {
+        let city = Some(self.city).filter(|city| !city.is_empty());
+        let new_city = NewCity { name: self.city_name, country: self.country, time_zone: self.time_zone };
+        let new_city = city.is_none().then_some(new_city);
+        let Self { key, name, address, currency, reason, .. } = self;
+        (key, TheatreRequest { name, address, city, new_city, currency, reason })
+    }
+}
+
+async fn create(
+    State(state): State<AppState>,
+    who: Who,
+    form: Result<Form<NewForm>, FormRejection>,
+) -> Result<Response, Turned> {
+    let staff = signed_in(who, "/staff")?;
+    let Form(form) = form?;
+    let (key, request) = form.read();
+    let done = async {
+        let key = IdempotencyKey::of_form(&key)?;
+        let intent = Intent::new(&staff.session.owner, key, "form /staff/theatres", &request);
+        let answer = organiser::create_theatre(&state, &staff, &intent, &request).await?;
+        serde_json::from_slice::<ManagedTheatre>(answer.body()).map_err(|cause| Problem::internal(&cause))
+    };
+    match done.await {
+        Ok(made) => Ok(see(&format!("/staff/{}/theatre?done=true", made.id))),
+        Err(problem) => {
+            let (status, words) = told(problem)?;
+            Ok((status, entrance_page(&state, &staff, Some(words)).await?).into_response())
+        }
+    }
+}
+
+fn see(path: &str) -> Response {
+    let location = HeaderValue::try_from(path).unwrap_or(HeaderValue::from_static("/staff"));
+    let headers = [(header::LOCATION, location), (header::CACHE_CONTROL, HeaderValue::from_static(PRIVATE_CACHE))];
+    (StatusCode::SEE_OTHER, headers).into_response()
+}

@@ -1,0 +1,87 @@
+//! A replica goes by the booking it made a moment ago. What happened to it elsewhere meanwhile counts all the same.
+
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::world::{Visitor, World, text};
+
+/// Somebody with a booking of seat 1, made at the first replica; and the same person at the second.
+async fn checked_out(world: &World) -> (Visitor, Visitor, Value, Value) {
+    let here = world.visitor_at(0);
+    let there = Visitor { base: world.visitor_at(1).base, ..here.clone() };
+    let (status, hold) = here.hold(&[1]).await;
+    assert_eq!(status, StatusCode::CREATED, "{hold}");
+    let (status, booking) = here.book(&hold).await;
+    assert_eq!(status, StatusCode::CREATED, "{booking}");
+    (here, there, hold, booking)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_checked_out_again_elsewhere_pays_for_what_was_agreed_last() {
+    let world = World::start(2, &[]).await;
+    let (here, there, hold, booking) = checked_out(&world).await;
+    let (status, changed) = there.change(&hold, &[2], &[]).await;
+    assert_eq!(status, StatusCode::OK, "{changed}");
+    let (status, agreed) = there.book(&hold).await;
+    assert_eq!((status, &agreed["id"]), (StatusCode::CREATED, &booking["id"]), "{agreed}");
+    assert_ne!(agreed["total"], booking["total"]);
+    let (status, paid) = here.pay(&booking, Some("tok_paid")).await;
+    assert_eq!((status, text(&paid["state"])), (StatusCode::OK, "CONFIRMED"), "{paid}");
+    assert_eq!((&paid["seats"], &paid["total"]), (&agreed["seats"], &agreed["total"]));
+    assert_eq!(world.count("SELECT sum(amount_minor)::bigint FROM payments").await, agreed["total"]["minor"]);
+    assert_eq!(world.count("SELECT count(*) FROM tickets").await, 2);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_that_were_changed_elsewhere_are_on_what_is_paid_for_here() {
+    let world = World::start(2, &[]).await;
+    let (here, there, hold, booking) = checked_out(&world).await;
+    let buyer = json!({ "name": "Ann Another", "email": "another@example.org" });
+    let body = json!({ "show": world.show, "hold": hold["id"], "buyer": buyer });
+    let (status, agreed) = there.call(Method::POST, "/api/v1/bookings", body).await;
+    assert_eq!((status, &agreed["id"]), (StatusCode::CREATED, &booking["id"]), "{agreed}");
+    let (status, paid) = here.pay(&booking, Some("tok_paid")).await;
+    assert_eq!((status, text(&paid["state"])), (StatusCode::OK, "CONFIRMED"), "{paid}");
+    assert_eq!(paid["buyer"], buyer);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_paid_or_undone_elsewhere_is_not_paid_again_here() {
+    let world = World::start(2, &[]).await;
+    let (here, there, _, booking) = checked_out(&world).await;
+    let (status, paid) = there.pay(&booking, Some("tok_paid")).await;
+    assert_eq!((status, text(&paid["state"])), (StatusCode::OK, "CONFIRMED"), "{paid}");
+    let (status, again) = here.pay(&booking, Some("tok_paid")).await;
+    assert_eq!((status, &again["state"], &again["id"]), (StatusCode::OK, &paid["state"], &paid["id"]), "{again}");
+    assert_eq!(world.count("SELECT count(*) FROM payments").await, 1);
+
+    let (status, hold) = here.hold(&[7]).await;
+    assert_eq!(status, StatusCode::CREATED, "{hold}");
+    let (_, booking) = here.book(&hold).await;
+    let (_, declined) = there.pay(&booking, Some("tok_declined")).await;
+    assert_eq!(declined["state"], "CANCELLED", "{declined}");
+    let (status, refused) = here.pay(&booking, Some("tok_paid")).await;
+    assert_eq!((status, text(&refused["code"])), (StatusCode::GONE, "hold_expired"), "{refused}");
+    assert_eq!(world.count("SELECT count(*) FROM payments").await, 2);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_guests_cookie_pays_for_nothing_once_an_account_has_the_visitor() {
+    let world = World::start(1, &[]).await;
+    let ann = world.visitor();
+    let (_, hold) = ann.hold(&[1]).await;
+    let (_, booking) = ann.book(&hold).await;
+    let handed_over = "INSERT INTO accounts (id, email, name, password_hash, created_at, updated_at)
+                       VALUES (gen_random_uuid(), 'ann@example.org', 'Ann', 'none', now(), now());
+                       INSERT INTO account_visitors (owner, account_id, joined_at)
+                       SELECT bookings.owner, accounts.id, now() FROM bookings, accounts";
+    sqlx::raw_sql(handed_over).execute(&world.pg).await.expect("the visitor is an account's");
+    let (status, refused) = ann.pay(&booking, Some("tok_paid")).await;
+    assert_eq!((status, text(&refused["code"])), (StatusCode::NOT_FOUND, "not_found"), "{refused}");
+    assert_eq!(world.count("SELECT count(*) FROM payments").await, 0);
+    assert_eq!(world.count("SELECT count(*) FROM bookings WHERE state = 'SEATS_LOCKED'").await, 1);
+    world.end().await;
+}

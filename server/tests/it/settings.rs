@@ -1,0 +1,102 @@
+//! Settings from flags, the environment and a file; all that is wrong with them is said at once.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+/// Runs a command that ends by itself, with this environment and no other.
+fn run(arguments: &[&str], environment: &[(&str, &str)]) -> (Option<i32>, String) {
+    let Output { status, stdout, stderr } = Command::new(env!("CARGO_BIN_EXE_rowlock"))
+        .args(arguments)
+        .env_clear()
+        .envs(environment.iter().copied())
+        .output()
+        .expect("it starts");
+    (status.code(), String::from_utf8([stdout, stderr].concat()).expect("text"))
+}
+
+/// A file of settings, gone with the test.
+struct File(PathBuf);
+
+impl File {
+    fn with(text: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("rowlock-{}.toml", server::ids::new_id().simple()));
+        std::fs::write(&path, text).expect("it is written");
+        Self(path)
+    }
+
+    fn path(&self) -> &str {
+        self.0.to_str().expect("a path")
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+const SECRET: &str = "not to be shown";
+
+#[test]
+fn a_server_that_cannot_start_says_all_that_is_wrong_with_its_settings_at_once() {
+    let (code, said) = run(
+        &["serve", "--listen", "nowhere"],
+        &[
+            ("COMMITS", "sometimes"),
+            ("COMMIT_QUEUE", "many"),
+            ("TOKEN_SECRET", SECRET),
+            ("REDIS_URL", "mysql://somewhere"),
+            ("PUBLIC_URL", "cinema.example"),
+            ("PAYMENT_GATEWAYS", "simulator,stripe"),
+            ("STRIPE_SECRET_KEY", "sk_test"),
+            ("HOLD_MS", "0"),
+        ],
+    );
+    assert_eq!(code, Some(2), "{said}");
+    for setting in [
+        "LISTEN",
+        "COMMITS",
+        "COMMIT_QUEUE",
+        "DATABASE_URL is not set",
+        "TOKEN_SECRET needs 32",
+        "REDIS_URL",
+        "PUBLIC_URL",
+        "HOLD_MS is 0",
+        "SIMULATOR_URL",
+        "SIMULATOR_API_KEY",
+        "SIMULATOR_WEBHOOK_SECRET",
+        "STRIPE_WEBHOOK_SECRET",
+        "SMTP_URL",
+    ] {
+        assert!(said.lines().any(|line| line.trim_start().starts_with(setting)), "{setting} is not named in:\n{said}");
+    }
+    assert!(!said.contains("STRIPE_SECRET_KEY") && !said.contains(SECRET), "{said}");
+}
+
+#[test]
+fn a_file_says_what_the_environment_does_not() {
+    let file = File::with(
+        "commit_queue = 0\nhold_ms = 5\nredis_url = \"redis://127.0.0.1:1/\"\npayment_gateways = [\"bank\"]\n",
+    );
+    // Named by a flag or by the environment; what the environment says goes before what it says.
+    for (arguments, named) in [(vec!["--config", file.path(), "serve"], None), (vec!["serve"], Some(file.path()))] {
+        let mut environment = vec![("HOLD_MS", "1000")];
+        environment.extend(named.map(|path| ("ROWLOCK_CONFIG", path)));
+        let (code, said) = run(&arguments, &environment);
+        assert_eq!(code, Some(2), "{said}");
+        for setting in ["COMMIT_QUEUE is 0", "PAYMENT_GATEWAYS names \"bank\"", "DATABASE_URL is not set"] {
+            assert!(said.contains(setting), "{setting} is not in:\n{said}");
+        }
+        assert!(!said.contains("HOLD_MS") && !said.contains("REDIS_URL"), "{said}");
+    }
+}
+
+#[test]
+fn a_file_that_is_none_of_settings_is_refused_as_a_whole() {
+    let file = File::with("colour = \"red\"\nlisten = 2.5\n");
+    let (code, said) = run(&["serve", "--config", file.path()], &[]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("colour in ") && said.contains("listen in ") && !said.contains("DATABASE_URL"), "{said}");
+    let (code, said) = run(&["serve", "--config", "/nowhere/rowlock.toml"], &[]);
+    assert!(code == Some(2) && said.contains("/nowhere/rowlock.toml"), "{said}");
+}

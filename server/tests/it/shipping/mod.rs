@@ -1,0 +1,77 @@
+//! What is shipped besides the server works with it: the proxy's and PgBouncer's settings, as they are in `deploy/`, only
+//! with other addresses.
+
+mod pooled;
+mod rolling;
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use tokio::net::TcpStream;
+use tokio::process::{Child, Command};
+
+use crate::world::until;
+
+/// Where programs for those who serve are, besides the PATH.
+const SBIN: &str = "/usr/sbin";
+
+/// A program: what the variable names, else what is found. `cargo xtask test` names those it can have.
+fn program(variable: &str, name: &str) -> Option<PathBuf> {
+    if let Some(named) = std::env::var_os(variable) {
+        return Some(named.into());
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).chain([PathBuf::from(SBIN)]).map(|folder| folder.join(name));
+    let found = found.into_iter().find(|program| program.is_file());
+    if found.is_none() {
+        eprintln!("{name} is not here: this is left to `cargo xtask test`");
+    }
+    found
+}
+
+fn free_port() -> u16 {
+    std::net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port()
+}
+
+/// A file of settings as it is shipped, each line that begins so replaced.
+fn shipped(text: &str, instead: &[(&str, String)]) -> String {
+    let mut lines: Vec<String> = text.lines().map(ToOwned::to_owned).collect();
+    for (begins, line) in instead {
+        let found = lines.iter_mut().find(|known| known.trim_start().starts_with(begins));
+        *found.unwrap_or_else(|| panic!("nothing that is shipped begins with {begins:?}")) = line.clone();
+    }
+    lines.join("\n") + "\n"
+}
+
+/// A file that goes with the test, and the program that reads it.
+struct Running {
+    file: PathBuf,
+    _process: Child,
+}
+
+impl Running {
+    /// Starts it and waits until it listens.
+    async fn start(command: &mut Command, file: &Path, port: u16) -> Self {
+        let process = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .kill_on_drop(true)
+            .spawn()
+            .expect("it starts");
+        until("it listens", || async { TcpStream::connect(("127.0.0.1", port)).await.is_ok() }).await;
+        Self { file: file.to_owned(), _process: process }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.file);
+    }
+}
+
+fn file(name: &str, text: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("rowlock-{}-{name}", server::ids::new_id().simple()));
+    std::fs::write(&path, text).expect("it is written");
+    path
+}

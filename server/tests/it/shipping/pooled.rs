@@ -1,0 +1,87 @@
+//! Servers behind PgBouncer in transaction mode: each transaction may have another connection.
+
+use std::path::PathBuf;
+
+use futures::future::join_all;
+use reqwest::Url;
+use tokio::process::Command;
+
+use super::{Running, file, free_port, program, shipped};
+use crate::postgres_process::system_user;
+use crate::world::World;
+
+const SETTINGS: &str = include_str!("../../../../deploy/pgbouncer.ini");
+/// The oldest that keeps prepared statements apart in transaction mode.
+const OLDEST: (u32, u32) = (1, 21);
+/// Connections to Postgres that all servers share: far fewer than they think they have.
+const SHARED: u32 = 2;
+
+/// The program, if there is one, and its version.
+async fn pooler() -> Option<(PathBuf, (u32, u32))> {
+    let program = program("PGBOUNCER", "pgbouncer")?;
+    let said = Command::new(&program).arg("--version").output().await.expect("it tells its version").stdout;
+    let said = String::from_utf8_lossy(&said).into_owned();
+    let version = said.lines().next().and_then(|line| line.strip_prefix("PgBouncer "));
+    let mut parts = version.unwrap_or_default().split('.').map(|part| part.parse::<u32>().unwrap_or_default());
+    Some((program, (parts.next().unwrap_or_default(), parts.next().unwrap_or_default())))
+}
+
+/// Starts it in front of the world's database; with it, the address there.
+async fn put_before(world: &World, program: PathBuf, version: (u32, u32)) -> (Running, String) {
+    let direct = Url::parse(world.setting("DATABASE_URL")).expect("an address");
+    let (port, name) = (free_port(), direct.path().trim_start_matches('/'));
+    let target = format!(
+        "rowlock = host={} port={} dbname={name} user={} password='{}'",
+        direct.host_str().expect("a host"),
+        direct.port().unwrap_or(5432),
+        direct.username(),
+        direct.password().unwrap_or_default()
+    );
+    let mut instead = vec![
+        ("rowlock =", target),
+        ("listen_addr", "listen_addr = 127.0.0.1\nunix_socket_dir =".to_owned()),
+        ("listen_port", format!("listen_port = {port}")),
+        ("auth_type", "auth_type = any".to_owned()),
+        ("auth_file", String::new()),
+        ("default_pool_size", format!("default_pool_size = {SHARED}")),
+    ];
+    if version < OLDEST {
+        instead.push(("max_prepared_statements", String::new()));
+    }
+    let file = file("pgbouncer.ini", &shipped(SETTINGS, &instead));
+    let mut command = Command::new(program);
+    command.arg(&file);
+    // It refuses to be run by root.
+    if let Some((user, group)) = system_user().await {
+        command.uid(user).gid(group);
+    }
+    let running = Running::start(&mut command, &file, port).await;
+    (running, format!("postgres://rowlock@127.0.0.1:{port}/rowlock"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn servers_sell_although_every_transaction_may_have_another_connection() {
+    let Some((program, version)) = pooler().await else { return };
+    let mut world = World::start(0, &[]).await;
+    let (_pooler, pooled) = put_before(&world, program, version).await;
+    let check = ["check", "--database-url", &pooled, "--public-url", "http://127.0.0.1:9"];
+    let (_, found) = world.command(&check).await;
+    // One that is too old loses sales. Whoever puts it there is told so.
+    assert_eq!(found.contains("mixes prepared statements up"), version < OLDEST, "{version:?}: {found}");
+    if version >= OLDEST {
+        for _ in 0..2 {
+            world.add_server(&[("DATABASE_URL", &pooled)]).await;
+        }
+        let buyers: Vec<_> = (0..12).map(|at| world.visitor_at(at % 2)).collect();
+        // The second time statements are prepared, on connections that were others' meanwhile.
+        for first in [0, 20] {
+            let sales = buyers.iter().zip(first..);
+            let sales = sales.map(|(buyer, seat)| async move { buyer.bought(&[seat], "tok_paid").await });
+            for paid in join_all(sales).await {
+                assert_eq!(paid["state"], "CONFIRMED", "{paid}");
+            }
+        }
+        assert_eq!(world.count("SELECT count(*) FROM bookings WHERE state = 'CONFIRMED'").await, 24);
+    }
+    world.end().await;
+}

@@ -1,0 +1,87 @@
+//! Staff switch a room on and off, and what they did is written down.
+
+use reqwest::StatusCode;
+use serde_json::json;
+
+use super::{Guest, queue_of, switch_on};
+use crate::accounts::{Browser, PASSWORD, grant, signed_up};
+use crate::world::{World, until};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_organiser_switches_it_on_changes_it_and_switches_it_off() {
+    let world = World::start(1, &[]).await;
+    signed_up(&world, "org@example.org").await;
+    grant(&world, "org@example.org", "aurora", "organiser").await;
+    let mut organiser = Browser::new(&world);
+    assert_eq!(organiser.log_in("org@example.org", PASSWORD).await.0, StatusCode::OK);
+    let path = format!("/api/v1/theatres/aurora/shows/{}/waiting-room", world.show);
+    let at = |ms| server::clock::rfc3339(server::clock::now().plus_ms(ms));
+    for (wish, status) in [
+        (json!({ "on": true, "opens_at": at(60_000), "per_second": 0, "reason": "x" }), StatusCode::BAD_REQUEST),
+        (json!({ "on": true, "opens_at": at(60_000), "per_second": 1_001, "reason": "x" }), StatusCode::BAD_REQUEST),
+        (json!({ "on": true, "opens_at": at(-1_000), "per_second": 10, "reason": "x" }), StatusCode::BAD_REQUEST),
+        (json!({ "on": true, "opens_at": "tomorrow", "per_second": 10, "reason": "x" }), StatusCode::BAD_REQUEST),
+        (json!({ "on": true, "opens_at": at(60_000), "per_second": 10, "reason": " " }), StatusCode::BAD_REQUEST),
+        // A day after the show has begun.
+        (json!({ "on": true, "opens_at": at(48 * 3_600_000), "per_second": 10, "reason": "x" }), StatusCode::CONFLICT),
+    ] {
+        let (said, answer) = organiser.post(&path, wish.clone()).await;
+        assert_eq!(said, status, "{wish} {answer}");
+    }
+    assert_eq!(world.count("SELECT count(*) FROM waiting_rooms").await, 0);
+
+    let on = json!({ "on": true, "opens_at": at(600_000), "per_second": 10, "reason": "On sale." });
+    assert_eq!(organiser.post(&path, on).await.0, StatusCode::NO_CONTENT);
+    let before = world.visitor().get(&queue_of(&world)).await.1;
+    let on = json!({ "on": true, "opens_at": at(700_000), "per_second": 20, "reason": "Later." });
+    assert_eq!(organiser.post(&path, on).await.0, StatusCode::NO_CONTENT);
+    let after = world.visitor().get(&queue_of(&world)).await.1;
+    assert_eq!((&after["draw"], &after["queue"]["per_second"]), (&before["draw"], &json!(20)), "the draw stands");
+    assert!(after["opens_at_ms"].as_i64() > before["opens_at_ms"].as_i64());
+
+    let guest = Guest::joins(&world, 0).await;
+    let off = json!({ "on": false, "reason": "No need." });
+    assert_eq!(organiser.post(&path, off).await.0, StatusCode::NO_CONTENT);
+    assert_eq!(world.visitor().get(&queue_of(&world)).await.0, StatusCode::NOT_FOUND);
+    assert_eq!(guest.visitor().hold(&[5]).await.0, StatusCode::CREATED);
+    let acts = "SELECT count(*) FROM audit_list WHERE act IN
+                ('waiting_room_on', 'waiting_room_changed', 'waiting_room_off') AND theatre_id = 'aurora'";
+    assert_eq!(world.count(acts).await, 3);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_room_is_another_draw_and_old_tickets_are_worth_nothing() {
+    let world = World::start(1, &[]).await;
+    switch_on(&world, 60_000, 10).await;
+    let mut guest = Guest::joins(&world, 0).await;
+    let before = guest.looks().await;
+    let off = ["waiting-room", "off", &world.show.to_string(), "--reason", "Once more."];
+    assert!(world.command(&off).await.0);
+    let (visitor, path) = (world.visitor(), queue_of(&world));
+    until("the server knows", || async { visitor.get(&path).await.0 == StatusCode::NOT_FOUND }).await;
+    switch_on(&world, 60_000, 10).await;
+    let after = guest.looks().await;
+    assert_eq!(after["state"], "OUTSIDE", "{after}");
+    assert_ne!(after["draw"]["commitment"], before["draw"]["commitment"]);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_promised_cannot_be_written_over() {
+    let world = World::start(1, &[]).await;
+    switch_on(&world, 2_500, 100).await;
+    let mut guest = Guest::joins(&world, 0).await;
+    guest.is_drawn().await;
+    for change in [
+        "UPDATE waiting_rooms SET draw_key = decode(repeat('00', 32), 'hex')",
+        "UPDATE waiting_rooms SET drawn = drawn + 1",
+        "UPDATE waiting_rooms SET drawn = NULL",
+        "UPDATE waiting_rooms SET reserved = 1",
+        "UPDATE waiting_rooms SET opens_at = opens_at + interval '1 hour'",
+    ] {
+        let refused = sqlx::query(change).execute(&world.pg).await.expect_err(change);
+        assert!(refused.to_string().contains("stands"), "{change}: {refused}");
+    }
+    world.end().await;
+}
