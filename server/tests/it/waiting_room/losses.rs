@@ -22,7 +22,9 @@ async fn tickets_keep_their_places_and_nobody_gets_a_number_again() {
     let mut early = guests(&world, 6).await;
     world.forget_redis().await;
     let after = Guest::joins(&world, 1).await;
-    assert_eq!(after.number, BLOCK, "numbers go on behind the mark that stands in Postgres");
+    // A join whose answer was lost with Redis is asked for once more: its first number is nobody's.
+    let last = after.number;
+    assert!(last >= BLOCK, "numbers go on behind the mark that stands in Postgres: {last}");
     for guest in &mut early {
         assert_eq!(guest.looks().await["number"], guest.number);
     }
@@ -31,10 +33,10 @@ async fn tickets_keep_their_places_and_nobody_gets_a_number_again() {
     for guest in &mut early {
         places.push(guest.is_drawn().await);
     }
-    assert!(places.iter().all(|place| *place <= BLOCK), "{places:?}");
+    assert!(places.iter().all(|place| *place <= last), "{places:?}");
     world.forget_redis().await;
     let mut late = Guest::joins(&world, 0).await;
-    assert!(late.number > BLOCK, "{}", late.number);
+    assert!(late.number > last, "{}", late.number);
     assert_eq!(late.is_drawn().await, late.number, "behind everybody who was drawn");
     for (guest, place) in early.iter_mut().zip(&places) {
         assert_eq!(guest.is_drawn().await, *place, "the draw stands");
@@ -43,7 +45,7 @@ async fn tickets_keep_their_places_and_nobody_gets_a_number_again() {
     for guest in early.iter_mut().chain([&mut late]) {
         guest.is_let_in().await;
     }
-    assert_eq!(world.count("SELECT drawn FROM waiting_rooms").await, i64::try_from(BLOCK + 1).expect("small"));
+    assert_eq!(world.count("SELECT drawn FROM waiting_rooms").await, i64::try_from(last + 1).expect("small"));
     world.end().await;
 }
 
