@@ -8,8 +8,9 @@
 //   main_ms    CPU time of the page's main thread for it, style, layout and paint included, as Chromium counts it
 //   process_ms CPU time of all threads of the page's process: compositing and rasterising too, and what copies a
 //              canvas to the screen where there is no GPU
-// Making the frames is in nobody's figure, and the same turn is taken with nobody told anything: what that costs, the
-// benchmark's own frames and messages, is taken off both before they are compared. `--where` tells what the times consist of.
+// Making the frames is in nobody's figure. The same turn is taken with nobody told anything: what that costs, the
+// benchmark's own frames and messages, is in both when they are compared; a second line takes it off. `--where` tells what
+// the times consist of.
 import { BASE, DEVICES, largestShow, launch } from "./browser.mjs";
 import { Report, options, quantile } from "./report.mjs";
 import { trace } from "./where.mjs";
@@ -49,10 +50,10 @@ try {
   report.promise("script a change of 1,000 seats, p95, ms", of("candidate", "script_p95_ms"), "<=", SCRIPT_BUDGET_MS);
   for (const [what, key, promised] of [["main thread", "main_ms", true], ["the page's process", "process_ms", false]]) {
     const [ours, theirs, nothing] = ["candidate", "svg_node_per_seat", "nothing"].map((variant) => of(variant, key));
-    const times = (theirs - nothing) / (ours - nothing);
+    const times = theirs / ours;
     if (promised) report.promise(`${what}, SVG node a seat against ours`, times, ">=", AT_LEAST_TIMES);
     else report.say(`        ${what}, SVG node a seat against ours: ${times.toFixed(1)}`);
-    report.say(`        with the benchmark's own part in both: ${(theirs / ours).toFixed(1)}`);
+    report.say(`        less the benchmark's own part in both: ${((theirs - nothing) / (ours - nothing)).toFixed(1)}`);
   }
   report.promise("frames while panning against frames at rest, p95", of("candidate", "frame_p95_ms", "pan") / of("idle", "frame_p95_ms", "pan"), "<=", 1.25);
   report.close();
