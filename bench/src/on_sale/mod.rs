@@ -7,7 +7,7 @@
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -149,15 +149,17 @@ fn replica(world: &World, number: usize, address: SocketAddr, simulator: SocketA
 }
 
 /// Switches the room on and waits until every replica knows it. When it opens.
-fn open_room(world: &World, show: &Show, addresses: &[SocketAddr], options: &Options) -> Result<SystemTime> {
-    let opens_at = SystemTime::now() + Duration::from_secs(options.opens_in);
-    let since = opens_at.duration_since(UNIX_EPOCH)?;
+fn open_room(world: &World, show: &Show, addresses: &[SocketAddr], options: &Options) -> Result<Instant> {
+    let opens_in = Duration::from_secs(options.opens_in);
     // As RFC 3339, by Postgres: no calendar of our own.
     let words: String = world.runtime.block_on(
-        sqlx::query_scalar("SELECT to_char(to_timestamp($1) AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')")
-            .bind(since.as_secs_f64())
-            .fetch_one(&world.pg),
+        sqlx::query_scalar(
+            "SELECT to_char((now() + make_interval(secs => $1)) AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')",
+        )
+        .bind(opens_in.as_secs_f64())
+        .fetch_one(&world.pg),
     )?;
+    let opens_at = Instant::now() + opens_in;
     world.command(&[
         "waiting-room",
         "on",
@@ -185,8 +187,8 @@ fn queue_of(show: &Show) -> String {
 
 /// Waits for the opening, and gives everybody the place that follows from what is published then. People are in the
 /// order of their places afterwards.
-fn draw(addresses: &[SocketAddr], show: &Show, people: &mut [Person], opens_at: SystemTime) -> Result<Findings> {
-    std::thread::sleep(opens_at.duration_since(SystemTime::now()).unwrap_or_default());
+fn draw(addresses: &[SocketAddr], show: &Show, people: &mut [Person], opens_at: Instant) -> Result<Findings> {
+    std::thread::sleep(opens_at.saturating_duration_since(Instant::now()));
     let began = Instant::now();
     let (key, drawn) = loop {
         let (_, body) = http::get(addresses[0], &queue_of(show))?;

@@ -61,12 +61,12 @@ fn clock_of(whose: &str, theirs_ms: i64, before_ms: i64, after_ms: i64) -> Findi
         ahead.abs() as f64 / 1_000.0,
         if ahead < 0 { "behind" } else { "ahead of" }
     );
-    match ahead.abs() {
-        ..=SKEW_WARNING_MS => {
-            Finding::good(format!("{whose} clock is ours, within {} ms", after_ms - before_ms + ahead.abs()))
-        }
-        ..=SKEW_BAD_MS => Finding::warning(format!("{words}: have both follow NTP")),
-        _ => Finding::bad(format!("{words}: webhooks will be refused as too old")),
+    if ahead.abs() <= SKEW_WARNING_MS {
+        Finding::good(format!("{whose} clock is ours, within {} ms", after_ms - before_ms + ahead.abs()))
+    } else if ahead.abs() <= SKEW_BAD_MS {
+        Finding::warning(format!("{words}: have both follow NTP"))
+    } else {
+        Finding::bad(format!("{words}: webhooks will be refused as too old"))
     }
 }
 

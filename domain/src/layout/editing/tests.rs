@@ -304,7 +304,7 @@ proptest! {
         let again = Draft::read(plan).expect("a plan");
         prop_assert_eq!(again.seat_count(), draft.seat_count());
         let sorted = |draft: &Draft| {
-            let mut rows: Vec<_> = draft.rows.iter().cloned().collect();
+            let mut rows: Vec<_> = draft.rows.to_vec();
             rows.sort_by_key(|row| draft.sections.iter().position(|section| section.key == row.section));
             rows.iter().flat_map(|row| row.points()).collect::<Vec<_>>()
         };
