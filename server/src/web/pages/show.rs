@@ -21,6 +21,11 @@ use crate::waiting_room::{self, Brought, Standing};
 use crate::web::Visitor;
 use crate::{AppState, accounts, clock, holds};
 
+/// A show that is paused is looked at again after so many seconds, by whoever stays: it may go on any moment.
+const LOOK_AGAIN_S: u64 = 4;
+/// And up to so many later, each visitor at their own time, that they do not all come at once.
+const SPREAD_S: u64 = 8;
+
 /// The page.
 pub fn routes() -> Router<AppState> {
     Router::new().route("/shows/{id}", get(show)).route("/shows/{id}/place/{ticket}", get(bring_ticket))
@@ -65,7 +70,11 @@ async fn show(
         let opens = opening_in_words(&state, &show);
         return Ok((visitor, html(InFront { show: page, opens }, PRIVATE_CACHE)).into_response());
     }
-    Ok((visitor, html(page, PRIVATE_CACHE)).into_response())
+    let again = page.is_paused.then(|| {
+        let later = visitor.owner.bytes().map(u64::from).sum::<u64>() % SPREAD_S;
+        [(header::REFRESH, HeaderValue::from(LOOK_AGAIN_S + later))]
+    });
+    Ok((visitor, again, html(page, PRIVATE_CACHE)).into_response())
 }
 
 /// When the waiting room of a show opens, on its theatre's clocks and in its reader's language.
