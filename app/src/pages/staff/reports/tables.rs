@@ -97,8 +97,10 @@ fn with_bars<L>(lines: &[L], column: String, name: fn(&L) -> AnyView, sold: fn(&
     });
     let rows = rows.collect_view();
     let left = lines.len().checked_sub(MAX_ROWS).filter(|left| *left > 0);
+    let label = column.clone();
     view! {
-        <div class="reports-scroll">
+        // Wider than a tablet, it scrolls: by the keyboard too.
+        <div class="reports-scroll" tabindex="0" role="region" aria-label=label>
             <table class="reports-table">
                 <thead>
                     <tr>
