@@ -21,8 +21,7 @@ struct Till {
 
 impl Till {
     fn closed(key: &str, secret: &str) -> Self {
-        let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-        let port = free.expect("a port").port();
+        let port = crate::ports::free().port();
         let url = format!("http://127.0.0.1:{port}");
         let simulator = Simulator::new(Settings {
             api_key: key.into(),

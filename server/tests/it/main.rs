@@ -33,6 +33,7 @@ mod live;
 mod lock_store;
 mod organiser;
 mod parked;
+mod ports;
 mod postgres_process;
 mod reconciling;
 mod redis_cluster;

@@ -36,8 +36,7 @@ impl Postgres {
         if let Some((user, group)) = run_as {
             std::os::unix::fs::chown(&folder, Some(user), Some(group)).expect("the folder is given away");
         }
-        let port =
-            std::net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
+        let port = crate::ports::free().port();
         let mut postgres = Self { port, folder, programs: programs(), run_as, process: None };
         let made = postgres
             .command("initdb")

@@ -1,7 +1,6 @@
 //! Redis processes of a test's own: several may be started, frozen and killed without anyone else
 //! noticing.
 
-use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -15,6 +14,7 @@ use tokio::process::{Child, Command};
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 
+use crate::ports;
 use crate::world::{PATIENCE, Visitor, until};
 
 /// A server that waits for Redis waits for so long; the rest is the request's other work.
@@ -39,7 +39,7 @@ impl Redis {
     pub async fn start(settings: &[&str]) -> Self {
         let folder = std::env::temp_dir().join(format!("rowlock-redis-{}", server::ids::new_id().simple()));
         std::fs::create_dir_all(&folder).expect("a folder");
-        let (port, bus_port) = (free_port(), free_port());
+        let (port, bus_port) = (ports::free().port(), ports::free().port());
         let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
         let process = spawn(&folder, port, bus_port, &settings, &[]);
         let redis = Self { port, bus_port, folder, settings, process };
@@ -107,10 +107,6 @@ impl Drop for Redis {
         let _ = self.process.start_kill();
         let _ = std::fs::remove_dir_all(&self.folder);
     }
-}
-
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port").port()
 }
 
 /// Settings go by the file: Sentinel wants one of its own to write to.

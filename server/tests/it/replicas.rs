@@ -1,7 +1,6 @@
 //! Server processes that are killed and started again at the address they had, as a supervisor does.
 
 use std::fs::{File, OpenOptions};
-use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
@@ -29,7 +28,7 @@ pub struct Replica {
 impl Replica {
     /// One with the world's settings and these; not started yet.
     pub fn new(world: &World, settings: &[(&str, &str)]) -> Self {
-        let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port");
+        let free = crate::ports::free();
         let url = format!("http://{free}");
         let mut all = world.settings().to_vec();
         all.extend([("LISTEN".into(), free.to_string()), ("PUBLIC_URL".into(), url.clone())]);

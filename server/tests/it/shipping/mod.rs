@@ -29,10 +29,6 @@ fn program(variable: &str, name: &str) -> Option<PathBuf> {
     found
 }
 
-fn free_port() -> u16 {
-    std::net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port()
-}
-
 /// A file of settings as it is shipped, each line that begins so replaced.
 fn shipped(text: &str, instead: &[(&str, String)]) -> String {
     let mut lines: Vec<String> = text.lines().map(ToOwned::to_owned).collect();

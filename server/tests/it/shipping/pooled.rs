@@ -6,7 +6,8 @@ use futures::future::join_all;
 use reqwest::Url;
 use tokio::process::Command;
 
-use super::{Running, file, free_port, program, shipped};
+use super::{Running, file, program, shipped};
+use crate::ports;
 use crate::postgres_process::system_user;
 use crate::world::World;
 
@@ -29,7 +30,7 @@ async fn pooler() -> Option<(PathBuf, (u32, u32))> {
 /// Starts it in front of the world's database; with it, the address there.
 async fn put_before(world: &World, program: PathBuf, version: (u32, u32)) -> (Running, String) {
     let direct = Url::parse(world.setting("DATABASE_URL")).expect("an address");
-    let (port, name) = (free_port(), direct.path().trim_start_matches('/'));
+    let (port, name) = (ports::free().port(), direct.path().trim_start_matches('/'));
     // None is left out: newer ones take no empty password.
     let password = direct.password().map(|password| format!(" password='{password}'")).unwrap_or_default();
     let target = format!(

@@ -16,7 +16,8 @@ use tokio::net::UnixStream;
 use tokio::process::Command;
 use tokio_tungstenite::tungstenite::Message;
 
-use super::{Running, file, free_port, program, shipped};
+use super::{Running, file, program, shipped};
+use crate::ports;
 use crate::replicas::Replica;
 use crate::world::{Visitor, World, text, until};
 
@@ -94,7 +95,7 @@ async fn is_used(control: &Path, replica: &str) -> bool {
 async fn replicas_are_exchanged_while_people_go_on() {
     let Some(program) = program("HAPROXY", "haproxy") else { return };
     let world = World::start(0, &[]).await;
-    let port = free_port();
+    let port = ports::free().port();
     let public = format!("http://127.0.0.1:{port}");
     let names = ["one", "two"];
     let replicas = names.map(|_| Replica::new(&world, &[("PUBLIC_URL", public.as_str()), ("TRUSTED_PROXIES", "1")]));

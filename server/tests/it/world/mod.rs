@@ -5,7 +5,6 @@ mod visitor;
 
 pub use visitor::{Answer, Visitor};
 
-use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
@@ -111,10 +110,9 @@ impl World {
 
     /// One more server, with settings of its own; its place in `servers`.
     pub async fn add_server(&mut self, settings: &[(&str, &str)]) -> usize {
-        // Its own port is given back at once, so that the server can have it.
-        let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port");
+        let free = crate::ports::free();
         let url = format!("http://{free}");
-        let process = Command::new(env!("CARGO_BIN_EXE_rowlock"))
+        let mut process = Command::new(env!("CARGO_BIN_EXE_rowlock"))
             .arg("serve")
             .envs(self.settings.iter().cloned())
             .env("LISTEN", free.to_string())
@@ -124,12 +122,15 @@ impl World {
             .kill_on_drop(true)
             .spawn()
             .expect("the server starts");
-        self.servers.push(Server { url: url.clone(), process });
         let ready = format!("{url}/readyz");
-        until("the server is ready", || async {
+        let is_ready = until("the server is ready", || async {
             self.client.get(&ready).send().await.is_ok_and(|answer| answer.status() == StatusCode::OK)
-        })
-        .await;
+        });
+        tokio::select! {
+            () = is_ready => {}
+            end = process.wait() => panic!("the server at {free} ended before it was ready: {end:?}"),
+        }
+        self.servers.push(Server { url, process });
         self.servers.len() - 1
     }
 
