@@ -52,17 +52,7 @@ fn checked(terms: &TermsOfSale, zone: Tz) -> Result<Terms, Problem> {
         return refuse(format!("One person may have 1 to {MAX_SEATS_PER_PERSON} seats."));
     }
     let written = terms.sales_from.as_deref().map(str::trim).filter(|text| !text.is_empty());
-    let sales_from = match written {
-        None => None,
-        Some(text) => {
-            let Ok(local) = NaiveDateTime::parse_from_str(text, LOCAL_MINUTE) else {
-                return refuse(format!("{text:?} is no time like 2026-12-01T10:00."));
-            };
-            let found = zone.from_local_datetime(&local).earliest();
-            let detail = || format!("The clocks there jump over {text}. Choose another time for sales to open.");
-            Some(from_utc(found.ok_or_else(|| Problem::new(Code::NoSuchTime, detail()))?.to_utc()))
-        }
-    };
+    let sales_from = written.map(|text| read_instant(text, zone)).transpose()?;
     Ok(Terms {
         sales: terms.sales,
         sales_from,
@@ -70,6 +60,23 @@ fn checked(terms: &TermsOfSale, zone: Tz) -> Result<Terms, Problem> {
         flash_sale: terms.flash_sale,
         per_person,
     })
+}
+
+/// An instant as somebody wrote it down on the clocks of a zone, `2026-12-01T10:00`; the first of two, where clocks go
+/// back.
+///
+/// # Errors
+/// 400 for what is no such time, and for one that the clocks there jump over.
+pub fn instant(text: &str, zone: &str) -> Result<Timestamp, Problem> {
+    read_instant(text.trim(), zone_of(zone)?)
+}
+
+fn read_instant(text: &str, zone: Tz) -> Result<Timestamp, Problem> {
+    let local = NaiveDateTime::parse_from_str(text, LOCAL_MINUTE)
+        .map_err(|_| Problem::new(Code::Malformed, format!("{text:?} is no time like 2026-12-01T10:00.")))?;
+    let detail = || format!("The clocks there jump over {text}. Choose another time.");
+    let found = zone.from_local_datetime(&local).earliest();
+    Ok(from_utc(found.ok_or_else(|| Problem::new(Code::NoSuchTime, detail()))?.to_utc()))
 }
 
 /// The zone of a theatre, read from its row.
