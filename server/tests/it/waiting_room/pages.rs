@@ -146,13 +146,18 @@ async fn an_organiser_switches_it_on_sees_who_waits_and_switches_it_off() {
     assert!(stale.refusal().contains("Somebody else has changed this waiting room"), "{}", stale.refusal());
     assert_eq!(stale.field("per_second"), "30");
     assert!(stale.says("&lt;b&gt;still") && !stale.says("<b>still"), "{}", stale.html);
-    let stale = [("key", "k-stale-off"), ("seen", seen), ("reason", "No need.")];
+    let stale = [("key", "k-stale-off"), ("seen", seen), ("reason", "No need."), ("sure", "true")];
     assert_eq!(send(&olga, &format!("{here}/off"), &stale).await.status, StatusCode::CONFLICT);
     assert_eq!(queue(&world, 0).await["queue"]["per_second"], 20);
 
     let end = look(&olga, &format!("{here}/off")).await;
     assert!(end.text("off-waiting").starts_with("One person is waiting just now"), "{}", end.html);
-    let fields = [("key", "k-off"), ("seen", end.field("seen")), ("reason", " ")];
+    let fields = [("key", "k-unsure"), ("seen", end.field("seen")), ("reason", "No need.")];
+    let unsure = send(&olga, &format!("{here}/off"), &fields).await;
+    assert_eq!(unsure.status, StatusCode::BAD_REQUEST);
+    assert!(unsure.says("No need."), "{}", unsure.html);
+    assert_eq!(look(&olga, &here).await.state(), "early", "nothing is switched off by a slip");
+    let fields = [("key", "k-off"), ("seen", end.field("seen")), ("reason", " "), ("sure", "true")];
     let refused = send(&olga, &format!("{here}/off"), &fields).await;
     assert_eq!(refused.status, StatusCode::BAD_REQUEST);
     assert!(refused.refusal().contains("Say why, in one line"), "{}", refused.refusal());

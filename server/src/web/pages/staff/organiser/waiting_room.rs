@@ -129,6 +129,9 @@ pub(super) struct EndForm {
     key: String,
     seen: String,
     reason: String,
+    /// Not there without the tick.
+    #[serde(default)]
+    sure: bool,
 }
 
 pub(super) async fn switch_off(
@@ -139,8 +142,13 @@ pub(super) async fn switch_off(
 ) -> PageResult {
     let Path((theatre, show)) = thing?;
     let (staff, desk) = desk(&state, who, &theatre, Section::Shows).await?;
-    let Form(EndForm { key, seen, reason }) = form?;
+    let Form(EndForm { key, seen, reason, sure }) = form?;
     let show = waiting_room::show_at(&state, &theatre, show).await.map_err(passing_or_fault)?;
+    if !sure {
+        let words = app::say!(in reader::language(), "waiting_room.unsure");
+        let before = (StatusCode::BAD_REQUEST, Trouble { words, findings: Vec::new() });
+        return Asking { state: &state, desk, show: &show }.page(RoomPart::End { reason }, false, Some(before)).await;
+    }
     let here = format!("/staff/{theatre}/shows/{}/waiting-room", show.id);
     let request = WaitingRoomRequest { on: false, opens_at: None, per_second: None, reason };
     let done = async {
@@ -186,9 +194,9 @@ impl Asking<'_> {
         let Self { state, desk, show } = self;
         let room = waiting_room::overview(state, show.id).await.map_err(passing_or_fault)?;
         let now = state.locks.now();
-        // Nothing of it can be decided any more, and nobody is let in.
+        // Nobody is let in any more. Who asked for a change as booking closed still sees what they typed.
         let is_closed = holds::sales_open(show, now).is_err();
-        let part = if is_closed { RoomPart::Figures { is_still: true } } else { part };
+        let part = if is_closed && before.is_none() { RoomPart::Figures { is_still: true } } else { part };
         let again = room.is_some() && matches!(part, RoomPart::Figures { is_still: false });
         let stands = |room: Overview| RoomStands {
             opens_local: show.local_iso(room.opens_at),
