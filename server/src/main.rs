@@ -14,6 +14,7 @@ use uuid::Uuid;
 
 use commands::admin::{self, Admin};
 use commands::parked::{self, Parked};
+use commands::theatre::{self, Theatre};
 use commands::waiting_room::{self, WaitingRoom};
 use commands::{Database, cancelling, release_holds};
 
@@ -97,6 +98,13 @@ enum Command {
         #[command(flatten)]
         database: Database,
     },
+    /// Theatres, before there is a manager who could write one down.
+    Theatre {
+        #[command(subcommand)]
+        what: Theatre,
+        #[command(flatten)]
+        database: Database,
+    },
     /// Accounts of people who work here.
     Admin {
         #[command(subcommand)]
@@ -158,6 +166,7 @@ async fn main() -> anyhow::Result<ExitCode> {
         Command::CancelShow { show, reason, database } => cancelling::show(show, &reason, &database).await,
         Command::Parked { what, database } => parked::run(what.unwrap_or(Parked::List), &database).await,
         Command::WaitingRoom { what, database } => waiting_room::run(what, &database).await,
+        Command::Theatre { what, database } => theatre::run(what, &database).await,
         Command::Admin { what, database } => admin::run(what, &database).await,
         Command::Demo { database_url, dir, days } => {
             let pg = start::database(&database_url, 2).await?;

@@ -38,7 +38,10 @@ pub async fn run(what: Admin, database: &Database) -> anyhow::Result<()> {
         Admin::Create { email, name, theatres } => {
             let known = catalogue::Catalogue::new(pg.clone()).theatres(None).await?;
             let theatres = if theatres.is_empty() { known.iter().map(|at| at.id.clone()).collect() } else { theatres };
-            anyhow::ensure!(!theatres.is_empty(), "there is no theatre to be a manager of yet");
+            anyhow::ensure!(
+                !theatres.is_empty(),
+                "there is no theatre to be a manager of yet; `rowlock theatre create` makes one"
+            );
             if let Some(unknown) = theatres.iter().find(|slug| !known.iter().any(|at| at.id == **slug)) {
                 anyhow::bail!("there is no theatre {unknown}; known are those of /api/v1/cities/…/theatres");
             }

@@ -7,6 +7,7 @@ pub mod cancelling;
 pub mod parked;
 mod password;
 pub mod release_holds;
+pub mod theatre;
 pub mod waiting_room;
 
 use server::web::Problem;

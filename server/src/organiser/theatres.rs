@@ -5,16 +5,21 @@ use axum::http::StatusCode;
 use chrono_tz::Tz;
 use domain::api_theatres::{ManagedTheatre, NewCity, TheatreChange, TheatreRequest};
 use domain::money::Currency;
+use domain::time::Timestamp;
+use sqlx::{PgConnection, PgPool};
 
 use super::sql::theatres as sql;
 use super::{Act, MAX_TEXT_CHARS, name_of, slug_of, text_of};
 use crate::AppState;
 use crate::accounts::{self, Staff};
+use crate::audit::{self, Entry};
 use crate::idempotency::{Answer, Intent};
 use crate::web::{Code, Problem};
 
 /// Theatres there may be: a list of them is one page.
 const MAX_THEATRES: i64 = 500;
+/// What the audit list says of a new one.
+const CREATED: &str = "theatre_created";
 
 /// One theatre.
 ///
@@ -36,36 +41,77 @@ pub async fn create(
     request: &TheatreRequest,
 ) -> Result<Answer, Problem> {
     accounts::manages_all(state, staff).await?;
-    let name = name_of(&request.name, "the theatre's name")?;
-    let address = address_of(&request.address)?;
-    let currency = currency_of(&request.currency)?;
-    let new_city = request.new_city.as_ref().map(checked_city).transpose()?;
-    let id = slug_of(name);
-    let act = Act { staff, theatre: &id, intent, reason: &request.reason };
+    let new = Checked::of(request)?;
+    let act = Act { staff, theatre: &new.id, intent, reason: &request.reason };
     let mut begun = match act.begin(state).await? {
         Ok(begun) => begun,
         Err(answer) => return Ok(answer),
     };
-    if sql::lock_all(&mut begun.tx).await? >= MAX_THEATRES {
-        return Err(Problem::new(Code::Malformed, format!("There are at most {MAX_THEATRES} theatres.")));
-    }
-    let city = match (&request.city, new_city) {
-        (Some(city), None) if sql::has_city(&mut begun.tx, city).await? => city.clone(),
-        (Some(_), None) => return Err(Problem::not_found("city")),
-        (None, Some(city)) => {
-            let id = slug_of(&city.name);
-            sql::insert_city(&mut begun.tx, &id, &city).await?;
-            id
-        }
-        _ => return Err(Problem::new(Code::Malformed, "Name a city that is there, or write a new one down.")),
-    };
-    let new = sql::NewTheatre { id: &id, city: &city, name, address, currency: currency.code() };
-    sql::insert(&mut begun.tx, &new).await?;
-    accounts::make_manager(&mut begun.tx, staff, &id, begun.now).await?;
-    let view = sql::one(&mut begun.tx, &id).await?;
-    let view = view.ok_or_else(|| Problem::internal(&"a theatre that was written is not there"))?;
+    let view = new.write(&mut begun.tx).await?;
+    accounts::make_manager(&mut begun.tx, staff, &view.id, begun.now).await?;
     let answer = Answer::json(StatusCode::CREATED, &view)?;
-    begun.done("theatre_created", format!("theatre {id} in {city}"), answer).await
+    begun.done(CREATED, format!("theatre {} in {}", view.id, view.city), answer).await
+}
+
+/// Writes one down for somebody at the server's command line: the first has no manager yet who could.
+///
+/// # Errors
+/// As of [`create`], but for who may.
+pub async fn found(pg: &PgPool, request: &TheatreRequest, now: Timestamp) -> Result<ManagedTheatre, Problem> {
+    let new = Checked::of(request)?;
+    let reason = accounts::reason_of(&request.reason)?;
+    let mut tx = pg.begin().await?;
+    let view = new.write(&mut tx).await?;
+    let subject = format!("theatre {} in {}", view.id, view.city);
+    let entry = Entry { actor: None, theatre: Some(&view.id), act: CREATED, subject, reason };
+    audit::record(&mut tx, &entry, now).await?;
+    tx.commit().await?;
+    Ok(view)
+}
+
+/// A theatre that can be written down, with the name it will have in addresses.
+struct Checked<'a> {
+    id: String,
+    name: &'a str,
+    address: &'a str,
+    currency: Currency,
+    city: Option<&'a str>,
+    new_city: Option<NewCity>,
+}
+
+impl<'a> Checked<'a> {
+    fn of(request: &'a TheatreRequest) -> Result<Self, Problem> {
+        let name = name_of(&request.name, "the theatre's name")?;
+        Ok(Self {
+            id: slug_of(name),
+            name,
+            address: address_of(&request.address)?,
+            currency: currency_of(&request.currency)?,
+            city: request.city.as_deref(),
+            new_city: request.new_city.as_ref().map(checked_city).transpose()?,
+        })
+    }
+
+    async fn write(&self, tx: &mut PgConnection) -> Result<ManagedTheatre, Problem> {
+        if sql::lock_all(tx).await? >= MAX_THEATRES {
+            return Err(Problem::new(Code::Malformed, format!("There are at most {MAX_THEATRES} theatres.")));
+        }
+        let city = match (self.city, &self.new_city) {
+            (Some(city), None) if sql::has_city(tx, city).await? => city.to_owned(),
+            (Some(_), None) => return Err(Problem::not_found("city")),
+            (None, Some(city)) => {
+                let id = slug_of(&city.name);
+                sql::insert_city(tx, &id, city).await?;
+                id
+            }
+            _ => return Err(Problem::new(Code::Malformed, "Name a city that is there, or write a new one down.")),
+        };
+        let Self { id, name, address, currency, .. } = self;
+        let new = sql::NewTheatre { id, city: &city, name, address, currency: currency.code() };
+        sql::insert(tx, &new).await?;
+        let view = sql::one(tx, id).await?;
+        view.ok_or_else(|| Problem::internal(&"a theatre that was written is not there"))
+    }
 }
 
 /// Writes other things about one.
