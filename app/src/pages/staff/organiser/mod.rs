@@ -154,7 +154,7 @@ fn choice(name: &'static str, label: String, options: Vec<(String, String)>, cho
 
 fn tick(name: &'static str, label: String, checked: bool) -> impl IntoView {
     view! {
-        <label class="organiser-tick" for=name>
+        <label class="organiser-tick organiser-wide" for=name>
             <input id=name name=name r#type="checkbox" value="true" checked=checked />
             <span>{label}</span>
         </label>
