@@ -152,12 +152,14 @@ struct Gate {
 
 impl Gate {
     async fn in_front_of(redis_url: &str) -> Self {
-        let (_, rest) = redis_url.split_once("://").expect("an address");
-        let (target, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let mut url = reqwest::Url::parse(redis_url).expect("an address");
+        let target = format!("{}:{}", url.host_str().expect("a host"), url.port().unwrap_or(6379));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let url = format!("redis://{}/{path}", listener.local_addr().expect("an address"));
+        let port = listener.local_addr().expect("an address").port();
+        // User and password stay.
+        url.set_host(Some("127.0.0.1")).expect("a host");
+        url.set_port(Some(port)).expect("a port");
         let (is_shut, shut) = tokio::sync::watch::channel(false);
-        let target = target.to_owned();
         tokio::spawn(async move {
             while let Ok((mut client, _)) = listener.accept().await {
                 let (target, mut shut) = (target.clone(), shut.clone());
@@ -170,7 +172,7 @@ impl Gate {
                 });
             }
         });
-        Self { url, is_shut }
+        Self { url: url.into(), is_shut }
     }
 
     fn shut(&self, shut: bool) {
