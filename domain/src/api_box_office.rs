@@ -211,6 +211,21 @@ pub struct ExchangeRequest {
     pub total_minor: i64,
     /// Why.
     pub reason: String,
+    /// The manager who stands for it, where the new seats cost less and money goes back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub manager: Option<Uuid>,
+    /// Their PIN.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    pub pin: Option<Password>,
+}
+
+impl ExchangeRequest {
+    /// The same without the PIN: what may be kept of it.
+    #[must_use]
+    pub fn without_pin(&self) -> Self {
+        Self { pin: None, ..self.clone() }
+    }
 }
 
 /// `POST …/pin`: a manager sets their own.

@@ -153,7 +153,14 @@ impl Selling {
         let (Some(held), Some((from, ..))) = (untrack(|| self.ready()), self.exchange.get_untracked()) else { return };
         let written = self.reason.get_untracked().trim().to_owned();
         let reason = if written.is_empty() { say!("box_office.exchange_reason") } else { written };
-        let wish = ExchangeRequest { show: self.session.show, hold: held.id, total_minor: held.total.minor, reason };
+        let wish = ExchangeRequest {
+            show: self.session.show,
+            hold: held.id,
+            total_minor: held.total.minor,
+            reason,
+            manager: None,
+            pin: None,
+        };
         self.act(async move {
             let path = self.path(&format!("bookings/{from}/exchange"));
             let sold = calls::change::<CounterBooking>(Method::POST, &path, &ids::new_key(), &wish).await?;
