@@ -1,4 +1,5 @@
-//! What the seller does with what is held: sell it, give it away, keep it for the house, undo the last sale.
+//! What the seller does with what is held: sell it, give it away, keep it for the house, undo the last sale. Exchanges
+//! are in `exchange`.
 //!
 //! One act at a time. An answer that never came is asked for again under the same key: until the server has spoken,
 //! nobody knows whether it was sold.
@@ -7,7 +8,6 @@ use domain::api::HoldView;
 use domain::api_box_office::{
     CallerHold, CallerHoldView, CounterBooking, ExchangeRequest, HouseSeats, Reason, SaleRequest, SeatHolder,
 };
-use domain::money::Money;
 use domain::seats::SeatIndex;
 use domain::till::Means;
 use gloo_net::http::Method;
@@ -15,6 +15,7 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 use uuid::Uuid;
 
+use super::exchange::Exchanging;
 use crate::browser::calls::{self, Failure};
 use crate::browser::ids;
 use crate::language::problem_in_words;
@@ -41,8 +42,14 @@ pub(super) struct Selling {
     pub(super) holder: RwSignal<Option<(SeatIndex, SeatHolder)>>,
     /// What is held for callers in this show.
     pub(super) callers: RwSignal<Vec<CallerHoldView>>,
-    /// The booking whose seats are exchanged: its id, its name for people, what it cost.
-    pub(super) exchange: RwSignal<Option<(Uuid, String, Money)>>,
+    /// The booking whose seats are exchanged.
+    pub(super) exchange: RwSignal<Option<Exchanging>>,
+    /// What changes hands for the last exchange, in words.
+    pub(super) due: RwSignal<Option<String>>,
+    /// Who stands for money that goes back.
+    pub(super) manager: RwSignal<Option<Uuid>>,
+    /// What was typed as their PIN.
+    pub(super) pin: RwSignal<String>,
     /// Name for the tickets; may be empty.
     pub(super) name: RwSignal<String>,
     /// Address for the tickets; may be empty.
@@ -51,10 +58,13 @@ pub(super) struct Selling {
     pub(super) reason: RwSignal<String>,
     /// The sale whose answer never came: what was asked, under which key.
     unanswered: StoredValue<Option<(SaleRequest, String)>>,
+    /// The same of an exchange; without the PIN.
+    pub(super) unanswered_swap: StoredValue<Option<(ExchangeRequest, String)>>,
 }
 
 impl Selling {
-    pub(super) fn new(theatre: String, session: Session, exchange: Option<(Uuid, String, Money)>) -> Self {
+    pub(super) fn new(theatre: String, session: Session, exchange: Option<Exchanging>) -> Self {
+        let manager = exchange.as_ref().and_then(|exchange| exchange.managers.first()).map(|first| first.account);
         let selling = Self {
             session,
             theatre: StoredValue::new(theatre),
@@ -64,10 +74,14 @@ impl Selling {
             holder: RwSignal::new(None),
             callers: RwSignal::new(Vec::new()),
             exchange: RwSignal::new(exchange),
+            due: RwSignal::new(None),
+            manager: RwSignal::new(manager),
+            pin: RwSignal::new(String::new()),
             name: RwSignal::new(String::new()),
             email: RwSignal::new(String::new()),
             reason: RwSignal::new(String::new()),
             unanswered: StoredValue::new(None),
+            unanswered_swap: StoredValue::new(None),
         };
         Effect::new(move |_| {
             if let Some(seat) = session.tapped_in_vain.get() {
@@ -140,36 +154,11 @@ impl Selling {
                 self.ask_callers();
             }
             self.session.spoken.set(say!("box_office.sold", reference = &sold.reference));
+            self.due.set(None);
             self.sold.set(Some(sold));
             for text in [self.name, self.email, self.reason] {
                 text.set(String::new());
             }
-            Ok(())
-        });
-    }
-
-    /// Gives what is held in place of the booking that is exchanged.
-    pub(super) fn swap(self) {
-        let (Some(held), Some((from, ..))) = (untrack(|| self.ready()), self.exchange.get_untracked()) else { return };
-        let written = self.reason.get_untracked().trim().to_owned();
-        let reason = if written.is_empty() { say!("box_office.exchange_reason") } else { written };
-        let wish = ExchangeRequest {
-            show: self.session.show,
-            hold: held.id,
-            total_minor: held.total.minor,
-            reason,
-            manager: None,
-            pin: None,
-        };
-        self.act(async move {
-            let path = self.path(&format!("bookings/{from}/exchange"));
-            let sold = calls::change::<CounterBooking>(Method::POST, &path, &ids::new_key(), &wish).await?;
-            self.session.note_booked(wish.hold, sold.id);
-            self.session.move_on();
-            self.exchange.set(None);
-            self.reason.set(String::new());
-            self.session.spoken.set(say!("box_office.sold", reference = &sold.reference));
-            self.sold.set(Some(sold));
             Ok(())
         });
     }
@@ -283,7 +272,7 @@ impl Selling {
         });
     }
 
-    fn act(self, work: impl Future<Output = Result<(), Failure>> + 'static) {
+    pub(super) fn act(self, work: impl Future<Output = Result<(), Failure>> + 'static) {
         if self.busy.get_untracked() {
             return;
         }

@@ -55,6 +55,8 @@ impl Page for CounterBookingPage {
                     <p class="card counter-form">
                         <a class="button button-quiet" data-testid="exchange"
                             href=format!("{counter}/shows/{}?exchange={}", booking.show, booking.id)>{say!("box_office.exchange")}</a>
+                        <a class="button button-quiet" data-testid="exchange-show"
+                            href=format!("{base}/exchange")>{say!("box_office.exchange_another")}</a>
                     </p>
                 })}
                 {booking.undo_until_ms.map(|_| undo(&base, &self.key))}
