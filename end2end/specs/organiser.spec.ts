@@ -97,6 +97,37 @@ test("a room is brought, a week planned and sold, and a show called off", async 
   await expect(anna.page.getByTestId("booking-state")).toHaveAttribute("data-money", "REFUNDED", { timeout: 20_000 });
 });
 
+test("a theatre in a new city is written down; one that is refused keeps what was typed", async ({ newVisitor }) => {
+  const { page } = await newVisitor(CALM);
+  const [name, city] = ["Kino", "Ulm"].map((word) => `${word} ${randomUUID().slice(0, 8)}`) as [string, string];
+  const typed = {
+    name,
+    address: "Am Ufer 3",
+    currency: "EUR",
+    city_name: city,
+    country: "DE",
+    time_zone: "Europe/Ulm",
+    reason: "It opens in May.",
+  };
+  await signInAsManager(page);
+  await page.goto("/staff");
+  await expectForEveryone(page, "where somebody works");
+  for (const [field, text] of Object.entries(typed)) await page.locator(`#${field}`).fill(text);
+  await press(page.getByTestId("new-theatre"));
+  await expect(page.getByTestId("theatre-trouble")).toBeVisible();
+  for (const [field, text] of Object.entries(typed)) await expect(page.locator(`#${field}`)).toHaveValue(text);
+  await expectForEveryone(page, "a theatre that is refused");
+
+  await page.locator("#time_zone").fill("Europe/Berlin");
+  await press(page.getByTestId("new-theatre"));
+  await expect(page.getByTestId("theatre-done")).toBeVisible();
+  await expect(page.locator("#name")).toHaveValue(name);
+  await expect(page.locator("main")).toContainText(`${city} · Europe/Berlin`);
+  await expectForEveryone(page, "a theatre that was written down");
+  await page.goto("/staff");
+  await expect(page.getByTestId("workplace").filter({ hasText: name })).toHaveCount(1);
+});
+
 /** A room of one part: rows of six seats. */
 function rows(names: string): object {
   return {

@@ -1,7 +1,7 @@
 //! What is written about a theatre, and one more of them. Plain forms.
 
 use domain::api_catalogue::CityView;
-use domain::api_theatres::ManagedTheatre;
+use domain::api_theatres::{ManagedTheatre, NewCity, TheatreRequest};
 use leptos::prelude::*;
 
 use super::{Desk, frame};
@@ -61,32 +61,37 @@ pub struct NewTheatre {
     pub cities: Vec<CityView>,
     /// Idempotency key.
     pub key: String,
-    /// What stood in the way.
-    pub trouble: Option<String>,
+    /// What was typed and refused, and why.
+    pub refused: Option<(TheatreRequest, String)>,
 }
 
 impl NewTheatre {
     pub(super) fn view(self) -> impl IntoView {
-        let cities = self.cities.into_iter().map(|city| view! { <option value=city.id>{city.name}</option> });
+        let (typed, trouble) = self.refused.unzip();
+        let typed = typed.unwrap_or_else(nothing_typed);
+        let NewCity { name: city_name, country, time_zone } = typed.new_city.unwrap_or_else(no_city);
+        let cities = self.cities.into_iter().map(|city| {
+            let is_chosen = typed.city.as_ref() == Some(&city.id);
+            view! { <option value=city.id selected=is_chosen>{city.name}</option> }
+        });
         let cities = cities.collect_view();
-        let empty = String::new;
-        let optional = |name: &'static str, label: String| {
+        let optional = |name: &'static str, label: String, value: String| {
             view! {
                 <div class="field">
                     <label for=name>{label}</label>
-                    <input id=name name=name r#type="text" maxlength="120" />
+                    <input id=name name=name r#type="text" maxlength="120" value=value />
                 </div>
             }
         };
         view! {
             <section class="card organiser-card" aria-labelledby="new-theatre">
                 <h2 id="new-theatre">{say!("theatres.new")}</h2>
-                {self.trouble.map(trouble_view)}
+                {trouble.map(trouble_view)}
                 <form class="organiser-form" action="/staff/theatres" method="post">
                     <input r#type="hidden" name="key" value=self.key />
-                    {field("name", say!("theatres.name"), empty(), 120)}
-                    {field("address", say!("theatres.address"), empty(), 2_000)}
-                    {field("currency", say!("theatres.currency"), empty(), 3)}
+                    {field("name", say!("theatres.name"), typed.name, 120)}
+                    {field("address", say!("theatres.address"), typed.address, 2_000)}
+                    {field("currency", say!("theatres.currency"), typed.currency, 3)}
                     <div class="field">
                         <label for="city">{say!("theatres.city")}</label>
                         <select id="city" name="city">
@@ -94,15 +99,24 @@ impl NewTheatre {
                             {cities}
                         </select>
                     </div>
-                    {optional("city_name", say!("theatres.city_name"))}
-                    {optional("country", say!("theatres.country"))}
-                    {optional("time_zone", say!("theatres.time_zone"))}
-                    {field("reason", say!("organiser.reason"), empty(), 300)}
+                    {optional("city_name", say!("theatres.city_name"), city_name)}
+                    {optional("country", say!("theatres.country"), country)}
+                    {optional("time_zone", say!("theatres.time_zone"), time_zone)}
+                    {field("reason", say!("organiser.reason"), typed.reason, 300)}
                     <button class="button" r#type="submit" data-testid="new-theatre">{say!("theatres.create")}</button>
                 </form>
             </section>
         }
     }
+}
+
+fn nothing_typed() -> TheatreRequest {
+    let [name, address, currency, reason] = [const { String::new() }; 4];
+    TheatreRequest { name, address, city: None, new_city: None, currency, reason }
+}
+
+fn no_city() -> NewCity {
+    NewCity { name: String::new(), country: String::new(), time_zone: String::new() }
 }
 
 fn field(name: &'static str, label: String, value: String, most: u32) -> impl IntoView {

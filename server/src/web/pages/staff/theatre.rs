@@ -137,7 +137,7 @@ async fn create(
         Ok(made) => Ok(see(&format!("/staff/{}/theatre?done=true", made.id))),
         Err(problem) => {
             let (status, words) = told(problem)?;
-            Ok((status, entrance_page(&state, &staff, Some(words)).await?).into_response())
+            Ok((status, entrance_page(&state, &staff, Some((request, words))).await?).into_response())
         }
     }
 }
