@@ -1,18 +1,21 @@
-//! `rowlock`: serve, check, migrate, release-holds, demo, and what staff do until they have pages for it:
-//! cancel-booking, cancel-show, parked, admin.
+//! `rowlock`: its arguments, and who does what they ask for: serve, check, migrate, demo, and in `commands/` what staff
+//! do until they have pages for it.
 
-use std::io::IsTerminal;
+mod commands;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
-use domain::api_waiting_room::WaitingRoomRequest;
 use server::config::{Config, Refused, Wrong, given};
-use server::seat_locks::{ReleasedAll, SeatLocks, StoreError};
-use server::{AppState, accounts, bookings, catalogue, check, clock, outbox, start, telemetry};
+use server::{AppState, catalogue, check, clock, start, telemetry};
 use uuid::Uuid;
+
+use commands::admin::{self, Admin};
+use commands::parked::{self, Parked};
+use commands::waiting_room::{self, WaitingRoom};
+use commands::{Database, cancelling, release_holds};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -115,87 +118,6 @@ enum Command {
     },
 }
 
-#[derive(clap::Args)]
-struct Database {
-    /// Postgres, `postgres://…`.
-    #[arg(long, env = "DATABASE_URL", hide_env_values = true)]
-    database_url: String,
-}
-
-#[derive(Subcommand)]
-enum WaitingRoom {
-    /// Have the show entered through one, or change the one it has.
-    On {
-        /// The show.
-        show: Uuid,
-        /// When it opens, for example `2026-12-01T10:00:00Z`.
-        #[arg(long)]
-        opens_at: String,
-        /// People let in a second at most, 1 to 1,000.
-        #[arg(long)]
-        per_second: u32,
-        /// Why, in one line.
-        #[arg(long)]
-        reason: String,
-    },
-    /// Open the show to everybody; tickets of the room are worth nothing any more.
-    Off {
-        /// The show.
-        show: Uuid,
-        /// Why, in one line.
-        #[arg(long)]
-        reason: String,
-    },
-}
-
-#[derive(Subcommand)]
-enum Admin {
-    /// Make somebody a manager: of every theatre there is, or of those named. The password is read from
-    /// ROWLOCK_PASSWORD, or asked for; one who has an account keeps theirs.
-    Create {
-        /// Address they sign in with.
-        #[arg(long)]
-        email: String,
-        /// Their name.
-        #[arg(long)]
-        name: String,
-        /// Slug of a theatre, for example `aurora-lisbon`; may be given several times.
-        #[arg(long = "theatre")]
-        theatres: Vec<String>,
-    },
-    /// Close an account: nobody signs in to it any more, and whoever is signed in is not from now on.
-    Close {
-        /// Its address.
-        #[arg(long)]
-        email: String,
-        /// Why, in one line.
-        #[arg(long)]
-        reason: String,
-    },
-}
-
-#[derive(Subcommand)]
-enum Parked {
-    /// Name them.
-    List,
-    /// Have one tried again.
-    Retry {
-        /// Its number in the list.
-        id: i64,
-        /// Why, in one line.
-        #[arg(long)]
-        reason: String,
-    },
-    /// Take one off the list: somebody did it in another way.
-    Settle {
-        /// Its number in the list.
-        id: i64,
-        /// How, in one line.
-        #[arg(long)]
-        reason: String,
-    },
-}
-
 #[tokio::main]
 async fn main() -> anyhow::Result<ExitCode> {
     let cli = match given::<Cli>(&std::env::args_os().collect::<Vec<_>>()) {
@@ -228,24 +150,15 @@ async fn main() -> anyhow::Result<ExitCode> {
         }
         Command::Migrate { database_url } => start::migrate(&start::database(&database_url, 1).await?).await,
         Command::ReleaseHolds { show, redis_url, redis_prefix } => {
-            let (_, locks) = start::lock_store(&redis_url, &redis_prefix).await?;
-            match locks.release_all(show).await {
-                Ok(ReleasedAll { released, paying }) => println!("{released} holds let go, {paying} being paid stay"),
-                Err(StoreError::NoMap(_)) => println!("nobody holds a seat in that show"),
-                Err(cause) => return Err(cause.into()),
-            }
-            Ok(())
+            release_holds::run(show, &redis_url, &redis_prefix).await
         }
         Command::CancelBooking { reference, reason, seats, database } => {
-            let pg = start::database(&database.database_url, 1).await?;
-            let undone = bookings::cancel_booking(&pg, &reference, &seats, &reason, clock::now()).await;
-            println!("cancelled; {} goes back to the buyer", undone.map_err(in_words)?.back);
-            Ok(())
+            cancelling::booking(&reference, &seats, &reason, &database).await
         }
-        Command::CancelShow { show, reason, database } => cancel_show(show, &reason, &database).await,
-        Command::Parked { what, database } => parked(what.unwrap_or(Parked::List), &database).await,
-        Command::WaitingRoom { what, database } => waiting_room(what, &database).await,
-        Command::Admin { what, database } => admin(what, &database).await,
+        Command::CancelShow { show, reason, database } => cancelling::show(show, &reason, &database).await,
+        Command::Parked { what, database } => parked::run(what.unwrap_or(Parked::List), &database).await,
+        Command::WaitingRoom { what, database } => waiting_room::run(what, &database).await,
+        Command::Admin { what, database } => admin::run(what, &database).await,
         Command::Demo { database_url, dir, days } => {
             let pg = start::database(&database_url, 2).await?;
             let loaded = catalogue::demo::load(&pg, &dir, clock::now(), days).await?;
@@ -266,152 +179,6 @@ fn refused(wrong: &[Wrong]) -> ExitCode {
         eprintln!("  {wrong}");
     }
     ExitCode::from(BAD_SETTINGS)
-}
-
-/// A refusal, for the one at the keyboard.
-fn in_words(problem: server::web::Problem) -> anyhow::Error {
-    anyhow::anyhow!("{}", problem.detail())
-}
-
-/// How often the command looks at bookings that somebody is moving just now; replicas do not give up.
-const MAX_BUSY_LOOKS: u32 = 50;
-/// How often it looks again.
-const LOOK_AGAIN: Duration = Duration::from_millis(200);
-
-async fn cancel_show(show: Uuid, reason: &str, database: &Database) -> anyhow::Result<()> {
-    let pg = start::database(&database.database_url, 2).await?;
-    if !bookings::call_off(&pg, show, reason, clock::now()).await.map_err(in_words)? {
-        eprintln!("it was called off before; going on with what is left");
-    }
-    let (mut undone, mut busy) = (0, 0);
-    while busy < MAX_BUSY_LOOKS {
-        match bookings::undo_batch(&pg, show, clock::now()).await.map_err(in_words)? {
-            bookings::Batch::Undone(count) => {
-                (undone, busy) = (undone + count, 0);
-                eprintln!("{undone} bookings undone");
-            }
-            bookings::Batch::Busy => {
-                busy += 1;
-                tokio::time::sleep(LOOK_AGAIN).await;
-            }
-            bookings::Batch::NoneLeft => break,
-        }
-    }
-    if busy == MAX_BUSY_LOOKS {
-        eprintln!("the servers go on with what is left");
-    }
-    println!("called off; {undone} bookings undone here, refunds and mails are on their way");
-    Ok(())
-}
-
-async fn waiting_room(what: WaitingRoom, database: &Database) -> anyhow::Result<()> {
-    let pg = start::database(&database.database_url, 1).await?;
-    let (show, request) = match what {
-        WaitingRoom::On { show, opens_at, per_second, reason } => {
-            let (opens_at, per_second) = (Some(opens_at), Some(per_second));
-            (show, WaitingRoomRequest { on: true, opens_at, per_second, reason })
-        }
-        WaitingRoom::Off { show, reason } => {
-            (show, WaitingRoomRequest { on: false, opens_at: None, per_second: None, reason })
-        }
-    };
-    let show = catalogue::Catalogue::new(pg.clone()).known_show(show).await.map_err(in_words)?;
-    let mut tx = pg.begin().await?;
-    server::waiting_room::set_up(&mut tx, &show, None, &request, clock::now()).await.map_err(in_words)?;
-    tx.commit().await?;
-    println!("the waiting room is {}; servers know within seconds", if request.on { "on" } else { "off" });
-    Ok(())
-}
-
-async fn admin(what: Admin, database: &Database) -> anyhow::Result<()> {
-    let pg = start::database(&database.database_url, 2).await?;
-    match what {
-        Admin::Create { email, name, theatres } => {
-            let known = catalogue::Catalogue::new(pg.clone()).theatres(None).await?;
-            let theatres = if theatres.is_empty() { known.iter().map(|at| at.id.clone()).collect() } else { theatres };
-            anyhow::ensure!(!theatres.is_empty(), "there is no theatre to be a manager of yet");
-            if let Some(unknown) = theatres.iter().find(|slug| !known.iter().any(|at| at.id == **slug)) {
-                anyhow::bail!("there is no theatre {unknown}; known are those of /api/v1/cities/…/theatres");
-            }
-            let person = domain::api::Person { name, email };
-            let password = password()?;
-            let made = accounts::create_manager(&pg, &person, &password, &theatres, clock::now()).await;
-            let made = made.map_err(in_words)?;
-            match (made.was_there, made.has_password) {
-                (true, false) => eprintln!("there is such an account already; its password stays"),
-                (true, true) => eprintln!(
-                    "there was such an account already, but its address was never confirmed: it has the new password \
-                     now, and whoever was signed in to it is not any more"
-                ),
-                (false, _) => {}
-            }
-            println!("account {} is a manager of {}", made.account, theatres.join(", "));
-            Ok(())
-        }
-        Admin::Close { email, reason } => {
-            let account = accounts::close(&pg, &email, &reason, clock::now()).await.map_err(in_words)?;
-            println!("account {account} is closed; servers know within seconds");
-            Ok(())
-        }
-    }
-}
-
-/// From the environment, or asked for. Never from the command line, where everybody on the machine can read it.
-fn password() -> anyhow::Result<domain::api_accounts::Password> {
-    use domain::api_accounts::Password;
-    if let Ok(password) = std::env::var("ROWLOCK_PASSWORD") {
-        return Ok(Password::new(password));
-    }
-    anyhow::ensure!(std::io::stdin().is_terminal(), "set ROWLOCK_PASSWORD, or run this at a terminal to be asked");
-    let (first, again) = (asked("Password: ")?, asked("Once more: ")?);
-    anyhow::ensure!(first == again, "these are two different passwords; nothing was done");
-    Ok(Password::new(first))
-}
-
-/// A line from the terminal that does not show it.
-fn asked(what: &str) -> anyhow::Result<String> {
-    use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
-    eprint!("{what}");
-    let terminal = std::io::stdin();
-    let usual = tcgetattr(&terminal)?;
-    let mut silent = usual.clone();
-    silent.local_modes.remove(LocalModes::ECHO);
-    tcsetattr(&terminal, OptionalActions::Flush, &silent)?;
-    let mut line = String::new();
-    let read = terminal.read_line(&mut line);
-    tcsetattr(&terminal, OptionalActions::Now, &usual)?;
-    eprintln!();
-    read?;
-    Ok(line.trim_end_matches(['\r', '\n']).to_owned())
-}
-
-async fn parked(what: Parked, database: &Database) -> anyhow::Result<()> {
-    let pg = start::database(&database.database_url, 1).await?;
-    match what {
-        Parked::List => {
-            let list = outbox::parked(&pg).await?;
-            for job in &list {
-                let amount = job.amount.map(|amount| format!(" {amount}")).unwrap_or_default();
-                let since = clock::rfc3339(job.since);
-                println!(
-                    "{}  {}  {}{amount}  since {since}, {} tries: {}",
-                    job.id, job.reference, job.effect, job.attempts, job.why
-                );
-            }
-            eprintln!("{} wait for a person", list.len());
-            Ok(())
-        }
-        Parked::Retry { id, reason } => {
-            bookings::retry_parked(&pg, id, &reason, clock::now()).await.map_err(in_words)?;
-            println!("{id} will be tried again");
-            Ok(())
-        }
-        Parked::Settle { id, reason } => {
-            bookings::settle_parked(&pg, id, &reason, clock::now()).await.map_err(in_words)?;
-            println!("{id} is settled");
-            Ok(())
-        }
-    }
 }
 
 async fn serve(config: Config) -> anyhow::Result<()> {

@@ -5,15 +5,16 @@ use domain::api_cancelling::CancelRequest;
 use domain::booking::{CANCELLATION_FEE_PERCENT, back_to_buyer};
 use domain::money::Money;
 use domain::seats::SeatIndex;
-use gloo_net::http::Method;
 use leptos::prelude::*;
-use leptos::task::spawn_local;
 
 use super::Standing;
-use crate::browser::calls::{self, Failure};
-use crate::browser::{self, ids};
-use crate::language::{current, money, problem_in_words};
+use super::asking::Asking;
+use crate::browser;
+use crate::language::{current, money};
 use crate::say;
+
+/// What is said where no answer comes.
+const UNREACHABLE: &str = "cancel.unreachable";
 
 /// What the buyer does about it: outlives the panel.
 #[derive(Clone, Copy)]
@@ -22,29 +23,20 @@ struct Choice {
     /// Seats that stay.
     kept: RwSignal<Vec<SeatIndex>>,
     open: RwSignal<bool>,
-    busy: RwSignal<bool>,
-    trouble: RwSignal<Option<String>>,
-    /// One intent, one key: pressing again after no answer cancels nothing twice.
-    attempt: StoredValue<Option<(CancelRequest, String)>>,
+    asking: Asking<CancelRequest>,
 }
 
 /// The offer to cancel, while there is one.
 pub fn offer(booking: RwSignal<Standing>) -> impl IntoView {
-    let choice = Choice {
-        booking,
-        kept: RwSignal::new(Vec::new()),
-        open: RwSignal::new(false),
-        busy: RwSignal::new(false),
-        trouble: RwSignal::new(None),
-        attempt: StoredValue::new(None),
-    };
+    let asking = Asking::new(booking);
+    let choice = Choice { booking, kept: RwSignal::new(Vec::new()), open: RwSignal::new(false), asking };
     let can_cancel =
         Memo::new(move |_| booking.with(|booking| booking.cancel_until_ms.is_some() && booking.seat_offer.is_none()));
     move || can_cancel.get().then(|| panel(choice))
 }
 
 fn panel(choice: Choice) -> impl IntoView {
-    let Choice { open, busy, trouble, .. } = choice;
+    let Choice { open, asking: Asking { busy, trouble, .. }, .. } = choice;
     let look_again = move |_| {
         open.set(true);
         request_animation_frame(|| browser::focus("cancel-panel"));
@@ -127,7 +119,7 @@ fn sum_in_words(choice: Choice) -> String {
 }
 
 fn button_words(choice: Choice) -> String {
-    if choice.busy.get() {
+    if choice.asking.busy.get() {
         return say!("common.one_moment");
     }
     match (gone(choice).len(), choice.kept.with(Vec::len)) {
@@ -138,42 +130,18 @@ fn button_words(choice: Choice) -> String {
 
 fn submit(choice: Choice) {
     let gone: Vec<SeatIndex> = gone(choice).iter().map(|line| line.seat).collect();
-    if gone.is_empty() || choice.busy.get_untracked() {
+    if gone.is_empty() {
         return;
     }
     let request = CancelRequest { seats: choice.kept.with_untracked(|kept| !kept.is_empty()).then_some(gone) };
-    let again = choice.attempt.get_value().filter(|(earlier, _)| *earlier == request);
-    let (request, key) = again.unwrap_or_else(|| (request, ids::new_key()));
-    choice.attempt.set_value(Some((request.clone(), key.clone())));
-    choice.busy.set(true);
-    choice.trouble.set(None);
-    let page = choice.booking.with_untracked(|booking| format!("/bookings/{}", booking.id));
-    spawn_local(async move {
-        let done = calls::change::<Standing>(Method::POST, &format!("/api/v1{page}/cancel"), &key, &request).await;
-        match done {
-            // Seats, sum and story are the page's: it is read again.
-            Ok(_) => browser::go_to(&page),
-            Err(failure) => {
-                if (400..500).contains(&failure.status()) {
-                    choice.attempt.set_value(None);
-                }
-                choice.busy.set(false);
-                choice.trouble.set(Some(trouble(&failure)));
-            }
-        }
-    });
-}
-
-fn trouble(failure: &Failure) -> String {
-    match failure {
-        Failure::Problem(problem) => problem_in_words(problem),
-        Failure::Unreachable => say!("cancel.unreachable"),
-    }
+    choice.asking.send("cancel", request, UNREACHABLE);
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::asking::trouble;
     use super::*;
+    use crate::browser::calls::Failure;
     use domain::money::Currency;
 
     #[test]
@@ -191,6 +159,6 @@ mod tests {
 
     #[test]
     fn no_answer_invites_to_press_again_without_fear() {
-        assert!(trouble(&Failure::Unreachable).contains("nothing is cancelled twice"));
+        assert!(trouble(&Failure::Unreachable, UNREACHABLE).contains("nothing is cancelled twice"));
     }
 }

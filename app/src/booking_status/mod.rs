@@ -5,6 +5,7 @@
 
 #![allow(missing_docs, reason = "the island macro makes a struct for the props and gives it no words")]
 
+mod asking;
 mod cancelling;
 mod seat_offer;
 

@@ -78,7 +78,7 @@ pub(crate) fn room(session: Session, besides: impl IntoView) -> impl IntoView {
             {later(move || session.is_drawn(), "party party-coming", move |place| Box::pin(finder_part(session, place)))}
             {notice_view(session)}
             {besides}
-            {later(move || session.is_drawn(), "", move |place| Box::pin(areas_part(session, place)))}
+            {later(move || session.is_drawn(), "areas-coming", move |place| Box::pin(areas_part(session, place)))}
             {move || content(session, as_list)}
         </section>
     }

@@ -3,20 +3,22 @@
 //! They behave as browsers do: the same key for a repeat, back when they were told to come back, to another replica when
 //! one is gone. What they were told is kept, and compared afterwards.
 
+mod buying;
+mod door;
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use uuid::Uuid;
 
 use super::client::{Client, Lost, Told};
-use super::requests::{anywhere, id_of, request, words};
+use super::requests::{request, words};
 use crate::checker::Findings;
-use crate::http::{number_after, text_after};
-use crate::random::Random;
+use crate::http::text_after;
 use crate::report::Row;
 use crate::world::Show;
 
@@ -26,8 +28,6 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// The pause after a lost answer, and between two looks at something.
 const SHORT_PAUSE: Duration = Duration::from_millis(20);
-/// One in so many tries seats that are somebody's first.
-const GREEDY: u64 = 8;
 /// Refusals that say whose the seats are, not that there is too much to do.
 const ABOUT_SEATS: [&str; 4] = ["seats_taken", "seats_locked", "hold_expired", "still_running"];
 
@@ -147,205 +147,6 @@ impl<'a> Crowd<'a> {
 
     pub fn complain(&self, words: impl FnOnce() -> String) {
         lock(&self.found).add(words);
-    }
-
-    /// So many people join, side by side.
-    pub fn join(&self, people: usize, side_by_side: usize) -> Vec<Person> {
-        let (left, joined) = (AtomicUsize::new(people), Mutex::new(Vec::with_capacity(people)));
-        std::thread::scope(|threads| {
-            for worker in 0..side_by_side {
-                let (left, joined) = (&left, &joined);
-                threads.spawn(move || {
-                    let (mut client, mut random) = (Client::new(self.addresses, worker), Random::fresh());
-                    while left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok() {
-                        match self.one_joins(&mut client, random.hex()) {
-                            Ok(person) => lock(joined).push(person),
-                            Err(error) => self.complain(|| format!("somebody could not join: {error:#}")),
-                        }
-                    }
-                });
-            }
-        });
-        joined.into_inner().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn one_joins(&self, client: &mut Client<'_>, visitor: String) -> Result<Person> {
-        let told = self.until_told(client, &self.request("POST", "/queue", "", &visitor, "join", ""))?;
-        let number = number_after(&told.body, "number").context("a ticket without a number")?;
-        let ticket = text_after(&told.body, "ticket").context("no ticket")?.to_owned();
-        Ok(Person { visitor, number, ticket, place: number })
-    }
-
-    /// Everybody whose turn it is comes in and buys, side by side, until all is sold or nobody is left.
-    pub fn buy(&self, people: &[Person], side_by_side: usize) {
-        std::thread::scope(|threads| {
-            for worker in 0..side_by_side {
-                threads.spawn(move || {
-                    let (mut client, mut random) = (Client::new(self.addresses, worker), Random::fresh());
-                    while let Some(person) = people.get(self.next.fetch_add(1, Ordering::Relaxed)) {
-                        if !self.waits_for_turn(person) {
-                            return;
-                        }
-                        if let Err(error) = self.one_buys(&mut client, person, &mut random) {
-                            self.complain(|| format!("place {} was left alone: {error:#}", person.place));
-                        }
-                    }
-                });
-            }
-        });
-        self.end();
-    }
-
-    /// Whether their turn came before all was sold.
-    fn waits_for_turn(&self, person: &Person) -> bool {
-        while self.called.load(Ordering::Relaxed) <= person.place {
-            if self.is_over() {
-                return false;
-            }
-            std::thread::sleep(SHORT_PAUSE);
-        }
-        true
-    }
-
-    fn one_buys(&self, client: &mut Client<'_>, person: &Person, random: &mut Random) -> Result<()> {
-        let Some(pass) = self.comes_in(client, person)? else { return Ok(()) };
-        let mut tries = 0;
-        let began = Instant::now();
-        while !self.is_over() {
-            if began.elapsed() > PATIENCE {
-                bail!("inside, and neither seats nor the end of the sale within {} s", PATIENCE.as_secs());
-            }
-            tries += 1;
-            let greedy = tries == 1 && random.below(GREEDY) == 0;
-            let (block, is_mine) = {
-                let mut blocks = lock(&self.blocks);
-                match greedy.then(|| blocks.sold.len() as u64).filter(|sold| *sold > 0) {
-                    Some(sold) => (blocks.sold[random.below(sold) as usize].0.clone(), false),
-                    None => match blocks.free.pop() {
-                        Some(block) => (block, true),
-                        None => (Vec::new(), false),
-                    },
-                }
-            };
-            if block.is_empty() {
-                // All are in somebody's hands, and may come back.
-                std::thread::sleep(SHORT_PAUSE);
-                continue;
-            }
-            match self.sale(client, person, &pass, &block, tries) {
-                Ok(Some(booking)) => {
-                    lock(&self.blocks).sold.push((block, booking));
-                    self.sold.fetch_add(u32::from(is_mine), Ordering::Relaxed);
-                    return Ok(());
-                }
-                outcome => {
-                    if is_mine {
-                        lock(&self.blocks).free.push(block);
-                    }
-                    outcome?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Comes to the door until they are in: their pass; `None` when all is sold.
-    fn comes_in(&self, client: &mut Client<'_>, person: &Person) -> Result<Option<String>> {
-        let ticket = format!("Queue-Ticket: {}\r\n", person.ticket);
-        let request = self.request("POST", "/queue", "", &person.visitor, "come", &ticket);
-        let (began, mut was_late) = (Instant::now(), false);
-        while !self.is_over() {
-            let told = self.until_told(client, &request)?;
-            let state = text_after(&told.body, "state").unwrap_or("no state").to_owned();
-            match state.as_str() {
-                "INSIDE" => {
-                    lock(&self.admissions).push(Admission { place: person.place, at: Instant::now() });
-                    self.late.fetch_add(u64::from(was_late), Ordering::Relaxed);
-                    return Ok(Some(text_after(&told.body, "pass").context("inside without a pass")?.to_owned()));
-                }
-                "WAITING" | "CALLED" => {}
-                "LATE" => was_late = true,
-                other => bail!("at the door they are {other}"),
-            }
-            if began.elapsed() > PATIENCE {
-                bail!("called and not let in within {} s: {state}", PATIENCE.as_secs());
-            }
-            std::thread::sleep(SHORT_PAUSE * 5);
-        }
-        Ok(None)
-    }
-
-    /// Somebody tries to come in before their turn, and to take seats without a pass.
-    pub fn pushes(&self, client: &mut Client<'_>, person: &Person) -> Result<()> {
-        let ticket = format!("Queue-Ticket: {}\r\n", person.ticket);
-        let told = self.until_told(client, &self.request("POST", "/queue", "", &person.visitor, "push", &ticket))?;
-        if text_after(&told.body, "state") == Some("INSIDE") {
-            lock(&self.admissions).push(Admission { place: person.place, at: Instant::now() });
-            return Ok(());
-        }
-        let hold = self.request("POST", "/holds", r#"{"seats":[0]}"#, &person.visitor, "push", &ticket);
-        match client.ask(&hold) {
-            Ok(told) => {
-                self.note(&told);
-                if told.status < 400 {
-                    self.complain(|| format!("place {} took a seat without a pass", person.place));
-                }
-                self.turned_away.fetch_add(1, Ordering::Relaxed);
-            }
-            Err(lost) => self.note_loss(lost),
-        }
-        Ok(())
-    }
-
-    /// Holds, checks out and pays. `None`: the seats are not to be had.
-    fn sale(
-        &self,
-        client: &mut Client<'_>,
-        person: &Person,
-        pass: &str,
-        seats: &[u32],
-        tries: u32,
-    ) -> Result<Option<Uuid>> {
-        let visitor = &person.visitor;
-        let seats = seats.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
-        let pass = format!("Queue-Pass: {pass}\r\n");
-        let body = format!(r#"{{"seats":[{seats}]}}"#);
-        let told =
-            self.until_told(client, &self.request("POST", "/holds", &body, visitor, &format!("hold{tries}"), &pass))?;
-        if told.status != 201 {
-            return Ok(None);
-        }
-        let hold = id_of(&told)?;
-        let buyer = r#"{"name":"Ann Example","email":"ann@example.org"}"#;
-        let body = format!(r#"{{"show":"{}","hold":"{hold}","buyer":{buyer}}}"#, self.show.id);
-        let told =
-            self.until_told(client, &anywhere("POST", "/api/v1/bookings", &body, visitor, &format!("book{tries}")))?;
-        if told.status != 201 {
-            // What is left of the hold would be in the way of the next.
-            let path = format!("/holds/{hold}");
-            self.until_told(client, &self.request("DELETE", &path, "", visitor, &format!("drop{tries}"), ""))?;
-            return Ok(None);
-        }
-        let booking = id_of(&told)?;
-        let path = format!("/api/v1/bookings/{booking}");
-        let pay = anywhere(
-            "POST",
-            &format!("{path}/confirm"),
-            r#"{"payment_token":"tok_paid"}"#,
-            visitor,
-            &format!("pay{tries}"),
-        );
-        let mut told = self.until_told(client, &pay)?;
-        let began = Instant::now();
-        loop {
-            match text_after(&told.body, "state") {
-                Some("CONFIRMED") => return Ok(Some(booking)),
-                Some("CANCELLED" | "EXPIRED") => return Ok(None),
-                _ if began.elapsed() > PATIENCE => bail!("booking {booking} is not settled: {}", words(&told)),
-                _ => std::thread::sleep(SHORT_PAUSE * 10),
-            }
-            told = self.until_told(client, &anywhere("GET", &path, "", visitor, "look"))?;
-        }
     }
 
     /// Asks until there is an answer that is not "later".

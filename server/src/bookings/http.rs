@@ -18,6 +18,7 @@ use super::{cancel, confirm, create, relocation, view};
 use crate::idempotency::{IdempotencyKey, Intent, Prefer, once};
 use crate::telemetry;
 use crate::web::problem::ApiResult;
+use crate::web::refusals::KeyReused;
 use crate::web::{ApiJson, ApiPath, Code, Problem, Visitor};
 use crate::{AppState, accounts};
 
@@ -36,12 +37,11 @@ pub fn routes() -> OpenApiRouter<AppState> {
 #[utoipa::path(post, path = "/bookings", tag = "bookings", request_body = BookingRequest,
     params(("Idempotency-Key" = String, Header), ("Prefer" = Option<String>, Header, description = "respond-async")),
     responses((status = 201, body = BookingView),
-        (status = 202, description = "With Prefer: respond-async; ask at Location"),
+        (status = 202, description = "With Prefer: respond-async; ask at Location"), KeyReused,
         (status = 400, body = ProblemView, description = "malformed, key_missing, person_invalid"),
         (status = 404, body = ProblemView),
         (status = 409, body = ProblemView, description = "sales_closed, still_running"),
-        (status = 410, body = ProblemView, description = "hold_expired; also for another's"),
-        (status = 422, body = ProblemView, description = "key_reused")))]
+        (status = 410, body = ProblemView, description = "hold_expired; also for another's")))]
 async fn make(
     State(state): State<AppState>,
     visitor: Visitor,
@@ -72,11 +72,10 @@ async fn read(State(state): State<AppState>, visitor: Visitor, ApiPath(booking):
     params(("booking" = Uuid, Path), ("Idempotency-Key" = String, Header),
         ("Prefer" = Option<String>, Header, description = "respond-async")),
     responses((status = 200, body = BookingView, description = "How it stands: confirmed, cancelled, or pending with `pay_url`"),
-        (status = 202, description = "With Prefer: respond-async; ask at Location"),
+        (status = 202, description = "With Prefer: respond-async; ask at Location"), KeyReused,
         (status = 404, body = ProblemView, description = "Also for another's"),
         (status = 409, body = ProblemView, description = "seats_taken, sales_closed, wrong_state, still_running"),
         (status = 410, body = ProblemView, description = "hold_expired"),
-        (status = 422, body = ProblemView, description = "key_reused"),
         (status = 429, body = ProblemView, description = "person_limit, too_many_declines"),
         (status = 503, body = ProblemView, description = "gateway_unavailable: the hold is kept; nothing was charged")))]
 async fn pay(
@@ -101,11 +100,10 @@ async fn pay(
 /// Cancel: all of it, or some seats. Until two hours before the show the price goes back less 10 %.
 #[utoipa::path(post, path = "/bookings/{booking}/cancel", tag = "bookings", request_body = Option<CancelRequest>,
     params(("booking" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 200, body = BookingView, description = "How it stands now"),
+    responses((status = 200, body = BookingView, description = "How it stands now"), KeyReused,
         (status = 400, body = ProblemView, description = "malformed, key_missing, seat_twice, unknown_seat"),
         (status = 404, body = ProblemView, description = "Also for another's"),
-        (status = 409, body = ProblemView, description = "too_late_to_cancel, wrong_state, sales_closed: it is being undone anyway, still_running"),
-        (status = 422, body = ProblemView, description = "key_reused")))]
+        (status = 409, body = ProblemView, description = "too_late_to_cancel, wrong_state, sales_closed: it is being undone anyway, still_running")))]
 async fn undo(
     State(state): State<AppState>,
     visitor: Visitor,
@@ -128,11 +126,10 @@ async fn undo(
 /// Your show was moved to another screen: take the other seats, or have all of your money back.
 #[utoipa::path(post, path = "/bookings/{booking}/seat-offer", tag = "bookings", request_body = SeatOfferAnswer,
     params(("booking" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 200, body = BookingView, description = "How it stands now"),
+    responses((status = 200, body = BookingView, description = "How it stands now"), KeyReused,
         (status = 400, body = ProblemView, description = "malformed, key_missing"),
         (status = 404, body = ProblemView, description = "Also for another's"),
-        (status = 409, body = ProblemView, description = "wrong_state: nothing to answer, or not any more; still_running"),
-        (status = 422, body = ProblemView, description = "key_reused")))]
+        (status = 409, body = ProblemView, description = "wrong_state: nothing to answer, or not any more; still_running")))]
 async fn choose(
     State(state): State<AppState>,
     visitor: Visitor,

@@ -1,5 +1,7 @@
 //! Bookings as their owners see them.
 
+use std::sync::Arc;
+
 use domain::api::{BookingEventView, BookingView, Person, PlaceLine, SeatLine};
 use domain::booking::{BookingState, MoneyState, buyer_cancels_until};
 use domain::money::Money;
@@ -14,16 +16,25 @@ use crate::catalogue::Show;
 use crate::clock::{from_utc, rfc3339};
 use crate::web::Problem;
 
-/// The caller's booking; `None` when it is not theirs or not there.
+/// The caller's booking and its show; `None` when it is not theirs or not there.
+///
+/// # Errors
+/// When the database fails.
+pub(super) async fn owned(state: &AppState, owner: &str, id: Uuid) -> Result<Option<(BookingRow, Arc<Show>)>, Problem> {
+    let mut connection = state.pg.acquire().await?;
+    let Some(row) = sql::find_owned(&mut connection, id, owner).await? else { return Ok(None) };
+    // Given back first: loading the show may need one, and everybody else's call may hold the rest.
+    drop(connection);
+    let show = state.catalogue.known_show(row.show_id).await?;
+    Ok(Some((row, show)))
+}
+
+/// The caller's booking as they see it; `None` as in [`owned`].
 ///
 /// # Errors
 /// When the database fails.
 pub async fn view(state: &AppState, owner: &str, id: Uuid) -> Result<Option<BookingView>, Problem> {
-    let mut connection = state.pg.acquire().await?;
-    let Some(row) = sql::find_owned(&mut connection, id, owner).await? else { return Ok(None) };
-    // Given back first: loading the show may need one, and everybody else's view may hold the rest.
-    drop(connection);
-    let show = state.catalogue.known_show(row.show_id).await?;
+    let Some((row, show)) = owned(state, owner, id).await? else { return Ok(None) };
     let mut connection = state.pg.acquire().await?;
     let mut view = of_row(&mut connection, &show, &row).await?;
     let (events, refunds) = (sql::events(&mut connection, id).await?, refunds::of_booking(&mut connection, id).await?);
@@ -40,7 +51,7 @@ pub async fn view(state: &AppState, owner: &str, id: Uuid) -> Result<Option<Book
     Ok(Some(view))
 }
 
-/// The story of the caller's booking; `None` as in [`view`].
+/// The story of the caller's booking; `None` as in [`owned`].
 ///
 /// # Errors
 /// When the database fails, or a row names a state that does not exist.

@@ -13,6 +13,7 @@ use crate::catalogue::Show;
 use crate::idempotency::{Answer, IdempotencyKey, Intent};
 use crate::seat_locks::{Asked, Lot, with_map};
 use crate::web::problem::ApiResult;
+use crate::web::refusals::KeyReused;
 use crate::web::{ApiJson, ApiPath, Code, Problem, Visitor};
 use crate::{AppState, bookings, ids, waiting_list, waiting_room};
 
@@ -29,12 +30,10 @@ pub fn routes() -> OpenApiRouter<AppState> {
 /// Take seats, or places in an area: all or none.
 #[utoipa::path(post, path = "/shows/{show}/holds", tag = "holds", request_body = HoldRequest,
     params(("show" = Uuid, Path), ("Idempotency-Key" = String, Header, description = "One per intent")),
-    responses(
-        (status = 201, body = HoldView),
+    responses((status = 201, body = HoldView), KeyReused,
         (status = 400, body = ProblemView, description = "malformed, key_missing, seat_count, seat_twice, unknown_seat, unknown_area"),
         (status = 404, body = ProblemView),
         (status = 409, body = ProblemView, description = "seats_taken, one_hold_per_show, waiting_list_first, sales_closed"),
-        (status = 422, body = ProblemView, description = "key_reused"),
         (status = 423, body = ProblemView, description = "seats_locked"),
         (status = 429, body = ProblemView, description = "person_limit, waiting_room"),
         (status = 503, body = ProblemView, description = "lock_store_unavailable")))]
@@ -109,12 +108,10 @@ async fn mine(State(state): State<AppState>, visitor: Visitor, ApiPath(show): Ap
 /// Add seats and places and let others go, in one step. Never moves the expiry.
 #[utoipa::path(patch, path = "/shows/{show}/holds/{hold}", tag = "holds", request_body = HoldChange,
     params(("show" = Uuid, Path), ("hold" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses(
-        (status = 200, body = HoldView),
-        (status = 204, description = "Nothing is left: the hold is over"),
+    responses((status = 200, body = HoldView), (status = 204, description = "Nothing is left: the hold is over"),
+        KeyReused,
         (status = 409, body = ProblemView, description = "seats_taken, hold_paying, waiting_list_first, sales_closed"),
         (status = 410, body = ProblemView, description = "hold_expired; also for another's"),
-        (status = 422, body = ProblemView, description = "key_reused"),
         (status = 423, body = ProblemView, description = "seats_locked"),
         (status = 429, body = ProblemView, description = "person_limit, waiting_room")))]
 async fn change(
@@ -143,11 +140,9 @@ async fn change(
 /// Hold your seats a little longer, within the show's limit.
 #[utoipa::path(post, path = "/shows/{show}/holds/{hold}/extend", tag = "holds",
     params(("show" = Uuid, Path), ("hold" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses(
-        (status = 200, body = HoldView),
+    responses((status = 200, body = HoldView), KeyReused,
         (status = 409, body = ProblemView, description = "hold_capped, hold_paying, sales_closed"),
-        (status = 410, body = ProblemView, description = "hold_expired; also for another's"),
-        (status = 422, body = ProblemView, description = "key_reused")))]
+        (status = 410, body = ProblemView, description = "hold_expired; also for another's")))]
 async fn extend(
     State(state): State<AppState>,
     visitor: Visitor,

@@ -13,6 +13,7 @@ use super::{join, view};
 use crate::AppState;
 use crate::idempotency::{IdempotencyKey, Intent};
 use crate::web::problem::ApiResult;
+use crate::web::refusals::KeyReused;
 use crate::web::{ApiJson, ApiPath, Visitor};
 
 /// The routes of waiting lists, under `/api/v1`.
@@ -23,12 +24,10 @@ pub fn routes() -> OpenApiRouter<AppState> {
 /// Wait for seats of a show that is sold out.
 #[utoipa::path(post, path = "/shows/{show}/waiting-list", tag = "waiting list", request_body = WaitingRequest,
     params(("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses(
-        (status = 201, body = WaitingView),
+    responses((status = 201, body = WaitingView), KeyReused,
         (status = 400, body = ProblemView, description = "malformed, key_missing, seat_count, person_invalid"),
         (status = 404, body = ProblemView),
         (status = 409, body = ProblemView, description = "seats_free, already_waiting, sales_closed, still_running"),
-        (status = 422, body = ProblemView, description = "key_reused"),
         (status = 429, body = ProblemView, description = "waiting_list_full"),
         (status = 503, body = ProblemView, description = "lock_store_unavailable")))]
 async fn wait(

@@ -21,6 +21,7 @@ use crate::accounts::Staff;
 use crate::holds::sales_open;
 use crate::idempotency::{Answer, IdempotencyKey, Intent};
 use crate::web::problem::ApiResult;
+use crate::web::refusals::{KeyReused, NotStaff};
 use crate::web::{ApiJson, ApiPath, Problem, Visitor};
 
 /// The routes of waiting rooms, under `/api/v1`.
@@ -126,12 +127,10 @@ async fn leave(
 #[utoipa::path(post, path = "/theatres/{theatre}/shows/{show}/waiting-room", tag = "staff",
     request_body = WaitingRoomRequest,
     params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 204), (status = 400, body = ProblemView, description = "malformed, key_missing"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
+    responses((status = 204), NotStaff, KeyReused,
+        (status = 400, body = ProblemView, description = "malformed, key_missing"),
         (status = 404, body = ProblemView, description = "Also for another theatre's show"),
-        (status = 409, body = ProblemView, description = "wrong_state, sales_closed, still_running"),
-        (status = 422, body = ProblemView, description = "key_reused")))]
+        (status = 409, body = ProblemView, description = "wrong_state, sales_closed, still_running")))]
 async fn change(
     State(state): State<AppState>,
     staff: Staff,

@@ -1,5 +1,5 @@
 //! Refusals that many routes share, as the API describes them: named in `responses(…)` of `utoipa::path`, beside what is a
-//! route's own. Which code means what stands in `problem.rs`; who is refused, in `authorisation.rs`.
+//! route's own. Which code means what stands in `problem/codes.rs`; who is refused, in `authorisation.rs`.
 
 use domain::api::ProblemView;
 use utoipa::IntoResponses;

@@ -69,6 +69,11 @@ pub(super) fn key_in(value: &str, options: &[(String, String)]) -> Key {
     value.parse().unwrap_or_default()
 }
 
+/// What a choice shows: what would be taken.
+fn shown(value: &str, options: &[(String, String)]) -> String {
+    if options.is_empty() { String::new() } else { key_in(value, options).to_string() }
+}
+
 /// The form.
 pub(super) fn form(editor: Editor) -> impl IntoView {
     let text = |text: &str| RwSignal::new(text.to_owned());
@@ -101,9 +106,11 @@ pub(super) fn form(editor: Editor) -> impl IntoView {
                 {wish("new-aisles", say!("editor.aisles"), "text", form.aisles)}
                 {wish("new-bow", say!("editor.bow"), "number", form.bow)}
                 {wish("new-turn", say!("editor.turn"), "number", form.turn)}
-                {choice("new-category", say!("editor.category"), move || categories(editor), move || form.category.get(),
+                {choice("new-category", say!("editor.category"), move || categories(editor),
+                    move || shown(&form.category.get(), &categories(editor)),
                     move |key| form.category.set(key))}
-                {choice("new-section", say!("editor.section"), move || sections(editor), move || form.section.get(),
+                {choice("new-section", say!("editor.section"), move || sections(editor),
+                    move || shown(&form.section.get(), &sections(editor)),
                     move |key| form.section.set(key))}
                 <button type="submit" class="button" data-testid="layout-draw">{say!("editor.draw_rows")}</button>
             </form>

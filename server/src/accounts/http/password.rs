@@ -13,6 +13,7 @@ use crate::AppState;
 use crate::accounts::{self, SignedIn};
 use crate::idempotency::{IdempotencyKey, Intent};
 use crate::web::problem::ApiResult;
+use crate::web::refusals::KeyReused;
 use crate::web::{ApiJson, ClientAddress, Visitor};
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -40,9 +41,8 @@ async fn change(
 /// Have a link for a new password mailed. The answer never tells whether the address has an account.
 #[utoipa::path(post, path = "/users/password/forgotten", tag = "accounts", request_body = ForgottenRequest,
     params(("Idempotency-Key" = String, Header)),
-    responses((status = 202, body = NextStep),
+    responses((status = 202, body = NextStep), KeyReused,
         (status = 400, body = ProblemView, description = "malformed, key_missing, person_invalid"),
-        (status = 422, body = ProblemView, description = "key_reused"),
         (status = 429, body = ProblemView, description = "too_many_attempts")))]
 async fn forgotten(
     State(state): State<AppState>,
@@ -75,10 +75,9 @@ impl ResetIntent {
 /// Set a new password by the link of a mail. Every session there is ends.
 #[utoipa::path(post, path = "/users/password/reset", tag = "accounts", request_body = ResetRequest,
     params(("Idempotency-Key" = String, Header)),
-    responses((status = 204),
+    responses((status = 204), KeyReused,
         (status = 400, body = ProblemView, description = "malformed, key_missing, password_unusable"),
         (status = 410, body = ProblemView, description = "link_invalid"),
-        (status = 422, body = ProblemView, description = "key_reused"),
         (status = 429, body = ProblemView, description = "too_many_attempts"),
         (status = 503, body = ProblemView, description = "overloaded")))]
 async fn reset(

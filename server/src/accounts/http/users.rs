@@ -16,6 +16,7 @@ use crate::AppState;
 use crate::accounts::{self, SignedIn};
 use crate::idempotency::{Answer, IdempotencyKey, Intent};
 use crate::web::problem::ApiResult;
+use crate::web::refusals::KeyReused;
 use crate::web::{ApiJson, ApiQuery, ClientAddress, Problem, Visitor};
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -50,9 +51,8 @@ impl<'a> Registration<'a> {
 /// Make an account. The answer is the same for an address that has one; its owner is told by mail.
 #[utoipa::path(post, path = "/users/register", tag = "accounts", request_body = RegisterRequest,
     params(("Idempotency-Key" = String, Header)),
-    responses((status = 201, body = NextStep),
+    responses((status = 201, body = NextStep), KeyReused,
         (status = 400, body = ProblemView, description = "malformed, key_missing, person_invalid, password_unusable"),
-        (status = 422, body = ProblemView, description = "key_reused"),
         (status = 429, body = ProblemView, description = "too_many_attempts"),
         (status = 503, body = ProblemView, description = "overloaded")))]
 async fn register(
@@ -132,9 +132,9 @@ async fn bookings(
 
 /// Have a link mailed that shows that your address is yours.
 #[utoipa::path(post, path = "/users/me/email/link", tag = "accounts", params(("Idempotency-Key" = String, Header)),
-    responses((status = 202, body = NextStep), (status = 400, body = ProblemView, description = "key_missing"),
+    responses((status = 202, body = NextStep), KeyReused,
+        (status = 400, body = ProblemView, description = "key_missing"),
         (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 422, body = ProblemView, description = "key_reused"),
         (status = 429, body = ProblemView, description = "too_many_attempts")))]
 async fn send_proof(
     State(state): State<AppState>,
@@ -149,10 +149,10 @@ async fn send_proof(
 /// Use that link: bookings of guests with this address join your account.
 #[utoipa::path(post, path = "/users/me/email/proof", tag = "accounts", request_body = ProofRequest,
     params(("Idempotency-Key" = String, Header)),
-    responses((status = 200, body = AccountView), (status = 400, body = ProblemView, description = "malformed, key_missing"),
+    responses((status = 200, body = AccountView), KeyReused,
+        (status = 400, body = ProblemView, description = "malformed, key_missing"),
         (status = 401, body = ProblemView, description = "not_signed_in"),
         (status = 410, body = ProblemView, description = "link_invalid"),
-        (status = 422, body = ProblemView, description = "key_reused"),
         (status = 429, body = ProblemView, description = "too_many_attempts")))]
 async fn prove(
     State(state): State<AppState>,

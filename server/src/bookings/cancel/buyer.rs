@@ -23,10 +23,7 @@ pub(in crate::bookings) async fn cancel(
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
     }
-    let mut connection = state.pg.acquire().await?;
-    let row = sql::find_owned(&mut connection, booking, owner).await?.ok_or_else(|| Problem::not_found("booking"))?;
-    drop(connection);
-    let show = state.catalogue.known_show(row.show_id).await?;
+    let (_, show) = view::owned(state, owner, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
     if show.is_called_off() {
         // In a moment it is undone in full; a fee for being faster would be unkind.
         return Err(Problem::new(

@@ -58,11 +58,7 @@ pub(in crate::bookings) async fn answer(
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
     }
-    let mut connection = state.pg.acquire().await?;
-    let row = bookings::find_owned(&mut connection, booking, owner).await?;
-    let row = row.ok_or_else(|| Problem::not_found("booking"))?;
-    drop(connection);
-    let show = state.catalogue.known_show(row.show_id).await?;
+    let (_, show) = view::owned(state, owner, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
 
     let mut tx = state.pg.begin().await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {

@@ -18,6 +18,7 @@ use crate::accounts::Staff;
 use crate::idempotency::{IdempotencyKey, Intent};
 use crate::organiser::{Act, ROLES, films as all_films, shows, tariffs};
 use crate::web::problem::ApiResult;
+use crate::web::refusals::{KeyReused, NotStaff, OtherTheatre};
 use crate::web::{ApiJson, ApiPath, ApiQuery};
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -33,9 +34,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 
 /// Films to choose from. For organisers and managers.
 #[utoipa::path(get, path = "/theatres/{theatre}/films", tag = "organiser", params(("theatre" = String, Path)),
-    responses((status = 200, body = Vec<FilmChoice>), (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
-        (status = 404, body = ProblemView, description = "Also for another theatre's staff")))]
+    responses((status = 200, body = Vec<FilmChoice>), NotStaff, OtherTheatre))]
 async fn films(
     State(state): State<AppState>,
     staff: Staff,
@@ -48,12 +47,9 @@ async fn films(
 /// Add a film nobody has shown yet. For organisers and managers.
 #[utoipa::path(post, path = "/theatres/{theatre}/films", tag = "organiser", request_body = FilmRequest,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 201, body = FilmChoice), (status = 400, body = ProblemView, description = "malformed, key_missing"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
-        (status = 404, body = ProblemView, description = "Also for another theatre's staff"),
-        (status = 409, body = ProblemView, description = "still_running"),
-        (status = 422, body = ProblemView, description = "key_reused")))]
+    responses((status = 201, body = FilmChoice), NotStaff, OtherTheatre, KeyReused,
+        (status = 400, body = ProblemView, description = "malformed, key_missing"),
+        (status = 409, body = ProblemView, description = "still_running")))]
 async fn add_film(
     State(state): State<AppState>,
     staff: Staff,
@@ -69,9 +65,7 @@ async fn add_film(
 
 /// What your theatre asks for its seats. For organisers and managers.
 #[utoipa::path(get, path = "/theatres/{theatre}/tariff", tag = "organiser", params(("theatre" = String, Path)),
-    responses((status = 200, body = TariffView), (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
-        (status = 404, body = ProblemView, description = "Also for another theatre's staff")))]
+    responses((status = 200, body = TariffView), NotStaff, OtherTheatre))]
 async fn tariff(
     State(state): State<AppState>,
     staff: Staff,
@@ -84,13 +78,9 @@ async fn tariff(
 /// Set what your theatre asks, for shows planned from now on. For organisers and managers.
 #[utoipa::path(post, path = "/theatres/{theatre}/tariff", tag = "organiser", request_body = TariffRequest,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 200, body = TariffView),
+    responses((status = 200, body = TariffView), NotStaff, OtherTheatre, KeyReused,
         (status = 400, body = ProblemView, description = "price_invalid, malformed, key_missing"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
-        (status = 404, body = ProblemView, description = "Also for another theatre's staff"),
-        (status = 409, body = ProblemView, description = "wrong_state, still_running"),
-        (status = 422, body = ProblemView, description = "key_reused")))]
+        (status = 409, body = ProblemView, description = "wrong_state, still_running")))]
 async fn set_tariff(
     State(state): State<AppState>,
     staff: Staff,
@@ -107,10 +97,8 @@ async fn set_tariff(
 /// Seven days of your theatre, with what is planned, sold and called off. For organisers and managers.
 #[utoipa::path(get, path = "/theatres/{theatre}/programme", tag = "organiser",
     params(("theatre" = String, Path), WeekQuery),
-    responses((status = 200, body = Vec<OrganisedShow>), (status = 400, body = ProblemView, description = "malformed"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
-        (status = 404, body = ProblemView, description = "Also for another theatre's staff")))]
+    responses((status = 200, body = Vec<OrganisedShow>), NotStaff, OtherTheatre,
+        (status = 400, body = ProblemView, description = "malformed")))]
 async fn week(
     State(state): State<AppState>,
     staff: Staff,
@@ -124,13 +112,10 @@ async fn week(
 /// Plan weeks of shows by a pattern, all or none. For organisers and managers.
 #[utoipa::path(post, path = "/theatres/{theatre}/programme", tag = "organiser", request_body = ShowsRequest,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 201, body = PlannedShows),
+    responses((status = 201, body = PlannedShows), NotStaff, KeyReused,
         (status = 400, body = ProblemView, description = "no_such_time, price_invalid, malformed, key_missing"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
         (status = 404, body = ProblemView, description = "No such screen or film; also for another theatre's staff"),
-        (status = 409, body = ProblemView, description = "shows_overlap, wrong_state, still_running"),
-        (status = 422, body = ProblemView, description = "key_reused")))]
+        (status = 409, body = ProblemView, description = "shows_overlap, wrong_state, still_running")))]
 async fn plan(
     State(state): State<AppState>,
     staff: Staff,
@@ -147,9 +132,7 @@ async fn plan(
 /// A show of your theatre; how far its undoing is, where it was called off. For organisers and managers.
 #[utoipa::path(get, path = "/theatres/{theatre}/programme/{show}", tag = "organiser",
     params(("theatre" = String, Path), ("show" = Uuid, Path)),
-    responses((status = 200, body = OrganisedShow), (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
-        (status = 404, body = ProblemView, description = "Also for another theatre's staff")))]
+    responses((status = 200, body = OrganisedShow), NotStaff, OtherTheatre))]
 async fn show(
     State(state): State<AppState>,
     staff: Staff,
@@ -163,13 +146,10 @@ async fn show(
 /// seats. For organisers and managers.
 #[utoipa::path(post, path = "/theatres/{theatre}/programme/{show}/terms", tag = "organiser", request_body = TermsRequest,
     params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 200, body = OrganisedShow),
+    responses((status = 200, body = OrganisedShow), NotStaff, KeyReused,
         (status = 400, body = ProblemView, description = "no_such_time, price_invalid, malformed, key_missing"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
         (status = 404, body = ProblemView, description = "No such show; also for another theatre's staff"),
-        (status = 409, body = ProblemView, description = "sales_closed, wrong_state, still_running"),
-        (status = 422, body = ProblemView, description = "key_reused")))]
+        (status = 409, body = ProblemView, description = "sales_closed, wrong_state, still_running")))]
 async fn terms(
     State(state): State<AppState>,
     staff: Staff,
@@ -187,12 +167,10 @@ async fn terms(
 /// Call a show off: nothing more is sold, and every buyer gets all of it back. For organisers and managers.
 #[utoipa::path(post, path = "/theatres/{theatre}/programme/{show}/cancel", tag = "organiser", request_body = CancelShowRequest,
     params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 202, body = OrganisedShow), (status = 400, body = ProblemView, description = "malformed, key_missing"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
+    responses((status = 202, body = OrganisedShow), NotStaff, KeyReused,
+        (status = 400, body = ProblemView, description = "malformed, key_missing"),
         (status = 404, body = ProblemView, description = "No such show; also for another theatre's staff"),
-        (status = 409, body = ProblemView, description = "wrong_state, still_running"),
-        (status = 422, body = ProblemView, description = "key_reused")))]
+        (status = 409, body = ProblemView, description = "wrong_state, still_running")))]
 async fn cancel(
     State(state): State<AppState>,
     staff: Staff,
@@ -211,10 +189,8 @@ async fn cancel(
 /// and managers.
 #[utoipa::path(get, path = "/theatres/{theatre}/programme/{show}/move", tag = "organiser",
     params(("theatre" = String, Path), ("show" = Uuid, Path), MoveQuery),
-    responses((status = 200, body = MovePreview),
+    responses((status = 200, body = MovePreview), NotStaff,
         (status = 400, body = ProblemView, description = "price_invalid: a category of that room has none, malformed"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
         (status = 404, body = ProblemView, description = "No such show or screen; also for another theatre's"),
         (status = 409, body = ProblemView, description = "shows_overlap, wrong_state: it is there already")))]
 async fn look_at_move(
@@ -232,12 +208,10 @@ async fn look_at_move(
 #[utoipa::path(post, path = "/theatres/{theatre}/programme/{show}/move", tag = "organiser", request_body = MoveRequest,
     params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 202, body = OrganisedShow, description = "It goes on by itself: `moved` says how far it is"),
+        NotStaff, KeyReused,
         (status = 400, body = ProblemView, description = "price_invalid, malformed, key_missing"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
         (status = 404, body = ProblemView, description = "No such show or screen; also for another theatre's"),
-        (status = 409, body = ProblemView, description = "shows_overlap, wrong_state, sales_closed, still_running"),
-        (status = 422, body = ProblemView, description = "key_reused")))]
+        (status = 409, body = ProblemView, description = "shows_overlap, wrong_state, sales_closed, still_running")))]
 async fn start_move(
     State(state): State<AppState>,
     staff: Staff,

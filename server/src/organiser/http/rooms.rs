@@ -16,6 +16,7 @@ use crate::accounts::Staff;
 use crate::idempotency::{IdempotencyKey, Intent};
 use crate::organiser::{Act, ROLES, layouts, screens};
 use crate::web::problem::ApiResult;
+use crate::web::refusals::{KeyReused, NotStaff, OtherTheatre};
 use crate::web::{ApiJson, ApiPath, ApiQuery, Code, Problem};
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -30,9 +31,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 
 /// The screens of your theatre. For organisers and managers.
 #[utoipa::path(get, path = "/theatres/{theatre}/screens", tag = "organiser", params(("theatre" = String, Path)),
-    responses((status = 200, body = Vec<ScreenView>), (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
-        (status = 404, body = ProblemView, description = "Also for another theatre's staff")))]
+    responses((status = 200, body = Vec<ScreenView>), NotStaff, OtherTheatre))]
 async fn list(
     State(state): State<AppState>,
     staff: Staff,
@@ -45,12 +44,10 @@ async fn list(
 /// A new screen with a room that was imported. For organisers and managers.
 #[utoipa::path(post, path = "/theatres/{theatre}/screens", tag = "organiser", request_body = ScreenRequest,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 201, body = ScreenView), (status = 400, body = ProblemView, description = "malformed, key_missing"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
+    responses((status = 201, body = ScreenView), NotStaff, KeyReused,
+        (status = 400, body = ProblemView, description = "malformed, key_missing"),
         (status = 404, body = ProblemView, description = "No such room; also for another theatre's staff"),
-        (status = 409, body = ProblemView, description = "still_running"),
-        (status = 422, body = ProblemView, description = "key_reused")))]
+        (status = 409, body = ProblemView, description = "still_running")))]
 async fn create(
     State(state): State<AppState>,
     staff: Staff,
@@ -67,12 +64,10 @@ async fn create(
 /// Give a screen another room. Shows that are planned keep theirs. For organisers and managers.
 #[utoipa::path(post, path = "/theatres/{theatre}/screens/{screen}/layout", tag = "organiser", request_body = PublishRequest,
     params(("theatre" = String, Path), ("screen" = String, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 200, body = ScreenView), (status = 400, body = ProblemView, description = "malformed, key_missing"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
+    responses((status = 200, body = ScreenView), NotStaff, KeyReused,
+        (status = 400, body = ProblemView, description = "malformed, key_missing"),
         (status = 404, body = ProblemView, description = "No such screen or room; also for another theatre's staff"),
-        (status = 409, body = ProblemView, description = "still_running"),
-        (status = 422, body = ProblemView, description = "key_reused")))]
+        (status = 409, body = ProblemView, description = "still_running")))]
 async fn publish(
     State(state): State<AppState>,
     staff: Staff,
@@ -91,15 +86,11 @@ async fn publish(
 /// and nothing is kept then. For organisers and managers.
 #[utoipa::path(post, path = "/theatres/{theatre}/layouts", tag = "organiser", request_body = LayoutImport,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 201, body = LayoutView),
+    responses((status = 201, body = LayoutView), NotStaff, OtherTheatre, KeyReused,
         (status = 400, body = ProblemView, description = "layout_refused with `findings`, malformed, key_missing"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
-        (status = 404, body = ProblemView, description = "Also for another theatre's staff"),
         (status = 409, body = ProblemView, description = "still_running"),
         (status = 413, body = ProblemView, description = "too_large"),
         (status = 415, body = ProblemView, description = "not_json"),
-        (status = 422, body = ProblemView, description = "key_reused"),
         (status = 503, body = ProblemView, description = "overloaded")))]
 async fn import(
     State(state): State<AppState>,
@@ -128,9 +119,7 @@ fn is_json(headers: &HeaderMap) -> bool {
 /// A room that was imported, or that a screen has. For organisers and managers.
 #[utoipa::path(get, path = "/theatres/{theatre}/layouts/{layout}", tag = "organiser",
     params(("theatre" = String, Path), ("layout" = Uuid, Path)),
-    responses((status = 200, body = LayoutView), (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
-        (status = 404, body = ProblemView, description = "Also for another theatre's staff")))]
+    responses((status = 200, body = LayoutView), NotStaff, OtherTheatre))]
 async fn layout(
     State(state): State<AppState>,
     staff: Staff,
@@ -143,10 +132,7 @@ async fn layout(
 /// A room as a file, to keep or to edit elsewhere. For organisers and managers.
 #[utoipa::path(get, path = "/theatres/{theatre}/layouts/{layout}/file", tag = "organiser",
     params(("theatre" = String, Path), ("layout" = Uuid, Path), FileQuery),
-    responses((status = 200, description = "The file, JSON"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
-        (status = 404, body = ProblemView, description = "Also for another theatre's staff")))]
+    responses((status = 200, description = "The file, JSON"), NotStaff, OtherTheatre))]
 async fn file(
     State(state): State<AppState>,
     staff: Staff,

@@ -14,6 +14,7 @@ use crate::accounts::Staff;
 use crate::idempotency::{IdempotencyKey, Intent};
 use crate::organiser::{Act, theatres};
 use crate::web::problem::ApiResult;
+use crate::web::refusals::{KeyReused, NotStaff, OtherTheatre};
 use crate::web::{ApiJson, ApiPath};
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -24,12 +25,10 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 /// is.
 #[utoipa::path(post, path = "/theatres", tag = "organiser", request_body = TheatreRequest,
     params(("Idempotency-Key" = String, Header)),
-    responses((status = 201, body = ManagedTheatre), (status = 400, body = ProblemView, description = "malformed, key_missing"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
+    responses((status = 201, body = ManagedTheatre), NotStaff, KeyReused,
+        (status = 400, body = ProblemView, description = "malformed, key_missing"),
         (status = 404, body = ProblemView, description = "No such city"),
-        (status = 409, body = ProblemView, description = "still_running"),
-        (status = 422, body = ProblemView, description = "key_reused")))]
+        (status = 409, body = ProblemView, description = "still_running")))]
 async fn create(
     State(state): State<AppState>,
     staff: Staff,
@@ -42,9 +41,7 @@ async fn create(
 
 /// What is written about your theatre. For managers.
 #[utoipa::path(get, path = "/theatres/{theatre}", tag = "organiser", params(("theatre" = String, Path)),
-    responses((status = 200, body = ManagedTheatre), (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
-        (status = 404, body = ProblemView, description = "Also for another theatre's staff")))]
+    responses((status = 200, body = ManagedTheatre), NotStaff, OtherTheatre))]
 async fn one(
     State(state): State<AppState>,
     staff: Staff,
@@ -57,12 +54,9 @@ async fn one(
 /// Change what is written about your theatre; its currency only while nothing was planned or sold. For managers.
 #[utoipa::path(post, path = "/theatres/{theatre}", tag = "organiser", request_body = TheatreChange,
     params(("theatre" = String, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 200, body = ManagedTheatre), (status = 400, body = ProblemView, description = "malformed, key_missing"),
-        (status = 401, body = ProblemView, description = "not_signed_in"),
-        (status = 403, body = ProblemView, description = "not_allowed"),
-        (status = 404, body = ProblemView, description = "Also for another theatre's staff"),
-        (status = 409, body = ProblemView, description = "wrong_state, still_running"),
-        (status = 422, body = ProblemView, description = "key_reused")))]
+    responses((status = 200, body = ManagedTheatre), NotStaff, OtherTheatre, KeyReused,
+        (status = 400, body = ProblemView, description = "malformed, key_missing"),
+        (status = 409, body = ProblemView, description = "wrong_state, still_running")))]
 async fn change(
     State(state): State<AppState>,
     staff: Staff,

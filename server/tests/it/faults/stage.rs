@@ -25,7 +25,11 @@ const CASE_PATIENCE: Duration = Duration::from_secs(90);
 const LOOK_AGAIN: Duration = Duration::from_millis(150);
 /// How often the clock of leases and pauses is put forward.
 const PUT_FORWARD_EVERY: Duration = Duration::from_millis(300);
-/// The server is killed when nobody else has come to the place for so long…
+/// The server is killed when nobody else has come to the place for so long: one kill then serves many…
+///
+/// A pause, for there is no predicate in its place: whoever is still to come may be a lease or another try away, and
+/// those who are there must not wait for that. Nothing is proved by it: who comes a moment too late has a kill of their
+/// own, and what a case must come to is awaited in [`Stage::ends`].
 const QUIET: Duration = Duration::from_millis(200);
 /// …or after so many times that: Redis is asked again by then, and the place is passed.
 const QUIETS_AT_MOST: u32 = 3;

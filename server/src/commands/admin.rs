@@ -1,0 +1,66 @@
+//! `rowlock admin`: accounts of people who work here.
+
+use clap::Subcommand;
+use server::{accounts, catalogue, clock, start};
+
+use super::password::password;
+use super::{Database, in_words};
+
+#[derive(Subcommand)]
+pub enum Admin {
+    /// Make somebody a manager: of every theatre there is, or of those named. The password is read from
+    /// ROWLOCK_PASSWORD, or asked for; one who has an account keeps theirs.
+    Create {
+        /// Address they sign in with.
+        #[arg(long)]
+        email: String,
+        /// Their name.
+        #[arg(long)]
+        name: String,
+        /// Slug of a theatre, for example `aurora-lisbon`; may be given several times.
+        #[arg(long = "theatre")]
+        theatres: Vec<String>,
+    },
+    /// Close an account: nobody signs in to it any more, and whoever is signed in is not from now on.
+    Close {
+        /// Its address.
+        #[arg(long)]
+        email: String,
+        /// Why, in one line.
+        #[arg(long)]
+        reason: String,
+    },
+}
+
+pub async fn run(what: Admin, database: &Database) -> anyhow::Result<()> {
+    let pg = start::database(&database.database_url, 2).await?;
+    match what {
+        Admin::Create { email, name, theatres } => {
+            let known = catalogue::Catalogue::new(pg.clone()).theatres(None).await?;
+            let theatres = if theatres.is_empty() { known.iter().map(|at| at.id.clone()).collect() } else { theatres };
+            anyhow::ensure!(!theatres.is_empty(), "there is no theatre to be a manager of yet");
+            if let Some(unknown) = theatres.iter().find(|slug| !known.iter().any(|at| at.id == **slug)) {
+                anyhow::bail!("there is no theatre {unknown}; known are those of /api/v1/cities/…/theatres");
+            }
+            let person = domain::api::Person { name, email };
+            let password = password()?;
+            let made = accounts::create_manager(&pg, &person, &password, &theatres, clock::now()).await;
+            let made = made.map_err(in_words)?;
+            match (made.was_there, made.has_password) {
+                (true, false) => eprintln!("there is such an account already; its password stays"),
+                (true, true) => eprintln!(
+                    "there was such an account already, but its address was never confirmed: it has the new password \
+                     now, and whoever was signed in to it is not any more"
+                ),
+                (false, _) => {}
+            }
+            println!("account {} is a manager of {}", made.account, theatres.join(", "));
+            Ok(())
+        }
+        Admin::Close { email, reason } => {
+            let account = accounts::close(&pg, &email, &reason, clock::now()).await.map_err(in_words)?;
+            println!("account {account} is closed; servers know within seconds");
+            Ok(())
+        }
+    }
+}

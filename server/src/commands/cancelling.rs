@@ -1,0 +1,46 @@
+//! `rowlock cancel-booking` and `cancel-show`: bookings are undone in full, and buyers are told why.
+
+use std::time::Duration;
+
+use server::{bookings, clock, start};
+use uuid::Uuid;
+
+use super::{Database, in_words};
+
+/// How often the command looks at bookings that somebody is moving just now; replicas do not give up.
+const MAX_BUSY_LOOKS: u32 = 50;
+/// How often it looks again.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
+
+pub async fn booking(reference: &str, seats: &[String], reason: &str, database: &Database) -> anyhow::Result<()> {
+    let pg = start::database(&database.database_url, 1).await?;
+    let undone = bookings::cancel_booking(&pg, reference, seats, reason, clock::now()).await;
+    println!("cancelled; {} goes back to the buyer", undone.map_err(in_words)?.back);
+    Ok(())
+}
+
+pub async fn show(show: Uuid, reason: &str, database: &Database) -> anyhow::Result<()> {
+    let pg = start::database(&database.database_url, 2).await?;
+    if !bookings::call_off(&pg, show, reason, clock::now()).await.map_err(in_words)? {
+        eprintln!("it was called off before; going on with what is left");
+    }
+    let (mut undone, mut busy) = (0, 0);
+    while busy < MAX_BUSY_LOOKS {
+        match bookings::undo_batch(&pg, show, clock::now()).await.map_err(in_words)? {
+            bookings::Batch::Undone(count) => {
+                (undone, busy) = (undone + count, 0);
+                eprintln!("{undone} bookings undone");
+            }
+            bookings::Batch::Busy => {
+                busy += 1;
+                tokio::time::sleep(LOOK_AGAIN).await;
+            }
+            bookings::Batch::NoneLeft => break,
+        }
+    }
+    if busy == MAX_BUSY_LOOKS {
+        eprintln!("the servers go on with what is left");
+    }
+    println!("called off; {undone} bookings undone here, refunds and mails are on their way");
+    Ok(())
+}

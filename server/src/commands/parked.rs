@@ -1,0 +1,57 @@
+//! `rowlock parked`: effects that were tried in vain and wait for a person.
+
+use clap::Subcommand;
+use server::{bookings, clock, outbox, start};
+
+use super::{Database, in_words};
+
+#[derive(Subcommand)]
+pub enum Parked {
+    /// Name them.
+    List,
+    /// Have one tried again.
+    Retry {
+        /// Its number in the list.
+        id: i64,
+        /// Why, in one line.
+        #[arg(long)]
+        reason: String,
+    },
+    /// Take one off the list: somebody did it in another way.
+    Settle {
+        /// Its number in the list.
+        id: i64,
+        /// How, in one line.
+        #[arg(long)]
+        reason: String,
+    },
+}
+
+pub async fn run(what: Parked, database: &Database) -> anyhow::Result<()> {
+    let pg = start::database(&database.database_url, 1).await?;
+    match what {
+        Parked::List => {
+            let list = outbox::parked(&pg).await?;
+            for job in &list {
+                let amount = job.amount.map(|amount| format!(" {amount}")).unwrap_or_default();
+                let since = clock::rfc3339(job.since);
+                println!(
+                    "{}  {}  {}{amount}  since {since}, {} tries: {}",
+                    job.id, job.reference, job.effect, job.attempts, job.why
+                );
+            }
+            eprintln!("{} wait for a person", list.len());
+            Ok(())
+        }
+        Parked::Retry { id, reason } => {
+            bookings::retry_parked(&pg, id, &reason, clock::now()).await.map_err(in_words)?;
+            println!("{id} will be tried again");
+            Ok(())
+        }
+        Parked::Settle { id, reason } => {
+            bookings::settle_parked(&pg, id, &reason, clock::now()).await.map_err(in_words)?;
+            println!("{id} is settled");
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! `rowlock release-holds`: every hold of a show is let go.
+
+use server::seat_locks::{ReleasedAll, SeatLocks, StoreError};
+use server::start;
+use uuid::Uuid;
+
+pub async fn run(show: Uuid, redis_url: &str, redis_prefix: &str) -> anyhow::Result<()> {
+    let (_, locks) = start::lock_store(redis_url, redis_prefix).await?;
+    match locks.release_all(show).await {
+        Ok(ReleasedAll { released, paying }) => println!("{released} holds let go, {paying} being paid stay"),
+        Err(StoreError::NoMap(_)) => println!("nobody holds a seat in that show"),
+        Err(cause) => return Err(cause.into()),
+    }
+    Ok(())
+}

@@ -1,0 +1,53 @@
+//! `rowlock waiting-room`: a show is entered through one, or not any more.
+
+use clap::Subcommand;
+use domain::api_waiting_room::WaitingRoomRequest;
+use server::{catalogue, clock, start};
+use uuid::Uuid;
+
+use super::{Database, in_words};
+
+#[derive(Subcommand)]
+pub enum WaitingRoom {
+    /// Have the show entered through one, or change the one it has.
+    On {
+        /// The show.
+        show: Uuid,
+        /// When it opens, for example `2026-12-01T10:00:00Z`.
+        #[arg(long)]
+        opens_at: String,
+        /// People let in a second at most, 1 to 1,000.
+        #[arg(long)]
+        per_second: u32,
+        /// Why, in one line.
+        #[arg(long)]
+        reason: String,
+    },
+    /// Open the show to everybody; tickets of the room are worth nothing any more.
+    Off {
+        /// The show.
+        show: Uuid,
+        /// Why, in one line.
+        #[arg(long)]
+        reason: String,
+    },
+}
+
+pub async fn run(what: WaitingRoom, database: &Database) -> anyhow::Result<()> {
+    let pg = start::database(&database.database_url, 1).await?;
+    let (show, request) = match what {
+        WaitingRoom::On { show, opens_at, per_second, reason } => {
+            let (opens_at, per_second) = (Some(opens_at), Some(per_second));
+            (show, WaitingRoomRequest { on: true, opens_at, per_second, reason })
+        }
+        WaitingRoom::Off { show, reason } => {
+            (show, WaitingRoomRequest { on: false, opens_at: None, per_second: None, reason })
+        }
+    };
+    let show = catalogue::Catalogue::new(pg.clone()).known_show(show).await.map_err(in_words)?;
+    let mut tx = pg.begin().await?;
+    server::waiting_room::set_up(&mut tx, &show, None, &request, clock::now()).await.map_err(in_words)?;
+    tx.commit().await?;
+    println!("the waiting room is {}; servers know within seconds", if request.on { "on" } else { "off" });
+    Ok(())
+}
