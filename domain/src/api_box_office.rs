@@ -145,6 +145,9 @@ pub struct CounterBooking {
     /// What waits at the counter to be paid out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to_pay_out: Option<Money>,
+    /// In the answer to an exchange: what it cost more; below zero, what went back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub difference: Option<Money>,
     /// Until when the caller may undo the sale, milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undo_until_ms: Option<i64>,
@@ -209,6 +212,10 @@ pub struct ExchangeRequest {
     pub hold: Uuid,
     /// What the new seats cost in all, as the customer was told, minor units.
     pub total_minor: i64,
+    /// What the booking cost, as the customer was told, minor units: another sum is refused. Not compared where it is
+    /// missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from_total_minor: Option<i64>,
     /// Why.
     pub reason: String,
     /// The manager who stands for it, where the new seats cost less and money goes back.

@@ -290,6 +290,7 @@ impl Found {
             means,
             to_pay_out: cancel::waiting(row, &refunds, means),
             refunds: steps::refunds_view(&refunds, row.machine.total.currency),
+            difference: None,
             undo_until_ms: None,
         })
     }

@@ -22,6 +22,15 @@ use crate::clock::to_utc;
 use crate::tickets;
 use crate::web::{Code, Problem};
 
+/// The booking that is exchanged.
+#[derive(Clone, Copy, Debug)]
+pub struct Given {
+    /// Its id.
+    pub booking: Uuid,
+    /// What the customer was told it cost, minor units; not compared where nobody said.
+    pub told_minor: Option<i64>,
+}
+
 /// What an exchange came to.
 #[derive(Clone, Debug)]
 pub struct Exchanged {
@@ -43,11 +52,12 @@ pub struct Exchanged {
 /// [`Unsold`].
 pub async fn exchange(
     tx: &mut PgConnection,
-    from: Uuid,
+    given: Given,
     sale: &CounterSale<'_>,
     manager_stands: bool,
     now: Timestamp,
 ) -> Result<Exchanged, Unsold> {
+    let from = given.booking;
     let old = sql::lock(tx, from).await?.ok_or_else(|| Problem::not_found("booking"))?;
     if old.machine.state != BookingState::Confirmed {
         return Err(refuse("This booking is not sold, or not any more: it cannot be exchanged."));
@@ -61,7 +71,7 @@ pub async fn exchange(
     }
     let means = refunds::paid_at_counter(tx, from).await?;
     let fresh = fresh_row(&old, sale, means)?;
-    let difference = difference(&old, &fresh, sale.told_minor, means)?;
+    let difference = difference((&old, given.told_minor), (&fresh, sale.told_minor), means)?;
     if difference.minor < 0 && !manager_stands {
         // It was looked at before the booking was locked, and a part of it may have gone back since.
         return Err(refuse("Money would go back for these seats, and no manager stands for it. Look at it once more."));
@@ -110,10 +120,19 @@ fn fresh_row(old: &BookingRow, sale: &CounterSale<'_>, means: Option<Means>) -> 
     Ok(BookingRow { owner, buyer: old.buyer.clone(), holder: old.holder.clone(), ..row })
 }
 
-/// What changes hands.
-fn difference(old: &BookingRow, fresh: &BookingRow, told: i64, means: Option<Means>) -> Result<Money, Problem> {
+/// What changes hands: what the customer was told does, or nothing. The old booking may have given a part back since, at
+/// another till.
+fn difference(
+    (old, told_before): (&BookingRow, Option<i64>),
+    (fresh, told_after): (&BookingRow, i64),
+    means: Option<Means>,
+) -> Result<Money, Problem> {
     let (before, after): (Booking, Booking) = (old.machine, fresh.machine);
-    if after.total.minor != told {
+    if told_before.is_some_and(|told| told != before.total.minor) {
+        let words = format!("The booking that is exchanged comes to {} now. Look at it once more.", before.total);
+        return Err(wrong_state(&words));
+    }
+    if after.total.minor != told_after {
         let words = format!("The new seats cost {} now. Tell the customer, then exchange them once more.", after.total);
         return Err(wrong_state(&words));
     }

@@ -12,7 +12,7 @@ use super::sql::NewLine;
 use super::{Counter, find, ledger, sql, tills};
 use crate::accounts::{self, reason_of};
 use crate::audit::{self, Entry as Act};
-use crate::bookings::{self, CounterSale, Exchanged, Unsold};
+use crate::bookings::{self, CounterSale, Exchanged, Given, Unsold};
 use crate::catalogue::Show;
 use crate::idempotency::{Answer, Intent};
 use crate::seat_locks::Held;
@@ -22,12 +22,12 @@ use crate::{AppState, holds, outbox};
 /// What is exchanged for what, on whose word.
 struct Wish<'a> {
     /// The booking that ends.
-    booking: Uuid,
+    given: Given,
     /// The show of the new seats.
     show: &'a Show,
     /// The seller's hold of them, closed.
     held: &'a Held,
-    /// What the customer was told they cost, minor units.
+    /// What the customer was told the new seats cost, minor units.
     told_minor: i64,
     reason: &'a str,
     /// Who stands for money that goes back.
@@ -39,9 +39,9 @@ struct Wish<'a> {
 ///
 /// # Errors
 /// 404 for another theatre's booking or show; 409 when it is not sold, somebody came in with it, money of it is on its way
-/// back, the new seats cost another sum than was told, it was paid online and they cost more, or there is no till for the
-/// difference, or too little in it; 410 when the hold is over; 422 when money goes back without the PIN of a manager, 429
-/// after too many tries.
+/// back, it or the new seats cost another sum than was told, it was paid online and they cost more, or there is no till for
+/// the difference, or too little in it; 410 when the hold is over; 422 when money goes back without the PIN of a manager,
+/// 429 after too many tries.
 pub(super) async fn exchange(
     state: &AppState,
     counter: Counter<'_>,
@@ -66,7 +66,8 @@ pub(super) async fn exchange(
     let manager = who_stands(state, counter, &found, request).await?;
     let owner = &counter.staff.session.owner;
     let held = bookings::close_hold(state, &show, owner, request.hold).await?;
-    let wish = Wish { booking, show: &show, held: &held, told_minor: request.total_minor, reason, manager };
+    let given = Given { booking, told_minor: request.from_total_minor };
+    let wish = Wish { given, show: &show, held: &held, told_minor: request.total_minor, reason, manager };
     let exchanged = commit(state, counter, &wish, intent).await;
     if exchanged.is_err() {
         bookings::open_hold_again(state, &show, owner, &held).await;
@@ -94,14 +95,14 @@ async fn who_stands(
 
 async fn commit(state: &AppState, counter: Counter<'_>, wish: &Wish<'_>, intent: &Intent) -> Result<Answer, Problem> {
     let now = state.locks.now();
-    let Wish { booking, show, held, told_minor, reason, manager } = *wish;
+    let Wish { given, show, held, told_minor, reason, manager } = *wish;
     let mut tx = state.pg.begin().await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {
         return Ok(answer);
     }
     let till = sql::lock_open_till(&mut tx, counter.theatre, counter.account()).await?;
     let sale = CounterSale { show, held, buyer: ("", ""), means: Means::Cash, told_minor, reason };
-    let exchanged = match bookings::exchange(&mut tx, booking, &sale, manager.is_some(), now).await {
+    let exchanged = match bookings::exchange(&mut tx, given, &sale, manager.is_some(), now).await {
         Ok(exchanged) => exchanged,
         Err(Unsold::Refused(problem)) => return Err(problem),
         Err(Unsold::Lost(lost)) => {
@@ -113,7 +114,9 @@ async fn commit(state: &AppState, counter: Counter<'_>, wish: &Wish<'_>, intent:
     write_act(&mut tx, counter, &exchanged, wish, now).await?;
     let found = bookings::find_by_id(&mut tx, exchanged.sold.booking).await?;
     let found = found.ok_or_else(|| Problem::internal(&"an exchange without a booking"))?;
-    let answer = Answer::json(StatusCode::CREATED, &found.view(&mut tx, show).await?)?;
+    // Whoever hands it out or takes it reads it here, and nowhere else.
+    let view = CounterBooking { difference: Some(exchanged.difference), ..found.view(&mut tx, show).await? };
+    let answer = Answer::json(StatusCode::CREATED, &view)?;
     intent.complete(&mut tx, &answer, now).await?;
     tx.commit().await?;
     bookings::show_as_sold(state, show, exchanged.sold.booking).await;

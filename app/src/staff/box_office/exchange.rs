@@ -46,6 +46,27 @@ enum Change {
 }
 
 impl Change {
+    /// What a difference in price comes to.
+    fn of(difference: Money) -> Self {
+        match difference.minor {
+            0 => Self::Even,
+            1.. => Self::More(difference),
+            _ => Self::Back(Money::new(-difference.minor, difference.currency)),
+        }
+    }
+
+    /// In words, for what was paid like that; `None` is online.
+    fn in_words(self, means: Option<Means>) -> String {
+        match (self, means) {
+            (Self::Even, _) => say!("box_office.exchange_even"),
+            (Self::More(amount), _) => say!("box_office.exchange_more", amount = amount),
+            (Self::Back(amount), Some(Means::Card)) => say!("box_office.exchange_back_card", amount = amount),
+            (Self::Back(amount), Some(_)) => say!("box_office.exchange_back_cash", amount = amount),
+            (Self::Back(amount), None) => say!("box_office.exchange_back_online", amount = amount),
+            (Self::TooDear, _) => say!("box_office.exchange_too_dear"),
+        }
+    }
+
     /// Its name for tests and style.
     const fn as_str(self) -> &'static str {
         match self {
@@ -64,23 +85,9 @@ impl Exchanging {
     }
 
     fn change(&self, total: Money) -> Change {
-        let difference = self.price(total).minor - self.total.minor;
-        match difference {
-            0 => Change::Even,
-            1.. if self.means.is_none() => Change::TooDear,
-            1.. => Change::More(Money::new(difference, total.currency)),
-            _ => Change::Back(Money::new(-difference, total.currency)),
-        }
-    }
-
-    fn in_words(&self, change: Change) -> String {
-        match (change, self.means) {
-            (Change::Even, _) => say!("box_office.exchange_even"),
-            (Change::More(amount), _) => say!("box_office.exchange_more", amount = amount),
-            (Change::Back(amount), Some(Means::Card)) => say!("box_office.exchange_back_card", amount = amount),
-            (Change::Back(amount), Some(_)) => say!("box_office.exchange_back_cash", amount = amount),
-            (Change::Back(amount), None) => say!("box_office.exchange_back_online", amount = amount),
-            (Change::TooDear, _) => say!("box_office.exchange_too_dear"),
+        match Change::of(Money::new(self.price(total).minor - self.total.minor, total.currency)) {
+            Change::More(_) if self.means.is_none() => Change::TooDear,
+            change => change,
         }
     }
 }
@@ -110,7 +117,7 @@ pub(super) fn swap(selling: Selling, exchange: Exchanging) -> impl IntoView {
         Some(Change::Even | Change::More(_)) => true,
     };
     let is_idle = move || if can_be_done() && selling.ready().is_some() { "false" } else { "true" };
-    let words = move || change.get().map(|change| exchange.with_value(|exchange| exchange.in_words(change)));
+    let words = move || change.get().map(|change| change.in_words(exchange.with_value(|exchange| exchange.means)));
     let submit = move |event: SubmitEvent| {
         event.prevent_default();
         selling.swap();
@@ -176,9 +183,11 @@ impl Selling {
             self.session.move_on();
             self.exchange.set(None);
             self.reason.set(String::new());
-            let due = from.in_words(change);
-            self.session.spoken.set(format!("{} {due}", say!("box_office.sold", reference = &sold.reference)));
-            self.due.set(Some(due));
+            // What was booked, which is what changes hands; the page may have known the booking longer than it stayed so.
+            let due = sold.difference.map(|difference| Change::of(difference).in_words(sold.means));
+            let told = say!("box_office.sold", reference = &sold.reference);
+            self.session.spoken.set(format!("{told} {}", due.as_deref().unwrap_or_default()));
+            self.due.set(due);
             self.sold.set(Some(sold));
             Ok(())
         });
@@ -202,8 +211,15 @@ impl Selling {
         }
         let written = self.reason.get_untracked().trim().to_owned();
         let reason = if written.is_empty() { say!("box_office.exchange_reason") } else { written };
-        let total_minor = from.price(held.total).minor;
-        Some(ExchangeRequest { show: self.session.show, hold: held.id, total_minor, reason, manager, pin })
+        Some(ExchangeRequest {
+            show: self.session.show,
+            hold: held.id,
+            total_minor: from.price(held.total).minor,
+            from_total_minor: Some(from.total.minor),
+            reason,
+            manager,
+            pin,
+        })
     }
 }
 
@@ -241,7 +257,7 @@ mod tests {
     #[test]
     fn where_the_money_goes_is_said_by_how_it_was_paid() {
         speaking(Language::English, || {
-            let said = |means| exchanging(means, 1_250).in_words(Change::Back(euro(250)));
+            let said = |means| Change::of(euro(-250)).in_words(means);
             let words = [Some(Means::Cash), Some(Means::Card), None].map(said);
             assert!(words.iter().all(|words| words.contains("2.50")), "{words:?}");
             assert!(words[0] != words[1] && words[1] != words[2] && words[0] != words[2], "{words:?}");

@@ -88,6 +88,7 @@ async fn the_difference_comes_out_of_the_till_once_and_the_shift_adds_up() {
         (status, &new["state"], &new["total"]["minor"]),
         (StatusCode::CREATED, &json!("CONFIRMED"), &json!(PRICE))
     );
+    assert_eq!(new["difference"]["minor"], -PRICE);
     let back = &new["refunds"][0];
     assert_eq!((&back["amount"]["minor"], &back["settled"]), (&json!(PRICE), &json!(true)), "{new}");
     // The same key: the same answer, whatever PIN is typed, and nothing is paid out again.
@@ -116,6 +117,35 @@ async fn the_difference_comes_out_of_the_till_once_and_the_shift_adds_up() {
     let counted = json!({ "counted_minor": 10_000 + PRICE });
     assert_eq!(ann.post(&desk("till/cash-up"), counted).await.0, StatusCode::OK);
     assert_eq!(books(&world, &gateway).await, [PRICE, PRICE, 0]);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_went_back_at_another_till_meanwhile_is_looked_at_once_more() {
+    let (world, gateway) = audited().await;
+    let (_, max) = manager(&world).await;
+    let mut ann = at_work(&world, "ann@example.org").await;
+    let mut ben = at_work(&world, "ben@example.org").await;
+    let old = sells(&mut ann, &world, &[4, 5], "cash").await;
+    let hold = holds(&mut ann, &world, &[8, 9]).await;
+    // Ann looks at two seats for two: nothing would change hands.
+    let mut even = wish(world.show, &hold);
+    even["from_total_minor"] = old["total"]["minor"].clone();
+    let part = json!({ "seats": [4], "reason": "It is broken.", "manager": max, "pin": PIN });
+    assert_eq!(ben.post(&of_booking(&old, "/refund"), part).await.0, StatusCode::OK);
+    let path = of_booking(&old, "/exchange");
+    assert_eq!(code(&ann.post(&path, even.clone()).await), (409, "wrong_state".into()));
+    assert_eq!(world.count("SELECT count(*) FROM till_rows WHERE kind = 'exchange'").await, 0);
+    assert_eq!(world.count("SELECT count(*) FROM bookings WHERE channel = 'box_office'").await, 1);
+    // As it is now: the seat that was paid back is paid once more.
+    even["from_total_minor"] = json!(PRICE);
+    let (status, new) = ann.post(&path, even).await;
+    assert_eq!((status, &new["difference"]["minor"]), (StatusCode::CREATED, &json!(PRICE)), "{new}");
+    let (_, till) = ann.get(&desk("till")).await;
+    assert_eq!((&till["rows"][0]["kind"], &till["rows"][0]["amount"]["minor"]), (&json!("exchange"), &json!(PRICE)));
+    let (_, later) = ann.get(&of_booking(&new, "")).await;
+    assert_eq!(later["difference"], Value::Null, "it belongs to the exchange, not to the booking");
+    assert_eq!(books(&world, &gateway).await, [2 * PRICE, PRICE, 0]);
     world.end().await;
 }
 
