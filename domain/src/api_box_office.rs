@@ -145,6 +145,9 @@ pub struct CounterBooking {
     /// What waits at the counter to be paid out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to_pay_out: Option<Money>,
+    /// The booking that its money pays for now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved_to: Option<Uuid>,
     /// In the answer to an exchange: what it cost more; below zero, what went back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub difference: Option<Money>,

@@ -26,9 +26,30 @@ async function expected(page: Page): Promise<number> {
   return Number(await page.getByTestId("till").getAttribute("data-expected"));
 }
 
+/** Presses the button of an exchange whose answer gets lost on the way, whenever it is asked for, then asks again. */
+async function swapUnheard(page: Page): Promise<void> {
+  const asked = "**/bookings/*/exchange";
+  await page.route(asked, async (route) => {
+    await route.fetch();
+    await route.abort();
+  });
+  await use(page, page.getByTestId("swap"));
+  await expect(page.getByTestId("unanswered")).toBeVisible({ timeout: 20_000 });
+  // It was done: what was held is gone, and there is nothing left to press the first button for.
+  await expect(new ShowPage(page).held()).toHaveCount(0);
+  await expectForEveryone(page, "an exchange nobody answered");
+  await page.unroute(asked);
+  await use(page, page.getByTestId("ask-again"));
+}
+
 /** Gives these seats of the show on screen for the booking that is exchanged; with a PIN where money goes back, and only
  * there. The new booking. */
-async function swap(page: Page, seats: number[], change: "more" | "back" | RegExp = /^(more|even|back)$/): Promise<string> {
+async function swap(
+  page: Page,
+  seats: number[],
+  change: "more" | "back" | RegExp = /^(more|even|back)$/,
+  press: (page: Page) => Promise<void> = (page) => use(page, page.getByTestId("swap")),
+): Promise<string> {
   const counter = new ShowPage(page);
   for (const seat of seats) await use(page, counter.seat(seat));
   await expect(counter.held()).toHaveCount(seats.length);
@@ -42,18 +63,18 @@ async function swap(page: Page, seats: number[], change: "more" | "back" | RegEx
     await expectForEveryone(page, "an exchange that waits for a PIN");
     await page.locator("#swap-pin").fill(PIN);
   }
-  await use(page, page.getByTestId("swap"));
+  await press(page);
   await expect(page.getByTestId("changed-hands")).toBeVisible();
   await expect(difference).toHaveCount(0);
   return (await page.getByTestId("sold").getAttribute("data-booking")) ?? "";
 }
 
-/** The same from a booking's page, in its own show. */
+/** The same from a booking's page, in its own show; what is to go back is heard of at the second asking. */
 async function exchange(page: Page, theatre: string, booking: string, seats: number[], change: "more" | "back"): Promise<string> {
   await page.goto(`/staff/${theatre}/box-office/bookings/${booking}`);
   await use(page, page.getByTestId("exchange"));
   await new ShowPage(page).live();
-  return swap(page, seats, change);
+  return swap(page, seats, change, change === "back" ? swapUnheard : undefined);
 }
 
 test("a shift from float to cash-up while a moviegoer buys on the same map", async ({ request, newVisitor }) => {
@@ -149,6 +170,8 @@ test("a shift from float to cash-up while a moviegoer buys on the same map", asy
   // Loaded again, the counter does not sell on: the booking says what became of it.
   await seller.reload();
   await expect(seller.getByTestId("booking")).toHaveAttribute("data-money", "MOVED");
+  await expect(seller.getByTestId("moved-to")).toHaveAttribute("href", new RegExp(`/${last}$`));
+  await expectForEveryone(seller, "a booking that was exchanged");
 
   // The end of the shift.
   await openBoxOffice(seller, theatre);

@@ -1,19 +1,18 @@
 //! Other seats in place of those of a booking. What changes hands is told before it does; where money goes back, and only
 //! there, a manager is asked for their PIN.
 
+use domain::api::HoldView;
 use domain::api_accounts::Password;
 use domain::api_box_office::{CounterBooking, ExchangeRequest, ManagerView};
 use domain::money::Money;
 use domain::till::Means;
-use gloo_net::http::Method;
 use leptos::ev::SubmitEvent;
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::asking::Wish;
 use super::selling::Selling;
-use crate::browser::calls::{self, Failure};
-use crate::browser::ids;
 use crate::checkout::total_of;
 use crate::say;
 
@@ -92,6 +91,11 @@ impl Exchanging {
     }
 }
 
+/// What changed hands for a booking that was just made in place of another, in words.
+pub(super) fn changed_hands(sold: &CounterBooking) -> Option<String> {
+    sold.difference.map(|difference| Change::of(difference).in_words(sold.means))
+}
+
 /// What is exchanged, with the way to another show.
 pub(super) fn what(selling: Selling) -> Option<impl IntoView + use<>> {
     let Exchanging { booking, reference, total, .. } = selling.exchange.get()?;
@@ -163,38 +167,22 @@ fn who_stands(selling: Selling, managers: Vec<ManagerView>) -> AnyView {
 impl Selling {
     /// Gives what is held in place of the booking that is exchanged.
     pub(super) fn swap(self) {
+        if self.must_ask_again() {
+            return;
+        }
         let (Some(held), Some(from)) = (untrack(|| self.ready()), self.exchange.get_untracked()) else { return };
         let change = from.change(held.total);
-        let Some(wish) = self.wish_to_swap(&held, &from, change) else { return };
-        // The PIN is no part of what a key is bound to: typed wrong, it is asked for again.
-        let kept = wish.without_pin();
-        let before = self.unanswered_swap.get_value().filter(|(asked, _)| *asked == kept);
-        let key = before.map_or_else(ids::new_key, |(_, key)| key);
-        self.unanswered_swap.set_value(Some((kept, key.clone())));
-        self.act(async move {
-            let path = self.path(&format!("bookings/{}/exchange", from.booking));
-            let sold = calls::change::<CounterBooking>(Method::POST, &path, &key, &wish).await;
-            self.pin.set(String::new());
-            if !matches!(sold, Err(Failure::Unreachable)) {
-                self.unanswered_swap.set_value(None);
-            }
-            let sold = sold?;
-            self.session.note_booked(wish.hold, sold.id);
-            self.session.move_on();
-            self.exchange.set(None);
-            self.reason.set(String::new());
-            // What was booked, which is what changes hands; the page may have known the booking longer than it stayed so.
-            let due = sold.difference.map(|difference| Change::of(difference).in_words(sold.means));
-            let told = say!("box_office.sold", reference = &sold.reference);
-            self.session.spoken.set(format!("{told} {}", due.as_deref().unwrap_or_default()));
-            self.due.set(due);
-            self.sold.set(Some(sold));
-            Ok(())
-        });
+        let Some((wish, pin)) = self.wish_to_swap(&held, &from, change) else { return };
+        self.ask(Wish::Exchange(from.booking, wish), change.in_words(from.means), pin);
     }
 
-    /// What is asked of the server; nothing, and why, where it would be refused.
-    fn wish_to_swap(&self, held: &domain::api::HoldView, from: &Exchanging, change: Change) -> Option<ExchangeRequest> {
+    /// What is asked of the server, and the PIN; nothing, and why, where it would be refused.
+    fn wish_to_swap(
+        &self,
+        held: &HoldView,
+        from: &Exchanging,
+        change: Change,
+    ) -> Option<(ExchangeRequest, Option<Password>)> {
         let (mut manager, mut pin) = (None, None);
         match change {
             Change::TooDear => return None,
@@ -211,15 +199,16 @@ impl Selling {
         }
         let written = self.reason.get_untracked().trim().to_owned();
         let reason = if written.is_empty() { say!("box_office.exchange_reason") } else { written };
-        Some(ExchangeRequest {
+        let wish = ExchangeRequest {
             show: self.session.show,
             hold: held.id,
             total_minor: from.price(held.total).minor,
             from_total_minor: Some(from.total.minor),
             reason,
             manager,
-            pin,
-        })
+            pin: None,
+        };
+        Some((wish, pin))
     }
 }
 

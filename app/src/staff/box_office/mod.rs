@@ -2,6 +2,7 @@
 
 #![allow(missing_docs, reason = "the island macro makes a struct for the props and gives it no words")]
 
+mod asking;
 mod callers;
 mod exchange;
 mod panel;

@@ -2,11 +2,11 @@
 
 use domain::api_box_office::CounterBooking;
 use domain::till::Means;
-use leptos::either::Either;
+use leptos::either::EitherOf3;
 use leptos::prelude::*;
 
 use super::selling::Selling;
-use super::{callers, exchange, seat};
+use super::{asking, callers, exchange, seat};
 use crate::browser::ids;
 use crate::checkout::{count_in_words, countdown, lines, place_lines, total_of};
 use crate::language::{current, money};
@@ -35,9 +35,10 @@ pub(super) fn panel(selling: Selling) -> impl IntoView {
             </p>
             <p class="account-trouble" role="alert" data-testid="counter-trouble"
                 hidden=move || selling.trouble.with(Option::is_none)>{move || selling.trouble.get()}</p>
-            {move || match selling.exchange.get() {
-                Some(booking) => Either::Left(exchange::swap(selling, booking)),
-                None => Either::Right(view! {
+            {move || match (selling.unanswered.get(), selling.exchange.get()) {
+                (Some(asked), _) => EitherOf3::A(asking::again(selling, asked)),
+                (None, Some(booking)) => EitherOf3::B(exchange::swap(selling, booking)),
+                (None, None) => EitherOf3::C(view! {
                     <div class="counter-pay">
                         {pay(selling, Means::Cash, say!("box_office.cash"), "sell-cash")}
                         {pay(selling, Means::Card, say!("box_office.card"), "sell-card")}

@@ -3,9 +3,9 @@
 use reqwest::StatusCode;
 use serde_json::json;
 
-use super::{at_work, desk, hired, of_booking, seller, sells, two_theatres};
+use super::{PIN, at_work, desk, hired, holds, manager, of_booking, seller, sells, two_theatres};
 use crate::accounts::{Browser, form};
-use crate::world::{World, insert_show, text};
+use crate::world::{PRICE, World, insert_show, text};
 
 /// Status and text of a page.
 async fn page(browser: &Browser, path: &str) -> (StatusCode, String) {
@@ -87,6 +87,29 @@ async fn a_booking_is_exchanged_for_shows_that_can_be_had_and_only_while_it_is_s
     for gone in [choosing, at_counter] {
         assert_eq!(page(&ann, &gone).await.0, StatusCode::SEE_OTHER, "{gone}");
     }
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_of_an_exchanged_booking_leads_to_the_new_one_and_says_what_went_back() {
+    let world = World::start(1, &[]).await;
+    let (_, max) = manager(&world).await;
+    let mut ann = at_work(&world, "ann@example.org").await;
+    let old = sells(&mut ann, &world, &[4, 5], "cash").await;
+    let hold = holds(&mut ann, &world, &[8]).await;
+    let wish = json!({ "show": world.show, "hold": hold["id"], "total_minor": PRICE, "from_total_minor": 2 * PRICE,
+                       "reason": "One stays at home.", "manager": max, "pin": PIN });
+    let (status, new) = ann.post(&of_booking(&old, "/exchange"), wish).await;
+    assert_eq!(status, StatusCode::CREATED, "{new}");
+    let (_, before) = ann.get(&of_booking(&old, "")).await;
+    assert_eq!(before["moved_to"], new["id"]);
+    let at = |booking: &serde_json::Value| format!("/staff/aurora/box-office/bookings/{}", text(&booking["id"]));
+    let (status, html) = page(&ann, &at(&old)).await;
+    assert!(status == StatusCode::OK && html.contains(&format!("href=\"{}\"", at(&new))), "{html}");
+    assert_eq!(html.matches("data-testid=\"went-back\"").count(), 1, "{html}");
+    let (_, html) = page(&ann, &at(&new)).await;
+    let seen = ["data-testid=\"went-back\"", "data-testid=\"moved-to\""].map(|part| html.contains(part));
+    assert_eq!(seen, [true, false], "{html}");
     world.end().await;
 }
 

@@ -203,7 +203,12 @@ async fn booking(
 async fn booking_page(state: &AppState, here: Here, booking: Uuid, trouble: Option<String>) -> PageResult {
     let found = box_office::by_id(state, here.counter(), booking).await.map_err(away)?;
     let show = state.catalogue.show(found.show).await?.ok_or(PageError::NotFound)?;
+    let moved_to = match found.moved_to {
+        Some(next) => Some(box_office::by_id(state, here.counter(), next).await.map_err(away)?),
+        None => None,
+    };
     let page = CounterBookingPage {
+        moved_to,
         starts: start_in_words(&show),
         managers: accounts::managers_with_pin(state, &here.desk.theatre).await?,
         booking: found,
