@@ -49,10 +49,28 @@ pub(super) async fn exchange(
     request: &ExchangeRequest,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
-    let now = state.locks.now();
-    if let Some(answer) = intent.replay(&state.pg, now).await? {
+    if let Some(answer) = intent.replay(&state.pg, state.locks.now()).await? {
         return Ok(answer);
     }
+    match exchange_once(state, counter, booking, request, intent).await {
+        Ok(answer) => Ok(answer),
+        Err(refused) => {
+            // The first of two with this key may have committed since we looked: what it ended, and the hold it used up,
+            // are in the way of nobody but us.
+            let replayed = intent.replay(&state.pg, state.locks.now()).await;
+            replayed.ok().flatten().ok_or(refused)
+        }
+    }
+}
+
+async fn exchange_once(
+    state: &AppState,
+    counter: Counter<'_>,
+    booking: Uuid,
+    request: &ExchangeRequest,
+    intent: &Intent,
+) -> Result<Answer, Problem> {
+    let now = state.locks.now();
     let found = find::by_id(state, counter, booking).await?;
     if found.state != BookingState::Confirmed {
         return Err(Problem::new(

@@ -16,13 +16,13 @@ use crate::faults::wires::Wires;
 use crate::world::{PRICE, Visitor, World, insert_show, text, until};
 
 /// A world whose gateway's ledger can be read, and that gateway.
-async fn audited() -> (World, Gateway) {
+pub(super) async fn audited() -> (World, Gateway) {
     let gateway = Gateway::open(Arc::<Wires>::default()).await;
     (World::start(1, &[("SIMULATOR_URL", gateway.url.as_str())]).await, gateway)
 }
 
 /// Waits until the books balance: tickets, refunds and fees, in this order.
-async fn books(world: &World, gateway: &Gateway) -> [i64; 3] {
+pub(super) async fn books(world: &World, gateway: &Gateway) -> [i64; 3] {
     let totals = world.books(world.setting("REDIS_URL"), &gateway.simulator).balance().await;
     let Totals { money_in, tickets, refunds, fees, pending, .. } = totals;
     assert_eq!((money_in, pending), (tickets + refunds + fees, 0));
@@ -30,12 +30,12 @@ async fn books(world: &World, gateway: &Gateway) -> [i64; 3] {
 }
 
 /// The wish to have what is held in that show instead.
-fn wish(show: Uuid, hold: &Value) -> Value {
+pub(super) fn wish(show: Uuid, hold: &Value) -> Value {
     json!({ "show": show, "hold": hold["id"], "total_minor": hold["total"]["minor"], "reason": "One stays at home." })
 }
 
 /// The same with somebody who stands for it.
-fn backed(wish: &Value, manager: &Value, pin: &str) -> Value {
+pub(super) fn backed(wish: &Value, manager: &Value, pin: &str) -> Value {
     let mut wish = wish.clone();
     (wish["manager"], wish["pin"]) = (manager.clone(), json!(pin));
     wish

@@ -2,6 +2,7 @@
 
 mod callers;
 mod exchanging;
+mod exchanging_at_once;
 mod exchanging_for_less;
 mod house_seats;
 mod pages;
