@@ -1,8 +1,9 @@
 //! What is written about a theatre, and one more of them. Plain forms.
 
 use domain::api_catalogue::CityView;
-use domain::api_theatres::{ManagedTheatre, NewCity, TheatreRequest};
+use domain::api_theatres::ManagedTheatre;
 use leptos::prelude::*;
+use serde::Deserialize;
 
 use super::{Desk, frame};
 use crate::say;
@@ -54,6 +55,33 @@ fn trouble_view(words: String) -> impl IntoView {
     view! { <p class="account-trouble" role="alert" data-testid="theatre-trouble">{words}</p> }
 }
 
+/// The form of a new theatre, as it was sent: also what says nothing, since another city was chosen.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct NewTheatreForm {
+    /// Idempotency key.
+    pub key: String,
+    /// Its name.
+    pub name: String,
+    /// Where it is.
+    pub address: String,
+    /// What it sells in.
+    pub currency: String,
+    /// The city, of those that are there; empty for a new one.
+    #[serde(default)]
+    pub city: String,
+    /// Name of a new city.
+    #[serde(default)]
+    pub city_name: String,
+    /// Its country.
+    #[serde(default)]
+    pub country: String,
+    /// Its time zone.
+    #[serde(default)]
+    pub time_zone: String,
+    /// Why.
+    pub reason: String,
+}
+
 /// One more theatre, as whoever manages all of them writes it down.
 #[derive(Clone, Debug)]
 pub struct NewTheatre {
@@ -62,16 +90,15 @@ pub struct NewTheatre {
     /// Idempotency key.
     pub key: String,
     /// What was typed and refused, and why.
-    pub refused: Option<(TheatreRequest, String)>,
+    pub refused: Option<(NewTheatreForm, String)>,
 }
 
 impl NewTheatre {
     pub(super) fn view(self) -> impl IntoView {
         let (typed, trouble) = self.refused.unzip();
-        let typed = typed.unwrap_or_else(nothing_typed);
-        let NewCity { name: city_name, country, time_zone } = typed.new_city.unwrap_or_else(no_city);
+        let typed = typed.unwrap_or_default();
         let cities = self.cities.into_iter().map(|city| {
-            let is_chosen = typed.city.as_ref() == Some(&city.id);
+            let is_chosen = typed.city == city.id;
             view! { <option value=city.id selected=is_chosen>{city.name}</option> }
         });
         let cities = cities.collect_view();
@@ -99,24 +126,15 @@ impl NewTheatre {
                             {cities}
                         </select>
                     </div>
-                    {optional("city_name", say!("theatres.city_name"), city_name)}
-                    {optional("country", say!("theatres.country"), country)}
-                    {optional("time_zone", say!("theatres.time_zone"), time_zone)}
+                    {optional("city_name", say!("theatres.city_name"), typed.city_name)}
+                    {optional("country", say!("theatres.country"), typed.country)}
+                    {optional("time_zone", say!("theatres.time_zone"), typed.time_zone)}
                     {field("reason", say!("organiser.reason"), typed.reason, 300)}
                     <button class="button" r#type="submit" data-testid="new-theatre">{say!("theatres.create")}</button>
                 </form>
             </section>
         }
     }
-}
-
-fn nothing_typed() -> TheatreRequest {
-    let [name, address, currency, reason] = [const { String::new() }; 4];
-    TheatreRequest { name, address, city: None, new_city: None, currency, reason }
-}
-
-fn no_city() -> NewCity {
-    NewCity { name: String::new(), country: String::new(), time_zone: String::new() }
 }
 
 fn field(name: &'static str, label: String, value: String, most: u32) -> impl IntoView {

@@ -9,13 +9,12 @@ mod systems;
 mod theatre;
 
 use app::pages::accounts::Notice;
-use app::pages::staff::{Desk, Entrance, NewTheatre, Section, Workplace};
+use app::pages::staff::{Desk, Entrance, NewTheatre, NewTheatreForm, Section, Workplace};
 use axum::Router;
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use domain::api_theatres::TheatreRequest;
 
 use super::booking::passing_or_fault;
 use super::{PRIVATE_CACHE, PageError, html};
@@ -94,7 +93,7 @@ async fn entrance(State(state): State<AppState>, who: Who) -> Result<Response, T
 async fn entrance_page(
     state: &AppState,
     staff: &Staff,
-    refused: Option<(TheatreRequest, String)>,
+    refused: Option<(NewTheatreForm, String)>,
 ) -> Result<Response, Turned> {
     let mut places = Vec::new();
     for theatre in staff.theatres() {
