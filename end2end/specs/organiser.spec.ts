@@ -97,14 +97,15 @@ test("a room is brought, a week planned and sold, and a show called off", async 
   await expect(anna.page.getByTestId("booking-state")).toHaveAttribute("data-money", "REFUNDED", { timeout: 20_000 });
 });
 
-test("a theatre in a new city is written down; one that is refused keeps what was typed", async ({ newVisitor }) => {
+// Whoever writes a theatre down manages it, and the other managers no longer all of them: what is written down is tested
+// where no other test looks on.
+test("a theatre that is refused keeps what was typed", async ({ newVisitor }) => {
   const { page } = await newVisitor(CALM);
-  const [name, city] = ["Kino", "Ulm"].map((word) => `${word} ${randomUUID().slice(0, 8)}`) as [string, string];
   const typed = {
-    name,
+    name: "Kino",
     address: "Am Ufer 3",
     currency: "EUR",
-    city_name: city,
+    city_name: "Ulm",
     country: "DE",
     time_zone: "Europe/Ulm",
     reason: "It opens in May.",
@@ -117,15 +118,6 @@ test("a theatre in a new city is written down; one that is refused keeps what wa
   await expect(page.getByTestId("theatre-trouble")).toBeVisible();
   for (const [field, text] of Object.entries(typed)) await expect(page.locator(`#${field}`)).toHaveValue(text);
   await expectForEveryone(page, "a theatre that is refused");
-
-  await page.locator("#time_zone").fill("Europe/Berlin");
-  await press(page.getByTestId("new-theatre"));
-  await expect(page.getByTestId("theatre-done")).toBeVisible();
-  await expect(page.locator("#name")).toHaveValue(name);
-  await expect(page.locator("main")).toContainText(`${city} · Europe/Berlin`);
-  await expectForEveryone(page, "a theatre that was written down");
-  await page.goto("/staff");
-  await expect(page.getByTestId("workplace").filter({ hasText: name })).toHaveCount(1);
 });
 
 /** A room of one part: rows of six seats. */
