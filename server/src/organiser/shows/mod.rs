@@ -21,6 +21,7 @@ use domain::api_organiser::{Sales, TermsOfSale};
 use domain::seats::MAX_SEATS_PER_PERSON;
 use domain::time::{SECOND_MS, Timestamp};
 
+use crate::catalogue;
 use crate::clock::from_utc;
 use crate::web::{Code, Problem};
 
@@ -55,7 +56,10 @@ fn checked(terms: &TermsOfSale, zone: Tz) -> Result<Terms, Problem> {
     let sales_from = match written {
         None => None,
         Some(text) => {
-            let Ok(local) = NaiveDateTime::parse_from_str(text, LOCAL_MINUTE) else {
+            // A day before the minute: chrono reads years that Postgres does not know.
+            let is_day = text.split_once('T').is_some_and(|(date, _)| catalogue::day(date).is_some());
+            let read = NaiveDateTime::parse_from_str(text, LOCAL_MINUTE).ok().filter(|_| is_day);
+            let Some(local) = read else {
                 return refuse(format!("{text:?} is no time like 2026-12-01T10:00."));
             };
             let found = zone.from_local_datetime(&local).earliest();
@@ -93,6 +97,7 @@ mod tests {
         assert_eq!(code(TermsOfSale { per_person: 70_000, ..usual() }), Some(Code::Malformed));
         let from = |text: &str| TermsOfSale { sales_from: Some(text.to_owned()), ..usual() };
         assert_eq!(code(from("tomorrow")), Some(Code::Malformed));
+        assert_eq!(code(from("-9999-01-1T10:00")), Some(Code::Malformed));
         assert_eq!(code(from("2026-03-29T01:30")), Some(Code::NoSuchTime));
         assert_eq!(code(from(" ")), None);
         let summer = checked(&from("2026-07-01T10:00"), zone).expect("a time").sales_from.expect("it");

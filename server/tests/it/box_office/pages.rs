@@ -78,7 +78,9 @@ async fn a_booking_is_exchanged_for_shows_that_can_be_had_and_only_while_it_is_s
     let leads_to = |show: uuid::Uuid| html.contains(&format!("href=\"{base}/shows/{show}?exchange={id}\""));
     assert_eq!(status, StatusCode::OK, "{html}");
     assert_eq!([world.show, later, begun].map(leads_to), [true, true, false], "{html}");
-    assert_eq!(page(&ann, &format!("{choosing}?date=tomorrow")).await.0, StatusCode::BAD_REQUEST);
+    for no_day in ["tomorrow", "-9999-01-1"] {
+        assert_eq!(page(&ann, &format!("{choosing}?date={no_day}")).await.0, StatusCode::BAD_REQUEST, "{no_day}");
+    }
     let at_counter = format!("{base}/shows/{later}?exchange={id}");
     let (status, html) = page(&ann, &at_counter).await;
     assert!(status == StatusCode::OK && html.contains(text(&sold["reference"])), "{html}");
