@@ -2,7 +2,7 @@
 // refunded, one exchanged. On a tablet by touch, on a laptop by keyboard alone.
 import { PASSWORD } from "../pages/accounts.js";
 import { claimShow } from "../pages/catalogue.js";
-import { expectForEveryone } from "../pages/everyone.js";
+import { expectForEveryone, expectOnPhone } from "../pages/everyone.js";
 import { ShowPage } from "../pages/show.js";
 import { openBoxOffice, signInAsManager } from "../pages/staff.js";
 import { expect, test } from "../pages/visitors.js";
@@ -38,6 +38,7 @@ async function swapUnheard(page: Page): Promise<void> {
   // It was done: what was held is gone, and there is nothing left to press the first button for.
   await expect(new ShowPage(page).held()).toHaveCount(0);
   await expectForEveryone(page, "an exchange nobody answered");
+  await expectOnPhone(page, "an exchange nobody answered");
   await page.unroute(asked);
   await use(page, page.getByTestId("ask-again"));
 }
@@ -61,6 +62,7 @@ async function swap(
     await use(page, page.getByTestId("swap"));
     await expect(page.getByTestId("counter-trouble")).toBeVisible();
     await expectForEveryone(page, "an exchange that waits for a PIN");
+    await expectOnPhone(page, "an exchange that waits for a PIN");
     await page.locator("#swap-pin").fill(PIN);
   }
   await press(page);
@@ -150,6 +152,7 @@ test("a shift from float to cash-up while a moviegoer buys on the same map", asy
   const one = await exchange(seller, theatre, two, [show.seat("C", "5")], "back");
   await moviegoer.sees(show.seat("C", "6"), "available");
   await expectForEveryone(seller, "the counter after an exchange");
+  await expectOnPhone(seller, "the counter after an exchange");
 
   // In the end they come to another show.
   const other = await claimShow(request, [["C", "5"]], { theatre });
@@ -158,6 +161,7 @@ test("a shift from float to cash-up while a moviegoer buys on the same map", asy
   await use(seller, seller.getByTestId("exchange-show"));
   await expect(seller.getByTestId("exchanged")).toBeVisible();
   await expectForEveryone(seller, "shows to exchange a booking for");
+  await expectOnPhone(seller, "shows to exchange a booking for");
   await seller.locator("#date").fill(day);
   await use(seller, seller.getByTestId("look"));
   await use(seller, seller.locator(`[data-show="${other.id}"]`));
@@ -172,6 +176,7 @@ test("a shift from float to cash-up while a moviegoer buys on the same map", asy
   await expect(seller.getByTestId("booking")).toHaveAttribute("data-money", "MOVED");
   await expect(seller.getByTestId("moved-to")).toHaveAttribute("href", new RegExp(`/${last}$`));
   await expectForEveryone(seller, "a booking that was exchanged");
+  await expectOnPhone(seller, "a booking that was exchanged");
 
   // The end of the shift.
   await openBoxOffice(seller, theatre);
