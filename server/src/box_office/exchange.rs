@@ -54,12 +54,8 @@ pub(super) async fn exchange(
     }
     match exchange_once(state, counter, booking, request, intent).await {
         Ok(answer) => Ok(answer),
-        Err(refused) => {
-            // The first of two with this key may have committed since we looked: what it ended, and the hold it used up,
-            // are in the way of nobody but us.
-            let replayed = intent.replay(&state.pg, state.locks.now()).await;
-            replayed.ok().flatten().ok_or(refused)
-        }
+        // A repeat is in its own way: the booking has ended, the hold is used up.
+        Err(refused) => intent.unless_answered(&state.pg, state.locks.now(), refused).await,
     }
 }
 
