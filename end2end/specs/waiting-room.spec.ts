@@ -2,8 +2,9 @@
 import { claimShow } from "../pages/catalogue.js";
 import { expectForEveryone } from "../pages/everyone.js";
 import { press, ShowPage } from "../pages/show.js";
+import { signInAsManager } from "../pages/staff.js";
 import { expect, test } from "../pages/visitors.js";
-import { openWaitingRoom, standsAs } from "../pages/waiting-room.js";
+import { openWaitingRoom, RoomDesk, standsAs, tenMinutesBefore } from "../pages/waiting-room.js";
 
 const OPENS_IN_MS = 25_000;
 
@@ -55,4 +56,53 @@ test("one waits, is drawn, comes in, and takes a seat; the place survives a relo
   await seats.touch(show.seat("C", "7"));
   await seats.sees(show.seat("C", "7"), "mine");
   await expect(seats.countdown).toBeVisible();
+});
+
+test("an organiser has people wait from a page, sees them, and lets them in", async ({ request, newVisitor, anna }) => {
+  test.setTimeout(120_000);
+  const { page } = await newVisitor({ reducedMotion: "reduce" });
+  const show = await claimShow(request);
+  const desk = new RoomDesk(page);
+  await signInAsManager(page);
+  await page.goto(`/staff/${show.theatre}/shows/${show.id}`);
+  await press(page.getByTestId("to-waiting-room"));
+  await desk.says("off");
+  await desk.fill("2020-01-01T10:00", 20, "On sale on Friday.");
+  await press(page.getByTestId("room-on"));
+  await expect(page.getByTestId("organiser-trouble")).toContainText("over already");
+  await expectForEveryone(page, "a waiting room that cannot open then");
+  // What was typed is still there.
+  await expect(page.locator('input[name="per_second"]')).toHaveValue("20");
+  await page.locator('input[name="opens"]').fill(await tenMinutesBefore(request, show.id));
+  await press(page.getByTestId("room-on"));
+  await desk.says("early");
+  await expect(page.getByTestId("room-pace")).toHaveText("20");
+
+  const hers = anna.page;
+  await hers.goto(`/shows/${show.id}`);
+  await standsAs(hers, "outside");
+  await press(hers.getByTestId("queue-join"));
+  await standsAs(hers, "waiting");
+  // The organiser's page asks again by itself, until it is told to stand still.
+  await expect(page.getByTestId("room-waiting")).toHaveText("1", { timeout: 30_000 });
+  await press(page.getByTestId("room-still"));
+  await expect(page.getByTestId("room-renew")).toBeVisible();
+  const usual = page.viewportSize();
+  for (const [width, height] of [[390, 844], [820, 1180]] as const) {
+    await page.setViewportSize({ width, height });
+    await expectForEveryone(page, `a waiting room, ${width} wide`);
+  }
+  if (usual) await page.setViewportSize(usual);
+
+  await press(page.getByTestId("to-room-off"));
+  await expect(page.getByTestId("off-waiting")).toContainText("One person");
+  await expectForEveryone(page, "what switching it off would mean");
+  await page.locator("#room-reason").fill("No crowd came.");
+  await page.locator("#room-sure").check();
+  await press(page.getByTestId("room-off"));
+  await desk.says("off");
+  // In a tab of its own: the other one goes to the seats by itself, whenever it asks next.
+  await hers.close();
+  const seats = await (await anna.newTab()).visit(show.id);
+  await seats.hold(show.seat("C", "7"));
 });

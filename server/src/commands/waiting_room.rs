@@ -46,7 +46,9 @@ pub async fn run(what: WaitingRoom, database: &Database) -> anyhow::Result<()> {
     };
     let show = catalogue::Catalogue::new(pg.clone()).known_show(show).await.map_err(in_words)?;
     let mut tx = pg.begin().await?;
-    server::waiting_room::set_up(&mut tx, &show, None, &request, clock::now()).await.map_err(in_words)?;
+    server::waiting_room::set_up(&mut tx, &show, None, &request, None, clock::now())
+        .await
+        .map_err(|refused| in_words(refused.problem()))?;
     tx.commit().await?;
     println!("the waiting room is {}; servers know within seconds", if request.on { "on" } else { "off" });
     Ok(())

@@ -23,7 +23,7 @@ pub use films::{add as add_film, list as films};
 pub use http::routes;
 pub use layouts::{File, MAX_FILE_BYTES, REASON as IMPORT_REASON, Room, import, room, sold_seats};
 pub use screens::{create as create_screen, list as screens, publish};
-pub use shows::{call_off, change_terms, move_show, plan as plan_shows, preview_move, show, week};
+pub use shows::{call_off, change_terms, instant, move_show, plan as plan_shows, preview_move, show, week};
 pub use tariffs::{current as tariff, price_ground, set as set_tariff};
 pub use theatres::{change as change_theatre, create as create_theatre, one as theatre};
 pub use told::follow_forever;

@@ -15,11 +15,11 @@ use uuid::Uuid;
 use super::door::{self, Came, Papers};
 use super::store::Entered;
 use super::tickets::Pass;
-use super::{set_up, view};
+use super::{Refused, show_at, switch, view};
 use crate::AppState;
 use crate::accounts::Staff;
 use crate::holds::sales_open;
-use crate::idempotency::{Answer, IdempotencyKey, Intent};
+use crate::idempotency::{IdempotencyKey, Intent};
 use crate::web::problem::ApiResult;
 use crate::web::refusals::{KeyReused, NotStaff};
 use crate::web::{ApiJson, ApiPath, Problem, Visitor};
@@ -139,25 +139,9 @@ async fn change(
     ApiJson(request): ApiJson<WaitingRoomRequest>,
 ) -> ApiResult<Response> {
     staff.at(&theatre, &[Role::Manager, Role::Organiser])?;
-    let show = state.catalogue.known_show(show).await?;
-    if show.theatre_id != theatre {
-        return Err(Problem::not_found("show"));
-    }
+    let show = show_at(&state, &theatre, show).await?;
     let path = format!("POST /theatres/{theatre}/shows/{}/waiting-room", show.id);
     let intent = Intent::new(&staff.session.owner, key, &path, &request);
-    let now = state.locks.now();
-    if let Some(answer) = intent.replay(&state.pg, now).await? {
-        return Ok(answer.into_response());
-    }
-    let mut tx = state.pg.begin().await?;
-    if let Some(answer) = intent.begin(&mut tx, now).await? {
-        return Ok(answer.into_response());
-    }
-    set_up(&mut tx, &show, Some(staff.session.account), &request, now).await?;
-    let answer = Answer::no_content();
-    intent.complete(&mut tx, &answer, now).await?;
-    tx.commit().await?;
-    // The others know within a second.
-    state.waiting_rooms.reload(&state.pg, now).await?;
-    Ok(answer.into_response())
+    let answer = switch(&state, &show, &staff, &intent, &request, None).await;
+    Ok(answer.map_err(Refused::problem)?.into_response())
 }

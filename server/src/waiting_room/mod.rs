@@ -16,6 +16,7 @@
 mod door;
 mod http;
 mod line;
+mod overview;
 mod rebuild;
 mod room;
 mod rounds;
@@ -27,6 +28,7 @@ mod view;
 
 pub use door::{Brought, Standing, bring_ticket, check_pass, standing};
 pub use http::routes;
+pub use overview::{Overview, overview};
 pub use room::{Room, Rooms};
 pub use rounds::serve_forever;
-pub use switch::set_up;
+pub use switch::{Refused, set_up, show_at, switch};

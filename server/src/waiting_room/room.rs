@@ -189,9 +189,14 @@ impl Room {
 
     /// How many may be inside, by what was seen about a second ago; before anybody has looked, nobody.
     pub(super) fn inside_limit(&self) -> u64 {
+        self.known_limit().unwrap_or(0)
+    }
+
+    /// The same; `None` before anybody has looked.
+    pub(super) fn known_limit(&self) -> Option<u64> {
         match self.unsold.load(Ordering::Relaxed) {
-            UNKNOWN => 0,
-            unsold => inside_limit(unsold, self.bought.load(Ordering::Relaxed)),
+            UNKNOWN => None,
+            unsold => Some(inside_limit(unsold, self.bought.load(Ordering::Relaxed))),
         }
     }
 

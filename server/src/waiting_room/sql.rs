@@ -49,6 +49,16 @@ impl RoomRow {
         self.joined.unsigned_abs()
     }
 
+    /// Places called, as of about a second ago.
+    pub(super) const fn called(&self) -> u64 {
+        self.called.unsigned_abs()
+    }
+
+    /// People inside, likewise.
+    pub(super) const fn inside(&self) -> u64 {
+        self.inside.unsigned_abs()
+    }
+
     /// What a room that was lost goes on from, where the number `seen` was free the last time anybody looked.
     pub(super) fn start(&self, seen: u64) -> Start {
         Start {
@@ -56,8 +66,8 @@ impl RoomRow {
             gaps: gaps_of(&self.gaps),
             seen: seen.max(self.joined()),
             drawn: self.drawn(),
-            called: self.called.unsigned_abs(),
-            inside: self.inside.unsigned_abs(),
+            called: self.called(),
+            inside: self.inside(),
         }
     }
 }
@@ -88,6 +98,14 @@ pub(super) async fn all(pg: &PgPool, now: Timestamp, limit: i64) -> Result<Vec<R
 /// A room, on or off.
 pub(super) async fn one(pg: &PgPool, room: Uuid) -> Result<RoomRow, sqlx::Error> {
     sqlx::query_as(rooms!("WHERE room.id = $1")).bind(room).fetch_one(pg).await
+}
+
+/// The room of a show, if one is on.
+pub(super) async fn of_show(pg: &PgPool, show: Uuid) -> Result<Option<RoomRow>, sqlx::Error> {
+    sqlx::query_as(rooms!("WHERE room.show_id = $1 AND room.switched_off_at IS NULL"))
+        .bind(show)
+        .fetch_optional(pg)
+        .await
 }
 
 /// The room of a show, if one is on; nobody else changes it until the transaction ends.
@@ -151,7 +169,7 @@ pub(super) async fn note_gap(pg: &PgPool, room: Uuid, gap: Range<u64>) -> Result
     Ok(())
 }
 
-/// Switches a room on.
+/// Switches a room on; not when one of that show is on already.
 pub(super) async fn insert(
     tx: &mut PgConnection,
     (room, show): (Uuid, Uuid),
@@ -159,10 +177,11 @@ pub(super) async fn insert(
     per_second: u32,
     key: &[u8; KEY_BYTES],
     now: Timestamp,
-) -> Result<(), sqlx::Error> {
-    sqlx::query(
+) -> Result<bool, sqlx::Error> {
+    let done = sqlx::query(
         "INSERT INTO waiting_rooms (id, show_id, opens_at, per_second, draw_key, switched_on_at)
-         VALUES ($1, $2, $3, $4, $5, $6)",
+         VALUES ($1, $2, $3, $4, $5, $6)
+         ON CONFLICT (show_id) WHERE switched_off_at IS NULL DO NOTHING",
     )
     .bind(room)
     .bind(show)
@@ -172,7 +191,7 @@ pub(super) async fn insert(
     .bind(to_utc(now))
     .execute(tx)
     .await?;
-    Ok(())
+    Ok(done.rows_affected() == 1)
 }
 
 /// Changes one that is on.

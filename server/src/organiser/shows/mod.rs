@@ -53,20 +53,7 @@ fn checked(terms: &TermsOfSale, zone: Tz) -> Result<Terms, Problem> {
         return refuse(format!("One person may have 1 to {MAX_SEATS_PER_PERSON} seats."));
     }
     let written = terms.sales_from.as_deref().map(str::trim).filter(|text| !text.is_empty());
-    let sales_from = match written {
-        None => None,
-        Some(text) => {
-            // A day before the minute: chrono reads years that Postgres does not know.
-            let is_day = text.split_once('T').is_some_and(|(date, _)| catalogue::day(date).is_some());
-            let read = NaiveDateTime::parse_from_str(text, LOCAL_MINUTE).ok().filter(|_| is_day);
-            let Some(local) = read else {
-                return refuse(format!("{text:?} is no time like 2026-12-01T10:00."));
-            };
-            let found = zone.from_local_datetime(&local).earliest();
-            let detail = || format!("The clocks there jump over {text}. Choose another time for sales to open.");
-            Some(from_utc(found.ok_or_else(|| Problem::new(Code::NoSuchTime, detail()))?.to_utc()))
-        }
-    };
+    let sales_from = written.map(|text| read_instant(text, zone)).transpose()?;
     Ok(Terms {
         sales: terms.sales,
         sales_from,
@@ -74,6 +61,26 @@ fn checked(terms: &TermsOfSale, zone: Tz) -> Result<Terms, Problem> {
         flash_sale: terms.flash_sale,
         per_person,
     })
+}
+
+/// An instant as somebody wrote it down on the clocks of a zone, `2026-12-01T10:00`; the first of two, where clocks go
+/// back.
+///
+/// # Errors
+/// 400 for what is no such time, and for one that the clocks there jump over.
+pub fn instant(text: &str, zone: &str) -> Result<Timestamp, Problem> {
+    read_instant(text.trim(), zone_of(zone)?)
+}
+
+fn read_instant(text: &str, zone: Tz) -> Result<Timestamp, Problem> {
+    // A day before the minute: chrono reads years that Postgres does not know.
+    let is_day = text.split_once('T').is_some_and(|(date, _)| catalogue::day(date).is_some());
+    let local = NaiveDateTime::parse_from_str(text, LOCAL_MINUTE).ok().filter(|_| is_day);
+    let no_time = || Problem::new(Code::Malformed, format!("{text:?} is no time like 2026-12-01T10:00."));
+    let local = local.ok_or_else(no_time)?;
+    let detail = || format!("The clocks there jump over {text}. Choose another time.");
+    let found = zone.from_local_datetime(&local).earliest();
+    Ok(from_utc(found.ok_or_else(|| Problem::new(Code::NoSuchTime, detail()))?.to_utc()))
 }
 
 /// The zone of a theatre, read from its row.

@@ -29,7 +29,7 @@ pub const SHARED_CACHE: &str = "public, max-age=15";
 pub const PRIVATE_CACHE: &str = "no-store";
 
 /// Addresses of pages, as metrics name them.
-pub const ADDRESSES: [&str; 60] = [
+pub const ADDRESSES: [&str; 63] = [
     "/",
     "/cities/{id}",
     "/theatres/{id}",
@@ -73,6 +73,9 @@ pub const ADDRESSES: [&str; 60] = [
     "/staff/{theatre}/shows/{show}/terms",
     "/staff/{theatre}/shows/{show}/cancel",
     "/staff/{theatre}/shows/{show}/move",
+    "/staff/{theatre}/shows/{show}/waiting-room",
+    "/staff/{theatre}/shows/{show}/waiting-room/terms",
+    "/staff/{theatre}/shows/{show}/waiting-room/off",
     "/staff/{theatre}/screens",
     "/staff/{theatre}/screens/layout",
     "/staff/{theatre}/layouts",

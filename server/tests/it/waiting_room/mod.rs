@@ -3,6 +3,7 @@
 mod calling;
 mod draw;
 mod losses;
+mod pages;
 mod passes;
 mod staff;
 

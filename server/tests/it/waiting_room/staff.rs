@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::{Guest, queue_of, switch_on};
 use crate::accounts::{Browser, PASSWORD, grant, signed_up};
+use crate::organiser::organiser;
 use crate::world::{World, until};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -47,6 +48,26 @@ async fn an_organiser_switches_it_on_changes_it_and_switches_it_off() {
     let acts = "SELECT count(*) FROM audit_list WHERE act IN
                 ('waiting_room_on', 'waiting_room_changed', 'waiting_room_off') AND theatre_id = 'aurora'";
     assert_eq!(world.count(acts).await, 3);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_who_switch_it_on_at_the_same_moment_have_one_room() {
+    let world = World::start(2, &[]).await;
+    let olga = organiser(&world).await;
+    let path = format!("/api/v1/theatres/aurora/shows/{}/waiting-room", world.show);
+    let opens_at = server::clock::rfc3339(server::clock::now().plus_ms(600_000));
+    let on = json!({ "on": true, "opens_at": opens_at, "per_second": 10, "reason": "On sale." });
+    let asked = (0..8).map(|number| {
+        let (mut olga, path, on) = (olga.moved_to(&world, number % 2), path.clone(), on.clone());
+        async move { olga.post(&path, on).await }
+    });
+    let answers = futures::future::join_all(asked).await;
+    // Whoever comes second changes the first one's, or is told of it.
+    let is_told = |(status, _): &(StatusCode, _)| matches!(*status, StatusCode::NO_CONTENT | StatusCode::CONFLICT);
+    assert!(answers.iter().all(is_told), "{answers:?}");
+    assert!(answers.iter().any(|(status, _)| *status == StatusCode::NO_CONTENT), "{answers:?}");
+    assert_eq!(world.count("SELECT count(*) FROM waiting_rooms").await, 1);
     world.end().await;
 }
 

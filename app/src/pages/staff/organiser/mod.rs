@@ -11,6 +11,7 @@ mod prices;
 mod programme;
 mod rooms;
 mod show;
+mod waiting_room;
 
 pub use drawing_board::{DrawingBoard, DrawnRoom};
 pub use films::Films;
@@ -21,6 +22,7 @@ pub use prices::{PriceLine, Prices};
 pub use programme::Programme;
 pub use rooms::{RoomPage, Screens};
 pub use show::ShowPage;
+pub use waiting_room::{RoomForm, RoomPart, RoomStands, WaitingRoomPage};
 
 use domain::api_organiser::Sales;
 use domain::layout::import::Finding;
@@ -122,10 +124,15 @@ fn field(name: &'static str, kind: &'static str, label: String, value: String, r
 
 /// Why, which every act says.
 fn reason(id: &'static str) -> impl IntoView {
+    reason_again(id, String::new())
+}
+
+/// The same, as it was written before.
+fn reason_again(id: &'static str, written: String) -> impl IntoView {
     view! {
         <div class="field organiser-reason">
             <label for=id>{say!("organiser.reason")}</label>
-            <input id=id name="reason" r#type="text" maxlength="300" required />
+            <input id=id name="reason" r#type="text" maxlength="300" required value=written />
         </div>
     }
 }

@@ -62,6 +62,7 @@ impl Page for ShowPage {
                 <p><span class="organiser-state" data-testid="show-state">{state}</span>" · "{say!("organiser.sold", sold = sold, seats = seats)}</p>
                 <ul class="organiser-prices">{prices}</ul>
                 <p><a href=customers>{say!("organiser.as_customers")}</a></p>
+                <p><a href=format!("{base}/waiting-room") data-testid="to-waiting-room">{say!("waiting_room.title")}</a></p>
             </div>
             {cancellation}
             {moved}

@@ -5,6 +5,7 @@ mod moving;
 mod programme;
 mod rooms;
 mod stock;
+mod waiting_room;
 
 use app::language;
 use app::pages::staff::organiser::Trouble;
@@ -45,6 +46,9 @@ pub(super) fn routes() -> Router<AppState> {
         .route("/staff/{theatre}/shows/{show}/terms", post(programme::terms))
         .route("/staff/{theatre}/shows/{show}/cancel", post(programme::cancel))
         .route("/staff/{theatre}/shows/{show}/move", get(moving::look).post(moving::start))
+        .route("/staff/{theatre}/shows/{show}/waiting-room", get(waiting_room::look))
+        .route("/staff/{theatre}/shows/{show}/waiting-room/terms", get(waiting_room::terms).post(waiting_room::set))
+        .route("/staff/{theatre}/shows/{show}/waiting-room/off", get(waiting_room::end).post(waiting_room::switch_off))
         .route("/staff/{theatre}/screens", get(rooms::screens).post(rooms::create))
         .route("/staff/{theatre}/screens/layout", post(rooms::publish))
         .route("/staff/{theatre}/layouts/new", get(rooms::draw))
@@ -68,6 +72,7 @@ type Thing = Result<Path<(String, Uuid)>, PathRejection>;
 struct Ask {
     from: Option<String>,
     done: bool,
+    still: bool,
 }
 
 /// A page nobody keeps.

@@ -1,0 +1,351 @@
+//! The waiting room of a show: whether there is one, how it stands, what is published of its draw; and that it is
+//! switched on, changed, or switched off. The figures renew themselves where no form is in their way.
+
+use domain::api_waiting_room::DrawView;
+use domain::waiting_room::{MAX_PER_SECOND, Queue};
+use leptos::prelude::*;
+use uuid::Uuid;
+
+use super::{Desk, Tab, Trouble, field, head, hidden, page, reason_again, when};
+use crate::language::{self, Arg, number};
+use crate::say;
+use crate::shell::{Head, Page};
+
+/// People a second that a form begins with: a room of some hundred seats is full within half a minute.
+const FIRST_PACE: u32 = 10;
+/// An instant to the second, as fields have it: `2026-12-01T10:00` is so much of it.
+const TO_THE_MINUTE: usize = 16;
+
+/// The page.
+#[derive(Clone, Debug)]
+pub struct WaitingRoomPage {
+    /// Who, where.
+    pub desk: Desk,
+    /// The show.
+    pub show: Uuid,
+    /// What is shown.
+    pub title: String,
+    /// When it starts, there.
+    pub starts_local: String,
+    /// Its room, if one is on.
+    pub room: Option<RoomStands>,
+    /// What is asked for.
+    pub part: RoomPart,
+    /// Whether booking is closed: there is nothing to decide any more.
+    pub is_closed: bool,
+    /// An opening to begin with, to the minute: when sales begin, if they are to. May be empty.
+    pub suggested: String,
+    /// Idempotency key of the next act.
+    pub key: String,
+    /// Whether something was just done.
+    pub done: bool,
+    /// What stood in the way.
+    pub trouble: Option<Trouble>,
+}
+
+/// How a room stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RoomStands {
+    /// When it opens, there, to the second.
+    pub opens_local: String,
+    /// Whether that stays.
+    pub is_settled: bool,
+    /// Whether seats can be taken: else nobody is called to them.
+    pub is_on_sale: bool,
+    /// As everybody is told.
+    pub queue: Queue,
+    /// People inside, or called and on their way.
+    pub inside: u64,
+    /// How many they may be; `None` before it has opened.
+    pub limit: Option<u64>,
+    /// What is published of its draw.
+    pub draw: DrawView,
+    /// Names the room as it is shown here.
+    pub seen: String,
+}
+
+/// What somebody looks at. Without a room it is the form that switches one on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RoomPart {
+    /// How it stands.
+    Figures {
+        /// Whether the page stays as it is until somebody asks again.
+        is_still: bool,
+    },
+    /// What may be decided; with what was typed, when it stood in the way of itself.
+    Terms(Option<RoomForm>),
+    /// That it is to be switched off.
+    End {
+        /// Why, as it was written.
+        reason: String,
+    },
+}
+
+/// The fields of a form as somebody filled them in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RoomForm {
+    /// When it opens, on the clocks there, to the minute.
+    pub opens: String,
+    /// People a second.
+    pub per_second: String,
+    /// Why.
+    pub reason: String,
+}
+
+impl Page for WaitingRoomPage {
+    fn head(&self) -> Head {
+        head(format!("{}: {}", say!("waiting_room.title"), self.title))
+    }
+
+    fn view(self) -> AnyView {
+        let Self { desk, show, title, starts_local, room, part, is_closed, suggested, key, done, trouble } = self;
+        let base = format!("/staff/{}/shows/{show}", desk.theatre);
+        let here = format!("{base}/waiting-room");
+        let content = match (room, part) {
+            (None, _) if is_closed => {
+                view! { <p data-testid="room-state" data-state="closed">{say!("waiting_room.closed")}</p> }.into_any()
+            }
+            (None, RoomPart::Terms(Some(form))) => off(&here, form, key),
+            (None, _) => {
+                let form = RoomForm { opens: suggested, per_second: FIRST_PACE.to_string(), reason: String::new() };
+                off(&here, form, key)
+            }
+            (Some(room), RoomPart::Figures { is_still }) => figures(&here, show, room, is_closed, is_still),
+            (Some(room), RoomPart::Terms(form)) => {
+                let form = form.unwrap_or_else(|| RoomForm {
+                    opens: minute(&room.opens_local).to_owned(),
+                    per_second: room.queue.per_second.to_string(),
+                    reason: String::new(),
+                });
+                change(&here, &room, form, key)
+            }
+            (Some(room), RoomPart::End { reason }) => end(&here, room, reason, key),
+        };
+        let back = format!("{title}, {}", when(&starts_local));
+        let content = view! {
+            <div class="organiser-facts"><p><a href=base><bdi>{back}</bdi></a></p></div>
+            {content}
+        };
+        page(&desk, Tab::Programme, say!("waiting_room.title"), done, trouble, content.into_any())
+    }
+}
+
+fn minute(local: &str) -> &str {
+    local.get(..TO_THE_MINUTE).unwrap_or(local)
+}
+
+fn count(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn off(here: &str, form: RoomForm, key: String) -> AnyView {
+    view! {
+        <p data-testid="room-state" data-state="off">{say!("waiting_room.is_off")}</p>
+        <form class="organiser-form card organiser-card" action=format!("{here}/terms") method="post" aria-labelledby="room-terms">
+            <h2 id="room-terms" class="organiser-wide">{say!("waiting_room.on_title")}</h2>
+            <p class="organiser-wide">{say!("waiting_room.lead")}</p>
+            {hidden("key", key)}
+            {hidden("seen", String::new())}
+            {field("opens", "datetime-local", say!("waiting_room.opens"), form.opens, true)}
+            {pace(form.per_second)}
+            {reason_again("room-reason", form.reason)}
+            <button class="button" r#type="submit" data-testid="room-on">{say!("waiting_room.on")}</button>
+        </form>
+    }
+    .into_any()
+}
+
+fn change(here: &str, room: &RoomStands, form: RoomForm, key: String) -> AnyView {
+    let opens = if room.is_settled {
+        view! { <p class="organiser-wide" data-testid="room-opened">{say!("waiting_room.opened")}</p> }.into_any()
+    } else {
+        field("opens", "datetime-local", say!("waiting_room.opens"), form.opens, true).into_any()
+    };
+    view! {
+        <form class="organiser-form card organiser-card" action=format!("{here}/terms") method="post" aria-labelledby="room-terms">
+            <h2 id="room-terms" class="organiser-wide">{say!("waiting_room.change")}</h2>
+            {hidden("key", key)}
+            {hidden("seen", room.seen.clone())}
+            {opens}
+            {pace(form.per_second)}
+            {reason_again("room-reason", form.reason)}
+            <div class="organiser-wide organiser-ways">
+                <button class="button" r#type="submit" data-testid="room-change">{say!("organiser.change")}</button>
+                <a class="button button-quiet" href=here.to_owned()>{say!("waiting_room.leave_it")}</a>
+            </div>
+        </form>
+    }
+    .into_any()
+}
+
+fn pace(written: String) -> impl IntoView {
+    view! {
+        <div class="field">
+            <label for="per_second">{say!("waiting_room.pace")}</label>
+            <input id="per_second" name="per_second" r#type="number" min="1" max=MAX_PER_SECOND required value=written />
+        </div>
+    }
+}
+
+/// What switching it off means for those in front of it.
+fn end(here: &str, room: RoomStands, reason: String, key: String) -> AnyView {
+    let waiting = count(waiting(&room.queue));
+    view! {
+        <form class="organiser-form card organiser-card organiser-danger" action=format!("{here}/off") method="post" aria-labelledby="room-off">
+            <h2 id="room-off" class="organiser-wide">{say!("waiting_room.off_title")}</h2>
+            <ul class="organiser-films organiser-wide">
+                <li data-testid="off-waiting">{say!("waiting_room.off_waiting", count = waiting)}</li>
+                <li>{say!("waiting_room.off_inside")}</li>
+                <li>{say!("waiting_room.off_again")}</li>
+            </ul>
+            {hidden("key", key)}
+            {hidden("seen", room.seen)}
+            {reason_again("room-reason", reason)}
+            <label class="organiser-tick organiser-wide" for="room-sure">
+                <input id="room-sure" name="sure" r#type="checkbox" value="true" required />
+                <span>{say!("waiting_room.off_sure")}</span>
+            </label>
+            <div class="organiser-wide organiser-ways">
+                <button class="button button-danger" r#type="submit" data-testid="room-off">{say!("waiting_room.off")}</button>
+                <a class="button button-quiet" href=here.to_owned()>{say!("waiting_room.leave_it")}</a>
+            </div>
+        </form>
+    }
+    .into_any()
+}
+
+/// People in line: those who have a place that was not called, and did not leave.
+const fn waiting(queue: &Queue) -> u64 {
+    queue.joined.saturating_sub(queue.called).saturating_sub(queue.gone)
+}
+
+/// How it stands in a word, for tests, and in a sentence.
+fn state_of(room: &RoomStands, is_closed: bool) -> (&'static str, String) {
+    let opens = when(&room.opens_local);
+    let opens = Arg::Ours(&opens);
+    match &room.queue {
+        _ if is_closed => ("closed", say!("waiting_room.closed")),
+        queue if !queue.is_open => ("early", say!("waiting_room.early", time = opens)),
+        _ if !room.is_on_sale => ("resting", say!("waiting_room.resting", time = opens)),
+        queue if queue.is_sold_out => ("sold_out", say!("waiting_room.sold_out", time = opens)),
+        _ => ("open", say!("waiting_room.open", time = opens)),
+    }
+}
+
+fn figures(here: &str, show: Uuid, room: RoomStands, is_closed: bool, is_still: bool) -> AnyView {
+    let (state, words) = state_of(&room, is_closed);
+    let queue = &room.queue;
+    let bound = match room.limit {
+        Some(limit) => say!("waiting_room.limit", limit = count(limit)),
+        None => say!("waiting_room.limit_early"),
+    };
+    let lines = [
+        ("room-waiting", say!("waiting_room.waiting"), waiting(queue)),
+        ("room-called", say!("waiting_room.called"), queue.called),
+        ("room-inside", say!("waiting_room.inside"), room.inside),
+        ("room-gone", say!("waiting_room.gone"), queue.gone),
+        ("room-pace", say!("waiting_room.pace"), u64::from(queue.per_second)),
+        ("room-lately", say!("waiting_room.lately"), u64::from(queue.lately)),
+    ];
+    let lines = lines.map(|(test, name, value)| {
+        view! {
+            <div class="card reports-total">
+                <dt>{name}</dt>
+                <dd data-testid=test>{number(count(value), language::current())}</dd>
+            </div>
+        }
+    });
+    let ways = (!is_closed).then(|| ways(here, is_still));
+    view! {
+        <p class="organiser-state" data-testid="room-state" data-state=state>{words}</p>
+        <dl class="reports-totals">{lines.into_iter().collect_view()}</dl>
+        <p class="quiet">{bound}" "{say!("waiting_room.gone_hint")}</p>
+        {ways}
+        {published(show, room.draw)}
+    }
+    .into_any()
+}
+
+/// What may be done about it; and whether the figures go on by themselves, which hinders who reads slowly.
+fn ways(here: &str, is_still: bool) -> impl IntoView + use<> {
+    let renewing = if is_still {
+        view! { <a class="button button-quiet" href=here.to_owned() data-testid="room-renew">{say!("waiting_room.renew")}</a> }
+            .into_any()
+    } else {
+        view! { <a class="button button-quiet" href=format!("{here}?still=true") data-testid="room-still">{say!("waiting_room.still")}</a> }
+            .into_any()
+    };
+    let told = if is_still { say!("waiting_room.stands_still") } else { say!("waiting_room.renews") };
+    view! {
+        <p class="quiet">{told}</p>
+        <div class="organiser-ways">
+            {renewing}
+            <a class="button button-quiet" href=format!("{here}/terms") data-testid="to-room-terms">{say!("waiting_room.change")}</a>
+            <a class="button button-quiet" href=format!("{here}/off") data-testid="to-room-off">{say!("waiting_room.to_off")}</a>
+        </div>
+    }
+}
+
+/// What everybody can check, before it opens and after.
+fn published(show: Uuid, draw: DrawView) -> impl IntoView {
+    let people = draw
+        .people
+        .map_or_else(|| say!("waiting_room.told_later"), |people| number(count(people), language::current()));
+    let key = match draw.key {
+        Some(key) => view! { <dd><bdi dir="ltr" data-testid="room-key">{key}</bdi></dd> }.into_any(),
+        None => view! { <dd>{say!("waiting_room.told_later")}</dd> }.into_any(),
+    };
+    view! {
+        <section class="card organiser-card waiting-room-draw" aria-labelledby="room-draw">
+            <h2 id="room-draw">{say!("queue.fair_title")}</h2>
+            <p>{say!("queue.fair_text")}</p>
+            <dl>
+                <dt>{say!("queue.commitment")}</dt>
+                <dd><bdi dir="ltr" data-testid="room-commitment">{draw.commitment}</bdi></dd>
+                <dt>{say!("queue.people")}</dt>
+                <dd>{people}</dd>
+                <dt>{say!("queue.key")}</dt>
+                {key}
+            </dl>
+            <p><a href=format!("/api/v1/shows/{show}/queue") data-testid="room-check">{say!("waiting_room.check")}</a></p>
+        </section>
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn room(queue: Queue) -> RoomStands {
+        RoomStands {
+            opens_local: "2026-11-21T20:15:07".to_owned(),
+            is_settled: false,
+            is_on_sale: true,
+            queue,
+            inside: 0,
+            limit: None,
+            draw: DrawView { method: String::new(), commitment: String::new(), people: None, key: None },
+            seen: String::new(),
+        }
+    }
+
+    #[test]
+    fn who_waits_has_a_place_that_was_not_called_and_did_not_leave() {
+        let queue = Queue { joined: 500, called: 120, gone: 30, ..Queue::default() };
+        assert_eq!(waiting(&queue), 350);
+        assert_eq!(waiting(&Queue { joined: 3, called: 2, gone: 5, ..queue }), 0, "figures of different moments");
+    }
+
+    #[test]
+    fn a_room_says_why_it_calls_nobody() {
+        let open = Queue { is_open: true, ..Queue::default() };
+        let state = |room: &RoomStands| state_of(room, false).0;
+        assert_eq!(state(&room(Queue::default())), "early");
+        assert_eq!(state(&room(open)), "open");
+        assert_eq!(state(&RoomStands { is_on_sale: false, ..room(open) }), "resting");
+        assert_eq!(state(&room(Queue { is_sold_out: true, ..open })), "sold_out");
+        assert_eq!(state_of(&room(open), true).0, "closed");
+        assert!(state_of(&room(Queue::default()), false).1.contains("21 Nov, 20:15"));
+        assert_eq!(minute("2026-11-21T20:15:07"), "2026-11-21T20:15");
+    }
+}

@@ -1,0 +1,234 @@
+//! The waiting room of a show: how it stands, and what its organiser decides about it.
+
+use app::pages::staff::organiser::{RoomForm, RoomPart, RoomStands, Trouble, WaitingRoomPage};
+use app::pages::staff::{Desk, Section};
+use axum::extract::{Form, Path, Query, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use domain::api_systems::MAX_REASON_CHARS;
+use domain::api_waiting_room::WaitingRoomRequest;
+use domain::time::Timestamp;
+use domain::waiting_room::MAX_PER_SECOND;
+use serde::Deserialize;
+
+use super::super::{Turned, Who, desk};
+use super::{
+    Asked, FormResult, PageResult, Thing, intent, new_key, passing_or_fault, private, see, trouble, with_status,
+};
+use crate::AppState;
+use crate::catalogue::Show;
+use crate::clock::rfc3339;
+use crate::web::{Code, reader};
+use crate::{holds, organiser, waiting_room};
+use waiting_room::{Overview, Refused};
+
+/// How often the figures of a room are looked at again, seconds.
+const LOOK_AGAIN_S: u32 = 5;
+/// An instant on the clocks of a theatre to the minute, as fields have it, is so much of one to the second.
+const TO_THE_MINUTE: usize = "2026-12-01T10:00".len();
+
+pub(super) async fn look(State(state): State<AppState>, who: Who, thing: Thing, asked: Asked) -> PageResult {
+    let Path((theatre, show)) = thing?;
+    let (_, desk) = desk(&state, who, &theatre, Section::Shows).await?;
+    let Query(asked) = asked?;
+    let show = waiting_room::show_at(&state, &theatre, show).await.map_err(passing_or_fault)?;
+    let part = RoomPart::Figures { is_still: asked.still };
+    Asking { state: &state, desk, show: &show }.page(part, asked.done, None).await
+}
+
+pub(super) async fn terms(State(state): State<AppState>, who: Who, thing: Thing) -> PageResult {
+    let Path((theatre, show)) = thing?;
+    let (_, desk) = desk(&state, who, &theatre, Section::Shows).await?;
+    let show = waiting_room::show_at(&state, &theatre, show).await.map_err(passing_or_fault)?;
+    Asking { state: &state, desk, show: &show }.page(RoomPart::Terms(None), false, None).await
+}
+
+pub(super) async fn end(State(state): State<AppState>, who: Who, thing: Thing) -> PageResult {
+    let Path((theatre, show)) = thing?;
+    let (_, desk) = desk(&state, who, &theatre, Section::Shows).await?;
+    let show = waiting_room::show_at(&state, &theatre, show).await.map_err(passing_or_fault)?;
+    Asking { state: &state, desk, show: &show }.page(RoomPart::End { reason: String::new() }, false, None).await
+}
+
+#[derive(Deserialize)]
+pub(super) struct TermsForm {
+    key: String,
+    seen: String,
+    /// Not there when it stays.
+    #[serde(default)]
+    opens: String,
+    per_second: String,
+    reason: String,
+}
+
+impl TermsForm {
+    fn request(&self, show: &Show, room: Option<&Overview>) -> Result<WaitingRoomRequest, Refused> {
+        let opens_at = opening(show, &self.opens, room.map(|room| room.opens_at))?;
+        Ok(WaitingRoomRequest {
+            on: true,
+            opens_at: opens_at.map(rfc3339),
+            per_second: self.per_second.trim().parse().ok(),
+            reason: self.reason.clone(),
+        })
+    }
+
+    /// The fields as they were, for the page that says what stood in the way.
+    fn shown(self) -> RoomForm {
+        RoomForm { opens: self.opens, per_second: self.per_second, reason: self.reason }
+    }
+}
+
+/// When it is to open. A field that was not there, or says to the minute what is so already, leaves it as it is.
+fn opening(show: &Show, written: &str, before: Option<Timestamp>) -> Result<Option<Timestamp>, Refused> {
+    let written = written.trim();
+    let is_as_before = before.is_some_and(|at| written.is_empty() || to_the_minute(show, at) == written);
+    if is_as_before || written.is_empty() {
+        return Ok(before);
+    }
+    match organiser::instant(written, &show.time_zone) {
+        Ok(at) => Ok(Some(at)),
+        Err(problem) if problem.code() == Code::Malformed => Err(Refused::Opening),
+        Err(problem) => Err(Refused::Other(problem)),
+    }
+}
+
+fn to_the_minute(show: &Show, at: Timestamp) -> String {
+    let mut local = show.local_iso(at);
+    local.truncate(TO_THE_MINUTE);
+    local
+}
+
+pub(super) async fn set(
+    State(state): State<AppState>,
+    who: Who,
+    thing: Thing,
+    form: FormResult<TermsForm>,
+) -> PageResult {
+    let Path((theatre, show)) = thing?;
+    let (staff, desk) = desk(&state, who, &theatre, Section::Shows).await?;
+    let Form(form) = form?;
+    let show = waiting_room::show_at(&state, &theatre, show).await.map_err(passing_or_fault)?;
+    let here = format!("/staff/{theatre}/shows/{}/waiting-room", show.id);
+    let done = async {
+        let room = waiting_room::overview(&state, show.id).await?;
+        let request = form.request(&show, room.as_ref())?;
+        let intent = intent(&staff, &form.key, &format!("form {here}/terms"), &(&request, &form.seen))?;
+        waiting_room::switch(&state, &show, &staff, &intent, &request, Some(&form.seen)).await
+    };
+    match done.await {
+        Ok(_) => Ok(see(&format!("{here}?done=true"))),
+        Err(refused) => {
+            let before = told(refused)?;
+            let part = RoomPart::Terms(Some(form.shown()));
+            Asking { state: &state, desk, show: &show }.page(part, false, Some(before)).await
+        }
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct EndForm {
+    key: String,
+    seen: String,
+    reason: String,
+    /// Not there without the tick.
+    #[serde(default)]
+    sure: bool,
+}
+
+pub(super) async fn switch_off(
+    State(state): State<AppState>,
+    who: Who,
+    thing: Thing,
+    form: FormResult<EndForm>,
+) -> PageResult {
+    let Path((theatre, show)) = thing?;
+    let (staff, desk) = desk(&state, who, &theatre, Section::Shows).await?;
+    let Form(EndForm { key, seen, reason, sure }) = form?;
+    let show = waiting_room::show_at(&state, &theatre, show).await.map_err(passing_or_fault)?;
+    if !sure {
+        let words = app::say!(in reader::language(), "waiting_room.unsure");
+        let before = (StatusCode::BAD_REQUEST, Trouble { words, findings: Vec::new() });
+        return Asking { state: &state, desk, show: &show }.page(RoomPart::End { reason }, false, Some(before)).await;
+    }
+    let here = format!("/staff/{theatre}/shows/{}/waiting-room", show.id);
+    let request = WaitingRoomRequest { on: false, opens_at: None, per_second: None, reason };
+    let done = async {
+        let intent = intent(&staff, &key, &format!("form {here}/off"), &(&request, &seen))?;
+        waiting_room::switch(&state, &show, &staff, &intent, &request, Some(&seen)).await
+    };
+    match done.await {
+        Ok(_) => Ok(see(&format!("{here}?done=true"))),
+        Err(refused) => {
+            let before = told(refused)?;
+            let part = RoomPart::End { reason: request.reason };
+            Asking { state: &state, desk, show: &show }.page(part, false, Some(before)).await
+        }
+    }
+}
+
+/// Why a room stays as it is, in the reader's language.
+fn told(refused: Refused) -> Result<(StatusCode, Trouble), Turned> {
+    let language = reader::language();
+    let words = match &refused {
+        Refused::Reason => Some(app::say!(in language, "waiting_room.no_reason", most = MAX_REASON_CHARS)),
+        Refused::Opening => Some(app::say!(in language, "waiting_room.no_opening")),
+        Refused::Pace => Some(app::say!(in language, "waiting_room.no_pace", most = MAX_PER_SECOND)),
+        Refused::Past => Some(app::say!(in language, "waiting_room.past")),
+        Refused::TooLate => Some(app::say!(in language, "waiting_room.too_late")),
+        Refused::Opened => Some(app::say!(in language, "waiting_room.opened")),
+        Refused::Changed => Some(app::say!(in language, "waiting_room.changed")),
+        Refused::Other(_) => None,
+    };
+    let (status, told) = trouble(refused.problem())?;
+    Ok((status, words.map_or(told, |words| Trouble { words, findings: Vec::new() })))
+}
+
+/// Somebody who may, asking for the room of a show.
+struct Asking<'a> {
+    state: &'a AppState,
+    desk: Desk,
+    show: &'a Show,
+}
+
+impl Asking<'_> {
+    async fn page(self, part: RoomPart, done: bool, before: Option<(StatusCode, Trouble)>) -> PageResult {
+        let Self { state, desk, show } = self;
+        let room = waiting_room::overview(state, show.id).await.map_err(passing_or_fault)?;
+        let now = state.locks.now();
+        // Nobody is let in any more. Who asked for a change as booking closed still sees what they typed.
+        let is_closed = holds::sales_open(show, now).is_err();
+        let part = if is_closed && before.is_none() { RoomPart::Figures { is_still: true } } else { part };
+        let again = room.is_some() && matches!(part, RoomPart::Figures { is_still: false });
+        let stands = |room: Overview| RoomStands {
+            opens_local: show.local_iso(room.opens_at),
+            is_settled: room.is_settled,
+            is_on_sale: holds::on_sale(show, now).is_ok(),
+            queue: room.queue,
+            inside: room.inside,
+            limit: room.limit,
+            draw: room.draw,
+            seen: room.seen,
+        };
+        let sold_from = show.sales_from.filter(|from| *from > now);
+        let (status, trouble) = before.unzip();
+        let here = format!("/staff/{}/shows/{}/waiting-room", desk.theatre, show.id);
+        let page = WaitingRoomPage {
+            desk,
+            show: show.id,
+            title: show.film.clone(),
+            starts_local: show.local_iso(show.starts_at),
+            room: room.map(stands),
+            part,
+            is_closed,
+            suggested: sold_from.map(|from| to_the_minute(show, from)).unwrap_or_default(),
+            key: new_key(),
+            done,
+            trouble,
+        };
+        let mut page = private(page);
+        // To the figures alone: what was just done is said once.
+        if again && let Ok(after) = HeaderValue::try_from(format!("{LOOK_AGAIN_S}; url={here}")) {
+            page.headers_mut().insert(header::REFRESH, after);
+        }
+        Ok(with_status(status.unwrap_or(StatusCode::OK), page))
+    }
+}
