@@ -145,6 +145,12 @@ pub struct CounterBooking {
     /// What waits at the counter to be paid out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to_pay_out: Option<Money>,
+    /// The booking that its money pays for now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved_to: Option<Uuid>,
+    /// In the answer to an exchange: what it cost more; below zero, what went back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub difference: Option<Money>,
     /// Until when the caller may undo the sale, milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undo_until_ms: Option<i64>,
@@ -209,8 +215,27 @@ pub struct ExchangeRequest {
     pub hold: Uuid,
     /// What the new seats cost in all, as the customer was told, minor units.
     pub total_minor: i64,
+    /// What the booking cost, as the customer was told, minor units: another sum is refused. Not compared where it is
+    /// missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from_total_minor: Option<i64>,
     /// Why.
     pub reason: String,
+    /// The manager who stands for it, where the new seats cost less and money goes back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub manager: Option<Uuid>,
+    /// Their PIN.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    pub pin: Option<Password>,
+}
+
+impl ExchangeRequest {
+    /// The same without the PIN: what may be kept of it.
+    #[must_use]
+    pub fn without_pin(&self) -> Self {
+        Self { pin: None, ..self.clone() }
+    }
 }
 
 /// `POST …/pin`: a manager sets their own.

@@ -7,6 +7,7 @@ const WCAG_22_AA = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
 const MOST_NAMED = 3;
 // A laptop of 1280 pixels at 200 % shows a page as 640 wide.
 const ZOOMED = { width: 640, height: 400 };
+const PHONE = { width: 390, height: 844 };
 
 /** Requires of the page as it stands: nothing for axe to find, in light and in dark; no sideways scrolling; on a
  * laptop all of it again at 200 %, with nothing lost. `state` names it in what is reported. */
@@ -51,6 +52,19 @@ async function findings(page: Page, tags?: string[]): Promise<string[]> {
   return violations.flatMap(({ id, nodes }) =>
     nodes.slice(0, MOST_NAMED).map((node) => `${id}: ${node.target.join(" ")} ${node.failureSummary?.replace(/\s+/g, " ") ?? ""}`),
   );
+}
+
+/** Requires of a page of staff, who work at a tablet or a laptop, that it fits a phone as well: nothing scrolls sideways. */
+export async function expectOnPhone(page: Page, state: string): Promise<void> {
+  await test.step(`on a phone: ${state}`, async () => {
+    const usual = page.viewportSize();
+    await page.setViewportSize(PHONE);
+    // The layout follows in the next frame.
+    await expect.poll(() => page.evaluate(() => document.documentElement.clientWidth)).toBeLessThanOrEqual(PHONE.width);
+    await recoloured(page);
+    expect(await sideways(page), `${state} scrolls sideways on a phone`).toBeLessThanOrEqual(0);
+    if (usual) await page.setViewportSize(usual);
+  });
 }
 
 function sideways(page: Page): Promise<number> {

@@ -97,6 +97,29 @@ test("a room is brought, a week planned and sold, and a show called off", async 
   await expect(anna.page.getByTestId("booking-state")).toHaveAttribute("data-money", "REFUNDED", { timeout: 20_000 });
 });
 
+// Whoever writes a theatre down manages it, and the other managers no longer all of them: what is written down is tested
+// where no other test looks on.
+test("a theatre that is refused keeps what was typed", async ({ newVisitor }) => {
+  const { page } = await newVisitor(CALM);
+  const typed = {
+    name: "Kino",
+    address: "Am Ufer 3",
+    currency: "EUR",
+    city_name: "Ulm",
+    country: "DE",
+    time_zone: "Europe/Ulm",
+    reason: "It opens in May.",
+  };
+  await signInAsManager(page);
+  await page.goto("/staff");
+  await expectForEveryone(page, "where somebody works");
+  for (const [field, text] of Object.entries(typed)) await page.locator(`#${field}`).fill(text);
+  await press(page.getByTestId("new-theatre"));
+  await expect(page.getByTestId("theatre-trouble")).toBeVisible();
+  for (const [field, text] of Object.entries(typed)) await expect(page.locator(`#${field}`)).toHaveValue(text);
+  await expectForEveryone(page, "a theatre that is refused");
+});
+
 /** A room of one part: rows of six seats. */
 function rows(names: string): object {
   return {

@@ -106,6 +106,13 @@ pub enum Event {
     },
     /// Staff gave the buyer other seats: another booking has them, and the money of this one.
     Exchanged,
+    /// The seats it was exchanged for cost less than the money that moved in: the rest goes back.
+    DifferenceReturned {
+        /// Number of the refund within the booking, from 1.
+        number: u32,
+        /// How much goes back.
+        amount: Money,
+    },
     /// The show was moved to another screen, and the booking has places there.
     Relocated,
     /// The money of this booking came too late, and pays for another booking of the same buyer now.
@@ -138,6 +145,7 @@ impl Event {
             Self::PaymentMovedIn { .. } => "payment_moved_in",
             Self::TakenAtCounter { .. } => "taken_at_counter",
             Self::Exchanged => "exchanged",
+            Self::DifferenceReturned { .. } => "difference_returned",
             Self::Relocated => "relocated",
             Self::LateMoneyMoved => "late_money_moved",
             Self::LateMoneyReturned { .. } => "late_money_returned",
@@ -161,7 +169,8 @@ pub enum Effect {
         /// How much.
         amount: Money,
     },
-    /// Send back the money of some seats, under the key `refund:{booking}:{number}`.
+    /// Send back the money of some seats, or what is over after an exchange, under the key
+    /// `refund:{booking}:{number}`.
     RefundPart {
         /// Number of the refund within the booking, from 1.
         number: u32,

@@ -67,6 +67,7 @@ pub fn step(booking: Booking, event: Event, now: Timestamp) -> Result<(Booking, 
             State::Cancelled | State::Expired => Err(Refused::Gone),
             _ => Err(Refused::WrongState),
         },
+        Event::DifferenceReturned { number, amount } => difference_returned(booking, number, amount),
         // The same booking, the same money, other places: whoever moves the show tells the buyer and the map.
         Event::Relocated => match booking.state {
             State::Confirmed => Ok((booking, vec![])),
@@ -200,6 +201,20 @@ fn part_cancelled(
             ];
             Ok((rest, effects))
         }
+        State::Cancelled | State::Expired => Err(Refused::Gone),
+        State::Created | State::SeatsLocked | State::PaymentPending | State::PaymentSucceeded => {
+            Err(Refused::WrongState)
+        }
+    }
+}
+
+/// The seats stay sold for what they cost; what came in above that goes back, as a part of its own.
+fn difference_returned(booking: Booking, number: u32, amount: Money) -> Result<(Booking, Vec<Effect>), Refused> {
+    match booking.state {
+        State::Confirmed if number == 0 || amount.minor <= 0 || amount.currency != booking.total.currency => {
+            Err(Refused::WrongState)
+        }
+        State::Confirmed => Ok((booking, vec![Effect::RefundPart { number, amount }, Effect::SendNotice { number }])),
         State::Cancelled | State::Expired => Err(Refused::Gone),
         State::Created | State::SeatsLocked | State::PaymentPending | State::PaymentSucceeded => {
             Err(Refused::WrongState)

@@ -23,7 +23,7 @@ fn standing(state: BookingState) -> Booking {
     Booking { state, money, total: eur(4_000), expires_at: LATER }
 }
 
-fn events() -> [Event; 19] {
+fn events() -> [Event; 20] {
     [
         Event::HoldTaken,
         Event::PaymentSubmitted { until: LATER },
@@ -48,6 +48,7 @@ fn events() -> [Event; 19] {
         Event::TakenAtCounter { until: LATER },
         Event::Exchanged,
         Event::Relocated,
+        Event::DifferenceReturned { number: 1, amount: eur(1_000) },
     ]
 }
 
@@ -61,14 +62,14 @@ fn given_back(minor: i64) -> [Effect; 3] {
 fn every_state_meets_every_event() {
     // Columns in the order of `events()`.
     #[rustfmt::skip]
-    let expected: [(BookingState, [Result<BookingState, Refused>; 19]); 7] = [
-        (Created,          [Ok(SeatsLocked), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(NotDue), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState)]),
-        (SeatsLocked,      [Err(AlreadyDone), Ok(PaymentPending), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Ok(Cancelled), Ok(Cancelled), Err(NotDue), Err(WrongState), Err(WrongState), Err(WrongState), Ok(PaymentPending), Err(WrongState), Err(WrongState), Ok(PaymentPending), Err(WrongState), Err(WrongState)]),
-        (PaymentPending,   [Err(AlreadyDone), Err(AlreadyDone), Ok(PaymentSucceeded), Ok(Cancelled), Ok(Cancelled), Err(WrongState), Err(WrongState), Ok(Cancelled), Ok(Cancelled), Err(NotDue), Err(WrongState), Err(WrongState), Err(WrongState), Err(AlreadyDone), Err(WrongState), Err(WrongState), Err(AlreadyDone), Err(WrongState), Err(WrongState)]),
-        (PaymentSucceeded, [Err(AlreadyDone), Err(AlreadyDone), Err(AlreadyDone), Err(WrongState), Err(WrongState), Ok(Confirmed), Ok(Cancelled), Err(WrongState), Ok(Cancelled), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(AlreadyDone), Err(WrongState), Err(WrongState), Err(AlreadyDone), Err(WrongState), Err(WrongState)]),
-        (Confirmed,        [Err(AlreadyDone), Err(AlreadyDone), Err(AlreadyDone), Err(WrongState), Err(WrongState), Err(AlreadyDone), Err(WrongState), Ok(Cancelled), Ok(Cancelled), Err(WrongState), Err(WrongState), Ok(Confirmed), Ok(Confirmed), Err(AlreadyDone), Err(WrongState), Err(WrongState), Err(AlreadyDone), Ok(Cancelled), Ok(Confirmed)]),
-        (Cancelled,        [Err(Gone), Err(Gone), Ok(Cancelled), Err(AlreadyDone), Err(AlreadyDone), Err(Gone), Err(Gone), Err(Gone), Err(Gone), Err(Gone), Err(WrongState), Err(Gone), Err(Gone), Err(Gone), Err(WrongState), Err(WrongState), Err(Gone), Err(Gone), Err(Gone)]),
-        (Expired,          [Err(Gone), Err(Gone), Ok(Expired), Ok(Expired), Ok(Expired), Err(Gone), Err(Gone), Err(Gone), Err(Gone), Err(Gone), Err(WrongState), Err(Gone), Err(Gone), Err(Gone), Err(WrongState), Err(WrongState), Err(Gone), Err(Gone), Err(Gone)]),
+    let expected: [(BookingState, [Result<BookingState, Refused>; 20]); 7] = [
+        (Created,          [Ok(SeatsLocked), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(NotDue), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState)]),
+        (SeatsLocked,      [Err(AlreadyDone), Ok(PaymentPending), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Ok(Cancelled), Ok(Cancelled), Err(NotDue), Err(WrongState), Err(WrongState), Err(WrongState), Ok(PaymentPending), Err(WrongState), Err(WrongState), Ok(PaymentPending), Err(WrongState), Err(WrongState), Err(WrongState)]),
+        (PaymentPending,   [Err(AlreadyDone), Err(AlreadyDone), Ok(PaymentSucceeded), Ok(Cancelled), Ok(Cancelled), Err(WrongState), Err(WrongState), Ok(Cancelled), Ok(Cancelled), Err(NotDue), Err(WrongState), Err(WrongState), Err(WrongState), Err(AlreadyDone), Err(WrongState), Err(WrongState), Err(AlreadyDone), Err(WrongState), Err(WrongState), Err(WrongState)]),
+        (PaymentSucceeded, [Err(AlreadyDone), Err(AlreadyDone), Err(AlreadyDone), Err(WrongState), Err(WrongState), Ok(Confirmed), Ok(Cancelled), Err(WrongState), Ok(Cancelled), Err(WrongState), Err(WrongState), Err(WrongState), Err(WrongState), Err(AlreadyDone), Err(WrongState), Err(WrongState), Err(AlreadyDone), Err(WrongState), Err(WrongState), Err(WrongState)]),
+        (Confirmed,        [Err(AlreadyDone), Err(AlreadyDone), Err(AlreadyDone), Err(WrongState), Err(WrongState), Err(AlreadyDone), Err(WrongState), Ok(Cancelled), Ok(Cancelled), Err(WrongState), Err(WrongState), Ok(Confirmed), Ok(Confirmed), Err(AlreadyDone), Err(WrongState), Err(WrongState), Err(AlreadyDone), Ok(Cancelled), Ok(Confirmed), Ok(Confirmed)]),
+        (Cancelled,        [Err(Gone), Err(Gone), Ok(Cancelled), Err(AlreadyDone), Err(AlreadyDone), Err(Gone), Err(Gone), Err(Gone), Err(Gone), Err(Gone), Err(WrongState), Err(Gone), Err(Gone), Err(Gone), Err(WrongState), Err(WrongState), Err(Gone), Err(Gone), Err(Gone), Err(Gone)]),
+        (Expired,          [Err(Gone), Err(Gone), Ok(Expired), Ok(Expired), Ok(Expired), Err(Gone), Err(Gone), Err(Gone), Err(Gone), Err(Gone), Err(WrongState), Err(Gone), Err(Gone), Err(Gone), Err(WrongState), Err(WrongState), Err(Gone), Err(Gone), Err(Gone), Err(Gone)]),
     ];
     for (state, row) in expected {
         for (event, expected) in events().into_iter().zip(row) {
@@ -142,6 +143,18 @@ fn who_is_given_other_seats_gets_no_money_back_for_the_first() {
     assert_eq!(step(moved, Event::RefundSettled, NOW), Err(WrongState), "nothing of it is left to refund");
     for event in [Event::Exchanged, Event::CancelledByStaff] {
         assert_eq!(step(moved, event, NOW), Err(Gone), "{event:?}");
+    }
+}
+
+#[test]
+fn what_other_seats_cost_less_goes_back_and_they_stay_sold() {
+    let back = |number, amount| step(standing(Confirmed), Event::DifferenceReturned { number, amount }, NOW);
+    let (kept, effects) = back(1, eur(1_500)).expect("goes back");
+    assert_eq!(kept, standing(Confirmed), "its total is what its seats cost, as before");
+    assert_eq!(effects, [Effect::RefundPart { number: 1, amount: eur(1_500) }, Effect::SendNotice { number: 1 }]);
+    let dollars = Money::new(1, Currency::parse("USD").expect("a code"));
+    for (number, amount) in [(0, eur(1)), (1, eur(0)), (1, eur(-1)), (1, dollars)] {
+        assert_eq!(back(number, amount), Err(WrongState), "{number} {amount:?}");
     }
 }
 

@@ -5,7 +5,7 @@
 //! Such a booking is nobody's visitor's: it has an owner of its own, so that a seller's limit of seats never fills.
 
 use domain::api_box_office::CounterBooking;
-use domain::booking::{BookingState, Event, PAYMENT_EXTENSION_MS};
+use domain::booking::{BookingState, Event, MoneyState, PAYMENT_EXTENSION_MS};
 use domain::money::Money;
 use domain::till::Means;
 use domain::time::Timestamp;
@@ -17,7 +17,7 @@ use super::create::{self, MAX_REFERENCE_DRAWS, unmoved};
 use super::moves::{self, Cause, MoveError, causes};
 use super::person::{MAX_EMAIL_BYTES, MAX_NAME_CHARS};
 use super::sql::{self, BookingRow, Channel};
-use super::{cancel, places, refunds, steps};
+use super::{cancel, late, places, refunds, steps};
 use crate::catalogue::Show;
 use crate::seat_locks::{Held, Refusal, Sale, with_map};
 use crate::tickets::is_address;
@@ -273,6 +273,10 @@ impl Found {
         let view = super::view::of_row(tx, show, row).await?;
         let refunds = refunds::of_booking(tx, row.id).await?;
         let means = refunds::paid_at_counter(tx, row.id).await?;
+        let moved_to = match row.machine.money {
+            MoneyState::Moved => late::moved_to(tx, row.id).await?,
+            _ => None,
+        };
         Ok(CounterBooking {
             id: row.id,
             reference: row.reference.clone(),
@@ -290,6 +294,8 @@ impl Found {
             means,
             to_pay_out: cancel::waiting(row, &refunds, means),
             refunds: steps::refunds_view(&refunds, row.machine.total.currency),
+            moved_to,
+            difference: None,
             undo_until_ms: None,
         })
     }

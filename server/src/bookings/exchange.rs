@@ -1,9 +1,10 @@
 //! Other seats in place of those of a sold booking: one transaction takes the new ones and gives the old ones back.
 //!
 //! The old booking ends and its money pays for the new one, as late money does (`late`, docs/decisions/0009): the new
-//! one's refunds go where the money came from. What was paid at the counter may cost more, and not less: money goes back
-//! by a manager's word only. What a gateway has cannot grow or shrink there, so such a booking is exchanged for seats of
-//! the same price.
+//! one's refunds go where the money came from. For what costs more the rest comes in at the counter; what a gateway has
+//! cannot grow there, so a booking that was paid online is exchanged for no dearer seats. For what costs less all of the
+//! money moves, and the difference goes back as a refund of the new booking, by a manager's word only: out of the till
+//! what was paid at the counter, through its gateway what was paid online.
 
 use domain::booking::{Booking, BookingState, Event};
 use domain::money::Money;
@@ -16,10 +17,19 @@ use super::claiming;
 use super::counter::{self, CounterSale, Sold, Unsold};
 use super::moves::{self, Cause, causes};
 use super::sql::{self, BookingRow};
-use super::{area_claims, claims, refunds};
+use super::{area_claims, cancel, claims, refunds};
 use crate::clock::to_utc;
 use crate::tickets;
 use crate::web::{Code, Problem};
+
+/// The booking that is exchanged.
+#[derive(Clone, Copy, Debug)]
+pub struct Given {
+    /// Its id.
+    pub booking: Uuid,
+    /// What the customer was told it cost, minor units; not compared where nobody said.
+    pub told_minor: Option<i64>,
+}
 
 /// What an exchange came to.
 #[derive(Clone, Debug)]
@@ -28,23 +38,26 @@ pub struct Exchanged {
     pub sold: Sold,
     /// The old one's name for people.
     pub from: String,
-    /// What the new one costs more. Changes hands at the counter.
+    /// What the new one costs more; below zero: what goes back.
     pub difference: Money,
-    /// How it does; `None` when a gateway has the money, and there is no difference.
+    /// How it changes hands at the counter; `None` when a gateway has the money, and what is over goes back there.
     pub means: Option<Means>,
 }
 
 /// Exchanges all of a sold booking for what a closed hold has, in the caller's transaction. The buyer stays who it
-/// was; `sale.means` and `sale.buyer` say nothing here.
+/// was; `sale.means` and `sale.buyer` say nothing here. Money goes back only where a manager stands for it; what goes
+/// back at the counter counts as paid out when this is committed: the caller writes it into the till.
 ///
 /// # Errors
 /// [`Unsold`].
 pub async fn exchange(
     tx: &mut PgConnection,
-    from: Uuid,
+    given: Given,
     sale: &CounterSale<'_>,
+    manager_stands: bool,
     now: Timestamp,
 ) -> Result<Exchanged, Unsold> {
+    let from = given.booking;
     let old = sql::lock(tx, from).await?.ok_or_else(|| Problem::not_found("booking"))?;
     if old.machine.state != BookingState::Confirmed {
         return Err(refuse("This booking is not sold, or not any more: it cannot be exchanged."));
@@ -58,7 +71,11 @@ pub async fn exchange(
     }
     let means = refunds::paid_at_counter(tx, from).await?;
     let fresh = fresh_row(&old, sale, means)?;
-    let difference = difference(&old, &fresh, sale.told_minor, means)?;
+    let difference = difference((&old, given.told_minor), (&fresh, sale.told_minor), means)?;
+    if difference.minor < 0 && !manager_stands {
+        // It was looked at before the booking was locked, and a part of it may have gone back since.
+        return Err(refuse("Money would go back for these seats, and no manager stands for it. Look at it once more."));
+    }
     let row = counter::insert(tx, fresh, now).await?;
     counter::put_lines(tx, sale.show, &row, means.unwrap_or(Means::Card)).await?;
 
@@ -79,6 +96,7 @@ pub async fn exchange(
     if sold.machine.state != BookingState::Confirmed {
         return Err(refuse("The show has begun, or a seat was lost: nothing was exchanged."));
     }
+    give_back(tx, &sold, difference, means, now).await?;
     end_old(tx, &old, &sold.reference, sale.reason, now).await?;
     let from = old.reference;
     let sold = Sold { booking: sold.id, reference: sold.reference, total: sold.machine.total };
@@ -102,10 +120,19 @@ fn fresh_row(old: &BookingRow, sale: &CounterSale<'_>, means: Option<Means>) -> 
     Ok(BookingRow { owner, buyer: old.buyer.clone(), holder: old.holder.clone(), ..row })
 }
 
-/// What changes hands.
-fn difference(old: &BookingRow, fresh: &BookingRow, told: i64, means: Option<Means>) -> Result<Money, Problem> {
+/// What changes hands: what the customer was told does, or nothing. The old booking may have given a part back since, at
+/// another till.
+fn difference(
+    (old, told_before): (&BookingRow, Option<i64>),
+    (fresh, told_after): (&BookingRow, i64),
+    means: Option<Means>,
+) -> Result<Money, Problem> {
     let (before, after): (Booking, Booking) = (old.machine, fresh.machine);
-    if after.total.minor != told {
+    if told_before.is_some_and(|told| told != before.total.minor) {
+        let words = format!("The booking that is exchanged comes to {} now. Look at it once more.", before.total);
+        return Err(wrong_state(&words));
+    }
+    if after.total.minor != told_after {
         let words = format!("The new seats cost {} now. Tell the customer, then exchange them once more.", after.total);
         return Err(wrong_state(&words));
     }
@@ -113,20 +140,14 @@ fn difference(old: &BookingRow, fresh: &BookingRow, told: i64, means: Option<Mea
         return Err(wrong_state("The new seats are in another currency."));
     }
     let difference = Money::new(after.total.minor - before.total.minor, after.total.currency);
-    if means.is_none() && difference.minor != 0 {
-        let words =
-            "This booking was paid online: exchange it for seats of the same price, or refund it and sell anew.";
-        return Err(wrong_state(words));
-    }
-    if difference.minor < 0 {
-        // Whoever sells gives no money back alone.
-        let words = "The new seats cost less, and money goes back only with a manager's PIN: refund it and sell anew.";
+    if means.is_none() && difference.minor > 0 {
+        let words = "This booking was paid online, and the new seats cost more: refund it and sell anew.";
         return Err(wrong_state(words));
     }
     Ok(difference)
 }
 
-/// The money is counted once: where it is now.
+/// The money is counted once: where it is now. All that is left of it moves, and what was added at the counter with it.
 async fn move_payment(
     tx: &mut PgConnection,
     old: &BookingRow,
@@ -139,7 +160,7 @@ async fn move_payment(
     )
     .bind(old.id)
     .bind(fresh.id)
-    .bind(fresh.machine.total.minor)
+    .bind(old.machine.total.minor.max(fresh.machine.total.minor))
     .bind(to_utc(now))
     .execute(&mut *tx)
     .await?;
@@ -150,6 +171,29 @@ async fn move_payment(
         .await?;
     if moved.rows_affected() != 1 {
         return Err(Problem::internal(&format!("booking {} is sold and has no money that could move", old.id)));
+    }
+    Ok(())
+}
+
+/// What the new seats cost less goes back, as a refund of the new booking: it has the money.
+async fn give_back(
+    tx: &mut PgConnection,
+    sold: &BookingRow,
+    difference: Money,
+    means: Option<Means>,
+    now: Timestamp,
+) -> Result<(), Unsold> {
+    if difference.minor >= 0 {
+        return Ok(());
+    }
+    let amount = Money::new(-difference.minor, difference.currency);
+    let number = refunds::next_number(tx, sold.id).await?;
+    let returned = Event::DifferenceReturned { number, amount };
+    let cause = Cause::of("staff", "The new seats cost less.");
+    let told = moves::apply(tx, sold, returned, cause, now).await?;
+    refunds::request(tx, sold.id, number, (amount, 0), now).await?;
+    if means.is_some() {
+        refunds::settle(tx, &told, number, cancel::PAID_OUT, now).await?;
     }
     Ok(())
 }

@@ -53,7 +53,7 @@ pub use counter::{
     show_as_sold,
 };
 pub use effects::{EffectError, perform};
-pub use exchange::{Exchanged, exchange};
+pub use exchange::{Exchanged, Given, exchange};
 pub use holders::{Holder, claimed_among, of_seat as holder_of_seat};
 pub use http::routes;
 pub use news::payment_news;

@@ -22,7 +22,7 @@ const TOLD: &[&str] = &[
     "late_money_returned",
 ];
 /// Events that are told of some seats.
-const TOLD_OF_SEATS: &[&str] = &["part_cancelled_by_buyer", "part_cancelled_by_staff"];
+const TOLD_OF_SEATS: &[&str] = &["part_cancelled_by_buyer", "part_cancelled_by_staff", "difference_returned"];
 
 /// Sends the notice about a refund of the booking, or about all of it (0). An effect, done at least once.
 pub(super) async fn send(state: &AppState, show: &Show, row: &BookingRow, number: u32) -> Result<(), EffectError> {
@@ -107,6 +107,12 @@ fn whole_words(event: &str, reason: &str) -> (String, Vec<String>) {
 
 fn part_words(event: &str, reason: &str, refund: Option<&RefundRow>) -> (String, Vec<String>) {
     let names = refund.map(|refund| refund.seats.join(", ")).unwrap_or_default();
+    if refund.is_some_and(|refund| refund.seats.is_empty()) {
+        // No seat went with it: it is what the seats of an exchange cost less.
+        let text =
+            "Your booking was exchanged for other seats, which cost less. Their tickets are in a mail of their own.";
+        return ("You have other seats, and some of your money back".to_owned(), vec![text.to_owned()]);
+    }
     let why = if event == "part_cancelled_by_staff" {
         reason.to_owned()
     } else {
@@ -146,5 +152,15 @@ mod tests {
         }
         assert_eq!(whole_words("cancelled_by_staff", "The projector is broken.").1, ["The projector is broken."]);
         assert!(part_words("part_cancelled_by_staff", "C7: broken.", None).1[0].contains("broken"));
+        let over = RefundRow {
+            number: 1,
+            amount_minor: 1_250,
+            fee_minor: 0,
+            requested_at: chrono::DateTime::UNIX_EPOCH,
+            settled_at: None,
+            seats: vec![],
+        };
+        let (headline, paragraphs) = part_words("difference_returned", "The new seats cost less.", Some(&over));
+        assert!(!headline.contains("Cancelled") && paragraphs[0].contains("exchanged"), "{headline} {paragraphs:?}");
     }
 }

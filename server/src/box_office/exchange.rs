@@ -1,28 +1,47 @@
-//! Other seats for a sold booking, and the difference in price into the till, in one transaction.
+//! Other seats for a sold booking, and the difference in price into the till or out of it, in one transaction.
 
 use axum::http::StatusCode;
-use domain::api_box_office::ExchangeRequest;
+use domain::api_box_office::{CounterBooking, ExchangeRequest};
 use domain::booking::BookingState;
 use domain::till::{Entry, Means};
+use domain::time::Timestamp;
+use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::sql::NewLine;
-use super::{Counter, find, sql, tills};
-use crate::accounts::reason_of;
+use super::{Counter, find, ledger, sql, tills};
+use crate::accounts::{self, reason_of};
 use crate::audit::{self, Entry as Act};
-use crate::bookings::{self, CounterSale, Exchanged, Unsold};
+use crate::bookings::{self, CounterSale, Exchanged, Given, Unsold};
 use crate::catalogue::Show;
 use crate::idempotency::{Answer, Intent};
 use crate::seat_locks::Held;
 use crate::web::{Code, Problem};
 use crate::{AppState, holds, outbox};
 
-/// Exchanges a booking for what the seller holds, in the same show or another of the theatre.
+/// What is exchanged for what, on whose word.
+struct Wish<'a> {
+    /// The booking that ends.
+    given: Given,
+    /// The show of the new seats.
+    show: &'a Show,
+    /// The seller's hold of them, closed.
+    held: &'a Held,
+    /// What the customer was told the new seats cost, minor units.
+    told_minor: i64,
+    reason: &'a str,
+    /// Who stands for money that goes back.
+    manager: Option<Uuid>,
+}
+
+/// Exchanges a booking for what the seller holds, in the same show or another of the theatre. Where that costs less, a
+/// manager stands with their PIN for the money that goes back, as they do for a refund.
 ///
 /// # Errors
-/// 404 for another theatre's booking or show, 409 when it is not sold, somebody came in with it, money of it is on its way
-/// back, the new seats cost less or another sum than was told, it was paid online and they are not of the same price, or
-/// there is no till for the difference; 410 when the hold is over.
+/// 404 for another theatre's booking or show; 409 when it is not sold, somebody came in with it, money of it is on its way
+/// back, it or the new seats cost another sum than was told, it was paid online and they cost more, or there is no till for
+/// the difference, or too little in it; 410 when the hold is over; 422 when money goes back without the PIN of a manager,
+/// 429 after too many tries.
 pub(super) async fn exchange(
     state: &AppState,
     counter: Counter<'_>,
@@ -30,10 +49,24 @@ pub(super) async fn exchange(
     request: &ExchangeRequest,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
-    let now = state.locks.now();
-    if let Some(answer) = intent.replay(&state.pg, now).await? {
+    if let Some(answer) = intent.replay(&state.pg, state.locks.now()).await? {
         return Ok(answer);
     }
+    match exchange_once(state, counter, booking, request, intent).await {
+        Ok(answer) => Ok(answer),
+        // A repeat is in its own way: the booking has ended, the hold is used up.
+        Err(refused) => intent.unless_answered(&state.pg, state.locks.now(), refused).await,
+    }
+}
+
+async fn exchange_once(
+    state: &AppState,
+    counter: Counter<'_>,
+    booking: Uuid,
+    request: &ExchangeRequest,
+    intent: &Intent,
+) -> Result<Answer, Problem> {
+    let now = state.locks.now();
     let found = find::by_id(state, counter, booking).await?;
     if found.state != BookingState::Confirmed {
         return Err(Problem::new(
@@ -44,31 +77,46 @@ pub(super) async fn exchange(
     let reason = reason_of(&request.reason)?;
     let show = find::show_here(state, counter, request.show).await?;
     holds::sales_open(&show, now)?;
+    let manager = who_stands(state, counter, &found, request).await?;
     let owner = &counter.staff.session.owner;
     let held = bookings::close_hold(state, &show, owner, request.hold).await?;
-    let exchanged = commit(state, counter, booking, (&show, &held), (request.total_minor, reason), intent).await;
+    let given = Given { booking, told_minor: request.from_total_minor };
+    let wish = Wish { given, show: &show, held: &held, told_minor: request.total_minor, reason, manager };
+    let exchanged = commit(state, counter, &wish, intent).await;
     if exchanged.is_err() {
         bookings::open_hold_again(state, &show, owner, &held).await;
     }
     exchanged
 }
 
-async fn commit(
+/// The manager who stands for money that goes back; nobody is asked where none does.
+async fn who_stands(
     state: &AppState,
     counter: Counter<'_>,
-    booking: Uuid,
-    (show, held): (&Show, &Held),
-    (told_minor, reason): (i64, &str),
-    intent: &Intent,
-) -> Result<Answer, Problem> {
+    found: &CounterBooking,
+    request: &ExchangeRequest,
+) -> Result<Option<Uuid>, Problem> {
+    if request.total_minor >= found.total.minor {
+        return Ok(None);
+    }
+    let (Some(manager), Some(pin)) = (request.manager, &request.pin) else {
+        let detail = "The new seats cost less: a manager stands with their PIN for the money that goes back.";
+        return Err(Problem::new(Code::PinWrong, detail));
+    };
+    accounts::check_pin(state, counter.staff, counter.theatre, manager, pin).await?;
+    Ok(Some(manager))
+}
+
+async fn commit(state: &AppState, counter: Counter<'_>, wish: &Wish<'_>, intent: &Intent) -> Result<Answer, Problem> {
     let now = state.locks.now();
+    let Wish { given, show, held, told_minor, reason, manager } = *wish;
     let mut tx = state.pg.begin().await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {
         return Ok(answer);
     }
     let till = sql::lock_open_till(&mut tx, counter.theatre, counter.account()).await?;
     let sale = CounterSale { show, held, buyer: ("", ""), means: Means::Cash, told_minor, reason };
-    let exchanged = match bookings::exchange(&mut tx, booking, &sale, now).await {
+    let exchanged = match bookings::exchange(&mut tx, given, &sale, manager.is_some(), now).await {
         Ok(exchanged) => exchanged,
         Err(Unsold::Refused(problem)) => return Err(problem),
         Err(Unsold::Lost(lost)) => {
@@ -77,34 +125,37 @@ async fn commit(
         }
     };
     write_difference(&mut tx, counter, till.as_ref(), &exchanged, reason, now).await?;
-    let Exchanged { sold, from, difference, .. } = exchanged;
-    let words = format!("For {}, difference {difference}: {reason}", sold.reference);
-    let act = Act::by(counter.account(), "exchanged", format!("booking {from}"), &words).at(counter.theatre);
-    audit::record(&mut tx, &act, now).await?;
-    let found = bookings::find_by_id(&mut tx, sold.booking).await?;
+    write_act(&mut tx, counter, &exchanged, wish, now).await?;
+    let found = bookings::find_by_id(&mut tx, exchanged.sold.booking).await?;
     let found = found.ok_or_else(|| Problem::internal(&"an exchange without a booking"))?;
-    let answer = Answer::json(StatusCode::CREATED, &found.view(&mut tx, show).await?)?;
+    // Whoever hands it out or takes it reads it here, and nowhere else.
+    let view = CounterBooking { difference: Some(exchanged.difference), ..found.view(&mut tx, show).await? };
+    let answer = Answer::json(StatusCode::CREATED, &view)?;
     intent.complete(&mut tx, &answer, now).await?;
     tx.commit().await?;
-    bookings::show_as_sold(state, show, sold.booking).await;
+    bookings::show_as_sold(state, show, exchanged.sold.booking).await;
     outbox::wake(state);
     Ok(answer)
 }
 
-/// What was paid at the counter and what changes hands there now has its line, also when that is nothing.
+/// What was paid at the counter and what changes hands there now has its line, also when that is nothing. Nobody pays out
+/// what is not in the till.
 async fn write_difference(
-    tx: &mut sqlx::PgConnection,
+    tx: &mut PgConnection,
     counter: Counter<'_>,
     till: Option<&sql::TillRecord>,
     exchanged: &Exchanged,
     reason: &str,
-    now: domain::time::Timestamp,
+    now: Timestamp,
 ) -> Result<(), Problem> {
     let Some(means) = exchanged.means else { return Ok(()) };
     let till = till.ok_or_else(tills::no_till)?;
     let difference = exchanged.difference;
     if difference.currency.code() != till.currency {
         return Err(Problem::new(Code::WrongState, "Your till is in another currency than this booking."));
+    }
+    if means == Means::Cash && difference.minor < 0 {
+        tills::has_cash(&ledger::one(tx, till).await?, -difference.minor)?;
     }
     let line = NewLine {
         till: till.id,
@@ -116,5 +167,23 @@ async fn write_difference(
         reason,
     };
     sql::insert_line(tx, &line, now).await?;
+    Ok(())
+}
+
+async fn write_act(
+    tx: &mut PgConnection,
+    counter: Counter<'_>,
+    exchanged: &Exchanged,
+    wish: &Wish<'_>,
+    now: Timestamp,
+) -> Result<(), Problem> {
+    let Exchanged { sold, from, difference, .. } = exchanged;
+    let by = match wish.manager.filter(|_| difference.minor < 0) {
+        Some(manager) => format!(", by the PIN of {}", audit::account(manager)),
+        None => String::new(),
+    };
+    let words = format!("For {}, difference {difference}{by}: {}", sold.reference, wish.reason);
+    let act = Act::by(counter.account(), "exchanged", format!("booking {from}"), &words).at(counter.theatre);
+    audit::record(tx, &act, now).await?;
     Ok(())
 }

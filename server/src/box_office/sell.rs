@@ -28,10 +28,24 @@ pub(super) async fn sell(
     request: &SaleRequest,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
-    let now = state.locks.now();
-    if let Some(answer) = intent.replay(&state.pg, now).await? {
+    if let Some(answer) = intent.replay(&state.pg, state.locks.now()).await? {
         return Ok(answer);
     }
+    match sell_once(state, counter, show, request, intent).await {
+        Ok(answer) => Ok(answer),
+        // A repeat is in its own way: the hold is used up.
+        Err(refused) => intent.unless_answered(&state.pg, state.locks.now(), refused).await,
+    }
+}
+
+async fn sell_once(
+    state: &AppState,
+    counter: Counter<'_>,
+    show: Uuid,
+    request: &SaleRequest,
+    intent: &Intent,
+) -> Result<Answer, Problem> {
+    let now = state.locks.now();
     let reason = why(request)?;
     let show = find::show_here(state, counter, show).await?;
     holds::sales_open(&show, now)?;

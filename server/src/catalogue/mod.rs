@@ -11,7 +11,7 @@ mod service;
 mod show;
 mod sql;
 
-pub use search::{ShowSearch, Unreadable, date as read_date, is_slug};
+pub use search::{ShowSearch, Unreadable, date as read_date, day, is_slug};
 pub use service::{Catalogue, DAYS_AHEAD, Part, PlanDocument, clock_in, days_from, today_in};
 pub use show::Show;
 pub use sql::{FilmTonight, Found, ListedShow};

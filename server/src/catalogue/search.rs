@@ -62,9 +62,17 @@ impl ShowSearch {
 /// Says what a day looks like.
 pub fn date(given: Option<&str>) -> Result<Option<NaiveDate>, Unreadable> {
     let Some(given) = present(given) else { return Ok(None) };
-    // chrono would also take "+2026-1-1"; ten characters leave only the form we document.
-    let read = if given.len() == 10 { NaiveDate::parse_from_str(given, "%Y-%m-%d").ok() } else { None };
+    let read = day(given);
     read.map(Some).ok_or_else(|| Unreadable("A date is written like 2026-11-21 and must exist.".to_owned()))
+}
+
+/// The day that is written `YYYY-MM-DD`, if there is such a day. chrono would also take "+2026-1-1", and "-9999-01-1",
+/// which is no day in Postgres: only digits count, and hyphens between them.
+#[must_use]
+pub fn day(text: &str) -> Option<NaiveDate> {
+    let is_written = |(at, byte): (usize, u8)| if at == 4 || at == 7 { byte == b'-' } else { byte.is_ascii_digit() };
+    let is_day = text.len() == 10 && text.bytes().enumerate().all(is_written);
+    if is_day { NaiveDate::parse_from_str(text, "%Y-%m-%d").ok() } else { None }
 }
 
 /// Whether `id` may be the slug of anything: what is not cannot be in the database either.
@@ -125,12 +133,32 @@ mod tests {
         let refusals = [
             read(|query| query.date = Some("2026-02-30".to_owned())),
             read(|query| query.date = Some("+2026-1-1".to_owned())),
+            read(|query| query.date = Some("-9999-01-1".to_owned())),
             read(|query| query.city = Some("'; DROP TABLE shows".to_owned())),
             read(|query| query.q = Some("a\0b".to_owned())),
             read(|query| query.q = Some("x".repeat(TEXT_LIMIT + 1))),
         ];
         for refusal in refusals {
             assert!(refusal.is_err(), "{refusal:?}");
+        }
+    }
+
+    #[test]
+    fn a_day_is_four_digits_two_and_two() {
+        for good in ["2026-11-21", "0001-01-01", "9999-12-31"] {
+            assert_eq!(day(good).map(|day| day.to_string()).as_deref(), Some(good));
+        }
+        for bad in [
+            "-9999-01-1",
+            "+2026-1-01",
+            "2026-1-001",
+            "2026-+1-01",
+            "2026 11-21",
+            "20261-1-21",
+            "2026-02-30",
+            "２０２６-1",
+        ] {
+            assert_eq!(day(bad), None, "{bad}");
         }
     }
 

@@ -79,6 +79,15 @@ impl Intent {
         }
     }
 
+    /// The answer of a repeat that was refused: the first with its key may have been committed since the repeat looked for
+    /// it, and what is in the way be the first one's own doing.
+    ///
+    /// # Errors
+    /// What it was refused for, where there is no answer.
+    pub async fn unless_answered(&self, pg: &PgPool, now: Timestamp, refused: Problem) -> Result<Answer, Problem> {
+        self.replay(pg, now).await.ok().flatten().ok_or(refused)
+    }
+
     /// Claims the key inside the caller's transaction. `Some` is the answer to give instead of doing
     /// the work; `None` means: do it, then [`Intent::complete`], then commit.
     ///

@@ -1,9 +1,9 @@
 //! Money by the day it moved: what came in, and what went back.
 //!
 //! Money that moves on to another booking, by an exchange or because it came too late for its own, stays on the day it
-//! came in; that other booking counts with what it took more than that, or less. So a day that is over is never told
-//! differently later. Money that reached a gateway which the booking had left goes back from there by itself, and is in
-//! neither column: it was never ours.
+//! came in; that other booking counts with what it took more than was left of that, and what it gave back is a refund of
+//! its own day. So a day that is over is never told differently later. Money that reached a gateway which the booking had
+//! left goes back from there by itself, and is in neither column: it was never ours.
 
 use std::collections::BTreeMap;
 
@@ -36,8 +36,10 @@ const PAYMENTS: &str = "
     JOIN booking_events event ON event.booking_id = booked.id AND event.event = 'payment_succeeded'
          AND event.at >= $2 AND event.at < $3
     JOIN payments payment ON payment.booking_id = booked.id
-    LEFT JOIN LATERAL (SELECT coalesce(charged_minor, amount_minor) AS minor
-                       FROM payments WHERE moved_to = booked.id) came ON true
+    LEFT JOIN LATERAL (SELECT coalesce(other.charged_minor, other.amount_minor)
+                              - (SELECT coalesce(sum(back.amount_minor + back.fee_minor), 0)
+                                 FROM refunds back WHERE back.booking_id = other.booking_id)::bigint AS minor
+                       FROM payments other WHERE other.moved_to = booked.id) came ON true
     GROUP BY 1, 2, 3";
 
 const REFUNDS: &str = "

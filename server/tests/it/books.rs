@@ -1,5 +1,5 @@
-//! The books: what the gateways took against what was sold, over the whole database, the gateways'
-//! ledgers and the map in Redis. Every finding is a sentence with ids in it.
+//! The books: what the gateways and the tills took against what was sold, over the whole database, the
+//! gateways' ledgers and the map in Redis. Every finding is a sentence with ids in it.
 //!
 //! money in = tickets of confirmed bookings + refunds + cancellation fees + what is still pending
 //! seats sold = claims sold = tickets; no seat twice; nothing left to be done; the map shows the claims
@@ -56,8 +56,11 @@ struct Booking {
     tickets: Vec<i32>,
     /// What its tickets cost.
     tickets_minor: i64,
-    /// The booking that its money pays for, having come too late.
+    /// The booking that its money pays for, having come too late or its seats having been exchanged.
     moved_to: Option<Uuid>,
+    /// What tills took for it, and what they paid out.
+    till_in: i64,
+    till_out: i64,
 }
 
 const BOOKINGS: &str = "
@@ -68,7 +71,9 @@ const BOOKINGS: &str = "
            ARRAY(SELECT seat_no FROM tickets WHERE booking_id = id AND revoked_at IS NULL ORDER BY seat_no) AS tickets,
            (SELECT coalesce(sum(price_minor), 0)::bigint FROM tickets JOIN booking_seats USING (booking_id, seat_no)
             WHERE booking_id = id AND revoked_at IS NULL) AS tickets_minor,
-           (SELECT moved_to FROM payments WHERE booking_id = id) AS moved_to
+           (SELECT moved_to FROM payments WHERE booking_id = id) AS moved_to,
+           (SELECT coalesce(sum(greatest(amount_minor, 0)), 0)::bigint FROM till_rows WHERE booking_id = id) AS till_in,
+           (SELECT coalesce(sum(greatest(-amount_minor, 0)), 0)::bigint FROM till_rows WHERE booking_id = id) AS till_out
     FROM bookings";
 
 impl Booking {
@@ -103,12 +108,12 @@ struct Leftover {
     parked_why: Option<String>,
 }
 
-/// What the gateways say of one booking.
+/// What the gateways and the tills say of one booking.
 #[derive(Default)]
 struct Taken {
     charged: i64,
     refunded: i64,
-    /// Payments that took money and kept some of it.
+    /// Payments at a gateway that took money and kept some of it.
     kept_by: usize,
     /// Payments that may still take money.
     undecided: usize,
@@ -215,7 +220,18 @@ fn told(leftover: &Leftover) -> String {
     }
 }
 
-/// What every gateway took against what every booking says.
+/// The booking that has the money of this one now: money may move on more than once.
+fn where_it_is(bookings: &BTreeMap<Uuid, Booking>, booking: &Booking) -> Uuid {
+    let mut at = booking;
+    // No longer than there are bookings, should it ever go in a circle.
+    for _ in 0..bookings.len() {
+        let Some(next) = at.moved_to.and_then(|next| bookings.get(&next)) else { break };
+        at = next;
+    }
+    at.id
+}
+
+/// What every gateway and every till took against what every booking says.
 fn money(bookings: &BTreeMap<Uuid, Booking>, payments: &[Payment], findings: &mut Vec<String>) -> Totals {
     let mut taken: HashMap<Uuid, Taken> = HashMap::new();
     for payment in payments {
@@ -224,7 +240,7 @@ fn money(bookings: &BTreeMap<Uuid, Booking>, payments: &[Payment], findings: &mu
             findings.push(format!("payment {}: the gateway has it for {reference}, which is no booking", payment.id));
             continue;
         };
-        let of_booking = taken.entry(booking.moved_to.unwrap_or(booking.id)).or_default();
+        let of_booking = taken.entry(where_it_is(bookings, booking)).or_default();
         match payment.status {
             Status::Succeeded => {
                 of_booking.charged += payment.asked.amount_minor;
@@ -234,6 +250,11 @@ fn money(bookings: &BTreeMap<Uuid, Booking>, payments: &[Payment], findings: &mu
             Status::RequiresPayer | Status::Pending => of_booking.undecided += 1,
             Status::Failed | Status::Voided => {}
         }
+    }
+    for booking in bookings.values().filter(|booking| booking.till_in + booking.till_out > 0) {
+        let of_booking = taken.entry(where_it_is(bookings, booking)).or_default();
+        of_booking.charged += booking.till_in;
+        of_booking.refunded += booking.till_out;
     }
     let mut totals = Totals { bookings: bookings.len(), ..Totals::default() };
     for booking in bookings.values() {
@@ -272,7 +293,7 @@ fn money_of(booking: &Booking, taken: &Taken) -> impl Iterator<Item = String> {
         let fee = kept - booking.tickets_minor;
         if !(0..=booking.highest_fee(*charged)).contains(&fee) {
             wrong.push(format!(
-                "CONFIRMED; the gateway took {charged} and gave back {refunded}, its tickets cost {}",
+                "CONFIRMED; {charged} were taken and {refunded} given back, its tickets cost {}",
                 booking.tickets_minor
             ));
         }
@@ -284,7 +305,7 @@ fn money_of(booking: &Booking, taken: &Taken) -> impl Iterator<Item = String> {
             wrong.push(format!("{state}, and the gateway may still charge it"));
         }
         if !(0..=booking.highest_fee(*charged)).contains(&kept) {
-            wrong.push(format!("{state}, money {money}; the gateway took {charged} and gave back {refunded}"));
+            wrong.push(format!("{state}, money {money}; {charged} were taken and {refunded} given back"));
         }
         let right = match booking.moved_to {
             Some(_) => &["MOVED"][..],
@@ -304,7 +325,7 @@ fn money_of(booking: &Booking, taken: &Taken) -> impl Iterator<Item = String> {
         }
     } else {
         if *charged > 0 {
-            wrong.push(format!("{state}, and the gateway took {charged}"));
+            wrong.push(format!("{state}, and {charged} were taken"));
         }
         if booking.is_overdue {
             wrong.push(format!("{state}, and its time is over"));

@@ -11,7 +11,7 @@ mod theatre;
 
 pub use door::{Door, DoorShows};
 pub use entrance::{Entrance, Workplace};
-pub use theatre::{NewTheatre, TheatrePage};
+pub use theatre::{NewTheatre, NewTheatreForm, TheatrePage};
 
 use domain::roles::{Role, Standing, standing};
 use leptos::prelude::*;

@@ -3,6 +3,7 @@
 use domain::api_catalogue::CityView;
 use domain::api_theatres::ManagedTheatre;
 use leptos::prelude::*;
+use serde::Deserialize;
 
 use super::{Desk, frame};
 use crate::say;
@@ -54,6 +55,33 @@ fn trouble_view(words: String) -> impl IntoView {
     view! { <p class="account-trouble" role="alert" data-testid="theatre-trouble">{words}</p> }
 }
 
+/// The form of a new theatre, as it was sent: also what says nothing, since another city was chosen.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct NewTheatreForm {
+    /// Idempotency key.
+    pub key: String,
+    /// Its name.
+    pub name: String,
+    /// Where it is.
+    pub address: String,
+    /// What it sells in.
+    pub currency: String,
+    /// The city, of those that are there; empty for a new one.
+    #[serde(default)]
+    pub city: String,
+    /// Name of a new city.
+    #[serde(default)]
+    pub city_name: String,
+    /// Its country.
+    #[serde(default)]
+    pub country: String,
+    /// Its time zone.
+    #[serde(default)]
+    pub time_zone: String,
+    /// Why.
+    pub reason: String,
+}
+
 /// One more theatre, as whoever manages all of them writes it down.
 #[derive(Clone, Debug)]
 pub struct NewTheatre {
@@ -61,32 +89,36 @@ pub struct NewTheatre {
     pub cities: Vec<CityView>,
     /// Idempotency key.
     pub key: String,
-    /// What stood in the way.
-    pub trouble: Option<String>,
+    /// What was typed and refused, and why.
+    pub refused: Option<(NewTheatreForm, String)>,
 }
 
 impl NewTheatre {
     pub(super) fn view(self) -> impl IntoView {
-        let cities = self.cities.into_iter().map(|city| view! { <option value=city.id>{city.name}</option> });
+        let (typed, trouble) = self.refused.unzip();
+        let typed = typed.unwrap_or_default();
+        let cities = self.cities.into_iter().map(|city| {
+            let is_chosen = typed.city == city.id;
+            view! { <option value=city.id selected=is_chosen>{city.name}</option> }
+        });
         let cities = cities.collect_view();
-        let empty = String::new;
-        let optional = |name: &'static str, label: String| {
+        let optional = |name: &'static str, label: String, value: String| {
             view! {
                 <div class="field">
                     <label for=name>{label}</label>
-                    <input id=name name=name r#type="text" maxlength="120" />
+                    <input id=name name=name r#type="text" maxlength="120" value=value />
                 </div>
             }
         };
         view! {
             <section class="card organiser-card" aria-labelledby="new-theatre">
                 <h2 id="new-theatre">{say!("theatres.new")}</h2>
-                {self.trouble.map(trouble_view)}
+                {trouble.map(trouble_view)}
                 <form class="organiser-form" action="/staff/theatres" method="post">
                     <input r#type="hidden" name="key" value=self.key />
-                    {field("name", say!("theatres.name"), empty(), 120)}
-                    {field("address", say!("theatres.address"), empty(), 2_000)}
-                    {field("currency", say!("theatres.currency"), empty(), 3)}
+                    {field("name", say!("theatres.name"), typed.name, 120)}
+                    {field("address", say!("theatres.address"), typed.address, 2_000)}
+                    {field("currency", say!("theatres.currency"), typed.currency, 3)}
                     <div class="field">
                         <label for="city">{say!("theatres.city")}</label>
                         <select id="city" name="city">
@@ -94,10 +126,10 @@ impl NewTheatre {
                             {cities}
                         </select>
                     </div>
-                    {optional("city_name", say!("theatres.city_name"))}
-                    {optional("country", say!("theatres.country"))}
-                    {optional("time_zone", say!("theatres.time_zone"))}
-                    {field("reason", say!("organiser.reason"), empty(), 300)}
+                    {optional("city_name", say!("theatres.city_name"), typed.city_name)}
+                    {optional("country", say!("theatres.country"), typed.country)}
+                    {optional("time_zone", say!("theatres.time_zone"), typed.time_zone)}
+                    {field("reason", say!("organiser.reason"), typed.reason, 300)}
                     <button class="button" r#type="submit" data-testid="new-theatre">{say!("theatres.create")}</button>
                 </form>
             </section>

@@ -2,13 +2,15 @@
 
 #![allow(missing_docs, reason = "the island macro makes a struct for the props and gives it no words")]
 
+mod asking;
 mod callers;
+mod exchange;
 mod panel;
 mod seat;
 mod selling;
 mod shows;
 
-use domain::money::Money;
+pub use exchange::Exchanging;
 use leptos::html::Div;
 use leptos::mount::mount_to;
 use leptos::prelude::*;
@@ -31,8 +33,8 @@ pub fn StaffCounter(
     theatre: String,
     /// The show.
     show: Uuid,
-    /// The booking whose seats are exchanged, if one is: its id, its name for people, what it cost.
-    exchange: Option<(Uuid, String, Money)>,
+    /// The booking whose seats are exchanged, if one is.
+    exchange: Option<Exchanging>,
 ) -> impl IntoView {
     let place = NodeRef::<Div>::new();
     Effect::new(move |_| {

@@ -1,13 +1,12 @@
 //! Beside the map: what is held and what it costs, cash or card, and what was sold last.
 
 use domain::api_box_office::CounterBooking;
-use domain::money::Money;
 use domain::till::Means;
-use leptos::either::Either;
+use leptos::either::EitherOf3;
 use leptos::prelude::*;
 
 use super::selling::Selling;
-use super::{callers, seat};
+use super::{asking, callers, exchange, seat};
 use crate::browser::ids;
 use crate::checkout::{count_in_words, countdown, lines, place_lines, total_of};
 use crate::language::{current, money};
@@ -23,9 +22,7 @@ pub(super) fn panel(selling: Selling) -> impl IntoView {
         <aside class="counter-panel card" data-testid="counter-panel" aria-label=say!("box_office.counter")>
             {move || selling.sold.get().map(|sold| last_sale(selling, sold))}
             {move || seat::whose(selling)}
-            {move || selling.exchange.get().map(|(_, reference, before)| view! {
-                <p data-testid="exchanging">{say!("box_office.exchanging", reference = &reference, total = before)}</p>
-            })}
+            {move || exchange::what(selling)}
             <div class="cart-head">
                 <h2>{say!("cart.title")}</h2>
                 {countdown::countdown(session)}
@@ -38,9 +35,10 @@ pub(super) fn panel(selling: Selling) -> impl IntoView {
             </p>
             <p class="account-trouble" role="alert" data-testid="counter-trouble"
                 hidden=move || selling.trouble.with(Option::is_none)>{move || selling.trouble.get()}</p>
-            {move || match selling.exchange.get() {
-                Some((_, _, before)) => Either::Left(swap(selling, before)),
-                None => Either::Right(view! {
+            {move || match (selling.unanswered.get(), selling.exchange.get()) {
+                (Some(asked), _) => EitherOf3::A(asking::again(selling, asked)),
+                (None, Some(booking)) => EitherOf3::B(exchange::swap(selling, booking)),
+                (None, None) => EitherOf3::C(view! {
                     <div class="counter-pay">
                         {pay(selling, Means::Cash, say!("box_office.cash"), "sell-cash")}
                         {pay(selling, Means::Card, say!("box_office.card"), "sell-card")}
@@ -59,21 +57,6 @@ fn pay(selling: Selling, means: Means, words: String, test: &'static str) -> imp
     view! {
         <button type="button" class="button" data-testid=test aria-disabled=is_idle
             on:click=move |_| selling.sell(means)>{words}</button>
-    }
-}
-
-/// In place of cash and card while seats are exchanged: what changes hands is the difference.
-fn swap(selling: Selling, before: Money) -> impl IntoView {
-    let is_idle = move || if selling.ready().is_some() { "false" } else { "true" };
-    let words = move || {
-        let total = total_of(selling.session).map_or(0, |total| total.minor);
-        say!("box_office.exchange_now", difference = Money::new(total - before.minor, before.currency))
-    };
-    view! {
-        <div class="counter-pay">
-            <button type="button" class="button" data-testid="swap" aria-disabled=is_idle
-                on:click=move |_| selling.swap()>{words}</button>
-        </div>
     }
 }
 
@@ -120,6 +103,7 @@ fn last_sale(selling: Selling, sold: CounterBooking) -> impl IntoView {
             <p role="status">
                 <strong>{say!("box_office.sold", reference = &sold.reference)}</strong>
                 <span>{what}" · "{money(sold.total, current())}</span>
+                {selling.due.get().map(|due| view! { <span data-testid="changed-hands">{due}</span> })}
             </p>
             <div class="counter-pay">
                 <form action=print method="post" target="_blank">

@@ -1,12 +1,10 @@
-//! What the seller does with what is held: sell it, give it away, keep it for the house, undo the last sale.
+//! What the seller does with what is held: sell it, give it away, keep it for the house, undo the last sale. Exchanges
+//! are in `exchange`, how sales and exchanges are asked for is in `asking`.
 //!
-//! One act at a time. An answer that never came is asked for again under the same key: until the server has spoken,
-//! nobody knows whether it was sold.
+//! One act at a time.
 
 use domain::api::HoldView;
-use domain::api_box_office::{
-    CallerHold, CallerHoldView, CounterBooking, ExchangeRequest, HouseSeats, Reason, SaleRequest, SeatHolder,
-};
+use domain::api_box_office::{CallerHold, CallerHoldView, CounterBooking, HouseSeats, Reason, SaleRequest, SeatHolder};
 use domain::money::Money;
 use domain::seats::SeatIndex;
 use domain::till::Means;
@@ -15,9 +13,11 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 use uuid::Uuid;
 
+use super::asking::{Asked, Wish};
+use super::exchange::Exchanging;
 use crate::browser::calls::{self, Failure};
 use crate::browser::ids;
-use crate::language::problem_in_words;
+use crate::language::{current, money, problem_in_words};
 use crate::say;
 use crate::seat_map::session::Session;
 
@@ -41,20 +41,27 @@ pub(super) struct Selling {
     pub(super) holder: RwSignal<Option<(SeatIndex, SeatHolder)>>,
     /// What is held for callers in this show.
     pub(super) callers: RwSignal<Vec<CallerHoldView>>,
-    /// The booking whose seats are exchanged: its id, its name for people, what it cost.
-    pub(super) exchange: RwSignal<Option<(Uuid, String, Money)>>,
+    /// The booking whose seats are exchanged.
+    pub(super) exchange: RwSignal<Option<Exchanging>>,
+    /// What changes hands for the last exchange, in words.
+    pub(super) due: RwSignal<Option<String>>,
+    /// Who stands for money that goes back.
+    pub(super) manager: RwSignal<Option<Uuid>>,
+    /// What was typed as their PIN.
+    pub(super) pin: RwSignal<String>,
     /// Name for the tickets; may be empty.
     pub(super) name: RwSignal<String>,
     /// Address for the tickets; may be empty.
     pub(super) email: RwSignal<String>,
     /// Why: of what is free, and of house seats.
     pub(super) reason: RwSignal<String>,
-    /// The sale whose answer never came: what was asked, under which key.
-    unanswered: StoredValue<Option<(SaleRequest, String)>>,
+    /// The sale or exchange whose answer never came.
+    pub(super) unanswered: RwSignal<Option<Asked>>,
 }
 
 impl Selling {
-    pub(super) fn new(theatre: String, session: Session, exchange: Option<(Uuid, String, Money)>) -> Self {
+    pub(super) fn new(theatre: String, session: Session, exchange: Option<Exchanging>) -> Self {
+        let manager = exchange.as_ref().and_then(|exchange| exchange.managers.first()).map(|first| first.account);
         let selling = Self {
             session,
             theatre: StoredValue::new(theatre),
@@ -64,10 +71,13 @@ impl Selling {
             holder: RwSignal::new(None),
             callers: RwSignal::new(Vec::new()),
             exchange: RwSignal::new(exchange),
+            due: RwSignal::new(None),
+            manager: RwSignal::new(manager),
+            pin: RwSignal::new(String::new()),
             name: RwSignal::new(String::new()),
             email: RwSignal::new(String::new()),
             reason: RwSignal::new(String::new()),
-            unanswered: StoredValue::new(None),
+            unanswered: RwSignal::new(None),
         };
         Effect::new(move |_| {
             if let Some(seat) = session.tapped_in_vain.get() {
@@ -83,7 +93,7 @@ impl Selling {
         format!("/api/v1/theatres/{}/box-office/{rest}", self.theatre.get_value())
     }
 
-    fn path_of_show(&self, rest: &str) -> String {
+    pub(super) fn path_of_show(&self, rest: &str) -> String {
         self.path(&format!("shows/{}/{rest}", self.session.show))
     }
 
@@ -96,7 +106,7 @@ impl Selling {
     /// Sells what is held.
     pub(super) fn sell(self, means: Means) {
         let Some(held) = untrack(|| self.ready()) else { return };
-        self.sell_hold(held.id, held.total.minor, means);
+        self.sell_hold(held.id, held.total, means, None);
     }
 
     /// Sells what is held for a caller who has come.
@@ -105,15 +115,18 @@ impl Selling {
             if self.name.with_untracked(String::is_empty) {
                 self.name.set(caller.name.clone());
             }
-            self.sell_hold(caller.hold, caller.total.minor, means);
+            self.sell_hold(caller.hold, caller.total, means, Some(&caller.name));
         }
     }
 
-    fn sell_hold(self, hold: Uuid, total_minor: i64, means: Means) {
+    fn sell_hold(self, hold: Uuid, total: Money, means: Means, caller: Option<&str>) {
+        if self.must_ask_again() {
+            return;
+        }
         let wish = SaleRequest {
             hold,
             means,
-            total_minor: if means == Means::Free { 0 } else { total_minor },
+            total_minor: if means == Means::Free { 0 } else { total.minor },
             reason: if means == Means::Free { self.reason.get_untracked().trim().to_owned() } else { String::new() },
             name: self.name.get_untracked().trim().to_owned(),
             email: self.email.get_untracked().trim().to_owned(),
@@ -122,49 +135,14 @@ impl Selling {
             self.trouble.set(Some(say!("box_office.say_why")));
             return;
         }
-        let before = self.unanswered.get_value().filter(|(asked, _)| *asked == wish);
-        let key = before.map_or_else(ids::new_key, |(_, key)| key);
-        self.unanswered.set_value(Some((wish.clone(), key.clone())));
-        self.act(async move {
-            let path = self.path_of_show("sales");
-            let sold = calls::change::<CounterBooking>(Method::POST, &path, &key, &wish).await;
-            if !matches!(sold, Err(Failure::Unreachable)) {
-                self.unanswered.set_value(None);
-            }
-            let sold = sold?;
-            let is_own = self.session.cart.with_untracked(|cart| cart.held().is_some_and(|held| held.id == wish.hold));
-            if is_own {
-                self.session.note_booked(wish.hold, sold.id);
-                self.session.move_on();
-            } else {
-                self.ask_callers();
-            }
-            self.session.spoken.set(say!("box_office.sold", reference = &sold.reference));
-            self.sold.set(Some(sold));
-            for text in [self.name, self.email, self.reason] {
-                text.set(String::new());
-            }
-            Ok(())
-        });
-    }
-
-    /// Gives what is held in place of the booking that is exchanged.
-    pub(super) fn swap(self) {
-        let (Some(held), Some((from, ..))) = (untrack(|| self.ready()), self.exchange.get_untracked()) else { return };
-        let written = self.reason.get_untracked().trim().to_owned();
-        let reason = if written.is_empty() { say!("box_office.exchange_reason") } else { written };
-        let wish = ExchangeRequest { show: self.session.show, hold: held.id, total_minor: held.total.minor, reason };
-        self.act(async move {
-            let path = self.path(&format!("bookings/{from}/exchange"));
-            let sold = calls::change::<CounterBooking>(Method::POST, &path, &ids::new_key(), &wish).await?;
-            self.session.note_booked(wish.hold, sold.id);
-            self.session.move_on();
-            self.exchange.set(None);
-            self.reason.set(String::new());
-            self.session.spoken.set(say!("box_office.sold", reference = &sold.reference));
-            self.sold.set(Some(sold));
-            Ok(())
-        });
+        let paid = match means {
+            Means::Cash => say!("box_office.cash"),
+            Means::Card => say!("box_office.card"),
+            Means::Free => say!("box_office.free"),
+        };
+        let sum = money(Money::new(wish.total_minor, total.currency), current());
+        let words = [caller.map(str::to_owned), Some(sum), Some(paid)];
+        self.ask(Wish::Sale(wish), words.into_iter().flatten().collect::<Vec<_>>().join(" · "), None);
     }
 
     /// Takes the last sale back.
@@ -222,7 +200,7 @@ impl Selling {
     }
 
     /// Without an answer the list stays as it was.
-    fn ask_callers(self) {
+    pub(super) fn ask_callers(self) {
         spawn_local(async move {
             if let Ok(callers) = calls::get::<Vec<CallerHoldView>>(&self.path_of_show("caller-holds")).await {
                 self.callers.set(callers);
@@ -276,7 +254,7 @@ impl Selling {
         });
     }
 
-    fn act(self, work: impl Future<Output = Result<(), Failure>> + 'static) {
+    pub(super) fn act(self, work: impl Future<Output = Result<(), Failure>> + 'static) {
         if self.busy.get_untracked() {
             return;
         }

@@ -3,6 +3,7 @@
 use domain::api_box_office::CounterShow;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
+use uuid::Uuid;
 
 use crate::browser::{calls, events};
 use crate::say;
@@ -19,6 +20,8 @@ pub fn StaffShows(
     date: String,
     /// The shows as the page was rendered.
     shows: Vec<CounterShow>,
+    /// The booking that is exchanged for one of them, if one is: then only what can be had is shown.
+    exchange: Option<Uuid>,
 ) -> impl IntoView {
     let shows = RwSignal::new(shows);
     let path = StoredValue::new(if date.is_empty() {
@@ -28,11 +31,19 @@ pub fn StaffShows(
     });
     Effect::new(move |_| follow(path.get_value(), shows));
     let theatre = StoredValue::new(theatre);
+    let told = Memo::new(move |_| match exchange {
+        Some(_) => shows.get().into_iter().filter(can_be_had).collect(),
+        None => shows.get(),
+    });
+    let nothing = move || match exchange {
+        Some(_) => say!("box_office.no_free_shows"),
+        None => say!("box_office.no_shows"),
+    };
     view! {
         <div class="counter-shows">
-            {move || shows.get().is_empty().then(|| view! { <p class="quiet">{say!("box_office.no_shows")}</p> })}
+            {move || told.with(Vec::is_empty).then(|| view! { <p class="quiet">{nothing()}</p> })}
             <ul data-testid="counter-shows">
-                {move || shows.get().into_iter().map(|show| line(&theatre.get_value(), show)).collect_view()}
+                {move || told.get().into_iter().map(|show| line(&theatre.get_value(), show, exchange)).collect_view()}
             </ul>
         </div>
     }
@@ -52,11 +63,16 @@ fn follow(path: String, shows: RwSignal<Vec<CounterShow>>) {
     });
 }
 
-fn line(theatre: &str, show: CounterShow) -> impl IntoView + use<> {
+fn can_be_had(show: &CounterShow) -> bool {
+    show.is_on_sale && !show.is_called_off && show.seats.free + show.seats.places_free > 0
+}
+
+fn line(theatre: &str, show: CounterShow, exchange: Option<Uuid>) -> impl IntoView + use<> {
     let seats = show.seats;
     let left = seats.free + seats.places_free;
     let percent = seats.percent();
-    let href = format!("/staff/{theatre}/box-office/shows/{}", show.id);
+    let exchange = exchange.map(|booking| format!("?exchange={booking}")).unwrap_or_default();
+    let href = format!("/staff/{theatre}/box-office/shows/{}{exchange}", show.id);
     let standing = if show.is_called_off {
         Some(say!("box_office.called_off"))
     } else if show.is_on_sale {

@@ -16,7 +16,7 @@ use crate::bookings::sql::{self, BookingRow};
 use crate::web::{Code, Problem};
 
 /// For the story of a booking whose money went over the counter.
-const PAID_OUT: Cause<'static> = Cause::of("staff", "Paid back at the counter.");
+pub(in crate::bookings) const PAID_OUT: Cause<'static> = Cause::of("staff", "Paid back at the counter.");
 
 /// What the counter took back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

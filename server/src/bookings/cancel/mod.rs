@@ -16,7 +16,7 @@ use domain::time::Timestamp;
 use sqlx::PgConnection;
 
 pub(super) use buyer::cancel as cancel_own;
-pub(super) use counter::waiting;
+pub(super) use counter::{PAID_OUT, waiting};
 pub use counter::{TakenBack, pay_out, take_back};
 pub(super) use returned::release_part;
 pub use shows::{Batch, call_off, call_off_in, undo_batch, work_forever};

@@ -143,17 +143,20 @@ async fn pay_out(
     take_back::pay_out(&state, counter, booking, &request, &intent).await
 }
 
-/// Other seats for a sold booking, in one move: you hold them, the old ones are given back, and the difference in price
-/// goes into your till. What costs less is refunded and sold anew; what was paid online is exchanged for seats of the same
-/// price. Refused when somebody came in with it, or while money of it is on its way back.
+/// Other seats for a sold booking, in one move: you hold them, in the same show or another, the old ones are given back,
+/// and the difference in price goes into your till, or back out of it with a manager's PIN. What was paid online costs the
+/// same or less, and the difference goes back there. Refused when somebody came in with it, or while money of it is on its
+/// way back.
 #[utoipa::path(post, path = "/theatres/{theatre}/box-office/bookings/{booking}/exchange", tag = "box office",
     request_body = ExchangeRequest,
     params(("theatre" = String, Path), ("booking" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 201, body = CounterBooking), NotStaff, KeyReused,
+    responses((status = 201, body = CounterBooking), NotStaff,
         (status = 400, body = ProblemView, description = "malformed, key_missing"),
         (status = 404, body = ProblemView, description = "Also for another theatre's booking or show"),
-        (status = 409, body = ProblemView, description = "wrong_state, till_closed, sales_closed, seats_taken"),
-        (status = 410, body = ProblemView, description = "hold_expired")))]
+        (status = 409, body = ProblemView, description = "wrong_state, till_closed, till_short, sales_closed, seats_taken"),
+        (status = 410, body = ProblemView, description = "hold_expired"),
+        (status = 422, body = ProblemView, description = "key_reused, pin_wrong"),
+        (status = 429, body = ProblemView, description = "too_many_attempts")))]
 async fn swap(
     State(state): State<AppState>,
     staff: Staff,
@@ -162,6 +165,7 @@ async fn swap(
     ApiJson(request): ApiJson<ExchangeRequest>,
 ) -> ApiResult<Answer> {
     let counter = at(&staff, &theatre, COUNTER)?;
-    let intent = intent(counter, key, &format!("bookings/{booking}/exchange"), &request);
+    // The PIN is no part of what is kept.
+    let intent = intent(counter, key, &format!("bookings/{booking}/exchange"), &request.without_pin());
     exchange::exchange(&state, counter, booking, &request, &intent).await
 }

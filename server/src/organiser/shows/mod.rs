@@ -21,6 +21,7 @@ use domain::api_organiser::{Sales, TermsOfSale};
 use domain::seats::MAX_SEATS_PER_PERSON;
 use domain::time::{SECOND_MS, Timestamp};
 
+use crate::catalogue;
 use crate::clock::from_utc;
 use crate::web::{Code, Problem};
 
@@ -72,8 +73,11 @@ pub fn instant(text: &str, zone: &str) -> Result<Timestamp, Problem> {
 }
 
 fn read_instant(text: &str, zone: Tz) -> Result<Timestamp, Problem> {
-    let local = NaiveDateTime::parse_from_str(text, LOCAL_MINUTE)
-        .map_err(|_| Problem::new(Code::Malformed, format!("{text:?} is no time like 2026-12-01T10:00.")))?;
+    // A day before the minute: chrono reads years that Postgres does not know.
+    let is_day = text.split_once('T').is_some_and(|(date, _)| catalogue::day(date).is_some());
+    let local = NaiveDateTime::parse_from_str(text, LOCAL_MINUTE).ok().filter(|_| is_day);
+    let no_time = || Problem::new(Code::Malformed, format!("{text:?} is no time like 2026-12-01T10:00."));
+    let local = local.ok_or_else(no_time)?;
     let detail = || format!("The clocks there jump over {text}. Choose another time.");
     let found = zone.from_local_datetime(&local).earliest();
     Ok(from_utc(found.ok_or_else(|| Problem::new(Code::NoSuchTime, detail()))?.to_utc()))
@@ -100,6 +104,7 @@ mod tests {
         assert_eq!(code(TermsOfSale { per_person: 70_000, ..usual() }), Some(Code::Malformed));
         let from = |text: &str| TermsOfSale { sales_from: Some(text.to_owned()), ..usual() };
         assert_eq!(code(from("tomorrow")), Some(Code::Malformed));
+        assert_eq!(code(from("-9999-01-1T10:00")), Some(Code::Malformed));
         assert_eq!(code(from("2026-03-29T01:30")), Some(Code::NoSuchTime));
         assert_eq!(code(from(" ")), None);
         let summer = checked(&from("2026-07-01T10:00"), zone).expect("a time").sales_from.expect("it");

@@ -18,7 +18,7 @@ use crate::organiser::films::MAX_RUNNING_MINUTES;
 use crate::organiser::sql::shows::{self as sql, NewShow};
 use crate::organiser::{Act, name_of, sql as queries};
 use crate::web::{Code, Problem};
-use crate::{AppState, ids};
+use crate::{AppState, catalogue, ids};
 
 /// Longest pause for cleaning, minutes.
 const MAX_CLEANING_MINUTES: u32 = 240;
@@ -115,8 +115,8 @@ async fn ground(state: &AppState, theatre: &str, request: &ShowsRequest) -> Resu
 }
 
 fn day(text: &str) -> Result<NaiveDate, Problem> {
-    NaiveDate::parse_from_str(text.trim(), "%Y-%m-%d")
-        .map_err(|_| Problem::new(Code::Malformed, format!("{text:?} is no day like 2026-12-07.")))
+    let no_day = || Problem::new(Code::Malformed, format!("{text:?} is no day like 2026-12-07."));
+    catalogue::day(text.trim()).ok_or_else(no_day)
 }
 
 fn not_over(starts: &[Start], now: DateTime<Utc>) -> Result<(), Problem> {

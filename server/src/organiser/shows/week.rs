@@ -10,7 +10,7 @@ use super::plan::terms_view;
 use super::{Terms, zone_of};
 use crate::AppState;
 use crate::bookings::relocation;
-use crate::catalogue::today_in;
+use crate::catalogue::{self, today_in};
 use crate::clock::{from_utc, to_utc};
 use crate::organiser::sql::shows::{self as sql, OrganisedRow};
 use crate::web::{Code, Problem};
@@ -35,8 +35,10 @@ pub async fn week(
     let zone = sql::zone(&mut connection, theatre).await?.ok_or_else(|| Problem::not_found("theatre"))?;
     let from = match from.map(str::trim).filter(|text| !text.is_empty()) {
         None => today_in(&zone, state.locks.now())?,
-        Some(text) => NaiveDate::parse_from_str(text, "%Y-%m-%d")
-            .map_err(|_| Problem::new(Code::Malformed, format!("{text:?} is no day like 2026-12-07.")))?,
+        Some(text) => {
+            let no_day = || Problem::new(Code::Malformed, format!("{text:?} is no day like 2026-12-07."));
+            catalogue::day(text).ok_or_else(no_day)?
+        }
     };
     let last = from.checked_add_days(Days::new(DAYS - 1)).unwrap_or(from);
     let rows = sql::between(&mut connection, theatre, (from, last), MAX_SHOWS).await?;

@@ -29,7 +29,7 @@ pub const SHARED_CACHE: &str = "public, max-age=15";
 pub const PRIVATE_CACHE: &str = "no-store";
 
 /// Addresses of pages, as metrics name them.
-pub const ADDRESSES: [&str; 62] = [
+pub const ADDRESSES: [&str; 63] = [
     "/",
     "/cities/{id}",
     "/theatres/{id}",
@@ -91,6 +91,7 @@ pub const ADDRESSES: [&str; 62] = [
     "/staff/{theatre}/box-office/shows/{show}",
     "/staff/{theatre}/box-office/bookings",
     "/staff/{theatre}/box-office/bookings/{booking}",
+    "/staff/{theatre}/box-office/bookings/{booking}/exchange",
     "/staff/{theatre}/box-office/bookings/{booking}/{act}",
 ];
 

@@ -39,7 +39,7 @@ async fn seats_are_exchanged_in_one_move_and_the_difference_goes_through_the_til
     // Back to one seat: nobody gives money back alone.
     let hold = holds(&mut ann, &world, &[8]).await;
     let less = json!({ "show": world.show, "hold": hold["id"], "total_minor": PRICE, "reason": "They left." });
-    assert_eq!(code(&ann.post(&of_booking(&new, "/exchange"), less).await), (409, "wrong_state".into()));
+    assert_eq!(code(&ann.post(&of_booking(&new, "/exchange"), less).await), (422, "pin_wrong".into()));
     let (_, till) = ann.get(&desk("till")).await;
     assert_eq!(till["expected"]["minor"], 10_000 + 2 * PRICE);
     until("the outbox is empty", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;

@@ -2,6 +2,8 @@
 
 mod callers;
 mod exchanging;
+mod exchanging_at_once;
+mod exchanging_for_less;
 mod house_seats;
 mod pages;
 mod sales;
@@ -13,6 +15,9 @@ use serde_json::{Value, json};
 
 use crate::accounts::{Browser, PASSWORD, another_theatre, grant, signed_up};
 use crate::world::{PRICE, World, text};
+
+/// What managers of these tests stand for things with.
+pub const PIN: &str = "274951";
 
 /// The address of something of the Aurora's box office.
 pub fn desk(rest: &str) -> String {
@@ -31,6 +36,15 @@ pub async fn hired(world: &World, email: &str, role: &str) -> Browser {
     let (status, answer) = browser.log_in(email, PASSWORD).await;
     assert_eq!(status, StatusCode::OK, "{answer}");
     browser
+}
+
+/// A manager of the Aurora who has a PIN; their account.
+pub async fn manager(world: &World) -> (Browser, Value) {
+    let mut max = hired(world, "max@example.org", "manager").await;
+    let (status, answer) = max.post(&desk("pin"), json!({ "pin": PIN, "password": PASSWORD })).await;
+    assert_eq!(status, StatusCode::NO_CONTENT, "{answer}");
+    let (_, me) = max.me().await;
+    (max, me["id"].clone())
 }
 
 /// A seller whose till is open with a hundred in it.

@@ -1,10 +1,11 @@
 //! The pages of the box office, without a script.
 
 use reqwest::StatusCode;
+use serde_json::json;
 
-use super::{at_work, desk, hired, seller, sells, two_theatres};
+use super::{PIN, at_work, desk, hired, holds, manager, of_booking, seller, sells, two_theatres};
 use crate::accounts::{Browser, form};
-use crate::world::World;
+use crate::world::{PRICE, World, insert_show, text};
 
 /// Status and text of a page.
 async fn page(browser: &Browser, path: &str) -> (StatusCode, String) {
@@ -62,6 +63,59 @@ async fn a_shift_goes_without_a_script() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_booking_is_exchanged_for_shows_that_can_be_had_and_only_while_it_is_sold() {
+    let world = World::start(1, &[]).await;
+    let mut ann = at_work(&world, "ann@example.org").await;
+    let sold = sells(&mut ann, &world, &[0], "cash").await;
+    let [later, begun] =
+        [insert_show(&world.pg, 300_000, 30 * 3_600).await, insert_show(&world.pg, 300_000, -60).await];
+    let day: String =
+        sqlx::query_scalar("SELECT local_date::text FROM shows LIMIT 1").fetch_one(&world.pg).await.expect("a day");
+    let id = text(&sold["id"]);
+    let base = "/staff/aurora/box-office";
+    let choosing = format!("{base}/bookings/{id}/exchange");
+    let (status, html) = page(&ann, &format!("{choosing}?date={day}")).await;
+    let leads_to = |show: uuid::Uuid| html.contains(&format!("href=\"{base}/shows/{show}?exchange={id}\""));
+    assert_eq!(status, StatusCode::OK, "{html}");
+    assert_eq!([world.show, later, begun].map(leads_to), [true, true, false], "{html}");
+    for no_day in ["tomorrow", "-9999-01-1"] {
+        assert_eq!(page(&ann, &format!("{choosing}?date={no_day}")).await.0, StatusCode::BAD_REQUEST, "{no_day}");
+    }
+    let at_counter = format!("{base}/shows/{later}?exchange={id}");
+    let (status, html) = page(&ann, &at_counter).await;
+    assert!(status == StatusCode::OK && html.contains(text(&sold["reference"])), "{html}");
+    let undone = ann.post(&of_booking(&sold, "/undo"), json!({ "reason": "The wrong day." })).await;
+    assert_eq!(undone.0, StatusCode::OK);
+    for gone in [choosing, at_counter] {
+        assert_eq!(page(&ann, &gone).await.0, StatusCode::SEE_OTHER, "{gone}");
+    }
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_of_an_exchanged_booking_leads_to_the_new_one_and_says_what_went_back() {
+    let world = World::start(1, &[]).await;
+    let (_, max) = manager(&world).await;
+    let mut ann = at_work(&world, "ann@example.org").await;
+    let old = sells(&mut ann, &world, &[4, 5], "cash").await;
+    let hold = holds(&mut ann, &world, &[8]).await;
+    let wish = json!({ "show": world.show, "hold": hold["id"], "total_minor": PRICE, "from_total_minor": 2 * PRICE,
+                       "reason": "One stays at home.", "manager": max, "pin": PIN });
+    let (status, new) = ann.post(&of_booking(&old, "/exchange"), wish).await;
+    assert_eq!(status, StatusCode::CREATED, "{new}");
+    let (_, before) = ann.get(&of_booking(&old, "")).await;
+    assert_eq!(before["moved_to"], new["id"]);
+    let at = |booking: &serde_json::Value| format!("/staff/aurora/box-office/bookings/{}", text(&booking["id"]));
+    let (status, html) = page(&ann, &at(&old)).await;
+    assert!(status == StatusCode::OK && html.contains(&format!("href=\"{}\"", at(&new))), "{html}");
+    assert_eq!(html.matches("data-testid=\"went-back\"").count(), 1, "{html}");
+    let (_, html) = page(&ann, &at(&new)).await;
+    let seen = ["data-testid=\"went-back\"", "data-testid=\"moved-to\""].map(|part| html.contains(part));
+    assert_eq!(seen, [true, false], "{html}");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn strangers_find_no_box_office_and_whoever_is_not_signed_in_is_sent_to_do_that() {
     let world = World::start(1, &[]).await;
     let rita = two_theatres(&world).await;
@@ -72,6 +126,7 @@ async fn strangers_find_no_box_office_and_whoever_is_not_signed_in_is_sent_to_do
         "/staff/aurora/box-office".to_owned(),
         format!("/staff/aurora/box-office/shows/{}", world.show),
         format!("/staff/aurora/box-office/bookings/{id}"),
+        format!("/staff/aurora/box-office/bookings/{id}/exchange"),
     ];
     for path in &pages {
         assert_eq!(page(&ann, path).await.0, StatusCode::OK, "{path}");

@@ -3,21 +3,10 @@
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
-use super::{acts, at_work, code, desk, hired, of_booking, sells, two_theatres};
-use crate::accounts::{Browser, PASSWORD};
+use super::{PIN, acts, at_work, code, desk, manager, of_booking, sells, two_theatres};
+use crate::accounts::PASSWORD;
 use crate::door::{codes, device, tonight};
 use crate::world::{PRICE, World, text, until};
-
-const PIN: &str = "274951";
-
-/// A manager of the Aurora who has a PIN; their account.
-async fn manager(world: &World) -> (Browser, Value) {
-    let mut max = hired(world, "max@example.org", "manager").await;
-    let (status, answer) = max.post(&desk("pin"), json!({ "pin": PIN, "password": PASSWORD })).await;
-    assert_eq!(status, StatusCode::NO_CONTENT, "{answer}");
-    let (_, me) = max.me().await;
-    (max, me["id"].clone())
-}
 
 fn refund(manager: &Value, pin: &str, seats: Option<&[u32]>) -> Value {
     let mut wish = json!({ "reason": "The seat is broken.", "manager": manager, "pin": pin });

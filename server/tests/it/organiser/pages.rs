@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::{organiser, priced};
 use crate::accounts::{Browser, form, signed_up};
+use crate::reports::staff;
 use crate::world::World;
 
 /// Where an organiser of the Aurora works.
@@ -113,6 +114,39 @@ async fn a_screen_prices_a_film_and_a_week_come_from_forms_alone() {
     assert_eq!(status, StatusCode::SEE_OTHER);
     let (_, html) = page(&olga, &format!("{THERE}/shows/{show}")).await;
     assert!(html.contains("data-testid=\"undoing\"") && html.contains("Nobody comes."), "{html}");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_theatre_keeps_what_was_typed_until_it_is_written_down() {
+    let world = World::start(1, &[]).await;
+    let max = staff(&world, "max@example.org", "manager").await;
+    let (status, html) = page(&max, "/staff").await;
+    assert!(status == StatusCode::OK && html.contains("data-testid=\"new-theatre\""), "{html}");
+    let fields = |key, city, time_zone, reason| {
+        let name = [("key", key), ("name", "Kino"), ("address", "Am Ufer 3"), ("currency", "EUR"), ("city", city)];
+        let rest = [("city_name", "Ulm"), ("country", "DE"), ("time_zone", time_zone), ("reason", reason)];
+        [&name[..], &rest[..]].concat()
+    };
+    let there = "/staff/theatres";
+    let why = "It opens in May.";
+    // What is typed for a new city stays as well where another was chosen.
+    for (key, city, time_zone, reason) in [("k-1", "", "Europe/Ulm", why), ("k-2", "lisbon", "Europe/Berlin", "")] {
+        let (status, _, html) = send(&max, there, &fields(key, city, time_zone, reason)).await;
+        assert!(status == StatusCode::BAD_REQUEST && html.contains("data-testid=\"theatre-trouble\""), "{html}");
+        for kept in ["Kino", "Am Ufer 3", "EUR", "Ulm", "DE", time_zone, reason] {
+            assert!(kept.is_empty() || html.contains(&format!("value=\"{kept}\"")), "{kept}: {html}");
+        }
+        assert_eq!(html.contains("value=\"lisbon\" selected"), city == "lisbon", "{html}");
+    }
+    assert_eq!(world.count("SELECT count(*) FROM theatres").await, 1);
+    let (status, on, html) = send(&max, there, &fields("k-3", "", "Europe/Berlin", why)).await;
+    assert_eq!(status, StatusCode::SEE_OTHER, "{html}");
+    let (status, html) = page(&max, &on).await;
+    assert!(status == StatusCode::OK && html.contains("data-testid=\"theatre-done\""), "{html}");
+    assert!(html.contains("value=\"Kino\"") && html.contains("Ulm · Europe/Berlin"), "{html}");
+    let (_, html) = page(&max, "/staff").await;
+    assert_eq!(html.matches("data-testid=\"workplace\"").count(), 2, "{html}");
     world.end().await;
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{report, staff};
-use crate::box_office::{at_work, holds, of_booking, sells};
+use crate::box_office::{PIN, at_work, desk, holds, manager, of_booking, sells};
 use crate::world::{PRICE, World, insert_show, text, until};
 
 /// Where the theatre is.
@@ -179,6 +179,36 @@ async fn an_exchange_leaves_the_day_of_the_sale_as_it_was_and_agrees_with_the_ti
     assert_eq!(days, [(PRICE, 0), (PRICE, 0)], "{takings}");
     let till = "SELECT sum(amount_minor)::bigint FROM till_rows WHERE kind IN ('sale', 'exchange')";
     assert_eq!(world.count(till).await, 2 * PRICE);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_went_back_before_and_with_an_exchange_is_told_once_and_agrees_with_the_till() {
+    let world = World::start(1, &[]).await;
+    let (mut max, account) = manager(&world).await;
+    let mut ann = at_work(&world, "ann@example.org").await;
+    let old = sells(&mut ann, &world, &[3, 4, 5], "cash").await;
+    let part = json!({ "seats": [3], "reason": "It is broken.", "manager": account, "pin": PIN });
+    assert_eq!(ann.post(&of_booking(&old, "/refund"), part).await.0, StatusCode::OK);
+    let agree = async |max: &mut crate::accounts::Browser, expected: Money| {
+        let (_, takings) = max.get("/api/v1/theatres/aurora/reports/takings").await;
+        assert_eq!(money_of(&takings).into_values().collect::<Vec<_>>(), [expected], "{takings}");
+        let (_, till) = max.clone().get(&desk("tills")).await;
+        assert_eq!(till[0]["cash"]["minor"], expected.0 - expected.1, "{till}");
+    };
+    agree(&mut max, (3 * PRICE, PRICE)).await;
+    // For as many seats as are left, then for one less.
+    let mut booking = old;
+    for (seats, expected) in [(&[6, 7][..], (3 * PRICE, PRICE)), (&[8], (3 * PRICE, 2 * PRICE))] {
+        let hold = holds(&mut ann, &world, seats).await;
+        let total = &hold["total"]["minor"];
+        let wish = json!({ "show": world.show, "hold": hold["id"], "total_minor": total, "reason": "A better view.",
+                           "manager": account, "pin": PIN });
+        let (status, new) = ann.post(&of_booking(&booking, "/exchange"), wish).await;
+        assert_eq!(status, StatusCode::CREATED, "{new}");
+        agree(&mut max, expected).await;
+        booking = new;
+    }
     world.end().await;
 }
 

@@ -1,6 +1,7 @@
 //! A booking at the counter: what it is, its tickets on paper, and the ways back.
 
 use domain::api_box_office::{CounterBooking, ManagerView};
+use domain::api_cancelling::RefundView;
 use domain::booking::{BookingState, MoneyState};
 use domain::till::Means;
 use leptos::prelude::*;
@@ -20,6 +21,8 @@ pub struct CounterBookingPage {
     pub desk: Desk,
     /// The booking.
     pub booking: CounterBooking,
+    /// The one its money pays for now, if it was exchanged or its money came late.
+    pub moved_to: Option<CounterBooking>,
     /// When it starts, in the reader's language.
     pub starts: String,
     /// Who can stand for a refund.
@@ -48,13 +51,15 @@ impl Page for CounterBookingPage {
                 <span>{self.starts}", "<bdi>{booking.screen.clone()}</bdi></span>
             </p>
             {trouble_view(self.trouble)}
-            {facts(&booking)}
+            {facts(&booking, self.moved_to.as_ref(), &counter)}
             <div class="counter-acts">
                 {is_sold.then(|| print(&base, &self.key))}
                 {is_sold.then(|| view! {
                     <p class="card counter-form">
                         <a class="button button-quiet" data-testid="exchange"
                             href=format!("{counter}/shows/{}?exchange={}", booking.show, booking.id)>{say!("box_office.exchange")}</a>
+                        <a class="button button-quiet" data-testid="exchange-show"
+                            href=format!("{base}/exchange")>{say!("box_office.exchange_another")}</a>
                     </p>
                 })}
                 {booking.undo_until_ms.map(|_| undo(&base, &self.key))}
@@ -66,7 +71,8 @@ impl Page for CounterBookingPage {
     }
 }
 
-fn facts(booking: &CounterBooking) -> impl IntoView + use<> {
+/// What it is and how its money stands: what went back with an exchange is a refund of the new booking.
+fn facts(booking: &CounterBooking, moved_to: Option<&CounterBooking>, counter: &str) -> impl IntoView + use<> {
     let state = match (booking.state, booking.money) {
         (BookingState::Confirmed, _) => say!("account.state_booked"),
         (_, MoneyState::Refunding) => say!("account.state_refunding"),
@@ -89,15 +95,27 @@ fn facts(booking: &CounterBooking) -> impl IntoView + use<> {
     let name = (!booking.name.is_empty()).then(|| {
         view! { <div><dt>{say!("box_office.name")}</dt><dd><bdi>{booking.name.clone()}</bdi></dd></div> }
     });
+    let way_on = moved_to.map(|next| {
+        let href = format!("{counter}/bookings/{}", next.id);
+        view! { " · "<a href=href data-testid="moved-to">{next.reference.clone()}</a> }
+    });
+    let refunds = booking.refunds.iter().chain(moved_to.into_iter().flat_map(|next| &next.refunds));
+    let went_back = refunds.map(went_back).collect_view();
     view! {
         <dl class="card counter-sums" data-testid="booking" data-state=booking.state.as_str() data-money=booking.money.as_str()>
             <div><dt>{say!("box_office.seats")}</dt><dd>{what}</dd></div>
             {name}
-            <div><dt>{say!("box_office.stands")}</dt><dd>{state}</dd></div>
+            <div><dt>{say!("box_office.stands")}</dt><dd>{state}{way_on}</dd></div>
             <div><dt>{say!("box_office.paid")}</dt><dd>{paid}</dd></div>
             <div><dt>{say!("booking.total")}</dt><dd>{money(booking.total, current())}</dd></div>
+            {went_back}
         </dl>
     }
+}
+
+fn went_back(refund: &RefundView) -> impl IntoView + use<> {
+    let words = if refund.settled { say!("account.state_refunded") } else { say!("account.state_refunding") };
+    view! { <div data-testid="went-back"><dt>{words}</dt><dd>{money(refund.amount, current())}</dd></div> }
 }
 
 fn print(base: &str, key: &str) -> impl IntoView + use<> {

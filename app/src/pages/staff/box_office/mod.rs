@@ -3,10 +3,12 @@
 //! Tills and bookings are plain forms, which work without a script; the map is an island.
 
 mod booking;
+mod exchange;
 mod sale;
 mod till;
 
 pub use booking::{CounterBookingPage, PrintPage};
+pub use exchange::ExchangePage;
 pub use sale::SalePage;
 
 use domain::api_box_office::{CounterShow, DayView, TillView};
@@ -53,7 +55,7 @@ impl Page for CounterPage {
             <div class="counter-day">
                 <section class="counter-day-shows" aria-labelledby="counter-shows">
                     <h2 id="counter-shows">{say!("box_office.shows")}</h2>
-                    <StaffShows theatre=self.desk.theatre.clone() date=self.date shows=self.shows />
+                    <StaffShows theatre=self.desk.theatre.clone() date=self.date shows=self.shows exchange=None />
                     {find(&base)}
                 </section>
                 <section class="counter-day-till" aria-labelledby="counter-till">

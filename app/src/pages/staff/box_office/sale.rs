@@ -1,13 +1,12 @@
 //! A show at the counter: its map, to sell from.
 
-use domain::money::Money;
 use leptos::prelude::*;
 use uuid::Uuid;
 
 use super::super::{Desk, frame};
 use crate::say;
 use crate::shell::{Half, Head, Page};
-use crate::staff::box_office::{StaffCounter, WORDS};
+use crate::staff::box_office::{Exchanging, StaffCounter, WORDS};
 
 /// The page of a show at the counter.
 #[derive(Clone, Debug)]
@@ -22,8 +21,8 @@ pub struct SalePage {
     pub when: String,
     /// Whether it can be sold at this moment.
     pub is_on_sale: bool,
-    /// The booking whose seats are exchanged, if one is: its id, its name for people, what it cost.
-    pub exchange: Option<(Uuid, String, Money)>,
+    /// The booking whose seats are exchanged, if one is.
+    pub exchange: Option<Exchanging>,
     /// Whether the caller's till is open.
     pub has_till: bool,
 }

@@ -152,7 +152,11 @@ pub(super) fn comma() -> String {
 }
 
 /// The strip of days from `today`, `chosen` among them or after them.
-pub(super) fn days(today: NaiveDate, chosen: NaiveDate, href: impl Fn(NaiveDate) -> String) -> Vec<Choice> {
+pub(in crate::web::pages) fn days(
+    today: NaiveDate,
+    chosen: NaiveDate,
+    href: impl Fn(NaiveDate) -> String,
+) -> Vec<Choice> {
     days_from(today)
         .map(|day| {
             let (label, note) = day_names(today, day);

@@ -22,6 +22,8 @@ mod film;
 mod listing;
 mod search;
 
+pub(super) use listing::days;
+
 /// Pages one browses by.
 pub fn routes() -> Router<AppState> {
     Router::new()

@@ -9,7 +9,7 @@ mod systems;
 mod theatre;
 
 use app::pages::accounts::Notice;
-use app::pages::staff::{Desk, Entrance, NewTheatre, Section, Workplace};
+use app::pages::staff::{Desk, Entrance, NewTheatre, NewTheatreForm, Section, Workplace};
 use axum::Router;
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -89,8 +89,12 @@ async fn entrance(State(state): State<AppState>, who: Who) -> Result<Response, T
     entrance_page(&state, &staff, None).await
 }
 
-/// Where somebody works; with what stood in the way of one more theatre.
-async fn entrance_page(state: &AppState, staff: &Staff, trouble: Option<String>) -> Result<Response, Turned> {
+/// Where somebody works; with one more theatre as it was typed and refused, and why.
+async fn entrance_page(
+    state: &AppState,
+    staff: &Staff,
+    refused: Option<(NewTheatreForm, String)>,
+) -> Result<Response, Turned> {
     let mut places = Vec::new();
     for theatre in staff.theatres() {
         if let Some(found) = state.catalogue.theatre(&theatre).await? {
@@ -99,7 +103,7 @@ async fn entrance_page(state: &AppState, staff: &Staff, trouble: Option<String>)
     }
     places.sort_by(|one, other| one.name.cmp(&other.name));
     let new = match accounts::manages_all(state, staff).await {
-        Ok(()) => Some(NewTheatre { cities: state.catalogue.cities().await?, key: ids::new_id().to_string(), trouble }),
+        Ok(()) => Some(NewTheatre { cities: state.catalogue.cities().await?, key: ids::new_id().to_string(), refused }),
         Err(problem) if problem.code() == Code::NotAllowed => None,
         Err(problem) => return Err(passing_or_fault(problem).into()),
     };

@@ -1,7 +1,7 @@
 //! What is written about a theatre, for its managers; and one more, for whoever manages all of them.
 
 use app::language;
-use app::pages::staff::{Desk, Section, TheatrePage};
+use app::pages::staff::{Desk, NewTheatreForm, Section, TheatrePage};
 use axum::Router;
 use axum::extract::rejection::{FormRejection, QueryRejection};
 use axum::extract::{Form, Path, Query, State};
@@ -92,43 +92,24 @@ async fn change(
     }
 }
 
-#[derive(Deserialize)]
-struct NewForm {
-    key: String,
-    name: String,
-    address: String,
-    currency: String,
-    #[serde(default)]
-    city: String,
-    #[serde(default)]
-    city_name: String,
-    #[serde(default)]
-    country: String,
-    #[serde(default)]
-    time_zone: String,
-    reason: String,
-}
-
-impl NewForm {
-    fn read(self) -> (String, TheatreRequest) {
-        let city = Some(self.city).filter(|city| !city.is_empty());
-        let new_city = NewCity { name: self.city_name, country: self.country, time_zone: self.time_zone };
-        let new_city = city.is_none().then_some(new_city);
-        let Self { key, name, address, currency, reason, .. } = self;
-        (key, TheatreRequest { name, address, city, new_city, currency, reason })
-    }
+/// What is asked for; of a new city only where none that is there was chosen.
+fn read(form: NewTheatreForm) -> TheatreRequest {
+    let NewTheatreForm { name, address, currency, city, city_name, country, time_zone, reason, .. } = form;
+    let city = Some(city).filter(|city| !city.is_empty());
+    let new_city = city.is_none().then_some(NewCity { name: city_name, country, time_zone });
+    TheatreRequest { name, address, city, new_city, currency, reason }
 }
 
 async fn create(
     State(state): State<AppState>,
     who: Who,
-    form: Result<Form<NewForm>, FormRejection>,
+    form: Result<Form<NewTheatreForm>, FormRejection>,
 ) -> Result<Response, Turned> {
     let staff = signed_in(who, "/staff")?;
     let Form(form) = form?;
-    let (key, request) = form.read();
+    let request = read(form.clone());
     let done = async {
-        let key = IdempotencyKey::of_form(&key)?;
+        let key = IdempotencyKey::of_form(&form.key)?;
         let intent = Intent::new(&staff.session.owner, key, "form /staff/theatres", &request);
         let answer = organiser::create_theatre(&state, &staff, &intent, &request).await?;
         serde_json::from_slice::<ManagedTheatre>(answer.body()).map_err(|cause| Problem::internal(&cause))
@@ -137,7 +118,7 @@ async fn create(
         Ok(made) => Ok(see(&format!("/staff/{}/theatre?done=true", made.id))),
         Err(problem) => {
             let (status, words) = told(problem)?;
-            Ok((status, entrance_page(&state, &staff, Some(words)).await?).into_response())
+            Ok((status, entrance_page(&state, &staff, Some((form, words))).await?).into_response())
         }
     }
 }

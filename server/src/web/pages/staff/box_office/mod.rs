@@ -1,5 +1,6 @@
 //! Pages of the box office. They do what the API does, through the same services.
 
+mod exchange;
 mod forms;
 
 use app::pages::staff::box_office::{CounterBookingPage, CounterPage, PrintPage, SalePage};
@@ -41,6 +42,7 @@ pub fn routes() -> Router<AppState> {
         .route("/staff/{theatre}/box-office/shows/{show}", get(sale))
         .route("/staff/{theatre}/box-office/bookings", get(find))
         .route("/staff/{theatre}/box-office/bookings/{booking}", get(booking))
+        .route("/staff/{theatre}/box-office/bookings/{booking}/exchange", get(exchange::choose))
         .route("/staff/{theatre}/box-office/bookings/{booking}/{act}", post(forms::booking))
         .layer(DefaultBodyLimit::max(MAX_FORM_BYTES))
 }
@@ -148,13 +150,14 @@ async fn sale(
     let show =
         state.catalogue.show(show).await?.filter(|show| show.theatre_id == theatre).ok_or(PageError::NotFound)?;
     let till = box_office::my_till(&state, here.counter()).await.map_err(away)?;
-    let exchange = match query.exchange {
-        Some(booking) => {
-            let found = box_office::by_id(&state, here.counter(), booking).await.map_err(away)?;
-            Some((found.id, found.reference, found.total))
+    let mut exchange = None;
+    if let Some(booking) = query.exchange {
+        exchange = exchange::at_counter(&state, &here, booking).await?;
+        if exchange.is_none() {
+            // Loaded again after it was done, say: nobody is to sell on by mistake.
+            return Ok(see(&format!("{}/bookings/{booking}", here.base())));
         }
-        None => None,
-    };
+    }
     let page = SalePage {
         exchange,
         show: show.id,
@@ -200,7 +203,12 @@ async fn booking(
 async fn booking_page(state: &AppState, here: Here, booking: Uuid, trouble: Option<String>) -> PageResult {
     let found = box_office::by_id(state, here.counter(), booking).await.map_err(away)?;
     let show = state.catalogue.show(found.show).await?.ok_or(PageError::NotFound)?;
+    let moved_to = match found.moved_to {
+        Some(next) => Some(box_office::by_id(state, here.counter(), next).await.map_err(away)?),
+        None => None,
+    };
     let page = CounterBookingPage {
+        moved_to,
         starts: start_in_words(&show),
         managers: accounts::managers_with_pin(state, &here.desk.theatre).await?,
         booking: found,

@@ -1,0 +1,255 @@
+//! Other seats in place of those of a booking. What changes hands is told before it does; where money goes back, and only
+//! there, a manager is asked for their PIN.
+
+use domain::api::HoldView;
+use domain::api_accounts::Password;
+use domain::api_box_office::{CounterBooking, ExchangeRequest, ManagerView};
+use domain::money::Money;
+use domain::till::Means;
+use leptos::ev::SubmitEvent;
+use leptos::prelude::*;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::asking::Wish;
+use super::selling::Selling;
+use crate::checkout::total_of;
+use crate::say;
+
+/// A booking whose seats are exchanged.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exchanging {
+    /// The booking.
+    pub booking: Uuid,
+    /// Its name for people.
+    pub reference: String,
+    /// What it cost.
+    pub total: Money,
+    /// How it was paid, where that was at the counter.
+    pub means: Option<Means>,
+    /// Who can stand for money that goes back.
+    pub managers: Vec<ManagerView>,
+}
+
+/// What an exchange comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    /// Nothing changes hands.
+    Even,
+    /// The customer pays this much more.
+    More(Money),
+    /// This much goes back.
+    Back(Money),
+    /// It was paid online, and cannot cost more.
+    TooDear,
+}
+
+impl Change {
+    /// What a difference in price comes to.
+    fn of(difference: Money) -> Self {
+        match difference.minor {
+            0 => Self::Even,
+            1.. => Self::More(difference),
+            _ => Self::Back(Money::new(-difference.minor, difference.currency)),
+        }
+    }
+
+    /// In words, for what was paid like that; `None` is online.
+    fn in_words(self, means: Option<Means>) -> String {
+        match (self, means) {
+            (Self::Even, _) => say!("box_office.exchange_even"),
+            (Self::More(amount), _) => say!("box_office.exchange_more", amount = amount),
+            (Self::Back(amount), Some(Means::Card)) => say!("box_office.exchange_back_card", amount = amount),
+            (Self::Back(amount), Some(_)) => say!("box_office.exchange_back_cash", amount = amount),
+            (Self::Back(amount), None) => say!("box_office.exchange_back_online", amount = amount),
+            (Self::TooDear, _) => say!("box_office.exchange_too_dear"),
+        }
+    }
+
+    /// Its name for tests and style.
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Even => "even",
+            Self::More(_) => "more",
+            Self::Back(_) => "back",
+            Self::TooDear => "too_dear",
+        }
+    }
+}
+
+impl Exchanging {
+    /// What seats of that price cost them: a guest of the house pays nothing.
+    fn price(&self, total: Money) -> Money {
+        if self.means == Some(Means::Free) { Money::new(0, total.currency) } else { total }
+    }
+
+    fn change(&self, total: Money) -> Change {
+        match Change::of(Money::new(self.price(total).minor - self.total.minor, total.currency)) {
+            Change::More(_) if self.means.is_none() => Change::TooDear,
+            change => change,
+        }
+    }
+}
+
+/// What changed hands for a booking that was just made in place of another, in words.
+pub(super) fn changed_hands(sold: &CounterBooking) -> Option<String> {
+    sold.difference.map(|difference| Change::of(difference).in_words(sold.means))
+}
+
+/// What is exchanged, with the way to another show.
+pub(super) fn what(selling: Selling) -> Option<impl IntoView + use<>> {
+    let Exchanging { booking, reference, total, .. } = selling.exchange.get()?;
+    let others = format!("/staff/{}/box-office/bookings/{booking}/exchange", selling.theatre.get_value());
+    Some(view! {
+        <div class="counter-swap">
+            <p data-testid="exchanging">{say!("box_office.exchanging", reference = &reference, total = total)}</p>
+            <a class="button button-quiet" data-testid="another-show" href=others>{say!("box_office.exchange_another")}</a>
+        </div>
+    })
+}
+
+/// In place of cash and card while seats are exchanged: what changes hands is the difference.
+pub(super) fn swap(selling: Selling, exchange: Exchanging) -> impl IntoView {
+    let exchange = StoredValue::new(exchange);
+    let change = Memo::new(move |_| {
+        total_of(selling.session).map(|total| exchange.with_value(|exchange| exchange.change(total)))
+    });
+    let goes_back = Memo::new(move |_| matches!(change.get(), Some(Change::Back(_))));
+    let can_be_done = move || match change.get() {
+        None | Some(Change::TooDear) => false,
+        Some(Change::Back(_)) => exchange.with_value(|exchange| !exchange.managers.is_empty()),
+        Some(Change::Even | Change::More(_)) => true,
+    };
+    let is_idle = move || if can_be_done() && selling.ready().is_some() { "false" } else { "true" };
+    let words = move || change.get().map(|change| change.in_words(exchange.with_value(|exchange| exchange.means)));
+    let submit = move |event: SubmitEvent| {
+        event.prevent_default();
+        selling.swap();
+    };
+    view! {
+        <form class="counter-swap" novalidate on:submit=submit>
+            <p hidden=move || change.get().is_none()>
+                <strong data-testid="difference" data-change=move || change.get().map(Change::as_str)>{words}</strong>
+            </p>
+            {move || goes_back.get().then(|| who_stands(selling, exchange.with_value(|exchange| exchange.managers.clone())))}
+            <div class="counter-pay">
+                <button type="submit" class="button" data-testid="swap" aria-disabled=is_idle>{say!("box_office.exchange_now")}</button>
+            </div>
+        </form>
+    }
+}
+
+fn who_stands(selling: Selling, managers: Vec<ManagerView>) -> AnyView {
+    if managers.is_empty() {
+        return view! { <p class="quiet" data-testid="no-managers">{say!("box_office.no_pins")}</p> }.into_any();
+    }
+    let options = managers.into_iter().map(|ManagerView { account, name }| {
+        let is_chosen = move || selling.manager.get() == Some(account);
+        view! { <option value=account.to_string() selected=is_chosen>{name}</option> }
+    });
+    view! {
+        <div class="field">
+            <label for="swap-manager">{say!("box_office.manager")}</label>
+            <select id="swap-manager" on:change=move |event| selling.manager.set(event_target_value(&event).parse().ok())>
+                {options.collect_view()}
+            </select>
+        </div>
+        <div class="field">
+            <label for="swap-pin">{say!("box_office.pin")}</label>
+            <input id="swap-pin" type="password" inputmode="numeric" autocomplete="off" maxlength="12"
+                prop:value=move || selling.pin.get()
+                on:input=move |event| selling.pin.set(event_target_value(&event)) />
+        </div>
+    }
+    .into_any()
+}
+
+impl Selling {
+    /// Gives what is held in place of the booking that is exchanged.
+    pub(super) fn swap(self) {
+        if self.must_ask_again() {
+            return;
+        }
+        let (Some(held), Some(from)) = (untrack(|| self.ready()), self.exchange.get_untracked()) else { return };
+        let change = from.change(held.total);
+        let Some((wish, pin)) = self.wish_to_swap(&held, &from, change) else { return };
+        self.ask(Wish::Exchange(from.booking, wish), change.in_words(from.means), pin);
+    }
+
+    /// What is asked of the server, and the PIN; nothing, and why, where it would be refused.
+    fn wish_to_swap(
+        &self,
+        held: &HoldView,
+        from: &Exchanging,
+        change: Change,
+    ) -> Option<(ExchangeRequest, Option<Password>)> {
+        let (mut manager, mut pin) = (None, None);
+        match change {
+            Change::TooDear => return None,
+            Change::Even | Change::More(_) => {}
+            Change::Back(_) => {
+                let typed = self.pin.get_untracked();
+                manager = self.manager.get_untracked();
+                if manager.is_none() || typed.is_empty() {
+                    self.trouble.set(Some(say!("box_office.exchange_pin_first")));
+                    return None;
+                }
+                pin = Some(Password::new(typed));
+            }
+        }
+        let written = self.reason.get_untracked().trim().to_owned();
+        let reason = if written.is_empty() { say!("box_office.exchange_reason") } else { written };
+        let wish = ExchangeRequest {
+            show: self.session.show,
+            hold: held.id,
+            total_minor: from.price(held.total).minor,
+            from_total_minor: Some(from.total.minor),
+            reason,
+            manager,
+            pin: None,
+        };
+        Some((wish, pin))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::language::{Language, speaking};
+    use domain::money::Currency;
+
+    fn euro(minor: i64) -> Money {
+        Money::new(minor, Currency::parse("EUR").expect("a code"))
+    }
+
+    fn exchanging(means: Option<Means>, total: i64) -> Exchanging {
+        let reference = "K7QM-2XPA".to_owned();
+        Exchanging { booking: Uuid::nil(), reference, total: euro(total), means, managers: vec![] }
+    }
+
+    #[test]
+    fn what_changes_hands_is_the_difference_and_online_money_never_grows() {
+        for (means, total, expected) in [
+            (Some(Means::Cash), 1_250, Change::Even),
+            (Some(Means::Cash), 2_500, Change::More(euro(1_250))),
+            (Some(Means::Card), 1_000, Change::Back(euro(250))),
+            (None, 1_250, Change::Even),
+            (None, 1_251, Change::TooDear),
+            (None, 1_249, Change::Back(euro(1))),
+        ] {
+            assert_eq!(exchanging(means, 1_250).change(euro(total)), expected, "{means:?} {total}");
+        }
+        let guest = exchanging(Some(Means::Free), 0);
+        assert_eq!((guest.change(euro(5_000)), guest.price(euro(5_000))), (Change::Even, euro(0)));
+    }
+
+    #[test]
+    fn where_the_money_goes_is_said_by_how_it_was_paid() {
+        speaking(Language::English, || {
+            let said = |means| Change::of(euro(-250)).in_words(means);
+            let words = [Some(Means::Cash), Some(Means::Card), None].map(said);
+            assert!(words.iter().all(|words| words.contains("2.50")), "{words:?}");
+            assert!(words[0] != words[1] && words[1] != words[2] && words[0] != words[2], "{words:?}");
+        });
+    }
+}

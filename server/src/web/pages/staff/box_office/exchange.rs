@@ -1,0 +1,56 @@
+//! A booking that is exchanged: for which show, and what its page at the counter needs to know of it.
+
+use app::pages::staff::box_office::ExchangePage;
+use app::staff::box_office::Exchanging;
+use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::{Path, Query, State};
+use domain::api_box_office::{CounterBooking, DayQuery};
+use domain::booking::BookingState;
+use uuid::Uuid;
+
+use super::super::super::browse::days;
+use super::super::super::{PRIVATE_CACHE, PageError, html, start_in_words};
+use super::{Here, PageResult, Turned, Who, away, see};
+use crate::catalogue::{read_date, today_in};
+use crate::{AppState, accounts, box_office};
+
+/// The booking, if it can be exchanged; else its own page says why not.
+async fn sold(state: &AppState, here: &Here, booking: Uuid) -> Result<Option<CounterBooking>, Turned> {
+    let found = box_office::by_id(state, here.counter(), booking).await.map_err(away)?;
+    Ok((found.state == BookingState::Confirmed).then_some(found))
+}
+
+/// What the counter is told of a booking whose seats are exchanged there; nothing once it was.
+pub(super) async fn at_counter(state: &AppState, here: &Here, booking: Uuid) -> Result<Option<Exchanging>, Turned> {
+    let Some(found) = sold(state, here, booking).await? else { return Ok(None) };
+    let managers = accounts::managers_with_pin(state, &here.desk.theatre).await?;
+    let CounterBooking { id, reference, total, means, .. } = found;
+    Ok(Some(Exchanging { booking: id, reference, total, means, managers }))
+}
+
+/// The shows of a day that a booking may be exchanged for.
+pub(super) async fn choose(
+    State(state): State<AppState>,
+    who: Who,
+    path: Result<Path<(String, Uuid)>, PathRejection>,
+    query: Result<Query<DayQuery>, QueryRejection>,
+) -> PageResult {
+    let (Path((theatre, booking)), Query(query)) = (path?, query?);
+    let here = Here::of(&state, who, &theatre).await?;
+    let own = format!("{}/bookings/{booking}", here.base());
+    let Some(found) = sold(&state, &here, booking).await? else { return Ok(see(&own)) };
+    let show = state.catalogue.known_show(found.show).await.map_err(away)?;
+    let asked = read_date(query.date.as_deref()).map_err(PageError::from)?;
+    let today = today_in(&show.time_zone, state.locks.now())?;
+    let date = asked.unwrap_or(today);
+    let shows = box_office::today(&state, here.counter(), Some(date)).await.map_err(away)?;
+    let page = ExchangePage {
+        starts: start_in_words(&show),
+        days: days(today, date, |day| format!("{own}/exchange?date={day}")),
+        date: date.to_string(),
+        shows,
+        booking: found,
+        desk: here.desk,
+    };
+    Ok(html(page, PRIVATE_CACHE))
+}
