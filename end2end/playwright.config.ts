@@ -44,7 +44,7 @@ export default defineConfig({
       // What depends on the room there is. The rest behaves as on a phone, which has the touch, or as on a laptop.
       name: "tablet",
       testMatch: /(areas|box-office|cancelling|door|everyone|offline|reports|waiting-list)\.spec\.ts/,
-      // Without `isMobile` it would claim a mouse beside the touch screen, now and then, and begin with tiny seats.
+      // A picture of a whole page (`fullPage`) makes the browser claim a mouse from then on: the map then begins with tiny seats.
       use: { viewport: { width: 820, height: 1180 }, hasTouch: true, isMobile: true, deviceScaleFactor: 2 },
     },
     {
