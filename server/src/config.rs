@@ -28,6 +28,10 @@ pub struct Config {
     /// Postgres, `postgres://…`.
     #[arg(long, env = "DATABASE_URL", hide_env_values = true)]
     pub database_url: String,
+    /// A standby of Postgres that follows `DATABASE_URL` by streaming, `postgres://…`: pages and lists for everybody are
+    /// read there, while it is near enough.
+    #[arg(long, env = "CATALOGUE_DATABASE_URL", hide_env_values = true)]
+    pub catalogue_database_url: Option<String>,
     /// Redis: one server, `redis://[user:password@]host[:6379][/db]`; the master that sentinels name,
     /// `redis+sentinel://[user:password@]host[:26379],host2…/service[?db=0&sentinel_password=…]`; or a
     /// Cluster, `redis+cluster://[user:password@]host[:6379],host2…`. `rediss…` is the same over TLS.

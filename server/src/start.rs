@@ -49,9 +49,26 @@ pub fn listen(at: SocketAddr) -> std::io::Result<TcpListener> {
 /// When the address is unusable or nobody answers there.
 pub async fn database(url: &str, connections: u32) -> anyhow::Result<PgPool> {
     let options: PgConnectOptions = url.parse().context("DATABASE_URL")?;
+    pool(connections, POOL_DEADLINE)
+        .connect_with(options.application_name("rowlock"))
+        .await
+        .context("Postgres does not answer at DATABASE_URL")
+}
+
+/// A Postgres that need not be there yet: it is connected to when it is first asked.
+///
+/// # Errors
+/// When the address is unusable.
+pub fn database_later(url: &str, connections: u32, deadline: Duration) -> Result<PgPool, sqlx::Error> {
+    let options: PgConnectOptions = url.parse()?;
+    Ok(pool(connections, deadline).connect_lazy_with(options.application_name("rowlock")))
+}
+
+/// So many connections, for one of which somebody waits so long.
+fn pool(connections: u32, deadline: Duration) -> PgPoolOptions {
     PgPoolOptions::new()
         .max_connections(connections)
-        .acquire_timeout(POOL_DEADLINE)
+        .acquire_timeout(deadline)
         .test_before_acquire(false)
         .before_acquire(|connection, rested| {
             Box::pin(async move {
@@ -61,9 +78,14 @@ pub async fn database(url: &str, connections: u32) -> anyhow::Result<PgPool> {
                 Ok(true)
             })
         })
-        .connect_with(options.application_name("rowlock"))
-        .await
-        .context("Postgres does not answer at DATABASE_URL")
+}
+
+/// The standby that lists for everybody are read from, if there is to be one.
+fn standby(config: &Config) -> anyhow::Result<Option<catalogue::Standby>> {
+    let Some(url) = &config.catalogue_database_url else { return Ok(None) };
+    let pool = database_later(url, catalogue::STANDBY_CONNECTIONS, catalogue::ANSWER_DEADLINE);
+    let primary = database_later(&config.database_url, 1, POOL_DEADLINE).context("DATABASE_URL")?;
+    Ok(Some(catalogue::Standby::new(pool.context("CATALOGUE_DATABASE_URL")?, primary)))
 }
 
 /// The schema, step by step.
@@ -102,6 +124,10 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
     telemetry::install()?;
     let pg = database(&config.database_url, config.database_connections).await?;
     let catalogue = catalogue::Catalogue::new(pg.clone());
+    let catalogue = match standby(&config)? {
+        Some(standby) => catalogue.with_standby(standby),
+        None => catalogue,
+    };
     let (redis, first) = lock_store(&config.redis_url, &config.redis_prefix).await?;
     let locks = with_shadow(first, &config, &pg, &catalogue).await?;
     let gateways = payments::Gateways::from_config(&config)?;
@@ -164,6 +190,7 @@ pub fn spawn_background(state: &AppState) {
     state.tasks.spawn(seat_locks::sweep_forever(state.clone()));
     state.tasks.spawn(seat_locks::forget_forever(state.clone()));
     state.tasks.spawn(live::follow_changes(state.clone()));
+    state.tasks.spawn(catalogue::compare_forever(state.clone()));
     for lane in outbox::Lane::ALL {
         state.tasks.spawn(outbox::relay_forever(state.clone(), lane));
     }

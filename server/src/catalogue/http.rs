@@ -47,7 +47,7 @@ impl From<Unreadable> for Problem {
 /// All cities.
 #[utoipa::path(get, path = "/cities", tag = "catalogue", responses((status = 200, body = [CityView])))]
 async fn cities(State(state): State<AppState>) -> ApiResult<Response> {
-    Ok(([LIST_CACHE], Json(state.catalogue.cities().await?)).into_response())
+    Ok(([LIST_CACHE], Json(state.catalogue.listings().cities().await?)).into_response())
 }
 
 /// Theatres in a city.
@@ -60,8 +60,8 @@ async fn cities(State(state): State<AppState>) -> ApiResult<Response> {
     )
 )]
 async fn theatres(State(state): State<AppState>, ApiPath(id): ApiPath<String>) -> ApiResult<Response> {
-    let city = state.catalogue.city(&id).await?.ok_or_else(|| Problem::not_found("city"))?;
-    Ok(([LIST_CACHE], Json(state.catalogue.theatres(Some(&city.id)).await?)).into_response())
+    let city = state.catalogue.listings().city(&id).await?.ok_or_else(|| Problem::not_found("city"))?;
+    Ok(([LIST_CACHE], Json(state.catalogue.listings().theatres(Some(&city.id)).await?)).into_response())
 }
 
 /// Shows of a theatre on a day, from now on.
@@ -80,14 +80,14 @@ async fn theatre_shows(
     ApiQuery(day): ApiQuery<DayQuery>,
 ) -> ApiResult<Response> {
     let asked = search::date(day.date.as_deref())?;
-    let theatre = state.catalogue.theatre(&id).await?.ok_or_else(|| Problem::not_found("theatre"))?;
+    let theatre = state.catalogue.listings().theatre(&id).await?.ok_or_else(|| Problem::not_found("theatre"))?;
     let now = clock::now();
     let date = match asked {
         Some(date) => date,
         None => today_in(&theatre.time_zone, now)?,
     };
     let search = ShowSearch { theatre: Some(theatre.id), date: Some(date), ..ShowSearch::default() };
-    let found = state.catalogue.search(&search, now).await?;
+    let found = state.catalogue.listings().search(&search, now).await?;
     Ok(([LIST_CACHE], Json(list(&found))).into_response())
 }
 
@@ -101,7 +101,7 @@ async fn theatre_shows(
 )]
 async fn shows(State(state): State<AppState>, ApiQuery(query): ApiQuery<ShowQuery>) -> ApiResult<Response> {
     let search = ShowSearch::read(&query)?;
-    let found = state.catalogue.search(&search, clock::now()).await?;
+    let found = state.catalogue.listings().search(&search, clock::now()).await?;
     Ok(([LIST_CACHE], Json(list(&found))).into_response())
 }
 
@@ -115,7 +115,8 @@ async fn shows(State(state): State<AppState>, ApiQuery(query): ApiQuery<ShowQuer
 )]
 async fn show(State(state): State<AppState>, ApiPath(id): ApiPath<Uuid>) -> ApiResult<Response> {
     let show = state.catalogue.public_show(id).await?;
-    let listed = state.catalogue.listed(id, clock::now()).await?.ok_or_else(|| Problem::not_found("show"))?;
+    let listed =
+        state.catalogue.listings().listed(id, clock::now()).await?.ok_or_else(|| Problem::not_found("show"))?;
     let detail = ShowDetail { show: listed.show, categories: show.categories.clone(), hold_ms: show.hold_ms };
     Ok(([LIST_CACHE], Json(detail)).into_response())
 }

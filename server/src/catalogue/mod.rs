@@ -1,17 +1,22 @@
 //! What is shown where and what it costs: cities, theatres, films, shows, rooms, search.
 //!
-//! Offers [`Catalogue`] and [`Show`] to everyone. Not here: the state of a single seat (`live`,
-//! `seat_locks`) and who bought it (`bookings`). Nothing in this folder writes, except `demo`.
+//! Offers [`Catalogue`] and [`Show`] to everyone, and [`Listings`], which may be a few seconds old, to
+//! pages and data that decide nothing. Not here: the state of a single seat (`live`, `seat_locks`) and
+//! who bought it (`bookings`). Nothing in this folder writes, except `demo`.
 
 pub mod demo;
 pub mod http;
 mod known;
+mod listings;
 mod search;
 mod service;
 mod show;
 mod sql;
+mod standby;
 
+pub use listings::Listings;
 pub use search::{ShowSearch, Unreadable, date as read_date, day, is_slug};
 pub use service::{Catalogue, DAYS_AHEAD, Part, PlanDocument, clock_in, days_from, today_in};
 pub use show::Show;
-pub use sql::{FilmTonight, Found, ListedShow};
+pub use sql::{FilmTonight, Found, Identity, ListedShow, Replayed, Written, replayed, written};
+pub use standby::{ANSWER_DEADLINE, CONNECTIONS as STANDBY_CONNECTIONS, LAG_LIMIT, Standby, compare_forever};

@@ -1,4 +1,6 @@
-//! The catalogue as everyone asks it: equal questions at the same moment are answered once.
+//! The catalogue as it is now: what holds, sales and staff go by. Equal questions at the same moment are answered once.
+//!
+//! What anybody may see, and what may be a few seconds old, is in `listings`.
 
 use std::future::Future;
 use std::hash::Hash;
@@ -8,9 +10,9 @@ use std::time::Duration;
 use axum::body::Bytes;
 use chrono::{Days, NaiveDate};
 use domain::api::PlanView;
-use domain::api_catalogue::{CityView, FilmView, TheatreView};
+use domain::api_catalogue::{CityView, TheatreView};
 use domain::layout::{Layout, PlanError};
-use domain::time::{MINUTE_MS, Timestamp};
+use domain::time::Timestamp;
 use domain::wire::encode_dots;
 use moka::future::Cache;
 use sha2::{Digest, Sha256};
@@ -18,14 +20,11 @@ use sqlx::PgPool;
 use uuid::Uuid;
 
 use super::show::{Show, local_start};
-use super::sql::{self, FilmTonight, Found, ListedShow};
-use super::{ShowSearch, is_slug};
+use super::{Listings, Standby, is_slug, sql};
 use crate::clock;
 
 /// Days in the strip, today included.
 pub const DAYS_AHEAD: u64 = 7;
-/// "Tonight" on the front page: what starts within this many milliseconds.
-const TONIGHT_MS: i64 = 14 * 60 * MINUTE_MS;
 
 /// Shows kept in memory; the ones being sold, by far.
 const SHOWS_KEPT: u64 = 10_000;
@@ -35,10 +34,6 @@ const SHOW_LIFE: Duration = Duration::from_secs(300);
 const LAYOUT_SEATS_KEPT: u64 = 1_000_000;
 /// Bytes of rendered plans kept in memory, together.
 const PLAN_BYTES_KEPT: u64 = 64 * 1024 * 1024;
-/// Questions whose answers are kept.
-const SEARCHES_KEPT: u64 = 1_000;
-/// How old an answer to a search may be: seats left on a chip, not on a map.
-const SEARCH_LIFE: Duration = Duration::from_secs(2);
 
 /// What one may ask of a room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -74,7 +69,7 @@ pub struct Catalogue {
     shows: Cache<Uuid, Option<Arc<Show>>>,
     layouts: Cache<Uuid, Arc<Layout>>,
     plans: Cache<(Uuid, Part), Option<Arc<PlanDocument>>>,
-    searches: Cache<ShowSearch, Arc<Found>>,
+    listings: Listings,
 }
 
 impl Catalogue {
@@ -86,12 +81,24 @@ impl Catalogue {
             plan.as_ref().map_or(1, |plan| u32::try_from(plan.content.len()).unwrap_or(u32::MAX))
         };
         Self {
+            listings: Listings::new(pool.clone(), None),
             pool,
             shows: Cache::builder().max_capacity(SHOWS_KEPT).time_to_live(SHOW_LIFE).build(),
             layouts: Cache::builder().max_capacity(LAYOUT_SEATS_KEPT).weigher(seats).build(),
             plans: Cache::builder().max_capacity(PLAN_BYTES_KEPT).weigher(bytes).time_to_live(SHOW_LIFE).build(),
-            searches: Cache::builder().max_capacity(SEARCHES_KEPT).time_to_live(SEARCH_LIFE).build(),
         }
+    }
+
+    /// The same, with its lists read from a standby.
+    #[must_use]
+    pub fn with_standby(self, standby: Standby) -> Self {
+        Self { listings: Listings::new(self.pool.clone(), Some(Arc::new(standby))), ..self }
+    }
+
+    /// What anybody may see, and what may be a few seconds old. Nothing is decided by it.
+    #[must_use]
+    pub const fn listings(&self) -> &Listings {
+        &self.listings
     }
 
     /// A show; `None` when there is none of this id.
@@ -181,7 +188,7 @@ impl Catalogue {
         .await
     }
 
-    /// All cities, by name.
+    /// All cities, by name, as they are now: for those who write them down.
     ///
     /// # Errors
     /// When the database cannot be asked.
@@ -189,23 +196,7 @@ impl Catalogue {
         sql::cities(&self.pool).await
     }
 
-    /// One city by its slug.
-    ///
-    /// # Errors
-    /// When the database cannot be asked.
-    pub async fn city(&self, id: &str) -> Result<Option<CityView>, sqlx::Error> {
-        Ok(self.cities().await?.into_iter().find(|city| city.id == id))
-    }
-
-    /// Theatres of a city, or all, by city and name.
-    ///
-    /// # Errors
-    /// When the database cannot be asked.
-    pub async fn theatres(&self, city: Option<&str>) -> Result<Vec<TheatreView>, sqlx::Error> {
-        sql::theatres(&self.pool, city, None).await
-    }
-
-    /// One theatre by its slug.
+    /// One theatre by its slug, as it is now: for those who work there.
     ///
     /// # Errors
     /// When the database cannot be asked.
@@ -216,53 +207,12 @@ impl Catalogue {
         Ok(sql::theatres(&self.pool, None, Some(id)).await?.pop())
     }
 
-    /// One film by its slug.
-    ///
-    /// # Errors
-    /// When the database cannot be asked.
-    pub async fn film(&self, id: &str) -> Result<Option<FilmView>, sqlx::Error> {
-        if is_slug(id) { sql::film(&self.pool, id).await } else { Ok(None) }
-    }
-
-    /// Films that start in the next hours, the most shown first.
-    ///
-    /// # Errors
-    /// When the database cannot be asked.
-    pub async fn films_tonight(&self, now: Timestamp) -> Result<Vec<FilmTonight>, sqlx::Error> {
-        sql::films_between(&self.pool, now, now.plus_ms(TONIGHT_MS)).await
-    }
-
-    /// Languages one may search for.
-    ///
-    /// # Errors
-    /// When the database cannot be asked.
-    pub async fn languages(&self, now: Timestamp) -> Result<Vec<String>, sqlx::Error> {
-        sql::languages(&self.pool, now).await
-    }
-
-    /// Shows that start after `now` and answer the search, in the order of their start.
-    ///
-    /// # Errors
-    /// When the database cannot be asked, or holds a row that cannot be.
-    pub async fn search(&self, search: &ShowSearch, now: Timestamp) -> Result<Arc<Found>, sqlx::Error> {
-        let found = async { sql::shows(&self.pool, search, now).await.map(Arc::new) };
-        once(&self.searches, search.clone(), found).await
-    }
-
     /// Every show of a theatre on a day of its own, begun or called off or not, in the order of their start.
     ///
     /// # Errors
     /// When the database cannot be asked.
     pub async fn shows_of_day(&self, theatre: &str, date: NaiveDate) -> Result<Vec<Uuid>, sqlx::Error> {
         sql::shows_of_day(&self.pool, theatre, date).await
-    }
-
-    /// One show as a list has it, with the seats left; started or not.
-    ///
-    /// # Errors
-    /// When the database cannot be asked, or holds a row that cannot be.
-    pub async fn listed(&self, id: Uuid, now: Timestamp) -> Result<Option<ListedShow>, sqlx::Error> {
-        sql::listed(&self.pool, id, now).await
     }
 }
 
@@ -289,7 +239,7 @@ pub fn days_from(today: NaiveDate) -> impl Iterator<Item = NaiveDate> {
 
 /// From the cache, or loaded once however many ask at the same time. A failure is told to all of
 /// them and not kept.
-async fn once<K, V>(
+pub(super) async fn once<K, V>(
     cache: &Cache<K, V>,
     key: K,
     load: impl Future<Output = Result<V, sqlx::Error>>,

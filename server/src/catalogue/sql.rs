@@ -4,6 +4,7 @@ mod films;
 mod listing;
 mod one_show;
 mod places;
+mod standing;
 
 pub use films::FilmTonight;
 pub(super) use films::{film, films_between, languages};
@@ -11,6 +12,7 @@ pub use listing::{Found, ListedShow};
 pub(super) use listing::{listed, shows, shows_of_day};
 pub(super) use one_show::{plan, show};
 pub(super) use places::{cities, theatres};
+pub use standing::{Identity, Replayed, Written, replayed, written};
 
 /// Most rows of a list of places or films.
 const PLACE_LIMIT: i64 = 500;

@@ -9,6 +9,7 @@ mod postgres;
 mod redis;
 mod report;
 mod scratch;
+mod standby;
 
 use std::time::{Duration, Instant};
 
@@ -38,6 +39,7 @@ pub async fn check(config: &Config) -> Report {
     let began = Instant::now();
     let (pg, found) = within(postgres::look(config)).await.unwrap_or_else(|late| (None, vec![late]));
     report.add("postgres", began.elapsed(), found);
+    standby::look(config, pg.as_ref(), &mut report).await;
     lock_store::look(config, &mut report).await;
     outside::gateways(config, &mut report).await;
     outside::mail(config, &mut report).await;

@@ -109,7 +109,7 @@ async fn prepared(pg: &PgPool) -> Option<Finding> {
 }
 
 /// Whether the migrations of this program are there, and no others.
-async fn schema(pg: &PgPool, known: &Migrator) -> Finding {
+pub(super) async fn schema(pg: &PgPool, known: &Migrator) -> Finding {
     let applied: Result<Vec<(i64, Vec<u8>, bool)>, _> =
         sqlx::query_as("SELECT version, checksum, success FROM _sqlx_migrations").fetch_all(pg).await;
     let applied = match applied {

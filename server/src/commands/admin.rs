@@ -36,7 +36,7 @@ pub async fn run(what: Admin, database: &Database) -> anyhow::Result<()> {
     let pg = start::database(&database.database_url, 2).await?;
     match what {
         Admin::Create { email, name, theatres } => {
-            let known = catalogue::Catalogue::new(pg.clone()).theatres(None).await?;
+            let known = catalogue::Catalogue::new(pg.clone()).listings().theatres(None).await?;
             let theatres = if theatres.is_empty() { known.iter().map(|at| at.id.clone()).collect() } else { theatres };
             anyhow::ensure!(
                 !theatres.is_empty(),

@@ -60,11 +60,16 @@ impl Config {
         if let Err(why) = is_origin(&self.public_url) {
             complain("PUBLIC_URL", why);
         }
-        if self.database_url.parse::<sqlx::postgres::PgConnectOptions>().is_err() {
-            complain(
-                "DATABASE_URL",
-                "is no address of Postgres: postgres://user:password@host:5432/database".to_owned(),
-            );
+        for (setting, url) in [
+            ("DATABASE_URL", Some(&self.database_url)),
+            ("CATALOGUE_DATABASE_URL", self.catalogue_database_url.as_ref()),
+        ] {
+            if url.is_some_and(|url| url.parse::<sqlx::postgres::PgConnectOptions>().is_err()) {
+                complain(setting, "is no address of Postgres: postgres://user:password@host:5432/database".to_owned());
+            }
+        }
+        if self.catalogue_database_url.as_ref() == Some(&self.database_url) {
+            complain("CATALOGUE_DATABASE_URL", "is DATABASE_URL; a database cannot be its own standby".to_owned());
         }
         for (setting, url) in
             [("REDIS_URL", Some(&self.redis_url)), ("SHADOW_REDIS_URL", self.shadow_redis_url.as_ref())]

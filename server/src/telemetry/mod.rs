@@ -8,6 +8,7 @@
 //!
 //! Nothing here names a person, a seat or a booking: labels have few values, known beforehand.
 
+mod catalogue;
 mod gateways;
 mod gauges;
 pub mod http;
@@ -26,6 +27,7 @@ use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 
 use crate::idempotency::COUNTS;
 
+pub use self::catalogue::{CatalogueRead, catalogue_read};
 pub use self::gateways::{GatewayOutcome, Question, expect_gateway, gateway_asked};
 pub use self::routes::Routes;
 pub use self::traces::STEP;
@@ -108,6 +110,7 @@ fn describe() {
     );
     describe_counter!(SERIALIZATION_RETRIES, Unit::Count, "Transactions done again because they gave way to others.");
     describe_counter!(REDIS_ERRORS, Unit::Count, "Calls to Redis that failed, by kind.");
+    catalogue::describe();
     gateways::describe();
     for (name, unit, meaning) in gauges::DESCRIBED {
         describe_gauge!(name, unit, meaning);
@@ -117,6 +120,7 @@ fn describe() {
 /// What did not happen yet is there as well, as zero. A rule that asks for an increase sees none where a line begins
 /// with its first event.
 fn begin_at_zero() {
+    catalogue::begin_at_zero();
     for outcome in LockOutcome::ALL {
         counter!(LOCK_ATTEMPTS, "outcome" => outcome.label()).increment(0);
     }

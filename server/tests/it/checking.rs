@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::world::{World, text};
 
 /// Runs it; whether it found seats to be sellable, and what it found.
-async fn check(world: &World, flags: &[&str]) -> (bool, Value) {
+pub async fn check(world: &World, flags: &[&str]) -> (bool, Value) {
     let arguments: Vec<&str> = ["check", "--json"].iter().chain(flags).copied().collect();
     let (good, said) = world.command(&arguments).await;
     let report = said.lines().find(|line| line.starts_with('{')).unwrap_or_else(|| panic!("no report in:\n{said}"));
@@ -15,7 +15,7 @@ async fn check(world: &World, flags: &[&str]) -> (bool, Value) {
 }
 
 /// The worst that is said about something.
-fn state<'a>(report: &'a Value, about: &str) -> &'a str {
+pub fn state<'a>(report: &'a Value, about: &str) -> &'a str {
     let findings = report["findings"].as_array().expect("findings");
     let about = findings.iter().filter(|finding| finding["about"] == about).map(|finding| text(&finding["state"]));
     about

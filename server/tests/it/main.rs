@@ -48,6 +48,7 @@ mod settings;
 mod shadow;
 mod shipping;
 mod sql_guards;
+mod standby;
 mod storm;
 mod systems;
 mod telemetry;

@@ -30,14 +30,7 @@ pub struct Postgres {
 impl Postgres {
     /// Makes a new one, with the settings it comes with: `fsync` and `synchronous_commit` are on.
     pub async fn start() -> Self {
-        let folder = std::env::temp_dir().join(format!("rowlock-postgres-{}", server::ids::new_id().simple()));
-        std::fs::create_dir_all(&folder).expect("a folder");
-        let run_as = system_user().await;
-        if let Some((user, group)) = run_as {
-            std::os::unix::fs::chown(&folder, Some(user), Some(group)).expect("the folder is given away");
-        }
-        let port = crate::ports::free().port();
-        let mut postgres = Self { port, folder, programs: programs(), run_as, process: None };
+        let mut postgres = Self::in_a_new_folder().await;
         let made = postgres
             .command("initdb")
             .args(["--username", ROLE, "--auth", "trust", "--encoding", "UTF8", "--no-locale", "--no-sync", "-D"])
@@ -50,6 +43,34 @@ impl Postgres {
         postgres.restart();
         postgres.answers().await;
         postgres
+    }
+
+    /// A standby that follows this one by streaming, with all that is in it.
+    pub async fn standby(&self) -> Self {
+        let mut standby = Self::in_a_new_folder().await;
+        let copied = standby
+            .command("pg_basebackup")
+            .args(["-h", "127.0.0.1", "-p", &self.port.to_string(), "-U", ROLE, "--write-recovery-conf"])
+            .args(["--wal-method=stream", "--checkpoint=fast", "--no-sync", "-D"])
+            .arg(standby.folder.join("data"))
+            .status()
+            .await
+            .expect("pg_basebackup runs");
+        assert!(copied.success(), "pg_basebackup: {copied}");
+        standby.restart();
+        standby.answers().await;
+        standby
+    }
+
+    /// A folder and a port, and nothing in them.
+    async fn in_a_new_folder() -> Self {
+        let folder = std::env::temp_dir().join(format!("rowlock-postgres-{}", server::ids::new_id().simple()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let run_as = system_user().await;
+        if let Some((user, group)) = run_as {
+            std::os::unix::fs::chown(&folder, Some(user), Some(group)).expect("the folder is given away");
+        }
+        Self { port: crate::ports::free().port(), folder, programs: programs(), run_as, process: None }
     }
 
     /// Starts it on the files it left. Does not wait.
@@ -89,6 +110,13 @@ impl Postgres {
 
     pub fn url(&self) -> String {
         format!("postgres://{ROLE}@127.0.0.1:{}/postgres", self.port)
+    }
+
+    /// Where a database of another Postgres is found in this one.
+    pub fn url_like(&self, elsewhere: &str) -> String {
+        let mut url = reqwest::Url::parse(elsewhere).expect("it is an address");
+        url.set_port(Some(self.port)).expect("it has a host");
+        url.to_string()
     }
 
     /// Kills it as a power cut does: the first process, and then each of its children by its id, which in

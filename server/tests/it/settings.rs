@@ -50,6 +50,7 @@ fn a_server_that_cannot_start_says_all_that_is_wrong_with_its_settings_at_once()
             ("PAYMENT_GATEWAYS", "simulator,stripe"),
             ("STRIPE_SECRET_KEY", "sk_test"),
             ("HOLD_MS", "0"),
+            ("CATALOGUE_DATABASE_URL", "nowhere"),
         ],
     );
     assert_eq!(code, Some(2), "{said}");
@@ -58,6 +59,7 @@ fn a_server_that_cannot_start_says_all_that_is_wrong_with_its_settings_at_once()
         "COMMITS",
         "COMMIT_QUEUE",
         "DATABASE_URL is not set",
+        "CATALOGUE_DATABASE_URL is no address",
         "TOKEN_SECRET needs 32",
         "REDIS_URL",
         "PUBLIC_URL",
@@ -71,6 +73,16 @@ fn a_server_that_cannot_start_says_all_that_is_wrong_with_its_settings_at_once()
         assert!(said.lines().any(|line| line.trim_start().starts_with(setting)), "{setting} is not named in:\n{said}");
     }
     assert!(!said.contains("STRIPE_SECRET_KEY") && !said.contains(SECRET), "{said}");
+}
+
+#[test]
+fn a_database_is_not_taken_for_its_own_standby() {
+    let same = "postgres://rowlock@127.0.0.1:1/rowlock";
+    let (code, said) = run(&["serve"], &[("DATABASE_URL", same), ("CATALOGUE_DATABASE_URL", same)]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("CATALOGUE_DATABASE_URL is DATABASE_URL"), "{said}");
+    let (_, said) = run(&["serve"], &[("DATABASE_URL", same), ("CATALOGUE_DATABASE_URL", "postgres://127.0.0.1:2/r")]);
+    assert!(!said.contains("CATALOGUE_DATABASE_URL"), "{said}");
 }
 
 #[test]

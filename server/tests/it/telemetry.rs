@@ -10,7 +10,7 @@ use crate::reconciling::LOST;
 use crate::redis_process::Redis;
 use crate::world::{World, text, until};
 
-const TOKEN: &str = "a token for whoever scrapes";
+pub const TOKEN: &str = "a token for whoever scrapes";
 
 /// One for each line an operator must have.
 const NAMES: [&str; 8] = [
@@ -65,7 +65,7 @@ async fn without_a_token_there_is_no_such_page() {
 }
 
 /// What a line stands at now.
-async fn value(url: &str, line: &str) -> f64 {
+pub async fn value(url: &str, line: &str) -> f64 {
     let (status, text) = scrape(url, Some(TOKEN)).await;
     assert_eq!(status, StatusCode::OK);
     let found = text.lines().find_map(|found| found.strip_prefix(line)?.strip_prefix(' '));

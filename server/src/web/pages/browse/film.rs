@@ -29,9 +29,9 @@ pub(super) async fn film(
     let (Path(id), Query(query)) = (id?, query?);
     let asked = read_date(query.date.as_deref())?;
     let now = clock::now();
-    let film = state.catalogue.film(&id).await?.ok_or(PageError::NotFound)?;
+    let film = state.catalogue.listings().film(&id).await?.ok_or(PageError::NotFound)?;
     let everywhere = ShowSearch { film: Some(film.id.clone()), ..ShowSearch::default() };
-    let found = state.catalogue.search(&everywhere, now).await?;
+    let found = state.catalogue.listings().search(&everywhere, now).await?;
 
     let mut cities = listing::group_by(&found.shows, |listed| &listed.show.city);
     cities.sort_by(|(_, one), (_, other)| city_name(one).cmp(&city_name(other)));
@@ -42,8 +42,8 @@ pub(super) async fn film(
 
     // What was found everywhere may have been cut off; one city's week is not.
     let here = ShowSearch { city: Some(show.city.clone()), ..everywhere };
-    let week = state.catalogue.search(&here, now).await?;
-    let zone = state.catalogue.city(&show.city).await?.ok_or(PageError::NotFound)?.time_zone;
+    let week = state.catalogue.listings().search(&here, now).await?;
+    let zone = state.catalogue.listings().city(&show.city).await?.ok_or(PageError::NotFound)?.time_zone;
     let today = today_in(&zone, now)?;
     let first_day = week.shows.first().and_then(|listed| listed.show.local_date.parse().ok());
     let date = asked.or(first_day).unwrap_or(today);

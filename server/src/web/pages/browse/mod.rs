@@ -43,8 +43,8 @@ const HOME_FILMS: usize = 12;
 
 async fn home(State(state): State<AppState>) -> PageResult {
     let (now, language) = (clock::now(), reader::language());
-    let cities = state.catalogue.cities().await?;
-    let films = state.catalogue.films_tonight(now).await?;
+    let cities = state.catalogue.listings().cities().await?;
+    let films = state.catalogue.listings().films_tonight(now).await?;
     let form = search::form(&state, &domain::api_catalogue::ShowQuery::default(), now).await?;
     let page = Home {
         form,
@@ -78,11 +78,11 @@ fn tonight_card(tonight: FilmTonight) -> FilmCard {
 async fn city(State(state): State<AppState>, id: Slug) -> PageResult {
     let Path(id) = id?;
     let now = clock::now();
-    let city = state.catalogue.city(&id).await?.ok_or(PageError::NotFound)?;
-    let theatres = state.catalogue.theatres(Some(&city.id)).await?;
+    let city = state.catalogue.listings().city(&id).await?.ok_or(PageError::NotFound)?;
+    let theatres = state.catalogue.listings().theatres(Some(&city.id)).await?;
     let today = today_in(&city.time_zone, now)?;
     let today_here = ShowSearch { city: Some(city.id.clone()), date: Some(today), ..ShowSearch::default() };
-    let found = state.catalogue.search(&today_here, now).await?;
+    let found = state.catalogue.listings().search(&today_here, now).await?;
     let page = City {
         theatres: theatres
             .into_iter()
@@ -106,11 +106,11 @@ async fn theatre(State(state): State<AppState>, id: Slug, day: Result<Query<DayQ
     let (Path(id), Query(day)) = (id?, day?);
     let asked = read_date(day.date.as_deref())?;
     let now = clock::now();
-    let theatre = state.catalogue.theatre(&id).await?.ok_or(PageError::NotFound)?;
+    let theatre = state.catalogue.listings().theatre(&id).await?.ok_or(PageError::NotFound)?;
     let today = today_in(&theatre.time_zone, now)?;
     let date = asked.unwrap_or(today);
     let search = ShowSearch { theatre: Some(theatre.id.clone()), date: Some(date), ..ShowSearch::default() };
-    let found = state.catalogue.search(&search, now).await?;
+    let found = state.catalogue.listings().search(&search, now).await?;
     let path = listing::theatre_path(&theatre.id);
     let page = Theatre {
         days: listing::days(today, date, |day| format!("{path}?date={day}")),

@@ -27,7 +27,7 @@ pub(super) async fn search(
     let Query(query) = query?;
     let search = ShowSearch::read(&query)?;
     let now = clock::now();
-    let found = state.catalogue.search(&search, now).await?;
+    let found = state.catalogue.listings().search(&search, now).await?;
     let page = Search {
         form: form(&state, &query, now).await?,
         films: listing::by_film(&found.shows)
@@ -70,9 +70,9 @@ fn long_day(date: &str) -> String {
 
 /// The form with what there is to choose from.
 pub(super) async fn form(state: &AppState, query: &ShowQuery, now: Timestamp) -> Result<SearchForm, PageError> {
-    let cities = state.catalogue.cities().await?;
-    let theatres = state.catalogue.theatres(None).await?;
-    let languages = state.catalogue.languages(now).await?;
+    let cities = state.catalogue.listings().cities().await?;
+    let theatres = state.catalogue.listings().theatres(None).await?;
+    let languages = state.catalogue.listings().languages(now).await?;
     let chosen = |field: &Option<String>| field.as_deref().unwrap_or_default().trim().to_owned();
     let city = chosen(&query.city);
     let zone = cities.iter().find(|known| known.id == city).map_or("UTC", |city| city.time_zone.as_str());

@@ -1,0 +1,163 @@
+//! What anybody may see, and what may be a few seconds old: cities, theatres, films, lists of shows.
+//!
+//! Read from a standby of Postgres where there is one that is near enough, from the primary else
+//! (docs/decisions/0046). So nothing here may decide anything: whether a seat is to be had, what it costs, who may do
+//! what. Nor is it for staff, who look at what they have just written: they ask the [`Catalogue`](super::Catalogue).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::api_catalogue::{CityView, FilmView, TheatreView};
+use domain::time::{MINUTE_MS, Timestamp};
+use moka::future::Cache;
+use sqlx::PgPool;
+use uuid::Uuid;
+
+use super::service::once;
+use super::sql::{self, FilmTonight, Found, ListedShow};
+use super::{ShowSearch, Standby, is_slug};
+use crate::telemetry::{CatalogueRead, catalogue_read};
+
+/// "Tonight" on the front page: what starts within this many milliseconds.
+const TONIGHT_MS: i64 = 14 * 60 * MINUTE_MS;
+/// Questions whose answers are kept.
+const SEARCHES_KEPT: u64 = 1_000;
+/// How long an answer to a search is kept: seats left on a chip, not on a map.
+const SEARCH_LIFE: Duration = Duration::from_secs(2);
+
+/// Lists for everybody. Cheap to clone; clones share their cache.
+#[derive(Clone)]
+pub struct Listings {
+    primary: PgPool,
+    standby: Option<Arc<Standby>>,
+    searches: Cache<ShowSearch, Arc<Found>>,
+}
+
+impl Listings {
+    pub(super) fn new(primary: PgPool, standby: Option<Arc<Standby>>) -> Self {
+        let searches = Cache::builder().max_capacity(SEARCHES_KEPT).time_to_live(SEARCH_LIFE).build();
+        Self { primary, standby, searches }
+    }
+
+    pub(super) const fn standby(&self) -> Option<&Arc<Standby>> {
+        self.standby.as_ref()
+    }
+
+    /// All cities, by name.
+    ///
+    /// # Errors
+    /// When the database cannot be asked.
+    pub async fn cities(&self) -> Result<Vec<CityView>, sqlx::Error> {
+        self.read(|pool| async move { sql::cities(&pool).await }).await
+    }
+
+    /// One city by its slug.
+    ///
+    /// # Errors
+    /// When the database cannot be asked.
+    pub async fn city(&self, id: &str) -> Result<Option<CityView>, sqlx::Error> {
+        if !is_slug(id) {
+            return Ok(None);
+        }
+        self.find(|pool| async move { Ok(sql::cities(&pool).await?.into_iter().find(|city| city.id == id)) }).await
+    }
+
+    /// Theatres of a city, or all, by city and name.
+    ///
+    /// # Errors
+    /// When the database cannot be asked.
+    pub async fn theatres(&self, city: Option<&str>) -> Result<Vec<TheatreView>, sqlx::Error> {
+        self.read(|pool| async move { sql::theatres(&pool, city, None).await }).await
+    }
+
+    /// One theatre by its slug.
+    ///
+    /// # Errors
+    /// When the database cannot be asked.
+    pub async fn theatre(&self, id: &str) -> Result<Option<TheatreView>, sqlx::Error> {
+        if !is_slug(id) {
+            return Ok(None);
+        }
+        self.find(|pool| async move { Ok(sql::theatres(&pool, None, Some(id)).await?.pop()) }).await
+    }
+
+    /// One film by its slug.
+    ///
+    /// # Errors
+    /// When the database cannot be asked.
+    pub async fn film(&self, id: &str) -> Result<Option<FilmView>, sqlx::Error> {
+        if !is_slug(id) {
+            return Ok(None);
+        }
+        self.find(|pool| async move { sql::film(&pool, id).await }).await
+    }
+
+    /// Films that start in the next hours, the most shown first.
+    ///
+    /// # Errors
+    /// When the database cannot be asked.
+    pub async fn films_tonight(&self, now: Timestamp) -> Result<Vec<FilmTonight>, sqlx::Error> {
+        self.read(|pool| async move { sql::films_between(&pool, now, now.plus_ms(TONIGHT_MS)).await }).await
+    }
+
+    /// Languages one may search for.
+    ///
+    /// # Errors
+    /// When the database cannot be asked.
+    pub async fn languages(&self, now: Timestamp) -> Result<Vec<String>, sqlx::Error> {
+        self.read(|pool| async move { sql::languages(&pool, now).await }).await
+    }
+
+    /// Shows that start after `now` and answer the search, in the order of their start.
+    ///
+    /// # Errors
+    /// When the database cannot be asked, or holds a row that cannot be.
+    pub async fn search(&self, search: &ShowSearch, now: Timestamp) -> Result<Arc<Found>, sqlx::Error> {
+        let found = self.read(|pool| async move { sql::shows(&pool, search, now).await.map(Arc::new) });
+        once(&self.searches, search.clone(), found).await
+    }
+
+    /// One show as a list has it, with the seats left; started or not.
+    ///
+    /// # Errors
+    /// When the database cannot be asked, or holds a row that cannot be.
+    pub async fn listed(&self, id: Uuid, now: Timestamp) -> Result<Option<ListedShow>, sqlx::Error> {
+        self.find(|pool| async move { sql::listed(&pool, id, now).await }).await
+    }
+
+    /// Reads a list: of the standby if it may be and answers, else of the primary.
+    async fn read<T, F>(&self, ask: impl Fn(PgPool) -> F) -> Result<T, sqlx::Error>
+    where
+        F: Future<Output = Result<T, sqlx::Error>>,
+    {
+        self.first_of(ask, |_| true).await
+    }
+
+    /// Reads one thing. That there is none is believed of the primary only: a link to what was written a moment ago
+    /// leads there.
+    async fn find<T, F>(&self, ask: impl Fn(PgPool) -> F) -> Result<Option<T>, sqlx::Error>
+    where
+        F: Future<Output = Result<Option<T>, sqlx::Error>>,
+    {
+        self.first_of(ask, Option::is_some).await
+    }
+
+    async fn first_of<T, F>(&self, ask: impl Fn(PgPool) -> F, is_answer: impl Fn(&T) -> bool) -> Result<T, sqlx::Error>
+    where
+        F: Future<Output = Result<T, sqlx::Error>>,
+    {
+        let why = match &self.standby {
+            None => CatalogueRead::Primary,
+            Some(standby) => match standby.read(&ask).await {
+                Ok(found) if is_answer(&found) => {
+                    catalogue_read(CatalogueRead::Standby);
+                    return Ok(found);
+                }
+                Ok(_) => CatalogueRead::NotThere,
+                Err(why) => why,
+            },
+        };
+        catalogue_read(why);
+        ask(self.primary.clone()).await
+    }
+}

@@ -1,0 +1,183 @@
+//! The standby of Postgres that lists for everybody are read from: asked while it is near enough to the primary, left
+//! in peace while it does not answer (docs/decisions/0046).
+//!
+//! Whoever reads never waits to find out how it is: that is asked once a second, by nobody's request.
+
+mod marks;
+
+use std::fmt;
+use std::mem::discriminant;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use sqlx::PgPool;
+use tokio::time::timeout;
+
+use self::marks::{Marks, Standing};
+use super::sql;
+use crate::breaker::{Breaker, Limits, Pass};
+use crate::telemetry::CatalogueRead;
+use crate::{AppState, ids};
+
+pub use self::marks::LAG_LIMIT;
+
+/// Connections to it at most; with an answer in five milliseconds they carry 1,600 reads a second.
+pub const CONNECTIONS: u32 = 8;
+/// It has so long to answer, waiting for a connection included; then the primary is asked.
+pub const ANSWER_DEADLINE: Duration = Duration::from_millis(500);
+/// The primary has so long to say how far it has written.
+const MARK_DEADLINE: Duration = Duration::from_secs(1);
+/// How often the two are compared: with both deadlines, more than once within [`LAG_LIMIT`].
+const COMPARE_EVERY: Duration = Duration::from_secs(1);
+/// A statement that was in the way of what is replayed: a standby says so when all is well.
+const GAVE_WAY: &str = "40001";
+
+/// When it is left in peace. So many visitors at most wait in vain for each rest.
+static BREAKER: Limits = Limits {
+    failures_to_open: 3,
+    window: Duration::from_secs(10),
+    first_rest_ms: 1_000,
+    longest_rest_ms: 15_000,
+    probe_patience: Duration::from_secs(5),
+};
+
+/// A standby and what is known of it.
+pub struct Standby {
+    pool: PgPool,
+    /// A connection to the primary for marks alone: in a rush those of the pool are busy, and without marks every read
+    /// would join that rush.
+    primary: PgPool,
+    breaker: Mutex<Breaker>,
+    /// As of the last time they were compared; nothing before the first.
+    standing: Mutex<Option<Standing>>,
+}
+
+impl Standby {
+    /// One that `pool` leads to, of the primary that `primary` leads to. Neither needs to answer yet.
+    #[must_use]
+    pub fn new(pool: PgPool, primary: PgPool) -> Self {
+        let (breaker, standing) = (Mutex::new(Breaker::new(&BREAKER)), Mutex::new(None));
+        Self { pool, primary, breaker, standing }
+    }
+
+    /// What it answers in time.
+    ///
+    /// # Errors
+    /// Why the primary is to be asked.
+    pub(super) async fn read<T, F>(&self, ask: impl Fn(PgPool) -> F) -> Result<T, CatalogueRead>
+    where
+        F: Future<Output = Result<T, sqlx::Error>>,
+    {
+        self.may_be_read(Instant::now())?;
+        match timeout(ANSWER_DEADLINE, ask(self.pool.clone())).await {
+            Ok(Ok(found)) => {
+                self.breaker().succeeded();
+                Ok(found)
+            }
+            Ok(Err(cause)) => {
+                if is_unwell(&cause) {
+                    self.failed(Pass::Ordinary, &cause);
+                }
+                Err(CatalogueRead::Failed)
+            }
+            Err(late) => {
+                self.failed(Pass::Ordinary, &late);
+                Err(CatalogueRead::Failed)
+            }
+        }
+    }
+
+    fn may_be_read(&self, now: Instant) -> Result<(), CatalogueRead> {
+        // Whether it is back is found out by comparing: a visitor's read is no probe.
+        if self.breaker().is_resting() {
+            return Err(CatalogueRead::Resting);
+        }
+        match *self.standing() {
+            Some(Standing::Near { until }) if now < until => Ok(()),
+            None | Some(Standing::Near { .. } | Standing::Behind) => Err(CatalogueRead::Behind),
+            Some(Standing::FollowsNobody | Standing::Another) => Err(CatalogueRead::Unfit),
+        }
+    }
+
+    /// Compares it with its primary.
+    async fn compare(&self, marks: &mut Marks) {
+        let asked = Instant::now();
+        match timeout(MARK_DEADLINE, sql::written(&self.primary)).await {
+            Ok(Ok(written)) => marks.set(asked, &written),
+            // Without marks the standby is soon too old, and then that is said.
+            Ok(Err(cause)) => tracing::debug!(%cause, "the primary does not say how far it has written"),
+            Err(late) => tracing::debug!(%late, "the primary does not say how far it has written"),
+        }
+        let admitted = self.breaker().admit(Instant::now());
+        let Ok(pass) = admitted else { return };
+        match timeout(ANSWER_DEADLINE, sql::replayed(&self.pool)).await {
+            Ok(Ok(replayed)) => {
+                self.breaker().succeeded();
+                self.stands(marks.standing(&replayed, Instant::now()));
+            }
+            Ok(Err(cause)) => self.failed(pass, &cause),
+            Err(late) => self.failed(pass, &late),
+        }
+    }
+
+    /// Notes how it stands, and says so when that is new.
+    fn stands(&self, now: Standing) {
+        let before = self.standing().replace(now);
+        if before.is_some_and(|before| discriminant(&before) == discriminant(&now)) {
+            return;
+        }
+        match now {
+            Standing::Near { .. } => tracing::info!("lists for everybody are read from CATALOGUE_DATABASE_URL"),
+            Standing::Behind => {
+                tracing::warn!(limit_s = LAG_LIMIT.as_secs(), "CATALOGUE_DATABASE_URL is too far behind: not read");
+            }
+            Standing::FollowsNobody => tracing::error!("CATALOGUE_DATABASE_URL follows no primary: not read"),
+            Standing::Another => tracing::error!("CATALOGUE_DATABASE_URL follows another primary than ours: not read"),
+        }
+    }
+
+    fn failed(&self, pass: Pass, cause: &dyn fmt::Display) {
+        if self.breaker().failed(Instant::now(), pass, ids::jitter) {
+            tracing::warn!(%cause, "CATALOGUE_DATABASE_URL does not answer, leaving it in peace for a while");
+        }
+    }
+
+    // Both are held for a few assignments only, never across an await.
+    fn breaker(&self) -> MutexGuard<'_, Breaker> {
+        self.breaker.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn standing(&self) -> MutexGuard<'_, Option<Standing>> {
+        self.standing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether a failure says something of the standby: a row that cannot be is the same on the primary.
+fn is_unwell(cause: &sqlx::Error) -> bool {
+    match cause {
+        sqlx::Error::Database(error) => error.code().as_deref() != Some(GAVE_WAY),
+        sqlx::Error::Decode(_) | sqlx::Error::ColumnDecode { .. } => false,
+        _ => true,
+    }
+}
+
+/// Compares the standby, if there is one, with its primary until the server stops.
+pub async fn compare_forever(state: AppState) {
+    let Some(standby) = state.catalogue.listings().standby() else { return };
+    let mut marks = Marks::default();
+    let mut round = tokio::time::interval(COMPARE_EVERY);
+    round.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            () = state.stop.cancelled() => return,
+            _ = round.tick() => {}
+        }
+        tokio::select! {
+            () = state.stop.cancelled() => return,
+            () = standby.compare(&mut marks) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,130 @@
+//! Where the primary was at which instant, and from that how old a standby is at most.
+//!
+//! A standby that has come to a mark shows whatever the primary showed when the mark was set. So its age is known by
+//! our own clock alone, and a primary nobody writes to makes no standby old: every mark of it is reached.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use crate::catalogue::sql::{Identity, Replayed, Written};
+
+/// What is read from a standby is this old at most.
+pub const LAG_LIMIT: Duration = Duration::from_secs(5);
+
+/// How a server stands that is to follow the primary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// What it shows may be too old, or the primary does not say where it is.
+    Behind,
+    /// What it shows is young enough for as long as this.
+    Near { until: Instant },
+    /// It follows nobody.
+    FollowsNobody,
+    /// It follows somebody else than our primary.
+    Another,
+}
+
+/// The marks of a primary, the oldest first. So many as fit into [`LAG_LIMIT`].
+#[derive(Debug, Default)]
+pub(super) struct Marks {
+    of: Option<Identity>,
+    set: VecDeque<(Instant, i64)>,
+}
+
+impl Marks {
+    /// Sets one. `asked` is before the primary answered: what it showed until then is at the mark or before.
+    pub(super) fn set(&mut self, asked: Instant, written: &Written) {
+        if self.of.replace(written.identity) != Some(written.identity) {
+            self.set.clear();
+        }
+        while self.set.front().is_some_and(|(at, _)| asked.saturating_duration_since(*at) > LAG_LIMIT) {
+            self.set.pop_front();
+        }
+        self.set.push_back((asked, written.position));
+    }
+
+    /// How a server stands that has come so far.
+    pub(super) fn standing(&self, replayed: &Replayed, now: Instant) -> Standing {
+        if !replayed.follows {
+            return Standing::FollowsNobody;
+        }
+        if self.of.is_some_and(|identity| identity != replayed.identity) {
+            return Standing::Another;
+        }
+        let reached = replayed.position.and_then(|position| self.set.iter().rev().find(|(_, at)| *at <= position));
+        match reached.map(|(asked, _)| *asked + LAG_LIMIT) {
+            Some(until) if now < until => Standing::Near { until },
+            _ => Standing::Behind,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+    const OURS: Identity = Identity::of(7, 1);
+
+    fn written(position: i64) -> Written {
+        Written { identity: OURS, position }
+    }
+
+    fn replayed(position: i64) -> Replayed {
+        Replayed { identity: OURS, follows: true, position: Some(position) }
+    }
+
+    #[test]
+    fn a_standby_is_as_old_as_the_last_mark_it_has_come_to() {
+        let start = Instant::now();
+        let mut marks = Marks::default();
+        assert_eq!(marks.standing(&replayed(1_000), start), Standing::Behind, "nothing is known of the primary");
+        for second in 0..4 {
+            marks.set(start + second * SECOND, &written(100 * i64::from(second + 1)));
+        }
+        let now = start + 3 * SECOND;
+        assert_eq!(marks.standing(&replayed(400), now), Standing::Near { until: now + LAG_LIMIT });
+        assert_eq!(marks.standing(&replayed(399), now), Standing::Near { until: start + 2 * SECOND + LAG_LIMIT });
+        assert_eq!(marks.standing(&replayed(99), now), Standing::Behind, "it has come to none");
+        assert_eq!(marks.standing(&Replayed { position: None, ..replayed(0) }, now), Standing::Behind);
+    }
+
+    #[test]
+    fn it_is_too_old_when_the_limit_is_over_since_that_mark() {
+        let start = Instant::now();
+        let mut marks = Marks::default();
+        marks.set(start, &written(100));
+        let over = start + LAG_LIMIT;
+        let last = over.checked_sub(Duration::from_millis(1)).expect("an instant");
+        assert_eq!(marks.standing(&replayed(100), last), Standing::Near { until: over });
+        assert_eq!(marks.standing(&replayed(100), over), Standing::Behind);
+        marks.set(over, &written(200));
+        assert_eq!(marks.standing(&replayed(199), over), Standing::Behind, "others have written since");
+    }
+
+    #[test]
+    fn a_quiet_primary_makes_no_standby_old() {
+        let start = Instant::now();
+        let mut marks = Marks::default();
+        for second in 0..600 {
+            let now = start + second * SECOND;
+            marks.set(now, &written(100));
+            assert_eq!(marks.standing(&replayed(100), now), Standing::Near { until: now + LAG_LIMIT });
+        }
+        assert!(marks.set.len() <= 6, "marks older than the limit are of no use: {}", marks.set.len());
+    }
+
+    #[test]
+    fn who_follows_nobody_or_somebody_else_is_no_standby_of_ours() {
+        let now = Instant::now();
+        let mut marks = Marks::default();
+        marks.set(now, &written(100));
+        let promoted = Replayed { follows: false, ..replayed(100) };
+        assert_eq!(marks.standing(&promoted, now), Standing::FollowsNobody);
+        for other in [Identity::of(8, 1), Identity::of(7, 2)] {
+            assert_eq!(marks.standing(&Replayed { identity: other, ..replayed(100) }, now), Standing::Another);
+        }
+        marks.set(now, &Written { identity: Identity::of(8, 1), position: 90 });
+        assert_eq!(marks.standing(&replayed(100), now), Standing::Another, "we have another primary now");
+    }
+}

@@ -1,0 +1,70 @@
+//! The standby that lists for everybody are read from: there, following our primary, near, with our schema in it.
+//!
+//! Whatever is wrong with it is a warning: the primary is read in its place, and every seat can be sold.
+
+use std::time::{Duration, Instant};
+
+use sqlx::PgPool;
+
+use super::{DEADLINE, Finding, Report, State, postgres, within};
+use crate::catalogue::{LAG_LIMIT, Written, replayed, written};
+use crate::config::Config;
+use crate::start::{self, MIGRATOR};
+
+/// How often it is asked whether it has come to where the primary was.
+const ASK_EVERY: Duration = Duration::from_millis(20);
+
+pub(super) async fn look(config: &Config, primary: Option<&PgPool>, report: &mut Report) {
+    let Some(url) = &config.catalogue_database_url else { return };
+    let began = Instant::now();
+    let found = match start::database_later(url, 1, DEADLINE / 3) {
+        Ok(standby) => within(follows(&standby, primary)).await.unwrap_or_else(|late| vec![late]),
+        Err(cause) => vec![Finding::bad(format!("CATALOGUE_DATABASE_URL: {cause}"))],
+    };
+    let found = found.into_iter().map(|found| Finding { state: found.state.min(State::Warning), ..found });
+    report.add("postgres standby", began.elapsed(), found);
+}
+
+async fn follows(standby: &PgPool, primary: Option<&PgPool>) -> Vec<Finding> {
+    let there = match replayed(standby).await {
+        Ok(there) => there,
+        Err(cause) => return vec![Finding::bad(format!("does not answer at CATALOGUE_DATABASE_URL: {cause}"))],
+    };
+    if !there.follows {
+        return vec![Finding::bad("is no standby, it takes writes of its own: nothing is read from it")];
+    }
+    let asked = match primary {
+        Some(primary) => written(primary).await,
+        None => Err(sqlx::Error::PoolClosed),
+    };
+    let near = match asked {
+        Ok(here) if here.identity != there.identity => {
+            return vec![Finding::bad("is of another database than DATABASE_URL: nothing is read from it")];
+        }
+        Ok(here) => comes_to(standby, &here).await,
+        Err(_) => Finding::skipped("how far it is behind is not known: the primary does not say where it is"),
+    };
+    vec![near, postgres::schema(standby, &MIGRATOR).await]
+}
+
+/// Waits until it has come to where the primary was.
+async fn comes_to(standby: &PgPool, primary: &Written) -> Finding {
+    let began = Instant::now();
+    loop {
+        let behind = match replayed(standby).await {
+            Ok(there) => primary.position - there.position.unwrap_or_default(),
+            Err(cause) => return Finding::bad(format!("answers no more: {cause}")),
+        };
+        let took = began.elapsed();
+        if behind <= 0 {
+            return Finding::good(format!("follows the primary, {} ms behind at most", took.as_millis()));
+        }
+        if took >= LAG_LIMIT {
+            return Finding::bad(format!(
+                "is {behind} bytes behind for more than {} s: nothing is read from it until it is nearer",
+                LAG_LIMIT.as_secs()
+            ));
+        }
+        tokio::time::sleep(ASK_EVERY).await;
+    }
+}

@@ -1,0 +1,61 @@
+//! Lists for everybody: who answered.
+
+use metrics::{Unit, counter, describe_counter};
+
+/// Reads of the catalogue that a standby may answer: outcome.
+const READS: &str = "rowlock_catalogue_reads_total";
+
+/// Who answered a read that a standby may answer; where it was the primary, why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CatalogueRead {
+    /// The standby.
+    Standby,
+    /// The primary: there is no standby.
+    Primary,
+    /// The primary: the standby is too far behind, or nobody knows how far.
+    Behind,
+    /// The primary: what should be a standby of it is none.
+    Unfit,
+    /// The primary: the standby did not answer lately.
+    Resting,
+    /// The primary, after the standby gave no usable answer.
+    Failed,
+    /// The primary, after the standby knew of no such thing.
+    NotThere,
+}
+
+impl CatalogueRead {
+    const ALL: [Self; 7] =
+        [Self::Standby, Self::Primary, Self::Behind, Self::Unfit, Self::Resting, Self::Failed, Self::NotThere];
+
+    const fn label(self) -> &'static str {
+        match self {
+            Self::Standby => "standby",
+            Self::Primary => "primary",
+            Self::Behind => "behind",
+            Self::Unfit => "unfit",
+            Self::Resting => "resting",
+            Self::Failed => "failed",
+            Self::NotThere => "not_there",
+        }
+    }
+}
+
+pub(super) fn describe() {
+    describe_counter!(
+        READS,
+        Unit::Count,
+        "Lists for everybody, by who answered: the standby, or the primary for the reason named."
+    );
+}
+
+pub(super) fn begin_at_zero() {
+    for outcome in CatalogueRead::ALL {
+        counter!(READS, "outcome" => outcome.label()).increment(0);
+    }
+}
+
+/// Counts a read that a standby may answer.
+pub fn catalogue_read(outcome: CatalogueRead) {
+    counter!(READS, "outcome" => outcome.label()).increment(1);
+}
