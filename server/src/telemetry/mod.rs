@@ -25,9 +25,10 @@ use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogra
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 
 use crate::idempotency::COUNTS;
+use crate::web::budget::Class;
 
 pub use self::gateways::{GatewayOutcome, Question, expect_gateway, gateway_asked};
-pub use self::routes::Routes;
+pub use self::routes::{RouteName, Routes};
 pub use self::traces::STEP;
 pub use self::upkeep::upkeep_forever;
 
@@ -39,6 +40,8 @@ const DURATION_BUCKETS_S: [f64; 14] =
 const HTTP_REQUESTS: &str = "rowlock_http_requests_total";
 /// How long they took: method, route.
 const HTTP_DURATION: &str = "rowlock_http_request_duration_seconds";
+/// Requests refused because answers took too long: class.
+const SHED: &str = "rowlock_shed_total";
 /// Attempts at holds: outcome.
 const LOCK_ATTEMPTS: &str = "rowlock_lock_attempts_total";
 /// How long they took, waiting for company included.
@@ -91,6 +94,7 @@ fn builder() -> anyhow::Result<PrometheusBuilder> {
 fn describe() {
     describe_counter!(HTTP_REQUESTS, Unit::Count, "Requests answered, by method, route and status.");
     describe_histogram!(HTTP_DURATION, Unit::Seconds, "From a request's headers to its answer's, by method and route.");
+    describe_counter!(SHED, Unit::Count, "Requests refused because answers took too long, by what people were doing.");
     describe_counter!(
         LOCK_ATTEMPTS,
         Unit::Count,
@@ -117,6 +121,9 @@ fn describe() {
 /// What did not happen yet is there as well, as zero. A rule that asks for an increase sees none where a line begins
 /// with its first event.
 fn begin_at_zero() {
+    for class in Class::ALL {
+        counter!(SHED, "class" => class.label()).increment(0);
+    }
     for outcome in LockOutcome::ALL {
         counter!(LOCK_ATTEMPTS, "outcome" => outcome.label()).increment(0);
     }
@@ -132,6 +139,11 @@ fn begin_at_zero() {
     for name in [LOCK_DURATION, CONFIRM_DURATION, REPLAY_DURATION] {
         let _registered = histogram!(name);
     }
+}
+
+/// Counts a request that was refused, so that others are answered in time.
+pub fn shed(class: Class) {
+    counter!(SHED, "class" => class.label()).increment(1);
 }
 
 /// How an attempt at a hold ended.
