@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use metrics::{counter, histogram};
 use sha2::{Digest, Sha256};
 
-use super::routes::Routes;
+use super::routes::{RouteName, Routes};
 use super::{HTTP_DURATION, HTTP_REQUESTS, RECORDER, gauges, traces};
 use crate::AppState;
 
@@ -17,9 +17,10 @@ use crate::AppState;
 const PROMETHEUS_TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// Counts a request and how long it took until its answer began.
-pub async fn count(State(routes): State<&'static Routes>, request: Request, next: Next) -> Response {
+pub async fn count(State(routes): State<&'static Routes>, mut request: Request, next: Next) -> Response {
     let began = Instant::now();
     let route = routes.of(request.uri().path());
+    request.extensions_mut().insert(RouteName(route));
     let method = name_of(request.method());
     let response = next.run(request).await;
     traces::describe(method, route, response.status().as_u16());

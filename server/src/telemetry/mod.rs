@@ -26,10 +26,11 @@ use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogra
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 
 use crate::idempotency::COUNTS;
+use crate::web::budget::Class;
 
 pub use self::catalogue::{CatalogueRead, catalogue_read};
 pub use self::gateways::{GatewayOutcome, Question, expect_gateway, gateway_asked};
-pub use self::routes::Routes;
+pub use self::routes::{RouteName, Routes};
 pub use self::traces::STEP;
 pub use self::upkeep::upkeep_forever;
 
@@ -41,6 +42,8 @@ const DURATION_BUCKETS_S: [f64; 14] =
 const HTTP_REQUESTS: &str = "rowlock_http_requests_total";
 /// How long they took: method, route.
 const HTTP_DURATION: &str = "rowlock_http_request_duration_seconds";
+/// Requests refused because answers took too long: class.
+const SHED: &str = "rowlock_shed_total";
 /// Attempts at holds: outcome.
 const LOCK_ATTEMPTS: &str = "rowlock_lock_attempts_total";
 /// How long they took, waiting for company included.
@@ -93,6 +96,7 @@ fn builder() -> anyhow::Result<PrometheusBuilder> {
 fn describe() {
     describe_counter!(HTTP_REQUESTS, Unit::Count, "Requests answered, by method, route and status.");
     describe_histogram!(HTTP_DURATION, Unit::Seconds, "From a request's headers to its answer's, by method and route.");
+    describe_counter!(SHED, Unit::Count, "Requests refused because answers took too long, by what people were doing.");
     describe_counter!(
         LOCK_ATTEMPTS,
         Unit::Count,
@@ -121,6 +125,9 @@ fn describe() {
 /// with its first event.
 fn begin_at_zero() {
     catalogue::begin_at_zero();
+    for class in Class::ALL {
+        counter!(SHED, "class" => class.label()).increment(0);
+    }
     for outcome in LockOutcome::ALL {
         counter!(LOCK_ATTEMPTS, "outcome" => outcome.label()).increment(0);
     }
@@ -136,6 +143,11 @@ fn begin_at_zero() {
     for name in [LOCK_DURATION, CONFIRM_DURATION, REPLAY_DURATION] {
         let _registered = histogram!(name);
     }
+}
+
+/// Counts a request that was refused, so that others are answered in time.
+pub fn shed(class: Class) {
+    counter!(SHED, "class" => class.label()).increment(1);
 }
 
 /// How an attempt at a hold ended.

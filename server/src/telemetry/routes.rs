@@ -5,6 +5,10 @@ use std::collections::HashMap;
 /// What is no route of ours. Strangers try thousands of paths.
 pub const OTHER: &str = "other";
 
+/// The route of a request, where all can see it who serve it further on.
+#[derive(Clone, Copy, Debug)]
+pub struct RouteName(pub &'static str);
+
 /// Known routes, each as its template: `/api/v1/shows/{id}`.
 pub struct Routes(Node);
 

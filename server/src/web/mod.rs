@@ -3,6 +3,7 @@
 //! What is not here: anything a capability decides. Handlers of the API live in their capability.
 
 pub mod authorisation;
+pub mod budget;
 pub mod client_address;
 pub mod connections;
 pub mod extract;

@@ -24,6 +24,7 @@ use tower_http::trace::TraceLayer;
 use utoipa::openapi::{InfoBuilder, OpenApi, OpenApiBuilder};
 use utoipa_axum::router::OpenApiRouter;
 
+use super::budget::BudgetLayer;
 use super::fast_road::FastRoad;
 use super::{Code, Problem, pages, reader};
 use crate::{
@@ -93,7 +94,9 @@ pub fn build(
         // Never on the socket or a stream, and not where it saves no packet.
         .layer(CompressionLayer::new().compress_when(
             SizeAbove::new(MIN_COMPRESSED_BYTES).and(NotForContentType::IMAGES).and(NotForContentType::SSE),
-        ));
+        ))
+        // Below the counting, so that refusals are counted, and below the manners, so that they speak the reader's language.
+        .layer(BudgetLayer::new(state.config.database_connections));
     FastRoad::new(state.clone(), stack.service(routes(state)), MAX_BODY_BYTES)
 }
 

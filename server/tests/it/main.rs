@@ -11,6 +11,7 @@ mod bad_input;
 mod bad_webhooks;
 mod books;
 mod box_office;
+mod budgets;
 mod buyer;
 mod cancel;
 mod cancel_show;

@@ -1,0 +1,184 @@
+//! Whether a queue stands in front of a class, and which share of its requests is refused meanwhile.
+//!
+//! In the spirit of CoDel (Nichols and Jacobson, "Controlling Queue Delay", 2012): a queue that comes and goes does no
+//! harm, however long it is for a moment; one that stands makes everybody wait and nobody is served more. They are told
+//! apart by the fastest answer: as long as one in a window came within the budget, no queue stands. Where none did and
+//! enough people waited longer, a share of those who come is refused, more with every window, until answers come in
+//! time again. Who still waits counts as well: where everything hangs there are no answers to be measured.
+//!
+//! Pure: time and chance are arguments. On the way of a request lie two additions and a few readings, no lock.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use super::Class;
+
+/// What is judged at once.
+const WINDOW: Duration = Duration::from_millis(500);
+/// Fewer who waited too long are slow requests, and no queue.
+const ENOUGH: u32 = 20;
+/// Shares are so-manieth parts.
+pub const PARTS: u32 = 8;
+/// Never all: from those who are let in we learn that it is over.
+const MOST: u32 = PARTS - 1;
+/// How many parts more are refused with each window that is over budget. With each that is not, it is one less.
+const STEP: u32 = 2;
+/// Windows in which requests began that are told apart: longer than any request may take (30 s).
+const REMEMBERED: usize = 64;
+
+/// Every class, measured.
+#[derive(Debug)]
+pub struct Controller {
+    /// The one that is being filled.
+    window: AtomicU64,
+    lanes: [Lane; Class::COUNT],
+}
+
+/// A class.
+#[derive(Debug)]
+struct Lane {
+    /// The share that is refused, in parts.
+    share: AtomicU32,
+    /// Whether an answer of this window came within the budget.
+    has_quick: AtomicBool,
+    /// Those of this window who waited longer.
+    late: AtomicU32,
+    /// Requests that are not answered yet, by the window they began in.
+    open: [AtomicU32; REMEMBERED],
+}
+
+/// What a window says of a class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    /// Answers come in time, or nobody waits.
+    Easy,
+    /// Some wait too long, too few to tell.
+    Unclear,
+    /// A queue stands.
+    Over,
+}
+
+/// A class begins to be refused, or is served again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// Which.
+    pub class: Class,
+    /// Whether some of it is refused from now on.
+    pub is_refused: bool,
+}
+
+impl Controller {
+    /// Refuses nobody.
+    pub fn new() -> Self {
+        let lane = |_| Lane {
+            share: AtomicU32::new(0),
+            has_quick: AtomicBool::new(false),
+            late: AtomicU32::new(0),
+            open: [const { AtomicU32::new(0) }; REMEMBERED],
+        };
+        Self { window: AtomicU64::new(0), lanes: std::array::from_fn(lane) }
+    }
+
+    /// Whether this request of a class is refused; `draw` draws from `0..=limit`.
+    pub fn refuses(&self, class: Class, draw: impl FnOnce(u64) -> u64) -> bool {
+        let share = self.lane(class).share.load(Relaxed);
+        share > 0 && draw(u64::from(PARTS - 1)) < u64::from(share)
+    }
+
+    /// A request of a class begins. All instants are since the server began.
+    pub fn begin(&self, class: Class, at: Duration) {
+        self.lane(class).begun_in(window_of(at)).fetch_add(1, Relaxed);
+    }
+
+    /// …and is over. Whoever left without an answer has waited, but was not served in time.
+    pub fn end(&self, class: Class, began: Duration, at: Duration, is_answered: bool) {
+        let lane = self.lane(class);
+        lane.begun_in(window_of(began)).fetch_sub(1, Relaxed);
+        if at.saturating_sub(began) >= class.budget() {
+            lane.late.fetch_add(1, Relaxed);
+        } else if is_answered && !lane.has_quick.load(Relaxed) {
+            lane.has_quick.store(true, Relaxed);
+        }
+    }
+
+    /// Judges the window that is over, if one is; asked by whoever comes or leaves. What changed by it.
+    pub fn turn(&self, at: Duration) -> Vec<Change> {
+        let (now, last) = (window_of(at), self.window.load(Relaxed));
+        // Others may see an instant later than ours: whoever moves the window judges it.
+        if now <= last || self.window.compare_exchange(last, now, Relaxed, Relaxed).is_err() {
+            return Vec::new();
+        }
+        let before = self.lanes.each_ref().map(|lane| lane.share.load(Relaxed));
+        let stuck = Class::ALL.map(|class| self.lane(class).stuck(now, class.budget()));
+        let judged = Class::ALL.map(|class| self.lane(class).judge(stuck[class as usize]));
+        let mut after = step(before, judged);
+        // In those between, nobody came and nobody left.
+        let quiet = stuck.map(|stuck| if stuck > 0 { Verdict::Unclear } else { Verdict::Easy });
+        for _ in 0..(now - last - 1).min(u64::from(MOST) * Class::COUNT as u64) {
+            after = step(after, quiet);
+        }
+        for (lane, share) in self.lanes.iter().zip(after) {
+            lane.share.store(share, Relaxed);
+        }
+        let changed = |class: &Class| (before[*class as usize] > 0) != (after[*class as usize] > 0);
+        let changes = Class::ALL.into_iter().filter(changed);
+        changes.map(|class| Change { class, is_refused: after[class as usize] > 0 }).collect()
+    }
+
+    fn lane(&self, class: Class) -> &Lane {
+        &self.lanes[class as usize]
+    }
+}
+
+impl Lane {
+    fn begun_in(&self, window: u64) -> &AtomicU32 {
+        &self.open[(window % REMEMBERED as u64) as usize]
+    }
+
+    /// Requests that began longer ago than the budget and are not answered yet.
+    fn stuck(&self, now: u64, budget: Duration) -> u32 {
+        // One more than fit into the budget: a request may have begun at the end of its window.
+        let oldest = window_of(budget) + 1..REMEMBERED as u64;
+        oldest.map(|ago| self.begun_in(now.wrapping_sub(ago)).load(Relaxed)).fold(0, u32::saturating_add)
+    }
+
+    /// What the window says that is over, and begins the next.
+    fn judge(&self, stuck: u32) -> Verdict {
+        let (has_quick, late) = (self.has_quick.swap(false, Relaxed), self.late.swap(0, Relaxed));
+        match late.saturating_add(stuck) {
+            0 => Verdict::Easy,
+            _ if has_quick => Verdict::Easy,
+            ENOUGH.. => Verdict::Over,
+            _ => Verdict::Unclear,
+        }
+    }
+}
+
+fn window_of(at: Duration) -> u64 {
+    u64::try_from(at.as_millis() / WINDOW.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Shares after a window: a class is refused only while those before it are refused for the most part, whosever queue
+/// it is, and recovers before them.
+fn step(shares: [u32; Class::COUNT], verdicts: [Verdict; Class::COUNT]) -> [u32; Class::COUNT] {
+    let mut next = shares;
+    for class in (0..Class::COUNT).rev() {
+        let after_it_is_well =
+            (class + 1..Class::COUNT).all(|later| next[later] == 0 && verdicts[later] != Verdict::Over);
+        match verdicts[class] {
+            Verdict::Over => {
+                let first = (0..=class).find(|earlier| next[*earlier] < MOST);
+                // A class goes one step in a window, also where two ask for it.
+                if let Some(first) = first.filter(|first| next[*first] == shares[*first]) {
+                    next[first] = (next[first] + STEP).min(MOST);
+                }
+            }
+            Verdict::Easy if after_it_is_well => next[class] = next[class].saturating_sub(1),
+            Verdict::Easy | Verdict::Unclear => {}
+        }
+    }
+    next
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,241 @@
+//! The layer around the routes: refuses, gives places, and measures.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use axum::body::HttpBody;
+use axum::extract::Request;
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use futures::FutureExt;
+use futures::future::{BoxFuture, Either};
+use tower::{Layer, Service, ServiceExt};
+
+use super::class::{Class, Terms, terms};
+use super::controller::Controller;
+use super::places::{Places, Work};
+use crate::idempotency::Fingerprint;
+use crate::web::pages::PageError;
+use crate::web::{Code, Problem};
+use crate::{ids, telemetry};
+
+/// Whoever is refused comes back after one second at least…
+const COME_BACK_S: u64 = 1;
+/// …and up to so many more, each at their own time, that they do not all come at once.
+const SPREAD_S: u64 = 4;
+
+/// Lies around the routes.
+#[derive(Clone, Debug)]
+pub struct BudgetLayer(Arc<Budgets>);
+
+impl BudgetLayer {
+    /// For a server with so many connections to its database: half of them for those who look.
+    #[must_use]
+    pub fn new(connections: u32) -> Self {
+        let places = usize::try_from(connections / 2).unwrap_or(usize::MAX).max(1);
+        let began = Instant::now();
+        Self(Arc::new(Budgets { began, controller: Controller::new(), places: Places::new(places) }))
+    }
+}
+
+impl<S> Layer<S> for BudgetLayer {
+    type Service = Budgeted<S>;
+
+    fn layer(&self, routes: S) -> Budgeted<S> {
+        Budgeted { routes, budgets: Arc::clone(&self.0) }
+    }
+}
+
+#[derive(Debug)]
+struct Budgets {
+    /// Instants are since then.
+    began: Instant,
+    controller: Controller,
+    places: Places,
+}
+
+/// Routes with their budgets.
+#[derive(Clone, Debug)]
+pub struct Budgeted<S> {
+    routes: S,
+    budgets: Arc<Budgets>,
+}
+
+type Answer = Result<Response, Infallible>;
+
+impl<S> Service<Request> for Budgeted<S>
+where
+    S: Service<Request, Response = Response, Error = Infallible, Future: Send + 'static> + Clone + Send + 'static,
+{
+    type Response = Response;
+    type Error = Infallible;
+    type Future = Either<S::Future, BoxFuture<'static, Answer>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.routes.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request) -> Self::Future {
+        let route = request.extensions().get::<telemetry::RouteName>();
+        let Some(terms) = route.and_then(|route| terms(request.method(), route.0)) else {
+            return Either::Left(self.routes.call(request));
+        };
+        let (budgets, routes) = (Arc::clone(&self.budgets), self.routes.clone());
+        Either::Right(Box::pin(async move { Ok(budgets.answer(terms, routes, request).await) }))
+    }
+}
+
+impl Budgets {
+    async fn answer<S>(self: Arc<Self>, terms: Terms, routes: S, request: Request) -> Response
+    where
+        S: Service<Request, Response = Response, Error = Infallible, Future: Send + 'static> + Send + 'static,
+    {
+        let class = terms.class;
+        let is_api = request.uri().path().starts_with("/api/");
+        let at = self.now();
+        self.turn(at);
+        if self.controller.refuses(class, ids::jitter) {
+            return refusal(class, is_api);
+        }
+        let visit = (terms.is_measured && has_come(&request)).then(|| Visit::begin(Arc::clone(&self), class, at));
+        let work = routes.oneshot(request);
+        let Ok(response) = if terms.is_measured && class == Class::Looking {
+            let Some(place) = self.places.take(class.budget()).await else { return refusal(class, is_api) };
+            Work::new(work.boxed(), place).await
+        } else {
+            work.await
+        };
+        if let Some(visit) = visit {
+            visit.end();
+        }
+        response
+    }
+
+    fn now(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    /// Judges what is over, and says once what changed.
+    fn turn(&self, at: Duration) {
+        for change in self.controller.turn(at) {
+            let (class, budget_s) = (change.class.label(), change.class.budget().as_secs());
+            if change.is_refused {
+                tracing::warn!(class, budget_s, "answers take too long: people of this class are told to come back");
+            } else {
+                tracing::warn!(class, budget_s, "answers come in time again: nobody of this class is refused any more");
+            }
+        }
+    }
+}
+
+/// Whether all of a request is here. Whoever sends slowly is no queue of ours.
+fn has_come(request: &Request) -> bool {
+    request.body().is_end_stream() || request.extensions().get::<Fingerprint>().is_some()
+}
+
+/// A request that is measured, until it is answered or given up.
+struct Visit {
+    budgets: Arc<Budgets>,
+    class: Class,
+    began: Duration,
+    is_answered: bool,
+}
+
+impl Visit {
+    fn begin(budgets: Arc<Budgets>, class: Class, at: Duration) -> Self {
+        budgets.controller.begin(class, at);
+        Self { budgets, class, began: at, is_answered: false }
+    }
+
+    fn end(mut self) {
+        self.is_answered = true;
+    }
+}
+
+impl Drop for Visit {
+    fn drop(&mut self) {
+        let at = self.budgets.now();
+        self.budgets.controller.end(self.class, self.began, at, self.is_answered);
+        self.budgets.turn(at);
+    }
+}
+
+/// Programs get a problem, people a page in their language.
+fn refusal(class: Class, is_api: bool) -> Response {
+    telemetry::shed(class);
+    let mut response = if is_api {
+        let detail = "Very many people are here at once. Nothing was lost; please try again in a moment.";
+        Problem::new(Code::Overloaded, detail).into_response()
+    } else {
+        PageError::Busy.into_response()
+    };
+    let pause_s = COME_BACK_S + ids::jitter(SPREAD_S);
+    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(pause_s));
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::body::{Body, to_bytes};
+    use axum::http::StatusCode;
+
+    /// A request as it comes to the layer.
+    fn request(route: &'static str, body: Body) -> Request {
+        let mut request = Request::builder().uri(route).body(body).expect("a request");
+        request.extensions_mut().insert(telemetry::RouteName(route));
+        request
+    }
+
+    #[tokio::test]
+    async fn who_is_refused_is_told_when_to_come_back_a_program_by_a_code() {
+        for (is_api, kind) in [(true, "application/problem+json"), (false, "text/html; charset=utf-8")] {
+            let mut pauses = std::collections::BTreeSet::new();
+            for _ in 0..200 {
+                let response = refusal(Class::Looking, is_api);
+                assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+                assert_eq!(response.headers()[header::CONTENT_TYPE], kind);
+                assert_eq!(response.headers()[header::CACHE_CONTROL], "no-store");
+                let pause = response.headers()[header::RETRY_AFTER].to_str().expect("text").to_owned();
+                pauses.insert(pause.parse::<u64>().expect("a number"));
+            }
+            assert_eq!(pauses, (1..=5).collect(), "spread over five seconds");
+        }
+        let body = to_bytes(refusal(Class::Looking, true).into_body(), 10_000).await.expect("a body");
+        assert!(String::from_utf8_lossy(&body).contains("\"overloaded\""));
+    }
+
+    #[test]
+    fn whoever_sends_slowly_is_not_measured() {
+        let slow = Body::from_stream(futures::stream::pending::<Result<axum::body::Bytes, Infallible>>());
+        assert!(!has_come(&request("/api/v1/shows/{show}/holds", slow)));
+        assert!(has_come(&request("/search", Body::empty())));
+    }
+
+    /// Half of ten connections: five hang, and the sixth waits. Who pays does not.
+    #[tokio::test]
+    async fn those_who_look_hang_in_half_of_the_connections_and_in_no_more() {
+        let hangs = tower::service_fn(|request: Request| async move {
+            if request.uri().path() == "/search" {
+                std::future::pending::<()>().await;
+            }
+            Answer::Ok(StatusCode::NO_CONTENT.into_response())
+        });
+        let layer = BudgetLayer::new(10);
+        let (budgets, routes) = (Arc::clone(&layer.0), layer.layer(hangs));
+        let mut hanging: Vec<_> =
+            (0..6).map(|_| Box::pin(routes.clone().oneshot(request("/search", Body::empty())))).collect();
+        for one in &mut hanging {
+            assert!(futures::poll!(one).is_pending());
+        }
+        assert!(budgets.places.take(Duration::ZERO).await.is_none(), "five places, and all are taken");
+        for route in ["/api/v1/bookings", "/shows/{id}", "/staff/{theatre}/reports"] {
+            let Ok(answer) = routes.clone().oneshot(request(route, Body::empty())).await;
+            assert_eq!(answer.status(), StatusCode::NO_CONTENT, "{route}");
+        }
+        let Ok(last) = hanging.pop().expect("six").await;
+        assert_eq!(last.status(), StatusCode::SERVICE_UNAVAILABLE, "after two seconds");
+    }
+}
