@@ -113,8 +113,9 @@ pub fn BookingStatus(
             <p class="booking-next">{move || booking.with(next_step).map(|(href, words, name)| view! {
                 <a class="button" data-testid=name href=href>{say!(words)}</a>
             })}</p>
-            <ol class="booking-story" data-testid="booking-story">{move || booking.with(story)}</ol>
+            // What waits for an answer comes before what is over.
             {seat_offer::choice(booking)}
+            <ol class="booking-story" data-testid="booking-story">{move || booking.with(story)}</ol>
             {cancelling::offer(booking)}
         </section>
     }

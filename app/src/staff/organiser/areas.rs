@@ -6,7 +6,7 @@ use leptos::prelude::*;
 
 use super::editor::Editor;
 use super::fields::{choice, number, number_in, text, whole_in, wish};
-use super::new_rows::{categories, key_in, sections};
+use super::new_rows::{categories, key_in, sections, shown};
 use crate::say;
 
 /// How wide and deep an area is drawn, in seats.
@@ -40,7 +40,8 @@ pub(super) fn new_area(editor: Editor) -> impl IntoView {
             <form class="layout-form" data-testid="layout-new-area" novalidate on:submit=draw>
                 {wish("new-area", say!("editor.area_name"), "text", name)}
                 {wish("new-capacity", say!("editor.capacity"), "number", capacity)}
-                {choice("new-area-category", say!("editor.category"), move || categories(editor), move || category.get(),
+                {choice("new-area-category", say!("editor.category"), move || categories(editor),
+                    move || shown(&category.get(), &categories(editor)),
                     move |key| category.set(key))}
                 <button type="submit" class="button" data-testid="layout-draw-area">{say!("editor.draw_area")}</button>
             </form>

@@ -70,7 +70,7 @@ pub(super) fn key_in(value: &str, options: &[(String, String)]) -> Key {
 }
 
 /// What a choice shows: what would be taken.
-fn shown(value: &str, options: &[(String, String)]) -> String {
+pub(super) fn shown(value: &str, options: &[(String, String)]) -> String {
     if options.is_empty() { String::new() } else { key_in(value, options).to_string() }
 }
 

@@ -13,6 +13,8 @@ use crate::say;
 const COLOURS: usize = 8;
 /// How far a row's letter stands from its first seat, plan units.
 const LETTER_DISTANCE: i32 = 20;
+/// Characters of a number that a dot has room for at the usual size.
+const FITS: usize = 3;
 
 /// A room to be drawn.
 #[derive(Clone, Debug)]
@@ -43,7 +45,8 @@ impl Preview {
             let next = row.x.get(1).copied().unwrap_or(at_x + 1);
             let letter = if next >= at_x { at_x - LETTER_DISTANCE } else { at_x + LETTER_DISTANCE };
             let seats = row.numbers.iter().zip(row.x.iter().zip(&row.y)).map(|(number, (x, y))| {
-                view! { <text class="preview-number" x=*x y=*y>{number.clone()}</text> }
+                let is_long = number.chars().count() > FITS;
+                view! { <text class="preview-number" class:preview-number-long=is_long x=*x y=*y>{number.clone()}</text> }
             });
             view! {
                 <text class="preview-row" x=letter y=at_y>{row.label.clone()}</text>
