@@ -189,7 +189,7 @@ async fn a_sale_looks_into_the_part_of_its_show_and_no_other() {
         let off = format!("SET LOCAL {setting} = off");
         sqlx::query(AssertSqlSafe(off)).execute(&mut *tx).await.expect("it is set");
     }
-    for statement in [&sell, left, &report, &release] {
+    for statement in [sell.as_str(), left, report.as_str(), release.as_str()] {
         assert_eq!(parts_read(&mut tx, statement).await, 1, "{statement}");
     }
     assert_eq!(

@@ -111,7 +111,7 @@ async fn regions_that_would_send_people_in_circles_are_not_begun_with() {
             "REGIONS has eu twice",
         ),
     ] {
-        let (good, told) = world.command(&[&["serve"], settings].concat()).await;
+        let (good, told) = world.command(&[&["serve"][..], settings].concat()).await;
         assert!(!good && told.contains(said), "{settings:?}: {told}");
     }
     world.end().await;
