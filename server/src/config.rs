@@ -15,6 +15,7 @@ use crate::bookings::CommitMode;
 
 pub use given::{Refused, given, settings};
 pub use wrong::Wrong;
+pub(crate) use wrong::is_origin;
 
 /// What `rowlock serve` needs to know.
 #[derive(Clone, Debug, Args)]
@@ -25,6 +26,12 @@ pub struct Config {
     /// The address people type: decides cookie security, allowed origins and links in mails.
     #[arg(long, env = "PUBLIC_URL", default_value = "http://127.0.0.1:3000")]
     pub public_url: String,
+    /// The region this server sells for, where there are several; one of those in `REGIONS`.
+    #[arg(long, env = "REGION")]
+    pub region: Option<String>,
+    /// All regions and the addresses people type there: `eu=https://eu.example.org,us=https://us.example.org`.
+    #[arg(long, env = "REGIONS", value_delimiter = ',')]
+    pub regions: Vec<String>,
     /// Postgres, `postgres://…`.
     #[arg(long, env = "DATABASE_URL", hide_env_values = true)]
     pub database_url: String,

@@ -128,6 +128,11 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
         Some(standby) => catalogue.with_standby(standby),
         None => catalogue,
     };
+    let regions = catalogue::Regions::of(&config).map_err(|(setting, why)| anyhow::anyhow!("{setting} {why}"))?;
+    let catalogue = match regions {
+        Some(regions) => catalogue.of_region(regions),
+        None => catalogue,
+    };
     let (redis, first) = lock_store(&config.redis_url, &config.redis_prefix).await?;
     let locks = with_shadow(first, &config, &pg, &catalogue).await?;
     let gateways = payments::Gateways::from_config(&config)?;

@@ -1,4 +1,7 @@
 //! `seat_claims`: the last line. Whatever Redis says or forgets, one live claim per (show, seat).
+//!
+//! The table is kept in parts by show (docs/decisions/0051): a statement that does not name the show of each row it means
+//! looks through all of them.
 
 use domain::seats::SeatIndex;
 use domain::time::Timestamp;
@@ -96,12 +99,12 @@ pub(super) async fn holders(tx: &mut PgConnection, show: Uuid, seats: &[SeatInde
 /// Gives the booking's claims back, in seat order like every writer of this table. A repeat finds none.
 pub(super) async fn release(tx: &mut PgConnection, row: &BookingRow) -> Result<(), sqlx::Error> {
     sqlx::query(
-        "WITH own AS (SELECT show_id, seat_no FROM seat_claims
+        "WITH own AS (SELECT seat_no FROM seat_claims
                       WHERE show_id = $1 AND seat_no = ANY($2) AND booking_id = $3 AND fence = $4
                         AND state IN ('claimed', 'sold')
                       ORDER BY seat_no FOR UPDATE)
          UPDATE seat_claims claim SET state = 'released' FROM own
-         WHERE claim.show_id = own.show_id AND claim.seat_no = own.seat_no",
+         WHERE claim.show_id = $1 AND claim.seat_no = own.seat_no",
     )
     .bind(row.show_id)
     .bind(seat_numbers(row))

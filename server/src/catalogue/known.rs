@@ -12,9 +12,15 @@ impl Catalogue {
     /// The show of that id.
     ///
     /// # Errors
-    /// 404 when there is none.
+    /// 421 when it is of another region, 404 when there is none.
     pub async fn known_show(&self, id: Uuid) -> Result<Arc<Show>, Problem> {
-        self.show(id).await?.ok_or_else(|| Problem::not_found("show"))
+        if let Some(show) = self.show(id).await? {
+            return Ok(show);
+        }
+        Err(match self.elsewhere(id).await? {
+            Some(address) => Problem::elsewhere(address),
+            None => Problem::not_found("show"),
+        })
     }
 
     /// The show of that id, for everybody: nobody sees one that is only planned.

@@ -8,6 +8,7 @@ pub mod demo;
 pub mod http;
 mod known;
 mod listings;
+mod regions;
 mod search;
 mod service;
 mod show;
@@ -15,6 +16,7 @@ mod sql;
 mod standby;
 
 pub use listings::Listings;
+pub use regions::Regions;
 pub use search::{ShowSearch, Unreadable, date as read_date, day, is_slug};
 pub use service::{Catalogue, DAYS_AHEAD, Part, PlanDocument, clock_in, days_from, today_in};
 pub use show::Show;

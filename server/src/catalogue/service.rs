@@ -20,7 +20,7 @@ use sqlx::PgPool;
 use uuid::Uuid;
 
 use super::show::{Show, local_start};
-use super::{Listings, Standby, is_slug, sql};
+use super::{Listings, Regions, Standby, is_slug, sql};
 use crate::clock;
 
 /// Days in the strip, today included.
@@ -70,6 +70,7 @@ pub struct Catalogue {
     layouts: Cache<Uuid, Arc<Layout>>,
     plans: Cache<(Uuid, Part), Option<Arc<PlanDocument>>>,
     listings: Listings,
+    regions: Option<Arc<Regions>>,
 }
 
 impl Catalogue {
@@ -82,6 +83,7 @@ impl Catalogue {
         };
         Self {
             listings: Listings::new(pool.clone(), None),
+            regions: None,
             pool,
             shows: Cache::builder().max_capacity(SHOWS_KEPT).time_to_live(SHOW_LIFE).build(),
             layouts: Cache::builder().max_capacity(LAYOUT_SEATS_KEPT).weigher(seats).build(),
@@ -95,19 +97,36 @@ impl Catalogue {
         Self { listings: Listings::new(self.pool.clone(), Some(Arc::new(standby))), ..self }
     }
 
+    /// The same, of a region among others: shows of theatres that are of another do not exist here.
+    #[must_use]
+    pub fn of_region(self, regions: Regions) -> Self {
+        Self { regions: Some(Arc::new(regions)), ..self }
+    }
+
+    /// The address of the other region that a show is of; `None` of a show that is nowhere, as far as we know.
+    ///
+    /// # Errors
+    /// When the database cannot be asked.
+    pub async fn elsewhere(&self, id: Uuid) -> Result<Option<&str>, sqlx::Error> {
+        let Some(regions) = &self.regions else { return Ok(None) };
+        let region = sql::region_of(&self.pool, id).await?;
+        Ok(region.and_then(|region| regions.address_of_other(&region)))
+    }
+
     /// What anybody may see, and what may be a few seconds old. Nothing is decided by it.
     #[must_use]
     pub const fn listings(&self) -> &Listings {
         &self.listings
     }
 
-    /// A show; `None` when there is none of this id.
+    /// A show; `None` when there is none of this id, or it is of another region.
     ///
     /// # Errors
     /// When the database cannot be asked, or holds a row that cannot be.
     pub async fn show(&self, id: Uuid) -> Result<Option<Arc<Show>>, sqlx::Error> {
         let show = once(&self.shows, id, async {
-            let Some(row) = sql::show(&self.pool, id).await? else { return Ok(None) };
+            let own = self.regions.as_deref().map(Regions::own);
+            let Some(row) = sql::show(&self.pool, id, own).await? else { return Ok(None) };
             let layout = self.layout(row.layout_id).await?;
             Ok(Some(Arc::new(Show::new(row, layout)?)))
         })

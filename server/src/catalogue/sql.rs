@@ -10,7 +10,7 @@ pub use films::FilmTonight;
 pub(super) use films::{film, films_between, languages};
 pub use listing::{Found, ListedShow};
 pub(super) use listing::{listed, shows, shows_of_day};
-pub(super) use one_show::{plan, show};
+pub(super) use one_show::{plan, region_of, show};
 pub(super) use places::{cities, theatres};
 pub use standing::{Identity, Replayed, Written, replayed, written};
 

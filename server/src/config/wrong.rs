@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 use reqwest::Url;
 
 use super::Config;
+use crate::catalogue::Regions;
 use crate::seat_locks::link::Link;
 use crate::{accounts, payments, tickets};
 
@@ -59,6 +60,9 @@ impl Config {
         }
         if let Err(why) = is_origin(&self.public_url) {
             complain("PUBLIC_URL", why);
+        }
+        if let Err((setting, why)) = Regions::of(self) {
+            complain(setting, why);
         }
         for (setting, url) in [
             ("DATABASE_URL", Some(&self.database_url)),
@@ -114,7 +118,7 @@ impl Config {
 }
 
 /// Whether it is what stands in front of a path, and no more: links and allowed origins begin with it.
-fn is_origin(url: &str) -> Result<(), String> {
+pub(crate) fn is_origin(url: &str) -> Result<(), String> {
     let parsed = Url::parse(url).map_err(|cause| format!("is no address: {cause}"))?;
     if !matches!(parsed.scheme(), "http" | "https") || !parsed.has_host() {
         return Err("is neither http:// nor https:// of some host".to_owned());

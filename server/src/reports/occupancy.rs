@@ -21,9 +21,12 @@ const SHOWS: &str = "
     WHERE screen_id = $1 AND starts_at >= $2 AND starts_at < $3 AND NOT called_off
     ORDER BY starts_at DESC LIMIT $4";
 
+/// Asked show by show (OFFSET 0), so that each looks into its own part of the claims.
 const SOLD: &str = "
-    SELECT seat_no, count(*) AS times FROM seat_claims
-    WHERE show_id = ANY($1) AND state = 'sold' GROUP BY seat_no";
+    SELECT claim.seat_no, count(*) AS times
+    FROM unnest($1::uuid[]) AS show (id)
+    CROSS JOIN LATERAL (SELECT seat_no FROM seat_claims WHERE show_id = show.id AND state = 'sold' OFFSET 0) claim
+    GROUP BY claim.seat_no";
 
 /// How full a room was: the screen of that id, or the theatre's first.
 ///

@@ -32,8 +32,16 @@ pub struct Problem {
     hold: Option<Uuid>,
     retry_after_s: u64,
     /// Boxed, for hardly any has one.
-    limit: Option<Box<Limit>>,
+    headers: Option<Box<Told>>,
     gave_way: bool,
+}
+
+/// What some problems say in headers as well.
+#[derive(Clone, Debug)]
+enum Told {
+    Limit(Limit),
+    /// The address where it is to be asked for.
+    Elsewhere(String),
 }
 
 /// What is wrong with a file.
@@ -66,7 +74,7 @@ impl Problem {
             findings: None,
             hold: None,
             retry_after_s: RETRY_AFTER_S,
-            limit: None,
+            headers: None,
             gave_way: false,
         }
     }
@@ -118,7 +126,7 @@ impl Problem {
     /// Names the limit that was reached.
     #[must_use]
     pub fn with_limit(mut self, limit: Limit) -> Self {
-        self.limit = Some(Box::new(limit));
+        self.headers = Some(Box::new(Told::Limit(limit)));
         self
     }
 
@@ -126,6 +134,13 @@ impl Problem {
     #[must_use]
     pub fn not_found(what: &str) -> Self {
         Self::new(Code::NotFound, format!("There is no such {what}, or it is not yours."))
+    }
+
+    /// "Not here, but there": `address` is what the same path is to be asked of.
+    #[must_use]
+    pub fn elsewhere(address: &str) -> Self {
+        let detail = format!("This show is sold in another region: {address}");
+        Self { headers: Some(Box::new(Told::Elsewhere(address.to_owned()))), ..Self::new(Code::OtherRegion, detail) }
     }
 
     /// A bug of ours: logs the cause, tells the caller nothing of it.
@@ -219,7 +234,7 @@ fn is_passing(code: Option<&str>) -> bool {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let (code, retry_after_s, limit) = (self.code, self.retry_after_s, self.limit.clone());
+        let (code, retry_after_s, told) = (self.code, self.retry_after_s, self.headers.clone());
         let status = code.describe().0;
         let mut json = Vec::with_capacity(USUAL_BYTES);
         serde_json::to_writer(&mut json, &self.into_view()).expect("text, numbers and lists of them are JSON");
@@ -230,14 +245,17 @@ impl IntoResponse for Problem {
         if status == StatusCode::SERVICE_UNAVAILABLE || code.is_worth_repeating() {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(retry_after_s));
         }
-        if let Some(limit) = limit {
-            let Limit { name, burst, window_s } = *limit;
-            let policy = format!("\"{name}\";q={burst};w={window_s}");
-            let left = format!("\"{name}\";r=0;t={retry_after_s}");
-            for (header, value) in [("ratelimit-policy", policy), ("ratelimit", left)] {
-                // Names of ours and numbers are a header's value.
-                headers.extend(HeaderValue::try_from(value).ok().map(|value| (HeaderName::from_static(header), value)));
-            }
+        let lines = match told.as_deref() {
+            None => Vec::new(),
+            Some(Told::Elsewhere(address)) => vec![("location", address.clone())],
+            Some(Told::Limit(Limit { name, burst, window_s })) => vec![
+                ("ratelimit-policy", format!("\"{name}\";q={burst};w={window_s}")),
+                ("ratelimit", format!("\"{name}\";r=0;t={retry_after_s}")),
+            ],
+        };
+        for (header, value) in lines {
+            // Names of ours, numbers and addresses are a header's value.
+            headers.extend(HeaderValue::try_from(value).ok().map(|value| (HeaderName::from_static(header), value)));
         }
         if status == StatusCode::UNAUTHORIZED && matches!(code, Code::NotSignedIn | Code::TokenInvalid) {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));

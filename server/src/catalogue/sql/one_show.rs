@@ -5,8 +5,13 @@ use uuid::Uuid;
 
 use crate::catalogue::show::ShowRow;
 
-/// Everything about a show that does not change while it sells, but for its room.
-pub(in crate::catalogue) async fn show(pool: &PgPool, id: Uuid) -> Result<Option<ShowRow>, sqlx::Error> {
+/// Everything about a show that does not change while it sells, but for its room. None of a theatre that is of another
+/// region than this.
+pub(in crate::catalogue) async fn show(
+    pool: &PgPool,
+    id: Uuid,
+    region: Option<&str>,
+) -> Result<Option<ShowRow>, sqlx::Error> {
     sqlx::query_as(
         "SELECT s.id, s.layout_id, s.starts_at, s.language, s.format, s.currency, s.prices, s.blocked, s.hold_ms, s.flash_sale, s.per_person, s.sales, s.sales_from, s.called_off,
                 f.id AS film_id, f.title AS film_title, f.hue, f.running_minutes, f.rating,
@@ -21,11 +26,17 @@ pub(in crate::catalogue) async fn show(pool: &PgPool, id: Uuid) -> Result<Option
          JOIN screens sc ON sc.id = s.screen_id
          JOIN theatres t ON t.id = sc.theatre_id
          JOIN cities c ON c.id = t.city_id
-         WHERE s.id = $1",
+         WHERE s.id = $1 AND ($2::text IS NULL OR t.region IS NULL OR t.region = $2)",
     )
     .bind(id)
+    .bind(region)
     .fetch_optional(pool)
     .await
+}
+
+/// The region of a show, here or elsewhere.
+pub(in crate::catalogue) async fn region_of(pool: &PgPool, show: Uuid) -> Result<Option<String>, sqlx::Error> {
+    sqlx::query_scalar("SELECT region FROM show_regions WHERE show_id = $1").bind(show).fetch_optional(pool).await
 }
 
 /// A room as stored: JSON text of `domain::layout::Layout`.

@@ -18,7 +18,7 @@ use super::booking::passing_or_fault;
 use super::{PRIVATE_CACHE, PageError, html, in_words, start_in_words};
 use crate::catalogue;
 use crate::waiting_room::{self, Brought, Standing};
-use crate::web::Visitor;
+use crate::web::{Visitor, reader};
 use crate::{AppState, accounts, clock, holds};
 
 /// A show that is paused is looked at again after so many seconds, by whoever stays: it may go on any moment.
@@ -38,7 +38,7 @@ async fn show(
     id: Result<Path<Uuid>, PathRejection>,
 ) -> Result<Response, PageError> {
     let Path(id) = id?;
-    let show = state.catalogue.show(id).await?.ok_or(PageError::NotFound)?;
+    let Some(show) = state.catalogue.show(id).await? else { return sent_to_its_region(&state, id).await };
     if show.sales == Sales::Planned {
         return Err(PageError::NotFound);
     }
@@ -75,6 +75,15 @@ async fn show(
         [(header::REFRESH, HeaderValue::from(LOOK_AGAIN_S + later))]
     });
     Ok((visitor, again, html(page, PRIVATE_CACHE)).into_response())
+}
+
+/// Sends whoever asks for a show of another region there, in the language they read.
+async fn sent_to_its_region(state: &AppState, id: Uuid) -> Result<Response, PageError> {
+    let address = state.catalogue.elsewhere(id).await?.ok_or(PageError::NotFound)?;
+    let here = reader::current().address_in(reader::language());
+    let location = HeaderValue::try_from(format!("{address}{here}")).map_err(|_| PageError::NotFound)?;
+    let headers = [(header::LOCATION, location), (header::CACHE_CONTROL, HeaderValue::from_static(PRIVATE_CACHE))];
+    Ok((StatusCode::TEMPORARY_REDIRECT, headers).into_response())
 }
 
 /// When the waiting room of a show opens, on its theatre's clocks and in its reader's language.

@@ -21,6 +21,8 @@ pub enum Code {
     StillRunning,
     /// No such thing, or not yours.
     NotFound,
+    /// The show is another region's.
+    OtherRegion,
     /// The path exists, the method does not.
     MethodNotAllowed,
     /// A seat index the room does not have.
@@ -135,7 +137,7 @@ pub enum Code {
 
 impl Code {
     /// All codes in the order of the documentation.
-    pub const ALL: [Self; 63] = [
+    pub const ALL: [Self; 64] = [
         Self::Malformed,
         Self::NotJson,
         Self::TooLarge,
@@ -144,6 +146,7 @@ impl Code {
         Self::KeyReused,
         Self::StillRunning,
         Self::NotFound,
+        Self::OtherRegion,
         Self::MethodNotAllowed,
         Self::UnknownSeat,
         Self::UnknownArea,
@@ -214,6 +217,7 @@ impl Code {
             Self::KeyReused => (S::UNPROCESSABLE_ENTITY, "key_reused", "This key was used for another request"),
             Self::StillRunning => (S::CONFLICT, "still_running", "The first request with this key is still running"),
             Self::NotFound => (S::NOT_FOUND, "not_found", "There is nothing here"),
+            Self::OtherRegion => (S::MISDIRECTED_REQUEST, "other_region", "This show is sold in another region"),
             Self::MethodNotAllowed => (S::METHOD_NOT_ALLOWED, "method_not_allowed", "Not this way"),
             Self::UnknownSeat => (S::BAD_REQUEST, "unknown_seat", "The room has no such seat"),
             Self::UnknownArea => (S::BAD_REQUEST, "unknown_area", "The show has no such area"),

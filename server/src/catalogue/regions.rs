@@ -1,0 +1,74 @@
+//! Regions, where there are several: each is a whole system with a database, a lock store and an address of its own, and
+//! sells the shows of its own theatres (docs/decisions/0051). Here is which one this server is of, and where the others
+//! are. A show of another region does not exist here; whoever asks for one is sent there.
+
+use std::collections::BTreeMap;
+
+use crate::config::{Config, is_origin};
+
+/// Longest name of a region, as the table of theatres has it.
+const MAX_NAME: usize = 31;
+
+/// Our own region, and where all are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Regions {
+    own: String,
+    /// By name: the address people type, without a slash at its end.
+    addresses: BTreeMap<String, String>,
+}
+
+impl Regions {
+    /// As the settings say; `None` where there are no regions.
+    ///
+    /// # Errors
+    /// The setting that cannot be used, and why not.
+    pub fn of(config: &Config) -> Result<Option<Self>, (&'static str, String)> {
+        let given: Vec<&str> =
+            config.regions.iter().map(|entry| entry.trim()).filter(|entry| !entry.is_empty()).collect();
+        let Some(own) = config.region.as_deref().filter(|own| !own.is_empty()) else {
+            return if given.is_empty() {
+                Ok(None)
+            } else {
+                Err(("REGION", "is not set, and REGIONS is: which of them is this?".to_owned()))
+            };
+        };
+        let mut addresses = BTreeMap::new();
+        for entry in given {
+            let Some((name, address)) = entry.split_once('=') else {
+                return Err(("REGIONS", format!("has {entry}; a region is written eu=https://eu.example.org")));
+            };
+            if !is_name(name) {
+                return Err(("REGIONS", format!("has a region {name}; names are small letters, digits and hyphens")));
+            }
+            is_origin(address).map_err(|why| ("REGIONS", format!("has an address of {name} that {why}")))?;
+            if addresses.insert(name.to_owned(), address.trim_end_matches('/').to_owned()).is_some() {
+                return Err(("REGIONS", format!("has {name} twice")));
+            }
+        }
+        match addresses.get(own) {
+            None => Err(("REGION", format!("is {own}, which REGIONS does not name"))),
+            // Else visitors would be sent to and fro.
+            Some(address) if *address != config.public_url.trim_end_matches('/') => {
+                Err(("REGIONS", format!("has {address} for {own}, which is this one, and PUBLIC_URL is another")))
+            }
+            Some(_) => Ok(Some(Self { own: own.to_owned(), addresses })),
+        }
+    }
+
+    /// The name of our own.
+    #[must_use]
+    pub fn own(&self) -> &str {
+        &self.own
+    }
+
+    /// Where another region is; `None` of our own, and of one we were not told of.
+    #[must_use]
+    pub fn address_of_other(&self, region: &str) -> Option<&str> {
+        self.addresses.get(region).filter(|_| region != self.own).map(String::as_str)
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    let all_known = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
+    all_known && !name.is_empty() && name.len() <= MAX_NAME && !name.starts_with('-')
+}

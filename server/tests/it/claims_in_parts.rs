@@ -1,0 +1,235 @@
+//! Claims are kept in parts by show: nothing is lost on the way there, nothing else changes, and statements look into
+//! the part they mean.
+
+use std::path::Path;
+
+use server::start::MIGRATOR;
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::{AssertSqlSafe, Connection, PgConnection, PgPool};
+use uuid::Uuid;
+
+use crate::sql_guards::booking_in;
+use crate::world::{World, insert_show};
+
+/// The migration that divides them.
+const DIVIDES: i64 = 73;
+/// Into so many.
+const PARTS: usize = 4;
+
+/// As `bookings::commits` claims.
+const CLAIM: &str = "
+    INSERT INTO seat_claims (show_id, seat_no, booking_id, fence, state, expires_at)
+    SELECT wish.show_id, wish.seat_no, wish.booking_id, wish.fence, 'claimed', now() + interval '1 day'
+    FROM unnest($1::uuid[], $2::integer[], $3::uuid[], $4::bigint[]) AS wish (show_id, seat_no, booking_id, fence)
+    ON CONFLICT (show_id, seat_no) DO UPDATE
+    SET booking_id = EXCLUDED.booking_id, fence = EXCLUDED.fence, state = 'claimed', expires_at = EXCLUDED.expires_at
+    WHERE seat_claims.fence < EXCLUDED.fence AND seat_claims.state = 'released'
+    RETURNING seat_no";
+
+/// A database with the schema as it was before; its name for the end.
+async fn before() -> (PgPool, String) {
+    let url = std::env::var("DATABASE_URL").expect("DATABASE_URL; `cargo xtask test` sets it");
+    let name = format!("rowlock_test_{}", server::ids::new_id().simple());
+    let mut admin = PgConnection::connect(&url).await.expect("Postgres answers");
+    sqlx::query(AssertSqlSafe(format!("CREATE DATABASE {name}"))).execute(&mut admin).await.expect("it is created");
+    let options: PgConnectOptions = url.parse().expect("an address");
+    let pool = PgPoolOptions::new().max_connections(4).connect_with(options.database(&name)).await;
+    let pg = pool.expect("the new database answers");
+    let last = MIGRATOR.iter().map(|step| step.version).filter(|version| *version < DIVIDES).max();
+    assert!(migrate_to(&name, last.expect("there are earlier ones")).await, "the schema before");
+    (pg, name)
+}
+
+/// Brings the schema to a version; whether it could. On a connection of its own, as the command does: one that failed
+/// keeps the migrators' lock until it is closed.
+async fn migrate_to(name: &str, version: i64) -> bool {
+    let url = std::env::var("DATABASE_URL").expect("it was set a moment ago");
+    let options: PgConnectOptions = url.parse().expect("an address");
+    let mut connection = PgConnection::connect_with(&options.database(name)).await.expect("the database answers");
+    let done = MIGRATOR.run_to(version, &mut connection).await;
+    connection.close().await.expect("it is closed");
+    done.is_ok()
+}
+
+async fn drop_database(pg: PgPool, name: &str) {
+    pg.close().await;
+    let url = std::env::var("DATABASE_URL").expect("it was set a moment ago");
+    let mut admin = PgConnection::connect(&url).await.expect("Postgres answers");
+    let gone = format!("DROP DATABASE {name} WITH (FORCE)");
+    sqlx::query(AssertSqlSafe(gone)).execute(&mut admin).await.expect("the database goes");
+}
+
+/// Claims these seats for a booking by that fence; those it got, in order.
+async fn claim(connection: &mut PgConnection, show: Uuid, seats: &[i32], booking: Uuid, fence: i64) -> Vec<i32> {
+    let mut got: Vec<i32> = sqlx::query_scalar(CLAIM)
+        .bind(vec![show; seats.len()])
+        .bind(seats)
+        .bind(vec![booking; seats.len()])
+        .bind(vec![fence; seats.len()])
+        .fetch_all(connection)
+        .await
+        .expect("it is asked");
+    got.sort_unstable();
+    got
+}
+
+/// Every claim, in order, as text.
+const ALL: &str = "SELECT claim::text FROM seat_claims claim ORDER BY show_id, seat_no";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn claims_of_before_are_all_there_and_guarded_as_before() {
+    let (pg, name) = before().await;
+    let mut shows = Vec::new();
+    for _ in 0..12 {
+        shows.push(insert_show(&pg, 300_000, 3_600).await);
+    }
+    let booking = booking_in(&pg, shows[0], "CONFIRMED").await;
+    // A server that was started before goes on with the statements it had prepared.
+    let mut server = pg.acquire().await.expect("a connection");
+    for (show, fence) in shows.iter().zip(1..) {
+        assert_eq!(claim(&mut server, *show, &[3, 4, 5], booking, fence).await, [3, 4, 5]);
+    }
+    for statement in [
+        "UPDATE seat_claims SET state = 'sold' WHERE seat_no = 3",
+        "UPDATE seat_claims SET state = 'released' WHERE seat_no = 4",
+    ] {
+        sqlx::query(statement).execute(&pg).await.expect("it is written");
+    }
+    let expected: Vec<String> = sqlx::query_scalar(ALL).fetch_all(&pg).await.expect("they are read");
+    assert_eq!(expected.len(), 12 * 3);
+
+    assert!(migrate_to(&name, DIVIDES).await, "they are divided");
+
+    let found: Vec<String> = sqlx::query_scalar(ALL).fetch_all(&pg).await.expect("they are read");
+    assert_eq!(found, expected);
+    let show = shows[0];
+    // Sold, released and claimed: only what was given back is to be had, and only by a higher fence.
+    assert_eq!(claim(&mut server, show, &[3, 4, 5], booking, 1).await, [0_i32; 0]);
+    assert_eq!(claim(&mut server, show, &[3, 4, 5, 6], booking, 2).await, [4, 6]);
+    drop(server);
+    for refused in [
+        "INSERT INTO seat_claims SELECT show_id, seat_no, booking_id, fence + 1, state, expires_at FROM seat_claims",
+        "UPDATE seat_claims SET state = 'lost'",
+        "UPDATE seat_claims SET booking_id = NULL",
+        // A show keeps its room once a seat is claimed.
+        "UPDATE shows SET layout_id = (SELECT layout.id FROM layouts layout WHERE layout.id <> shows.layout_id LIMIT 1)",
+    ] {
+        assert!(sqlx::query(refused).execute(&pg).await.is_err(), "{refused}");
+    }
+    let with_room: i64 = sqlx::query_scalar(
+        "SELECT count(*) FROM pg_inherits JOIN pg_class part ON part.oid = inhrelid
+         WHERE inhparent = 'seat_claims'::regclass AND part.reloptions @> ARRAY['fillfactor=45']",
+    )
+    .fetch_one(&pg)
+    .await
+    .expect("it counts");
+    assert_eq!(with_room, 4, "every part has room on its pages for the versions a sale writes");
+    drop_database(pg, &name).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_transaction_in_the_way_keeps_them_as_they_were() {
+    let (pg, name) = before().await;
+    let mut reader = pg.begin().await.expect("a transaction");
+    sqlx::query("SELECT count(*) FROM seat_claims").execute(&mut *reader).await.expect("it reads");
+    assert!(!migrate_to(&name, DIVIDES).await, "it does not wait for ever");
+    reader.rollback().await.expect("it ends");
+    let kind = "SELECT relkind::text FROM pg_class WHERE oid = 'seat_claims'::regclass";
+    assert_eq!(sqlx::query_scalar::<_, String>(kind).fetch_one(&pg).await.expect("it is there"), "r");
+    assert!(migrate_to(&name, DIVIDES).await, "the next try does it");
+    assert_eq!(sqlx::query_scalar::<_, String>(kind).fetch_one(&pg).await.expect("it is there"), "p");
+    drop_database(pg, &name).await;
+}
+
+/// Parts that a plan reads, of those it names at all.
+async fn parts_read(tx: &mut PgConnection, statement: &str) -> usize {
+    let explain = format!("EXPLAIN (ANALYZE, TIMING OFF, SUMMARY OFF) {statement}");
+    let plan: Vec<String> = sqlx::query_scalar(AssertSqlSafe(explain)).fetch_all(tx).await.expect("it is explained");
+    let scans = plan.iter().filter(|line| line.contains("Scan") && line.contains(" on seat_claims_"));
+    let mut read: Vec<&str> = scans
+        .filter(|line| !line.contains("never executed"))
+        .filter_map(|line| line.split(" on ").nth(1)?.split_whitespace().next())
+        .collect();
+    read.sort_unstable();
+    read.dedup();
+    assert!(!read.is_empty(), "it reads claims: {plan:#?}");
+    read.len()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sale_looks_into_the_part_of_its_show_and_no_other() {
+    let world = World::start(0, &[]).await;
+    let (show, booking) = (world.show, booking_in(&world.pg, world.show, "CONFIRMED").await);
+    let mut tx = world.pg.begin().await.expect("a transaction");
+    assert_eq!(claim(&mut tx, show, &[0, 1], booking, 1).await, [0, 1]);
+    let sell = format!(
+        "UPDATE seat_claims claim SET state = 'sold'
+         FROM unnest('{{{show},{show}}}'::uuid[], '{{0,1}}'::integer[], '{{{booking},{booking}}}'::uuid[], '{{1,1}}'::bigint[])
+              AS own (show_id, seat_no, booking_id, fence)
+         WHERE claim.show_id = own.show_id AND claim.seat_no = own.seat_no
+           AND claim.booking_id = own.booking_id AND claim.fence = own.fence AND claim.state = 'claimed'
+         RETURNING claim.show_id, claim.seat_no"
+    );
+    let release = format!(
+        "WITH own AS (SELECT seat_no FROM seat_claims
+                      WHERE show_id = '{show}' AND seat_no = ANY('{{0,1}}') AND booking_id = '{booking}' AND fence = 1
+                        AND state IN ('claimed', 'sold')
+                      ORDER BY seat_no FOR UPDATE)
+         UPDATE seat_claims claim SET state = 'released' FROM own
+         WHERE claim.show_id = '{show}' AND claim.seat_no = own.seat_no"
+    );
+    let left = "SELECT (SELECT count(*) FROM seat_claims WHERE show_id = show.id AND state = 'sold') FROM shows show";
+    let report = format!(
+        "SELECT claim.seat_no, count(*) AS times FROM unnest('{{{show}}}'::uuid[]) AS show (id)
+         CROSS JOIN LATERAL (SELECT seat_no FROM seat_claims WHERE show_id = show.id AND state = 'sold' OFFSET 0) claim
+         GROUP BY claim.seat_no"
+    );
+    // As the pipeline sets it for a batch.
+    for setting in ["enable_seqscan", "enable_bitmapscan", "enable_hashjoin", "enable_mergejoin"] {
+        let off = format!("SET LOCAL {setting} = off");
+        sqlx::query(AssertSqlSafe(off)).execute(&mut *tx).await.expect("it is set");
+    }
+    for statement in [sell.as_str(), left, report.as_str(), release.as_str()] {
+        assert_eq!(parts_read(&mut tx, statement).await, 1, "{statement}");
+    }
+    assert_eq!(
+        parts_read(&mut tx, "SELECT * FROM seat_claims WHERE seat_no = 0").await,
+        PARTS,
+        "as one does that names none"
+    );
+    tx.rollback().await.expect("it ends");
+    world.end().await;
+}
+
+/// Sources below a folder.
+fn sources(folder: &Path, found: &mut Vec<(String, String)>) {
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|kind| kind == "rs") {
+            found.push((path.display().to_string(), std::fs::read_to_string(&path).expect("text")));
+        }
+    }
+}
+
+#[test]
+fn every_statement_about_claims_names_the_show() {
+    /// Bytes after the table's name within which a statement has come to say so.
+    const NEAR: usize = 260;
+    let mut found = Vec::new();
+    sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut found);
+    let mut statements = 0;
+    for (path, text) in &found {
+        for verb in ["FROM seat_claims", "JOIN seat_claims", "INTO seat_claims", "UPDATE seat_claims"] {
+            for (at, _) in text.match_indices(verb) {
+                statements += 1;
+                let near = text[at..].char_indices().take_while(|(place, _)| *place < NEAR).last();
+                let end = at + near.map_or(0, |(place, letter)| place + letter.len_utf8());
+                let statement = text[at..end].split("\",").next().unwrap_or_default();
+                assert!(statement.contains("show_id"), "{path}: {statement}");
+            }
+        }
+    }
+    assert!(statements >= 15, "they were looked at: {statements}");
+}

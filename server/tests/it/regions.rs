@@ -1,0 +1,118 @@
+//! Regions: a server sells the shows of its own, and sends everybody else to where theirs is sold.
+
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::world::{World, text};
+
+const EU: &str = "http://eu.rowlock.example";
+const US: &str = "http://us.rowlock.example";
+const REGIONS: (&str, &str) = ("REGIONS", "eu=http://eu.rowlock.example, us=http://us.rowlock.example/");
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_show_is_sold_in_its_region_and_every_other_leads_there() {
+    let mut world = World::start(0, &[REGIONS]).await;
+    sqlx::query("UPDATE theatres SET region = 'us'").execute(&world.pg).await.expect("the theatre is of a region");
+    let eu = world.add_server(&[("REGION", "eu"), ("PUBLIC_URL", EU)]).await;
+    let us = world.add_server(&[("REGION", "us"), ("PUBLIC_URL", US)]).await;
+    let (ann, show) = (world.visitor_at(eu), world.show);
+
+    let page = ann.client.get(format!("{}/shows/{show}?from=mail&lang=de", ann.base)).send().await.expect("an answer");
+    assert_eq!(page.status(), StatusCode::TEMPORARY_REDIRECT);
+    assert_eq!(page.headers()["location"], format!("{US}/shows/{show}?from=mail&lang=de").as_str());
+    let calls = [
+        (Method::GET, "", Value::Null),
+        (Method::GET, "/seats", Value::Null),
+        (Method::GET, "/waiting-list", Value::Null),
+        (Method::POST, "/holds", json!({ "seats": [1] })),
+        (Method::POST, "/waiting-list", json!({ "quantity": 1, "email": "ann@example.org" })),
+    ];
+    for (method, path, body) in calls {
+        let (status, problem) = ann.call(method, &format!("/api/v1/shows/{show}{path}"), body).await;
+        assert_eq!((status, text(&problem["code"])), (StatusCode::MISDIRECTED_REQUEST, "other_region"), "{path}");
+    }
+    let answer = ann.client.get(format!("{}/api/v1/shows/{show}/seats", ann.base)).send().await.expect("an answer");
+    assert_eq!(answer.headers()["location"], US);
+
+    let bob = world.visitor_at(us);
+    let bought = bob.bought(&[1], "tok_paid").await;
+    assert_eq!(text(&bought["state"]), "CONFIRMED");
+    let page = bob.client.get(format!("{}/shows/{show}", bob.base)).send().await.expect("an answer");
+    assert_eq!(page.status(), StatusCode::OK);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_nowhere_is_not_found_and_a_theatre_of_no_region_is_sold_here() {
+    let mut world = World::start(0, &[REGIONS]).await;
+    // As rows come from the other region, and one from a region nobody told us of.
+    let (there, nowhere, lost) = (server::ids::new_id(), server::ids::new_id(), server::ids::new_id());
+    sqlx::query("INSERT INTO show_regions VALUES ($1, 'us'), ($2, 'mars')")
+        .bind(there)
+        .bind(lost)
+        .execute(&world.pg)
+        .await
+        .expect("they are copied");
+    let eu = world.add_server(&[("REGION", "eu"), ("PUBLIC_URL", EU)]).await;
+    let ann = world.visitor_at(eu);
+    for (show, expected) in [
+        (there, StatusCode::MISDIRECTED_REQUEST),
+        (nowhere, StatusCode::NOT_FOUND),
+        (lost, StatusCode::NOT_FOUND),
+        (world.show, StatusCode::OK),
+    ] {
+        assert_eq!(ann.get(&format!("/api/v1/shows/{show}")).await.0, expected);
+    }
+    assert_eq!(text(&ann.bought(&[1], "tok_paid").await["state"]), "CONFIRMED");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_theatre_stays_in_its_region_and_its_shows_are_noted() {
+    let world = World::start(0, &[]).await;
+    let noted = "SELECT count(*) FROM show_regions WHERE region = 'eu'";
+    assert_eq!(world.count(noted).await, 0);
+    for region in ["", "EU", "-eu", "e u"] {
+        let set = sqlx::query("UPDATE theatres SET region = $1").bind(region).execute(&world.pg).await;
+        assert!(set.is_err(), "{region:?} is no name");
+    }
+    let set = "UPDATE theatres SET region = 'eu'";
+    sqlx::query(set).execute(&world.pg).await.expect("it is of a region");
+    assert_eq!(world.count(noted).await, 1);
+    sqlx::query(set).execute(&world.pg).await.expect("and still is");
+    crate::world::insert_show(&world.pg, 300_000, 3_600).await;
+    assert_eq!(world.count(noted).await, 2, "a show that is planned later is noted as well");
+    for other in ["UPDATE theatres SET region = 'us'", "UPDATE theatres SET region = NULL"] {
+        assert!(sqlx::query(other).execute(&world.pg).await.is_err(), "{other}");
+    }
+    // What else is changed about it does not matter.
+    sqlx::query("UPDATE theatres SET name = 'Boreal'").execute(&world.pg).await.expect("it has another name");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn regions_that_would_send_people_in_circles_are_not_begun_with() {
+    let world = World::start(0, &[]).await;
+    for (settings, said) in [
+        (&["--region", "eu"][..], "REGION is eu, which REGIONS does not name"),
+        (&["--regions", "eu=https://eu.example"][..], "REGION is not set"),
+        (&["--region", "eu", "--regions", "eu"][..], "REGIONS has eu"),
+        (&["--region", "eu", "--regions", "eu=https://eu.example/tickets"][..], "REGIONS has an address of eu"),
+        (&["--region", "eu", "--regions", "eu=https://eu.example"][..], "PUBLIC_URL is another"),
+        (
+            &[
+                "--region",
+                "eu",
+                "--public-url",
+                "https://e.example",
+                "--regions",
+                "eu=https://e.example,eu=https://f.example",
+            ][..],
+            "REGIONS has eu twice",
+        ),
+    ] {
+        let (good, told) = world.command(&[&["serve"][..], settings].concat()).await;
+        assert!(!good && told.contains(said), "{settings:?}: {told}");
+    }
+    world.end().await;
+}
