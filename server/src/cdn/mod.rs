@@ -30,5 +30,6 @@ pub use tags::Tags;
 const ON_THE_WAY: Duration = Duration::from_secs(3);
 /// How long after the first purge of a tag the second follows: by then nothing can be kept that is older than the
 /// first. The first comes after the commit. A standby is behind by [`LAG_LIMIT`] when it is asked, at most; an answer is
-/// not kept when what is in it was asked for longer than [`KEPT_WITHIN`] ago; and it takes a while to get there.
+/// not kept when what is in it was asked for longer than [`KEPT_WITHIN`] ago; and it takes a while to get there. How a show
+/// is sold every replica has forgotten by then as well, and reads anew of the primary (`organiser::follow_forever`).
 const AGAIN_AFTER: Duration = LAG_LIMIT.saturating_add(KEPT_WITHIN).saturating_add(ON_THE_WAY);

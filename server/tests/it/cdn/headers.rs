@@ -17,8 +17,8 @@ fn address(route: &str, world: &World) -> String {
             ("cities", "{id}") => "lisbon",
             ("theatres" | "staff", part) if part.starts_with('{') => "aurora",
             ("films", "{id}") => "tide",
-            ("shows", part) if part.starts_with('{') => &show,
-            (_, part) if part.starts_with('{') => &nobody,
+            ("shows", part) if part.starts_with('{') => show.as_str(),
+            (_, part) if part.starts_with('{') => nobody.as_str(),
             (_, part) => part,
         })
     });
