@@ -32,8 +32,10 @@ async fn ask(world: &World, path: &str) -> (StatusCode, HeaderMap) {
     (answer.status(), answer.headers().clone())
 }
 
-fn said<'a>(headers: &'a HeaderMap, name: &str) -> &'a str {
-    headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+/// A header of an answer, all of its lines.
+fn said(headers: &HeaderMap, name: &str) -> String {
+    let lines = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
+    lines.collect::<Vec<_>>().join(", ")
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -46,7 +48,7 @@ async fn every_route_says_of_itself_what_its_class_says_of_it() {
         let control = said(&headers, "cache-control");
         match class(route).unwrap_or(Class::Never) {
             Class::Shared => {
-                assert_eq!((status, control), (StatusCode::OK, SHARED), "{route}");
+                assert_eq!((status, control.as_str()), (StatusCode::OK, SHARED), "{route}");
                 assert_eq!(said(&headers, "cache-tag").replace(',', " "), said(&headers, "surrogate-key"), "{route}");
                 assert_eq!(headers.contains_key("cache-tag"), route != "/docs/problems", "{route}");
                 assert!(!headers.contains_key("set-cookie"), "{route}");
@@ -55,7 +57,7 @@ async fn every_route_says_of_itself_what_its_class_says_of_it() {
                 assert_eq!(vary.contains("cookie") && vary.contains("accept-language"), is_page, "{route}: {vary}");
                 kept += 1;
             }
-            Class::Revalidated => assert_eq!((status, control), (StatusCode::OK, REVALIDATED), "{route}"),
+            Class::Revalidated => assert_eq!((status, control.as_str()), (StatusCode::OK, REVALIDATED), "{route}"),
             Class::Never => {
                 assert_eq!(control, PRIVATE, "{route}");
                 assert!(!headers.contains_key("cache-tag") && !headers.contains_key("surrogate-key"), "{route}");
@@ -84,7 +86,7 @@ async fn an_answer_names_what_it_shows() {
         let (status, headers) = ask(&world, path).await;
         let named = said(&headers, "cache-tag");
         // A city shows the films of today as well, and whether the show is of today depends on the hour.
-        let named = if path == "/cities/lisbon" { named.replace("film-tide,", "") } else { named.to_owned() };
+        let named = if path == "/cities/lisbon" { named.replace("film-tide,", "") } else { named };
         assert_eq!((status, named.as_str()), (StatusCode::OK, tags), "{path}");
     }
     // A day on which something is on names its films.
@@ -124,6 +126,7 @@ async fn what_depends_on_who_asks_or_is_not_so_is_kept_by_nobody() {
     assert!(headers.contains_key(HeaderName::from_static("server-time")));
     let url = format!("{}{seats}", world.servers[0].url);
     let again = world.visitor().client.get(url).header("if-none-match", etag).send().await.expect("an answer");
-    assert_eq!((again.status(), said(again.headers(), "cache-control")), (StatusCode::NOT_MODIFIED, PRIVATE));
+    assert_eq!(again.status(), StatusCode::NOT_MODIFIED);
+    assert_eq!(said(again.headers(), "cache-control"), PRIVATE);
     world.end().await;
 }
