@@ -64,6 +64,12 @@ pub struct Config {
     /// What whoever reads `/metrics` must know, as a bearer token; without it there is no such page.
     #[arg(long, env = "METRICS_TOKEN", hide_env_values = true)]
     pub metrics_token: Option<String>,
+    /// Where a CDN in front of us is told what to forget: tags, as JSON, by POST.
+    #[arg(long, env = "CDN_PURGE_URL", hide_env_values = true)]
+    pub cdn_purge_url: Option<String>,
+    /// What it knows us by there, as a bearer token.
+    #[arg(long, env = "CDN_PURGE_TOKEN", hide_env_values = true)]
+    pub cdn_purge_token: Option<String>,
     /// Connections to Postgres at most.
     #[arg(long, env = "DATABASE_CONNECTIONS", default_value_t = 16)]
     pub database_connections: u32,

@@ -15,6 +15,7 @@ pub mod bookings;
 pub mod box_office;
 pub mod breaker;
 pub mod catalogue;
+pub mod cdn;
 pub mod check;
 pub mod clock;
 pub mod config;
@@ -80,6 +81,8 @@ pub struct Parts {
     pub reports: reports::Reports,
     /// The way to other systems.
     pub webhooks: webhooks::Client,
+    /// The way to the CDN.
+    pub cdn: cdn::Cdn,
     /// Wakes the outbox relay after a commit.
     pub outbox_wake: outbox::Wake,
     /// Set when the server should stop.

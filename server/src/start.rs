@@ -15,7 +15,7 @@ use crate::config::Config;
 use crate::seat_locks::link::Link;
 use crate::seat_locks::{RedisLocks, SeatLocks, ShadowLocks, known_source};
 use crate::{
-    AppState, Parts, accounts, bookings, catalogue, idempotency, live, organiser, outbox, payments, reports,
+    AppState, Parts, accounts, bookings, catalogue, cdn, idempotency, live, organiser, outbox, payments, reports,
     seat_locks, telemetry, tickets, waiting_list, waiting_room, web, webhooks,
 };
 
@@ -136,6 +136,11 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
     let (redis, first) = lock_store(&config.redis_url, &config.redis_prefix).await?;
     let locks = with_shadow(first, &config, &pg, &catalogue).await?;
     let gateways = payments::Gateways::from_config(&config)?;
+    let cdn = cdn::Cdn::from_config(&config)?;
+    if cdn.is_told() {
+        // Before anybody can change anything through us.
+        cdn::announce(&pg).await.context("the CDN")?;
+    }
     let mailer = tickets::Mailer::from_config(&config)?;
     let accounts = accounts::Accounts::new(&config)?;
     tickets::sign_with(&config.token_secret);
@@ -160,6 +165,7 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
         idempotency: idempotency::Idempotency::new(&config.redis_prefix),
         reports: reports::Reports::default(),
         webhooks: webhooks::Client::new(&config)?,
+        cdn,
         outbox_wake: outbox::Wake::default(),
         stop: CancellationToken::new(),
         tasks: TaskTracker::new(),
@@ -214,6 +220,8 @@ pub fn spawn_background(state: &AppState) {
     state.tasks.spawn(reports::flush_forever(state.clone()));
     state.tasks.spawn(webhooks::deliver_forever(state.clone()));
     state.tasks.spawn(webhooks::purge_forever(state.clone()));
+    state.tasks.spawn(cdn::relay_forever(state.clone()));
+    state.tasks.spawn(cdn::announce_forever(state.clone()));
     state.tasks.spawn(telemetry::upkeep_forever(state.clone()));
 }
 

@@ -53,7 +53,7 @@ impl Session {
             let plan =
                 self.room.with_untracked(|room| room.as_ref().map(|room| (room.plan().seat_count, room.plan().room)));
             let (seats, room) = plan.unwrap_or_default();
-            // Kept for minutes by its address: the room a show was moved to has another.
+            // Kept for good by its address: the room a show was moved to has another.
             let room = room.map(|room| format!("?room={room}")).unwrap_or_default();
             let Ok(bytes) = calls::bytes(&self.path(&format!("/dots{room}"))).await else { return };
             if let Ok(places) = decode_dots(&bytes, seats) {

@@ -1,4 +1,4 @@
-//! Endpoints of the catalogue. All of them may be kept by a CDN.
+//! Endpoints of the catalogue. All of them may be kept by a CDN (`web::caching`).
 
 use axum::Json;
 use axum::extract::State;
@@ -15,16 +15,11 @@ use uuid::Uuid;
 
 use super::service::today_in;
 use super::{Found, Part, ShowSearch, Unreadable, search};
+use crate::cdn::Tags;
+use crate::web::caching::{FOREVER, Kept, PRIVATE, REVALIDATED};
 use crate::web::problem::ApiResult;
 use crate::web::{ApiPath, ApiQuery, Code, Problem};
 use crate::{AppState, clock};
-
-/// Lists carry seats left, so they are kept briefly.
-const LIST_CACHE: (axum::http::HeaderName, &str) = (CACHE_CONTROL, "public, max-age=15");
-/// A plan has the prices in it, which change: it is kept, and asked about before each use.
-const PLAN_CACHE: (axum::http::HeaderName, &str) = (CACHE_CONTROL, "public, no-cache");
-/// Where seats are never changes.
-const DOTS_CACHE: (axum::http::HeaderName, &str) = (CACHE_CONTROL, "public, max-age=300");
 
 /// Routes under `/api/v1`.
 pub fn routes() -> OpenApiRouter<AppState> {
@@ -47,7 +42,7 @@ impl From<Unreadable> for Problem {
 /// All cities.
 #[utoipa::path(get, path = "/cities", tag = "catalogue", responses((status = 200, body = [CityView])))]
 async fn cities(State(state): State<AppState>) -> ApiResult<Response> {
-    Ok(([LIST_CACHE], Json(state.catalogue.listings().cities().await?)).into_response())
+    Ok((Kept::under(Tags::lists()), Json(state.catalogue.listings().cities().await?)).into_response())
 }
 
 /// Theatres in a city.
@@ -61,7 +56,9 @@ async fn cities(State(state): State<AppState>) -> ApiResult<Response> {
 )]
 async fn theatres(State(state): State<AppState>, ApiPath(id): ApiPath<String>) -> ApiResult<Response> {
     let city = state.catalogue.listings().city(&id).await?.ok_or_else(|| Problem::not_found("city"))?;
-    Ok(([LIST_CACHE], Json(state.catalogue.listings().theatres(Some(&city.id)).await?)).into_response())
+    let theatres = state.catalogue.listings().theatres(Some(&city.id)).await?;
+    let tags = theatres.iter().fold(Tags::default().city(&city.id), |tags, theatre| tags.theatre(&theatre.id));
+    Ok((Kept::under(tags), Json(theatres)).into_response())
 }
 
 /// Shows of a theatre on a day, from now on.
@@ -86,9 +83,11 @@ async fn theatre_shows(
         Some(date) => date,
         None => today_in(&theatre.time_zone, now)?,
     };
+    let tags = Tags::default().theatre(&theatre.id);
     let search = ShowSearch { theatre: Some(theatre.id), date: Some(date), ..ShowSearch::default() };
     let found = state.catalogue.listings().search(&search, now).await?;
-    Ok(([LIST_CACHE], Json(list(&found))).into_response())
+    let kept = Kept::under(tags.listing(&found.shows)).asked(found.asked);
+    Ok((kept, Json(list(&found))).into_response())
 }
 
 /// Shows to come, by film, city, date, theatre, language, format or text.
@@ -102,7 +101,8 @@ async fn theatre_shows(
 async fn shows(State(state): State<AppState>, ApiQuery(query): ApiQuery<ShowQuery>) -> ApiResult<Response> {
     let search = ShowSearch::read(&query)?;
     let found = state.catalogue.listings().search(&search, clock::now()).await?;
-    Ok(([LIST_CACHE], Json(list(&found))).into_response())
+    let kept = Kept::under(Tags::lists()).asked(found.asked);
+    Ok((kept, Json(list(&found))).into_response())
 }
 
 /// One show.
@@ -117,8 +117,9 @@ async fn show(State(state): State<AppState>, ApiPath(id): ApiPath<Uuid>) -> ApiR
     let show = state.catalogue.public_show(id).await?;
     let listed =
         state.catalogue.listings().listed(id, clock::now()).await?.ok_or_else(|| Problem::not_found("show"))?;
+    let tags = Tags::default().show(id).listing([&listed]);
     let detail = ShowDetail { show: listed.show, categories: show.categories.clone(), hold_ms: show.hold_ms };
-    Ok(([LIST_CACHE], Json(detail)).into_response())
+    Ok((Kept::under(tags), Json(detail)).into_response())
 }
 
 #[derive(Deserialize, IntoParams)]
@@ -146,12 +147,20 @@ async fn plan(
     headers: HeaderMap,
 ) -> ApiResult<Response> {
     let part = query.section.map_or(Part::Room, Part::Section);
-    part_of_room(&state, id, part, "application/json", &headers).await
+    part_of_room(&state, id, (part, "application/json"), |_| REVALIDATED, &headers).await
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct RoomQuery {
+    /// The room of the plan they are for: under its address they may be kept for good.
+    room: Option<Uuid>,
 }
 
 /// Where every seat is, for painting a large room at once: bytes, see docs/api.md.
 #[utoipa::path(
-    get, path = "/shows/{id}/dots", tag = "catalogue", params(("id" = Uuid, Path, description = "The show")),
+    get, path = "/shows/{id}/dots", tag = "catalogue",
+    params(("id" = Uuid, Path, description = "The show"), RoomQuery),
     responses(
         (status = 200, body = Vec<u8>, content_type = "application/octet-stream",
          headers(("etag" = String, description = "Names this content"))),
@@ -159,22 +168,34 @@ async fn plan(
         (status = 404, body = ProblemView, content_type = "application/problem+json"),
     )
 )]
-async fn dots(State(state): State<AppState>, ApiPath(id): ApiPath<Uuid>, headers: HeaderMap) -> ApiResult<Response> {
-    part_of_room(&state, id, Part::Dots, "application/octet-stream", &headers).await
+async fn dots(
+    State(state): State<AppState>,
+    ApiPath(id): ApiPath<Uuid>,
+    ApiQuery(query): ApiQuery<RoomQuery>,
+    headers: HeaderMap,
+) -> ApiResult<Response> {
+    // A room never changes, but a show may be moved to another: then its dots are not those of the room asked for, and
+    // nobody keeps them under its name.
+    let cache = |room: Uuid| match query.room {
+        Some(asked) if asked == room => FOREVER,
+        Some(_) => PRIVATE,
+        None => REVALIDATED,
+    };
+    part_of_room(&state, id, (Part::Dots, "application/octet-stream"), cache, &headers).await
 }
 
 async fn part_of_room(
     state: &AppState,
     id: Uuid,
-    part: Part,
-    kind: &'static str,
+    (part, kind): (Part, &'static str),
+    cache: impl Fn(Uuid) -> &'static str,
     headers: &HeaderMap,
 ) -> ApiResult<Response> {
     let show = state.catalogue.public_show(id).await?;
     let document = state.catalogue.plan_document(&show, part).await?;
     let document = document.ok_or_else(|| Problem::not_found("section"))?;
     let tag = (ETAG, document.etag.clone());
-    let cache = if part == Part::Dots { DOTS_CACHE } else { PLAN_CACHE };
+    let cache = (CACHE_CONTROL, cache(show.layout_id));
     if knows(headers, &document.etag) {
         return Ok((StatusCode::NOT_MODIFIED, [cache], [tag]).into_response());
     }

@@ -3,6 +3,7 @@
 //! It reads the settings a server would read, asks everything they name, holds seats in a show nobody sees, and visits
 //! the address people type. It sells nothing, sends nothing, and leaves nothing behind.
 
+mod cdn;
 mod lock_store;
 mod outside;
 mod postgres;
@@ -43,6 +44,7 @@ pub async fn check(config: &Config) -> Report {
     lock_store::look(config, &mut report).await;
     outside::gateways(config, &mut report).await;
     outside::mail(config, &mut report).await;
+    cdn::look(config, pg.as_ref(), &mut report).await;
     outside::site(config, &mut report);
     outside::visit(config, pg.as_ref(), &mut report).await;
     report

@@ -1,7 +1,7 @@
 //! `rowlock parked`: effects that were tried in vain and wait for a person.
 
 use clap::Subcommand;
-use server::{bookings, clock, outbox, start};
+use server::{bookings, cdn, clock, outbox, start};
 
 use super::{Database, in_words};
 
@@ -25,6 +25,8 @@ pub enum Parked {
         #[arg(long)]
         reason: String,
     },
+    /// Have the CDN told again what it did not purge in any try.
+    RetryPurges,
 }
 
 pub async fn run(what: Parked, database: &Database) -> anyhow::Result<()> {
@@ -40,7 +42,12 @@ pub async fn run(what: Parked, database: &Database) -> anyhow::Result<()> {
                     job.id, job.reference, job.effect, job.attempts, job.why
                 );
             }
-            eprintln!("{} wait for a person", list.len());
+            let purges = cdn::parked(&pg).await?;
+            for purge in &purges {
+                let since = clock::rfc3339(purge.since);
+                println!("purge of {}  since {since}, {} tries: {}", purge.tag, purge.tries, purge.why);
+            }
+            eprintln!("{} wait for a person", list.len() + purges.len());
             Ok(())
         }
         Parked::Retry { id, reason } => {
@@ -51,6 +58,10 @@ pub async fn run(what: Parked, database: &Database) -> anyhow::Result<()> {
         Parked::Settle { id, reason } => {
             bookings::settle_parked(&pg, id, &reason, clock::now()).await.map_err(in_words)?;
             println!("{id} is settled");
+            Ok(())
+        }
+        Parked::RetryPurges => {
+            println!("the CDN will be told of {} tags again", cdn::retry_parked(&pg).await?);
             Ok(())
         }
     }

@@ -8,7 +8,7 @@ use reqwest::Url;
 use super::Config;
 use crate::catalogue::Regions;
 use crate::seat_locks::link::Link;
-use crate::{accounts, payments, tickets};
+use crate::{accounts, cdn, payments, tickets};
 
 /// A setting that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,6 +95,9 @@ impl Config {
             complain(setting, why);
         }
         for (setting, why) in tickets::wrong_settings(self) {
+            complain(setting, why);
+        }
+        for (setting, why) in cdn::wrong_settings(self) {
             complain(setting, why);
         }
         wrong

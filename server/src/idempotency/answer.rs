@@ -8,6 +8,7 @@ use domain::time::Timestamp;
 use serde::Serialize;
 
 use crate::web::Problem;
+use crate::web::caching::PRIVATE;
 
 /// Status and body; the headers follow from them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,7 +61,7 @@ impl Answer {
         if self.status != StatusCode::NO_CONTENT {
             headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         }
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(PRIVATE));
     }
 }
 

@@ -18,6 +18,7 @@ use super::reader::NoSuchSection;
 use super::socket::{self, Greeting};
 use super::upgrade;
 use crate::AppState;
+use crate::web::caching::PRIVATE;
 use crate::web::problem::ApiResult;
 use crate::web::{ApiPath, ApiQuery, Code, Problem, Visitor};
 
@@ -67,8 +68,8 @@ async fn seats(State(state): State<AppState>, ApiPath(show): ApiPath<Uuid>, head
     let (At { epoch, version }, body) =
         reader.hub.json(write).ok_or_else(|| Problem::internal(&"an open hub has no map"))?;
     let etag = HeaderValue::try_from(format!("\"{epoch}-{version}\"")).map_err(|cause| Problem::internal(&cause))?;
-    // Never stale for someone choosing: a cache may keep it, but asks before each use.
-    let caching = [(header::ETAG, etag.clone()), (header::CACHE_CONTROL, HeaderValue::from_static("no-cache"))];
+    // Never stale for someone choosing: nobody keeps it, and whoever has it may ask whether it is still so.
+    let caching = [(header::ETAG, etag.clone()), (header::CACHE_CONTROL, HeaderValue::from_static(PRIVATE))];
     if headers.get(header::IF_NONE_MATCH) == Some(&etag) {
         return Ok((StatusCode::NOT_MODIFIED, caching).into_response());
     }

@@ -10,7 +10,7 @@ use crate::AppState;
 use crate::idempotency::COUNTS;
 
 /// Names, units and meanings.
-pub(super) const DESCRIBED: [(&str, Unit, &str); 11] = [
+pub(super) const DESCRIBED: [(&str, Unit, &str); 13] = [
     (
         OLDEST_PENDING,
         Unit::Seconds,
@@ -19,6 +19,8 @@ pub(super) const DESCRIBED: [(&str, Unit, &str); 11] = [
     (OUTBOX_WAITING, Unit::Count, "Effects that are still to be done, of all replicas."),
     (OUTBOX_OLDEST, Unit::Seconds, "Age of the oldest of them."),
     (OUTBOX_PARKED, Unit::Count, "Effects that wait for a person: see `rowlock parked`."),
+    (CDN_LATE, Unit::Seconds, "How long the CDN has not taken a purge it should have taken; 0 when there is none."),
+    (CDN_PARKED, Unit::Count, "Purges the CDN did not take in any try, and which wait for a person."),
     (LIVE_SOCKETS, Unit::Count, "People who watch a seat map on this replica."),
     (LIVE_HUBS, Unit::Count, "Shows somebody watches on this replica."),
     (
@@ -40,6 +42,8 @@ const OLDEST_PENDING: &str = "rowlock_oldest_pending_payment_age_seconds";
 const OUTBOX_WAITING: &str = "rowlock_outbox_waiting";
 const OUTBOX_OLDEST: &str = "rowlock_outbox_oldest_age_seconds";
 const OUTBOX_PARKED: &str = "rowlock_outbox_parked";
+const CDN_LATE: &str = "rowlock_cdn_purges_late_seconds";
+const CDN_PARKED: &str = "rowlock_cdn_purges_parked";
 const LIVE_SOCKETS: &str = "rowlock_live_sockets";
 const LIVE_HUBS: &str = "rowlock_live_hubs";
 const DATABASE_KNOWN: &str = "rowlock_database_scraped";
@@ -57,6 +61,8 @@ struct Standing {
     waiting: i64,
     oldest_waiting_s: f64,
     parked: i64,
+    cdn_late_s: f64,
+    cdn_parked: i64,
 }
 
 const STANDING: &str = "
@@ -65,7 +71,10 @@ const STANDING: &str = "
            count(*) FILTER (WHERE parked_why IS NULL) AS waiting,
            coalesce(extract(epoch FROM now() - min(created_at) FILTER (WHERE parked_why IS NULL)), 0)::float8
                AS oldest_waiting_s,
-           count(*) FILTER (WHERE parked_why IS NOT NULL) AS parked
+           count(*) FILTER (WHERE parked_why IS NOT NULL) AS parked,
+           (SELECT greatest(coalesce(extract(epoch FROM now() - min(due_at)), 0), 0) FROM cdn_purges)::float8
+               AS cdn_late_s,
+           (SELECT count(*) FROM cdn_purges WHERE parked_why IS NOT NULL) AS cdn_parked
     FROM outbox";
 
 /// Brings the gauges up to date.
@@ -91,6 +100,8 @@ pub(super) async fn refresh(state: &AppState) {
             gauge!(OUTBOX_WAITING).set(standing.waiting as f64);
             gauge!(OUTBOX_OLDEST).set(standing.oldest_waiting_s);
             gauge!(OUTBOX_PARKED).set(standing.parked as f64);
+            gauge!(CDN_LATE).set(standing.cdn_late_s);
+            gauge!(CDN_PARKED).set(standing.cdn_parked as f64);
             true
         }
         Ok(Err(cause)) => {

@@ -9,6 +9,7 @@
 //! Nothing here names a person, a seat or a booking: labels have few values, known beforehand.
 
 mod catalogue;
+mod cdn;
 mod gateways;
 mod gauges;
 pub mod http;
@@ -29,6 +30,7 @@ use crate::idempotency::COUNTS;
 use crate::web::budget::Class;
 
 pub use self::catalogue::{CatalogueRead, catalogue_read};
+pub use self::cdn::{CdnPurge, cdn_purged};
 pub use self::gateways::{GatewayOutcome, Question, expect_gateway, gateway_asked};
 pub use self::routes::{RouteName, Routes};
 pub use self::traces::STEP;
@@ -115,6 +117,7 @@ fn describe() {
     describe_counter!(SERIALIZATION_RETRIES, Unit::Count, "Transactions done again because they gave way to others.");
     describe_counter!(REDIS_ERRORS, Unit::Count, "Calls to Redis that failed, by kind.");
     catalogue::describe();
+    cdn::describe();
     gateways::describe();
     for (name, unit, meaning) in gauges::DESCRIBED {
         describe_gauge!(name, unit, meaning);
@@ -125,6 +128,7 @@ fn describe() {
 /// with its first event.
 fn begin_at_zero() {
     catalogue::begin_at_zero();
+    cdn::begin_at_zero();
     for class in Class::ALL {
         counter!(SHED, "class" => class.label()).increment(0);
     }

@@ -4,6 +4,7 @@
 
 pub mod authorisation;
 pub mod budget;
+pub mod caching;
 pub mod client_address;
 pub mod connections;
 pub mod extract;

@@ -11,6 +11,8 @@ use domain::layout::import::Finding;
 use domain::seats::{SeatIndex, SeatState};
 use uuid::Uuid;
 
+use super::caching::PRIVATE;
+
 pub use codes::Code;
 
 /// How long a client should wait after "not right now", seconds, unless somebody knows better.
@@ -241,7 +243,7 @@ impl IntoResponse for Problem {
         let mut response = (status, json).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(PRIVATE));
         if status == StatusCode::SERVICE_UNAVAILABLE || code.is_worth_repeating() {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(retry_after_s));
         }

@@ -6,14 +6,12 @@
 
 use app::language::Language;
 use axum::extract::Request;
-use axum::http::header::{
-    ACCEPT_LANGUAGE, CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_TYPE, COOKIE as COOKIE_HEADER, SET_COOKIE, VARY,
-};
+use axum::http::header::{ACCEPT_LANGUAGE, CONTENT_LANGUAGE, CONTENT_TYPE, COOKIE as COOKIE_HEADER, SET_COOKIE, VARY};
 use axum::http::{HeaderMap, HeaderValue, Uri};
 use axum::middleware::Next;
 use axum::response::Response;
 
-use super::pages::PRIVATE_CACHE;
+use super::caching::nobody_keeps;
 
 /// The parameter of an address, and the name of the cookie that remembers it.
 pub const LANG: &str = "lang";
@@ -101,7 +99,7 @@ impl Reader {
                 headers.append(SET_COOKIE, cookie);
             }
             // What sets a cookie is one visitor's, and no cache's.
-            headers.insert(CACHE_CONTROL, HeaderValue::from_static(PRIVATE_CACHE));
+            nobody_keeps(headers);
         }
     }
 }
@@ -132,6 +130,9 @@ fn preferred(headers: &HeaderMap) -> Option<Language> {
 
 #[cfg(test)]
 mod tests {
+    use axum::http::header::CACHE_CONTROL;
+
+    use super::super::caching::PRIVATE;
     use super::*;
 
     fn reader(uri: &str, headers: &[(&str, &str)]) -> Reader {
@@ -210,6 +211,6 @@ mod tests {
                 .to_str()
                 .is_ok_and(|cookie| cookie.starts_with("lang=hi; Path=/;") && cookie.ends_with("; Secure"))
         );
-        assert_eq!(chosen[CACHE_CONTROL], PRIVATE_CACHE);
+        assert_eq!(chosen[CACHE_CONTROL], PRIVATE);
     }
 }

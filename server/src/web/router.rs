@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::sync::LazyLock;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, Request, State};
@@ -25,6 +25,7 @@ use utoipa::openapi::{InfoBuilder, OpenApi, OpenApiBuilder};
 use utoipa_axum::router::OpenApiRouter;
 
 use super::budget::BudgetLayer;
+use super::caching::{self, PRIVATE, REVALIDATED};
 use super::fast_road::FastRoad;
 use super::{Code, Problem, pages, reader};
 use crate::{
@@ -106,7 +107,7 @@ fn routes(state: AppState) -> Router {
     let files =
         |folder: &str| ServeDir::new(state.config.site_root.join(folder)).precompressed_br().precompressed_gzip();
     let revalidate =
-        SetResponseHeaderLayer::if_not_present(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+        SetResponseHeaderLayer::if_not_present(header::CACHE_CONTROL, HeaderValue::from_static(REVALIDATED));
 
     Router::new()
         .merge(api)
@@ -114,7 +115,12 @@ fn routes(state: AppState) -> Router {
         .merge(pages::routes())
         .nest_service("/pkg", tower::ServiceBuilder::new().layer(revalidate.clone()).service(files("pkg")))
         .nest_service("/fonts", tower::ServiceBuilder::new().layer(revalidate.clone()).service(files("fonts")))
-        .route_service("/favicon.svg", ServeFile::new(state.config.site_root.join("favicon.svg")))
+        .route_service(
+            "/favicon.svg",
+            ServiceBuilder::new()
+                .layer(revalidate.clone())
+                .service(ServeFile::new(state.config.site_root.join("favicon.svg"))),
+        )
         // At the root: a worker cares for pages below its own folder only.
         .route_service(
             "/ticket-worker.js",
@@ -130,22 +136,25 @@ fn routes(state: AppState) -> Router {
         .with_state(state)
 }
 
-/// Routes as metrics name them: those of the API as described, and the pages.
+/// What is neither of the API as described nor a page.
+pub(super) const OTHER_ADDRESSES: [&str; 9] = [
+    "/api/openapi.json",
+    "/pkg/{*file}",
+    "/fonts/{*file}",
+    "/style/{*file}",
+    "/favicon.svg",
+    "/ticket-worker.js",
+    "/healthz",
+    "/readyz",
+    "/metrics",
+];
+
+/// Routes as metrics name them: those of the API as described, the pages and the rest.
 fn route_names() -> &'static telemetry::Routes {
     static NAMES: LazyLock<telemetry::Routes> = LazyLock::new(|| {
         let (_, description) = api();
-        let others = [
-            "/api/openapi.json",
-            "/pkg/{*file}",
-            "/fonts/{*file}",
-            "/style/{*file}",
-            "/favicon.svg",
-            "/ticket-worker.js",
-            "/healthz",
-            "/readyz",
-            "/metrics",
-        ];
-        telemetry::Routes::new(description.paths.paths.keys().map(String::as_str).chain(others).chain(pages::ADDRESSES))
+        let api = description.paths.paths.keys().map(String::as_str);
+        telemetry::Routes::new(api.chain(OTHER_ADDRESSES).chain(pages::ADDRESSES))
     });
     &NAMES
 }
@@ -162,9 +171,12 @@ pub fn is_own_origin(state: &AppState, headers: &HeaderMap) -> bool {
     matches!(text("sec-fetch-site"), None | Some("same-origin" | "none"))
 }
 
-/// Refuses what another site's page sent; answers people in their language; puts the lock store's clock on
-/// every answer of the API, from which clients count down, and the security headers on all.
+/// Refuses what another site's page sent; answers people in their language; sees to it that nobody keeps what nobody
+/// may; puts the lock store's clock on every answer of the API, from which clients count down, and the security headers
+/// on all.
 async fn manners(State(state): State<AppState>, request: Request, next: Next) -> Response {
+    let (began, method) = (Instant::now(), request.method().clone());
+    let route = request.extensions().get::<telemetry::RouteName>().map_or("", |route| route.0);
     let is_api = request.uri().path().starts_with("/api/");
     let is_read = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
     let is_welcome = is_read || is_own_origin(&state, request.headers());
@@ -174,6 +186,7 @@ async fn manners(State(state): State<AppState>, request: Request, next: Next) ->
         (false, _) => Problem::new(Code::ForeignOrigin, "Requests that change something must come from our own pages.")
             .into_response(),
     };
+    caching::settle(&mut response, &method, route, began);
     write_manners(&state, response.headers_mut(), is_api);
     response
 }
@@ -181,7 +194,7 @@ async fn manners(State(state): State<AppState>, request: Request, next: Next) ->
 /// The headers of all answers, and those of the API's.
 pub(super) fn write_manners(state: &AppState, headers: &mut HeaderMap, is_api: bool) {
     if is_api {
-        let fresh = *headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store")) == "no-store";
+        let fresh = *headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static(PRIVATE)) == PRIVATE;
         // A cache would tell the time of when it was filled.
         if fresh {
             headers.insert(HeaderName::from_static(SERVER_TIME_HEADER), HeaderValue::from(state.locks.now().0));

@@ -16,6 +16,7 @@ mod buyer;
 mod cancel;
 mod cancel_show;
 mod catalogue;
+mod cdn;
 mod checking;
 mod claims_in_parts;
 mod commits;

@@ -86,6 +86,23 @@ fn a_database_is_not_taken_for_its_own_standby() {
 }
 
 #[test]
+fn a_cdn_is_told_with_a_token_at_an_address_or_not_at_all() {
+    let url = "https://cdn.example/purge";
+    for (given, wrong) in [
+        (vec![("CDN_PURGE_URL", url)], "CDN_PURGE_TOKEN is not set"),
+        (vec![("CDN_PURGE_TOKEN", "a-token")], "CDN_PURGE_TOKEN is set, and CDN_PURGE_URL is not"),
+        (vec![("CDN_PURGE_URL", "cdn.example"), ("CDN_PURGE_TOKEN", "a-token")], "CDN_PURGE_URL is no address"),
+        (vec![("CDN_PURGE_URL", url), ("CDN_PURGE_TOKEN", "a token\n")], "CDN_PURGE_TOKEN is empty, or has in it"),
+    ] {
+        let (code, said) = run(&["serve"], &given);
+        assert_eq!(code, Some(2), "{said}");
+        assert!(said.contains(wrong) && !said.contains("a-token"), "{wrong} is not in:\n{said}");
+    }
+    let (_, said) = run(&["serve"], &[("CDN_PURGE_URL", url), ("CDN_PURGE_TOKEN", "a-token")]);
+    assert!(!said.contains("CDN_PURGE"), "{said}");
+}
+
+#[test]
 fn a_file_says_what_the_environment_does_not() {
     let file = File::with(
         "commit_queue = 0\nhold_ms = 5\nredis_url = \"redis://127.0.0.1:1/\"\npayment_gateways = [\"bank\"]\n",

@@ -1,6 +1,7 @@
 //! Shows in lists: what a search finds, and what is left of each.
 
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 use chrono::{DateTime, NaiveDate, Utc};
 use domain::api_catalogue::{Availability, FilmView, ShowView};
@@ -35,6 +36,8 @@ pub struct Found {
     pub shows: Vec<ListedShow>,
     /// Whether there are more than fit.
     pub more: bool,
+    /// When the database was asked for them: they are no older, but for the lag of a standby.
+    pub asked: Instant,
 }
 
 #[derive(FromRow)]
@@ -171,11 +174,12 @@ pub(in crate::catalogue) async fn shows(
     query.push(FIRST_TO_START).push_bind(SHOW_LIMIT + 1);
     query.push(WITH_TAKEN).push_bind(clock::to_utc(now)).push(IN_ORDER);
 
+    let asked = Instant::now();
     let rows: Vec<ListedRow> = query.build_query_as().fetch_all(pool).await?;
     let limit = usize::try_from(SHOW_LIMIT).unwrap_or(usize::MAX);
     let more = rows.len() > limit;
     let shows = rows.into_iter().take(limit).map(ListedRow::read).collect::<Result<_, _>>()?;
-    Ok(Found { shows, more })
+    Ok(Found { shows, more, asked })
 }
 
 /// Every show of a theatre on a day, in the order of their start.

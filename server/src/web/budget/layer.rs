@@ -197,7 +197,7 @@ mod tests {
                 let response = refusal(Class::Looking, is_api);
                 assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
                 assert_eq!(response.headers()[header::CONTENT_TYPE], kind);
-                assert_eq!(response.headers()[header::CACHE_CONTROL], "no-store");
+                assert_eq!(response.headers()[header::CACHE_CONTROL], crate::web::caching::PRIVATE);
                 let pause = response.headers()[header::RETRY_AFTER].to_str().expect("text").to_owned();
                 pauses.insert(pause.parse::<u64>().expect("a number"));
             }

@@ -14,6 +14,8 @@ use domain::time::Timestamp;
 
 use crate::AppState;
 use crate::catalogue::{Show, Unreadable};
+use crate::cdn::Tags;
+use crate::web::caching::{Kept, PRIVATE};
 use crate::web::{Code, Problem, reader};
 
 mod accounts;
@@ -23,10 +25,8 @@ mod show;
 mod staff;
 mod ticket_pdf;
 
-/// What a CDN may keep of a page that is the same for everyone: seats left on it age with it.
-pub const SHARED_CACHE: &str = "public, max-age=15";
 /// For pages of one visitor, and for errors.
-pub const PRIVATE_CACHE: &str = "no-store";
+pub const PRIVATE_CACHE: &str = PRIVATE;
 
 /// Addresses of pages, as metrics name them.
 pub const ADDRESSES: [&str; 63] = [
@@ -113,14 +113,22 @@ async fn problems() -> Response {
         let (status, name, title) = code.describe();
         ProblemEntry { code: name.to_owned(), status: status.as_u16(), title: title.to_owned() }
     });
-    html(Problems { entries: entries.collect() }, SHARED_CACHE)
+    for_all(Problems { entries: entries.collect() }, Kept::under(Tags::default()))
 }
 
 /// A page as an answer in its reader's language, with how long it may be kept.
 pub fn html(page: impl app::Page, cache: &'static str) -> Response {
+    ([(header::CACHE_CONTROL, cache)], Html(document(page))).into_response()
+}
+
+/// A page that is the same for everybody who reads its language.
+pub fn for_all(page: impl app::Page, kept: Kept) -> Response {
+    (kept, Html(document(page))).into_response()
+}
+
+fn document(page: impl app::Page) -> String {
     let reader = reader::current();
-    let document = app::render_in(reader.language, |other| reader.address_in(other), page);
-    ([(header::CACHE_CONTROL, cache)], Html(document)).into_response()
+    app::render_in(reader.language, |other| reader.address_in(other), page)
 }
 
 /// When a show starts, on its theatre's clocks and in its reader's language: `Sat 21 Nov, 20:15`.

@@ -38,7 +38,7 @@ async fn submit(browser: &mut Browser, path: &str, fields: &[(&str, &str)]) -> P
 async fn read(browser: &mut Browser, request: reqwest::RequestBuilder) -> Page {
     let answer = request.send().await.expect("the server answers");
     browser.keep(answer.headers());
-    assert_eq!(answer.headers()["cache-control"], "no-store", "nobody keeps these pages");
+    assert_eq!(answer.headers()["cache-control"], "private, no-store", "nobody keeps these pages");
     let location = answer.headers().get("location").map(|to| to.to_str().expect("text").to_owned());
     Page { status: answer.status(), location: location.unwrap_or_default(), text: answer.text().await.expect("HTML") }
 }

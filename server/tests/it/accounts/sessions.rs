@@ -28,7 +28,7 @@ async fn the_cookie_is_random_kept_as_a_hash_and_another_one_after_each_sign_in(
     let login = json!({ "email": "ann@example.org", "password": PASSWORD });
     let (status, headers, _) = ann.send_with(Method::POST, "/api/v1/users/login", &login, &[]).await;
     assert_eq!(status, StatusCode::OK);
-    assert_eq!(headers["cache-control"], "no-store");
+    assert_eq!(headers["cache-control"], "private, no-store");
     let cookies: Vec<&str> =
         headers.get_all("set-cookie").iter().map(|cookie| cookie.to_str().expect("text")).collect();
     let session = cookies.iter().find(|cookie| cookie.starts_with("rowlock_session=")).expect("a session");

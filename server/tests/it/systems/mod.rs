@@ -2,5 +2,5 @@
 
 mod failures;
 mod keys;
-mod receiver;
+pub mod receiver;
 mod told;

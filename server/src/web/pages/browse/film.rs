@@ -11,7 +11,9 @@ use app::pages::listing::Choice;
 
 use super::{PageResult, Slug, listing};
 use crate::catalogue::{ListedShow, ShowSearch, read_date, today_in};
-use crate::web::pages::{PageError, SHARED_CACHE, html};
+use crate::cdn::Tags;
+use crate::web::caching::Kept;
+use crate::web::pages::{PageError, for_all};
 use crate::{AppState, clock};
 
 #[derive(Deserialize)]
@@ -37,7 +39,8 @@ pub(super) async fn film(
     cities.sort_by(|(_, one), (_, other)| city_name(one).cmp(&city_name(other)));
     let chosen = cities.iter().find(|(city, _)| **city == query.city).or(cities.first());
     let Some(show) = chosen.and_then(|(_, shows)| Some(&shows.first()?.show)) else {
-        return Ok(html(page(&film), SHARED_CACHE));
+        let kept = Kept::under(Tags::default().film(&film.id)).asked(found.asked);
+        return Ok(for_all(page(&film), kept));
     };
 
     // What was found everywhere may have been cut off; one city's week is not.
@@ -52,7 +55,8 @@ pub(super) async fn film(
         listed.show.theatre.as_str()
     });
     let path = listing::film_path(&film.id, Some(&show.city));
-    Ok(html(
+    let tags = Tags::default().film(&film.id).listing(&found.shows).listing(&week.shows);
+    Ok(for_all(
         Film {
             cities: cities.iter().map(|(city, shows)| city_choice(&film, city, shows, &show.city)).collect(),
             city: Some(Place::new(show.city_name.clone(), listing::city_path(&show.city))),
@@ -63,7 +67,7 @@ pub(super) async fn film(
                 .collect(),
             ..page(&film)
         },
-        SHARED_CACHE,
+        Kept::under(tags).asked(found.asked).asked(week.asked),
     ))
 }
 

@@ -13,8 +13,10 @@ use app::pages::listing::FilmCard;
 use app::pages::theatre::Theatre;
 use app::{Place, say};
 
-use super::{PageError, SHARED_CACHE, html};
+use super::{PageError, for_all};
 use crate::catalogue::{FilmTonight, ShowSearch, read_date, today_in};
+use crate::cdn::Tags;
+use crate::web::caching::Kept;
 use crate::web::reader;
 use crate::{AppState, clock};
 
@@ -57,7 +59,7 @@ async fn home(State(state): State<AppState>) -> PageResult {
             })
             .collect(),
     };
-    Ok(html(page, SHARED_CACHE))
+    Ok(for_all(page, Kept::under(Tags::lists())))
 }
 
 /// Most cities named on a card; beyond, they are counted.
@@ -83,6 +85,8 @@ async fn city(State(state): State<AppState>, id: Slug) -> PageResult {
     let today = today_in(&city.time_zone, now)?;
     let today_here = ShowSearch { city: Some(city.id.clone()), date: Some(today), ..ShowSearch::default() };
     let found = state.catalogue.listings().search(&today_here, now).await?;
+    let tags = theatres.iter().fold(Tags::default().city(&city.id), |tags, theatre| tags.theatre(&theatre.id));
+    let kept = Kept::under(tags.listing(&found.shows)).asked(found.asked);
     let page = City {
         theatres: theatres
             .into_iter()
@@ -99,7 +103,7 @@ async fn city(State(state): State<AppState>, id: Slug) -> PageResult {
         week: format!("/search?city={}", city.id),
         place: Place::new(city.name, listing::city_path(&city.id)),
     };
-    Ok(html(page, SHARED_CACHE))
+    Ok(for_all(page, kept))
 }
 
 async fn theatre(State(state): State<AppState>, id: Slug, day: Result<Query<DayQuery>, QueryRejection>) -> PageResult {
@@ -112,6 +116,7 @@ async fn theatre(State(state): State<AppState>, id: Slug, day: Result<Query<DayQ
     let search = ShowSearch { theatre: Some(theatre.id.clone()), date: Some(date), ..ShowSearch::default() };
     let found = state.catalogue.listings().search(&search, now).await?;
     let path = listing::theatre_path(&theatre.id);
+    let kept = Kept::under(Tags::default().theatre(&theatre.id).listing(&found.shows)).asked(found.asked);
     let page = Theatre {
         days: listing::days(today, date, |day| format!("{path}?date={day}")),
         films: listing::by_film(&found.shows)
@@ -123,5 +128,5 @@ async fn theatre(State(state): State<AppState>, id: Slug, day: Result<Query<DayQ
         name: theatre.name,
         address: theatre.address,
     };
-    Ok(html(page, SHARED_CACHE))
+    Ok(for_all(page, kept))
 }

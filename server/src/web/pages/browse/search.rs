@@ -11,7 +11,9 @@ use app::{Place, say};
 
 use super::{PageResult, listing};
 use crate::catalogue::{ListedShow, ShowSearch, days_from, today_in};
-use crate::web::pages::{PageError, SHARED_CACHE, html};
+use crate::cdn::Tags;
+use crate::web::caching::Kept;
+use crate::web::pages::{PageError, for_all};
 use crate::web::reader;
 use crate::{AppState, clock};
 
@@ -37,7 +39,7 @@ pub(super) async fn search(
         count: found.shows.len(),
         more: found.more,
     };
-    Ok(html(page, SHARED_CACHE))
+    Ok(for_all(page, Kept::under(Tags::lists()).asked(found.asked)))
 }
 
 fn found_film(film: &FilmView, shows: &[&ListedShow], search: &ShowSearch) -> FoundFilm {

@@ -1,0 +1,141 @@
+//! Tells the CDN what changed: any replica, whichever takes a tag first.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::AGAIN_AFTER;
+use super::client::{ANSWER_DEADLINE, NotPurged};
+use super::sql::{self, Later, Wish};
+use crate::telemetry::{CdnPurge, cdn_purged};
+use crate::{AppState, ids};
+
+/// How often it is looked for what is due.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// Tags in one call: as many as Cloudflare takes.
+const MAX_TAGS: i64 = 30;
+/// What a replica took and did not come back about is free for another after this long: longer than a call.
+const LEASE: Duration = ANSWER_DEADLINE.saturating_mul(2);
+/// A round of a tag is tried so often. With the pauses below that is ten minutes at the mean.
+const MAX_TRIES: i32 = 30;
+/// First pause after a failure, milliseconds; doubles, with full jitter.
+const FIRST_PAUSE_MS: u64 = 500;
+/// Longest pause, milliseconds.
+const LONGEST_PAUSE_MS: u64 = 60_000;
+/// How often a server says that the CDN is told, and looks for old wishes.
+const ANNOUNCE_EVERY: Duration = Duration::from_secs(3_600);
+/// Wishes are kept this long, parked ones too: no CDN keeps a page of ours for a week.
+const KEPT: Duration = Duration::from_secs(7 * 24 * 3_600);
+
+/// Runs until the server stops, where a CDN is told; what was taken and not told by then another takes.
+pub async fn relay_forever(state: AppState) {
+    if !state.cdn.is_told() {
+        return;
+    }
+    let mut look = tokio::time::interval(LOOK_EVERY);
+    look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            () = state.stop.cancelled() => return,
+            _ = look.tick() => {}
+        }
+        while !state.stop.is_cancelled() {
+            match sql::take(&state.pg, MAX_TAGS, LEASE).await {
+                Ok(wishes) if wishes.is_empty() => break,
+                Ok(wishes) => tell(&state, &wishes).await,
+                Err(cause) => {
+                    tracing::warn!(%cause, "what the CDN is to purge could not be read");
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// One call for all of them, each tag once in it, and what it came to.
+async fn tell(state: &AppState, wishes: &[Wish]) {
+    let tags: BTreeSet<&str> = wishes.iter().map(|wish| wish.tag.as_str()).collect();
+    let tags: Vec<&str> = tags.into_iter().collect();
+    let noted = match state.cdn.purge(&tags).await {
+        Ok(()) => {
+            cdn_purged(CdnPurge::Accepted, tags.len());
+            sql::purged(&state.pg, wishes, AGAIN_AFTER).await
+        }
+        Err(cause) => {
+            let outcome = match cause {
+                NotPurged::Refused(_) => CdnPurge::Refused,
+                NotPurged::Unreachable(_) => CdnPurge::Unreachable,
+            };
+            cdn_purged(outcome, tags.len());
+            let pause_s = pause_s(wishes, ids::jitter);
+            let later: Vec<Later> = wishes.iter().map(|wish| later(wish, pause_s, &cause)).collect();
+            let parked = wishes.iter().zip(&later).filter(|(_, later)| later.parked_why.is_some());
+            let parked: BTreeSet<&str> = parked.map(|(wish, _)| wish.tag.as_str()).collect();
+            if parked.is_empty() {
+                tracing::warn!(%cause, tags = tags.len(), "the CDN did not purge, and is asked again");
+            } else {
+                cdn_purged(CdnPurge::Parked, parked.len());
+                tracing::error!(%cause, tags = parked.len(), "the CDN did not purge, and is not asked again: a person must look");
+            }
+            sql::postpone(&state.pg, wishes, &later).await
+        }
+    };
+    if let Err(cause) = noted {
+        // Their lease ends, and they are purged again: tags may be.
+        tracing::warn!(%cause, tags = tags.len(), "what the CDN said to a purge could not be noted");
+    }
+}
+
+/// How long those that failed together wait, so that they are told together again.
+fn pause_s(wishes: &[Wish], jitter: impl Fn(u64) -> u64) -> f64 {
+    let tries = wishes.iter().map(|wish| wish.tries).max().unwrap_or(1);
+    let doubled = FIRST_PAUSE_MS << (tries.clamp(1, 20) - 1);
+    Duration::from_millis(jitter(doubled.min(LONGEST_PAUSE_MS))).as_secs_f64()
+}
+
+/// When a wish is tried again after a failure, or that it is not.
+fn later(wish: &Wish, pause_s: f64, cause: &NotPurged) -> Later {
+    Later { pause_s, parked_why: (wish.tries >= MAX_TRIES).then(|| cause.to_string()) }
+}
+
+/// Says that the CDN is told, where it is, and forgets what is old, until the server stops.
+pub async fn announce_forever(state: AppState) {
+    let mut round = tokio::time::interval(ANNOUNCE_EVERY);
+    round.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            () = state.stop.cancelled() => return,
+            _ = round.tick() => {}
+        }
+        if state.cdn.is_told()
+            && let Err(cause) = sql::announce(&state.pg).await
+        {
+            tracing::warn!(%cause, "that the CDN is told what changes could not be written down");
+        }
+        if let Err(cause) = sql::forget(&state.pg, KEPT).await {
+            tracing::warn!(%cause, "old wishes for purges could not be deleted");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wish(tries: i32) -> Wish {
+        Wish { id: 1, tag: "lists".to_owned(), round: 1, tries }
+    }
+
+    #[test]
+    fn pauses_double_up_to_a_minute_and_end_with_a_person() {
+        let pauses: Vec<f64> = [1, 2, 3, 8, 29].map(|tries| pause_s(&[wish(1), wish(tries)], |limit| limit)).into();
+        assert_eq!(pauses, [0.5, 1.0, 2.0, 60.0, 60.0]);
+        let parked = |tries| later(&wish(tries), 1.0, &NotPurged::Refused(500)).parked_why;
+        assert_eq!(parked(MAX_TRIES - 1), None);
+        assert_eq!(parked(MAX_TRIES).as_deref(), Some("it answered 500"));
+    }
+
+    #[test]
+    fn nobody_takes_what_another_is_still_telling() {
+        assert!(LEASE > ANSWER_DEADLINE);
+    }
+}

@@ -1,0 +1,173 @@
+//! Queries of `cdn` and `cdn_purges`. All times in them are Postgres' own: it writes the rows.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use domain::time::Timestamp;
+use sqlx::{FromRow, PgPool};
+
+use crate::clock::from_utc;
+
+/// Rows taken with the tags of one call: a tag may be wanted by many changes.
+const MAX_ROWS: i64 = 2_000;
+/// Parked tags named at once, the oldest first.
+const MAX_LISTED: i64 = 500;
+/// A server that tells the CDN is believed to do so for this long, seconds: longer than any pause between two servers.
+const BELIEVED_S: f64 = 24.0 * 3_600.0;
+
+/// A wish for a purge that was taken: which, in which round, and at which try.
+#[derive(Clone, Debug, FromRow)]
+pub(super) struct Wish {
+    pub(super) id: i64,
+    pub(super) tag: String,
+    pub(super) round: i16,
+    pub(super) tries: i32,
+}
+
+/// What becomes of a wish whose purge failed.
+pub(super) struct Later {
+    pub(super) pause_s: f64,
+    /// Set when nobody tries again.
+    pub(super) parked_why: Option<String>,
+}
+
+/// Writes down that a CDN is told what changes, from now on.
+///
+/// # Errors
+/// When the database fails.
+pub async fn announce(pg: &PgPool) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "INSERT INTO cdn (there, told_until) VALUES (true, now() + make_interval(secs => $1))
+         ON CONFLICT (there) DO UPDATE SET told_until = EXCLUDED.told_until",
+    )
+    .bind(BELIEVED_S)
+    .execute(pg)
+    .await?;
+    Ok(())
+}
+
+/// Takes all wishes that are due for so many tags, the oldest first, and for so long. What another replica takes just now
+/// is passed over.
+pub(super) async fn take(pg: &PgPool, tags: i64, lease: Duration) -> Result<Vec<Wish>, sqlx::Error> {
+    sqlx::query_as(
+        "WITH wanted AS (SELECT tag FROM cdn_purges WHERE parked_why IS NULL AND run_after <= now()
+                         GROUP BY tag ORDER BY min(id) LIMIT $1),
+              due AS (SELECT id FROM cdn_purges
+                      WHERE parked_why IS NULL AND run_after <= now() AND tag IN (SELECT tag FROM wanted)
+                      ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED)
+         UPDATE cdn_purges purge SET tries = purge.tries + 1, run_after = now() + make_interval(secs => $3)
+         FROM due WHERE purge.id = due.id
+         RETURNING purge.id, purge.tag, purge.round, purge.tries",
+    )
+    .bind(tags)
+    .bind(MAX_ROWS)
+    .bind(lease.as_secs_f64())
+    .fetch_all(pg)
+    .await
+}
+
+/// The CDN has purged these: the first round is followed by the second, and that by nothing. Whatever somebody else has
+/// taken since is theirs.
+pub(super) async fn purged(pg: &PgPool, wishes: &[Wish], again_after: Duration) -> Result<(), sqlx::Error> {
+    let (ids, rounds, tries) = keys(wishes);
+    sqlx::query(
+        "WITH told AS (SELECT * FROM unnest($1::bigint[], $2::smallint[], $3::integer[]) AS told (id, round, tries)),
+              again AS (UPDATE cdn_purges purge
+                        SET round = 2, tries = 0, due_at = now() + make_interval(secs => $4),
+                            run_after = now() + make_interval(secs => $4)
+                        FROM told WHERE purge.id = told.id AND purge.round = told.round AND purge.tries = told.tries
+                                    AND purge.round = 1)
+         DELETE FROM cdn_purges purge USING told
+         WHERE purge.id = told.id AND purge.round = told.round AND purge.tries = told.tries AND purge.round = 2",
+    )
+    .bind(ids)
+    .bind(rounds)
+    .bind(tries)
+    .bind(again_after.as_secs_f64())
+    .execute(pg)
+    .await?;
+    Ok(())
+}
+
+/// The CDN has not: each is tried again after its pause, or waits for a person.
+pub(super) async fn postpone(pg: &PgPool, wishes: &[Wish], later: &[Later]) -> Result<(), sqlx::Error> {
+    let (ids, rounds, tries) = keys(wishes);
+    sqlx::query(
+        "UPDATE cdn_purges purge
+         SET run_after = now() + make_interval(secs => failed.pause_s), parked_why = failed.why
+         FROM unnest($1::bigint[], $2::smallint[], $3::integer[], $4::float8[], $5::text[])
+              AS failed (id, round, tries, pause_s, why)
+         WHERE purge.id = failed.id AND purge.round = failed.round AND purge.tries = failed.tries
+           AND purge.parked_why IS NULL",
+    )
+    .bind(ids)
+    .bind(rounds)
+    .bind(tries)
+    .bind(later.iter().map(|later| later.pause_s).collect::<Vec<_>>())
+    .bind(later.iter().map(|later| later.parked_why.clone()).collect::<Vec<_>>())
+    .execute(pg)
+    .await?;
+    Ok(())
+}
+
+/// What names a try of each, for whoever writes down what it came to.
+fn keys(wishes: &[Wish]) -> (Vec<i64>, Vec<i16>, Vec<i32>) {
+    let ids = wishes.iter().map(|wish| wish.id).collect();
+    (ids, wishes.iter().map(|wish| wish.round).collect(), wishes.iter().map(|wish| wish.tries).collect())
+}
+
+/// Deletes wishes of so long ago, some at a time: what they were about no CDN keeps any more.
+pub(super) async fn forget(pg: &PgPool, kept: Duration) -> Result<u64, sqlx::Error> {
+    let gone = sqlx::query(
+        "DELETE FROM cdn_purges WHERE id IN (
+             SELECT id FROM cdn_purges WHERE wanted_at < now() - make_interval(secs => $1)
+             ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED)",
+    )
+    .bind(kept.as_secs_f64())
+    .bind(MAX_ROWS)
+    .execute(pg)
+    .await?;
+    Ok(gone.rows_affected())
+}
+
+/// A tag that was tried in vain and waits for a person.
+#[derive(Clone, Debug)]
+pub struct Parked {
+    /// The tag.
+    pub tag: String,
+    /// How often it was tried.
+    pub tries: i32,
+    /// What went wrong the last time.
+    pub why: String,
+    /// When it was wanted first.
+    pub since: Timestamp,
+}
+
+/// Tags that wait for a person, each once, the oldest first.
+///
+/// # Errors
+/// When the database fails.
+pub async fn parked(pg: &PgPool) -> Result<Vec<Parked>, sqlx::Error> {
+    let rows: Vec<(String, i32, String, DateTime<Utc>)> = sqlx::query_as(
+        "SELECT tag, max(tries), (array_agg(parked_why ORDER BY id DESC))[1], min(wanted_at)
+         FROM cdn_purges WHERE parked_why IS NOT NULL GROUP BY tag ORDER BY min(id) LIMIT $1",
+    )
+    .bind(MAX_LISTED)
+    .fetch_all(pg)
+    .await?;
+    Ok(rows.into_iter().map(|(tag, tries, why, at)| Parked { tag, tries, why, since: from_utc(at) }).collect())
+}
+
+/// Has everything that was parked tried again, its tries forgotten; how many tags that were.
+///
+/// # Errors
+/// When the database fails.
+pub async fn retry_parked(pg: &PgPool) -> Result<i64, sqlx::Error> {
+    sqlx::query_scalar(
+        "WITH back AS (UPDATE cdn_purges SET parked_why = NULL, tries = 0, run_after = now()
+                       WHERE parked_why IS NOT NULL RETURNING tag)
+         SELECT count(DISTINCT tag) FROM back",
+    )
+    .fetch_one(pg)
+    .await
+}

@@ -1,0 +1,43 @@
+//! The CDN that is told what to forget: whether it takes it, and what it did not take.
+//!
+//! Whatever is wrong with it is a warning: pages of before are shown for a moment longer, and every seat can be sold.
+
+use std::time::Instant;
+
+use sqlx::PgPool;
+
+use super::{Finding, Report, within};
+use crate::cdn::{Cdn, parked};
+use crate::config::Config;
+
+/// A tag that no page has: purging it takes nothing away.
+const NOBODY_S: &str = "rowlock-check";
+
+pub(super) async fn look(config: &Config, pg: Option<&PgPool>, report: &mut Report) {
+    if config.cdn_purge_url.is_none() {
+        return;
+    }
+    let began = Instant::now();
+    let mut found = match Cdn::from_config(config) {
+        Ok(cdn) if cdn.is_told() => vec![within(takes(&cdn)).await.unwrap_or_else(|late| late)],
+        _ => vec![Finding::skipped("its settings cannot be used")],
+    };
+    let left = match pg {
+        Some(pg) => parked(pg).await.unwrap_or_default(),
+        None => Vec::new(),
+    };
+    if let Some(last) = left.last() {
+        let (tags, why) = (left.len(), &last.why);
+        found.push(Finding::warning(format!(
+            "did not take {tags} tags in any try ({why}): rowlock parked retry-purges"
+        )));
+    }
+    report.add("cdn purge", began.elapsed(), found);
+}
+
+async fn takes(cdn: &Cdn) -> Finding {
+    match cdn.purge(&[NOBODY_S]).await {
+        Ok(()) => Finding::good("takes purges, and believes our token"),
+        Err(cause) => Finding::warning(format!("CDN_PURGE_URL takes no purge: {cause}")),
+    }
+}

@@ -1,0 +1,132 @@
+//! What answers say of themselves to a cache.
+
+use reqwest::StatusCode;
+use reqwest::header::{HeaderMap, HeaderName};
+use server::web::authorisation::TABLE;
+use server::web::caching::{Class, FOREVER, PRIVATE, REVALIDATED, SHARED, class};
+use server::web::pages::ADDRESSES;
+
+use crate::world::{World, text};
+
+/// A route with what there is in the world in place of its braces.
+fn address(route: &str, world: &World) -> String {
+    let (show, nobody) = (world.show.to_string(), uuid::Uuid::nil().to_string());
+    let filled = route.split('/').scan("", |before, segment| {
+        let of = std::mem::replace(before, segment);
+        Some(match (of, segment) {
+            ("cities", "{id}") => "lisbon",
+            ("theatres" | "staff", part) if part.starts_with('{') => "aurora",
+            ("films", "{id}") => "tide",
+            ("shows", part) if part.starts_with('{') => show.as_str(),
+            (_, part) if part.starts_with('{') => nobody.as_str(),
+            (_, part) => part,
+        })
+    });
+    let filled: Vec<String> = filled.map(ToOwned::to_owned).collect();
+    filled.join("/")
+}
+
+async fn ask(world: &World, path: &str) -> (StatusCode, HeaderMap) {
+    let answer = world.visitor().client.get(format!("{}{path}", world.servers[0].url)).send().await;
+    let answer = answer.expect("an answer");
+    (answer.status(), answer.headers().clone())
+}
+
+/// A header of an answer, all of its lines.
+fn said(headers: &HeaderMap, name: &str) -> String {
+    let lines = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
+    lines.collect::<Vec<_>>().join(", ")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_route_says_of_itself_what_its_class_says_of_it() {
+    let world = World::start(1, &[]).await;
+    let api = TABLE.iter().filter(|(method, ..)| *method == "GET").map(|(_, route, _)| *route);
+    let (mut kept, mut private) = (0, 0);
+    for route in api.chain(ADDRESSES).chain(["/api/openapi.json", "/healthz", "/readyz", "/metrics", "/nowhere"]) {
+        let (status, headers) = ask(&world, &address(route, &world)).await;
+        let control = said(&headers, "cache-control");
+        match class(route).unwrap_or(Class::Never) {
+            Class::Shared => {
+                assert_eq!((status, control.as_str()), (StatusCode::OK, SHARED), "{route}");
+                assert_eq!(said(&headers, "cache-tag").replace(',', " "), said(&headers, "surrogate-key"), "{route}");
+                assert_eq!(headers.contains_key("cache-tag"), route != "/docs/problems", "{route}");
+                assert!(!headers.contains_key("set-cookie"), "{route}");
+                let vary = said(&headers, "vary").to_ascii_lowercase();
+                let is_page = !route.starts_with("/api/");
+                assert_eq!(vary.contains("cookie") && vary.contains("accept-language"), is_page, "{route}: {vary}");
+                kept += 1;
+            }
+            Class::Revalidated => assert_eq!((status, control.as_str()), (StatusCode::OK, REVALIDATED), "{route}"),
+            Class::Never => {
+                assert_eq!(control, PRIVATE, "{route}");
+                assert!(!headers.contains_key("cache-tag") && !headers.contains_key("surrogate-key"), "{route}");
+                private += 1;
+            }
+        }
+    }
+    assert!(kept > 8 && private > 60, "they were asked: {kept} and {private}");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_names_what_it_shows() {
+    let world = World::start(1, &[]).await;
+    let show = format!("film-tide,show-{},theatre-aurora", world.show);
+    for (path, tags) in [
+        ("/", "lists"),
+        ("/search?q=tide", "lists"),
+        ("/cities/lisbon", "city-lisbon,theatre-aurora"),
+        ("/films/tide", "film-tide,theatre-aurora"),
+        ("/api/v1/cities", "lists"),
+        ("/api/v1/cities/lisbon/theatres", "city-lisbon,theatre-aurora"),
+        ("/api/v1/shows?movie=tide", "lists"),
+        (&format!("/api/v1/shows/{}", world.show), &show),
+    ] {
+        let (status, headers) = ask(&world, path).await;
+        let named = said(&headers, "cache-tag");
+        // A city shows the films of today as well, and whether the show is of today depends on the hour.
+        let named = if path == "/cities/lisbon" { named.replace("film-tide,", "") } else { named };
+        assert_eq!((status, named.as_str()), (StatusCode::OK, tags), "{path}");
+    }
+    // A day on which something is on names its films.
+    let (_, listed) = world.visitor().get("/api/v1/shows").await;
+    let day = text(&listed["shows"][0]["local_date"]).to_owned();
+    for path in [format!("/theatres/aurora?date={day}"), format!("/api/v1/theatres/aurora/shows?date={day}")] {
+        let (_, headers) = ask(&world, &path).await;
+        assert_eq!(said(&headers, "cache-tag"), "film-tide,theatre-aurora", "{path}");
+    }
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_depends_on_who_asks_or_is_not_so_is_kept_by_nobody() {
+    let world = World::start(1, &[]).await;
+    let seats = format!("/api/v1/shows/{}/seats", world.show);
+    let dots = format!("/api/v1/shows/{}/dots", world.show);
+    for (path, control) in [
+        ("/?lang=de", PRIVATE),
+        ("/cities/nowhere", PRIVATE),
+        ("/theatres/aurora?date=never", PRIVATE),
+        ("/api/v1/cities/nowhere/theatres", PRIVATE),
+        ("/api/v1/shows?date=never", PRIVATE),
+        (&seats, PRIVATE),
+        (&dots, REVALIDATED),
+        (&format!("{dots}?room={}", world.layout), FOREVER),
+        // A show that was moved, and a page of before that asks for the room it was in.
+        (&format!("{dots}?room={}", uuid::Uuid::nil()), PRIVATE),
+    ] {
+        let (_, headers) = ask(&world, path).await;
+        assert_eq!(said(&headers, "cache-control"), control, "{path}");
+        assert!(!headers.contains_key("cache-tag"), "{path}");
+    }
+    // Whoever has the map may ask whether it is still so; nobody in between may answer.
+    let (_, headers) = ask(&world, &seats).await;
+    let etag = headers["etag"].clone();
+    assert!(headers.contains_key(HeaderName::from_static("server-time")));
+    let url = format!("{}{seats}", world.servers[0].url);
+    let again = world.visitor().client.get(url).header("if-none-match", etag).send().await.expect("an answer");
+    assert_eq!(again.status(), StatusCode::NOT_MODIFIED);
+    assert_eq!(said(again.headers(), "cache-control"), PRIVATE);
+    world.end().await;
+}
