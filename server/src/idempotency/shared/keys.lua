@@ -15,7 +15,8 @@ local PENDING, COMPLETED, FAILED = 'P', 'C', 'F'
 local TOKEN_FROM, TOKEN_TO = 34, 49
 
 local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+-- As text: Redis prints a number that it is handed as a float, which costs more than the command.
+local now = string.format('%d', time[1] * 1000 + math.floor(time[2] / 1000))
 
 local function write(entry, value, life)
   redis.call('SET', entry, value, 'PX', life)
