@@ -7,22 +7,36 @@
 local broken = unusable()
 if broken then return broken end
 
-local extension = tonumber(ARGV[5])
+local extension, ids = tonumber(ARGV[5]), {}
+for at = 6, #ARGV, 5 do ids[#ids + 1] = ARGV[at] end
+local texts, begun, due = {}, {}, {}
+for place, text in ipairs(#ids > 0 and redis.call('HMGET', holds, unpack(ids)) or {}) do texts[ids[place]] = text end
 
+-- What a hold says behind its instants is compared as it stands there: it is taken apart for nobody.
 local function begin(at)
-  local id = ARGV[at]
-  local hold = own_hold(id, ARGV[at + 1])
-  if not hold or hold.fence ~= ARGV[at + 2] then return { 'GONE' } end
-  if table.concat(hold.seats, ',') ~= ARGV[at + 3] or places_text(hold.places) ~= ARGV[at + 4] then return { 'CHANGED' } end
-  if not hold.paying then
-    hold.paying = true
-    hold.expires = hold.original + extension
-    hold.original = hold.expires
-    write_hold(id, hold)
+  local id, owner = ARGV[at], ARGV[at + 1]
+  local text = texts[id]
+  if not text then return { 'GONE' } end
+  local expires, original, latest, fence, paying, rest = string.match(text, '^(%d+):(%d+):(%d+):(%d+):(%d):(.*)$')
+  if fence ~= ARGV[at + 2] or tonumber(expires) <= now then return { 'GONE' } end
+  if rest ~= owner .. ':' .. ARGV[at + 3] .. ':' .. ARGV[at + 4] then
+    return { string.match(rest, '^[^:]*') == owner and 'CHANGED' or 'GONE' }
   end
-  return { 'OK', int(hold.expires) }
+  if paying == '0' then
+    expires = int(original + extension)
+    texts[id] = expires .. ':' .. expires .. ':' .. latest .. ':' .. fence .. ':1:' .. rest
+    begun[#begun + 1] = id
+    begun[#begun + 1] = texts[id]
+    due[#due + 1] = expires
+    due[#due + 1] = id
+  end
+  return { 'OK', expires }
 end
 
 local answer = say('OK')
 for at = 6, #ARGV, 5 do answer[#answer + 1] = begin(at) end
+if #begun > 0 then
+  redis.call('HSET', holds, unpack(begun))
+  redis.call('ZADD', expiry, unpack(due))
+end
 return finish(answer)

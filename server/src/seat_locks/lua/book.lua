@@ -1,7 +1,7 @@
 -- Postgres has sold these seats and places: the map says so, whatever happened to the holds meanwhile.
 --
--- ARGV: 5 number of sales, then for each: hold id, owner, fence, number of seats, number of areas, the seats,
---       then area and places of each area
+-- ARGV: 5 number of sales, then for each: hold id, owner, fence, number of seats, number of areas, the seats in
+--       order and each once, then area and places of each area
 -- Answers {"OK", now, epoch, version} (for a repeat as well).
 local broken = unusable()
 if broken then return broken end
@@ -31,18 +31,6 @@ local function read_states(first, last)
   return redis.call('GETRANGE', map, ARGV[first], ARGV[last]), 1 - lowest
 end
 
--- Marks seats as sold, given in order; neighbours in one go.
-local function set_booked(seats)
-  local place = 1
-  while place <= #seats do
-    local from = place
-    while place < #seats and seats[place + 1] == seats[place] + 1 do place = place + 1 end
-    redis.call('SETRANGE', map, int(seats[from]), string.rep(BYTES[BOOKED], place - from + 1))
-    place = place + 1
-  end
-  for _, seat in ipairs(seats) do changes[#changes + 1] = int(seat) .. SUFFIXES[BOOKED] end
-end
-
 -- A sale of a later fence is the truth: this call comes from before it. A repeat heals a map that lost
 -- the sale, and counts nobody's seats twice. How many seats are news; takes those it sold from `rest`.
 local function book_seats(first, count, fence, rest)
@@ -65,7 +53,7 @@ local function book_seats(first, count, fence, rest)
     end
     rest[seat] = nil
   end
-  set_booked(turned)
+  for _, seat in ipairs(turned) do set(seat, BOOKED) end
   if #fresh > 0 then redis.call('HSET', sold, unpack(fresh)) end
   return #fresh / 2
 end
@@ -85,10 +73,9 @@ local function book_places(first, count, fence, rest)
   return total(places)
 end
 
-local at = 6
-for _ = 1, tonumber(ARGV[5]) do
+-- Books a sale whatever its hold looks like by now.
+local function book_one(at, seats, areas_sold)
   local id, owner, fence = ARGV[at], ARGV[at + 1], ARGV[at + 2]
-  local seats, areas_sold = tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
   local hold = read_hold(id)
   local is_ours = hold and hold.fence == fence
   -- What the hold has and the sale has not taken from it yet.
@@ -117,6 +104,101 @@ for _ = 1, tonumber(ARGV[5]) do
   local bought, current = read_owner(owner)
   local has_none = is_ours and current == id
   if news > 0 or has_none then write_owner(owner, bought + news, not has_none and current or nil) end
-  at = at + 5 + seats + 2 * areas_sold
 end
+
+-- Nearly every sale takes just what its hold has, and nothing is known against it. Such sales are read together,
+-- and written together behind the last of them. Those from the first other one on go one by one.
+--
+-- A sale is known by where it starts in ARGV, and read from there.
+local ID, OWNER, FENCE, SEATS, AREAS, FIRST = 0, 1, 2, 3, 4, 5
+local starts, ids, people, fields = {}, {}, {}, {}
+local at = 6
+for number = 1, tonumber(ARGV[5]) do
+  starts[number], ids[number], people[number] = at, ARGV[at + ID], ARGV[at + OWNER]
+  local behind = at + FIRST + ARGV[at + SEATS]
+  for seat = at + FIRST, behind - 1 do fields[#fields + 1] = ARGV[seat] end
+  if ARGV[at + AREAS] ~= '0' then fields[#fields + 1] = 'areas ' .. ARGV[at + FENCE] end
+  at = behind + 2 * ARGV[at + AREAS]
+end
+
+local function read_all(hash, names)
+  local found = {}
+  if #names == 0 then return found end
+  for place, text in ipairs(redis.call('HMGET', hash, unpack(names))) do found[names[place]] = text or nil end
+  return found
+end
+local texts, standing, known = read_all(holds, ids), read_all(owners, people), read_all(sold, fields)
+
+-- "area=places,…" of a sale, and how many places in all.
+local function places_sold(first, areas_sold)
+  if areas_sold == 0 then return '', 0 end
+  local parts, sum = {}, 0
+  for area = first, first + 2 * areas_sold - 2, 2 do
+    parts[#parts + 1] = ARGV[area] .. '=' .. ARGV[area + 1]
+    sum = sum + ARGV[area + 1]
+  end
+  return table.concat(parts, ','), sum
+end
+
+local function all_are_locked(first, last)
+  if last < first then return true end
+  local span = ARGV[last] - ARGV[first] + 1
+  if span > MAX_SPAN then return false end
+  local bytes = redis.call('GETRANGE', map, ARGV[first], ARGV[last])
+  if span == last - first + 1 then return bytes == string.rep(BYTES[LOCKED], span) end
+  for seat = first, last do
+    if string.byte(bytes, ARGV[seat] - ARGV[first] + 1) ~= LOCKED then return false end
+  end
+  return true
+end
+
+local over, sold_now, stand_now = {}, {}, {}
+local function write_down()
+  if #over == 0 then return end
+  redis.call('HDEL', holds, unpack(over))
+  redis.call('ZREM', expiry, unpack(over))
+  if #sold_now > 0 then redis.call('HSET', sold, unpack(sold_now)) end
+  redis.call('HSET', owners, unpack(stand_now))
+end
+
+-- Whether a sale is one of those; then it is booked but for what write_down writes.
+local function book_as_held(start)
+  local id, owner, fence = ARGV[start + ID], ARGV[start + OWNER], ARGV[start + FENCE]
+  local bought, current = owner_of(standing[owner])
+  if current ~= id or not texts[id] then return false end
+  local first, areas_sold = start + FIRST, tonumber(ARGV[start + AREAS])
+  local last = first + ARGV[start + SEATS] - 1
+  local places, count = places_sold(last + 1, areas_sold)
+  local its_fence, has = string.match(texts[id], '^%d+:%d+:%d+:(%d+):%d:(.*)$')
+  if its_fence ~= fence or has ~= owner .. ':' .. table.concat(ARGV, ',', first, last) .. ':' .. places then return false end
+  for seat = first, last do
+    if known[ARGV[seat]] then return false end
+  end
+  local areas_field = areas_sold > 0 and 'areas ' .. fence
+  if areas_field and known[areas_field] or not all_are_locked(first, last) then return false end
+
+  set_all(first, last, BOOKED)
+  -- Others of this call see it as if it was written.
+  local to = #sold_now
+  for seat = first, last do
+    sold_now[to + 1], sold_now[to + 2], known[ARGV[seat]] = ARGV[seat], fence, fence
+    to = to + 2
+  end
+  if areas_field then sold_now[to + 1], sold_now[to + 2], known[areas_field] = areas_field, places, places end
+  over[#over + 1], texts[id] = id, nil
+  to = #stand_now
+  standing[owner] = string.format('%d:-', bought + last - first + 1 + count)
+  stand_now[to + 1], stand_now[to + 2] = owner, standing[owner]
+  return true
+end
+
+local together = true
+for _, start in ipairs(starts) do
+  if together and not book_as_held(start) then
+    together = false
+    write_down()
+  end
+  if not together then book_one(start, tonumber(ARGV[start + SEATS]), tonumber(ARGV[start + AREAS])) end
+end
+if together then write_down() end
 return finish(say('OK'))

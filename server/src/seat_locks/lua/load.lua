@@ -53,9 +53,9 @@ for _, survivor in ipairs(survivors) do
 end
 
 local micros = clock[1] * 1000000 + clock[2]
-epoch = math.max(micros, tonumber(ARGV[3]) + 1)
-redis.call('SET', KEYS[9], int(epoch))
+epoch_text = int(math.max(micros, tonumber(ARGV[3]) + 1))
+redis.call('SET', KEYS[9], epoch_text)
 redis.call('SET', KEYS[8], int(math.max(micros, tonumber(ARGV[6]), tonumber(counters[2] or 0))))
 version = redis.call('INCR', KEYS[7])
-redis.call(ARGV[2], ARGV[1], int(epoch) .. ';' .. int(version) .. ';*')
+redis.call(ARGV[2], ARGV[1], epoch_text .. ';' .. int(version) .. ';*')
 return say('OK')

@@ -4,7 +4,7 @@
 --
 -- ARGV: 5 seats and places per person at most, 6 length of a hold in ms, 7 its longest life in ms,
 --       8 number of attempts, then for each: hold id (made by the caller), digest of the request, owner,
---       number of seats, number of areas, the seats in order, area and places of each area
+--       number of seats, number of areas, the seats in order and each once, area and places of each area
 -- Answers {"OK", now, epoch, version, answer of attempt 1, …}; an attempt's:
 --   {"HELD", expires, latest, fence}  it is yours; a retry with the same id gets the same again, also
 --                                     when the hold is over by then
@@ -23,24 +23,23 @@ local limit, length, life, count = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumbe
 -- as: a table each, and a number printed again for each, would cost more than the locking.
 local ID, DIGEST, OWNER, SEATS, AREAS, FIRST = 0, 1, 2, 3, 4, 5
 local starts, ids, people = {}, {}, {}
+-- Where the last seat of an attempt stands, by where it starts.
+local last_of = {}
 local at = 9
 for number = 1, count do
   starts[number], ids[number], people[number] = at, ARGV[at + ID], ARGV[at + OWNER]
-  at = at + FIRST + ARGV[at + SEATS] + 2 * ARGV[at + AREAS]
-end
-
-local function last_of(start)
-  return start + FIRST + ARGV[start + SEATS] - 1
+  last_of[at] = at + FIRST + ARGV[at + SEATS] - 1
+  at = last_of[at] + 1 + 2 * ARGV[at + AREAS]
 end
 
 local function seats_text(start)
-  return table.concat(ARGV, ',', start + FIRST, last_of(start))
+  return table.concat(ARGV, ',', start + FIRST, last_of[start])
 end
 
 local NONE = {}
 local function places_of(start)
   if ARGV[start + AREAS] == '0' then return NONE end
-  local places, from = {}, last_of(start) + 1
+  local places, from = {}, last_of[start] + 1
   for place = 1, tonumber(ARGV[start + AREAS]) do
     places[place] = { tonumber(ARGV[from]), tonumber(ARGV[from + 1]) }
     from = from + 2
@@ -58,13 +57,15 @@ local just_locked = {}
 
 -- Seats in the way, as {"TAKEN", …}, or the first that does not exist, or nil.
 local function in_the_way(start)
-  local first, last = start + FIRST, last_of(start)
+  local first, last = start + FIRST, last_of[start]
   if last < first then return nil end
   local lowest, highest = tonumber(ARGV[first]), tonumber(ARGV[last])
   if highest >= room then return { 'OUTSIDE', highest } end
   local bytes, offset = whole, 1
   if not bytes and highest - lowest < MAX_SPAN then
     bytes, offset = redis.call('GETRANGE', map, ARGV[first], ARGV[last]), 1 - lowest
+    -- Nearly always all of it is free: then no seat is looked at by itself.
+    if bytes == string.rep(BYTES[AVAILABLE], highest - lowest + 1) then return nil end
   end
   local taken = nil
   for place = first, last do
@@ -94,21 +95,6 @@ local function too_full(places)
   return full
 end
 
--- Locks an attempt's seats, neighbours in one go.
-local function lock_seats(start)
-  local place, last = start + FIRST, last_of(start)
-  while place <= last do
-    local from = place
-    while place < last and ARGV[place + 1] - ARGV[place] == 1 do place = place + 1 end
-    redis.call('SETRANGE', map, ARGV[from], string.rep(BYTES[LOCKED], place - from + 1))
-    place = place + 1
-  end
-  for seat = start + FIRST, last do
-    if whole then just_locked[ARGV[seat]] = LOCKED end
-    changes[#changes + 1] = ARGV[seat] .. SUFFIXES[LOCKED]
-  end
-end
-
 local function again(hold)
   if not hold then return { 'REUSED' } end
   return { 'HELD', int(hold.expires), int(hold.latest), hold.fence }
@@ -130,9 +116,12 @@ local function refuse(start)
   if bought + ARGV[start + SEATS] + total(places) > limit then return { 'LIMIT', math.max(0, limit - bought) } end
   local reason = in_the_way(start) or too_full(places)
   if reason then return reason end
-  lock_seats(start)
+  set_all(start + FIRST, last_of[start], LOCKED)
+  if whole then
+    for seat = start + FIRST, last_of[start] do just_locked[ARGV[seat]] = LOCKED end
+  end
   for _, pair in ipairs(places) do take_places(pair[1], pair[2]) end
-  standing[owner] = int(bought) .. ':' .. id
+  standing[owner] = string.format('%d:%s', bought, id)
   return nil
 end
 
@@ -158,17 +147,18 @@ if #new == 0 then return finish(answer) end
 
 local fence = redis.call('INCRBY', KEYS[8], #new) - #new
 local expires, latest = int(now + length), int(now + life)
+local until_then, promised = expires .. ':' .. expires .. ':' .. latest .. ':', ':' .. expires .. ':' .. latest .. ':'
 local held, due, owned, told = {}, {}, {}, {}
 for place, number in ipairs(new) do
   local start, id, mine = starts[number], ids[number], int(fence + place)
   local owner, wanted = ARGV[start + OWNER], seats_text(start) .. ':' .. places_text(places_of(start))
   local to = 2 * place
   held[to - 1] = id
-  held[to] = expires .. ':' .. expires .. ':' .. latest .. ':' .. mine .. ':0:' .. owner .. ':' .. wanted
+  held[to] = until_then .. mine .. ':0:' .. owner .. ':' .. wanted
   due[to - 1], due[to] = expires, id
   owned[to - 1], owned[to] = owner, standing[owner]
   told[to - 1] = id
-  told[to] = ARGV[start + DIGEST] .. ':' .. expires .. ':' .. latest .. ':' .. mine .. ':' .. wanted
+  told[to] = ARGV[start + DIGEST] .. promised .. mine .. ':' .. wanted
   answer[number + 4] = { 'HELD', expires, latest, mine }
 end
 redis.call('HSET', holds, unpack(held))

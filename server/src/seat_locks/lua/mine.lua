@@ -6,17 +6,38 @@
 local broken = unusable()
 if broken then return broken end
 
-local function mine(owner)
-  local _, id = read_owner(owner)
-  local hold = id and own_hold(id, owner)
-  if not hold then return { 'GONE' } end
-  if hold.expires ~= hold.original then
-    hold.expires = hold.original
+-- An answer takes over the text a hold is kept as: numbers would be made for nobody.
+local function held(id, text, asking)
+  local expires, original, latest, fence, paying, owner, list, places = parts_of(text)
+  if owner ~= asking or tonumber(expires) <= now then return nil end
+  if expires ~= original then
+    local hold = hold_of(text)
+    hold.expires, expires = hold.original, original
     write_hold(id, hold)
   end
-  return with_hold({ 'HELD', id }, hold)
+  local part, last = { 'HELD', id, expires, latest, fence, paying == '1' and 1 or 0, 0 }, 7
+  for seat in string.gmatch(list, '%d+') do
+    last = last + 1
+    part[last] = seat
+  end
+  part[7] = last - 7
+  if places ~= '' then
+    for number in string.gmatch(places, '%d+') do part[#part + 1] = number end
+  end
+  return part
 end
 
-local answer = say('OK')
-for at = 5, #ARGV do answer[at] = mine(ARGV[at]) end
+local answer, ids, whose = say('OK'), {}, {}
+for place, text in ipairs(#ARGV > 4 and redis.call('HMGET', owners, unpack(ARGV, 5)) or {}) do
+  local _, id = owner_of(text)
+  if id then ids[#ids + 1], whose[#whose + 1] = id, place + 4 end
+  answer[place + 4] = false
+end
+
+local texts = #ids > 0 and redis.call('HMGET', holds, unpack(ids)) or {}
+for place, id in ipairs(ids) do
+  local at = whose[place]
+  answer[at] = texts[place] and held(id, texts[place], ARGV[at])
+end
+for at = 5, #ARGV do answer[at] = answer[at] or { 'GONE' } end
 return finish(answer)

@@ -26,7 +26,7 @@
 
 local AVAILABLE, LOCKED, BOOKED, BLOCKED = 0, 1, 2, 3
 -- How many due holds one call frees at most; the sweeper comes back for the rest.
-local MAX_DUE_PER_CALL = 64
+local MAX_DUE_PER_CALL = '64'
 -- Granted answers are kept for one to two of these, milliseconds.
 local DAY = 24 * 3600 * 1000
 -- Seats this close together are read in one go.
@@ -38,6 +38,8 @@ local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local counters = redis.call('MGET', KEYS[7], KEYS[8], KEYS[9])
 local version, epoch = tonumber(counters[1] or 0), tonumber(counters[3] or 0)
+-- As it was read: printing it again for every answer would cost more than reading it.
+local epoch_text = counters[3] or '0'
 local room = redis.call('STRLEN', map)
 local missing = epoch == 0 or (room == 0 and redis.call('EXISTS', areas) == 0)
 local regressed = epoch < tonumber(ARGV[3]) or (epoch == tonumber(ARGV[3]) and version < tonumber(ARGV[4]))
@@ -55,11 +57,29 @@ end
 
 local BYTES, SUFFIXES = { [0] = '\0', '\1', '\2', '\3' }, { [0] = '=0', '=1', '=2', '=3' }
 
+-- Every call of a command costs as much again as a simple command does, and is told to replicas and to the
+-- append-only file by itself. So whoever acts on many holds reads them together and writes them together.
+
 -- Here and below a seat may come as a number or as text.
 local function set(seat, state)
   if type(seat) == 'number' then seat = int(seat) end
   redis.call('SETRANGE', map, seat, BYTES[state])
   changes[#changes + 1] = seat .. SUFFIXES[state]
+end
+
+-- The same for the seats in ARGV from `first` to `last`, in order and each once: neighbours in one go.
+local function set_all(first, last, state)
+  local place = first
+  while place <= last do
+    local from = place
+    if ARGV[last] - ARGV[from] == last - from then place = last end
+    while place < last and ARGV[place + 1] - ARGV[place] == 1 do place = place + 1 end
+    redis.call('SETRANGE', map, ARGV[from], string.rep(BYTES[state], place - from + 1))
+    place = place + 1
+  end
+  if first <= last then
+    changes[#changes + 1] = table.concat(ARGV, SUFFIXES[state] .. ',', first, last) .. SUFFIXES[state]
+  end
 end
 
 -- Takes places from an area, or gives them back with a negative count.
@@ -81,6 +101,7 @@ local function read_places(text)
 end
 
 local function places_text(places)
+  if #places == 0 then return '' end
   local parts = {}
   for place, pair in ipairs(places) do parts[place] = pair[1] .. '=' .. pair[2] end
   return table.concat(parts, ',')
@@ -92,16 +113,23 @@ local function total(places)
   return sum
 end
 
--- hold id -> {expires, original, latest, fence, paying, owner, seats, places} or nil
-local function read_hold(id)
-  local text = redis.call('HGET', holds, id)
+-- A hold as it is kept, in its parts, all of them text.
+local function parts_of(text)
+  return string.match(text, '^(%d+):(%d+):(%d+):(%d+):(%d):([^:]*):([^:]*):(.*)$')
+end
+
+-- The same -> {expires, original, latest, fence, paying, owner, seats, places}, or nil for none
+local function hold_of(text)
   if not text then return nil end
-  local expires, original, latest, fence, paying, owner, list, places =
-    string.match(text, '^(%d+):(%d+):(%d+):(%d+):(%d):([^:]*):([^:]*):(.*)$')
+  local expires, original, latest, fence, paying, owner, list, places = parts_of(text)
   local seats = {}
   for seat in string.gmatch(list, '%d+') do seats[#seats + 1] = tonumber(seat) end
   return { expires = tonumber(expires), original = tonumber(original), latest = tonumber(latest), fence = fence,
            paying = paying == '1', owner = owner, seats = seats, places = read_places(places) }
+end
+
+local function read_hold(id)
+  return hold_of(redis.call('HGET', holds, id))
 end
 
 -- A hold that is its owner's to act on. One that is due is over, freed already or not.
@@ -174,21 +202,23 @@ local day = math.floor(now / DAY)
 local today, before = KEYS[10 + day % 2], KEYS[11 - day % 2]
 
 -- What was granted for these intents, by intent: "digest:hold as text", or nothing.
+local is_today
 local function answered(intents)
   local found = {}
   local ours, theirs = redis.call('HMGET', today, 'day', unpack(intents)), redis.call('HMGET', before, 'day', unpack(intents))
+  is_today = tonumber(ours[1]) == day
+  local is_before = tonumber(theirs[1]) == day - 1
   for place, intent in ipairs(intents) do
-    found[intent] = (ours[1] == tostring(day) and ours[place + 1])
-      or (theirs[1] == tostring(day - 1) and theirs[place + 1]) or nil
+    found[intent] = (is_today and ours[place + 1]) or (is_before and theirs[place + 1]) or nil
   end
   return found
 end
 
--- Keeps what was granted: a list of intent, text, intent, text, …
+-- Keeps what was granted: a list of intent, text, intent, text, … Whoever grants has asked `answered` before.
 local function remember(list)
-  if redis.call('HGET', today, 'day') ~= tostring(day) then
+  if not is_today then
     redis.call('UNLINK', today)
-    redis.call('HSET', today, 'day', day)
+    redis.call('HSET', today, 'day', int(day))
   end
   redis.call('HSET', today, unpack(list))
 end
@@ -210,7 +240,7 @@ end
 
 -- The head of every answer.
 local function say(code)
-  return { code, now, int(epoch), version }
+  return { code, now, epoch_text, version }
 end
 
 -- One version step and one message for everything this call changed.
@@ -218,7 +248,7 @@ local function finish(answer)
   if #changes > 0 then
     version = redis.call('INCR', KEYS[7])
     answer[4] = version
-    redis.call(ARGV[2], ARGV[1], int(epoch) .. ';' .. int(version) .. ';' .. table.concat(changes, ','))
+    redis.call(ARGV[2], ARGV[1], epoch_text .. ';' .. int(version) .. ';' .. table.concat(changes, ','))
   end
   return answer
 end
@@ -233,7 +263,7 @@ end
 -- Holds that ran out and were freed by this call.
 local freed = 0
 if not missing and not regressed then
-  for _, id in ipairs(redis.call('ZRANGEBYSCORE', expiry, '-inf', now, 'LIMIT', 0, MAX_DUE_PER_CALL)) do
+  for _, id in ipairs(redis.call('ZRANGEBYSCORE', expiry, '-inf', int(now), 'LIMIT', '0', MAX_DUE_PER_CALL)) do
     local hold = read_hold(id)
     if hold then drop_hold(id, hold) else redis.call('ZREM', expiry, id) end
     freed = freed + 1

@@ -62,6 +62,22 @@ on_every_store! {
         assert_eq!(house.take("ann", &[7, 8, 9]).await, Err(Refusal::Limit(2)), "each sale counts once");
     }
 
+    async fn sales_of_all_their_holds_have_count_each_in_one_call_and_not_again_in_the_next(house: &House) {
+        let ann = house.take_lot("ann", lot(&[0, 2, 3], &[(0, 1)])).await.expect("they are free");
+        let ben = house.take("ben", &[4, 5, 6]).await.expect("they are free");
+        house.store.book_all(house.show, &[sale("ann", &ann), sale("ben", &ben)]).await.expect("they are told");
+        assert_eq!((house.map().await, house.areas().await), ("202222200000".into(), vec![(0, 4), (1, 3)]));
+        assert_eq!(house.holds().await, 0);
+        let more = house.take("ben", &[7, 8]).await.expect("three and two are five");
+        let cal = house.take("cal", &[9]).await.expect("it is free");
+        let told = [sale("ben", &more), sale("ann", &ann), sale("cal", &cal)];
+        house.store.book_all(house.show, &told).await.expect("they are told");
+        assert_eq!((house.map().await, house.areas().await), ("202222222200".into(), vec![(0, 4), (1, 3)]));
+        assert_eq!(house.holds().await, 0);
+        assert_eq!(house.take("ann", &[1, 10, 11]).await, Err(Refusal::Limit(2)));
+        assert_eq!(house.take("ben", &[1, 10]).await, Err(Refusal::Limit(1)));
+    }
+
     async fn a_sale_of_a_later_fence_is_the_truth(house: &House) {
         let earlier = house.take("ann", &[1, 3]).await.expect("they are free");
         house.release("ann", earlier.hold).await.expect("it is hers");
