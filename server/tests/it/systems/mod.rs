@@ -3,4 +3,5 @@
 mod failures;
 mod keys;
 mod receiver;
+mod slow;
 mod told;
