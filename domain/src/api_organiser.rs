@@ -3,6 +3,7 @@
 mod films;
 mod programme;
 mod rooms;
+mod standing;
 mod tariffs;
 mod terms;
 
@@ -14,5 +15,6 @@ pub use programme::{
 pub use rooms::{
     FileForm, FileQuery, LayoutCategory, LayoutImport, LayoutView, PublishRequest, ScreenRequest, ScreenView,
 };
+pub use standing::{StandingRequest, StandingSeat, StandingSeats};
 pub use tariffs::{TariffRequest, TariffView};
 pub use terms::{Sales, TermsOfSale, TermsRequest};

@@ -55,6 +55,23 @@ test("a room is brought, a week planned and sold, and a show called off", async 
   await press(page.getByTestId("new-screen"));
   await expect(page.getByTestId("screens")).toContainText(name);
 
+  // Three seats stay with the house in every show: two ticked by the keyboard alone, one written down.
+  await press(page.getByTestId("screen").filter({ hasText: name }).getByTestId("house-seats"));
+  await expect(page.locator("html")).toHaveAttribute("data-live", "ready");
+  const tick = (seat: string) => page.getByRole("checkbox", { name: seat, exact: true });
+  await tick("Партер А13").focus();
+  await page.keyboard.press("Space");
+  await page.keyboard.press("ArrowDown");
+  await expect(tick("Партер 12-4")).toBeFocused();
+  await page.keyboard.press("Space");
+  await expect(page.getByTestId("house-plan").locator(":checked")).toHaveCount(2);
+  await page.locator("#house-names").fill("Балкон А15");
+  await page.locator("#house-reason").fill("Press");
+  await press(page.getByTestId("house-keep"));
+  await expect(page.getByTestId("house-kept")).toContainText("Press");
+  await expect(page.getByTestId("house-plan").locator("[data-kept]")).toHaveCount(3);
+  await expectForEveryone(page, "house seats of a screen");
+
   await page.goto(`${THEATRE}/prices`);
   await page.getByLabel("Партер").fill("9.50");
   await page.locator("#prices-reason").fill("What the tent costs.");
@@ -80,6 +97,7 @@ test("a room is brought, a week planned and sold, and a show called off", async 
   const id = /[0-9a-f-]{36}/.exec(show)?.[0] ?? "";
 
   const hers = await anna.visit(id);
+  await hers.sees(0, "blocked");
   await hers.hold(2);
   expect(await hers.heldNames()).toEqual(["Партер А14 bis"]);
   await hers.checkOut("Anna", "anna@example.org");

@@ -3,4 +3,5 @@
 
 pub mod box_office;
 pub mod door;
+pub mod house_seats;
 pub mod organiser;

@@ -125,4 +125,10 @@ pub struct ScreenView {
     pub seats: u32,
     /// Shows to come, in whichever room they were planned.
     pub shows: u32,
+    /// Seats the house keeps in every show planned from now on.
+    #[serde(default)]
+    pub house_seats: u32,
+    /// Names of those that the room before had and this one has not.
+    #[serde(default)]
+    pub house_seats_gone: Vec<String>,
 }

@@ -18,6 +18,7 @@ use crate::audit::{self, Entry as Act};
 use crate::catalogue::Show;
 use crate::clock::to_utc;
 use crate::idempotency::{Answer, Intent};
+use crate::organiser::Standing;
 use crate::seat_locks::{Refusal, with_map};
 use crate::web::{Code, Problem};
 use crate::{AppState, bookings, holds};
@@ -114,6 +115,33 @@ async fn follow(state: &AppState, show: Uuid, seats: &[SeatIndex]) -> Result<(),
         }
     }
     tx.commit().await?;
+    Ok(())
+}
+
+/// Notes why the house keeps seats of shows since they were planned there; `shows.blocked` has them already, written by
+/// whoever writes the shows. Nobody has seen these shows: there is no map to be told.
+///
+/// # Errors
+/// When the database fails.
+pub async fn keep_from_start(
+    tx: &mut PgConnection,
+    shows: &[Uuid],
+    standing: &[Standing],
+    now: Timestamp,
+) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "INSERT INTO house_seats (show_id, seat_no, reason, kept_by, kept_at, is_standing)
+         SELECT show.id, kept.seat_no, kept.reason, kept.kept_by, $5, true
+         FROM UNNEST($1::uuid[]) AS show (id)
+         CROSS JOIN UNNEST($2::integer[], $3::text[], $4::uuid[]) AS kept (seat_no, reason, kept_by)",
+    )
+    .bind(shows)
+    .bind(standing.iter().map(|kept| kept.seat.cast_signed()).collect::<Vec<_>>())
+    .bind(standing.iter().map(|kept| kept.reason.as_str()).collect::<Vec<_>>())
+    .bind(standing.iter().map(|kept| kept.by).collect::<Vec<_>>())
+    .bind(to_utc(now))
+    .execute(tx)
+    .await?;
     Ok(())
 }
 

@@ -25,6 +25,7 @@ mod tills;
 
 pub use caller_holds::is_held_for_callers;
 pub use find::{by_id, by_reference};
+pub use house_seats::keep_from_start;
 pub use http::routes;
 pub use shows::today;
 pub use take_back::{pay_out, refund, undo};

@@ -4,7 +4,7 @@
 //! never changed: a screen gets another one for shows planned from then on, while those that are planned keep theirs,
 //! so no seat that was sold can vanish. Weeks are planned by a pattern on the theatre's clocks (`shows::pattern`, pure)
 //! under the lock of the screen, so that no two shows overlap there. How a show is sold is told to every replica
-//! within a second (`told`).
+//! within a second (`told`). Seats a screen keeps for the house are kept in every show from its planning on (`standing`).
 //!
 //! What is not here: undoing the bookings of a show that was called off (`bookings`), what customers see of all this
 //! (`catalogue`), and prices of single bookings.
@@ -15,6 +15,7 @@ mod layouts;
 mod screens;
 mod shows;
 mod sql;
+mod standing;
 mod tariffs;
 mod theatres;
 mod told;
@@ -24,6 +25,9 @@ pub use http::routes;
 pub use layouts::{File, MAX_FILE_BYTES, REASON as IMPORT_REASON, Room, import, room, sold_seats};
 pub use screens::{create as create_screen, list as screens, publish};
 pub use shows::{call_off, change_terms, instant, move_show, plan as plan_shows, preview_move, show, week};
+pub use standing::{
+    Standing, keep as keep_standing_seats, list as standing_seats, of_room as standing_in, unknown as unknown_seats,
+};
 pub use tariffs::{current as tariff, price_ground, set as set_tariff};
 pub use theatres::{change as change_theatre, create as create_theatre, found as found_theatre, one as theatre};
 pub use told::follow_forever;

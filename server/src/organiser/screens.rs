@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use domain::api_organiser::{PublishRequest, ScreenRequest, ScreenView};
 use uuid::Uuid;
 
-use super::{Act, Begun, name_of, slug_of, sql};
+use super::{Act, Begun, name_of, slug_of, sql, standing};
 use crate::AppState;
 use crate::idempotency::Answer;
 use crate::web::{Code, Problem};
@@ -44,7 +44,8 @@ pub async fn create(state: &AppState, act: &Act<'_>, request: &ScreenRequest) ->
     begun.done("screen_created", format!("screen {id} with layout {}", request.layout), answer).await
 }
 
-/// Gives a screen another room. Shows that are planned keep theirs.
+/// Gives a screen another room. Shows that are planned keep theirs. The house keeps the seats of the same names, and the
+/// answer names those the room has not.
 ///
 /// # Errors
 /// 404 for a screen or a room of others.
@@ -63,6 +64,7 @@ pub async fn publish(
     take_room(&mut begun, act.theatre, request.layout).await?;
     if before != request.layout {
         sql::screens::change_room(&mut begun.tx, screen, before, request.layout, begun.now).await?;
+        standing::carry_over(&mut begun.tx, (act.theatre, screen), before, request.layout).await?;
     }
     let view = sql::screens::one(&mut begun.tx, act.theatre, screen, begun.now).await?;
     let view = view.ok_or_else(|| Problem::not_found("screen"))?;

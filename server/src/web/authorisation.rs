@@ -108,6 +108,8 @@ pub const TABLE: &[Row] = &[
     ("GET", "/api/v1/theatres/{theatre}/screens", ORGANISERS),
     ("POST", "/api/v1/theatres/{theatre}/screens", ORGANISERS),
     ("POST", "/api/v1/theatres/{theatre}/screens/{screen}/layout", ORGANISERS),
+    ("GET", "/api/v1/theatres/{theatre}/screens/{screen}/house-seats", ORGANISERS),
+    ("POST", "/api/v1/theatres/{theatre}/screens/{screen}/house-seats", ORGANISERS),
     ("POST", "/api/v1/theatres/{theatre}/layouts", ORGANISERS),
     ("GET", "/api/v1/theatres/{theatre}/layouts/{layout}", ORGANISERS),
     ("GET", "/api/v1/theatres/{theatre}/layouts/{layout}/file", ORGANISERS),

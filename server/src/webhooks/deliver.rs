@@ -1,7 +1,8 @@
 //! Sending what is due: signed, with a deadline, again after pauses, and not for ever.
 //!
-//! Every replica does it; a delivery is taken by one of them until its lease is over. One endpoint has a few at a time
-//! only, so that a slow one keeps none of the others waiting.
+//! Every replica does it; a delivery is taken by one of them until its lease is over. A slow endpoint keeps none of the
+//! others waiting: of what is sent side by side, one endpoint has a quarter at most, one theatre half, and endpoints that
+//! failed last one each, and half together, after everybody else.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,10 +12,10 @@ use domain::api_systems::{DeliveryState, EndpointState};
 use domain::time::{MINUTE_MS, SECOND_MS};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{StatusCode, Url};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use uuid::Uuid;
 
-use super::sql::{self, Due};
+use super::sql::{self, Due, Share};
 use super::{address, signature};
 use crate::audit::{self, Entry};
 use crate::{AppState, ids};
@@ -23,8 +24,16 @@ use crate::{AppState, ids};
 const SIDE_BY_SIDE: usize = 16;
 /// Of these to one endpoint.
 const TO_ONE: i64 = 4;
+/// To one that failed last: it shows with one message whether it is back.
+const TO_ONE_FAILING: i64 = 1;
+/// To the endpoints of one theatre together.
+const TO_ONE_THEATRE: i64 = 8;
+/// To all that failed last together, whosever they are.
+const TO_ALL_FAILING: i64 = 8;
 /// How often it is looked for what is due.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// Where something has just been sent, there may be more for the place it leaves; but not more often than this.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// A delivery is left to whoever took it for so long, milliseconds: longer than any deadline.
 const LEASE_MS: i64 = 2 * MINUTE_MS;
 /// How often a message is tried. With pauses that double from five seconds to an hour: for two hours or three.
@@ -55,56 +64,82 @@ pub async fn deliver_forever(state: AppState) {
         tokio::select! {
             () = state.stop.cancelled() => return,
             _ = look.tick() => {}
+            () = busy.some_left() => {}
         }
         let free = slots.available_permits();
         if free == 0 {
             continue;
         }
+        let share = Share {
+            of_endpoint: TO_ONE,
+            of_failing: TO_ONE_FAILING,
+            of_theatre: TO_ONE_THEATRE,
+            of_all_failing: TO_ALL_FAILING,
+            now: free as i64,
+        };
         let now = state.locks.now();
-        let taken = sql::take(&state.pg, &busy.all(), (now, now.plus_ms(LEASE_MS)), (TO_ONE, free as i64)).await;
+        let taken = sql::take(&state.pg, &busy.all(), (now, now.plus_ms(LEASE_MS)), share).await;
         let taken = taken.unwrap_or_else(|cause| {
             tracing::warn!(%cause, "what other systems are to be told could not be read");
             Vec::new()
         });
         for due in taken {
             let Ok(slot) = Arc::clone(&slots).acquire_owned().await else { return };
-            let at_work = busy.enter(due.endpoint_id);
-            state.tasks.spawn(one(state.clone(), due, slot, at_work));
+            let at_work = busy.enter(due.endpoint_id, slot);
+            state.tasks.spawn(one(state.clone(), due, at_work));
         }
     }
 }
 
 /// Endpoints that are being told something by this replica, and how much.
 #[derive(Clone, Default)]
-struct Busy(Arc<Mutex<HashMap<Uuid, usize>>>);
+struct Busy {
+    at_work: Arc<Mutex<HashMap<Uuid, i64>>>,
+    left: Arc<Notify>,
+}
 
-/// Leaves when dropped, also past a panic.
-struct AtWork(Busy, Uuid);
+/// A place in the lane. Leaves when dropped, also past a panic.
+struct AtWork {
+    busy: Busy,
+    endpoint: Uuid,
+    slot: Option<OwnedSemaphorePermit>,
+}
 
 impl Busy {
-    fn all(&self) -> Vec<Uuid> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).keys().copied().collect()
+    fn all(&self) -> Vec<(Uuid, i64)> {
+        let at_work = self.at_work.lock().unwrap_or_else(PoisonError::into_inner);
+        at_work.iter().map(|(endpoint, count)| (*endpoint, *count)).collect()
     }
 
-    fn enter(&self, endpoint: Uuid) -> AtWork {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(endpoint).or_default() += 1;
-        AtWork(self.clone(), endpoint)
+    fn enter(&self, endpoint: Uuid, slot: OwnedSemaphorePermit) -> AtWork {
+        *self.at_work.lock().unwrap_or_else(PoisonError::into_inner).entry(endpoint).or_default() += 1;
+        AtWork { busy: self.clone(), endpoint, slot: Some(slot) }
+    }
+
+    /// Waits until a place was left, and a moment more: many are left at once.
+    async fn some_left(&self) {
+        self.left.notified().await;
+        tokio::time::sleep(LOOK_AGAIN).await;
     }
 }
 
 impl Drop for AtWork {
     fn drop(&mut self) {
-        let mut busy = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = busy.get_mut(&self.1) {
+        let mut at_work = self.busy.at_work.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = at_work.get_mut(&self.endpoint) {
             *count -= 1;
             if *count == 0 {
-                busy.remove(&self.1);
+                at_work.remove(&self.endpoint);
             }
         }
+        // The place is free before anybody hears of it.
+        drop(at_work);
+        self.slot = None;
+        self.busy.left.notify_one();
     }
 }
 
-async fn one(state: AppState, due: Due, _slot: OwnedSemaphorePermit, _at_work: AtWork) {
+async fn one(state: AppState, due: Due, _at_work: AtWork) {
     let outcome = tell(&state, &due).await;
     if let Err(cause) = note(&state, &due, &outcome).await {
         // Its lease ends, and it is sent again: messages may be.
@@ -229,12 +264,15 @@ mod tests {
         }
     }
 
-    #[test]
-    fn an_endpoint_is_busy_until_its_last_message_is_out() {
-        let (busy, endpoint) = (Busy::default(), Uuid::from_u128(1));
-        let (first, second) = (busy.enter(endpoint), busy.enter(endpoint));
+    #[tokio::test]
+    async fn an_endpoint_is_busy_until_its_last_message_is_out_and_each_leaves_a_place() {
+        let (busy, endpoint, lane) = (Busy::default(), Uuid::from_u128(1), Arc::new(Semaphore::new(2)));
+        let slot = || Arc::clone(&lane).try_acquire_owned().expect("a place");
+        let (first, second) = (busy.enter(endpoint, slot()), busy.enter(endpoint, slot()));
+        assert_eq!((busy.all(), lane.available_permits()), (vec![(endpoint, 2)], 0));
         drop(first);
-        assert_eq!(busy.all(), [endpoint]);
+        busy.some_left().await;
+        assert_eq!((busy.all(), lane.available_permits()), (vec![(endpoint, 1)], 1));
         drop(second);
         assert!(busy.all().is_empty());
     }

@@ -182,35 +182,75 @@ pub(super) struct Due {
     pub(super) old_secret: Option<String>,
 }
 
-/// Takes deliveries that are due until `lease_until`: some of each endpoint that is on and not among `busy`.
+/// How many deliveries a replica has under way at most: of each endpoint, of each that failed last, of the endpoints of
+/// one theatre, of all that failed last; and how many it takes now.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Share {
+    pub(super) of_endpoint: i64,
+    pub(super) of_failing: i64,
+    pub(super) of_theatre: i64,
+    pub(super) of_all_failing: i64,
+    pub(super) now: i64,
+}
+
+/// What is due, by endpoint; of these, of each theatre and of all that failed last, as many as their share leaves beside
+/// what is under way; endpoints that failed last come after all the others.
+const TAKE: &str = "
+    WITH busy AS (
+        SELECT endpoint.id, endpoint.theatre_id, endpoint.failures > 0 AS is_failing, known.at_work
+        FROM UNNEST($3::uuid[], $4::bigint[]) AS known (id, at_work)
+        JOIN webhook_endpoints endpoint ON endpoint.id = known.id
+    ), due AS (
+        SELECT delivery.id, delivery.run_after, endpoint.theatre_id, endpoint.failures > 0 AS is_failing, endpoint.url,
+               endpoint.secret, CASE WHEN endpoint.old_until > $1 THEN endpoint.old_secret END AS old_secret
+        FROM webhook_endpoints endpoint
+        LEFT JOIN busy ON busy.id = endpoint.id
+        CROSS JOIN LATERAL (
+            SELECT id, run_after FROM webhook_deliveries
+            WHERE endpoint_id = endpoint.id AND state = 'waiting' AND run_after <= $1
+            ORDER BY run_after, id
+            LIMIT greatest(0, CASE WHEN endpoint.failures > 0 THEN $6 ELSE $5 END - coalesce(busy.at_work, 0))
+            FOR UPDATE SKIP LOCKED) delivery
+        WHERE endpoint.state = 'on'
+    ), lined_up AS (
+        SELECT due.*,
+               row_number() OVER (PARTITION BY theatre_id ORDER BY is_failing, run_after, id)
+                   + (SELECT coalesce(sum(at_work), 0) FROM busy WHERE busy.theatre_id = due.theatre_id) AS of_theatre,
+               row_number() OVER (PARTITION BY is_failing ORDER BY run_after, id)
+                   + (SELECT coalesce(sum(at_work), 0) FROM busy WHERE busy.is_failing) AS of_failing
+        FROM due
+    ), taken AS (
+        SELECT * FROM lined_up
+        WHERE of_theatre <= $7 AND (NOT is_failing OR of_failing <= $8)
+        ORDER BY is_failing, run_after, id LIMIT $9
+    )
+    UPDATE webhook_deliveries delivery
+    SET tries = delivery.tries + 1, run_after = $2, tried_at = $1
+    FROM taken, webhook_messages message
+    WHERE delivery.id = taken.id AND message.id = delivery.message_id
+    RETURNING delivery.id, delivery.tries, message.id AS message_id, message.event, message.body,
+              delivery.endpoint_id, taken.url, taken.secret, taken.old_secret";
+
+/// Takes deliveries that are due until `lease_until`, beside those that are under way here: so many of each endpoint.
 pub(super) async fn take(
     pg: &PgPool,
-    busy: &[Uuid],
+    under_way: &[(Uuid, i64)],
     (now, lease_until): (Timestamp, Timestamp),
-    (of_each, in_all): (i64, i64),
+    share: Share,
 ) -> Result<Vec<Due>, sqlx::Error> {
-    sqlx::query_as(
-        "UPDATE webhook_deliveries delivery
-         SET tries = delivery.tries + 1, run_after = $2, tried_at = $1
-         FROM (SELECT due.id, endpoint.url, endpoint.secret,
-                      CASE WHEN endpoint.old_until > $1 THEN endpoint.old_secret END AS old_secret
-               FROM webhook_endpoints endpoint
-               CROSS JOIN LATERAL (SELECT id FROM webhook_deliveries
-                                   WHERE endpoint_id = endpoint.id AND state = 'waiting' AND run_after <= $1
-                                   ORDER BY run_after, id LIMIT $4 FOR UPDATE SKIP LOCKED) due
-               WHERE endpoint.state = 'on' AND endpoint.id <> ALL ($3)
-               LIMIT $5) taken, webhook_messages message
-         WHERE delivery.id = taken.id AND message.id = delivery.message_id
-         RETURNING delivery.id, delivery.tries, message.id AS message_id, message.event, message.body,
-                   delivery.endpoint_id, taken.url, taken.secret, taken.old_secret",
-    )
-    .bind(to_utc(now))
-    .bind(to_utc(lease_until))
-    .bind(busy)
-    .bind(of_each)
-    .bind(in_all)
-    .fetch_all(pg)
-    .await
+    let (endpoints, at_work): (Vec<Uuid>, Vec<i64>) = under_way.iter().copied().unzip();
+    sqlx::query_as(TAKE)
+        .bind(to_utc(now))
+        .bind(to_utc(lease_until))
+        .bind(endpoints)
+        .bind(at_work)
+        .bind(share.of_endpoint)
+        .bind(share.of_failing)
+        .bind(share.of_theatre)
+        .bind(share.of_all_failing)
+        .bind(share.now)
+        .fetch_all(pg)
+        .await
 }
 
 /// Locks an endpoint before what a try came to is written down.

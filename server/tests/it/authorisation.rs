@@ -162,6 +162,9 @@ fn body_for(method: &str, path: &str, held: &Value, world: &World) -> Value {
         ("POST", "day-close" | "undo" | "pay-out" | "release") => json!({ "reason": "Test." }),
         ("POST", "pin") => json!({ "pin": "1", "password": PASSWORD }),
         ("POST", "sales") => json!({ "hold": held["id"], "means": "cash", "total_minor": 1 }),
+        ("POST", "house-seats") if path.contains("/screens/") => {
+            json!({ "layout": world.layout, "seats": [], "kept": true, "reason": "" })
+        }
         ("POST", "house-seats") => json!({ "seats": [], "kept": true, "reason": "Test." }),
         ("POST", "exchange") => {
             json!({ "show": world.show, "hold": held["id"], "total_minor": 1, "reason": "Test." })

@@ -39,14 +39,10 @@ impl Page for Entrance {
                 view! { <li><a class="button button-quiet" href=section.href(&place.theatre)>{section.words()}</a></li> }
             });
             let rooms = rooms.collect_view();
-            let facts = place.roles.contains(&Role::Manager).then(|| {
-                let href = format!("/staff/{}/theatre", place.theatre);
-                view! { <li><a class="button button-quiet" href=href>{say!("theatres.edit")}</a></li> }
-            });
             view! {
                 <section class="card staff-place" data-testid="workplace">
                     <h2><bdi>{place.name}</bdi></h2>
-                    <ul>{rooms}{facts}</ul>
+                    <ul>{rooms}</ul>
                 </section>
             }
         });

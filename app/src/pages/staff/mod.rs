@@ -31,11 +31,13 @@ pub enum Section {
     Reports,
     /// Keys and messages for other systems.
     Systems,
+    /// What is written about the theatre.
+    Theatre,
 }
 
 impl Section {
     /// All of them, in the order of the navigation.
-    pub const ALL: [Self; 5] = [Self::BoxOffice, Self::Door, Self::Shows, Self::Reports, Self::Systems];
+    pub const ALL: [Self; 6] = [Self::BoxOffice, Self::Door, Self::Shows, Self::Reports, Self::Systems, Self::Theatre];
 
     /// The last part of its address.
     #[must_use]
@@ -46,6 +48,7 @@ impl Section {
             Self::Shows => "shows",
             Self::Reports => "reports",
             Self::Systems => "systems",
+            Self::Theatre => "theatre",
         }
     }
 
@@ -55,7 +58,7 @@ impl Section {
         match self {
             Self::BoxOffice | Self::Door => &[Role::BoxOffice],
             Self::Shows | Self::Reports => &[Role::Manager, Role::Organiser],
-            Self::Systems => &[Role::Manager],
+            Self::Systems | Self::Theatre => &[Role::Manager],
         }
     }
 
@@ -66,6 +69,7 @@ impl Section {
             Self::Shows => say!("staff.shows"),
             Self::Reports => say!("staff.reports"),
             Self::Systems => say!("staff.systems"),
+            Self::Theatre => say!("theatres.edit"),
         }
     }
 

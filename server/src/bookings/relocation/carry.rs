@@ -5,6 +5,7 @@
 
 use domain::booking::Event;
 use domain::relocation::answer_until;
+use domain::seats::SeatIndex;
 use uuid::Uuid;
 
 use super::ground::{self, Ground, Rooms};
@@ -14,6 +15,7 @@ use crate::AppState;
 use crate::bookings::cancel::undo_in_full;
 use crate::bookings::moves::Cause;
 use crate::bookings::sql as bookings;
+use crate::box_office;
 use crate::clock::from_utc;
 use crate::web::Problem;
 use domain::time::Timestamp;
@@ -50,7 +52,8 @@ pub(super) async fn carry(state: &AppState, open: &MoveRow) -> Result<Carried, P
     if sql::is_unsettled(&mut tx, row.show_id).await? {
         return Ok(Carried::NotYet);
     }
-    let ground = ground::survey(&mut tx, row.show_id, &show, &rooms, &row.prices.0).await?;
+    let ground =
+        ground::survey(&mut tx, row.show_id, &show, &rooms, (&row.to_screen, row.to_layout), &row.prices.0).await?;
     let outcome = write(&mut tx, &row, &show, &rooms, &ground, now).await?;
     tx.commit().await?;
     tracing::info!(show = %row.show_id, ?outcome, "show {} moved to screen {}", row.show_id, row.to_screen);
@@ -73,13 +76,17 @@ async fn write(
     }
     sql::set_aside(tx, id).await?;
     sql::take_out_claims(tx, id).await?;
-    let kept: Vec<i32> = ground.kept.iter().map(|(_, seat)| seat.cast_signed()).collect();
+    let standing = ground.standing.iter().map(|kept| kept.seat);
+    let mut kept: Vec<SeatIndex> = ground.kept.iter().map(|(_, seat)| *seat).chain(standing).collect();
+    kept.sort_unstable();
+    let kept: Vec<i32> = kept.into_iter().map(SeatIndex::cast_signed).collect();
     sql::open_room(tx, row, &rooms.after, &kept, now).await?;
     sql::carry_seats(tx, id, &lines::seats(&movers, &rooms.after), now).await?;
     sql::carry_places(tx, id, &lines::places(&movers, &rooms.after), now).await?;
     tell_stories(tx, row, rooms, &movers, until, now).await?;
     let house: Vec<(i32, i32)> = ground.kept.iter().map(|(from, to)| (from.cast_signed(), to.cast_signed())).collect();
     sql::keep_house_seats(tx, id, &house).await?;
+    box_office::keep_from_start(tx, &[id], &ground.standing, now).await?;
     sql::end_caller_holds(tx, id).await?;
     sql::put_back_in_line(tx, id, now).await?;
     let count = |rows: usize| i32::try_from(rows).unwrap_or(i32::MAX);

@@ -35,14 +35,14 @@ pub struct Meaning {
     pub more: u32,
 }
 
-/// Looks at what moving a show to this room at these prices would mean. Changes nothing.
+/// Looks at what moving a show to this screen and its room at these prices would mean. Changes nothing.
 ///
 /// # Errors
 /// 404 for a show that is not there, 400 when a category has no price.
 pub async fn preview(
     state: &AppState,
     show: Uuid,
-    layout: Uuid,
+    (screen, layout): (&str, Uuid),
     prices: &BTreeMap<String, i64>,
 ) -> Result<Meaning, Problem> {
     let known = sql::show(&mut *state.pg.acquire().await?, show).await?;
@@ -50,7 +50,7 @@ pub async fn preview(
     let rooms = Rooms::load(state, known.layout_id, layout).await?;
     let mut connection = state.pg.acquire().await?;
     let open = sql::count_open(&mut connection, show).await?;
-    let ground = ground::survey(&mut connection, show, &known, &rooms, prices).await?;
+    let ground = ground::survey(&mut connection, show, &known, &rooms, (screen, layout), prices).await?;
     drop(connection);
     let (movers, nowhere) = lines::divide(&ground);
     let (same, others): (Vec<&Mover<'_>>, Vec<&Mover<'_>>) = movers.iter().partition(|mover| mover.is_same);
@@ -65,13 +65,12 @@ pub async fn preview(
         after: Vec::new(),
     });
     let places: u32 = rooms.after.areas().iter().map(|area| area.capacity).sum();
-    let lost = known.blocked.len().saturating_sub(ground.kept.len());
     Ok(Meaning {
         same: count(same.iter().map(|mover| mover.row)),
         offered: count(others.iter().map(|mover| mover.row)),
         refunded: count(nowhere.iter().copied()),
         open: u32::try_from(open).unwrap_or(u32::MAX),
-        house_seats_lost: u32::try_from(lost).unwrap_or(u32::MAX),
+        house_seats_lost: u32::try_from(ground.lost).unwrap_or(u32::MAX),
         seats: rooms.after.seat_count() + places,
         lines: refunded.chain(offered).take(MAX_LINES).collect(),
         more: u32::try_from((others.len() + nowhere.len()).saturating_sub(MAX_LINES)).unwrap_or(u32::MAX),

@@ -2,6 +2,7 @@
 
 mod programme;
 mod rooms;
+mod standing;
 mod theatres;
 
 use utoipa_axum::router::OpenApiRouter;
@@ -10,5 +11,5 @@ use crate::AppState;
 
 /// The routes, under `/api/v1`.
 pub fn routes() -> OpenApiRouter<AppState> {
-    rooms::routes().merge(programme::routes()).merge(theatres::routes())
+    rooms::routes().merge(standing::routes()).merge(programme::routes()).merge(theatres::routes())
 }

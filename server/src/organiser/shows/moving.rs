@@ -44,7 +44,7 @@ pub async fn preview(state: &AppState, theatre: &str, show: Uuid, screen: &str) 
     is_free(&mut connection, show, &known, (screen, &place.name), zone).await?;
     drop(connection);
     let prices = prices(state, theatre, &known, place.layout_id, zone).await?;
-    let meaning = relocation::preview(state, show, place.layout_id, &prices).await?;
+    let meaning = relocation::preview(state, show, (screen, place.layout_id), &prices).await?;
     let until = answer_until(state.locks.now(), from_utc(known.starts_at));
     Ok(MovePreview {
         screen: screen.to_owned(),

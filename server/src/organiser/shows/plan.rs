@@ -12,13 +12,15 @@ use uuid::Uuid;
 use super::overlap::{Taken, conflicts};
 use super::pattern::{self, Start};
 use super::{Terms, checked, zone_of};
+use crate::audit::{self, Entry};
 use crate::clock::{from_utc, rfc3339, to_utc};
 use crate::idempotency::Answer;
 use crate::organiser::films::MAX_RUNNING_MINUTES;
 use crate::organiser::sql::shows::{self as sql, NewShow};
-use crate::organiser::{Act, name_of, sql as queries};
+use crate::organiser::standing::{self, Standing};
+use crate::organiser::{Act, Begun, name_of, sql as queries};
 use crate::web::{Code, Problem};
-use crate::{AppState, catalogue, ids};
+use crate::{AppState, box_office, catalogue, ids};
 
 /// Longest pause for cleaning, minutes.
 const MAX_CLEANING_MINUTES: u32 = 240;
@@ -63,6 +65,8 @@ pub async fn plan(state: &AppState, act: &Act<'_>, request: &ShowsRequest) -> Re
     let taken = |start: &Start| Taken::new(&title, start.at, running_minutes, request.cleaning_minutes);
     let wanted: Vec<Taken> = starts.iter().map(taken).collect();
     free_of_others(&mut begun.tx, (&request.screen, &screen_name), zone, &wanted, None).await?;
+    let standing = standing::of_room(&mut begun.tx, &request.screen, layout_id).await?;
+    let house: Vec<i32> = standing.iter().map(|kept| kept.seat.cast_signed()).collect();
     let common = sql::Common {
         screen: &request.screen,
         film: &request.film,
@@ -72,12 +76,31 @@ pub async fn plan(state: &AppState, act: &Act<'_>, request: &ShowsRequest) -> Re
         currency,
         cleaning_minutes: request.cleaning_minutes,
         terms,
+        house: &house,
     };
     sql::insert(&mut begun.tx, &common, &shows, layout.areas()).await?;
+    if !standing.is_empty() {
+        keep_from_start(&mut begun, request, &shows, &standing).await?;
+    }
     let told = PlannedShows { shows: shows.iter().map(told).collect() };
     let answer = Answer::json(StatusCode::CREATED, &told)?;
     let subject = format!("{} shows of {} on screen {}", shows.len(), request.film, request.screen);
     begun.done("shows_planned", subject, answer).await
+}
+
+/// The house keeps these seats of new shows, and the audit list says so.
+async fn keep_from_start(
+    begun: &mut Begun<'_>,
+    request: &ShowsRequest,
+    shows: &[NewShow],
+    standing: &[Standing],
+) -> Result<(), Problem> {
+    let ids: Vec<Uuid> = shows.iter().map(|show| show.id).collect();
+    box_office::keep_from_start(&mut begun.tx, &ids, standing, begun.now).await?;
+    let subject = format!("{} shows of {} on screen {}", shows.len(), request.film, request.screen);
+    let words = standing::in_words(standing);
+    let entry = Entry::by(begun.act.staff.session.account, "seats_kept_from_start", subject, &words);
+    Ok(audit::record(&mut begun.tx, &entry.at(begun.act.theatre), begun.now).await?)
 }
 
 /// What a plan stands on.

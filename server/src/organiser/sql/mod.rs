@@ -5,4 +5,5 @@ pub(super) mod moving;
 pub(super) mod programme;
 pub(super) mod screens;
 pub(super) mod shows;
+pub(super) mod standing;
 pub(super) mod theatres;

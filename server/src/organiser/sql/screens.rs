@@ -15,6 +15,8 @@ struct ScreenRow {
     version: i32,
     seat_count: i32,
     shows: i64,
+    house_seats: i64,
+    house_seats_gone: Vec<String>,
 }
 
 impl From<ScreenRow> for ScreenView {
@@ -27,6 +29,8 @@ impl From<ScreenRow> for ScreenView {
             version: row.version.unsigned_abs(),
             seats: row.seat_count.unsigned_abs(),
             shows: u32::try_from(row.shows).unwrap_or(u32::MAX),
+            house_seats: u32::try_from(row.house_seats).unwrap_or(u32::MAX),
+            house_seats_gone: row.house_seats_gone,
         }
     }
 }
@@ -34,7 +38,12 @@ impl From<ScreenRow> for ScreenView {
 const SCREENS: &str = "
     SELECT screen.id, screen.name, screen.layout_id, room.seat_count,
            coalesce((SELECT max(version) FROM screen_layouts WHERE screen_id = screen.id), 1) AS version,
-           (SELECT count(*) FROM shows WHERE screen_id = screen.id AND starts_at > $2 AND NOT called_off) AS shows
+           (SELECT count(*) FROM shows WHERE screen_id = screen.id AND starts_at > $2 AND NOT called_off) AS shows,
+           (SELECT count(*) FROM standing_house_seats kept
+            WHERE kept.screen_id = screen.id AND kept.layout_id = screen.layout_id AND kept.seat_no IS NOT NULL) AS house_seats,
+           ARRAY(SELECT label FROM standing_house_seats kept
+                 WHERE kept.screen_id = screen.id AND kept.layout_id = screen.layout_id AND kept.seat_no IS NULL
+                 ORDER BY label) AS house_seats_gone
     FROM screens screen JOIN layouts room ON room.id = screen.layout_id
     WHERE screen.theatre_id = $1 AND ($3::text IS NULL OR screen.id = $3)
     ORDER BY screen.name, screen.id LIMIT $4";

@@ -32,6 +32,8 @@ pub(in crate::organiser) struct Common<'a> {
     pub currency: Currency,
     pub cleaning_minutes: u32,
     pub terms: Terms,
+    /// Seats the house keeps from the start.
+    pub house: &'a [i32],
 }
 
 /// Writes shows and opens their areas.
@@ -44,9 +46,9 @@ pub(in crate::organiser) async fn insert(
     let ids: Vec<Uuid> = shows.iter().map(|show| show.id).collect();
     sqlx::query(
         "INSERT INTO shows (id, screen_id, film_id, layout_id, starts_at, local_date, language, format, currency, prices,
-                            hold_ms, flash_sale, sales, sales_from, per_person, cleaning_minutes)
+                            hold_ms, flash_sale, sales, sales_from, per_person, cleaning_minutes, blocked)
          SELECT new.id, $5, $6, $7, new.starts_at, new.local_date, $8, $9, $10, new.prices::jsonb,
-                $11, $12, $13, $14, $15, $16
+                $11, $12, $13, $14, $15, $16, $17
          FROM UNNEST($1::uuid[], $2::timestamptz[], $3::date[], $4::text[]) AS new (id, starts_at, local_date, prices)",
     )
     .bind(&ids)
@@ -65,6 +67,7 @@ pub(in crate::organiser) async fn insert(
     .bind(common.terms.sales_from.map(to_utc))
     .bind(common.terms.per_person)
     .bind(common.cleaning_minutes.cast_signed())
+    .bind(common.house)
     .execute(&mut *tx)
     .await?;
     let numbers: Vec<i16> = (0_i16..).take(areas.len()).collect();

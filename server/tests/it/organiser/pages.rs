@@ -180,6 +180,40 @@ async fn a_file_with_mistakes_comes_back_as_a_page_that_names_them() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn house_seats_are_ticked_or_written_down_and_what_was_refused_stays() {
+    let world = World::start(1, &[]).await;
+    let olga = organiser(&world).await;
+    let there = format!("{THERE}/screens/{}/house-seats", world.screen);
+    let (status, html) = page(&olga, &there).await;
+    assert_eq!((status, html.matches("name=\"seat\"").count()), (StatusCode::OK, 300), "{html}");
+    let layout = world.layout.to_string();
+    let fields = |key, names, kept| {
+        let seats = [("key", key), ("layout", layout.as_str()), ("seat", "A1"), ("seat", "O20")];
+        let rest = [("names", names), ("reason", "Press & friends"), ("kept", kept)];
+        [&seats[..], &rest[..]].concat()
+    };
+    let (status, _, html) = send(&olga, &there, &fields("k-1", "A1, A2, Z9", "true")).await;
+    assert!(status == StatusCode::BAD_REQUEST && html.contains("data-testid=\"house-unknown\""), "{html}");
+    assert!(html.contains("Z9") && html.contains("A1, A2, Z9</textarea>"), "{html}");
+    let is_ticked = |field: &&str| field.contains("name=\"seat\"") && field.contains(" checked");
+    let ticked = html.split("<input").filter_map(|rest| rest.split('>').next()).filter(is_ticked).count();
+    assert!(html.contains("value=\"Press &amp; friends\"") && ticked == 2, "{html}");
+    let (status, on, html) = send(&olga, &there, &fields("k-2", "A1, A2", "true")).await;
+    assert_eq!((status, on), (StatusCode::SEE_OTHER, format!("{there}?done=true")), "{html}");
+    let (_, html) = page(&olga, &there).await;
+    assert_eq!(html.matches("data-kept=\"true\"").count(), 3, "{html}");
+    let (status, ..) = send(&olga, &there, &fields("k-3", "", "false")).await;
+    assert_eq!(status, StatusCode::SEE_OTHER);
+    assert_eq!(world.count("SELECT count(*) FROM standing_house_seats WHERE label = 'A2'").await, 1);
+    assert_eq!(world.count("SELECT count(*) FROM standing_house_seats").await, 1);
+    // Half a form is no act.
+    assert_eq!(send(&olga, &there, &[("key", "k-4"), ("seat", "A1")]).await.0, StatusCode::BAD_REQUEST);
+    let (status, _) = page(&olga, &format!("{THERE}/screens/none/house-seats")).await;
+    assert_eq!(status, StatusCode::NOT_FOUND);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn strangers_find_nothing_here() {
     let world = World::start(1, &[]).await;
     let ann = signed_up(&world, "ann@example.org").await;

@@ -3,4 +3,5 @@
 mod failures;
 mod keys;
 pub mod receiver;
+mod slow;
 mod told;

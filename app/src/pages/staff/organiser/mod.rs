@@ -4,6 +4,7 @@
 mod drawing_board;
 mod films;
 mod findings;
+mod house_seats;
 mod moving;
 mod planning;
 mod preview;
@@ -15,6 +16,7 @@ mod waiting_room;
 
 pub use drawing_board::{DrawingBoard, DrawnRoom};
 pub use films::Films;
+pub use house_seats::{HouseChoice, HouseSeatsPage};
 pub use moving::MovePage;
 pub use planning::{Planning, PlanningForm};
 pub use preview::Preview;

@@ -4,6 +4,7 @@ use domain::api_organiser::{LayoutView, ScreenView};
 use leptos::prelude::*;
 
 use super::{Desk, Preview, Tab, Trouble, choice, field, findings, head, hidden, page, reason, tick};
+use crate::language::Arg;
 use crate::say;
 use crate::shell::{Head, Page};
 
@@ -31,12 +32,21 @@ impl Page for Screens {
         let theatre = self.desk.theatre.clone();
         let screens = self.screens.into_iter().map(|screen| {
             let room = format!("/staff/{theatre}/layouts/{}", screen.layout);
+            let house = format!("/staff/{theatre}/screens/{}/house-seats", screen.id);
+            let gone = screen.house_seats_gone.join(", ");
+            let gone = (!gone.is_empty()).then(|| {
+                view! { <span class="account-trouble small" data-testid="screen-gone">{say!("house.gone", seats = Arg::Ours(&gone))}</span> }
+            });
             view! {
                 <li class="card organiser-screen" data-testid="screen">
                     <strong><bdi>{screen.name}</bdi></strong>
                     <span>{say!("organiser.seats", count = screen.seats)}</span>
                     <span class="quiet small">{say!("organiser.screen_facts", version = screen.version, shows = screen.shows)}</span>
-                    <a href=room>{say!("organiser.see_room")}</a>
+                    <span class="organiser-ways">
+                        <a href=room>{say!("organiser.see_room")}</a>
+                        <a href=house data-testid="house-seats">{say!("house.count", count = screen.house_seats)}</a>
+                    </span>
+                    {gone}
                 </li>
             }
         });

@@ -265,6 +265,14 @@ pub(in super::super) async fn step_all(
     Ok(())
 }
 
+/// Seats the house keeps in a show because its screen has it so.
+pub(in super::super) async fn standing_seats(tx: &mut PgConnection, show: Uuid) -> Result<Vec<i32>, sqlx::Error> {
+    sqlx::query_scalar("SELECT seat_no FROM house_seats WHERE show_id = $1 AND is_standing")
+        .bind(show)
+        .fetch_all(tx)
+        .await
+}
+
 /// Why the house keeps its seats is said of the seats of the same names; of the others nothing more.
 pub(in super::super) async fn keep_house_seats(
     tx: &mut PgConnection,

@@ -5,8 +5,8 @@ mod moves;
 mod offers;
 
 pub(super) use carry::{
-    carry_places, carry_seats, end_caller_holds, keep_house_seats, open_room, put_back_in_line, set_aside, step_all,
-    take_out_claims,
+    carry_places, carry_seats, end_caller_holds, keep_house_seats, open_room, put_back_in_line, set_aside,
+    standing_seats, step_all, take_out_claims,
 };
 pub(super) use moves::{
     FloorRow, MoveRow, Outcome, ShowNow, SoldRow, begin, carried, count_open, drop_move, finish, floors, is_unsettled,

@@ -36,7 +36,7 @@ async fn one(
     Path(theatre): Path<String>,
     asked: Result<Query<Ask>, QueryRejection>,
 ) -> Result<Response, Turned> {
-    let (_, desk) = desk(&state, who, &theatre, Section::Systems).await?;
+    let (_, desk) = desk(&state, who, &theatre, Section::Theatre).await?;
     let Query(Ask { done }) = asked?;
     page(&state, desk, done, None).await
 }
@@ -77,7 +77,7 @@ async fn change(
     Path(theatre): Path<String>,
     form: Result<Form<ChangeForm>, FormRejection>,
 ) -> Result<Response, Turned> {
-    let (staff, desk) = desk(&state, who, &theatre, Section::Systems).await?;
+    let (staff, desk) = desk(&state, who, &theatre, Section::Theatre).await?;
     let Form(ChangeForm { key, version, name, address, currency, reason }) = form?;
     let request = TheatreChange { name, address, currency, version, reason };
     let done = async {

@@ -1,6 +1,7 @@
 //! Pages of organisers: forms without a script, answered by a page or by the way on. They do what the API does, through
 //! the same services.
 
+mod house_seats;
 mod moving;
 mod programme;
 mod rooms;
@@ -8,7 +9,7 @@ mod stock;
 mod waiting_room;
 
 use app::language;
-use app::pages::staff::organiser::Trouble;
+use app::pages::staff::organiser::{Preview, Trouble};
 use axum::Router;
 use axum::extract::rejection::{FormRejection, PathRejection, QueryRejection};
 use axum::extract::{DefaultBodyLimit, Form, Path, Query};
@@ -51,6 +52,7 @@ pub(super) fn routes() -> Router<AppState> {
         .route("/staff/{theatre}/shows/{show}/waiting-room/off", get(waiting_room::end).post(waiting_room::switch_off))
         .route("/staff/{theatre}/screens", get(rooms::screens).post(rooms::create))
         .route("/staff/{theatre}/screens/layout", post(rooms::publish))
+        .route("/staff/{theatre}/screens/{screen}/house-seats", get(house_seats::look).post(house_seats::keep))
         .route("/staff/{theatre}/layouts/new", get(rooms::draw))
         .route("/staff/{theatre}/layouts/{layout}", get(rooms::room))
         .route("/staff/{theatre}/layouts/{layout}/edit", get(rooms::edit))

@@ -5,7 +5,7 @@ use app::pages::staff::{Desk, Section};
 use axum::extract::{Form, FromRequest, Path, Query, Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use domain::api_organiser::{LayoutView, PublishRequest, ScreenRequest};
+use domain::api_organiser::{LayoutView, PublishRequest, ScreenRequest, ScreenView};
 use domain::layout::Layout;
 use domain::pricing::PriceList;
 use serde::Deserialize;
@@ -18,6 +18,7 @@ use super::{
 };
 use crate::AppState;
 use crate::accounts::Staff;
+use crate::idempotency::Answer;
 use crate::organiser::{self, Act, Room};
 use crate::web::Problem;
 
@@ -94,7 +95,7 @@ async fn room_page(state: &AppState, desk: Desk, layout: Uuid, trouble: Option<T
     Ok(private(RoomPage { desk, layout: view, preview, screens, is_own, key: new_key(), trouble }))
 }
 
-async fn preview_of(state: &AppState, theatre: &str, id: Uuid, room: &Layout) -> Result<Preview, PageError> {
+pub(super) async fn preview_of(state: &AppState, theatre: &str, id: Uuid, room: &Layout) -> Result<Preview, PageError> {
     // What it costs is another page's; the drawing wants some price, and in the theatre's currency.
     let ground = organiser::price_ground(state, theatre).await.map_err(passing_or_fault)?;
     let currency = currency_of(&ground.currency)?;
@@ -176,8 +177,17 @@ pub(super) async fn publish(
         organiser::publish(&state, &act, &screen, &request).await
     };
     match done.await {
-        Ok(_) => Ok(see(&format!("/staff/{theatre}/screens?done=true"))),
+        Ok(answer) => Ok(see(&after_publishing(&theatre, &screen, &answer))),
         Err(problem) => refused(&state, desk, layout, problem).await,
+    }
+}
+
+/// House seats that the new room has not are named next.
+fn after_publishing(theatre: &str, screen: &str, answer: &Answer) -> String {
+    let view = serde_json::from_slice::<ScreenView>(answer.body());
+    match view.map(|view| view.house_seats_gone.is_empty()) {
+        Ok(false) => format!("/staff/{theatre}/screens/{screen}/house-seats?done=true"),
+        _ => format!("/staff/{theatre}/screens?done=true"),
     }
 }
 

@@ -1,0 +1,159 @@
+//! The seats of a screen that the house keeps in every show planned there.
+
+use std::collections::BTreeSet;
+
+use app::pages::staff::organiser::{HouseChoice, HouseSeatsPage, Trouble};
+use app::pages::staff::{Desk, Section};
+use app::staff::house_seats::HouseRow;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Form, Path, Query, State};
+use domain::api_organiser::StandingRequest;
+use domain::layout::Layout;
+use domain::seats::SeatIndex;
+use uuid::Uuid;
+
+use super::super::{Who, desk};
+use super::rooms::preview_of;
+use super::{
+    Asked, FormResult, PageResult, Preview, intent, new_key, passing_or_fault, private, see, trouble, with_status,
+};
+use crate::AppState;
+use crate::organiser::{self, Act, Room};
+use crate::web::{Code, Problem};
+
+/// A theatre and one of its screens.
+type Screen = Result<Path<(String, String)>, PathRejection>;
+
+pub(super) async fn look(State(state): State<AppState>, who: Who, screen: Screen, asked: Asked) -> PageResult {
+    let Path((theatre, screen)) = screen?;
+    let (_, desk) = desk(&state, who, &theatre, Section::Shows).await?;
+    let Query(asked) = asked?;
+    page(&state, desk, &screen, asked.done, HouseChoice::default(), None).await
+}
+
+async fn page(
+    state: &AppState,
+    desk: Desk,
+    screen: &str,
+    done: bool,
+    choice: HouseChoice,
+    trouble: Option<Trouble>,
+) -> PageResult {
+    let standing = organiser::standing_seats(state, &desk.theatre, screen).await.map_err(passing_or_fault)?;
+    let Room { layout, .. } = organiser::room(state, &desk.theatre, standing.layout).await.map_err(passing_or_fault)?;
+    let Preview { plan, .. } = preview_of(state, &desk.theatre, standing.layout, &layout).await?;
+    let rows = plan.sections.into_iter().filter(|_| !plan.overview).flat_map(|section| {
+        let name = [section.name.as_str(), section.part.as_str()].join(" ").trim().to_owned();
+        section.rows.into_iter().map(move |row| (name.clone(), row))
+    });
+    let rows =
+        rows.map(|(section, view)| HouseRow { section, labels: labels(&layout, view.first, view.numbers.len()), view });
+    let rows = rows.collect();
+    Ok(private(HouseSeatsPage { desk, standing, rows, choice, key: new_key(), done, trouble }))
+}
+
+fn labels(room: &Layout, first: SeatIndex, count: usize) -> Vec<String> {
+    (first..).take(count).map(|seat| room.label(seat).unwrap_or_default()).collect()
+}
+
+/// What was sent: a box of each seat that was ticked, and the rest.
+struct Sent {
+    key: String,
+    layout: Uuid,
+    kept: bool,
+    choice: HouseChoice,
+}
+
+impl Sent {
+    fn read(fields: Vec<(String, String)>) -> Result<Self, Problem> {
+        let (mut key, mut layout, mut kept, mut choice) = (String::new(), None, None, HouseChoice::default());
+        for (name, value) in fields {
+            match name.as_str() {
+                "key" => key = value,
+                "layout" => layout = value.parse().ok(),
+                "kept" => kept = value.parse().ok(),
+                "seat" => choice.ticked.push(value),
+                "names" => choice.names = value,
+                "reason" => choice.reason = value,
+                _ => {}
+            }
+        }
+        match (layout, kept) {
+            (Some(layout), Some(kept)) => Ok(Self { key, layout, kept, choice }),
+            _ => Err(Problem::new(Code::Malformed, "Send the form as it is.")),
+        }
+    }
+
+    /// Everything that was chosen, each once: whoever ticks a seat may write its name down as well.
+    fn request(&self) -> StandingRequest {
+        let written = self.choice.names.split(['\n', ',', ';']).map(str::trim).filter(|name| !name.is_empty());
+        let seats: BTreeSet<&str> = self.choice.ticked.iter().map(String::as_str).chain(written).collect();
+        StandingRequest {
+            layout: self.layout,
+            seats: seats.into_iter().map(str::to_owned).collect(),
+            kept: self.kept,
+            reason: self.choice.reason.clone(),
+        }
+    }
+}
+
+pub(super) async fn keep(
+    State(state): State<AppState>,
+    who: Who,
+    screen: Screen,
+    form: FormResult<Vec<(String, String)>>,
+) -> PageResult {
+    let Path((theatre, screen)) = screen?;
+    let (staff, desk) = desk(&state, who, &theatre, Section::Shows).await?;
+    let Form(fields) = form?;
+    let sent = match Sent::read(fields) {
+        Ok(sent) => sent,
+        Err(problem) => {
+            let (status, trouble) = trouble(problem)?;
+            let page = page(&state, desk, &screen, false, HouseChoice::default(), Some(trouble)).await?;
+            return Ok(with_status(status, page));
+        }
+    };
+    let request = sent.request();
+    let path = format!("/staff/{theatre}/screens/{screen}/house-seats");
+    let done = async {
+        let intent = intent(&staff, &sent.key, &format!("form {path}"), &request)?;
+        let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+        organiser::keep_standing_seats(&state, &act, &screen, &request).await
+    };
+    match done.await {
+        Ok(_) => Ok(see(&format!("{path}?done=true"))),
+        Err(problem) => {
+            let mut choice = sent.choice;
+            if problem.code() == Code::UnknownSeat {
+                let unknown = organiser::unknown_seats(&state, &theatre, sent.layout, &request.seats).await;
+                choice.unknown = unknown.map_err(passing_or_fault)?;
+            }
+            let (status, trouble) = trouble(problem)?;
+            Ok(with_status(status, page(&state, desk, &screen, false, choice, Some(trouble)).await?))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_ticked_and_what_was_written_down_is_chosen_once() {
+        let fields = [
+            ("key", "k"),
+            ("layout", "00000000-0000-0000-0000-000000000007"),
+            ("seat", "A2"),
+            ("seat", "Circle, left B1"),
+            ("names", "A1, A2;\r\nB 3 ,"),
+            ("reason", "Press"),
+            ("kept", "true"),
+        ];
+        let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+        let request = Sent::read(fields.clone()).map(|sent| sent.request()).expect("it can be read");
+        assert_eq!(request.seats, ["A1", "A2", "B 3", "Circle, left B1"]);
+        assert!(request.kept && request.layout.as_u128() == 7);
+        assert!(Sent::read(fields[2..].to_vec()).is_err(), "of which room?");
+    }
+}
