@@ -92,6 +92,14 @@ impl Door {
         self.gateway.takes_token(token)
     }
 
+    /// As [`Gateway::instrument`].
+    ///
+    /// # Errors
+    /// [`GatewayError`].
+    pub async fn instrument(&self, token: &str) -> Result<Option<String>, GatewayError> {
+        self.counted(Question::Instrument, self.through(self.gateway.instrument(token))).await
+    }
+
     /// As [`Gateway::charge`]; not taken while the gateway rests, not even to find out how it is.
     ///
     /// # Errors
