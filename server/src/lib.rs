@@ -19,6 +19,7 @@ pub mod check;
 pub mod clock;
 pub mod config;
 pub mod door;
+pub mod email_codes;
 pub mod holds;
 pub mod idempotency;
 pub mod ids;
@@ -74,6 +75,8 @@ pub struct Parts {
     pub commits: bookings::Commits,
     /// Who people are, and what they are allowed.
     pub accounts: accounts::Accounts,
+    /// Codes before checkout, and the way they take.
+    pub email_codes: email_codes::EmailCodes,
     /// Keys of requests and their answers.
     pub idempotency: idempotency::Idempotency,
     /// Holds as they are counted, and turns at reading.
