@@ -49,7 +49,7 @@ impl PaidWith {
         }
         let token = state.gateways.token_for(gateway, token.map(str::to_owned));
         let (Some(token), Some(door)) = (token, state.gateways.named(gateway)) else { return Ok(None) };
-        match door.instrument(&token).await {
+        match door.fingerprint(&token).await {
             Ok(Some(name)) => {
                 // The gateways' names of cards have nothing to do with each other.
                 let digest = state.accounts.derived_secret(&format!("payment instrument\0{gateway}\0{name}"));

@@ -29,7 +29,7 @@ pub trait Gateway: Send + Sync {
     ///
     /// # Errors
     /// [`GatewayError`], as below.
-    async fn instrument(&self, token: &str) -> Result<Option<String>, GatewayError>;
+    async fn fingerprint(&self, token: &str) -> Result<Option<String>, GatewayError>;
 
     /// Asks for the money of a booking. Repeating it, also with other words, answers how that one payment
     /// stands: a repeat that differs (the show was renamed meanwhile) says nothing about the first.

@@ -65,7 +65,7 @@ pub(super) async fn an_answer_that_was_lost_is_asked_for_again(house: House) {
 
 pub(super) async fn every_token_of_a_card_is_of_one_instrument(house: House) {
     let token = |card: &str| house.charge(Some(card)).token.expect("a token");
-    let of = async |card: &str| house.gateway.instrument(&token(card)).await.expect("an answer");
+    let of = async |card: &str| house.gateway.fingerprint(&token(card)).await.expect("an answer");
     let one = of("paid@1111.a").await;
     assert!(one.as_ref().is_some_and(|name| !name.contains("1111")), "{one:?}");
     assert_eq!(of("paid@1111.b").await, one);

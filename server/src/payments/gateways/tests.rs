@@ -67,7 +67,7 @@ impl Gateway for Scripted {
         token.starts_with(self.token)
     }
 
-    async fn instrument(&self, token: &str) -> Result<Option<String>, GatewayError> {
+    async fn fingerprint(&self, token: &str) -> Result<Option<String>, GatewayError> {
         self.asked("instrument", Some(token.to_owned())).await
     }
 

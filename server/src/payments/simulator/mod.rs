@@ -178,7 +178,7 @@ impl Gateway for SimulatorGateway {
         token.starts_with("tok_")
     }
 
-    async fn instrument(&self, token: &str) -> Result<Option<String>, GatewayError> {
+    async fn fingerprint(&self, token: &str) -> Result<Option<String>, GatewayError> {
         let url = path_of(&self.base, &["v1", "tokens", token])?;
         match self.ask::<Token>(self.calls.http().get(url).bearer_auth(&self.api_key)).await {
             Ok(token) => Ok(token.fingerprint),

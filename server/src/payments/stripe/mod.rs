@@ -298,7 +298,7 @@ impl Gateway for StripeGateway {
         token.starts_with("pm_")
     }
 
-    async fn instrument(&self, token: &str) -> Result<Option<String>, GatewayError> {
+    async fn fingerprint(&self, token: &str) -> Result<Option<String>, GatewayError> {
         let url = path_of(&self.base, &["v1", "payment_methods", token])?;
         let request = self.calls.http().get(url).bearer_auth(&self.secret_key).header("stripe-version", API_VERSION);
         Ok(there(self.ask::<PaymentMethod>(request).await)?.and_then(PaymentMethod::fingerprint))
