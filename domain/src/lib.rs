@@ -11,6 +11,7 @@ pub mod api_box_office;
 pub mod api_cancelling;
 pub mod api_catalogue;
 pub mod api_door;
+pub mod api_email_codes;
 pub mod api_holds;
 pub mod api_moving;
 pub mod api_organiser;

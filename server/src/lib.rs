@@ -20,6 +20,7 @@ pub mod check;
 pub mod clock;
 pub mod config;
 pub mod door;
+pub mod email_codes;
 pub mod holds;
 pub mod idempotency;
 pub mod ids;
@@ -75,6 +76,8 @@ pub struct Parts {
     pub commits: bookings::Commits,
     /// Who people are, and what they are allowed.
     pub accounts: accounts::Accounts,
+    /// Codes before checkout, and the way they take.
+    pub email_codes: email_codes::EmailCodes,
     /// Keys of requests and their answers.
     pub idempotency: idempotency::Idempotency,
     /// Holds as they are counted, and turns at reading.

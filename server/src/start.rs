@@ -15,8 +15,8 @@ use crate::config::Config;
 use crate::seat_locks::link::Link;
 use crate::seat_locks::{RedisLocks, SeatLocks, ShadowLocks, known_source};
 use crate::{
-    AppState, Parts, accounts, bookings, catalogue, cdn, idempotency, live, organiser, outbox, payments, reports,
-    seat_locks, telemetry, tickets, waiting_list, waiting_room, web, webhooks,
+    AppState, Parts, accounts, bookings, catalogue, cdn, email_codes, idempotency, live, organiser, outbox, payments,
+    reports, seat_locks, telemetry, tickets, waiting_list, waiting_room, web, webhooks,
 };
 
 /// Waiting for a free database connection longer than this is an answer: not now.
@@ -142,6 +142,7 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
         cdn::announce(&pg).await.context("the CDN")?;
     }
     let mailer = tickets::Mailer::from_config(&config)?;
+    let email_codes = email_codes::EmailCodes::new(Arc::new(email_codes::ByMail(mailer.clone())));
     let accounts = accounts::Accounts::new(&config)?;
     tickets::sign_with(&config.token_secret);
     let waiting_rooms = waiting_room::Rooms::load(&config, &pg, locks.now()).await.context("the waiting rooms")?;
@@ -162,6 +163,7 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
         waiting: waiting_list::Open::default(),
         offers_wake: tokio::sync::Notify::new(),
         accounts,
+        email_codes,
         idempotency: idempotency::Idempotency::new(&config.redis_prefix),
         reports: reports::Reports::default(),
         webhooks: webhooks::Client::new(&config)?,
@@ -214,6 +216,8 @@ pub fn spawn_background(state: &AppState) {
     state.tasks.spawn(organiser::follow_forever(state.clone()));
     state.tasks.spawn(accounts::send_mails_forever(state.clone()));
     state.tasks.spawn(accounts::purge_forever(state.clone()));
+    state.tasks.spawn(email_codes::send_forever(state.clone()));
+    state.tasks.spawn(email_codes::purge_forever(state.clone()));
     state.tasks.spawn(idempotency::purge_forever(state.clone()));
     state.tasks.spawn(idempotency::announce_forever(state.clone()));
     state.tasks.spawn(idempotency::reconcile_forever(state.clone()));

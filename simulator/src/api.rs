@@ -1,6 +1,6 @@
 //! The merchant's side: JSON under `/v1`, a bearer key, an `Idempotency-Key` where something is made.
 //!
-//! Errors are `{"error": {"code", "message"}}`: 400 unreadable · 401 · 404 `unknown_payment` ·
+//! Errors are `{"error": {"code", "message"}}`: 400 unreadable · 401 · 404 `unknown_payment`, `unknown_token` ·
 //! 409 `already_charged`, `not_charged` · 422 `key_reused`, `above_charge`, `…_invalid` · 503 full.
 
 use axum::Json;
@@ -94,6 +94,7 @@ pub fn routes(simulator: &Simulator) -> Router<Simulator> {
         .route("/v1/payments/{id}", get(read))
         .route("/v1/payments/{id}/void", post(void))
         .route("/v1/payments/{id}/refunds", post(refund))
+        .route("/v1/tokens/{token}", get(token))
         .route_layer(middleware::from_fn_with_state(simulator.clone(), require_key))
 }
 
@@ -156,6 +157,14 @@ async fn read(State(simulator): State<Simulator>, Path(id): Path<String>) -> Ans
 
 async fn void(State(simulator): State<Simulator>, Path(id): Path<String>) -> Answered<Json<PaymentView>> {
     Ok(Json(simulator.void(&id)?.view(&simulator.settings.public_url)))
+}
+
+/// What a token stands for, as far as anybody can tell.
+async fn token(Path(token): Path<String>) -> Answered<Json<serde_json::Value>> {
+    if cards::by_token(&token).is_none() {
+        return Err(error(StatusCode::NOT_FOUND, "unknown_token", "there is no such token"));
+    }
+    Ok(Json(json!({ "fingerprint": cards::fingerprint(&token) })))
 }
 
 #[derive(Deserialize)]

@@ -14,7 +14,18 @@
 //! | `another_amount`     | `tok_another_amount`    | succeeds with one minor unit less than asked for          |
 //!
 //! The payment page shows the same table. In Stripe's words (`crate::stripe`) a token is `pm_` and the card.
+//!
+//! A token may say which card of that kind it stands for: behind an `@` the card's number, and behind a full stop what
+//! tells it from other tokens of the same card. So `tok_paid@1111.a`, `tok_paid@1111.b` and `tok_declined@1111` are three
+//! tokens of one card, `tok_paid@2222` is another card's, and without an `@` it is the card with the ending of the page.
+//! Of `tok_paid@`, with no number, the gateway cannot tell whose it is. That is what [`fingerprint`] says.
+//!
 //! Not here: real card numbers. The page shows the made-up endings, nothing is typed in.
+
+use sha2::{Digest, Sha256};
+
+/// Length of a fingerprint.
+const FINGERPRINT_DIGITS: usize = 16;
 
 /// How a payment with a card goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -176,13 +187,31 @@ pub fn by_name(name: &str) -> Option<&'static Card> {
 /// The card this token of the API stands for.
 #[must_use]
 pub fn by_token(token: &str) -> Option<&'static Card> {
-    by_name(token.strip_prefix("tok_")?)
+    by_name(kind_of(token.strip_prefix("tok_")?))
 }
 
 /// The card this payment method of Stripe's API stands for.
 #[must_use]
 pub fn by_payment_method(method: &str) -> Option<&'static Card> {
-    by_name(method.strip_prefix("pm_")?)
+    by_name(kind_of(method.strip_prefix("pm_")?))
+}
+
+/// What tells a token's card from all others, the same for all of its tokens; `None` where nobody can tell.
+#[must_use]
+pub fn fingerprint(token: &str) -> Option<String> {
+    let card = by_token(token).or_else(|| by_payment_method(token))?;
+    let number = match token.split_once('@') {
+        None => card.ending,
+        Some((_, behind)) => behind.split('.').next().filter(|number| !number.is_empty())?,
+    };
+    let mut name = hex::encode(Sha256::digest(number));
+    name.truncate(FINGERPRINT_DIGITS);
+    Some(name)
+}
+
+/// The name of a card without what says which one of them it is.
+fn kind_of(name: &str) -> &str {
+    name.split_once('@').map_or(name, |(kind, _)| kind)
 }
 
 #[cfg(test)]
@@ -199,6 +228,22 @@ mod tests {
         assert_eq!(by_token("paid"), None);
         assert_eq!(by_token("tok_"), None);
         assert_eq!(by_payment_method("tok_paid"), None);
+    }
+
+    #[test]
+    fn two_tokens_can_be_of_one_card_and_two_cards_behave_alike() {
+        let one = fingerprint("tok_paid@1111.a");
+        assert!(one.as_ref().is_some_and(|name| name.len() == FINGERPRINT_DIGITS && !name.contains("1111")));
+        for same in ["tok_paid@1111", "tok_paid@1111.b", "tok_declined@1111", "pm_paid@1111"] {
+            assert_eq!(fingerprint(same), one, "{same}");
+        }
+        for other in ["tok_paid", "tok_paid@2222.a", "tok_slow"] {
+            assert!(fingerprint(other).is_some() && fingerprint(other) != one, "{other}");
+        }
+        for unknown in ["tok_paid@", "tok_paid@.a", "tok_nothing@1111", "paid"] {
+            assert_eq!(fingerprint(unknown), None, "{unknown}");
+        }
+        assert_eq!(by_token("tok_paid@1111.a"), by_token("tok_paid"));
     }
 
     #[test]

@@ -5,7 +5,9 @@ use domain::api_cancelling::IfLate;
 use leptos::ev::SubmitEvent;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
+use uuid::Uuid;
 
+use super::code::Code;
 use super::pay::{self, Attempt, Trouble};
 use crate::browser;
 use crate::say;
@@ -26,6 +28,8 @@ pub struct Details {
     friend_name: RwSignal<String>,
     friend_email: RwSignal<String>,
     if_late: RwSignal<IfLate>,
+    /// What some shows ask for before checkout.
+    code: Code,
     trouble: RwSignal<Option<Trouble>>,
     busy: RwSignal<bool>,
     attempt: StoredValue<Option<Attempt>>,
@@ -34,7 +38,7 @@ pub struct Details {
 impl Details {
     /// Nothing typed yet.
     #[must_use]
-    pub fn new() -> Self {
+    pub fn new(show: Uuid) -> Self {
         Self {
             name: RwSignal::new(String::new()),
             email: RwSignal::new(String::new()),
@@ -42,14 +46,17 @@ impl Details {
             friend_name: RwSignal::new(String::new()),
             friend_email: RwSignal::new(String::new()),
             if_late: RwSignal::new(IfLate::default()),
+            code: Code::new(show),
             trouble: RwSignal::new(None),
             busy: RwSignal::new(false),
             attempt: StoredValue::new(None),
         }
     }
 
-    /// Writes down who is signed in, where nothing was typed yet.
+    /// Writes down who is signed in, where nothing was typed yet; and where a code was mailed before the page was loaded
+    /// again.
     pub fn fill_in(self) {
+        self.code.come_back(self.email);
         let Some(known) = browser::element(super::BUYER) else { return };
         for (field, attribute) in [(self.name, "data-name"), (self.email, "data-email")] {
             if let Some(value) = known.get_attribute(attribute).filter(|_| field.with_untracked(String::is_empty)) {
@@ -80,7 +87,7 @@ impl Details {
 
 /// The form.
 pub fn form(session: Session, details: Details) -> impl IntoView {
-    let Details { name, email, for_friend, friend_name, friend_email, if_late, trouble, busy, attempt } = details;
+    let Details { name, email, for_friend, friend_name, friend_email, if_late, code, trouble, busy, attempt } = details;
     let buyer = Fields::new("buyer", name, email);
     let friend = Fields::new("friend", friend_name, friend_email);
     let submit = move |event: SubmitEvent| {
@@ -90,17 +97,24 @@ pub fn form(session: Session, details: Details) -> impl IntoView {
         let wrong: Vec<String> = wrong.into_iter().flatten().filter_map(Fields::check).collect();
         if let Some(first) = wrong.first() {
             browser::focus(first);
+        } else if code.is_missing(&buyer.person().email) {
+            browser::focus(super::code::FIELD);
         } else if !busy.get_untracked() {
             busy.set(true);
             trouble.set(None);
             let holder = for_friend.get_untracked().then(|| friend.person());
             spawn_local(async move {
                 let (payer, late) = (buyer.person(), if_late.get_untracked());
-                if let Err(met) = pay::pay(session, (payer, holder), late, attempt).await {
-                    session.set_off_to_pay(false);
+                let email = payer.email.clone();
+                if !code.entered(&email).await {
                     busy.set(false);
-                    trouble.set(Some(met));
+                    return;
                 }
+                let Err(met) = pay::pay(session, (payer, holder), late, attempt).await else { return };
+                session.set_off_to_pay(false);
+                let met = if met.wants_code { code.have_mailed(&email).await.err() } else { Some(met) };
+                busy.set(false);
+                trouble.set(met);
             });
         }
     };
@@ -120,6 +134,7 @@ pub fn form(session: Session, details: Details) -> impl IntoView {
                     <p class="details-small">{say!("pay.friend_note")}</p>
                 </fieldset>
             })}
+            {code.view(email)}
             <details class="details-late">
                 <summary>{say!("pay.late_title")}</summary>
                 <div class="field">

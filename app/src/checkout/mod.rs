@@ -3,6 +3,7 @@
 //! On a laptop a column; on a phone a bar at the bottom that opens into a sheet. Part of the seat map's
 //! island: it shares the session.
 
+mod code;
 pub(crate) mod countdown;
 mod details;
 mod pay;
@@ -48,7 +49,7 @@ impl Foot {
 /// The cart.
 pub fn panel(session: Session) -> impl IntoView {
     let open = RwSignal::new(false);
-    let details = Details::new();
+    let details = Details::new(session.show);
     events::on_window("pageshow", move |_| details.come_back());
     Effect::new(move |_| details.fill_in());
     let is_empty = Memo::new(move |_| session.cart.with(Cart::is_empty));

@@ -22,6 +22,9 @@ use crate::seat_map::session::Session;
 const SETTLE_POLL_MS: u32 = 50;
 const SETTLE_POLLS: u32 = 100;
 
+/// The code of the problem that is no trouble: a code is mailed, and typed in.
+const CODE_WANTED: &str = "email_code_wanted";
+
 /// What the way to the payment page needs of a booking, and so the only part of it that is read here.
 #[derive(Deserialize)]
 struct Begun {
@@ -47,11 +50,13 @@ pub struct Trouble {
     pub text: String,
     /// The booking to look at.
     pub booking: Option<Uuid>,
+    /// Whether a code that is mailed to the buyer would help.
+    pub wants_code: bool,
 }
 
 impl Trouble {
     fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), booking: None }
+        Self { text: text.into(), booking: None, wants_code: false }
     }
 }
 
@@ -122,7 +127,7 @@ async fn settled_hold(session: Session) -> Result<(Uuid, Vec<SeatIndex>, Vec<Are
     held.ok_or_else(|| Trouble::new(say!("pay.not_held")))
 }
 
-fn trouble(failure: &Failure, booking: Option<Uuid>) -> Trouble {
+pub(super) fn trouble(failure: &Failure, booking: Option<Uuid>) -> Trouble {
     let text = match (failure.code(), failure) {
         ("hold_expired" | "not_found", _) => say!("pay.ran_out"),
         ("seats_taken" | "seats_locked", _) => say!("pay.not_kept"),
@@ -131,7 +136,7 @@ fn trouble(failure: &Failure, booking: Option<Uuid>) -> Trouble {
         (_, Failure::Unreachable) => say!("pay.unreachable"),
         (_, Failure::Problem(problem)) => problem_in_words(problem),
     };
-    Trouble { text, booking }
+    Trouble { text, booking, wants_code: failure.code() == CODE_WANTED }
 }
 
 #[cfg(test)]

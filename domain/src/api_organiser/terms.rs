@@ -55,11 +55,25 @@ pub struct TermsOfSale {
     pub flash_sale: bool,
     /// Seats one person may have, 1 to 10.
     pub per_person: u32,
+    /// Whether guests prove their address by a code, mailed to it, before they check out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub email_code: bool,
+    /// Seats that one card may pay for, 1 to 100; absent: as many as people do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_instrument: Option<u32>,
 }
 
 impl Default for TermsOfSale {
     fn default() -> Self {
-        Self { sales: Sales::Open, sales_from: None, hold_seconds: 300, flash_sale: false, per_person: 10 }
+        Self {
+            sales: Sales::Open,
+            sales_from: None,
+            hold_seconds: 300,
+            flash_sale: false,
+            per_person: 10,
+            email_code: false,
+            per_instrument: None,
+        }
     }
 }
 

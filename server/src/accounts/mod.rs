@@ -45,9 +45,9 @@ pub use purge::purge_forever;
 pub use register::register;
 pub use sessions::{HINT_COOKIE, SESSION_COOKIE, Session, SignedIn, of_request};
 pub use staff::Staff;
-pub use throttle::of_key as throttle_key;
+pub use throttle::{of_code as throttle_code, of_key as throttle_key};
 pub use tokens::long_enough as secrets_are_long_enough;
-pub use view::{named, of_account};
+pub use view::{has_proven_address, named, of_account};
 
 use tokio::sync::Notify;
 

@@ -33,3 +33,11 @@ pub async fn named(state: &AppState, account: Option<Uuid>) -> Result<Option<(St
     let found = sql::by_id(&mut *state.pg.acquire().await?, id).await?;
     Ok(found.map(|account| (account.name, account.email)))
 }
+
+/// Whether this account is open and has shown that mail at its address reaches its owner.
+///
+/// # Errors
+/// When the database fails.
+pub async fn has_proven_address(tx: &mut PgConnection, id: Uuid) -> Result<bool, sqlx::Error> {
+    Ok(sql::by_id(tx, id).await?.is_some_and(|account| account.email_proven_at.is_some()))
+}

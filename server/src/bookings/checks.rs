@@ -4,6 +4,7 @@
 //! - somebody takes payments, and the show may be booked: known here, without asking anyone;
 //! - the hold is alive and is for just these seats: asked of the lock store, which closes it to changes and
 //!   lets it last until the payment is over;
+//! - what pays is told by its gateway, where the show has a cap on what one card pays for (`instruments`);
 //! - the buyer is within the limit of seats, and has not been trying card after card: asked of Postgres.
 //!
 //! The fraud rule is plain and says so: [`MAX_DECLINES_OF_VISITOR`] declined payments by one visitor, or
@@ -21,6 +22,7 @@ use uuid::Uuid;
 
 use super::commits::CommitMode;
 use super::confirm::give_up_payment;
+use super::instruments::PaidWith;
 use super::sql::BookingRow;
 use crate::catalogue::Show;
 use crate::clock::to_utc;
@@ -39,24 +41,39 @@ const MAX_DECLINES_OF_EMAIL: i64 = 10;
 /// Whoever tried too often waits at least this long.
 const WAIT_AFTER_DECLINES: Duration = Duration::from_secs(60);
 
+/// What the checks found.
+pub(super) struct Checked {
+    /// The end of the hold.
+    pub(super) until: Timestamp,
+    /// What pays, where that is asked for and known.
+    pub(super) instrument: Option<PaidWith>,
+}
+
 /// All checks. The end of the hold, which is now closed to changes: whoever does not go on to submit the
 /// payment gives it up ([`give_up_payment`]), as happens here after a "no".
 ///
 /// `is_guest`: they came with a cookie, and nobody has looked yet whether that visitor was handed over to an account;
-/// then it is not theirs any more, and to them not there (`accounts::owner_for`).
+/// then it is not theirs any more, and to them not there (`accounts::owner_for`). `means`: the gateway that will be asked
+/// for the money, and the buyer's token.
 pub(super) async fn before_charge(
     state: &AppState,
     show: &Arc<Show>,
     row: &BookingRow,
     is_guest: bool,
-) -> Result<Timestamp, Problem> {
+    means: (&str, Option<&str>),
+) -> Result<Checked, Problem> {
     let now = state.locks.now();
     holds::sales_open(show, now)?;
     state.gateways.available()?;
-    let side_by_side =
-        async { tokio::try_join!(hold_alive(state, show, row), clean_record(state, show, row, is_guest, now)) };
+    let side_by_side = async {
+        tokio::try_join!(
+            hold_alive(state, show, row),
+            clean_record(state, show, row, is_guest, now),
+            PaidWith::of_token(state, show, means),
+        )
+    };
     let problem = match tokio::time::timeout(CHECKS_DEADLINE, side_by_side).await {
-        Ok(Ok((until, ()))) => return Ok(until),
+        Ok(Ok((until, (), instrument))) => return Ok(Checked { until, instrument }),
         Ok(Err(problem)) => problem,
         Err(_) => Problem::new(Code::Overloaded, "Please try again in a moment; nothing was charged."),
     };

@@ -8,12 +8,13 @@ use domain::booking::{BookingState, Event, PAYMENT_EXTENSION_MS};
 use tracing::Instrument;
 use uuid::Uuid;
 
+use super::checks::{self, Checked};
 use super::commits::{CommitMode, Done, Found, Key, Lesson, Submission, Work, retried};
 use super::create::{or_replay, unmoved};
 use super::moves::{self, causes};
 use super::payment_rows::Route;
 use super::sql::{self, BookingRow};
-use super::{checks, claiming, effects, view};
+use super::{claiming, effects, instruments, view};
 use crate::catalogue::Show;
 use crate::idempotency::{Answer, Intent};
 use crate::web::{Code, Problem, Visitor};
@@ -101,14 +102,17 @@ async fn submit(
     let Wish { row, seen, only_at, is_guest } = wish;
     check_token(request)?;
     let show = state.catalogue.known_show(row.show_id).await?;
-    let until = checks::before_charge(state, &show, &row, is_guest).await?;
+    let gateway = state.gateways.first_choice();
+    let means = (gateway, request.payment_token.as_deref());
+    let Checked { until, instrument } = checks::before_charge(state, &show, &row, is_guest, means).await?;
     let submission = Submission {
         show,
         booking: row.id,
         seen,
         only_at,
         token: request.payment_token.clone(),
-        gateway: state.gateways.first_choice(),
+        instrument,
+        gateway,
         until,
         intent: intent.clone(),
     };
@@ -247,7 +251,7 @@ fn check_token(request: &ConfirmRequest) -> Result<(), Problem> {
 /// Key, move, claims, payment and the wish to charge, in a transaction of its own. An answer instead: a twin
 /// was faster.
 pub(super) async fn submit_one(state: &AppState, submission: &Submission) -> Result<Done, Problem> {
-    let Submission { show, booking, token, gateway, until, intent, only_at, seen: _ } = submission;
+    let Submission { show, booking, token, instrument, gateway, until, intent, only_at, seen: _ } = submission;
     let now = state.locks.now();
     let mut tx = state.pg.begin().await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {
@@ -267,6 +271,9 @@ pub(super) async fn submit_one(state: &AppState, submission: &Submission) -> Res
         }
         Err(error) => return Err(unmoved(error)),
     };
+    if let Some(instrument) = instrument {
+        instruments::claim(&mut tx, show, &pending, instrument, now).await?;
+    }
     if let Some(lost) = claiming::claim_all(&mut tx, show, &pending, now).await? {
         tx.rollback().await?;
         return Err(lost.told(state, show).await?);

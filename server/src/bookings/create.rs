@@ -16,14 +16,14 @@ use super::{late, person, places, view};
 use crate::catalogue::Show;
 use crate::idempotency::{Answer, Intent};
 use crate::seat_locks::{Held, with_map};
-use crate::web::{Code, Problem};
-use crate::{AppState, holds, ids};
+use crate::web::{Code, Problem, Visitor};
+use crate::{AppState, email_codes, holds, ids};
 
 /// Makes a booking of the caller's hold, or brings the one it has up to date.
 pub(super) async fn create(
     state: &AppState,
     show: &Arc<Show>,
-    owner: &str,
+    visitor: &Visitor,
     request: &BookingRequest,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
@@ -31,7 +31,7 @@ pub(super) async fn create(
     if !batched && let Some(answer) = intent.replay(&state.pg, state.locks.now()).await? {
         return Ok(answer);
     }
-    let wanted = match wish(state, show, owner, request).await {
+    let wanted = match wish(state, show, visitor, request).await {
         Ok(wanted) => wanted,
         // What is refused now may have been granted before, to the same key.
         Err(refusal) if batched => return or_replay(state, intent, refusal).await,
@@ -58,13 +58,14 @@ pub(super) async fn or_replay(state: &AppState, intent: &Intent, refusal: Proble
 async fn wish(
     state: &AppState,
     show: &Arc<Show>,
-    owner: &str,
+    visitor: &Visitor,
     request: &BookingRequest,
 ) -> Result<BookingRow, Problem> {
     let buyer = person::check("buyer", &request.buyer)?;
     let holder =
         request.holder.as_ref().map_or_else(|| Ok(buyer.clone()), |friend| person::check("ticket holder", friend))?;
     holds::sales_open(show, state.locks.now())?;
+    let owner = visitor.owner.as_str();
     let held = match state.config.commits {
         CommitMode::Batched => state.commits.hold_of(state, show, owner).await?,
         CommitMode::Interactive => with_map(state, show, || state.locks.mine(show.id, owner)).await?,
@@ -72,6 +73,8 @@ async fn wish(
     let held = held.filter(|held| held.hold == request.hold).ok_or_else(|| {
         Problem::new(Code::HoldExpired, "Your seats are free for everyone again. You can try to get them back.")
     })?;
+    // Last: nobody is sent to their mail for seats that are gone.
+    email_codes::check(state, show, visitor, &buyer.1).await?;
     wanted_row(show, owner, &held, buyer, holder)
 }
 

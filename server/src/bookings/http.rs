@@ -39,6 +39,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
     responses((status = 201, body = BookingView),
         (status = 202, description = "With Prefer: respond-async; ask at Location"), KeyReused,
         (status = 400, body = ProblemView, description = "malformed, key_missing, person_invalid"),
+        (status = 403, body = ProblemView, description = "email_code_wanted: have a code mailed and enter it, then come back"),
         (status = 404, body = ProblemView),
         (status = 409, body = ProblemView, description = "sales_closed, still_running"),
         (status = 410, body = ProblemView, description = "hold_expired; also for another's")))]
@@ -52,7 +53,7 @@ async fn make(
     let show = state.catalogue.known_show(request.show).await?;
     let intent = Intent::new(&visitor.owner, key, "POST /bookings", &request);
     let work = move |state: AppState, intent: Intent| async move {
-        create::create(&state, &show, &visitor.owner, &request, &intent).await
+        create::create(&state, &show, &visitor, &request, &intent).await
     };
     Ok(once(&state, intent, prefer, work).await?.into_response())
 }
@@ -76,7 +77,7 @@ async fn read(State(state): State<AppState>, visitor: Visitor, ApiPath(booking):
         (status = 404, body = ProblemView, description = "Also for another's"),
         (status = 409, body = ProblemView, description = "seats_taken, sales_closed, wrong_state, still_running"),
         (status = 410, body = ProblemView, description = "hold_expired"),
-        (status = 429, body = ProblemView, description = "person_limit, too_many_declines"),
+        (status = 429, body = ProblemView, description = "person_limit, too_many_declines, instrument_limit"),
         (status = 503, body = ProblemView, description = "gateway_unavailable: the hold is kept; nothing was charged")))]
 async fn pay(
     State(state): State<AppState>,

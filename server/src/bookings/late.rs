@@ -14,6 +14,7 @@ use uuid::Uuid;
 
 use super::claims;
 use super::effects::EffectError;
+use super::instruments;
 use super::moves::{self, Cause, MoveError};
 use super::sql::{self, BookingRow, SeatRow};
 use crate::catalogue::Show;
@@ -333,10 +334,10 @@ async fn move_payment(tx: &mut PgConnection, from: Uuid, to: Uuid, now: Timestam
     let moved = sqlx::query("UPDATE payments SET moved_to = $2 WHERE booking_id = $1 AND moved_to IS NULL")
         .bind(from)
         .bind(to)
-        .execute(tx)
+        .execute(&mut *tx)
         .await?;
     assert_eq!(moved.rows_affected(), 1, "money that waits has not moved");
-    Ok(())
+    instruments::carry(tx, from, to).await
 }
 
 async fn give_back(state: &AppState, row: &BookingRow, why: &str) -> Result<(), EffectError> {

@@ -22,6 +22,7 @@ mod effects;
 mod exchange;
 mod holders;
 mod http;
+mod instruments;
 mod late;
 mod moves;
 mod news;

@@ -6,6 +6,7 @@ use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use super::instruments;
 use crate::clock::to_utc;
 use crate::outbox;
 use crate::payments::{Known, NewsOutcome};
@@ -110,6 +111,7 @@ pub(super) async fn switch(
         .bind(to_utc(now))
         .execute(&mut *tx)
         .await?;
+        instruments::forget(tx, booking).await?;
         outbox::enqueue(tx, booking, &[Effect::VoidLeft], now).await?;
     }
     Ok(moved)

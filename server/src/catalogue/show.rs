@@ -79,6 +79,10 @@ pub struct Show {
     pub hold_life_ms: i64,
     /// Seats one person may have.
     pub per_person: usize,
+    /// Whether guests prove their address by a code before they check out.
+    pub email_code: bool,
+    /// Seats that one card may pay for, where there is a cap.
+    pub per_instrument: Option<usize>,
     /// Whether it is sold.
     pub sales: Sales,
     /// Not before this.
@@ -161,6 +165,8 @@ impl Show {
             hold_ms,
             hold_life_ms,
             per_person: row.per_person.map_or(MAX_SEATS_PER_PERSON, |most| usize::from(most.unsigned_abs())),
+            email_code: row.email_code,
+            per_instrument: row.per_instrument.map(|most| usize::from(most.unsigned_abs())),
             sales: Sales::parse(&row.sales).ok_or_else(|| wrong_row("shows", "sales", &row.id))?,
             sales_from: row.sales_from.map(clock::from_utc),
             seat_count,
@@ -314,6 +320,8 @@ pub(super) struct ShowRow {
     hold_ms: i64,
     flash_sale: bool,
     per_person: Option<i16>,
+    email_code: bool,
+    per_instrument: Option<i16>,
     sales: String,
     sales_from: Option<DateTime<Utc>>,
     called_off: bool,

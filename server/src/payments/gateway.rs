@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use axum::http::{HeaderMap, StatusCode};
 use domain::money::Money;
 use domain::time::Timestamp;
+use reqwest::Url;
 use uuid::Uuid;
 
 use super::PaymentNews;
@@ -21,6 +22,14 @@ pub trait Gateway: Send + Sync {
 
     /// Whether a payment token looks like one of this gateway's. It is of no use at another.
     fn takes_token(&self, token: &str) -> bool;
+
+    /// Whose instrument a token stands for: the gateway's own name of the card behind it, the same for every token of
+    /// that card, and no card's number. `None` when it has no such name: an instrument of another kind, a token it does
+    /// not know. Nothing is charged by asking.
+    ///
+    /// # Errors
+    /// [`GatewayError`], as below.
+    async fn fingerprint(&self, token: &str) -> Result<Option<String>, GatewayError>;
 
     /// Asks for the money of a booking. Repeating it, also with other words, answers how that one payment
     /// stands: a repeat that differs (the show was renamed meanwhile) says nothing about the first.
@@ -72,6 +81,15 @@ pub fn pay_key(booking: Uuid) -> String {
 #[must_use]
 pub fn refund_key(booking: Uuid, number: u32) -> String {
     if number == 0 { format!("refund:{booking}") } else { format!("refund:{booking}:{number}") }
+}
+
+/// An address below a gateway's own with these parts of a path. A token comes from a stranger: whatever is in it stays one
+/// part.
+pub(super) fn path_of(base: &Url, parts: &[&str]) -> Result<Url, GatewayError> {
+    let mut url = base.clone();
+    let cannot = || GatewayError::unreachable("the gateway's address has no path");
+    url.path_segments_mut().map_err(|()| cannot())?.pop_if_empty().extend(parts);
+    Ok(url)
 }
 
 /// What we know a payment by.
@@ -206,5 +224,22 @@ impl GatewayError {
     pub(super) fn refused(code: &str, message: &str) -> Self {
         let (code, message) = (code.to_owned(), message.to_owned());
         Self::Refused { status: StatusCode::UNPROCESSABLE_ENTITY.as_u16(), code, message }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_strangers_token_leads_nowhere_else() {
+        let base = Url::parse("http://127.0.0.1:9/gateway/").expect("an address");
+        let path = |token| path_of(&base, &["v1", "tokens", token]).expect("an address").to_string();
+        assert_eq!(path("tok_paid@1111.a"), "http://127.0.0.1:9/gateway/v1/tokens/tok_paid@1111.a");
+        for odd in ["tok_/../../payments", "tok_?a=b", "tok_#c", "tok_%2e%2e"] {
+            let path = path(odd);
+            let rest = path.strip_prefix("http://127.0.0.1:9/gateway/v1/tokens/").expect("below tokens");
+            assert!(!rest.contains(['/', '?', '#']), "{path}");
+        }
     }
 }

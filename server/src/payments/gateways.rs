@@ -92,6 +92,14 @@ impl Door {
         self.gateway.takes_token(token)
     }
 
+    /// As [`Gateway::fingerprint`].
+    ///
+    /// # Errors
+    /// [`GatewayError`].
+    pub async fn fingerprint(&self, token: &str) -> Result<Option<String>, GatewayError> {
+        self.counted(Question::Instrument, self.through(self.gateway.fingerprint(token))).await
+    }
+
     /// As [`Gateway::charge`]; not taken while the gateway rests, not even to find out how it is.
     ///
     /// # Errors

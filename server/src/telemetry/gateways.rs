@@ -12,6 +12,8 @@ const DURATION: &str = "rowlock_gateway_call_duration_seconds";
 /// What a gateway is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Question {
+    /// Whose instrument a token is.
+    Instrument,
     /// For the money of a booking.
     Charge,
     /// How a payment stands.
@@ -23,10 +25,11 @@ pub enum Question {
 }
 
 impl Question {
-    const ALL: [Self; 4] = [Self::Charge, Self::Status, Self::Void, Self::Refund];
+    const ALL: [Self; 5] = [Self::Instrument, Self::Charge, Self::Status, Self::Void, Self::Refund];
 
     const fn label(self) -> &'static str {
         match self {
+            Self::Instrument => "instrument",
             Self::Charge => "charge",
             Self::Status => "status",
             Self::Void => "void",

@@ -7,6 +7,7 @@
 mod account_mail;
 pub mod calendar;
 pub mod code;
+mod code_mail;
 pub mod mail;
 pub mod notice;
 mod offer_mail;
@@ -17,6 +18,7 @@ mod sql;
 
 pub use account_mail::AccountMail;
 pub use code::TicketCode;
+pub use code_mail::CodeMail;
 pub use mail::{Addressee, MailError, Mailer, TicketMail, is_address, wrong_settings};
 pub use notice::NoticeMail;
 pub use offer_mail::OfferMail;

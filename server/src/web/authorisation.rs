@@ -59,6 +59,8 @@ pub const TABLE: &[Row] = &[
     ("POST", "/api/v1/shows/{show}/queue", Visitor),
     ("GET", "/api/v1/shows/{show}/queue", Visitor),
     ("DELETE", "/api/v1/shows/{show}/queue", Visitor),
+    ("POST", "/api/v1/shows/{show}/email-code", Visitor),
+    ("POST", "/api/v1/shows/{show}/email-code/proof", Visitor),
     ("POST", "/api/v1/bookings", Visitor),
     ("GET", "/api/v1/bookings/{booking}", Owner),
     ("GET", "/api/v1/bookings/{booking}/events", Owner),

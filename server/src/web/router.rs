@@ -29,8 +29,8 @@ use super::caching::{self, PRIVATE, REVALIDATED};
 use super::fast_road::FastRoad;
 use super::{Code, Problem, pages, reader};
 use crate::{
-    AppState, accounts, api_keys, bookings, box_office, catalogue, door, holds, idempotency, ids, live, organiser,
-    payments, reports, telemetry, waiting_list, waiting_room, webhooks,
+    AppState, accounts, api_keys, bookings, box_office, catalogue, door, email_codes, holds, idempotency, ids, live,
+    organiser, payments, reports, telemetry, waiting_list, waiting_room, webhooks,
 };
 
 /// Largest body of an API call, bytes; ten seats and two names are far below.
@@ -54,6 +54,7 @@ fn api() -> (Router<AppState>, OpenApi) {
         .merge(holds::routes())
         .merge(waiting_list::routes())
         .merge(waiting_room::routes())
+        .merge(email_codes::routes())
         .merge(bookings::routes())
         .merge(idempotency::routes())
         .merge(payments::routes())

@@ -120,6 +120,8 @@ fn body_for(method: &str, path: &str, held: &Value, world: &World) -> Value {
         ("POST", "login") => json!({ "email": "a@example.org", "password": "no such account" }),
         ("POST", "forgotten") => json!({ "email": "nobody" }),
         ("POST", "reset") => json!({ "token": "0", "password": PASSWORD }),
+        ("POST", "email-code") => json!({ "email": "a@example.org" }),
+        ("POST", "proof") if path.contains("/email-code/") => json!({ "email": "a@example.org", "code": "000000" }),
         ("POST", "proof") => json!({ "token": "0" }),
         ("POST", "password") => json!({ "current": "not the password", "new": "another password" }),
         ("POST", "scans") => json!({ "text": "no ticket", "device": { "id": world.show, "name": "Door" } }),

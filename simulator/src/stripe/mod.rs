@@ -2,7 +2,7 @@
 //!
 //! Spoken, as <https://docs.stripe.com/api> has it: PaymentIntents (create with or without `confirm`,
 //! retrieve, cancel, search by one metadata key), Checkout Sessions in mode `payment` (create, retrieve,
-//! expire; the page is ours), refunds (create), webhook endpoints (create: the last one gets all events),
+//! expire; the page is ours), payment methods (retrieve), refunds (create), webhook endpoints (create: the last one gets all events),
 //! `expand[]`, bearer keys, `Idempotency-Key`, errors with `type`, `code` and `decline_code`, events with
 //! `Stripe-Signature`. A payment method is `pm_` and a card of [`crate::cards`].
 //!
@@ -23,7 +23,7 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde_json::{Value, json};
 
-use crate::cards::Card;
+use crate::cards::{self, Card};
 use crate::charging::{NotNow, Simulator};
 use crate::clock;
 use crate::ledger::{Outcome, Refused};
@@ -49,6 +49,7 @@ pub fn routes(simulator: &Simulator) -> Router<Simulator> {
         .route("/v1/checkout/sessions/{id}", get(read_session))
         .route("/v1/checkout/sessions/{id}/expire", post(expire_session))
         .route("/v1/refunds", post(create_refund))
+        .route("/v1/payment_methods/{id}", get(read_method))
         .route("/v1/webhook_endpoints", post(create_endpoint))
         .route_layer(middleware::from_fn_with_state(simulator.clone(), require_key))
 }
@@ -203,6 +204,13 @@ async fn create_refund(State(simulator): State<Simulator>, headers: HeaderMap, b
     let left = payment.taken_minor - payment.refunded_minor();
     let refunded = simulator.refund(&payment.id, &key_of(&headers), amount.unwrap_or(left))?;
     Ok(Json(objects::last_refund(&refunded)))
+}
+
+async fn read_method(Path(id): Path<String>, query: Result<Query<Pairs>, QueryRejection>) -> Answered {
+    Fields::of_query(query)?.none_left()?;
+    let card = cards::by_payment_method(&id).ok_or_else(|| Error::missing("PaymentMethod", &id))?;
+    let details = json!({ "brand": "visa", "last4": card.ending, "fingerprint": cards::fingerprint(&id) });
+    Ok(Json(json!({ "id": id, "object": "payment_method", "type": "card", "livemode": false, "card": details })))
 }
 
 async fn create_endpoint(State(simulator): State<Simulator>, body: Body) -> Answered {

@@ -48,6 +48,13 @@ pub(super) const MAIL_PERSON: Allowance = Allowance { name: "mail-person", burst
 pub(super) const GRANTS_MANAGER: Allowance = Allowance { name: "grants-manager", burst: 30, each_ms: 20_000 };
 /// Questions of a program with a theatre's key.
 const API_KEY: Allowance = Allowance { name: "api-key", burst: 120, each_ms: 500 };
+/// Codes before checkout for one visitor: 8 in the busiest hour.
+const CODE_VISITOR: Allowance = Allowance { name: "code-visitor", burst: 4, each_ms: 900_000 };
+/// Codes mailed to one person, whoever asks for them: 12 in the busiest hour. More than one visitor's, so that nobody is
+/// shut out by one other; few, so that with five tries each a guesser is right once in 16,000 hours.
+const CODE_PERSON: Allowance = Allowance { name: "code-person", burst: 6, each_ms: 600_000 };
+/// Codes asked for from an address: a household, or an office behind one.
+const CODE_ADDRESS: Allowance = Allowance { name: "code-address", burst: 60, each_ms: 10_000 };
 /// PINs typed: of a manager, and by whoever is at the till. One that is right does not count.
 pub(super) const PIN: Allowance = Allowance { name: "pin", burst: 5, each_ms: 180_000 };
 /// Mails asked for from an address, and links tried from there.
@@ -214,6 +221,18 @@ pub(super) async fn of_address(state: &AppState, of: &Allowance, address: &Clien
 /// 429.
 pub async fn of_key(state: &AppState, key: uuid::Uuid) -> Result<(), Problem> {
     state.accounts.throttle.take(state, &API_KEY, &key.to_string()).await
+}
+
+/// Counts a code that this visitor wants mailed to that person. The narrow bucket first: whoever has used it up takes
+/// nothing from others.
+///
+/// # Errors
+/// 429.
+pub async fn of_code(state: &AppState, visitor: &str, email: &str, address: &ClientAddress) -> Result<(), Problem> {
+    let throttle = &state.accounts.throttle;
+    throttle.take(state, &CODE_VISITOR, visitor).await?;
+    throttle.take(state, &CODE_ADDRESS, &address.0).await?;
+    throttle.take(state, &CODE_PERSON, &person(email)).await
 }
 
 /// The same arithmetic as `take.lua`: when a bucket will be full again, after `act`.

@@ -42,6 +42,7 @@ pub(super) use self::plan::read;
 use self::recent::Recent;
 use self::records::Question;
 pub(super) use self::run::retried;
+use super::instruments::PaidWith;
 use super::sql::BookingRow;
 use crate::AppState;
 use crate::catalogue::Show;
@@ -154,6 +155,8 @@ pub(super) struct Submission {
     /// wrote last.
     pub(super) only_at: Option<i32>,
     pub(super) token: Option<String>,
+    /// What will pay, where the show has a cap and it is known.
+    pub(super) instrument: Option<PaidWith>,
     /// Who will be asked for the money.
     pub(super) gateway: &'static str,
     /// The hold's new end.

@@ -148,6 +148,10 @@ impl Plan {
     }
 
     fn submit(&mut self, place: usize, submission: &Submission) -> Planned {
+        // What its card has paid for is counted under a lock, which no batch waits for.
+        if submission.instrument.is_some() {
+            return Planned::Apart;
+        }
         let Some(found) = self.known.bookings.get(&submission.booking) else {
             return Planned::Refused(Problem::not_found("booking"));
         };

@@ -13,7 +13,7 @@ pub(in crate::catalogue) async fn show(
     region: Option<&str>,
 ) -> Result<Option<ShowRow>, sqlx::Error> {
     sqlx::query_as(
-        "SELECT s.id, s.layout_id, s.starts_at, s.language, s.format, s.currency, s.prices, s.blocked, s.hold_ms, s.flash_sale, s.per_person, s.sales, s.sales_from, s.called_off,
+        "SELECT s.id, s.layout_id, s.starts_at, s.language, s.format, s.currency, s.prices, s.blocked, s.hold_ms, s.flash_sale, s.per_person, s.email_code, s.per_instrument, s.sales, s.sales_from, s.called_off,
                 f.id AS film_id, f.title AS film_title, f.hue, f.running_minutes, f.rating,
                 sc.name AS screen,
                 t.id AS theatre_id, t.name AS theatre, t.address,

@@ -29,6 +29,8 @@ use crate::web::{Code, Problem};
 const LEAST_HOLD_S: u32 = 30;
 /// The longest, seconds.
 const LONGEST_HOLD_S: u32 = 3_600;
+/// Seats that a cap on what one card pays for may allow.
+const MAX_PER_INSTRUMENT: u32 = 100;
 /// How people write a time of a day.
 const LOCAL_MINUTE: &str = "%Y-%m-%dT%H:%M";
 
@@ -40,6 +42,8 @@ pub(super) struct Terms {
     pub hold_ms: i64,
     pub flash_sale: bool,
     pub per_person: i16,
+    pub email_code: bool,
+    pub per_instrument: Option<i16>,
 }
 
 /// The one validator of terms.
@@ -52,6 +56,9 @@ fn checked(terms: &TermsOfSale, zone: Tz) -> Result<Terms, Problem> {
     if !(1..=MAX_SEATS_PER_PERSON as i16).contains(&per_person) {
         return refuse(format!("One person may have 1 to {MAX_SEATS_PER_PERSON} seats."));
     }
+    if terms.per_instrument.is_some_and(|most| !(1..=MAX_PER_INSTRUMENT).contains(&most)) {
+        return refuse(format!("One card may pay for 1 to {MAX_PER_INSTRUMENT} seats, or for any number."));
+    }
     let written = terms.sales_from.as_deref().map(str::trim).filter(|text| !text.is_empty());
     let sales_from = written.map(|text| read_instant(text, zone)).transpose()?;
     Ok(Terms {
@@ -60,6 +67,8 @@ fn checked(terms: &TermsOfSale, zone: Tz) -> Result<Terms, Problem> {
         hold_ms: i64::from(terms.hold_seconds) * SECOND_MS,
         flash_sale: terms.flash_sale,
         per_person,
+        email_code: terms.email_code,
+        per_instrument: terms.per_instrument.and_then(|most| i16::try_from(most).ok()),
     })
 }
 
@@ -102,6 +111,9 @@ mod tests {
         assert_eq!(code(TermsOfSale { hold_seconds: u32::MAX, ..usual() }), Some(Code::Malformed));
         assert_eq!(code(TermsOfSale { per_person: 0, ..usual() }), Some(Code::Malformed));
         assert_eq!(code(TermsOfSale { per_person: 70_000, ..usual() }), Some(Code::Malformed));
+        for (most, expected) in [(0, Some(Code::Malformed)), (1, None), (100, None), (101, Some(Code::Malformed))] {
+            assert_eq!(code(TermsOfSale { per_instrument: Some(most), ..usual() }), expected, "{most}");
+        }
         let from = |text: &str| TermsOfSale { sales_from: Some(text.to_owned()), ..usual() };
         assert_eq!(code(from("tomorrow")), Some(Code::Malformed));
         assert_eq!(code(from("-9999-01-1T10:00")), Some(Code::Malformed));

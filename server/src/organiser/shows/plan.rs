@@ -234,5 +234,7 @@ pub(super) fn terms_view(terms: Terms, zone: Tz) -> TermsOfSale {
         hold_seconds: u32::try_from(terms.hold_ms / domain::time::SECOND_MS).unwrap_or(0),
         flash_sale: terms.flash_sale,
         per_person: u32::from(terms.per_person.unsigned_abs()),
+        email_code: terms.email_code,
+        per_instrument: terms.per_instrument.map(|most| u32::from(most.unsigned_abs())),
     }
 }

@@ -73,6 +73,8 @@ pub(super) fn view_of(row: OrganisedRow) -> Result<OrganisedShow, Problem> {
         hold_ms: row.hold_ms,
         flash_sale: row.flash_sale,
         per_person: row.per_person.unwrap_or(MAX_SEATS_PER_PERSON as i16),
+        email_code: row.email_code,
+        per_instrument: row.per_instrument,
     };
     let cancellation = row.called_off.then(|| CancellationView {
         reason: row.reason.unwrap_or_default(),

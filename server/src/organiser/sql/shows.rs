@@ -46,9 +46,10 @@ pub(in crate::organiser) async fn insert(
     let ids: Vec<Uuid> = shows.iter().map(|show| show.id).collect();
     sqlx::query(
         "INSERT INTO shows (id, screen_id, film_id, layout_id, starts_at, local_date, language, format, currency, prices,
-                            hold_ms, flash_sale, sales, sales_from, per_person, cleaning_minutes, blocked)
+                            hold_ms, flash_sale, sales, sales_from, per_person, cleaning_minutes,
+                            email_code, per_instrument, blocked)
          SELECT new.id, $5, $6, $7, new.starts_at, new.local_date, $8, $9, $10, new.prices::jsonb,
-                $11, $12, $13, $14, $15, $16, $17
+                $11, $12, $13, $14, $15, $16, $17, $18, $19
          FROM UNNEST($1::uuid[], $2::timestamptz[], $3::date[], $4::text[]) AS new (id, starts_at, local_date, prices)",
     )
     .bind(&ids)
@@ -67,6 +68,8 @@ pub(in crate::organiser) async fn insert(
     .bind(common.terms.sales_from.map(to_utc))
     .bind(common.terms.per_person)
     .bind(common.cleaning_minutes.cast_signed())
+    .bind(common.terms.email_code)
+    .bind(common.terms.per_instrument)
     .bind(common.house)
     .execute(&mut *tx)
     .await?;
@@ -168,6 +171,8 @@ pub(in crate::organiser) struct OrganisedRow {
     pub hold_ms: i64,
     pub flash_sale: bool,
     pub per_person: Option<i16>,
+    pub email_code: bool,
+    pub per_instrument: Option<i16>,
     pub terms_version: i32,
     pub terms_at: Option<DateTime<Utc>>,
     pub called_off: bool,
@@ -184,7 +189,7 @@ pub(in crate::organiser) struct OrganisedRow {
 const ORGANISED: &str = "
     SELECT show.id, film.id AS film, film.title, screen.id AS screen, screen.name AS screen_name, show.starts_at,
            city.time_zone, show.language, show.format, show.currency, show.prices, show.sales, show.sales_from,
-           show.hold_ms, show.flash_sale, show.per_person, show.terms_version, show.terms_at,
+           show.hold_ms, show.flash_sale, show.per_person, show.email_code, show.per_instrument, show.terms_version, show.terms_at,
            show.called_off, show.is_moving,
            room.seat_count + stock.places AS seats,
            (SELECT count(*) FROM seat_claims WHERE show_id = show.id AND state = 'sold') + stock.sold AS sold,
@@ -303,7 +308,8 @@ pub(in crate::organiser) async fn set_terms(
 ) -> Result<bool, sqlx::Error> {
     let done = sqlx::query(
         "UPDATE shows SET sales = $3, sales_from = $4, hold_ms = $5, flash_sale = $6, per_person = $7,
-                prices = coalesce($8, prices), terms_version = terms_version + 1, terms_at = $9
+                prices = coalesce($8, prices), terms_version = terms_version + 1, terms_at = $9,
+                email_code = $10, per_instrument = $11
          WHERE id = $1 AND terms_version = $2 AND NOT called_off AND NOT is_moving",
     )
     .bind(show)
@@ -315,6 +321,8 @@ pub(in crate::organiser) async fn set_terms(
     .bind(terms.per_person)
     .bind(prices.map(Json))
     .bind(to_utc(now))
+    .bind(terms.email_code)
+    .bind(terms.per_instrument)
     .execute(tx)
     .await?;
     Ok(done.rows_affected() == 1)

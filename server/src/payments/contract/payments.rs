@@ -63,6 +63,19 @@ pub(super) async fn an_answer_that_was_lost_is_asked_for_again(house: House) {
     house.becomes(&known, &succeeded(2_500)).await;
 }
 
+pub(super) async fn every_token_of_a_card_is_of_one_instrument(house: House) {
+    let token = |card: &str| house.charge(Some(card)).token.expect("a token");
+    let of = async |card: &str| house.gateway.fingerprint(&token(card)).await.expect("an answer");
+    let one = of("paid@1111.a").await;
+    assert!(one.as_ref().is_some_and(|name| !name.contains("1111")), "{one:?}");
+    assert_eq!(of("paid@1111.b").await, one);
+    assert_eq!(of("declined@1111").await, one);
+    assert!(of("paid@2222").await.is_some_and(|other| Some(other) != one));
+    assert_eq!(of("paid@").await, None, "it has no name");
+    assert_eq!(of("no_such_card").await, None);
+    assert_eq!(of("paid/../../payments?key=1#").await, None, "a stranger's token leads nowhere else");
+}
+
 pub(super) async fn a_payment_nobody_made_is_not_there(house: House) {
     assert_eq!(house.gateway.status(&unnoted(ids::new_id())).await.expect("an answer"), None);
 }

@@ -67,6 +67,10 @@ impl Gateway for Scripted {
         token.starts_with(self.token)
     }
 
+    async fn fingerprint(&self, token: &str) -> Result<Option<String>, GatewayError> {
+        self.asked("instrument", Some(token.to_owned())).await
+    }
+
     async fn charge(&self, charge: &Charge) -> Result<ChargeAnswer, GatewayError> {
         let status = PaymentStatus::Succeeded { amount: charge.amount };
         self.asked("charge", ChargeAnswer { gateway_ref: "1".to_owned(), status }).await

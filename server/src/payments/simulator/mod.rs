@@ -11,13 +11,14 @@ use axum::http::HeaderMap;
 use domain::money::{Currency, Money};
 use domain::time::Timestamp;
 use reqwest::{Method, RequestBuilder, StatusCode, Url};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::PaymentNews;
 use super::calls::{Calls, Patience, Reading};
 use super::gateway::{
     Charge, ChargeAnswer, Gateway, GatewayError, GatewayPayment, Known, PaymentStatus, VoidAnswer, WebhookRefused,
-    pay_key,
+    path_of, pay_key,
 };
 use crate::config::Config;
 
@@ -61,6 +62,12 @@ struct Payment {
     currency: Currency,
     refunded_minor: i64,
     failure: Option<String>,
+}
+
+/// What a token stands for.
+#[derive(Deserialize)]
+struct Token {
+    fingerprint: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -114,7 +121,7 @@ impl SimulatorGateway {
         Ok(self.calls.http().request(method, url).bearer_auth(&self.api_key))
     }
 
-    async fn ask(&self, request: RequestBuilder) -> Result<Payment, GatewayError> {
+    async fn ask<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T, GatewayError> {
         self.calls.ask(request, |status, _, body| reading(status, body)).await
     }
 
@@ -129,10 +136,10 @@ impl SimulatorGateway {
 }
 
 /// 4xx is a definite no; anything else that is not the expected document is no answer.
-fn reading(status: StatusCode, body: &[u8]) -> Reading<Payment> {
+fn reading<T: DeserializeOwned>(status: StatusCode, body: &[u8]) -> Reading<T> {
     if status.is_success() {
         return match serde_json::from_slice(body) {
-            Ok(payment) => Reading::Answer(payment),
+            Ok(answer) => Reading::Answer(answer),
             Err(cause) => Reading::Again(format!("{status} with an unreadable body: {cause}")),
         };
     }
@@ -171,6 +178,15 @@ impl Gateway for SimulatorGateway {
         token.starts_with("tok_")
     }
 
+    async fn fingerprint(&self, token: &str) -> Result<Option<String>, GatewayError> {
+        let url = path_of(&self.base, &["v1", "tokens", token])?;
+        match self.ask::<Token>(self.calls.http().get(url).bearer_auth(&self.api_key)).await {
+            Ok(token) => Ok(token.fingerprint),
+            Err(GatewayError::Refused { status: 404, .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     async fn charge(&self, charge: &Charge) -> Result<ChargeAnswer, GatewayError> {
         let body = NewPayment {
             amount_minor: charge.amount.minor,
@@ -183,7 +199,7 @@ impl Gateway for SimulatorGateway {
             token: charge.token.as_deref(),
         };
         let request = self.request(Method::POST, "v1/payments")?;
-        let asked = self.ask(request.header("idempotency-key", pay_key(charge.booking)).json(&body)).await;
+        let asked = self.ask::<Payment>(request.header("idempotency-key", pay_key(charge.booking)).json(&body)).await;
         let payment = match asked {
             Err(GatewayError::Refused { code, .. }) if code == "key_reused" => {
                 let known = Known { booking: charge.booking, gateway_ref: None };
@@ -206,11 +222,11 @@ impl Gateway for SimulatorGateway {
     async fn void(&self, payment: &Known) -> Result<VoidAnswer, GatewayError> {
         let Some(payment) = self.find(payment).await? else { return Ok(VoidAnswer::Unknown) };
         let path = format!("v1/payments/{}", payment.id);
-        match self.ask(self.request(Method::POST, &format!("{path}/void"))?).await {
+        match self.ask::<Payment>(self.request(Method::POST, &format!("{path}/void"))?).await {
             Ok(_) => Ok(VoidAnswer::Voided),
             Err(GatewayError::Refused { status: 409, code, .. }) if code == "already_charged" => {
                 // What was taken, not what was asked for a moment ago.
-                let charged = self.ask(self.request(Method::GET, &path)?).await?;
+                let charged: Payment = self.ask(self.request(Method::GET, &path)?).await?;
                 Ok(VoidAnswer::AlreadyCharged(Money::new(charged.amount_minor, charged.currency)))
             }
             Err(error) => Err(error),
@@ -225,7 +241,7 @@ impl Gateway for SimulatorGateway {
         }
         let request = self.request(Method::POST, &format!("v1/payments/{}/refunds", payment.id))?;
         let body = NewRefund { amount_minor: amount.minor };
-        self.ask(request.header("idempotency-key", key).json(&body)).await.map(|_| ())
+        self.ask(request.header("idempotency-key", key).json(&body)).await.map(|_: Payment| ())
     }
 
     fn read_webhook(

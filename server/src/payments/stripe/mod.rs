@@ -24,11 +24,11 @@ use super::PaymentNews;
 use super::calls::{Calls, Patience, Reading};
 use super::gateway::{
     Charge, ChargeAnswer, Gateway, GatewayError, GatewayPayment, Known, PaymentStatus, VoidAnswer, WebhookRefused,
-    pay_key,
+    path_of, pay_key,
 };
 use crate::config::Config;
 use crate::ids;
-use objects::{ErrorBody, Found, Intent, Refund, Session, minor_units};
+use objects::{ErrorBody, Found, Intent, PaymentMethod, Refund, Session, minor_units};
 
 /// Its name, also in the address of its webhooks.
 pub const NAME: &str = "stripe";
@@ -296,6 +296,12 @@ impl Gateway for StripeGateway {
 
     fn takes_token(&self, token: &str) -> bool {
         token.starts_with("pm_")
+    }
+
+    async fn fingerprint(&self, token: &str) -> Result<Option<String>, GatewayError> {
+        let url = path_of(&self.base, &["v1", "payment_methods", token])?;
+        let request = self.calls.http().get(url).bearer_auth(&self.secret_key).header("stripe-version", API_VERSION);
+        Ok(there(self.ask::<PaymentMethod>(request).await)?.and_then(PaymentMethod::fingerprint))
     }
 
     async fn charge(&self, charge: &Charge) -> Result<ChargeAnswer, GatewayError> {

@@ -24,6 +24,24 @@ pub(super) fn money(minor: i64, currency: &str) -> Result<Money, GatewayError> {
     Ok(Money::new(if HUNDREDTHS.contains(&currency.code()) { minor / 100 } else { minor }, currency))
 }
 
+/// `PaymentMethod`: beside its type an object of that name, which has a `fingerprint` where Stripe can tell one card (or
+/// account) from another. Of a wallet it may be that of the wallet's own number for the card.
+#[derive(Debug, Deserialize)]
+pub(super) struct PaymentMethod {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(flatten)]
+    rest: BTreeMap<String, serde_json::Value>,
+}
+
+impl PaymentMethod {
+    /// The same for every payment method of that card. Types do not share one.
+    pub(super) fn fingerprint(self) -> Option<String> {
+        let found = self.rest.get(&self.kind)?.get("fingerprint")?.as_str()?;
+        Some(format!("{}:{found}", self.kind))
+    }
+}
+
 /// `PaymentIntent`.
 #[derive(Debug, Deserialize)]
 pub(super) struct Intent {

@@ -63,6 +63,14 @@ pub enum Code {
     SalesClosed,
     /// Not possible from the booking's state.
     WrongState,
+    /// The show asks guests to prove their address before they check out.
+    EmailCodeWanted,
+    /// Another code than the one that was mailed.
+    EmailCodeWrong,
+    /// No code can be entered (any more): none was asked for, its time is over, or it was tried too often.
+    EmailCodeOver,
+    /// More seats than one card may pay for.
+    InstrumentLimit,
     /// The show is too near for its buyers to cancel.
     TooLateToCancel,
     /// The card was declined.
@@ -137,7 +145,7 @@ pub enum Code {
 
 impl Code {
     /// All codes in the order of the documentation.
-    pub const ALL: [Self; 64] = [
+    pub const ALL: [Self; 68] = [
         Self::Malformed,
         Self::NotJson,
         Self::TooLarge,
@@ -167,6 +175,10 @@ impl Code {
         Self::HoldCapped,
         Self::SalesClosed,
         Self::WrongState,
+        Self::EmailCodeWanted,
+        Self::EmailCodeWrong,
+        Self::EmailCodeOver,
+        Self::InstrumentLimit,
         Self::TooLateToCancel,
         Self::PaymentDeclined,
         Self::TooManyDeclines,
@@ -238,6 +250,16 @@ impl Code {
             Self::HoldCapped => (S::CONFLICT, "hold_capped", "The hold cannot last any longer"),
             Self::SalesClosed => (S::CONFLICT, "sales_closed", "This show can no longer be booked"),
             Self::WrongState => (S::CONFLICT, "wrong_state", "The booking has moved on"),
+            Self::EmailCodeWanted => {
+                (S::FORBIDDEN, "email_code_wanted", "The e-mail address is to be proven by a code")
+            }
+            Self::EmailCodeWrong => {
+                (S::UNPROCESSABLE_ENTITY, "email_code_wrong", "This is not the code that was mailed")
+            }
+            Self::EmailCodeOver => (S::GONE, "email_code_over", "No code can be entered any more"),
+            Self::InstrumentLimit => {
+                (S::TOO_MANY_REQUESTS, "instrument_limit", "That is more seats than one card may pay for")
+            }
             Self::TooLateToCancel => (S::CONFLICT, "too_late_to_cancel", "It is too late to cancel"),
             Self::PaymentDeclined => (S::PAYMENT_REQUIRED, "payment_declined", "The payment was declined"),
             Self::TooManyDeclines => (S::TOO_MANY_REQUESTS, "too_many_declines", "Too many payments were declined"),
@@ -293,6 +315,7 @@ impl Code {
                 | Self::WaitingListFull
                 | Self::WaitingRoom
                 | Self::TooManyDeclines
+                | Self::InstrumentLimit
                 | Self::TooManyAttempts
         )
     }

@@ -46,6 +46,10 @@ pub struct PlanningForm {
     pub per_person: String,
     /// Whether it is an on-sale day.
     pub flash: bool,
+    /// Whether guests prove their address by a code.
+    pub email_code: bool,
+    /// Seats one card may pay for; empty: any number.
+    pub per_instrument: String,
 }
 
 impl PlanningForm {
@@ -67,6 +71,8 @@ impl PlanningForm {
             hold_seconds: "300".to_owned(),
             per_person: "10".to_owned(),
             flash: false,
+            email_code: false,
+            per_instrument: String::new(),
         }
     }
 }
@@ -163,7 +169,9 @@ fn form(
                     {field("sales_from", "datetime-local", say!("organiser.sales_from"), form.sales_from, false)}
                     {field("hold_seconds", "number", say!("organiser.hold_seconds"), form.hold_seconds, true)}
                     {field("per_person", "number", say!("organiser.per_person"), form.per_person, true)}
+                    {field("per_instrument", "number", say!("organiser.per_instrument"), form.per_instrument, false)}
                     {tick("flash", say!("organiser.flash"), form.flash)}
+                    {tick("email_code", say!("organiser.email_code"), form.email_code)}
                 </div>
             </fieldset>
             {reason("plan-reason")}

@@ -96,6 +96,7 @@ fn forms(
 ) -> impl IntoView + use<> {
     let way = moving::way(base, screens, &show.screen);
     let terms = show.terms;
+    let per_instrument = terms.per_instrument.map(|most| most.to_string()).unwrap_or_default();
     let prices = show.prices.into_iter().map(|(category, minor)| {
         let name = format!("price:{category}");
         view! {
@@ -116,7 +117,9 @@ fn forms(
                 {field("sales_from", "datetime-local", say!("organiser.sales_from"), terms.sales_from.unwrap_or_default(), false)}
                 {field("hold_seconds", "number", say!("organiser.hold_seconds"), terms.hold_seconds.to_string(), true)}
                 {field("per_person", "number", say!("organiser.per_person"), terms.per_person.to_string(), true)}
+                {field("per_instrument", "number", say!("organiser.per_instrument"), per_instrument, false)}
                 {tick("flash", say!("organiser.flash"), terms.flash_sale)}
+                {tick("email_code", say!("organiser.email_code"), terms.email_code)}
                 <fieldset class="organiser-wide">
                     <legend>{say!("organiser.prices")}</legend>
                     <p class="quiet small">{say!("organiser.prices_hint")}</p>

@@ -102,10 +102,15 @@ struct TermsForm {
     per_person: String,
     #[serde(default)]
     flash: String,
+    #[serde(default)]
+    email_code: String,
+    #[serde(default)]
+    per_instrument: String,
 }
 
 impl TermsForm {
     fn read(&self) -> Result<TermsOfSale, Problem> {
+        let per_instrument = Some(self.per_instrument.as_str()).filter(|text| !text.trim().is_empty());
         let sales = Sales::parse(&self.sales);
         Ok(TermsOfSale {
             sales: sales.ok_or_else(|| Problem::new(Code::Malformed, "Say whether it is on sale."))?,
@@ -113,6 +118,8 @@ impl TermsForm {
             hold_seconds: whole(&self.hold_seconds, "Seats are held for")?,
             flash_sale: !self.flash.is_empty(),
             per_person: whole(&self.per_person, "Seats one person may have")?,
+            email_code: !self.email_code.is_empty(),
+            per_instrument: per_instrument.map(|most| whole(most, "Seats one card may pay for")).transpose()?,
         })
     }
 }
@@ -135,6 +142,8 @@ impl PlanForm {
             hold_seconds: self.terms.hold_seconds,
             per_person: self.terms.per_person,
             flash: !self.terms.flash.is_empty(),
+            email_code: !self.terms.email_code.is_empty(),
+            per_instrument: self.terms.per_instrument,
         }
     }
 
@@ -257,6 +266,8 @@ fn terms_request(fields: &[(String, String)], show: &OrganisedShow) -> Result<Te
         hold_seconds: text("hold_seconds"),
         per_person: text("per_person"),
         flash: text("flash"),
+        email_code: text("email_code"),
+        per_instrument: text("per_instrument"),
     };
     let currency = currency_of(&show.currency).map_err(|_| Problem::internal(&"a show's currency is none"))?;
     let prices = fields.iter().filter_map(|(name, value)| Some((name.strip_prefix("price:")?, value)));

@@ -1,0 +1,156 @@
+//! Which card pays for what, in shows where one card may pay for so many seats only.
+//!
+//! Asked of the gateway beside the other checks before a charge, and only where the show has such a cap; every other
+//! sale neither asks nor writes anything. Kept is a digest of the gateway's own name of the card, made with a key that
+//! is not in the database.
+//!
+//! **Two at once.** A submission with an instrument goes by itself, past the batches ([`claim`]): it takes a lock of its
+//! show and card that lasts until its transaction ends, then counts, then writes itself down. So of two bookings with
+//! one card the second counts the first, on whichever replicas they are. Two cards, or two shows, do not wait for each
+//! other. The lock is taken after the booking's row and before any claim, and nobody who holds it waits for a row that
+//! somebody who waits for it may hold: their own booking is all that those have locked.
+//!
+//! **When nobody can tell.** A gateway that does not answer is not asked for money either: `gateway_unavailable`, and
+//! nothing is charged. Where it answers that it has no name for what is behind a token, and where there is no token
+//! because the buyer pays on the gateway's page, the booking passes ([`PaidWith::of_token`] is none): the page is where
+//! every browser pays, and refusing it would close the show to people rather than to programs. The other caps hold all
+//! the same, and a show that wants more asks for codes as well (`email_codes`).
+
+use domain::time::Timestamp;
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::sql::BookingRow;
+use crate::AppState;
+use crate::catalogue::Show;
+use crate::clock::to_utc;
+use crate::payments::GatewayError;
+use crate::web::{Code, Problem};
+
+/// Keeps the advisory locks of instruments apart from others: "card" in ASCII.
+const LOCK_SPACE: i64 = 0x6361_7264;
+
+/// A card, or whatever else pays, as it is kept: a keyed digest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct PaidWith(String);
+
+impl PaidWith {
+    /// What is behind a token, where the show has a cap and its gateway can tell.
+    ///
+    /// # Errors
+    /// 503 when the gateway gives no answer.
+    pub(super) async fn of_token(
+        state: &AppState,
+        show: &Show,
+        (gateway, token): (&str, Option<&str>),
+    ) -> Result<Option<Self>, Problem> {
+        if show.per_instrument.is_none() {
+            return Ok(None);
+        }
+        let token = state.gateways.token_for(gateway, token.map(str::to_owned));
+        let (Some(token), Some(door)) = (token, state.gateways.named(gateway)) else { return Ok(None) };
+        match door.fingerprint(&token).await {
+            Ok(Some(name)) => {
+                // The gateways' names of cards have nothing to do with each other.
+                let digest = state.accounts.derived_secret(&format!("payment instrument\0{gateway}\0{name}"));
+                Ok(Some(Self(digest)))
+            }
+            Ok(None) | Err(GatewayError::Refused { .. }) => {
+                tracing::info!(gateway, show = %show.id, "the gateway cannot tell whose instrument pays; it passes");
+                Ok(None)
+            }
+            Err(cause) => {
+                tracing::warn!(gateway, %cause, "the gateway did not say whose instrument pays");
+                let words = "Payments cannot be taken at this moment. Your seats stay yours until the hold ends; nothing \
+                             was charged.";
+                Err(Problem::new(Code::GatewayUnavailable, words))
+            }
+        }
+    }
+}
+
+/// Writes down what pays for a booking that is being submitted, unless it has paid for too many seats of its show. In
+/// the submission's transaction, after the booking was locked.
+///
+/// # Errors
+/// 429 `instrument_limit`, with nothing written.
+pub(super) async fn claim(
+    tx: &mut PgConnection,
+    show: &Show,
+    row: &BookingRow,
+    instrument: &PaidWith,
+    now: Timestamp,
+) -> Result<(), Problem> {
+    // The cap was lifted since the gateway was asked.
+    let Some(most) = show.per_instrument else { return Ok(()) };
+    lock(tx, show.id, instrument).await?;
+    let elsewhere = usize::try_from(paid_for(tx, row, instrument, now).await?).unwrap_or(usize::MAX);
+    let places: u32 = row.places.iter().map(|places| places.count).sum();
+    let wanted = row.seats.len() + places as usize;
+    if elsewhere.saturating_add(wanted) > most {
+        let words = format!(
+            "One card may pay for {most} seats and places in this show, and this one has paid for {elsewhere}. Nothing \
+             was charged and your seats are still held: take fewer of them, or pay with another card."
+        );
+        return Err(Problem::new(Code::InstrumentLimit, words));
+    }
+    sqlx::query("INSERT INTO payment_instruments (booking_id, show_id, instrument) VALUES ($1, $2, $3)")
+        .bind(row.id)
+        .bind(show.id)
+        .bind(&instrument.0)
+        .execute(tx)
+        .await?;
+    Ok(())
+}
+
+async fn lock(tx: &mut PgConnection, show: Uuid, instrument: &PaidWith) -> Result<(), sqlx::Error> {
+    sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended($1, $2))")
+        .bind(format!("{show}{}", instrument.0))
+        .bind(LOCK_SPACE)
+        .execute(tx)
+        .await?;
+    Ok(())
+}
+
+/// Seats and places of the show in other bookings that this instrument has paid for, or is paying for.
+async fn paid_for(
+    tx: &mut PgConnection,
+    row: &BookingRow,
+    instrument: &PaidWith,
+    now: Timestamp,
+) -> Result<i64, sqlx::Error> {
+    sqlx::query_scalar(
+        "SELECT coalesce(sum((SELECT count(*) FROM booking_seats WHERE booking_id = other.id)
+                             + (SELECT coalesce(sum(quantity), 0) FROM booking_places
+                                WHERE booking_id = other.id)), 0)::bigint
+         FROM payment_instruments paid JOIN bookings other ON other.id = paid.booking_id
+         WHERE paid.show_id = $1 AND paid.instrument = $2 AND other.id <> $3
+           AND (other.state IN ('PAYMENT_SUCCEEDED', 'CONFIRMED')
+                OR (other.state = 'PAYMENT_PENDING' AND other.expires_at > $4))",
+    )
+    .bind(row.show_id)
+    .bind(&instrument.0)
+    .bind(row.id)
+    .bind(to_utc(now))
+    .fetch_one(tx)
+    .await
+}
+
+/// Late money pays for another booking: so does its card.
+pub(super) async fn carry(tx: &mut PgConnection, from: Uuid, to: Uuid) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "INSERT INTO payment_instruments (booking_id, show_id, instrument)
+         SELECT $2, show_id, instrument FROM payment_instruments WHERE booking_id = $1",
+    )
+    .bind(from)
+    .bind(to)
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+/// The booking is charged at another gateway, where its token is of no use: what pays there is not known.
+pub(super) async fn forget(tx: &mut PgConnection, booking: Uuid) -> Result<(), sqlx::Error> {
+    sqlx::query("DELETE FROM payment_instruments WHERE booking_id = $1").bind(booking).execute(tx).await?;
+    Ok(())
+}

@@ -1,0 +1,30 @@
+//! Who may check out: asked for every booking of a show that wants codes, and for no other.
+
+use super::{PROVEN_MS, known_as, sql};
+use crate::catalogue::Show;
+use crate::web::{Code, Problem, Visitor};
+use crate::{AppState, accounts};
+
+/// Refuses a guest who has not proven this address lately. An account that has proven its own needs no code, whomever
+/// it buys for.
+///
+/// # Errors
+/// 403 `email_code_wanted`.
+pub async fn check(state: &AppState, show: &Show, visitor: &Visitor, email: &str) -> Result<(), Problem> {
+    if !show.email_code {
+        return Ok(());
+    }
+    let mut connection = state.pg.acquire().await?;
+    if let Some(account) = visitor.account
+        && accounts::has_proven_address(&mut connection, account).await?
+    {
+        return Ok(());
+    }
+    let since = state.locks.now().plus_ms(-PROVEN_MS);
+    if sql::is_proven(&mut connection, &visitor.owner, &known_as(email), since).await? {
+        return Ok(());
+    }
+    let detail =
+        "This show asks for a code before checkout. We mail it to your address; your seats stay yours meanwhile.";
+    Err(Problem::new(Code::EmailCodeWanted, detail))
+}

@@ -1,0 +1,77 @@
+//! Codes on their way. At least once each; sent twice, it says the same.
+//!
+//! A request only writes down that somebody wants one: a slow mail server keeps nobody's checkout waiting, and a code
+//! survives the replica that was asked for it.
+
+use std::time::Duration;
+
+use app::language::Language;
+use app::say;
+use domain::time::{MINUTE_MS, SECOND_MS, Timestamp};
+
+use super::sql::{self, ToSend};
+use super::{CODE_LIFE_MS, Message, service};
+use crate::{AppState, ids};
+
+/// Looked at this often even if nobody says so.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Codes sent in one round, side by side: somebody waits for each.
+const MAX_PER_ROUND: i64 = 16;
+/// A code taken by a replica that died is free for another after this long, milliseconds: longer than handing one over
+/// may take.
+const LEASE_MS: i64 = 30 * SECOND_MS;
+/// Longest pause before another try, milliseconds, with full jitter. Tries end with the code's own time.
+const PAUSE_MS: u64 = 10_000;
+
+/// Sends them until the server stops.
+pub async fn send_forever(state: AppState) {
+    while !state.stop.is_cancelled() {
+        match send_due(&state).await {
+            Ok(sent) if sent == MAX_PER_ROUND as usize => continue,
+            Ok(_) => {}
+            Err(cause) => tracing::warn!(%cause, "codes that wait to be sent could not be looked at"),
+        }
+        tokio::select! {
+            () = state.stop.cancelled() => return,
+            () = state.email_codes.wake.notified() => {}
+            () = tokio::time::sleep(LOOK_EVERY) => {}
+        }
+    }
+}
+
+async fn send_due(state: &AppState) -> Result<usize, sqlx::Error> {
+    let now = state.locks.now();
+    let due = sql::take(&state.pg, now, now.plus_ms(LEASE_MS), MAX_PER_ROUND).await?;
+    let sent = due.iter().map(|code| send(state, code, now));
+    futures::future::join_all(sent).await.into_iter().collect::<Result<Vec<()>, _>>()?;
+    Ok(due.len())
+}
+
+async fn send(state: &AppState, due: &ToSend, now: Timestamp) -> Result<(), sqlx::Error> {
+    match state.email_codes.messenger.send(&written(state, due, now)).await {
+        Ok(()) => sql::sent(&state.pg, due.id).await,
+        Err(not_sent) => {
+            let cause = &not_sent.cause;
+            tracing::warn!(code = %due.id, carrier = not_sent.carrier, %cause, "a code will be sent again");
+            sql::postpone(&state.pg, due.id, now.plus_ms(ids::jitter(PAUSE_MS).cast_signed())).await
+        }
+    }
+}
+
+fn written(state: &AppState, due: &ToSend, now: Timestamp) -> Message {
+    let language = Language::of_tag(&due.language).unwrap_or_default();
+    let code = service::code_of(state, due.id);
+    let minutes = CODE_LIFE_MS / MINUTE_MS;
+    Message {
+        id: due.id,
+        to: due.mail_to.clone(),
+        subject: say!(in language, "code_mail.subject"),
+        // A line of its own: easy to find, to copy, and to read aloud.
+        text: format!(
+            "{}\n\n{code}\n\n{}\n",
+            say!(in language, "code_mail.lead"),
+            say!(in language, "code_mail.rest", minutes = minutes),
+        ),
+        at: now,
+    }
+}

@@ -1,0 +1,150 @@
+//! Asking for a code, and entering it.
+
+use app::language::Language;
+use axum::http::StatusCode;
+use domain::api::Person;
+use domain::api_email_codes::{EmailCodeRequest, EmailCodeView, EmailProofRequest, EmailProofView};
+use subtle::ConstantTimeEq;
+use uuid::Uuid;
+
+use super::sql::{self, NewCode, Tried};
+use super::{CODE_LIFE_MS, MAX_TRIES, PROVEN_MS, known_as};
+use crate::bookings::check_person;
+use crate::catalogue::Show;
+use crate::clock::rfc3339;
+use crate::idempotency::{Answer, Intent};
+use crate::web::{ClientAddress, Code, Problem, Visitor};
+use crate::{AppState, accounts, holds, ids};
+
+/// How many codes there are.
+const CODES: u64 = 1_000_000;
+/// Hex digits of a secret that become a number: 64 bits, of which a million is so small a part that no code is likelier.
+const HEX_OF_A_NUMBER: usize = 16;
+
+/// The code of that id. It follows from a secret, so that a mail that is sent again says the same and no table has it.
+pub(super) fn code_of(state: &AppState, id: Uuid) -> String {
+    let secret = state.accounts.derived_secret(&format!("email code\0{id}"));
+    let number = u64::from_str_radix(&secret[..HEX_OF_A_NUMBER], 16).unwrap_or_default();
+    format!("{:06}", number % CODES)
+}
+
+/// What is kept of a code, of that id.
+fn digest(state: &AppState, id: Uuid, code: &str) -> String {
+    state.accounts.derived_secret(&format!("email code as typed\0{id}\0{code}"))
+}
+
+/// Has a code mailed; the one before it, for the same address, is good no more.
+pub(super) async fn ask(
+    state: &AppState,
+    show: &Show,
+    (visitor, address): (&Visitor, &ClientAddress),
+    request: &EmailCodeRequest,
+    intent: &Intent,
+) -> Result<Answer, Problem> {
+    let now = state.locks.now();
+    if let Some(answer) = intent.replay(&state.pg, now).await? {
+        return Ok(answer);
+    }
+    wanted_at(show)?;
+    holds::sales_open(show, now)?;
+    let mail_to = checked(&request.email)?;
+    let email = known_as(&mail_to);
+    accounts::throttle_code(state, &visitor.owner, &email, address).await?;
+    let language = request.language.as_deref().and_then(Language::of_tag).unwrap_or_default();
+    let (id, expires_at) = (ids::new_id(), now.plus_ms(CODE_LIFE_MS));
+    let code_digest = digest(state, id, &code_of(state, id));
+    let new =
+        NewCode { id, owner: &visitor.owner, email: &email, mail_to: &mail_to, language: language.tag(), code_digest };
+    let mut tx = state.pg.begin().await?;
+    if let Some(answer) = intent.begin(&mut tx, now).await? {
+        return Ok(answer);
+    }
+    sql::put(&mut tx, &new, expires_at, now).await?;
+    let view = EmailCodeView {
+        email: mail_to.clone(),
+        expires_at: rfc3339(expires_at),
+        expires_at_ms: expires_at.0,
+        tries: u32::from(MAX_TRIES.unsigned_abs()),
+    };
+    let answer = Answer::json(StatusCode::ACCEPTED, &view)?;
+    intent.complete(&mut tx, &answer, now).await?;
+    tx.commit().await?;
+    state.email_codes.wake.notify_one();
+    Ok(answer)
+}
+
+/// Enters a code. The try is counted before anything is compared, in a statement of its own: guesses sent at once, or
+/// given up, are tries as well.
+pub(super) async fn prove(
+    state: &AppState,
+    show: &Show,
+    visitor: &Visitor,
+    request: &EmailProofRequest,
+    intent: &Intent,
+) -> Result<Answer, Problem> {
+    let now = state.locks.now();
+    if let Some(answer) = intent.replay(&state.pg, now).await? {
+        return Ok(answer);
+    }
+    wanted_at(show)?;
+    let email = known_as(&request.email);
+    let typed = request.code.digits();
+    let typed = typed.ok_or_else(|| Problem::new(Code::EmailCodeWrong, "A code has six digits."))?;
+    let tried = sql::take_try(&state.pg, &visitor.owner, &email, MAX_TRIES, now).await?.ok_or_else(over)?;
+    let expected = digest(state, tried.id, &typed);
+    if !bool::from(expected.as_bytes().ct_eq(tried.code_digest.as_bytes())) {
+        return Err(wrong(&tried));
+    }
+    let mut tx = state.pg.begin().await?;
+    if let Some(answer) = intent.begin(&mut tx, now).await? {
+        return Ok(answer);
+    }
+    if !sql::set_proven(&mut tx, tried.id, &visitor.owner, MAX_TRIES, now).await? {
+        return Err(over());
+    }
+    let valid_until = now.plus_ms(PROVEN_MS);
+    let view = EmailProofView {
+        email: request.email.trim().to_owned(),
+        valid_until: rfc3339(valid_until),
+        valid_until_ms: valid_until.0,
+    };
+    let answer = Answer::json(StatusCode::OK, &view)?;
+    intent.complete(&mut tx, &answer, now).await?;
+    tx.commit().await?;
+    Ok(answer)
+}
+
+/// What an entered code is known again by: a digest only we can make. A plain one of six digits hides nothing.
+pub(super) fn known_again(state: &AppState, request: &EmailProofRequest) -> (String, String) {
+    let typed = state.accounts.derived_secret(&format!("email code of a request\0{}", request.code.0));
+    (request.email.clone(), typed)
+}
+
+/// Only where somebody wants it: else anybody could have mails sent to anybody for nothing.
+fn wanted_at(show: &Show) -> Result<(), Problem> {
+    if show.email_code {
+        return Ok(());
+    }
+    Err(Problem::new(Code::WrongState, "This show asks for no code: check out as you are."))
+}
+
+fn checked(email: &str) -> Result<String, Problem> {
+    // The one validator of addresses wants a name beside it.
+    let person = Person { name: "-".to_owned(), email: email.to_owned() };
+    check_person("buyer", &person).map(|(_, email)| email)
+}
+
+fn wrong(tried: &Tried) -> Problem {
+    let left = MAX_TRIES - tried.tries;
+    if left <= 0 {
+        return over();
+    }
+    let detail = format!("This is not the code we mailed last. Look again; tries left: {left}.");
+    Problem::new(Code::EmailCodeWrong, detail)
+}
+
+/// The same for one that nobody asked for, whose time is over, or that was tried too often.
+fn over() -> Problem {
+    let detail = "The code's time is over, or it was tried too often. Ask for another one; your seats stay yours.";
+    Problem::new(Code::EmailCodeOver, detail)
+}

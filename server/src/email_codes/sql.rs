@@ -1,0 +1,166 @@
+//! Queries of `email_codes`.
+
+use domain::time::Timestamp;
+use sqlx::{PgConnection, PgPool};
+use uuid::Uuid;
+
+use crate::clock::to_utc;
+
+/// A code to be written down and mailed.
+pub(super) struct NewCode<'a> {
+    pub(super) id: Uuid,
+    pub(super) owner: &'a str,
+    pub(super) email: &'a str,
+    pub(super) mail_to: &'a str,
+    pub(super) language: &'a str,
+    pub(super) code_digest: String,
+}
+
+/// Writes a code down in place of the one before it. What was proven stays so.
+pub(super) async fn put(
+    tx: &mut PgConnection,
+    new: &NewCode<'_>,
+    expires_at: Timestamp,
+    now: Timestamp,
+) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "INSERT INTO email_codes (id, owner, email, mail_to, language, code_digest, expires_at, mail_after)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+         ON CONFLICT (owner, email) DO UPDATE
+         SET id = EXCLUDED.id, mail_to = EXCLUDED.mail_to, language = EXCLUDED.language, tries = 0,
+             code_digest = EXCLUDED.code_digest, expires_at = EXCLUDED.expires_at, mail_after = EXCLUDED.mail_after",
+    )
+    .bind(new.id)
+    .bind(new.owner)
+    .bind(new.email)
+    .bind(new.mail_to)
+    .bind(new.language)
+    .bind(&new.code_digest)
+    .bind(to_utc(expires_at))
+    .bind(to_utc(now))
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+/// A code somebody tries.
+#[derive(sqlx::FromRow)]
+pub(super) struct Tried {
+    pub(super) id: Uuid,
+    pub(super) code_digest: String,
+    /// This one included.
+    pub(super) tries: i16,
+}
+
+/// Counts a try at the code of this visitor and address; none where there is no code to try.
+pub(super) async fn take_try(
+    pg: &PgPool,
+    owner: &str,
+    email: &str,
+    max_tries: i16,
+    now: Timestamp,
+) -> Result<Option<Tried>, sqlx::Error> {
+    sqlx::query_as(
+        "UPDATE email_codes SET tries = tries + 1
+         WHERE owner = $1 AND email = $2 AND tries < $3 AND expires_at > $4
+         RETURNING id, code_digest, tries",
+    )
+    .bind(owner)
+    .bind(email)
+    .bind(max_tries)
+    .bind(to_utc(now))
+    .fetch_optional(pg)
+    .await
+}
+
+/// The code was entered, and is used up; `false` when another took its place meanwhile.
+pub(super) async fn set_proven(
+    tx: &mut PgConnection,
+    id: Uuid,
+    owner: &str,
+    max_tries: i16,
+    now: Timestamp,
+) -> Result<bool, sqlx::Error> {
+    let proven = sqlx::query(
+        "UPDATE email_codes SET proven_at = $4, tries = $3, mail_after = NULL WHERE id = $1 AND owner = $2",
+    )
+    .bind(id)
+    .bind(owner)
+    .bind(max_tries)
+    .bind(to_utc(now))
+    .execute(tx)
+    .await?;
+    Ok(proven.rows_affected() == 1)
+}
+
+/// Whether this visitor has proven that address since then.
+pub(super) async fn is_proven(
+    connection: &mut PgConnection,
+    owner: &str,
+    email: &str,
+    since: Timestamp,
+) -> Result<bool, sqlx::Error> {
+    sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM email_codes WHERE owner = $1 AND email = $2 AND proven_at > $3)")
+        .bind(owner)
+        .bind(email)
+        .bind(to_utc(since))
+        .fetch_one(connection)
+        .await
+}
+
+/// A code to be sent.
+#[derive(sqlx::FromRow)]
+pub(super) struct ToSend {
+    pub(super) id: Uuid,
+    pub(super) mail_to: String,
+    pub(super) language: String,
+}
+
+/// Takes codes that are due, until `lease_until`. One whose time is over is of no use to anybody.
+pub(super) async fn take(
+    pg: &PgPool,
+    now: Timestamp,
+    lease_until: Timestamp,
+    limit: i64,
+) -> Result<Vec<ToSend>, sqlx::Error> {
+    sqlx::query_as(
+        "UPDATE email_codes code SET mail_after = $2
+         FROM (SELECT id FROM email_codes WHERE mail_after <= $1 AND expires_at > $1 ORDER BY mail_after LIMIT $3
+               FOR UPDATE SKIP LOCKED) AS due
+         WHERE code.id = due.id RETURNING code.id, code.mail_to, code.language",
+    )
+    .bind(to_utc(now))
+    .bind(to_utc(lease_until))
+    .bind(limit)
+    .fetch_all(pg)
+    .await
+}
+
+/// It went out.
+pub(super) async fn sent(pg: &PgPool, id: Uuid) -> Result<(), sqlx::Error> {
+    sqlx::query("UPDATE email_codes SET mail_after = NULL WHERE id = $1").bind(id).execute(pg).await?;
+    Ok(())
+}
+
+/// It did not; again at `at`.
+pub(super) async fn postpone(pg: &PgPool, id: Uuid, at: Timestamp) -> Result<(), sqlx::Error> {
+    sqlx::query("UPDATE email_codes SET mail_after = $2 WHERE id = $1 AND mail_after IS NOT NULL")
+        .bind(id)
+        .bind(to_utc(at))
+        .execute(pg)
+        .await?;
+    Ok(())
+}
+
+/// Deletes what was over before then, so many at most.
+pub(super) async fn purge(pg: &PgPool, before: Timestamp, limit: i64) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "DELETE FROM email_codes WHERE id IN
+             (SELECT id FROM email_codes WHERE expires_at < $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED)",
+    )
+    .bind(to_utc(before))
+    .bind(limit)
+    .execute(pg)
+    .await?;
+    Ok(())
+}
