@@ -15,7 +15,7 @@ use crate::config::Config;
 use crate::seat_locks::link::Link;
 use crate::seat_locks::{RedisLocks, SeatLocks, ShadowLocks, known_source};
 use crate::{
-    AppState, Parts, accounts, bookings, catalogue, idempotency, live, organiser, outbox, payments, reports,
+    AppState, Parts, accounts, bookings, catalogue, idempotency, live, organiser, outbox, payments, puzzles, reports,
     seat_locks, telemetry, tickets, waiting_list, waiting_room, web, webhooks,
 };
 
@@ -149,6 +149,7 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
         gateways,
         mailer,
         waiting_rooms,
+        puzzles: puzzles::Puzzles::new(&config),
         waiting: waiting_list::Open::default(),
         offers_wake: tokio::sync::Notify::new(),
         accounts,

@@ -12,6 +12,7 @@ mod catalogue;
 mod gateways;
 mod gauges;
 pub mod http;
+mod puzzles;
 mod routes;
 #[cfg(test)]
 mod rules;
@@ -30,6 +31,7 @@ use crate::web::budget::Class;
 
 pub use self::catalogue::{CatalogueRead, catalogue_read};
 pub use self::gateways::{GatewayOutcome, Question, expect_gateway, gateway_asked};
+pub use self::puzzles::{PuzzleOutcome, puzzle};
 pub use self::routes::{RouteName, Routes};
 pub use self::traces::STEP;
 pub use self::upkeep::upkeep_forever;
@@ -116,6 +118,7 @@ fn describe() {
     describe_counter!(REDIS_ERRORS, Unit::Count, "Calls to Redis that failed, by kind.");
     catalogue::describe();
     gateways::describe();
+    puzzles::describe();
     for (name, unit, meaning) in gauges::DESCRIBED {
         describe_gauge!(name, unit, meaning);
     }
@@ -125,6 +128,7 @@ fn describe() {
 /// with its first event.
 fn begin_at_zero() {
     catalogue::begin_at_zero();
+    puzzles::begin_at_zero();
     for class in Class::ALL {
         counter!(SHED, "class" => class.label()).increment(0);
     }

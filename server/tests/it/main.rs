@@ -36,6 +36,7 @@ mod organiser;
 mod parked;
 mod ports;
 mod postgres_process;
+mod puzzles;
 mod reconciling;
 mod redis_cluster;
 mod redis_process;
