@@ -110,7 +110,8 @@ mod tests {
             hash[..bytes.len()].copy_from_slice(bytes);
             hash
         };
-        for (bytes, bits) in [(&[0x80][..], 0), (&[0x01], 7), (&[0x00], 8), (&[0x00, 0x00, 0x10], 19), (&[0; 32], 256)]
+        for (bytes, bits) in
+            [(&[0x80][..], 0), (&[0x01][..], 7), (&[0x00][..], 8), (&[0x00, 0x00, 0x10][..], 19), (&[0; 32][..], 256)]
         {
             assert_eq!(zero_bits(&hash(bytes)), bits, "{bytes:?}");
         }
