@@ -211,6 +211,16 @@ pub struct AreaProblem {
     pub left: u32,
 }
 
+/// A puzzle that is to be solved before seats are taken; docs/api.md says how.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+pub struct PuzzleView {
+    /// What a solution begins with.
+    pub challenge: String,
+    /// Zero bits that the SHA-256 of a solution begins with.
+    pub bits: u8,
+}
+
 /// RFC 9457 problem details: every error of the API.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
@@ -235,6 +245,9 @@ pub struct ProblemView {
     /// Everything that is wrong with a file, if one was sent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<crate::layout::import::Finding>,
+    /// What is to be solved first, where that is what stood in the way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub puzzle: Option<PuzzleView>,
     /// The caller's own hold, when it is what stood in the way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold: Option<Uuid>,

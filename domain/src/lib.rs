@@ -29,6 +29,7 @@ pub mod json;
 pub mod layout;
 pub mod money;
 pub mod pricing;
+pub mod puzzle;
 pub mod relocation;
 pub mod reseat;
 pub mod roles;

@@ -88,6 +88,10 @@ pub struct Config {
     /// How long a hold outlives a closed tab, milliseconds.
     #[arg(long, env = "LEAVE_GRACE_MS", default_value_t = 30_000)]
     pub leave_grace_ms: i64,
+    /// Attempts to take seats of one show a second, as one server sees them, above which visitors are asked to solve a
+    /// puzzle first, where the show is a flash sale or has a waiting room; 0: they never are.
+    #[arg(long, env = "PUZZLE_HOLDS_PER_S", default_value_t = 20)]
+    pub puzzle_holds_per_s: u32,
     /// How long seats are held for the next in a waiting list, milliseconds.
     #[arg(long, env = "WAITING_OFFER_MS", default_value_t = 600_000)]
     pub waiting_offer_ms: i64,

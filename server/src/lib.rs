@@ -28,6 +28,7 @@ pub mod live;
 pub mod organiser;
 pub mod outbox;
 pub mod payments;
+pub mod puzzles;
 pub mod reports;
 pub mod seat_locks;
 pub mod start;
@@ -68,6 +69,8 @@ pub struct Parts {
     pub mailer: tickets::Mailer,
     /// Shows that are entered through a waiting room.
     pub waiting_rooms: waiting_room::Rooms,
+    /// Puzzles in front of seats that many want at once.
+    pub puzzles: puzzles::Puzzles,
     /// Shows in which somebody waits for seats.
     pub waiting: waiting_list::Open,
     /// Wakes those who make offers to them.

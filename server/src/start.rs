@@ -16,7 +16,7 @@ use crate::seat_locks::link::Link;
 use crate::seat_locks::{RedisLocks, SeatLocks, ShadowLocks, known_source};
 use crate::{
     AppState, Parts, accounts, bookings, catalogue, cdn, email_codes, idempotency, live, organiser, outbox, payments,
-    reports, seat_locks, telemetry, tickets, waiting_list, waiting_room, web, webhooks,
+    puzzles, reports, seat_locks, telemetry, tickets, waiting_list, waiting_room, web, webhooks,
 };
 
 /// Waiting for a free database connection longer than this is an answer: not now.
@@ -160,6 +160,7 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
         gateways,
         mailer,
         waiting_rooms,
+        puzzles: puzzles::Puzzles::new(&config),
         waiting: waiting_list::Open::default(),
         offers_wake: tokio::sync::Notify::new(),
         accounts,

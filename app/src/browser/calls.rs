@@ -9,12 +9,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use web_sys::AbortSignal;
 
-use super::{clock, events, ids};
+use super::{clock, events, ids, puzzle};
 
 /// How long an answer may take, milliseconds.
 const DEADLINE_MS: u32 = 10_000;
 /// Tries in all of a call that may be retried.
 const TRIES: u32 = 4;
+/// Puzzles solved for one call at most: one, and another where the first ran out.
+const PUZZLES: u32 = 2;
 /// Longest wait before the second try, milliseconds; doubles with each further one.
 const FIRST_PAUSE_MS: u32 = 300;
 
@@ -46,6 +48,14 @@ impl Failure {
         }
     }
 
+    /// The challenge of the puzzle that is to be solved first.
+    fn challenge(&self) -> Option<&str> {
+        match self {
+            Self::Unreachable => None,
+            Self::Problem(problem) => problem.puzzle.as_ref().map(|puzzle| &*puzzle.challenge),
+        }
+    }
+
     /// Whether the same call may go better in a moment.
     #[must_use]
     pub fn may_pass(&self) -> bool {
@@ -58,7 +68,7 @@ impl Failure {
 /// # Errors
 /// [`Failure`].
 pub async fn read<T: FromJson>(path: &str) -> Result<T, Failure> {
-    parse_small(&once(&Call { method: Method::GET, path, key: None, body: None, deadline_ms: DEADLINE_MS }).await?)
+    parse_small(&once(&Call::reading(path)).await?)
 }
 
 /// Reads a resource.
@@ -66,7 +76,7 @@ pub async fn read<T: FromJson>(path: &str) -> Result<T, Failure> {
 /// # Errors
 /// [`Failure`].
 pub async fn get<T: DeserializeOwned>(path: &str) -> Result<T, Failure> {
-    parse(&once(&Call { method: Method::GET, path, key: None, body: None, deadline_ms: DEADLINE_MS }).await?)
+    parse(&once(&Call::reading(path)).await?)
 }
 
 /// Reads a resource that is no text.
@@ -74,7 +84,7 @@ pub async fn get<T: DeserializeOwned>(path: &str) -> Result<T, Failure> {
 /// # Errors
 /// [`Failure`].
 pub async fn bytes(path: &str) -> Result<Vec<u8>, Failure> {
-    let answer = send(&Call { method: Method::GET, path, key: None, body: None, deadline_ms: DEADLINE_MS }).await?;
+    let answer = send(&Call::reading(path)).await?;
     answer.binary().await.map_err(|_| Failure::Unreachable)
 }
 
@@ -90,7 +100,7 @@ pub async fn change<T: DeserializeOwned>(
     body: &impl Serialize,
 ) -> Result<T, Failure> {
     let body = serde_json::to_string(body).map_err(|_| Failure::Unreachable)?;
-    parse(&retrying(&Call { method, path, key: Some(key), body: Some(&body), deadline_ms: DEADLINE_MS }).await?)
+    parse(&retrying(&Call::changing(method, path, key, &body)).await?)
 }
 
 /// The same for what the page of a show changes at once: its answer is read by the small reader.
@@ -99,7 +109,44 @@ pub async fn change<T: DeserializeOwned>(
 /// The last try's [`Failure`].
 pub async fn ask<T: FromJson>(method: Method, path: &str, key: &str, body: &impl Serialize) -> Result<T, Failure> {
     let body = serde_json::to_string(body).map_err(|_| Failure::Unreachable)?;
-    parse_small(&retrying(&Call { method, path, key: Some(key), body: Some(&body), deadline_ms: DEADLINE_MS }).await?)
+    parse_small(&retrying(&Call::changing(method, path, key, &body)).await?)
+}
+
+/// Takes seats, as [`ask`]: where the server wants a puzzle solved first, that is done, and the same call made again
+/// under the same key. `begins` hears of each puzzle; `None` when nobody wants the seats any more by then, as
+/// `is_wanted` says.
+///
+/// # Errors
+/// The last try's [`Failure`]; the one that asked for a puzzle where that cannot be solved here.
+pub async fn take<T: FromJson>(
+    path: &str,
+    key: &str,
+    body: &impl Serialize,
+    begins: impl Fn(),
+    is_wanted: impl Fn() -> bool,
+) -> Result<Option<T>, Failure> {
+    let body = serde_json::to_string(body).map_err(|_| Failure::Unreachable)?;
+    let (mut solution, mut puzzles) = (None::<String>, 0);
+    loop {
+        let call = Call { solution: solution.as_deref(), ..Call::changing(Method::POST, path, key, &body) };
+        let failure = match retrying(&call).await {
+            Ok(text) => return parse_small(&text).map(Some),
+            Err(failure) => failure,
+        };
+        let Some(challenge) = failure.challenge().filter(|_| puzzles < PUZZLES) else { return Err(failure) };
+        if !is_wanted() {
+            return Ok(None);
+        }
+        puzzles += 1;
+        begins();
+        solution = puzzle::solve(challenge).await;
+        if !is_wanted() {
+            return Ok(None);
+        }
+        if solution.is_none() {
+            return Err(failure);
+        }
+    }
 }
 
 /// As [`change`], tried once, by somebody who knows what to do without an answer when this time is over.
@@ -113,7 +160,7 @@ pub async fn try_change<T: DeserializeOwned>(
     deadline_ms: u32,
 ) -> Result<T, Failure> {
     let body = serde_json::to_string(body).map_err(|_| Failure::Unreachable)?;
-    parse(&once(&Call { method: Method::POST, path, key: Some(key), body: Some(&body), deadline_ms }).await?)
+    parse(&once(&Call { deadline_ms, ..Call::changing(Method::POST, path, key, &body) }).await?)
 }
 
 /// Removes something, under its idempotency key, with retries as [`change`].
@@ -121,7 +168,7 @@ pub async fn try_change<T: DeserializeOwned>(
 /// # Errors
 /// The last try's [`Failure`].
 pub async fn remove(path: &str, key: &str) -> Result<(), Failure> {
-    let call = Call { method: Method::DELETE, path, key: Some(key), body: None, deadline_ms: DEADLINE_MS };
+    let call = Call { method: Method::DELETE, key: Some(key), ..Call::reading(path) };
     retrying(&call).await.map(drop)
 }
 
@@ -137,10 +184,20 @@ struct Call<'a> {
     path: &'a str,
     key: Option<&'a str>,
     body: Option<&'a str>,
+    /// Of a puzzle the server asked for.
+    solution: Option<&'a str>,
     deadline_ms: u32,
 }
 
-impl Call<'_> {
+impl<'a> Call<'a> {
+    fn reading(path: &'a str) -> Self {
+        Self { method: Method::GET, path, key: None, body: None, solution: None, deadline_ms: DEADLINE_MS }
+    }
+
+    fn changing(method: Method, path: &'a str, key: &'a str, body: &'a str) -> Self {
+        Self { method, key: Some(key), body: Some(body), ..Self::reading(path) }
+    }
+
     fn request(&self) -> Result<Request, gloo_net::Error> {
         let mut builder = RequestBuilder::new(self.path)
             .method(self.method.clone())
@@ -148,6 +205,9 @@ impl Call<'_> {
             .abort_signal(Some(&AbortSignal::timeout_with_u32(self.deadline_ms)));
         if let Some(key) = self.key {
             builder = builder.header("content-type", "application/json").header("idempotency-key", key);
+        }
+        if let Some(solution) = self.solution {
+            builder = builder.header("puzzle-solution", solution);
         }
         match self.body {
             Some(body) => builder.body(body),
@@ -195,6 +255,7 @@ async fn problem_of(answer: &Response) -> Failure {
         seats: Vec::new(),
         areas: Vec::new(),
         findings: Vec::new(),
+        puzzle: None,
         hold: None,
         request_id: None,
     });

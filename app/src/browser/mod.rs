@@ -8,6 +8,7 @@ pub mod clock;
 pub mod events;
 pub mod ids;
 pub mod keep;
+mod puzzle;
 pub mod socket;
 pub mod tabs;
 

@@ -30,6 +30,7 @@ mod tests {
             seats: Vec::new(),
             areas: Vec::new(),
             findings: Vec::new(),
+            puzzle: None,
             hold: None,
             request_id: None,
         }

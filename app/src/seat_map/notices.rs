@@ -108,6 +108,12 @@ impl Notice {
         Self::new(say!("map.paying"))
     }
 
+    /// The browser solves a puzzle before the seats are taken.
+    #[must_use]
+    pub fn proving() -> Self {
+        Self { is_good: true, ..Self::new(say!("map.proving")) }
+    }
+
     /// A seat that cannot be tapped, and why; `watchable` when it may come back.
     #[must_use]
     pub fn not_free(name: &str, look: Look, watchable: Option<SeatIndex>) -> Self {

@@ -46,7 +46,16 @@ impl Session {
             Intent::Take { seats, places } => {
                 let (area, quantity) = (places.map(|places| places.area), places.map(|places| places.quantity));
                 let body = HoldRequest { seats: seats.clone(), area, quantity };
-                calls::ask(Method::POST, &self.path("/holds"), key, &body).await.map(Some)
+                let answer = calls::take(
+                    &self.path("/holds"),
+                    key,
+                    &body,
+                    || self.notice.set(Some(Notice::proving())),
+                    || !self.cart.with_untracked(Cart::is_empty),
+                );
+                let answer = answer.await;
+                self.forget_proving();
+                answer
             }
             Intent::Change { hold, add, remove, add_places, remove_places } => {
                 let body = HoldChange {
@@ -58,6 +67,13 @@ impl Session {
                 calls::ask(Method::PATCH, &self.path(&format!("/holds/{hold}")), key, &body).await
             }
             Intent::Drop { hold } => calls::remove(&self.path(&format!("/holds/{hold}")), key).await.map(|()| None),
+        }
+    }
+
+    /// The puzzle is solved, or was given up: nothing is said of it any more, unless something else is said already.
+    fn forget_proving(self) {
+        if self.notice.with_untracked(|notice| notice.as_ref() == Some(&Notice::proving())) {
+            self.notice.set(None);
         }
     }
 

@@ -4,8 +4,8 @@ use uuid::Uuid;
 
 use super::{FromJson, Json};
 use crate::api::{
-    AreaProblem, AreaView, BestView, CategoryView, HoldView, PlaceLine, PlanView, ProblemView, RowView, SeatKind,
-    SeatLine, SeatProblem, SectionView, SuggestionView,
+    AreaProblem, AreaView, BestView, CategoryView, HoldView, PlaceLine, PlanView, ProblemView, PuzzleView, RowView,
+    SeatKind, SeatLine, SeatProblem, SectionView, SuggestionView,
 };
 use crate::best_available::Together;
 use crate::money::{Currency, Money};
@@ -123,6 +123,7 @@ fields!(PlaceLine: area, label, category, price, quantity);
 fields!(HoldView: id, show, seats, places, total, expires_at, expires_at_ms, latest_ms, paying, booking);
 fields!(SeatProblem: seat, label, state, taken_ms_ago);
 fields!(AreaProblem: area, label, left);
+fields!(PuzzleView: challenge, bits);
 fields!(SuggestionView: seats, total, together, orphans);
 fields!(BestView: epoch, version, suggestions);
 
@@ -153,6 +154,7 @@ impl FromJson for ProblemView {
             areas: json.field("areas")?,
             // Remarks about files are for the pages that take files, which the server renders.
             findings: Vec::new(),
+            puzzle: json.field("puzzle")?,
             hold: json.field("hold")?,
             request_id: json.field("request_id")?,
         })
@@ -287,9 +289,11 @@ mod tests {
             label,
             left,
         });
-        let rest = (proptest::option::of(id()), proptest::option::of(any::<String>()));
+        let puzzle = (any::<String>(), any::<u8>()).prop_map(|(challenge, bits)| PuzzleView { challenge, bits });
+        let puzzle = proptest::option::of(puzzle);
+        let rest = (puzzle, proptest::option::of(id()), proptest::option::of(any::<String>()));
         (any::<[String; 4]>(), any::<u16>(), some(seat), some(area), rest).prop_map(
-            |([kind, title, detail, code], status, seats, areas, (hold, request_id))| ProblemView {
+            |([kind, title, detail, code], status, seats, areas, (puzzle, hold, request_id))| ProblemView {
                 kind,
                 title,
                 status,
@@ -298,6 +302,7 @@ mod tests {
                 seats,
                 areas,
                 findings: Vec::new(),
+                puzzle,
                 hold,
                 request_id,
             },

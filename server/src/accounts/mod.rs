@@ -44,7 +44,7 @@ pub use pin::{PinIntent, check_pin, managers_with_pin, set_pin};
 pub use purge::purge_forever;
 pub use register::register;
 pub use sessions::{HINT_COOKIE, SESSION_COOKIE, Session, SignedIn, of_request};
-pub use staff::Staff;
+pub use staff::{Staff, works_at};
 pub use throttle::{of_code as throttle_code, of_key as throttle_key};
 pub use tokens::long_enough as secrets_are_long_enough;
 pub use view::{has_proven_address, named, of_account};

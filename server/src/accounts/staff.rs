@@ -3,6 +3,8 @@
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use domain::roles::{Role, Standing, standing};
+use sqlx::PgPool;
+use uuid::Uuid;
 
 use super::sessions::{Session, SignedIn};
 use super::sql;
@@ -59,6 +61,15 @@ impl Staff {
     }
 }
 
+/// Whether an account works in a theatre, as whatever.
+///
+/// # Errors
+/// When the database fails.
+pub async fn works_at(pg: &PgPool, account: Uuid, theatre: &str) -> Result<bool, sqlx::Error> {
+    let grants = sql::grants::of_account(&mut *pg.acquire().await?, account).await?;
+    Ok(grants.iter().any(|(at, _)| at == theatre))
+}
+
 const fn words(role: Role) -> &'static str {
     match role {
         Role::BoxOffice => "the box office",
@@ -70,7 +81,6 @@ const fn words(role: Role) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use uuid::Uuid;
 
     #[test]
     fn another_theatres_thing_is_not_there_and_another_roles_is_forbidden() {

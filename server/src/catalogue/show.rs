@@ -77,6 +77,8 @@ pub struct Show {
     pub hold_ms: i64,
     /// How long they may be held with extensions, milliseconds.
     pub hold_life_ms: i64,
+    /// Whether it is sold as on on-sale day: in a rush.
+    pub flash_sale: bool,
     /// Seats one person may have.
     pub per_person: usize,
     /// Whether guests prove their address by a code before they check out.
@@ -164,6 +166,7 @@ impl Show {
             blocked,
             hold_ms,
             hold_life_ms,
+            flash_sale: row.flash_sale,
             per_person: row.per_person.map_or(MAX_SEATS_PER_PERSON, |most| usize::from(most.unsigned_abs())),
             email_code: row.email_code,
             per_instrument: row.per_instrument.map(|most| usize::from(most.unsigned_abs())),

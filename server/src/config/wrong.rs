@@ -32,7 +32,7 @@ impl fmt::Display for Wrong {
 }
 
 /// Numbers and what they may be.
-pub(super) const LIMITS: [(&str, RangeInclusive<i64>); 9] = [
+pub(super) const LIMITS: [(&str, RangeInclusive<i64>); 10] = [
     ("TRUSTED_PROXIES", 0..=10),
     // Four transactions of the pipeline, four that go by themselves, and some for everybody else.
     ("DATABASE_CONNECTIONS", 10..=1_000),
@@ -40,6 +40,7 @@ pub(super) const LIMITS: [(&str, RangeInclusive<i64>); 9] = [
     ("COMMIT_GATHER_MS", 0..=1_000),
     ("HOLD_MS", 100..=86_400_000),
     ("LEAVE_GRACE_MS", 0..=600_000),
+    ("PUZZLE_HOLDS_PER_S", 0..=1_000_000),
     ("WAITING_OFFER_MS", 1_000..=86_400_000),
     ("WEBHOOK_DEADLINE_MS", 1..=60_000),
     ("WEBHOOK_FIRST_PAUSE_MS", 1..=3_600_000),
@@ -112,6 +113,7 @@ impl Config {
             "COMMIT_GATHER_MS" => of(self.commit_gather_ms),
             "HOLD_MS" => self.hold_ms,
             "LEAVE_GRACE_MS" => Some(self.leave_grace_ms),
+            "PUZZLE_HOLDS_PER_S" => of(self.puzzle_holds_per_s.into()),
             "WAITING_OFFER_MS" => Some(self.waiting_offer_ms),
             "WEBHOOK_DEADLINE_MS" => of(self.webhook_deadline_ms),
             "WEBHOOK_FIRST_PAUSE_MS" => of(self.webhook_first_pause_ms),

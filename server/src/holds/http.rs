@@ -15,7 +15,7 @@ use crate::seat_locks::{Asked, Lot, with_map};
 use crate::web::problem::ApiResult;
 use crate::web::refusals::KeyReused;
 use crate::web::{ApiJson, ApiPath, Code, Problem, Visitor};
-use crate::{AppState, bookings, ids, waiting_list, waiting_room};
+use crate::{AppState, bookings, ids, puzzles, waiting_list, waiting_room};
 
 /// The routes of holds, under `/api/v1`.
 pub fn routes() -> OpenApiRouter<AppState> {
@@ -29,12 +29,14 @@ pub fn routes() -> OpenApiRouter<AppState> {
 
 /// Take seats, or places in an area: all or none.
 #[utoipa::path(post, path = "/shows/{show}/holds", tag = "holds", request_body = HoldRequest,
-    params(("show" = Uuid, Path), ("Idempotency-Key" = String, Header, description = "One per intent")),
+    params(("show" = Uuid, Path), ("Idempotency-Key" = String, Header, description = "One per intent"),
+        ("Puzzle-Solution" = Option<String>, Header, description = "Where a puzzle was asked for")),
     responses((status = 201, body = HoldView), KeyReused,
-        (status = 400, body = ProblemView, description = "malformed, key_missing, seat_count, seat_twice, unknown_seat, unknown_area"),
+        (status = 400, body = ProblemView, description = "malformed, key_missing, seat_count, seat_twice, unknown_seat, unknown_area, puzzle_wrong"),
         (status = 404, body = ProblemView),
-        (status = 409, body = ProblemView, description = "seats_taken, one_hold_per_show, waiting_list_first, sales_closed"),
+        (status = 409, body = ProblemView, description = "seats_taken, one_hold_per_show, waiting_list_first, sales_closed, puzzle_spent"),
         (status = 423, body = ProblemView, description = "seats_locked"),
+        (status = 428, body = ProblemView, description = "puzzle_wanted"),
         (status = 429, body = ProblemView, description = "person_limit, waiting_room"),
         (status = 503, body = ProblemView, description = "lock_store_unavailable")))]
 async fn take(
@@ -51,11 +53,18 @@ async fn take(
         waiting_room::check_pass(&state, show.id, &visitor.owner, &headers).await?;
         let asked = asked(&visitor, &show, &intent);
         let lot = wish_of(&show, &wish)?;
+        // Nobody works for what is not to be had.
+        service::on_sale(&show, state.locks.now())?;
+        puzzles::check(&state, &show, &visitor, asked.id, &headers).await?;
         let held = service::take(&state, &show, &visitor.owner, asked, lot).await?;
         Answer::json(StatusCode::CREATED, &service::view(&show, &held, None))
     });
-    let answer = answer.await?;
-    Ok((visitor, answer).into_response())
+    let answer = answer.await;
+    // Refused or not: what is asked of somebody new is asked of the visitor they are from now on.
+    Ok(match answer {
+        Ok(answer) => (visitor, answer).into_response(),
+        Err(problem) => (visitor, problem).into_response(),
+    })
 }
 
 /// Seats, places in one area, or both.

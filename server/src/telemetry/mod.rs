@@ -13,6 +13,7 @@ mod cdn;
 mod gateways;
 mod gauges;
 pub mod http;
+mod puzzles;
 mod routes;
 #[cfg(test)]
 mod rules;
@@ -32,6 +33,7 @@ use crate::web::budget::Class;
 pub use self::catalogue::{CatalogueRead, catalogue_read};
 pub use self::cdn::{CdnPurge, cdn_purged};
 pub use self::gateways::{GatewayOutcome, Question, expect_gateway, gateway_asked};
+pub use self::puzzles::{PuzzleOutcome, puzzle};
 pub use self::routes::{RouteName, Routes};
 pub use self::traces::STEP;
 pub use self::upkeep::upkeep_forever;
@@ -119,6 +121,7 @@ fn describe() {
     catalogue::describe();
     cdn::describe();
     gateways::describe();
+    puzzles::describe();
     for (name, unit, meaning) in gauges::DESCRIBED {
         describe_gauge!(name, unit, meaning);
     }
@@ -129,6 +132,7 @@ fn describe() {
 fn begin_at_zero() {
     catalogue::begin_at_zero();
     cdn::begin_at_zero();
+    puzzles::begin_at_zero();
     for class in Class::ALL {
         counter!(SHED, "class" => class.label()).increment(0);
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use domain::api::{AreaProblem, ProblemView, SeatProblem};
+use domain::api::{AreaProblem, ProblemView, PuzzleView, SeatProblem};
 use domain::layout::import::Finding;
 use domain::seats::{SeatIndex, SeatState};
 use uuid::Uuid;
@@ -30,7 +30,7 @@ pub struct Problem {
     seats: Vec<SeatProblem>,
     areas: Vec<AreaProblem>,
     /// Boxed, for hardly any has some.
-    findings: Option<Box<Findings>>,
+    more: Option<Box<More>>,
     hold: Option<Uuid>,
     retry_after_s: u64,
     /// Boxed, for hardly any has one.
@@ -46,9 +46,14 @@ enum Told {
     Elsewhere(String),
 }
 
-/// What is wrong with a file.
+/// What only some problems tell, and none of them both.
 #[derive(Clone, Debug)]
-struct Findings(Vec<Finding>);
+enum More {
+    /// What is wrong with a file.
+    Findings(Vec<Finding>),
+    /// What is to be solved first.
+    Puzzle(PuzzleView),
+}
 
 /// A limit somebody ran into, as the `RateLimit` headers tell it (draft-ietf-httpapi-ratelimit-headers-10).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +78,7 @@ impl Problem {
             detail: detail.into(),
             seats: Vec::new(),
             areas: Vec::new(),
-            findings: None,
+            more: None,
             hold: None,
             retry_after_s: RETRY_AFTER_S,
             headers: None,
@@ -107,7 +112,14 @@ impl Problem {
     /// Tells all that is wrong with a file.
     #[must_use]
     pub fn with_findings(mut self, findings: Vec<Finding>) -> Self {
-        self.findings = Some(Box::new(Findings(findings)));
+        self.more = Some(Box::new(More::Findings(findings)));
+        self
+    }
+
+    /// Says what is to be solved first.
+    #[must_use]
+    pub fn with_puzzle(mut self, puzzle: PuzzleView) -> Self {
+        self.more = Some(Box::new(More::Puzzle(puzzle)));
         self
     }
 
@@ -185,6 +197,11 @@ impl Problem {
 
     fn into_view(self) -> ProblemView {
         let (status, name, title) = self.code.describe();
+        let (findings, puzzle) = match self.more.map(|more| *more) {
+            Some(More::Findings(findings)) => (findings, None),
+            Some(More::Puzzle(puzzle)) => (Vec::new(), Some(puzzle)),
+            None => (Vec::new(), None),
+        };
         ProblemView {
             kind: format!("/docs/problems#{name}"),
             title: title.to_owned(),
@@ -193,7 +210,8 @@ impl Problem {
             code: name.to_owned(),
             seats: self.seats,
             areas: self.areas,
-            findings: self.findings.map(|findings| findings.0).unwrap_or_default(),
+            findings,
+            puzzle,
             hold: self.hold,
             request_id: None,
         }

@@ -40,6 +40,7 @@ mod organiser;
 mod parked;
 mod ports;
 mod postgres_process;
+mod puzzles;
 mod reconciling;
 mod redis_cluster;
 mod redis_process;

@@ -53,6 +53,12 @@ pub enum Code {
     WaitingListFull,
     /// The show is entered through its waiting room, and your turn is to come.
     WaitingRoom,
+    /// A puzzle is to be solved before seats are taken.
+    PuzzleWanted,
+    /// What was sent solves no puzzle that the caller was given for this show, or one that has run out.
+    PuzzleWrong,
+    /// The solution was used for another request.
+    PuzzleSpent,
     /// The hold ran out or was let go.
     HoldExpired,
     /// A payment is in progress: the hold cannot be changed.
@@ -145,7 +151,7 @@ pub enum Code {
 
 impl Code {
     /// All codes in the order of the documentation.
-    pub const ALL: [Self; 68] = [
+    pub const ALL: [Self; 71] = [
         Self::Malformed,
         Self::NotJson,
         Self::TooLarge,
@@ -170,6 +176,9 @@ impl Code {
         Self::AlreadyWaiting,
         Self::WaitingListFull,
         Self::WaitingRoom,
+        Self::PuzzleWanted,
+        Self::PuzzleWrong,
+        Self::PuzzleSpent,
         Self::HoldExpired,
         Self::HoldPaying,
         Self::HoldCapped,
@@ -245,6 +254,9 @@ impl Code {
             Self::AlreadyWaiting => (S::CONFLICT, "already_waiting", "You are in this waiting list already"),
             Self::WaitingListFull => (S::TOO_MANY_REQUESTS, "waiting_list_full", "The waiting list is full"),
             Self::WaitingRoom => (S::TOO_MANY_REQUESTS, "waiting_room", "This show has a waiting room"),
+            Self::PuzzleWanted => (S::PRECONDITION_REQUIRED, "puzzle_wanted", "A puzzle is to be solved first"),
+            Self::PuzzleWrong => (S::BAD_REQUEST, "puzzle_wrong", "This does not solve a puzzle of yours"),
+            Self::PuzzleSpent => (S::CONFLICT, "puzzle_spent", "This solution was used before"),
             Self::HoldExpired => (S::GONE, "hold_expired", "The hold is over"),
             Self::HoldPaying => (S::CONFLICT, "hold_paying", "A payment is in progress"),
             Self::HoldCapped => (S::CONFLICT, "hold_capped", "The hold cannot last any longer"),

@@ -1,0 +1,51 @@
+//! Puzzles in front of seats: how often one is asked for, and what comes back.
+
+use metrics::{Unit, counter, describe_counter};
+
+/// Requests for seats that were asked for a puzzle, or brought a solution: outcome.
+const PUZZLES: &str = "rowlock_puzzles_total";
+
+/// What became of a puzzle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PuzzleOutcome {
+    /// Seats were wanted without a solution: one was asked for.
+    Asked,
+    /// A solution was right.
+    Solved,
+    /// What was sent was no solution, another's, or too late.
+    Wrong,
+    /// A solution was used before, for another request.
+    Replayed,
+}
+
+impl PuzzleOutcome {
+    const ALL: [Self; 4] = [Self::Asked, Self::Solved, Self::Wrong, Self::Replayed];
+
+    const fn label(self) -> &'static str {
+        match self {
+            Self::Asked => "asked",
+            Self::Solved => "solved",
+            Self::Wrong => "wrong",
+            Self::Replayed => "replayed",
+        }
+    }
+}
+
+pub(super) fn describe() {
+    describe_counter!(
+        PUZZLES,
+        Unit::Count,
+        "Puzzles in front of seats: asked, solved, wrong (no solution, another's, too late), replayed."
+    );
+}
+
+pub(super) fn begin_at_zero() {
+    for outcome in PuzzleOutcome::ALL {
+        counter!(PUZZLES, "outcome" => outcome.label()).increment(0);
+    }
+}
+
+/// Counts what became of a puzzle.
+pub fn puzzle(outcome: PuzzleOutcome) {
+    counter!(PUZZLES, "outcome" => outcome.label()).increment(1);
+}
