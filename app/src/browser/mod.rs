@@ -29,6 +29,12 @@ pub fn element(id: &str) -> Option<web_sys::Element> {
     window().document()?.get_element_by_id(id)
 }
 
+/// A new element, which is on no page yet.
+#[must_use]
+pub fn new_element(name: &str) -> Option<web_sys::Element> {
+    window().document()?.create_element(name).ok()
+}
+
 /// Gives the element with this id the keyboard focus, and brings it into view.
 pub fn focus(id: &str) {
     if let Some(element) = element(id) {
@@ -148,6 +154,12 @@ pub fn pixel_ratio() -> f64 {
 pub fn style_of(element: &web_sys::Element, name: &str) -> String {
     let style = window().get_computed_style(element).ok().flatten();
     style.and_then(|style| style.get_property_value(name).ok()).map(|value| value.trim().to_owned()).unwrap_or_default()
+}
+
+/// Whether the browser knows that there is no network. Where it says nothing, there may be none all the same.
+#[must_use]
+pub fn is_offline() -> bool {
+    !window().navigator().on_line()
 }
 
 /// Whether somebody can see the page.

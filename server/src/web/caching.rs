@@ -83,6 +83,7 @@ const TABLE: &[Row] = &[
     ("/style/{*file}", Revalidated),
     ("/favicon.svg", Revalidated),
     ("/ticket-worker.js", Revalidated),
+    ("/door-worker.js", Revalidated),
     ("/healthz", Never),
     ("/readyz", Never),
     ("/metrics", Never),

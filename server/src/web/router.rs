@@ -110,6 +110,13 @@ fn routes(state: AppState) -> Router {
     let revalidate =
         SetResponseHeaderLayer::if_not_present(header::CACHE_CONTROL, HeaderValue::from_static(REVALIDATED));
 
+    // At the root: a worker cares for pages below its own folder only.
+    let worker = |file: &str| {
+        ServiceBuilder::new()
+            .layer(revalidate.clone())
+            .service(ServeFile::new(state.config.site_root.join("pkg").join(file)))
+    };
+
     Router::new()
         .merge(api)
         .route("/api/openapi.json", get(async move || Json(description)))
@@ -122,13 +129,8 @@ fn routes(state: AppState) -> Router {
                 .layer(revalidate.clone())
                 .service(ServeFile::new(state.config.site_root.join("favicon.svg"))),
         )
-        // At the root: a worker cares for pages below its own folder only.
-        .route_service(
-            "/ticket-worker.js",
-            ServiceBuilder::new()
-                .layer(revalidate.clone())
-                .service(ServeFile::new(state.config.site_root.join("pkg/ticket-worker.js"))),
-        )
+        .route_service("/ticket-worker.js", worker("ticket-worker.js"))
+        .route_service("/door-worker.js", worker("door-worker.js"))
         .nest_service("/style", tower::ServiceBuilder::new().layer(revalidate).service(files("style")))
         .route("/healthz", get(async || "alive\n"))
         .route("/readyz", get(ready))
@@ -138,13 +140,14 @@ fn routes(state: AppState) -> Router {
 }
 
 /// What is neither of the API as described nor a page.
-pub(super) const OTHER_ADDRESSES: [&str; 9] = [
+pub(super) const OTHER_ADDRESSES: [&str; 10] = [
     "/api/openapi.json",
     "/pkg/{*file}",
     "/fonts/{*file}",
     "/style/{*file}",
     "/favicon.svg",
     "/ticket-worker.js",
+    "/door-worker.js",
     "/healthz",
     "/readyz",
     "/metrics",
