@@ -149,6 +149,17 @@ pub fn style_of(element: &web_sys::Element, name: &str) -> String {
     style.and_then(|style| style.get_property_value(name).ok()).map(|value| value.trim().to_owned()).unwrap_or_default()
 }
 
+/// Adds a style sheet to the page.
+pub fn add_style(address: &str) {
+    let Some(page) = window().document() else { return };
+    // None of these fails on a page that has a head; without the sheet it is plainer.
+    if let (Ok(sheet), Ok(Some(head))) = (page.create_element("link"), page.query_selector("head")) {
+        let _ = sheet.set_attribute("rel", "stylesheet");
+        let _ = sheet.set_attribute("href", address);
+        let _ = head.append_child(&sheet);
+    }
+}
+
 /// Whether somebody can see the page.
 #[must_use]
 pub fn is_visible() -> bool {

@@ -15,6 +15,7 @@ use super::legend;
 use super::once::DrawnOnce;
 use super::room::{Room, focus_in_words};
 use super::session::Session;
+use super::told::Told;
 use crate::language::{current, money};
 use crate::say;
 
@@ -51,7 +52,8 @@ pub fn overview(session: Session, room: &Arc<Room>) -> impl IntoView + use<> {
         session.appearance.track();
         if let Some(canvas) = canvas.get() {
             session.sections_drawn.set(true);
-            session.paint_on(canvas);
+            // Sections can be chosen without the dots, which are asked for once the sections stand there.
+            request_animation_frame(move || request_animation_frame(move || session.paint_on(canvas)));
         }
     });
     on_cleanup(move || session.stop_painting());
@@ -84,8 +86,8 @@ fn level(free: u32, count: u32) -> &'static str {
     }
 }
 
-fn free_of(session: Session, place: usize) -> ArcRwSignal<u32> {
-    session.free.with_value(|free| free.get(place).cloned()).unwrap_or_else(|| ArcRwSignal::new(0))
+fn free_of(session: Session, place: usize) -> Told<u32> {
+    session.free.with_value(|free| free.get(place).copied()).unwrap_or_else(|| Told::new(0))
 }
 
 fn box_view(session: Session, size: i32, place: usize, section: &SectionView) -> impl IntoView + use<> {
@@ -125,7 +127,7 @@ fn card(session: Session, room: &Room, place: usize, section: &SectionView) -> i
     let from =
         room.plan().categories.get(usize::from(section.category)).map(|category| money(category.price, current()));
     let name = titled(place, section);
-    let (left, shade) = (free.clone(), free);
+    let (left, shade) = (free, free);
     view! {
         <li>
             <a class=format!("section-card cat-{}", section.category % 8) href=fragment_of(place)
