@@ -9,7 +9,6 @@ use domain::api::PlanView;
 use domain::json::{FromJson, Json};
 use domain::seats::{AreaIndex, SeatState};
 use domain::wire::{Ask, MAX_SECTIONS_PER_READER};
-use leptos::prelude::*;
 use leptos::task::spawn_local;
 use wasm_bindgen::JsCast;
 

@@ -15,7 +15,7 @@ use super::drawing::Frame;
 use super::kept::Here;
 use super::painting::Surface;
 use super::room::Room;
-use super::session::Session;
+use super::session::{Note, Session};
 use super::zoom::{self, Point};
 
 /// The map of some rows in small.
@@ -42,7 +42,7 @@ pub fn minimap(
 ) -> impl IntoView + use<> {
     let map = Minimap::new(session, room, section, frame);
     let (noting, coming) = (Rc::downgrade(&map), Rc::downgrade(&map));
-    let note: Rc<dyn Fn(SeatIndex)> = Rc::new(move |seat| {
+    let note: Note = Rc::new(move |seat| {
         if let Some(map) = noting.upgrade() {
             map.note(seat);
         }

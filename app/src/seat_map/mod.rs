@@ -45,8 +45,9 @@ use std::sync::Arc;
 
 pub use island::{LATER_STYLE, SHOW, SeatMap};
 use leptos::prelude::*;
+use leptos::task::spawn_local;
 use leptos::wasm_split::wasm_split;
-use web_sys::HtmlElement;
+use web_sys::{HtmlCanvasElement, HtmlElement};
 
 use self::drawing::{Frame, escaped};
 use self::later::{Coming, Mounted, SplitLoaderError, anew, later, mounted};
@@ -232,6 +233,19 @@ fn minimap_part(
 #[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
 fn card_part(session: Session, place: HtmlElement) -> Result<Mounted, SplitLoaderError> {
     Ok(mounted(place, move || card::card_view(session)))
+}
+
+/// Shows a large room on a canvas. Where its code does not come, its sections stay the boxes they are.
+fn paint_dots(session: Session, canvas: HtmlCanvasElement) {
+    spawn_local(async move {
+        let _ = dots_part(session, canvas).await;
+    });
+}
+
+#[wasm_split(dots, wasm_split_path = ::leptos::wasm_split, fallible)]
+fn dots_part(session: Session, canvas: HtmlCanvasElement) -> Result<(), SplitLoaderError> {
+    session.paint_on(canvas);
+    Ok(())
 }
 
 /// The list twin.

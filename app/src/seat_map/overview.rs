@@ -11,7 +11,7 @@ use leptos::html::Canvas;
 use leptos::prelude::*;
 
 use super::glyphs;
-use super::legend;
+use super::later::later;
 use super::once::DrawnOnce;
 use super::room::{Room, focus_in_words};
 use super::session::Session;
@@ -47,13 +47,19 @@ pub fn overview(session: Session, room: &Arc<Room>) -> impl IntoView + use<> {
     let cards = (0..).zip(&plan.sections).map(|(place, section)| card(session, room, place, section)).drawn_once();
     let [x, y, width] = plan.focus_at;
     let label = focus_in_words(&plan.focus);
+    let legend = Arc::clone(room);
+    let legend = later(
+        move || session.is_drawn(),
+        "legend-coming",
+        move |place| Box::pin(super::legend_part(session, Arc::clone(&legend), None, place)),
+    );
     let canvas = NodeRef::<Canvas>::new();
     Effect::new(move |_| {
         session.appearance.track();
         if let Some(canvas) = canvas.get() {
             session.sections_drawn.set(true);
             // Sections can be chosen without the dots, which are asked for once the sections stand there.
-            request_animation_frame(move || request_animation_frame(move || session.paint_on(canvas)));
+            request_animation_frame(move || request_animation_frame(move || super::paint_dots(session, canvas)));
         }
     });
     on_cleanup(move || session.stop_painting());
@@ -61,7 +67,7 @@ pub fn overview(session: Session, room: &Arc<Room>) -> impl IntoView + use<> {
         <div class="overview">
             // The legend's drawings refer to them.
             {glyphs::definitions()}
-            {legend::legend(session, room, None)}
+            {legend}
             <div class="overview-map" data-testid="overview-map" data-painted=move || if session.painted.get() { "true" } else { "false" }
                 style=("--plan-aspect", format!("{} / {}", plan.width, plan.height))>
                 <canvas class="overview-seats" node_ref=canvas aria-hidden="true"></canvas>

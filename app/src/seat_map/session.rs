@@ -11,7 +11,6 @@ use std::sync::Arc;
 use domain::api::PlanView;
 use domain::seats::{AreaIndex, SeatIndex, SeatState};
 use domain::wire::Change;
-use leptos::prelude::*;
 use leptos::task::spawn_local;
 use uuid::Uuid;
 
@@ -41,6 +40,9 @@ pub enum Live {
     /// Not to be reached; the map may be old.
     Offline,
 }
+
+/// Called with a seat that looks different.
+pub(super) type Note = Rc<dyn Fn(SeatIndex)>;
 
 /// Everything about one visitor at one show. A bundle of handles: copy it.
 #[derive(Clone, Copy)]
@@ -74,7 +76,7 @@ pub struct Session {
     /// Where one is on the map.
     pub(super) shown: Shown,
     /// Hears of every seat on screen that looks different: the room in small.
-    pub(super) small: Kept<Option<Here<Rc<dyn Fn(SeatIndex)>>>>,
+    pub(super) small: Kept<Option<Here<Note>>>,
     /// Counts how often the page may look different than before: another theme, another size.
     pub(super) appearance: Told<u64>,
     /// Whether the next frame will paint.
