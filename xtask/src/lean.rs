@@ -83,6 +83,40 @@ pub fn glue(text: &str, names: &BTreeMap<String, String>) -> String {
     script(&out)
 }
 
+/// A script of bindings with the one that loads its module's parts in it, which lies at `loader` from there: one request
+/// fewer, and one that others waited for.
+pub fn joined(bindings: &str, parts: &str, loader: &str) -> String {
+    let ending = format!(" from \"{loader}\"");
+    // A module of one part has nothing to load.
+    if !bindings.contains(&ending) {
+        return bindings.to_owned();
+    }
+    let folder = loader.trim_start_matches("./").rsplit_once('/').map_or("", |(folder, _)| folder);
+    let (mut out, mut names) = (String::new(), Vec::new());
+    for line in parts.lines().filter(|line| !line.starts_with("import ")) {
+        let line = match line.strip_prefix("export const ") {
+            Some(rest) => {
+                names.extend(rest.split_whitespace().next());
+                format!("const {rest}")
+            }
+            None => line.to_owned(),
+        };
+        out.push_str(&line.replace("new URL(\"./", &format!("new URL(\"./{folder}/")));
+        out.push('\n');
+    }
+    let all = names.join(", ");
+    for line in bindings.lines() {
+        let import =
+            line.trim_end_matches(';').strip_suffix(&ending).and_then(|line| line.strip_prefix("import * as "));
+        match import {
+            Some(name) => out.push_str(&format!("const {name} = {{ {all} }};")),
+            None => out.push_str(line),
+        }
+        out.push('\n');
+    }
+    out
+}
+
 /// The beginning of an imported function, `name: function…`, under its short name.
 fn renamed(line: &str, names: &BTreeMap<String, String>) -> Option<String> {
     let (name, function) = line.trim_start().split_once(": ")?;
@@ -135,6 +169,18 @@ mod tests {
             glue(text, &names),
             "const import0 = {\n__proto__: null,\na: function(arg0) {\nreturn arg0.get;\n},\n};\nlast();\n"
         );
+    }
+
+    #[test]
+    fn bindings_load_their_parts_themselves() {
+        let parts = "import { initSync } from \"../show.js\";\nconst a = new URL(\"./rest.wasm\", import.meta.url);\nexport const load = wrap(a);\n";
+        let bindings = "import * as import1 from \"./show-parts/load.js\"\nimport * as import2 from \"./show-parts/load.js\"\nfunction initSync() {}\n";
+        assert_eq!(
+            joined(bindings, parts, "./show-parts/load.js"),
+            "const a = new URL(\"./show-parts/rest.wasm\", import.meta.url);\nconst load = wrap(a);\n\
+             const import1 = { load };\nconst import2 = { load };\nfunction initSync() {}\n"
+        );
+        assert_eq!(joined("last();\n", parts, "./pages-parts/load.js"), "last();\n");
     }
 
     #[test]

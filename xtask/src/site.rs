@@ -152,10 +152,11 @@ fn module(places: &Places, pkg: &Path, half: &str, toolchain: &Toolchain, size: 
     let names = if size == Size::Small { shorten_imports(&mut output, half) } else { BTreeMap::new() };
     output.emit(&fresh).context("wasm-bindgen")?;
     if size == Size::Small {
-        let script = fresh.join(format!("{half}.js"));
-        std::fs::write(&script, lean::glue(&std::fs::read_to_string(&script)?, &names))?;
-        let loader = fresh.join(format!("{half}-parts/load.js"));
-        std::fs::write(&loader, lean::script(&std::fs::read_to_string(&loader)?))?;
+        let (script, loader) = (format!("{half}.js"), format!("./{half}-parts/load.js"));
+        let parts = std::fs::read_to_string(fresh.join(&loader))?;
+        let bindings = lean::glue(&std::fs::read_to_string(fresh.join(&script))?, &names);
+        std::fs::write(fresh.join(&script), lean::joined(&bindings, &lean::script(&parts), &loader))?;
+        std::fs::remove_file(fresh.join(&loader))?;
     }
     step.done();
     if size == Size::Small {

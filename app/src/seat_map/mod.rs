@@ -242,7 +242,7 @@ fn paint_dots(session: Session, canvas: HtmlCanvasElement) {
     });
 }
 
-#[wasm_split(dots, wasm_split_path = ::leptos::wasm_split, fallible)]
+#[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
 fn dots_part(session: Session, canvas: HtmlCanvasElement) -> Result<(), SplitLoaderError> {
     session.paint_on(canvas);
     Ok(())
