@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use hydration_context::SsrSharedContext;
+use leptos::either::Either;
 use leptos::prelude::*;
 use leptos::tachys::html::doctype;
 
@@ -135,6 +136,7 @@ fn document(language: Language, head: Head, content: AnyView, chooser: impl Into
         let carried = language::carried_by(language, head.words);
         view! { <script type="application/json" id="words" inner_html=carried></script> }
     });
+    let is_map = head.live && head.half == Half::Show;
     let live = head.live.then(|| {
         let half = head.half.name();
         view! {
@@ -157,8 +159,7 @@ fn document(language: Language, head: Head, content: AnyView, chooser: impl Into
                 <meta name="theme-color" media="(prefers-color-scheme: light)" content="#faf6ef" />
                 <meta name="theme-color" media="(prefers-color-scheme: dark)" content="#161210" />
                 {head.private.then(|| view! { <meta name="robots" content="noindex" /> })}
-                <link rel="preload" href="/fonts/figtree-west.woff2" r#as="font" r#type="font/woff2" crossorigin="anonymous" />
-                <link rel="stylesheet" href="/style/main.css" />
+                {style(is_map)}
                 <link rel="icon" href="/favicon.svg" r#type="image/svg+xml" />
                 {words}
                 <script r#type="module" src="/pkg/account.js"></script>
@@ -172,6 +173,25 @@ fn document(language: Language, head: Head, content: AnyView, chooser: impl Into
                 {footer(chooser)}
             </body>
         </html>
+    }
+}
+
+/// What the page of a live map has to style it until its seats can be taken; the rest, and the font, come then
+/// ([`LATER_STYLE`](crate::seat_map::LATER_STYLE)). Without scripts there is no map, and all of it comes at once.
+const MAP_STYLE: &str = "/style/map.css";
+
+fn style(is_map: bool) -> impl IntoView {
+    let all = || view! { <link rel="stylesheet" href="/style/main.css" /> };
+    if is_map {
+        Either::Left(view! {
+            <link rel="stylesheet" href=MAP_STYLE />
+            <noscript>{all()}</noscript>
+        })
+    } else {
+        Either::Right(view! {
+            <link rel="preload" href="/fonts/figtree-west.woff2" r#as="font" r#type="font/woff2" crossorigin="anonymous" />
+            {all()}
+        })
     }
 }
 
@@ -280,6 +300,7 @@ fn lens() -> impl IntoView {
 mod tests {
     use super::*;
     use crate::pages::not_found::NotFound;
+    use crate::seat_map::LATER_STYLE;
 
     struct Live(String);
 
@@ -306,6 +327,25 @@ mod tests {
         let html = render(Live("Salt".to_owned()));
         assert!(html.contains("<script type=\"module\" src=\"/pkg/boot.js\"></script>"), "{html}");
         assert!(!html.contains("style=") && !html.contains("<style"), "{html}");
+    }
+
+    #[test]
+    fn the_page_of_a_map_waits_for_no_font_and_no_other_pages_style() {
+        struct Map;
+        impl Page for Map {
+            fn head(&self) -> Head {
+                Head { live: true, half: Half::Show, ..Head::default() }
+            }
+            fn view(self) -> AnyView {
+                ().into_any()
+            }
+        }
+        let html = render(Map);
+        assert!(html.contains(&format!("<link rel=\"stylesheet\" href=\"{MAP_STYLE}\">")), "{html}");
+        assert!(!html.contains("/fonts/") && !html.contains(LATER_STYLE), "{html}");
+        assert!(html.contains("<noscript><link rel=\"stylesheet\" href=\"/style/main.css\"></noscript>"), "{html}");
+        let html = render(Live("Salt".to_owned()));
+        assert!(html.contains("/style/main.css") && html.contains("/fonts/") && !html.contains(MAP_STYLE), "{html}");
     }
 
     #[test]

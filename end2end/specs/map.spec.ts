@@ -205,3 +205,24 @@ test("a room of 50,000 seats is painted whole, and only what one looks at become
   await press(anna.page.locator(".section-back"));
   await expect(map).toHaveAttribute("data-painted", "true");
 });
+
+test("a seat can be taken before the font and the style of the form are asked for, and then they come", async ({ request, anna }) => {
+  const show = await claimShow(request);
+  await anna.page.addInitScript(() => {
+    const look = () => {
+      if (document.querySelector('[role="gridcell"][data-state="available"]')) performance.mark("seats");
+      else requestAnimationFrame(look);
+    };
+    requestAnimationFrame(look);
+  });
+  await anna.visit(show.id);
+  const asked = (part: string) =>
+    anna.page.evaluate((name) => performance.getEntriesByType("resource").find((entry) => entry.name.includes(name))?.startTime, part);
+  for (const part of ["/style/map-later.css", "/fonts/figtree-"]) {
+    await expect.poll(() => asked(part)).toBeGreaterThan(0);
+    const seats = await anna.page.evaluate(() => performance.getEntriesByName("seats")[0]?.startTime);
+    expect(await asked(part)).toBeGreaterThan(seats ?? Infinity);
+  }
+  expect(await asked("/style/map.css")).toBeGreaterThan(0);
+  expect(await asked("/style/main.css")).toBeUndefined();
+});

@@ -17,6 +17,7 @@ mod command;
 mod dev;
 mod fingerprint;
 mod guard;
+mod lean;
 mod native;
 mod places;
 mod processes;

@@ -2,7 +2,8 @@
 //!
 //!     pkg/    a script and a module for each of [`HALVES`], a folder of their parts that come later, and the
 //!             scripts of frontend/static
-//!     style/  main.css: all of style/*.css in the order of their names; other files as they are
+//!     style/  main.css: all of style/*.css in the order of their names; map.css and map-later.css: what the page of a
+//!             live map needs of them, in two; other files as they are
 //!     other files of frontend/static lie where they lie there: fonts/, favicon.svg
 //!
 //! Each text and module has a `.br` and a `.gz` beside it, made once here instead of at every request.
@@ -13,10 +14,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
-use wasm_bindgen_cli_support::Bindgen;
+use wasm_bindgen_cli_support::{Bindgen, Output};
 
 use crate::command;
 use crate::fingerprint;
+use crate::lean;
 use crate::places::Places;
 use crate::progress::Step;
 use crate::setup::wasm::{TARGET, Toolchain, Wish};
@@ -36,6 +38,32 @@ const COMPRESSIBLE: [&str; 6] = ["css", "js", "json", "svg", "txt", "wasm"];
 const BROTLI_QUALITY: u32 = 11;
 /// Brotli's window, as a power of two in bytes.
 const BROTLI_WINDOW: u32 = 22;
+
+/// What the page of a live map needs of style/ until its seats can be taken.
+const OF_THE_MAP: [&str; 11] = [
+    "00-tokens.css",
+    "10-base.css",
+    "11-account-mark.css",
+    "12-controls.css",
+    "13-crumbs.css",
+    "28-show.css",
+    "30-seat-map.css",
+    "31-room.css",
+    "32-seats.css",
+    "34-sections.css",
+    "60-languages.css",
+];
+/// What it needs then.
+const AFTER_THE_MAP: [&str; 5] =
+    ["01-fonts.css", "36-areas.css", "36-party.css", "38-waiting-list.css", "40-checkout.css"];
+/// Whether a file of style/ is in a sheet.
+type IsIn = fn(&str) -> bool;
+/// The sheets that pages ask for, made of style/*.css in the order of their names.
+const SHEETS: [(&str, IsIn); 3] = [
+    ("main.css", |_| true),
+    ("map.css", |name| OF_THE_MAP.contains(&name)),
+    ("map-later.css", |name| AFTER_THE_MAP.contains(&name)),
+];
 
 /// In the names of what leptos exports for answers that stream, which ours do not: nobody calls them, and an export
 /// keeps its code.
@@ -121,7 +149,15 @@ fn module(places: &Places, pkg: &Path, half: &str, toolchain: &Toolchain, size: 
     for name in streams {
         exports.remove(&name).context("an export that is there")?;
     }
+    let names = if size == Size::Small { shorten_imports(&mut output, half) } else { BTreeMap::new() };
     output.emit(&fresh).context("wasm-bindgen")?;
+    if size == Size::Small {
+        let (script, loader) = (format!("{half}.js"), format!("./{half}-parts/load.js"));
+        let parts = std::fs::read_to_string(fresh.join(&loader))?;
+        let bindings = lean::glue(&std::fs::read_to_string(fresh.join(&script))?, &names);
+        std::fs::write(fresh.join(&script), lean::joined(&bindings, &lean::script(&parts), &loader))?;
+        std::fs::remove_file(fresh.join(&loader))?;
+    }
     step.done();
     if size == Size::Small {
         modules.push(fresh.join(format!("{half}_bg.wasm")));
@@ -136,6 +172,18 @@ fn module(places: &Places, pkg: &Path, half: &str, toolchain: &Toolchain, size: 
     }
     std::fs::remove_dir_all(&fresh)?;
     Ok(())
+}
+
+/// Gives what a module imports of its script short names, and says which. Their long ones end in digits by chance, which
+/// compress badly and stand in both.
+fn shorten_imports(output: &mut Output, half: &str) -> BTreeMap<String, String> {
+    let script = format!("./{half}_bg.js");
+    let imports = output.wasm_mut().imports.iter_mut().filter(|import| import.module == script);
+    let named = imports.enumerate().map(|(number, import)| {
+        let short = lean::short_name(number);
+        (std::mem::replace(&mut import.name, short.clone()), short)
+    });
+    named.collect()
 }
 
 /// Splits a linked module into what is needed at once and what may come later (`app::seat_map::later`): the file of
@@ -200,36 +248,30 @@ fn plain(places: &Places, pkg: &Path) -> Result<()> {
     fingerprint::collect(&statics, &mut files)?;
     for file in &files {
         let folder = if is_a(file, "js") { pkg } else { &places.site() };
-        place(file, &folder.join(file.strip_prefix(&statics)?), Size::Small)?;
+        let to = folder.join(file.strip_prefix(&statics)?);
+        if is_a(file, "js") {
+            write(&to, lean::script(&std::fs::read_to_string(file)?).as_bytes(), Size::Small)?;
+        } else {
+            place(file, &to, Size::Small)?;
+        }
     }
     let style = places.root.join("style");
     let mut files = BTreeSet::new();
     fingerprint::collect(&style, &mut files)?;
     let (sheets, others): (Vec<PathBuf>, Vec<PathBuf>) = files.into_iter().partition(|file| is_a(file, "css"));
-    let mut all = String::new();
-    for sheet in &sheets {
-        all.push_str(&std::fs::read_to_string(sheet)?);
-        all.push('\n');
+    for (name, is_in) in SHEETS {
+        let mut all = String::new();
+        for sheet in sheets.iter().filter(|sheet| sheet.file_name().is_some_and(|name| is_in(&name.to_string_lossy())))
+        {
+            all.push_str(&std::fs::read_to_string(sheet)?);
+            all.push('\n');
+        }
+        write(&places.site().join("style").join(name), lean::style(&all).as_bytes(), Size::Small)?;
     }
-    write(&places.site().join("style/main.css"), lean(&all).as_bytes(), Size::Small)?;
     for file in &others {
         place(file, &places.site().join("style").join(file.strip_prefix(&style)?), Size::Small)?;
     }
     Ok(())
-}
-
-/// A style sheet without its comments and indentation: they are for us, and a sixth of what is sent.
-fn lean(sheet: &str) -> String {
-    let mut out = String::with_capacity(sheet.len());
-    let mut rest = sheet;
-    while let Some(start) = rest.find("/*") {
-        out.push_str(&rest[..start]);
-        let end = rest[start..].find("*/").map_or(rest.len(), |length| start + length + 2);
-        rest = &rest[end..];
-    }
-    out.push_str(rest);
-    let lines = out.lines().map(str::trim).filter(|line| !line.is_empty());
-    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn is_a(file: &Path, ending: &str) -> bool {
@@ -287,9 +329,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lean_style_says_the_same() {
-        let sheet = "/* seats */\n.seat {\n  fill: red; /* or\n not */\n}\n\n.mine { content: \"a b\"; }";
-        assert_eq!(lean(sheet), ".seat {\nfill: red;\n}\n.mine { content: \"a b\"; }");
-        assert_eq!(lean("a{}/* without an end"), "a{}");
+    fn the_sheets_of_the_map_are_made_of_files_that_are_there() {
+        let style = Path::new(env!("CARGO_MANIFEST_DIR")).join("../style");
+        for name in OF_THE_MAP.iter().chain(&AFTER_THE_MAP) {
+            assert!(style.join(name).exists(), "{name}");
+        }
     }
 }

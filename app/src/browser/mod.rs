@@ -162,6 +162,17 @@ pub fn is_offline() -> bool {
     !window().navigator().on_line()
 }
 
+/// Adds a style sheet to the page.
+pub fn add_style(address: &str) {
+    let Some(page) = window().document() else { return };
+    // None of these fails on a page that has a head; without the sheet it is plainer.
+    if let (Ok(sheet), Ok(Some(head))) = (page.create_element("link"), page.query_selector("head")) {
+        let _ = sheet.set_attribute("rel", "stylesheet");
+        let _ = sheet.set_attribute("href", address);
+        let _ = head.append_child(&sheet);
+    }
+}
+
 /// Whether somebody can see the page.
 #[must_use]
 pub fn is_visible() -> bool {

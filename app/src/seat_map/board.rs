@@ -6,10 +6,10 @@
 
 use domain::seats::{SeatIndex, SeatState};
 use domain::wire::{Change, Dot};
-use leptos::prelude::*;
 
 use super::cart::Cart;
 use super::dots::{Dots, Paint};
+use super::told::Told;
 use crate::say;
 
 /// What a seat looks like to this visitor.
@@ -97,7 +97,7 @@ impl From<SeatState> for Look {
 #[derive(Default)]
 pub struct Board {
     states: Vec<SeatState>,
-    painted: Vec<Option<ArcRwSignal<Look>>>,
+    painted: Vec<Option<Told<Look>>>,
     /// Seats this visitor gave back and the live map still shows as locked: by us, not by another.
     given_back: Vec<SeatIndex>,
     /// What a refusal said of seats, until the live map says so too. Never part of the map itself: it
@@ -116,10 +116,10 @@ impl Board {
     }
 
     /// The signal of a seat on screen; made when first asked for.
-    pub fn signal(&mut self, seat: SeatIndex, cart: &Cart) -> Option<ArcRwSignal<Look>> {
+    pub fn signal(&mut self, seat: SeatIndex, cart: &Cart) -> Option<Told<Look>> {
         let look = self.look(seat, cart);
         let slot = self.painted.get_mut(seat as usize)?;
-        Some(slot.get_or_insert_with(|| ArcRwSignal::new(look)).clone())
+        Some(*slot.get_or_insert_with(|| Told::new(look)))
     }
 
     /// What the live map says of a seat.

@@ -6,6 +6,7 @@ use wasm_bindgen::{Clamped, JsCast};
 use web_sys::{CanvasRenderingContext2d, HtmlCanvasElement, ImageData};
 
 use super::dots::{CATEGORY_COLOURS, COLOURS, Paint};
+use super::painting::Surface;
 use super::raster::{Colour, Raster, colour_of};
 use crate::browser;
 
@@ -35,18 +36,17 @@ impl Canvas {
         let colours = colours(element, &context);
         Some(Self { element: element.clone(), context, colours, raster })
     }
+}
 
-    /// Whether this is a canvas for that element as it is laid out now, in the colours in force. What was painted before
-    /// the page changed its theme, or the device was turned, is to be painted anew.
-    #[must_use]
-    pub fn fits(&self, element: &HtmlCanvasElement, size: (i32, i32)) -> bool {
+impl Surface for Canvas {
+    /// What was painted before the page changed its theme, or the device was turned, is to be painted anew.
+    fn fits(&self, element: &HtmlCanvasElement, size: (i32, i32)) -> bool {
         self.element == *element
             && pixels_across(element, size) == Some(self.raster.size().0)
             && colours(element, &self.context) == self.colours
     }
 
-    /// Paints dots.
-    pub fn paint(&mut self, dots: &[(Paint, Dot)]) {
+    fn paint(&mut self, dots: &[(Paint, Dot)]) {
         for (paint, dot) in dots {
             if let Some(colour) = self.colours.get(usize::from(*paint)) {
                 self.raster.paint(*dot, *colour);

@@ -31,8 +31,15 @@ pub fn with_view(plan: &PlanView, seat: &Seat<'_>, words: String) -> String {
     if sight_of(plan, seat).is_restricted() { say!("map.seat_at_the_side", seat = Arg::Ours(&words)) } else { words }
 }
 
-/// The card of the seat one points at, as markup; without one, what to do.
-pub fn card(session: Session, seat: Option<SeatIndex>) -> String {
+/// The card of the seat one points at.
+pub fn card_view(session: Session) -> impl IntoView {
+    view! {
+        <div class="seat-card" data-testid="seat-card" aria-hidden="true" inner_html=move || card(session, session.pointed.get())></div>
+    }
+}
+
+/// It as markup; without a seat, what to do.
+fn card(session: Session, seat: Option<SeatIndex>) -> String {
     let found = session.room.with(|room| {
         let room = room.as_ref()?;
         Some(markup(room, &room.seat(seat?)?))

@@ -9,7 +9,6 @@ use domain::api::PlanView;
 use domain::json::{FromJson, Json};
 use domain::seats::{AreaIndex, SeatState};
 use domain::wire::{Ask, MAX_SECTIONS_PER_READER};
-use leptos::prelude::*;
 use leptos::task::spawn_local;
 use wasm_bindgen::JsCast;
 
@@ -167,7 +166,7 @@ impl Session {
 
     /// Reads what came while the room was loading.
     pub(super) fn hear_waiting(self) {
-        let waiting = self.line.try_update_value(|line| std::mem::take(&mut line.waiting)).unwrap_or_default();
+        let waiting = self.line.update_value(|line| std::mem::take(&mut line.waiting));
         waiting.into_iter().for_each(|(bytes, heard_at)| self.hear(bytes, heard_at));
     }
 
@@ -189,9 +188,7 @@ impl Session {
             return;
         };
         let before = self.line.with_value(|line| line.follower.resume_from());
-        let Some(news) = self.line.try_update_value(|line| line.follower.hear(&bytes, seats)) else {
-            return;
-        };
+        let news = self.line.update_value(|line| line.follower.hear(&bytes, seats));
         let after = self.line.with_value(|line| line.follower.resume_from());
         // A map that was built anew, or that does not fit: the show may be in another room now.
         if news == News::Lost || before.zip(after).is_some_and(|(before, after)| before.0 != after.0) {
@@ -236,11 +233,10 @@ impl Session {
     }
 
     fn hear_end(self) {
-        let failures = self.line.try_update_value(|line| {
+        let failures = self.line.update_value(|line| {
             line.failures += 1;
             line.failures
         });
-        let failures = failures.unwrap_or(1);
         self.live.set(if failures >= TRIES_UNTIL_OFFLINE { Live::Offline } else { Live::Connecting });
         let longest = FIRST_PAUSE_MS.saturating_mul(1 << failures.min(8)).min(LONGEST_PAUSE_MS);
         self.connect_in(ids::jitter(longest));
@@ -272,13 +268,13 @@ impl Session {
     /// Replaces the connection after a pause. Never at once: the old one must not be dropped while its
     /// own callback runs.
     fn connect_in(self, pause_ms: u32) {
-        let number = self.line.try_update_value(|line| {
+        let number = self.line.update_value(|line| {
             line.number += 1;
             line.number
         });
         spawn_local(async move {
             events::after(pause_ms).await;
-            if self.line.with_value(|line| Some(line.number) == number) {
+            if self.line.with_value(|line| line.number == number) {
                 self.connect();
             }
         });
@@ -314,7 +310,7 @@ impl Session {
 
     /// The page can be seen again.
     fn wake(self) {
-        let hidden_at = self.line.try_update_value(|line| line.hidden_at.take()).flatten();
+        let hidden_at = self.line.update_value(|line| line.hidden_at.take());
         // A clock that was set back says nothing: rather once too often.
         let slept = hidden_at.is_some_and(|at| !(0.0..LONGEST_NAP_MS).contains(&(clock::device_ms() - at)));
         self.recall_past_beacons();

@@ -3,7 +3,8 @@
 //! Drawn once as markup; afterwards each seat's own signal changes that seat. One listener for all of them,
 //! one tab stop, arrow keys that follow the room. How it is moved about is in `plane`.
 
-use std::rc::Rc;
+use std::cell::{Cell, RefCell};
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
 use domain::api::{PlanView, RowView};
@@ -13,11 +14,11 @@ use leptos::html::Div;
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 
-use super::card::{card, words_of};
+use super::card::words_of;
 use super::drawing::{self, Frame};
+use super::later::later;
 use super::legend;
-use super::minimap::Minimap;
-use super::plane::{Plane, Shown};
+use super::plane::Plane;
 use super::room::{Room, focus_in_words};
 use super::session::Session;
 use super::steps::{Step, Steps};
@@ -28,116 +29,148 @@ use crate::say;
 /// A seat narrower than this on screen, pixels, is too small for a finger: a tap there looks closer.
 const SMALLEST_TARGET_PX: f64 = 22.0;
 
-/// The map as one uses it. A bundle of handles: copy it.
-#[derive(Clone, Copy)]
+/// The map as one uses it; lives as long as its listeners.
 struct Grid {
     session: Session,
-    steps: StoredValue<Steps>,
+    steps: Steps,
     /// The seat with the tab stop.
-    focused: StoredValue<Option<SeatIndex>>,
-    /// The seat on the card.
-    pointed: RwSignal<Option<SeatIndex>>,
-    plane: StoredValue<Option<Rc<Plane>>, LocalStorage>,
+    focused: Cell<Option<SeatIndex>>,
+    plane: RefCell<Option<Rc<Plane>>>,
     /// What keeps each seat painted.
-    painters: StoredValue<Vec<RenderEffect<()>>, LocalStorage>,
+    painters: RefCell<Vec<RenderEffect<()>>>,
 }
 
 /// The map of a section, or of the whole room.
 pub fn grid(session: Session, room: &Arc<Room>, section: Option<usize>) -> impl IntoView + use<> {
     let rows: Vec<(&str, &RowView)> = room.rows(section).collect();
     let frame = Frame::around(room.plan(), &rows, section.is_none());
-    let grid = Grid {
+    let grid = Rc::new(Grid {
         session,
-        steps: StoredValue::new(Steps::new(rows.iter().map(|(_, row)| *row))),
-        focused: StoredValue::new(None),
-        pointed: RwSignal::new(None),
-        plane: StoredValue::new_local(None),
-        painters: StoredValue::new_local(Vec::new()),
-    };
-    let (shown, minimap) = (Shown::new(), Minimap::new(session, &rows, frame));
+        steps: Steps::new(rows.iter().map(|(_, row)| *row)),
+        focused: Cell::new(None),
+        plane: RefCell::new(None),
+        painters: RefCell::new(Vec::new()),
+    });
+    let shown = session.shown;
+    session.pointed.set(None);
+    session.small.set_value(None);
+    shown.reset();
     let markup = drawing::markup(room, &rows, &frame, section.is_none());
     let direction = section.is_some().then(|| direction_view(room.plan(), &frame));
     let scroller = NodeRef::<Div>::new();
     let seats: Vec<SeatIndex> = rows.iter().flat_map(|(_, row)| (row.first..).take(row.numbers.len())).collect();
-    let drawn = Arc::clone(room);
-    Effect::new(move |_| {
+    let (drawn, drawing_grid) = (Arc::clone(room), Rc::clone(&grid));
+    Effect::new(move |_: Option<()>| {
         let Some(scroller) = scroller.get() else { return };
         let Some(drawing) = scroller.first_element_child() else { return };
-        grid.keep_painted(&drawn, &seats, minimap);
+        let grid = &drawing_grid;
+        grid.keep_painted(&drawn, &seats);
         grid.start_at_the_middle();
         let plane = Plane::new((*scroller).clone().into(), drawing.unchecked_into(), frame.width, shown);
         plane.start(!browser::has_mouse());
-        grid.plane.set_value(Some(plane));
+        grid.plane.replace(Some(plane));
     });
     let at_most = |limit: bool| if limit { "true" } else { "false" };
+    let small = small(&grid, room, section, frame);
+    let zoom = |factor: f64| {
+        let grid = Rc::clone(&grid);
+        move |_: MouseEvent| grid.zoom(factor)
+    };
+    let (tapping, typing, pointing, focusing) =
+        (Rc::clone(&grid), Rc::clone(&grid), Rc::clone(&grid), Rc::clone(&grid));
 
     view! {
         <div class="room-view">
             <div class="room-bar">
                 {direction}
-                {minimap.view(shown, grid.plane)}
+                {small}
                 <div class="room-zoom" role="group" aria-label=say!("map.size")>
                     // Not disabled: a button that has the focus must not lose it.
                     <button type="button" class="zoom-button" aria-label=say!("map.zoom_out") data-testid="zoom-out"
-                        aria-disabled=move || at_most(shown.zoom.get() <= 1.0) on:click=move |_| grid.zoom(1.0 / zoom::STEP)>"−"</button>
+                        aria-disabled=move || at_most(shown.zoom.get() <= 1.0) on:click=zoom(1.0 / zoom::STEP)>"−"</button>
                     <button type="button" class="zoom-button zoom-whole" data-testid="zoom-whole"
-                        aria-disabled=move || at_most(shown.zoom.get() <= 1.0) on:click=move |_| grid.zoom(0.0)>{say!("map.zoom_whole")}</button>
+                        aria-disabled=move || at_most(shown.zoom.get() <= 1.0) on:click=zoom(0.0)>{say!("map.zoom_whole")}</button>
                     <button type="button" class="zoom-button" aria-label=say!("map.zoom_in") data-testid="zoom-in"
-                        aria-disabled=move || at_most(shown.largest.get()) on:click=move |_| grid.zoom(zoom::STEP)>"+"</button>
+                        aria-disabled=move || at_most(shown.largest.get()) on:click=zoom(zoom::STEP)>"+"</button>
                 </div>
             </div>
             <div class="room-pan" data-testid="room-pan" node_ref=scroller
                 style=("--plan-aspect", format!("{} / {}", frame.width, frame.height))>
                 <svg class="room" role="grid" aria-label=say!("map.seats") aria-multiselectable="true" viewBox=frame.view_box() preserveAspectRatio="xMidYMid meet"
                     data-hide=move || legend::hidden(session)
-                    on:click=move |event| grid.tap(&event) on:keydown=move |event| grid.key(&event)
-                    on:pointerover=move |event: PointerEvent| grid.point_at(&event) on:focusin=move |event: FocusEvent| grid.point_at(&event)
+                    on:click=move |event| tapping.tap(&event) on:keydown=move |event| typing.key(&event)
+                    on:pointerover=move |event: PointerEvent| pointing.point_at(&event)
+                    on:focusin=move |event: FocusEvent| focusing.point_at(&event)
                     inner_html=markup></svg>
             </div>
-            <div class="seat-card" data-testid="seat-card" aria-hidden="true" inner_html=move || card(session, grid.pointed.get())></div>
+            {later(move || session.is_drawn(), "seat-card", move |place| Box::pin(super::card_part(session, place)))}
         </div>
     }
 }
 
+/// The place of the room in small.
+fn small(grid: &Rc<Grid>, room: &Arc<Room>, section: Option<usize>, frame: Frame) -> impl IntoView + use<> {
+    let (session, grid, room) = (grid.session, Rc::downgrade(grid), Arc::clone(room));
+    later(
+        move || session.is_drawn(),
+        "minimap-coming",
+        move |place| {
+            let grid = Weak::clone(&grid);
+            let show = Rc::new(move |at: zoom::Point| {
+                if let Some(plane) = grid.upgrade().and_then(|grid| grid.plane.borrow().clone()) {
+                    plane.show(at);
+                }
+            });
+            Box::pin(super::minimap_part(session, Arc::clone(&room), section, frame, show, place))
+        },
+    )
+}
+
 impl Grid {
-    fn keep_painted(self, room: &Arc<Room>, seats: &[SeatIndex], minimap: Minimap) {
+    fn keep_painted(&self, room: &Arc<Room>, seats: &[SeatIndex]) {
         let painters = seats.iter().filter_map(|seat| {
             let (seat, room, element) = (*seat, Arc::clone(room), browser::element(&format!("seat-{seat}"))?);
-            let look = self.session.look_of(seat);
+            let session = self.session;
+            let look = session.look_of(seat);
             Some(RenderEffect::new(move |_| {
                 if let Some(facts) = room.seat(seat) {
                     drawing::paint(&element, look.get(), facts.category.kind, &words_of(room.plan(), &facts));
                 }
-                minimap.note(seat);
+                session.note_small(seat);
             }))
         });
-        self.painters.set_value(painters.collect());
+        let painters = painters.collect();
+        self.painters.replace(painters);
     }
 
-    fn zoom(self, factor: f64) {
-        self.plane.with_value(|plane| plane.iter().for_each(|plane| plane.zoom_by(factor, None, true)));
+    fn zoom(&self, factor: f64) {
+        if let Some(plane) = &*self.plane.borrow() {
+            plane.zoom_by(factor, None, true);
+        }
     }
 
-    fn tap(self, event: &MouseEvent) {
+    fn tap(&self, event: &MouseEvent) {
         let Some((seat, target)) = seat_at(event) else { return };
         // A finger's tap on a tiny seat is a guess, so look closer first.
         let by_finger = event.dyn_ref::<PointerEvent>().is_some_and(|event| event.pointer_type() == "touch");
-        self.pointed.set(Some(seat));
+        self.session.pointed.set(Some(seat));
         if by_finger && target.get_bounding_client_rect().width() < SMALLEST_TARGET_PX {
             let about = (f64::from(event.client_x()), f64::from(event.client_y()));
-            self.plane.with_value(|plane| plane.iter().for_each(|plane| plane.look_closer(about)));
+            if let Some(plane) = &*self.plane.borrow() {
+                plane.look_closer(about);
+            }
             return;
         }
         self.set_tab_stop(seat);
         self.session.tap(seat);
     }
 
-    fn key(self, event: &KeyboardEvent) {
+    fn key(&self, event: &KeyboardEvent) {
         let Some((seat, _)) = seat_at(event) else { return };
         let key = event.key();
         if let Some(step) = Step::of_key(&key, event.ctrl_key() || event.meta_key()) {
             event.prevent_default();
-            let next = self.steps.with_value(|steps| steps.step(seat, step));
+            let next = self.steps.step(seat, step);
             self.set_tab_stop(next);
             browser::focus(&format!("seat-{next}"));
             return;
@@ -160,31 +193,31 @@ impl Grid {
         }
     }
 
-    fn point_at(self, event: &web_sys::Event) {
+    fn point_at(&self, event: &web_sys::Event) {
         let seat = seat_at(event).map(|(seat, _)| seat);
-        if seat.is_some() && seat != self.pointed.get_untracked() {
-            self.pointed.set(seat);
+        if seat.is_some() && seat != self.session.pointed.get_untracked() {
+            self.session.pointed.set(seat);
         }
     }
 
     /// Moves the map's one tab stop.
-    fn set_tab_stop(self, seat: SeatIndex) {
+    fn set_tab_stop(&self, seat: SeatIndex) {
         let set = |seat: SeatIndex, value: &str| {
             if let Some(element) = browser::element(&format!("seat-{seat}")) {
                 // Fails for names that are no attribute; this is one.
                 let _ = element.set_attribute("tabindex", value);
             }
         };
-        if let Some(before) = self.focused.get_value() {
+        if let Some(before) = self.focused.get() {
             set(before, "-1");
         }
         set(seat, "0");
-        self.focused.set_value(Some(seat));
+        self.focused.set(Some(seat));
     }
 
-    fn start_at_the_middle(self) {
+    fn start_at_the_middle(&self) {
         let free = |seat| self.session.look_now(seat).state() == "available";
-        if let Some(seat) = self.steps.with_value(|steps| steps.start(free)) {
+        if let Some(seat) = self.steps.start(free) {
             self.set_tab_stop(seat);
         }
     }

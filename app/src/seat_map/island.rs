@@ -13,9 +13,10 @@ use uuid::Uuid;
 use wasm_bindgen::JsCast;
 use web_sys::HtmlElement;
 
+use super::drawing::escaped;
 use super::later::{Mounted, SplitLoaderError, later, mounted};
 use super::session::Session;
-use super::{room, skeleton, start};
+use super::{room, skeleton_markup, start};
 use crate::{browser, checkout, say, waiting_list};
 
 /// Id of the element of the page that names the show, as `data-show`. Not a property of the island: the code that reads
@@ -33,14 +34,38 @@ pub fn SeatMap() -> impl IntoView {
             let session = Session::new(show);
             place.set_inner_html("");
             mount_to((*place).clone().unchecked_into(), move || parts(session)).forget();
+            style_the_rest(session);
             start(session);
         }
     });
     view! {
-        <div class="seat-map" data-testid="seat-map" node_ref=place>
-            <section class="seat-map-room" aria-label=say!("map.label")>{skeleton()}</section>
-        </div>
+        <div class="seat-map" data-testid="seat-map" node_ref=place inner_html=waiting()></div>
     }
+}
+
+/// Asks for the font and the style of what comes after the map, once that is drawn.
+fn style_the_rest(session: Session) {
+    Effect::new(move |asked: Option<bool>| {
+        let asked = asked.unwrap_or_default();
+        if !asked && session.is_drawn() {
+            // Not in the frame that draws the map.
+            request_animation_frame(|| browser::add_style(LATER_STYLE));
+            return true;
+        }
+        asked
+    });
+}
+
+/// Style of what comes after the map; `xtask/src/site.rs` says what is in it.
+pub const LATER_STYLE: &str = "/style/map-later.css";
+
+/// What the server writes there.
+fn waiting() -> String {
+    let label = escaped(&say!("map.label"));
+    let room = skeleton_markup();
+    format!(
+        "<section class=\"seat-map-room\" aria-label=\"{label}\"><div class=\"room-skeleton\" aria-busy=\"true\">{room}</div></section>"
+    )
 }
 
 fn parts(session: Session) -> impl IntoView {

@@ -6,6 +6,9 @@
 
 use std::sync::{PoisonError, RwLock};
 
+/// What the browser gave us, which stays in the one thread a page has.
+pub use send_wrapper::SendWrapper as Here;
+
 /// A value nobody takes away. A handle: copy it.
 pub struct Kept<T: 'static>(&'static RwLock<T>);
 

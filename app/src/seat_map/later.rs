@@ -7,6 +7,7 @@
 
 use std::any::Any;
 use std::pin::Pin;
+use std::rc::Rc;
 
 use leptos::html::Div;
 use leptos::mount::mount_to;
@@ -44,14 +45,14 @@ fn place(
     meanwhile: &'static str,
     load: Box<dyn Fn(HtmlElement) -> Coming>,
 ) -> impl IntoView {
-    let (place, load) = (NodeRef::<Div>::new(), StoredValue::new_local(Some(load)));
-    let kept = StoredValue::new_local(None::<Mounted>);
-    Effect::new(move |_| {
+    let (place, kept) = (NodeRef::<Div>::new(), StoredValue::new_local(None::<Mounted>));
+    let mut load = Some(load);
+    Effect::new(move |_: Option<()>| {
         if !wanted() {
             return;
         }
-        let load = load.try_update_value(Option::take).flatten();
-        let (Some(place), Some(load)) = (place.get(), load) else { return };
+        let Some(place) = place.get() else { return };
+        let Some(load) = load.take() else { return };
         let place: HtmlElement = (*place).clone().unchecked_into();
         // Not in the frame that draws what it comes after.
         request_animation_frame(move || {
@@ -70,6 +71,22 @@ fn place(
         });
     });
     view! { <div class="later" node_ref=place><div class=meanwhile></div></div> }
+}
+
+/// A place for what `mount` puts there, each time anew when something changes that it looked at: no code is made for how
+/// one view becomes another.
+pub fn anew(mount: impl Fn(HtmlElement) -> Mounted + 'static) -> impl IntoView {
+    anew_in(Rc::new(mount))
+}
+
+fn anew_in(mount: Rc<dyn Fn(HtmlElement) -> Mounted>) -> impl IntoView {
+    let place = NodeRef::<Div>::new();
+    Effect::new(move |before: Option<Option<Mounted>>| {
+        drop(before);
+        let place = place.get()?;
+        Some(mount((*place).clone().unchecked_into()))
+    });
+    view! { <div class="later" node_ref=place></div> }
 }
 
 /// Puts a part in its place.

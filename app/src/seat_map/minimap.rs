@@ -1,6 +1,7 @@
 //! The whole room in small, while one looks closer: where one is, and a way to be elsewhere.
 
-use std::rc::Rc;
+use std::cell::{Cell, RefCell};
+use std::rc::{Rc, Weak};
 
 use domain::seats::SeatIndex;
 use domain::wire::Dot;
@@ -10,127 +11,157 @@ use leptos::prelude::*;
 
 use super::canvas::Canvas;
 use super::dots::Dots;
-use super::drawing::{Frame, Rows};
-use super::plane::{Plane, Shown};
-use super::session::Session;
-use super::zoom;
+use super::drawing::Frame;
+use super::kept::Here;
+use super::painting::Surface;
+use super::room::Room;
+use super::session::{Note, Session};
+use super::zoom::{self, Point};
 
-/// A map of these rows in small. A bundle of handles: copy it.
-#[derive(Clone, Copy)]
-pub struct Minimap {
+/// The map of some rows in small.
+struct Minimap {
     session: Session,
     frame: Frame,
     /// The first seat; dots are counted from there.
     first: SeatIndex,
-    dots: StoredValue<Dots>,
-    canvas: StoredValue<Option<Canvas>, LocalStorage>,
+    dots: RefCell<Dots>,
+    canvas: RefCell<Option<Canvas>>,
     element: NodeRef<html::Canvas>,
-    asked: StoredValue<bool>,
+    /// Whether the next frame will paint.
+    asked: Cell<bool>,
+}
+
+/// The map of a section, or of the whole room, in small; hidden while all of it is in view. `show` brings a place of
+/// it, in hundredths, to the middle of the view.
+pub fn minimap(
+    session: Session,
+    room: &Room,
+    section: Option<usize>,
+    frame: Frame,
+    show: Rc<dyn Fn(Point)>,
+) -> impl IntoView + use<> {
+    let map = Minimap::new(session, room, section, frame);
+    let (noting, coming) = (Rc::downgrade(&map), Rc::downgrade(&map));
+    let note: Note = Rc::new(move |seat| {
+        if let Some(map) = noting.upgrade() {
+            map.note(seat);
+        }
+    });
+    session.small.set_value(Some(Here::new(note)));
+    // Where one is changes with every frame of a drag; whether it is needed hardly ever.
+    let is_needed = Memo::new(move |_| session.shown.part.with(Option::is_some));
+    Effect::new(move |_| {
+        session.appearance.track();
+        if is_needed.get() {
+            let map = Weak::clone(&coming);
+            // Hidden elements have no size; it is shown by the next frame.
+            request_animation_frame(move || {
+                if let Some(map) = map.upgrade() {
+                    map.come_up();
+                }
+            });
+        }
+    });
+    view(map, is_needed, show)
 }
 
 impl Minimap {
-    /// Of these rows.
-    pub fn new(session: Session, rows: &Rows<'_>, frame: Frame) -> Self {
-        let seats = rows.iter().flat_map(|(_, row)| row.x.iter().zip(&row.y).zip(&row.category));
+    fn new(session: Session, room: &Room, section: Option<usize>, frame: Frame) -> Rc<Self> {
+        let seats = room.rows(section).flat_map(|(_, row)| row.x.iter().zip(&row.y).zip(&row.category));
         let dots = seats.map(|((x, y), category)| Dot { x: *x, y: *y, category: *category }).collect();
-        Self {
+        Rc::new(Self {
             session,
             frame,
-            first: rows.first().map_or(0, |(_, row)| row.first),
-            dots: StoredValue::new(Dots::new(dots)),
-            canvas: StoredValue::new_local(None),
+            first: room.rows(section).next().map_or(0, |(_, row)| row.first),
+            dots: RefCell::new(Dots::new(dots)),
+            canvas: RefCell::new(None),
             element: NodeRef::new(),
-            asked: StoredValue::new(false),
-        }
+            asked: Cell::new(false),
+        })
     }
 
     /// A seat looks different now.
-    pub fn note(self, seat: SeatIndex) {
-        self.dots.update_value(|dots| dots.note(seat.wrapping_sub(self.first)));
+    fn note(self: &Rc<Self>, seat: SeatIndex) {
+        self.dots.borrow_mut().note(seat.wrapping_sub(self.first));
         self.paint_soon();
     }
 
     /// Paints in the next frame, once for all that happens until then; not while there is nothing to see.
-    fn paint_soon(self) {
-        if self.canvas.with_value(Option::is_some) && !self.asked.get_value() {
-            self.asked.set_value(true);
-            request_animation_frame(move || self.paint());
+    fn paint_soon(self: &Rc<Self>) {
+        if self.canvas.borrow().is_some() && !self.asked.replace(true) {
+            let map = Rc::downgrade(self);
+            // The map may be gone by then.
+            request_animation_frame(move || {
+                if let Some(map) = map.upgrade() {
+                    map.paint();
+                }
+            });
         }
     }
 
-    fn paint(self) {
-        // The map may be gone by now.
-        if self.asked.try_set_value(false).is_some() {
-            return;
+    fn paint(&self) {
+        self.asked.set(false);
+        let due = self.dots.borrow_mut().take_paints(|seat| self.session.look_now(seat + self.first));
+        if let Some(canvas) = &mut *self.canvas.borrow_mut() {
+            canvas.paint(&due);
         }
-        let look = |seat: SeatIndex| self.session.look_now(seat + self.first);
-        let due = self.dots.try_update_value(|dots| dots.take_paints(look)).unwrap_or_default();
-        self.canvas.update_value(|canvas| canvas.iter_mut().for_each(|canvas| canvas.paint(&due)));
     }
 
     /// Takes the canvas when it comes to be seen.
-    fn come_up(self) {
-        if self.asked.try_get_value().is_none() {
-            return;
-        }
+    fn come_up(self: &Rc<Self>) {
         let Some(element) = self.element.get_untracked() else { return };
         let (corner, size) = ((self.frame.left, self.frame.top), (self.frame.width, self.frame.height));
-        if self.canvas.with_value(|canvas| canvas.as_ref().is_some_and(|canvas| canvas.fits(&element, size))) {
+        if self.canvas.borrow().as_ref().is_some_and(|canvas| canvas.fits(&element, size)) {
             return;
         }
-        self.canvas.set_value(Canvas::new(&element, corner, size));
-        self.dots.update_value(Dots::forget_painted);
+        self.canvas.replace(Canvas::new(&element, corner, size));
+        self.dots.borrow_mut().forget_painted();
         self.paint_soon();
     }
+}
 
-    /// The map in small; hidden while all of the room is in view.
-    pub fn view(self, shown: Shown, plane: StoredValue<Option<Rc<Plane>>, LocalStorage>) -> impl IntoView {
-        let is_needed = Memo::new(move |_| shown.part.get().is_some());
-        Effect::new(move |_| {
-            self.session.appearance.track();
-            if is_needed.get() {
-                // Hidden elements have no size; it is shown by the next frame.
-                request_animation_frame(move || self.come_up());
-            }
-        });
-        let window = NodeRef::<Div>::new();
-        Effect::new(move |_| {
-            let (Some(window), Some(part)) = (window.get(), shown.part.get()) else { return };
-            for (name, share) in ["left", "top", "width", "height"].into_iter().zip(part) {
-                // Fails only for properties that do not exist.
-                let _ = web_sys::HtmlElement::style(&window).set_property(name, &format!("{}%", zoom::decimal(share)));
-            }
-        });
-        let pressed = StoredValue::new(false);
-        let go = move |event: &PointerEvent| {
-            let Some(canvas) = self.element.get_untracked() else { return };
-            let place = canvas.get_bounding_client_rect();
-            let share = |at: i32, from: f64, length: f64| 100.0 * (f64::from(at) - from) / length.max(1.0);
-            let at = (
-                share(event.client_x(), place.left(), place.width()),
-                share(event.client_y(), place.top(), place.height()),
-            );
-            plane.with_value(|plane| plane.iter().for_each(|plane| plane.show(at)));
-        };
-        view! {
-            // For eyes and pointers; keys move the map by moving the focus.
-            <div class="minimap" data-testid="minimap" aria-hidden="true" hidden=move || !is_needed.get()
-                style=("--plan-aspect", format!("{} / {}", self.frame.width, self.frame.height))
-                on:pointerdown=move |event| {
-                    event.prevent_default();
-                    pressed.set_value(true);
-                    go(&event);
-                }
-                on:pointermove=move |event| {
-                    if event.buttons() == 0 {
-                        pressed.set_value(false);
-                    } else if pressed.get_value() {
-                        go(&event);
-                    }
-                }>
-                <canvas class="minimap-seats" node_ref=self.element></canvas>
-                <div class="minimap-window" node_ref=window></div>
-            </div>
+fn view(map: Rc<Minimap>, is_needed: Memo<bool>, show: Rc<dyn Fn(Point)>) -> impl IntoView {
+    let (element, frame, part) = (map.element, map.frame, map.session.shown.part);
+    let window = NodeRef::<Div>::new();
+    Effect::new(move |_| {
+        let (Some(window), Some(part)) = (window.get(), part.get()) else { return };
+        for (name, share) in ["left", "top", "width", "height"].into_iter().zip(part) {
+            // Fails only for properties that do not exist.
+            let _ = web_sys::HtmlElement::style(&window).set_property(name, &format!("{}%", zoom::decimal(share)));
         }
+    });
+    let pressed = Rc::new(Cell::new(false));
+    let held = Rc::clone(&pressed);
+    let go = Rc::new(move |event: &PointerEvent| {
+        // It lives as long as what is shown of it.
+        let Some(canvas) = map.element.get_untracked() else { return };
+        let place = canvas.get_bounding_client_rect();
+        let share = |at: i32, from: f64, length: f64| 100.0 * (f64::from(at) - from) / length.max(1.0);
+        let at = (
+            share(event.client_x(), place.left(), place.width()),
+            share(event.client_y(), place.top(), place.height()),
+        );
+        show(at);
+    });
+    let drag = Rc::clone(&go);
+    view! {
+        // For eyes and pointers; keys move the map by moving the focus.
+        <div class="minimap" data-testid="minimap" aria-hidden="true" hidden=move || !is_needed.get()
+            style=("--plan-aspect", format!("{} / {}", frame.width, frame.height))
+            on:pointerdown=move |event| {
+                event.prevent_default();
+                held.set(true);
+                go(&event);
+            }
+            on:pointermove=move |event| {
+                if event.buttons() == 0 {
+                    pressed.set(false);
+                } else if pressed.get() {
+                    drag(&event);
+                }
+            }>
+            <canvas class="minimap-seats" node_ref=element></canvas>
+            <div class="minimap-window" node_ref=window></div>
+        </div>
     }
 }

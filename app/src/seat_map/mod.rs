@@ -22,6 +22,7 @@ mod later;
 mod legend;
 mod list;
 mod minimap;
+mod notice_box;
 pub mod notices;
 mod once;
 mod overview;
@@ -35,22 +36,25 @@ pub mod room;
 pub mod session;
 mod sight;
 pub mod steps;
+pub mod told;
 mod watch;
 pub mod zoom;
 
+use std::rc::Rc;
 use std::sync::Arc;
 
-pub use island::{SHOW, SeatMap};
-use leptos::either::{Either, EitherOf5};
+pub use island::{LATER_STYLE, SHOW, SeatMap};
 use leptos::prelude::*;
+use leptos::task::spawn_local;
 use leptos::wasm_split::wasm_split;
-use web_sys::HtmlElement;
+use web_sys::{HtmlCanvasElement, HtmlElement};
 
-use self::cart::Cart;
-use self::later::{Mounted, SplitLoaderError, later, mounted};
-use self::once::DrawnOnce;
+use self::drawing::{Frame, escaped};
+use self::later::{Coming, Mounted, SplitLoaderError, anew, later, mounted};
 use self::room::Room;
 use self::session::{Live, Session};
+use self::told::Told;
+use self::zoom::Point;
 use crate::browser::{self, events};
 use crate::say;
 
@@ -68,7 +72,7 @@ const SEATS: &str = ".room [role=gridcell][tabindex='0'], .seat-list button, .se
 
 /// The room, with `besides` between what it says and its seats.
 pub(crate) fn room(session: Session, besides: impl IntoView) -> impl IntoView {
-    let as_list = RwSignal::new(false);
+    let as_list = Told::new(false);
     view! {
         <section class="seat-map-room" aria-label=say!("map.label")>
             <div class="seat-map-bar">
@@ -76,10 +80,9 @@ pub(crate) fn room(session: Session, besides: impl IntoView) -> impl IntoView {
                 {view_switch(session, as_list)}
             </div>
             {later(move || session.is_drawn(), "party party-coming", move |place| Box::pin(finder_part(session, place)))}
-            {notice_view(session)}
             {besides}
             {later(move || session.is_drawn(), "areas-coming", move |place| Box::pin(areas_part(session, place)))}
-            {move || content(session, as_list)}
+            {anew(move |place| content(session, as_list, place))}
         </section>
     }
 }
@@ -145,45 +148,48 @@ fn choose_section(session: Session, loaded: impl FnOnce() + 'static) {
 }
 
 /// What is to be seen of the room right now.
-fn content(session: Session, as_list: RwSignal<bool>) -> impl IntoView {
+fn content(session: Session, as_list: Told<bool>, place: HtmlElement) -> Mounted {
     let Some(room) = session.room.get() else {
-        return if session.unreachable.get() { EitherOf5::A(unreachable(session)) } else { EitherOf5::B(skeleton()) };
+        return if session.unreachable.get() {
+            mounted(place, move || unreachable(session))
+        } else {
+            mounted(place, skeleton)
+        };
     };
     if !session.known.get() {
-        return EitherOf5::B(skeleton());
+        return mounted(place, skeleton);
     }
     let section = session.section.get();
     if room.plan().overview && section.is_none() {
-        return EitherOf5::C(later(
-            || true,
-            "room-coming",
-            move |place| Box::pin(overview_part(session, Arc::clone(&room), place)),
-        ));
+        let load = move |place| Box::pin(overview_part(session, Arc::clone(&room), place)) as Coming;
+        return mounted(place, move || later(|| true, "room-coming", load));
     }
     let way_back = section.map(|section| way_back(&room, section));
     if section.is_some_and(|section| !room.is_loaded(section)) {
-        return EitherOf5::D((way_back, skeleton()));
+        return mounted(place, move || (way_back, skeleton()));
     }
-    let seats = if as_list.get() {
-        let room = Arc::clone(&room);
-        Either::Left(later(
-            || true,
-            "room-coming",
-            move |place| Box::pin(list_part(session, Arc::clone(&room), section, place)),
-        ))
+    let (legend, as_list) = (Arc::clone(&room), as_list.get());
+    let legend = later(
+        move || session.is_drawn(),
+        "legend-coming",
+        move |place| Box::pin(legend_part(session, Arc::clone(&legend), section, place)),
+    );
+    if as_list {
+        let load = move |place| Box::pin(list_part(session, Arc::clone(&room), section, place)) as Coming;
+        mounted(place, move || (glyphs::definitions(), way_back, later(|| true, "room-coming", load), legend))
     } else {
-        Either::Right(grid::grid(session, &room, section))
-    };
-    EitherOf5::E((glyphs::definitions(), way_back, seats, legend::legend(session, &room, section)))
+        mounted(place, move || (glyphs::definitions(), way_back, grid::grid(session, &room, section), legend))
+    }
 }
 
-/// The finder, once the room is known.
+/// What one must know now, and the finder, once the room is known.
 #[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
 fn finder_part(session: Session, place: HtmlElement) -> Result<Mounted, SplitLoaderError> {
     Ok(mounted(place, move || {
         // The same when the sections of the room come in.
         let categories = Memo::new(move |_| session.room.with(|room| Some(room.as_ref()?.plan().categories.clone())));
-        move || categories.get().map(|categories| party::finder(session, &categories))
+        let finder = move || categories.get().map(|categories| party::finder(session, &categories));
+        (finder, notice_box::notice_view(session))
     }))
 }
 
@@ -197,6 +203,49 @@ fn areas_part(session: Session, place: HtmlElement) -> Result<Mounted, SplitLoad
 #[wasm_split(overview, wasm_split_path = ::leptos::wasm_split, fallible)]
 fn overview_part(session: Session, room: Arc<Room>, place: HtmlElement) -> Result<Mounted, SplitLoaderError> {
     Ok(mounted(place, move || overview::overview(session, &room)))
+}
+
+/// What the drawings mean.
+#[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
+fn legend_part(
+    session: Session,
+    room: Arc<Room>,
+    section: Option<usize>,
+    place: HtmlElement,
+) -> Result<Mounted, SplitLoaderError> {
+    Ok(mounted(place, move || legend::legend(session, &room, section)))
+}
+
+/// The whole room in small.
+#[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
+fn minimap_part(
+    session: Session,
+    room: Arc<Room>,
+    section: Option<usize>,
+    frame: Frame,
+    show: Rc<dyn Fn(Point)>,
+    place: HtmlElement,
+) -> Result<Mounted, SplitLoaderError> {
+    Ok(mounted(place, move || minimap::minimap(session, &room, section, frame, show)))
+}
+
+/// The seat one points at.
+#[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
+fn card_part(session: Session, place: HtmlElement) -> Result<Mounted, SplitLoaderError> {
+    Ok(mounted(place, move || card::card_view(session)))
+}
+
+/// Shows a large room on a canvas. Where its code does not come, its sections stay the boxes they are.
+fn paint_dots(session: Session, canvas: HtmlCanvasElement) {
+    spawn_local(async move {
+        let _ = dots_part(session, canvas).await;
+    });
+}
+
+#[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
+fn dots_part(session: Session, canvas: HtmlCanvasElement) -> Result<(), SplitLoaderError> {
+    session.paint_on(canvas);
+    Ok(())
 }
 
 /// The list twin.
@@ -221,14 +270,14 @@ fn way_back(room: &Arc<Room>, section: usize) -> impl IntoView + use<> {
 }
 
 /// Map or list; where sections are chosen there is nothing to switch.
-fn view_switch(session: Session, as_list: RwSignal<bool>) -> impl IntoView {
-    let has_seats = Memo::new(move |_| {
+fn view_switch(session: Session, as_list: Told<bool>) -> impl IntoView {
+    let has_seats = move || {
         let overview = session.room.with(|room| room.as_ref().is_some_and(|room| room.plan().overview));
         !overview || session.section.get().is_some()
-    });
+    };
     view! {
         <button type="button" class="view-switch" aria-pressed=move || if as_list.get() { "true" } else { "false" }
-            hidden=move || !has_seats.get() on:click=move |_| as_list.update(|list| *list = !*list)>{say!("map.list")}</button>
+            hidden=move || !has_seats() on:click=move |_| as_list.update(|list| *list = !*list)>{say!("map.list")}</button>
     }
 }
 
@@ -248,82 +297,22 @@ fn live_mark(session: Session) -> impl IntoView {
     view! { <p class="live" data-testid="live" data-state=name role="status"><span class="live-dot" aria-hidden="true"></span>{words}</p> }
 }
 
-fn notice_view(session: Session) -> impl IntoView {
-    // What is no trouble waits until a screen reader is free to say it.
-    let text = move |is_good: bool| {
-        session.notice.with(|notice| {
-            let said = notice.as_ref().filter(|notice| notice.is_good == is_good);
-            said.map(|notice| notice.text.clone()).unwrap_or_default()
-        })
-    };
-    let tone = move || session.notice.with(|notice| notice.as_ref().is_some_and(|notice| notice.is_good));
-    let watchable = move || session.notice.with(|notice| notice.as_ref().and_then(|notice| notice.watchable));
-    let may_ask = move || {
-        session.notice.with(|notice| notice.as_ref().is_some_and(|notice| notice.may_ask_again))
-            && session.cart.with(Cart::has_lost)
-    };
-    let booking = move || session.notice.with(|notice| notice.as_ref().and_then(|notice| notice.booking));
-    let offer = move || session.notice.with(|notice| notice.as_ref().and_then(|notice| notice.offer.clone()));
-    let shown = move || session.notice.with(Option::is_some);
-    // The buttons go with the notice: without a place of its own the focus would fall to the page's top.
-    let close = move |_| {
-        browser::focus_first(SEATS);
-        session.notice.set(None);
-    };
-    let ask_again = move |_| {
-        browser::focus_first(SEATS);
-        session.ask_again();
-    };
-    view! {
-        <div class="notice" data-shown=move || if shown() { "true" } else { "false" }
-            data-tone=move || if tone() { "good" } else { "trouble" }>
-            <p role="alert" data-testid="message">{move || text(false)}</p>
-            <p role="status" data-testid="news">{move || text(true)}</p>
-            {move || offer().map(|offer| {
-                let words = offer.words.clone();
-                let accept = move |_| {
-                    browser::focus_first(SEATS);
-                    session.accept(&offer);
-                };
-                view! { <button type="button" class="notice-action" data-testid="accept-offer" on:click=accept>{words}</button> }
-            })}
-            {move || watchable().map(|seat| {
-                let watch = move |_| {
-                    browser::focus_first(SEATS);
-                    session.watch(seat);
-                };
-                view! { <button type="button" class="notice-action" data-testid="watch-seat" on:click=watch>{say!("map.watch")}</button> }
-            })}
-            {move || may_ask().then(|| view! {
-                <button type="button" class="notice-action" data-testid="ask-again" on:click=ask_again>{say!("map.ask_again")}</button>
-            })}
-            {move || booking().map(|booking| view! {
-                <a class="notice-action" data-testid="notice-booking" href=format!("/bookings/{booking}")>{say!("map.see_booking")}</a>
-            })}
-            {move || shown().then(|| view! {
-                <button type="button" class="notice-close" aria-label=say!("map.close_message") on:click=close>"×"</button>
-            })}
-        </div>
-    }
-}
-
 /// What stands there until the room is loaded and its first map read.
 pub(crate) fn skeleton() -> impl IntoView {
-    let rows = (0..7).map(|row| {
-        let dots = (0..14).map(|seat| {
-            view! { <rect x=24 + seat * 20 + i32::from(seat > 6) * 14 y=50 + row * 22 width="14" height="14" rx="4"></rect> }
-        });
-        dots.drawn_once()
-    });
-    view! {
-        <div class="room-skeleton" aria-busy="true">
-            <svg viewBox="0 0 344 220" aria-hidden="true" focusable="false">
-                <path d="M40 26 Q172 2 304 26" fill="none" stroke-width="4" stroke-linecap="round"></path>
-                {rows.drawn_once()}
-            </svg>
-            <p>{say!("map.opening")}</p>
-        </div>
+    view! { <div class="room-skeleton" aria-busy="true" inner_html=skeleton_markup()></div> }
+}
+
+/// The same as text, which the browser reads at once: it is never more than looked at.
+fn skeleton_markup() -> String {
+    let mut out = String::from(
+        "<svg viewBox=\"0 0 344 220\" aria-hidden=\"true\" focusable=\"false\">\
+         <path d=\"M40 26 Q172 2 304 26\" fill=\"none\" stroke-width=\"4\" stroke-linecap=\"round\"></path>",
+    );
+    for (row, seat) in (0..7).flat_map(|row| (0..14).map(move |seat| (row, seat))) {
+        let (x, y) = (24 + seat * 20 + i32::from(seat > 6) * 14, 50 + row * 22);
+        out += &format!("<rect x=\"{x}\" y=\"{y}\" width=\"14\" height=\"14\" rx=\"4\"></rect>");
     }
+    out + "</svg><p>" + &escaped(&say!("map.opening")) + "</p>"
 }
 
 fn unreachable(session: Session) -> impl IntoView {

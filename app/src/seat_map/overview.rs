@@ -11,10 +11,11 @@ use leptos::html::Canvas;
 use leptos::prelude::*;
 
 use super::glyphs;
-use super::legend;
+use super::later::later;
 use super::once::DrawnOnce;
 use super::room::{Room, focus_in_words};
 use super::session::Session;
+use super::told::Told;
 use crate::language::{current, money};
 use crate::say;
 
@@ -46,12 +47,19 @@ pub fn overview(session: Session, room: &Arc<Room>) -> impl IntoView + use<> {
     let cards = (0..).zip(&plan.sections).map(|(place, section)| card(session, room, place, section)).drawn_once();
     let [x, y, width] = plan.focus_at;
     let label = focus_in_words(&plan.focus);
+    let legend = Arc::clone(room);
+    let legend = later(
+        move || session.is_drawn(),
+        "legend-coming",
+        move |place| Box::pin(super::legend_part(session, Arc::clone(&legend), None, place)),
+    );
     let canvas = NodeRef::<Canvas>::new();
     Effect::new(move |_| {
         session.appearance.track();
         if let Some(canvas) = canvas.get() {
             session.sections_drawn.set(true);
-            session.paint_on(canvas);
+            // Sections can be chosen without the dots, which are asked for once the sections stand there.
+            request_animation_frame(move || request_animation_frame(move || super::paint_dots(session, canvas)));
         }
     });
     on_cleanup(move || session.stop_painting());
@@ -59,7 +67,7 @@ pub fn overview(session: Session, room: &Arc<Room>) -> impl IntoView + use<> {
         <div class="overview">
             // The legend's drawings refer to them.
             {glyphs::definitions()}
-            {legend::legend(session, room, None)}
+            {legend}
             <div class="overview-map" data-testid="overview-map" data-painted=move || if session.painted.get() { "true" } else { "false" }
                 style=("--plan-aspect", format!("{} / {}", plan.width, plan.height))>
                 <canvas class="overview-seats" node_ref=canvas aria-hidden="true"></canvas>
@@ -84,8 +92,8 @@ fn level(free: u32, count: u32) -> &'static str {
     }
 }
 
-fn free_of(session: Session, place: usize) -> ArcRwSignal<u32> {
-    session.free.with_value(|free| free.get(place).cloned()).unwrap_or_else(|| ArcRwSignal::new(0))
+fn free_of(session: Session, place: usize) -> Told<u32> {
+    session.free.with_value(|free| free.get(place).copied()).unwrap_or_else(|| Told::new(0))
 }
 
 fn box_view(session: Session, size: i32, place: usize, section: &SectionView) -> impl IntoView + use<> {
@@ -125,7 +133,7 @@ fn card(session: Session, room: &Room, place: usize, section: &SectionView) -> i
     let from =
         room.plan().categories.get(usize::from(section.category)).map(|category| money(category.price, current()));
     let name = titled(place, section);
-    let (left, shade) = (free.clone(), free);
+    let (left, shade) = (free, free);
     view! {
         <li>
             <a class=format!("section-card cat-{}", section.category % 8) href=fragment_of(place)

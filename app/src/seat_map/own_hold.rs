@@ -9,7 +9,6 @@ use domain::seats::SeatState;
 use domain::time::{SECOND_MS, Timestamp};
 use domain::wire::Mine;
 use gloo_net::http::Method;
-use leptos::prelude::*;
 use leptos::task::spawn_local;
 use uuid::Uuid;
 

@@ -1,16 +1,25 @@
 //! Painting a large room: its seats as dots, all that changed since the last frame at once.
 
 use domain::seats::SeatIndex;
-use domain::wire::decode_dots;
+use domain::wire::{Dot, decode_dots};
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use web_sys::HtmlCanvasElement;
 
 use super::board::Look;
 use super::canvas::Canvas;
-use super::dots::Dots;
+use super::dots::{Dots, Paint};
+use super::kept::Here;
 use super::session::Session;
 use crate::browser::{self, calls, events};
+
+/// What a large room is painted on. Known by what it does: its code comes with the overview.
+pub(super) trait Surface {
+    /// Whether it is one for that element as it is laid out now, in the colours in force.
+    fn fits(&self, element: &HtmlCanvasElement, size: (i32, i32)) -> bool;
+    /// Paints dots.
+    fn paint(&mut self, dots: &[(Paint, Dot)]);
+}
 
 impl Session {
     /// What a seat looks like just now.
@@ -24,6 +33,13 @@ impl Session {
         self.only.update(|only| *only ^= bit);
         self.fade_dots();
         self.paint_soon();
+    }
+
+    /// Says that a seat on screen looks different, where the room stands in small.
+    pub(super) fn note_small(self, seat: SeatIndex) {
+        if let Some(note) = self.small.get_value() {
+            note(seat);
+        }
     }
 
     fn fade_dots(self) {
@@ -75,14 +91,14 @@ impl Session {
 
     fn take_canvas(self, element: &HtmlCanvasElement) {
         let size = self.room.with_untracked(|room| room.as_ref().map(|room| (room.plan().width, room.plan().height)));
-        let fits = |canvas: &Canvas| size.is_some_and(|size| canvas.fits(element, size));
+        let fits = |canvas: &Here<Box<dyn Surface>>| size.is_some_and(|size| canvas.fits(element, size));
         if self.canvas.with_value(|canvas| canvas.as_ref().is_some_and(fits)) {
             return;
         }
         // The visitor may have chosen a section meanwhile.
         let canvas = size.filter(|_| element.is_connected()).and_then(|size| Canvas::new(element, (0, 0), size));
         let is_there = canvas.is_some();
-        self.canvas.set_value(canvas);
+        self.canvas.set_value(canvas.map(|canvas| Here::new(Box::new(canvas) as Box<dyn Surface>)));
         self.painted.set(is_there);
         self.board.update_value(|board| {
             if let Some(dots) = board.dots() {

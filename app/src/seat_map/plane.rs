@@ -10,11 +10,11 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use domain::api::SEAT_PITCH;
-use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 use wasm_bindgen::closure::Closure;
 use web_sys::{Element, Event, MouseEvent, PointerEvent, SvgElement, TouchEvent, WheelEvent};
 
+use super::told::Told;
 use super::zoom::{self, Box2, Pinch, Point};
 
 /// A mouse that moves less than this while pressed has clicked, pixels.
@@ -33,17 +33,24 @@ type Reaction = fn(&Plane, &Event);
 #[derive(Clone, Copy)]
 pub struct Shown {
     /// How much larger than the whole room; 1 is the whole room.
-    pub zoom: RwSignal<f64>,
+    pub zoom: Told<f64>,
     /// Whether it cannot grow any more.
-    pub largest: RwSignal<bool>,
+    pub largest: Told<bool>,
     /// The part of the map in view, in hundredths of it: left, top, width, height. `None` when it is all of it.
-    pub part: RwSignal<Option<[f64; 4]>>,
+    pub part: Told<Option<[f64; 4]>>,
 }
 
 impl Shown {
     /// The whole room.
     pub fn new() -> Self {
-        Self { zoom: RwSignal::new(1.0), largest: RwSignal::new(false), part: RwSignal::new(None) }
+        Self { zoom: Told::new(1.0), largest: Told::new(false), part: Told::new(None) }
+    }
+
+    /// The whole room again.
+    pub fn reset(self) {
+        self.zoom.set(1.0);
+        self.largest.set(false);
+        self.part.set(None);
     }
 }
 

@@ -3,7 +3,6 @@
 use domain::api::{AreaProblem, HoldChange, HoldRequest, HoldView, SeatProblem};
 use domain::seats::SeatIndex;
 use gloo_net::http::Method;
-use leptos::prelude::*;
 use leptos::task::spawn_local;
 
 use super::cart::{Cart, Intent};

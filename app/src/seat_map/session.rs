@@ -5,24 +5,26 @@
 //! the hold are in `requests`, what is learnt of it and how it ends is in `own_hold`, how the live
 //! connection is kept is in `connection`.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use domain::api::PlanView;
 use domain::seats::{AreaIndex, SeatIndex, SeatState};
 use domain::wire::Change;
-use leptos::prelude::*;
 use leptos::task::spawn_local;
 use uuid::Uuid;
 
 use super::board::{Board, Look};
-use super::canvas::Canvas;
 use super::cart::{Cart, Tapped};
 use super::connection::Line;
 use super::counting::Counting;
-use super::kept::Kept;
+use super::kept::{Here, Kept};
 use super::notices::Notice;
 use super::own_hold::Ending;
+use super::painting::Surface;
+use super::plane::Shown;
 use super::room::Room;
+use super::told::Told;
 use super::watch::Watched;
 use crate::browser::calls;
 use crate::browser::tabs::Tabs;
@@ -39,55 +41,64 @@ pub enum Live {
     Offline,
 }
 
+/// Called with a seat that looks different.
+pub(super) type Note = Rc<dyn Fn(SeatIndex)>;
+
 /// Everything about one visitor at one show. A bundle of handles: copy it.
 #[derive(Clone, Copy)]
 pub struct Session {
     /// The show.
     pub show: Uuid,
     /// The room, once loaded.
-    pub room: RwSignal<Option<Arc<Room>>>,
+    pub room: Told<Option<Arc<Room>>>,
     /// Whether the room could not be loaded.
-    pub unreachable: RwSignal<bool>,
+    pub unreachable: Told<bool>,
     /// Whether any map of the seats was read: before that nobody can say which are free.
-    pub known: RwSignal<bool>,
+    pub known: Told<bool>,
     /// The section on screen, in a large room.
-    pub section: RwSignal<Option<usize>>,
+    pub section: Told<Option<usize>>,
     /// Wish and hold.
-    pub cart: RwSignal<Cart>,
+    pub cart: Told<Cart>,
     /// Every seat's state.
     pub board: Kept<Board>,
     /// Free seats of each section, live.
-    pub free: Kept<Vec<ArcRwSignal<u32>>>,
+    pub free: Kept<Vec<Told<u32>>>,
     pub(super) counting: Kept<Counting>,
     /// The categories looked for, a bit each by their number modulo eight; none means all.
-    pub only: RwSignal<u64>,
+    pub only: Told<u64>,
     /// Whether the sections of a large room stood there to be chosen.
-    pub(super) sections_drawn: RwSignal<bool>,
+    pub(super) sections_drawn: Told<bool>,
     /// Whether a large room is on its canvas.
-    pub painted: RwSignal<bool>,
-    pub(super) canvas: StoredValue<Option<Canvas>, LocalStorage>,
+    pub painted: Told<bool>,
+    pub(super) canvas: Kept<Option<Here<Box<dyn Surface>>>>,
+    /// The seat one pointed at last.
+    pub(super) pointed: Told<Option<SeatIndex>>,
+    /// Where one is on the map.
+    pub(super) shown: Shown,
+    /// Hears of every seat on screen that looks different: the room in small.
+    pub(super) small: Kept<Option<Here<Note>>>,
     /// Counts how often the page may look different than before: another theme, another size.
-    pub(super) appearance: RwSignal<u64>,
+    pub(super) appearance: Told<u64>,
     /// Whether the next frame will paint.
     pub(super) paint_asked: Kept<bool>,
     /// Places left in every area, live.
-    pub places_left: RwSignal<Vec<(AreaIndex, u32)>>,
+    pub places_left: Told<Vec<(AreaIndex, u32)>>,
     /// Whether we were told that others wait for what is free.
-    pub others_wait: RwSignal<bool>,
+    pub others_wait: Told<bool>,
     /// The live connection.
-    pub live: RwSignal<Live>,
+    pub live: Told<Live>,
     /// What the visitor must know now.
-    pub notice: RwSignal<Option<Notice>>,
+    pub notice: Told<Option<Notice>>,
     /// Seats of others that the visitor wants to hear of.
     pub(super) watched: Kept<Vec<Watched>>,
     /// The seat that was tapped last and could not be taken: staff are told whose it is.
-    pub tapped_in_vain: RwSignal<Option<SeatIndex>>,
+    pub tapped_in_vain: Told<Option<SeatIndex>>,
     /// What a screen reader says when it is free to.
-    pub spoken: RwSignal<String>,
+    pub spoken: Told<String>,
     /// Milliseconds until the hold ends, stepwise; `None` without a hold.
-    pub left_ms: RwSignal<Option<i64>>,
-    pub(super) line: StoredValue<Line, LocalStorage>,
-    tabs: StoredValue<Option<Tabs>, LocalStorage>,
+    pub left_ms: Told<Option<i64>>,
+    pub(super) line: Kept<Here<Line>>,
+    tabs: Kept<Option<Here<Tabs>>>,
     /// Counts what happened to the hold, so that a question asked before cannot overwrite it.
     pub(super) turn: Kept<u64>,
     /// Set when leaving for the payment page: that is not abandoning.
@@ -104,30 +115,33 @@ impl Session {
     pub fn new(show: Uuid) -> Self {
         Self {
             show,
-            room: RwSignal::new(None),
-            unreachable: RwSignal::new(false),
-            known: RwSignal::new(false),
-            section: RwSignal::new(None),
-            cart: RwSignal::new(Cart::default()),
+            room: Told::new(None),
+            unreachable: Told::new(false),
+            known: Told::new(false),
+            section: Told::new(None),
+            cart: Told::new(Cart::default()),
             board: Kept::new(Board::default()),
             free: Kept::new(Vec::new()),
             counting: Kept::new(Counting::default()),
-            only: RwSignal::new(0),
-            sections_drawn: RwSignal::new(false),
-            painted: RwSignal::new(false),
-            canvas: StoredValue::new_local(None),
-            appearance: RwSignal::new(0),
+            only: Told::new(0),
+            sections_drawn: Told::new(false),
+            painted: Told::new(false),
+            canvas: Kept::new(None),
+            pointed: Told::new(None),
+            shown: Shown::new(),
+            small: Kept::new(None),
+            appearance: Told::new(0),
             paint_asked: Kept::new(false),
-            places_left: RwSignal::new(Vec::new()),
-            others_wait: RwSignal::new(false),
-            live: RwSignal::new(Live::Connecting),
-            notice: RwSignal::new(None),
+            places_left: Told::new(Vec::new()),
+            others_wait: Told::new(false),
+            live: Told::new(Live::Connecting),
+            notice: Told::new(None),
             watched: Kept::new(Vec::new()),
-            tapped_in_vain: RwSignal::new(None),
-            spoken: RwSignal::new(String::new()),
-            left_ms: RwSignal::new(None),
-            line: StoredValue::new_local(Line::default()),
-            tabs: StoredValue::new_local(None),
+            tapped_in_vain: Told::new(None),
+            spoken: Told::new(String::new()),
+            left_ms: Told::new(None),
+            line: Kept::new(Here::new(Line::default())),
+            tabs: Kept::new(None),
             turn: Kept::new(0),
             off_to_pay: Kept::new(false),
             booked: Kept::new(None),
@@ -144,12 +158,12 @@ impl Session {
     pub(super) fn join_tabs(self) {
         // The other tab may have spoken while closing: its beacon arrives after its words.
         let tabs = Tabs::join(&format!("rowlock-hold-{}", self.show), move || self.recall_past_beacons());
-        self.tabs.set_value(Some(tabs));
+        self.tabs.set_value(Some(Here::new(tabs)));
     }
 
     /// Tells the other tabs of this visitor that the hold is not what it was.
     pub fn tell_tabs(self) {
-        self.tabs.with_value(|tabs| tabs.iter().for_each(Tabs::tell));
+        self.tabs.with_value(|tabs| tabs.iter().for_each(|tabs| tabs.tell()));
     }
 
     /// Loads the room; `then` runs once it is there.
@@ -159,7 +173,7 @@ impl Session {
             match calls::read::<PlanView>(&self.path("/plan")).await {
                 Ok(plan) => {
                     self.board.set_value(Board::new(plan.seat_count));
-                    self.free.set_value(plan.sections.iter().map(|part| ArcRwSignal::new(part.count)).collect());
+                    self.free.set_value(plan.sections.iter().map(|part| Told::new(part.count)).collect());
                     self.room.set(Some(Arc::new(Room::new(plan))));
                     then();
                 }
@@ -187,9 +201,9 @@ impl Session {
 
     /// The signal of a seat on screen.
     #[must_use]
-    pub fn look_of(&self, seat: SeatIndex) -> ArcRwSignal<Look> {
+    pub fn look_of(&self, seat: SeatIndex) -> Told<Look> {
         let signal = self.cart.with_untracked(|cart| self.board.update_value(|board| board.signal(seat, cart)));
-        signal.unwrap_or_else(|| ArcRwSignal::new(Look::Blocked))
+        signal.unwrap_or_else(|| Told::new(Look::Blocked))
     }
 
     /// A tap, click or key on a seat.
@@ -326,7 +340,7 @@ impl Session {
     pub(super) fn change_cart<T>(self, change: impl FnOnce(&mut Cart) -> T) -> T {
         self.turn.update_value(|turn| *turn += 1);
         let mut concerned = self.cart.with_untracked(seats_in);
-        let outcome = self.cart.try_update(change).expect("the cart lives as long as the page");
+        let outcome = self.cart.update(change);
         self.cart.with_untracked(|cart| {
             concerned.extend(seats_in(cart));
             self.board.update_value(|board| concerned.iter().for_each(|seat| board.repaint(*seat, cart)));

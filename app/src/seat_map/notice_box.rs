@@ -1,0 +1,68 @@
+//! The box in which the page says what one must know now, and what one can do about it.
+
+use leptos::prelude::*;
+
+use super::SEATS;
+use super::cart::Cart;
+use super::session::Session;
+use crate::{browser, say};
+
+/// The box; in the tree even while there is nothing to say.
+pub(super) fn notice_view(session: Session) -> impl IntoView {
+    // What is no trouble waits until a screen reader is free to say it.
+    let text = move |is_good: bool| {
+        session.notice.with(|notice| {
+            let said = notice.as_ref().filter(|notice| notice.is_good == is_good);
+            said.map(|notice| notice.text.clone()).unwrap_or_default()
+        })
+    };
+    let tone = move || session.notice.with(|notice| notice.as_ref().is_some_and(|notice| notice.is_good));
+    let watchable = move || session.notice.with(|notice| notice.as_ref().and_then(|notice| notice.watchable));
+    let may_ask = move || {
+        session.notice.with(|notice| notice.as_ref().is_some_and(|notice| notice.may_ask_again))
+            && session.cart.with(Cart::has_lost)
+    };
+    let booking = move || session.notice.with(|notice| notice.as_ref().and_then(|notice| notice.booking));
+    let offer = move || session.notice.with(|notice| notice.as_ref().and_then(|notice| notice.offer.clone()));
+    let shown = move || session.notice.with(Option::is_some);
+    // The buttons go with the notice: without a place of its own the focus would fall to the page's top.
+    let close = move |_| {
+        browser::focus_first(SEATS);
+        session.notice.set(None);
+    };
+    let ask_again = move |_| {
+        browser::focus_first(SEATS);
+        session.ask_again();
+    };
+    view! {
+        <div class="notice" data-shown=move || if shown() { "true" } else { "false" }
+            data-tone=move || if tone() { "good" } else { "trouble" }>
+            <p role="alert" data-testid="message">{move || text(false)}</p>
+            <p role="status" data-testid="news">{move || text(true)}</p>
+            {move || offer().map(|offer| {
+                let words = offer.words.clone();
+                let accept = move |_| {
+                    browser::focus_first(SEATS);
+                    session.accept(&offer);
+                };
+                view! { <button type="button" class="notice-action" data-testid="accept-offer" on:click=accept>{words}</button> }
+            })}
+            {move || watchable().map(|seat| {
+                let watch = move |_| {
+                    browser::focus_first(SEATS);
+                    session.watch(seat);
+                };
+                view! { <button type="button" class="notice-action" data-testid="watch-seat" on:click=watch>{say!("map.watch")}</button> }
+            })}
+            {move || may_ask().then(|| view! {
+                <button type="button" class="notice-action" data-testid="ask-again" on:click=ask_again>{say!("map.ask_again")}</button>
+            })}
+            {move || booking().map(|booking| view! {
+                <a class="notice-action" data-testid="notice-booking" href=format!("/bookings/{booking}")>{say!("map.see_booking")}</a>
+            })}
+            {move || shown().then(|| view! {
+                <button type="button" class="notice-close" aria-label=say!("map.close_message") on:click=close>"×"</button>
+            })}
+        </div>
+    }
+}
