@@ -46,8 +46,9 @@ impl Session {
             Intent::Take { seats, places } => {
                 let (area, quantity) = (places.map(|places| places.area), places.map(|places| places.quantity));
                 let body = HoldRequest { seats: seats.clone(), area, quantity };
+                let path = self.path("/holds");
                 let answer = calls::take(
-                    &self.path("/holds"),
+                    &path,
                     key,
                     &body,
                     || self.notice.set(Some(Notice::proving())),
