@@ -113,7 +113,7 @@ pub async fn ask<T: FromJson>(method: Method, path: &str, key: &str, body: &impl
 }
 
 /// Takes seats, as [`ask`]: where the server wants a puzzle solved first, that is done, and the same call made again
-/// under the same key. `begins` hears of each puzzle; `None` when nobody wants the seats any more by then, as
+/// under the same key. `begins` hears of each puzzle; `None` when they are not wanted any more by then, as
 /// `is_wanted` says.
 ///
 /// # Errors

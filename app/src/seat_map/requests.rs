@@ -1,6 +1,6 @@
 //! The requests that bring a hold after the wish, one at a time, and what their answers mean.
 
-use domain::api::{AreaProblem, HoldChange, HoldRequest, HoldView, SeatProblem};
+use domain::api::{AreaProblem, AreaQuantity, HoldChange, HoldRequest, HoldView, SeatProblem};
 use domain::seats::SeatIndex;
 use gloo_net::http::Method;
 use leptos::task::spawn_local;
@@ -45,12 +45,13 @@ impl Session {
             Intent::Take { seats, places } => {
                 let (area, quantity) = (places.map(|places| places.area), places.map(|places| places.quantity));
                 let body = HoldRequest { seats: seats.clone(), area, quantity };
+                let path = self.path("/holds");
                 let answer = calls::take(
-                    &self.path("/holds"),
+                    &path,
                     key,
                     &body,
                     || self.notice.set(Some(Notice::proving())),
-                    || !self.cart.with_untracked(Cart::is_empty),
+                    || self.cart.with_untracked(|cart| still_wanted(cart, seats, *places)),
                 );
                 let answer = answer.await;
                 self.forget_proving();
@@ -192,4 +193,10 @@ impl Session {
         let parts = [said(names(after, before), "map.held_for_you"), said(names(before, after), "map.let_go")];
         self.spoken.set(parts.into_iter().flatten().collect::<Vec<_>>().join(" "));
     }
+}
+
+/// Whether all that was asked for is still wanted.
+fn still_wanted(cart: &Cart, seats: &[SeatIndex], places: Option<AreaQuantity>) -> bool {
+    seats.iter().all(|seat| cart.wants(*seat))
+        && places.is_none_or(|places| cart.wanted_in(places.area) >= places.quantity)
 }
