@@ -1,6 +1,8 @@
 // The drawing board of organisers, as they use it.
 import { expect, type Page } from "@playwright/test";
 
+import type { Point } from "./fingers.js";
+
 /** What is written into the form of new rows; the rest stays as it stands there. */
 interface NewRows {
   rows: string;
@@ -74,6 +76,23 @@ export class LayoutBoard {
     await this.page.mouse.move(left + x / 2, top + y / 2);
     await this.page.mouse.move(left + x, top + y);
     await this.page.mouse.up();
+  }
+
+  /** How wide the drawing is, pixels. */
+  async width(): Promise<number> {
+    return Number(await this.page.getByTestId("layout-board").getAttribute("width"));
+  }
+
+  /** Where the middle of a seat is in the window. */
+  async seatAt(row: string, seat: number): Promise<Point> {
+    const box = await this.row(row).locator(`[data-seat="${seat}"]`).boundingBox();
+    if (!box) throw new Error(`row ${row} is nowhere to be seen`);
+    return { x: box.x + box.width / 2, y: box.y + box.height / 2 };
+  }
+
+  /** What is chosen, as the list beside the drawing says it. */
+  async chosen(): Promise<string[]> {
+    return this.page.locator('[data-testid="layout-thing"][aria-pressed="true"]').allTextContents();
   }
 
   private row(row: string) {

@@ -1,12 +1,8 @@
 // Moving the seat map about, with a mouse or with fingers.
 import type { CDPSession, Locator, Page } from "@playwright/test";
 
+import { pinch, type Point } from "./fingers.js";
 import { press } from "./show.js";
-
-interface Point {
-  x: number;
-  y: number;
-}
 
 export class MapView {
   readonly scroller: Locator;
@@ -73,14 +69,7 @@ export class MapView {
 
   /** Two fingers around a point, apart from each other by so much at first and in the end. */
   async pinch(about: Point, from: number, to: number): Promise<void> {
-    const session: CDPSession = await this.page.context().newCDPSession(this.page);
-    const fingers = (apart: number) => [-1, 1].map((side, id) => ({ x: about.x + (side * apart) / 2, y: about.y, id }));
-    const send = (type: "touchStart" | "touchMove" | "touchEnd", touchPoints: { x: number; y: number; id: number }[]) =>
-      session.send("Input.dispatchTouchEvent", { type, touchPoints });
-    await send("touchStart", fingers(from));
-    for (let step = 1; step <= 10; step += 1) await send("touchMove", fingers(from + ((to - from) * step) / 10));
-    await send("touchEnd", []);
-    await session.detach();
+    await pinch(this.page, about, from, to);
   }
 
   /** One finger, from a point by so much. */

@@ -5,6 +5,7 @@ import { randomUUID } from "node:crypto";
 import type { Page } from "@playwright/test";
 
 import { expectForEveryone } from "../pages/everyone.js";
+import { pinch } from "../pages/fingers.js";
 import { LayoutBoard } from "../pages/layout-board.js";
 import { bookingBecomes, payWith } from "../pages/paying.js";
 import { press } from "../pages/show.js";
@@ -92,6 +93,50 @@ test("two curved rows and a floor are drawn, mended, given to a screen, and sell
   await expect(page.locator('[data-testid="layout-seat"][data-sold]')).toHaveCount(1);
   await page.keyboard.press("Delete");
   await expect(page.getByTestId("layout-sold-gone")).toContainText("1");
+});
+
+test("two fingers look closer at the drawing and move it, and choose nothing", async ({ newVisitor }) => {
+  const { page } = await newVisitor({ reducedMotion: "reduce", hasTouch: true });
+  await signInAsManager(page);
+  await page.goto(`${THEATRE}/screens`);
+  await press(page.getByTestId("draw-room"));
+  const board = new LayoutBoard(page);
+  await board.opens();
+  await board.drawRows({ rows: "3", seats: "8", bow: "0", aisles: "4" });
+  await board.passes();
+  await board.choose("A");
+  const chosen = await board.chosen();
+  expect(chosen).toHaveLength(1);
+  await page.getByTestId("layout-board").scrollIntoViewIfNeeded();
+  const near = (is: number, wanted: number) => expect(Math.abs(is - wanted)).toBeLessThan(8);
+
+  // The first finger comes down on a row that is not chosen.
+  const [seat, whole] = [await board.seatAt("B", 2), await board.width()];
+  const about = { x: seat.x + 30, y: seat.y };
+  await pinch(page, about, 60, 150);
+  await expect.poll(() => board.width()).toBeGreaterThan(whole * 2.2);
+  await expect(async () => {
+    const now = await board.seatAt("B", 2);
+    near(now.x, about.x - 75);
+    near(now.y, about.y);
+  }).toPass();
+  expect(await board.chosen()).toEqual(chosen);
+
+  // Both go the same way: the drawing goes with them, as close as it was.
+  const [before, close] = [await board.seatAt("B", 2), await board.width()];
+  await pinch(page, about, 80, 80, { x: 30, y: 24 });
+  await expect(async () => {
+    const now = await board.seatAt("B", 2);
+    near(now.x, before.x + 30);
+    near(now.y, before.y + 24);
+  }).toPass();
+  near(await board.width(), close);
+
+  await pinch(page, about, 200, 40);
+  await expect.poll(() => board.width()).toBeLessThan(whole * 1.05);
+  expect(await board.chosen()).toEqual(chosen);
+  await press(page.getByTestId("layout-zoom-in"));
+  await expect.poll(() => board.width()).toBeGreaterThan(whole * 1.3);
 });
 
 /** A price, and a week of shows on that screen; the first of them. */

@@ -28,7 +28,7 @@ mod overview;
 mod own_hold;
 mod painting;
 mod party;
-mod plane;
+pub(crate) mod plane;
 mod raster;
 mod requests;
 pub mod room;

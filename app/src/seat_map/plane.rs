@@ -317,7 +317,8 @@ fn place_of(element: &Element) -> Box2 {
     Box2 { left: place.left(), top: place.top(), width: place.width(), height: place.height() }
 }
 
-fn two_fingers(event: &Event) -> Option<(Point, Point)> {
+/// Where two fingers are in the window, when it is two.
+pub fn two_fingers(event: &Event) -> Option<(Point, Point)> {
     let touches = event.unchecked_ref::<TouchEvent>().touches();
     let finger = |number| touches.get(number).map(|touch| (f64::from(touch.client_x()), f64::from(touch.client_y())));
     if touches.length() == 2 { finger(0).zip(finger(1)) } else { None }

@@ -1,5 +1,6 @@
 //! The drawing: every row and area as a piece of its own, drawn anew when it changes and only then.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use domain::api::SeatKind;
@@ -13,6 +14,7 @@ use wasm_bindgen::JsCast;
 use super::editor::{Drag, Editor};
 use super::hands::{self, Press};
 use super::markup::{self, SeatLook, tenth};
+use super::pinching::{self, Pinching};
 use crate::say;
 use crate::seat_map::zoom::{self, Box2};
 
@@ -24,6 +26,8 @@ const FRAME_STEP: f64 = 100.0;
 const SMALLEST_FRAME: [f64; 2] = [800.0, 500.0];
 /// The closest one looks.
 const LARGEST_ZOOM: f64 = 12.0;
+/// Closer by less than this is the whole room: factors do not multiply to exactly 1.
+const WHOLE_ZOOM: f64 = 1.001;
 
 /// The drawing as one works on it. A bundle of handles: copy it.
 #[derive(Clone, Copy)]
@@ -36,6 +40,9 @@ pub(super) struct Board {
     pub(super) drawing: NodeRef<Svg>,
     scroller: NodeRef<Div>,
     pub(super) press: StoredValue<Option<Press>>,
+    /// What was chosen when the pointer came down: rows and areas, and seats.
+    pub(super) before: StoredValue<(BTreeSet<Key>, BTreeSet<usize>)>,
+    pub(super) pinching: StoredValue<Option<Pinching>>,
 }
 
 /// The drawing, and above it what changes how one looks at it.
@@ -47,6 +54,8 @@ pub(super) fn board(editor: Editor) -> impl IntoView {
         drawing: NodeRef::new(),
         scroller: NodeRef::new(),
         press: StoredValue::new(None),
+        before: StoredValue::new(Default::default()),
+        pinching: StoredValue::new(None),
     };
     // Whoever looks at the whole room goes on doing so as it grows.
     Effect::new(move |_| {
@@ -66,7 +75,9 @@ pub(super) fn board(editor: Editor) -> impl IntoView {
                     let point = (f64::from(event.client_x()), f64::from(event.client_y()));
                     board.zoom(zoom::wheel_factor(event.delta_y()), Some(point));
                 }
-            }>
+            }
+            on:touchstart=move |event| pinching::touch(board, &event) on:touchmove=move |event| pinching::pinch(board, &event)
+            on:touchend=move |_| pinching::end(board) on:touchcancel=move |_| pinching::end(board)>
             <svg class="layout-drawing" data-testid="layout-board" data-moves="" node_ref=board.drawing tabindex="0" role="application"
                 aria-label=say!("editor.board") aria-describedby="layout-help"
                 width=move || pixels(2) height=move || pixels(3) viewBox=view_box
@@ -137,15 +148,39 @@ impl Board {
         let (Some(scroller), Some(before)) = (self.scroller.get_untracked(), self.place()) else { return };
         let view = box_of(&scroller);
         let point = point.unwrap_or_else(|| view.middle());
-        self.editor.zoom.update(|zoom| *zoom = (*zoom * factor).clamp(1.0, LARGEST_ZOOM));
+        let factor = self.limited(factor);
+        self.look(factor, move |after| zoom::drift(before, after, point));
+    }
+
+    /// As much of a factor as the limits leave.
+    pub(super) fn limited(self, factor: f64) -> f64 {
+        let zoom = self.editor.zoom.get_untracked();
+        (zoom * factor).clamp(1.0, LARGEST_ZOOM) / zoom
+    }
+
+    /// Looks closer by a factor; then `drift` says, of where the drawing is in the window, how far it must be scrolled.
+    pub(super) fn look(self, factor: f64, drift: impl FnOnce(Box2) -> (f64, f64) + 'static) {
+        self.editor.zoom.update(|zoom| {
+            let closer = *zoom * factor;
+            *zoom = if closer < WHOLE_ZOOM { 1.0 } else { closer };
+        });
         // The drawing has its new size in the next frame.
         request_animation_frame(move || {
-            if let Some(after) = self.place() {
-                let (x, y) = zoom::drift(before, after, point);
+            self.transform("none");
+            if let (Some(scroller), Some(after)) = (self.scroller.get_untracked(), self.place()) {
+                let (x, y) = drift(after);
                 scroller.set_scroll_left(scroller.scroll_left() + x.round() as i32);
                 scroller.set_scroll_top(scroller.scroll_top() + y.round() as i32);
             }
         });
+    }
+
+    /// Shows the drawing elsewhere and in another size than it is laid out.
+    pub(super) fn transform(self, how: &str) {
+        if let Some(drawing) = self.drawing.get_untracked() {
+            // Fails only for properties that do not exist.
+            let _ = web_sys::SvgElement::style(&drawing).set_property("transform", how);
+        }
     }
 
     /// Where the drawing is in the window.

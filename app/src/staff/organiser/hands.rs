@@ -1,5 +1,5 @@
 //! Pointers on the drawing: a click chooses, a drag moves what is chosen, a drag beside everything draws a frame around
-//! things. A finger that begins beside what is chosen moves the page, as everywhere.
+//! things. A finger that begins beside what is chosen moves the page, as everywhere; two look closer (`pinching`).
 
 use domain::layout::editing::{Command, Key, Point};
 use leptos::ev::PointerEvent;
@@ -49,6 +49,7 @@ pub(super) fn press(board: Board, event: &PointerEvent) {
     let thing: Option<Key> = holder.and_then(|holder| holder.get_attribute("data-key")?.parse().ok());
     let adds = event.shift_key() || event.ctrl_key() || event.meta_key() || editor.several.get_untracked();
     let was_chosen = thing.is_some_and(|key| editor.chosen.with_untracked(|chosen| chosen.contains(&key)));
+    board.before.set_value((editor.chosen.get_untracked(), editor.seats.get_untracked()));
     match thing {
         Some(key) if adds => editor.toggle(key),
         Some(key) if !was_chosen => editor.choose([key]),
@@ -145,6 +146,17 @@ fn click(editor: Editor, press: Press) {
 pub(super) fn give_up(board: Board) {
     board.press.set_value(None);
     board.editor.drag.set(None);
+}
+
+/// Another finger has come down: the first was there to look closer as well, and has chosen nothing.
+pub(super) fn take_back(board: Board) {
+    let was_down = board.press.with_value(Option::is_some);
+    give_up(board);
+    let (chosen, seats) = board.before.get_value();
+    if was_down && board.editor.chosen.with_untracked(|now| *now != chosen) {
+        board.editor.choose(chosen);
+        board.editor.seats.set(seats);
+    }
 }
 
 fn is_finger(event: &PointerEvent) -> bool {

@@ -16,6 +16,7 @@ mod keys;
 mod markup;
 mod new_rows;
 mod parts;
+mod pinching;
 mod rows;
 mod saving;
 mod things;
