@@ -51,6 +51,25 @@ impl Half {
     }
 }
 
+/// Pages that a browser keeps, so that they open again without a network: each has a script that sees to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// Tickets.
+    Ticket,
+    /// The door of a show.
+    Door,
+}
+
+impl Kept {
+    /// Path of its script.
+    fn script(self) -> &'static str {
+        match self {
+            Self::Ticket => "/pkg/keep-ticket.js",
+            Self::Door => "/pkg/keep-door.js",
+        }
+    }
+}
+
 /// What the document says about a page outside its content.
 #[derive(Clone, Debug, Default)]
 pub struct Head {
@@ -70,8 +89,8 @@ pub struct Head {
     pub query: String,
     /// Keeps search engines away: bookings, tickets, errors.
     pub private: bool,
-    /// Whether it opens without a network once it was opened with one: tickets.
-    pub kept: bool,
+    /// Whether it opens without a network once it was opened with one.
+    pub kept: Option<Kept>,
 }
 
 /// A page with all it shows.
@@ -125,7 +144,7 @@ fn document(language: Language, head: Head, content: AnyView, chooser: impl Into
             <script type="module" src="/pkg/boot.js"></script>
         }
     });
-    let kept = head.kept.then(|| view! { <script type="module" src="/pkg/keep-ticket.js"></script> });
+    let kept = head.kept.map(|kept| view! { <script type="module" src=kept.script()></script> });
     view! {
         {doctype("html")}
         <html lang=language.tag() dir=language.direction()>

@@ -7,7 +7,7 @@
 //!
 //! Each text and module has a `.br` and a `.gz` beside it, made once here instead of at every request.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -139,7 +139,8 @@ fn module(places: &Places, pkg: &Path, half: &str, toolchain: &Toolchain, size: 
 }
 
 /// Splits a linked module into what is needed at once and what may come later (`app::seat_map::later`): the file of
-/// the first, and those of the others, which lie beside the scripts already, with one that loads them.
+/// the first, and those of the others, which lie beside the scripts already, with one that loads them and a list of
+/// which files each is in.
 fn take_apart(built: &Path, half: &str, scripts: &Path) -> Result<(PathBuf, Vec<PathBuf>)> {
     let whole = std::fs::read(built).with_context(|| built.display().to_string())?;
     let main = built.with_file_name(format!("{half}-main.wasm"));
@@ -153,6 +154,9 @@ fn take_apart(built: &Path, half: &str, scripts: &Path) -> Result<(PathBuf, Vec<
     options.link_name = &loader;
     options.main_module = &script;
     let split = wasm_split_cli_support::transform(options).map_err(|why| anyhow::anyhow!("{why:?}"))?;
+    // Which files a part is in, for whoever keeps them for a time without a network (`keep-door.js`).
+    let files: BTreeMap<_, _> = split.prefetch_map.into_iter().collect();
+    std::fs::write(folder.join("parts.json"), serde_json::to_vec(&files)?)?;
     let mut parts = Vec::new();
     for part in split.split_modules {
         let moved = folder.join(part.file_name().context("a part has a name")?);

@@ -149,6 +149,12 @@ pub fn style_of(element: &web_sys::Element, name: &str) -> String {
     style.and_then(|style| style.get_property_value(name).ok()).map(|value| value.trim().to_owned()).unwrap_or_default()
 }
 
+/// Whether the browser knows that there is no network. Where it says nothing, there may be none all the same.
+#[must_use]
+pub fn is_offline() -> bool {
+    !window().navigator().on_line()
+}
+
 /// Whether somebody can see the page.
 #[must_use]
 pub fn is_visible() -> bool {

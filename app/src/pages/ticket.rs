@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 
 use crate::say;
-use crate::shell::{Head, Page};
+use crate::shell::{Head, Kept, Page};
 
 /// What a booking or a ticket is for.
 #[derive(Clone, Debug)]
@@ -86,7 +86,7 @@ impl Page for Tickets {
             title: say!("ticket.title", reference = &self.reference),
             description: say!("ticket.description"),
             private: true,
-            kept: true,
+            kept: Some(Kept::Ticket),
             ..Head::default()
         }
     }

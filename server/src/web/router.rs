@@ -108,6 +108,13 @@ fn routes(state: AppState) -> Router {
     let revalidate =
         SetResponseHeaderLayer::if_not_present(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
 
+    // At the root: a worker cares for pages below its own folder only.
+    let worker = |file: &str| {
+        ServiceBuilder::new()
+            .layer(revalidate.clone())
+            .service(ServeFile::new(state.config.site_root.join("pkg").join(file)))
+    };
+
     Router::new()
         .merge(api)
         .route("/api/openapi.json", get(async move || Json(description)))
@@ -115,13 +122,8 @@ fn routes(state: AppState) -> Router {
         .nest_service("/pkg", tower::ServiceBuilder::new().layer(revalidate.clone()).service(files("pkg")))
         .nest_service("/fonts", tower::ServiceBuilder::new().layer(revalidate.clone()).service(files("fonts")))
         .route_service("/favicon.svg", ServeFile::new(state.config.site_root.join("favicon.svg")))
-        // At the root: a worker cares for pages below its own folder only.
-        .route_service(
-            "/ticket-worker.js",
-            ServiceBuilder::new()
-                .layer(revalidate.clone())
-                .service(ServeFile::new(state.config.site_root.join("pkg/ticket-worker.js"))),
-        )
+        .route_service("/ticket-worker.js", worker("ticket-worker.js"))
+        .route_service("/door-worker.js", worker("door-worker.js"))
         .nest_service("/style", tower::ServiceBuilder::new().layer(revalidate).service(files("style")))
         .route("/healthz", get(async || "alive\n"))
         .route("/readyz", get(ready))
@@ -141,6 +143,7 @@ fn route_names() -> &'static telemetry::Routes {
             "/style/{*file}",
             "/favicon.svg",
             "/ticket-worker.js",
+            "/door-worker.js",
             "/healthz",
             "/readyz",
             "/metrics",

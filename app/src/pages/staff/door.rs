@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::{Desk, frame};
 use crate::language::{Arg, Moment, current};
 use crate::say;
-use crate::shell::{Half, Head, Page};
+use crate::shell::{Half, Head, Kept, Page};
 use crate::staff::door::{StaffDoor, WORDS};
 
 /// The shows whose doors are open.
@@ -73,6 +73,7 @@ impl Page for Door {
             words: WORDS,
             half: Half::Staff,
             private: true,
+            kept: Some(Kept::Door),
             ..Head::default()
         }
     }
@@ -85,6 +86,8 @@ impl Page for Door {
                 <time datetime=self.starts_local.clone()>{starts(&self.starts_local)}</time>
                 <a href=back>{say!("door.another_show")}</a>
             </p>
+            // Filled in by the script that keeps the page; without it this stays empty.
+            <p class="door-kept" id="door-kept" role="status" data-testid="door-kept" data-words=say!("door.kept")></p>
             <StaffDoor theatre=self.desk.theatre.clone() show=self.show />
             <noscript><p class="no-script">{say!("door.no_script")}</p></noscript>
         };

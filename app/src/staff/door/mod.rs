@@ -1,7 +1,7 @@
 //! The door on a device: a scanner that types, a camera, or a code by hand; a clear answer; how many came.
 //!
-//! It works on through a lost connection as long as its page stays open: tickets are checked by the list, and what was
-//! done is settled when the network is back, also after a reload then. The page itself needs the network to be loaded.
+//! It works on through a lost connection: tickets are checked by the list, and what was done is settled when the network
+//! is back. The page opens again without one as well, once it was opened with one (`frontend/static/door-worker.js`).
 //!
 //! Nothing is hydrated, it is mounted: the server knows nothing of what the device has kept.
 
@@ -91,8 +91,13 @@ fn bar(gate: Gate) -> impl IntoView {
     let sold = move || gate.view.with(|view| view.as_ref().map_or(0, |view| view.counts.sold));
     let came = move || say!("door.came", admitted = gate.admitted(), sold = sold());
     let connection = Memo::new(move |_| match (gate.link.get(), gate.list_of.get()) {
+        // Nothing is known yet.
+        (Link::Up, _) if gate.is_unheard_of.get() => say!("common.one_moment"),
         (Link::Up, _) => say!("door.connected"),
         (Link::SignedOut, _) => say!("door.signed_out"),
+        (Link::Down, Some(made_at)) if gate.is_unheard_of.get() => {
+            say!("door.opened_without", time = Arg::Ours(&tell::day_and_clock(&made_at)))
+        }
         (Link::Down, Some(made_at)) => say!("door.no_network", time = Arg::Ours(&tell::clock(&made_at))),
         (Link::Down, None) => say!("door.no_network_no_list"),
     });

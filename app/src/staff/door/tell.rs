@@ -200,6 +200,12 @@ pub fn clock(local: &str) -> String {
     Moment::parse(local).map_or_else(String::new, |at| at.time(current()))
 }
 
+/// The day and the time of an instant on the clocks there.
+#[must_use]
+pub fn day_and_clock(local: &str) -> String {
+    Moment::parse(local).map_or_else(String::new, |at| at.in_words(current()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -29,6 +29,7 @@ async fn the_box_office_finds_tonights_show_and_its_scanner() {
     let (status, html) = page(&left.browser, &scanner).await;
     assert_eq!(status, StatusCode::OK);
     assert!(html.contains("StaffDoor") && html.contains("/pkg/staff.js"), "{html}");
+    assert!(html.contains("/pkg/keep-door.js"), "it opens again without a network: {html}");
     assert!(html.contains("Ready for the next ticket"), "the words come along: {html}");
     assert!(!codes.iter().any(|code| html.contains(code)));
 

@@ -19,7 +19,7 @@ use super::queue::Queue;
 use super::tell::{self, Told, Tone};
 use super::{camera, sound};
 use crate::browser::calls::{self, Failure};
-use crate::browser::{clock, events, ids, is_visible};
+use crate::browser::{clock, events, ids, is_offline, is_visible};
 use crate::language::problem_in_words;
 use crate::say;
 
@@ -78,8 +78,10 @@ pub struct Gate {
     pub stuck: RwSignal<Option<String>>,
     /// Whether answers are heard as well.
     pub is_loud: RwSignal<bool>,
-    /// When the list was made, on the clocks there; without one, nobody is let in without a network.
+    /// When the list was made, on the clocks there; without one that is good, nobody is let in without a network.
     pub list_of: RwSignal<Option<String>>,
+    /// Whether nothing was heard of the server since the page was opened.
+    pub is_unheard_of: RwSignal<bool>,
     list: StoredValue<Option<List>>,
     /// Digests of what was let in since a list was asked for last: they may be missing on it.
     since: StoredValue<Vec<String>>,
@@ -96,7 +98,8 @@ impl Gate {
     #[must_use]
     pub fn new(theatre: &str, show: Uuid) -> Self {
         kept::forget_other_lists(show);
-        let list = kept::list(show);
+        // One that is over lets nobody in.
+        let list = kept::list(show).filter(|list| list.is_good(now()));
         Self {
             show,
             base: StoredValue::new(format!("/api/v1/theatres/{theatre}/door/shows/{show}")),
@@ -106,7 +109,8 @@ impl Gate {
                 kept::keep_device(&device);
                 device
             })),
-            link: RwSignal::new(Link::Up),
+            // Opened again from what this device kept; otherwise the first answer, or none, will tell.
+            link: RwSignal::new(if is_offline() { Link::Down } else { Link::Up }),
             view: RwSignal::new(None),
             answer: RwSignal::new(None),
             recent: RwSignal::new(VecDeque::new()),
@@ -114,6 +118,7 @@ impl Gate {
             stuck: RwSignal::new(None),
             is_loud: RwSignal::new(false),
             list_of: RwSignal::new(list.as_ref().map(|list| list.made_at().to_owned())),
+            is_unheard_of: RwSignal::new(true),
             list: StoredValue::new(list),
             since: StoredValue::new(Vec::new()),
             unheard: StoredValue::new(VecDeque::new()),

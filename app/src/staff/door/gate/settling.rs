@@ -24,15 +24,33 @@ impl Gate {
                 Ok(view) => {
                     self.view.set(Some(view));
                     self.link.set(Link::Up);
+                    self.is_unheard_of.set(false);
                     self.settle().await;
                     self.renew_list().await;
                 }
-                Err(failure) if failure.may_pass() => self.link.set(Link::Down),
-                Err(failure) if failure.status() == 401 => self.link.set(Link::SignedOut),
-                Err(failure) => self.stuck.set(Some(in_words(&failure))),
+                Err(failure) if failure.may_pass() => {
+                    self.link.set(Link::Down);
+                    self.look_at_list();
+                }
+                Err(failure) => {
+                    self.is_unheard_of.set(false);
+                    if failure.status() == 401 {
+                        self.link.set(Link::SignedOut);
+                    } else {
+                        self.stuck.set(Some(in_words(&failure)));
+                    }
+                }
             }
             self.is_asking.set_value(false);
         });
+    }
+
+    /// Says so once the list is over.
+    fn look_at_list(self) {
+        let is_over = self.list.with_value(|list| list.as_ref().is_none_or(|list| !list.is_good(now())));
+        if is_over && self.list_of.with_untracked(Option::is_some) {
+            self.list_of.set(None);
+        }
     }
 
     /// Tells the server who was let in meanwhile, a call at a time. What it has not answered stays in the queue.

@@ -1,0 +1,43 @@
+// What pages have in common that open again where there is no network (keep-ticket.js, keep-door.js).
+
+/** The worker of the pages below `scope`, once it works; nobody where the browser has none. */
+export async function workerFor(script, scope) {
+  if (!("serviceWorker" in navigator)) return undefined;
+  const registration = await navigator.serviceWorker.register(script, { scope });
+  return registration.active ?? activated(registration.installing ?? registration.waiting);
+}
+
+/** The files this page was made with, once it is known which fonts it really uses. */
+export async function filesInUse() {
+  await Promise.all([document.fonts.ready, loaded()]);
+  const own = performance.getEntriesByType("resource").map((entry) => new URL(entry.name));
+  return [...new Set(own.filter((url) => url.origin === location.origin).map((url) => url.pathname))];
+}
+
+/** Has the worker keep this page with these files. Where it did, the element of this id says so. */
+export function keep(worker, assets, id) {
+  const { port1, port2 } = new MessageChannel();
+  port1.onmessage = ({ data }) => {
+    const words = document.getElementById(id);
+    if (data === "kept" && words) words.textContent = words.dataset.words;
+    port1.close();
+  };
+  worker.postMessage({ keep: location.pathname, assets }, [port2]);
+}
+
+/** The worker, once it works. */
+function activated(worker) {
+  return new Promise((resolve, reject) => {
+    const look = () => {
+      if (worker.state === "activated") resolve(worker);
+      if (worker.state === "redundant") reject(new Error("the worker was replaced"));
+    };
+    worker.addEventListener("statechange", look);
+    look();
+  });
+}
+
+function loaded() {
+  if (document.readyState === "complete") return undefined;
+  return new Promise((resolve) => addEventListener("load", resolve, { once: true }));
+}
