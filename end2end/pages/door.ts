@@ -2,6 +2,7 @@
 import { expect, type Locator, type Page, request as requests } from "@playwright/test";
 
 import type { Show } from "./catalogue.js";
+import { press } from "./show.js";
 
 // The most one person may have.
 const SEATS_A_PERSON = 10;
@@ -48,9 +49,20 @@ export class Door {
   }
 
   /** From the list of tonight's shows to the scanner, ready and with its list. */
-  async open(show: Show): Promise<void> {
-    await this.page.goto(`/staff/${show.theatre}/door`);
+  async open(show: Show, server = ""): Promise<void> {
+    await this.page.goto(`${server}/staff/${show.theatre}/door`);
     await this.page.locator(`[data-testid="door-show"][data-show="${show.id}"]`).click();
+    await this.isReady();
+  }
+
+  /** Loads the page of the scanner anew. */
+  async reload(): Promise<void> {
+    await this.page.reload();
+    this.scans = 0;
+    await this.isReady();
+  }
+
+  private async isReady(): Promise<void> {
     await expect(this.page.getByTestId("door-bar")).toHaveAttribute("data-list", "kept");
     await expect(this.page.locator("#door-code")).toBeFocused();
   }
@@ -66,6 +78,16 @@ export class Door {
   async scanAll(codes: string[]): Promise<void> {
     for (const code of codes) await this.scan(`ROWLOCK1|${code}|C7|Anna`);
     await this.answered();
+  }
+
+  /** Looks with the camera, which reads one ticket. */
+  async look(): Promise<void> {
+    await press(this.page.getByTestId("door-camera"));
+    this.scans += 1;
+    await this.answered();
+    await press(this.page.getByTestId("door-camera"));
+    await expect(this.page.locator(".door-camera video")).toBeHidden();
+    await this.page.locator("#door-code").focus();
   }
 
   /** Waits for the answer to the last scan. */

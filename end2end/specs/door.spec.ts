@@ -1,4 +1,6 @@
 // The door: two hundred scans by a reader that types, a network that goes away, a second device meanwhile.
+import { Cable } from "../pages/cable.js";
+import { hold, qrOf, withoutReader } from "../pages/camera.js";
 import { claimShow } from "../pages/catalogue.js";
 import { buyTickets, Door } from "../pages/door.js";
 import { expectForEveryone } from "../pages/everyone.js";
@@ -106,4 +108,87 @@ test("a party, an undo with a reason, and what the door looks like", async ({ re
   await door.expectAnswer("good", "Come in");
   await press(anna.page.getByTestId("door-check"));
   await expect(anna.page.locator("#door-code")).toBeFocused();
+});
+
+test("a door that is loaded anew without a network goes on by its list, and signing out forgets it", async ({ request, anna }) => {
+  test.skip(test.info().project.name !== "laptop", "the same on every screen");
+  test.setTimeout(90_000);
+  const show = await claimShow(request, [], TONIGHT);
+  const [first = "", second = "", third = ""] = await buyTickets(show, 3);
+  const code = await qrOf(third);
+  await withoutReader(anna.context);
+  await signInAsManager(anna.page);
+  const cable = await Cable.lay();
+  const door = new Door(anna.page);
+  await door.open(show, cable.url);
+  await expect(anna.page.getByTestId("door-kept")).toContainText("without a network");
+  await door.scan(first);
+  await door.expectAnswer("good", "Come in");
+
+  anna.mayBeCutOff();
+  await cable.cut();
+  await door.reload();
+  await door.expectLink("down");
+  await expect(anna.page.getByTestId("door-bar")).toContainText("Opened without a network");
+  await door.scan(first);
+  await door.expectAnswer("bad", "Used already");
+  await door.scan(second);
+  await door.expectAnswer("good", "Come in");
+  await door.expectWaiting(1);
+  // Once more: nobody comes in twice. The camera's reader came along, though nobody has used it yet.
+  await door.reload();
+  await door.expectWaiting(1);
+  await door.scan(second);
+  await door.expectAnswer("bad", "Used already");
+  await hold(anna.page, code);
+  await door.look();
+  await door.expectAnswer("good", "Come in");
+  await door.expectWaiting(2);
+
+  // This page and what it runs on, and nothing else.
+  const kept = () =>
+    anna.page.evaluate(async () => {
+      const names = await caches.keys();
+      const requests = await Promise.all(names.map(async (name) => (await caches.open(name)).keys()));
+      return requests.flat().map((request) => new URL(request.url).pathname);
+    });
+  for (const file of await kept()) {
+    expect(file).toMatch(/^\/(staff\/[\w-]+\/door\/[0-9a-f-]{36}|(style|fonts)\/[\w.-]+|pkg\/[\w/-]+\.(js|wasm)|favicon\.svg)$/);
+    expect(file).not.toMatch(/^\/pkg\/(show|pages)/);
+  }
+  for (const other of [`/staff/${show.theatre}/door`, `/staff/${show.theatre}/reports`, `/shows/${show.id}`]) {
+    const tab = await anna.newTab();
+    await expect(tab.page.goto(cable.url + other)).rejects.toThrow(/ERR_CONNECTION_REFUSED/);
+    await tab.page.close();
+  }
+
+  await cable.mend();
+  await door.expectLink("up");
+  await door.expectWaiting(0);
+  await door.expectAdmitted(3);
+  await anna.page.goto(`${cable.url}/account`);
+  await press(anna.page.getByTestId("sign-out"));
+  await anna.page.waitForURL((url) => url.pathname === "/");
+  await expect.poll(kept).toEqual([]);
+});
+
+test("a camera reads tickets where the browser reads no codes itself", async ({ request, anna }) => {
+  const show = await claimShow(request, [], TONIGHT);
+  const [first = ""] = await buyTickets(show, 1);
+  const code = await qrOf(first);
+  await withoutReader(anna.context);
+  await signInAsManager(anna.page);
+  const door = new Door(anna.page);
+  await door.open(show);
+  const asked = () =>
+    anna.page.evaluate(() => performance.getEntriesByType("resource").filter(({ name }) => name.includes("split_reader")).length);
+  expect(await asked(), "nobody has used the camera").toBe(0);
+  await hold(anna.page, code);
+  await door.look();
+  await door.expectAnswer("good", "Come in");
+  expect(await asked()).toBeGreaterThan(0);
+  // It is the same ticket, and a camera of its own each time.
+  await hold(anna.page, code);
+  await door.look();
+  await door.expectAnswer("bad", "Used already");
 });

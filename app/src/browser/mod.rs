@@ -28,6 +28,12 @@ pub fn element(id: &str) -> Option<web_sys::Element> {
     window().document()?.get_element_by_id(id)
 }
 
+/// A new element, which is on no page yet.
+#[must_use]
+pub fn new_element(name: &str) -> Option<web_sys::Element> {
+    window().document()?.create_element(name).ok()
+}
+
 /// Gives the element with this id the keyboard focus, and brings it into view.
 pub fn focus(id: &str) {
     if let Some(element) = element(id) {

@@ -1,71 +1,71 @@
-//! The camera, where the browser reads QR codes itself (`BarcodeDetector`: Chrome on Android and macOS). Elsewhere
-//! there is no button for it: a scanner that types, or the code by hand.
+//! The camera. What it sees is looked at for codes by the browser, where that reads QR codes itself (`BarcodeDetector`:
+//! Chrome on Android and macOS), else by our own `reader` (iPhones, Firefox). Where there is no camera at all there is no
+//! button for it: a scanner that types, or the code by hand.
 //!
 //! By the methods' names: `BarcodeDetector` is no standard yet, and `web-sys` has it not.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use gloo_timers::callback::Interval;
 use js_sys::{Array, Function, Object, Promise, Reflect};
 use leptos::task::spawn_local;
 use wasm_bindgen::{JsCast, JsValue};
+use web_sys::{CanvasRenderingContext2d, HtmlCanvasElement, HtmlVideoElement};
 
-use crate::browser::{clock, events};
+use super::reader;
+use crate::browser::{clock, is_visible, new_element};
 
 /// How often a picture is looked at, milliseconds.
-const LOOK_EVERY_MS: u32 = 150;
+const LOOK_EVERY_MS: u32 = 200;
+/// A picture about which nothing was said for so long is given up for the next one, milliseconds: the reader could
+/// not be loaded, or failed.
+const GIVEN_UP_AFTER_MS: f64 = 10_000.0;
 /// A ticket is looked at anew once the camera has not seen it for so long, milliseconds.
 const GONE_AFTER_MS: f64 = 1_500.0;
 
-/// Whether the browser reads QR codes.
+/// Whether there may be a camera.
 pub fn is_there() -> bool {
-    let detector = Reflect::get(&js_sys::global(), &"BarcodeDetector".into());
-    detector.is_ok_and(|detector| detector.is_function()) && devices().is_some()
+    devices().is_some()
 }
 
 /// The camera while it looks. Dropping it stops it.
 pub struct Camera {
-    runs: Rc<Cell<bool>>,
     stream: JsValue,
+    seen: Rc<Seen>,
+    looking: Option<Interval>,
 }
 
 impl Camera {
     /// Shows what the camera sees in `video`, and says each code it reads once while it sees it; `None` when there is no
-    /// camera, or somebody has forbidden it.
-    pub async fn start(video: JsValue, read: impl Fn(String) + 'static) -> Option<Self> {
+    /// camera, or somebody has forbidden it. One picture at a time is looked at, and none while nobody sees the page.
+    pub async fn start(video: HtmlVideoElement, read: impl Fn(String) + 'static) -> Option<Self> {
         let wish = object(&[("video", object(&[("facingMode", "environment".into())]).into())]);
         let stream = answer(&devices()?, "getUserMedia", &[wish.into()]).await?;
-        let camera = Self { runs: Rc::new(Cell::new(true)), stream };
+        let mut camera = Self { stream, seen: Rc::new(Seen::new()), looking: None };
         Reflect::set(&video, &"srcObject".into(), &camera.stream).ok()?;
         answer(&video, "play", &[]).await?;
-        let formats = object(&[("formats", Array::of1(&"qr_code".into()).into())]);
-        let maker = Reflect::get(&js_sys::global(), &"BarcodeDetector".into()).ok()?.dyn_into::<Function>().ok()?;
-        let detector = Reflect::construct(&maker, &Array::of1(&formats)).ok()?;
-        let runs = Rc::clone(&camera.runs);
-        spawn_local(async move {
-            let seen = RefCell::new((String::new(), 0.0));
-            while runs.get() {
-                if let Some(text) = see(&detector, &video).await {
-                    let now = clock::monotonic_ms();
-                    let is_new = {
-                        let (last, at) = &*seen.borrow();
-                        *last != text || now - at > GONE_AFTER_MS
-                    };
-                    *seen.borrow_mut() = (text.clone(), now);
-                    if is_new && runs.get() {
-                        read(text);
-                    }
-                }
-                events::after(LOOK_EVERY_MS).await;
+        let (eyes, read, seen) = (Rc::new(Eyes::on(video).await?), Rc::new(read), Rc::clone(&camera.seen));
+        camera.looking = Some(Interval::new(LOOK_EVERY_MS, move || {
+            if !is_visible() || !seen.begin() {
+                return;
             }
-        });
+            let (eyes, read, seen) = (Rc::clone(&eyes), Rc::clone(&read), Rc::clone(&seen));
+            spawn_local(async move {
+                let text = eyes.see().await;
+                if let Some(text) = seen.end(text) {
+                    read(text);
+                }
+            });
+        }));
         Some(camera)
     }
 }
 
 impl Drop for Camera {
     fn drop(&mut self) {
-        self.runs.set(false);
+        self.seen.is_over.set(true);
+        drop(self.looking.take());
         if let Some(tracks) = call(&self.stream, "getTracks", &[]) {
             for track in Array::from(&tracks).iter() {
                 let _ = call(&track, "stop", &[]);
@@ -74,11 +74,107 @@ impl Drop for Camera {
     }
 }
 
-/// The first code in the picture.
-async fn see(detector: &JsValue, video: &JsValue) -> Option<String> {
-    let found = answer(detector, "detect", std::slice::from_ref(video)).await?;
-    let first = Array::from(&found).iter().next()?;
-    Reflect::get(&first, &"rawValue".into()).ok()?.as_string()
+/// What was seen so far.
+struct Seen {
+    /// Since when a picture is looked at.
+    looking_since: Cell<Option<f64>>,
+    /// The code seen last, and when.
+    last: RefCell<(String, f64)>,
+    is_over: Cell<bool>,
+}
+
+impl Seen {
+    fn new() -> Self {
+        Self {
+            looking_since: Cell::new(None),
+            last: RefCell::new((String::new(), f64::NEG_INFINITY)),
+            is_over: Cell::new(false),
+        }
+    }
+
+    /// Begins with a picture; `false` while another is looked at.
+    fn begin(&self) -> bool {
+        let now = clock::monotonic_ms();
+        if self.looking_since.get().is_some_and(|since| now - since < GIVEN_UP_AFTER_MS) {
+            return false;
+        }
+        self.looking_since.set(Some(now));
+        true
+    }
+
+    /// Ends with a picture; the code in it, unless it has been there before or nobody wants it any more.
+    fn end(&self, text: Option<String>) -> Option<String> {
+        self.looking_since.set(None);
+        let (text, now) = (text?, clock::monotonic_ms());
+        let (last, at) = self.last.replace((text.clone(), now));
+        let is_new = last != text || now - at > GONE_AFTER_MS;
+        (is_new && !self.is_over.get()).then_some(text)
+    }
+}
+
+/// Who reads the codes.
+enum Eyes {
+    /// The browser.
+    Browser { detector: JsValue, video: HtmlVideoElement },
+    /// Our reader, of pictures that are drawn here.
+    Ours { video: HtmlVideoElement, canvas: HtmlCanvasElement, context: CanvasRenderingContext2d },
+}
+
+impl Eyes {
+    async fn on(video: HtmlVideoElement) -> Option<Self> {
+        if let Some(detector) = detector().await {
+            return Some(Self::Browser { detector, video });
+        }
+        let canvas: HtmlCanvasElement = new_element("canvas")?.dyn_into().ok()?;
+        let often = object(&[("willReadFrequently", true.into())]);
+        let context = canvas.get_context_with_context_options("2d", &often).ok()??.dyn_into().ok()?;
+        Some(Self::Ours { video, canvas, context })
+    }
+
+    /// The first code in the picture.
+    async fn see(&self) -> Option<String> {
+        match self {
+            Self::Browser { detector, video } => {
+                let found = answer(detector, "detect", &[video.clone().into()]).await?;
+                let first = Array::from(&found).iter().next()?;
+                Reflect::get(&first, &"rawValue".into()).ok()?.as_string()
+            }
+            Self::Ours { video, canvas, context } => {
+                let (picture, width) = picture(video, canvas, context)?;
+                // Without its part it sees nothing this time; the next picture asks for it again.
+                reader::read(picture, width).await.ok()?
+            }
+        }
+    }
+}
+
+/// What `video` shows now, grey and not too large, and how wide that is.
+fn picture(
+    video: &HtmlVideoElement,
+    canvas: &HtmlCanvasElement,
+    context: &CanvasRenderingContext2d,
+) -> Option<(Vec<u8>, usize)> {
+    let (width, height) = reader::scaled(video.video_width(), video.video_height())?;
+    if (canvas.width(), canvas.height()) != (width, height) {
+        canvas.set_width(width);
+        canvas.set_height(height);
+    }
+    let (wide, high) = (f64::from(width), f64::from(height));
+    context.draw_image_with_html_video_element_and_dw_and_dh(video, 0.0, 0.0, wide, high).ok()?;
+    let seen = context.get_image_data(0.0, 0.0, wide, high).ok()?;
+    Some((reader::grey(&seen.data()), usize::try_from(width).ok()?))
+}
+
+/// The browser's own reader, if it has one that knows QR codes. Some have it for none.
+async fn detector() -> Option<JsValue> {
+    let maker = Reflect::get(&js_sys::global(), &"BarcodeDetector".into()).ok()?.dyn_into::<Function>().ok()?;
+    let known = answer(&maker, "getSupportedFormats", &[]).await?;
+    let qr_code = JsValue::from("qr_code");
+    if !Array::from(&known).includes(&qr_code, 0) {
+        return None;
+    }
+    let formats = object(&[("formats", Array::of1(&qr_code).into())]);
+    Reflect::construct(&maker, &Array::of1(&formats)).ok()
 }
 
 fn devices() -> Option<JsValue> {

@@ -12,6 +12,7 @@ mod gate;
 mod kept;
 mod listed;
 mod queue;
+pub mod reader;
 mod sound;
 mod tell;
 
@@ -203,7 +204,7 @@ fn camera_part(gate: Gate) -> impl IntoView {
         let Some(video) = video.get_untracked() else { return };
         is_on.set(true);
         spawn_local(async move {
-            match Camera::start(video.into(), move |text| gate.read(text)).await {
+            match Camera::start(video, move |text| gate.read(text)).await {
                 Some(started) if is_on.get_untracked() => camera.set_value(Some(started)),
                 Some(_) => {}
                 None => {
