@@ -29,7 +29,7 @@ mod overview;
 mod own_hold;
 mod painting;
 mod party;
-pub mod plane;
+pub(crate) mod plane;
 mod raster;
 mod requests;
 pub mod room;

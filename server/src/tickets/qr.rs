@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn the_doors_own_reader_reads_what_we_draw() {
-        let party = vec!["0123456789ABCDEFGHJKMNPQRS"; 10].join(",");
+        let party = ["0123456789ABCDEFGHJKMNPQRS"; 10].join(",");
         for text in
             ["ROWLOCK1|0123456789ABCDEFGHJKMNPQRS|C7|Zoë 山田".to_owned(), format!("ROWLOCK1|{party}|10 tickets|Ana")]
         {

@@ -65,6 +65,7 @@ impl Camera {
 impl Drop for Camera {
     fn drop(&mut self) {
         self.seen.is_over.set(true);
+        drop(self.looking.take());
         if let Some(tracks) = call(&self.stream, "getTracks", &[]) {
             for track in Array::from(&tracks).iter() {
                 let _ = call(&track, "stop", &[]);
@@ -134,7 +135,7 @@ impl Eyes {
     async fn see(&self) -> Option<String> {
         match self {
             Self::Browser { detector, video } => {
-                let found = answer(detector, "detect", std::slice::from_ref(video)).await?;
+                let found = answer(detector, "detect", &[video.clone().into()]).await?;
                 let first = Array::from(&found).iter().next()?;
                 Reflect::get(&first, &"rawValue".into()).ok()?.as_string()
             }

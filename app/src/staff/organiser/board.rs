@@ -26,6 +26,8 @@ const FRAME_STEP: f64 = 100.0;
 const SMALLEST_FRAME: [f64; 2] = [800.0, 500.0];
 /// The closest one looks.
 const LARGEST_ZOOM: f64 = 12.0;
+/// Closer by less than this is the whole room: factors do not multiply to exactly 1.
+const WHOLE_ZOOM: f64 = 1.001;
 
 /// The drawing as one works on it. A bundle of handles: copy it.
 #[derive(Clone, Copy)]
@@ -158,7 +160,10 @@ impl Board {
 
     /// Looks closer by a factor; then `drift` says, of where the drawing is in the window, how far it must be scrolled.
     pub(super) fn look(self, factor: f64, drift: impl FnOnce(Box2) -> (f64, f64) + 'static) {
-        self.editor.zoom.update(|zoom| *zoom *= factor);
+        self.editor.zoom.update(|zoom| {
+            let closer = *zoom * factor;
+            *zoom = if closer < WHOLE_ZOOM { 1.0 } else { closer };
+        });
         // The drawing has its new size in the next frame.
         request_animation_frame(move || {
             self.transform("none");
