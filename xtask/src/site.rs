@@ -222,7 +222,8 @@ fn shrink(places: &Places, module: &Path, stop: &Stop) -> Result<()> {
     let step = Step::start("shrink it with wasm-opt");
     let small = module.with_extension("small");
     let mut command = Command::new(program);
-    command.arg("-Oz");
+    // Again until nothing more is found.
+    command.args(["-Oz", "--converge"]);
     // What rustc emits by default; the section that says so is gone after binding.
     for feature in [
         "bulk-memory",

@@ -29,7 +29,7 @@ pub fn SeatMap() -> impl IntoView {
     let place = NodeRef::<Div>::new();
     Effect::new(move |_| {
         let show = browser::element(SHOW).and_then(|page| page.get_attribute("data-show"));
-        let show = show.and_then(|id| Uuid::parse_str(&id).ok());
+        let show = show.and_then(|id| Uuid::try_parse(&id).ok());
         if let (Some(place), Some(show)) = (place.get(), show) {
             let session = Session::new(show);
             place.set_inner_html("");

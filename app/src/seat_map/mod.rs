@@ -308,9 +308,14 @@ fn skeleton_markup() -> String {
         "<svg viewBox=\"0 0 344 220\" aria-hidden=\"true\" focusable=\"false\">\
          <path d=\"M40 26 Q172 2 304 26\" fill=\"none\" stroke-width=\"4\" stroke-linecap=\"round\"></path>",
     );
-    for (row, seat) in (0..7).flat_map(|row| (0..14).map(move |seat| (row, seat))) {
-        let (x, y) = (24 + seat * 20 + i32::from(seat > 6) * 14, 50 + row * 22);
-        out += &format!("<rect x=\"{x}\" y=\"{y}\" width=\"14\" height=\"14\" rx=\"4\"></rect>");
+    out += "<g id=\"skeleton-row\">";
+    for seat in 0..14 {
+        let x = 24 + seat * 20 + i32::from(seat > 6) * 14;
+        out += &format!("<rect x=\"{x}\" y=\"50\" width=\"14\" height=\"14\" rx=\"4\"></rect>");
+    }
+    out += "</g>";
+    for row in 1..7 {
+        out += &format!("<use href=\"#skeleton-row\" y=\"{}\"></use>", row * 22);
     }
     out + "</svg><p>" + &escaped(&say!("map.opening")) + "</p>"
 }

@@ -43,7 +43,7 @@ impl FromJson for String {
 
 impl FromJson for Uuid {
     fn from_json(json: &Json<'_>) -> Option<Self> {
-        Self::parse_str(json.text()?).ok()
+        Self::try_parse(json.text()?).ok()
     }
 }
 

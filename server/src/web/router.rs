@@ -44,6 +44,11 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Scripts and styles are files of ours; WebAssembly may be compiled; nothing else is allowed.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; \
      img-src 'self' data:; font-src 'self'; connect-src 'self'; worker-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+/// What is no page allows nothing, in as many words: it goes with every file of a page.
+const NO_PAGE_SECURITY_POLICY: &str = "default-src 'none'; frame-ancestors 'none'";
+/// How the types begin of what is no page. Not scripts, whose policy is the one of a worker made of them, and not what has
+/// no type: "not modified" would change the policy of a page that is kept.
+const NO_PAGE_TYPES: [&str; 4] = ["text/css", "application/wasm", "application/json", "font/"];
 
 /// The API with its description.
 fn api() -> (Router<AppState>, OpenApi) {
@@ -204,8 +209,11 @@ pub(super) fn write_manners(state: &AppState, headers: &mut HeaderMap, is_api: b
             headers.insert(HeaderName::from_static(SERVER_TIME_HEADER), HeaderValue::from(state.locks.now().0));
         }
     }
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let is_no_page = NO_PAGE_TYPES.iter().any(|no_page| kind.starts_with(no_page));
+    let policy = if is_no_page { NO_PAGE_SECURITY_POLICY } else { CONTENT_SECURITY_POLICY };
     for (name, value) in [
-        (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY),
+        (header::CONTENT_SECURITY_POLICY, policy),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::REFERRER_POLICY, "strict-origin-when-cross-origin"),
         (header::X_FRAME_OPTIONS, "DENY"),
