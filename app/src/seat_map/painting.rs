@@ -13,7 +13,7 @@ use super::kept::Here;
 use super::session::Session;
 use crate::browser::{self, calls, events};
 
-/// What a large room is painted on. Known by what it does: its code comes with the overview.
+/// What a large room is painted on. Known by what it does: its code comes after the map.
 pub(super) trait Surface {
     /// Whether it is one for that element as it is laid out now, in the colours in force.
     fn fits(&self, element: &HtmlCanvasElement, size: (i32, i32)) -> bool;
