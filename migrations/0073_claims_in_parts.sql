@@ -5,8 +5,10 @@
 -- Nobody claims a seat while the rows are carried over, four to ten seconds for a million. If a long transaction is in the
 -- way, this fails after five seconds and changes nothing, rather than holding up every sale behind it.
 SET LOCAL lock_timeout = '5s';
+-- All that is changed below, before anything is carried over, in the order in which others take them.
+LOCK TABLE theatres IN ACCESS EXCLUSIVE MODE;
+LOCK TABLE shows IN SHARE ROW EXCLUSIVE MODE;
 LOCK TABLE seat_claims IN ACCESS EXCLUSIVE MODE;
-SET LOCAL lock_timeout = 0;
 
 ALTER TABLE seat_claims RENAME TO seat_claims_whole;
 ALTER TABLE seat_claims_whole RENAME CONSTRAINT seat_claims_pkey TO seat_claims_whole_pkey;

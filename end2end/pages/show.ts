@@ -24,6 +24,12 @@ export class ShowPage {
     await this.live();
     // What comes after the map has come: a page that is left before it complains.
     await expect(this.page.getByTestId("cart")).toBeAttached();
+    await this.dressed();
+  }
+
+  /** Waits for the style and the font that come after the map: until then things move. */
+  async dressed(): Promise<void> {
+    await this.page.waitForFunction(() => document.fonts.size > 0 && document.fonts.check("1em Figtree"));
   }
 
   async live(): Promise<void> {

@@ -67,7 +67,14 @@ async function page(event, path) {
 async function file(event, path) {
   const set = opened.get(event.clientId);
   if (set) return (await find(path, set))?.answer ?? fetch(event.request);
-  return freshOrKept(fetch(event.request), async () => (await find(path))?.answer);
+  // The page is the network's: what is kept may be of another build, and only better than nothing.
+  try {
+    return await fetch(event.request);
+  } catch (cause) {
+    const found = await find(path);
+    if (found) return found.answer;
+    throw cause;
+  }
 }
 
 /** What is kept under a path, and in which set; nothing where the browser keeps nothing for us. */

@@ -54,8 +54,8 @@ const OF_THE_MAP: [&str; 11] = [
     "60-languages.css",
 ];
 /// What it needs then.
-const AFTER_THE_MAP: [&str; 5] =
-    ["01-fonts.css", "36-areas.css", "36-party.css", "38-waiting-list.css", "40-checkout.css"];
+const AFTER_THE_MAP: [&str; 6] =
+    ["01-fonts.css", "36-areas.css", "36-party.css", "38-waiting-list.css", "40-checkout.css", "52-paper.css"];
 /// Whether a file of style/ is in a sheet.
 type IsIn = fn(&str) -> bool;
 /// The sheets that pages ask for, made of style/*.css in the order of their names.

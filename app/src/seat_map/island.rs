@@ -33,8 +33,9 @@ pub fn SeatMap() -> impl IntoView {
         if let (Some(place), Some(show)) = (place.get(), show) {
             let session = Session::new(show);
             place.set_inner_html("");
-            mount_to((*place).clone().unchecked_into(), move || parts(session)).forget();
+            // Before the parts that need it are asked for: it is far smaller than they are.
             style_the_rest(session);
+            mount_to((*place).clone().unchecked_into(), move || parts(session)).forget();
             start(session);
         }
     });

@@ -272,7 +272,7 @@ pub(super) async fn submit_one(state: &AppState, submission: &Submission) -> Res
         Err(error) => return Err(unmoved(error)),
     };
     if let Some(instrument) = instrument {
-        instruments::claim(&mut tx, show, &pending, instrument, now).await?;
+        instruments::claim(&mut tx, show, &pending, instrument).await?;
     }
     if let Some(lost) = claiming::claim_all(&mut tx, show, &pending, now).await? {
         tx.rollback().await?;

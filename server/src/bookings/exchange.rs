@@ -17,7 +17,7 @@ use super::claiming;
 use super::counter::{self, CounterSale, Sold, Unsold};
 use super::moves::{self, Cause, causes};
 use super::sql::{self, BookingRow};
-use super::{area_claims, cancel, claims, refunds};
+use super::{area_claims, cancel, claims, instruments, refunds};
 use crate::clock::to_utc;
 use crate::tickets;
 use crate::web::{Code, Problem};
@@ -167,11 +167,12 @@ async fn move_payment(
     let moved = sqlx::query("UPDATE payments SET moved_to = $2 WHERE booking_id = $1 AND moved_to IS NULL")
         .bind(old.id)
         .bind(fresh.id)
-        .execute(tx)
+        .execute(&mut *tx)
         .await?;
     if moved.rows_affected() != 1 {
         return Err(Problem::internal(&format!("booking {} is sold and has no money that could move", old.id)));
     }
+    instruments::carry(tx, old.id, fresh.id).await?;
     Ok(())
 }
 

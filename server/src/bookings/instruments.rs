@@ -16,14 +16,12 @@
 //! every browser pays, and refusing it would close the show to people rather than to programs. The other caps hold all
 //! the same, and a show that wants more asks for codes as well (`email_codes`).
 
-use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::sql::BookingRow;
 use crate::AppState;
 use crate::catalogue::Show;
-use crate::clock::to_utc;
 use crate::payments::GatewayError;
 use crate::web::{Code, Problem};
 
@@ -55,8 +53,12 @@ impl PaidWith {
                 let digest = state.accounts.derived_secret(&format!("payment instrument\0{gateway}\0{name}"));
                 Ok(Some(Self(digest)))
             }
-            Ok(None) | Err(GatewayError::Refused { .. }) => {
+            Ok(None) => {
                 tracing::info!(gateway, show = %show.id, "the gateway cannot tell whose instrument pays; it passes");
+                Ok(None)
+            }
+            Err(cause @ GatewayError::Refused { .. }) => {
+                tracing::warn!(gateway, show = %show.id, %cause, "the gateway refuses to tell whose instrument pays: no cap holds");
                 Ok(None)
             }
             Err(cause) => {
@@ -79,12 +81,11 @@ pub(super) async fn claim(
     show: &Show,
     row: &BookingRow,
     instrument: &PaidWith,
-    now: Timestamp,
 ) -> Result<(), Problem> {
     // The cap was lifted since the gateway was asked.
     let Some(most) = show.per_instrument else { return Ok(()) };
     lock(tx, show.id, instrument).await?;
-    let elsewhere = usize::try_from(paid_for(tx, row, instrument, now).await?).unwrap_or(usize::MAX);
+    let elsewhere = usize::try_from(paid_for(tx, row, instrument).await?).unwrap_or(usize::MAX);
     let places: u32 = row.places.iter().map(|places| places.count).sum();
     let wanted = row.seats.len() + places as usize;
     if elsewhere.saturating_add(wanted) > most {
@@ -112,35 +113,31 @@ async fn lock(tx: &mut PgConnection, show: Uuid, instrument: &PaidWith) -> Resul
     Ok(())
 }
 
-/// Seats and places of the show in other bookings that this instrument has paid for, or is paying for.
-async fn paid_for(
-    tx: &mut PgConnection,
-    row: &BookingRow,
-    instrument: &PaidWith,
-    now: Timestamp,
-) -> Result<i64, sqlx::Error> {
+/// Seats and places of the show in other bookings that this instrument has paid for, or is paying for: also after its
+/// time, until the reconciler has ended that, since the money may come.
+async fn paid_for(tx: &mut PgConnection, row: &BookingRow, instrument: &PaidWith) -> Result<i64, sqlx::Error> {
     sqlx::query_scalar(
         "SELECT coalesce(sum((SELECT count(*) FROM booking_seats WHERE booking_id = other.id)
                              + (SELECT coalesce(sum(quantity), 0) FROM booking_places
                                 WHERE booking_id = other.id)), 0)::bigint
          FROM payment_instruments paid JOIN bookings other ON other.id = paid.booking_id
          WHERE paid.show_id = $1 AND paid.instrument = $2 AND other.id <> $3
-           AND (other.state IN ('PAYMENT_SUCCEEDED', 'CONFIRMED')
-                OR (other.state = 'PAYMENT_PENDING' AND other.expires_at > $4))",
+           AND other.state IN ('PAYMENT_PENDING', 'PAYMENT_SUCCEEDED', 'CONFIRMED')",
     )
     .bind(row.show_id)
     .bind(&instrument.0)
     .bind(row.id)
-    .bind(to_utc(now))
     .fetch_one(tx)
     .await
 }
 
-/// Late money pays for another booking: so does its card.
+/// Money that moves pays for another booking: so does its card, where that is of the same show.
 pub(super) async fn carry(tx: &mut PgConnection, from: Uuid, to: Uuid) -> Result<(), sqlx::Error> {
     sqlx::query(
         "INSERT INTO payment_instruments (booking_id, show_id, instrument)
-         SELECT $2, show_id, instrument FROM payment_instruments WHERE booking_id = $1",
+         SELECT fresh.id, fresh.show_id, paid.instrument
+         FROM payment_instruments paid JOIN bookings fresh ON fresh.id = $2 AND fresh.show_id = paid.show_id
+         WHERE paid.booking_id = $1",
     )
     .bind(from)
     .bind(to)

@@ -44,6 +44,9 @@ const LINE_DEADLINE: Duration = Duration::from_secs(2);
 const PROBE_EVERY: Duration = Duration::from_millis(250);
 /// Gateways that can be named: a first and a second.
 const MAX_GATEWAYS: usize = 2;
+/// Whose instrument a token is must be said within this: less than all checks before a charge may take
+/// (`bookings::checks`), so that silence is a failure the breaker hears of.
+const INSTRUMENT_DEADLINE: Duration = Duration::from_secs(3);
 
 /// A call was not made, and why.
 #[derive(Debug, thiserror::Error)]
@@ -97,7 +100,13 @@ impl Door {
     /// # Errors
     /// [`GatewayError`].
     pub async fn fingerprint(&self, token: &str) -> Result<Option<String>, GatewayError> {
-        self.counted(Question::Instrument, self.through(self.gateway.fingerprint(token))).await
+        let asked = async {
+            let answer = tokio::time::timeout(INSTRUMENT_DEADLINE, self.gateway.fingerprint(token)).await;
+            answer.unwrap_or_else(|_| {
+                Err(GatewayError::unreachable("it does not say in time whose instrument a token is"))
+            })
+        };
+        self.counted(Question::Instrument, self.through(asked)).await
     }
 
     /// As [`Gateway::charge`]; not taken while the gateway rests, not even to find out how it is.

@@ -72,7 +72,8 @@ const STANDING: &str = "
            coalesce(extract(epoch FROM now() - min(created_at) FILTER (WHERE parked_why IS NULL)), 0)::float8
                AS oldest_waiting_s,
            count(*) FILTER (WHERE parked_why IS NOT NULL) AS parked,
-           (SELECT greatest(coalesce(extract(epoch FROM now() - min(due_at)), 0), 0) FROM cdn_purges)::float8
+           (SELECT greatest(coalesce(extract(epoch FROM now() - min(due_at)), 0), 0) FROM cdn_purges
+            WHERE EXISTS (SELECT FROM cdn WHERE told_until > now()))::float8
                AS cdn_late_s,
            (SELECT count(*) FROM cdn_purges WHERE parked_why IS NOT NULL) AS cdn_parked
     FROM outbox";

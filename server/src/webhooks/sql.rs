@@ -209,25 +209,32 @@ const TAKE: &str = "
             SELECT id, run_after FROM webhook_deliveries
             WHERE endpoint_id = endpoint.id AND state = 'waiting' AND run_after <= $1
             ORDER BY run_after, id
-            LIMIT greatest(0, CASE WHEN endpoint.failures > 0 THEN $6 ELSE $5 END - coalesce(busy.at_work, 0))
-            FOR UPDATE SKIP LOCKED) delivery
+            LIMIT greatest(0, CASE WHEN endpoint.failures > 0 THEN $6 ELSE $5 END - coalesce(busy.at_work, 0))) delivery
         WHERE endpoint.state = 'on'
-    ), lined_up AS (
+    ), of_theatres AS (
         SELECT due.*,
                row_number() OVER (PARTITION BY theatre_id ORDER BY is_failing, run_after, id)
-                   + (SELECT coalesce(sum(at_work), 0) FROM busy WHERE busy.theatre_id = due.theatre_id) AS of_theatre,
+                   + (SELECT coalesce(sum(at_work), 0) FROM busy WHERE busy.theatre_id = due.theatre_id) AS of_theatre
+        FROM due
+    ), lined_up AS (
+        SELECT of_theatres.*,
                row_number() OVER (PARTITION BY is_failing ORDER BY run_after, id)
                    + (SELECT coalesce(sum(at_work), 0) FROM busy WHERE busy.is_failing) AS of_failing
-        FROM due
+        FROM of_theatres WHERE of_theatre <= $7
     ), taken AS (
         SELECT * FROM lined_up
-        WHERE of_theatre <= $7 AND (NOT is_failing OR of_failing <= $8)
+        WHERE NOT is_failing OR of_failing <= $8
         ORDER BY is_failing, run_after, id LIMIT $9
+    ), locked AS (
+        -- No more than are sent: what other replicas have meanwhile is theirs.
+        SELECT id FROM webhook_deliveries
+        WHERE id IN (SELECT id FROM taken) AND state = 'waiting' AND run_after <= $1
+        FOR UPDATE SKIP LOCKED
     )
     UPDATE webhook_deliveries delivery
     SET tries = delivery.tries + 1, run_after = $2, tried_at = $1
-    FROM taken, webhook_messages message
-    WHERE delivery.id = taken.id AND message.id = delivery.message_id
+    FROM locked JOIN taken ON taken.id = locked.id, webhook_messages message
+    WHERE delivery.id = locked.id AND message.id = delivery.message_id
     RETURNING delivery.id, delivery.tries, message.id AS message_id, message.event, message.body,
               delivery.endpoint_id, taken.url, taken.secret, taken.old_secret";
 

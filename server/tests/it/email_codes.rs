@@ -152,10 +152,11 @@ async fn nobody_has_mails_sent_by_the_dozen() {
     for _ in 0..2 {
         assert_eq!(ask(&world.visitor(), EMAIL).await.0, StatusCode::ACCEPTED);
     }
-    let answer = ann
+    let cora = world.visitor();
+    let answer = cora
         .client
-        .post(format!("{}/api/v1/shows/{}/email-code", ann.base, world.show))
-        .header("idempotency-key", "once more")
+        .post(format!("{}/api/v1/shows/{}/email-code", cora.base, world.show))
+        .header("idempotency-key", "once-more")
         .json(&json!({ "email": "ANN@example.org" }))
         .send()
         .await

@@ -91,12 +91,14 @@ async fn what_nobody_can_name_passes() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_show_without_a_cap_asks_no_gateway_and_keeps_nothing() {
-    let world = World::start(1, &[]).await;
+    let token = "a token of this test";
+    let world = World::start(1, &[("METRICS_TOKEN", token)]).await;
     let ann = world.visitor();
     assert_eq!(ann.bought(&[1, 2], "tok_paid@1111").await["state"], "CONFIRMED");
     assert_eq!(world.visitor().bought(&[3, 4], "tok_paid@1111").await["state"], "CONFIRMED");
     assert_eq!(world.count("SELECT count(*) FROM payment_instruments").await, 0);
-    let (_, metrics) = ann.raw(reqwest::Method::GET, "/metrics", Value::Null, "k").await;
+    let metrics = ann.client.get(format!("{}/metrics", ann.base)).bearer_auth(token).send().await;
+    let metrics = metrics.expect("the server answers").text().await.expect("text");
     let asked = metrics
         .lines()
         .filter(|line| line.starts_with("rowlock_gateway_calls_total") && line.contains("question=\"instrument\""));

@@ -152,13 +152,13 @@ async fn a_solution_is_good_for_one_request_of_one_visitor_in_one_show() {
     // Another's, and another show's: each is given a puzzle of their own.
     let ann_elsewhere = Visitor { show: other_show, ..ann.clone() };
     for (visitor, seat) in [(&bob, 10), (&ann_elsewhere, 10)] {
-        let (status, refusal) = wants(visitor, &[seat], "taken from ann", Some(&solution)).await;
+        let (status, refusal) = wants(visitor, &[seat], "taken-from-ann", Some(&solution)).await;
         assert_eq!((status, &refusal["code"]), (StatusCode::BAD_REQUEST, &json!("puzzle_wrong")), "{refusal}");
         assert!(!solution.starts_with(&asked(&refusal).0), "a puzzle of their own");
     }
     // What comes with a refusal is as good as any.
-    let (_, refusal) = wants(&bob, &[15], "his own", Some(&solution)).await;
-    assert_eq!(wants(&bob, &[15], "his own", Some(&solved(&refusal))).await.0, StatusCode::CREATED);
+    let (_, refusal) = wants(&bob, &[15], "his-own", Some(&solution)).await;
+    assert_eq!(wants(&bob, &[15], "his-own", Some(&solved(&refusal))).await.0, StatusCode::CREATED);
 
     // Spent on one request, it does for no other, though its visitor passes without one.
     let (status, hold) = wants(&ann, &[10], "first", Some(&solution)).await;
@@ -239,7 +239,7 @@ async fn a_calm_show_and_one_that_is_in_no_rush_ask_nobody() {
     for seat in 0..10 {
         assert_eq!(calm.visitor().hold(&[seat]).await.0, StatusCode::CREATED);
     }
-    let (status, hold) = wants(&calm.visitor(), &[20], "asked by nobody", Some("no solution")).await;
+    let (status, hold) = wants(&calm.visitor(), &[20], "asked-by-nobody", Some("no solution")).await;
     assert_eq!(status, StatusCode::CREATED, "what was not asked for is not looked at: {hold}");
     calm.end().await;
 

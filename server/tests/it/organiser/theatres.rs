@@ -61,7 +61,8 @@ async fn a_theatre_takes_another_name_and_no_other_currency_once_something_was_p
     let (_, before) = max.get(HERE).await;
     let (_, page) = max.visitor().raw(reqwest::Method::GET, "/staff/aurora/theatre", Value::Null, "k").await;
     let links = page.split("<a ").filter_map(|rest| rest.split('>').next());
-    let current: Vec<&str> = links.filter(|link| link.contains("/staff/") && link.contains("aria-current")).collect();
+    let current: Vec<&str> =
+        links.filter(|link| link.contains("/staff/") && link.contains("aria-current=\"page\"")).collect();
     assert!(matches!(&current[..], [link] if link.contains("href=\"/staff/aurora/theatre\"")), "{current:?}");
     let change = |name: &str, currency: &str, version: &Value| json!({ "name": name, "address": "Rua 9", "currency": currency, "version": version, "reason": "Sold." });
     let (status, problem) = max.post(HERE, change("Aurora", "USD", &before["version"])).await;

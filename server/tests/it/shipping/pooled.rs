@@ -9,7 +9,7 @@ use tokio::process::Command;
 use super::{Running, file, program, shipped};
 use crate::ports;
 use crate::postgres_process::system_user;
-use crate::world::World;
+use crate::world::{World, until};
 
 const SETTINGS: &str = include_str!("../../../../deploy/pgbouncer.ini");
 /// The oldest that keeps prepared statements apart in transaction mode.
@@ -78,7 +78,11 @@ async fn servers_sell_although_every_transaction_may_have_another_connection() {
         // The second time statements are prepared, on connections that were others' meanwhile.
         for first in [0, 20] {
             let sales = buyers.iter().zip(first..);
-            let sales = sales.map(|(buyer, seat)| async move { buyer.bought(&[seat], "tok_paid").await });
+            let sales = sales.map(|(buyer, seat)| async move {
+                // The map is told of a sale a moment after its buyer.
+                until("what was sold is held no more", || async { !buyer.holds_something().await }).await;
+                buyer.bought(&[seat], "tok_paid").await
+            });
             for paid in join_all(sales).await {
                 assert_eq!(paid["state"], "CONFIRMED", "{paid}");
             }

@@ -10,7 +10,7 @@ use crate::world::{World, until};
 
 /// Servers that may tell a server beside them, and wait for its answer for longer than any of these tests takes.
 const PATIENT: [(&str, &str); 3] =
-    [("WEBHOOKS_MAY_BE_PRIVATE", "true"), ("WEBHOOK_FIRST_PAUSE_MS", "1"), ("WEBHOOK_DEADLINE_MS", "60000")];
+    [("WEBHOOKS_MAY_BE_PRIVATE", "true"), ("WEBHOOK_FIRST_PAUSE_MS", "1"), ("WEBHOOK_DEADLINE_MS", "15000")];
 /// Of sixteen messages side by side, those of one endpoint and of one theatre.
 const OF_ENDPOINT: usize = 4;
 const OF_THEATRE: usize = 8;

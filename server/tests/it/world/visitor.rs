@@ -100,6 +100,13 @@ impl Visitor {
             .await
     }
 
+    /// Whether seats of the show are held.
+    pub async fn holds_something(&self) -> bool {
+        let (status, hold) = self.get(&format!("/api/v1/shows/{}/hold", self.show)).await;
+        assert!(matches!(status, StatusCode::OK | StatusCode::NO_CONTENT), "{hold}");
+        status == StatusCode::OK
+    }
+
     /// Checks out these seats and pays with that token.
     pub async fn bought(&self, seats: &[u32], token: &str) -> Value {
         let (status, hold) = self.hold(seats).await;
