@@ -277,9 +277,12 @@ impl Link {
             }
         };
         telemetry::redis_failed(match &error {
-            LinkError::Resting { .. } => telemetry::RedisError::Resting,
+            // Whoever asked first and then found it resting went without an answer all the same.
+            LinkError::Resting { .. } if tries == 1 => telemetry::RedisError::Resting,
             LinkError::Refused(_) => telemetry::RedisError::Refused,
-            LinkError::Unavailable { .. } | LinkError::Address(_) => telemetry::RedisError::Unavailable,
+            LinkError::Resting { .. } | LinkError::Unavailable { .. } | LinkError::Address(_) => {
+                telemetry::RedisError::Unavailable
+            }
         });
         error
     }
