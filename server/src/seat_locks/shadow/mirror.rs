@@ -276,5 +276,6 @@ const fn code<T>(answer: &Result<T, Refusal>) -> &'static str {
         Err(Refusal::Paying) => "paying",
         Err(Refusal::Changed) => "changed",
         Err(Refusal::Capped) => "capped",
+        Err(Refusal::Lapsed) => "lapsed",
     }
 }
