@@ -72,7 +72,8 @@ impl Limits {
 
     /// Counts a try. The narrow bucket first: whoever has used it up takes nothing from others.
     pub(super) fn take(&self, state: &AppState, trying: &Trying<'_>, now: Timestamp) -> Result<(), Problem> {
-        for (counted, whose) in [(&self.visitor, trying.owner), (&self.address, trying.address.0.as_str())] {
+        let person = trying.person();
+        for (counted, whose) in [(&self.visitor, &*person), (&self.address, trying.address.0.as_str())] {
             let Some(counted) = counted else { continue };
             match counted.take(whose, now) {
                 Try::Granted => {}

@@ -17,11 +17,13 @@ mod limits;
 mod sql;
 mod watch;
 
+use std::borrow::Cow;
+
 use uuid::Uuid;
 
 use crate::AppState;
 use crate::config::Config;
-use crate::web::{ClientAddress, Code, Problem};
+use crate::web::{ClientAddress, Code, Problem, Visitor};
 
 pub use batch::write_forever;
 pub use flags::{dismiss, list};
@@ -48,11 +50,24 @@ pub struct Trying<'a> {
     pub show: Uuid,
     /// The visitor, as the lock store knows them.
     pub owner: &'a str,
+    /// The account they are signed in to.
+    pub account: Option<Uuid>,
     /// Where they come from.
     pub address: &'a ClientAddress,
 }
 
-impl Trying<'_> {
+impl<'a> Trying<'a> {
+    /// Somebody who tries for seats of this show.
+    #[must_use]
+    pub fn new(show: Uuid, visitor: &'a Visitor, address: &'a ClientAddress) -> Self {
+        Self { show, owner: &visitor.owner, account: visitor.account, address }
+    }
+
+    /// Whose tries they are: an account's, on whatever device, or a visitor's.
+    fn person(&self) -> Cow<'a, str> {
+        self.account.map_or(Cow::Borrowed(self.owner), |account| Cow::Owned(account.to_string()))
+    }
+
     /// They try. Asks no store.
     ///
     /// # Errors

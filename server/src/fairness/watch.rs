@@ -193,7 +193,8 @@ mod tests {
     const NOW: Timestamp = Timestamp(5_000_000);
 
     fn with(owner: &str, act: impl Fn(&Trying<'_>)) {
-        act(&Trying { show: SHOW, owner, address: &ClientAddress("203.0.113.7".to_owned()) });
+        let address = ClientAddress("203.0.113.7".to_owned());
+        act(&Trying { show: SHOW, owner, account: None, address: &address });
     }
 
     fn told(watches: &Watches, now: Timestamp) -> Vec<(Kind, Subject, u32, u32)> {

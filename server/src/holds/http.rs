@@ -57,7 +57,7 @@ async fn take(
         let lot = wish_of(&show, &wish)?;
         // Nobody works for what is not to be had.
         service::on_sale(&show, state.locks.now())?;
-        let trying = Trying { show: show.id, owner: &visitor.owner, address: &address };
+        let trying = Trying::new(show.id, &visitor, &address);
         trying.once(&state)?;
         let proven = puzzles::check(&state, &show, &visitor, asked.id, &headers).await;
         proven.inspect_err(|why| trying.refused(&state, why))?;
@@ -143,7 +143,7 @@ async fn change(
     let answer = once(&state, &intent, async {
         if !wish.add.is_empty() || !wish.add_places.is_empty() {
             waiting_room::check_pass(&state, show.id, &visitor.owner, &headers).await?;
-            Trying { show: show.id, owner: &visitor.owner, address: &address }.once(&state)?;
+            Trying::new(show.id, &visitor, &address).once(&state)?;
         }
         let asked = asked(&visitor, &show, &intent);
         match service::change(&state, &show, &visitor.owner, asked, hold, &wish).await? {
