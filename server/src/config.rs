@@ -92,6 +92,13 @@ pub struct Config {
     /// puzzle first, where the show is a flash sale or has a waiting room; 0: they never are.
     #[arg(long, env = "PUZZLE_HOLDS_PER_S", default_value_t = 20)]
     pub puzzle_holds_per_s: u32,
+    /// Tries for seats a visitor has in a minute, all servers together: so many at once, then one after another as they
+    /// come back; 0: as many as they like.
+    #[arg(long, env = "HOLDS_PER_VISITOR_MIN", default_value_t = 60)]
+    pub holds_per_visitor_min: u32,
+    /// The same for everybody who comes from one address of the network.
+    #[arg(long, env = "HOLDS_PER_ADDRESS_MIN", default_value_t = 1_200)]
+    pub holds_per_address_min: u32,
     /// How long seats are held for the next in a waiting list, milliseconds.
     #[arg(long, env = "WAITING_OFFER_MS", default_value_t = 600_000)]
     pub waiting_offer_ms: i64,

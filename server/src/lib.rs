@@ -21,6 +21,7 @@ pub mod clock;
 pub mod config;
 pub mod door;
 pub mod email_codes;
+pub mod fairness;
 pub mod holds;
 pub mod idempotency;
 pub mod ids;
@@ -71,6 +72,8 @@ pub struct Parts {
     pub waiting_rooms: waiting_room::Rooms,
     /// Puzzles in front of seats that many want at once.
     pub puzzles: puzzles::Puzzles,
+    /// How often one may try for seats, and what is unusual.
+    pub fairness: fairness::Fairness,
     /// Shows in which somebody waits for seats.
     pub waiting: waiting_list::Open,
     /// Wakes those who make offers to them.

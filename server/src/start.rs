@@ -15,8 +15,8 @@ use crate::config::Config;
 use crate::seat_locks::link::Link;
 use crate::seat_locks::{RedisLocks, SeatLocks, ShadowLocks, known_source};
 use crate::{
-    AppState, Parts, accounts, bookings, catalogue, cdn, email_codes, idempotency, live, organiser, outbox, payments,
-    puzzles, reports, seat_locks, telemetry, tickets, waiting_list, waiting_room, web, webhooks,
+    AppState, Parts, accounts, bookings, catalogue, cdn, email_codes, fairness, idempotency, live, organiser, outbox,
+    payments, puzzles, reports, seat_locks, telemetry, tickets, waiting_list, waiting_room, web, webhooks,
 };
 
 /// Waiting for a free database connection longer than this is an answer: not now.
@@ -161,6 +161,7 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
         mailer,
         waiting_rooms,
         puzzles: puzzles::Puzzles::new(&config),
+        fairness: fairness::Fairness::new(&config),
         waiting: waiting_list::Open::default(),
         offers_wake: tokio::sync::Notify::new(),
         accounts,
@@ -223,6 +224,7 @@ pub fn spawn_background(state: &AppState) {
     state.tasks.spawn(idempotency::announce_forever(state.clone()));
     state.tasks.spawn(idempotency::reconcile_forever(state.clone()));
     state.tasks.spawn(reports::flush_forever(state.clone()));
+    state.tasks.spawn(fairness::write_forever(state.clone()));
     state.tasks.spawn(webhooks::deliver_forever(state.clone()));
     state.tasks.spawn(webhooks::purge_forever(state.clone()));
     state.tasks.spawn(cdn::relay_forever(state.clone()));

@@ -1,13 +1,14 @@
 //! What the visitor is told when something did not go as hoped: which seat, what stays, what to do.
 
 use domain::api::SeatProblem;
-use domain::seats::{MAX_SEATS_PER_HOLD, SeatIndex, SeatState};
+use domain::seats::{HOLD_EXTENSION_MS, MAX_SEATS_PER_HOLD, SeatIndex, SeatState};
+use domain::time::{MINUTE_MS, SECOND_MS};
 use uuid::Uuid;
 
 use super::board::Look;
 use super::party::Offer;
 use crate::browser::calls::Failure;
-use crate::language::{Arg, current, listed, problem_in_words, tenths};
+use crate::language::{Arg, clock, current, listed, problem_in_words, tenths};
 use crate::say;
 
 /// Something to tell.
@@ -139,6 +140,20 @@ impl Notice {
         Self { offer, is_good: true, headline, ..Self::new(text) }
     }
 
+    /// The hold lasts longer, though not by as much as others' do: that much was given, where so much would have been
+    /// left. `None`: it was all one gets.
+    #[must_use]
+    pub fn less_time(given_ms: i64, left_ms: i64) -> Option<Self> {
+        let full_ms = HOLD_EXTENSION_MS.min(left_ms);
+        // The answer's instants are the store's own: what is missing was taken off, not rounded.
+        if given_ms <= 0 || given_ms >= full_ms {
+            return None;
+        }
+        let [given, full] = [given_ms, full_ms].map(|ms| clock(ms / MINUTE_MS, ms / SECOND_MS % 60));
+        let text = say!("map.less_time", given = Arg::Ours(&given), full = Arg::Ours(&full));
+        Some(Self { is_good: true, ..Self::new(text) })
+    }
+
     /// It will not come.
     #[must_use]
     pub fn sold_after_all(name: &str) -> Self {
@@ -230,6 +245,15 @@ mod tests {
             Notice::refused(&seats, false).text,
             "C7 and C8 are held by someone else. D1 has just been sold. A1 is not for sale. Please pick another seat."
         );
+    }
+
+    #[test]
+    fn whoever_gets_less_time_than_others_is_told_how_much_and_why() {
+        let notice = Notice::less_time(90_000, 180_000).expect("it is half");
+        assert!(notice.text.starts_with("You have 1:30 more, not 3:00, because"), "{}", notice.text);
+        assert_eq!(Notice::less_time(180_000, 180_000), None);
+        assert_eq!(Notice::less_time(60_000, 60_000), None, "the show allows no more");
+        assert_eq!(Notice::less_time(0, 180_000), None, "a repeat");
     }
 
     #[test]

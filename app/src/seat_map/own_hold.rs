@@ -70,13 +70,18 @@ impl Session {
 
     /// Asks for more time for what is held, as much as the show allows.
     pub fn extend(self) {
-        let hold = self.cart.with_untracked(|cart| cart.held().filter(|held| !held.paying).map(|held| held.id));
-        let Some(hold) = hold else { return };
+        let held = self
+            .cart
+            .with_untracked(|cart| cart.held().filter(|held| !held.paying).map(|held| (held.id, held.expires_at_ms)));
+        let Some((hold, ended_ms)) = held else { return };
         spawn_local(async move {
             let path = self.path(&format!("/holds/{hold}/extend"));
             match calls::ask::<HoldView>(Method::POST, &path, &ids::new_key(), &()).await {
                 Ok(hold) => {
-                    self.spoken.set(say!("map.more_time"));
+                    match Notice::less_time(hold.expires_at_ms - ended_ms, hold.latest_ms - ended_ms) {
+                        Some(notice) => self.notice.set(Some(notice)),
+                        None => self.spoken.set(say!("map.more_time")),
+                    }
                     self.learn(Some(hold));
                     self.tell_tabs();
                 }

@@ -161,6 +161,9 @@ impl World {
             .env("MAILBOX_DIR", self.places.logs.join("mailbox"))
             // What is measured is how fast seats are given out, not how fast this machine solves puzzles.
             .env("PUZZLE_HOLDS_PER_S", "0")
+            // All of them come from one address, some as one visitor.
+            .env("HOLDS_PER_VISITOR_MIN", "0")
+            .env("HOLDS_PER_ADDRESS_MIN", "0")
             .envs(settings.iter().copied());
         let mut process = Process::start(&mut command, name, &self.places.logs)?;
         process.wait_for(address, "/readyz")?;

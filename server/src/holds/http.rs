@@ -10,11 +10,12 @@ use uuid::Uuid;
 
 use super::service;
 use crate::catalogue::Show;
+use crate::fairness::Trying;
 use crate::idempotency::{Answer, IdempotencyKey, Intent};
 use crate::seat_locks::{Asked, Lot, with_map};
 use crate::web::problem::ApiResult;
 use crate::web::refusals::KeyReused;
-use crate::web::{ApiJson, ApiPath, Code, Problem, Visitor};
+use crate::web::{ApiJson, ApiPath, ClientAddress, Code, Problem, Visitor};
 use crate::{AppState, bookings, ids, puzzles, waiting_list, waiting_room};
 
 /// The routes of holds, under `/api/v1`.
@@ -37,11 +38,12 @@ pub fn routes() -> OpenApiRouter<AppState> {
         (status = 409, body = ProblemView, description = "seats_taken, one_hold_per_show, waiting_list_first, sales_closed, puzzle_spent"),
         (status = 423, body = ProblemView, description = "seats_locked"),
         (status = 428, body = ProblemView, description = "puzzle_wanted"),
-        (status = 429, body = ProblemView, description = "person_limit, waiting_room"),
+        (status = 429, body = ProblemView, description = "person_limit, waiting_room, too_many_attempts"),
         (status = 503, body = ProblemView, description = "lock_store_unavailable")))]
 async fn take(
     State(state): State<AppState>,
     visitor: Visitor,
+    address: ClientAddress,
     ApiPath(show): ApiPath<Uuid>,
     headers: HeaderMap,
     key: IdempotencyKey,
@@ -55,8 +57,12 @@ async fn take(
         let lot = wish_of(&show, &wish)?;
         // Nobody works for what is not to be had.
         service::on_sale(&show, state.locks.now())?;
-        puzzles::check(&state, &show, &visitor, asked.id, &headers).await?;
+        let trying = Trying::new(show.id, &visitor, &address);
+        trying.once(&state)?;
+        let proven = puzzles::check(&state, &show, &visitor, asked.id, &headers).await;
+        proven.inspect_err(|why| trying.refused(&state, why))?;
         let held = service::take(&state, &show, &visitor.owner, asked, lot).await?;
+        trying.held(&state);
         Answer::json(StatusCode::CREATED, &service::view(&show, &held, None))
     });
     let answer = answer.await;
@@ -122,10 +128,11 @@ async fn mine(State(state): State<AppState>, visitor: Visitor, ApiPath(show): Ap
         (status = 409, body = ProblemView, description = "seats_taken, hold_paying, waiting_list_first, sales_closed"),
         (status = 410, body = ProblemView, description = "hold_expired; also for another's"),
         (status = 423, body = ProblemView, description = "seats_locked"),
-        (status = 429, body = ProblemView, description = "person_limit, waiting_room")))]
+        (status = 429, body = ProblemView, description = "person_limit, waiting_room, too_many_attempts")))]
 async fn change(
     State(state): State<AppState>,
     visitor: Visitor,
+    address: ClientAddress,
     ApiPath((show, hold)): ApiPath<(Uuid, Uuid)>,
     headers: HeaderMap,
     key: IdempotencyKey,
@@ -136,6 +143,7 @@ async fn change(
     let answer = once(&state, &intent, async {
         if !wish.add.is_empty() || !wish.add_places.is_empty() {
             waiting_room::check_pass(&state, show.id, &visitor.owner, &headers).await?;
+            Trying::new(show.id, &visitor, &address).once(&state)?;
         }
         let asked = asked(&visitor, &show, &intent);
         match service::change(&state, &show, &visitor.owner, asked, hold, &wish).await? {
@@ -150,7 +158,7 @@ async fn change(
 #[utoipa::path(post, path = "/shows/{show}/holds/{hold}/extend", tag = "holds",
     params(("show" = Uuid, Path), ("hold" = Uuid, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 200, body = HoldView), KeyReused,
-        (status = 409, body = ProblemView, description = "hold_capped, hold_paying, sales_closed"),
+        (status = 409, body = ProblemView, description = "hold_capped, hold_not_extended, hold_paying, sales_closed"),
         (status = 410, body = ProblemView, description = "hold_expired; also for another's")))]
 async fn extend(
     State(state): State<AppState>,

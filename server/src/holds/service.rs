@@ -170,7 +170,7 @@ pub(super) async fn change(
     }
 }
 
-/// Lets a hold last longer, as far as the show allows.
+/// Lets a hold last longer, as far as the show allows; less for whoever let others run out lately.
 pub(super) async fn extend(
     state: &AppState,
     show: &Show,
@@ -201,6 +201,11 @@ pub(super) fn refused(show: &Show, refusal: &Refusal) -> Problem {
         Refusal::Full(areas) => places_problem(show, areas),
         Refusal::Capped => {
             Problem::new(Code::HoldCapped, "Your hold lasts as long as it can. Please check out before it ends.")
+        }
+        Refusal::Lapsed => {
+            let detail = "This hold cannot be extended, because several holds of yours ran out lately and nothing was \
+                          bought. Please check out before it ends.";
+            Problem::new(Code::HoldNotExtended, detail)
         }
         Refusal::Gone => {
             Problem::new(Code::HoldExpired, "Your seats are free for everyone again. You can try to get them back.")

@@ -7,8 +7,8 @@ use uuid::Uuid;
 pub struct Keys(pub [String; NAMES.len()]);
 
 /// What they are called, in that order.
-const NAMES: [&str; 11] =
-    ["map", "holds", "expiry", "owners", "sold", "areas", "version", "fence", "epoch", "today", "before"];
+const NAMES: [&str; 12] =
+    ["map", "holds", "expiry", "owners", "sold", "areas", "version", "fence", "epoch", "today", "before", "lapses"];
 
 impl Keys {
     /// The keys of `show` under `prefix`.
@@ -45,6 +45,12 @@ mod tests {
             })
             .collect();
         assert_eq!(declared, NAMES);
+    }
+
+    #[test]
+    fn the_scripts_count_holds_that_ran_out_for_as_long_as_the_rule_says() {
+        let counted = format!("local LAPSES_COUNT = {} * 60 * 1000\n", domain::fairness::LAPSES_COUNT_MINUTES);
+        assert!(include_str!("lua/prelude.lua").contains(&counted), "{counted}");
     }
 
     #[test]

@@ -161,6 +161,8 @@ pub enum Refusal {
     Changed,
     /// The hold cannot last any longer.
     Capped,
+    /// The hold could last longer, but too many others of its owner ran out lately.
+    Lapsed,
 }
 
 /// A fault: the store could not be asked, or answered nonsense.
@@ -229,7 +231,8 @@ pub trait SeatLocks: Send + Sync + 'static {
     ) -> Result<Vec<Result<Held, Refusal>>, StoreError>;
     /// Adds to a hold and lets go, all or none; nothing left means it is over. Never moves the expiry.
     async fn change(&self, show: Uuid, terms: Terms, change: &Change) -> Result<Result<Held, Refusal>, StoreError>;
-    /// Lets a hold last `by_ms` longer, within its longest life.
+    /// Lets a hold last `by_ms` longer, within its longest life; less, or not at all, where others of its owner ran out
+    /// lately ([`domain::fairness::extension_ms`]).
     async fn extend(
         &self,
         show: Uuid,

@@ -10,6 +10,7 @@
 
 mod catalogue;
 mod cdn;
+mod fairness;
 mod gateways;
 mod gauges;
 pub mod http;
@@ -32,6 +33,7 @@ use crate::web::budget::Class;
 
 pub use self::catalogue::{CatalogueRead, catalogue_read};
 pub use self::cdn::{CdnPurge, cdn_purged};
+pub use self::fairness::{HoldLimit, hold_limited, unusual};
 pub use self::gateways::{GatewayOutcome, Question, expect_gateway, gateway_asked};
 pub use self::puzzles::{PuzzleOutcome, puzzle};
 pub use self::routes::{RouteName, Routes};
@@ -120,6 +122,7 @@ fn describe() {
     describe_counter!(REDIS_ERRORS, Unit::Count, "Calls to Redis that failed, by kind.");
     catalogue::describe();
     cdn::describe();
+    fairness::describe();
     gateways::describe();
     puzzles::describe();
     for (name, unit, meaning) in gauges::DESCRIBED {
@@ -132,6 +135,7 @@ fn describe() {
 fn begin_at_zero() {
     catalogue::begin_at_zero();
     cdn::begin_at_zero();
+    fairness::begin_at_zero();
     puzzles::begin_at_zero();
     for class in Class::ALL {
         counter!(SHED, "class" => class.label()).increment(0);

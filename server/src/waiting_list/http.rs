@@ -14,7 +14,7 @@ use crate::AppState;
 use crate::idempotency::{IdempotencyKey, Intent};
 use crate::web::problem::ApiResult;
 use crate::web::refusals::KeyReused;
-use crate::web::{ApiJson, ApiPath, Visitor};
+use crate::web::{ApiJson, ApiPath, ClientAddress, Visitor};
 
 /// The routes of waiting lists, under `/api/v1`.
 pub fn routes() -> OpenApiRouter<AppState> {
@@ -28,18 +28,19 @@ pub fn routes() -> OpenApiRouter<AppState> {
         (status = 400, body = ProblemView, description = "malformed, key_missing, seat_count, person_invalid"),
         (status = 404, body = ProblemView),
         (status = 409, body = ProblemView, description = "seats_free, already_waiting, sales_closed, still_running"),
-        (status = 429, body = ProblemView, description = "waiting_list_full"),
+        (status = 429, body = ProblemView, description = "waiting_list_full, too_many_attempts"),
         (status = 503, body = ProblemView, description = "lock_store_unavailable")))]
 async fn wait(
     State(state): State<AppState>,
     visitor: Visitor,
+    address: ClientAddress,
     ApiPath(show): ApiPath<Uuid>,
     key: IdempotencyKey,
     ApiJson(request): ApiJson<WaitingRequest>,
 ) -> ApiResult<Response> {
     let show = state.catalogue.known_show(show).await?;
     let intent = Intent::new(&visitor.owner, key, &format!("POST /shows/{}/waiting-list", show.id), &request);
-    let answer = join::join(&state, &show, &visitor.owner, &request, &intent).await?;
+    let answer = join::join(&state, &show, (&visitor.owner, &address), &request, &intent).await?;
     Ok((visitor, answer).into_response())
 }
 

@@ -10,8 +10,8 @@ use crate::catalogue::Show;
 use crate::idempotency::{Answer, Intent};
 use crate::seat_locks::with_map;
 use crate::tickets::is_address;
-use crate::web::{Code, Problem};
-use crate::{AppState, holds, ids};
+use crate::web::{ClientAddress, Code, Problem};
+use crate::{AppState, accounts, holds, ids};
 
 /// Longest address, bytes (RFC 5321, 4.5.3.1.3: a path of 256 with its brackets).
 const MAX_EMAIL_BYTES: usize = 254;
@@ -20,7 +20,7 @@ const MAX_EMAIL_BYTES: usize = 254;
 pub(super) async fn join(
     state: &AppState,
     show: &Show,
-    owner: &str,
+    (owner, address): (&str, &ClientAddress),
     request: &WaitingRequest,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
@@ -30,6 +30,7 @@ pub(super) async fn join(
     }
     let wish = check(show, request)?;
     holds::on_sale(show, now)?;
+    accounts::throttle_waiting_list(state, address).await?;
     let snapshot = with_map(state, show, || state.locks.snapshot(show.id)).await?;
     let is_free = offers::free_in(show, &snapshot).fit(&wish).is_some();
 

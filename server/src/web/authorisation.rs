@@ -104,6 +104,8 @@ pub const TABLE: &[Row] = &[
     ("POST", "/api/v1/theatres/{theatre}/webhooks/{endpoint}/state", Staff(&[Role::Manager])),
     ("GET", "/api/v1/theatres/{theatre}/webhooks/{endpoint}/deliveries", Staff(&[Role::Manager])),
     ("POST", "/api/v1/theatres/{theatre}/webhooks/{endpoint}/deliveries/{delivery}/replay", Staff(&[Role::Manager])),
+    ("GET", "/api/v1/theatres/{theatre}/unusual", Staff(&[Role::Manager])),
+    ("POST", "/api/v1/theatres/{theatre}/unusual/{flag}/dismiss", Staff(&[Role::Manager])),
     ("POST", "/api/v1/theatres", Chain),
     ("GET", "/api/v1/theatres/{theatre}", Staff(&[Role::Manager])),
     ("POST", "/api/v1/theatres/{theatre}", Staff(&[Role::Manager])),

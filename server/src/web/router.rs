@@ -29,8 +29,8 @@ use super::caching::{self, PRIVATE, REVALIDATED};
 use super::fast_road::FastRoad;
 use super::{Code, Problem, pages, reader};
 use crate::{
-    AppState, accounts, api_keys, bookings, box_office, catalogue, door, email_codes, holds, idempotency, ids, live,
-    organiser, payments, reports, telemetry, waiting_list, waiting_room, webhooks,
+    AppState, accounts, api_keys, bookings, box_office, catalogue, door, email_codes, fairness, holds, idempotency,
+    ids, live, organiser, payments, reports, telemetry, waiting_list, waiting_room, webhooks,
 };
 
 /// Largest body of an API call, bytes; ten seats and two names are far below.
@@ -68,6 +68,7 @@ fn api() -> (Router<AppState>, OpenApi) {
         .merge(reports::routes())
         .merge(api_keys::routes())
         .merge(webhooks::routes())
+        .merge(fairness::routes())
         .merge(organiser::routes())
         .merge(box_office::routes());
     OpenApiRouter::with_openapi(OpenApiBuilder::new().info(info).build()).nest("/api/v1", v1).split_for_parts()

@@ -132,7 +132,7 @@ fn body_for(method: &str, path: &str, held: &Value, world: &World) -> Value {
         }
         ("POST", "undo") if path.contains("/door/") => json!({ "scan": world.show, "reason": "" }),
         ("POST", "api-keys") => json!({ "name": "Test", "reason": "Test." }),
-        ("POST", "revoke" | "secret" | "replay") => json!({ "reason": "Test." }),
+        ("POST", "revoke" | "secret" | "replay" | "dismiss") => json!({ "reason": "Test." }),
         ("POST", "webhooks") => {
             json!({ "url": "https://example.com/", "events": ["show.cancelled"], "reason": "Test." })
         }
@@ -212,10 +212,10 @@ async fn session_of(world: &World, who: Who, owner: Option<&str>) -> Visitor {
     Visitor { cookie: format!("{}; rowlock_session={secret}", visitor.cookie), ..visitor }
 }
 
-/// The id of a key and of an endpoint of the Aurora.
+/// The id of a key, of an endpoint and of something unusual of the Aurora.
 const SYSTEM: &str = "00000000-0000-0000-0000-000000000055";
 
-/// A key, and an endpoint that was told something, past the code.
+/// A key, an endpoint that was told something, and something unusual, past the code.
 async fn connect_systems(world: &World) {
     for statement in [
         "INSERT INTO api_keys (id, theatre_id, name, hint, secret_hash, reads_people, made_by, made_at)
@@ -224,6 +224,8 @@ async fn connect_systems(world: &World) {
          VALUES ($1, 'aurora', 'https://localhost/', ARRAY['show.cancelled'], 'secret', 'on', now())",
         "INSERT INTO webhook_messages (id, theatre_id, event, subject, body, happened_at)
          VALUES ($1, 'aurora', 'show.cancelled', 'test', '{}', now())",
+        "INSERT INTO unusual_flags (id, show_id, theatre_id, kind, subject, tag, seen, since, last_at)
+         SELECT $1, id, 'aurora', 'timing', 'visitor', '0123456789abcdef', 1, now(), now() FROM shows LIMIT 1",
         "INSERT INTO webhook_deliveries (message_id, endpoint_id, state, run_after) VALUES ($1, $1, 'delivered', now())",
     ] {
         let id: uuid::Uuid = SYSTEM.parse().expect("an id");
@@ -268,6 +270,7 @@ fn path_of(row: &str, world: &World, held: &Value, booking: &Value, key: &str) -
         .replace("{table}", "days")
         .replace("{api_key}", SYSTEM)
         .replace("{endpoint}", SYSTEM)
+        .replace("{flag}", SYSTEM)
         .replace("{delivery}", "1")
         .replace("{seat}", "0")
         .replace("/move", &format!("/move?screen={}", world.screen))

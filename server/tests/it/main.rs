@@ -22,6 +22,7 @@ mod claims_in_parts;
 mod commits;
 mod door;
 mod email_codes;
+mod fairness;
 mod faults;
 mod first_look;
 mod friend;

@@ -17,7 +17,7 @@ use crate::places::Places;
 use crate::processes::{Output, Processes};
 use crate::progress::{Step, note};
 use crate::services::{Folder, Stores};
-use crate::serving::{Product, Server};
+use crate::serving::{Product, Server, without_hold_limits};
 use crate::setup::chromium;
 use crate::site::{self, Size};
 use crate::stop::Stop;
@@ -60,8 +60,11 @@ pub fn test(
     }
     let output = Output::File(folder.log("payments"));
     product.start_simulator(processes, folder, IpAddr::V4(Ipv4Addr::LOCALHOST), output)?;
-    let usual = Server::on_any_port(folder, "rowlock", vec![("LEAVE_GRACE_MS", LEAVE_GRACE_MS.to_string())])?;
-    let short = vec![("LEAVE_GRACE_MS", SHORT_LEAVE_GRACE_MS.to_string()), ("HOLD_MS", SHORT_HOLD_MS.to_string())];
+    let mut usual = without_hold_limits();
+    usual.push(("LEAVE_GRACE_MS", LEAVE_GRACE_MS.to_string()));
+    let usual = Server::on_any_port(folder, "rowlock", usual)?;
+    let mut short = without_hold_limits();
+    short.extend([("LEAVE_GRACE_MS", SHORT_LEAVE_GRACE_MS.to_string()), ("HOLD_MS", SHORT_HOLD_MS.to_string())]);
     let short = Server::on_any_port(folder, "rowlock-short", short)?;
     for server in [&usual, &short] {
         product.start_server(processes, server, Output::File(folder.log(server.name)))?;

@@ -8,6 +8,7 @@ pub mod organiser;
 pub mod reports;
 pub mod systems;
 mod theatre;
+pub mod unusual;
 
 pub use door::{Door, DoorShows};
 pub use entrance::{Entrance, Workplace};
@@ -29,6 +30,8 @@ pub enum Section {
     Shows,
     /// What was sold.
     Reports,
+    /// What is unusual about how seats are tried for.
+    Unusual,
     /// Keys and messages for other systems.
     Systems,
     /// What is written about the theatre.
@@ -37,7 +40,8 @@ pub enum Section {
 
 impl Section {
     /// All of them, in the order of the navigation.
-    pub const ALL: [Self; 6] = [Self::BoxOffice, Self::Door, Self::Shows, Self::Reports, Self::Systems, Self::Theatre];
+    pub const ALL: [Self; 7] =
+        [Self::BoxOffice, Self::Door, Self::Shows, Self::Reports, Self::Unusual, Self::Systems, Self::Theatre];
 
     /// The last part of its address.
     #[must_use]
@@ -47,6 +51,7 @@ impl Section {
             Self::Door => "door",
             Self::Shows => "shows",
             Self::Reports => "reports",
+            Self::Unusual => "unusual",
             Self::Systems => "systems",
             Self::Theatre => "theatre",
         }
@@ -58,7 +63,7 @@ impl Section {
         match self {
             Self::BoxOffice | Self::Door => &[Role::BoxOffice],
             Self::Shows | Self::Reports => &[Role::Manager, Role::Organiser],
-            Self::Systems | Self::Theatre => &[Role::Manager],
+            Self::Unusual | Self::Systems | Self::Theatre => &[Role::Manager],
         }
     }
 
@@ -68,6 +73,7 @@ impl Section {
             Self::Door => say!("staff.door"),
             Self::Shows => say!("staff.shows"),
             Self::Reports => say!("staff.reports"),
+            Self::Unusual => say!("staff.unusual"),
             Self::Systems => say!("staff.systems"),
             Self::Theatre => say!("theatres.edit"),
         }

@@ -55,6 +55,8 @@ const CODE_VISITOR: Allowance = Allowance { name: "code-visitor", burst: 4, each
 const CODE_PERSON: Allowance = Allowance { name: "code-person", burst: 6, each_ms: 600_000 };
 /// Codes asked for from an address: a household, or an office behind one.
 const CODE_ADDRESS: Allowance = Allowance { name: "code-address", burst: 60, each_ms: 10_000 };
+/// People joining waiting lists from an address; one visitor is in a few at most anyhow.
+const WAITING_LIST_ADDRESS: Allowance = Allowance { name: "waiting-list-address", burst: 120, each_ms: 5_000 };
 /// PINs typed: of a manager, and by whoever is at the till. One that is right does not count.
 pub(super) const PIN: Allowance = Allowance { name: "pin", burst: 5, each_ms: 180_000 };
 /// Mails asked for from an address, and links tried from there.
@@ -233,6 +235,14 @@ pub async fn of_code(state: &AppState, visitor: &str, email: &str, address: &Cli
     throttle.take(state, &CODE_VISITOR, visitor).await?;
     throttle.take(state, &CODE_ADDRESS, &address.0).await?;
     throttle.take(state, &CODE_PERSON, &person(email)).await
+}
+
+/// Counts somebody who joins a waiting list from this address.
+///
+/// # Errors
+/// 429.
+pub async fn of_waiting_list(state: &AppState, address: &ClientAddress) -> Result<(), Problem> {
+    of_address(state, &WAITING_LIST_ADDRESS, address).await
 }
 
 /// The same arithmetic as `take.lua`: when a bucket will be full again, after `act`.

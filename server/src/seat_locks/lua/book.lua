@@ -201,4 +201,6 @@ for _, start in ipairs(starts) do
   if not together then book_one(start, tonumber(ARGV[start + SEATS]), tonumber(ARGV[start + AREAS])) end
 end
 if together then write_down() end
+-- Whoever buys kept nothing for nothing.
+if #people > 0 then redis.call('HDEL', lapses, unpack(people)) end
 return finish(say('OK'))

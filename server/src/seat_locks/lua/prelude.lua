@@ -17,6 +17,8 @@
 --   9 epoch    when the map was built, microseconds; versions of two epochs do not compare
 --  10 today    hash, intent -> what was granted for it (see answered); "day" -> which day that is
 --  11 before   the same of the day before; older days are forgotten
+--  12 lapses   hash, owner -> "count:last": holds of theirs that ran out, and when the last of them did, ms. Goes by
+--              itself when nobody's did for LAPSES_COUNT; buying takes its owner out
 -- ARGV: 1 channel for changes, 2 command to publish with, 3 and 4 epoch and version the caller has seen.
 -- Scripts begin reading their own arguments at ARGV[5].
 --
@@ -31,8 +33,13 @@ local MAX_DUE_PER_CALL = '64'
 local DAY = 24 * 3600 * 1000
 -- Seats this close together are read in one go.
 local MAX_SPAN = 512
+-- Holds that ran out are counted on for so long after the last of them, milliseconds.
+local LAPSES_COUNT = 30 * 60 * 1000
+-- So many people's are counted at most; then everybody's are forgotten.
+local MAX_LAPSES = 20000
 
 local map, holds, expiry, owners, sold, areas = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local lapses = KEYS[12]
 
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
@@ -260,12 +267,47 @@ local function unusable()
   return nil
 end
 
+-- How many holds of somebody ran out lately.
+local function lapses_of(text)
+  if not text then return 0 end
+  local count, last = string.match(text, '^(%d+):(%d+)$')
+  return now - last < LAPSES_COUNT and tonumber(count) or 0
+end
+
+-- Whether a hold that is due was kept for nothing: not where its owner left, is paying, or was offered it by a waiting
+-- list, whose holds are known by their ids (waiting_list::is_offer).
+local function is_lapse(id, hold)
+  return hold.expires == hold.original and not hold.paying and string.sub(id, 13, 13) ~= '5'
+end
+
+-- A hold of each of these owners ran out.
+local function note_lapses(people)
+  if #people == 0 then return end
+  if redis.call('HLEN', lapses) >= MAX_LAPSES then redis.call('UNLINK', lapses) end
+  local counts, list = {}, {}
+  for place, text in ipairs(redis.call('HMGET', lapses, unpack(people))) do
+    local owner = people[place]
+    counts[owner] = (counts[owner] or lapses_of(text)) + 1
+    list[#list + 1] = owner
+    list[#list + 1] = int(counts[owner]) .. ':' .. int(now)
+  end
+  redis.call('HSET', lapses, unpack(list))
+  redis.call('PEXPIRE', lapses, int(LAPSES_COUNT))
+end
+
 -- Holds that ran out and were freed by this call.
 local freed = 0
 if not missing and not regressed then
+  local people = {}
   for _, id in ipairs(redis.call('ZRANGEBYSCORE', expiry, '-inf', int(now), 'LIMIT', '0', MAX_DUE_PER_CALL)) do
     local hold = read_hold(id)
-    if hold then drop_hold(id, hold) else redis.call('ZREM', expiry, id) end
+    if hold then
+      if is_lapse(id, hold) then people[#people + 1] = hold.owner end
+      drop_hold(id, hold)
+    else
+      redis.call('ZREM', expiry, id)
+    end
     freed = freed + 1
   end
+  note_lapses(people)
 end

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use domain::fairness::extension_ms;
 use domain::seats::{AreaIndex, Places, SeatIndex, SeatState};
 use uuid::Uuid;
 
@@ -147,10 +148,10 @@ impl Room {
             return answer;
         }
         let mut hold = self.open_hold(id, owner)?;
-        let expires = hold.original.plus_ms(by_ms).min(hold.latest);
-        if expires <= hold.original {
-            return Err(Refusal::Capped);
-        }
+        let until = |by_ms| Some(hold.original.plus_ms(by_ms).min(hold.latest)).filter(|until| *until > hold.original);
+        until(by_ms).ok_or(Refusal::Capped)?;
+        let by_ms = extension_ms(by_ms, self.lapses_of(owner)).ok_or(Refusal::Lapsed)?;
+        let expires = until(by_ms).ok_or(Refusal::Capped)?;
         (hold.expires, hold.original) = (expires, expires);
         let held = hold.held(id);
         self.write_hold(id, hold);

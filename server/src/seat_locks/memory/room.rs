@@ -3,13 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use bytes::Bytes;
+use domain::fairness::lapses_at;
 use domain::seats::{AreaIndex, Places, SeatIndex, SeatState};
 use domain::time::Timestamp;
 use uuid::Uuid;
 
 use super::super::{Held, KnownSeats, Lot, MapSnapshot};
 use super::answers::Answers;
+use crate::waiting_list;
 
+/// So many people's holds that ran out are counted at most; then everybody's are forgotten.
+const MAX_LAPSES: usize = 20_000;
 /// How many due holds one call frees at most; the sweeper comes back for the rest.
 const MAX_DUE_PER_CALL: usize = 64;
 
@@ -31,6 +35,11 @@ impl Hold {
         let (expires_at, latest) = (self.expires, self.latest);
         Held { hold, expires_at, latest, fence: self.fence, paying: self.paying, lot: self.lot.clone() }
     }
+
+    /// Whether it was kept for nothing, now that it is due: not where its owner left, is paying, or was offered it.
+    fn is_lapse(&self, id: Uuid) -> bool {
+        self.expires == self.original && !self.paying && !waiting_list::is_offer(id)
+    }
 }
 
 /// What a person has in a show.
@@ -51,6 +60,8 @@ pub(super) struct Room {
     holds: HashMap<Uuid, Hold>,
     expiry: BTreeSet<(Timestamp, Uuid)>,
     owners: HashMap<String, Standing>,
+    /// How many holds of somebody ran out, and when the last of them did.
+    lapses: HashMap<String, (u32, Timestamp)>,
     /// Fence of the booking that has a seat.
     pub(super) sold: HashMap<SeatIndex, i64>,
     /// Places of a booking, by its fence.
@@ -76,6 +87,7 @@ impl Room {
             holds: HashMap::new(),
             expiry: BTreeSet::new(),
             owners: known.bought.iter().map(|(owner, bought)| (owner.clone(), standing(*bought))).collect(),
+            lapses: HashMap::new(),
             sold: known.sold.iter().copied().collect(),
             sold_places: known.sold_places.iter().cloned().collect(),
             answers: Answers::default(),
@@ -106,9 +118,28 @@ impl Room {
         self.now = now;
         let due: Vec<_> =
             self.expiry.iter().take_while(|(expires, _)| *expires <= now).take(MAX_DUE_PER_CALL).copied().collect();
+        let mut lapsed = Vec::new();
         for (_, id) in due {
+            lapsed.extend(self.hold(id).filter(|hold| hold.is_lapse(id)).map(|hold| hold.owner.clone()));
             self.drop_hold(id);
         }
+        if !lapsed.is_empty() && self.lapses.len() >= MAX_LAPSES {
+            self.lapses.clear();
+        }
+        for owner in lapsed {
+            let count = self.lapses_of(&owner) + 1;
+            self.lapses.insert(owner, (count, now));
+        }
+    }
+
+    /// How many holds of somebody ran out lately.
+    pub(super) fn lapses_of(&self, owner: &str) -> u32 {
+        self.lapses.get(owner).map_or(0, |(count, last)| lapses_at(*count, last.0, self.now.0))
+    }
+
+    /// Whoever buys kept nothing for nothing.
+    pub(super) fn forgive(&mut self, owner: &str) {
+        self.lapses.remove(owner);
     }
 
     /// Ends a call: one step of the version for all it changed, and how to announce it.

@@ -45,6 +45,7 @@ impl Room {
             let standing = self.standing(&sale.owner);
             self.stand(&sale.owner, Standing { bought: standing.bought + news, ..standing });
         }
+        self.forgive(&sale.owner);
     }
 
     /// How many of them are news.

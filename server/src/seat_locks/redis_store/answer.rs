@@ -126,6 +126,7 @@ impl<'a> Rest<'a> {
             b"PAYING" => Refusal::Paying,
             b"CHANGED" => Refusal::Changed,
             b"CAPPED" => Refusal::Capped,
+            b"LAPSED" => Refusal::Lapsed,
             other => return Err(nonsense(&String::from_utf8_lossy(other))),
         })
     }

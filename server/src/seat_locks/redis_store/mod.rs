@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use domain::fairness::{HALF_FROM, NONE_FROM};
 use domain::seats::SeatIndex;
 use domain::time::Timestamp;
 use redis::{Cmd, Value};
@@ -154,7 +155,7 @@ impl SeatLocks for RedisLocks {
         let answer = self.call(show, &self.scripts.extend, |command| {
             write_asked(command, asked);
             write_id(command, hold);
-            command.arg(owner).arg(by_ms);
+            command.arg(owner).arg(by_ms).arg(HALF_FROM).arg(NONE_FROM);
         });
         answer.await?.hold(hold)
     }

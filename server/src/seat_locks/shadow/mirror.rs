@@ -99,8 +99,7 @@ impl One<'_> {
             }
             Call::Extend(asked, hold, owner, by_ms, first) => {
                 let second = self.loaded(|| store.extend(show, *asked, *hold, owner, *by_ms)).await?;
-                self.of_known("extend", first, &second, is_same_hold);
-                Ok(())
+                self.extended(owner, first, &second).await
             }
             Call::Mine(owner, first) => self.mine(owner, first.as_ref()).await,
             Call::Leave(hold, owner, grace_ms) => self.loaded(|| store.leave(show, *hold, owner, *grace_ms)).await,
@@ -174,6 +173,26 @@ impl One<'_> {
             }
         }
         if fences.is_empty() { Ok(()) } else { store.stamp(show, &fences).await }
+    }
+
+    /// How many holds of somebody ran out is not brought over: a store that began later knows of fewer, for half an hour.
+    /// Where only that tells the two apart nothing is counted.
+    async fn extended(
+        &self,
+        owner: &str,
+        first: &Result<Held, Refusal>,
+        second: &Result<Held, Refusal>,
+    ) -> Result<(), StoreError> {
+        match (first, second) {
+            (Ok(held), Err(Refusal::Lapsed)) => {
+                self.mirror.second.adopt(self.show, owner, held, self.at).await.map(drop)
+            }
+            (Err(Refusal::Lapsed), Ok(_)) => Ok(()),
+            _ => {
+                self.of_known("extend", first, second, is_same_hold);
+                Ok(())
+            }
+        }
     }
 
     /// Reading a hold tells all about it: whatever the second has instead gives way to it.
@@ -276,5 +295,6 @@ const fn code<T>(answer: &Result<T, Refusal>) -> &'static str {
         Err(Refusal::Paying) => "paying",
         Err(Refusal::Changed) => "changed",
         Err(Refusal::Capped) => "capped",
+        Err(Refusal::Lapsed) => "lapsed",
     }
 }

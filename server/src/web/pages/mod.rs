@@ -29,7 +29,7 @@ mod ticket_pdf;
 pub const PRIVATE_CACHE: &str = PRIVATE;
 
 /// Addresses of pages, as metrics name them.
-pub const ADDRESSES: [&str; 63] = [
+pub const ADDRESSES: [&str; 65] = [
     "/",
     "/cities/{id}",
     "/theatres/{id}",
@@ -60,6 +60,8 @@ pub const ADDRESSES: [&str; 63] = [
     "/staff/{theatre}/door",
     "/staff/{theatre}/door/{show}",
     "/staff/{theatre}/reports",
+    "/staff/{theatre}/unusual",
+    "/staff/{theatre}/unusual/{flag}/dismiss",
     "/staff/{theatre}/systems",
     "/staff/{theatre}/systems/keys",
     "/staff/{theatre}/systems/keys/{key}/revoke",

@@ -65,6 +65,8 @@ pub enum Code {
     HoldPaying,
     /// The hold lasts as long as it can already.
     HoldCapped,
+    /// The hold could last longer, but others of the same visitor ran out lately.
+    HoldNotExtended,
     /// The show starts too soon, or has started.
     SalesClosed,
     /// Not possible from the booking's state.
@@ -151,7 +153,7 @@ pub enum Code {
 
 impl Code {
     /// All codes in the order of the documentation.
-    pub const ALL: [Self; 71] = [
+    pub const ALL: [Self; 72] = [
         Self::Malformed,
         Self::NotJson,
         Self::TooLarge,
@@ -182,6 +184,7 @@ impl Code {
         Self::HoldExpired,
         Self::HoldPaying,
         Self::HoldCapped,
+        Self::HoldNotExtended,
         Self::SalesClosed,
         Self::WrongState,
         Self::EmailCodeWanted,
@@ -260,6 +263,9 @@ impl Code {
             Self::HoldExpired => (S::GONE, "hold_expired", "The hold is over"),
             Self::HoldPaying => (S::CONFLICT, "hold_paying", "A payment is in progress"),
             Self::HoldCapped => (S::CONFLICT, "hold_capped", "The hold cannot last any longer"),
+            Self::HoldNotExtended => {
+                (S::CONFLICT, "hold_not_extended", "Holds of yours ran out lately: this one lasts no longer")
+            }
             Self::SalesClosed => (S::CONFLICT, "sales_closed", "This show can no longer be booked"),
             Self::WrongState => (S::CONFLICT, "wrong_state", "The booking has moved on"),
             Self::EmailCodeWanted => {

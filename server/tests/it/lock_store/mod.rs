@@ -43,6 +43,7 @@ mod batches;
 mod changes;
 mod grants;
 mod house;
+mod lapses;
 mod loading;
 mod losses;
 mod payments;

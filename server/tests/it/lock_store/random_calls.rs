@@ -86,6 +86,8 @@ fn call() -> impl Strategy<Value = Call> {
         5 => change(),
         2 => (of(), mostly_owner(), 0..KEYS, minutes()).prop_map(|(of, owner, key, by_ms)| {
             let owner = owner.unwrap_or(of.owner());
+            // Half of it is whole minutes as well.
+            let by_ms = 2 * by_ms;
             let digest = digest(&(of.hold(), by_ms));
             Call::Extend { asked: Asked { id: key_of(3_000, of, key), digest }, of, owner, by_ms }
         }),

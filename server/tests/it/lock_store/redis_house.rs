@@ -25,6 +25,11 @@ const PASS: &str = "
           redis.call('HSET', KEYS[key], told[at], table.concat(moved, ':'))
         end
       end
+    end
+    local lapses = redis.call('HGETALL', KEYS[12])
+    for at = 1, #lapses, 2 do
+      local count, last = string.match(lapses[at + 1], '^(%d+):(%d+)$')
+      redis.call('HSET', KEYS[12], lapses[at], count .. ':' .. earlier(last))
     end";
 
 /// Redis, and the keys of one test in it.
@@ -88,7 +93,7 @@ impl RedisHouse {
 
     /// Forgets what was granted for which request.
     pub async fn forget_answers(&self, show: Uuid) {
-        let [.., today, before] = Keys::of(&self.prefix, show).0;
+        let [.., today, before, _] = Keys::of(&self.prefix, show).0;
         let mut command = redis::cmd("DEL");
         command.arg(today).arg(before).exec_async(&mut self.connection.clone()).await.expect("keys are deleted");
     }

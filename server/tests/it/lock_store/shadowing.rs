@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use domain::fairness::NONE_FROM;
 use domain::seats::SeatState::Blocked;
 use domain::time::MINUTE_MS;
 use server::seat_locks::{
@@ -165,6 +166,32 @@ async fn a_retry_of_a_hold_that_is_over_brings_nothing_back_in_the_second() {
     assert_eq!(ask().await, first);
     assert!(pair.divergence().await.is_none());
     assert_eq!(pair.map(&pair.second).await, known().map);
+}
+
+/// Lets so many holds of somebody run out in one of the two that there is no extension there.
+async fn let_run_out(pair: &Pair, store: &MemoryLocks, owner: &str) {
+    for _ in 0..NONE_FROM {
+        pair.take(store, owner, 1).await.expect("it is free");
+        pair.clock.pass(TERMS.length_ms);
+    }
+}
+
+#[tokio::test]
+async fn holds_that_ran_out_in_one_of_the_two_alone_are_no_difference() {
+    let pair = Pair::open().await;
+    pair.second.load(pair.show, &known()).await.expect("it is loaded");
+    let extend = async |owner: &str, hold: Uuid| {
+        let asked = super::house::asked();
+        pair.shadow.extend(pair.show, asked, hold, owner, MINUTE_MS).await.expect("an answer")
+    };
+    let_run_out(&pair, &pair.first, "ann").await;
+    let held = pair.take(&pair.shadow, "ann", 2).await.expect("it is free");
+    assert_eq!(extend("ann", held.hold).await, Err(Refusal::Lapsed));
+    let_run_out(&pair, &pair.second, "ben").await;
+    let held = pair.take(&pair.shadow, "ben", 3).await.expect("it is free");
+    let longer = extend("ben", held.hold).await.expect("the first decides");
+    assert!(pair.divergence().await.is_none());
+    assert_eq!(pair.mine(&pair.second, "ben").await.map(|there| there.expires_at), Some(longer.expires_at));
 }
 
 #[tokio::test]

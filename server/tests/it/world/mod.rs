@@ -93,6 +93,9 @@ impl World {
             ("SIMULATOR_URL".into(), start_simulator().await),
             ("MAILBOX_DIR".into(), mailbox.to_string_lossy().into_owned()),
             ("RUST_LOG".into(), "warn".into()),
+            // A test is one address, and quicker than people.
+            ("HOLDS_PER_VISITOR_MIN".into(), "0".into()),
+            ("HOLDS_PER_ADDRESS_MIN".into(), "0".into()),
         ];
         all.extend(settings.iter().map(|(key, value)| ((*key).into(), (*value).into())));
         let client = reqwest::Client::builder()

@@ -7,6 +7,7 @@ mod organiser;
 mod reports;
 mod systems;
 mod theatre;
+mod unusual;
 
 use app::pages::accounts::Notice;
 use app::pages::staff::{Desk, Entrance, NewTheatre, NewTheatreForm, Section, Workplace};
@@ -28,6 +29,7 @@ pub fn routes() -> Router<AppState> {
         .route("/staff", get(entrance))
         .merge(door::routes())
         .route("/staff/{theatre}/reports", get(reports::page))
+        .merge(unusual::routes())
         .merge(systems::routes())
         .merge(theatre::routes())
         .merge(organiser::routes())

@@ -1,0 +1,138 @@
+//! What is unusual about how seats of a theatre are tried for. A list, and a plain form for each entry, without a script.
+
+use domain::api_fairness::UnusualView;
+use domain::api_systems::MAX_REASON_CHARS;
+use domain::fairness::{Kind, Subject};
+use leptos::prelude::*;
+
+use super::{Desk, frame};
+use crate::language::{self, Moment, number};
+use crate::say;
+use crate::shell::{Head, Page};
+
+/// The page of what is unusual.
+#[derive(Clone, Debug)]
+pub struct Unusual {
+    /// Whose.
+    pub desk: Desk,
+    /// What was seen: first what nobody put aside.
+    pub flags: Vec<UnusualView>,
+    /// What stood in the way of what was asked.
+    pub trouble: Option<String>,
+    /// Where idempotency keys of the forms begin; each form adds its own name.
+    pub intent: String,
+}
+
+impl Page for Unusual {
+    fn head(&self) -> Head {
+        Head { title: say!("unusual.title"), private: true, ..Head::default() }
+    }
+
+    fn view(self) -> AnyView {
+        let Self { desk, flags, trouble, intent } = self;
+        let base = format!("/staff/{}/unusual", desk.theatre);
+        let trouble = trouble.map(|words| {
+            view! { <p class="account-trouble" role="alert" data-testid="unusual-trouble">{words}</p> }
+        });
+        let content = view! {
+            <div class="systems">
+                {trouble}
+                <p class="quiet">{say!("unusual.lead")}</p>
+                {list(&base, flags, &intent)}
+            </div>
+        };
+        frame(&desk, say!("unusual.title"), content)
+    }
+}
+
+/// When something was, in the reader's words; UTC, for it may be about shows of several halls and days.
+fn when(at: &str) -> String {
+    Moment::parse(at).map_or_else(|| at.to_owned(), |moment| format!("{} UTC", moment.in_words(language::current())))
+}
+
+fn kind_words(kind: Kind) -> String {
+    match kind {
+        Kind::NeverBought => say!("unusual.never_bought"),
+        Kind::ManyVisitors => say!("unusual.many_visitors"),
+        Kind::Timing => say!("unusual.timing"),
+        Kind::Puzzles => say!("unusual.puzzles"),
+    }
+}
+
+fn whose(subject: Subject, tag: &str) -> String {
+    match subject {
+        Subject::Visitor => say!("unusual.visitor", tag = tag),
+        Subject::Address => say!("unusual.address", tag = tag),
+    }
+}
+
+fn list(base: &str, flags: Vec<UnusualView>, intent: &str) -> AnyView {
+    if flags.is_empty() {
+        return view! { <p class="card systems-part" data-testid="unusual-none">{say!("unusual.none")}</p> }.into_any();
+    }
+    let rows = flags.into_iter().map(|flag| row(base, flag, intent)).collect_view();
+    view! {
+        <div class="reports-scroll" tabindex="0" role="region" aria-label=say!("unusual.list")>
+            <table class="reports-table">
+                <caption class="visually-hidden">{say!("unusual.list")}</caption>
+                <thead>
+                    <tr>
+                        <th scope="col">{say!("unusual.what")}</th>
+                        <th scope="col">{say!("unusual.whose")}</th>
+                        <th scope="col">{say!("unusual.how_many")}</th>
+                        <th scope="col">{say!("unusual.since")}</th>
+                        <th scope="col">{say!("unusual.last")}</th>
+                        <td></td>
+                    </tr>
+                </thead>
+                <tbody>{rows}</tbody>
+            </table>
+        </div>
+    }
+    .into_any()
+}
+
+fn row(base: &str, flag: UnusualView, intent: &str) -> AnyView {
+    let starts = Moment::parse(&flag.starts_local);
+    let starts = starts.map_or(flag.starts_local, |moment| moment.in_words(language::current()));
+    let fate = match (flag.dismissed_at, flag.reason) {
+        (Some(at), reason) => {
+            let words = say!("unusual.dismissed", when = &when(&at), reason = &reason.unwrap_or_default());
+            view! { <p class="quiet small" data-testid="unusual-dismissed">{words}</p> }.into_any()
+        }
+        (None, _) => dismiss(format!("{base}/{}/dismiss", flag.id), &flag.id.to_string(), intent),
+    };
+    view! {
+        <tr data-testid="unusual" data-kind=flag.kind.as_str() data-subject=flag.subject.as_str() data-show=flag.show.to_string()>
+            <th scope="row">
+                {kind_words(flag.kind)}
+                <span class="quiet small">" "<bdi>{flag.film}</bdi>" · "{starts}</span>
+            </th>
+            <td class="reports-words">{whose(flag.subject, &flag.tag)}</td>
+            <td>{number(i64::from(flag.seen), language::current())}</td>
+            <td class="reports-words">{when(&flag.since)}</td>
+            <td class="reports-words">{when(&flag.last_at)}</td>
+            <td>{fate}</td>
+        </tr>
+    }
+    .into_any()
+}
+
+/// A form with a reason and one button, behind a word that opens it.
+fn dismiss(action: String, id: &str, intent: &str) -> AnyView {
+    let field = format!("reason-{id}");
+    view! {
+        <details class="systems-act">
+            <summary data-testid="unusual-dismiss">{say!("unusual.dismiss")}</summary>
+            <form action=action method="post" class="systems-form">
+                <input r#type="hidden" name="key" value=format!("{intent}/dismiss-{id}") />
+                <div class="field">
+                    <label for=field.clone()>{say!("unusual.reason")}</label>
+                    <input id=field name="reason" r#type="text" required maxlength=MAX_REASON_CHARS autocomplete="off" />
+                </div>
+                <button class="button button-quiet" r#type="submit">{say!("unusual.dismiss")}</button>
+            </form>
+        </details>
+    }
+    .into_any()
+}

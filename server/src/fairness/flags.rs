@@ -1,0 +1,89 @@
+//! Showing managers what is unusual, and putting it aside.
+
+use domain::api_fairness::UnusualView;
+use domain::api_systems::ReasonRequest;
+use domain::fairness::{Kind, Subject};
+use uuid::Uuid;
+
+use super::sql::{self, Flag};
+use crate::AppState;
+use crate::accounts::{Staff, reason_of};
+use crate::audit::{self, Entry};
+use crate::catalogue::Show;
+use crate::clock::{from_utc, rfc3339};
+use crate::idempotency::{Answer, Intent};
+use crate::web::{Code, Problem};
+
+/// Flags told of a theatre at most.
+const MAX_TOLD: i64 = 200;
+/// Digits of a tag that people are shown: enough to tell some hundreds apart.
+const SHOWN_DIGITS: usize = 8;
+
+/// What is unusual in the shows of a theatre: first what nobody put aside, then the latest.
+///
+/// # Errors
+/// When the database fails.
+pub async fn list(state: &AppState, theatre: &str) -> Result<Vec<UnusualView>, Problem> {
+    let mut told = Vec::new();
+    for flag in sql::of_theatre(&state.pg, theatre, MAX_TOLD).await? {
+        let show = match state.catalogue.known_show(flag.show_id).await {
+            Ok(show) => show,
+            // Taken out of the programme since.
+            Err(problem) if problem.code() == Code::NotFound => continue,
+            Err(problem) => return Err(problem),
+        };
+        told.push(view(flag, &show)?);
+    }
+    Ok(told)
+}
+
+fn view(flag: Flag, show: &Show) -> Result<UnusualView, Problem> {
+    let corrupt = |column: &str| Problem::internal(&format!("unusual_flags({}).{column} cannot be", flag.id));
+    let starts: String = show.local_iso(show.starts_at).chars().take("2026-12-01T20:15".len()).collect();
+    Ok(UnusualView {
+        id: flag.id,
+        show: flag.show_id,
+        film: show.film.clone(),
+        starts_local: starts,
+        kind: Kind::parse(&flag.kind).ok_or_else(|| corrupt("kind"))?,
+        subject: Subject::parse(&flag.subject).ok_or_else(|| corrupt("subject"))?,
+        tag: flag.tag.chars().take(SHOWN_DIGITS).collect(),
+        seen: u32::try_from(flag.seen).unwrap_or(u32::MAX),
+        since: rfc3339(from_utc(flag.since)),
+        last_at: rfc3339(from_utc(flag.last_at)),
+        dismissed_at: flag.dismissed_at.map(|at| rfc3339(from_utc(at))),
+        reason: flag.reason,
+    })
+}
+
+/// A manager knows better, or has seen enough. One that was put aside stays so, and nothing is written down again.
+///
+/// # Errors
+/// 404 when the theatre has no such flag, 400 for a reason that cannot be used.
+pub async fn dismiss(
+    state: &AppState,
+    staff: &Staff,
+    (theatre, id): (&str, Uuid),
+    request: &ReasonRequest,
+    intent: &Intent,
+) -> Result<Answer, Problem> {
+    let now = state.locks.now();
+    if let Some(answer) = intent.replay(&state.pg, now).await? {
+        return Ok(answer);
+    }
+    let reason = reason_of(&request.reason)?;
+    let mut tx = state.pg.begin().await?;
+    if let Some(answer) = intent.begin(&mut tx, now).await? {
+        return Ok(answer);
+    }
+    let by = (staff.session.account, reason);
+    let is_change = sql::dismiss(&mut tx, theatre, id, by, now).await?.ok_or_else(|| Problem::not_found("flag"))?;
+    if is_change {
+        let entry = Entry::by(staff.session.account, "unusual_dismissed", format!("flag {id}"), reason).at(theatre);
+        audit::record(&mut tx, &entry, now).await?;
+    }
+    let answer = Answer::no_content();
+    intent.complete(&mut tx, &answer, now).await?;
+    tx.commit().await?;
+    Ok(answer)
+}

@@ -1,0 +1,221 @@
+//! How often one may try for seats: buckets that all replicas share, spent in lots (`domain::fairness::Meter`).
+//!
+//! Nobody waits for Redis here. A try is counted in memory; each replica tells the shared bucket once a lot, in the
+//! background, and is told how long the bucket is empty. While Redis is away each replica goes by its own count, as it
+//! does for tries to sign in; seats are not to be had then anyhow.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use domain::fairness::{Allowance, Meter, Try};
+use domain::time::{SECOND_MS, Timestamp};
+use redis::Value;
+use tokio::sync::Semaphore;
+
+use super::Trying;
+use crate::AppState;
+use crate::config::Config;
+use crate::seat_locks::link::LuaScript;
+use crate::telemetry::{HoldLimit, hold_limited};
+use crate::web::problem::Limit;
+use crate::web::{Code, Problem};
+
+/// The shared bucket is waited for so long, then this replica goes by its own count.
+const DEADLINE: Duration = Duration::from_millis(250);
+/// Buckets told at a time; whoever comes when all are on their way is counted by this replica alone.
+const MAX_TOLD: usize = 64;
+/// Meters kept of each limit at most. Those nothing would be lost with go first; where none does, who is new is not
+/// counted until one does.
+const MAX_METERS: usize = 100_000;
+/// Meters are looked through for those at most once in so long, milliseconds.
+const LOOK_EVERY_MS: i64 = SECOND_MS;
+/// Digits of a bucket's name: 128 bits keep people apart.
+const NAME_DIGITS: usize = 32;
+
+/// Both limits.
+pub(super) struct Limits {
+    visitor: Option<Arc<Counted>>,
+    address: Option<Arc<Counted>>,
+    prefix: String,
+    spend: LuaScript,
+    telling: Arc<Semaphore>,
+}
+
+/// A limit, and what this replica knows of its buckets.
+struct Counted {
+    limit: HoldLimit,
+    of: Allowance,
+    meters: Mutex<Meters>,
+}
+
+#[derive(Default)]
+struct Meters {
+    by_name: HashMap<String, Meter>,
+    looked_at: i64,
+}
+
+impl Limits {
+    pub(super) fn new(config: &Config) -> Self {
+        let counted = |limit, per_minute| {
+            let of = Allowance::per_minute(per_minute)?;
+            Some(Arc::new(Counted { limit, of, meters: Mutex::default() }))
+        };
+        Self {
+            visitor: counted(HoldLimit::Visitor, config.holds_per_visitor_min),
+            address: counted(HoldLimit::Address, config.holds_per_address_min),
+            prefix: config.redis_prefix.clone(),
+            spend: LuaScript::new(include_str!("lua/spend.lua")),
+            telling: Arc::new(Semaphore::new(MAX_TOLD)),
+        }
+    }
+
+    /// Counts a try. The narrow bucket first: whoever has used it up takes nothing from others.
+    pub(super) fn take(&self, state: &AppState, trying: &Trying<'_>, now: Timestamp) -> Result<(), Problem> {
+        let person = trying.person();
+        for (counted, whose) in [(&self.visitor, &*person), (&self.address, trying.address.0.as_str())] {
+            let Some(counted) = counted else { continue };
+            match counted.take(whose, now) {
+                Try::Granted => {}
+                Try::GrantedAndDue(lot) => self.tell(state, counted, whose, lot),
+                Try::Refused(wait_ms) => return Err(counted.refusal(wait_ms)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the shared bucket of a lot, beside everything else.
+    fn tell(&self, state: &AppState, counted: &Arc<Counted>, whose: &str, lot: u32) {
+        let (counted, whose) = (Arc::clone(counted), whose.to_owned());
+        let Ok(turn) = Arc::clone(&self.telling).try_acquire_owned() else {
+            counted.told(&whose, None, state.locks.now());
+            return;
+        };
+        let state = state.clone();
+        state.clone().tasks.spawn(async move {
+            let empty_ms = state.fairness.limits.spend(&state, &counted, &whose, lot).await;
+            counted.told(&whose, empty_ms, state.locks.now());
+            drop(turn);
+        });
+    }
+
+    /// For how long the bucket is empty now; `None` when nobody says.
+    async fn spend(&self, state: &AppState, counted: &Counted, whose: &str, lot: u32) -> Option<i64> {
+        // A copy of Redis names nobody.
+        let name = counted.limit.name();
+        let mut digest = state.accounts.derived_secret(&format!("{name}\0{whose}"));
+        digest.truncate(NAME_DIGITS);
+        let key = format!("{}limit:{name}:{digest}", self.prefix);
+        let mut call = self.spend.call(&[&key]);
+        call.arg(counted.of.burst).arg(counted.of.each_ms).arg(lot);
+        match tokio::time::timeout(DEADLINE, state.redis.eval(&call)).await {
+            Ok(Ok(answer)) => match answer.value {
+                Value::Int(empty_ms) => return Some(empty_ms),
+                other => tracing::error!(answer = ?other, "a bucket of tries for seats says what cannot be"),
+            },
+            Ok(Err(cause)) => tracing::debug!(%cause, "tries for seats are counted by this replica alone for now"),
+            Err(_) => tracing::debug!("tries for seats are counted by this replica alone: Redis takes too long"),
+        }
+        None
+    }
+}
+
+impl Counted {
+    fn take(&self, whose: &str, now: Timestamp) -> Try {
+        let mut meters = self.lock();
+        if let Some(meter) = meters.by_name.get_mut(whose) {
+            return meter.take(self.of, now);
+        }
+        if meters.by_name.len() >= MAX_METERS && !meters.make_room(self.of, now) {
+            return Try::Granted;
+        }
+        meters.by_name.entry(whose.to_owned()).or_default().take(self.of, now)
+    }
+
+    fn told(&self, whose: &str, empty_ms: Option<i64>, now: Timestamp) {
+        // Nobody forgets a meter while its answer is to come.
+        if let Some(meter) = self.lock().by_name.get_mut(whose) {
+            match empty_ms {
+                Some(empty_ms) => meter.told(empty_ms, now),
+                None => meter.told_nobody(self.of, now),
+            }
+        }
+    }
+
+    fn refusal(&self, wait_ms: i64) -> Problem {
+        hold_limited(self.limit);
+        let pause = Duration::from_millis(wait_ms.unsigned_abs());
+        let seconds = pause.as_millis().div_ceil(1_000).max(1);
+        let detail = match self.limit {
+            HoldLimit::Visitor => {
+                format!("You have tried for seats very often in a short time. Please try again in {seconds} s.")
+            }
+            HoldLimit::Address => {
+                format!("Very many tries for seats come from your network. Please try again in {seconds} s.")
+            }
+        };
+        let whole = Duration::from_millis(self.of.whole_ms().unsigned_abs());
+        let limit = Limit { name: self.limit.name(), burst: self.of.burst, window_s: whole.as_secs().max(1) };
+        Problem::new(Code::TooManyAttempts, detail).with_limit(limit).with_retry_after(pause)
+    }
+
+    // Held for a few additions, never across an await.
+    fn lock(&self) -> MutexGuard<'_, Meters> {
+        self.meters.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Meters {
+    /// Forgets those nothing is lost with; whether there is room now.
+    fn make_room(&mut self, of: Allowance, now: Timestamp) -> bool {
+        if now.0 - self.looked_at >= LOOK_EVERY_MS {
+            self.looked_at = now.0;
+            self.by_name.retain(|_, meter| !meter.is_idle(of, now));
+        }
+        self.by_name.len() < MAX_METERS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counted() -> Counted {
+        Counted { limit: HoldLimit::Visitor, of: Allowance { burst: 6, each_ms: 1_000 }, meters: Mutex::default() }
+    }
+
+    #[test]
+    fn everybody_has_a_bucket_and_an_empty_one_is_nobody_elses() {
+        let (counted, now) = (counted(), Timestamp(1_000_000));
+        assert_eq!(counted.take("ann", now), Try::GrantedAndDue(1), "a lot is one");
+        counted.told("ann", Some(4_000), now);
+        assert_eq!((counted.take("ann", now), counted.take("ben", now)), (Try::Refused(4_000), Try::GrantedAndDue(1)));
+    }
+
+    #[test]
+    fn whoever_is_refused_is_told_which_limit_and_when_to_come_back() {
+        let problem = counted().refusal(3_200);
+        assert_eq!(problem.code(), Code::TooManyAttempts);
+        assert!(problem.detail().ends_with("in 4 s."), "{}", problem.detail());
+        let limit = Limit { name: "hold-visitor", burst: 6, window_s: 6 };
+        let told = Problem::new(Code::TooManyAttempts, "").with_limit(limit);
+        let header = |problem: Problem| {
+            axum::response::IntoResponse::into_response(problem).headers()["ratelimit-policy"].clone()
+        };
+        assert_eq!(header(problem), header(told));
+    }
+
+    #[test]
+    fn meters_never_grow_beyond_their_limit_and_those_at_rest_make_room() {
+        let (counted, now) = (counted(), Timestamp(1_000_000));
+        for who in 0..MAX_METERS {
+            counted.take(&who.to_string(), now);
+            counted.told(&who.to_string(), Some(0), now);
+        }
+        let kept = || counted.lock().by_name.len();
+        assert_eq!(counted.take("late", now), Try::Granted, "nobody is turned away for that");
+        assert_eq!(kept(), MAX_METERS);
+        assert_eq!(counted.take("late", now.plus_ms(60_000)), Try::GrantedAndDue(1));
+        assert_eq!(kept(), 1);
+    }
+}

@@ -1,0 +1,55 @@
+//! Who tries too often for seats, and what is unusual about how somebody does.
+
+use domain::fairness::Kind;
+use metrics::{Unit, counter, describe_counter};
+
+/// Tries for seats that came too soon: limit.
+const LIMITED: &str = "rowlock_hold_limits_total";
+/// Sightings written down for managers: kind.
+const UNUSUAL: &str = "rowlock_unusual_total";
+
+/// Which limit somebody ran into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HoldLimit {
+    /// One visitor's.
+    Visitor,
+    /// That of an address of the network.
+    Address,
+}
+
+impl HoldLimit {
+    const ALL: [Self; 2] = [Self::Visitor, Self::Address];
+
+    /// Its name, for whoever runs into it as well.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Visitor => "hold-visitor",
+            Self::Address => "hold-address",
+        }
+    }
+}
+
+pub(super) fn describe() {
+    describe_counter!(LIMITED, Unit::Count, "Tries for seats that were refused because they came too often, by limit.");
+    describe_counter!(UNUSUAL, Unit::Count, "Something unusual that was written down for managers, by kind.");
+}
+
+pub(super) fn begin_at_zero() {
+    for limit in HoldLimit::ALL {
+        counter!(LIMITED, "limit" => limit.name()).increment(0);
+    }
+    for kind in Kind::ALL {
+        counter!(UNUSUAL, "kind" => kind.as_str()).increment(0);
+    }
+}
+
+/// Counts a try for seats that came too soon.
+pub fn hold_limited(limit: HoldLimit) {
+    counter!(LIMITED, "limit" => limit.name()).increment(1);
+}
+
+/// Counts something unusual that was written down.
+pub fn unusual(kind: Kind) {
+    counter!(UNUSUAL, "kind" => kind.as_str()).increment(1);
+}

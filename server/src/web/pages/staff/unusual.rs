@@ -1,0 +1,92 @@
+//! The page of what is unusual, and its form. They do what the API does, through the same service.
+
+use app::pages::staff::Section;
+use app::pages::staff::unusual::Unusual;
+use axum::Router;
+use axum::extract::rejection::{FormRejection, PathRejection};
+use axum::extract::{DefaultBodyLimit, Form, Path, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use domain::api_systems::ReasonRequest;
+use serde::Deserialize;
+use uuid::Uuid;
+
+use super::{Turned, Who, desk};
+use crate::idempotency::{IdempotencyKey, Intent};
+use crate::web::pages::booking::passing_or_fault;
+use crate::web::pages::{PRIVATE_CACHE, PageError, html, words};
+use crate::web::{Code, Problem, reader};
+use crate::{AppState, fairness, ids};
+
+/// Largest form, bytes.
+const MAX_FORM_BYTES: usize = 8 * 1024;
+
+pub(super) fn routes() -> Router<AppState> {
+    Router::new()
+        .route("/staff/{theatre}/unusual", get(page))
+        .route("/staff/{theatre}/unusual/{flag}/dismiss", post(dismiss))
+        .layer(DefaultBodyLimit::max(MAX_FORM_BYTES))
+}
+
+type PageResult = Result<Response, Turned>;
+
+async fn page(State(state): State<AppState>, who: Who, theatre: Result<Path<String>, PathRejection>) -> PageResult {
+    let Path(theatre) = theatre?;
+    shown(&state, who, &theatre, None).await
+}
+
+/// The page as it stands, with what stood in the way.
+async fn shown(state: &AppState, who: Who, theatre: &str, problem: Option<Problem>) -> PageResult {
+    let (_, desk) = desk(state, who, theatre, Section::Unusual).await?;
+    let flags = fairness::list(state, theatre).await.map_err(passing_or_fault)?;
+    let status = problem.as_ref().map_or(StatusCode::OK, |problem| problem.code().describe().0);
+    let trouble = problem.map(|problem| in_words(&problem));
+    let unusual = Unusual { desk, flags, trouble, intent: ids::new_id().to_string() };
+    Ok((status, html(unusual, PRIVATE_CACHE)).into_response())
+}
+
+/// What stood in the way. What the general words say of bookings is not about this page.
+fn in_words(problem: &Problem) -> String {
+    match problem.code() {
+        Code::Malformed => app::say!(in reader::language(), "unusual.refused"),
+        _ => words(problem),
+    }
+}
+
+#[derive(Deserialize)]
+struct ReasonForm {
+    key: String,
+    reason: String,
+}
+
+async fn dismiss(
+    State(state): State<AppState>,
+    who: Who,
+    named: Result<Path<(String, Uuid)>, PathRejection>,
+    sent: Result<Form<ReasonForm>, FormRejection>,
+) -> PageResult {
+    let Path((theatre, id)) = named?;
+    // Others are turned away before anything of the theatre, or the form, is looked at.
+    let (staff, _) = desk(&state, who, &theatre, Section::Unusual).await?;
+    let Form(sent) = sent.map_err(|rejection| PageError::Unreadable(rejection.body_text()))?;
+    let request = ReasonRequest { reason: sent.reason };
+    let done = async {
+        let path = format!("form /staff/{theatre}/unusual/{id}/dismiss");
+        let intent = Intent::new(&staff.session.owner, IdempotencyKey::of_form(&sent.key)?, &path, &request);
+        fairness::dismiss(&state, &staff, (&theatre, id), &request, &intent).await
+    };
+    match done.await {
+        Ok(_) => Ok(see(&Section::Unusual.href(&theatre))),
+        Err(problem) if matches!(problem.code(), Code::Internal | Code::DatabaseUnavailable) => {
+            Err(passing_or_fault(problem).into())
+        }
+        Err(problem) => shown(&state, Ok(staff.clone()), &theatre, Some(problem)).await,
+    }
+}
+
+fn see(path: &str) -> Response {
+    let location = HeaderValue::try_from(path).unwrap_or(HeaderValue::from_static("/staff"));
+    let headers = [(header::LOCATION, location), (header::CACHE_CONTROL, HeaderValue::from_static(PRIVATE_CACHE))];
+    (StatusCode::SEE_OTHER, headers).into_response()
+}
