@@ -23,6 +23,7 @@ mod commits;
 mod door;
 mod email_codes;
 mod faults;
+mod files;
 mod first_look;
 mod friend;
 mod gateway_away;
