@@ -61,29 +61,36 @@ async function isGone(name) {
   return answer?.status === 404;
 }
 
-/** Loads the page anew, of the version that there is now; once, and again only after a page came to life. */
-async function replace() {
+/**
+ * Loads the page anew, of the version that there is now; once, and again only after a page came to life. Whether it does.
+ */
+async function replaced() {
   try {
     const gone = await Promise.all([...new Set(islands.map(half))].map(isGone));
-    if (!gone.includes(true) || sessionStorage.getItem(ANEW)) return;
+    if (!gone.includes(true) || sessionStorage.getItem(ANEW)) return false;
     sessionStorage.setItem(ANEW, "once");
   } catch {
     // Nothing can be noted here, so nobody could tell how often it was done.
-    return;
+    return false;
   }
   location.reload();
+  return true;
+}
+
+/** A page has come to life: another that does not may be loaded anew. */
+function settle() {
+  try {
+    sessionStorage.removeItem(ANEW);
+  } catch {
+    // Then nothing is noted there either.
+  }
 }
 
 try {
   for (const name of ["show", "pages", "staff"]) await wake(name, islands.filter((island) => half(island) === name));
   page.dataset.live = "ready";
+  settle();
 } catch (error) {
   page.dataset.live = "failed";
-  await replace();
-  throw error;
-}
-try {
-  sessionStorage.removeItem(ANEW);
-} catch {
-  // Then nothing is noted there either.
+  if (!(await replaced())) throw error;
 }
