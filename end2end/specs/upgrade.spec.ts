@@ -7,6 +7,8 @@ import { expect, test } from "../pages/visitors.js";
 /** What binds the module of a show's page, and the module; asked for again, a script has another address. */
 const OF_THE_MODULE = /\/pkg\/show(\.js(\?\d+)?|_bg\.wasm)$/;
 
+test.beforeEach(() => test.skip(test.info().project.name !== "laptop", "the same on every screen"));
+
 /** Counts the pages that somebody loads. */
 function pagesOf(page: Page): () => number {
   let count = 0;
