@@ -43,7 +43,7 @@ pub fn version(root: &Path) -> Option<String> {
     if is_version(&named) && versions.join(&named).is_dir() {
         return Some(named);
     }
-    tracing::warn!(site = %root.display(), version = named, "the site lacks its version: files are asked about before each use");
+    tracing::warn!(site = %root.display(), version = named, "the site lacks its version: pages ask for plain names");
     None
 }
 
