@@ -28,7 +28,7 @@ sub vcl_recv {
         return (pass);
     }
     # What is for everybody. Rowlock decides what of it is kept; all the rest never comes this far.
-    if (req.url ~ "^/(\?|$)|^/(cities|theatres|films)/|^/(search|docs/problems)(\?|$)|^/(pkg|fonts|style)/"
+    if (req.url ~ "^/(\?|$)|^/(cities|theatres|films)/|^/(search|docs/problems)(\?|$)|^/(site|pkg|fonts|style)/"
         || req.url ~ "^/api/v1/(cities|shows)(\?|$)|^/api/v1/cities/[^/]+/theatres(\?|$)"
         || req.url ~ "^/api/v1/theatres/[^/]+/shows(\?|$)|^/api/v1/shows/[^/]+(/plan|/dots)?(\?|$)") {
         # One page for each language: that of the cookie, else the first of the browser's that there is.

@@ -19,6 +19,8 @@ pub mod pages;
 pub mod seat_map;
 #[cfg(feature = "ssr")]
 pub mod shell;
+#[cfg(feature = "ssr")]
+pub mod site;
 #[cfg(feature = "staff")]
 pub mod staff;
 #[cfg(feature = "show")]

@@ -11,7 +11,7 @@ use leptos::prelude::*;
 use leptos::tachys::html::doctype;
 
 use crate::language::{self, Language};
-use crate::say;
+use crate::{say, site};
 
 /// A town, theatre or anything else with a page of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,8 +42,12 @@ pub enum Half {
 }
 
 impl Half {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Pages, Self::Show, Self::Staff];
+
     /// Name of its files, and of the feature of `frontend`.
-    fn name(self) -> &'static str {
+    #[must_use]
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Pages => "pages",
             Self::Show => "show",
@@ -62,12 +66,12 @@ pub enum Kept {
 }
 
 impl Kept {
-    /// Path of its script.
-    fn script(self) -> &'static str {
-        match self {
+    /// Address of its script.
+    fn script(self) -> String {
+        site::address(match self {
             Self::Ticket => "/pkg/keep-ticket.js",
             Self::Door => "/pkg/keep-door.js",
-        }
+        })
     }
 }
 
@@ -140,10 +144,10 @@ fn document(language: Language, head: Head, content: AnyView, chooser: impl Into
     let live = head.live.then(|| {
         let half = head.half.name();
         view! {
-            <link rel="modulepreload" href="/pkg/boot.js" />
-            <link rel="modulepreload" href=format!("/pkg/{half}.js") />
-            <link rel="preload" href=format!("/pkg/{half}_bg.wasm") r#as="fetch" r#type="application/wasm" crossorigin="anonymous" />
-            <script type="module" src="/pkg/boot.js"></script>
+            <link rel="modulepreload" href=site::address("/pkg/boot.js") />
+            <link rel="modulepreload" href=site::address(&format!("/pkg/{half}.js")) />
+            <link rel="preload" href=site::address(&format!("/pkg/{half}_bg.wasm")) r#as="fetch" r#type="application/wasm" crossorigin="anonymous" />
+            <script type="module" src=site::address("/pkg/boot.js")></script>
         }
     });
     let kept = head.kept.map(|kept| view! { <script type="module" src=kept.script()></script> });
@@ -162,7 +166,7 @@ fn document(language: Language, head: Head, content: AnyView, chooser: impl Into
                 {style(is_map)}
                 <link rel="icon" href="/favicon.svg" r#type="image/svg+xml" />
                 {words}
-                <script r#type="module" src="/pkg/account.js"></script>
+                <script r#type="module" src=site::address("/pkg/account.js")></script>
                 {live}
                 {kept}
             </head>
@@ -181,15 +185,15 @@ fn document(language: Language, head: Head, content: AnyView, chooser: impl Into
 const MAP_STYLE: &str = "/style/map.css";
 
 fn style(is_map: bool) -> impl IntoView {
-    let all = || view! { <link rel="stylesheet" href="/style/main.css" /> };
+    let all = || view! { <link rel="stylesheet" href=site::address("/style/main.css") /> };
     if is_map {
         Either::Left(view! {
-            <link rel="stylesheet" href=MAP_STYLE />
+            <link rel="stylesheet" href=site::address(MAP_STYLE) />
             <noscript>{all()}</noscript>
         })
     } else {
         Either::Right(view! {
-            <link rel="preload" href="/fonts/figtree-west.woff2" r#as="font" r#type="font/woff2" crossorigin="anonymous" />
+            <link rel="preload" href=site::address("/fonts/figtree-west.woff2") r#as="font" r#type="font/woff2" crossorigin="anonymous" />
             {all()}
         })
     }

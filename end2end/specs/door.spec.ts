@@ -153,8 +153,10 @@ test("a door that is loaded anew without a network goes on by its list, and sign
       return requests.flat().map((request) => new URL(request.url).pathname);
     });
   for (const file of await kept()) {
-    expect(file).toMatch(/^\/(staff\/[\w-]+\/door\/[0-9a-f-]{36}|(style|fonts)\/[\w.-]+|pkg\/[\w/-]+\.(js|wasm)|favicon\.svg)$/);
-    expect(file).not.toMatch(/^\/pkg\/(show|pages)/);
+    expect(file).toMatch(
+      /^\/(staff\/[\w-]+\/door\/[0-9a-f-]{36}|site\/[0-9a-f]{16}\/((style|fonts)\/[\w.-]+|pkg\/[\w/-]+\.(js|wasm))|favicon\.svg)$/,
+    );
+    expect(file).not.toMatch(/\/pkg\/(show|pages)/);
   }
   for (const other of [`/staff/${show.theatre}/door`, `/staff/${show.theatre}/reports`, `/shows/${show.id}`]) {
     const tab = await anna.newTab();

@@ -23,7 +23,7 @@ test("in a rush the browser proves unseen that somebody is there, and the seat i
   });
   const worker = anna.page.waitForEvent("worker");
   await hers.touch(c7);
-  expect(new URL((await worker).url()).pathname).toBe("/pkg/puzzle-worker.js");
+  expect(new URL((await worker).url()).pathname).toMatch(/^\/site\/[0-9a-f]{16}\/pkg\/puzzle-worker\.js$/);
   // Told calmly: where a screen reader says it when it is free to, not as an alarm.
   await expect(anna.page.getByTestId("news")).toHaveText(messages("en")["map.proving"]!);
   await expect(hers.message).toBeEmpty();

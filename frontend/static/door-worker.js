@@ -2,7 +2,8 @@
 // API, never anybody else's page. The list of tickets the page keeps itself.
 //
 // What is kept is a set: a page and the scripts, the module and the style it was opened with, which fit together. It
-// is kept whole, under a name made from the contents of its scripts and module, and then sets of other builds go.
+// is kept whole, under a name made from its scripts and module, and then sets of other builds go. The page asks for its
+// files by the version of the site it is of (/site/…), so a page of one version is not kept with files of another.
 importScripts("/pkg/kept-pages.js");
 
 // Names of sets begin so; another number forgets all sets of the one before.
@@ -16,7 +17,9 @@ const MOST_OPENED = 16;
 
 const DOOR = /^\/staff\/[\w-]+\/door\/[0-9a-f-]{36}$/;
 const FILE =
-  /^\/(?:(?:style|fonts)\/[\w.-]+|pkg\/(?:account|boot|keep|keep-door|staff)\.js|pkg\/staff_bg\.wasm|pkg\/staff-parts\/\w+\.(?:js|wasm)|favicon\.svg)$/;
+  /^(?:\/site\/[0-9a-f]{16})?\/(?:(?:style|fonts)\/[\w.-]+|pkg\/(?:account|boot|keep|keep-door|staff)\.js|pkg\/staff_bg\.wasm|pkg\/staff-parts\/\w+\.(?:js|wasm))$|^\/favicon\.svg$/;
+// The script that every page of a door asks for first, under the address of the page's own version.
+const ENTRY = "/pkg/boot.js";
 
 // Pages that were opened from a set, and from which: the rest of what they need comes from there as well. A worker
 // that the browser has put to sleep meanwhile forgets this, and asks the network first.
@@ -113,6 +116,8 @@ async function keepSet(path, files) {
   const answers = await Promise.all(files.map((file) => fetch(file, { cache: "force-cache" })));
   const page = await noted(path, await fetch(path, { redirect: "manual" }));
   if (![page, ...answers].every(isGood)) return;
+  // Renewed since, the server gives a page that none of these files is for.
+  if (!(await isMadeWith(page, files))) return;
   const name = SET + (await digestOf(files, answers));
   const isNew = !(await caches.has(name));
   try {
@@ -129,10 +134,16 @@ async function keepSet(path, files) {
   await forgetCaches(SET, name);
 }
 
+/** Whether a page asks for files of the version that these are of. */
+async function isMadeWith(page, files) {
+  const entry = files.find((file) => file.endsWith(ENTRY));
+  return entry !== undefined && (await page.clone().text()).includes(`"${entry}"`);
+}
+
 /** A name for the build that these files are of. Which icon or font a page happens to use is no matter of builds. */
 async function digestOf(files, answers) {
   const sums = await Promise.all(answers.map(async (answer) => sha256(await answer.clone().arrayBuffer())));
-  const lines = files.map((file, number) => `${file} ${sums[number]}`).filter((line) => line.startsWith("/pkg/"));
+  const lines = files.map((file, number) => `${file} ${sums[number]}`).filter((line) => line.includes("/pkg/"));
   return (await sha256(new TextEncoder().encode(lines.join("\n")))).slice(0, 32);
 }
 

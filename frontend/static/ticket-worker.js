@@ -2,6 +2,9 @@
 // nothing else: never the seat map, never the API, never anything that changes something.
 //
 // The network comes first: a ticket that was given back is forgotten as soon as the server says so.
+//
+// Pages ask for files by the version of the site they are of (/site/…). What is kept of a file is the last one there was,
+// for all tickets, by its plain name: any version's looks do for any ticket, and none piles up.
 importScripts("/pkg/kept-pages.js");
 
 // Another number forgets everything kept under the one before.
@@ -13,6 +16,7 @@ const MOST_ASSETS = 12;
 
 const TICKET = /^\/(?:bookings\/[0-9a-f-]{36}\/ticket|tickets\/[0-9A-Z]{1,64})$/;
 const ASSET = /^\/(?:(?:style|fonts)\/[\w.-]+|pkg\/keep(?:-ticket)?\.js|favicon\.svg)$/;
+const VERSION = /^\/site\/[0-9a-f]{16}(?=\/)/;
 
 self.addEventListener("install", () => self.skipWaiting());
 
@@ -24,16 +28,17 @@ self.addEventListener("fetch", (event) => {
   const { request } = event;
   const { origin, pathname } = new URL(request.url);
   const wanted = request.mode === "navigate" ? TICKET : ASSET;
-  if (request.method === "GET" && origin === self.location.origin && wanted.test(pathname)) {
-    const fresh = fetch(request).then((answer) => noted(pathname, answer));
-    event.respondWith(freshOrKept(fresh, () => kept(pathname)));
+  const name = plain(pathname);
+  if (request.method === "GET" && origin === self.location.origin && wanted.test(name)) {
+    const fresh = fetch(request).then((answer) => noted(name, answer));
+    event.respondWith(freshOrKept(fresh, () => kept(name)));
   }
 });
 
 self.addEventListener("message", (event) => {
   const { keep, assets } = event.data ?? {};
   if (typeof keep !== "string" || !TICKET.test(keep) || !Array.isArray(assets)) return;
-  const files = assets.filter((path) => ASSET.test(path)).slice(0, MOST_ASSETS);
+  const files = assets.filter((path) => ASSET.test(plain(path))).slice(0, MOST_ASSETS);
   const work = Promise.all([keep, ...files].map(isKept)).then((kept) => {
     event.ports[0]?.postMessage(kept.every(Boolean) ? "kept" : "not kept");
   });
@@ -44,11 +49,16 @@ self.addEventListener("message", (event) => {
 async function isKept(path) {
   try {
     // A ticket that leads elsewhere is none any more.
-    await noted(path, await fetch(path, { redirect: "manual" }));
+    await noted(plain(path), await fetch(path, { redirect: "manual" }));
   } catch {
     // No network: what is there counts.
   }
-  return (await kept(path)) !== undefined;
+  return (await kept(plain(path))) !== undefined;
+}
+
+/** The name of a file, whichever version of it is asked for. */
+function plain(path) {
+  return path.replace(VERSION, "");
 }
 
 /** What is kept; nothing where the browser keeps nothing for us. */

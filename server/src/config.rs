@@ -58,7 +58,7 @@ pub struct Config {
     /// Proxies of ours in front, each of which adds whom it was asked by to `X-Forwarded-For`.
     #[arg(long, env = "TRUSTED_PROXIES", default_value_t = 0)]
     pub trusted_proxies: usize,
-    /// The browser half: `pkg/` and `style/`.
+    /// The browser half, as `cargo xtask site` builds it.
     #[arg(long, env = "SITE_ROOT", default_value = "target/site")]
     pub site_root: PathBuf,
     /// What whoever reads `/metrics` must know, as a bearer token; without it there is no such page.

@@ -30,6 +30,7 @@ mod setup;
 mod site;
 mod stop;
 mod test;
+mod versions;
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "Runs Rowlock and proves it, doing its own set-up.")]

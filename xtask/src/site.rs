@@ -5,6 +5,7 @@
 //!     style/  main.css: all of style/*.css in the order of their names; map.css and map-later.css: what the page of a
 //!             live map needs of them, in two; other files as they are
 //!     other files of frontend/static lie where they lie there: fonts/, favicon.svg
+//!     versions/  all of it under a name that says what is in it, if it was built to be delivered: see `versions.rs`
 //!
 //! Each text and module has a `.br` and a `.gz` beside it, made once here instead of at every request.
 
@@ -24,6 +25,7 @@ use crate::progress::Step;
 use crate::setup::wasm::{TARGET, Toolchain, Wish};
 use crate::setup::wasm_opt;
 use crate::stop::Stop;
+use crate::versions;
 
 /// The modules, each a feature of `frontend`: a page loads the one its islands are in. Whoever chooses a
 /// seat does not wait for what is needed after paying, nor for what only staff use.
@@ -95,6 +97,10 @@ pub fn build(places: &Places, size: Size, stop: &Stop) -> Result<()> {
     // `run` and `test` of one checkout share the site; released when this returns.
     let lock = std::fs::File::create(places.site().join(".lock"))?;
     lock.lock().context("cannot lock the site")?;
+    if size == Size::Large {
+        // Before anything changes.
+        versions::withdraw(&places.site())?;
+    }
     let toolchain = Toolchain::require(places, stop)?;
     let about = format!("{size:?} {} {}", toolchain.name(), toolchain.about()?);
     let inputs = fingerprint::of(&places.root, &MODULE_INPUTS, &about)?;
@@ -111,7 +117,10 @@ pub fn build(places: &Places, size: Size, stop: &Stop) -> Result<()> {
         plain(places, &pkg)?;
         std::fs::write(&stamp, &inputs)?;
     }
-    Ok(())
+    match size {
+        Size::Small => versions::publish(&places.site()),
+        Size::Large => Ok(()),
+    }
 }
 
 fn module(places: &Places, pkg: &Path, half: &str, toolchain: &Toolchain, size: Size, stop: &Stop) -> Result<()> {

@@ -23,6 +23,14 @@ pub fn page_language() -> Option<String> {
     window().document()?.document_element()?.get_attribute("lang")
 }
 
+/// The address of a file of the site, given as if it lay at the root (`/pkg/boot.js`), in the version that this page is of:
+/// `frontend/static/boot.js` writes on the document where that begins.
+#[must_use]
+pub fn file(path: &str) -> String {
+    let page = window().document().and_then(|page| page.document_element());
+    page.and_then(|page| page.get_attribute("data-site")).unwrap_or_default() + path
+}
+
 /// The element with this id.
 #[must_use]
 pub fn element(id: &str) -> Option<web_sys::Element> {

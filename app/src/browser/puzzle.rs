@@ -6,14 +6,14 @@ use js_sys::futures::JsFuture;
 use wasm_bindgen::JsCast;
 use web_sys::{MessageEvent, Worker};
 
-/// Where the worker is.
+/// Where the worker is in the site.
 const WORKER: &str = "/pkg/puzzle-worker.js";
 /// How long it may take, being loaded included, milliseconds: the hardest puzzle is a second or so of a phone.
 const DEADLINE_MS: i32 = 30_000;
 
 /// The solution; `None` when there is none in time, no worker, or when the visitor leaves the page. It ends with that.
 pub(super) async fn solve(challenge: &str) -> Option<String> {
-    let worker = Worker::new(WORKER).ok()?;
+    let worker = Worker::new(&super::file(WORKER)).ok()?;
     // The first of these that is called settles it, and the others do nothing any more.
     let told = Promise::new(&mut |tell, give_up| {
         let window = super::window();

@@ -50,7 +50,7 @@ fn style_the_rest(session: Session) {
         let asked = asked.unwrap_or_default();
         if !asked && session.is_drawn() {
             // Not in the frame that draws the map.
-            request_animation_frame(|| browser::add_style(LATER_STYLE));
+            request_animation_frame(|| browser::add_style(&browser::file(LATER_STYLE)));
             return true;
         }
         asked

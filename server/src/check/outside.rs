@@ -12,6 +12,7 @@ use super::{Finding, Report, within};
 use crate::config::Config;
 use crate::payments::{Gateways, Known};
 use crate::tickets::Mailer;
+use crate::web::files;
 
 /// How long connecting may take.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
@@ -59,10 +60,15 @@ pub(super) async fn mail(config: &Config, report: &mut Report) {
 pub(super) fn site(config: &Config, report: &mut Report) {
     let root = &config.site_root;
     let missing: Vec<&str> = ["pkg", "style", "fonts"].into_iter().filter(|part| !root.join(part).is_dir()).collect();
-    let found = if missing.is_empty() {
-        Finding::good(format!("{} is there", root.display()))
-    } else {
-        Finding::warning(format!("{} lacks {} on this machine (SITE_ROOT)", root.display(), missing.join(", ")))
+    let found = match (missing.is_empty(), files::version(root)) {
+        (true, Some(version)) => Finding::good(format!("{} is there, version {version}", root.display())),
+        (true, None) => Finding::warning(format!(
+            "{} has no version, so browsers ask about each file before each use: `cargo xtask site` builds one",
+            root.display()
+        )),
+        (false, _) => {
+            Finding::warning(format!("{} lacks {} on this machine (SITE_ROOT)", root.display(), missing.join(", ")))
+        }
     };
     report.add("site", Duration::ZERO, [found]);
 }

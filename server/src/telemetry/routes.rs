@@ -70,8 +70,14 @@ mod tests {
 
     #[test]
     fn paths_belong_to_their_templates_and_strangers_to_none() {
-        let routes =
-            Routes::new(["/", "/api/v1/shows/{id}", "/api/v1/shows/{id}/holds", "/api/v1/shows", "/pkg/{*file}"]);
+        let routes = Routes::new([
+            "/",
+            "/api/v1/shows/{id}",
+            "/api/v1/shows/{id}/holds",
+            "/api/v1/shows",
+            "/pkg/{*file}",
+            "/site/{version}/{*file}",
+        ]);
         for (path, route) in [
             ("/", "/"),
             ("/api/v1/shows", "/api/v1/shows"),
@@ -79,6 +85,8 @@ mod tests {
             ("/api/v1/shows/7f2c/", "/api/v1/shows/{id}"),
             ("/api/v1/shows/7f2c/holds", "/api/v1/shows/{id}/holds"),
             ("/pkg/a/b.js", "/pkg/{*file}"),
+            ("/site/7f2c/pkg/b.js", "/site/{version}/{*file}"),
+            ("/site/7f2c", OTHER),
             ("/api/v1/shows/7f2c/nothing", OTHER),
             ("/wp-login.php", OTHER),
             ("/pkg", OTHER),

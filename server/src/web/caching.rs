@@ -19,7 +19,7 @@ pub const PRIVATE: &str = "private, no-store";
 pub const SHARED: &str = "public, max-age=0, s-maxage=30, stale-while-revalidate=15";
 /// For what has prices in it, or is a file whose name stays when it changes: kept, and asked about before each use.
 pub const REVALIDATED: &str = "public, no-cache";
-/// For what never changes under its address.
+/// For what never changes under its address: a year is as long as caches believe.
 pub const FOREVER: &str = "public, max-age=31536000, immutable";
 
 /// What an answer for everybody says must have been asked for within this time, or nobody keeps it. With the lag of a
@@ -39,6 +39,8 @@ pub enum Class {
     Shared,
     /// By whoever asks before each use.
     Revalidated,
+    /// By anybody, for good, if it is what its address names; else by nobody.
+    Immutable,
     /// By nobody.
     Never,
 }
@@ -46,7 +48,7 @@ pub enum Class {
 /// Routes by template. GET stands for HEAD as well.
 type Row = (&'static str, Class);
 
-use Class::{Never, Revalidated, Shared};
+use Class::{Immutable, Never, Revalidated, Shared};
 
 /// Every route that is the same for everybody, and every page. Of the API, whatever is not for everybody is
 /// [`Class::Never`] without a row.
@@ -78,6 +80,8 @@ const TABLE: &[Row] = &[
     ("/reset/new", Never),
     ("/confirm-email", Never),
     ("/api/openapi.json", Never),
+    // The address names what is in it.
+    ("/site/{version}/{*file}", Immutable),
     ("/pkg/{*file}", Revalidated),
     ("/fonts/{*file}", Revalidated),
     ("/style/{*file}", Revalidated),
@@ -148,11 +152,12 @@ pub(super) fn nobody_keeps(headers: &mut HeaderMap) {
     headers.remove(SURROGATE_KEY);
 }
 
-/// Sees to it that nobody keeps an answer that its route lets nobody keep, that is about somebody, or that may be too
-/// old: one that took long, or was made of what took long. `began` is when the request came.
+/// Sees to it that nobody keeps an answer that its route lets nobody keep, that is about somebody or an error, or that may
+/// be too old: one that took long, or was made of what took long. `began` is when the request came.
 pub(super) fn settle(response: &mut Response, method: &Method, route: &str, began: Instant) {
     let is_read = matches!(*method, Method::GET | Method::HEAD);
-    let may_be_kept = is_read && !matches!(class(route), None | Some(Never));
+    let is_error = response.status().is_client_error() || response.status().is_server_error();
+    let may_be_kept = is_read && !is_error && !matches!(class(route), None | Some(Never));
     let asked = response.extensions().get::<Kept>().map(|kept| kept.asked.map_or(began, |asked| asked.min(began)));
     let is_old = asked.is_some_and(|asked| asked.elapsed() > KEPT_WITHIN);
     let headers = response.headers_mut();
@@ -165,6 +170,7 @@ pub(super) fn settle(response: &mut Response, method: &Method, route: &str, bega
 mod tests {
     use std::collections::BTreeSet;
 
+    use axum::http::StatusCode;
     use axum::response::IntoResponse;
 
     use super::*;
@@ -227,6 +233,7 @@ mod tests {
         let now = Instant::now();
         let old = now.checked_sub(KEPT_WITHIN + Duration::from_millis(1)).expect("this machine runs for longer");
         let kept = || Kept::under(Tags::lists());
+        let gone = (StatusCode::NOT_FOUND, [(CACHE_CONTROL, FOREVER)], "gone").into_response();
         let with_cookie = ([(SET_COOKIE, "lang=de")], answer(kept())).into_response();
         for (why, headers) in [
             ("slow", settled(answer(kept()), &Method::GET, "/", old)),
@@ -236,6 +243,7 @@ mod tests {
             ("without a class", settled(answer(kept()), &Method::GET, "/new", now)),
             ("a change", settled(answer(kept()), &Method::POST, "/", now)),
             ("nothing said", settled("alive".into_response(), &Method::GET, "/", now)),
+            ("an error", settled(gone, &Method::GET, "/site/{version}/{*file}", now)),
         ] {
             assert_eq!(headers[CACHE_CONTROL], PRIVATE, "{why}");
             assert!(!headers.contains_key(CACHE_TAG) && !headers.contains_key(SURROGATE_KEY), "{why}");

@@ -9,6 +9,7 @@ pub mod client_address;
 pub mod connections;
 pub mod extract;
 mod fast_road;
+pub mod files;
 pub mod pages;
 pub mod problem;
 pub mod reader;

@@ -17,7 +17,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
 use tower_http::request_id::{MakeRequestId, PropagateRequestIdLayer, RequestId, SetRequestIdLayer};
-use tower_http::services::{ServeDir, ServeFile};
+use tower_http::services::ServeFile;
 use tower_http::set_header::SetResponseHeaderLayer;
 use tower_http::timeout::TimeoutLayer;
 use tower_http::trace::TraceLayer;
@@ -27,7 +27,7 @@ use utoipa_axum::router::OpenApiRouter;
 use super::budget::BudgetLayer;
 use super::caching::{self, PRIVATE, REVALIDATED};
 use super::fast_road::FastRoad;
-use super::{Code, Problem, pages, reader};
+use super::{Code, Problem, files, pages, reader};
 use crate::{
     AppState, accounts, api_keys, bookings, box_office, catalogue, door, email_codes, fairness, holds, idempotency,
     ids, live, organiser, payments, reports, telemetry, waiting_list, waiting_room, webhooks,
@@ -111,10 +111,11 @@ pub fn build(
 fn routes(state: AppState) -> Router {
     let (api, description) = api();
     let api = api.method_not_allowed_fallback(wrong_method).layer(DefaultBodyLimit::max(MAX_BODY_BYTES));
-    let files =
-        |folder: &str| ServeDir::new(state.config.site_root.join(folder)).precompressed_br().precompressed_gzip();
-    let revalidate =
-        SetResponseHeaderLayer::if_not_present(header::CACHE_CONTROL, HeaderValue::from_static(REVALIDATED));
+    let folder = |name: &str| files::folder(&state.config.site_root.join(name));
+    let revalidate = (
+        SetResponseHeaderLayer::if_not_present(header::CACHE_CONTROL, HeaderValue::from_static(REVALIDATED)),
+        SetResponseHeaderLayer::if_not_present(header::VARY, HeaderValue::from_static(files::VARIES_BY)),
+    );
 
     // At the root: a worker cares for pages below its own folder only.
     let worker = |file: &str| {
@@ -127,8 +128,9 @@ fn routes(state: AppState) -> Router {
         .merge(api)
         .route("/api/openapi.json", get(async move || Json(description)))
         .merge(pages::routes())
-        .nest_service("/pkg", tower::ServiceBuilder::new().layer(revalidate.clone()).service(files("pkg")))
-        .nest_service("/fonts", tower::ServiceBuilder::new().layer(revalidate.clone()).service(files("fonts")))
+        .route(files::ROUTE, get(files::of_version))
+        .nest_service("/pkg", tower::ServiceBuilder::new().layer(revalidate.clone()).service(folder("pkg")))
+        .nest_service("/fonts", tower::ServiceBuilder::new().layer(revalidate.clone()).service(folder("fonts")))
         .route_service(
             "/favicon.svg",
             ServiceBuilder::new()
@@ -137,7 +139,7 @@ fn routes(state: AppState) -> Router {
         )
         .route_service("/ticket-worker.js", worker("ticket-worker.js"))
         .route_service("/door-worker.js", worker("door-worker.js"))
-        .nest_service("/style", tower::ServiceBuilder::new().layer(revalidate).service(files("style")))
+        .nest_service("/style", tower::ServiceBuilder::new().layer(revalidate).service(folder("style")))
         .route("/healthz", get(async || "alive\n"))
         .route("/readyz", get(ready))
         .route("/metrics", get(telemetry::http::metrics))
@@ -146,8 +148,9 @@ fn routes(state: AppState) -> Router {
 }
 
 /// What is neither of the API as described nor a page.
-pub(super) const OTHER_ADDRESSES: [&str; 10] = [
+pub(super) const OTHER_ADDRESSES: [&str; 11] = [
     "/api/openapi.json",
+    files::ROUTE,
     "/pkg/{*file}",
     "/fonts/{*file}",
     "/style/{*file}",

@@ -24,6 +24,7 @@ mod door;
 mod email_codes;
 mod fairness;
 mod faults;
+mod files;
 mod first_look;
 mod friend;
 mod gateway_away;

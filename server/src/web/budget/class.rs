@@ -140,7 +140,16 @@ mod tests {
                 assert_eq!(terms(&method, route), None, "{method} {route}");
             }
         }
-        for route in ["/healthz", "/readyz", "/metrics", "/pkg/{*file}", "/tickets/{code}", "/login", "other"] {
+        for route in [
+            "/healthz",
+            "/readyz",
+            "/metrics",
+            "/pkg/{*file}",
+            "/site/{version}/{*file}",
+            "/tickets/{code}",
+            "/login",
+            "other",
+        ] {
             assert_eq!(terms(&Method::GET, route), None, "{route}");
         }
         // Letting seats or a place in a line go helps everybody.

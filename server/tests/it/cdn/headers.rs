@@ -58,6 +58,7 @@ async fn every_route_says_of_itself_what_its_class_says_of_it() {
                 kept += 1;
             }
             Class::Revalidated => assert_eq!((status, control.as_str()), (StatusCode::OK, REVALIDATED), "{route}"),
+            Class::Immutable => panic!("{route} is asked for in `files`"),
             Class::Never => {
                 assert_eq!(control, PRIVATE, "{route}");
                 assert!(!headers.contains_key("cache-tag") && !headers.contains_key("surrogate-key"), "{route}");

@@ -3,11 +3,13 @@
 
 mod pooled;
 mod rolling;
+mod versions;
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use tokio::net::TcpStream;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpStream, UnixStream};
 use tokio::process::{Child, Command};
 
 use crate::world::until;
@@ -37,6 +39,35 @@ fn shipped(text: &str, instead: &[(&str, String)]) -> String {
         *found.unwrap_or_else(|| panic!("nothing that is shipped begins with {begins:?}")) = line.clone();
     }
     lines.join("\n") + "\n"
+}
+
+/// The proxy as it is shipped, listening on this port, in front of these two replicas, and controlled by that socket.
+fn proxy(port: u16, control: &Path, replicas: [&str; 2]) -> String {
+    let [one, two] = replicas.map(|url| url.trim_start_matches("http://"));
+    shipped(
+        include_str!("../../../../deploy/haproxy.cfg"),
+        &[
+            ("maxconn", format!("    maxconn 1000\n    stats socket {} level admin", control.display())),
+            ("bind :8080", format!("    bind 127.0.0.1:{port}")),
+            ("server one", format!("    server one {one}")),
+            ("server two", format!("    server two {two}")),
+            ("server files-one", format!("    server files-one {one} track replicas/one")),
+            ("server files-two", format!("    server files-two {two} track replicas/two")),
+        ],
+    )
+}
+
+/// Whether the proxy sends visitors to this replica.
+async fn is_used(control: &Path, replica: &str) -> bool {
+    let asked = async {
+        let mut stream = UnixStream::connect(control).await?;
+        stream.write_all(b"show stat\n").await?;
+        let mut said = String::new();
+        stream.read_to_string(&mut said).await?;
+        Ok::<_, std::io::Error>(said)
+    };
+    let said = asked.await.unwrap_or_default();
+    said.lines().any(|line| line.starts_with(&format!("replicas,{replica},")) && line.contains(",UP,"))
 }
 
 /// A file that goes with the test, and the program that reads it.

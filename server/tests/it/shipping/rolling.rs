@@ -1,7 +1,6 @@
 //! Replicas are exchanged one by one behind the proxy that is shipped, while people go on: no request of theirs fails,
 //! and whoever watches a map is told when to come back, and can.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -11,17 +10,14 @@ use futures::StreamExt;
 use futures::future::join_all;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::UnixStream;
 use tokio::process::Command;
 use tokio_tungstenite::tungstenite::Message;
 
-use super::{Running, file, program, shipped};
+use super::{Running, file, is_used, program, proxy};
 use crate::ports;
 use crate::replicas::Replica;
 use crate::world::{Visitor, World, text, until};
 
-const SETTINGS: &str = include_str!("../../../../deploy/haproxy.cfg");
 /// People who take seats and let them go, and who watch.
 const BUSY: usize = 6;
 const WATCHING: usize = 4;
@@ -78,19 +74,6 @@ async fn watch(visitor: Visitor, stop: Arc<AtomicBool>, breaks: Arc<AtomicUsize>
     }
 }
 
-/// Whether the proxy sends visitors to this replica.
-async fn is_used(control: &Path, replica: &str) -> bool {
-    let asked = async {
-        let mut stream = UnixStream::connect(control).await?;
-        stream.write_all(b"show stat\n").await?;
-        let mut said = String::new();
-        stream.read_to_string(&mut said).await?;
-        Ok::<_, std::io::Error>(said)
-    };
-    let said = asked.await.unwrap_or_default();
-    said.lines().any(|line| line.starts_with(&format!("replicas,{replica},")) && line.contains(",UP,"))
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn replicas_are_exchanged_while_people_go_on() {
     let Some(program) = program("HAPROXY", "haproxy") else { return };
@@ -99,17 +82,8 @@ async fn replicas_are_exchanged_while_people_go_on() {
     let public = format!("http://127.0.0.1:{port}");
     let names = ["one", "two"];
     let replicas = names.map(|_| Replica::new(&world, &[("PUBLIC_URL", public.as_str()), ("TRUSTED_PROXIES", "1")]));
-    let address = |at: usize| replicas[at].url.trim_start_matches("http://").to_owned();
     let control = std::env::temp_dir().join(format!("rowlock-proxy-{port}"));
-    let text = shipped(
-        SETTINGS,
-        &[
-            ("maxconn", format!("    maxconn 1000\n    stats socket {} level admin", control.display())),
-            ("bind :8080", format!("    bind 127.0.0.1:{port}")),
-            ("server one", format!("    server one {}", address(0))),
-            ("server two", format!("    server two {}", address(1))),
-        ],
-    );
+    let text = proxy(port, &control, [&replicas[0].url, &replicas[1].url]);
     join_all(replicas.iter().map(Replica::start)).await;
     let file = file("haproxy.cfg", &text);
     let _proxy = Running::start(Command::new(program).arg("-db").arg("-f").arg(&file), &file, port).await;

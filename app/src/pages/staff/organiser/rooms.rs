@@ -5,8 +5,8 @@ use leptos::prelude::*;
 
 use super::{Desk, Preview, Tab, Trouble, choice, field, findings, head, hidden, page, reason, tick};
 use crate::language::Arg;
-use crate::say;
 use crate::shell::{Head, Page};
+use crate::{say, site};
 
 /// The screens of a theatre, and the way a room comes in.
 #[derive(Clone, Debug)]
@@ -74,7 +74,7 @@ impl Page for Screens {
                     {tick("mend", say!("organiser.mend"), false)}
                     <button class="button" r#type="submit" data-testid="import">{say!("organiser.import")}</button>
                 </form>
-                <script r#type="module" src="/pkg/plan-file.js"></script>
+                <script r#type="module" src=site::address("/pkg/plan-file.js")></script>
             </section>
         };
         page(&self.desk, Tab::Screens, say!("organiser.screens"), self.done, self.trouble, content.into_any())

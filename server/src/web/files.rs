@@ -1,0 +1,176 @@
+//! Files of the site: by their plain names, asked about before each use; and by the version they are of, kept for good.
+//!
+//! A page names the version in the addresses it asks for ([`app::site`]). `cargo xtask site` puts every version into a
+//! folder of its own, named by a hash over all that is in it, in which nothing ever changes; so whoever has that folder has
+//! the files, to the last byte, and may say so for a year. While replicas are renewed, one is asked for a version it does
+//! not have. Then it gives what does for any page from its own files, a style or a script that stands by itself, and nobody
+//! may keep that; what belongs to a module it does not find, and the page asks again (docs/decisions/0054).
+
+use std::path::Path;
+
+use app::Half;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::header::{CACHE_CONTROL, RANGE, VARY};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use tower_http::services::ServeDir;
+
+use super::caching::{FOREVER, PRIVATE};
+use crate::AppState;
+
+/// Addresses of files by version.
+pub(super) const ROUTE: &str = "/site/{version}/{*file}";
+/// How they begin.
+const FRONT: &str = "/site/";
+/// Where versions are, below the site's root.
+const VERSIONS: &str = "versions";
+/// In there, the name of the version that pages are of; `xtask/src/versions.rs` writes it.
+const CURRENT: &str = "current";
+/// Hexadecimal digits of a version's name.
+const DIGITS: usize = 16;
+/// Folders of a version. Nothing else is given out.
+const FOLDERS: [&str; 3] = ["pkg", "style", "fonts"];
+
+/// In which form somebody gets a file depends on what they can unpack.
+pub(super) const VARIES_BY: &str = "accept-encoding";
+
+/// The version of this site; `None` where it may change at any time: it was built by `cargo xtask dev`, or is not there.
+#[must_use]
+pub fn version(root: &Path) -> Option<String> {
+    let versions = root.join(VERSIONS);
+    let named = std::fs::read_to_string(versions.join(CURRENT)).ok()?;
+    if is_version(&named) && versions.join(&named).is_dir() {
+        return Some(named);
+    }
+    tracing::warn!(site = %root.display(), version = named, "the site lacks its version: pages ask for plain names");
+    None
+}
+
+/// From now on pages ask for files of the version that there is now.
+pub fn announce(root: &Path) {
+    if let Some(version) = version(root) {
+        app::site::is_of(&version);
+    }
+}
+
+/// The files of a folder, by their plain names.
+pub(super) fn folder(folder: &Path) -> ServeDir {
+    ServeDir::new(folder).append_index_html_on_directories(false).precompressed_br().precompressed_gzip()
+}
+
+/// A file of a version.
+pub(super) async fn of_version(
+    State(state): State<AppState>,
+    method: Method,
+    uri: Uri,
+    mut headers: HeaderMap,
+) -> Response {
+    let asked = uri.path().strip_prefix(FRONT).and_then(|rest| rest.split_once('/'));
+    let Some((version, file)) = asked.filter(|(version, file)| is_version(version) && is_file(file)) else {
+        return said(StatusCode::NOT_FOUND.into_response(), PRIVATE);
+    };
+    let root = &state.config.site_root;
+    let exact = read(&root.join(VERSIONS).join(version), file, &method, &headers).await;
+    if exact.status() != StatusCode::NOT_FOUND {
+        let is_whole = exact.status().is_success() || exact.status() == StatusCode::NOT_MODIFIED;
+        return said(exact, if is_whole { FOREVER } else { PRIVATE });
+    }
+    if belongs_to_a_module(file) {
+        return said(exact, PRIVATE);
+    }
+    // Whoever has the beginning of one file gets no end of another.
+    headers.remove(RANGE);
+    said(read(root, file, &method, &headers).await, PRIVATE)
+}
+
+/// What is in a folder under this name.
+async fn read(from: &Path, file: &str, method: &Method, headers: &HeaderMap) -> Response {
+    let Ok(uri) = Uri::try_from(format!("/{file}")) else { return StatusCode::NOT_FOUND.into_response() };
+    let mut request = Request::new(Body::empty());
+    *request.method_mut() = method.clone();
+    *request.uri_mut() = uri;
+    *request.headers_mut() = headers.clone();
+    match folder(from).try_call(request).await {
+        Ok(answer) => answer.map(Body::new),
+        Err(cause) => {
+            tracing::error!(%cause, file, "a file of the site cannot be read");
+            StatusCode::INTERNAL_SERVER_ERROR.into_response()
+        }
+    }
+}
+
+fn said(mut answer: Response, control: &'static str) -> Response {
+    let headers = answer.headers_mut();
+    headers.insert(VARY, HeaderValue::from_static(VARIES_BY));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static(control));
+    answer
+}
+
+fn is_version(name: &str) -> bool {
+    name.len() == DIGITS && name.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+}
+
+/// Whether this can be a file of a version. Names of ours need no escaping, and none begins with a dot: what is hidden, or
+/// leads elsewhere, is no file of any.
+fn is_file(path: &str) -> bool {
+    let is_sign = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    let is_name = |name: &str| !name.is_empty() && !name.starts_with('.') && name.bytes().all(is_sign);
+    path.split_once('/').is_some_and(|(folder, rest)| FOLDERS.contains(&folder) && rest.split('/').all(is_name))
+}
+
+/// Whether it is of use only beside the other files of its module: they call each other by numbers and short names, which
+/// mean something else in another version.
+fn belongs_to_a_module(file: &str) -> bool {
+    let Some(file) = file.strip_prefix("pkg/") else { return false };
+    let script = file.strip_suffix(".js").filter(|script| !script.contains('/'));
+    script.is_none_or(|script| Half::ALL.iter().any(|half| half.name() == script))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_hidden_or_elsewhere_is_no_file_of_a_version() {
+        for file in ["pkg/boot.js", "pkg/show_bg.wasm", "pkg/show-parts/split_rest.wasm", "fonts/figtree-OFL.txt"] {
+            assert!(is_file(file), "{file}");
+        }
+        for path in [
+            "pkg",
+            "pkg/",
+            "/pkg/boot.js",
+            "pkg//boot.js",
+            "pkg/../pkg/boot.js",
+            "pkg/./boot.js",
+            "pkg/.hidden",
+            "pkg/%2e%2e/x",
+            "pkg/a%00",
+            "pkg/a b",
+            "pkg\\boot.js",
+            "versions/current",
+            ".plain",
+            "favicon.svg",
+            "",
+        ] {
+            assert!(!is_file(path), "{path}");
+        }
+        assert!(is_version("0123456789abcdef"));
+        for name in ["0123456789ABCDEF", "0123456789abcde", "0123456789abcdef0", "..", "current", ""] {
+            assert!(!is_version(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_module_comes_whole_and_what_stands_by_itself_alone() {
+        for file in
+            ["pkg/show.js", "pkg/staff.js", "pkg/pages_bg.wasm", "pkg/show-parts/load.js", "pkg/staff-parts/parts.json"]
+        {
+            assert!(belongs_to_a_module(file), "{file}");
+        }
+        for file in ["pkg/boot.js", "pkg/account.js", "pkg/keep-door.js", "style/main.css", "fonts/figtree-west.woff2"]
+        {
+            assert!(!belongs_to_a_module(file), "{file}");
+        }
+    }
+}
