@@ -1,9 +1,10 @@
 // The map under one's hands: closer, further, elsewhere, and never a tap lost or a page stuck.
 import type { Page } from "@playwright/test";
-import { claimShow, showsToCome } from "../pages/catalogue.js";
+import { claimShow } from "../pages/catalogue.js";
 import { MapView } from "../pages/map.js";
+import { arena, paintedColours, painters, pictureOf } from "../pages/overview.js";
 import { press } from "../pages/show.js";
-import { expect, test } from "../pages/visitors.js";
+import { expect, test, type Visitor } from "../pages/visitors.js";
 
 const isPhone = () => !!test.info().project.use.hasTouch;
 
@@ -159,22 +160,6 @@ test("a seat tells its place, its price and how the screen looks from there", as
   await expect(card.locator(".sight-screen")).toHaveAttribute("points", /^(-?\d+,-?\d+ ?){4}$/);
 });
 
-/** The colours on the canvas of a large room, each once, as the style spells them. */
-async function paintedColours(page: Page): Promise<string[]> {
-  return page.locator("canvas.overview-seats").evaluate((canvas: HTMLCanvasElement) => {
-    // Of a copy: a canvas that is read again and again says so on the console.
-    const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", { willReadFrequently: true })!;
-    copy.drawImage(canvas, 0, 0);
-    const pixels = copy.getImageData(0, 0, canvas.width, canvas.height).data;
-    const seen = new Set<string>();
-    for (let at = 0; at < pixels.length; at += 4) {
-      const [red, green, blue, opaque] = pixels.subarray(at, at + 4);
-      if (opaque === 255) seen.add(`#${((red! << 16) | (green! << 8) | blue!).toString(16).padStart(6, "0")}`);
-    }
-    return [...seen].sort();
-  });
-}
-
 /** Another theme and another size of the page: the canvas is painted anew. Its page is dark, and afterwards as it was. */
 async function followsThePage(page: Page) {
   const dark = await paintedColours(page);
@@ -192,10 +177,7 @@ async function followsThePage(page: Page) {
 }
 
 test("a room of 50,000 seats is painted whole, and only what one looks at becomes seats", async ({ request, anna }) => {
-  const shows = await showsToCome(request);
-  const arena = shows.filter((show) => show.seat_count > 2_500).sort((one, other) => other.seat_count - one.seat_count)[0];
-  expect(arena, "the demo has an arena").toBeDefined();
-  await anna.page.goto(`/shows/${arena!.id}`);
+  await anna.page.goto(`/shows/${(await arena(request)).id}`);
   const map = anna.page.getByTestId("overview-map");
   await expect(map).toHaveAttribute("data-painted", "true");
   await anna.page.emulateMedia({ colorScheme: "dark" });
@@ -205,8 +187,46 @@ test("a room of 50,000 seats is painted whole, and only what one looks at become
   await press(anna.page.locator(".section-card").nth(3));
   await expect(anna.page.locator('[role="gridcell"]').first()).toBeAttached();
   expect(await anna.page.locator('[role="gridcell"]').count()).toBeLessThan(1_500);
+  // Who painted it is gone with it.
+  await expect.poll(() => painters(anna.page).length).toBe(0);
   await press(anna.page.locator(".section-back"));
   await expect(map).toHaveAttribute("data-painted", "true");
+  await expect.poll(() => paintedColours(anna.page).then((colours) => colours.length)).toBeGreaterThan(1);
+  expect(painters(anna.page)).toHaveLength(1);
+});
+
+test("a worker paints the large room, and where there can be none the page paints the same", async ({ request, anna, ben }) => {
+  const { id } = await arena(request);
+  // As in a browser that hands over no canvas.
+  await ben.page.addInitScript(() => Reflect.deleteProperty(HTMLCanvasElement.prototype, "transferControlToOffscreen"));
+  const look = async ({ page }: Visitor) => {
+    await page.goto(`/shows/${id}`);
+    await expect(page.getByTestId("overview-map")).toHaveAttribute("data-painted", "true");
+    await expect.poll(() => paintedColours(page).then((colours) => colours.length)).toBeGreaterThan(1);
+    return pictureOf(page);
+  };
+  // Opened again where they differ: others may buy there just now, and dots that touch show in which order they changed.
+  await expect(async () => expect(await look(anna), "to the pixel").toEqual(await look(ben))).toPass();
+  expect(painters(anna.page)).toHaveLength(1);
+  await expect.poll(() => painters(ben.page).length).toBe(0);
+});
+
+test("where the worker that paints is lost, another paints the whole room", async ({ request, anna }) => {
+  const { page } = anna;
+  await page.goto(`/shows/${(await arena(request)).id}`);
+  await expect(page.getByTestId("overview-map")).toHaveAttribute("data-painted", "true");
+  await expect.poll(() => paintedColours(page).then((colours) => colours.length)).toBeGreaterThan(1);
+  const before = await paintedColours(page);
+  const [worker] = painters(page);
+  const gone = new Promise((resolve) => worker!.once("close", resolve));
+  // Later than the answer to this.
+  await worker!.evaluate(() => void setTimeout(() => self.close()));
+  await gone;
+  // Nobody notices before there is something to paint.
+  await press(page.getByTestId("price-filter").first());
+  await expect.poll(() => painters(page).length, { timeout: 20_000 }).toBe(1);
+  await expect.poll(() => paintedColours(page), "what is not looked for is faint").not.toEqual(before);
+  await expect.poll(() => paintedColours(page).then((colours) => colours.length)).toBeGreaterThan(1);
 });
 
 test("a seat can be taken before the font and the style of the form are asked for, and then they come", async ({ request, anna }) => {

@@ -12,6 +12,8 @@ mod puzzle;
 pub mod socket;
 pub mod tabs;
 
+use wasm_bindgen::{JsCast, JsValue};
+
 /// The window; islands run nowhere else.
 fn window() -> web_sys::Window {
     web_sys::window().expect("islands run in a window")
@@ -76,20 +78,22 @@ fn focus_element(element: &web_sys::Element, scroll: bool) {
     call(element, "focus", &[("preventScroll", (!scroll).into())]);
 }
 
-/// By the method's name: SVG elements have it without being HTML elements.
-fn call(element: &web_sys::Element, method: &str, options: &[(&str, wasm_bindgen::JsValue)]) {
-    use wasm_bindgen::JsCast;
+/// By the method's name: SVG elements have it without being HTML elements, and some browsers know more of them than
+/// others. `None` from elements that cannot do it: then they stay as they are.
+pub fn call(element: &web_sys::Element, method: &str, options: &[(&str, JsValue)]) -> Option<JsValue> {
+    let method: js_sys::Function = js_sys::Reflect::get(element, &method.into()).ok()?.dyn_into().ok()?;
+    method.call1(element, &object(options)).ok()
+}
+
+/// An object with these properties.
+#[must_use]
+pub fn object(properties: &[(&str, JsValue)]) -> js_sys::Object {
     let object = js_sys::Object::new();
-    for (name, value) in options {
+    for (name, value) in properties {
         // A fresh object takes any property.
         let _ = js_sys::Reflect::set(&object, &(*name).into(), value);
     }
-    if let Ok(method) = js_sys::Reflect::get(element, &method.into())
-        && let Ok(method) = method.dyn_into::<js_sys::Function>()
-    {
-        // Fails only for elements that cannot do it: then they stay as they are.
-        let _ = method.call1(element, &object);
-    }
+    object
 }
 
 /// The page's title.

@@ -1,5 +1,8 @@
 //! A canvas that shows the seats of a room as dots: glue between [`Dots`](super::dots), their
 //! [picture](super::raster) and the browser.
+//!
+//! This one is painted on the page's own thread: the room in small, and a large one where nobody can hand its canvas over
+//! to a worker, which `offscreen` does.
 
 use domain::wire::Dot;
 use wasm_bindgen::{Clamped, JsCast};
@@ -7,7 +10,7 @@ use web_sys::{CanvasRenderingContext2d, HtmlCanvasElement, ImageData};
 
 use super::dots::{CATEGORY_COLOURS, COLOURS, Paint};
 use super::painting::Surface;
-use super::raster::{Colour, Raster, colour_of};
+use super::raster::{Colour, Measures, Raster, colour_of};
 use crate::browser;
 
 /// A sharper screen than this is not painted for: nobody sees it, and pixels cost.
@@ -15,11 +18,34 @@ const SHARPEST: f64 = 2.0;
 /// Pixels of a canvas at most, four bytes each: a large one is less sharp.
 const MOST_PIXELS: f64 = 4_000_000.0;
 
+/// What a picture is to be like.
+#[derive(PartialEq)]
+pub struct Looks {
+    /// How large it is.
+    pub measures: Measures,
+    /// The colours in force, in the order of the paints in [`super::dots`].
+    pub colours: Vec<Colour>,
+}
+
+impl Looks {
+    /// On that element as it is laid out now, for so many units of the plan across and down; `None` while it is not laid
+    /// out. Any context tells which colours those of the style are.
+    pub fn of(element: &HtmlCanvasElement, size: (i32, i32), context: &CanvasRenderingContext2d) -> Option<Self> {
+        let measures = Measures::new(pixels_across(element, size)?, size);
+        Some(Self { measures, colours: colours(element, context) })
+    }
+}
+
+/// What to paint with on this element.
+pub fn context_of(element: &HtmlCanvasElement) -> Option<CanvasRenderingContext2d> {
+    element.get_context("2d").ok()??.dyn_into().ok()
+}
+
 /// A canvas, ready to paint on.
 pub struct Canvas {
     element: HtmlCanvasElement,
     context: CanvasRenderingContext2d,
-    colours: Vec<Colour>,
+    looks: Looks,
     raster: Raster,
 }
 
@@ -27,28 +53,25 @@ impl Canvas {
     /// Takes a canvas as wide as it is laid out, for the part of the plan at `corner`, so many units wide and
     /// high. It is empty then. `None` while it is not laid out.
     pub fn new(element: &HtmlCanvasElement, corner: (i32, i32), size: (i32, i32)) -> Option<Self> {
-        let raster = Raster::new(pixels_across(element, size)?, corner, size);
-        let (width, height) = raster.size();
+        let context = context_of(element)?;
+        let looks = Looks::of(element, size, &context)?;
         // Setting them empties the canvas.
-        element.set_width(u32::try_from(width).ok()?);
-        element.set_height(u32::try_from(height).ok()?);
-        let context = element.get_context("2d").ok()??.dyn_into().ok()?;
-        let colours = colours(element, &context);
-        Some(Self { element: element.clone(), context, colours, raster })
-    }
-}
-
-impl Surface for Canvas {
-    /// What was painted before the page changed its theme, or the device was turned, is to be painted anew.
-    fn fits(&self, element: &HtmlCanvasElement, size: (i32, i32)) -> bool {
-        self.element == *element
-            && pixels_across(element, size) == Some(self.raster.size().0)
-            && colours(element, &self.context) == self.colours
+        element.set_width(u32::try_from(looks.measures.width).ok()?);
+        element.set_height(u32::try_from(looks.measures.height).ok()?);
+        let raster = Raster::new(looks.measures, corner);
+        Some(Self { element: element.clone(), context, looks, raster })
     }
 
-    fn paint(&mut self, dots: &[(Paint, Dot)]) {
+    /// Whether it is one for that element as it is laid out now, in the colours in force: what was painted before the
+    /// page changed its theme, or the device was turned, is to be painted anew.
+    pub fn fits(&self, element: &HtmlCanvasElement, size: (i32, i32)) -> bool {
+        self.element == *element && Looks::of(element, size, &self.context).as_ref() == Some(&self.looks)
+    }
+
+    /// Paints dots.
+    pub fn paint(&mut self, dots: &[(Paint, Dot)]) {
         for (paint, dot) in dots {
-            if let Some(colour) = self.colours.get(usize::from(*paint)) {
+            if let Some(colour) = self.looks.colours.get(usize::from(*paint)) {
                 self.raster.paint(*dot, *colour);
             }
         }
@@ -56,7 +79,7 @@ impl Surface for Canvas {
         if changed.is_empty() {
             return;
         }
-        let Ok(width) = u32::try_from(self.raster.size().0) else { return };
+        let Ok(width) = u32::try_from(self.looks.measures.width) else { return };
         // A view of our memory, not a copy. Fails only for lengths that do not fit the width.
         let Ok(picture) = ImageData::new_with_u8_clamped_array(Clamped(self.raster.pixels()), width) else { return };
         for area in changed {
@@ -69,6 +92,25 @@ impl Surface for Canvas {
     }
 }
 
+impl Surface for Canvas {
+    fn is_ready(&self) -> bool {
+        true
+    }
+
+    fn is_current(&self, size: (i32, i32)) -> bool {
+        self.element.is_connected() && self.fits(&self.element, size)
+    }
+
+    /// Another is as cheap.
+    fn renew(&mut self, _size: (i32, i32)) -> bool {
+        false
+    }
+
+    fn show(&mut self, dots: &[(Paint, Dot)]) {
+        self.paint(dots);
+    }
+}
+
 /// How many pixels wide a canvas is to be, for so many units of the plan; `None` while it is not laid out.
 fn pixels_across(element: &HtmlCanvasElement, (across, down): (i32, i32)) -> Option<usize> {
     let width = f64::from(element.client_width());
@@ -78,8 +120,7 @@ fn pixels_across(element: &HtmlCanvasElement, (across, down): (i32, i32)) -> Opt
     (pixels >= 1.0).then_some(pixels as usize)
 }
 
-/// The colours in force, in the order of the paints in [`super::dots`]. The context says each as a number, however the
-/// style puts it.
+/// The colours in force. The context says each as a number, however the style puts it.
 fn colours(element: &HtmlCanvasElement, context: &CanvasRenderingContext2d) -> Vec<Colour> {
     let mut names: Vec<String> =
         ["--dot-gone", "--seat-locked", "--seat-mine", "--dot-faint"].map(str::to_owned).into();

@@ -13,7 +13,6 @@ use super::canvas::Canvas;
 use super::dots::Dots;
 use super::drawing::Frame;
 use super::kept::Here;
-use super::painting::Surface;
 use super::room::Room;
 use super::session::{Note, Session};
 use super::zoom::{self, Point};

@@ -24,6 +24,7 @@ mod list;
 mod minimap;
 mod notice_box;
 pub mod notices;
+mod offscreen;
 mod once;
 mod overview;
 mod own_hold;
@@ -47,7 +48,7 @@ pub use island::{LATER_STYLE, SHOW, SeatMap};
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use leptos::wasm_split::wasm_split;
-use web_sys::{HtmlCanvasElement, HtmlElement};
+use web_sys::HtmlElement;
 
 use self::drawing::{Frame, escaped};
 use self::later::{Coming, Mounted, SplitLoaderError, anew, later, mounted};
@@ -235,16 +236,16 @@ fn card_part(session: Session, place: HtmlElement) -> Result<Mounted, SplitLoade
     Ok(mounted(place, move || card::card_view(session)))
 }
 
-/// Shows a large room on a canvas. Where its code does not come, its sections stay the boxes they are.
-fn paint_dots(session: Session, canvas: HtmlCanvasElement) {
+/// Shows a large room on a canvas in this place. Where its code does not come, its sections stay the boxes they are.
+fn paint_dots(session: Session, place: HtmlElement) {
     spawn_local(async move {
-        let _ = dots_part(session, canvas).await;
+        let _ = dots_part(session, place).await;
     });
 }
 
 #[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
-fn dots_part(session: Session, canvas: HtmlCanvasElement) -> Result<(), SplitLoaderError> {
-    session.paint_on(canvas);
+fn dots_part(session: Session, place: HtmlElement) -> Result<(), SplitLoaderError> {
+    session.paint_in(place);
     Ok(())
 }
 

@@ -7,8 +7,10 @@
 use std::sync::Arc;
 
 use domain::api::SectionView;
-use leptos::html::Canvas;
+use leptos::html::Div;
 use leptos::prelude::*;
+use wasm_bindgen::JsCast;
+use web_sys::HtmlElement;
 
 use super::glyphs;
 use super::later::later;
@@ -53,13 +55,14 @@ pub fn overview(session: Session, room: &Arc<Room>) -> impl IntoView + use<> {
         "legend-coming",
         move |place| Box::pin(super::legend_part(session, Arc::clone(&legend), None, place)),
     );
-    let canvas = NodeRef::<Canvas>::new();
+    let dots = NodeRef::<Div>::new();
     Effect::new(move |_| {
         session.appearance.track();
-        if let Some(canvas) = canvas.get() {
+        if let Some(dots) = dots.get() {
+            let dots: HtmlElement = (*dots).clone().unchecked_into();
             session.sections_drawn.set(true);
             // Sections can be chosen without the dots, which are asked for once the sections stand there.
-            request_animation_frame(move || request_animation_frame(move || super::paint_dots(session, canvas)));
+            request_animation_frame(move || request_animation_frame(move || super::paint_dots(session, dots)));
         }
     });
     on_cleanup(move || session.stop_painting());
@@ -70,7 +73,7 @@ pub fn overview(session: Session, room: &Arc<Room>) -> impl IntoView + use<> {
             {legend}
             <div class="overview-map" data-testid="overview-map" data-painted=move || if session.painted.get() { "true" } else { "false" }
                 style=("--plan-aspect", format!("{} / {}", plan.width, plan.height))>
-                <canvas class="overview-seats" node_ref=canvas aria-hidden="true"></canvas>
+                <div class="later" node_ref=dots></div>
                 <svg class="overview-boxes" viewBox=format!("0 0 {} {}", plan.width, plan.height) aria-hidden="true">
                     <rect class="overview-focus" x=x - width / 2 y=y - width / 12 width=width height=width / 6 rx=width / 24></rect>
                     <text class="overview-focus-label" x=x y=y font-size=(width / 9).max(12)>{label}</text>

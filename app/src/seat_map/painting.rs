@@ -1,24 +1,33 @@
-//! Painting a large room: its seats as dots, all that changed since the last frame at once.
+//! Painting a large room: its seats as dots, all that changed at once.
+//!
+//! A worker paints where there can be one (`offscreen`), else this page does (`canvas`). Both come after the map, as
+//! does whatever chooses between them; what they have in common is [`Surface`].
 
 use domain::seats::SeatIndex;
 use domain::wire::{Dot, decode_dots};
 use leptos::prelude::*;
 use leptos::task::spawn_local;
-use web_sys::HtmlCanvasElement;
+use wasm_bindgen::JsCast;
+use web_sys::{HtmlCanvasElement, HtmlElement};
 
 use super::board::Look;
 use super::canvas::Canvas;
 use super::dots::{Dots, Paint};
 use super::kept::Here;
+use super::offscreen::{Heard, Offscreen};
 use super::session::Session;
 use crate::browser::{self, calls, events};
 
 /// What a large room is painted on. Known by what it does: its code comes after the map.
 pub(super) trait Surface {
-    /// Whether it is one for that element as it is laid out now, in the colours in force.
-    fn fits(&self, element: &HtmlCanvasElement, size: (i32, i32)) -> bool;
+    /// Whether it would show dots now; else it has not shown yet what it was told before.
+    fn is_ready(&self) -> bool;
+    /// Whether it is on the page, as it is laid out now and in the colours in force, for a plan of this size.
+    fn is_current(&self, size: (i32, i32)) -> bool;
+    /// Becomes so, and is told all dots again; false when another is needed for that.
+    fn renew(&mut self, size: (i32, i32)) -> bool;
     /// Paints dots.
-    fn paint(&mut self, dots: &[(Paint, Dot)]);
+    fn show(&mut self, dots: &[(Paint, Dot)]);
 }
 
 impl Session {
@@ -32,7 +41,7 @@ impl Session {
     pub(super) fn look_only(self, bit: u64) {
         self.only.update(|only| *only ^= bit);
         self.fade_dots();
-        self.paint_soon();
+        self.paint();
     }
 
     /// Says that a seat on screen looks different, where the room stands in small.
@@ -58,11 +67,11 @@ impl Session {
         browser::on_theme(changed);
     }
 
-    /// Shows the room on this canvas from now on; asks where its seats are when that is not known yet. Without
-    /// an answer the canvas stays empty, and the sections stand there as boxes.
-    pub(super) fn paint_on(self, element: HtmlCanvasElement) {
+    /// Shows the room on a canvas in this place from now on; asks where its seats are when that is not known yet.
+    /// Without an answer the place stays empty, and the sections stand there as boxes.
+    pub(super) fn paint_in(self, place: HtmlElement) {
         if self.board.update_value(|board| board.dots().is_some()) {
-            self.take_canvas(&element);
+            self.take_place(&place);
             return;
         }
         spawn_local(async move {
@@ -78,7 +87,7 @@ impl Session {
                     self.board.update_value(|board| board.set_dots(Dots::new(places)));
                     self.fade_dots();
                 }
-                self.take_canvas(&element);
+                self.take_place(&place);
             }
         });
     }
@@ -89,36 +98,83 @@ impl Session {
         self.painted.set(false);
     }
 
-    fn take_canvas(self, element: &HtmlCanvasElement) {
-        let size = self.room.with_untracked(|room| room.as_ref().map(|room| (room.plan().width, room.plan().height)));
-        let fits = |canvas: &Here<Box<dyn Surface>>| size.is_some_and(|size| canvas.fits(element, size));
-        if self.canvas.with_value(|canvas| canvas.as_ref().is_some_and(fits)) {
+    /// Has a canvas in this place that shows the room as the page looks now.
+    fn take_place(self, place: &HtmlElement) {
+        let Some(size) =
+            self.room.with_untracked(|room| room.as_ref().map(|room| (room.plan().width, room.plan().height)))
+        else {
+            return;
+        };
+        if self.canvas.with_value(|canvas| canvas.as_ref().is_some_and(|canvas| canvas.is_current(size))) {
             return;
         }
-        // The visitor may have chosen a section meanwhile.
-        let canvas = size.filter(|_| element.is_connected()).and_then(|size| Canvas::new(element, (0, 0), size));
-        let is_there = canvas.is_some();
-        self.canvas.set_value(canvas.map(|canvas| Here::new(Box::new(canvas) as Box<dyn Surface>)));
-        self.painted.set(is_there);
+        let is_renewed = self.canvas.update_value(|canvas| canvas.as_mut().is_some_and(|canvas| canvas.renew(size)));
+        if !is_renewed {
+            // The one before goes first: both would be twice the memory.
+            self.canvas.set_value(None);
+            self.canvas.set_value(self.new_canvas(place, size).map(Here::new));
+        }
         self.board.update_value(|board| {
             if let Some(dots) = board.dots() {
                 dots.forget_painted();
             }
         });
-        self.paint_soon();
-    }
-
-    /// Paints in the next frame, once for all that happens until then.
-    pub(super) fn paint_soon(self) {
-        if self.canvas.with_value(Option::is_some) && !self.paint_asked.get_value() {
-            self.paint_asked.set_value(true);
-            request_animation_frame(move || self.paint());
+        self.paint();
+        if !is_renewed {
+            // A worker says when it has painted.
+            self.painted.set(self.is_canvas_ready());
         }
     }
 
-    fn paint(self) {
-        self.paint_asked.set_value(false);
-        let due = self.cart.with_untracked(|cart| self.board.update_value(|board| board.dots_to_paint(cart)));
-        self.canvas.update_value(|canvas| canvas.iter_mut().for_each(|canvas| canvas.paint(&due)));
+    fn new_canvas(self, place: &HtmlElement, size: (i32, i32)) -> Option<Box<dyn Surface>> {
+        // The visitor may have chosen a section meanwhile.
+        if !place.is_connected() {
+            return None;
+        }
+        let whose = place.clone();
+        let hear = move |heard: Heard| match heard {
+            Heard::Ready => self.go_on_painting(),
+            Heard::Lost => {
+                self.canvas.set_value(None);
+                self.take_place(&whose);
+            }
+        };
+        if let Some(canvas) = Offscreen::new(&empty_canvas(place)?, size, hear) {
+            return Some(Box::new(canvas));
+        }
+        // On another element: what was handed over to a worker cannot be painted on any more.
+        let canvas = Canvas::new(&empty_canvas(place)?, (0, 0), size)?;
+        Some(Box::new(canvas))
     }
+
+    /// Tells the worker what changed while it was busy. Where that is nothing, all of the room is on its canvas.
+    fn go_on_painting(self) {
+        self.paint();
+        if self.is_canvas_ready() && !self.painted.get_untracked() {
+            self.painted.set(true);
+        }
+    }
+
+    fn is_canvas_ready(self) -> bool {
+        self.canvas.with_value(|canvas| canvas.as_ref().is_some_and(|canvas| canvas.is_ready()))
+    }
+
+    /// Paints what changed; what changes while a canvas is not ready is painted when it is.
+    pub(super) fn paint(self) {
+        if self.is_canvas_ready() {
+            let due = self.cart.with_untracked(|cart| self.board.update_value(|board| board.dots_to_paint(cart)));
+            self.canvas.update_value(|canvas| canvas.iter_mut().for_each(|canvas| canvas.show(&due)));
+        }
+    }
+}
+
+/// A canvas in this place, instead of whatever was there.
+fn empty_canvas(place: &HtmlElement) -> Option<HtmlCanvasElement> {
+    let canvas = browser::new_element("canvas")?;
+    place.set_inner_html("");
+    // None of these fails for elements of a page.
+    canvas.set_attribute("class", "overview-seats").ok()?;
+    canvas.set_attribute("aria-hidden", "true").ok()?;
+    place.append_child(&canvas).ok()?;
+    Some(canvas.unchecked_into())
 }

@@ -1,7 +1,8 @@
 //! Dots as pixels: a picture in memory, and which part of it is newer than what the canvas shows.
 //!
 //! Pure. A dot is a handful of bytes here, where each would be a call to the browser and a drawing command there;
-//! the canvas takes what changed in a few rectangles. Who takes it there is `canvas`.
+//! the canvas takes what changed in a few rectangles. Who takes it there is `canvas`. What a worker paints
+//! (`frontend/static/overview-worker.js`) is the same to the pixel.
 
 use domain::api::SEAT_PITCH;
 use domain::wire::Dot;
@@ -27,42 +28,53 @@ pub struct Area {
     pub height: usize,
 }
 
+/// How large a picture is, and a dot in it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Measures {
+    /// Pixels.
+    pub width: usize,
+    /// Pixels.
+    pub height: usize,
+    /// Pixels in a plan unit.
+    pub scale: f64,
+    /// Side of a dot, pixels.
+    pub side: usize,
+}
+
+impl Measures {
+    /// Of a picture so many pixels wide, of so many units of the plan across and down.
+    #[must_use]
+    pub fn new(width: usize, size: (i32, i32)) -> Self {
+        let scale = width as f64 / f64::from(size.0.max(1));
+        Self {
+            width,
+            height: (f64::from(size.1) * scale).round().max(1.0) as usize,
+            scale,
+            side: (f64::from(SEAT_PITCH) * scale * DOT).round().max(1.0) as usize,
+        }
+    }
+}
+
 /// A picture of a part of the plan.
 pub struct Raster {
-    width: usize,
-    height: usize,
+    measures: Measures,
     pixels: Vec<Colour>,
     /// The corner of the plan that is shown, plan units.
     corner: (i32, i32),
-    /// Pixels in a plan unit.
-    scale: f64,
-    /// Side of a dot, pixels.
-    side: usize,
     /// What changed in each band: from this column up to that one.
     changed: Vec<Option<(usize, usize)>>,
 }
 
 impl Raster {
-    /// An empty one, so many pixels wide, of the part of the plan at `corner` that is so many units wide and high.
+    /// An empty one, so large, of the part of the plan that begins at `corner`.
     #[must_use]
-    pub fn new(width: usize, corner: (i32, i32), size: (i32, i32)) -> Self {
-        let scale = width as f64 / f64::from(size.0.max(1));
-        let height = (f64::from(size.1) * scale).round().max(1.0) as usize;
+    pub fn new(measures: Measures, corner: (i32, i32)) -> Self {
         Self {
-            width,
-            height,
-            pixels: vec![Colour::default(); width * height],
+            measures,
+            pixels: vec![Colour::default(); measures.width * measures.height],
             corner,
-            scale,
-            side: (f64::from(SEAT_PITCH) * scale * DOT).round().max(1.0) as usize,
-            changed: vec![None; height.div_ceil(BAND_PX)],
+            changed: vec![None; measures.height.div_ceil(BAND_PX)],
         }
-    }
-
-    /// How wide and high, pixels.
-    #[must_use]
-    pub fn size(&self) -> (usize, usize) {
-        (self.width, self.height)
     }
 
     /// The picture, row by row from the top.
@@ -73,15 +85,16 @@ impl Raster {
 
     /// Paints a dot over whatever was there. What lies outside is left out.
     pub fn paint(&mut self, dot: Dot, colour: Colour) {
-        let half = self.side as f64 / 2.0;
-        let start = |at: i32, corner: i32| ((f64::from(at) - f64::from(corner)) * self.scale - half).round() as isize;
+        let Measures { width, height, scale, side } = self.measures;
+        let half = side as f64 / 2.0;
+        let start = |at: i32, corner: i32| ((f64::from(at) - f64::from(corner)) * scale - half).round() as isize;
         let (left, top) = (start(dot.x, self.corner.0), start(dot.y, self.corner.1));
         let within = |at: isize, limit: usize| usize::try_from(at).unwrap_or(0).min(limit);
-        let side = self.side as isize;
-        let (left, right) = (within(left, self.width), within(left.saturating_add(side), self.width));
-        let (top, bottom) = (within(top, self.height), within(top.saturating_add(side), self.height));
+        let side = side as isize;
+        let (left, right) = (within(left, width), within(left.saturating_add(side), width));
+        let (top, bottom) = (within(top, height), within(top.saturating_add(side), height));
         for row in top..bottom {
-            let start = row * self.width;
+            let start = row * width;
             self.pixels[start + left..start + right].fill(colour);
         }
         if left < right && top < bottom {
@@ -98,7 +111,7 @@ impl Raster {
         for (number, band) in self.changed.iter_mut().enumerate() {
             let Some((left, right)) = band.take() else { continue };
             let top = number * BAND_PX;
-            let height = BAND_PX.min(self.height - top);
+            let height = BAND_PX.min(self.measures.height - top);
             match areas.last_mut().filter(|above| above.top + above.height == top) {
                 Some(above) => {
                     let end = right.max(above.left + above.width);
@@ -147,14 +160,14 @@ mod tests {
 
     /// Columns and rows that have this colour.
     fn places(raster: &Raster, colour: Colour) -> Vec<(usize, usize)> {
-        let pixels = raster.pixels.iter().enumerate();
-        pixels.filter(|(_, pixel)| **pixel == colour).map(|(at, _)| (at % raster.width, at / raster.width)).collect()
+        let (pixels, across) = (raster.pixels.iter().enumerate(), raster.measures.width);
+        pixels.filter(|(_, pixel)| **pixel == colour).map(|(at, _)| (at % across, at / across)).collect()
     }
 
     #[test]
     fn a_dot_is_a_square_around_its_seat_and_a_new_one_hides_the_old() {
         // A tenth of a pixel a unit: a seat's pitch is two pixels, its dot two.
-        let mut raster = Raster::new(10, (0, 0), (100, 100));
+        let mut raster = Raster::new(Measures::new(10, (100, 100)), (0, 0));
         raster.paint(dot(50, 30), RED);
         assert_eq!(places(&raster, RED), [(4, 2), (5, 2), (4, 3), (5, 3)]);
         raster.paint(dot(50, 30), BLUE);
@@ -163,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_part_of_the_plan_begins_at_its_corner_and_what_lies_outside_is_left_out() {
-        let mut raster = Raster::new(10, (1_000, 500), (100, 100));
+        let mut raster = Raster::new(Measures::new(10, (100, 100)), (1_000, 500));
         raster.paint(dot(1_000, 500), RED);
         assert_eq!(places(&raster, RED), [(0, 0)], "a quarter of it");
         raster.take_changed();
@@ -175,8 +188,8 @@ mod tests {
 
     #[test]
     fn what_changed_is_told_once_as_few_areas() {
-        let mut raster = Raster::new(100, (0, 0), (100, 200));
-        assert_eq!((raster.size(), raster.side), ((100, 200), 16));
+        let mut raster = Raster::new(Measures::new(100, (100, 200)), (0, 0));
+        assert_eq!(raster.measures, Measures { width: 100, height: 200, scale: 1.0, side: 16 });
         raster.paint(dot(50, 16), RED);
         let first = Area { left: 42, top: 0, width: 16, height: 32 };
         assert_eq!(raster.take_changed(), [first]);
@@ -205,14 +218,14 @@ mod tests {
             before in proptest::collection::vec((-50..250_i32, -50..350_i32), 0..20),
             after in proptest::collection::vec((-50..250_i32, -50..350_i32), 0..20),
         ) {
-            let mut raster = Raster::new(57, (0, 0), (200, 300));
+            let mut raster = Raster::new(Measures::new(57, (200, 300)), (0, 0));
             before.iter().for_each(|(x, y)| raster.paint(dot(*x, *y), RED));
             raster.take_changed();
             let old = raster.pixels.clone();
             after.iter().for_each(|(x, y)| raster.paint(dot(*x, *y), BLUE));
             let areas = raster.take_changed();
             for (at, (one, other)) in old.iter().zip(&raster.pixels).enumerate() {
-                let (column, row) = (at % raster.width, at / raster.width);
+                let (column, row) = (at % raster.measures.width, at / raster.measures.width);
                 let told = areas.iter().any(|area| {
                     (area.left..area.left + area.width).contains(&column)
                         && (area.top..area.top + area.height).contains(&row)

@@ -127,7 +127,7 @@ impl Session {
         // The refusal is news as well: paint those seats before the live map gets round to it.
         let states: Vec<_> = seats.iter().map(|seat| (seat.seat, seat.state)).collect();
         self.cart.with_untracked(|cart| self.board.update_value(|board| board.note_refused(&states, cart)));
-        self.paint_soon();
+        self.paint();
         self.forget_guesses_soon(named.clone());
         let others = self.change_cart(|cart| {
             cart.refused(&named, &[]);
@@ -167,7 +167,7 @@ impl Session {
         spawn_local(async move {
             events::after(GUESS_MS).await;
             self.cart.with_untracked(|cart| self.board.update_value(|board| board.forget_guesses(&seats, cart)));
-            self.paint_soon();
+            self.paint();
         });
     }
 

@@ -79,8 +79,6 @@ pub struct Session {
     pub(super) small: Kept<Option<Here<Note>>>,
     /// Counts how often the page may look different than before: another theme, another size.
     pub(super) appearance: Told<u64>,
-    /// Whether the next frame will paint.
-    pub(super) paint_asked: Kept<bool>,
     /// Places left in every area, live.
     pub places_left: Told<Vec<(AreaIndex, u32)>>,
     /// Whether we were told that others wait for what is free.
@@ -131,7 +129,6 @@ impl Session {
             shown: Shown::new(),
             small: Kept::new(None),
             appearance: Told::new(0),
-            paint_asked: Kept::new(false),
             places_left: Told::new(Vec::new()),
             others_wait: Told::new(false),
             live: Told::new(Live::Connecting),
@@ -345,7 +342,7 @@ impl Session {
             concerned.extend(seats_in(cart));
             self.board.update_value(|board| concerned.iter().for_each(|seat| board.repaint(*seat, cart)));
         });
-        self.paint_soon();
+        self.paint();
         outcome
     }
 
@@ -356,7 +353,7 @@ impl Session {
             self.known.set(true);
         }
         self.count_all();
-        self.paint_soon();
+        self.paint();
         self.look_at_watched();
     }
 
@@ -369,7 +366,7 @@ impl Session {
         }
         self.cart.with_untracked(|cart| self.board.update_value(|board| board.apply(changes, cart)));
         self.count_soon(changes);
-        self.paint_soon();
+        self.paint();
         self.look_at_watched();
     }
 }
