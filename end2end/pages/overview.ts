@@ -15,7 +15,7 @@ export async function arena(request: APIRequestContext) {
 
 /** The workers that paint on this page. */
 export function painters(page: Page): Worker[] {
-  return page.workers().filter((worker) => new URL(worker.url()).pathname === WORKER);
+  return page.workers().filter((worker) => new URL(worker.url()).pathname.endsWith(WORKER));
 }
 
 /** The colours on the canvas of a large room, each once, as the style spells them. */

@@ -22,7 +22,7 @@ use super::painting::Surface;
 use super::raster::Measures;
 use crate::browser::{self, events};
 
-/// Where the worker is.
+/// Where the worker is in the site.
 const WORKER: &str = "/pkg/overview-worker.js";
 /// A worker that owes an answer is looked at this often, milliseconds: it is lost when it gave none between two looks.
 const LOOK_EVERY_MS: u32 = 5_000;
@@ -83,7 +83,7 @@ impl Offscreen {
         looks: Looks,
         hear: Box<dyn Fn(Heard)>,
     ) -> Option<Self> {
-        let worker = Worker::new(WORKER).ok()?;
+        let worker = Worker::new(&browser::file(WORKER)).ok()?;
         let talk = Rc::new(Talk { told: Cell::new(0), answered: Cell::new(0), hear });
         let listening = Rc::clone(&talk);
         let listener = Closure::<dyn FnMut(Event)>::new(move |event: Event| listening.note(event));
