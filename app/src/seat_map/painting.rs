@@ -5,7 +5,6 @@
 
 use domain::seats::SeatIndex;
 use domain::wire::{Dot, decode_dots};
-use leptos::prelude::*;
 use leptos::task::spawn_local;
 use wasm_bindgen::JsCast;
 use web_sys::{HtmlCanvasElement, HtmlElement};
