@@ -23,6 +23,7 @@ pub mod door;
 pub mod email_codes;
 pub mod fairness;
 pub mod holds;
+pub mod housekeeping;
 pub mod idempotency;
 pub mod ids;
 pub mod live;
