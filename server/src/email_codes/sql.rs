@@ -154,9 +154,9 @@ pub(super) async fn postpone(pg: &PgPool, id: Uuid, at: Timestamp) -> Result<(),
     Ok(())
 }
 
-/// Deletes what was over before then, so many at most.
-pub(super) async fn purge(pg: &PgPool, before: Timestamp, limit: i64) -> Result<(), sqlx::Error> {
-    sqlx::query(
+/// Deletes what was over before then, so many at most; how many.
+pub(super) async fn purge(pg: &PgPool, before: Timestamp, limit: i64) -> Result<u64, sqlx::Error> {
+    let gone = sqlx::query(
         "DELETE FROM email_codes WHERE id IN
              (SELECT id FROM email_codes WHERE expires_at < $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED)",
     )
@@ -164,5 +164,5 @@ pub(super) async fn purge(pg: &PgPool, before: Timestamp, limit: i64) -> Result<
     .bind(limit)
     .execute(pg)
     .await?;
-    Ok(())
+    Ok(gone.rows_affected())
 }
