@@ -33,6 +33,7 @@ pub mod payments;
 pub mod puzzles;
 pub mod reports;
 pub mod seat_locks;
+pub mod signed_words;
 pub mod start;
 pub mod telemetry;
 pub mod tickets;
