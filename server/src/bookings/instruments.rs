@@ -7,8 +7,9 @@
 //! **Two at once.** A submission with an instrument goes by itself, past the batches ([`claim`]): it takes a lock of its
 //! show and card that lasts until its transaction ends, then counts, then writes itself down. So of two bookings with
 //! one card the second counts the first, on whichever replicas they are. Two cards, or two shows, do not wait for each
-//! other. The lock is taken after the booking's row and before any claim, and nobody who holds it waits for a row that
-//! somebody who waits for it may hold: their own booking is all that those have locked.
+//! other, and nobody waits for long ([`BOUND_OF_LOCKS`]). The lock is taken after the booking's row and before any claim,
+//! and nobody who holds it waits for a row that somebody who waits for it may hold: their own booking is all that those
+//! have locked.
 //!
 //! **When nobody can tell.** A gateway that does not answer is not asked for money either: `gateway_unavailable`, and
 //! nothing is charged. Where it answers that it has no name for what is behind a token, and where there is no token
@@ -27,6 +28,9 @@ use crate::web::{Code, Problem};
 
 /// Keeps the advisory locks of instruments apart from others: "card" in ASCII.
 const LOCK_SPACE: i64 = 0x6361_7264;
+/// A submission waits so long at most for others with its card, and for any other lock after that one; then it is
+/// refused as the database's trouble, which passes, and nothing is charged.
+const BOUND_OF_LOCKS: &str = "SET LOCAL lock_timeout = '2s'";
 
 /// A card, or whatever else pays, as it is kept: a keyed digest.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,7 +79,7 @@ impl PaidWith {
 /// the submission's transaction, after the booking was locked.
 ///
 /// # Errors
-/// 429 `instrument_limit`, with nothing written.
+/// 429 `instrument_limit`, with nothing written; 503 when others with this card take too long.
 pub(super) async fn claim(
     tx: &mut PgConnection,
     show: &Show,
@@ -105,6 +109,7 @@ pub(super) async fn claim(
 }
 
 async fn lock(tx: &mut PgConnection, show: Uuid, instrument: &PaidWith) -> Result<(), sqlx::Error> {
+    sqlx::query(BOUND_OF_LOCKS).execute(&mut *tx).await?;
     sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended($1, $2))")
         .bind(format!("{show}{}", instrument.0))
         .bind(LOCK_SPACE)

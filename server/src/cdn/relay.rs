@@ -7,7 +7,7 @@ use super::AGAIN_AFTER;
 use super::client::{ANSWER_DEADLINE, NotPurged};
 use super::sql::{self, Later, Wish};
 use crate::telemetry::{CdnPurge, cdn_purged};
-use crate::{AppState, ids};
+use crate::{AppState, housekeeping, ids};
 
 /// How often it is looked for what is due.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -111,9 +111,7 @@ pub async fn announce_forever(state: AppState) {
         {
             tracing::warn!(%cause, "that the CDN is told what changes could not be written down");
         }
-        if let Err(cause) = sql::forget(&state.pg, KEPT).await {
-            tracing::warn!(%cause, "old wishes for purges could not be deleted");
-        }
+        housekeeping::clear(&state.stop, "old wishes for purges", || sql::forget(&state.pg, KEPT)).await;
     }
 }
 

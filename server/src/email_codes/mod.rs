@@ -34,6 +34,8 @@ const CODE_LIFE_MS: i64 = 10 * MINUTE_MS;
 const PROVEN_MS: i64 = 60 * MINUTE_MS;
 /// How often a wrong one may be entered before another has to be asked for. One in 200,000 guesses right so.
 const MAX_TRIES: i16 = 5;
+/// The tries of a code that was entered: past every try, so that it is told from one whose last try is being looked at.
+const USED_UP: i16 = MAX_TRIES + 1;
 
 /// What a replica needs for codes.
 pub struct EmailCodes {

@@ -8,7 +8,7 @@ use subtle::ConstantTimeEq;
 use uuid::Uuid;
 
 use super::sql::{self, NewCode, Tried};
-use super::{CODE_LIFE_MS, MAX_TRIES, PROVEN_MS, known_as};
+use super::{CODE_LIFE_MS, MAX_TRIES, PROVEN_MS, USED_UP, known_as};
 use crate::bookings::check_person;
 use crate::catalogue::Show;
 use crate::clock::rfc3339;
@@ -99,7 +99,7 @@ pub(super) async fn prove(
     if let Some(answer) = intent.begin(&mut tx, now).await? {
         return Ok(answer);
     }
-    if !sql::set_proven(&mut tx, tried.id, &visitor.owner, MAX_TRIES, now).await? {
+    if !sql::set_proven(&mut tx, tried.id, &visitor.owner, USED_UP, now).await? {
         return Err(over());
     }
     let valid_until = now.plus_ms(PROVEN_MS);

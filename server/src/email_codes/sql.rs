@@ -73,20 +73,22 @@ pub(super) async fn take_try(
     .await
 }
 
-/// The code was entered, and is used up; `false` when another took its place meanwhile.
+/// The code was entered, and is used up: its tries are said to be so many, which no try makes them. `false` when it is
+/// used up already, when its time is over, or when another took its place meanwhile.
 pub(super) async fn set_proven(
     tx: &mut PgConnection,
     id: Uuid,
     owner: &str,
-    max_tries: i16,
+    used_up: i16,
     now: Timestamp,
 ) -> Result<bool, sqlx::Error> {
     let proven = sqlx::query(
-        "UPDATE email_codes SET proven_at = $4, tries = $3, mail_after = NULL WHERE id = $1 AND owner = $2",
+        "UPDATE email_codes SET proven_at = $4, tries = $3, mail_after = NULL
+         WHERE id = $1 AND owner = $2 AND tries < $3 AND expires_at > $4",
     )
     .bind(id)
     .bind(owner)
-    .bind(max_tries)
+    .bind(used_up)
     .bind(to_utc(now))
     .execute(tx)
     .await?;
@@ -152,9 +154,9 @@ pub(super) async fn postpone(pg: &PgPool, id: Uuid, at: Timestamp) -> Result<(),
     Ok(())
 }
 
-/// Deletes what was over before then, so many at most.
-pub(super) async fn purge(pg: &PgPool, before: Timestamp, limit: i64) -> Result<(), sqlx::Error> {
-    sqlx::query(
+/// Deletes what was over before then, so many at most; how many.
+pub(super) async fn purge(pg: &PgPool, before: Timestamp, limit: i64) -> Result<u64, sqlx::Error> {
+    let gone = sqlx::query(
         "DELETE FROM email_codes WHERE id IN
              (SELECT id FROM email_codes WHERE expires_at < $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED)",
     )
@@ -162,5 +164,5 @@ pub(super) async fn purge(pg: &PgPool, before: Timestamp, limit: i64) -> Result<
     .bind(limit)
     .execute(pg)
     .await?;
-    Ok(())
+    Ok(gone.rows_affected())
 }

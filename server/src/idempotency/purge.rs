@@ -3,23 +3,15 @@
 use std::time::Duration;
 
 use super::sql;
-use crate::AppState;
+use crate::{AppState, housekeeping};
 
 /// How often old keys are looked for.
 const PURGE_EVERY: Duration = Duration::from_secs(60);
 /// Deleted in one statement at most, so that it never holds anyone up.
-const MAX_PER_ROUND: i64 = 10_000;
+const MAX_AT_ONCE: i64 = 10_000;
 
 /// Runs until the server stops.
 pub async fn purge_forever(state: AppState) {
-    let mut round = tokio::time::interval(PURGE_EVERY);
-    loop {
-        tokio::select! {
-            () = state.stop.cancelled() => return,
-            _ = round.tick() => {}
-        }
-        if let Err(cause) = sql::purge(&state.pg, state.locks.now(), MAX_PER_ROUND).await {
-            tracing::warn!(%cause, "old idempotency keys could not be deleted");
-        }
-    }
+    let delete = || sql::purge(&state.pg, state.locks.now(), MAX_AT_ONCE);
+    housekeeping::clear_forever(&state.stop, PURGE_EVERY, "idempotency keys", delete).await;
 }

@@ -257,9 +257,9 @@ pub(super) async fn complete_all(
     Ok(stored.rows_affected() as usize)
 }
 
-/// Deletes keys that have run out.
-pub(super) async fn purge(pg: &PgPool, now: Timestamp, limit: i64) -> Result<(), sqlx::Error> {
-    sqlx::query(
+/// Deletes keys that have run out, so many at most; how many.
+pub(super) async fn purge(pg: &PgPool, now: Timestamp, limit: i64) -> Result<u64, sqlx::Error> {
+    let gone = sqlx::query(
         "DELETE FROM idempotency_keys
          WHERE (owner, key) IN (SELECT owner, key FROM idempotency_keys WHERE expires_at <= $1
                                 LIMIT $2 FOR UPDATE SKIP LOCKED)",
@@ -268,5 +268,5 @@ pub(super) async fn purge(pg: &PgPool, now: Timestamp, limit: i64) -> Result<(),
     .bind(limit)
     .execute(pg)
     .await?;
-    Ok(())
+    Ok(gone.rows_affected())
 }

@@ -5,11 +5,14 @@
 //! costs nobody anything ([`probe_forever`]). Which gateway a booking is charged at, and when it may be
 //! another, is `bookings::asking`'s business (docs/decisions/0008).
 
+mod settings;
+
+pub use settings::wrong_settings;
+
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
 use axum::http::HeaderMap;
 use domain::money::Money;
 use domain::time::Timestamp;
@@ -17,10 +20,9 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tracing::Instrument;
 use uuid::Uuid;
 
+use super::PaymentNews;
 use super::gateway::{Charge, ChargeAnswer, Gateway, GatewayError, GatewayPayment, Known, VoidAnswer, WebhookRefused};
-use super::{PaymentNews, SimulatorGateway, StripeGateway, simulator, stripe};
 use crate::breaker::{Breaker, Limits, Pass};
-use crate::config::Config;
 use crate::telemetry::{self, GatewayOutcome, Question, STEP};
 use crate::web::{Code, Problem};
 use crate::{AppState, ids};
@@ -42,8 +44,6 @@ const MAX_WAITING: usize = 512;
 const LINE_DEADLINE: Duration = Duration::from_secs(2);
 /// How often gateways that rest are looked at.
 const PROBE_EVERY: Duration = Duration::from_millis(250);
-/// Gateways that can be named: a first and a second.
-const MAX_GATEWAYS: usize = 2;
 /// Whose instrument a token is must be said within this: less than all checks before a charge may take
 /// (`bookings::checks`), so that silence is a failure the breaker hears of.
 const INSTRUMENT_DEADLINE: Duration = Duration::from_secs(3);
@@ -272,29 +272,6 @@ impl Gateways {
         Self { doors: gateways.into_iter().map(Door::new).collect() }
     }
 
-    /// Those that the settings name.
-    ///
-    /// # Errors
-    /// When a name is unknown or twice, or a gateway's own settings cannot be used.
-    pub fn from_config(config: &Config) -> anyhow::Result<Self> {
-        let names = &config.payment_gateways;
-        anyhow::ensure!((1..=MAX_GATEWAYS).contains(&names.len()), "PAYMENT_GATEWAYS names one gateway or two");
-        let mut gateways: Vec<Arc<dyn Gateway>> = Vec::new();
-        for name in names {
-            anyhow::ensure!(gateways.iter().all(|known| known.name() != name), "PAYMENT_GATEWAYS names {name} twice");
-            gateways.push(match name.as_str() {
-                simulator::NAME => Arc::new(SimulatorGateway::from_config(config)?),
-                stripe::NAME => Arc::new(StripeGateway::from_config(config)?),
-                other => {
-                    let known = [simulator::NAME, stripe::NAME].join(", ");
-                    return Err(anyhow::anyhow!("{other:?} is no gateway; there are {known}"))
-                        .context("PAYMENT_GATEWAYS");
-                }
-            });
-        }
-        Ok(Self::new(gateways))
-    }
-
     /// The gateway of that name.
     #[must_use]
     pub fn named(&self, name: &str) -> Option<&Door> {
@@ -340,52 +317,6 @@ impl Gateways {
     async fn probe(&self) {
         futures::future::join_all(self.doors.iter().map(Door::probe)).await;
     }
-}
-
-/// What is wrong with the settings of gateways, and why: to be read after their names.
-#[must_use]
-pub fn wrong_settings(config: &Config) -> Vec<(&'static str, String)> {
-    const NAMES: &str = "PAYMENT_GATEWAYS";
-    let mut wrong = Vec::new();
-    let names = &config.payment_gateways;
-    if !(1..=MAX_GATEWAYS).contains(&names.len()) {
-        wrong.push((NAMES, "names one gateway or two".to_owned()));
-    }
-    for (place, name) in names.iter().enumerate() {
-        if names[..place].contains(name) {
-            wrong.push((NAMES, format!("names {name} twice")));
-            continue;
-        }
-        let (url, needed, made) = match name.as_str() {
-            simulator::NAME => {
-                let needed = vec![
-                    ("SIMULATOR_URL", config.simulator_url.as_deref()),
-                    ("SIMULATOR_API_KEY", config.simulator_api_key.as_deref()),
-                    ("SIMULATOR_WEBHOOK_SECRET", config.simulator_webhook_secret.first().map(String::as_str)),
-                ];
-                ("SIMULATOR_URL", needed, SimulatorGateway::from_config(config).err())
-            }
-            stripe::NAME => {
-                let needed = vec![
-                    ("STRIPE_SECRET_KEY", config.stripe_secret_key.as_deref()),
-                    ("STRIPE_WEBHOOK_SECRET", config.stripe_webhook_secret.first().map(String::as_str)),
-                ];
-                ("STRIPE_URL", needed, StripeGateway::from_config(config).err())
-            }
-            other => {
-                let known = [simulator::NAME, stripe::NAME].join(", ");
-                wrong.push((NAMES, format!("names {other:?}, which is no gateway; there are {known}")));
-                continue;
-            }
-        };
-        let before = wrong.len();
-        let missing = needed.into_iter().filter(|(_, value)| value.is_none_or(str::is_empty));
-        wrong.extend(missing.map(|(setting, _)| (setting, format!("is not set, and {name} needs it"))));
-        if let Some(cause) = made.filter(|_| wrong.len() == before) {
-            wrong.push((url, format!("cannot be used: {cause:#}")));
-        }
-    }
-    wrong
 }
 
 /// Finds out when gateways that rest are back. Runs until the server stops.

@@ -6,16 +6,14 @@
 
 use domain::puzzle::MOST_BITS;
 use domain::time::{MINUTE_MS, Timestamp};
-use hmac::{Hmac, KeyInit, Mac};
-use sha2::Sha256;
 use uuid::Uuid;
+
+use crate::signed_words::{Keys, plain};
 
 /// How long a puzzle may be solved, milliseconds: a slow phone with the hardest, and what became of its request.
 pub(super) const LIFE_MS: i64 = 2 * MINUTE_MS;
 /// What the key for these is derived with from the secret that signs tokens, so that neither is ever the other.
 const PURPOSE: &[u8] = b"rowlock puzzles 1";
-/// Length of a signature, bytes: 128 bits are beyond guessing.
-const SIGNATURE_BYTES: usize = 16;
 /// Digits of a salt: 64 bits in hex.
 const SALT_DIGITS: usize = 16;
 
@@ -32,51 +30,33 @@ pub(super) struct Asked {
 
 /// Signs and reads them.
 pub(super) struct Signer {
-    /// The first signs, all are believed.
-    keys: Vec<Hmac<Sha256>>,
+    keys: Keys,
 }
 
 impl Signer {
     /// From the secrets that sign tokens.
     pub(super) fn new(secrets: &[String]) -> Self {
-        let keyed = |bytes: &[u8]| Hmac::<Sha256>::new_from_slice(bytes).expect("any length is a key");
-        let derived = |secret: &String| {
-            let mut mac = keyed(secret.as_bytes());
-            mac.update(PURPOSE);
-            keyed(&mac.finalize().into_bytes())
-        };
-        Self { keys: secrets.iter().map(derived).collect() }
+        Self { keys: Keys::derived(secrets, PURPOSE) }
     }
 
     /// The challenge for a visitor of a show.
     pub(super) fn sign(&self, show: Uuid, owner: &str, asked: Asked) -> String {
         let Asked { bits, until, salt } = asked;
-        let signature = self.keys.first().map(|key| {
-            let mut mac = key.clone();
-            mac.update(&said(show, owner, asked));
-            hex::encode(&mac.finalize().into_bytes()[..SIGNATURE_BYTES])
-        });
-        format!("{bits}-{}-{salt:016x}-{}", until.0, signature.unwrap_or_default())
+        let signature = self.keys.sign(&said(show, owner, asked));
+        format!("{bits}-{}-{salt:016x}-{signature}", until.0)
     }
 
     /// What a genuine challenge for this visitor of this show asks.
     pub(super) fn read(&self, show: Uuid, owner: &str, challenge: &str) -> Option<Asked> {
         let mut parts = challenge.splitn(4, '-');
         let (bits, until, salt) = (plain(parts.next()?)?, plain(parts.next()?)?, parts.next()?);
-        let signature = hex::decode(parts.next()?).ok().filter(|signature| signature.len() == SIGNATURE_BYTES)?;
+        let signature = parts.next()?;
         let asked = Asked {
             bits: u8::try_from(bits).ok().filter(|bits| *bits <= MOST_BITS)?,
             until: Timestamp(i64::try_from(until).ok()?),
             salt: u64::from_str_radix(salt, 16).ok().filter(|_| salt.len() == SALT_DIGITS)?,
         };
-        let message = said(show, owner, asked);
-        // In constant time.
-        let fits = |key: &Hmac<Sha256>| {
-            let mut mac = key.clone();
-            mac.update(&message);
-            mac.verify_truncated_left(&signature).is_ok()
-        };
-        self.keys.iter().any(fits).then_some(asked)
+        self.keys.is_genuine(&said(show, owner, asked), signature).then_some(asked)
     }
 }
 
@@ -89,12 +69,6 @@ fn said(show: Uuid, owner: &str, asked: Asked) -> Vec<u8> {
     message.extend_from_slice(&asked.salt.to_be_bytes());
     message.extend_from_slice(owner.as_bytes());
     message
-}
-
-/// A number as we write it: digits only.
-fn plain(text: &str) -> Option<u64> {
-    let number: u64 = text.parse().ok()?;
-    (number.to_string() == text).then_some(number)
 }
 
 #[cfg(test)]

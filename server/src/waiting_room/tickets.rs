@@ -4,21 +4,18 @@
 //! until then". Both are bound to the room, and a room that is switched on again is another.
 
 use domain::time::Timestamp;
-use hmac::{Hmac, KeyInit, Mac};
-use sha2::Sha256;
 use uuid::Uuid;
+
+use crate::signed_words::{Keys, plain};
 
 /// What the key for these is derived with from the secret that signs tokens, so that neither is ever the other.
 const PURPOSE: &[u8] = b"rowlock waiting room 1";
-/// Length of a signature, bytes: 128 bits are beyond guessing.
-const SIGNATURE_BYTES: usize = 16;
 /// Longest text looked at, bytes.
 const MAX_BYTES: usize = 128;
 
 /// Signs and reads them.
 pub(super) struct Signer {
-    /// The first signs, all are believed.
-    keys: Vec<Hmac<Sha256>>,
+    keys: Keys,
 }
 
 /// What a genuine pass says.
@@ -31,31 +28,25 @@ pub(super) struct Pass {
 impl Signer {
     /// From the secrets that sign tokens.
     pub(super) fn new(secrets: &[String]) -> Self {
-        let keyed = |bytes: &[u8]| Hmac::<Sha256>::new_from_slice(bytes).expect("any length is a key");
-        let derived = |secret: &String| {
-            let mut mac = keyed(secret.as_bytes());
-            mac.update(PURPOSE);
-            keyed(&mac.finalize().into_bytes())
-        };
-        Self { keys: secrets.iter().map(derived).collect() }
+        Self { keys: Keys::derived(secrets, PURPOSE) }
     }
 
     /// A ticket.
     pub(super) fn ticket(&self, room: Uuid, number: u64) -> String {
-        format!("{number}-{}", self.sign(&said("ticket", room, number, 0, "")))
+        format!("{number}-{}", self.keys.sign(&said("ticket", room, number, 0, "")))
     }
 
     /// The number of a genuine ticket of this room.
     pub(super) fn read_ticket(&self, room: Uuid, text: &str) -> Option<u64> {
         let (number, signature) = short(text)?.split_once('-')?;
         let number = plain(number)?;
-        self.is_genuine(&said("ticket", room, number, 0, ""), signature).then_some(number)
+        self.keys.is_genuine(&said("ticket", room, number, 0, ""), signature).then_some(number)
     }
 
     /// A pass for a visitor.
     pub(super) fn pass(&self, room: Uuid, owner: &str, pass: Pass) -> String {
         let Pass { number, until } = pass;
-        format!("{number}-{}-{}", until.0, self.sign(&said("pass", room, number, until.0, owner)))
+        format!("{number}-{}-{}", until.0, self.keys.sign(&said("pass", room, number, until.0, owner)))
     }
 
     /// What a genuine pass of this room for this visitor says.
@@ -63,26 +54,8 @@ impl Signer {
         let mut parts = short(text)?.splitn(3, '-');
         let (number, until, signature) = (plain(parts.next()?)?, plain(parts.next()?)?, parts.next()?);
         let until = i64::try_from(until).ok()?;
-        let genuine = self.is_genuine(&said("pass", room, number, until, owner), signature);
+        let genuine = self.keys.is_genuine(&said("pass", room, number, until, owner), signature);
         genuine.then_some(Pass { number, until: Timestamp(until) })
-    }
-
-    fn sign(&self, message: &[u8]) -> String {
-        let Some(key) = self.keys.first() else { return String::new() };
-        let mut mac = key.clone();
-        mac.update(message);
-        hex::encode(&mac.finalize().into_bytes()[..SIGNATURE_BYTES])
-    }
-
-    /// In constant time.
-    fn is_genuine(&self, message: &[u8], signature: &str) -> bool {
-        let Ok(signature) = hex::decode(signature) else { return false };
-        let fits = |key: &Hmac<Sha256>| {
-            let mut mac = key.clone();
-            mac.update(message);
-            mac.verify_truncated_left(&signature).is_ok()
-        };
-        signature.len() == SIGNATURE_BYTES && self.keys.iter().any(fits)
     }
 }
 
@@ -100,12 +73,6 @@ fn said(kind: &str, room: Uuid, number: u64, until: i64, owner: &str) -> Vec<u8>
 
 fn short(text: &str) -> Option<&str> {
     (text.len() <= MAX_BYTES).then_some(text)
-}
-
-/// A number as we write it: digits only, so that a ticket has one spelling.
-fn plain(text: &str) -> Option<u64> {
-    let number: u64 = text.parse().ok()?;
-    (number.to_string() == text).then_some(number)
 }
 
 #[cfg(test)]

@@ -128,6 +128,46 @@ async fn five_tries_are_all_also_when_they_come_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_right_code_that_comes_twice_at_once_counts_once() {
+    let world = asking(2).await;
+    let ann = world.visitor();
+    let code = mailed(&world, &ann, EMAIL).await;
+    let at_other = Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
+    // Both tries are counted, and neither can be written down yet as right: that wants a key.
+    let mut gate = world.pg.begin().await.expect("a transaction");
+    sqlx::query("LOCK TABLE idempotency_keys IN EXCLUSIVE MODE")
+        .execute(&mut *gate)
+        .await
+        .expect("nobody writes a key");
+    let both_go_on = async {
+        until("both have tried", || async {
+            world.count("SELECT count(*) FROM email_codes WHERE tries = 2").await == 1
+        })
+        .await;
+        gate.rollback().await.expect("keys are written again");
+    };
+    let (one, other, ()) = tokio::join!(enter(&ann, EMAIL, &code), enter(&at_other, EMAIL, &code), both_go_on);
+    let mut told = [one.0, other.0];
+    told.sort();
+    assert_eq!(told, [StatusCode::OK, StatusCode::GONE], "{one:?} {other:?}");
+    assert_eq!(world.count("SELECT count(*) FROM email_codes WHERE proven_at IS NOT NULL").await, 1);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_last_try_counts_when_it_is_right() {
+    let world = asking(1).await;
+    let ann = world.visitor();
+    let code = mailed(&world, &ann, EMAIL).await;
+    for by in 1..=4 {
+        assert_eq!(enter(&ann, EMAIL, &wrong(&code, by)).await.1["code"], "email_code_wrong");
+    }
+    assert_eq!(enter(&ann, EMAIL, &code).await.0, StatusCode::OK);
+    assert_eq!(enter(&ann, EMAIL, &code).await.1["code"], "email_code_over", "it is used up");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_code_has_its_time_and_only_the_last_one_counts() {
     let world = asking(1).await;
     let ann = world.visitor();

@@ -78,6 +78,27 @@ async fn bookings_at_once_with_one_card_do_not_all_pass() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn whoever_waits_too_long_for_another_with_the_card_may_come_again() {
+    let world = capped(1, 4).await;
+    assert_eq!(world.visitor().bought(&[1, 2], "tok_paid@1111").await["state"], "CONFIRMED");
+    let bob = world.visitor();
+    let (_, booking) = checked_out(&bob, &[5]).await;
+    // As a submission takes it: the card's name is the one that was kept, the number is "card" in ASCII.
+    let mut slow = world.pg.begin().await.expect("a transaction");
+    let lock =
+        "SELECT pg_advisory_xact_lock(hashtextextended(show_id::text || instrument, $1)) FROM payment_instruments";
+    sqlx::query(lock).bind(0x6361_7264_i64).execute(&mut *slow).await.expect("it is locked");
+    let (status, refusal) = bob.pay(&booking, Some("tok_paid@1111")).await;
+    let told = (status, text(&refusal["code"]));
+    assert_eq!(told, (StatusCode::SERVICE_UNAVAILABLE, "database_unavailable"), "{refusal}");
+    assert_eq!(world.count("SELECT count(*) FROM payments").await, 1, "nothing was charged");
+    slow.rollback().await.expect("the other is through");
+    assert_eq!(bob.pay(&booking, Some("tok_paid@1111")).await.1["state"], "CONFIRMED");
+    books_balance(&world).await;
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_nobody_can_name_passes() {
     let world = capped(1, 1).await;
     assert_eq!(world.visitor().bought(&[1, 2], "tok_paid@").await["state"], "CONFIRMED");

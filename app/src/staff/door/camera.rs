@@ -10,6 +10,7 @@ use std::rc::Rc;
 use gloo_timers::callback::Interval;
 use js_sys::{Array, Function, Object, Promise, Reflect};
 use leptos::task::spawn_local;
+use leptos::wasm_split::SplitLoaderError;
 use wasm_bindgen::{JsCast, JsValue};
 use web_sys::{CanvasRenderingContext2d, HtmlCanvasElement, HtmlVideoElement};
 
@@ -18,8 +19,8 @@ use crate::browser::{clock, is_visible, new_element};
 
 /// How often a picture is looked at, milliseconds.
 const LOOK_EVERY_MS: u32 = 200;
-/// A picture about which nothing was said for so long is given up for the next one, milliseconds: the reader could
-/// not be loaded, or failed.
+/// A picture about which nothing was said for so long is given up for the next one, milliseconds: the reader is long in
+/// coming, or failed.
 const GIVEN_UP_AFTER_MS: f64 = 10_000.0;
 /// A ticket is looked at anew once the camera has not seen it for so long, milliseconds.
 const GONE_AFTER_MS: f64 = 1_500.0;
@@ -39,22 +40,31 @@ pub struct Camera {
 impl Camera {
     /// Shows what the camera sees in `video`, and says each code it reads once while it sees it; `None` when there is no
     /// camera, or somebody has forbidden it. One picture at a time is looked at, and none while nobody sees the page.
-    pub async fn start(video: HtmlVideoElement, read: impl Fn(String) + 'static) -> Option<Self> {
+    /// Where the reader could not be loaded, again and again ([`reader::Patience`]), `give_up` is called once and nothing
+    /// is looked at any more.
+    pub async fn start(
+        video: HtmlVideoElement,
+        read: impl Fn(String) + 'static,
+        give_up: impl Fn() + 'static,
+    ) -> Option<Self> {
         let wish = object(&[("video", object(&[("facingMode", "environment".into())]).into())]);
         let stream = answer(&devices()?, "getUserMedia", &[wish.into()]).await?;
         let mut camera = Self { stream, seen: Rc::new(Seen::new()), looking: None };
         Reflect::set(&video, &"srcObject".into(), &camera.stream).ok()?;
         answer(&video, "play", &[]).await?;
-        let (eyes, read, seen) = (Rc::new(Eyes::on(video).await?), Rc::new(read), Rc::clone(&camera.seen));
+        let (eyes, seen) = (Rc::new(Eyes::on(video).await?), Rc::clone(&camera.seen));
+        let told = Rc::new((read, give_up));
         camera.looking = Some(Interval::new(LOOK_EVERY_MS, move || {
             if !is_visible() || !seen.begin() {
                 return;
             }
-            let (eyes, read, seen) = (Rc::clone(&eyes), Rc::clone(&read), Rc::clone(&seen));
+            let (eyes, told, seen) = (Rc::clone(&eyes), Rc::clone(&told), Rc::clone(&seen));
             spawn_local(async move {
-                let text = eyes.see().await;
-                if let Some(text) = seen.end(text) {
-                    read(text);
+                let (read, give_up) = &*told;
+                match eyes.see().await {
+                    Ok(text) => seen.end(text).into_iter().for_each(read),
+                    Err(_) if seen.ends_for_good() => give_up(),
+                    Err(_) => {}
                 }
             });
         }));
@@ -80,6 +90,8 @@ struct Seen {
     looking_since: Cell<Option<f64>>,
     /// The code seen last, and when.
     last: RefCell<(String, f64)>,
+    /// With a reader that does not come.
+    patience: reader::Patience,
     is_over: Cell<bool>,
 }
 
@@ -88,14 +100,16 @@ impl Seen {
         Self {
             looking_since: Cell::new(None),
             last: RefCell::new((String::new(), f64::NEG_INFINITY)),
+            patience: reader::Patience::default(),
             is_over: Cell::new(false),
         }
     }
 
-    /// Begins with a picture; `false` while another is looked at.
+    /// Begins with a picture; `false` while another is looked at, or nobody is there to look at it.
     fn begin(&self) -> bool {
         let now = clock::monotonic_ms();
-        if self.looking_since.get().is_some_and(|since| now - since < GIVEN_UP_AFTER_MS) {
+        if self.looking_since.get().is_some_and(|since| now - since < GIVEN_UP_AFTER_MS) || !self.patience.may_ask(now)
+        {
             return false;
         }
         self.looking_since.set(Some(now));
@@ -109,6 +123,17 @@ impl Seen {
         let (last, at) = self.last.replace((text.clone(), now));
         let is_new = last != text || now - at > GONE_AFTER_MS;
         (is_new && !self.is_over.get()).then_some(text)
+    }
+
+    /// Ends with a picture for which the reader did not come; whether somebody who waits is to be told, once, that it is
+    /// not asked for any more.
+    fn ends_for_good(&self) -> bool {
+        self.looking_since.set(None);
+        if self.patience.is_over() || self.is_over.get() {
+            return false;
+        }
+        self.patience.failed(clock::monotonic_ms());
+        self.patience.is_over()
     }
 }
 
@@ -131,21 +156,26 @@ impl Eyes {
         Some(Self::Ours { video, canvas, context })
     }
 
-    /// The first code in the picture.
-    async fn see(&self) -> Option<String> {
+    /// The first code in the picture, if there is one.
+    ///
+    /// # Errors
+    /// When our reader could not be loaded.
+    async fn see(&self) -> Result<Option<String>, SplitLoaderError> {
         match self {
-            Self::Browser { detector, video } => {
-                let found = answer(detector, "detect", &[video.clone().into()]).await?;
-                let first = Array::from(&found).iter().next()?;
-                Reflect::get(&first, &"rawValue".into()).ok()?.as_string()
-            }
+            Self::Browser { detector, video } => Ok(detected(detector, video).await),
             Self::Ours { video, canvas, context } => {
-                let (picture, width) = picture(video, canvas, context)?;
-                // Without its part it sees nothing this time; the next picture asks for it again.
-                reader::read(picture, width).await.ok()?
+                let Some((picture, width)) = picture(video, canvas, context) else { return Ok(None) };
+                reader::read(picture, width).await
             }
         }
     }
+}
+
+/// The first code that the browser's own reader finds.
+async fn detected(detector: &JsValue, video: &HtmlVideoElement) -> Option<String> {
+    let found = answer(detector, "detect", &[video.clone().into()]).await?;
+    let first = Array::from(&found).iter().next()?;
+    Reflect::get(&first, &"rawValue".into()).ok()?.as_string()
 }
 
 /// What `video` shows now, grey and not too large, and how wide that is.

@@ -194,6 +194,11 @@ fn camera_part(gate: Gate) -> impl IntoView {
     let video = NodeRef::<Video>::new();
     let camera = StoredValue::new_local(None::<Camera>);
     let (is_on, error) = (RwSignal::new(false), RwSignal::new(None::<String>));
+    let cannot = move || {
+        camera.set_value(None);
+        is_on.set(false);
+        error.set(Some(say!("door.no_camera")));
+    };
     let toggle = move |_: MouseEvent| {
         error.set(None);
         if is_on.get_untracked() {
@@ -204,13 +209,10 @@ fn camera_part(gate: Gate) -> impl IntoView {
         let Some(video) = video.get_untracked() else { return };
         is_on.set(true);
         spawn_local(async move {
-            match Camera::start(video, move |text| gate.read(text)).await {
+            match Camera::start(video, move |text| gate.read(text), cannot).await {
                 Some(started) if is_on.get_untracked() => camera.set_value(Some(started)),
                 Some(_) => {}
-                None => {
-                    is_on.set(false);
-                    error.set(Some(say!("door.no_camera")));
-                }
+                None => cannot(),
             }
         });
     };

@@ -3,6 +3,8 @@
 //!
 //! Pure but for the loading. Pictures are grey, a byte a pixel, rows from the top.
 
+use std::cell::Cell;
+
 use leptos::wasm_split::{SplitLoaderError, wasm_split};
 use rqrr::PreparedImage;
 
@@ -11,6 +13,40 @@ use rqrr::PreparedImage;
 pub const MAX_SIDE_PX: u32 = 800;
 /// The shorter side of a picture that is worth looking at: the smallest code has 21 modules.
 const MIN_SIDE_PX: u32 = 64;
+
+/// The part that reads is asked for so often at most.
+const MAX_TRIES: u32 = 5;
+/// First pause after it did not come, milliseconds; doubles.
+const FIRST_PAUSE_MS: f64 = 1_000.0;
+
+/// How often the part that reads is asked for when it does not come. Once it has come it stays.
+#[derive(Debug, Default)]
+pub struct Patience {
+    failures: Cell<u32>,
+    not_before: Cell<f64>,
+}
+
+impl Patience {
+    /// Whether it may be asked for now.
+    #[must_use]
+    pub fn may_ask(&self, now_ms: f64) -> bool {
+        !self.is_over() && now_ms >= self.not_before.get()
+    }
+
+    /// It did not come.
+    pub fn failed(&self, now_ms: f64) {
+        let failures = self.failures.get() + 1;
+        self.failures.set(failures);
+        let doubled = f64::from(1_u32 << (failures - 1).min(MAX_TRIES));
+        self.not_before.set(now_ms + FIRST_PAUSE_MS * doubled);
+    }
+
+    /// Whether it is not asked for any more.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.failures.get() >= MAX_TRIES
+    }
+}
 
 /// The size to which a picture of the camera is drawn; `None` where there is nothing to be seen yet.
 #[must_use]
@@ -56,6 +92,20 @@ pub fn read(picture: Vec<u8>, width: usize) -> Result<Option<String>, SplitLoade
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_does_not_come_is_asked_for_less_and_less_and_then_not_at_all() {
+        let patience = Patience::default();
+        let asked = (0..600).map(|look| f64::from(look) * 200.0).filter(|now| {
+            let asks = patience.may_ask(*now);
+            if asks {
+                patience.failed(*now);
+            }
+            asks
+        });
+        assert_eq!(asked.collect::<Vec<_>>(), [0.0, 1_000.0, 3_000.0, 7_000.0, 15_000.0]);
+        assert!(patience.is_over());
+    }
 
     #[test]
     fn pictures_are_scaled_down_never_up_and_nothing_is_no_picture() {

@@ -172,7 +172,7 @@ pub(in crate::accounts) async fn end_oldest(
     Ok(())
 }
 
-/// Deletes sessions and links of mails that have been over since `before`.
+/// Deletes sessions and links of mails that have been over since `before`, so many of each at most; how many in all.
 pub(in crate::accounts) async fn purge(pg: &PgPool, before: Timestamp, limit: i64) -> Result<u64, sqlx::Error> {
     let sessions = sqlx::query(
         "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at < $1 LIMIT $2 FOR UPDATE SKIP LOCKED)",
