@@ -1,4 +1,6 @@
 // The door: two hundred scans by a reader that types, a network that goes away, a second device meanwhile.
+import type { Page } from "@playwright/test";
+
 import { Cable } from "../pages/cable.js";
 import { hold, qrOf, withoutReader } from "../pages/camera.js";
 import { claimShow } from "../pages/catalogue.js";
