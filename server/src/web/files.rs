@@ -31,6 +31,8 @@ const CURRENT: &str = "current";
 const DIGITS: usize = 16;
 /// Folders of a version. Nothing else is given out.
 const FOLDERS: [&str; 3] = ["pkg", "style", "fonts"];
+/// The script of a module that runs as a worker.
+const PAINTER: &str = "overview-worker";
 
 /// In which form somebody gets a file depends on what they can unpack.
 pub(super) const VARIES_BY: &str = "accept-encoding";
@@ -120,11 +122,13 @@ fn is_file(path: &str) -> bool {
 }
 
 /// Whether it is of use only beside the other files of its module: they call each other by numbers and short names, which
-/// mean something else in another version.
+/// mean something else in another version. The worker that paints is one of them: what it is told and answers is between
+/// it and the module (`app::seat_map::offscreen`), and may change with any version. What `puzzle-worker.js` solves is the
+/// server's to say, the same for all versions (docs/api.md), so any of it does.
 fn belongs_to_a_module(file: &str) -> bool {
     let Some(file) = file.strip_prefix("pkg/") else { return false };
     let script = file.strip_suffix(".js").filter(|script| !script.contains('/'));
-    script.is_none_or(|script| Half::ALL.iter().any(|half| half.name() == script))
+    script.is_none_or(|script| script == PAINTER || Half::ALL.iter().any(|half| half.name() == script))
 }
 
 #[cfg(test)]
@@ -163,13 +167,24 @@ mod tests {
 
     #[test]
     fn a_module_comes_whole_and_what_stands_by_itself_alone() {
-        for file in
-            ["pkg/show.js", "pkg/staff.js", "pkg/pages_bg.wasm", "pkg/show-parts/load.js", "pkg/staff-parts/parts.json"]
-        {
+        for file in [
+            "pkg/show.js",
+            "pkg/staff.js",
+            "pkg/pages_bg.wasm",
+            "pkg/show-parts/load.js",
+            "pkg/staff-parts/parts.json",
+            "pkg/overview-worker.js",
+        ] {
             assert!(belongs_to_a_module(file), "{file}");
         }
-        for file in ["pkg/boot.js", "pkg/account.js", "pkg/keep-door.js", "style/main.css", "fonts/figtree-west.woff2"]
-        {
+        for file in [
+            "pkg/boot.js",
+            "pkg/account.js",
+            "pkg/keep-door.js",
+            "pkg/puzzle-worker.js",
+            "style/main.css",
+            "fonts/figtree-west.woff2",
+        ] {
             assert!(!belongs_to_a_module(file), "{file}");
         }
     }
