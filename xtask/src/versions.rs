@@ -18,6 +18,9 @@ use crate::fingerprint;
 
 /// What pages ask for by version. The rest lies at fixed addresses: the icon, and the workers, which care for what lies below.
 const FOLDERS: [&str; 3] = ["pkg", "style", "fonts"];
+/// Goes into a version's name with its files. To be raised when what the server says of them changes: which types they
+/// have, which forms (`server/src/web/files.rs`). Browsers keep that with a file, for as long.
+const HEADERS: &str = "headers 1";
 /// Versions of before that stay, however old.
 const BEFORE: usize = 3;
 /// Others stay for so long after they were the current one: which of many builds is deployed, nobody knows here…
@@ -32,7 +35,7 @@ pub fn publish(site: &Path) -> Result<()> {
 }
 
 fn publish_at(site: &Path, now: SystemTime) -> Result<()> {
-    let name = fingerprint::of(site, &FOLDERS, "")?;
+    let name = fingerprint::of(site, &FOLDERS, HEADERS)?;
     let versions = site.join("versions");
     let folder = versions.join(&name);
     if !folder.is_dir() {
