@@ -18,6 +18,7 @@ mod dev;
 mod fingerprint;
 mod guard;
 mod lean;
+mod leftovers;
 mod native;
 mod places;
 mod processes;
