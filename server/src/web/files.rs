@@ -31,6 +31,8 @@ const CURRENT: &str = "current";
 const DIGITS: usize = 16;
 /// Folders of a version. Nothing else is given out.
 const FOLDERS: [&str; 3] = ["pkg", "style", "fonts"];
+/// Longest path of a file, bytes. File systems refuse names of more than 255, and that is not for us to log as an error.
+const LONGEST: usize = 128;
 /// The script of a module that runs as a worker.
 const PAINTER: &str = "overview-worker";
 
@@ -118,7 +120,8 @@ fn is_version(name: &str) -> bool {
 fn is_file(path: &str) -> bool {
     let is_sign = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     let is_name = |name: &str| !name.is_empty() && !name.starts_with('.') && name.bytes().all(is_sign);
-    path.split_once('/').is_some_and(|(folder, rest)| FOLDERS.contains(&folder) && rest.split('/').all(is_name))
+    path.len() <= LONGEST
+        && path.split_once('/').is_some_and(|(folder, rest)| FOLDERS.contains(&folder) && rest.split('/').all(is_name))
 }
 
 /// Whether it is of use only beside the other files of its module: they call each other by numbers and short names, which
@@ -158,6 +161,9 @@ mod tests {
             "",
         ] {
             assert!(!is_file(path), "{path}");
+        }
+        for path in [format!("pkg/{}.js", "long".repeat(64)), format!("pkg/{}boot.js", "parts/".repeat(1_000))] {
+            assert!(!is_file(&path), "{path}");
         }
         assert!(is_version("0123456789abcdef"));
         for name in ["0123456789ABCDEF", "0123456789abcde", "0123456789abcdef0", "..", "current", ""] {

@@ -238,8 +238,10 @@ async fn nothing_but_files_of_versions_is_given_out() {
     let world = World::start(1, &[("SITE_ROOT", site.path())]).await;
     let good = ask_literally(&world, &format!("/site/{NEW}/pkg/boot.js")).await;
     assert!(good.starts_with("HTTP/1.1 200") && good.contains(&content("pkg/boot.js", NEW)), "{good}");
+    let long = format!("/pkg/{}.js", "long".repeat(64));
     let of_version = [
         "",
+        &long,
         "/",
         "/pkg",
         "/pkg/",
