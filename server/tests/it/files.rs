@@ -241,7 +241,7 @@ async fn nothing_but_files_of_versions_is_given_out() {
     let long = format!("/pkg/{}.js", "long".repeat(64));
     let of_version = [
         "",
-        &long,
+        long.as_str(),
         "/",
         "/pkg",
         "/pkg/",
