@@ -74,7 +74,8 @@ function paint(x, y, colour) {
 
 /** From where to where a dot is, of so many pixels. */
 function within(centre, limit) {
-  const start = Math.round(centre * scale - side / 2);
+  // As raster.rs rounds: `Math.round` and Rust's part where a dot ends half a pixel outside.
+  const start = Math.floor(centre * scale - side / 2 + 0.5);
   return [Math.min(Math.max(start, 0), limit), Math.min(Math.max(start + side, 0), limit)];
 }
 
