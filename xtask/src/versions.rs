@@ -81,6 +81,8 @@ fn copy(site: &Path, folder: &Path, version: &Path) -> Result<()> {
             std::fs::create_dir_all(folder)?;
         }
         std::fs::copy(file, &to).with_context(|| format!("cannot write {}", to.display()))?;
+        // On the disk before the folder has its name: nobody looks again at what is in there, should the power fail.
+        File::open(&to)?.sync_all().with_context(|| format!("cannot keep {}", to.display()))?;
     }
     Ok(())
 }
