@@ -69,9 +69,9 @@ async function replaced() {
     const gone = await Promise.all([...new Set(islands.map(half))].map(isGone));
     if (!gone.includes(true) || sessionStorage.getItem(ANEW)) return false;
     // What a form was answered with may be nothing that one can ask for; then it stays. And no cache gives this page again.
-    const page = await fetch(location.href, { cache: "reload" });
-    if (!page.ok) return false;
-    await page.text();
+    const answer = await fetch(location.href, { cache: "reload" });
+    if (!answer.ok) return false;
+    await answer.text();
     sessionStorage.setItem(ANEW, "once");
   } catch {
     // Nobody answers; or nothing can be noted here, so nobody could tell how often it was done.
