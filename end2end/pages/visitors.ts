@@ -81,7 +81,8 @@ class Said {
 
   /** The browser's own remarks on a network that is not there. */
   private isTheNetwork(text: string): boolean {
-    return /net::ERR_(INTERNET_DISCONNECTED|CONNECTION_(REFUSED|RESET|CLOSED)|EMPTY_RESPONSE|FAILED)|WebSocket connection to/.test(text);
+    // The last one: a worker that is asked whether there is a newer one of it.
+    return /net::ERR_(INTERNET_DISCONNECTED|CONNECTION_(REFUSED|RESET|CLOSED)|EMPTY_RESPONSE|FAILED)|WebSocket connection to|error occurred when fetching the script/.test(text);
   }
 
   hear(text: string): void {

@@ -1,4 +1,6 @@
 // The door: two hundred scans by a reader that types, a network that goes away, a second device meanwhile.
+import type { Page } from "@playwright/test";
+
 import { Cable } from "../pages/cable.js";
 import { hold, qrOf, withoutReader } from "../pages/camera.js";
 import { claimShow } from "../pages/catalogue.js";
@@ -110,6 +112,26 @@ test("a party, an undo with a reason, and what the door looks like", async ({ re
   await expect(anna.page.locator("#door-code")).toBeFocused();
 });
 
+/** A replica of another version answers for files of this one's, where the set has a copy of them. */
+async function expectKeptFilesToDo(page: Page): Promise<void> {
+  const ask = (file: string, control: string) =>
+    page.evaluate(
+      async ([path = "", control = ""]) => {
+        const [name = ""] = await caches.keys();
+        const cache = await caches.open(name);
+        await cache.put(path, new Response("a copy", { headers: { "cache-control": control } }));
+        const answer = await fetch(path);
+        await cache.delete(path);
+        return (await answer.text()) === "a copy";
+      },
+      [`/site/00000000000000ff/${file}`, control],
+    );
+  expect(await ask("pkg/staff.js", "public, max-age=31536000, immutable")).toBe(true);
+  expect(await ask("style/main.css", "public, max-age=31536000, immutable")).toBe(true);
+  expect(await ask("pkg/staff.js", "private, no-store"), "the server has no such module").toBe(true);
+  expect(await ask("style/main.css", "private, no-store"), "the server has a style").toBe(false);
+}
+
 test("a door that is loaded anew without a network goes on by its list, and signing out forgets it", async ({ request, anna }) => {
   test.skip(test.info().project.name !== "laptop", "the same on every screen");
   test.setTimeout(90_000);
@@ -122,6 +144,7 @@ test("a door that is loaded anew without a network goes on by its list, and sign
   const door = new Door(anna.page);
   await door.open(show, cable.url);
   await expect(anna.page.getByTestId("door-kept")).toContainText("without a network");
+  await expectKeptFilesToDo(anna.page);
   await door.scan(first);
   await door.expectAnswer("good", "Come in");
 

@@ -27,12 +27,21 @@ test("who comes again asks for no file of the site", async ({ request, anna }) =
       const own = entries.filter(({ name }) => /^\/(site|pkg|style|fonts)\//.test(new URL(name).pathname));
       return own.map(({ name, transferSize }) => ({ path: new URL(name).pathname, transferSize }));
     });
+  // What comes after the map is a file as well, and the browser has it once it has come whole.
+  const hasAll = (page: Page) =>
+    page.waitForFunction(async () => {
+      await document.fonts.ready;
+      const names = performance.getEntriesByType("resource").map(({ name }) => name);
+      return ["/style/map-later.css", "/fonts/figtree-"].every((part) => names.some((name) => name.includes(part)));
+    });
+  await hasAll(anna.page);
   const first = await files(anna.page);
   expect(first.length).toBeGreaterThan(5);
   for (const { path } of first) expect(path).toMatch(/^\/site\/[0-9a-f]{16}\/(pkg|style|fonts)\//);
   // In another tab, which has nothing in memory.
   const again = await anna.newTab();
   await again.visit(show.id);
+  await hasAll(again.page);
   const second = await files(again.page);
   expect(second.length).toBeGreaterThan(5);
   expect(second.filter(({ transferSize }) => transferSize > 0)).toEqual([]);

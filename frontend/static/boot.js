@@ -68,12 +68,18 @@ async function replaced() {
   try {
     const gone = await Promise.all([...new Set(islands.map(half))].map(isGone));
     if (!gone.includes(true) || sessionStorage.getItem(ANEW)) return false;
+    // What a form was answered with may be nothing that one can ask for; then it stays. And no cache gives this page again.
+    const answer = await fetch(location.href, { cache: "reload" });
+    if (!answer.ok) return false;
+    await answer.text();
     sessionStorage.setItem(ANEW, "once");
   } catch {
-    // Nothing can be noted here, so nobody could tell how often it was done.
+    // Nobody answers; or nothing can be noted here, so nobody could tell how often it was done.
     return false;
   }
-  location.reload();
+  // A reload asks whether to send again what a form sent. To an address with a place in the page there is no other way.
+  if (location.href.includes("#")) location.reload();
+  else location.replace(location.href);
   return true;
 }
 

@@ -3,7 +3,8 @@
 //
 // What is kept is a set: a page and the scripts, the module and the style it was opened with, which fit together. It
 // is kept whole, under a name made from its scripts and module, and then sets of other builds go. The page asks for its
-// files by the version of the site it is of (/site/…), so a page of one version is not kept with files of another.
+// files by the version of the site it is of (/site/…), so a page of one version is not kept with files of another, and a
+// copy of such a file is as good as the file: a server that was renewed may not have it any more.
 importScripts("/pkg/kept-pages.js");
 
 // Names of sets begin so; another number forgets all sets of the one before.
@@ -70,14 +71,25 @@ async function page(event, path) {
 async function file(event, path) {
   const set = opened.get(event.clientId);
   if (set) return (await find(path, set))?.answer ?? fetch(event.request);
-  // The page is the network's: what is kept may be of another build, and only better than nothing.
+  // The page is the network's. A replica of another version has none of this one's module; a copy of this very file does.
+  const kept = (await find(path))?.answer;
+  if (kept && isExact(path, kept)) return kept;
+  // Any other copy may be of another build, and is only better than nothing.
   try {
-    return await fetch(event.request);
+    const answer = await fetch(event.request);
+    return answer.ok ? answer : (kept ?? answer);
   } catch (cause) {
-    const found = await find(path);
-    if (found) return found.answer;
+    if (kept) return kept;
     throw cause;
   }
+}
+
+/**
+ * Whether a copy is what this address means, to the last byte: it names a version, and the server that gave the copy had
+ * that version. One that has another gives a style of its own, and says that nobody may keep it.
+ */
+function isExact(path, copy) {
+  return path.startsWith("/site/") && /\bimmutable\b/.test(copy.headers.get("cache-control"));
 }
 
 /** What is kept under a path, and in which set; nothing where the browser keeps nothing for us. */

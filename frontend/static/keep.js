@@ -1,10 +1,21 @@
 // What pages have in common that open again where there is no network (keep-ticket.js, keep-door.js).
 
-/** The worker of the pages below `scope`, once it works; nobody where the browser has none. */
+// How long it may take to learn of a newer worker, and again until that works: a dead network says nothing.
+const PATIENCE_MS = 3_000;
+
+/**
+ * The worker of the pages below `scope`, once it works; nobody where the browser has none. The newest: one of before knows
+ * other rules, and may throw away what a page of now is kept with.
+ */
 export async function workerFor(script, scope) {
   if (!("serviceWorker" in navigator)) return undefined;
   const registration = await navigator.serviceWorker.register(script, { scope });
-  return registration.active ?? activated(registration.installing ?? registration.waiting);
+  const { active } = registration;
+  // Nobody else is there to wait for.
+  if (!active) return activated(registration.installing ?? registration.waiting);
+  await inTime(registration.update());
+  const next = registration.installing ?? registration.waiting;
+  return (next && (await inTime(activated(next)))) ?? registration.active ?? active;
 }
 
 /** The files this page was made with, once it is known which fonts it really uses. */
@@ -23,6 +34,11 @@ export function keep(worker, assets, id) {
     port1.close();
   };
   worker.postMessage({ keep: location.pathname, assets }, [port2]);
+}
+
+/** What is promised; nothing where that fails, or does not come in time. */
+function inTime(promise) {
+  return Promise.race([promise.catch(() => undefined), new Promise((resolve) => setTimeout(resolve, PATIENCE_MS))]);
 }
 
 /** The worker, once it works. */

@@ -3,8 +3,9 @@
 //
 // Told are, in this order, what the picture is like (with the first of these the canvas), and dots: three numbers each, its
 // place right and down on the plan and which of the colours it has. Each is answered: `true` when it was taken, `false` when
-// nothing can be painted here. The page says no more before it has its answer, so that nothing piles up. The same picture is
-// made by app/src/seat_map/raster.rs where nobody can hand over a canvas; a test of the browser compares the two.
+// nothing can be painted here; without waiting for a frame, of which a page that is hidden has none. The page says no more
+// before it has its answer, so that nothing piles up. The same picture is made by app/src/seat_map/raster.rs where nobody can
+// hand over a canvas; a test of the browser compares the two.
 
 // What changed is noted for bands of this many rows of pixels each.
 const BAND_PX = 32;
@@ -73,7 +74,8 @@ function paint(x, y, colour) {
 
 /** From where to where a dot is, of so many pixels. */
 function within(centre, limit) {
-  const start = Math.round(centre * scale - side / 2);
+  // As raster.rs rounds: `Math.round` and Rust's part where a dot ends half a pixel outside.
+  const start = Math.floor(centre * scale - side / 2 + 0.5);
   return [Math.min(Math.max(start, 0), limit), Math.min(Math.max(start + side, 0), limit)];
 }
 

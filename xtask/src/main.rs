@@ -18,6 +18,7 @@ mod dev;
 mod fingerprint;
 mod guard;
 mod lean;
+mod leftovers;
 mod native;
 mod places;
 mod processes;
@@ -46,6 +47,9 @@ enum Task {
     /// DATABASE_URL and REDIS_URL name stores to use instead; LISTEN and PUBLIC_URL say where to serve.
     Run,
     /// Like run, and rebuild and restart what changes.
+    ///
+    /// Takes the version of target/site away: whoever serves that from then on has files asked about before each use, until
+    /// run, test or site make it a version again.
     Dev,
     /// All tests, on fresh stores, up to two visitors in a real browser. Ends in `N passed, N failed`.
     Test(test::Options),

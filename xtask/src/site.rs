@@ -20,6 +20,7 @@ use wasm_bindgen_cli_support::{Bindgen, Output};
 use crate::command;
 use crate::fingerprint;
 use crate::lean;
+use crate::leftovers;
 use crate::places::Places;
 use crate::progress::Step;
 use crate::setup::wasm::{TARGET, Toolchain, Wish};
@@ -176,11 +177,25 @@ fn module(places: &Places, pkg: &Path, half: &str, toolchain: &Toolchain, size: 
     }
     let mut files = BTreeSet::new();
     fingerprint::collect(&fresh, &mut files)?;
+    let mut made = BTreeSet::new();
     for file in &files {
-        place(file, &pkg.join(file.strip_prefix(&fresh)?), size)?;
+        let to = pkg.join(file.strip_prefix(&fresh)?);
+        place(file, &to, size)?;
+        made.insert(to);
     }
+    leftovers::remove(pkg, &made, |file| half_of(file) == Some(half))?;
     std::fs::remove_dir_all(&fresh)?;
     Ok(())
+}
+
+/// The half that a file below pkg/ is of.
+fn half_of(file: &Path) -> Option<&'static str> {
+    let first = file.iter().next()?.to_str()?;
+    let is_of = |half: &&str| {
+        let rest = first.strip_prefix(*half).unwrap_or_default();
+        rest == "-parts" || rest.starts_with(".js") || rest.starts_with("_bg.")
+    };
+    HALVES.into_iter().find(is_of)
 }
 
 /// Gives what a module imports of its script short names, and says which. Their long ones end in digits by chance, which
@@ -253,17 +268,18 @@ fn shrink(places: &Places, module: &Path, stop: &Stop) -> Result<()> {
 }
 
 fn plain(places: &Places, pkg: &Path) -> Result<()> {
-    let statics = places.root.join("frontend/static");
-    let mut files = BTreeSet::new();
+    let (statics, site) = (places.root.join("frontend/static"), places.site());
+    let (mut files, mut made) = (BTreeSet::new(), BTreeSet::new());
     fingerprint::collect(&statics, &mut files)?;
     for file in &files {
-        let folder = if is_a(file, "js") { pkg } else { &places.site() };
+        let folder = if is_a(file, "js") { pkg } else { &site };
         let to = folder.join(file.strip_prefix(&statics)?);
         if is_a(file, "js") {
             write(&to, lean::script(&std::fs::read_to_string(file)?).as_bytes(), Size::Small)?;
         } else {
             place(file, &to, Size::Small)?;
         }
+        made.insert(to);
     }
     let style = places.root.join("style");
     let mut files = BTreeSet::new();
@@ -276,12 +292,18 @@ fn plain(places: &Places, pkg: &Path) -> Result<()> {
             all.push_str(&std::fs::read_to_string(sheet)?);
             all.push('\n');
         }
-        write(&places.site().join("style").join(name), lean::style(&all).as_bytes(), Size::Small)?;
+        let to = site.join("style").join(name);
+        write(&to, lean::style(&all).as_bytes(), Size::Small)?;
+        made.insert(to);
     }
     for file in &others {
-        place(file, &places.site().join("style").join(file.strip_prefix(&style)?), Size::Small)?;
+        let to = site.join("style").join(file.strip_prefix(&style)?);
+        place(file, &to, Size::Small)?;
+        made.insert(to);
     }
-    Ok(())
+    leftovers::remove(pkg, &made, |file| half_of(file).is_none())?;
+    leftovers::remove(&site.join("style"), &made, |_| true)?;
+    leftovers::remove(&site.join("fonts"), &made, |_| true)
 }
 
 fn is_a(file: &Path, ending: &str) -> bool {
@@ -337,6 +359,23 @@ fn with_ending(file: &Path, ending: &str) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_of_a_half_is_told_from_a_script_that_stands_by_itself() {
+        for (file, half) in [
+            ("show.js", Some("show")),
+            ("show.js.br", Some("show")),
+            ("show_bg.wasm", Some("show")),
+            ("staff-parts/parts.json", Some("staff")),
+            ("pages-parts/load.js.gz", Some("pages")),
+            ("boot.js", None),
+            ("plan-file.js", None),
+            ("showing.js", None),
+            ("rowlock_bg.wasm", None),
+        ] {
+            assert_eq!(half_of(Path::new(file)), half, "{file}");
+        }
+    }
 
     #[test]
     fn the_sheets_of_the_map_are_made_of_files_that_are_there() {

@@ -65,6 +65,9 @@ pub const WORDS: &[&str] = &["map", "party", "cart", "pay", "wait", "problem", "
 /// How often the countdown looks at the clock, milliseconds.
 const TICK_MS: u32 = 250;
 
+/// The code that paints a large room is asked for again so long after it did not come, milliseconds.
+const DOTS_AGAIN_MS: u32 = 4_000;
+
 /// Id of the heading of the section on screen.
 const SECTION_HEADING: &str = "section-heading";
 /// Where the focus goes when what had it is gone: the map's tab stop, or the first of the list or of the
@@ -236,10 +239,13 @@ fn card_part(session: Session, place: HtmlElement) -> Result<Mounted, SplitLoade
     Ok(mounted(place, move || card::card_view(session)))
 }
 
-/// Shows a large room on a canvas in this place. Where its code does not come, its sections stay the boxes they are.
+/// Shows a large room on a canvas in this place, for as long as that is there. Until its code comes, its sections are the
+/// boxes they are.
 fn paint_dots(session: Session, place: HtmlElement) {
     spawn_local(async move {
-        let _ = dots_part(session, place).await;
+        while place.is_connected() && dots_part(session, place.clone()).await.is_err() {
+            events::after(DOTS_AGAIN_MS).await;
+        }
     });
 }
 

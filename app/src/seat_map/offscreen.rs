@@ -24,8 +24,10 @@ use crate::browser::{self, events};
 
 /// Where the worker is in the site.
 const WORKER: &str = "/pkg/overview-worker.js";
-/// A worker that owes an answer is looked at this often, milliseconds: it is lost when it gave none between two looks.
+/// A worker that owes an answer is looked at this often, milliseconds: it is lost when it gave none between two looks…
 const LOOK_EVERY_MS: u32 = 5_000;
+/// …nor this long after them: a page that wakes up looks before it hears what was said while it slept.
+const HEARS_WITHIN_MS: u32 = 1_000;
 /// After so many were lost the page paints by itself.
 const MOST_LOST: u32 = 3;
 
@@ -83,6 +85,8 @@ impl Offscreen {
         looks: Looks,
         hear: Box<dyn Fn(Heard)>,
     ) -> Option<Self> {
+        // First: where it cannot be handed over nobody loads a worker.
+        let canvas = browser::call(element, "transferControlToOffscreen", &[])?;
         let worker = Worker::new(&browser::file(WORKER)).ok()?;
         let talk = Rc::new(Talk { told: Cell::new(0), answered: Cell::new(0), hear });
         let listening = Rc::clone(&talk);
@@ -90,7 +94,6 @@ impl Offscreen {
         worker.set_onmessage(Some(listener.as_ref().unchecked_ref()));
         worker.set_onerror(Some(listener.as_ref().unchecked_ref()));
         let started = Self { element: element.clone(), colours, looks, worker, talk, _listener: listener };
-        let canvas = browser::call(element, "transferControlToOffscreen", &[])?;
         started.tell_looks(Some(canvas)).ok()?;
         watch(Rc::downgrade(&started.talk));
         Some(started)
@@ -187,15 +190,17 @@ impl Talk {
 /// Finds out when a worker does not answer any more, for as long as somebody has its canvas.
 fn watch(whose: Weak<Talk>) {
     spawn_local(async move {
-        let mut before = None;
+        let (mut before, mut silent) = (None, false);
         loop {
-            events::after(LOOK_EVERY_MS).await;
+            events::after(if silent { HEARS_WITHIN_MS } else { LOOK_EVERY_MS }).await;
             let Some(talk) = whose.upgrade() else { return };
             let owing = (!talk.is_over()).then(|| talk.answered.get());
-            if owing.is_some() && owing == before {
+            let said_nothing = owing.is_some() && owing == before;
+            if said_nothing && silent {
                 talk.lose();
                 return;
             }
+            silent = said_nothing;
             before = owing;
         }
     });

@@ -19,7 +19,7 @@ use crate::browser::{self, calls, events};
 
 /// What a large room is painted on. Known by what it does: its code comes after the map.
 pub(super) trait Surface {
-    /// Whether it would show dots now; else it has not shown yet what it was told before.
+    /// Whether it takes dots now; else it has not taken yet what it was told before.
     fn is_ready(&self) -> bool;
     /// Whether it is on the page, as it is laid out now and in the colours in force, for a plan of this size.
     fn is_current(&self, size: (i32, i32)) -> bool;
@@ -120,7 +120,7 @@ impl Session {
         });
         self.paint();
         if !is_renewed {
-            // A worker says when it has painted.
+            // A worker says when it has taken the dots, which its next frame shows.
             self.painted.set(self.is_canvas_ready());
         }
     }
@@ -146,7 +146,8 @@ impl Session {
         Some(Box::new(canvas))
     }
 
-    /// Tells the worker what changed while it was busy. Where that is nothing, all of the room is on its canvas.
+    /// Tells the worker what changed while it was busy. Where that is nothing it has all of the room, and its next frame
+    /// shows it: it does not wait for that to answer, as a page that is hidden has no frames.
     fn go_on_painting(self) {
         self.paint();
         if self.is_canvas_ready() && !self.painted.get_untracked() {

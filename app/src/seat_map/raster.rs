@@ -87,7 +87,8 @@ impl Raster {
     pub fn paint(&mut self, dot: Dot, colour: Colour) {
         let Measures { width, height, scale, side } = self.measures;
         let half = side as f64 / 2.0;
-        let start = |at: i32, corner: i32| ((f64::from(at) - f64::from(corner)) * scale - half).round() as isize;
+        // As the worker rounds: `round` and JavaScript's part where a dot ends half a pixel outside.
+        let start = |at: i32, corner: i32| ((f64::from(at) - f64::from(corner)) * scale - half + 0.5).floor() as isize;
         let (left, top) = (start(dot.x, self.corner.0), start(dot.y, self.corner.1));
         let within = |at: isize, limit: usize| usize::try_from(at).unwrap_or(0).min(limit);
         let side = side as isize;
@@ -172,6 +173,13 @@ mod tests {
         assert_eq!(places(&raster, RED), [(4, 2), (5, 2), (4, 3), (5, 3)]);
         raster.paint(dot(50, 30), BLUE);
         assert_eq!((places(&raster, RED).len(), places(&raster, BLUE).len()), (0, 4));
+    }
+
+    #[test]
+    fn a_dot_that_begins_half_a_pixel_outside_begins_at_the_edge() {
+        let mut raster = Raster::new(Measures { width: 4, height: 4, scale: 0.5, side: 2 }, (0, 0));
+        raster.paint(dot(1, 1), RED);
+        assert_eq!(places(&raster, RED), [(0, 0), (1, 0), (0, 1), (1, 1)]);
     }
 
     #[test]

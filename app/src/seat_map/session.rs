@@ -68,7 +68,7 @@ pub struct Session {
     pub only: Told<u64>,
     /// Whether the sections of a large room stood there to be chosen.
     pub(super) sections_drawn: Told<bool>,
-    /// Whether a large room is on its canvas.
+    /// Whether a large room is on its canvas, or will be with the next frame of the worker that paints it.
     pub painted: Told<bool>,
     pub(super) canvas: Kept<Option<Here<Box<dyn Surface>>>>,
     /// The seat one pointed at last.

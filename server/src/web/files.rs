@@ -31,6 +31,10 @@ const CURRENT: &str = "current";
 const DIGITS: usize = 16;
 /// Folders of a version. Nothing else is given out.
 const FOLDERS: [&str; 3] = ["pkg", "style", "fonts"];
+/// Longest path of a file, bytes. File systems refuse names of more than 255, and that is not for us to log as an error.
+const LONGEST: usize = 128;
+/// The script of a module that runs as a worker.
+const PAINTER: &str = "overview-worker";
 
 /// In which form somebody gets a file depends on what they can unpack.
 pub(super) const VARIES_BY: &str = "accept-encoding";
@@ -116,15 +120,18 @@ fn is_version(name: &str) -> bool {
 fn is_file(path: &str) -> bool {
     let is_sign = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     let is_name = |name: &str| !name.is_empty() && !name.starts_with('.') && name.bytes().all(is_sign);
-    path.split_once('/').is_some_and(|(folder, rest)| FOLDERS.contains(&folder) && rest.split('/').all(is_name))
+    path.len() <= LONGEST
+        && path.split_once('/').is_some_and(|(folder, rest)| FOLDERS.contains(&folder) && rest.split('/').all(is_name))
 }
 
 /// Whether it is of use only beside the other files of its module: they call each other by numbers and short names, which
-/// mean something else in another version.
+/// mean something else in another version. The worker that paints is one of them: what it is told and answers is between
+/// it and the module (`app::seat_map::offscreen`), and may change with any version. What `puzzle-worker.js` solves is the
+/// server's to say, the same for all versions (docs/api.md), so any of it does.
 fn belongs_to_a_module(file: &str) -> bool {
     let Some(file) = file.strip_prefix("pkg/") else { return false };
     let script = file.strip_suffix(".js").filter(|script| !script.contains('/'));
-    script.is_none_or(|script| Half::ALL.iter().any(|half| half.name() == script))
+    script.is_none_or(|script| script == PAINTER || Half::ALL.iter().any(|half| half.name() == script))
 }
 
 #[cfg(test)]
@@ -155,6 +162,9 @@ mod tests {
         ] {
             assert!(!is_file(path), "{path}");
         }
+        for path in [format!("pkg/{}.js", "long".repeat(64)), format!("pkg/{}boot.js", "parts/".repeat(1_000))] {
+            assert!(!is_file(&path), "{path}");
+        }
         assert!(is_version("0123456789abcdef"));
         for name in ["0123456789ABCDEF", "0123456789abcde", "0123456789abcdef0", "..", "current", ""] {
             assert!(!is_version(name), "{name}");
@@ -163,13 +173,24 @@ mod tests {
 
     #[test]
     fn a_module_comes_whole_and_what_stands_by_itself_alone() {
-        for file in
-            ["pkg/show.js", "pkg/staff.js", "pkg/pages_bg.wasm", "pkg/show-parts/load.js", "pkg/staff-parts/parts.json"]
-        {
+        for file in [
+            "pkg/show.js",
+            "pkg/staff.js",
+            "pkg/pages_bg.wasm",
+            "pkg/show-parts/load.js",
+            "pkg/staff-parts/parts.json",
+            "pkg/overview-worker.js",
+        ] {
             assert!(belongs_to_a_module(file), "{file}");
         }
-        for file in ["pkg/boot.js", "pkg/account.js", "pkg/keep-door.js", "style/main.css", "fonts/figtree-west.woff2"]
-        {
+        for file in [
+            "pkg/boot.js",
+            "pkg/account.js",
+            "pkg/keep-door.js",
+            "pkg/puzzle-worker.js",
+            "style/main.css",
+            "fonts/figtree-west.woff2",
+        ] {
             assert!(!belongs_to_a_module(file), "{file}");
         }
     }

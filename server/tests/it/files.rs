@@ -15,7 +15,8 @@ pub const OLD: &str = "0123456789abcdef";
 pub const NEW: &str = "fedcba9876543210";
 const UNKNOWN: &str = "00000000000000ff";
 /// What belongs to a module, and fits no other's.
-pub const OF_A_MODULE: [&str; 3] = ["pkg/show.js", "pkg/show_bg.wasm", "pkg/show-parts/split_rest.wasm"];
+pub const OF_A_MODULE: [&str; 4] =
+    ["pkg/show.js", "pkg/show_bg.wasm", "pkg/show-parts/split_rest.wasm", "pkg/overview-worker.js"];
 /// What does for any page.
 const BY_ITSELF: [&str; 4] = ["pkg/boot.js", "pkg/account.js", "style/main.css", "fonts/figtree-west.woff2"];
 /// What nobody is given.
@@ -237,8 +238,10 @@ async fn nothing_but_files_of_versions_is_given_out() {
     let world = World::start(1, &[("SITE_ROOT", site.path())]).await;
     let good = ask_literally(&world, &format!("/site/{NEW}/pkg/boot.js")).await;
     assert!(good.starts_with("HTTP/1.1 200") && good.contains(&content("pkg/boot.js", NEW)), "{good}");
+    let long = format!("/pkg/{}.js", "long".repeat(64));
     let of_version = [
         "",
+        long.as_str(),
         "/",
         "/pkg",
         "/pkg/",
