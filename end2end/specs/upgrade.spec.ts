@@ -5,7 +5,7 @@ import { claimShow } from "../pages/catalogue.js";
 import { expect, test } from "../pages/visitors.js";
 
 /** What binds the module of a show's page, and the module; asked for again, a script has another address. */
-const OF_THE_MODULE = /\/pkg\/show(\.js(\?\d+)?|_bg\.wasm)$/;
+const OF_THE_MODULE = /\/pkg\/show(\.js(\?\d+)?|_bg\.wasm(\?gone)?)$/;
 
 test.beforeEach(() => test.skip(test.info().project.name !== "laptop", "the same on every screen"));
 

@@ -57,7 +57,8 @@ function wasm(name) {
 
 /** Whether the server has no such module any more, and not only no answer: then this page is of a version that is gone. */
 async function isGone(name) {
-  const answer = await fetch(wasm(name), { method: "HEAD", cache: "no-store" }).catch(() => undefined);
+  // Not the address that the page has preloaded: browsers warn when such a file is asked for in another way.
+  const answer = await fetch(`${wasm(name)}?gone`, { method: "HEAD", cache: "no-store" }).catch(() => undefined);
   return answer?.status === 404;
 }
 
