@@ -99,6 +99,10 @@ pub struct Config {
     /// The same for everybody who comes from one address of the network.
     #[arg(long, env = "HOLDS_PER_ADDRESS_MIN", default_value_t = 1_200)]
     pub holds_per_address_min: u32,
+    /// Somebody who holds seats again and again is not said to have bought nothing before so long, milliseconds: they may
+    /// be about to pay.
+    #[arg(long, env = "NEVER_BOUGHT_AFTER_MS", default_value_t = domain::fairness::NEVER_BOUGHT_AFTER_MS)]
+    pub never_bought_after_ms: i64,
     /// How long seats are held for the next in a waiting list, milliseconds.
     #[arg(long, env = "WAITING_OFFER_MS", default_value_t = 600_000)]
     pub waiting_offer_ms: i64,

@@ -77,10 +77,10 @@ pub struct Meter {
 impl Meter {
     /// Somebody tries.
     pub const fn take(&mut self, of: Allowance, now: Timestamp) -> Try {
-        if self.empty_until > now.0 {
-            return Try::Refused(self.empty_until - now.0);
+        if let Some(wait_ms) = self.wait_ms(now) {
+            return Try::Refused(wait_ms);
         }
-        // A lot has come back since: nobody needs to hear of what is left of it.
+        // All of it has come back since: nobody needs to hear of it.
         if self.has_rested(of, now) {
             self.spent = 0;
         }
@@ -117,8 +117,16 @@ impl Meter {
         self.under_way == 0 && self.has_rested(of, now) && self.empty_until <= now.0 && self.own_full_at <= now.0
     }
 
+    /// For how long the bucket has nothing, as far as this server was told, milliseconds; `None`: it may have some.
+    #[must_use]
+    pub const fn wait_ms(&self, now: Timestamp) -> Option<i64> {
+        if self.empty_until > now.0 { Some(self.empty_until - now.0) } else { None }
+    }
+
+    /// Whether as much has come back as was given out and not told: more than a lot, where an answer was long in coming.
     const fn has_rested(&self, of: Allowance, now: Timestamp) -> bool {
-        now.0 - self.as_of >= of.lot() as i64 * of.each_ms
+        let back = if self.spent > of.lot() { self.spent } else { of.lot() };
+        now.0 - self.as_of >= back as i64 * of.each_ms
     }
 }
 
@@ -198,7 +206,51 @@ mod tests {
         assert_eq!((granted, wait), (14, 2_000), "what it holds, and a lot");
     }
 
+    #[test]
+    fn what_was_given_out_while_an_answer_was_to_come_takes_as_long_to_come_back_as_it_is() {
+        let mut meter = Meter::default();
+        let granted =
+            |meter: &mut Meter, now| (0..50).filter(|_| !matches!(meter.take(OF, now), Try::Refused(_))).count();
+        assert_eq!(granted(&mut meter, START), 12);
+        let later = START.plus_ms(2_000);
+        assert_eq!(granted(&mut meter, later), 0, "a lot's time brings no more than a lot back");
+        meter.told(0, later);
+        assert!(!meter.is_idle(OF, later.plus_ms(9_999)));
+        assert!(meter.is_idle(OF, later.plus_ms(10_000)));
+        assert_eq!(meter.take(OF, later), Try::GrantedAndDue(11), "and all of it is told");
+    }
+
     proptest! {
+        // What docs/operating.md says of whoever is quicker than the answers.
+        #[test]
+        fn a_server_whose_answers_are_late_gives_out_three_buckets_and_twice_what_came_back_at_most(
+            tries in proptest::collection::vec(
+                (0..3_usize, prop_oneof![12 => Just(0_i64), 1 => 0..6_000_i64], 0..3_000_i64), 1..900,
+            ),
+        ) {
+            let (mut shared, mut meters) = (Shared::default(), [Meter::default(); 3]);
+            let (mut now, mut granted) = (START, [0_i64; 3]);
+            let mut coming: [Option<(Timestamp, i64)>; 3] = [None; 3];
+            for (server, pause, late) in tries {
+                now = now.plus_ms(pause);
+                for (meter, answer) in meters.iter_mut().zip(&mut coming) {
+                    if let Some((at, empty)) = answer.take_if(|(at, _)| *at <= now) {
+                        meter.told(empty, at);
+                    }
+                }
+                match meters[server].take(OF, now) {
+                    Try::Refused(wait) => prop_assert!(wait > 0),
+                    Try::Granted => granted[server] += 1,
+                    Try::GrantedAndDue(count) => {
+                        granted[server] += 1;
+                        coming[server] = Some((now.plus_ms(late), shared.spend(OF, count, now)));
+                    }
+                }
+            }
+            let most = 3 * i64::from(OF.burst) + 2 * (now.since(START) / OF.each_ms + 1);
+            prop_assert!(granted.iter().all(|granted| *granted <= most), "{granted:?} of {most}");
+        }
+
         #[test]
         fn servers_together_give_out_what_the_bucket_holds_what_came_back_and_a_lot_each(
             tries in proptest::collection::vec((0..3_usize, 0..400_i64), 1..400),

@@ -12,6 +12,10 @@ use utoipa::ToSchema;
 /// What is counted is counted for so long, then anew, milliseconds.
 pub const UNUSUAL_WINDOW_MS: i64 = 30 * MINUTE_MS;
 
+/// That nothing was bought is said of nobody who was seen first less long ago: a hold takes five minutes, and paying some
+/// more, milliseconds.
+pub const NEVER_BOUGHT_AFTER_MS: i64 = 10 * MINUTE_MS;
+
 /// Holds of a visitor who bought nothing.
 const HOLDS_OF_VISITOR: u32 = 6;
 /// Holds from an address where nobody bought anything: an office, or a family with its friends, buys something.

@@ -4,14 +4,14 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use domain::fairness::Kind;
-use domain::time::{MINUTE_MS, Timestamp};
+use domain::time::{MINUTE_MS, SECOND_MS, Timestamp};
 use uuid::Uuid;
 
 use super::sql;
 use super::watch::Sighting;
 use crate::telemetry::unusual;
-use crate::web::Problem;
-use crate::{AppState, ids};
+use crate::web::{Code, Problem};
+use crate::{AppState, ids, puzzles};
 
 /// How often it is written down.
 const WRITE_EVERY: Duration = Duration::from_secs(2);
@@ -25,6 +25,10 @@ const PURGE_EVERY_MS: i64 = 60 * MINUTE_MS;
 const KEPT_MS: i64 = 30 * 24 * 60 * MINUTE_MS;
 /// Deleted in one statement at most, so that it never holds anyone up.
 const MAX_PURGED: i64 = 5_000;
+/// Whether somebody who is written down as having bought nothing did since is asked so often, milliseconds.
+const ASK_AGAIN_EVERY_MS: i64 = 6 * SECOND_MS;
+/// Meters that say nothing any more are forgotten so often, milliseconds.
+const FORGET_EVERY_MS: i64 = MINUTE_MS;
 /// Digits of what stands for a visitor or an address.
 const TAG_DIGITS: usize = 16;
 
@@ -39,13 +43,22 @@ pub(super) struct Row<'a> {
 /// Runs until the server stops.
 pub async fn write_forever(state: AppState) {
     let mut purge_at = state.locks.now();
+    let (mut ask_again_at, mut forget_at) = (purge_at, purge_at);
     loop {
         tokio::select! {
             () = state.stop.cancelled() => return,
             () = tokio::time::sleep(WRITE_EVERY) => {}
         }
         let now = state.locks.now();
-        if let Err(cause) = write(&state, now).await {
+        if now >= forget_at {
+            forget_at = now.plus_ms(FORGET_EVERY_MS);
+            state.fairness.limits.forget_idle(now);
+        }
+        let is_to_ask_again = now >= ask_again_at;
+        if is_to_ask_again {
+            ask_again_at = now.plus_ms(ASK_AGAIN_EVERY_MS);
+        }
+        if let Err(cause) = write(&state, now, is_to_ask_again).await {
             tracing::warn!(%cause, "what is unusual could not be written down yet");
         }
         if now >= purge_at {
@@ -57,28 +70,26 @@ pub async fn write_forever(state: AppState) {
     }
 }
 
-async fn write(state: &AppState, now: Timestamp) -> Result<(), sqlx::Error> {
+async fn write(state: &AppState, now: Timestamp, is_to_ask_again: bool) -> Result<(), sqlx::Error> {
     let watches = &state.fairness.watches;
-    let mut found = watches.unusual(now, MAX_PER_WRITE);
-    if found.is_empty() {
+    let found = watches.unusual(now, state.config.never_bought_after_ms, MAX_PER_WRITE);
+    let known = if is_to_ask_again { watches.without_purchase(MAX_PER_WRITE) } else { Vec::new() };
+    if found.is_empty() && known.is_empty() {
         return Ok(());
     }
-    let buyers = who_bought(state, &found).await?;
-    found.retain(|one| {
-        let did = one.kind == Kind::NeverBought
-            && one.owners.iter().any(|owner| buyers.contains(&(one.whose.show, owner.clone())));
-        if did {
-            watches.bought(&one.whose);
-        }
-        !did
-    });
-    let mut rows = Vec::with_capacity(found.len());
-    for sighting in &found {
-        // A show that is gone, or cannot be read now: the next round tries again.
-        let Some(theatre) = theatre_of(state, sighting.whose.show).await else { continue };
-        let tag = tag(state, &theatre, sighting);
-        rows.push(Row { id: ids::new_id(), theatre, tag, sighting });
-    }
+    let found = without_staff(state, found).await?;
+    let asked: Vec<&Sighting> = found.iter().chain(&known).filter(|one| one.kind == Kind::NeverBought).collect();
+    let buyers = who_bought(state, &asked).await?;
+    let has_bought = |one: &Sighting| {
+        one.kind == Kind::NeverBought
+            && one.owners.iter().any(|owner| buyers.contains(&(one.whose.show, owner.clone())))
+    };
+    let bought: Vec<&Sighting> = found.iter().chain(&known).filter(|one| has_bought(one)).collect();
+    withdraw(state, &bought).await?;
+
+    let others: Vec<&Sighting> = found.iter().filter(|one| !has_bought(one)).collect();
+    let (rows, gone) = rows_of(state, &others).await;
+    watches.written(gone.into_iter());
     if rows.is_empty() {
         return Ok(());
     }
@@ -88,20 +99,69 @@ async fn write(state: &AppState, now: Timestamp) -> Result<(), sqlx::Error> {
     Ok(())
 }
 
+/// As they are written; and those of shows that are not there, or not sold here, of which nothing will be.
+async fn rows_of<'a>(state: &AppState, sightings: &[&'a Sighting]) -> (Vec<Row<'a>>, Vec<&'a Sighting>) {
+    let (mut rows, mut gone) = (Vec::new(), Vec::new());
+    for sighting in sightings.iter().copied() {
+        match theatre_of(state, sighting.whose.show).await {
+            Ok(theatre) => {
+                let tag = tag(state, &theatre, sighting);
+                rows.push(Row { id: ids::new_id(), theatre, tag, sighting });
+            }
+            Err(problem) if is_not_ours(&problem) => gone.push(sighting),
+            // It cannot be read now: the next round tries again.
+            Err(_) => {}
+        }
+    }
+    (rows, gone)
+}
+
+/// Whoever works where the show is tries for those who stand in front of them: nothing of it is unusual, nor of where
+/// they sit.
+async fn without_staff(state: &AppState, found: Vec<Sighting>) -> Result<Vec<Sighting>, sqlx::Error> {
+    let asked: Vec<(Uuid, Uuid)> =
+        found.iter().flat_map(|one| one.accounts.iter().map(|account| (one.whose.show, *account))).collect();
+    if asked.is_empty() {
+        return Ok(found);
+    }
+    let staff = sql::who_works(&state.pg, &asked).await?;
+    for (show, account) in &staff {
+        puzzles::note_works_there(state, *show, *account).await;
+    }
+    let is_staffs = |one: &Sighting| one.accounts.iter().any(|account| staff.contains(&(one.whose.show, *account)));
+    let (theirs, others): (Vec<_>, Vec<_>) = found.into_iter().partition(is_staffs);
+    theirs.iter().for_each(|one| state.fairness.watches.forget(&one.whose));
+    Ok(others)
+}
+
+/// They bought something: what is written down of their holds goes, unless a manager has put it aside.
+async fn withdraw(state: &AppState, bought: &[&Sighting]) -> Result<(), sqlx::Error> {
+    let (rows, _) = rows_of(state, bought).await;
+    if rows.is_empty() {
+        return Ok(());
+    }
+    sql::withdraw(&state.pg, &rows).await?;
+    rows.iter().for_each(|row| state.fairness.watches.bought(&row.sighting.whose));
+    Ok(())
+}
+
 /// Who of those that held again and again bought something in the show.
-async fn who_bought(state: &AppState, found: &[Sighting]) -> Result<HashSet<(Uuid, String)>, sqlx::Error> {
-    let asked = found.iter().filter(|one| one.kind == Kind::NeverBought);
+async fn who_bought(state: &AppState, asked: &[&Sighting]) -> Result<HashSet<(Uuid, String)>, sqlx::Error> {
     let asked: Vec<(Uuid, &str)> =
-        asked.flat_map(|one| one.owners.iter().map(|owner| (one.whose.show, owner.as_str()))).collect();
+        asked.iter().flat_map(|one| one.owners.iter().map(|owner| (one.whose.show, owner.as_str()))).collect();
     if asked.is_empty() {
         return Ok(HashSet::new());
     }
     sql::who_bought(&state.pg, &asked).await
 }
 
-async fn theatre_of(state: &AppState, show: Uuid) -> Option<String> {
-    let known: Result<_, Problem> = state.catalogue.known_show(show).await;
-    known.ok().map(|show| show.theatre_id.clone())
+async fn theatre_of(state: &AppState, show: Uuid) -> Result<String, Problem> {
+    state.catalogue.known_show(show).await.map(|show| show.theatre_id.clone())
+}
+
+/// Whether a show is gone, or another region's by now.
+pub(super) fn is_not_ours(problem: &Problem) -> bool {
+    matches!(problem.code(), Code::NotFound | Code::OtherRegion)
 }
 
 /// What stands for a visitor or an address of a theatre: the same in all its shows, another one elsewhere.

@@ -5,6 +5,7 @@ use domain::api_systems::ReasonRequest;
 use domain::fairness::{Kind, Subject};
 use uuid::Uuid;
 
+use super::batch::is_not_ours;
 use super::sql::{self, Flag};
 use crate::AppState;
 use crate::accounts::{Staff, reason_of};
@@ -12,7 +13,7 @@ use crate::audit::{self, Entry};
 use crate::catalogue::Show;
 use crate::clock::{from_utc, rfc3339};
 use crate::idempotency::{Answer, Intent};
-use crate::web::{Code, Problem};
+use crate::web::Problem;
 
 /// Flags told of a theatre at most.
 const MAX_TOLD: i64 = 200;
@@ -28,8 +29,8 @@ pub async fn list(state: &AppState, theatre: &str) -> Result<Vec<UnusualView>, P
     for flag in sql::of_theatre(&state.pg, theatre, MAX_TOLD).await? {
         let show = match state.catalogue.known_show(flag.show_id).await {
             Ok(show) => show,
-            // Taken out of the programme since.
-            Err(problem) if problem.code() == Code::NotFound => continue,
+            // Taken out of the programme since, or sold in another region.
+            Err(problem) if is_not_ours(&problem) => continue,
             Err(problem) => return Err(problem),
         };
         told.push(view(flag, &show)?);

@@ -9,17 +9,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use domain::fairness::{Allowance, Meter, Try};
-use domain::time::{SECOND_MS, Timestamp};
+use domain::time::{MINUTE_MS, SECOND_MS, Timestamp};
 use redis::Value;
 use tokio::sync::Semaphore;
 
 use super::Trying;
-use crate::AppState;
 use crate::config::Config;
 use crate::seat_locks::link::LuaScript;
 use crate::telemetry::{HoldLimit, hold_limited};
 use crate::web::problem::Limit;
 use crate::web::{Code, Problem};
+use crate::{AppState, ids};
 
 /// The shared bucket is waited for so long, then this replica goes by its own count.
 const DEADLINE: Duration = Duration::from_millis(250);
@@ -30,6 +30,8 @@ const MAX_TOLD: usize = 64;
 const MAX_METERS: usize = 100_000;
 /// Meters are looked through for those at most once in so long, milliseconds.
 const LOOK_EVERY_MS: i64 = SECOND_MS;
+/// Nobody is sent away for longer because others are, milliseconds.
+const LONGEST_MS: i64 = MINUTE_MS;
 /// Digits of a bucket's name: 128 bits keep people apart.
 const NAME_DIGITS: usize = 32;
 
@@ -47,6 +49,14 @@ struct Counted {
     limit: HoldLimit,
     of: Allowance,
     meters: Mutex<Meters>,
+}
+
+/// Somebody who is not to try now.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Refused {
+    limit: HoldLimit,
+    of: Allowance,
+    wait_ms: i64,
 }
 
 #[derive(Default)]
@@ -70,18 +80,45 @@ impl Limits {
         }
     }
 
-    /// Counts a try. The narrow bucket first: whoever has used it up takes nothing from others.
-    pub(super) fn take(&self, state: &AppState, trying: &Trying<'_>, now: Timestamp) -> Result<(), Problem> {
-        let person = trying.person();
-        for (counted, whose) in [(&self.visitor, &*person), (&self.address, trying.address.0.as_str())] {
-            let Some(counted) = counted else { continue };
-            match counted.take(whose, now) {
-                Try::Granted => {}
-                Try::GrantedAndDue(lot) => self.tell(state, counted, whose, lot),
-                Try::Refused(wait_ms) => return Err(counted.refusal(wait_ms)),
-            }
+    /// Counts a try for whoever makes it. Where the address has nothing left nobody is counted: whoever comes as somebody
+    /// new each time would fill the table.
+    pub(super) fn of_visitor(&self, state: &AppState, trying: &Trying<'_>, now: Timestamp) -> Result<(), Refused> {
+        if let Some(counted) = &self.address
+            && let Some(wait_ms) = counted.wait_ms(&trying.address.0, now)
+        {
+            return Err(counted.refused(wait_ms));
         }
-        Ok(())
+        self.take(state, self.visitor.as_ref(), &trying.person(), now)
+    }
+
+    /// Counts a try for the address it comes from.
+    pub(super) fn of_address(&self, state: &AppState, trying: &Trying<'_>, now: Timestamp) -> Result<(), Refused> {
+        self.take(state, self.address.as_ref(), &trying.address.0, now)
+    }
+
+    fn take(
+        &self,
+        state: &AppState,
+        counted: Option<&Arc<Counted>>,
+        whose: &str,
+        now: Timestamp,
+    ) -> Result<(), Refused> {
+        let Some(counted) = counted else { return Ok(()) };
+        match counted.take(whose, now) {
+            Try::Granted => Ok(()),
+            Try::GrantedAndDue(lot) => {
+                self.tell(state, counted, whose, lot);
+                Ok(())
+            }
+            Try::Refused(wait_ms) => Err(counted.refused(wait_ms)),
+        }
+    }
+
+    /// Forgets meters that nothing is lost with: an address is kept no longer than it matters.
+    pub(super) fn forget_idle(&self, now: Timestamp) {
+        for counted in [&self.visitor, &self.address].into_iter().flatten() {
+            counted.forget_idle(now);
+        }
     }
 
     /// Tells the shared bucket of a lot, beside everything else.
@@ -142,9 +179,30 @@ impl Counted {
         }
     }
 
-    fn refusal(&self, wait_ms: i64) -> Problem {
+    /// For how long nothing is left, if so; nobody is counted.
+    fn wait_ms(&self, whose: &str, now: Timestamp) -> Option<i64> {
+        self.lock().by_name.get(whose)?.wait_ms(now)
+    }
+
+    const fn refused(&self, wait_ms: i64) -> Refused {
+        Refused { limit: self.limit, of: self.of, wait_ms }
+    }
+
+    fn forget_idle(&self, now: Timestamp) {
+        self.lock().by_name.retain(|_, meter| !meter.is_idle(self.of, now));
+    }
+
+    // Held for a few additions, never across an await.
+    fn lock(&self) -> MutexGuard<'_, Meters> {
+        self.meters.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Refused {
+    /// Says so, and counts it.
+    pub(super) fn told(self) -> Problem {
         hold_limited(self.limit);
-        let pause = Duration::from_millis(wait_ms.unsigned_abs());
+        let pause = Duration::from_millis(self.wait_ms.unsigned_abs() + ids::jitter(self.spread_ms()));
         let seconds = pause.as_millis().div_ceil(1_000).max(1);
         let detail = match self.limit {
             HoldLimit::Visitor => {
@@ -159,9 +217,15 @@ impl Counted {
         Problem::new(Code::TooManyAttempts, detail).with_limit(limit).with_retry_after(pause)
     }
 
-    // Held for a few additions, never across an await.
-    fn lock(&self) -> MutexGuard<'_, Meters> {
-        self.meters.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Later by up to so much: all who come from one address are refused together, and would come back together. As wide
+    /// as the wait itself, at least what a lot takes, and nobody is sent away for longer than [`LONGEST_MS`].
+    fn spread_ms(&self) -> u64 {
+        let lot_ms = i64::from(self.of.lot()) * self.of.each_ms;
+        let spread = match self.limit {
+            HoldLimit::Visitor => 0,
+            HoldLimit::Address => self.wait_ms.max(lot_ms).min(LONGEST_MS - self.wait_ms),
+        };
+        spread.max(0).unsigned_abs()
     }
 }
 
@@ -194,7 +258,7 @@ mod tests {
 
     #[test]
     fn whoever_is_refused_is_told_which_limit_and_when_to_come_back() {
-        let problem = counted().refusal(3_200);
+        let problem = counted().refused(3_200).told();
         assert_eq!(problem.code(), Code::TooManyAttempts);
         assert!(problem.detail().ends_with("in 4 s."), "{}", problem.detail());
         let limit = Limit { name: "hold-visitor", burst: 6, window_s: 6 };
@@ -203,6 +267,30 @@ mod tests {
             axum::response::IntoResponse::into_response(problem).headers()["ratelimit-policy"].clone()
         };
         assert_eq!(header(problem), header(told));
+    }
+
+    #[test]
+    fn all_of_one_address_are_not_told_to_come_back_at_once() {
+        let of = Allowance::per_minute(1_200).expect("a limit");
+        let spread = |limit, wait_ms| Refused { limit, of, wait_ms }.spread_ms();
+        assert_eq!(spread(HoldLimit::Visitor, 20_000), 0);
+        assert_eq!(spread(HoldLimit::Address, 50), 10_000, "what a lot takes");
+        assert_eq!(spread(HoldLimit::Address, 20_000), 20_000);
+        assert_eq!(spread(HoldLimit::Address, 50_000), 10_000);
+        assert_eq!(spread(HoldLimit::Address, 90_000), 0);
+    }
+
+    #[test]
+    fn what_is_looked_at_is_not_taken_and_what_is_idle_is_not_kept() {
+        let (counted, now) = (counted(), Timestamp(1_000_000));
+        assert_eq!((counted.wait_ms("ann", now), counted.lock().by_name.len()), (None, 0));
+        counted.take("ann", now);
+        counted.told("ann", Some(4_000), now);
+        assert_eq!(counted.wait_ms("ann", now.plus_ms(1_000)), Some(3_000));
+        counted.forget_idle(now.plus_ms(3_999));
+        assert_eq!(counted.lock().by_name.len(), 1);
+        counted.forget_idle(now.plus_ms(4_000));
+        assert_eq!(counted.lock().by_name.len(), 0);
     }
 
     #[test]

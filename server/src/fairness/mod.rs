@@ -3,7 +3,8 @@
 //! the holds are.
 //!
 //! A try is counted for the visitor and for the address of the network it comes from ([`limits`]): buckets in Redis,
-//! shared by all replicas, of which each gives out a lot before it tells. No try waits for that. What was seen of
+//! shared by all replicas, of which each gives out a lot before it tells. No try waits for that; only whoever is about to
+//! be refused is asked about, for people who work where the show is are not. What was seen of
 //! visitors and addresses is kept in memory for half an hour ([`watch`]); what of it is unusual is written down in the
 //! background ([`batch`]) and shown to managers ([`flags`]). A flag refuses nobody anything.
 //!
@@ -19,27 +20,40 @@ mod watch;
 
 use std::borrow::Cow;
 
+use tokio::sync::Semaphore;
 use uuid::Uuid;
 
-use crate::AppState;
+use crate::catalogue::Show;
 use crate::config::Config;
+use crate::seat_locks::with_map;
 use crate::web::{ClientAddress, Code, Problem, Visitor};
+use crate::{AppState, puzzles};
+
+use limits::Refused;
 
 pub use batch::write_forever;
 pub use flags::{dismiss, list};
 pub use http::routes;
 
+/// Before somebody is refused it is asked whether they may be: of so many at a time, the others are refused at once.
+const MAX_ASKED_ABOUT: usize = 32;
+
 /// What a replica needs to be fair.
 pub struct Fairness {
     limits: limits::Limits,
     watches: watch::Watches,
+    asking: Semaphore,
 }
 
 impl Fairness {
     /// From the settings.
     #[must_use]
     pub fn new(config: &Config) -> Self {
-        Self { limits: limits::Limits::new(config), watches: watch::Watches::default() }
+        Self {
+            limits: limits::Limits::new(config),
+            watches: watch::Watches::default(),
+            asking: Semaphore::new(MAX_ASKED_ABOUT),
+        }
     }
 }
 
@@ -54,13 +68,15 @@ pub struct Trying<'a> {
     pub account: Option<Uuid>,
     /// Where they come from.
     pub address: &'a ClientAddress,
+    /// Neither limited nor watched: they work where the show is, or ask for what they were granted.
+    is_free: bool,
 }
 
 impl<'a> Trying<'a> {
     /// Somebody who tries for seats of this show.
     #[must_use]
     pub fn new(show: Uuid, visitor: &'a Visitor, address: &'a ClientAddress) -> Self {
-        Self { show, owner: &visitor.owner, account: visitor.account, address }
+        Self { show, owner: &visitor.owner, account: visitor.account, address, is_free: false }
     }
 
     /// Whose tries they are: an account's, on whatever device, or a visitor's.
@@ -68,25 +84,85 @@ impl<'a> Trying<'a> {
         self.account.map_or(Cow::Borrowed(self.owner), |account| Cow::Owned(account.to_string()))
     }
 
-    /// They try. Asks no store.
+    /// They try; `request` is the hold they would get. It counts for the visitor, and for the address when it
+    /// [goes on](Self::goes_on). Asks no store, unless it is about to refuse.
     ///
     /// # Errors
     /// 429 when they, or all who come from there, try too often.
-    pub fn once(&self, state: &AppState) -> Result<(), Problem> {
-        let now = state.locks.now();
-        state.fairness.watches.tried(self, now);
-        state.fairness.limits.take(state, self, now)
+    pub async fn once(&mut self, state: &AppState, show: &Show, request: Option<Uuid>) -> Result<(), Problem> {
+        self.is_free = puzzles::is_known_to_work_there(state, self.show, self.account).await;
+        if self.is_free {
+            return Ok(());
+        }
+        let (fairness, now) = (&state.fairness, state.locks.now());
+        match fairness.limits.of_visitor(state, self, now) {
+            Ok(()) => {
+                fairness.watches.tried(self, now);
+                Ok(())
+            }
+            Err(refused) => {
+                fairness.watches.tried_in_vain(self, now);
+                self.unless_free(state, show, request, refused).await
+            }
+        }
+    }
+
+    /// The try goes on to the seats, so it counts for the address. One that was answered with a puzzle does not: else a
+    /// crowd behind one address would pay twice for each hold.
+    ///
+    /// # Errors
+    /// 429 when all who come from there try too often.
+    pub async fn goes_on(&mut self, state: &AppState, show: &Show, request: Option<Uuid>) -> Result<(), Problem> {
+        if self.is_free {
+            return Ok(());
+        }
+        match state.fairness.limits.of_address(state, self, state.locks.now()) {
+            Ok(()) => Ok(()),
+            Err(refused) => self.unless_free(state, show, request, refused).await,
+        }
+    }
+
+    /// The seller at the counter is not limited, nor whoever repeats what another replica granted.
+    async fn unless_free(
+        &mut self,
+        state: &AppState,
+        show: &Show,
+        request: Option<Uuid>,
+        refused: Refused,
+    ) -> Result<(), Problem> {
+        if let Ok(_turn) = state.fairness.asking.try_acquire() {
+            self.is_free =
+                puzzles::works_there(state, show, self.account).await || self.is_repeat(state, show, request).await;
+        }
+        if self.is_free { Ok(()) } else { Err(refused.told()) }
+    }
+
+    /// Whether they have what they ask for.
+    async fn is_repeat(&self, state: &AppState, show: &Show, request: Option<Uuid>) -> bool {
+        if request.is_none() {
+            return false;
+        }
+        let own = with_map(state, show, || state.locks.mine(show.id, self.owner)).await;
+        own.is_ok_and(|own| own.map(|held| held.hold) == request)
     }
 
     /// They were granted a hold.
     pub fn held(&self, state: &AppState) {
-        state.fairness.watches.held(self, state.locks.now());
+        if !self.is_free {
+            state.fairness.watches.held(self, state.locks.now());
+        }
     }
 
-    /// What they sent for a puzzle was refused, if that is why.
+    /// They were sent away before the seats: what they sent for a puzzle was wrong, or they are to solve one first.
     pub fn refused(&self, state: &AppState, why: &Problem) {
+        if self.is_free || why.code() == Code::PuzzleWanted {
+            return;
+        }
+        let now = state.locks.now();
+        // They are refused already.
+        let _ = state.fairness.limits.of_address(state, self, now);
         if matches!(why.code(), Code::PuzzleWrong | Code::PuzzleSpent) {
-            state.fairness.watches.puzzled(self, state.locks.now());
+            state.fairness.watches.puzzled(self, now);
         }
     }
 }

@@ -10,19 +10,51 @@ use uuid::Uuid;
 use super::batch::Row;
 use crate::clock::to_utc;
 
-/// Which of these bought something in that show.
+/// Which of these bought something in that show, or were as far as paying for it.
 pub(super) async fn who_bought(pg: &PgPool, asked: &[(Uuid, &str)]) -> Result<HashSet<(Uuid, String)>, sqlx::Error> {
     let bought: Vec<(Uuid, String)> = sqlx::query_as(
         "SELECT DISTINCT booking.show_id, booking.owner
          FROM unnest($1::uuid[], $2::text[]) AS asked (show_id, owner)
          JOIN bookings booking ON booking.owner = asked.owner AND booking.show_id = asked.show_id
-         WHERE booking.state = 'CONFIRMED'",
+         WHERE booking.state IN ('PAYMENT_PENDING', 'PAYMENT_SUCCEEDED', 'CONFIRMED')",
     )
     .bind(asked.iter().map(|(show, _)| *show).collect::<Vec<_>>())
     .bind(asked.iter().map(|(_, owner)| *owner).collect::<Vec<_>>())
     .fetch_all(pg)
     .await?;
     Ok(bought.into_iter().collect())
+}
+
+/// Which of these accounts work where that show is.
+pub(super) async fn who_works(pg: &PgPool, asked: &[(Uuid, Uuid)]) -> Result<HashSet<(Uuid, Uuid)>, sqlx::Error> {
+    let working: Vec<(Uuid, Uuid)> = sqlx::query_as(
+        "SELECT DISTINCT asked.show_id, asked.account_id
+         FROM unnest($1::uuid[], $2::uuid[]) AS asked (show_id, account_id)
+         JOIN shows show ON show.id = asked.show_id
+         JOIN screens screen ON screen.id = show.screen_id
+         JOIN staff_grants staff ON staff.account_id = asked.account_id AND staff.theatre_id = screen.theatre_id",
+    )
+    .bind(asked.iter().map(|(show, _)| *show).collect::<Vec<_>>())
+    .bind(asked.iter().map(|(_, account)| *account).collect::<Vec<_>>())
+    .fetch_all(pg)
+    .await?;
+    Ok(working.into_iter().collect())
+}
+
+/// These bought something after all: what is written down of their holds goes, but for what a manager has put aside.
+pub(super) async fn withdraw(pg: &PgPool, rows: &[Row<'_>]) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "DELETE FROM unusual_flags flag
+         USING unnest($1::uuid[], $2::text[], $3::text[]) AS bought (show_id, subject, tag)
+         WHERE flag.show_id = bought.show_id AND flag.kind = 'never_bought' AND flag.subject = bought.subject
+           AND flag.tag = bought.tag AND flag.dismissed_at IS NULL",
+    )
+    .bind(rows.iter().map(|row| row.sighting.whose.show).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| row.sighting.whose.subject.as_str()).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| row.tag.as_str()).collect::<Vec<_>>())
+    .execute(pg)
+    .await?;
+    Ok(())
 }
 
 /// Writes down what was seen; what is known of somebody already is added to, and a show with `most` gets no more.

@@ -40,8 +40,10 @@ pub(super) struct Sighting {
     pub(super) news: u32,
     pub(super) since: Timestamp,
     pub(super) last: Timestamp,
-    /// As whom they came.
+    /// As whom they came…
     pub(super) owners: Vec<String>,
+    /// …and signed in to which accounts.
+    pub(super) accounts: Vec<Uuid>,
 }
 
 struct Watch {
@@ -52,6 +54,8 @@ struct Watch {
     rhythm: Option<Box<Rhythm>>,
     /// Of an address.
     visitors: HashSet<String>,
+    /// Accounts they were signed in to.
+    accounts: HashSet<Uuid>,
     /// What is written down, in the order of [`Kind::ALL`].
     written: [u32; Kind::ALL.len()],
 }
@@ -64,13 +68,62 @@ impl Watch {
             seen: Seen::default(),
             rhythm: (subject == Subject::Visitor).then(Box::default),
             visitors: HashSet::new(),
+            accounts: HashSet::new(),
             written: [0; Kind::ALL.len()],
+        }
+    }
+
+    fn note_try(&mut self, trying: &Trying<'_>, now: Timestamp) {
+        if let Some(rhythm) = &mut self.rhythm {
+            let is_inhuman = rhythm.note(now);
+            self.seen.inhuman = self.seen.inhuman.saturating_add(u32::from(is_inhuman));
+        } else if self.visitors.len() < MAX_VISITORS && !self.visitors.contains(trying.owner) {
+            self.visitors.insert(trying.owner.to_owned());
+            self.seen.visitors += 1;
         }
     }
 
     fn is_over(&self, now: Timestamp) -> bool {
         now.since(self.since) >= UNUSUAL_WINDOW_MS
     }
+
+    fn written(&self, kind: Kind) -> u32 {
+        place_of(kind).and_then(|place| self.written.get(place)).copied().unwrap_or(0)
+    }
+
+    fn note_written(&mut self, kind: Kind, total: u32) {
+        if let Some(written) = place_of(kind).and_then(|place| self.written.get_mut(place)) {
+            *written = total;
+        }
+    }
+
+    fn sighting(&self, whose: &Whose, kind: Kind, total: u32) -> Sighting {
+        let owners = match whose.subject {
+            Subject::Visitor => vec![whose.name.clone()],
+            Subject::Address => self.visitors.iter().cloned().collect(),
+        };
+        Sighting {
+            whose: whose.clone(),
+            kind,
+            total,
+            news: total.saturating_sub(self.written(kind)),
+            since: self.since,
+            last: self.last,
+            owners,
+            accounts: self.accounts.iter().copied().collect(),
+        }
+    }
+}
+
+fn place_of(kind: Kind) -> Option<usize> {
+    Kind::ALL.iter().position(|one| *one == kind)
+}
+
+/// What becomes of those who were not seen yet.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Unseen {
+    Watched,
+    LeftAlone,
 }
 
 /// Everybody who is watched.
@@ -86,35 +139,31 @@ struct Watched {
 impl Watches {
     /// Somebody tries for seats.
     pub(super) fn tried(&self, trying: &Trying<'_>, now: Timestamp) {
-        self.see(trying, now, |watch, trying| {
-            if let Some(rhythm) = &mut watch.rhythm {
-                let is_inhuman = rhythm.note(now);
-                watch.seen.inhuman = watch.seen.inhuman.saturating_add(u32::from(is_inhuman));
-            } else if watch.visitors.len() < MAX_VISITORS && !watch.visitors.contains(trying.owner) {
-                watch.visitors.insert(trying.owner.to_owned());
-                watch.seen.visitors += 1;
-            }
-        });
+        self.see(trying, now, Unseen::Watched, |watch, trying| watch.note_try(trying, now));
+    }
+
+    /// Somebody tries and is refused: whoever was not seen before is no more seen now, else refusals would fill the table.
+    pub(super) fn tried_in_vain(&self, trying: &Trying<'_>, now: Timestamp) {
+        self.see(trying, now, Unseen::LeftAlone, |watch, trying| watch.note_try(trying, now));
     }
 
     /// Somebody was granted a hold.
     pub(super) fn held(&self, trying: &Trying<'_>, now: Timestamp) {
-        self.see(trying, now, |watch, _| watch.seen.holds = watch.seen.holds.saturating_add(1));
+        self.see(trying, now, Unseen::Watched, |watch, _| watch.seen.holds = watch.seen.holds.saturating_add(1));
     }
 
     /// Somebody sent what solves no puzzle of theirs, or did before.
     pub(super) fn puzzled(&self, trying: &Trying<'_>, now: Timestamp) {
-        self.see(trying, now, |watch, _| watch.seen.puzzles = watch.seen.puzzles.saturating_add(1));
+        self.see(trying, now, Unseen::Watched, |watch, _| watch.seen.puzzles = watch.seen.puzzles.saturating_add(1));
     }
 
-    fn see(&self, trying: &Trying<'_>, now: Timestamp, note: impl Fn(&mut Watch, &Trying<'_>)) {
+    fn see(&self, trying: &Trying<'_>, now: Timestamp, unseen: Unseen, note: impl Fn(&mut Watch, &Trying<'_>)) {
         let mut watched = self.lock();
         for (subject, name) in [(Subject::Visitor, trying.owner), (Subject::Address, trying.address.0.as_str())] {
             let whose = Whose { show: trying.show, subject, name: name.to_owned() };
-            if watched.by_whose.len() >= MAX_WATCHED
-                && !watched.by_whose.contains_key(&whose)
-                && !watched.make_room(now)
-            {
+            let is_new = !watched.by_whose.contains_key(&whose);
+            let is_full = watched.by_whose.len() >= MAX_WATCHED;
+            if is_new && (unseen == Unseen::LeftAlone || is_full && !watched.make_room(now)) {
                 continue;
             }
             let watch = watched.by_whose.entry(whose).or_insert_with(|| Watch::new(subject, now));
@@ -122,24 +171,29 @@ impl Watches {
                 *watch = Watch::new(subject, now);
             }
             watch.last = now;
+            if let Some(account) = trying.account
+                && watch.accounts.len() < MAX_VISITORS
+            {
+                watch.accounts.insert(account);
+            }
             note(watch, trying);
         }
     }
 
-    /// What is unusual and not written down, so many at most. Forgets whoever was not seen within the window.
-    pub(super) fn unusual(&self, now: Timestamp, most: usize) -> Vec<Sighting> {
+    /// What is unusual and not written down, so many at most. That nothing was bought is said of nobody who was seen first
+    /// less than `pay_ms` ago: they may be about to. Forgets whoever was not seen within the window.
+    pub(super) fn unusual(&self, now: Timestamp, pay_ms: i64, most: usize) -> Vec<Sighting> {
         let mut watched = self.lock();
         watched.by_whose.retain(|_, watch| now.since(watch.last) < UNUSUAL_WINDOW_MS);
         let mut found = Vec::new();
         for (whose, watch) in &watched.by_whose {
-            for (kind, written) in Kind::ALL.into_iter().zip(watch.written) {
-                let Some(total) = kind.of(whose.subject, watch.seen).filter(|total| *total > written) else { continue };
-                let owners = match whose.subject {
-                    Subject::Visitor => vec![whose.name.clone()],
-                    Subject::Address => watch.visitors.iter().cloned().collect(),
-                };
-                let (since, last, news) = (watch.since, watch.last, total - written);
-                found.push(Sighting { whose: whose.clone(), kind, total, news, since, last, owners });
+            for kind in Kind::ALL {
+                if kind == Kind::NeverBought && now.since(watch.since) < pay_ms {
+                    continue;
+                }
+                let total = kind.of(whose.subject, watch.seen).filter(|total| *total > watch.written(kind));
+                let Some(total) = total else { continue };
+                found.push(watch.sighting(whose, kind, total));
                 if found.len() >= most {
                     return found;
                 }
@@ -148,15 +202,20 @@ impl Watches {
         found
     }
 
+    /// Of whom it is written down that they bought nothing, so many at most: they may have since.
+    pub(super) fn without_purchase(&self, most: usize) -> Vec<Sighting> {
+        let watched = self.lock();
+        let written = watched.by_whose.iter().filter(|(_, watch)| watch.written(Kind::NeverBought) > 0);
+        written.take(most).map(|(whose, watch)| watch.sighting(whose, Kind::NeverBought, watch.seen.holds)).collect()
+    }
+
     /// These are written down.
     pub(super) fn written<'a>(&self, sightings: impl Iterator<Item = &'a Sighting>) {
         let mut watched = self.lock();
         for sighting in sightings {
-            let Some(watch) = watched.by_whose.get_mut(&sighting.whose) else { continue };
             // One that began anew meanwhile has nothing written yet, and forgets a little of what was.
-            let place = Kind::ALL.iter().position(|kind| *kind == sighting.kind);
-            if let Some(written) = place.and_then(|place| watch.written.get_mut(place)) {
-                *written = (*written).max(sighting.total);
+            if let Some(watch) = watched.by_whose.get_mut(&sighting.whose) {
+                watch.note_written(sighting.kind, watch.written(sighting.kind).max(sighting.total));
             }
         }
     }
@@ -165,7 +224,13 @@ impl Watches {
     pub(super) fn bought(&self, whose: &Whose) {
         if let Some(watch) = self.lock().by_whose.get_mut(whose) {
             watch.seen.holds = 0;
+            watch.note_written(Kind::NeverBought, 0);
         }
+    }
+
+    /// Nothing of it matters: who tries there works there.
+    pub(super) fn forget(&self, whose: &Whose) {
+        self.lock().by_whose.remove(whose);
     }
 
     // Held for a few additions, and once in a while for a look at all of them; never across an await.
@@ -186,6 +251,8 @@ impl Watched {
 
 #[cfg(test)]
 mod tests {
+    use domain::fairness::NEVER_BOUGHT_AFTER_MS;
+
     use super::*;
     use crate::web::ClientAddress;
 
@@ -194,12 +261,12 @@ mod tests {
 
     fn with(owner: &str, act: impl Fn(&Trying<'_>)) {
         let address = ClientAddress("203.0.113.7".to_owned());
-        act(&Trying { show: SHOW, owner, account: None, address: &address });
+        act(&Trying { show: SHOW, owner, account: None, address: &address, is_free: false });
     }
 
     fn told(watches: &Watches, now: Timestamp) -> Vec<(Kind, Subject, u32, u32)> {
         let mut told: Vec<_> = watches
-            .unusual(now, 100)
+            .unusual(now, 0, 100)
             .into_iter()
             .map(|one| (one.kind, one.whose.subject, one.total, one.news))
             .collect();
@@ -215,7 +282,7 @@ mod tests {
         assert_eq!(told(&watches, NOW), []);
         hold();
         assert_eq!(told(&watches, NOW), [(Kind::NeverBought, Subject::Visitor, 6, 6)]);
-        let found = watches.unusual(NOW, 100);
+        let found = watches.unusual(NOW, 0, 100);
         assert_eq!(found[0].owners, ["ann"]);
         watches.written(found.iter());
         assert_eq!(told(&watches, NOW), []);
@@ -223,6 +290,41 @@ mod tests {
         assert_eq!(told(&watches, NOW), [(Kind::NeverBought, Subject::Visitor, 7, 1)]);
         watches.bought(&found[0].whose);
         assert_eq!(told(&watches, NOW), []);
+    }
+
+    #[test]
+    fn nobody_is_said_to_have_bought_nothing_before_they_could_have() {
+        let watches = Watches::default();
+        (0..6).for_each(|_| with("ann", |ann| watches.held(ann, NOW)));
+        let told = |ms| watches.unusual(NOW.plus_ms(ms), NEVER_BOUGHT_AFTER_MS, 100).len();
+        assert_eq!((told(NEVER_BOUGHT_AFTER_MS - 1), told(NEVER_BOUGHT_AFTER_MS)), (0, 1));
+    }
+
+    #[test]
+    fn whoever_is_written_down_is_asked_about_until_they_buy() {
+        let watches = Watches::default();
+        let hold = || (0..6).for_each(|_| with("ann", |ann| watches.held(ann, NOW)));
+        hold();
+        assert!(watches.without_purchase(100).is_empty(), "nothing is written down");
+        watches.written(watches.unusual(NOW, 0, 100).iter());
+        let known = watches.without_purchase(100);
+        assert_eq!((known.len(), known[0].owners.as_slice()), (1, ["ann".to_owned()].as_slice()));
+        watches.bought(&known[0].whose);
+        assert!(watches.without_purchase(100).is_empty());
+        hold();
+        assert_eq!(told(&watches, NOW), [(Kind::NeverBought, Subject::Visitor, 6, 6)], "and begins anew");
+    }
+
+    #[test]
+    fn refusals_make_nobody_known() {
+        let watches = Watches::default();
+        with("ann", |ann| watches.tried_in_vain(ann, NOW));
+        assert!(watches.lock().by_whose.is_empty());
+        for time in 0..30 {
+            let at = NOW.plus_ms(500 * time);
+            with("program", |one| if time == 0 { watches.tried(one, at) } else { watches.tried_in_vain(one, at) });
+        }
+        assert_eq!(told(&watches, NOW), [(Kind::Timing, Subject::Visitor, 10, 10)]);
     }
 
     #[test]

@@ -57,10 +57,11 @@ async fn take(
         let lot = wish_of(&show, &wish)?;
         // Nobody works for what is not to be had.
         service::on_sale(&show, state.locks.now())?;
-        let trying = Trying::new(show.id, &visitor, &address);
-        trying.once(&state)?;
+        let mut trying = Trying::new(show.id, &visitor, &address);
+        trying.once(&state, &show, Some(asked.id)).await?;
         let proven = puzzles::check(&state, &show, &visitor, asked.id, &headers).await;
         proven.inspect_err(|why| trying.refused(&state, why))?;
+        trying.goes_on(&state, &show, Some(asked.id)).await?;
         let held = service::take(&state, &show, &visitor.owner, asked, lot).await?;
         trying.held(&state);
         Answer::json(StatusCode::CREATED, &service::view(&show, &held, None))
@@ -143,7 +144,9 @@ async fn change(
     let answer = once(&state, &intent, async {
         if !wish.add.is_empty() || !wish.add_places.is_empty() {
             waiting_room::check_pass(&state, show.id, &visitor.owner, &headers).await?;
-            Trying::new(show.id, &visitor, &address).once(&state)?;
+            let mut trying = Trying::new(show.id, &visitor, &address);
+            trying.once(&state, &show, None).await?;
+            trying.goes_on(&state, &show, None).await?;
         }
         let asked = asked(&visitor, &show, &intent);
         match service::change(&state, &show, &visitor.owner, asked, hold, &wish).await? {

@@ -88,7 +88,7 @@ pub async fn check(
     if let Some(solution) = headers.get(SOLUTION_HEADER) {
         return asking.look(solution.as_bytes(), request).await;
     }
-    if puzzles.spent.passes(state, show.id, &visitor.owner).await || works_there(state, show, visitor).await {
+    if puzzles.spent.passes(state, show.id, &visitor.owner).await || works_there(state, show, visitor.account).await {
         return Ok(());
     }
     puzzle(PuzzleOutcome::Asked);
@@ -102,17 +102,28 @@ fn is_sold_in_a_rush(state: &AppState, show: &Show) -> bool {
     show.flash_sale || state.waiting_rooms.of(show.id).is_some()
 }
 
-/// Whether the visitor is signed in as somebody who works where the show is.
-async fn works_there(state: &AppState, show: &Show, visitor: &Visitor) -> bool {
-    let Some(account) = visitor.account else { return false };
+/// Whether somebody is signed in who works where the show is. The database is asked once a minute for each account.
+pub async fn works_there(state: &AppState, show: &Show, account: Option<Uuid>) -> bool {
+    let Some(account) = account else { return false };
     let look = accounts::works_at(&state.pg, account, &show.theatre_id);
     match state.puzzles.staff.try_get_with((account, show.id), look).await {
         Ok(works) => works,
         Err(cause) => {
-            tracing::debug!(%cause, "nobody can say who works there: everybody solves puzzles");
+            tracing::debug!(%cause, "nobody can say who works there: everybody is a visitor");
             false
         }
     }
+}
+
+/// Whether that is known by now: a look at memory.
+pub async fn is_known_to_work_there(state: &AppState, show: Uuid, account: Option<Uuid>) -> bool {
+    let Some(account) = account else { return false };
+    state.puzzles.staff.get(&(account, show)).await.unwrap_or(false)
+}
+
+/// Somebody was found to work there.
+pub async fn note_works_there(state: &AppState, show: Uuid, account: Uuid) {
+    state.puzzles.staff.insert((account, show), true).await;
 }
 
 /// Who is asked for what.

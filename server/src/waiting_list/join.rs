@@ -30,7 +30,6 @@ pub(super) async fn join(
     }
     let wish = check(show, request)?;
     holds::on_sale(show, now)?;
-    accounts::throttle_waiting_list(state, address).await?;
     let snapshot = with_map(state, show, || state.locks.snapshot(show.id)).await?;
     let is_free = offers::free_in(show, &snapshot).fit(&wish).is_some();
 
@@ -58,6 +57,8 @@ pub(super) async fn join(
         let detail = "You are in this line already. Leave it first if you want other seats.";
         return Err(Problem::new(Code::AlreadyWaiting, detail));
     }
+    // Last, so that only those who join count. Refused, nothing is written.
+    accounts::throttle_waiting_list(state, address).await?;
     let view = view::newest(&mut tx, show, owner, now).await?;
     let view = view.ok_or_else(|| Problem::internal(&"an entry of the waiting list is gone at once"))?;
     let answer = Answer::json(StatusCode::CREATED, &view)?;

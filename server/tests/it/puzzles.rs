@@ -272,6 +272,19 @@ async fn who_works_in_the_theatre_is_not_asked_and_other_accounts_are() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_crowd_behind_one_address_pays_no_try_for_being_asked() {
+    let settings = [HOT_SOON[0], HOT_SOON[1], ("HOLDS_PER_ADDRESS_MIN", "60")];
+    let world = flash_sale(1, &settings).await;
+    contest(&world).await;
+    let crowd = Crowd::comes(world.visitor()).await;
+    for number in 0..150 {
+        is_asked(&world.visitor(), &[5], &format!("key-{number}")).await;
+    }
+    drop(crowd);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn somebody_new_is_made_a_visitor_by_the_refusal_and_can_solve_it() {
     let world = flash_sale(1, &HOT_SOON).await;
     contest(&world).await;

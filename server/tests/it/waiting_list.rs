@@ -78,6 +78,23 @@ async fn whoever_needs_more_than_is_free_keeps_their_place_and_the_next_who_fits
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn only_those_who_join_count_for_what_their_address_may() {
+    // Two in a row, then one every five minutes.
+    let (world, _, _) = sold_out(1, &[46], &[("HOLDS_PER_ADDRESS_MIN", "20")]).await;
+    let ann = world.visitor();
+    assert_eq!(ann.wait_for(1).await.0, StatusCode::CREATED);
+    for _ in 0..3 {
+        let (status, problem) = ann.wait_for(1).await;
+        assert_eq!((status, text(&problem["code"])), (StatusCode::CONFLICT, "already_waiting"));
+    }
+    assert_eq!(world.visitor().wait_for(1).await.0, StatusCode::CREATED);
+    let (status, problem) = world.visitor().wait_for(1).await;
+    assert_eq!((status, text(&problem["code"])), (StatusCode::TOO_MANY_REQUESTS, "too_many_attempts"));
+    assert_eq!(world.count("SELECT count(*) FROM waiting_list").await, 2, "who is refused does not wait");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn two_replicas_make_no_offer_twice_and_keep_the_order() {
     let (world, lucky, hold) = sold_out(2, &[10, 11, 12, 13, 14, 15], &[]).await;
     let people = line(&world, &[1; 9]).await;

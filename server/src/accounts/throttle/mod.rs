@@ -55,8 +55,6 @@ const CODE_VISITOR: Allowance = Allowance { name: "code-visitor", burst: 4, each
 const CODE_PERSON: Allowance = Allowance { name: "code-person", burst: 6, each_ms: 600_000 };
 /// Codes asked for from an address: a household, or an office behind one.
 const CODE_ADDRESS: Allowance = Allowance { name: "code-address", burst: 60, each_ms: 10_000 };
-/// People joining waiting lists from an address; one visitor is in a few at most anyhow.
-const WAITING_LIST_ADDRESS: Allowance = Allowance { name: "waiting-list-address", burst: 120, each_ms: 5_000 };
 /// PINs typed: of a manager, and by whoever is at the till. One that is right does not count.
 pub(super) const PIN: Allowance = Allowance { name: "pin", burst: 5, each_ms: 180_000 };
 /// Mails asked for from an address, and links tried from there.
@@ -66,6 +64,13 @@ impl Allowance {
     const fn limit(&self) -> Limit {
         Limit { name: self.name, burst: self.burst, window_s: self.burst as u64 * self.each_ms.unsigned_abs() / 1_000 }
     }
+}
+
+/// People joining waiting lists from an address, of which so many tries for seats a minute may come: a tenth of these in a
+/// row, then a hundredth a minute; `None`: nobody counts. One visitor is in a few lists at most anyhow.
+fn waiting_list_address(tries_a_minute: u32) -> Option<Allowance> {
+    let each_ms = 6_000_000_i64.checked_div(i64::from(tries_a_minute))?;
+    Some(Allowance { name: "waiting-list-address", burst: (tries_a_minute / 10).max(1), each_ms })
 }
 
 /// What a bucket said.
@@ -242,7 +247,10 @@ pub async fn of_code(state: &AppState, visitor: &str, email: &str, address: &Cli
 /// # Errors
 /// 429.
 pub async fn of_waiting_list(state: &AppState, address: &ClientAddress) -> Result<(), Problem> {
-    of_address(state, &WAITING_LIST_ADDRESS, address).await
+    match waiting_list_address(state.config.holds_per_address_min) {
+        Some(of) => of_address(state, &of, address).await,
+        None => Ok(()),
+    }
 }
 
 /// The same arithmetic as `take.lua`: when a bucket will be full again, after `act`.
@@ -290,6 +298,15 @@ mod tests {
         assert_eq!(step(&OF, given, Act::Take, now), (full, Said::Granted));
         assert_eq!(step(&OF, None, Act::Give, now), (None, Said::Granted));
         assert_eq!(step(&OF, full, Act::Clear, now), (None, Said::Granted));
+    }
+
+    #[test]
+    fn as_many_join_waiting_lists_as_an_address_may_try_for_seats() {
+        let of = |tries| waiting_list_address(tries).map(|of| (of.burst, of.each_ms));
+        assert_eq!(of(1_200), Some((120, 5_000)));
+        assert_eq!(of(1), Some((1, 6_000_000)), "somebody may join");
+        assert_eq!(of(60_000), Some((6_000, 100)));
+        assert_eq!(of(0), None);
     }
 
     #[test]

@@ -73,6 +73,9 @@ local function book_places(first, count, fence, rest)
   return total(places)
 end
 
+-- Whose holds were taken for somebody else's booking: a seller's, at a counter.
+local sellers = {}
+
 -- Books a sale whatever its hold looks like by now.
 local function book_one(at, seats, areas_sold)
   local id, owner, fence = ARGV[at], ARGV[at + 1], ARGV[at + 2]
@@ -88,6 +91,7 @@ local function book_one(at, seats, areas_sold)
       redis.call('ZREM', expiry, id)
     else
       forget_hold(id, hold)
+      sellers[#sellers + 1] = hold.owner
     end
   end
   local news = book_seats(at + 5, seats, fence, rest) + book_places(at + 5 + seats, areas_sold, fence, rest_places)
@@ -201,6 +205,7 @@ for _, start in ipairs(starts) do
   if not together then book_one(start, tonumber(ARGV[start + SEATS]), tonumber(ARGV[start + AREAS])) end
 end
 if together then write_down() end
--- Whoever buys kept nothing for nothing.
+-- Whoever buys kept nothing for nothing, nor did whoever held it for them.
+for _, owner in ipairs(sellers) do people[#people + 1] = owner end
 if #people > 0 then redis.call('HDEL', lapses, unpack(people)) end
 return finish(say('OK'))

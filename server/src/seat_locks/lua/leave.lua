@@ -10,7 +10,8 @@ local id = ARGV[5]
 local hold = own_hold(id, ARGV[6])
 if not hold then return finish(say('GONE')) end
 if not hold.paying then
-  hold.expires = math.min(hold.expires, now + tonumber(ARGV[7]))
+  -- Always sooner than without: so it is known that its owner left, and how it ends is no lapse.
+  hold.expires = math.min(hold.expires, now + tonumber(ARGV[7]), hold.original - 1)
   write_hold(id, hold)
 end
 return finish(say('OK'))

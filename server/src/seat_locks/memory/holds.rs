@@ -171,7 +171,8 @@ impl Room {
     pub(super) fn leave(&mut self, id: Uuid, owner: &str, grace_ms: i64) {
         // A payment in progress goes on without the tab.
         if let Ok(mut hold) = self.open_hold(id, owner) {
-            hold.expires = hold.expires.min(self.now.plus_ms(grace_ms));
+            // Always sooner than without: so it is known that its owner left, and how it ends is no lapse.
+            hold.expires = hold.expires.min(self.now.plus_ms(grace_ms)).min(hold.original.plus_ms(-1));
             self.write_hold(id, hold);
         }
     }

@@ -35,7 +35,12 @@ impl Room {
 
     pub(super) fn book(&mut self, sale: &Sale) {
         let is_ours = self.hold(sale.hold).is_some_and(|hold| hold.fence == sale.fence);
-        let held = is_ours.then(|| self.forget_hold(sale.hold)).flatten().map(|hold| hold.lot).unwrap_or_default();
+        let hold = is_ours.then(|| self.forget_hold(sale.hold)).flatten();
+        // At a counter the seller holds, and the booking has an owner of its own: both kept nothing for nothing.
+        if let Some(hold) = &hold {
+            self.forgive(&hold.owner);
+        }
+        let held = hold.map(|hold| hold.lot).unwrap_or_default();
         let news = self.book_seats(sale, &held.seats) + self.book_places(sale, &held);
         // What the hold had besides goes back.
         for seat in held.seats.iter().filter(|seat| !sale.lot.seats.contains(seat)) {

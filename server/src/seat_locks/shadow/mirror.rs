@@ -97,6 +97,8 @@ impl One<'_> {
                 self.of_known("change", first, &second, is_same_hold);
                 Ok(())
             }
+            // The second may know of fewer holds that ran out, and would have the hold last longer than it does.
+            Call::Extend(_, _, _, _, Err(Refusal::Lapsed)) => Ok(()),
             Call::Extend(asked, hold, owner, by_ms, first) => {
                 let second = self.loaded(|| store.extend(show, *asked, *hold, owner, *by_ms)).await?;
                 self.extended(owner, first, &second).await
@@ -176,7 +178,7 @@ impl One<'_> {
     }
 
     /// How many holds of somebody ran out is not brought over: a store that began later knows of fewer, for half an hour.
-    /// Where only that tells the two apart nothing is counted.
+    /// Where only that tells the two apart nothing is counted, and the second has the hold last as long as the first.
     async fn extended(
         &self,
         owner: &str,
@@ -187,12 +189,27 @@ impl One<'_> {
             (Ok(held), Err(Refusal::Lapsed)) => {
                 self.mirror.second.adopt(self.show, owner, held, self.at).await.map(drop)
             }
-            (Err(Refusal::Lapsed), Ok(_)) => Ok(()),
             _ => {
-                self.of_known("extend", first, second, is_same_hold);
-                Ok(())
+                let is_same = self.of_known("extend", first, second, is_same_hold);
+                match (first, second) {
+                    (Ok(first), Ok(second)) if is_same && left_of(first) != left_of(second) => {
+                        self.last_as_long(owner, first, second).await
+                    }
+                    _ => Ok(()),
+                }
             }
         }
+    }
+
+    /// The second extended a hold by more than the first, or by less. Not where it has moved on since: a repeat is told what
+    /// was granted then.
+    async fn last_as_long(&self, owner: &str, first: &Held, second: &Held) -> Result<(), StoreError> {
+        let (store, show) = (&self.mirror.second, self.show);
+        let now_is = store.mine(show, owner).await?;
+        if now_is.is_some_and(|now_is| now_is.hold == second.hold && now_is.expires_at == second.expires_at) {
+            drop(store.adopt(show, owner, first, self.at).await?);
+        }
+        Ok(())
     }
 
     /// Reading a hold tells all about it: whatever the second has instead gives way to it.
@@ -275,6 +292,11 @@ impl One<'_> {
 
 fn is_same_hold(first: &Held, second: &Held) -> bool {
     first.hold == second.hold && first.paying == second.paying && first.lot == second.lot
+}
+
+/// How much longer a hold may last than it does, milliseconds: the same by any clock.
+fn left_of(held: &Held) -> i64 {
+    held.latest.since(held.expires_at)
 }
 
 fn is_same_map(first: &MapSnapshot, second: &MapSnapshot) -> bool {

@@ -73,6 +73,27 @@ on_every_store! {
         assert_eq!(minutes_more(house, "ann", 2).await, Ok(2));
     }
 
+    async fn a_tab_that_is_closed_near_the_end_does_not_count(house: &House) {
+        for _ in 0..NONE_FROM {
+            let held = house.take("ann", &[1]).await.expect("it is free");
+            house.pass(TERMS.length_ms - 20_000).await;
+            house.leave("ann", held.hold, MINUTE_MS).await;
+            assert_eq!(house.holds().await, 1);
+            house.pass(20_000).await;
+            assert_eq!(house.holds().await, 0);
+        }
+        assert_eq!(minutes_more(house, "ann", 2).await, Ok(2));
+    }
+
+    async fn a_seller_whose_hold_is_sold_as_somebody_elses_is_forgiven(house: &House) {
+        let_run_out(house, "seller", NONE_FROM).await;
+        let held = house.take("seller", &[3]).await.expect("it is free");
+        house.begin_payment(&sale("seller", &held)).await.expect("it is theirs");
+        house.book(&sale("counter-1", &held)).await;
+        assert_eq!(house.map().await.chars().nth(3), Some('2'));
+        assert_eq!(minutes_more(house, "seller", 2).await, Ok(2));
+    }
+
     async fn what_a_waiting_list_offered_does_not_count(house: &House) {
         for number in 0..u128::from(NONE_FROM) {
             let mut offer = attempt("ann", lot(&[1], &[]));

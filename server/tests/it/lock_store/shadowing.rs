@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use domain::fairness::NONE_FROM;
-use domain::seats::SeatState::Blocked;
+use domain::fairness::{HALF_FROM, NONE_FROM};
+use domain::seats::SeatState::{Blocked, Locked};
 use domain::time::MINUTE_MS;
 use server::seat_locks::{
     Divergence, Held, Kind, KnownSource, ManualClock, MemoryLocks, Refusal, SeatLocks, ShadowLocks,
@@ -168,30 +168,75 @@ async fn a_retry_of_a_hold_that_is_over_brings_nothing_back_in_the_second() {
     assert_eq!(pair.map(&pair.second).await, known().map);
 }
 
-/// Lets so many holds of somebody run out in one of the two that there is no extension there.
-async fn let_run_out(pair: &Pair, store: &MemoryLocks, owner: &str) {
-    for _ in 0..NONE_FROM {
+/// Lets so many holds of somebody run out in one of the two.
+async fn let_run_out(pair: &Pair, store: &MemoryLocks, owner: &str, times: u32) {
+    for _ in 0..times {
         pair.take(store, owner, 1).await.expect("it is free");
         pair.clock.pass(TERMS.length_ms);
     }
 }
 
+/// Asks for a minute more.
+async fn extend(pair: &Pair, owner: &str, hold: Uuid) -> Result<Held, Refusal> {
+    pair.shadow.extend(pair.show, super::house::asked(), hold, owner, MINUTE_MS).await.expect("an answer")
+}
+
 #[tokio::test]
-async fn holds_that_ran_out_in_one_of_the_two_alone_are_no_difference() {
+async fn holds_that_ran_out_in_the_first_alone_make_no_hold_of_the_second_last_longer() {
     let pair = Pair::open().await;
     pair.second.load(pair.show, &known()).await.expect("it is loaded");
-    let extend = async |owner: &str, hold: Uuid| {
-        let asked = super::house::asked();
-        pair.shadow.extend(pair.show, asked, hold, owner, MINUTE_MS).await.expect("an answer")
-    };
-    let_run_out(&pair, &pair.first, "ann").await;
+    let_run_out(&pair, &pair.first, "ann", NONE_FROM).await;
     let held = pair.take(&pair.shadow, "ann", 2).await.expect("it is free");
-    assert_eq!(extend("ann", held.hold).await, Err(Refusal::Lapsed));
-    let_run_out(&pair, &pair.second, "ben").await;
-    let held = pair.take(&pair.shadow, "ben", 3).await.expect("it is free");
-    let longer = extend("ben", held.hold).await.expect("the first decides");
+    assert_eq!(extend(&pair, "ann", held.hold).await, Err(Refusal::Lapsed));
+    pair.shadow.caught_up().await;
+    pair.clock.pass(TERMS.length_ms);
+    pair.take(&pair.shadow, "ben", 2).await.expect("it is free again");
     assert!(pair.divergence().await.is_none());
-    assert_eq!(pair.mine(&pair.second, "ben").await.map(|there| there.expires_at), Some(longer.expires_at));
+
+    let_run_out(&pair, &pair.first, "cat", HALF_FROM).await;
+    let held = pair.take(&pair.shadow, "cat", 3).await.expect("it is free");
+    let longer = extend(&pair, "cat", held.hold).await.expect("it lasts longer");
+    assert_eq!(longer.expires_at.since(held.expires_at), MINUTE_MS / 2);
+    pair.shadow.caught_up().await;
+    pair.clock.pass(TERMS.length_ms + MINUTE_MS / 2);
+    pair.take(&pair.shadow, "dan", 3).await.expect("it is free again");
+    assert!(pair.divergence().await.is_none());
+}
+
+#[tokio::test]
+async fn holds_that_ran_out_in_the_second_alone_make_no_hold_of_it_end_sooner() {
+    let pair = Pair::open().await;
+    pair.second.load(pair.show, &known()).await.expect("it is loaded");
+    for (owner, times) in [("ann", NONE_FROM), ("ben", HALF_FROM)] {
+        let_run_out(&pair, &pair.second, owner, times).await;
+        let held = pair.take(&pair.shadow, owner, 2).await.expect("it is free");
+        let longer = extend(&pair, owner, held.hold).await.expect("the first decides");
+        assert_eq!(longer.expires_at.since(held.expires_at), MINUTE_MS);
+        pair.shadow.caught_up().await;
+        pair.clock.pass(TERMS.length_ms + MINUTE_MS / 2);
+        let other = pair.take(&pair.shadow, "cat", 2).await;
+        assert_eq!(other, Err(Refusal::Taken(vec![(2, Locked)])));
+        assert!(pair.divergence().await.is_none());
+        pair.clock.pass(MINUTE_MS);
+    }
+}
+
+#[tokio::test]
+async fn a_repeated_extension_brings_nothing_back_in_the_second() {
+    let pair = Pair::open().await;
+    pair.second.load(pair.show, &known()).await.expect("it is loaded");
+    let_run_out(&pair, &pair.first, "ann", HALF_FROM).await;
+    let held = pair.take(&pair.shadow, "ann", 2).await.expect("it is free");
+    let asked = super::house::asked();
+    let ask = || async {
+        let answer = pair.shadow.extend(pair.show, asked, held.hold, "ann", MINUTE_MS).await;
+        answer.expect("an answer").expect("it lasts longer")
+    };
+    let longer = ask().await;
+    pair.shadow.release(pair.show, held.hold, "ann").await.expect("an answer").expect("it is hers");
+    assert_eq!(ask().await.expires_at, longer.expires_at);
+    assert!(pair.divergence().await.is_none());
+    assert_eq!(pair.map(&pair.second).await, known().map);
 }
 
 #[tokio::test]
