@@ -304,6 +304,7 @@ async fn many_holds_are_unusual_where_nothing_is_bought() {
     let mut max = staff(&world, "max@example.org", "manager").await;
     let (buyer, hoarder) = (world.visitor(), world.visitor());
     buyer.bought(&[46], "tok_paid").await;
+    buyer.sees(46, '2').await;
     holds_in_vain(&buyer, 50, 8).await;
     holds_in_vain(&hoarder, 60, 8).await;
     has_seen(&world, 8).await;
