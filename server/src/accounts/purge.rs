@@ -11,11 +11,11 @@ use crate::{AppState, housekeeping};
 const PURGE_EVERY: Duration = Duration::from_secs(300);
 /// They are kept this long for whoever looks into what happened, milliseconds.
 const KEPT_MS: i64 = 30 * 24 * 60 * MINUTE_MS;
-/// Deleted in one statement at most, so that it never holds anyone up.
+/// Of each deleted in one statement at most, so that it never holds anyone up.
 const MAX_AT_ONCE: i64 = 5_000;
 
 /// Runs until the server stops.
 pub async fn purge_forever(state: AppState) {
-    let delete = || sql::sessions::purge(&state.pg, state.locks.now().plus_ms(-KEPT_MS), MAX_AT_ONCE);
-    housekeeping::clear_forever(&state.stop, PURGE_EVERY, "sessions and links of mails", delete).await;
+    let delete = |limit| sql::sessions::purge(&state.pg, state.locks.now().plus_ms(-KEPT_MS), limit);
+    housekeeping::clear_forever(&state.stop, PURGE_EVERY, "sessions and links of mails", MAX_AT_ONCE, delete).await;
 }

@@ -25,6 +25,8 @@ const LONGEST_PAUSE_MS: u64 = 60_000;
 const ANNOUNCE_EVERY: Duration = Duration::from_secs(3_600);
 /// Wishes are kept this long, parked ones too: no CDN keeps a page of ours for a week.
 const KEPT: Duration = Duration::from_secs(7 * 24 * 3_600);
+/// Deleted in one statement at most, so that it never holds anyone up.
+const MAX_AT_ONCE: i64 = 2_000;
 
 /// Runs until the server stops, where a CDN is told; what was taken and not told by then another takes.
 pub async fn relay_forever(state: AppState) {
@@ -111,7 +113,8 @@ pub async fn announce_forever(state: AppState) {
         {
             tracing::warn!(%cause, "that the CDN is told what changes could not be written down");
         }
-        housekeeping::clear(&state.stop, "old wishes for purges", || sql::forget(&state.pg, KEPT)).await;
+        let delete = |limit| sql::forget(&state.pg, KEPT, limit);
+        housekeeping::clear(&state.stop, "old wishes for purges", MAX_AT_ONCE, delete).await;
     }
 }
 

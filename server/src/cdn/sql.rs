@@ -10,8 +10,6 @@ use crate::clock::from_utc;
 
 /// Rows taken with the tags of one call: a tag may be wanted by many changes.
 const MAX_ROWS: i64 = 2_000;
-/// Old rows deleted in one statement at most, so that it never holds anyone up.
-const MAX_FORGOTTEN: i64 = 2_000;
 /// Parked tags named at once, the oldest first.
 const MAX_LISTED: i64 = 500;
 /// A server that tells the CDN is believed to do so for this long, seconds: longer than any pause between two servers.
@@ -118,15 +116,15 @@ fn keys(wishes: &[Wish]) -> (Vec<i64>, Vec<i16>, Vec<i32>) {
     (ids, wishes.iter().map(|wish| wish.round).collect(), wishes.iter().map(|wish| wish.tries).collect())
 }
 
-/// Deletes wishes of so long ago, some at a time, and says how many: what they were about no CDN keeps any more.
-pub(super) async fn forget(pg: &PgPool, kept: Duration) -> Result<u64, sqlx::Error> {
+/// Deletes wishes of so long ago, so many at most; how many. What they were about no CDN keeps any more.
+pub(super) async fn forget(pg: &PgPool, kept: Duration, limit: i64) -> Result<u64, sqlx::Error> {
     let gone = sqlx::query(
         "DELETE FROM cdn_purges WHERE id IN (
              SELECT id FROM cdn_purges WHERE wanted_at < now() - make_interval(secs => $1)
              ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED)",
     )
     .bind(kept.as_secs_f64())
-    .bind(MAX_FORGOTTEN)
+    .bind(limit)
     .execute(pg)
     .await?;
     Ok(gone.rows_affected())

@@ -12,6 +12,6 @@ const MAX_AT_ONCE: i64 = 10_000;
 
 /// Runs until the server stops.
 pub async fn purge_forever(state: AppState) {
-    let delete = || sql::purge(&state.pg, state.locks.now(), MAX_AT_ONCE);
-    housekeeping::clear_forever(&state.stop, PURGE_EVERY, "idempotency keys", delete).await;
+    let delete = |limit| sql::purge(&state.pg, state.locks.now(), limit);
+    housekeeping::clear_forever(&state.stop, PURGE_EVERY, "idempotency keys", MAX_AT_ONCE, delete).await;
 }

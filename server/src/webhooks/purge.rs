@@ -16,6 +16,6 @@ const MAX_AT_ONCE: i64 = 2_000;
 
 /// Runs until the server stops.
 pub async fn purge_forever(state: AppState) {
-    let delete = || sql::purge(&state.pg, state.locks.now().plus_ms(-KEPT_MS), MAX_AT_ONCE);
-    housekeeping::clear_forever(&state.stop, PURGE_EVERY, "messages of webhooks", delete).await;
+    let delete = |limit| sql::purge(&state.pg, state.locks.now().plus_ms(-KEPT_MS), limit);
+    housekeeping::clear_forever(&state.stop, PURGE_EVERY, "messages of webhooks", MAX_AT_ONCE, delete).await;
 }
