@@ -45,7 +45,9 @@ pub use purge::purge_forever;
 pub use register::register;
 pub use sessions::{HINT_COOKIE, SESSION_COOKIE, Session, SignedIn, of_request};
 pub use staff::{Staff, works_at};
-pub use throttle::{of_code as throttle_code, of_key as throttle_key, of_waiting_list as throttle_waiting_list};
+pub use throttle::{
+    give_back_waiting_list, of_code as throttle_code, of_key as throttle_key, of_waiting_list as throttle_waiting_list,
+};
 pub use tokens::long_enough as secrets_are_long_enough;
 pub use view::{has_proven_address, named, of_account};
 

@@ -16,6 +16,13 @@ use crate::{AppState, accounts, holds, ids};
 /// Longest address, bytes (RFC 5321, 4.5.3.1.3: a path of 256 with its brackets).
 const MAX_EMAIL_BYTES: usize = 254;
 
+/// What became of somebody who wants to wait.
+enum Outcome {
+    Joined(Answer),
+    /// They had before, by the same request.
+    Repeated(Answer),
+}
+
 /// Puts the caller at the end of the line. Only where nothing suitable is free.
 pub(super) async fn join(
     state: &AppState,
@@ -24,9 +31,32 @@ pub(super) async fn join(
     request: &WaitingRequest,
     intent: &Intent,
 ) -> Result<Answer, Problem> {
+    // First: the crowd of one address gets no transaction each, and whoever has the list's lock waits for no Redis.
+    if let Err(refused) = accounts::throttle_waiting_list(state, address).await {
+        // Their own join may have been the last that was allowed: a repeat gets its answer.
+        return intent.unless_answered(&state.pg, state.locks.now(), refused).await;
+    }
+    let outcome = enter(state, show, owner, request, intent).await;
+    // Only those who join count.
+    if !matches!(outcome, Ok(Outcome::Joined(_))) {
+        accounts::give_back_waiting_list(state, address).await;
+    }
+    match outcome? {
+        Outcome::Joined(answer) | Outcome::Repeated(answer) => Ok(answer),
+    }
+}
+
+/// The work in the database, all or nothing.
+async fn enter(
+    state: &AppState,
+    show: &Show,
+    owner: &str,
+    request: &WaitingRequest,
+    intent: &Intent,
+) -> Result<Outcome, Problem> {
     let now = state.locks.now();
     if let Some(answer) = intent.replay(&state.pg, now).await? {
-        return Ok(answer);
+        return Ok(Outcome::Repeated(answer));
     }
     let wish = check(show, request)?;
     holds::on_sale(show, now)?;
@@ -35,7 +65,7 @@ pub(super) async fn join(
 
     let mut tx = state.pg.begin().await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {
-        return Ok(answer);
+        return Ok(Outcome::Repeated(answer));
     }
     sql::open_list(&mut tx, show.id, now).await?;
     let waiting = sql::count_waiting(&mut tx, show.id).await?;
@@ -57,15 +87,13 @@ pub(super) async fn join(
         let detail = "You are in this line already. Leave it first if you want other seats.";
         return Err(Problem::new(Code::AlreadyWaiting, detail));
     }
-    // Last, so that only those who join count. Refused, nothing is written.
-    accounts::throttle_waiting_list(state, address).await?;
     let view = view::newest(&mut tx, show, owner, now).await?;
     let view = view.ok_or_else(|| Problem::internal(&"an entry of the waiting list is gone at once"))?;
     let answer = Answer::json(StatusCode::CREATED, &view)?;
     intent.complete(&mut tx, &answer, now).await?;
     tx.commit().await?;
     state.waiting.add(show.id);
-    Ok(answer)
+    Ok(Outcome::Joined(answer))
 }
 
 fn check(show: &Show, request: &WaitingRequest) -> Result<Wish, Problem> {

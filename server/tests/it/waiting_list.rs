@@ -82,7 +82,12 @@ async fn only_those_who_join_count_for_what_their_address_may() {
     // Two in a row, then one every five minutes.
     let (world, _, _) = sold_out(1, &[46], &[("HOLDS_PER_ADDRESS_MIN", "20")]).await;
     let ann = world.visitor();
-    assert_eq!(ann.wait_for(1).await.0, StatusCode::CREATED);
+    let path = format!("/api/v1/shows/{}/waiting-list", world.show);
+    let wish = json!({ "quantity": 1, "email": "ann@example.org" });
+    let joins = || ann.call_with_key(Method::POST, &path, wish.clone(), "one");
+    let (status, place) = joins().await;
+    assert_eq!(status, StatusCode::CREATED, "{place}");
+    assert_eq!(joins().await, (StatusCode::CREATED, place.clone()), "a repeat");
     for _ in 0..3 {
         let (status, problem) = ann.wait_for(1).await;
         assert_eq!((status, text(&problem["code"])), (StatusCode::CONFLICT, "already_waiting"));
@@ -90,6 +95,7 @@ async fn only_those_who_join_count_for_what_their_address_may() {
     assert_eq!(world.visitor().wait_for(1).await.0, StatusCode::CREATED);
     let (status, problem) = world.visitor().wait_for(1).await;
     assert_eq!((status, text(&problem["code"])), (StatusCode::TOO_MANY_REQUESTS, "too_many_attempts"));
+    assert_eq!(joins().await, (StatusCode::CREATED, place), "a repeat has its answer when others are refused");
     assert_eq!(world.count("SELECT count(*) FROM waiting_list").await, 2, "who is refused does not wait");
     world.end().await;
 }

@@ -242,7 +242,7 @@ pub async fn of_code(state: &AppState, visitor: &str, email: &str, address: &Cli
     throttle.take(state, &CODE_PERSON, &person(email)).await
 }
 
-/// Counts somebody who joins a waiting list from this address.
+/// Counts somebody who wants to join a waiting list from this address.
 ///
 /// # Errors
 /// 429.
@@ -250,6 +250,13 @@ pub async fn of_waiting_list(state: &AppState, address: &ClientAddress) -> Resul
     match waiting_list_address(state.config.holds_per_address_min) {
         Some(of) => of_address(state, &of, address).await,
         None => Ok(()),
+    }
+}
+
+/// Whoever was counted did not join: it does not count.
+pub async fn give_back_waiting_list(state: &AppState, address: &ClientAddress) {
+    if let Some(of) = waiting_list_address(state.config.holds_per_address_min) {
+        state.accounts.throttle.give_back(state, &of, &address.0).await;
     }
 }
 
