@@ -17,6 +17,8 @@ use crate::{AppState, ids, puzzles};
 const WRITE_EVERY: Duration = Duration::from_secs(2);
 /// So many at a time; the others wait.
 const MAX_PER_WRITE: usize = 100;
+/// So many in one statement are asked about, or struck out; then the next.
+const MAX_PER_LOOK: usize = 1_000;
 /// Flags of a show at most, but for a batch: a list that is longer is read by nobody.
 const MAX_PER_SHOW: i64 = 200;
 /// Old flags are looked for so often, milliseconds.
@@ -72,22 +74,12 @@ pub async fn write_forever(state: AppState) {
 
 async fn write(state: &AppState, now: Timestamp, is_to_ask_again: bool) -> Result<(), sqlx::Error> {
     let watches = &state.fairness.watches;
-    let found = watches.unusual(now, state.config.never_bought_after_ms, MAX_PER_WRITE);
-    let known = if is_to_ask_again { watches.without_purchase(MAX_PER_WRITE) } else { Vec::new() };
-    if found.is_empty() && known.is_empty() {
-        return Ok(());
+    if is_to_ask_again {
+        strike_out(state, &watches.without_purchase()).await?;
     }
+    let found = watches.unusual(now, state.config.never_bought_after_ms, MAX_PER_WRITE);
     let found = without_staff(state, found).await?;
-    let asked: Vec<&Sighting> = found.iter().chain(&known).filter(|one| one.kind == Kind::NeverBought).collect();
-    let buyers = who_bought(state, &asked).await?;
-    let has_bought = |one: &Sighting| {
-        one.kind == Kind::NeverBought
-            && one.owners.iter().any(|owner| buyers.contains(&(one.whose.show, owner.clone())))
-    };
-    let bought: Vec<&Sighting> = found.iter().chain(&known).filter(|one| has_bought(one)).collect();
-    withdraw(state, &bought).await?;
-
-    let others: Vec<&Sighting> = found.iter().filter(|one| !has_bought(one)).collect();
+    let others = strike_out(state, &found).await?;
     let (rows, gone) = rows_of(state, &others).await;
     watches.written(gone.into_iter());
     if rows.is_empty() {
@@ -134,6 +126,23 @@ async fn without_staff(state: &AppState, found: Vec<Sighting>) -> Result<Vec<Sig
     Ok(others)
 }
 
+/// Whoever of these held for nothing, and bought something after all, is struck out, some at a time; the others are left.
+async fn strike_out<'a>(state: &AppState, sightings: &'a [Sighting]) -> Result<Vec<&'a Sighting>, sqlx::Error> {
+    let mut others = Vec::with_capacity(sightings.len());
+    for some in sightings.chunks(MAX_PER_LOOK) {
+        let asked: Vec<&Sighting> = some.iter().filter(|one| one.kind == Kind::NeverBought).collect();
+        let buyers = who_bought(state, &asked).await?;
+        let has_bought = |one: &Sighting| {
+            one.kind == Kind::NeverBought
+                && one.owners.iter().any(|owner| buyers.contains(&(one.whose.show, owner.clone())))
+        };
+        let (bought, rest): (Vec<&Sighting>, Vec<&Sighting>) = some.iter().partition(|one| has_bought(one));
+        withdraw(state, &bought).await?;
+        others.extend(rest);
+    }
+    Ok(others)
+}
+
 /// They bought something: what is written down of their holds goes, unless a manager has put it aside.
 async fn withdraw(state: &AppState, bought: &[&Sighting]) -> Result<(), sqlx::Error> {
     let (rows, _) = rows_of(state, bought).await;
@@ -149,10 +158,12 @@ async fn withdraw(state: &AppState, bought: &[&Sighting]) -> Result<(), sqlx::Er
 async fn who_bought(state: &AppState, asked: &[&Sighting]) -> Result<HashSet<(Uuid, String)>, sqlx::Error> {
     let asked: Vec<(Uuid, &str)> =
         asked.iter().flat_map(|one| one.owners.iter().map(|owner| (one.whose.show, owner.as_str()))).collect();
-    if asked.is_empty() {
-        return Ok(HashSet::new());
+    let mut buyers = HashSet::new();
+    // An address has many visitors.
+    for some in asked.chunks(MAX_PER_LOOK) {
+        buyers.extend(sql::who_bought(&state.pg, some).await?);
     }
-    sql::who_bought(&state.pg, &asked).await
+    Ok(buyers)
 }
 
 async fn theatre_of(state: &AppState, show: Uuid) -> Result<String, Problem> {

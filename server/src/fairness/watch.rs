@@ -202,11 +202,12 @@ impl Watches {
         found
     }
 
-    /// Of whom it is written down that they bought nothing, so many at most: they may have since.
-    pub(super) fn without_purchase(&self, most: usize) -> Vec<Sighting> {
+    /// Of whom it is written down that they bought nothing: they may have since. All of them: the table is gone through in
+    /// the same order each time, so of some only, the same would always be left out.
+    pub(super) fn without_purchase(&self) -> Vec<Sighting> {
         let watched = self.lock();
         let written = watched.by_whose.iter().filter(|(_, watch)| watch.written(Kind::NeverBought) > 0);
-        written.take(most).map(|(whose, watch)| watch.sighting(whose, Kind::NeverBought, watch.seen.holds)).collect()
+        written.map(|(whose, watch)| watch.sighting(whose, Kind::NeverBought, watch.seen.holds)).collect()
     }
 
     /// These are written down.
@@ -305,12 +306,12 @@ mod tests {
         let watches = Watches::default();
         let hold = || (0..6).for_each(|_| with("ann", |ann| watches.held(ann, NOW)));
         hold();
-        assert!(watches.without_purchase(100).is_empty(), "nothing is written down");
+        assert!(watches.without_purchase().is_empty(), "nothing is written down");
         watches.written(watches.unusual(NOW, 0, 100).iter());
-        let known = watches.without_purchase(100);
+        let known = watches.without_purchase();
         assert_eq!((known.len(), known[0].owners.as_slice()), (1, ["ann".to_owned()].as_slice()));
         watches.bought(&known[0].whose);
-        assert!(watches.without_purchase(100).is_empty());
+        assert!(watches.without_purchase().is_empty());
         hold();
         assert_eq!(told(&watches, NOW), [(Kind::NeverBought, Subject::Visitor, 6, 6)], "and begins anew");
     }
