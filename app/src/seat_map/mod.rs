@@ -65,8 +65,11 @@ pub const WORDS: &[&str] = &["map", "party", "cart", "pay", "wait", "problem", "
 /// How often the countdown looks at the clock, milliseconds.
 const TICK_MS: u32 = 250;
 
-/// The code that paints a large room is asked for again so long after it did not come, milliseconds.
-const DOTS_AGAIN_MS: u32 = 4_000;
+/// The code that paints a large room is asked for again so long after it did not come, milliseconds; doubles with each
+/// try…
+const DOTS_FIRST_PAUSE_MS: u32 = 4_000;
+/// …up to this: sections can be chosen meanwhile.
+const DOTS_LONGEST_PAUSE_MS: u32 = 64_000;
 
 /// Id of the heading of the section on screen.
 const SECTION_HEADING: &str = "section-heading";
@@ -243,8 +246,10 @@ fn card_part(session: Session, place: HtmlElement) -> Result<Mounted, SplitLoade
 /// boxes they are.
 fn paint_dots(session: Session, place: HtmlElement) {
     spawn_local(async move {
+        let mut pause_ms = DOTS_FIRST_PAUSE_MS;
         while place.is_connected() && dots_part(session, place.clone()).await.is_err() {
-            events::after(DOTS_AGAIN_MS).await;
+            events::after(pause_ms).await;
+            pause_ms = (pause_ms * 2).min(DOTS_LONGEST_PAUSE_MS);
         }
     });
 }
