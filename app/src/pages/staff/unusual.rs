@@ -78,10 +78,10 @@ fn list(base: &str, flags: Vec<UnusualView>, intent: &str) -> AnyView {
                 <thead>
                     <tr>
                         <th scope="col">{say!("unusual.what")}</th>
-                        <th scope="col">{say!("unusual.whose")}</th>
+                        <th scope="col" class="reports-words">{say!("unusual.whose")}</th>
                         <th scope="col">{say!("unusual.how_many")}</th>
-                        <th scope="col">{say!("unusual.since")}</th>
-                        <th scope="col">{say!("unusual.last")}</th>
+                        <th scope="col" class="reports-words">{say!("unusual.since")}</th>
+                        <th scope="col" class="reports-words">{say!("unusual.last")}</th>
                         <td></td>
                     </tr>
                 </thead>
@@ -112,7 +112,7 @@ fn row(base: &str, flag: UnusualView, intent: &str) -> AnyView {
             <td>{number(i64::from(flag.seen), language::current())}</td>
             <td class="reports-words">{when(&flag.since)}</td>
             <td class="reports-words">{when(&flag.last_at)}</td>
-            <td>{fate}</td>
+            <td class="reports-words">{fate}</td>
         </tr>
     }
     .into_any()
