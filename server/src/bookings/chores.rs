@@ -63,7 +63,8 @@ async fn mark(state: &AppState, show: Uuid, sales: &[(usize, Sale)]) -> Result<(
     with_map(state, &show, || state.locks.book_all(show.id, &sales)).await
 }
 
-async fn ticket(state: &AppState, found: &Found) -> Result<(), EffectError> {
+/// Mails the tickets of a booking as it was read.
+pub(super) async fn ticket(state: &AppState, found: &Found) -> Result<(), EffectError> {
     let show = state.catalogue.known_show(found.row.show_id).await?;
     let seats = found.lines.iter().map(|line| (line.label.clone(), line.category.clone())).collect();
     ticket_mails::send(state, &show, &found.row, seats).await

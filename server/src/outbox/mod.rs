@@ -31,8 +31,7 @@ pub fn wake(state: &crate::AppState) {
     state.outbox_wake.mail.notify_one();
 }
 
-/// Takes an effect of many bookings off the list that somebody did outside the relay; the mails that stood
-/// behind it may go out.
+/// Takes an effect of many bookings off the list that somebody did outside the relay.
 ///
 /// # Errors
 /// When the database fails; the effects will be done again.
@@ -42,6 +41,19 @@ pub async fn done_all_now(state: &crate::AppState, bookings: &[Uuid], effect: Ef
     }
     let mut tx = state.pg.begin_with(sql::BY_KEYS).await?;
     sql::done_all(&mut tx, bookings, effect).await?;
+    tx.commit().await
+}
+
+/// Lets the relay do an effect of many bookings at once that somebody has tried in vain to do outside it.
+///
+/// # Errors
+/// When the database fails; the relay does them when their head start is over.
+pub async fn due_now(state: &crate::AppState, bookings: &[Uuid], effect: Effect) -> Result<(), sqlx::Error> {
+    if bookings.is_empty() {
+        return Ok(());
+    }
+    let mut tx = state.pg.begin_with(sql::BY_KEYS).await?;
+    sql::due_now(&mut tx, bookings, effect, state.locks.now()).await?;
     tx.commit().await?;
     state.outbox_wake.mail.notify_one();
     Ok(())

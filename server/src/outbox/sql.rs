@@ -57,18 +57,20 @@ impl Terms {
     }
 }
 
-/// Whoever commits many sales tells the map itself; the relay only after this long, milliseconds.
-const MAP_IS_TOLD_BY_SELLER_MS: i64 = 15 * SECOND_MS;
+/// Whoever commits many sales tells the map itself, and mails the tickets; the relay only after this long,
+/// milliseconds.
+const DONE_BY_SELLER_MS: i64 = 15 * SECOND_MS;
 
 /// Writes effects of many bookings down, in this order, in the transaction of their steps. The relay leaves
-/// charges and marks on the map alone for a while: who enqueues them here does them, and says so with
+/// charges, marks on the map and tickets alone for a while: who enqueues them here does them, and says so with
 /// [`done_all`].
 ///
 /// # Errors
 /// When the database fails.
 pub async fn enqueue_all(tx: &mut PgConnection, effects: &[(Uuid, Effect)], now: Timestamp) -> Result<(), sqlx::Error> {
     let due = |effect: Effect| {
-        let head_start = if effect == Effect::MarkBooked { MAP_IS_TOLD_BY_SELLER_MS } else { Terms::of(effect).wait };
+        let is_sellers = matches!(effect, Effect::MarkBooked | Effect::SendTicket);
+        let head_start = if is_sellers { DONE_BY_SELLER_MS } else { Terms::of(effect).wait };
         to_utc(now.plus_ms(head_start))
     };
     sqlx::query(
@@ -135,6 +137,25 @@ pub async fn done_all(tx: &mut PgConnection, bookings: &[Uuid], effect: Effect) 
     sqlx::query("DELETE FROM outbox WHERE booking_id = ANY($1) AND effect = $2")
         .bind(bookings)
         .bind(name(effect))
+        .execute(tx)
+        .await?;
+    Ok(())
+}
+
+/// Lets the relay do an effect of many bookings at once that somebody has tried in vain to do outside it.
+///
+/// # Errors
+/// When the database fails; the relay does them when their head start is over.
+pub(super) async fn due_now(
+    tx: &mut PgConnection,
+    bookings: &[Uuid],
+    effect: Effect,
+    now: Timestamp,
+) -> Result<(), sqlx::Error> {
+    sqlx::query("UPDATE outbox SET run_after = $3 WHERE booking_id = ANY($1) AND effect = $2 AND run_after > $3")
+        .bind(bookings)
+        .bind(name(effect))
+        .bind(to_utc(now))
         .execute(tx)
         .await?;
     Ok(())

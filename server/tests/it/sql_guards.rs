@@ -51,6 +51,25 @@ async fn a_write_that_skips_a_version_is_refused() {
     world.end().await;
 }
 
+/// A pending payment that succeeds sells its seats in the same breath: one write, two steps.
+#[tokio::test(flavor = "multi_thread")]
+async fn two_steps_in_one_write_are_those_of_a_payment_that_sells_and_no_others() {
+    let world = World::start(0, &[]).await;
+    for from in ALL_STATES {
+        for to in ALL_STATES {
+            let id = booking_in(&world.pg, world.show, from.as_str()).await;
+            let moved = sqlx::query("UPDATE bookings SET state = $2, version = version + 2 WHERE id = $1")
+                .bind(id)
+                .bind(to.as_str())
+                .execute(&world.pg)
+                .await;
+            let is_a_sale = (from.as_str(), to.as_str()) == ("PAYMENT_PENDING", "CONFIRMED");
+            assert_eq!(moved.is_ok(), is_a_sale, "{from:?} to {to:?}: {moved:?}");
+        }
+    }
+    world.end().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bookings_story_cannot_be_rewritten_and_a_seat_has_one_claim() {
     let world = World::start(1, &[]).await;

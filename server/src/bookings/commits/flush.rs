@@ -245,10 +245,10 @@ async fn move_bookings(tx: &mut PgConnection, mut round: Vec<Update>, now: Times
     round.sort_unstable_by_key(|update| update.booking);
     let moved = sqlx::query(
         "UPDATE bookings booking
-         SET state = moved.state, money = moved.money, version = booking.version + 1, expires_at = moved.expires_at,
-             updated_at = $7
-         FROM unnest($1::uuid[], $2::text[], $3::integer[], $4::text[], $5::text[], $6::timestamptz[])
-              AS moved (id, from_state, from_version, state, money, expires_at)
+         SET state = moved.state, money = moved.money, version = moved.version, expires_at = moved.expires_at,
+             updated_at = $8
+         FROM unnest($1::uuid[], $2::text[], $3::integer[], $4::text[], $5::text[], $6::timestamptz[], $7::integer[])
+              AS moved (id, from_state, from_version, state, money, expires_at, version)
          WHERE booking.id = moved.id AND booking.state = moved.from_state AND booking.version = moved.from_version",
     )
     .bind(round.iter().map(|update| update.booking).collect::<Vec<_>>())
@@ -257,6 +257,7 @@ async fn move_bookings(tx: &mut PgConnection, mut round: Vec<Update>, now: Times
     .bind(round.iter().map(|update| update.to.state.as_str()).collect::<Vec<_>>())
     .bind(round.iter().map(|update| update.to.money.as_str()).collect::<Vec<_>>())
     .bind(round.iter().map(|update| to_utc(update.to.expires_at)).collect::<Vec<_>>())
+    .bind(round.iter().map(|update| update.to_version).collect::<Vec<_>>())
     .bind(to_utc(now))
     .execute(tx)
     .await?;

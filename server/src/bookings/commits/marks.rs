@@ -3,11 +3,12 @@
 //! The outbox has it as well, with a head start: whatever is lost or fails here, the relay does after that.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use domain::booking::Effect;
 use uuid::Uuid;
 
-use crate::bookings::sql::BookingRow;
+use super::{Found, mails};
 use crate::seat_locks::{MAX_PER_CALL, Sale, with_map};
 use crate::web::Problem;
 use crate::{AppState, outbox};
@@ -15,20 +16,13 @@ use crate::{AppState, outbox};
 /// Sales that may wait to be told; those beyond are left to the relay.
 const MAX_MARKS: usize = 8_192;
 
-/// A sale to be told.
-pub(super) struct Mark {
-    show: Uuid,
-    booking: Uuid,
-    sale: Sale,
-}
-
-/// Has the map told of these bookings, which are sold and committed.
-pub(super) fn tell<'a>(state: &AppState, sold: impl Iterator<Item = &'a BookingRow>) {
-    for row in sold {
+/// Has the map told of these bookings, which are sold and committed; then their tickets are mailed.
+pub(super) fn tell(state: &AppState, sold: Vec<Arc<Found>>) {
+    for found in sold {
         if state.commits.marks.len() >= MAX_MARKS {
             return;
         }
-        if state.commits.marks.join(Mark { show: row.show_id, booking: row.id, sale: row.sale() }) {
+        if state.commits.marks.join(found) {
             state.tasks.spawn(serve(state.clone()));
         }
     }
@@ -37,28 +31,30 @@ pub(super) fn tell<'a>(state: &AppState, sold: impl Iterator<Item = &'a BookingR
 /// Tells sales until none waits.
 async fn serve(state: AppState) {
     while let Some(marks) = state.commits.marks.gather().await {
-        let mut shows: BTreeMap<Uuid, Vec<Mark>> = BTreeMap::new();
-        for mark in marks {
-            shows.entry(mark.show).or_default().push(mark);
+        let mut shows: BTreeMap<Uuid, Vec<Arc<Found>>> = BTreeMap::new();
+        for found in marks {
+            shows.entry(found.row.show_id).or_default().push(found);
         }
         let mut told = Vec::new();
         for (show, marks) in shows {
             for part in marks.chunks(MAX_PER_CALL) {
                 match book(&state, show, part).await {
-                    Ok(()) => told.extend(part.iter().map(|mark| mark.booking)),
+                    Ok(()) => told.extend_from_slice(part),
                     // The cause was logged where it arose.
                     Err(_) => tracing::debug!(%show, sales = part.len(), "sales are left for the relay to tell"),
                 }
             }
         }
-        if let Err(cause) = outbox::done_all_now(&state, &told, Effect::MarkBooked).await {
+        let bookings: Vec<Uuid> = told.iter().map(|found| found.row.id).collect();
+        if let Err(cause) = outbox::done_all_now(&state, &bookings, Effect::MarkBooked).await {
             tracing::warn!(%cause, sales = told.len(), "sales that the map knows stay in the outbox, and are told again");
         }
+        mails::send(&state, told);
     }
 }
 
-async fn book(state: &AppState, show: Uuid, marks: &[Mark]) -> Result<(), Problem> {
+async fn book(state: &AppState, show: Uuid, marks: &[Arc<Found>]) -> Result<(), Problem> {
     let show = state.catalogue.known_show(show).await?;
-    let sales: Vec<Sale> = marks.iter().map(|mark| mark.sale.clone()).collect();
+    let sales: Vec<Sale> = marks.iter().map(|found| found.row.sale()).collect();
     with_map(state, &show, || state.locks.book_all(show.id, &sales)).await
 }

@@ -14,6 +14,7 @@ mod errands;
 mod flush;
 mod line;
 mod load;
+mod mails;
 mod marks;
 mod plan;
 mod recent;
@@ -37,7 +38,7 @@ use self::errands::Errand;
 use self::line::{Line, Terms};
 pub(super) use self::load::Found;
 use self::load::found;
-use self::marks::Mark;
+use self::mails::Mail;
 pub(super) use self::plan::read;
 use self::recent::Recent;
 use self::records::Question;
@@ -53,7 +54,7 @@ use crate::telemetry::STEP;
 use crate::web::{Code, Problem};
 
 /// Pieces in one transaction at most: beyond, everyone waits longer than the sharing saves.
-const MAX_PER_BATCH: usize = 64;
+const MAX_PER_BATCH: usize = 128;
 /// Transactions of the pipeline at one time: one for each core here, within these bounds. The other connections are
 /// for everybody else. More of them share what comes, and each statement is paid for fewer; a single one would rest
 /// while the disk writes. What concerns one booking (the answer to a charge, and the webhook that says the same) goes
@@ -71,7 +72,7 @@ const ERRANDS_AT_ONCE: usize = 4;
 const GATHER: Duration = Duration::from_millis(1);
 /// Pieces that go by themselves at one time.
 const ALONE_AT_ONCE: usize = 4;
-/// How long the first sale waits for others before the map is told.
+/// How long the first sale waits for others before the map is told, and then the mails are sent.
 const MARKS_GATHER: Duration = Duration::from_millis(3);
 /// Questions of each kind that may wait; "queue full" is an answer.
 const MAX_LOOKUPS: usize = 8_192;
@@ -92,7 +93,9 @@ pub struct Commits {
     lookups: Line<Wanted>,
     records: Line<Question>,
     errands: Line<Errand>,
-    marks: Line<Mark>,
+    /// Bookings that are sold.
+    marks: Line<Arc<Found>>,
+    mails: Line<Mail>,
     /// Places of those who have not been charged…
     places: Arc<Semaphore>,
     /// …and of news about money, which nobody else's wish to pay must keep out.
@@ -222,6 +225,7 @@ impl Commits {
             records: Line::new(Terms { batch: MAX_PER_LOOKUP, patience: GATHER, servers: LOOKUPS_AT_ONCE }),
             errands: Line::new(Terms { batch: MAX_PER_CALL, patience: GATHER, servers: ERRANDS_AT_ONCE }),
             marks: Line::new(Terms { batch: MAX_PER_CALL, patience: MARKS_GATHER, servers: 1 }),
+            mails: Line::new(Terms { batch: MAX_PER_CALL, patience: MARKS_GATHER, servers: 1 }),
             places: places(limit),
             paid_places: places(limit),
             lookup_places: places(MAX_LOOKUPS),

@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use super::super::create::unmoved;
 use super::super::moves::{Cause, MoveError, causes};
+use super::super::sql::BookingRow;
 use super::super::view;
 use super::load::Found;
 use super::writes::{EventLine, Payment, PaymentNote, Update, Writes};
@@ -55,6 +56,19 @@ enum Road {
     Another,
     /// It has been there, or cannot go there.
     Nowhere,
+}
+
+/// Where a booking stood before it moved.
+#[derive(Clone, Copy, Debug)]
+struct Before {
+    state: BookingState,
+    version: i32,
+}
+
+impl Before {
+    const fn of(row: &BookingRow) -> Self {
+        Self { state: row.machine.state, version: row.version }
+    }
 }
 
 /// A batch being planned.
@@ -274,9 +288,12 @@ impl Plan {
     /// A booking is paid and sold in one step. That every claim is still its own is seen when the sale is
     /// written; if not, it goes by itself, and its money goes back.
     fn sell(&mut self, place: usize, booking: Uuid, event: Event, cause: Cause<'_>) {
-        let paid = self.apply(place, booking, event, cause);
-        let sold = self.apply(place, booking, Event::SeatsSold, causes::ALL_CLAIMED);
+        let Some(before) = self.known.bookings.get(&booking).map(|found| Before::of(&found.row)) else { return };
+        let paid = self.take(place, booking, event, cause);
+        let sold = self.take(place, booking, Event::SeatsSold, causes::ALL_CLAIMED);
         assert!(paid.is_ok() && sold.is_ok(), "the road was straight: {paid:?}, {sold:?}");
+        // Nobody ever sees it paid and not sold: one update writes both steps, as `refuse_other_moves` knows.
+        self.update(booking, before);
         if let Some(found) = self.known.bookings.get(&booking) {
             self.writes.sell(&found.row);
         }
@@ -284,20 +301,35 @@ impl Plan {
 
     /// As `moves::apply`: step, then state, event and effects.
     fn apply(&mut self, place: usize, booking: Uuid, event: Event, cause: Cause<'_>) -> Result<(), Refused> {
+        let before = self.known.bookings.get(&booking).map(|found| Before::of(&found.row)).ok_or(Refused::Gone)?;
+        self.take(place, booking, event, cause)?;
+        self.update(booking, before);
+        Ok(())
+    }
+
+    /// A step, its event and its effects; the booking's row is not written yet.
+    fn take(&mut self, place: usize, booking: Uuid, event: Event, cause: Cause<'_>) -> Result<(), Refused> {
         let Some(found) = self.known.bookings.get_mut(&booking) else { return Err(Refused::Gone) };
         let row = &mut found.row;
         let (machine, effects) = step(row.machine, event, self.now)?;
-        let (from, from_version) = (row.machine.state, row.version);
+        let from = row.machine.state;
         row.machine = machine;
         row.version += 1;
         tracing::debug!(%booking, ?from, to = ?machine.state, event = event.name(), "booking {booking} takes {}", event.name());
-        let round = self.rounds.entry(booking).or_default();
-        self.writes.move_in_round(*round, Update { booking, from, from_version, to: machine });
-        *round += 1;
         self.writes.events.push(EventLine::of(row, Some(from), event.name(), cause));
         self.writes.effects.extend(effects.into_iter().map(|effect| (booking, effect)));
         self.writes.touches(booking, place);
         Ok(())
+    }
+
+    /// Writes the row of a booking that has taken one step since, or two that go together.
+    fn update(&mut self, booking: Uuid, Before { state, version }: Before) {
+        let Some(found) = self.known.bookings.get(&booking) else { return };
+        let (to, to_version) = (found.row.machine, found.row.version);
+        let round = self.rounds.entry(booking).or_default();
+        let update = Update { booking, from: state, from_version: version, to, to_version };
+        self.writes.move_in_round(*round, update);
+        *round += 1;
     }
 
     /// The booking as it stands, as the answer of a key.

@@ -24,10 +24,10 @@ struct Kept {
 
 impl Recent {
     /// Keeps a booking that was committed so.
-    pub(super) fn keep(&self, found: Found) {
+    pub(super) fn keep(&self, found: Arc<Found>) {
         let mut kept = self.lock();
         let id = found.row.id;
-        if kept.bookings.insert(id, Arc::new(found)).is_none() {
+        if kept.bookings.insert(id, found).is_none() {
             kept.order.push_back(id);
         }
         if kept.order.len() > MAX_KEPT

@@ -170,8 +170,9 @@ async fn together(state: &AppState, works: &[&Work], fresh: Fresh) -> Result<Vec
         }
     };
     tx.commit().await?;
-    marks::tell(state, sold.iter().map(|found| &found.row));
-    made.into_iter().chain(sold).for_each(|found| state.commits.recent.keep(found));
+    let sold: Vec<Arc<Found>> = sold.into_iter().map(Arc::new).collect();
+    made.into_iter().map(Arc::new).chain(sold.iter().cloned()).for_each(|found| state.commits.recent.keep(found));
+    marks::tell(state, sold);
     Ok(planned)
 }
 

@@ -57,6 +57,8 @@ pub(super) struct Update {
     pub(super) from: BookingState,
     pub(super) from_version: i32,
     pub(super) to: Booking,
+    /// One more, or two where it was paid and sold at once.
+    pub(super) to_version: i32,
 }
 
 /// A charge that will be asked for.
