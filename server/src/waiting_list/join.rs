@@ -16,6 +16,10 @@ use crate::{AppState, accounts, holds, ids};
 /// Longest address, bytes (RFC 5321, 4.5.3.1.3: a path of 256 with its brackets).
 const MAX_EMAIL_BYTES: usize = 254;
 
+/// Whoever joins waits so long at most for others who join the same list, or for themselves in another tab; then it is the
+/// database's trouble, which passes, and nobody has joined.
+const BEGIN: &str = "BEGIN; SET LOCAL lock_timeout = '2s'";
+
 /// What became of somebody who wants to wait.
 enum Outcome {
     Joined(Answer),
@@ -63,7 +67,7 @@ async fn enter(
     let snapshot = with_map(state, show, || state.locks.snapshot(show.id)).await?;
     let is_free = offers::free_in(show, &snapshot).fit(&wish).is_some();
 
-    let mut tx = state.pg.begin().await?;
+    let mut tx = state.pg.begin_with(BEGIN).await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {
         return Ok(Outcome::Repeated(answer));
     }

@@ -16,9 +16,11 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use tower_http::services::ServeDir;
 
-use super::caching::{FOREVER, PRIVATE};
+use super::caching::{FOREVER, PRIVATE, REVALIDATED};
 use crate::AppState;
 
+/// Addresses of files by their plain names.
+pub(super) const PLAIN_ROUTES: [&str; 3] = ["/pkg/{*file}", "/fonts/{*file}", "/style/{*file}"];
 /// Addresses of files by version.
 pub(super) const ROUTE: &str = "/site/{version}/{*file}";
 /// How they begin.
@@ -58,8 +60,8 @@ pub fn announce(root: &Path) {
     }
 }
 
-/// The files of a folder, by their plain names.
-pub(super) fn folder(folder: &Path) -> ServeDir {
+/// The files of a folder.
+fn folder(folder: &Path) -> ServeDir {
     ServeDir::new(folder).append_index_html_on_directories(false).precompressed_br().precompressed_gzip()
 }
 
@@ -77,8 +79,8 @@ pub(super) async fn of_version(
     let root = &state.config.site_root;
     let exact = read(&root.join(VERSIONS).join(version), file, &method, &headers).await;
     if exact.status() != StatusCode::NOT_FOUND {
-        let is_whole = exact.status().is_success() || exact.status() == StatusCode::NOT_MODIFIED;
-        return said(exact, if is_whole { FOREVER } else { PRIVATE });
+        let control = if is_given(&exact) { FOREVER } else { PRIVATE };
+        return said(exact, control);
     }
     if belongs_to_a_module(file) {
         return said(exact, PRIVATE);
@@ -86,6 +88,16 @@ pub(super) async fn of_version(
     // Whoever has the beginning of one file gets no end of another.
     headers.remove(RANGE);
     said(read(root, file, &method, &headers).await, PRIVATE)
+}
+
+/// A file by its plain name.
+pub(super) async fn plain(State(state): State<AppState>, method: Method, uri: Uri, headers: HeaderMap) -> Response {
+    let Some(file) = uri.path().strip_prefix('/').filter(|file| is_file(file)) else {
+        return said(StatusCode::NOT_FOUND.into_response(), PRIVATE);
+    };
+    let answer = read(&state.config.site_root, file, &method, &headers).await;
+    let control = if is_given(&answer) { REVALIDATED } else { PRIVATE };
+    said(answer, control)
 }
 
 /// What is in a folder under this name.
@@ -104,6 +116,11 @@ async fn read(from: &Path, file: &str, method: &Method, headers: &HeaderMap) -> 
     }
 }
 
+/// Whether somebody has the file now, or had it already.
+fn is_given(answer: &Response) -> bool {
+    answer.status().is_success() || answer.status() == StatusCode::NOT_MODIFIED
+}
+
 fn said(mut answer: Response, control: &'static str) -> Response {
     let headers = answer.headers_mut();
     headers.insert(VARY, HeaderValue::from_static(VARIES_BY));
@@ -115,7 +132,7 @@ fn is_version(name: &str) -> bool {
     name.len() == DIGITS && name.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
 }
 
-/// Whether this can be a file of a version. Names of ours need no escaping, and none begins with a dot: what is hidden, or
+/// Whether this can be a file of a version, or of the site by its plain name. Names of ours need no escaping, and none begins with a dot: what is hidden, or
 /// leads elsewhere, is no file of any.
 fn is_file(path: &str) -> bool {
     let is_sign = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);

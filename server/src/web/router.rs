@@ -111,7 +111,6 @@ pub fn build(
 fn routes(state: AppState) -> Router {
     let (api, description) = api();
     let api = api.method_not_allowed_fallback(wrong_method).layer(DefaultBodyLimit::max(MAX_BODY_BYTES));
-    let folder = |name: &str| files::folder(&state.config.site_root.join(name));
     let revalidate = (
         SetResponseHeaderLayer::if_not_present(header::CACHE_CONTROL, HeaderValue::from_static(REVALIDATED)),
         SetResponseHeaderLayer::if_not_present(header::VARY, HeaderValue::from_static(files::VARIES_BY)),
@@ -124,13 +123,13 @@ fn routes(state: AppState) -> Router {
             .service(ServeFile::new(state.config.site_root.join("pkg").join(file)))
     };
 
-    Router::new()
+    let plain = files::PLAIN_ROUTES.into_iter();
+    plain
+        .fold(Router::new(), |router, route| router.route(route, get(files::plain)))
         .merge(api)
         .route("/api/openapi.json", get(async move || Json(description)))
         .merge(pages::routes())
         .route(files::ROUTE, get(files::of_version))
-        .nest_service("/pkg", tower::ServiceBuilder::new().layer(revalidate.clone()).service(folder("pkg")))
-        .nest_service("/fonts", tower::ServiceBuilder::new().layer(revalidate.clone()).service(folder("fonts")))
         .route_service(
             "/favicon.svg",
             ServiceBuilder::new()
@@ -139,7 +138,6 @@ fn routes(state: AppState) -> Router {
         )
         .route_service("/ticket-worker.js", worker("ticket-worker.js"))
         .route_service("/door-worker.js", worker("door-worker.js"))
-        .nest_service("/style", tower::ServiceBuilder::new().layer(revalidate).service(folder("style")))
         .route("/healthz", get(async || "alive\n"))
         .route("/readyz", get(ready))
         .route("/metrics", get(telemetry::http::metrics))
@@ -151,9 +149,9 @@ fn routes(state: AppState) -> Router {
 pub(super) const OTHER_ADDRESSES: [&str; 11] = [
     "/api/openapi.json",
     files::ROUTE,
-    "/pkg/{*file}",
-    "/fonts/{*file}",
-    "/style/{*file}",
+    files::PLAIN_ROUTES[0],
+    files::PLAIN_ROUTES[1],
+    files::PLAIN_ROUTES[2],
     "/favicon.svg",
     "/ticket-worker.js",
     "/door-worker.js",

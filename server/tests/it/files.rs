@@ -283,6 +283,10 @@ async fn nothing_but_files_of_versions_is_given_out() {
         "/pkg/%2e%2e/secret.txt",
         "/pkg/..%2fsecret.txt",
         "/pkg/..%2f.plain",
+        "/pkg/.hidden.js",
+        "/pkg//boot.js",
+        "/style/%00",
+        long.as_str(),
     ];
     let of_version = of_version.map(|path| format!("/site/{NEW}{path}"));
     for path in of_version.iter().map(String::as_str).chain(elsewhere) {

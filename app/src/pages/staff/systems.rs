@@ -288,8 +288,8 @@ fn log(path: &str, told: Vec<DeliveryView>, can_replay: bool, intent: &str) -> A
                 <thead>
                     <tr>
                         <th scope="col">{say!("systems.event")}</th>
-                        <th scope="col">{say!("systems.happened")}</th>
-                        <th scope="col">{say!("systems.outcome")}</th>
+                        <th scope="col" class="reports-words">{say!("systems.happened")}</th>
+                        <th scope="col" class="reports-words">{say!("systems.outcome")}</th>
                         <th scope="col">{say!("systems.tries")}</th>
                         <td></td>
                     </tr>
