@@ -1,5 +1,5 @@
 //! Effects that the relay hands over many at a time: sold seats of one show go to the map in few calls, and
-//! tickets are read together.
+//! tickets are read together. Whoever has a booking at hand mails its tickets by the same words.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::AppState;
 use crate::seat_locks::{MAX_PER_CALL, Sale, with_map};
 use crate::web::Problem;
 
-/// Effects under way at the same time, mails included; half of the usual connections.
+/// Effects under way at the same time, mails included; half of the usual connections to Postgres.
 const SIDE_BY_SIDE: usize = 8;
 
 /// Does effects of bookings; what became of each, in order.

@@ -26,7 +26,11 @@ pub(super) async fn send(
     }
     state.mailer.send_ticket(&to_buyer(state, show, row, seats).await?).await?;
     if is_for_a_friend(row) {
-        state.mailer.send_ticket(&to_holder(state, show, row).await?).await?;
+        let mail = to_holder(state, show, row).await?;
+        // Cancelled a moment ago: nothing is left that would open a door.
+        if !mail.seats.is_empty() {
+            state.mailer.send_ticket(&mail).await?;
+        }
     }
     Ok(())
 }

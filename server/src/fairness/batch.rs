@@ -75,7 +75,7 @@ pub async fn write_forever(state: AppState) {
 async fn write(state: &AppState, now: Timestamp, is_to_ask_again: bool) -> Result<(), sqlx::Error> {
     let watches = &state.fairness.watches;
     if is_to_ask_again {
-        strike_out(state, &watches.without_purchase()).await?;
+        strike_out(state, &watches.without_purchase(MAX_PER_LOOK)).await?;
     }
     let found = watches.unusual(now, state.config.never_bought_after_ms, MAX_PER_WRITE);
     let found = without_staff(state, found).await?;

@@ -35,15 +35,16 @@ pub use batch::write_forever;
 pub use flags::{dismiss, list};
 pub use http::routes;
 
-/// Before somebody is refused it is asked whether they repeat what they were granted: of so many at a time, the others are
-/// refused at once.
+/// Before somebody is refused it is asked whether they work there, and whether they repeat what they were granted: each of
+/// so many at a time, the others are taken for neither.
 const MAX_ASKED_ABOUT: usize = 32;
 
 /// What a replica needs to be fair.
 pub struct Fairness {
     limits: limits::Limits,
     watches: watch::Watches,
-    asking: Semaphore,
+    asking_for_staff: Semaphore,
+    asking_for_repeats: Semaphore,
 }
 
 impl Fairness {
@@ -53,7 +54,8 @@ impl Fairness {
         Self {
             limits: limits::Limits::new(config),
             watches: watch::Watches::default(),
-            asking: Semaphore::new(MAX_ASKED_ABOUT),
+            asking_for_staff: Semaphore::new(MAX_ASKED_ABOUT),
+            asking_for_repeats: Semaphore::new(MAX_ASKED_ABOUT),
         }
     }
 }
@@ -131,10 +133,12 @@ impl<'a> Trying<'a> {
         request: Option<Uuid>,
         refused: Refused,
     ) -> Result<(), Problem> {
-        // Known for a minute at a time. While Postgres is slow to say, nobody has a turn that a repeat waits for.
-        self.is_free = puzzles::works_there(state, show, self.account).await;
+        // Turns of their own: while Postgres is slow to say who is staff, repeats are told all the same.
+        if let Ok(_turn) = state.fairness.asking_for_staff.try_acquire() {
+            self.is_free = puzzles::works_there(state, show, self.account).await;
+        }
         if !self.is_free
-            && let Ok(_turn) = state.fairness.asking.try_acquire()
+            && let Ok(_turn) = state.fairness.asking_for_repeats.try_acquire()
         {
             self.is_free = self.is_repeat(state, show, request).await;
         }

@@ -134,6 +134,8 @@ pub(super) struct Watches(Mutex<Watched>);
 struct Watched {
     by_whose: HashMap<Whose, Watch>,
     looked_at: i64,
+    /// Where in the table [`Watches::without_purchase`] goes on.
+    asked_from: usize,
 }
 
 impl Watches {
@@ -202,12 +204,17 @@ impl Watches {
         found
     }
 
-    /// Of whom it is written down that they bought nothing: they may have since. All of them: the table is gone through in
-    /// the same order each time, so of some only, the same would always be left out.
-    pub(super) fn without_purchase(&self) -> Vec<Sighting> {
-        let watched = self.lock();
-        let written = watched.by_whose.iter().filter(|(_, watch)| watch.written(Kind::NeverBought) > 0);
-        written.map(|(whose, watch)| watch.sighting(whose, Kind::NeverBought, watch.seen.holds)).collect()
+    /// Of whom it is written down that they bought nothing, so many at most: they may have since. The next ones each time,
+    /// so that everybody's turn comes.
+    pub(super) fn without_purchase(&self, most: usize) -> Vec<Sighting> {
+        let mut watched = self.lock();
+        let Watched { by_whose, asked_from, .. } = &mut *watched;
+        let written: Vec<_> = by_whose.iter().filter(|(_, watch)| watch.written(Kind::NeverBought) > 0).collect();
+        let count = most.min(written.len());
+        let from = *asked_from % written.len().max(1);
+        *asked_from = from + count;
+        let turns = written.into_iter().cycle().skip(from).take(count);
+        turns.map(|(whose, watch)| watch.sighting(whose, Kind::NeverBought, watch.seen.holds)).collect()
     }
 
     /// These are written down.
@@ -306,14 +313,38 @@ mod tests {
         let watches = Watches::default();
         let hold = || (0..6).for_each(|_| with("ann", |ann| watches.held(ann, NOW)));
         hold();
-        assert!(watches.without_purchase().is_empty(), "nothing is written down");
+        assert!(watches.without_purchase(100).is_empty(), "nothing is written down");
         watches.written(watches.unusual(NOW, 0, 100).iter());
-        let known = watches.without_purchase();
+        let known = watches.without_purchase(100);
         assert_eq!((known.len(), known[0].owners.as_slice()), (1, ["ann".to_owned()].as_slice()));
         watches.bought(&known[0].whose);
-        assert!(watches.without_purchase().is_empty());
+        assert!(watches.without_purchase(100).is_empty());
         hold();
         assert_eq!(told(&watches, NOW), [(Kind::NeverBought, Subject::Visitor, 6, 6)], "and begins anew");
+    }
+
+    #[test]
+    fn of_many_who_bought_nothing_everybody_is_asked_about_in_turn() {
+        let watches = Watches::default();
+        for who in ["ann", "ben", "cem", "dot", "eve"] {
+            (0..6).for_each(|_| with(who, |trying| watches.held(trying, NOW)));
+        }
+        let visitors = |found: Vec<Sighting>| -> Vec<String> {
+            let visitors = found.into_iter().filter(|one| one.whose.subject == Subject::Visitor);
+            visitors.map(|one| one.whose.name).collect()
+        };
+        let found = watches.unusual(NOW, 0, 100);
+        watches.written(found.iter().filter(|one| one.whose.subject == Subject::Visitor));
+        let mut asked = Vec::new();
+        for _ in 0..3 {
+            let some = visitors(watches.without_purchase(2));
+            assert_eq!(some.len(), 2);
+            asked.extend(some);
+        }
+        asked.sort_unstable();
+        asked.dedup();
+        assert_eq!(asked, ["ann", "ben", "cem", "dot", "eve"]);
+        assert_eq!(watches.without_purchase(100).len(), 5, "nobody twice at once");
     }
 
     #[test]

@@ -152,7 +152,7 @@ pub(super) async fn due_now(
     effect: Effect,
     now: Timestamp,
 ) -> Result<(), sqlx::Error> {
-    sqlx::query("UPDATE outbox SET run_after = $3 WHERE booking_id = ANY($1) AND effect = $2 AND run_after > $3")
+    sqlx::query("UPDATE outbox SET run_after = $3 WHERE booking_id = ANY($1) AND effect = $2 AND attempts = 0 AND run_after > $3")
         .bind(bookings)
         .bind(name(effect))
         .bind(to_utc(now))

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use domain::booking::Effect;
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{Found, mails};
@@ -16,13 +17,21 @@ use crate::{AppState, outbox};
 /// Sales that may wait to be told; those beyond are left to the relay.
 const MAX_MARKS: usize = 8_192;
 
-/// Has the map told of these bookings, which are sold and committed; then their tickets are mailed.
+/// A booking that was sold, as it was committed.
+#[derive(Clone)]
+pub(super) struct Sold {
+    pub(super) found: Arc<Found>,
+    pub(super) at: Instant,
+}
+
+/// Has the map told of these bookings, which were sold and committed just now; then their tickets are mailed.
 pub(super) fn tell(state: &AppState, sold: Vec<Arc<Found>>) {
+    let at = Instant::now();
     for found in sold {
         if state.commits.marks.len() >= MAX_MARKS {
             return;
         }
-        if state.commits.marks.join(found) {
+        if state.commits.marks.join(Sold { found, at }) {
             state.tasks.spawn(serve(state.clone()));
         }
     }
@@ -31,30 +40,38 @@ pub(super) fn tell(state: &AppState, sold: Vec<Arc<Found>>) {
 /// Tells sales until none waits.
 async fn serve(state: AppState) {
     while let Some(marks) = state.commits.marks.gather().await {
-        let mut shows: BTreeMap<Uuid, Vec<Arc<Found>>> = BTreeMap::new();
-        for found in marks {
-            shows.entry(found.row.show_id).or_default().push(found);
+        // In a task of its own: a panic loses a batch to the relay, and the line is served on.
+        let done = state.tasks.spawn(tell_batch(state.clone(), marks));
+        if let Err(cause) = done.await {
+            tracing::error!(%cause, "sales were left for the relay to tell by a fault of ours");
         }
-        let mut told = Vec::new();
-        for (show, marks) in shows {
-            for part in marks.chunks(MAX_PER_CALL) {
-                match book(&state, show, part).await {
-                    Ok(()) => told.extend_from_slice(part),
-                    // The cause was logged where it arose.
-                    Err(_) => tracing::debug!(%show, sales = part.len(), "sales are left for the relay to tell"),
-                }
-            }
-        }
-        let bookings: Vec<Uuid> = told.iter().map(|found| found.row.id).collect();
-        if let Err(cause) = outbox::done_all_now(&state, &bookings, Effect::MarkBooked).await {
-            tracing::warn!(%cause, sales = told.len(), "sales that the map knows stay in the outbox, and are told again");
-        }
-        mails::send(&state, told);
     }
 }
 
-async fn book(state: &AppState, show: Uuid, marks: &[Arc<Found>]) -> Result<(), Problem> {
+async fn tell_batch(state: AppState, marks: Vec<Sold>) {
+    let mut shows: BTreeMap<Uuid, Vec<Sold>> = BTreeMap::new();
+    for sold in marks {
+        shows.entry(sold.found.row.show_id).or_default().push(sold);
+    }
+    let mut told = Vec::new();
+    for (show, marks) in shows {
+        for part in marks.chunks(MAX_PER_CALL) {
+            match book(&state, show, part).await {
+                Ok(()) => told.extend_from_slice(part),
+                // The cause was logged where it arose.
+                Err(_) => tracing::debug!(%show, sales = part.len(), "sales are left for the relay to tell"),
+            }
+        }
+    }
+    let bookings: Vec<Uuid> = told.iter().map(|sold| sold.found.row.id).collect();
+    if let Err(cause) = outbox::done_all_now(&state, &bookings, Effect::MarkBooked).await {
+        tracing::warn!(%cause, sales = told.len(), "sales that the map knows stay in the outbox, and are told again");
+    }
+    mails::send(&state, told);
+}
+
+async fn book(state: &AppState, show: Uuid, marks: &[Sold]) -> Result<(), Problem> {
     let show = state.catalogue.known_show(show).await?;
-    let sales: Vec<Sale> = marks.iter().map(|found| found.row.sale()).collect();
+    let sales: Vec<Sale> = marks.iter().map(|sold| sold.found.row.sale()).collect();
     with_map(state, &show, || state.locks.book_all(show.id, &sales)).await
 }

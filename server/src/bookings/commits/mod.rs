@@ -38,7 +38,7 @@ use self::errands::Errand;
 use self::line::{Line, Terms};
 pub(super) use self::load::Found;
 use self::load::found;
-use self::mails::Mail;
+use self::marks::Sold;
 pub(super) use self::plan::read;
 use self::recent::Recent;
 use self::records::Question;
@@ -74,6 +74,10 @@ const GATHER: Duration = Duration::from_millis(1);
 const ALONE_AT_ONCE: usize = 4;
 /// How long the first sale waits for others before the map is told, and then the mails are sent.
 const MARKS_GATHER: Duration = Duration::from_millis(3);
+/// Mails sent, and then taken off the outbox, together…
+const MAILS_TOGETHER: usize = 16;
+/// …and how many such batches at one time: one that hangs leaves another.
+const MAILERS: usize = 2;
 /// Questions of each kind that may wait; "queue full" is an answer.
 const MAX_LOOKUPS: usize = 8_192;
 
@@ -93,9 +97,8 @@ pub struct Commits {
     lookups: Line<Wanted>,
     records: Line<Question>,
     errands: Line<Errand>,
-    /// Bookings that are sold.
-    marks: Line<Arc<Found>>,
-    mails: Line<Mail>,
+    marks: Line<Sold>,
+    mails: Line<Sold>,
     /// Places of those who have not been charged…
     places: Arc<Semaphore>,
     /// …and of news about money, which nobody else's wish to pay must keep out.
@@ -225,7 +228,7 @@ impl Commits {
             records: Line::new(Terms { batch: MAX_PER_LOOKUP, patience: GATHER, servers: LOOKUPS_AT_ONCE }),
             errands: Line::new(Terms { batch: MAX_PER_CALL, patience: GATHER, servers: ERRANDS_AT_ONCE }),
             marks: Line::new(Terms { batch: MAX_PER_CALL, patience: MARKS_GATHER, servers: 1 }),
-            mails: Line::new(Terms { batch: MAX_PER_CALL, patience: MARKS_GATHER, servers: 1 }),
+            mails: Line::new(Terms { batch: MAILS_TOGETHER, patience: MARKS_GATHER, servers: MAILERS }),
             places: places(limit),
             paid_places: places(limit),
             lookup_places: places(MAX_LOOKUPS),
