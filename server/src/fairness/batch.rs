@@ -27,7 +27,8 @@ const PURGE_EVERY_MS: i64 = 60 * MINUTE_MS;
 const KEPT_MS: i64 = 30 * 24 * 60 * MINUTE_MS;
 /// Deleted in one statement at most, so that it never holds anyone up.
 const MAX_PURGED: i64 = 5_000;
-/// Whether somebody who is written down as having bought nothing did since is asked so often, milliseconds.
+/// Whether somebody who is written down as having bought nothing did since is asked so often, milliseconds; of the next
+/// ones each time, where they are more than are asked about at once.
 const ASK_AGAIN_EVERY_MS: i64 = 6 * SECOND_MS;
 /// Meters that say nothing any more are forgotten so often, milliseconds.
 const FORGET_EVERY_MS: i64 = MINUTE_MS;

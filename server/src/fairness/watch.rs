@@ -205,7 +205,7 @@ impl Watches {
     }
 
     /// Of whom it is written down that they bought nothing, so many at most: they may have since. The next ones each time,
-    /// so that everybody's turn comes.
+    /// so that everybody's turn comes, sooner or later: the table changes meanwhile.
     pub(super) fn without_purchase(&self, most: usize) -> Vec<Sighting> {
         let mut watched = self.lock();
         let Watched { by_whose, asked_from, .. } = &mut *watched;

@@ -16,8 +16,8 @@ use crate::{AppState, accounts, holds, ids};
 /// Longest address, bytes (RFC 5321, 4.5.3.1.3: a path of 256 with its brackets).
 const MAX_EMAIL_BYTES: usize = 254;
 
-/// Whoever joins waits so long at most for others who join the same list, or for themselves in another tab; then it is the
-/// database's trouble, which passes, and nobody has joined.
+/// Whoever joins waits so long at most for each lock: of their key, of the list (which others join, or who gives out its
+/// seats has), and of themselves in another tab. Then it is the database's trouble, which passes, and nobody has joined.
 const BEGIN: &str = "BEGIN; SET LOCAL lock_timeout = '2s'";
 
 /// What became of somebody who wants to wait.

@@ -132,8 +132,8 @@ fn is_version(name: &str) -> bool {
     name.len() == DIGITS && name.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
 }
 
-/// Whether this can be a file of a version, or of the site by its plain name. Names of ours need no escaping, and none begins with a dot: what is hidden, or
-/// leads elsewhere, is no file of any.
+/// Whether this can be a file of a version, or of the site by its plain name. Names of ours need no escaping, and none
+/// begins with a dot: what is hidden, or leads elsewhere, is no file of any.
 fn is_file(path: &str) -> bool {
     let is_sign = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     let is_name = |name: &str| !name.is_empty() && !name.starts_with('.') && name.bytes().all(is_sign);

@@ -1,8 +1,8 @@
 //! Tickets of what was just sold, once the map knows it, are mailed by the replica that sold them: what they say is
 //! at hand, and nobody need take them off the outbox first.
 //!
-//! The outbox has them as well, with a head start: whatever is lost here, the relay sends after that, and what fails
-//! or comes too late at once.
+//! The outbox has them as well, with a head start: whatever is lost here, the relay sends after that; what fails or comes
+//! too late, as soon as the mails that went out with it are done.
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
@@ -22,8 +22,9 @@ const MAX_MAILS: usize = 1_024;
 const SIDE_BY_SIDE: usize = 4;
 /// Whoever bought longer ago may have cancelled, or been moved, meanwhile: the relay looks before it mails.
 const FRESH_FOR: Duration = Duration::from_secs(2);
-/// A mail is on its way until so long after the sale: less than the head start, so that hardly one goes out twice.
-const MAILED_WITHIN: Duration = Duration::from_secs(13);
+/// A mail is on its way until so long after the sale: less than the head start, and than a server that stops waits for what
+/// it has begun, so that hardly one goes out twice.
+const MAILED_WITHIN: Duration = Duration::from_secs(8);
 
 /// Has the tickets of these bookings mailed.
 pub(super) fn send(state: &AppState, sold: Vec<Sold>) {

@@ -21,12 +21,12 @@ const MAX_MARKS: usize = 8_192;
 #[derive(Clone)]
 pub(super) struct Sold {
     pub(super) found: Arc<Found>,
+    /// Before it was written: the head start of its effects counts from then.
     pub(super) at: Instant,
 }
 
-/// Has the map told of these bookings, which were sold and committed just now; then their tickets are mailed.
-pub(super) fn tell(state: &AppState, sold: Vec<Arc<Found>>) {
-    let at = Instant::now();
+/// Has the map told of these bookings, which were sold then and are committed; then their tickets are mailed.
+pub(super) fn tell(state: &AppState, sold: Vec<Arc<Found>>, at: Instant) {
     for found in sold {
         if state.commits.marks.len() >= MAX_MARKS {
             return;

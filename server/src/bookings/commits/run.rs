@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use domain::booking::Effect;
 use sqlx::PgConnection;
+use tokio::time::Instant;
 use tracing::{Instrument, Span};
 use uuid::Uuid;
 
@@ -158,6 +159,7 @@ fn split(batch: Vec<Piece>, is_apart: impl Fn(usize) -> bool) -> (Vec<Piece>, Ve
 
 /// One transaction for all of them. Nothing is done unless it answers.
 async fn together(state: &AppState, works: &[&Work], fresh: Fresh) -> Result<Vec<Planned>, Trouble> {
+    let began = Instant::now();
     let mut tx = state.pg.begin_with(BEGIN).await?;
     let (planned, sold, made) = match plan_and_write(state, &mut tx, works, fresh).await {
         Ok(written) => written,
@@ -172,7 +174,7 @@ async fn together(state: &AppState, works: &[&Work], fresh: Fresh) -> Result<Vec
     tx.commit().await?;
     let sold: Vec<Arc<Found>> = sold.into_iter().map(Arc::new).collect();
     made.into_iter().map(Arc::new).chain(sold.iter().cloned()).for_each(|found| state.commits.recent.keep(found));
-    marks::tell(state, sold);
+    marks::tell(state, sold, began);
     Ok(planned)
 }
 
