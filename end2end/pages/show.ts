@@ -77,6 +77,8 @@ export class ShowPage {
   /** Opens the sheet with the cart, where it is one. */
   async openCart(): Promise<void> {
     const more = this.page.getByTestId("continue");
+    // After a reload the seats are there before the cart is.
+    await expect(this.total).toBeVisible();
     if (await more.isVisible()) await press(more);
   }
 
