@@ -37,6 +37,7 @@ pub mod signed_words;
 pub mod start;
 pub mod telemetry;
 pub mod tickets;
+pub mod together;
 pub mod waiting_list;
 pub mod waiting_room;
 pub mod web;

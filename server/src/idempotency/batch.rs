@@ -1,9 +1,12 @@
 //! Many keys in one statement, for whoever commits many requests in one transaction.
 
+use std::collections::HashSet;
+
 use domain::time::Timestamp;
 use sqlx::PgConnection;
 
 use super::{Answer, COMPLETED_LIFE_MS, Intent, PENDING_LIFE_MS, sql};
+use crate::together::{Together, Told};
 use crate::web::Problem;
 
 /// What [`Intent::replay`] says of each, in the caller's transaction.
@@ -28,65 +31,95 @@ pub async fn replay_all(
     Ok(judged.collect())
 }
 
-/// Claims keys that nobody had when [`replay_all`] was asked, those with an answer completed at once. The
-/// places of those that somebody else claimed meanwhile: then nothing of the transaction may be committed.
-/// Waits for concurrent requests with the same key. No key may come twice. `surely_free`: none has a row, not
-/// even one that has run out.
+/// Whether nobody has any of these keys, looked up together with what else is wanted: see [`none_known`].
 ///
 /// # Errors
-/// When the database fails; a unique violation when one has a row against that word.
-pub async fn claim_all(
-    tx: &mut PgConnection,
+/// When it cannot be put into words.
+pub fn add_question(together: &mut Together, intents: &[&Intent], now: Timestamp) -> Result<(), sqlx::Error> {
+    if intents.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<_> = intents.iter().map(|intent| (intent.owner.as_str(), intent.key.as_str())).collect();
+    sql::add_question(together, &names, now)
+}
+
+/// The answer to [`add_question`]; if it is no, [`replay_all`] knows whose they are.
+///
+/// # Errors
+/// When the answer cannot be read.
+pub fn none_known(told: &Told) -> Result<bool, sqlx::Error> {
+    Ok(told.column::<String>("known_keys.key")?.is_empty())
+}
+
+/// Claims keys that nobody had when it was asked, those with an answer completed at once, together with what else is
+/// written. Waits for concurrent requests with the same key. No key may come twice. `surely_free`: none has a row, not
+/// even one that has run out; should one have some, it is a unique violation.
+///
+/// # Errors
+/// When they cannot be put into words.
+pub fn add_claims(
+    together: &mut Together,
     claims: &[(&Intent, Option<&Answer>)],
     surely_free: bool,
     now: Timestamp,
-) -> Result<Vec<usize>, sqlx::Error> {
-    let mut places: Vec<usize> = (0..claims.len()).collect();
-    places.sort_unstable_by_key(|place| {
-        let (intent, _) = claims[*place];
-        (&intent.owner, &intent.key)
-    });
-    let rows = places.iter().map(|place| {
-        let (intent, answer) = claims[*place];
-        sql::ClaimRow {
-            owner: &intent.owner,
-            key: &intent.key,
-            request_hash: &intent.request_hash,
-            state: if answer.is_some() { "completed" } else { "pending" },
-            status: answer.map(|answer| answer.status.as_u16().cast_signed()),
-            body: answer.map(|answer| &answer.body[..]),
-            until: now.plus_ms(if answer.is_some() { COMPLETED_LIFE_MS } else { PENDING_LIFE_MS }),
-        }
-    });
-    let rows: Vec<_> = rows.collect();
-    if surely_free {
-        sql::insert_all(tx, &rows).await?;
-        return Ok(Vec::new());
+) -> Result<(), sqlx::Error> {
+    if claims.is_empty() {
+        return Ok(());
     }
-    let claimed = sql::claim_all(tx, &rows, now).await?;
-    places.retain(|place| !claimed.contains(&claims[*place].0.name()));
-    Ok(places)
+    let rows = claims.iter().map(|(intent, answer)| sql::ClaimRow {
+        owner: &intent.owner,
+        key: &intent.key,
+        request_hash: &intent.request_hash,
+        state: if answer.is_some() { "completed" } else { "pending" },
+        status: answer.map(|answer| answer.status.as_u16().cast_signed()),
+        body: answer.map(|answer| &answer.body[..]),
+        until: now.plus_ms(if answer.is_some() { COMPLETED_LIFE_MS } else { PENDING_LIFE_MS }),
+    });
+    let mut rows: Vec<_> = rows.collect();
+    rows.sort_unstable_by_key(|row| (row.owner, row.key));
+    sql::add_claims(together, &rows, surely_free, now)
 }
 
-/// Stores the answers of claimed keys.
+/// The places of those keys that somebody else claimed meanwhile: then nothing of the transaction may be committed.
 ///
 /// # Errors
-/// When the database fails; `RowNotFound` when a claim is no longer ours, as [`Intent::complete`] says.
-pub async fn complete_all(
-    tx: &mut PgConnection,
+/// When the answer cannot be read.
+pub fn lost_claims(told: &Told, claims: &[(&Intent, Option<&Answer>)]) -> Result<Vec<usize>, sqlx::Error> {
+    let owners: Vec<String> = told.column("claimed_keys.owner")?;
+    if owners.len() == claims.len() {
+        return Ok(Vec::new());
+    }
+    let claimed: HashSet<(String, String)> = owners.into_iter().zip(told.column("claimed_keys.key")?).collect();
+    Ok((0..claims.len()).filter(|place| !claimed.contains(&claims[*place].0.name())).collect())
+}
+
+/// Stores the answers of claimed keys, together with what else is written.
+///
+/// # Errors
+/// When they cannot be put into words.
+pub fn add_answers(
+    together: &mut Together,
     answers: &[(&Intent, &Answer)],
     now: Timestamp,
 ) -> Result<(), sqlx::Error> {
-    let rows: Vec<_> = answers
-        .iter()
-        .map(|(intent, answer)| sql::AnswerRow {
-            owner: &intent.owner,
-            key: &intent.key,
-            request_hash: &intent.request_hash,
-            status: answer.status.as_u16().cast_signed(),
-            body: &answer.body,
-        })
-        .collect();
-    let stored = sql::complete_all(tx, &rows, now.plus_ms(COMPLETED_LIFE_MS)).await?;
-    if stored == rows.len() { Ok(()) } else { Err(sqlx::Error::RowNotFound) }
+    if answers.is_empty() {
+        return Ok(());
+    }
+    let rows = answers.iter().map(|(intent, answer)| sql::AnswerRow {
+        owner: &intent.owner,
+        key: &intent.key,
+        request_hash: &intent.request_hash,
+        status: answer.status.as_u16().cast_signed(),
+        body: &answer.body,
+    });
+    sql::add_answers(together, &rows.collect::<Vec<_>>(), now.plus_ms(COMPLETED_LIFE_MS))
+}
+
+/// Whether they were stored.
+///
+/// # Errors
+/// `RowNotFound` when a claim is no longer ours, as [`Intent::complete`] says.
+pub fn all_answered(told: &Told, answers: &[(&Intent, &Answer)]) -> Result<(), sqlx::Error> {
+    let stored: Vec<String> = told.column("answered_keys.key")?;
+    if stored.len() == answers.len() { Ok(()) } else { Err(sqlx::Error::RowNotFound) }
 }

@@ -28,7 +28,7 @@ mod sql;
 mod tally;
 
 pub use answer::Answer;
-pub use batch::{claim_all, complete_all, replay_all};
+pub use batch::{add_answers, add_claims, add_question, all_answered, lost_claims, none_known, replay_all};
 pub use fingerprint::Fingerprint;
 pub use http::routes;
 pub use intent::Intent;

@@ -1,13 +1,13 @@
 //! Queries of `idempotency_keys`.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
 use domain::time::Timestamp;
-use sqlx::postgres::PgArguments;
-use sqlx::{Arguments, PgConnection, PgPool};
+use sqlx::{PgConnection, PgPool};
 
 use crate::clock::to_utc;
+use crate::together::Together;
 
 /// What is stored for a key.
 #[derive(sqlx::FromRow)]
@@ -183,44 +183,53 @@ macro_rules! insert_keys {
     };
 }
 
-fn arguments(rows: &[ClaimRow<'_>]) -> Result<PgArguments, sqlx::Error> {
-    let mut arguments = PgArguments::default();
-    let mut add = || {
-        arguments.add(rows.iter().map(|row| row.owner).collect::<Vec<_>>())?;
-        arguments.add(rows.iter().map(|row| row.key).collect::<Vec<_>>())?;
-        arguments.add(rows.iter().map(|row| row.request_hash).collect::<Vec<_>>())?;
-        arguments.add(rows.iter().map(|row| row.state).collect::<Vec<_>>())?;
-        arguments.add(rows.iter().map(|row| row.status).collect::<Vec<_>>())?;
-        arguments.add(rows.iter().map(|row| row.body).collect::<Vec<_>>())?;
-        arguments.add(rows.iter().map(|row| to_utc(row.until)).collect::<Vec<_>>())
-    };
-    add().map_err(sqlx::Error::Encode)?;
-    Ok(arguments)
-}
-
-/// Takes keys that nobody has, in the order given; a unique violation when somebody has one.
-pub(super) async fn insert_all(tx: &mut PgConnection, rows: &[ClaimRow<'_>]) -> Result<(), sqlx::Error> {
-    sqlx::query_with(insert_keys!(), arguments(rows)?).execute(tx).await?;
-    Ok(())
-}
-
-/// Takes keys that are free or have run out, in the order given; which of them it got.
-pub(super) async fn claim_all(
-    tx: &mut PgConnection,
-    rows: &[ClaimRow<'_>],
+/// Asks for the keys of these, by owner and key, that have not run out.
+pub(super) fn add_question(
+    together: &mut Together,
+    names: &[(&str, &str)],
     now: Timestamp,
-) -> Result<HashSet<(String, String)>, sqlx::Error> {
-    let taken = concat!(
-        insert_keys!(),
-        " ON CONFLICT (owner, key) DO UPDATE
-         SET request_hash = EXCLUDED.request_hash, state = EXCLUDED.state, status = EXCLUDED.status,
-             body = EXCLUDED.body, expires_at = EXCLUDED.expires_at
-         WHERE idempotency_keys.expires_at <= $8
-         RETURNING owner, key"
-    );
-    let claimed: Vec<(String, String)> =
-        sqlx::query_as_with(taken, arguments(rows)?).bind(to_utc(now)).fetch_all(tx).await?;
-    Ok(claimed.into_iter().collect())
+) -> Result<(), sqlx::Error> {
+    let statement = "SELECT known.key
+         FROM unnest($1::text[], $2::text[]) AS asked (owner, key)
+         JOIN idempotency_keys known ON known.owner = asked.owner AND known.key = asked.key
+         WHERE known.expires_at > $3";
+    together
+        .add("known_keys", statement, &["key"])
+        .each(names.iter().map(|(owner, _)| *owner))
+        .each(names.iter().map(|(_, key)| *key))
+        .value(to_utc(now))
+        .done()
+}
+
+/// Takes keys, in the order given: those that are free or have run out, or, if they are surely free, all of them or
+/// none.
+pub(super) fn add_claims(
+    together: &mut Together,
+    rows: &[ClaimRow<'_>],
+    surely_free: bool,
+    now: Timestamp,
+) -> Result<(), sqlx::Error> {
+    let statement = match surely_free {
+        true => concat!(insert_keys!(), " RETURNING owner, key"),
+        false => concat!(
+            insert_keys!(),
+            " ON CONFLICT (owner, key) DO UPDATE
+              SET request_hash = EXCLUDED.request_hash, state = EXCLUDED.state, status = EXCLUDED.status,
+                  body = EXCLUDED.body, expires_at = EXCLUDED.expires_at
+              WHERE idempotency_keys.expires_at <= $8
+              RETURNING owner, key"
+        ),
+    };
+    let values = together
+        .add("claimed_keys", statement, &["owner", "key"])
+        .each(rows.iter().map(|row| row.owner))
+        .each(rows.iter().map(|row| row.key))
+        .each(rows.iter().map(|row| row.request_hash))
+        .each(rows.iter().map(|row| row.state))
+        .each(rows.iter().map(|row| row.status))
+        .each(rows.iter().map(|row| row.body))
+        .each(rows.iter().map(|row| to_utc(row.until)));
+    if surely_free { values.done() } else { values.value(to_utc(now)).done() }
 }
 
 /// The answer of a claimed key.
@@ -232,29 +241,28 @@ pub(super) struct AnswerRow<'a> {
     pub(super) body: &'a [u8],
 }
 
-/// Stores the answers of keys that these requests have claimed; how many of them had.
-pub(super) async fn complete_all(
-    tx: &mut PgConnection,
+/// Stores the answers of keys that these requests have claimed.
+pub(super) fn add_answers(
+    together: &mut Together,
     answers: &[AnswerRow<'_>],
     until: Timestamp,
-) -> Result<usize, sqlx::Error> {
-    let stored = sqlx::query(
-        "UPDATE idempotency_keys known
+) -> Result<(), sqlx::Error> {
+    let statement = "UPDATE idempotency_keys known
          SET state = 'completed', status = answer.status, body = answer.body, expires_at = $6
          FROM unnest($1::text[], $2::text[], $3::bytea[], $4::smallint[], $5::bytea[])
               AS answer (owner, key, request_hash, status, body)
          WHERE known.owner = answer.owner AND known.key = answer.key AND known.request_hash = answer.request_hash
-           AND known.state = 'pending'",
-    )
-    .bind(answers.iter().map(|row| row.owner).collect::<Vec<_>>())
-    .bind(answers.iter().map(|row| row.key).collect::<Vec<_>>())
-    .bind(answers.iter().map(|row| row.request_hash).collect::<Vec<_>>())
-    .bind(answers.iter().map(|row| row.status).collect::<Vec<_>>())
-    .bind(answers.iter().map(|row| row.body).collect::<Vec<_>>())
-    .bind(to_utc(until))
-    .execute(tx)
-    .await?;
-    Ok(stored.rows_affected() as usize)
+           AND known.state = 'pending'
+         RETURNING known.key";
+    together
+        .add("answered_keys", statement, &["key"])
+        .each(answers.iter().map(|row| row.owner))
+        .each(answers.iter().map(|row| row.key))
+        .each(answers.iter().map(|row| row.request_hash))
+        .each(answers.iter().map(|row| row.status))
+        .each(answers.iter().map(|row| row.body))
+        .value(to_utc(until))
+        .done()
 }
 
 /// Deletes keys that have run out, so many at most; how many.

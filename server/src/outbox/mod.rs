@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 pub use parked::{MAX_LISTED, Parked, parked, parked_effect, retry, settle};
 pub use relay::{Lane, relay_forever};
-pub use sql::{done, done_all, enqueue, enqueue_all, name as effect_name};
+pub use sql::{add_done, add_enqueued, done, enqueue, name as effect_name};
 
 /// Wakes the relay's lanes; a wake that comes while a lane is busy is kept for it.
 #[derive(Default)]
@@ -39,7 +39,7 @@ pub async fn done_all_now(state: &crate::AppState, bookings: &[Uuid], effect: Ef
     if bookings.is_empty() {
         return Ok(());
     }
-    let mut tx = state.pg.begin_with(sql::BY_KEYS).await?;
+    let mut tx = state.pg.begin_with(sql::BY_KEYS_IN_PASSING).await?;
     sql::done_all(&mut tx, bookings, effect).await?;
     tx.commit().await
 }

@@ -7,6 +7,7 @@ use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use crate::clock::to_utc;
+use crate::together::Together;
 
 /// A buyer waits for a charge, so the request does it itself; the relay only after this long,
 /// milliseconds: longer than the gateway's deadline.
@@ -61,31 +62,31 @@ impl Terms {
 /// milliseconds.
 const DONE_BY_SELLER_MS: i64 = 15 * SECOND_MS;
 
-/// Writes effects of many bookings down, in this order, in the transaction of their steps. The relay leaves
-/// charges, marks on the map and tickets alone for a while: who enqueues them here does them, and says so with
-/// [`done_all`].
+/// Writes effects of many bookings down, in this order, together with their steps. The relay leaves charges, marks on
+/// the map and tickets alone for a while: who enqueues them here does them, and says so with [`add_done`].
 ///
 /// # Errors
-/// When the database fails.
-pub async fn enqueue_all(tx: &mut PgConnection, effects: &[(Uuid, Effect)], now: Timestamp) -> Result<(), sqlx::Error> {
+/// When they cannot be put into words.
+pub fn add_enqueued(together: &mut Together, effects: &[(Uuid, Effect)], now: Timestamp) -> Result<(), sqlx::Error> {
+    if effects.is_empty() {
+        return Ok(());
+    }
     let due = |effect: Effect| {
         let is_sellers = matches!(effect, Effect::MarkBooked | Effect::SendTicket);
         let head_start = if is_sellers { DONE_BY_SELLER_MS } else { Terms::of(effect).wait };
         to_utc(now.plus_ms(head_start))
     };
-    sqlx::query(
-        "INSERT INTO outbox (booking_id, effect, amount_minor, refund_number, run_after, created_at)
-         SELECT todo.*, $6 FROM unnest($1::uuid[], $2::text[], $3::bigint[], $4::integer[], $5::timestamptz[]) AS todo",
-    )
-    .bind(effects.iter().map(|(booking, _)| *booking).collect::<Vec<_>>())
-    .bind(effects.iter().map(|(_, effect)| name(*effect)).collect::<Vec<_>>())
-    .bind(effects.iter().map(|(_, effect)| Terms::of(*effect).amount).collect::<Vec<_>>())
-    .bind(effects.iter().map(|(_, effect)| Terms::of(*effect).number.cast_signed()).collect::<Vec<_>>())
-    .bind(effects.iter().map(|(_, effect)| due(*effect)).collect::<Vec<_>>())
-    .bind(to_utc(now))
-    .execute(tx)
-    .await?;
-    Ok(())
+    let statement = "INSERT INTO outbox (booking_id, effect, amount_minor, refund_number, run_after, created_at)
+         SELECT todo.*, $6 FROM unnest($1::uuid[], $2::text[], $3::bigint[], $4::integer[], $5::timestamptz[]) AS todo";
+    together
+        .add("enqueued", statement, &[])
+        .each(effects.iter().map(|(booking, _)| *booking))
+        .each(effects.iter().map(|(_, effect)| name(*effect)))
+        .each(effects.iter().map(|(_, effect)| Terms::of(*effect).amount))
+        .each(effects.iter().map(|(_, effect)| Terms::of(*effect).number.cast_signed()))
+        .each(effects.iter().map(|(_, effect)| due(*effect)))
+        .value(to_utc(now))
+        .done()
 }
 
 /// Writes effects down in the transaction of their step.
@@ -129,17 +130,26 @@ pub async fn done(pg: &PgPool, booking: Uuid, effect: Effect) -> Result<(), sqlx
     Ok(())
 }
 
+const DELETE_OF_MANY: &str = "DELETE FROM outbox WHERE booking_id = ANY($1) AND effect = $2";
+
 /// Takes an effect of many bookings off the list, in the caller's transaction.
 ///
 /// # Errors
 /// When the database fails.
-pub async fn done_all(tx: &mut PgConnection, bookings: &[Uuid], effect: Effect) -> Result<(), sqlx::Error> {
-    sqlx::query("DELETE FROM outbox WHERE booking_id = ANY($1) AND effect = $2")
-        .bind(bookings)
-        .bind(name(effect))
-        .execute(tx)
-        .await?;
+pub(super) async fn done_all(tx: &mut PgConnection, bookings: &[Uuid], effect: Effect) -> Result<(), sqlx::Error> {
+    sqlx::query(DELETE_OF_MANY).bind(bookings).bind(name(effect)).execute(tx).await?;
     Ok(())
+}
+
+/// The same, together with what else is written.
+///
+/// # Errors
+/// When it cannot be put into words.
+pub fn add_done(together: &mut Together, bookings: &[Uuid], effect: Effect) -> Result<(), sqlx::Error> {
+    if bookings.is_empty() {
+        return Ok(());
+    }
+    together.add("done", DELETE_OF_MANY, &[]).value(bookings).value(name(effect)).done()
 }
 
 /// Lets the relay do an effect of many bookings at once that somebody has tried in vain to do outside it.
@@ -188,10 +198,20 @@ impl Job {
     }
 }
 
+macro_rules! begin_by_keys {
+    () => {
+        "BEGIN; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; \
+         SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off"
+    };
+}
+
 /// The outbox is empty most of the time, and full of rows that are gone: a plan made for an empty table reads
 /// all of them, one by keys none.
-pub(super) const BY_KEYS: &str = "BEGIN; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; \
-                                  SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off";
+pub(super) const BY_KEYS: &str = begin_by_keys!();
+
+/// The same for what is only taken off the list, without waiting for the disk: a Postgres that crashes within the
+/// moment has the effect on its list again, and it is done again, as after any other crash.
+pub(super) const BY_KEYS_IN_PASSING: &str = concat!(begin_by_keys!(), "; SET LOCAL synchronous_commit = off");
 
 /// Takes due effects of these kinds until `lease_until`; the first open one of each booking only. A notice
 /// waits for nothing, and nothing waits for it: people hear of a cancelled show although a gateway is away.

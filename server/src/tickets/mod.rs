@@ -23,4 +23,4 @@ pub use mail::{Addressee, MailError, Mailer, TicketMail, is_address, wrong_setti
 pub use notice::NoticeMail;
 pub use offer_mail::OfferMail;
 pub use signing::{Signed, judge, sign_with};
-pub use sql::{Ticket, booking_of_code, in_use, issue, issue_all, issue_places, of_booking, revoke};
+pub use sql::{Ticket, add_issued, booking_of_code, in_use, issue, issue_places, of_booking, revoke};

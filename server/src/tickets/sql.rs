@@ -6,6 +6,7 @@ use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use super::TicketCode;
+use crate::together::Together;
 use crate::{clock, ids};
 
 /// A ticket as its page and its mail show it.
@@ -109,30 +110,32 @@ macro_rules! insert_tickets {
     };
 }
 
-/// Makes the tickets of many bookings (each with its seats), as [`issue`] does. `surely_none`: they can have none yet;
-/// should one have some, nothing is written.
+/// Makes the tickets of many bookings (each with its seats), as [`issue`] does, together with what else is written.
+/// `surely_none`: they can have none yet; should one have some, it is a unique violation.
 ///
 /// # Errors
-/// Whatever Postgres says; a unique violation when there are some against that word.
-pub async fn issue_all(
-    connection: &mut PgConnection,
+/// When they cannot be put into words.
+pub fn add_issued(
+    together: &mut Together,
     sold: &[(Uuid, Vec<i32>)],
     surely_none: bool,
     at: Timestamp,
 ) -> sqlx::Result<()> {
+    if sold.is_empty() {
+        return Ok(());
+    }
     let seats = || sold.iter().flat_map(|(booking, seats)| seats.iter().map(move |seat| (*booking, *seat)));
     let statement = match surely_none {
         true => insert_tickets!(""),
         false => insert_tickets!("ON CONFLICT (booking_id, seat_no) DO NOTHING"),
     };
-    sqlx::query(statement)
-        .bind(seats().map(|(booking, _)| booking).collect::<Vec<_>>())
-        .bind(seats().map(|(_, seat)| seat).collect::<Vec<_>>())
-        .bind(seats().map(|_| TicketCode::signed(ids::random_bits()).to_string()).collect::<Vec<_>>())
-        .bind(clock::to_utc(at))
-        .execute(connection)
-        .await?;
-    Ok(())
+    together
+        .add("issued", statement, &[])
+        .each(seats().map(|(booking, _)| booking))
+        .each(seats().map(|(_, seat)| seat))
+        .each(seats().map(|_| TicketCode::signed(ids::random_bits()).to_string()))
+        .value(clock::to_utc(at))
+        .done()
 }
 
 /// The same for places in areas: a ticket for each of them.

@@ -1,11 +1,11 @@
-//! Writing a batch in a handful of statements: arrays in the order of their keys, and every count compared
-//! with what was planned.
+//! Writing a batch: statements that go to Postgres as one, arrays in the order of their keys, and every count
+//! compared with what was planned.
 //!
-//! Bookings, then claims, then keys: every batch locks them in this order, and within each by its key.
+//! Bookings, then claims, then keys: batches lock them in this order, and within each by its key, so that they queue up;
+//! those that come to lock each other out all the same are told apart by Postgres, and tried again.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use chrono::{DateTime, Utc};
 use domain::booking::{BookingState, Effect};
 use domain::time::Timestamp;
 use sqlx::PgConnection;
@@ -14,9 +14,9 @@ use uuid::Uuid;
 use super::super::claims::CLAIM_GRACE_MS;
 use super::super::sql::BookingRow;
 use super::run::Trouble;
-use super::writes::{EventLine, Fresh, Payment, PaymentNote, Update, Writes};
+use super::writes::{Claim, EventLine, Fresh, Payment, PaymentNote, Update, Writes};
 use crate::clock::to_utc;
-use crate::payments::PaymentNews;
+use crate::together::{Together, Told};
 use crate::{idempotency, outbox, tickets};
 
 macro_rules! insert_bookings {
@@ -50,26 +50,79 @@ macro_rules! insert_gateway_events {
 impl Writes {
     /// Writes it all.
     pub(super) async fn flush(mut self, tx: &mut PgConnection, fresh: Fresh, now: Timestamp) -> Result<(), Trouble> {
-        self.insert_bookings(tx, fresh, now).await?;
-        for round in std::mem::take(&mut self.rounds) {
-            move_bookings(tx, round, now).await?;
+        self.bookings.sort_unstable_by_key(|(row, _)| row.hold_id);
+        self.claims.sort_unstable();
+        self.sales.sort_unstable();
+        let mut rounds = std::mem::take(&mut self.rounds).into_iter();
+        let moved = rounds.next().unwrap_or_default();
+        let mut together = Together::default();
+        self.add_bookings(&mut together, fresh, now)?;
+        add_moves(&mut together, &moved, now)?;
+        self.add_claims(&mut together, now)?;
+        self.add_sales(&mut together)?;
+        add_events(&mut together, &self.events, now)?;
+        add_payments(&mut together, &self.payments, now)?;
+        add_notes(&mut together, &self.notes, now)?;
+        tickets::add_issued(&mut together, &self.sold, fresh == Fresh::Surely, now)?;
+        outbox::add_enqueued(&mut together, &self.effects, now)?;
+        outbox::add_done(&mut together, &self.charged, Effect::Charge)?;
+        self.add_gateway_events(&mut together, fresh, now)?;
+        let claims: Vec<_> = self.claimed_keys.iter().map(|(_, intent, answer)| (intent, answer.as_ref())).collect();
+        idempotency::add_claims(&mut together, &claims, fresh == Fresh::Surely, now)?;
+        let answers: Vec<_> = self.completed_keys.iter().map(|(intent, answer)| (intent, answer)).collect();
+        idempotency::add_answers(&mut together, &answers, now)?;
+
+        let told = together.run(tx).await?;
+        self.compare(&told, &moved)?;
+        let lost = idempotency::lost_claims(&told, &claims)?;
+        if !lost.is_empty() {
+            // The same request is running elsewhere: by itself it waits, and gets the same answer.
+            return Err(Trouble::Apart(lost.into_iter().map(|at| self.claimed_keys[at].0).collect()));
         }
-        self.insert_claims(tx, now).await?;
-        self.sell_claims(tx).await?;
-        insert_events(tx, &self.events, now).await?;
-        insert_payments(tx, &self.payments, now).await?;
-        note_payments(tx, &self.notes, now).await?;
-        if !self.sold.is_empty() {
-            tickets::issue_all(tx, &self.sold, fresh == Fresh::Surely, now).await?;
+        idempotency::all_answered(&told, &answers)?;
+        // A booking that moves twice in a batch: a statement writes a row once.
+        for moved in rounds {
+            let mut together = Together::default();
+            add_moves(&mut together, &moved, now)?;
+            all_moved(&together.run(tx).await?, &moved)?;
         }
-        if !self.effects.is_empty() {
-            outbox::enqueue_all(tx, &self.effects, now).await?;
+        Ok(())
+    }
+
+    /// Whether everything that was planned was written.
+    fn compare(&self, told: &Told, moved: &[Update]) -> Result<(), Trouble> {
+        let made: HashSet<Uuid> = told.column("made.id")?.into_iter().collect();
+        if made.len() < self.bookings.len() {
+            // Another tab checked the hold out, or a name is taken: by itself it is told, or named anew.
+            let missing = self.bookings.iter().map(|(row, _)| row.id).filter(|id| !made.contains(id)).collect();
+            return Err(self.pieces_of(&missing));
         }
-        if !self.charged.is_empty() {
-            outbox::done_all(tx, &self.charged, Effect::Charge).await?;
+        all_moved(told, moved)?;
+        // Redis had lost a lock and granted a seat twice; by itself its buyer is told which.
+        self.all_of(&self.claims, told.column("claimed.booking_id")?)?;
+        // A claim that is not the booking's own any more: by itself its money goes back.
+        self.all_of(&self.sales, told.column("sold.booking_id")?)?;
+        let noted: HashSet<(String, String)> =
+            told.column("noted.gateway")?.into_iter().zip(told.column("noted.event_id")?).collect();
+        if noted.len() < self.noted_events.len() {
+            // Delivered to another replica at the same moment.
+            let known = |gateway: &str, id: &String| noted.contains(&(gateway.to_owned(), id.clone()));
+            let twice = self.noted_events.iter().filter(|(_, news, _)| !known(news.gateway, &news.event_id));
+            return Err(Trouble::Apart(twice.map(|(place, _, _)| *place).collect()));
         }
-        self.insert_gateway_events(tx, fresh, now).await?;
-        self.write_keys(tx, fresh, now).await
+        Ok(())
+    }
+
+    /// Whether as many seats of each booking were written as were to be.
+    fn all_of(&self, wanted: &[Claim], written: Vec<Uuid>) -> Result<(), Trouble> {
+        if written.len() == wanted.len() {
+            return Ok(());
+        }
+        let mut missing: HashMap<Uuid, isize> = HashMap::new();
+        wanted.iter().for_each(|claim| *missing.entry(claim.booking).or_default() += 1);
+        written.iter().for_each(|booking| *missing.entry(*booking).or_default() -= 1);
+        let lost = missing.into_iter().filter(|(_, seats)| *seats != 0);
+        Err(self.pieces_of(&lost.map(|(booking, _)| booking).collect()))
     }
 
     /// The pieces that move these bookings.
@@ -78,68 +131,56 @@ impl Writes {
         Trouble::Apart(places.collect())
     }
 
-    async fn insert_bookings(&mut self, tx: &mut PgConnection, fresh: Fresh, now: Timestamp) -> Result<(), Trouble> {
+    fn add_bookings(&self, together: &mut Together, fresh: Fresh, now: Timestamp) -> Result<(), sqlx::Error> {
         if self.bookings.is_empty() {
             return Ok(());
         }
-        self.bookings.sort_unstable_by_key(|(row, _)| row.hold_id);
         let rows = || self.bookings.iter().map(|(row, _)| row);
-        let texts = |text: fn(&BookingRow) -> &str| rows().map(text).collect::<Vec<&str>>();
-        let ids = |id: fn(&BookingRow) -> Uuid| rows().map(id).collect::<Vec<Uuid>>();
+        let text = |text: fn(&BookingRow) -> &str| rows().map(text).collect::<Vec<&str>>();
         let statement = match fresh {
             Fresh::Surely => insert_bookings!(""),
             Fresh::Perhaps => insert_bookings!("ON CONFLICT DO NOTHING"),
         };
-        let inserted: Vec<Uuid> = sqlx::query_scalar(statement)
-            .bind(ids(|row| row.id))
-            .bind(texts(|row| &row.reference))
-            .bind(ids(|row| row.show_id))
-            .bind(texts(|row| &row.owner))
-            .bind(ids(|row| row.hold_id))
-            .bind(rows().map(|row| row.fence).collect::<Vec<_>>())
-            .bind(texts(|row| row.machine.state.as_str()))
-            .bind(texts(|row| row.machine.money.as_str()))
-            .bind(rows().map(|row| row.version).collect::<Vec<_>>())
-            .bind(rows().map(|row| row.machine.total.minor).collect::<Vec<_>>())
-            .bind(texts(|row| row.machine.total.currency.code()))
-            .bind(texts(|row| &row.buyer.0))
-            .bind(texts(|row| &row.buyer.1))
-            .bind(texts(|row| &row.holder.0))
-            .bind(texts(|row| &row.holder.1))
-            .bind(rows().map(|row| to_utc(row.machine.expires_at)).collect::<Vec<_>>())
-            .bind(to_utc(now))
-            .fetch_all(&mut *tx)
-            .await?;
-        if inserted.len() < self.bookings.len() {
-            // Another tab checked the hold out, or a name is taken: by itself it is told, or named anew.
-            let inserted: HashSet<Uuid> = inserted.into_iter().collect();
-            let missing = rows().map(|row| row.id).filter(|id| !inserted.contains(id)).collect();
-            return Err(self.pieces_of(&missing));
-        }
+        together
+            .add("made", statement, &["id"])
+            .each(rows().map(|row| row.id))
+            .value(text(|row| &row.reference))
+            .each(rows().map(|row| row.show_id))
+            .value(text(|row| &row.owner))
+            .each(rows().map(|row| row.hold_id))
+            .each(rows().map(|row| row.fence))
+            .value(text(|row| row.machine.state.as_str()))
+            .value(text(|row| row.machine.money.as_str()))
+            .each(rows().map(|row| row.version))
+            .each(rows().map(|row| row.machine.total.minor))
+            .value(text(|row| row.machine.total.currency.code()))
+            .value(text(|row| &row.buyer.0))
+            .value(text(|row| &row.buyer.1))
+            .value(text(|row| &row.holder.0))
+            .value(text(|row| &row.holder.1))
+            .each(rows().map(|row| to_utc(row.machine.expires_at)))
+            .value(to_utc(now))
+            .done()?;
         let seats = || self.bookings.iter().flat_map(|(row, lines)| lines.iter().map(move |line| (row.id, line)));
-        sqlx::query(
-            "INSERT INTO booking_seats (booking_id, seat_no, label, category, price_minor)
-             SELECT * FROM unnest($1::uuid[], $2::integer[], $3::text[], $4::text[], $5::bigint[])",
-        )
-        .bind(seats().map(|(booking, _)| booking).collect::<Vec<_>>())
-        .bind(seats().map(|(_, line)| line.seat.cast_signed()).collect::<Vec<_>>())
-        .bind(seats().map(|(_, line)| line.label.as_str()).collect::<Vec<_>>())
-        .bind(seats().map(|(_, line)| line.category.as_str()).collect::<Vec<_>>())
-        .bind(seats().map(|(_, line)| line.price.minor).collect::<Vec<_>>())
-        .execute(tx)
-        .await?;
-        Ok(())
+        let statement = "INSERT INTO booking_seats (booking_id, seat_no, label, category, price_minor)
+             SELECT * FROM unnest($1::uuid[], $2::integer[], $3::text[], $4::text[], $5::bigint[])";
+        together
+            .add("seats", statement, &[])
+            .each(seats().map(|(booking, _)| booking))
+            .each(seats().map(|(_, line)| line.seat.cast_signed()))
+            .each(seats().map(|(_, line)| line.label.as_str()))
+            .each(seats().map(|(_, line)| line.category.as_str()))
+            .each(seats().map(|(_, line)| line.price.minor))
+            .done()
     }
 
     /// As `claims::claim`: free, released, or run out a grace ago, and by a higher fence.
-    async fn insert_claims(&mut self, tx: &mut PgConnection, now: Timestamp) -> Result<(), Trouble> {
+    fn add_claims(&self, together: &mut Together, now: Timestamp) -> Result<(), sqlx::Error> {
         if self.claims.is_empty() {
             return Ok(());
         }
-        self.claims.sort_unstable();
-        let claims = &self.claims;
-        let got: Vec<(Uuid, i32)> = sqlx::query_as(
-            "INSERT INTO seat_claims (show_id, seat_no, booking_id, fence, state, expires_at)
+        let claims = || self.claims.iter();
+        let statement = "INSERT INTO seat_claims (show_id, seat_no, booking_id, fence, state, expires_at)
              SELECT wish.show_id, wish.seat_no, wish.booking_id, wish.fence, 'claimed', wish.expires_at
              FROM unnest($1::uuid[], $2::integer[], $3::uuid[], $4::bigint[], $5::timestamptz[])
                   AS wish (show_id, seat_no, booking_id, fence, expires_at)
@@ -148,55 +189,39 @@ impl Writes {
                  expires_at = EXCLUDED.expires_at
              WHERE seat_claims.fence < EXCLUDED.fence
                AND (seat_claims.state = 'released' OR (seat_claims.state = 'claimed' AND seat_claims.expires_at <= $6))
-             RETURNING show_id, seat_no",
-        )
-        .bind(claims.iter().map(|claim| claim.show).collect::<Vec<_>>())
-        .bind(claims.iter().map(|claim| claim.seat).collect::<Vec<_>>())
-        .bind(claims.iter().map(|claim| claim.booking).collect::<Vec<_>>())
-        .bind(claims.iter().map(|claim| claim.fence).collect::<Vec<_>>())
-        .bind(claims.iter().map(|claim| to_utc(claim.expires_at)).collect::<Vec<DateTime<Utc>>>())
-        .bind(to_utc(now.plus_ms(-CLAIM_GRACE_MS)))
-        .fetch_all(tx)
-        .await?;
-        if got.len() == claims.len() {
-            return Ok(());
-        }
-        // Redis had lost a lock and granted the seat twice; by itself its buyer is told which.
-        let got: HashSet<(Uuid, i32)> = got.into_iter().collect();
-        let lost = claims.iter().filter(|claim| !got.contains(&(claim.show, claim.seat)));
-        Err(self.pieces_of(&lost.map(|claim| claim.booking).collect()))
+             RETURNING booking_id";
+        together
+            .add("claimed", statement, &["booking_id"])
+            .each(claims().map(|claim| claim.show))
+            .each(claims().map(|claim| claim.seat))
+            .each(claims().map(|claim| claim.booking))
+            .each(claims().map(|claim| claim.fence))
+            .each(claims().map(|claim| to_utc(claim.expires_at)))
+            .value(to_utc(now.plus_ms(-CLAIM_GRACE_MS)))
+            .done()
     }
 
     /// As `claims::sell`: only what is still the booking's own by booking and fence.
-    async fn sell_claims(&mut self, tx: &mut PgConnection) -> Result<(), Trouble> {
+    fn add_sales(&self, together: &mut Together) -> Result<(), sqlx::Error> {
         if self.sales.is_empty() {
             return Ok(());
         }
-        self.sales.sort_unstable();
-        let sales = &self.sales;
-        let sold: Vec<(Uuid, i32)> = sqlx::query_as(
-            "UPDATE seat_claims claim SET state = 'sold'
+        let sales = || self.sales.iter();
+        let statement = "UPDATE seat_claims claim SET state = 'sold'
              FROM unnest($1::uuid[], $2::integer[], $3::uuid[], $4::bigint[]) AS own (show_id, seat_no, booking_id, fence)
              WHERE claim.show_id = own.show_id AND claim.seat_no = own.seat_no
                AND claim.booking_id = own.booking_id AND claim.fence = own.fence AND claim.state = 'claimed'
-             RETURNING claim.show_id, claim.seat_no",
-        )
-        .bind(sales.iter().map(|claim| claim.show).collect::<Vec<_>>())
-        .bind(sales.iter().map(|claim| claim.seat).collect::<Vec<_>>())
-        .bind(sales.iter().map(|claim| claim.booking).collect::<Vec<_>>())
-        .bind(sales.iter().map(|claim| claim.fence).collect::<Vec<_>>())
-        .fetch_all(tx)
-        .await?;
-        if sold.len() == sales.len() {
-            return Ok(());
-        }
-        // By itself its money goes back.
-        let sold: HashSet<(Uuid, i32)> = sold.into_iter().collect();
-        let lost = sales.iter().filter(|claim| !sold.contains(&(claim.show, claim.seat)));
-        Err(self.pieces_of(&lost.map(|claim| claim.booking).collect()))
+             RETURNING claim.booking_id";
+        together
+            .add("sold", statement, &["booking_id"])
+            .each(sales().map(|claim| claim.show))
+            .each(sales().map(|claim| claim.seat))
+            .each(sales().map(|claim| claim.booking))
+            .each(sales().map(|claim| claim.fence))
+            .done()
     }
 
-    async fn insert_gateway_events(&self, tx: &mut PgConnection, fresh: Fresh, now: Timestamp) -> Result<(), Trouble> {
+    fn add_gateway_events(&self, together: &mut Together, fresh: Fresh, now: Timestamp) -> Result<(), sqlx::Error> {
         if self.noted_events.is_empty() {
             return Ok(());
         }
@@ -206,133 +231,112 @@ impl Writes {
             Fresh::Surely => insert_gateway_events!(""),
             Fresh::Perhaps => insert_gateway_events!("ON CONFLICT DO NOTHING"),
         };
-        let noted: Vec<(String, String)> = sqlx::query_as(statement)
-            .bind(events.iter().map(|(_, news, _)| news.gateway).collect::<Vec<_>>())
-            .bind(events.iter().map(|(_, news, _)| news.event_id.as_str()).collect::<Vec<_>>())
-            .bind(events.iter().map(|(_, _, outcome)| outcome.as_str()).collect::<Vec<_>>())
-            .bind(to_utc(now))
-            .fetch_all(tx)
-            .await?;
-        if noted.len() == events.len() {
-            return Ok(());
-        }
-        // Delivered to another replica at the same moment.
-        let noted: HashSet<(String, String)> = noted.into_iter().collect();
-        let known = |news: &PaymentNews| noted.contains(&(news.gateway.to_owned(), news.event_id.clone()));
-        Err(Trouble::Apart(events.iter().filter(|(_, news, _)| !known(news)).map(|(place, _, _)| *place).collect()))
-    }
-
-    async fn write_keys(&self, tx: &mut PgConnection, fresh: Fresh, now: Timestamp) -> Result<(), Trouble> {
-        if !self.claimed_keys.is_empty() {
-            let claims: Vec<_> =
-                self.claimed_keys.iter().map(|(_, intent, answer)| (intent, answer.as_ref())).collect();
-            let lost = idempotency::claim_all(tx, &claims, fresh == Fresh::Surely, now).await?;
-            if !lost.is_empty() {
-                // The same request is running elsewhere: by itself it waits, and gets the same answer.
-                return Err(Trouble::Apart(lost.into_iter().map(|at| self.claimed_keys[at].0).collect()));
-            }
-        }
-        if !self.completed_keys.is_empty() {
-            let answers: Vec<_> = self.completed_keys.iter().map(|(intent, answer)| (intent, answer)).collect();
-            idempotency::complete_all(tx, &answers, now).await?;
-        }
-        Ok(())
+        together
+            .add("noted", statement, &["gateway", "event_id"])
+            .each(events.iter().map(|(_, news, _)| news.gateway))
+            .each(events.iter().map(|(_, news, _)| news.event_id.as_str()))
+            .each(events.iter().map(|(_, _, outcome)| outcome.as_str()))
+            .value(to_utc(now))
+            .done()
     }
 }
 
 /// Moves bookings from the state and version they were read in.
-async fn move_bookings(tx: &mut PgConnection, mut round: Vec<Update>, now: Timestamp) -> Result<(), Trouble> {
-    round.sort_unstable_by_key(|update| update.booking);
-    let moved = sqlx::query(
-        "UPDATE bookings booking
+fn add_moves(together: &mut Together, moved: &[Update], now: Timestamp) -> Result<(), sqlx::Error> {
+    if moved.is_empty() {
+        return Ok(());
+    }
+    let mut moved: Vec<&Update> = moved.iter().collect();
+    moved.sort_unstable_by_key(|update| update.booking);
+    let statement = "UPDATE bookings booking
          SET state = moved.state, money = moved.money, version = moved.version, expires_at = moved.expires_at,
              updated_at = $8
          FROM unnest($1::uuid[], $2::text[], $3::integer[], $4::text[], $5::text[], $6::timestamptz[], $7::integer[])
               AS moved (id, from_state, from_version, state, money, expires_at, version)
-         WHERE booking.id = moved.id AND booking.state = moved.from_state AND booking.version = moved.from_version",
-    )
-    .bind(round.iter().map(|update| update.booking).collect::<Vec<_>>())
-    .bind(round.iter().map(|update| update.from.as_str()).collect::<Vec<_>>())
-    .bind(round.iter().map(|update| update.from_version).collect::<Vec<_>>())
-    .bind(round.iter().map(|update| update.to.state.as_str()).collect::<Vec<_>>())
-    .bind(round.iter().map(|update| update.to.money.as_str()).collect::<Vec<_>>())
-    .bind(round.iter().map(|update| to_utc(update.to.expires_at)).collect::<Vec<_>>())
-    .bind(round.iter().map(|update| update.to_version).collect::<Vec<_>>())
-    .bind(to_utc(now))
-    .execute(tx)
-    .await?;
-    if moved.rows_affected() == round.len() as u64 {
-        return Ok(());
-    }
-    Err(Trouble::Unclear(format!("{} of {} locked bookings moved", moved.rows_affected(), round.len())))
+         WHERE booking.id = moved.id AND booking.state = moved.from_state AND booking.version = moved.from_version
+         RETURNING booking.id";
+    together
+        .add("moved", statement, &["id"])
+        .each(moved.iter().map(|update| update.booking))
+        .each(moved.iter().map(|update| update.from.as_str()))
+        .each(moved.iter().map(|update| update.from_version))
+        .each(moved.iter().map(|update| update.to.state.as_str()))
+        .each(moved.iter().map(|update| update.to.money.as_str()))
+        .each(moved.iter().map(|update| to_utc(update.to.expires_at)))
+        .each(moved.iter().map(|update| update.to_version))
+        .value(to_utc(now))
+        .done()
 }
 
-async fn insert_events(tx: &mut PgConnection, events: &[EventLine], now: Timestamp) -> Result<(), sqlx::Error> {
+fn all_moved(told: &Told, moved: &[Update]) -> Result<(), Trouble> {
+    let ids: Vec<Uuid> = told.column("moved.id")?;
+    if ids.len() == moved.len() {
+        return Ok(());
+    }
+    Err(Trouble::Unclear(format!("{} of {} locked bookings moved", ids.len(), moved.len())))
+}
+
+fn add_events(together: &mut Together, events: &[EventLine], now: Timestamp) -> Result<(), sqlx::Error> {
     if events.is_empty() {
         return Ok(());
     }
-    sqlx::query(
-        "INSERT INTO booking_events (booking_id, number, event, from_state, to_state, money, actor, reason, at)
+    let statement = "INSERT INTO booking_events (booking_id, number, event, from_state, to_state, money, actor, reason, at)
          SELECT line.*, $9
          FROM unnest($1::uuid[], $2::integer[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[])
-              AS line",
-    )
-    .bind(events.iter().map(|line| line.booking).collect::<Vec<_>>())
-    .bind(events.iter().map(|line| line.number).collect::<Vec<_>>())
-    .bind(events.iter().map(|line| line.event).collect::<Vec<_>>())
-    .bind(events.iter().map(|line| line.from.map(BookingState::as_str)).collect::<Vec<_>>())
-    .bind(events.iter().map(|line| line.to.state.as_str()).collect::<Vec<_>>())
-    .bind(events.iter().map(|line| line.to.money.as_str()).collect::<Vec<_>>())
-    .bind(events.iter().map(|line| line.actor.as_str()).collect::<Vec<_>>())
-    .bind(events.iter().map(|line| line.reason.as_str()).collect::<Vec<_>>())
-    .bind(to_utc(now))
-    .execute(tx)
-    .await?;
-    Ok(())
+              AS line";
+    together
+        .add("story", statement, &[])
+        .each(events.iter().map(|line| line.booking))
+        .each(events.iter().map(|line| line.number))
+        .each(events.iter().map(|line| line.event))
+        .each(events.iter().map(|line| line.from.map(BookingState::as_str)))
+        .each(events.iter().map(|line| line.to.state.as_str()))
+        .each(events.iter().map(|line| line.to.money.as_str()))
+        .each(events.iter().map(|line| line.actor.as_str()))
+        .each(events.iter().map(|line| line.reason.as_str()))
+        .value(to_utc(now))
+        .done()
 }
 
-async fn insert_payments(tx: &mut PgConnection, payments: &[Payment], now: Timestamp) -> Result<(), sqlx::Error> {
+fn add_payments(together: &mut Together, payments: &[Payment], now: Timestamp) -> Result<(), sqlx::Error> {
     if payments.is_empty() {
         return Ok(());
     }
-    sqlx::query(
+    let statement =
         "INSERT INTO payments (booking_id, gateway, state, amount_minor, currency, payment_token, updated_at)
          SELECT booking_id, gateway, 'requested', amount_minor, currency, payment_token, $6
          FROM unnest($1::uuid[], $2::text[], $3::bigint[], $4::text[], $5::text[])
-              AS asked (booking_id, gateway, amount_minor, currency, payment_token)",
-    )
-    .bind(payments.iter().map(|payment| payment.booking).collect::<Vec<_>>())
-    .bind(payments.iter().map(|payment| payment.gateway).collect::<Vec<_>>())
-    .bind(payments.iter().map(|payment| payment.amount.minor).collect::<Vec<_>>())
-    .bind(payments.iter().map(|payment| payment.amount.currency.code()).collect::<Vec<_>>())
-    .bind(payments.iter().map(|payment| payment.token.as_deref()).collect::<Vec<_>>())
-    .bind(to_utc(now))
-    .execute(tx)
-    .await?;
-    Ok(())
+              AS asked (booking_id, gateway, amount_minor, currency, payment_token)";
+    together
+        .add("asked", statement, &[])
+        .each(payments.iter().map(|payment| payment.booking))
+        .each(payments.iter().map(|payment| payment.gateway))
+        .each(payments.iter().map(|payment| payment.amount.minor))
+        .each(payments.iter().map(|payment| payment.amount.currency.code()))
+        .each(payments.iter().map(|payment| payment.token.as_deref()))
+        .value(to_utc(now))
+        .done()
 }
 
-async fn note_payments(
-    tx: &mut PgConnection,
+fn add_notes(
+    together: &mut Together,
     notes: &BTreeMap<Uuid, PaymentNote>,
     now: Timestamp,
 ) -> Result<(), sqlx::Error> {
     if notes.is_empty() {
         return Ok(());
     }
-    sqlx::query(
-        "UPDATE payments payment
+    let statement = "UPDATE payments payment
          SET state = note.state, gateway_ref = coalesce(note.gateway_ref, payment.gateway_ref),
              pay_url = coalesce(note.pay_url, payment.pay_url), updated_at = $5
          FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[]) AS note (booking_id, state, gateway_ref, pay_url)
-         WHERE payment.booking_id = note.booking_id",
-    )
-    .bind(notes.keys().copied().collect::<Vec<_>>())
-    .bind(notes.values().map(|note| note.state).collect::<Vec<_>>())
-    .bind(notes.values().map(|note| note.gateway_ref.as_deref()).collect::<Vec<_>>())
-    .bind(notes.values().map(|note| note.pay_url.as_deref()).collect::<Vec<_>>())
-    .bind(to_utc(now))
-    .execute(tx)
-    .await?;
-    Ok(())
+         WHERE payment.booking_id = note.booking_id";
+    together
+        .add("told_of_payments", statement, &[])
+        .each(notes.keys().copied())
+        .each(notes.values().map(|note| note.state))
+        .each(notes.values().map(|note| note.gateway_ref.as_deref()))
+        .each(notes.values().map(|note| note.pay_url.as_deref()))
+        .value(to_utc(now))
+        .done()
 }

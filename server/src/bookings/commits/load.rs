@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use super::super::sql::BookingRow;
 use crate::payments::{NewsOutcome, PaymentNews};
+use crate::together::{Together, Told};
 
 /// A booking with all that belongs to it.
 #[derive(Clone, Debug)]
@@ -66,27 +67,29 @@ pub(in crate::bookings) async fn found(
     Ok(rows.into_iter().map(|found| (found.row.id, found)).collect())
 }
 
-/// Locks bookings in the order of their ids, then reads those that are not `known` as they stand: whatever
-/// changes a booking or its seats steps its version, so a booking of the same version is the same. Two
-/// statements: what the second one sees is as of after the last lock was had, the rows of other tables included.
-pub(super) async fn locked(
-    tx: &mut PgConnection,
-    mut ids: Vec<Uuid>,
-    known: &HashMap<Uuid, &Found>,
-) -> Result<HashMap<Uuid, Found>, sqlx::Error> {
+/// Locks bookings in the order of their ids: see [`locked`].
+pub(super) fn add_locks(together: &mut Together, mut ids: Vec<Uuid>) -> Result<(), sqlx::Error> {
     if ids.is_empty() {
-        return Ok(HashMap::new());
+        return Ok(());
     }
     ids.sort_unstable();
     ids.dedup();
-    let locked: Vec<(Uuid, i32)> =
-        sqlx::query_as("SELECT id, version FROM bookings WHERE id = ANY($1) ORDER BY id FOR UPDATE")
-            .bind(&ids)
-            .fetch_all(&mut *tx)
-            .await?;
-    let mut bookings = HashMap::with_capacity(locked.len());
+    let statement = "SELECT id, version FROM bookings WHERE id = ANY($1) ORDER BY id FOR UPDATE";
+    together.add("locked", statement, &["id", "version"]).value(ids).done()
+}
+
+/// The locked bookings. Those that are not `known` are read as they stand: whatever changes a booking or its seats
+/// steps its version, so a booking of the same version is the same. In a statement after the locking one: what it sees
+/// is as of after the last lock was had, the rows of other tables included.
+pub(super) async fn locked(
+    tx: &mut PgConnection,
+    told: &Told,
+    known: &HashMap<Uuid, &Found>,
+) -> Result<HashMap<Uuid, Found>, sqlx::Error> {
+    let (ids, versions): (Vec<Uuid>, Vec<i32>) = (told.column("locked.id")?, told.column("locked.version")?);
+    let mut bookings = HashMap::with_capacity(ids.len());
     let mut unknown = Vec::new();
-    for (id, version) in locked {
+    for (id, version) in ids.into_iter().zip(versions) {
         match known.get(&id).filter(|found| found.row.version == version) {
             Some(found) => drop(bookings.insert(id, (*found).clone())),
             None => unknown.push(id),
@@ -98,34 +101,38 @@ pub(super) async fn locked(
     Ok(bookings)
 }
 
-/// Which of these holds have a booking already.
-pub(super) async fn booked_holds(tx: &mut PgConnection, holds: &[Uuid]) -> Result<HashSet<Uuid>, sqlx::Error> {
+/// Asks which of these holds have a booking already: see [`booked_holds`].
+pub(super) fn add_holds(together: &mut Together, holds: Vec<Uuid>) -> Result<(), sqlx::Error> {
     if holds.is_empty() {
-        return Ok(HashSet::new());
+        return Ok(());
     }
-    let known: Vec<Uuid> =
-        sqlx::query_scalar("SELECT hold_id FROM bookings WHERE hold_id = ANY($1)").bind(holds).fetch_all(tx).await?;
-    Ok(known.into_iter().collect())
+    together.add("booked", "SELECT hold_id FROM bookings WHERE hold_id = ANY($1)", &["hold_id"]).value(holds).done()
 }
 
-/// Which of these events of gateways were noted before, as events of a payment of ours: gateway and id.
-pub(super) async fn noted_events(
-    tx: &mut PgConnection,
-    news: &[&PaymentNews],
-) -> Result<HashSet<(String, String)>, sqlx::Error> {
+/// Holds that have a booking, as far as they were asked for. One that gets it while we look is seen when it is written.
+pub(super) fn booked_holds(told: &Told) -> Result<HashSet<Uuid>, sqlx::Error> {
+    Ok(told.column("booked.hold_id")?.into_iter().collect())
+}
+
+/// Asks which of these events of gateways were noted before, as events of a payment of ours: see [`noted_events`].
+pub(super) fn add_news(together: &mut Together, news: &[&PaymentNews]) -> Result<(), sqlx::Error> {
     if news.is_empty() {
-        return Ok(HashSet::new());
+        return Ok(());
     }
-    let known: Vec<(String, String)> = sqlx::query_as(
-        "SELECT known.gateway, known.event_id
+    let statement = "SELECT known.gateway, known.event_id
          FROM unnest($1::text[], $2::text[]) AS event (gateway, id)
          JOIN webhook_events known ON known.gateway = event.gateway AND known.event_id = event.id
-         WHERE known.outcome <> $3",
-    )
-    .bind(news.iter().map(|news| news.gateway).collect::<Vec<_>>())
-    .bind(news.iter().map(|news| news.event_id.as_str()).collect::<Vec<_>>())
-    .bind(NewsOutcome::Unknown.as_str())
-    .fetch_all(tx)
-    .await?;
-    Ok(known.into_iter().collect())
+         WHERE known.outcome <> $3";
+    together
+        .add("heard", statement, &["gateway", "event_id"])
+        .each(news.iter().map(|news| news.gateway))
+        .each(news.iter().map(|news| news.event_id.as_str()))
+        .value(NewsOutcome::Unknown.as_str())
+        .done()
+}
+
+/// Events that were noted before: gateway and id. As with holds.
+pub(super) fn noted_events(told: &Told) -> Result<HashSet<(String, String)>, sqlx::Error> {
+    let gateways: Vec<String> = told.column("heard.gateway")?;
+    Ok(gateways.into_iter().zip(told.column("heard.event_id")?).collect())
 }

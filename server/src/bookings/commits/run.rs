@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::booking::Effect;
+use domain::time::Timestamp;
 use sqlx::PgConnection;
 use tokio::time::Instant;
 use tracing::{Instrument, Span};
@@ -18,6 +19,7 @@ use super::{load, marks};
 use crate::bookings::{confirm, create, effects, news};
 use crate::idempotency::{self, Intent};
 use crate::telemetry::{self, STEP};
+use crate::together::Together;
 use crate::web::{Code, Problem};
 use crate::{AppState, ids, outbox};
 
@@ -187,8 +189,10 @@ async fn plan_and_write(
 ) -> Result<(Vec<Planned>, Vec<Found>, Vec<Found>), Trouble> {
     let now = state.locks.now();
     let claimed: Vec<&Intent> = works.iter().filter_map(|work| work.key_to_claim()).collect();
-    let mut answered = idempotency::replay_all(tx, &claimed, now).await?.into_iter();
-    let mut plan = Plan::new(know(state, tx, works).await?, now);
+    let (known, is_answered) = know(state, tx, works, &claimed, now).await?;
+    let answers = if is_answered { idempotency::replay_all(tx, &claimed, now).await? } else { Vec::new() };
+    let mut answered = answers.into_iter();
+    let mut plan = Plan::new(known, now);
     let mut planned = Vec::with_capacity(works.len());
     for (place, work) in works.iter().enumerate() {
         let earlier = work.key_to_claim().and_then(|_| answered.next()).unwrap_or(Ok(None));
@@ -203,17 +207,30 @@ async fn plan_and_write(
     Ok((planned, sold, made))
 }
 
-async fn know(state: &AppState, tx: &mut PgConnection, works: &[&Work]) -> Result<Known, Trouble> {
-    let ids: Vec<Uuid> = works.iter().filter_map(|work| work.booking()).collect();
-    let holds: Vec<Uuid> = works.iter().filter_map(|work| work.checkout()).map(|made| made.wanted.hold_id).collect();
+/// What the pieces are about, and whether somebody has a key that one of them is to claim.
+async fn know(
+    state: &AppState,
+    tx: &mut PgConnection,
+    works: &[&Work],
+    keys: &[&Intent],
+    now: Timestamp,
+) -> Result<(Known, bool), Trouble> {
+    let holds = works.iter().filter_map(|work| work.checkout()).map(|made| made.wanted.hold_id).collect();
     let news: Vec<_> = works.iter().filter_map(|work| work.news()).collect();
+    let mut together = Together::default();
+    load::add_locks(&mut together, works.iter().filter_map(|work| work.booking()).collect())?;
+    load::add_holds(&mut together, holds)?;
+    load::add_news(&mut together, &news)?;
+    idempotency::add_question(&mut together, keys, now)?;
+    let told = together.run(tx).await?;
+
     let recent: Vec<Arc<Found>> = news.iter().filter_map(|news| state.commits.recent.of(news.booking)).collect();
     let seen = works.iter().filter_map(|work| work.seen()).chain(recent.iter().map(|found| &**found));
     let seen = seen.map(|found| (found.row.id, found)).collect();
-    let bookings = load::locked(tx, ids, &seen).await?;
+    let bookings = load::locked(tx, &told, &seen).await?;
     let mut known = Known {
-        booked_holds: load::booked_holds(tx, &holds).await?,
-        noted_events: load::noted_events(tx, &news).await?,
+        booked_holds: load::booked_holds(&told)?,
+        noted_events: load::noted_events(&told)?,
         ..Known::default()
     };
     for news in news {
@@ -227,7 +244,7 @@ async fn know(state: &AppState, tx: &mut PgConnection, works: &[&Work]) -> Resul
         }
     }
     known.bookings = bookings;
-    Ok(known)
+    Ok((known, !idempotency::none_known(&told)?))
 }
 
 impl Work {
