@@ -129,8 +129,13 @@ impl Known {
 /// 401 for a token that opens nothing, 503 when the database is not to be had.
 pub async fn of_request(state: &AppState, headers: &HeaderMap) -> Result<Option<Session>, Problem> {
     let Some(credential) = Credential::of(state, headers)? else { return Ok(None) };
+    let sessions = &state.accounts.sessions.0;
+    if let Some(found) = sessions.get(&credential).await {
+        return judged(credential, found);
+    }
     let look = sql::sessions::find(&state.pg, credential, state.locks.now());
-    let found = state.accounts.sessions.0.try_get_with(credential, look).await;
+    // Boxed: every request comes by here, and few have a session that is not known.
+    let found = Box::pin(sessions.try_get_with(credential, look)).await;
     judged(credential, found.map_err(|cause| unknown(&cause))?)
 }
 

@@ -130,7 +130,9 @@ async fn clean_record(
     let record = match state.config.commits {
         CommitMode::Batched => state.commits.record_of(state, buyer).await?,
         CommitMode::Interactive => {
-            let records = records(&mut *state.pg.acquire().await?, &[&buyer], now).await?;
+            // Boxed: connecting takes kilobytes, which every payment would carry along.
+            let mut connection = Box::pin(state.pg.acquire()).await?;
+            let records = records(&mut connection, &[&buyer], now).await?;
             records.into_iter().next().ok_or_else(|| Problem::internal(&"a buyer without a record"))?
         }
     };

@@ -108,7 +108,8 @@ async fn submit(
     let submission = Submission {
         show,
         booking: row.id,
-        seen,
+        // Goes along with what is written down, and is of no use afterwards.
+        seen: None,
         only_at,
         token: request.payment_token.clone(),
         instrument,
@@ -116,7 +117,7 @@ async fn submit(
         until,
         intent: intent.clone(),
     };
-    match write_down(state, &submission).await {
+    match write_down(state, &submission, seen).await {
         Ok(done) => Ok((submission, done)),
         Err(problem) => {
             give_up_payment(state, &submission.show, &row).await;
@@ -143,14 +144,16 @@ async fn owned(
         let found = state.commits.find_owned(state, booking, owner).await?;
         return Ok(found.map(|found| (found.row.clone(), Some(Box::new(found)))));
     }
-    let row = sql::find_owned(&mut *state.pg.acquire().await?, booking, owner).await?;
+    // Boxed, as in `checks`.
+    let mut connection = Box::pin(state.pg.acquire()).await?;
+    let row = sql::find_owned(&mut connection, booking, owner).await?;
     Ok(row.map(|row| (row, None)))
 }
 
-async fn write_down(state: &AppState, submission: &Submission) -> Result<Done, Problem> {
+async fn write_down(state: &AppState, submission: &Submission, seen: Option<Box<Found>>) -> Result<Done, Problem> {
     match state.config.commits {
-        CommitMode::Batched => state.commits.ask(state, Work::Submit(submission.clone())).await,
-        CommitMode::Interactive => retried(|| submit_one(state, submission)).await,
+        CommitMode::Batched => state.commits.ask(state, Work::Submit(Submission { seen, ..submission.clone() })).await,
+        CommitMode::Interactive => Box::pin(retried(|| submit_one(state, submission))).await,
     }
 }
 
@@ -164,7 +167,8 @@ async fn charge_and_answer(
 ) -> Result<Answer, Problem> {
     let state = state.clone();
     let tasks = state.tasks.clone();
-    let rest = async move {
+    // Boxed: it is kilobytes, and a task is moved several times.
+    let rest = Box::pin(async move {
         let Submission { show, booking, token, gateway, intent, .. } = submission;
         if state.config.commits == CommitMode::Interactive {
             effects::charge_now(&state, booking).await;
@@ -187,7 +191,7 @@ async fn charge_and_answer(
                 .ask(&state, Work::Learn(Box::new(Lesson { show, booking, seen, said, charged, answer })))
                 .await,
         )
-    };
+    });
     let rest = tasks.spawn(rest.in_current_span());
     rest.await.map_err(|cause| Problem::internal(&cause))?
 }
@@ -201,7 +205,7 @@ async fn as_it_stands(
     key: Key,
 ) -> Result<Answer, Problem> {
     if state.config.commits == CommitMode::Interactive {
-        return retried(|| answer_as_it_stands(state, show, booking, intent, key)).await;
+        return Box::pin(retried(|| answer_as_it_stands(state, show, booking, intent, key))).await;
     }
     let answer = Some((intent.clone(), key));
     let lesson = Lesson { show: Arc::clone(show), booking, seen: None, said: None, charged: false, answer };
@@ -219,7 +223,8 @@ fn answered(done: Result<Done, Problem>) -> Result<Answer, Problem> {
 /// for the same booking was, meanwhile.
 pub(super) async fn give_up_payment(state: &AppState, show: &Show, row: &BookingRow) {
     let booking = row.id;
-    let undone = async {
+    // Boxed, likewise: few are given up.
+    let undone = Box::pin(async {
         let mut tx = state.pg.begin().await?;
         let still_open =
             sql::lock(&mut tx, booking).await?.is_some_and(|now| now.machine.state == BookingState::SeatsLocked);
@@ -228,7 +233,7 @@ pub(super) async fn give_up_payment(state: &AppState, show: &Show, row: &Booking
         }
         tx.commit().await?;
         Ok::<(), Problem>(())
-    };
+    });
     if let Err(problem) = undone.await {
         tracing::warn!(?problem, %booking, "the hold of {booking} stays closed until it expires");
     }

@@ -39,7 +39,7 @@ pub(super) async fn create(
     };
     let checkout = Checkout { show: Arc::clone(show), wanted, if_late: request.if_late, intent: intent.clone() };
     if !batched {
-        return retried(|| one_by_one(state, &checkout)).await;
+        return Box::pin(retried(|| one_by_one(state, &checkout))).await;
     }
     match state.commits.ask(state, Work::Create(Box::new(checkout))).await? {
         Done::Answered(answer) => Ok(answer),

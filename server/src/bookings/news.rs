@@ -24,7 +24,8 @@ use crate::{AppState, outbox};
 pub async fn payment_news(state: &AppState, news: PaymentNews) -> Result<NewsOutcome, Problem> {
     // Paid is what most of them say; the rest needs no crowd.
     if state.config.commits == CommitMode::Interactive || !matches!(news.kind, NewsKind::Succeeded { .. }) {
-        return retried(|| hear_one(state, &news)).await;
+        // Boxed, so that the others need no room for a transaction of their own.
+        return Box::pin(retried(|| hear_one(state, &news))).await;
     }
     match state.commits.ask(state, Work::Hear(news)).await? {
         Done::Heard(outcome) => Ok(outcome),

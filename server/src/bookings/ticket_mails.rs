@@ -49,7 +49,9 @@ async fn to_buyer(
     let places = if row.places.is_empty() {
         Vec::new()
     } else {
-        places::of_booking(&mut *state.pg.acquire().await?, row, row.machine.total.currency).await?
+        // Boxed: connecting takes kilobytes, which the many mails that go out together would carry along.
+        let mut connection = Box::pin(state.pg.acquire()).await?;
+        places::of_booking(&mut connection, row, row.machine.total.currency).await?
     };
     let places = places.into_iter().map(|line| match line.quantity {
         1 => (line.label, line.category),

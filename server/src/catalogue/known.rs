@@ -17,7 +17,7 @@ impl Catalogue {
         if let Some(show) = self.show(id).await? {
             return Ok(show);
         }
-        Err(match self.elsewhere(id).await? {
+        Err(match Box::pin(self.elsewhere(id)).await? {
             Some(address) => Problem::elsewhere(address),
             None => Problem::not_found("show"),
         })

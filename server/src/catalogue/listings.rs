@@ -113,7 +113,7 @@ impl Listings {
     /// # Errors
     /// When the database cannot be asked, or holds a row that cannot be.
     pub async fn search(&self, search: &ShowSearch, now: Timestamp) -> Result<Arc<Found>, sqlx::Error> {
-        let found = self.read(|pool| async move { sql::shows(&pool, search, now).await.map(Arc::new) });
+        let found = || self.read(|pool| async move { sql::shows(&pool, search, now).await.map(Arc::new) });
         once(&self.searches, search.clone(), found).await
     }
 

@@ -124,7 +124,7 @@ impl Catalogue {
     /// # Errors
     /// When the database cannot be asked, or holds a row that cannot be.
     pub async fn show(&self, id: Uuid) -> Result<Option<Arc<Show>>, sqlx::Error> {
-        let show = once(&self.shows, id, async {
+        let show = once(&self.shows, id, || async {
             let own = self.regions.as_deref().map(Regions::own);
             let Some(row) = sql::show(&self.pool, id, own).await? else { return Ok(None) };
             let layout = self.layout(row.layout_id).await?;
@@ -165,7 +165,7 @@ impl Catalogue {
     /// # Errors
     /// When the database cannot be asked, or has no such room.
     pub async fn layout(&self, id: Uuid) -> Result<Arc<Layout>, sqlx::Error> {
-        once(&self.layouts, id, async {
+        once(&self.layouts, id, || async {
             let text = sql::plan(&self.pool, id).await?;
             // An arena takes long enough to read that it would hold up every request on this thread.
             let read = tokio::task::spawn_blocking(move || serde_json::from_str::<Layout>(&text));
@@ -191,7 +191,7 @@ impl Catalogue {
     /// # Errors
     /// Never the database's; only what is shared among those who ask at once.
     pub async fn plan_document(&self, show: &Arc<Show>, part: Part) -> Result<Option<Arc<PlanDocument>>, sqlx::Error> {
-        once(&self.plans, (show.id, part), async {
+        once(&self.plans, (show.id, part), || async {
             let section = match part {
                 Part::Dots => {
                     let content = encode_dots(&show.layout.dots());
@@ -258,19 +258,18 @@ pub fn days_from(today: NaiveDate) -> impl Iterator<Item = NaiveDate> {
 
 /// From the cache, or loaded once however many ask at the same time. A failure is told to all of
 /// them and not kept.
-pub(super) async fn once<K, V>(
-    cache: &Cache<K, V>,
-    key: K,
-    load: impl Future<Output = Result<V, sqlx::Error>>,
-) -> Result<V, sqlx::Error>
+pub(super) async fn once<K, V, F>(cache: &Cache<K, V>, key: K, load: impl FnOnce() -> F) -> Result<V, sqlx::Error>
 where
     K: Hash + Eq + Send + Sync + 'static,
     V: Clone + Send + Sync + 'static,
+    F: Future<Output = Result<V, sqlx::Error>>,
 {
-    cache
-        .try_get_with(key, load)
-        .await
-        .map_err(|shared| Arc::try_unwrap(shared).unwrap_or_else(|shared| again(&shared)))
+    if let Some(known) = cache.get(&key).await {
+        return Ok(known);
+    }
+    // Boxed: whoever asks would carry the room for loading along, kilobytes of it, and nearly always it is known.
+    let loaded = Box::pin(cache.try_get_with(key, load())).await;
+    loaded.map_err(|shared| Arc::try_unwrap(shared).unwrap_or_else(|shared| again(&shared)))
 }
 
 /// A failure that several are waiting for, for each of them: it keeps its kind, on which the answer

@@ -14,7 +14,8 @@ pub async fn check(state: &AppState, show: &Show, visitor: &Visitor, email: &str
     if !show.email_code {
         return Ok(());
     }
-    let mut connection = state.pg.acquire().await?;
+    // Boxed: connecting takes kilobytes, which every checkout would carry along, and few shows ask for codes.
+    let mut connection = Box::pin(state.pg.acquire()).await?;
     if let Some(account) = visitor.account
         && accounts::has_proven_address(&mut connection, account).await?
     {

@@ -105,7 +105,7 @@ impl<'a> Trying<'a> {
             }
             Err(refused) => {
                 fairness.watches.tried_in_vain(self, now);
-                self.unless_free(state, show, request, refused).await
+                Box::pin(self.unless_free(state, show, request, refused)).await
             }
         }
     }
@@ -121,11 +121,13 @@ impl<'a> Trying<'a> {
         }
         match state.fairness.limits.of_address(state, self, state.locks.now()) {
             Ok(()) => Ok(()),
-            Err(refused) => self.unless_free(state, show, request, refused).await,
+            Err(refused) => Box::pin(self.unless_free(state, show, request, refused)).await,
         }
     }
 
     /// The seller at the counter is not limited, nor whoever repeats what another replica granted.
+    ///
+    /// To be boxed: it asks two stores, and nearly nobody who tries comes this far.
     async fn unless_free(
         &mut self,
         state: &AppState,

@@ -72,7 +72,8 @@ impl Intent {
     /// # Errors
     /// 422 when the key belongs to another request, 409 while that one is still running.
     pub async fn replay(&self, pg: &PgPool, now: Timestamp) -> Result<Option<Answer>, Problem> {
-        let mut connection = pg.acquire().await?;
+        // Boxed: connecting takes kilobytes, which everybody with a key would carry along; few look here.
+        let mut connection = Box::pin(pg.acquire()).await?;
         match sql::find(&mut connection, &self.owner, &self.key, now).await? {
             None => Ok(None),
             Some(row) => self.judge(row).map(Some),

@@ -99,7 +99,9 @@ where
         Ok(None) => {
             lead.working();
             state.idempotency.tally.add(Count::Worked);
-            let result = tokio::time::timeout(WORK_DEADLINE, work(state.clone(), intent.clone())).await;
+            // Boxed: a sale's is kilobytes, and a task is moved as a whole until it runs and once more when it is done.
+            let work = Box::pin(work(state.clone(), intent.clone()));
+            let result = tokio::time::timeout(WORK_DEADLINE, work).await;
             let result = result.unwrap_or_else(|_| Err(Problem::internal(&"the work under a key takes too long")));
             let result = unless_taken_over(&state, &intent, result).await;
             match &result {

@@ -14,7 +14,9 @@ impl Keys {
     /// The keys of `show` under `prefix`.
     #[must_use]
     pub fn of(prefix: &str, show: Uuid) -> Self {
-        Self(NAMES.map(|name| format!("{prefix}{{show:{show}}}:{name}")))
+        // Written once for all of them: this is done for every call.
+        let shared = format!("{prefix}{{show:{show}}}:");
+        Self(NAMES.map(|name| [shared.as_str(), name].concat()))
     }
 }
 /// Where changes of `show` are announced.

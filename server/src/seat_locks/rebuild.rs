@@ -26,7 +26,8 @@ where
 {
     let mut answer = ask().await;
     if matches!(answer, Err(StoreError::NoMap(_))) {
-        let known = known_seats(&state.pg, show).await?;
+        // Boxed: every call would carry the room for it along, and hardly any finds no map.
+        let known = Box::pin(known_seats(&state.pg, show)).await?;
         state.locks.load(show.id, &known).await?;
         answer = ask().await;
     }

@@ -14,8 +14,8 @@ use axum::{Json, Router};
 use domain::api::SERVER_TIME_HEADER;
 use tower::{Service, ServiceBuilder};
 use tower_http::catch_panic::CatchPanicLayer;
-use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{NotForContentType, Predicate, SizeAbove};
+use tower_http::compression::{CompressionBody, CompressionLayer};
 use tower_http::request_id::{MakeRequestId, PropagateRequestIdLayer, RequestId, SetRequestIdLayer};
 use tower_http::services::ServeFile;
 use tower_http::set_header::SetResponseHeaderLayer;
@@ -99,6 +99,7 @@ pub fn build(
         // A panic is a bug; the caller gets a problem and everyone else is served on.
         .layer(CatchPanicLayer::custom(panicked))
         .layer(TimeoutLayer::with_status_code(StatusCode::GATEWAY_TIMEOUT, REQUEST_DEADLINE))
+        .map_response(lightened)
         // Never on the socket or a stream, and not where it saves no packet.
         .layer(CompressionLayer::new().compress_when(
             SizeAbove::new(MIN_COMPRESSED_BYTES).and(NotForContentType::IMAGES).and(NotForContentType::SSE),
@@ -244,6 +245,13 @@ async fn ready(State(state): State<AppState>) -> Response {
     let status = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let truth = serde_json::json!({ "database": database, "lock_store": lock_store, "stopping": stopping });
     (status, Json(truth)).into_response()
+}
+
+/// A body that might be compressed has room for all a compressor needs, kilobytes that every layer above would copy and
+/// a box for a short answer would hold. What was not compressed goes on as it came.
+fn lightened(response: axum::http::Response<CompressionBody<Body>>) -> Response {
+    let as_it_came = !response.headers().contains_key(header::CONTENT_ENCODING);
+    response.map(|body| if as_it_came { body.into_inner() } else { Body::new(body) })
 }
 
 fn panicked(panic: Box<dyn std::any::Any + Send + 'static>) -> axum::http::Response<Body> {

@@ -99,6 +99,9 @@ impl FromRequestParts<AppState> for Visitor {
         if let Some(session) = accounts::of_request(state, &parts.headers).await? {
             return Ok(Self { owner: session.owner, account: Some(session.account), set_cookie: None });
         }
+        if let Some(secret) = plain_secret(&parts.headers) {
+            return Ok(Self::known(secret));
+        }
         let jar = CookieJar::from_headers(&parts.headers);
         let usable = |secret: &&Secret| secret.iter().all(u8::is_ascii_hexdigit);
         let secret = jar.get(COOKIE).and_then(|cookie| <&Secret>::try_from(cookie.value().as_bytes()).ok());

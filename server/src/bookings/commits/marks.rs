@@ -41,7 +41,8 @@ pub(super) fn tell(state: &AppState, sold: Vec<Arc<Found>>, at: Instant) {
 async fn serve(state: AppState) {
     while let Some(marks) = state.commits.marks.gather().await {
         // In a task of its own: a panic loses a batch to the relay, and the line is served on.
-        let done = state.tasks.spawn(tell_batch(state.clone(), marks));
+        // Boxed, because kilobytes would be moved with it.
+        let done = state.tasks.spawn(Box::pin(tell_batch(state.clone(), marks)));
         if let Err(cause) = done.await {
             tracing::error!(%cause, "sales were left for the relay to tell by a fault of ours");
         }

@@ -280,7 +280,8 @@ impl Commits {
         let place = Arc::clone(&self.lookup_places).try_acquire_owned().map_err(|_| full())?;
         let (reply, answer) = oneshot::channel();
         if self.lookups.join(Wanted { id, owner: owner.to_owned(), reply, _place: place }) {
-            state.tasks.spawn(look_up(state.clone()));
+            // Boxed: what may have to connect to Postgres is kilobytes, and a task is moved several times.
+            state.tasks.spawn(Box::pin(look_up(state.clone())));
         }
         answer.await.map_err(|_| Problem::internal(&"a booking was not looked up"))?
     }

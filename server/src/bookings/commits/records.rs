@@ -24,7 +24,8 @@ impl Commits {
         let place = std::sync::Arc::clone(&self.record_places).try_acquire_owned().map_err(|_| full())?;
         let (reply, answer) = oneshot::channel();
         if self.records.join(Question { buyer, reply, _place: place }) {
-            state.tasks.spawn(serve(state.clone()));
+            // Boxed, as in `look_up`.
+            state.tasks.spawn(Box::pin(serve(state.clone())));
         }
         answer.await.map_err(|_| Problem::internal(&"a buyer's record was not looked up"))?
     }

@@ -152,12 +152,17 @@ impl Shared {
 
     fn names(&self, owner: &str, key: &str) -> Names {
         let bucket = bucket_of(owner);
-        let entry = format!("{}{{keys:{bucket:x}}}:{owner}:{key}", self.prefix);
-        Names { entry, pending: self.pending_name(bucket) }
+        let shared = self.bucket_name(bucket);
+        Names { entry: [shared.as_str(), owner, ":", key].concat(), pending: shared + "pending" }
     }
 
     fn pending_name(&self, bucket: u8) -> String {
-        format!("{}{{keys:{bucket:x}}}:pending", self.prefix)
+        self.bucket_name(bucket) + "pending"
+    }
+
+    /// How all names of a bucket begin.
+    fn bucket_name(&self, bucket: u8) -> String {
+        format!("{}{{keys:{bucket:x}}}:", self.prefix)
     }
 
     /// Owner and key of an entry's name.

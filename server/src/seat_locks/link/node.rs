@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
 use redis::aio::MultiplexedConnection;
@@ -122,7 +122,7 @@ impl Node {
         let now = Instant::now();
         let pass = self.breaker().admit(now).map_err(Fault::Resting)?;
         let waiting = Waiting { node: self, pass: Some(pass) };
-        let used = self.opened().map(|open| open.number);
+        let used = self.slot().as_ref().map(|open| open.number);
         let outcome = timeout_at(until.min(now + TRY_DEADLINE).into(), work).await;
         waiting.over();
         match outcome {
@@ -156,9 +156,14 @@ impl Node {
     }
 
     async fn connection(&self) -> Result<Open, RedisError> {
-        if let Some(open) = self.opened() {
-            return Ok(open);
+        match self.opened() {
+            Some(open) => Ok(open),
+            // Boxed: it is done once, and every call would carry the room for it along.
+            None => Box::pin(self.connect()).await,
         }
+    }
+
+    async fn connect(&self) -> Result<Open, RedisError> {
         let _one_at_a_time = self.connecting.lock().await;
         if let Some(open) = self.opened() {
             return Ok(open);
@@ -170,7 +175,12 @@ impl Node {
     }
 
     fn opened(&self) -> Option<Open> {
-        self.open.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.slot().clone()
+    }
+
+    // Held for a look only, never across an await.
+    fn slot(&self) -> RwLockReadGuard<'_, Option<Open>> {
+        self.open.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn drop_if_lost<T>(&self, open: &Open, answer: Result<T, RedisError>) -> Result<T, RedisError> {
