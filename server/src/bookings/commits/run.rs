@@ -74,8 +74,9 @@ impl From<sqlx::Error> for Trouble {
 /// Commits batch after batch of a lane until nobody waits in it.
 pub(super) async fn serve(state: AppState, lane: usize) {
     while let Some(batch) = state.commits.work[lane].gather().await {
-        // In a task of its own: a panic is told to those of this batch, and the line is served on.
-        let done = state.tasks.spawn(commit(state.clone(), batch));
+        // In a task of its own: a panic is told to those of this batch, and the line is served on. Boxed, because
+        // kilobytes would be moved with it.
+        let done = state.tasks.spawn(Box::pin(commit(state.clone(), batch)));
         if let Err(cause) = done.await {
             tracing::error!(%cause, "a batch of bookings was left by a fault of ours");
         }
