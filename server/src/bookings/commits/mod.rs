@@ -2,8 +2,8 @@
 //!
 //! A sale passes here three times: checked out, submitted, paid. Each piece of work waits up to two
 //! milliseconds for others; then all of them are loaded in one statement, planned one by one by the pure
-//! step of `domain::booking` (`plan`), and written in a handful of statements (`writes`, `flush`), arrays in order of
-//! their keys so that batches queue up instead of deadlocking. A durable commit is then paid once for many:
+//! step of `domain::booking` (`plan`), and written in another (`writes`, `flush`), arrays in order of their keys so that
+//! batches queue up instead of deadlocking. A durable commit, and each journey to Postgres, is then paid once for many:
 //! `synchronous_commit` stays on.
 //!
 //! Nobody's trouble is another's. A piece that needs more than the plan knows, or whose claim or key turns
@@ -55,12 +55,12 @@ use crate::web::{Code, Problem};
 
 /// Pieces in one transaction at most: beyond, everyone waits longer than the sharing saves.
 const MAX_PER_BATCH: usize = 128;
-/// Transactions of the pipeline at one time: one for each core here, within these bounds. The other connections are
-/// for everybody else. More of them share what comes, and each statement is paid for fewer; a single one would rest
-/// while the disk writes. What concerns one booking (the answer to a charge, and the webhook that says the same) goes
-/// through the same lane: in two transactions at once, one would only wait for the other's lock.
-const FEWEST_LANES: usize = 2;
-/// See [`FEWEST_LANES`].
+/// Cores that share a transaction of the pipeline at one time: they compose and answer what Postgres writes for them.
+/// More transactions at once share what comes, and each statement is paid for fewer pieces. What concerns one booking
+/// (the answer to a charge, and the webhook that says the same) goes through the same lane: in two transactions at once,
+/// one would only wait for the other's lock.
+const CORES_OF_A_LANE: usize = 2;
+/// Transactions of the pipeline at one time at most. The other connections are for everybody else.
 const MOST_LANES: usize = 4;
 /// Bookings, or buyers, looked up in one statement at most.
 const MAX_PER_LOOKUP: usize = 64;
@@ -220,8 +220,8 @@ impl Commits {
     #[must_use]
     pub fn new(limit: usize, patience: Duration) -> Self {
         let places = |count: usize| Arc::new(Semaphore::new(count.clamp(1, Semaphore::MAX_PERMITS)));
-        let cores = std::thread::available_parallelism().map_or(FEWEST_LANES, NonZero::get);
-        let lanes = cores.clamp(FEWEST_LANES, MOST_LANES);
+        let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+        let lanes = (cores / CORES_OF_A_LANE).clamp(1, MOST_LANES);
         Self {
             work: (0..lanes).map(|_| Line::new(Terms { batch: MAX_PER_BATCH, patience, servers: 1 })).collect(),
             lookups: Line::new(Terms { batch: MAX_PER_LOOKUP, patience: GATHER, servers: LOOKUPS_AT_ONCE }),
