@@ -1,10 +1,14 @@
 //! Statements that go to Postgres as one: a journey there and back costs more than most of them do.
 //!
 //! Each stays with the table it is about, numbers its arguments from `$1`, and may tell something of the rows it wrote
-//! or found. Together they are the parts of one `WITH`: all of them see the rows as they were before any of them, so no
-//! row may be the business of two. Those that tell something run in the order they were added, as far as Postgres runs
-//! one after the other what one row of an answer is made of; whoever needs an order for more than fewer deadlocks must
-//! not rely on it.
+//! or found; one that only looks must, or Postgres leaves it out. Together they are the parts of one `WITH`: all of them
+//! see the rows as they were before any of them. So a row is the business of one of them; where it could be of two, both
+//! tell how many rows they wrote, and somebody counts. Those that tell something run in the order they were added, as
+//! far as Postgres runs one after the other what one row of an answer is made of; whoever needs an order for more than
+//! fewer deadlocks must not rely on it.
+//!
+//! Every text is planned once by each connection, and kept there. Whoever leaves parts out at will has more of them than
+//! connections have room for: better a part without rows.
 
 use std::fmt::Write as _;
 
@@ -15,6 +19,7 @@ use sqlx::{Arguments, AssertSqlSafe, Decode, Encode, PgConnection, Postgres, Row
 /// Statements on their way, with their arguments.
 #[derive(Default)]
 pub struct Together {
+    names: Vec<&'static str>,
     parts: String,
     told: String,
     arguments: PgArguments,
@@ -24,6 +29,7 @@ impl Together {
     /// A statement under a name of its own. `told`: columns of its rows that are wanted, each to be asked for by
     /// [`Told::column`].
     pub fn add(&mut self, name: &'static str, statement: &str, told: &[&'static str]) -> Values<'_> {
+        self.names.push(name);
         self.parts.push_str(if self.parts.is_empty() { "WITH " } else { ", " });
         self.parts.push_str(name);
         self.parts.push_str(" AS (");
@@ -41,12 +47,13 @@ impl Together {
     /// # Errors
     /// Whatever Postgres says to any of them; then none of them has done anything.
     pub async fn run(self, tx: &mut PgConnection) -> Result<Told, sqlx::Error> {
-        if self.parts.is_empty() {
-            return Ok(Told(None));
+        let Self { names, parts, told, arguments } = self;
+        if parts.is_empty() {
+            return Ok(Told { names, row: None });
         }
-        let text = format!("{} SELECT true{}", self.parts, self.told);
-        let row = sqlx::query_with(AssertSqlSafe(text), self.arguments).fetch_one(tx).await?;
-        Ok(Told(Some(row)))
+        let text = format!("{parts} SELECT true{told}");
+        let row = sqlx::query_with(AssertSqlSafe(text), arguments).fetch_one(tx).await?;
+        Ok(Told { names, row: Some(row) })
     }
 }
 
@@ -84,20 +91,23 @@ impl Values<'_> {
 }
 
 /// What the statements told.
-pub struct Told(Option<PgRow>);
+pub struct Told {
+    names: Vec<&'static str>,
+    row: Option<PgRow>,
+}
 
 impl Told {
-    /// A column of the rows of a statement, `"name.column"`, in their order; nothing where the statement was not added.
+    /// A column of the rows of a statement, in their order; nothing where the statement was not sent.
     ///
     /// # Errors
-    /// When the column is of another type.
-    pub fn column<T>(&self, name: &str) -> Result<Vec<T>, sqlx::Error>
+    /// When it tells no such column, or one of another type.
+    pub fn column<T>(&self, name: &str, column: &str) -> Result<Vec<T>, sqlx::Error>
     where
         T: for<'r> Decode<'r, Postgres> + Type<Postgres> + PgHasArrayType,
     {
-        match self.0.as_ref().map(|row| row.try_get(name)) {
-            None | Some(Err(sqlx::Error::ColumnNotFound(_))) => Ok(Vec::new()),
-            Some(told) => told,
+        match &self.row {
+            Some(row) if self.names.contains(&name) => row.try_get(format!("{name}.{column}").as_str()),
+            _ => Ok(Vec::new()),
         }
     }
 }

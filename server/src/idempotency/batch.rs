@@ -36,9 +36,6 @@ pub async fn replay_all(
 /// # Errors
 /// When it cannot be put into words.
 pub fn add_question(together: &mut Together, intents: &[&Intent], now: Timestamp) -> Result<(), sqlx::Error> {
-    if intents.is_empty() {
-        return Ok(());
-    }
     let names: Vec<_> = intents.iter().map(|intent| (intent.owner.as_str(), intent.key.as_str())).collect();
     sql::add_question(together, &names, now)
 }
@@ -48,7 +45,7 @@ pub fn add_question(together: &mut Together, intents: &[&Intent], now: Timestamp
 /// # Errors
 /// When the answer cannot be read.
 pub fn none_known(told: &Told) -> Result<bool, sqlx::Error> {
-    Ok(told.column::<String>("known_keys.key")?.is_empty())
+    Ok(told.column::<String>("known_keys", "key")?.is_empty())
 }
 
 /// Claims keys that nobody had when it was asked, those with an answer completed at once, together with what else is
@@ -63,9 +60,6 @@ pub fn add_claims(
     surely_free: bool,
     now: Timestamp,
 ) -> Result<(), sqlx::Error> {
-    if claims.is_empty() {
-        return Ok(());
-    }
     let rows = claims.iter().map(|(intent, answer)| sql::ClaimRow {
         owner: &intent.owner,
         key: &intent.key,
@@ -85,11 +79,11 @@ pub fn add_claims(
 /// # Errors
 /// When the answer cannot be read.
 pub fn lost_claims(told: &Told, claims: &[(&Intent, Option<&Answer>)]) -> Result<Vec<usize>, sqlx::Error> {
-    let owners: Vec<String> = told.column("claimed_keys.owner")?;
+    let owners: Vec<String> = told.column("claimed_keys", "owner")?;
     if owners.len() == claims.len() {
         return Ok(Vec::new());
     }
-    let claimed: HashSet<(String, String)> = owners.into_iter().zip(told.column("claimed_keys.key")?).collect();
+    let claimed: HashSet<(String, String)> = owners.into_iter().zip(told.column("claimed_keys", "key")?).collect();
     Ok((0..claims.len()).filter(|place| !claimed.contains(&claims[*place].0.name())).collect())
 }
 
@@ -97,14 +91,7 @@ pub fn lost_claims(told: &Told, claims: &[(&Intent, Option<&Answer>)]) -> Result
 ///
 /// # Errors
 /// When they cannot be put into words.
-pub fn add_answers(
-    together: &mut Together,
-    answers: &[(&Intent, &Answer)],
-    now: Timestamp,
-) -> Result<(), sqlx::Error> {
-    if answers.is_empty() {
-        return Ok(());
-    }
+pub fn add_answers(together: &mut Together, answers: &[(&Intent, &Answer)], now: Timestamp) -> Result<(), sqlx::Error> {
     let rows = answers.iter().map(|(intent, answer)| sql::AnswerRow {
         owner: &intent.owner,
         key: &intent.key,
@@ -120,6 +107,6 @@ pub fn add_answers(
 /// # Errors
 /// `RowNotFound` when a claim is no longer ours, as [`Intent::complete`] says.
 pub fn all_answered(told: &Told, answers: &[(&Intent, &Answer)]) -> Result<(), sqlx::Error> {
-    let stored: Vec<String> = told.column("answered_keys.key")?;
+    let stored: Vec<String> = told.column("answered_keys", "key")?;
     if stored.len() == answers.len() { Ok(()) } else { Err(sqlx::Error::RowNotFound) }
 }

@@ -184,11 +184,7 @@ macro_rules! insert_keys {
 }
 
 /// Asks for the keys of these, by owner and key, that have not run out.
-pub(super) fn add_question(
-    together: &mut Together,
-    names: &[(&str, &str)],
-    now: Timestamp,
-) -> Result<(), sqlx::Error> {
+pub(super) fn add_question(together: &mut Together, names: &[(&str, &str)], now: Timestamp) -> Result<(), sqlx::Error> {
     let statement = "SELECT known.key
          FROM unnest($1::text[], $2::text[]) AS asked (owner, key)
          JOIN idempotency_keys known ON known.owner = asked.owner AND known.key = asked.key

@@ -68,9 +68,6 @@ const DONE_BY_SELLER_MS: i64 = 15 * SECOND_MS;
 /// # Errors
 /// When they cannot be put into words.
 pub fn add_enqueued(together: &mut Together, effects: &[(Uuid, Effect)], now: Timestamp) -> Result<(), sqlx::Error> {
-    if effects.is_empty() {
-        return Ok(());
-    }
     let due = |effect: Effect| {
         let is_sellers = matches!(effect, Effect::MarkBooked | Effect::SendTicket);
         let head_start = if is_sellers { DONE_BY_SELLER_MS } else { Terms::of(effect).wait };
@@ -146,9 +143,6 @@ pub(super) async fn done_all(tx: &mut PgConnection, bookings: &[Uuid], effect: E
 /// # Errors
 /// When it cannot be put into words.
 pub fn add_done(together: &mut Together, bookings: &[Uuid], effect: Effect) -> Result<(), sqlx::Error> {
-    if bookings.is_empty() {
-        return Ok(());
-    }
     together.add("done", DELETE_OF_MANY, &[]).value(bookings).value(name(effect)).done()
 }
 

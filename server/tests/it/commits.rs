@@ -318,7 +318,7 @@ async fn whoever_gives_way_to_another_transaction_is_tried_again() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_booking_that_somebody_keeps_locked_holds_up_nobody_else_for_long() {
     let world = World::start(1, &[GATHERING]).await;
-    let buyers = checked_out(&world, 5).await;
+    let buyers = checked_out(&world, 9).await;
     let mut keeper = world.pg.begin().await.expect("a transaction");
     sqlx::query("SELECT FROM bookings WHERE id = $1::uuid FOR UPDATE")
         .bind(text(&buyers[0].1["id"]))
@@ -333,6 +333,8 @@ async fn a_booking_that_somebody_keeps_locked_holds_up_nobody_else_for_long() {
     let others = || async { payments[1..].iter().all(tokio::task::JoinHandle::is_finished) };
     let soon = tokio::time::timeout(Duration::from_secs(8), until("the others have paid", others)).await;
     assert!(soon.is_ok() && !payments[0].is_finished());
+    let submitted = "SELECT count(DISTINCT xmin::text) FROM booking_events WHERE event = 'payment_submitted'";
+    assert!(world.count(submitted).await < 8, "they went on together");
     keeper.rollback().await.expect("it is let go");
     for payment in payments {
         let (status, paid) = payment.await.expect("it was sent");

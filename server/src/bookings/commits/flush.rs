@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::super::claims::CLAIM_GRACE_MS;
 use super::super::sql::BookingRow;
 use super::run::Trouble;
-use super::writes::{Claim, EventLine, Fresh, Payment, PaymentNote, Update, Writes};
+use super::writes::{Claim, EventLine, Fresh, Payment, PaymentNote, Writes};
 use crate::clock::to_utc;
 use crate::together::{Together, Told};
 use crate::{idempotency, outbox, tickets};
@@ -51,59 +51,68 @@ impl Writes {
     /// Writes it all.
     pub(super) async fn flush(mut self, tx: &mut PgConnection, fresh: Fresh, now: Timestamp) -> Result<(), Trouble> {
         self.bookings.sort_unstable_by_key(|(row, _)| row.hold_id);
+        self.moves.sort_unstable_by_key(|update| update.booking);
         self.claims.sort_unstable();
         self.sales.sort_unstable();
-        let mut rounds = std::mem::take(&mut self.rounds).into_iter();
-        let moved = rounds.next().unwrap_or_default();
-        let mut together = Together::default();
-        self.add_bookings(&mut together, fresh, now)?;
-        add_moves(&mut together, &moved, now)?;
-        self.add_claims(&mut together, now)?;
-        self.add_sales(&mut together)?;
-        add_events(&mut together, &self.events, now)?;
-        add_payments(&mut together, &self.payments, now)?;
-        add_notes(&mut together, &self.notes, now)?;
-        tickets::add_issued(&mut together, &self.sold, fresh == Fresh::Surely, now)?;
-        outbox::add_enqueued(&mut together, &self.effects, now)?;
-        outbox::add_done(&mut together, &self.charged, Effect::Charge)?;
-        self.add_gateway_events(&mut together, fresh, now)?;
         let claims: Vec<_> = self.claimed_keys.iter().map(|(_, intent, answer)| (intent, answer.as_ref())).collect();
-        idempotency::add_claims(&mut together, &claims, fresh == Fresh::Surely, now)?;
         let answers: Vec<_> = self.completed_keys.iter().map(|(intent, answer)| (intent, answer)).collect();
-        idempotency::add_answers(&mut together, &answers, now)?;
-
+        let mut together = Together::default();
+        if !self.bookings.is_empty() {
+            self.add_bookings(&mut together, fresh, now)?;
+        }
+        // A batch of checkouts is short. Any other is whole, some parts without rows: few texts, each planned once.
+        if self.is_more_than_checkouts() {
+            self.add_moves(&mut together, now)?;
+            self.add_claims(&mut together, now)?;
+            self.add_sales(&mut together)?;
+            add_payments(&mut together, &self.payments, now)?;
+            add_notes(&mut together, &self.notes, now)?;
+            tickets::add_issued(&mut together, &self.sold, fresh == Fresh::Surely, now)?;
+            outbox::add_enqueued(&mut together, &self.effects, now)?;
+            outbox::add_done(&mut together, &self.charged, Effect::Charge)?;
+            self.add_gateway_events(&mut together, fresh, now)?;
+            idempotency::add_answers(&mut together, &answers, now)?;
+        }
+        if !(self.events.is_empty() && claims.is_empty()) {
+            add_events(&mut together, &self.events, now)?;
+            idempotency::add_claims(&mut together, &claims, fresh == Fresh::Surely, now)?;
+        }
         let told = together.run(tx).await?;
-        self.compare(&told, &moved)?;
+        self.compare(&told)?;
         let lost = idempotency::lost_claims(&told, &claims)?;
         if !lost.is_empty() {
             // The same request is running elsewhere: by itself it waits, and gets the same answer.
             return Err(Trouble::Apart(lost.into_iter().map(|at| self.claimed_keys[at].0).collect()));
         }
-        idempotency::all_answered(&told, &answers)?;
-        // A booking that moves twice in a batch: a statement writes a row once.
-        for moved in rounds {
-            let mut together = Together::default();
-            add_moves(&mut together, &moved, now)?;
-            all_moved(&together.run(tx).await?, &moved)?;
-        }
-        Ok(())
+        Ok(idempotency::all_answered(&told, &answers)?)
+    }
+
+    fn is_more_than_checkouts(&self) -> bool {
+        !(self.moves.is_empty()
+            && self.notes.is_empty()
+            && self.charged.is_empty()
+            && self.noted_events.is_empty()
+            && self.completed_keys.is_empty())
     }
 
     /// Whether everything that was planned was written.
-    fn compare(&self, told: &Told, moved: &[Update]) -> Result<(), Trouble> {
-        let made: HashSet<Uuid> = told.column("made.id")?.into_iter().collect();
+    fn compare(&self, told: &Told) -> Result<(), Trouble> {
+        let made: HashSet<Uuid> = told.column("made", "id")?.into_iter().collect();
         if made.len() < self.bookings.len() {
             // Another tab checked the hold out, or a name is taken: by itself it is told, or named anew.
             let missing = self.bookings.iter().map(|(row, _)| row.id).filter(|id| !made.contains(id)).collect();
             return Err(self.pieces_of(&missing));
         }
-        all_moved(told, moved)?;
+        let moved: Vec<Uuid> = told.column("moved", "id")?;
+        if moved.len() != self.moves.len() {
+            return Err(Trouble::Unclear(format!("{} of {} locked bookings moved", moved.len(), self.moves.len())));
+        }
         // Redis had lost a lock and granted a seat twice; by itself its buyer is told which.
-        self.all_of(&self.claims, told.column("claimed.booking_id")?)?;
+        self.all_of(&self.claims, told.column("claimed", "booking_id")?)?;
         // A claim that is not the booking's own any more: by itself its money goes back.
-        self.all_of(&self.sales, told.column("sold.booking_id")?)?;
+        self.all_of(&self.sales, told.column("sold", "booking_id")?)?;
         let noted: HashSet<(String, String)> =
-            told.column("noted.gateway")?.into_iter().zip(told.column("noted.event_id")?).collect();
+            told.column("noted", "gateway")?.into_iter().zip(told.column("noted", "event_id")?).collect();
         if noted.len() < self.noted_events.len() {
             // Delivered to another replica at the same moment.
             let known = |gateway: &str, id: &String| noted.contains(&(gateway.to_owned(), id.clone()));
@@ -132,9 +141,6 @@ impl Writes {
     }
 
     fn add_bookings(&self, together: &mut Together, fresh: Fresh, now: Timestamp) -> Result<(), sqlx::Error> {
-        if self.bookings.is_empty() {
-            return Ok(());
-        }
         let rows = || self.bookings.iter().map(|(row, _)| row);
         let text = |text: fn(&BookingRow) -> &str| rows().map(text).collect::<Vec<&str>>();
         let statement = match fresh {
@@ -174,11 +180,32 @@ impl Writes {
             .done()
     }
 
+    /// Moves bookings from the state and version they were read in.
+    fn add_moves(&self, together: &mut Together, now: Timestamp) -> Result<(), sqlx::Error> {
+        let moves = || self.moves.iter();
+        let statement = "UPDATE bookings booking
+             SET state = moved.state, money = moved.money, version = moved.version, expires_at = moved.expires_at,
+                 updated_at = $8
+             FROM unnest($1::uuid[], $2::text[], $3::integer[], $4::text[], $5::text[], $6::timestamptz[],
+                         $7::integer[])
+                  AS moved (id, from_state, from_version, state, money, expires_at, version)
+             WHERE booking.id = moved.id AND booking.state = moved.from_state AND booking.version = moved.from_version
+             RETURNING booking.id";
+        together
+            .add("moved", statement, &["id"])
+            .each(moves().map(|update| update.booking))
+            .each(moves().map(|update| update.from.as_str()))
+            .each(moves().map(|update| update.from_version))
+            .each(moves().map(|update| update.to.state.as_str()))
+            .each(moves().map(|update| update.to.money.as_str()))
+            .each(moves().map(|update| to_utc(update.to.expires_at)))
+            .each(moves().map(|update| update.to_version))
+            .value(to_utc(now))
+            .done()
+    }
+
     /// As `claims::claim`: free, released, or run out a grace ago, and by a higher fence.
     fn add_claims(&self, together: &mut Together, now: Timestamp) -> Result<(), sqlx::Error> {
-        if self.claims.is_empty() {
-            return Ok(());
-        }
         let claims = || self.claims.iter();
         let statement = "INSERT INTO seat_claims (show_id, seat_no, booking_id, fence, state, expires_at)
              SELECT wish.show_id, wish.seat_no, wish.booking_id, wish.fence, 'claimed', wish.expires_at
@@ -203,9 +230,6 @@ impl Writes {
 
     /// As `claims::sell`: only what is still the booking's own by booking and fence.
     fn add_sales(&self, together: &mut Together) -> Result<(), sqlx::Error> {
-        if self.sales.is_empty() {
-            return Ok(());
-        }
         let sales = || self.sales.iter();
         let statement = "UPDATE seat_claims claim SET state = 'sold'
              FROM unnest($1::uuid[], $2::integer[], $3::uuid[], $4::bigint[]) AS own (show_id, seat_no, booking_id, fence)
@@ -222,9 +246,6 @@ impl Writes {
     }
 
     fn add_gateway_events(&self, together: &mut Together, fresh: Fresh, now: Timestamp) -> Result<(), sqlx::Error> {
-        if self.noted_events.is_empty() {
-            return Ok(());
-        }
         let mut events: Vec<_> = self.noted_events.iter().collect();
         events.sort_unstable_by_key(|(_, news, _)| (news.gateway, &news.event_id));
         let statement = match fresh {
@@ -241,46 +262,9 @@ impl Writes {
     }
 }
 
-/// Moves bookings from the state and version they were read in.
-fn add_moves(together: &mut Together, moved: &[Update], now: Timestamp) -> Result<(), sqlx::Error> {
-    if moved.is_empty() {
-        return Ok(());
-    }
-    let mut moved: Vec<&Update> = moved.iter().collect();
-    moved.sort_unstable_by_key(|update| update.booking);
-    let statement = "UPDATE bookings booking
-         SET state = moved.state, money = moved.money, version = moved.version, expires_at = moved.expires_at,
-             updated_at = $8
-         FROM unnest($1::uuid[], $2::text[], $3::integer[], $4::text[], $5::text[], $6::timestamptz[], $7::integer[])
-              AS moved (id, from_state, from_version, state, money, expires_at, version)
-         WHERE booking.id = moved.id AND booking.state = moved.from_state AND booking.version = moved.from_version
-         RETURNING booking.id";
-    together
-        .add("moved", statement, &["id"])
-        .each(moved.iter().map(|update| update.booking))
-        .each(moved.iter().map(|update| update.from.as_str()))
-        .each(moved.iter().map(|update| update.from_version))
-        .each(moved.iter().map(|update| update.to.state.as_str()))
-        .each(moved.iter().map(|update| update.to.money.as_str()))
-        .each(moved.iter().map(|update| to_utc(update.to.expires_at)))
-        .each(moved.iter().map(|update| update.to_version))
-        .value(to_utc(now))
-        .done()
-}
-
-fn all_moved(told: &Told, moved: &[Update]) -> Result<(), Trouble> {
-    let ids: Vec<Uuid> = told.column("moved.id")?;
-    if ids.len() == moved.len() {
-        return Ok(());
-    }
-    Err(Trouble::Unclear(format!("{} of {} locked bookings moved", ids.len(), moved.len())))
-}
-
 fn add_events(together: &mut Together, events: &[EventLine], now: Timestamp) -> Result<(), sqlx::Error> {
-    if events.is_empty() {
-        return Ok(());
-    }
-    let statement = "INSERT INTO booking_events (booking_id, number, event, from_state, to_state, money, actor, reason, at)
+    let statement =
+        "INSERT INTO booking_events (booking_id, number, event, from_state, to_state, money, actor, reason, at)
          SELECT line.*, $9
          FROM unnest($1::uuid[], $2::integer[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[])
               AS line";
@@ -299,9 +283,6 @@ fn add_events(together: &mut Together, events: &[EventLine], now: Timestamp) -> 
 }
 
 fn add_payments(together: &mut Together, payments: &[Payment], now: Timestamp) -> Result<(), sqlx::Error> {
-    if payments.is_empty() {
-        return Ok(());
-    }
     let statement =
         "INSERT INTO payments (booking_id, gateway, state, amount_minor, currency, payment_token, updated_at)
          SELECT booking_id, gateway, 'requested', amount_minor, currency, payment_token, $6
@@ -318,14 +299,7 @@ fn add_payments(together: &mut Together, payments: &[Payment], now: Timestamp) -
         .done()
 }
 
-fn add_notes(
-    together: &mut Together,
-    notes: &BTreeMap<Uuid, PaymentNote>,
-    now: Timestamp,
-) -> Result<(), sqlx::Error> {
-    if notes.is_empty() {
-        return Ok(());
-    }
+fn add_notes(together: &mut Together, notes: &BTreeMap<Uuid, PaymentNote>, now: Timestamp) -> Result<(), sqlx::Error> {
     let statement = "UPDATE payments payment
          SET state = note.state, gateway_ref = coalesce(note.gateway_ref, payment.gateway_ref),
              pay_url = coalesce(note.pay_url, payment.pay_url), updated_at = $5

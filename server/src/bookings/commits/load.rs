@@ -67,14 +67,23 @@ pub(in crate::bookings) async fn found(
     Ok(rows.into_iter().map(|found| (found.row.id, found)).collect())
 }
 
+/// Whether to wait for bookings that somebody else keeps locked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kept {
+    /// Nearly always another batch, for a moment.
+    Await,
+    /// Somebody took longer than the transaction waits: they are left out.
+    PassBy,
+}
+
 /// Locks bookings in the order of their ids: see [`locked`].
-pub(super) fn add_locks(together: &mut Together, mut ids: Vec<Uuid>) -> Result<(), sqlx::Error> {
-    if ids.is_empty() {
-        return Ok(());
-    }
+pub(super) fn add_locks(together: &mut Together, mut ids: Vec<Uuid>, kept: Kept) -> Result<(), sqlx::Error> {
     ids.sort_unstable();
     ids.dedup();
-    let statement = "SELECT id, version FROM bookings WHERE id = ANY($1) ORDER BY id FOR UPDATE";
+    let statement = match kept {
+        Kept::Await => "SELECT id, version FROM bookings WHERE id = ANY($1) ORDER BY id FOR UPDATE",
+        Kept::PassBy => "SELECT id, version FROM bookings WHERE id = ANY($1) ORDER BY id FOR UPDATE SKIP LOCKED",
+    };
     together.add("locked", statement, &["id", "version"]).value(ids).done()
 }
 
@@ -86,7 +95,7 @@ pub(super) async fn locked(
     told: &Told,
     known: &HashMap<Uuid, &Found>,
 ) -> Result<HashMap<Uuid, Found>, sqlx::Error> {
-    let (ids, versions): (Vec<Uuid>, Vec<i32>) = (told.column("locked.id")?, told.column("locked.version")?);
+    let (ids, versions): (Vec<Uuid>, Vec<i32>) = (told.column("locked", "id")?, told.column("locked", "version")?);
     let mut bookings = HashMap::with_capacity(ids.len());
     let mut unknown = Vec::new();
     for (id, version) in ids.into_iter().zip(versions) {
@@ -103,22 +112,16 @@ pub(super) async fn locked(
 
 /// Asks which of these holds have a booking already: see [`booked_holds`].
 pub(super) fn add_holds(together: &mut Together, holds: Vec<Uuid>) -> Result<(), sqlx::Error> {
-    if holds.is_empty() {
-        return Ok(());
-    }
     together.add("booked", "SELECT hold_id FROM bookings WHERE hold_id = ANY($1)", &["hold_id"]).value(holds).done()
 }
 
 /// Holds that have a booking, as far as they were asked for. One that gets it while we look is seen when it is written.
 pub(super) fn booked_holds(told: &Told) -> Result<HashSet<Uuid>, sqlx::Error> {
-    Ok(told.column("booked.hold_id")?.into_iter().collect())
+    Ok(told.column("booked", "hold_id")?.into_iter().collect())
 }
 
 /// Asks which of these events of gateways were noted before, as events of a payment of ours: see [`noted_events`].
 pub(super) fn add_news(together: &mut Together, news: &[&PaymentNews]) -> Result<(), sqlx::Error> {
-    if news.is_empty() {
-        return Ok(());
-    }
     let statement = "SELECT known.gateway, known.event_id
          FROM unnest($1::text[], $2::text[]) AS event (gateway, id)
          JOIN webhook_events known ON known.gateway = event.gateway AND known.event_id = event.id
@@ -133,6 +136,6 @@ pub(super) fn add_news(together: &mut Together, news: &[&PaymentNews]) -> Result
 
 /// Events that were noted before: gateway and id. As with holds.
 pub(super) fn noted_events(told: &Told) -> Result<HashSet<(String, String)>, sqlx::Error> {
-    let gateways: Vec<String> = told.column("heard.gateway")?;
-    Ok(gateways.into_iter().zip(told.column("heard.event_id")?).collect())
+    let gateways: Vec<String> = told.column("heard", "gateway")?;
+    Ok(gateways.into_iter().zip(told.column("heard", "event_id")?).collect())
 }

@@ -4,7 +4,7 @@
 //! milliseconds for others; then all of them are loaded in one statement, planned one by one by the pure
 //! step of `domain::booking` (`plan`), and written in another (`writes`, `flush`), arrays in order of their keys so that
 //! batches queue up instead of deadlocking. A durable commit, and each journey to Postgres, is then paid once for many:
-//! `synchronous_commit` stays on.
+//! `synchronous_commit` stays on for sales; only what was done is taken off the outbox without waiting for the disk.
 //!
 //! Nobody's trouble is another's. A piece that needs more than the plan knows, or whose claim or key turns
 //! out to be another's, goes by itself, on the road of `create`, `confirm`, `effects` and `news`; the others

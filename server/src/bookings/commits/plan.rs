@@ -26,7 +26,8 @@ use crate::web::Problem;
 /// What is known before the batch is planned.
 #[derive(Default)]
 pub(super) struct Known {
-    /// Bookings the pieces name, locked.
+    /// Bookings the pieces name, locked. One that is not here is not there, or somebody keeps it locked: its piece goes
+    /// by itself, and waits or is told.
     pub(super) bookings: HashMap<Uuid, Found>,
     /// Holds of the pieces that have a booking already.
     pub(super) booked_holds: HashSet<Uuid>,
@@ -52,7 +53,7 @@ pub(super) enum Planned {
 enum Road {
     /// Paid as agreed, in time: sold.
     Straight,
-    /// Declined, late, another amount: what follows is not for a crowd.
+    /// Declined, late, another amount: what follows is not for a crowd. Or it has only just moved.
     Another,
     /// It has been there, or cannot go there.
     Nowhere,
@@ -76,8 +77,8 @@ pub(super) struct Plan {
     known: Known,
     now: Timestamp,
     pub(super) writes: Writes,
-    /// Moves of each booking so far: the next one belongs into the next round.
-    rounds: HashMap<Uuid, usize>,
+    /// Bookings that moved: whatever would move one once more goes by itself.
+    moved: HashSet<Uuid>,
     /// Keys, holds and seats that a piece of this batch has taken.
     keys: HashSet<(String, String)>,
     holds: HashSet<Uuid>,
@@ -90,7 +91,7 @@ impl Plan {
             known,
             now,
             writes: Writes::default(),
-            rounds: HashMap::new(),
+            moved: HashSet::new(),
             keys: HashSet::new(),
             holds: HashSet::new(),
             seats: HashSet::new(),
@@ -166,9 +167,7 @@ impl Plan {
         if submission.instrument.is_some() {
             return Planned::Apart;
         }
-        let Some(found) = self.known.bookings.get(&submission.booking) else {
-            return Planned::Refused(Problem::not_found("booking"));
-        };
+        let Some(found) = self.known.bookings.get(&submission.booking) else { return Planned::Apart };
         if !found.row.places.is_empty() {
             return Planned::Apart;
         }
@@ -207,9 +206,7 @@ impl Plan {
     }
 
     fn learn(&mut self, place: usize, lesson: &Lesson) -> Planned {
-        let Some(found) = self.known.bookings.get(&lesson.booking) else {
-            return Planned::Refused(Problem::not_found("booking"));
-        };
+        let Some(found) = self.known.bookings.get(&lesson.booking) else { return Planned::Apart };
         if !found.row.places.is_empty() {
             return Planned::Apart;
         }
@@ -272,6 +269,7 @@ impl Plan {
     /// Where an event takes a booking.
     fn road(&self, found: &Found, show: &Show, event: Event) -> Road {
         match step(found.row.machine, event, self.now) {
+            Ok(_) if self.moved.contains(&found.row.id) => Road::Another,
             Ok((paid, effects))
                 if paid.state == BookingState::PaymentSucceeded && effects.is_empty() && show.starts_at > self.now =>
             {
@@ -326,10 +324,9 @@ impl Plan {
     fn update(&mut self, booking: Uuid, Before { state, version }: Before) {
         let Some(found) = self.known.bookings.get(&booking) else { return };
         let (to, to_version) = (found.row.machine, found.row.version);
-        let round = self.rounds.entry(booking).or_default();
-        let update = Update { booking, from: state, from_version: version, to, to_version };
-        self.writes.move_in_round(*round, update);
-        *round += 1;
+        let is_first = self.moved.insert(booking);
+        assert!(is_first, "booking {booking} moves twice in a batch");
+        self.writes.moves.push(Update { booking, from: state, from_version: version, to, to_version });
     }
 
     /// The booking as it stands, as the answer of a key.

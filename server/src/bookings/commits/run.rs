@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::booking::Effect;
-use domain::time::Timestamp;
 use sqlx::PgConnection;
 use tokio::time::Instant;
 use tracing::{Instrument, Span};
 use uuid::Uuid;
 
+use super::load::Kept;
 use super::plan::{Known, Plan, Planned};
 use super::writes::Fresh;
 use super::{Checkout, Done, Found, Lesson, Piece, Work};
@@ -23,12 +23,12 @@ use crate::together::Together;
 use crate::web::{Code, Problem};
 use crate::{AppState, ids, outbox};
 
-/// How a batch begins. A row that somebody keeps locked holds the others up for a second at most: after it,
-/// each goes by itself. Bookings are found by their keys: a plan that was made while the tables were empty
-/// must not read all of them once they are full.
-const BEGIN: &str = "BEGIN; SET LOCAL lock_timeout = '1s'; SET LOCAL statement_timeout = '8s'; \
+/// How a batch begins. A booking that somebody keeps locked holds the others up for half a second at most: after it,
+/// they go on without it; after another row, each goes by itself. Bookings are found by their keys: a plan that was made
+/// while the tables were empty must not read all of them once they are full.
+const BEGIN: &str = "BEGIN; SET LOCAL lock_timeout = '500ms'; SET LOCAL statement_timeout = '8s'; \
                      SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; \
-                     SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; \
+                     SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL jit = off; \
                      SET LOCAL plan_cache_mode = force_generic_plan";
 /// A batch, and a piece by itself, may take this long.
 const DEADLINE: Duration = Duration::from_secs(10);
@@ -48,6 +48,8 @@ pub(super) enum Trouble {
     Unavailable(Problem),
     /// A row that was to be new is there already. Written with care, it is said which.
     Collides(sqlx::Error),
+    /// Somebody keeps a row locked for longer than a batch waits.
+    Kept(sqlx::Error),
     /// Some piece cannot be written, and nobody says which.
     Unclear(String),
 }
@@ -58,6 +60,7 @@ impl From<sqlx::Error> for Trouble {
             sqlx::Error::Database(error) => match error.code().as_deref() {
                 Some("40001" | "40P01") => Self::Again(cause),
                 Some("23505") => Self::Collides(cause),
+                Some("55P03") => Self::Kept(cause),
                 Some("57014" | "57P01" | "57P02" | "57P03" | "53300") => Self::Unavailable(cause.into()),
                 _ => Self::Unclear(cause.to_string()),
             },
@@ -84,14 +87,14 @@ pub(super) async fn serve(state: AppState, lane: usize) {
 }
 
 async fn commit(state: AppState, mut batch: Vec<Piece>) {
-    let mut fresh = Fresh::Surely;
+    let (mut fresh, mut kept) = (Fresh::Surely, Kept::Await);
     for attempt in 0..MAX_TRIES {
         if batch.is_empty() {
             return;
         }
         let works: Vec<&Work> = batch.iter().map(|piece| &piece.work).collect();
         let span = transaction_span(&batch);
-        let outcome = tokio::time::timeout(DEADLINE, together(&state, &works, fresh)).instrument(span).await;
+        let outcome = tokio::time::timeout(DEADLINE, together(&state, &works, fresh, kept)).instrument(span).await;
         match outcome.unwrap_or_else(|_| Err(Trouble::Unavailable(too_slow()))) {
             Ok(planned) => return answer(&state, batch, planned),
             Err(Trouble::Apart(places)) => {
@@ -110,10 +113,14 @@ async fn commit(state: AppState, mut batch: Vec<Piece>) {
                 tracing::debug!(%cause, of = batch.len(), "a batch is written with care");
                 fresh = Fresh::Perhaps;
             }
+            Err(Trouble::Kept(cause)) if kept == Kept::Await => {
+                tracing::debug!(%cause, of = batch.len(), "a batch goes on without bookings that somebody keeps locked");
+                kept = Kept::PassBy;
+            }
             Err(Trouble::Unavailable(problem)) => {
                 return batch.into_iter().for_each(|piece| drop(piece.reply.send(Err(problem.clone()))));
             }
-            Err(Trouble::Collides(cause)) => {
+            Err(Trouble::Collides(cause) | Trouble::Kept(cause)) => {
                 tracing::warn!(%cause, of = batch.len(), "a batch cannot be committed whole: each goes by itself");
                 break;
             }
@@ -161,10 +168,10 @@ fn split(batch: Vec<Piece>, is_apart: impl Fn(usize) -> bool) -> (Vec<Piece>, Ve
 }
 
 /// One transaction for all of them. Nothing is done unless it answers.
-async fn together(state: &AppState, works: &[&Work], fresh: Fresh) -> Result<Vec<Planned>, Trouble> {
+async fn together(state: &AppState, works: &[&Work], fresh: Fresh, kept: Kept) -> Result<Vec<Planned>, Trouble> {
     let began = Instant::now();
     let mut tx = state.pg.begin_with(BEGIN).await?;
-    let (planned, sold, made) = match plan_and_write(state, &mut tx, works, fresh).await {
+    let (planned, sold, made) = match plan_and_write(state, &mut tx, works, (fresh, kept)).await {
         Ok(written) => written,
         Err(trouble) => {
             // At once, not when the connection is given back: whoever goes by itself wants these rows.
@@ -186,11 +193,11 @@ async fn plan_and_write(
     state: &AppState,
     tx: &mut PgConnection,
     works: &[&Work],
-    fresh: Fresh,
+    (fresh, kept): (Fresh, Kept),
 ) -> Result<(Vec<Planned>, Vec<Found>, Vec<Found>), Trouble> {
     let now = state.locks.now();
     let claimed: Vec<&Intent> = works.iter().filter_map(|work| work.key_to_claim()).collect();
-    let (known, is_answered) = know(state, tx, works, &claimed, now).await?;
+    let (known, is_answered) = know(state, tx, works, kept, &claimed).await?;
     let answers = if is_answered { idempotency::replay_all(tx, &claimed, now).await? } else { Vec::new() };
     let mut answered = answers.into_iter();
     let mut plan = Plan::new(known, now);
@@ -213,16 +220,16 @@ async fn know(
     state: &AppState,
     tx: &mut PgConnection,
     works: &[&Work],
+    kept: Kept,
     keys: &[&Intent],
-    now: Timestamp,
 ) -> Result<(Known, bool), Trouble> {
     let holds = works.iter().filter_map(|work| work.checkout()).map(|made| made.wanted.hold_id).collect();
     let news: Vec<_> = works.iter().filter_map(|work| work.news()).collect();
     let mut together = Together::default();
-    load::add_locks(&mut together, works.iter().filter_map(|work| work.booking()).collect())?;
+    load::add_locks(&mut together, works.iter().filter_map(|work| work.booking()).collect(), kept)?;
     load::add_holds(&mut together, holds)?;
     load::add_news(&mut together, &news)?;
-    idempotency::add_question(&mut together, keys, now)?;
+    idempotency::add_question(&mut together, keys, state.locks.now())?;
     let told = together.run(tx).await?;
 
     let recent: Vec<Arc<Found>> = news.iter().filter_map(|news| state.commits.recent.of(news.booking)).collect();

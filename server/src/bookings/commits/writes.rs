@@ -110,8 +110,8 @@ pub(super) struct Writes {
     pub(super) effects: Vec<(Uuid, Effect)>,
     /// Bookings whose charge is done.
     pub(super) charged: Vec<Uuid>,
-    /// First moves of bookings, second moves, and so on: a statement moves a row once.
-    pub(super) rounds: Vec<Vec<Update>>,
+    /// Each booking once: a statement moves a row once.
+    pub(super) moves: Vec<Update>,
     pub(super) claims: Vec<Claim>,
     pub(super) sales: Vec<Claim>,
     /// Bookings that become tickets, in the order of their sale.
@@ -128,13 +128,6 @@ impl Writes {
     /// The piece at this place writes something of this booking.
     pub(super) fn touches(&mut self, booking: Uuid, place: usize) {
         self.pieces.entry(booking).or_default().push(place);
-    }
-
-    pub(super) fn move_in_round(&mut self, round: usize, update: Update) {
-        if self.rounds.len() <= round {
-            self.rounds.resize_with(round + 1, Vec::new);
-        }
-        self.rounds[round].push(update);
     }
 
     pub(super) fn claim_seats(&mut self, row: &BookingRow) {
