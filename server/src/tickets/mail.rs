@@ -4,7 +4,6 @@
 //! break a line, and never turn the direction of the text around them. Nothing here is logged.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
@@ -12,7 +11,6 @@ use domain::money::Money;
 use domain::time::Timestamp;
 use lettre::message::{Mailbox, MultiPart};
 use lettre::{Address, AsyncSmtpTransport, AsyncTransport, Message, Tokio1Executor};
-use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 use super::notice::{self, NoticeMail};
@@ -21,8 +19,6 @@ use crate::config::Config;
 
 /// How long handing over one mail may take, connecting included.
 const SEND_DEADLINE: Duration = Duration::from_secs(20);
-/// Mails on their way to the server at one time, those that nobody waits for any more among them.
-const MAX_SENDS: usize = 64;
 /// Longest piece of a foreign text in a mail, characters.
 const MAX_TEXT_CHARS: usize = 200;
 
@@ -104,36 +100,7 @@ pub struct Mailer {
 #[derive(Clone)]
 enum Way {
     Folder(PathBuf),
-    Smtp(Smtp),
-}
-
-/// A mail server.
-#[derive(Clone)]
-struct Smtp {
-    transport: AsyncSmtpTransport<Tokio1Executor>,
-    places: Arc<Semaphore>,
-}
-
-impl Smtp {
-    /// `url`: `smtps://user:password@host`.
-    fn at(url: &str) -> Result<Self, lettre::transport::smtp::Error> {
-        let transport = AsyncSmtpTransport::<Tokio1Executor>::from_url(url)?.timeout(Some(SEND_DEADLINE)).build();
-        Ok(Self { transport, places: Arc::new(Semaphore::new(MAX_SENDS)) })
-    }
-
-    /// Sends a mail to its end, also when nobody waits for that any more: a connection that is left in the middle of a
-    /// command goes back to the others all the same, and the next mail would take the answer to this one for its own.
-    /// A command that is not answered within [`SEND_DEADLINE`] ends the connection.
-    async fn send(&self, message: Message) -> Result<(), MailError> {
-        let place = Arc::clone(&self.places).acquire_owned().await.map_err(not_delivered)?;
-        let transport = self.transport.clone();
-        let sending = tokio::spawn(async move {
-            let sent = transport.send(message).await;
-            drop(place);
-            sent
-        });
-        sending.await.map_err(not_delivered)?.map(|_| ()).map_err(not_delivered)
-    }
+    Smtp(AsyncSmtpTransport<Tokio1Executor>),
 }
 
 /// What is wrong with the settings of mails, and why: to be read after their names.
@@ -162,7 +129,10 @@ impl Mailer {
         let from = config.mail_from.parse().context("MAIL_FROM is not a mail address")?;
         match (&config.smtp_url, &config.mailbox_dir) {
             (Some(url), _) => {
-                let smtp = Smtp::at(url).context("SMTP_URL is not smtps://user:password@host")?;
+                let smtp = AsyncSmtpTransport::<Tokio1Executor>::from_url(url)
+                    .context("SMTP_URL is not smtps://user:password@host")?
+                    .timeout(Some(SEND_DEADLINE))
+                    .build();
                 Ok(Self { from, way: Way::Smtp(smtp) })
             }
             (None, Some(folder)) => Ok(Self::into_folder(from, folder)),
@@ -204,7 +174,7 @@ impl Mailer {
                     put_into(folder, "check", Vec::new()).await.map_err(not_delivered)?;
                     tokio::fs::remove_file(folder.join("check.eml")).await.map_err(not_delivered)
                 }
-                Way::Smtp(smtp) => match smtp.transport.test_connection().await {
+                Way::Smtp(smtp) => match smtp.test_connection().await {
                     Ok(true) => Ok(()),
                     Ok(false) => Err(not_delivered("the mail server does not answer as one")),
                     Err(cause) => Err(not_delivered(cause)),
@@ -224,7 +194,7 @@ impl Mailer {
         let handed_over = async {
             match &self.way {
                 Way::Folder(folder) => put_into(folder, name, message.formatted()).await.map_err(not_delivered),
-                Way::Smtp(smtp) => smtp.send(message).await,
+                Way::Smtp(smtp) => smtp.send(message).await.map(|_| ()).map_err(not_delivered),
             }
         };
         tokio::time::timeout(SEND_DEADLINE, handed_over).await.map_err(|_| MailError::TimedOut)?

@@ -2,9 +2,6 @@
 
 use super::*;
 use domain::money::Currency;
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::mpsc;
 
 fn mail() -> TicketMail {
     TicketMail {
@@ -147,55 +144,4 @@ async fn sending_twice_leaves_one_whole_mail_in_the_folder() {
         .collect();
     assert_eq!(names, [format!("{}.eml", mail().booking)]);
     std::fs::remove_dir_all(folder).expect("removed");
-}
-
-/// Takes mails on this connection (RFC 5321) and says so; its answer to the first it takes at all never comes.
-async fn take_mails(client: TcpStream, is_first: bool, taken: mpsc::UnboundedSender<()>) -> std::io::Result<()> {
-    let mut client = BufReader::new(client);
-    client.write_all(b"220 post.test\r\n").await?;
-    let (mut line, mut in_mail) = (String::new(), false);
-    loop {
-        line.clear();
-        if client.read_line(&mut line).await? == 0 {
-            return Ok(());
-        }
-        match line.trim_end() {
-            "." => {
-                in_mail = false;
-                let _ = taken.send(());
-                if is_first {
-                    std::future::pending::<()>().await;
-                }
-                client.write_all(b"250 taken\r\n").await?;
-            }
-            _ if in_mail => {}
-            "DATA" => {
-                in_mail = true;
-                client.write_all(b"354 go on\r\n").await?;
-            }
-            _ => client.write_all(b"250 yes\r\n").await?,
-        }
-    }
-}
-
-#[tokio::test]
-async fn a_mail_nobody_waits_for_any_more_keeps_its_connection_from_the_next() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    let smtp = Smtp::at(&format!("smtp://{}", listener.local_addr().expect("an address"))).expect("an address");
-    let mailer = Mailer { from: from(), way: Way::Smtp(smtp) };
-    let (taken, mut mails) = mpsc::unbounded_channel();
-    tokio::spawn(async move {
-        let mut is_first = true;
-        while let Ok((client, _)) = listener.accept().await {
-            tokio::spawn(take_mails(client, std::mem::take(&mut is_first), taken.clone()));
-        }
-    });
-    let first = mail();
-    tokio::select! {
-        sent = mailer.send_ticket(&first) => panic!("it was not answered: {sent:?}"),
-        mail = mails.recv() => assert!(mail.is_some()),
-    }
-    // Its deadline is the mailer's own: on the first mail's connection it would be over without an answer.
-    mailer.send_ticket(&mail()).await.expect("the next mail has a connection of its own");
-    assert!(mails.recv().await.is_some());
 }
