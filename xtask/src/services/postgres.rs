@@ -41,12 +41,13 @@ const NEED: Need = Need {
 /// Starts it, with an empty database if it is new, and returns its address.
 pub fn start(folder: &mut Folder, processes: &mut Processes<'_>, stop: &Stop) -> Result<String> {
     let programs = programs(stop)?;
-    let password = folder.secrets.get("postgres")?;
     let data = folder.postgres.join("postgres");
     end_leftover(&programs, &data, stop)?;
     if folder.fresh {
         super::remove(&data)?;
     }
+    remove_orphaned(folder, &data)?;
+    let password = folder.secrets.get("postgres")?;
     if !data.join("PG_VERSION").exists() {
         create(&programs, &data, &password, stop)?;
     }
@@ -118,6 +119,17 @@ fn create(programs: &Path, data: &Path, password: &str, stop: &Stop) -> Result<(
         let _ = std::fs::remove_dir_all(data);
     }
     result?;
+    step.done();
+    Ok(())
+}
+
+/// Data of a checkout that was deleted and cloned again: their password went with it, so nobody can open them.
+fn remove_orphaned(folder: &Folder, data: &Path) -> Result<()> {
+    if folder.secrets.knows("postgres") || !data.exists() {
+        return Ok(());
+    }
+    let step = Step::start("remove the Postgres data of a checkout that was here before");
+    super::remove(data)?;
     step.done();
     Ok(())
 }

@@ -28,6 +28,11 @@ impl Secrets {
         Ok(Self { file, known })
     }
 
+    /// Whether the secret of this name was drawn earlier.
+    pub fn knows(&self, name: &str) -> bool {
+        self.known.contains_key(name)
+    }
+
     /// The secret of this name, drawn now if it is new. Hexadecimal: safe in URLs and files.
     pub fn get(&mut self, name: &str) -> Result<String> {
         if let Some(secret) = self.known.get(name) {
