@@ -12,6 +12,7 @@ use super::effects::{EffectError, perform};
 use super::ticket_mails;
 use crate::AppState;
 use crate::seat_locks::{MAX_PER_CALL, Sale, with_map};
+use crate::tickets::TicketMail;
 use crate::web::Problem;
 
 /// Effects under way at the same time, mails included; half of the usual connections to Postgres.
@@ -64,8 +65,18 @@ async fn mark(state: &AppState, show: Uuid, sales: &[(usize, Sale)]) -> Result<(
 }
 
 /// Mails the tickets of a booking as it was read.
-pub(super) async fn ticket(state: &AppState, found: &Found) -> Result<(), EffectError> {
+async fn ticket(state: &AppState, found: &Found) -> Result<(), EffectError> {
     let show = state.catalogue.known_show(found.row.show_id).await?;
-    let seats = found.lines.iter().map(|line| (line.label.clone(), line.category.clone())).collect();
-    ticket_mails::send(state, &show, &found.row, seats).await
+    ticket_mails::send(state, &show, &found.row, seats(found)).await
+}
+
+/// The mails that bring the tickets of a booking as it was read.
+pub(super) async fn mails_of(state: &AppState, found: &Found) -> Result<Vec<TicketMail>, EffectError> {
+    let show = state.catalogue.known_show(found.row.show_id).await?;
+    ticket_mails::of_sale(state, &show, &found.row, seats(found)).await
+}
+
+/// Name and category of each.
+fn seats(found: &Found) -> Vec<(String, String)> {
+    found.lines.iter().map(|line| (line.label.clone(), line.category.clone())).collect()
 }

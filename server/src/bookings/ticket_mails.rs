@@ -16,23 +16,36 @@ pub(super) async fn send(
     row: &BookingRow,
     seats: Vec<(String, String)>,
 ) -> Result<(), EffectError> {
-    // Cancelled before the mail went out: a ticket for it would mislead.
-    if row.machine.state != BookingState::Confirmed {
-        return Ok(());
-    }
-    // Sold at the counter to somebody who wants it on paper.
-    if row.buyer.1.is_empty() {
+    if !is_mailed(row) {
         return Ok(());
     }
     state.mailer.send_ticket(&to_buyer(state, show, row, seats).await?).await?;
-    if is_for_a_friend(row) {
-        let mail = to_holder(state, show, row).await?;
-        // Cancelled a moment ago: nothing is left that would open a door.
-        if !mail.seats.is_empty() {
-            state.mailer.send_ticket(&mail).await?;
-        }
+    // Read as late as that: it may have been cancelled meanwhile.
+    if let Some(mail) = to_friend(state, show, row).await? {
+        state.mailer.send_ticket(&mail).await?;
     }
     Ok(())
+}
+
+/// Them, in the order they go out, for whoever sends those of many sales together.
+pub(super) async fn of_sale(
+    state: &AppState,
+    show: &Show,
+    row: &BookingRow,
+    seats: Vec<(String, String)>,
+) -> Result<Vec<TicketMail>, EffectError> {
+    if !is_mailed(row) {
+        return Ok(Vec::new());
+    }
+    let mut mails = vec![to_buyer(state, show, row, seats).await?];
+    mails.extend(to_friend(state, show, row).await?);
+    Ok(mails)
+}
+
+/// Not what was cancelled before the mail went out: a ticket for it would mislead. Nor what was sold at the counter to
+/// somebody who wants it on paper.
+fn is_mailed(row: &BookingRow) -> bool {
+    row.machine.state == BookingState::Confirmed && !row.buyer.1.is_empty()
 }
 
 /// Whether somebody else than the buyer reads mails at the holder's address.
@@ -63,12 +76,19 @@ async fn to_buyer(
 }
 
 /// The booking's page is the buyer's own, so each ticket has an address that opens by its code.
-async fn to_holder(state: &AppState, show: &Show, row: &BookingRow) -> Result<TicketMail, EffectError> {
+async fn to_friend(state: &AppState, show: &Show, row: &BookingRow) -> Result<Option<TicketMail>, EffectError> {
+    if !is_for_a_friend(row) {
+        return Ok(None);
+    }
     let tickets = tickets::of_booking(&state.pg, row.id).await?;
+    // Cancelled a moment ago: nothing is left that would open a door.
+    if tickets.is_empty() {
+        return Ok(None);
+    }
     let links = tickets.iter().map(|ticket| format!("{}/tickets/{}", state.config.public_url, ticket.code));
     let addressee = Addressee::Holder { from: row.buyer.0.clone(), links: links.collect() };
     let seats = tickets.into_iter().map(|ticket| (ticket.label, ticket.category));
-    Ok(mail(state, show, row, addressee, seats.collect()))
+    Ok(Some(mail(state, show, row, addressee, seats.collect())))
 }
 
 fn mail(

@@ -3,24 +3,27 @@
 //! Names in it come from strangers. They never reach a header unencoded, never open a tag, never
 //! break a line, and never turn the direction of the text around them. Nothing here is logged.
 
+mod batch;
+mod words;
+
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
 use domain::money::Money;
 use domain::time::Timestamp;
-use lettre::message::{Mailbox, MultiPart};
+use lettre::message::Mailbox;
 use lettre::{Address, AsyncSmtpTransport, AsyncTransport, Message, Tokio1Executor};
 use uuid::Uuid;
 
+pub use self::batch::{Composed, Letters};
+pub(super) use self::words::one_line;
+use self::words::write;
 use super::notice::{self, NoticeMail};
-use super::qr::escape;
 use crate::config::Config;
 
 /// How long handing over one mail may take, connecting included.
 const SEND_DEADLINE: Duration = Duration::from_secs(20);
-/// Longest piece of a foreign text in a mail, characters.
-const MAX_TEXT_CHARS: usize = 200;
 
 /// Whom a ticket mail goes to, and what only they are told.
 #[derive(Clone, Debug)]
@@ -88,6 +91,12 @@ pub enum MailError {
     /// Nothing happened for too long.
     #[error("handing the mail over took more than {} s", SEND_DEADLINE.as_secs())]
     TimedOut,
+    /// Its sender had no time left for it.
+    #[error("there was no time left to hand the mail over")]
+    TooLate,
+    /// A bug of ours.
+    #[error("writing or sending the mail panicked")]
+    Panicked,
 }
 
 /// Sends mails.
@@ -190,6 +199,10 @@ impl Mailer {
     }
 
     /// `name` is the same whenever it is the same mail.
+    ///
+    /// What takes too long is cut off, in the middle of a command maybe. Its connection is closed with it: without its
+    /// feature `pool`, lettre keeps none for the mails that follow. Of its own it has a deadline for connecting only.
+    /// A mail that is cut off after its last byte may arrive, and once more when it is tried again: under the same id.
     pub(super) async fn hand_over(&self, name: &str, message: Message) -> Result<(), MailError> {
         let handed_over = async {
             match &self.way {
@@ -211,23 +224,25 @@ pub fn is_address(email: &str) -> bool {
     email.parse::<Address>().is_ok()
 }
 
-/// Renamed into place, so that whoever reads the folder never sees half a mail. One errand for a thread
-/// that may wait: a step each would cost more than the writing.
+/// Puts a mail into the folder; one errand for a thread that may wait: a step each would cost more than the writing.
 async fn put_into(folder: &Path, name: &str, message: Vec<u8>) -> std::io::Result<()> {
+    let (folder, name) = (folder.to_owned(), name.to_owned());
+    let errand = tokio::task::spawn_blocking(move || put(&folder, &name, &message));
+    errand.await.map_err(std::io::Error::other)?
+}
+
+/// Renamed into place, so that whoever reads the folder never sees half a mail. For a thread that may wait.
+fn put(folder: &Path, name: &str, message: &[u8]) -> std::io::Result<()> {
     let (unfinished, finished) = (folder.join(format!(".{name}.part")), folder.join(format!("{name}.eml")));
-    let folder = folder.to_owned();
-    let put = tokio::task::spawn_blocking(move || {
-        match std::fs::write(&unfinished, &message) {
-            // The first mail, or somebody has tidied up.
-            Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => {
-                std::fs::create_dir_all(&folder)?;
-                std::fs::write(&unfinished, &message)?;
-            }
-            written => written?,
+    match std::fs::write(&unfinished, message) {
+        // The first mail, or somebody has tidied up.
+        Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => {
+            std::fs::create_dir_all(folder)?;
+            std::fs::write(&unfinished, message)?;
         }
-        std::fs::rename(&unfinished, &finished)
-    });
-    put.await.map_err(std::io::Error::other)?
+        written => written?,
+    }
+    std::fs::rename(&unfinished, &finished)
 }
 
 impl TicketMail {
@@ -240,112 +255,6 @@ impl TicketMail {
 /// An instant as mails date it.
 pub(super) fn sent_at(at: Timestamp) -> SystemTime {
     UNIX_EPOCH + Duration::from_millis(at.0.unsigned_abs())
-}
-
-fn write(from: &Mailbox, mail: &TicketMail) -> Result<Message, MailError> {
-    let unsendable = |cause: Box<dyn std::error::Error + Send + Sync>| MailError::Unsendable(cause);
-    let address: Address = mail.to_email.parse().map_err(|error| unsendable(Box::new(error)))?;
-    let name = Some(one_line(&mail.to_name)).filter(|name| !name.is_empty());
-    let seats: Vec<&str> = mail.seats.iter().map(|(label, _)| label.as_str()).collect();
-    Message::builder()
-        .from(from.clone())
-        .to(Mailbox::new(name, address))
-        .date(sent_at(mail.at))
-        .message_id(Some(format!("<ticket.{}@{}>", mail.name(), from.email.domain())))
-        // The film comes last: a title that runs from right to left cannot swallow what follows it.
-        .subject(one_line(&format!("Your tickets {}: {}", seats.join(", "), mail.film)))
-        .multipart(MultiPart::alternative_plain_html(as_text(mail), as_html(mail)))
-        .map_err(|error| unsendable(Box::new(error)))
-}
-
-/// One line that does not reach outside itself: line ends and control characters become spaces, marks
-/// that override the direction of other people's text go.
-pub(super) fn one_line(text: &str) -> String {
-    let clean: String = text
-        .chars()
-        .filter(|c| !matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}'))
-        .map(|c| if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') { ' ' } else { c })
-        .take(MAX_TEXT_CHARS)
-        .collect();
-    clean.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-fn as_text(mail: &TicketMail) -> String {
-    let line = |(label, category): &(String, String)| format!("  {}  ({})\n", one_line(label), one_line(category));
-    let reference = one_line(&mail.reference);
-    let rest = match &mail.addressee {
-        Addressee::Buyer { total, ticket_url } => format!(
-            "{}\nFor {}\nPaid {total}\nBooking {reference}\n\nYour tickets, to show at the door:\n{ticket_url}\n",
-            mail.seats.iter().map(line).collect::<String>(),
-            one_line(&mail.holder_name),
-        ),
-        Addressee::Holder { from, links } => {
-            let each = mail.seats.iter().zip(links).map(|(seat, link)| format!("{}  {link}\n", line(seat)));
-            format!(
-                "{}\nFor {}, from {}\nBooking {reference}\n\nEach address is a ticket, to show at the door.\n",
-                each.collect::<String>(),
-                one_line(&mail.holder_name),
-                one_line(from),
-            )
-        }
-    };
-    format!("{}\n{}\n{}\n\n{rest}", one_line(&mail.film), one_line(&mail.starts), one_line(&mail.place))
-}
-
-/// Looks of a link that is to be pressed.
-const BUTTON: &str =
-    "display:inline-block;padding:12px 20px;border-radius:8px;background:#1d1b18;color:#fff;text-decoration:none";
-
-/// Text of strangers inside the HTML. `bdi` keeps a name of one script from reordering the words beside it.
-fn safe(text: &str) -> String {
-    format!("<bdi>{}</bdi>", escape(&one_line(text)))
-}
-
-/// Styles stand at the elements because mail programs drop everything else.
-fn as_html(mail: &TicketMail) -> String {
-    let row = |((label, category), link): (&(String, String), Option<&String>)| {
-        let open = link.map(|link| {
-            format!("<td style=\"padding:4px 0 4px 16px\"><a href=\"{}\">Open the ticket</a></td>", escape(link))
-        });
-        format!(
-            "<tr><td style=\"padding:4px 16px 4px 0;font-weight:700\">{}</td><td style=\"padding:4px 0;color:#555\">{}</td>{}</tr>",
-            safe(label),
-            safe(category),
-            open.unwrap_or_default()
-        )
-    };
-    let (about, links, button) = match &mail.addressee {
-        Addressee::Buyer { total, ticket_url } => (
-            format!("For {} · paid {}", safe(&mail.holder_name), escape(&total.to_string())),
-            &[] as &[String],
-            format!(
-                "<p style=\"margin:0\"><a href=\"{}\" style=\"{BUTTON}\">Open your tickets</a></p>",
-                escape(ticket_url)
-            ),
-        ),
-        Addressee::Holder { from, links } => {
-            (format!("For {}, from {}", safe(&mail.holder_name), safe(from)), links.as_slice(), String::new())
-        }
-    };
-    let links = links.iter().map(Some).chain(std::iter::repeat(None));
-    let seats: String = mail.seats.iter().zip(links).map(row).collect();
-    format!(
-        r#"<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Your tickets</title></head>
-<body style="margin:0;padding:24px;background:#f4f2ee;color:#1d1b18;font:16px/1.5 system-ui,sans-serif">
-<div style="max-width:480px;margin:0 auto;padding:24px;background:#fff;border-radius:12px">
-<h1 style="margin:0 0 4px;font-size:24px;line-height:1.2">{film}</h1>
-<p style="margin:0">{starts}<br>{place}</p>
-<table role="presentation" style="margin:16px 0;border-collapse:collapse">{seats}</table>
-<p style="margin:0 0 24px;color:#555">{about} · booking {reference}</p>
-{button}
-</div></body></html>
-"#,
-        film = safe(&mail.film),
-        starts = safe(&mail.starts),
-        place = safe(&mail.place),
-        reference = safe(&mail.reference),
-    )
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ mod sql;
 pub use account_mail::AccountMail;
 pub use code::TicketCode;
 pub use code_mail::CodeMail;
-pub use mail::{Addressee, MailError, Mailer, TicketMail, is_address, wrong_settings};
+pub use mail::{Addressee, Composed, Letters, MailError, Mailer, TicketMail, is_address, wrong_settings};
 pub use notice::NoticeMail;
 pub use offer_mail::OfferMail;
 pub use signing::{Signed, judge, sign_with};

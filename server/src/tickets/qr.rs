@@ -1,6 +1,6 @@
 //! A QR code as bars to draw, and as SVG text, dark on white whatever the page's theme: scanners want it so.
 
-use std::fmt::Write;
+use std::fmt::{self, Display, Write};
 
 use qrcode::{Color, EcLevel, QrCode};
 
@@ -68,18 +68,28 @@ pub fn svg(text: &str, label: &str) -> Result<String, TooLong> {
 
 /// Text made safe inside HTML and its attributes.
 pub(super) fn escape(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            '\'' => safe.push_str("&#39;"),
-            other => safe.push(other),
+    Escaped(text).to_string()
+}
+
+/// Text that is made safe inside HTML and its attributes where it is written.
+pub(super) struct Escaped<'t>(pub(super) &'t str);
+
+impl Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut rest = self.0;
+        while let Some(at) = rest.find(['&', '<', '>', '"', '\'']) {
+            f.write_str(&rest[..at])?;
+            f.write_str(match rest.as_bytes()[at] {
+                b'&' => "&amp;",
+                b'<' => "&lt;",
+                b'>' => "&gt;",
+                b'"' => "&quot;",
+                _ => "&#39;",
+            })?;
+            rest = &rest[at + 1..];
         }
+        f.write_str(rest)
     }
-    safe
 }
 
 #[cfg(test)]

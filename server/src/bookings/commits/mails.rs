@@ -1,6 +1,9 @@
 //! Tickets of what was just sold, once the map knows it, are mailed by the replica that sold them: what they say is
 //! at hand, and nobody need take them off the outbox first.
 //!
+//! What a batch says is composed in one errand off the thread that serves requests, and written there where mails go
+//! into a folder (`tickets/mail/batch.rs`).
+//!
 //! The outbox has them as well, with a head start: whatever is lost here, the relay sends after that; what fails or comes
 //! too late, as soon as the mails that went out with it are done.
 
@@ -8,12 +11,15 @@ use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use domain::booking::Effect;
-use futures::{FutureExt, StreamExt};
-use tokio::time::timeout_at;
+use futures::{FutureExt, StreamExt, stream};
+use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
+use super::MAILS_TOGETHER;
 use super::marks::Sold;
 use crate::bookings::chores;
+use crate::bookings::effects::EffectError;
+use crate::tickets::{Composed, Letters, MailError};
 use crate::{AppState, outbox};
 
 /// Tickets that may wait to be mailed; those beyond are left to the relay.
@@ -46,11 +52,9 @@ pub(super) fn send(state: &AppState, sold: Vec<Sold>) {
 /// Mails tickets until none waits.
 async fn serve(state: AppState) {
     while let Some(mails) = state.commits.mails.gather().await {
-        let sending = futures::stream::iter(mails).map(|sold| mail(&state, sold));
-        let outcomes: Vec<(Uuid, bool)> = sending.buffer_unordered(SIDE_BY_SIDE).collect().await;
-        let (sent, left): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(|(_, is_sent)| *is_sent);
-        let ids = |bookings: Vec<(Uuid, bool)>| bookings.into_iter().map(|(id, _)| id).collect::<Vec<Uuid>>();
-        let (sent, left) = (ids(sent), ids(left));
+        let mut left: Vec<Uuid> = mails.iter().map(|sold| sold.found.row.id).collect();
+        let sent = mail_all(&state, mails).await;
+        left.retain(|booking| !sent.contains(booking));
         if let Err(cause) = outbox::done_all_now(&state, &sent, Effect::SendTicket).await {
             tracing::warn!(%cause, sent = sent.len(), "tickets that were mailed stay in the outbox, and are mailed again");
         }
@@ -58,23 +62,63 @@ async fn serve(state: AppState) {
     }
 }
 
-/// The booking, and whether its tickets were mailed.
-async fn mail(state: &AppState, Sold { found, at }: Sold) -> (Uuid, bool) {
-    let booking = found.row.id;
-    if at.elapsed() > FRESH_FOR {
-        return (booking, false);
+/// Mails tickets, and says of which bookings. All others are the relay's.
+async fn mail_all(state: &AppState, mails: Vec<Sold>) -> Vec<Uuid> {
+    let letters = stream::iter(mails).map(|sold| read(state, sold)).buffer_unordered(SIDE_BY_SIDE);
+    // What is at hand goes together, mostly the whole batch; what something must be read for follows.
+    let together = letters.filter_map(std::future::ready).ready_chunks(MAILS_TOGETHER);
+    let composed = together.map(|letters| compose(state, letters)).buffer_unordered(SIDE_BY_SIDE);
+    let sent = composed.flat_map(stream::iter).map(|composed| send_one(state, composed)).buffer_unordered(SIDE_BY_SIDE);
+    sent.filter_map(std::future::ready).collect().await
+}
+
+/// What is to be mailed, if it was sold just now.
+async fn read(state: &AppState, Sold { found, at }: Sold) -> Option<Letters> {
+    let (booking, begin_by, until) = (found.row.id, at + FRESH_FOR, at + MAILED_WITHIN);
+    if Instant::now() >= begin_by {
+        return None;
     }
-    // A panic is a bug of ours in one mail; the line goes on with the others.
-    let sent = AssertUnwindSafe(chores::ticket(state, &found)).catch_unwind();
-    match timeout_at(at + MAILED_WITHIN, sent).await {
-        Ok(Ok(Ok(()))) => return (booking, true),
-        Ok(Ok(Err(cause))) => {
-            tracing::warn!(%booking, %cause, "the tickets of {booking} are left for the relay to mail");
+    let mails = timeout_at(begin_by, caught(chores::mails_of(state, &found))).await;
+    match mails.unwrap_or_else(|_| Err(MailError::TooLate.into())) {
+        Ok(mails) => Some(Letters { booking, mails, begin_by, until }),
+        Err(cause) => {
+            say_why(booking, &cause);
+            None
         }
-        Ok(Err(_)) => tracing::error!(%booking, "mailing the tickets of {booking} panicked; the relay tries again"),
-        Err(_) => tracing::warn!(%booking, "the tickets of {booking} are left for the relay: it took too long"),
     }
-    (booking, false)
+}
+
+async fn compose(state: &AppState, letters: Vec<Letters>) -> Vec<Composed> {
+    let left = letters.len();
+    caught(state.mailer.compose(letters)).await.unwrap_or_else(|cause: MailError| {
+        tracing::warn!(%cause, left, "tickets that were to be mailed together are left for the relay");
+        Vec::new()
+    })
+}
+
+/// The booking, if its tickets are mailed.
+async fn send_one(state: &AppState, composed: Composed) -> Option<Uuid> {
+    let booking = composed.booking;
+    match caught(state.mailer.send_composed(composed)).await {
+        Ok(()) => Some(booking),
+        Err(cause) => {
+            say_why(booking, &EffectError::from(cause));
+            None
+        }
+    }
+}
+
+/// A panic is a bug of ours in one mail; the line goes on with the others.
+async fn caught<T, E: From<MailError>>(work: impl Future<Output = Result<T, E>>) -> Result<T, E> {
+    AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|_| Err(MailError::Panicked.into()))
+}
+
+fn say_why(booking: Uuid, cause: &EffectError) {
+    if matches!(cause, EffectError::Mail(MailError::Panicked)) {
+        tracing::error!(%booking, "mailing the tickets of {booking} panicked; the relay tries again");
+    } else {
+        tracing::warn!(%booking, %cause, "the tickets of {booking} are left for the relay to mail");
+    }
 }
 
 /// The relay mails these at once.

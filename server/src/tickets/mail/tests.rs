@@ -1,9 +1,10 @@
 //! What mails say, to whom, and what strangers' names cannot do to them.
 
+use super::words::Words;
 use super::*;
 use domain::money::Currency;
 
-fn mail() -> TicketMail {
+pub(super) fn mail() -> TicketMail {
     TicketMail {
         addressee: Addressee::Buyer {
             total: Money::new(2500, Currency::parse("EUR").expect("a code")),
@@ -22,8 +23,16 @@ fn mail() -> TicketMail {
     }
 }
 
-fn from() -> Mailbox {
+pub(super) fn from() -> Mailbox {
     "Rowlock <tickets@rowlock.example>".parse().expect("an address")
+}
+
+fn as_text(mail: &TicketMail) -> String {
+    words::as_text(&Words::of(mail))
+}
+
+fn as_html(mail: &TicketMail) -> String {
+    words::as_html(&Words::of(mail))
 }
 
 fn headers(mail: &TicketMail) -> String {
@@ -81,6 +90,56 @@ fn a_friend_gets_each_ticket_and_not_its_price() {
     let html = as_html(&mail);
     assert!(!html.contains("25.00") && html.matches("<a ").count() == 2, "{html}");
     assert!(headers(&mail).contains("Message-ID: <ticket.00000000-0000-0000-0000-000000000007.holder@"));
+}
+
+#[test]
+fn the_html_has_a_row_for_each_seat_and_one_button_or_a_link_a_ticket() {
+    let (before, after) = (
+        r#"<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Your tickets</title></head>
+<body style="margin:0;padding:24px;background:#f4f2ee;color:#1d1b18;font:16px/1.5 system-ui,sans-serif">
+<div style="max-width:480px;margin:0 auto;padding:24px;background:#fff;border-radius:12px">
+<h1 style="margin:0 0 4px;font-size:24px;line-height:1.2"><bdi>The Long Row</bdi></h1>
+<p style="margin:0"><bdi>Saturday 21 November 2026, 20:15</bdi><br><bdi>Rialto, Screen 2</bdi></p>
+<table role="presentation" style="margin:16px 0;border-collapse:collapse">"#,
+        "\n</div></body></html>\n",
+    );
+    let row = |label: &str, link: &str| {
+        format!(
+            r#"<tr><td style="padding:4px 16px 4px 0;font-weight:700"><bdi>{label}</bdi></td><td style="padding:4px 0;color:#555"><bdi>Gold</bdi></td>{link}</tr>"#
+        )
+    };
+    let buyers = [
+        r#"</table>
+<p style="margin:0 0 24px;color:#555">For <bdi>Luís</bdi> · paid €25.00 · booking <bdi>K7QM-2XPA</bdi></p>
+<p style="margin:0"><a href="https://rowlock.example/bookings/7/ticket" style="display:inline-block;padding:12px 20px;"#,
+        r#"border-radius:8px;background:#1d1b18;color:#fff;text-decoration:none">Open your tickets</a></p>"#,
+    ];
+    assert_eq!(as_html(&mail()), [before, &row("C7", ""), &row("C8", ""), &buyers.concat(), after].concat());
+
+    // Somebody has taken back a ticket while the mail was written.
+    let links = vec!["https://rowlock.example/tickets/A?a&b".to_owned()];
+    let friends = TicketMail { addressee: Addressee::Holder { from: "Ana <3".to_owned(), links }, ..mail() };
+    let link = r#"<td style="padding:4px 0 4px 16px"><a href="https://rowlock.example/tickets/A?a&amp;b">Open the ticket</a></td>"#;
+    let about = r#"</table>
+<p style="margin:0 0 24px;color:#555">For <bdi>Luís</bdi>, from <bdi>Ana &lt;3</bdi> · booking <bdi>K7QM-2XPA</bdi></p>
+"#;
+    assert_eq!(as_html(&friends), [before, &row("C7", link), &row("C8", ""), about, after].concat());
+}
+
+#[test]
+fn a_text_becomes_one_line_of_two_hundred_characters_at_most() {
+    for (text, line) in [
+        ("", ""),
+        (" \r\n", ""),
+        ("  The\u{2028}\tLong\u{A0}\u{3000}Row\u{0} ", "The Long Row"),
+        ("a\u{202E}\u{2066}b", "ab"),
+    ] {
+        assert_eq!(one_line(text), line, "{text:?}");
+    }
+    // Counted before spaces become one, and without what is dropped.
+    assert_eq!(one_line(&format!("\u{202E}{}bc", " ".repeat(199))), "b");
+    assert_eq!(one_line(&"é".repeat(201)), "é".repeat(200));
 }
 
 #[test]

@@ -1,0 +1,216 @@
+//! What goes wrong with one mail of many, and a mail server that falls silent.
+
+use std::path::Path;
+use std::time::Duration;
+
+use domain::time::Timestamp;
+use lettre::{AsyncSmtpTransport, Tokio1Executor};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use super::super::Addressee;
+use super::super::tests::{from, mail};
+use super::*;
+
+/// Letters of a booking with that number, which there is time for.
+fn letters(number: u128, mails: Vec<TicketMail>) -> Letters {
+    let soon = Instant::now() + Duration::from_secs(60);
+    let booking = Uuid::from_u128(number);
+    let mails = mails.into_iter().map(|mail| TicketMail { booking, ..mail }).collect();
+    Letters { booking, mails, begin_by: soon, until: soon }
+}
+
+fn to_friend() -> TicketMail {
+    let links = vec!["https://rowlock.example/tickets/A".to_owned()];
+    let addressee = Addressee::Holder { from: "Ana".to_owned(), links };
+    TicketMail { addressee, to_email: "luis@example.org".to_owned(), ..mail() }
+}
+
+/// Cannot be addressed.
+fn to_nobody() -> TicketMail {
+    TicketMail { to_email: "nobody".to_owned(), ..mail() }
+}
+
+/// What became of the letters, in their order.
+async fn send_all(mailer: &Mailer, letters: Vec<Letters>) -> Vec<(Uuid, Result<(), MailError>)> {
+    let mut outcomes = Vec::new();
+    for composed in mailer.compose(letters).await.expect("the errand is done") {
+        outcomes.push((composed.booking, mailer.send_composed(composed).await));
+    }
+    outcomes
+}
+
+/// Files of mails, in order.
+fn mails_in(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).expect("the folder").map(|entry| entry.expect("an entry"));
+    let files = entries.filter(|entry| entry.file_type().expect("a type").is_file());
+    let mut names: Vec<String> = files.map(|entry| entry.file_name().into_string().expect("a name")).collect();
+    names.retain(|name| !name.starts_with('.'));
+    names.sort();
+    names
+}
+
+#[tokio::test]
+async fn a_mail_that_cannot_be_composed_or_written_hinders_no_other() {
+    let folder = std::env::temp_dir().join(format!("rowlock-mails-{}", crate::ids::new_id()));
+    let file = |number: u128| format!("{}.eml", Uuid::from_u128(number));
+    // Where the mail of the third should be, something is that no file can be put over.
+    std::fs::create_dir_all(folder.join(file(3))).expect("made");
+    let mailer = Mailer::into_folder(from(), &folder);
+    let outcomes = send_all(
+        &mailer,
+        vec![
+            letters(1, vec![to_nobody(), to_friend()]),
+            // No mail can be dated so: writing it panics.
+            letters(2, vec![TicketMail { at: Timestamp(i64::MAX), ..mail() }]),
+            letters(3, vec![mail()]),
+            letters(4, vec![mail(), to_friend()]),
+            letters(5, vec![mail(), TicketMail { to_email: "nobody".to_owned(), ..to_friend() }]),
+            letters(6, Vec::new()),
+        ],
+    )
+    .await;
+    let bookings: Vec<Uuid> = outcomes.iter().map(|(booking, _)| *booking).collect();
+    assert_eq!(bookings, (1..=6).map(Uuid::from_u128).collect::<Vec<_>>());
+    let outcomes: Vec<_> = outcomes.into_iter().map(|(_, outcome)| outcome).collect();
+    assert!(
+        matches!(
+            outcomes[..],
+            [
+                Err(MailError::Unsendable(_)),
+                Err(MailError::Panicked),
+                Err(MailError::NotDelivered(_)),
+                Ok(()),
+                Err(MailError::Unsendable(_)),
+                Ok(()),
+            ]
+        ),
+        "{outcomes:?}"
+    );
+    let friends = format!("{}.holder.eml", Uuid::from_u128(4));
+    assert_eq!(mails_in(&folder), [file(4), friends, file(5)], "none of the first: its friend's would come after it");
+    std::fs::remove_dir_all(folder).expect("removed");
+}
+
+#[tokio::test]
+async fn what_is_no_longer_fresh_is_not_begun() {
+    let folder = std::env::temp_dir().join(format!("rowlock-mails-{}", crate::ids::new_id()));
+    let mailer = Mailer::into_folder(from(), &folder);
+    let stale = Letters { begin_by: Instant::now(), ..letters(1, vec![mail()]) };
+    let outcomes = send_all(&mailer, vec![stale, letters(2, vec![mail()])]).await;
+    assert!(matches!(outcomes[..], [(_, Err(MailError::TooLate)), (_, Ok(()))]), "{outcomes:?}");
+    assert_eq!(mails_in(&folder), [format!("{}.eml", Uuid::from_u128(2))]);
+    std::fs::remove_dir_all(folder).expect("removed");
+
+    let (url, _heard) = open_post().await;
+    let mailer = by_smtp(&url);
+    let mut composed = mailer.compose(vec![letters(3, vec![mail()])]).await.expect("the errand is done");
+    let composed = Composed { begin_by: Instant::now(), ..composed.remove(0) };
+    let sent = mailer.send_composed(composed).await;
+    assert!(matches!(sent, Err(MailError::TooLate)), "composed in time, but sent too late: {sent:?}");
+}
+
+/// What a mail server tells of its connections.
+#[derive(Debug, PartialEq, Eq)]
+enum Heard {
+    /// A mail, whole: to whom.
+    Mail(String),
+    /// It says nothing more, in the middle of a mail…
+    FellSilent,
+    /// …and the connection was closed then…
+    WasLeft,
+    /// …or was used on.
+    WasUsedAgain,
+}
+
+/// A mail server that falls silent when the first mail is to come, and takes all others.
+async fn open_post() -> (String, UnboundedReceiver<Heard>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let url = format!("smtp://{}", listener.local_addr().expect("an address"));
+    let (telling, heard) = unbounded_channel();
+    tokio::spawn(async move {
+        let mut falls_silent = true;
+        while let Ok((client, _)) = listener.accept().await {
+            // A client that goes in the middle has not sent anything.
+            tokio::spawn(serve(client, falls_silent, telling.clone()));
+            falls_silent = false;
+        }
+    });
+    (url, heard)
+}
+
+async fn serve(client: TcpStream, falls_silent: bool, telling: UnboundedSender<Heard>) -> std::io::Result<()> {
+    // Nobody listening any more is fine.
+    let tell = |what| drop(telling.send(what));
+    let mut client = BufReader::new(client);
+    client.write_all(b"220 post.test\r\n").await?;
+    let (mut line, mut to) = (String::new(), String::new());
+    loop {
+        line.clear();
+        if client.read_line(&mut line).await? == 0 {
+            return Ok(());
+        }
+        let word = line.split_whitespace().next().unwrap_or_default().to_owned();
+        let answer: &[u8] = match word.as_str() {
+            "RCPT" => {
+                to = line.split(['<', '>']).nth(1).unwrap_or_default().to_owned();
+                b"250 yes\r\n"
+            }
+            "DATA" if falls_silent => {
+                tell(Heard::FellSilent);
+                let more = client.read_line(&mut line).await;
+                tell(if matches!(more, Ok(1..)) { Heard::WasUsedAgain } else { Heard::WasLeft });
+                return Ok(());
+            }
+            "DATA" => {
+                client.write_all(b"354 go on\r\n").await?;
+                while line != ".\r\n" {
+                    line.clear();
+                    if client.read_line(&mut line).await? == 0 {
+                        return Ok(());
+                    }
+                }
+                tell(Heard::Mail(to.clone()));
+                b"250 taken\r\n"
+            }
+            "QUIT" => b"221 bye\r\n",
+            _ => b"250 yes\r\n",
+        };
+        client.write_all(answer).await?;
+    }
+}
+
+fn by_smtp(url: &str) -> Mailer {
+    let smtp = AsyncSmtpTransport::<Tokio1Executor>::from_url(url).expect("an address of a server").build();
+    Mailer { from: from(), way: Way::Smtp(smtp) }
+}
+
+#[tokio::test]
+async fn the_connection_of_a_mail_that_is_cut_off_serves_no_other() {
+    let (url, mut heard) = open_post().await;
+    let (mailer, cut_off) = (by_smtp(&url), mail());
+    tokio::select! {
+        sent = mailer.send_ticket(&cut_off) => panic!("the server does not answer: {sent:?}"),
+        told = heard.recv() => assert_eq!(told, Some(Heard::FellSilent)),
+    }
+    // Cut off in the middle of a command. The next ones are none the worse for it.
+    let outcomes = send_all(&mailer, vec![letters(1, vec![mail(), to_friend()])]).await;
+    assert!(matches!(outcomes[..], [(_, Ok(()))]), "{outcomes:?}");
+    // Connections that somebody kept would be ended with it, by a word.
+    drop(mailer);
+    let mut told = [heard.recv().await, heard.recv().await, heard.recv().await].map(|what| what.expect("it is told"));
+    told.sort_by_key(|what| *what == Heard::WasLeft);
+    let to = |email: &str| Heard::Mail(email.to_owned());
+    assert_eq!(told, [to("ana@example.org"), to("luis@example.org"), Heard::WasLeft]);
+}
+
+#[tokio::test]
+async fn a_server_that_says_nothing_is_waited_for_as_long_as_there_is_time() {
+    let (url, _heard) = open_post().await;
+    let mailer = by_smtp(&url);
+    let mut composed = mailer.compose(vec![letters(1, vec![mail()])]).await.expect("the errand is done");
+    let composed = Composed { until: Instant::now(), ..composed.remove(0) };
+    let sent = mailer.send_composed(composed).await;
+    assert!(matches!(sent, Err(MailError::TooLate)), "{sent:?}");
+}
