@@ -162,7 +162,8 @@ async fn change(
     params(("show" = Uuid, Path), ("hold" = Uuid, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 200, body = HoldView), KeyReused,
         (status = 409, body = ProblemView, description = "hold_capped, hold_not_extended, hold_paying, sales_closed"),
-        (status = 410, body = ProblemView, description = "hold_expired; also for another's")))]
+        (status = 410, body = ProblemView, description = "hold_expired; also for another's"),
+        (status = 503, body = ProblemView, description = "lock_store_unavailable, database_unavailable")))]
 async fn extend(
     State(state): State<AppState>,
     visitor: Visitor,

@@ -11,11 +11,11 @@ use domain::seats::{AreaIndex, HOLD_EXTENSION_MS, MAX_SEATS_PER_HOLD, Places, Se
 use domain::time::Timestamp;
 use uuid::Uuid;
 
-use crate::AppState;
 use crate::catalogue::Show;
 use crate::clock::rfc3339;
 use crate::seat_locks::{Asked, Attempt, Change, Held, Lot, Refusal, Terms, with_map};
 use crate::web::{Code, Problem};
+use crate::{AppState, bookings};
 
 /// The one validator of a wish for seats and places: known, each seat and area once, 1 to 10 in all.
 pub(super) fn check_lot(
@@ -180,7 +180,10 @@ pub(super) async fn extend(
 ) -> Result<Held, Problem> {
     sales_open(show, state.locks.now())?;
     let extended = with_map(state, show, || state.locks.extend(show.id, asked, hold, owner, HOLD_EXTENSION_MS)).await?;
-    extended.map_err(|refusal| refused(show, &refusal))
+    let held = extended.map_err(|refusal| refused(show, &refusal))?;
+    // Checked out already: it may be paid as long.
+    bookings::keep_longer(state, hold, owner, held.expires_at).await?;
+    Ok(held)
 }
 
 /// Says to a person what stood in the way and what to do.

@@ -26,9 +26,7 @@ async fn paid_at_once_is_a_ticket_a_mail_and_a_sold_seat() {
     until("a mail is there", || async { world.mails().len() == 1 }).await;
     assert!(world.mails()[0].contains("ann@example.org"));
     let (_, story) = ann.get(&format!("/api/v1/bookings/{}/events", text(&booking["id"]))).await;
-    let names: Vec<_> =
-        story.as_array().expect("a list").iter().map(|event| text(&event["event"]).to_owned()).collect();
-    assert_eq!(names, ["created", "hold_taken", "payment_submitted", "payment_succeeded", "seats_sold"]);
+    assert_eq!(names(&story), ["created", "hold_taken", "payment_submitted", "payment_succeeded", "seats_sold"]);
     // Paying again, with a new key, changes nothing and says so.
     let (status, again) = ann.pay(&booking, Some("tok_paid")).await;
     assert_eq!((status, &again["state"]), (StatusCode::OK, &json!("CONFIRMED")));
@@ -249,4 +247,45 @@ async fn deliver(visitor: &Visitor, event: &Value) -> (StatusCode, Value) {
         .await
         .expect("the server answers");
     (answer.status(), answer.json().await.expect("JSON"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hold_that_is_kept_longer_after_checking_out_can_be_paid_as_long() {
+    let world = World::start(1, &[]).await;
+    let ann = world.visitor();
+    let booking = checked_out(&ann, &[60, 61]).await;
+    let (_, hold) = ann.get(&format!("/api/v1/shows/{}/hold", world.show)).await;
+    let path = format!("/api/v1/shows/{}/holds/{}/extend", world.show, text(&hold["id"]));
+    let (status, longer) = ann.call_with_key(Method::POST, &path, Value::Null, "longer").await;
+    assert_eq!(status, StatusCode::OK, "{longer}");
+    let kept = ann.booking(&booking).await;
+    assert_eq!(kept["expires_at_ms"], longer["expires_at_ms"], "{kept}");
+    assert!(kept["expires_at_ms"].as_i64() > booking["expires_at_ms"].as_i64(), "longer than before");
+    // A repeat comes by again, and finds it done.
+    let story = format!("/api/v1/bookings/{}/events", text(&booking["id"]));
+    assert_eq!(ann.call_with_key(Method::POST, &path, Value::Null, "longer").await.1, longer);
+    assert_eq!(names(&ann.get(&story).await.1), ["created", "hold_taken", "kept_longer"]);
+    // Paid from what this replica wrote down when it was checked out, and has moved since.
+    let (status, paid) = ann.pay(&booking, Some("tok_paid")).await;
+    assert_eq!((status, &paid["state"]), (StatusCode::OK, &json!("CONFIRMED")), "{paid}");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hold_whose_booking_has_ended_is_not_said_to_last_longer() {
+    let world = World::start(1, &[]).await;
+    let ann = world.visitor();
+    let booking = checked_out(&ann, &[62]).await;
+    let (_, hold) = ann.get(&format!("/api/v1/shows/{}/hold", world.show)).await;
+    let expire = "UPDATE bookings SET state = 'EXPIRED', version = version + 1 WHERE id = $1::uuid";
+    sqlx::query(expire).bind(text(&booking["id"])).execute(&world.pg).await.expect("time passes");
+    let path = format!("/api/v1/shows/{}/holds/{}/extend", world.show, text(&hold["id"]));
+    let (status, refusal) = ann.call(Method::POST, &path, Value::Null).await;
+    assert_eq!((status, text(&refusal["code"])), (StatusCode::GONE, "hold_expired"), "{refusal}");
+    world.end().await;
+}
+
+/// What happened to a booking, in order.
+fn names(story: &Value) -> Vec<&str> {
+    story.as_array().expect("a list").iter().map(|event| text(&event["event"])).collect()
 }
