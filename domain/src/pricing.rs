@@ -59,6 +59,15 @@ pub enum Format {
 }
 
 impl Format {
+    /// All of them, the plain one first.
+    pub const ALL: [Self; 4] = [Self::TwoD, Self::ThreeD, Self::Imax, Self::Live];
+
+    /// The format of that word.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|format| format.as_str() == word)
+    }
+
     /// The word in SQL and JSON.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -243,6 +252,11 @@ mod tests {
         })
     }
 
+    /// Numbers below a limit, at it, just above, and as large as they get.
+    fn up_to(limit: u64) -> impl Strategy<Value = u64> {
+        prop_oneof![6 => 0..=limit, 2 => Just(limit), 1 => Just(limit + 1), 1 => Just(u64::MAX)]
+    }
+
     proptest! {
         #[test]
         fn every_tariff_within_limits_gives_a_round_price_that_is_never_negative(tariff in any_tariff(), slot in any_slot()) {
@@ -253,20 +267,28 @@ mod tests {
 
         #[test]
         fn raising_any_part_of_a_tariff_never_lowers_the_price(
-            tariff in any_tariff(), slot in any_slot(), more in 0..10_000_u64, percent in 0..50_u16,
+            tariff in any_tariff(), slot in any_slot(), part in 0..5_usize, more in 1..10_000_u64,
         ) {
             let before = tariff.price_minor("gold", slot).expect("within limits");
             let mut dearer = tariff;
-            let base = dearer.base["gold"].saturating_add(more).min(MAX_AMOUNT_MINOR);
-            dearer.base.insert("gold".to_owned(), base);
-            dearer.weekend_percent = (dearer.weekend_percent + percent).min(MAX_PERCENT);
-            dearer.matinee_percent = (dearer.matinee_percent + percent).min(MAX_PERCENT);
-            dearer.prime_percent = (dearer.prime_percent + percent).min(MAX_PERCENT);
+            let raise = |amount: &mut u64| *amount = amount.saturating_add(more).min(MAX_AMOUNT_MINOR);
+            let lift = |percent: &mut u16| *percent = percent.saturating_add(more as u16).min(MAX_PERCENT);
+            match part {
+                0 => raise(dearer.base.entry("gold".to_owned()).or_default()),
+                1 => raise(dearer.surcharge.entry(slot.format).or_default()),
+                2 => lift(&mut dearer.weekend_percent),
+                3 => lift(&mut dearer.matinee_percent),
+                _ => lift(&mut dearer.prime_percent),
+            }
             prop_assert!(dearer.price_minor("gold", slot).expect("within limits") >= before);
         }
 
         #[test]
-        fn no_tariff_whatever_overflows(base in any::<u64>(), percent in any::<u16>(), surcharge in any::<u64>(), slot in any_slot()) {
+        fn a_tariff_has_prices_exactly_within_its_limits(
+            base in up_to(MAX_AMOUNT_MINOR), percent in up_to(u64::from(MAX_PERCENT)), surcharge in up_to(MAX_AMOUNT_MINOR),
+            slot in any_slot(),
+        ) {
+            let percent = u16::try_from(percent).unwrap_or(u16::MAX);
             let tariff = Tariff {
                 base: [("gold".to_owned(), base)].into(),
                 weekend_percent: percent,
@@ -274,8 +296,15 @@ mod tests {
                 prime_percent: percent,
                 surcharge: [(slot.format, surcharge)].into(),
             };
-            if let Ok(price) = tariff.price_minor("gold", slot) {
-                prop_assert!(price >= 0);
+            let is_within = base <= MAX_AMOUNT_MINOR && surcharge <= MAX_AMOUNT_MINOR && percent <= MAX_PERCENT;
+            let price = tariff.price_minor("gold", slot);
+            prop_assert_eq!(price.is_ok(), is_within, "{:?}", price);
+            // With room for every digit: what overflows on the way is less, or negative.
+            let (base, percent) = (i128::from(base), i128::from(percent));
+            let day = if slot.weekday.is_weekend() { percent } else { 100 };
+            if let Ok(price) = price {
+                let exact = base * day * percent + i128::from(surcharge) * 10_000;
+                prop_assert!((i128::from(price) * 10_000 - exact).abs() <= i128::from(ROUND_TO_MINOR) * 5_000);
             }
         }
     }

@@ -162,12 +162,10 @@ async fn prices(
 
 fn slot(starts_at: DateTime<Utc>, zone: Tz, format: &str) -> Result<Slot, Problem> {
     let local = starts_at.with_timezone(&zone).naive_local();
-    let known = [Format::TwoD, Format::ThreeD, Format::Imax, Format::Live];
-    let format = known.into_iter().find(|known| known.as_str() == format);
     Ok(Slot {
         weekday: pattern::weekday_of(local.date()),
         minute_of_day: (local.hour() * 60 + local.minute()) as u16,
-        format: format.ok_or_else(|| Problem::internal(&"a show's format is none"))?,
+        format: Format::parse(format).ok_or_else(|| Problem::internal(&"a show's format is none"))?,
     })
 }
 

@@ -3,7 +3,7 @@
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 
-use super::{organiser, priced};
+use super::{HERE, done, organiser, priced};
 use crate::accounts::{Browser, form, signed_up};
 use crate::reports::staff;
 use crate::world::World;
@@ -176,6 +176,41 @@ async fn a_file_with_mistakes_comes_back_as_a_page_that_names_them() {
     ];
     let (status, _, html) = send(&olga, &format!("{THERE}/prices"), &wrong).await;
     assert!(status == StatusCode::BAD_REQUEST && html.contains("organiser-trouble"), "{html}");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn prices_that_are_saved_as_they_stand_stay_as_they_are() {
+    let world = World::start(1, &[]).await;
+    let mut olga = organiser(&world).await;
+    let tariff = json!({ "base": { "gold": 1_250 }, "weekend_percent": 120, "matinee_percent": 80,
+        "prime_percent": 100, "surcharge": { "2D": 100, "LIVE": 300 }, "version": 0 });
+    done(&mut olga, "/tariff", json!({ "tariff": tariff, "reason": "First." })).await;
+    let (_, before) = olga.get(&format!("{HERE}/tariff")).await;
+    let (_, html) = page(&olga, &format!("{THERE}/prices")).await;
+    let value = |name: &str| {
+        let input = html.split("<input").find(|input| input.contains(&format!("name=\"{name}\"")));
+        let (_, rest) = input.and_then(|input| input.split_once("value=\"")).unwrap_or(("", ""));
+        rest.split('"').next().unwrap_or_default().to_owned()
+    };
+    let names = [
+        "version",
+        "price:gold",
+        "surcharge:2D",
+        "surcharge:3D",
+        "surcharge:IMAX",
+        "surcharge:LIVE",
+        "weekend",
+        "matinee",
+        "prime",
+    ];
+    let values = names.map(|name| (name, value(name)));
+    let mut fields: Vec<(&str, &str)> = values.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    fields.extend([("key", "k-same"), ("reason", "Looked at, and saved.")]);
+    assert_eq!(send(&olga, &format!("{THERE}/prices"), &fields).await.0, StatusCode::SEE_OTHER, "{fields:?}");
+    let (_, after) = olga.get(&format!("{HERE}/tariff")).await;
+    assert_eq!((&after["base"], &after["surcharge"]), (&before["base"], &before["surcharge"]));
+    assert_eq!(after["version"], 2);
     world.end().await;
 }
 

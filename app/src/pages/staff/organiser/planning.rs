@@ -1,6 +1,7 @@
 //! Weeks of shows by a pattern.
 
 use domain::api_organiser::{FilmChoice, ScreenView};
+use domain::pricing::Format;
 use leptos::prelude::*;
 
 use super::{Desk, Tab, Trouble, choice, field, head, hidden, page, reason, sales_choices, tick};
@@ -12,8 +13,6 @@ use crate::shell::{Head, Page};
 const SOME_MONDAY: &str = "2024-01-0";
 /// Days of the week as fields are called, Monday first.
 pub(super) const DAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
-/// Formats, as the API spells them.
-const FORMATS: [&str; 4] = ["2D", "3D", "IMAX", "LIVE"];
 
 /// What stands in the fields.
 #[derive(Clone, Debug)]
@@ -135,7 +134,7 @@ fn form(
         (film.id, words)
     });
     let films = films.collect();
-    let formats = FORMATS.map(|format| (format.to_owned(), format.to_owned())).to_vec();
+    let formats = Format::ALL.map(|format| (format.as_str().to_owned(), format.as_str().to_owned())).to_vec();
     let days = DAYS.iter().zip(1..).zip(form.times).map(|((day, number), times)| {
         let name = Moment::parse(&format!("{SOME_MONDAY}{number}")).map(|moment| moment.weekday(language::current()));
         view! {

@@ -2,14 +2,12 @@
 
 use domain::api_organiser::TariffView;
 use domain::money::Currency;
+use domain::pricing::Format;
 use leptos::prelude::*;
 
 use super::{Desk, Tab, Trouble, decimal, field, head, hidden, page, reason};
 use crate::say;
 use crate::shell::{Head, Page};
-
-/// Formats that may cost more.
-const DEARER: [&str; 3] = ["3D", "IMAX", "LIVE"];
 
 /// A category with its price as it stands in the field.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,11 +56,13 @@ impl Page for Prices {
         let has_lines = !lines.is_empty();
         let base = lines.into_iter().map(|line| amount(format!("price:{}", line.category), line.category, line.minor));
         let base = base.collect_view();
-        let surcharges = DEARER.map(|format| {
-            let minor = tariff.surcharge.iter().find(|(known, _)| known.as_str() == format).map(|(_, minor)| *minor);
-            amount(format!("surcharge:{format}"), format.to_owned(), minor)
+        let surcharges = Format::ALL.into_iter().filter_map(|format| {
+            let minor = tariff.surcharge.get(&format).copied();
+            // A plain show rarely costs more than plain; where it does, saving the form must not lose it.
+            let is_offered = format != Format::TwoD || minor.is_some();
+            is_offered.then(|| amount(format!("surcharge:{}", format.as_str()), format.as_str().to_owned(), minor))
         });
-        let surcharges = surcharges.into_iter().collect_view();
+        let surcharges = surcharges.collect_view();
         let lead = if has_lines { say!("organiser.prices_lead") } else { say!("organiser.prices_none") };
         let percent = |name, label, value: i64| field(name, "number", label, value.to_string(), true);
         let content = view! {

@@ -3,6 +3,7 @@
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use domain::api_catalogue::{FilmView, ShowQuery};
+use domain::pricing::Format;
 use domain::time::Timestamp;
 
 use app::language::Moment;
@@ -19,8 +20,6 @@ use crate::{AppState, clock};
 
 /// Groups of shows listed of one film; its own page has all.
 const GROUPS_PER_FILM: usize = 3;
-/// Formats there are, as the table of shows checks them.
-const FORMATS: [&str; 4] = ["2D", "3D", "IMAX", "LIVE"];
 
 pub(super) async fn search(
     State(state): State<AppState>,
@@ -98,9 +97,9 @@ pub(super) async fn form(state: &AppState, query: &ShowQuery, now: Timestamp) ->
             .collect(),
         cities: cities.into_iter().map(|city| Pick { value: city.id, label: city.name }).collect(),
         languages: languages.into_iter().map(|language| Pick { value: language.clone(), label: language }).collect(),
-        formats: FORMATS
+        formats: Format::ALL
             .into_iter()
-            .map(|format| Pick { value: format.to_owned(), label: format.to_owned() })
+            .map(|format| Pick { value: format.as_str().to_owned(), label: format.as_str().to_owned() })
             .collect(),
         city,
     })

@@ -79,9 +79,7 @@ fn tariff_request(fields: &[(String, String)], currency: Currency) -> Result<(Ta
     let base = filled().filter_map(|(name, value)| Some((name.strip_prefix("price:")?, value)));
     let base = base.map(|(name, value)| Ok((name.to_owned(), amount(value, name, currency)?)));
     let surcharge = filled().filter_map(|(name, value)| {
-        let format = [Format::ThreeD, Format::Imax, Format::Live]
-            .into_iter()
-            .find(|format| name.strip_prefix("surcharge:") == Some(format.as_str()))?;
+        let format = Format::parse(name.strip_prefix("surcharge:")?)?;
         Some((format, value))
     });
     let surcharge = surcharge.map(|(format, value)| Ok((format, amount(value, format.as_str(), currency)?)));
