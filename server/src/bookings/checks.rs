@@ -7,6 +7,9 @@
 //! - what pays is told by its gateway, where the show has a cap on what one card pays for (`instruments`);
 //! - the buyer is within the limit of seats, and has not been trying card after card: asked of Postgres.
 //!
+//! The seats of a buyer with an account are those of all its visitors: every browser that signs in makes one more of
+//! them. Where there are several, they are counted once more as the payment is written down (`account_limit`).
+//!
 //! The fraud rule is plain and says so: [`MAX_DECLINES_OF_VISITOR`] declined payments by one visitor, or
 //! [`MAX_DECLINES_OF_EMAIL`] for one e-mail address, within [`DECLINES_WINDOW_MS`]. The address has the higher
 //! limit, because anybody can type somebody else's.
@@ -47,6 +50,8 @@ pub(super) struct Checked {
     pub(super) until: Timestamp,
     /// What pays, where that is asked for and known.
     pub(super) instrument: Option<PaidWith>,
+    /// The buyer's account, where another visitor of it may be paying at this moment.
+    pub(super) account: Option<Uuid>,
 }
 
 /// All checks. The end of the hold, which is now closed to changes: whoever does not go on to submit the
@@ -73,7 +78,7 @@ pub(super) async fn before_charge(
         )
     };
     let problem = match tokio::time::timeout(CHECKS_DEADLINE, side_by_side).await {
-        Ok(Ok((until, (), instrument))) => return Ok(Checked { until, instrument }),
+        Ok(Ok((until, account, instrument))) => return Ok(Checked { until, instrument, account }),
         Ok(Err(problem)) => problem,
         Err(_) => Problem::new(Code::Overloaded, "Please try again in a moment; nothing was charged."),
     };
@@ -107,39 +112,70 @@ pub(super) struct Buyer {
     email: String,
 }
 
+impl Buyer {
+    fn of(row: &BookingRow) -> Self {
+        Self { owner: row.owner.clone(), show: row.show_id, booking: row.id, email: row.buyer.1.clone() }
+    }
+}
+
 /// What Postgres knows of a buyer.
 #[derive(Clone, Copy, Debug, sqlx::FromRow)]
 pub(super) struct Record {
-    /// Seats and places of this show in their other bookings, paid for or being paid for.
+    /// Seats and places of this show in their other bookings, paid for or being paid for; of an account in those of
+    /// all its visitors.
     seats_elsewhere: i64,
-    /// Whether the visitor is an account's.
-    is_handed_over: bool,
+    /// Whose the visitor is, if they are an account's.
+    account: Option<Uuid>,
+    /// Whether that account has other visitors.
+    has_others: bool,
     declines_of_visitor: i64,
     declines_of_email: i64,
 }
 
+/// The account of a buyer with a clean record, if it has other visitors.
 async fn clean_record(
     state: &AppState,
     show: &Show,
     row: &BookingRow,
     is_guest: bool,
     now: Timestamp,
-) -> Result<(), Problem> {
-    let places: u32 = row.places.iter().map(|places| places.count).sum();
-    let buyer = Buyer { owner: row.owner.clone(), show: row.show_id, booking: row.id, email: row.buyer.1.clone() };
+) -> Result<Option<Uuid>, Problem> {
+    let buyer = Buyer::of(row);
     let record = match state.config.commits {
         CommitMode::Batched => state.commits.record_of(state, buyer).await?,
         CommitMode::Interactive => {
             // Boxed: connecting takes kilobytes, which every payment would carry along.
             let mut connection = Box::pin(state.pg.acquire()).await?;
-            let records = records(&mut connection, &[&buyer], now).await?;
-            records.into_iter().next().ok_or_else(|| Problem::internal(&"a buyer without a record"))?
+            record_of(&mut connection, &buyer, now).await?
         }
     };
-    if is_guest && record.is_handed_over {
+    if is_guest && record.account.is_some() {
         return Err(Problem::not_found("booking"));
     }
-    judge(record, row.seats.len() + places as usize, show.per_person)
+    judge(record, wanted(row), show.per_person)?;
+    Ok(record.account.filter(|_| record.has_others))
+}
+
+/// Looks at the buyer's record once more, in the transaction that submits the payment.
+pub(super) async fn look_again(
+    tx: &mut PgConnection,
+    show: &Show,
+    row: &BookingRow,
+    now: Timestamp,
+) -> Result<(), Problem> {
+    let record = record_of(tx, &Buyer::of(row), now).await?;
+    judge(record, wanted(row), show.per_person)
+}
+
+/// Seats and places of a booking.
+fn wanted(row: &BookingRow) -> usize {
+    let places: u32 = row.places.iter().map(|places| places.count).sum();
+    row.seats.len() + places as usize
+}
+
+async fn record_of(connection: &mut PgConnection, buyer: &Buyer, now: Timestamp) -> Result<Record, Problem> {
+    let records = records(connection, &[buyer], now).await?;
+    records.into_iter().next().ok_or_else(|| Problem::internal(&"a buyer without a record"))
 }
 
 /// The records of these buyers, in their order. One question for both rules: this is asked for every sale.
@@ -153,16 +189,21 @@ pub(super) async fn records(
                                      + (SELECT coalesce(sum(quantity), 0) FROM booking_places
                                         WHERE booking_id = other.id)), 0)::bigint
                  FROM bookings other
-                 WHERE other.owner = buyer.owner AND other.show_id = buyer.show AND other.id <> buyer.booking
+                 WHERE other.owner = ANY (coalesce(theirs.owners, ARRAY[buyer.owner]))
+                   AND other.show_id = buyer.show AND other.id <> buyer.booking
                    AND (other.state IN ('PAYMENT_SUCCEEDED', 'CONFIRMED')
                         OR (other.state = 'PAYMENT_PENDING' AND other.expires_at > $8))) AS seats_elsewhere,
-                EXISTS (SELECT 1 FROM account_visitors visitor WHERE visitor.owner = buyer.owner) AS is_handed_over,
+                visitor.account_id AS account,
+                coalesce(cardinality(theirs.owners) > 1, false) AS has_others,
                 (SELECT count(*) FROM (SELECT 1 FROM declined_payments
                                        WHERE owner = buyer.owner AND at > $5 LIMIT $6) AS v) AS declines_of_visitor,
                 (SELECT count(*) FROM (SELECT 1 FROM declined_payments
                                        WHERE email = lower(buyer.email) AND at > $5 LIMIT $7) AS e) AS declines_of_email
          FROM unnest($1::text[], $2::uuid[], $3::uuid[], $4::text[])
               WITH ORDINALITY AS buyer (owner, show, booking, email, place)
+         LEFT JOIN account_visitors visitor ON visitor.owner = buyer.owner
+         LEFT JOIN LATERAL (SELECT array_agg(sibling.owner) AS owners FROM account_visitors sibling
+                            WHERE sibling.account_id = visitor.account_id) AS theirs ON true
          ORDER BY buyer.place",
     )
     .bind(buyers.iter().map(|buyer| buyer.owner.as_str()).collect::<Vec<_>>())
@@ -180,7 +221,9 @@ pub(super) async fn records(
 fn judge(record: Record, seats: usize, most: usize) -> Result<(), Problem> {
     let elsewhere = usize::try_from(record.seats_elsewhere).unwrap_or(usize::MAX);
     if elsewhere.saturating_add(seats) > most {
-        let words = format!("One person may have {most} seats and places in this show; you have {elsewhere} already.");
+        // The others may have been bought in another browser, and not be on the screen of this one.
+        let whose = if record.account.is_some() { "your account has" } else { "you have" };
+        let words = format!("One person may have {most} seats and places in this show; {whose} {elsewhere} already.");
         return Err(Problem::new(Code::PersonLimit, words));
     }
     if record.declines_of_visitor >= MAX_DECLINES_OF_VISITOR || record.declines_of_email >= MAX_DECLINES_OF_EMAIL {
@@ -197,7 +240,7 @@ mod tests {
     use domain::seats::MAX_SEATS_PER_PERSON;
 
     const CLEAN: Record =
-        Record { seats_elsewhere: 0, is_handed_over: false, declines_of_visitor: 0, declines_of_email: 0 };
+        Record { seats_elsewhere: 0, account: None, has_others: false, declines_of_visitor: 0, declines_of_email: 0 };
 
     #[test]
     fn ten_seats_in_all_are_within_the_limit_and_eleven_are_not() {

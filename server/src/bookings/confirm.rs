@@ -14,7 +14,7 @@ use super::create::{or_replay, unmoved};
 use super::moves::{self, causes};
 use super::payment_rows::Route;
 use super::sql::{self, BookingRow};
-use super::{claiming, effects, instruments, view};
+use super::{account_limit, claiming, effects, instruments, view};
 use crate::catalogue::Show;
 use crate::idempotency::{Answer, Intent};
 use crate::web::{Code, Problem, Visitor};
@@ -104,7 +104,7 @@ async fn submit(
     let show = state.catalogue.known_show(row.show_id).await?;
     let gateway = state.gateways.first_choice();
     let means = (gateway, request.payment_token.as_deref());
-    let Checked { until, instrument } = checks::before_charge(state, &show, &row, is_guest, means).await?;
+    let Checked { until, instrument, account } = checks::before_charge(state, &show, &row, is_guest, means).await?;
     let submission = Submission {
         show,
         booking: row.id,
@@ -113,6 +113,7 @@ async fn submit(
         only_at,
         token: request.payment_token.clone(),
         instrument,
+        account,
         gateway,
         until,
         intent: intent.clone(),
@@ -256,7 +257,7 @@ fn check_token(request: &ConfirmRequest) -> Result<(), Problem> {
 /// Key, move, claims, payment and the wish to charge, in a transaction of its own. An answer instead: a twin
 /// was faster.
 pub(super) async fn submit_one(state: &AppState, submission: &Submission) -> Result<Done, Problem> {
-    let Submission { show, booking, token, instrument, gateway, until, intent, only_at, seen: _ } = submission;
+    let Submission { show, booking, token, instrument, account, gateway, until, intent, only_at, seen: _ } = submission;
     let now = state.locks.now();
     let mut tx = state.pg.begin().await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {
@@ -276,6 +277,9 @@ pub(super) async fn submit_one(state: &AppState, submission: &Submission) -> Res
         }
         Err(error) => return Err(unmoved(error)),
     };
+    if let Some(account) = account {
+        account_limit::claim(&mut tx, show, &pending, *account, now).await?;
+    }
     if let Some(instrument) = instrument {
         instruments::claim(&mut tx, show, &pending, instrument).await?;
     }

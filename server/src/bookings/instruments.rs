@@ -88,7 +88,7 @@ pub(super) async fn claim(
 ) -> Result<(), Problem> {
     // The cap was lifted since the gateway was asked.
     let Some(most) = show.per_instrument else { return Ok(()) };
-    lock(tx, show.id, instrument).await?;
+    lock(tx, LOCK_SPACE, format!("{}{}", show.id, instrument.0)).await?;
     let elsewhere = usize::try_from(paid_for(tx, row, instrument).await?).unwrap_or(usize::MAX);
     let places: u32 = row.places.iter().map(|places| places.count).sum();
     let wanted = row.seats.len() + places as usize;
@@ -108,13 +108,11 @@ pub(super) async fn claim(
     Ok(())
 }
 
-async fn lock(tx: &mut PgConnection, show: Uuid, instrument: &PaidWith) -> Result<(), sqlx::Error> {
+/// Keeps others with this name in this space of advisory locks waiting until the transaction ends. Also for the other
+/// limit that is counted like this (`account_limit`).
+pub(super) async fn lock(tx: &mut PgConnection, space: i64, name: String) -> Result<(), sqlx::Error> {
     sqlx::query(BOUND_OF_LOCKS).execute(&mut *tx).await?;
-    sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended($1, $2))")
-        .bind(format!("{show}{}", instrument.0))
-        .bind(LOCK_SPACE)
-        .execute(tx)
-        .await?;
+    sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended($1, $2))").bind(name).bind(space).execute(tx).await?;
     Ok(())
 }
 

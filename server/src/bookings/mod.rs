@@ -6,6 +6,7 @@
 //! reconciler all take the same steps; so does the counter (`counter`), which has the money already. What is not here: the gateway (`payments`), the lock store
 //! (`seat_locks`), the queue of effects (`outbox`).
 
+mod account_limit;
 mod area_claims;
 mod asking;
 mod cancel;

@@ -163,6 +163,8 @@ pub(super) struct Submission {
     pub(super) token: Option<String>,
     /// What will pay, where the show has a cap and it is known.
     pub(super) instrument: Option<PaidWith>,
+    /// The buyer's account, where its visitors' seats must be counted together under a lock.
+    pub(super) account: Option<Uuid>,
     /// Who will be asked for the money.
     pub(super) gateway: &'static str,
     /// The hold's new end.

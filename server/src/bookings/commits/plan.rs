@@ -163,8 +163,9 @@ impl Plan {
     }
 
     fn submit(&mut self, place: usize, submission: &Submission) -> Planned {
-        // What its card has paid for is counted under a lock, which no batch waits for.
-        if submission.instrument.is_some() {
+        // What its card has paid for, and what an account with several visitors has, is counted under a lock, which no
+        // batch waits for.
+        if submission.instrument.is_some() || submission.account.is_some() {
             return Planned::Apart;
         }
         let Some(found) = self.known.bookings.get(&submission.booking) else { return Planned::Apart };

@@ -2,6 +2,7 @@
 
 mod belongings;
 mod flood;
+mod limits;
 mod pages;
 mod passwords;
 mod sessions;
