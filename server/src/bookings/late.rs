@@ -1,8 +1,8 @@
 //! Money that came when the time for its booking was over.
 //!
-//! The booking stays what it is (M3). Its money pays for a new booking of the same buyer, if the same seats
-//! can still be had, or others that are no worse where the buyer said so; else it goes back at once. Why it
-//! is done this way, and how the books stay balanced: docs/decisions/0009.
+//! The booking stays what it is: EXPIRED and CANCELLED are final, and no payment revives it. Its money pays for a
+//! new booking of the same buyer, if the same seats are still free, or others that are no worse where the buyer
+//! said so; else it goes back at once. Why it is done this way, and how the books stay balanced: docs/decisions/0009.
 
 use domain::api_cancelling::IfLate;
 use domain::booking::{Booking, BookingState, Event, MoneyState};

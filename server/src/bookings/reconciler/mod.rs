@@ -30,7 +30,8 @@ use rest::Rests;
 
 /// How often due bookings are looked for.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// A pending payment that was not heard of for this long is asked about; a third of what M7 allows.
+/// A pending payment we have heard nothing about for this long is asked about. It is to be settled within a minute:
+/// this leaves time to ask three times.
 const ASK_AFTER_MS: i64 = 20 * SECOND_MS;
 /// The same for one whose time is over: longer than a gateway may take to answer, so that the question
 /// of another replica is not asked again while it waits.
