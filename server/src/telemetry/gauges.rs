@@ -26,7 +26,7 @@ pub(super) const DESCRIBED: [(&str, Unit, &str); 13] = [
     (
         DATABASE_KNOWN,
         Unit::Count,
-        "1 when the database answered this scrape; the gauges about it are of before when not.",
+        "1 when the database answered this scrape; otherwise the gauges about it are stale.",
     ),
     (DATABASE_CONNECTIONS, Unit::Count, "Connections to the database this replica has, busy and idle."),
     (DATABASE_LIMIT, Unit::Count, "Connections to the database this replica may have: DATABASE_CONNECTIONS."),
