@@ -1,4 +1,4 @@
-//! Finds bookings that nobody finished and finishes them: any replica, no leader.
+//! Finds unfinished bookings and finishes them: any replica, no leader.
 //!
 //! - held and not paid in time: expired, its seats free;
 //! - paid and neither sold nor refunded: settled, as the crash between the two would have;
@@ -109,7 +109,7 @@ async fn settle_ours(state: &AppState) -> Result<bool, sqlx::Error> {
     Ok(is_full && failures.into_inner() == 0)
 }
 
-/// Moves a booking that is due on its own, unless somebody is at it.
+/// Moves a booking that is due on its own, unless another transaction has it locked.
 async fn settle(state: &AppState, booking: Uuid) -> Result<(), EffectError> {
     effects::load_show_of(state, booking).await?;
     let now = state.locks.now();
