@@ -12,10 +12,10 @@
 //! the lock never waits for that.
 //!
 //! **When the card is unknown.** A gateway that does not answer is not asked for money either: `gateway_unavailable`,
-//! and nothing is charged. Where it answers that it has no name for what is behind a token, and where there is no token
-//! because the buyer pays on the gateway's page, the booking passes ([`PaidWith::of_token`] is none): the page is where
-//! every browser pays, and refusing it would close the show to people rather than to programs. The other caps hold all
-//! the same, and a show that wants more asks for codes as well (`email_codes`).
+//! and nothing is charged. The booking passes ([`PaidWith::of_token`] is none) where the gateway answers that it has
+//! no name for what is behind a token, and where there is no token because the buyer pays on the gateway's page:
+//! every browser pays there, and refusing it would close the show to people rather than to programs. The other caps
+//! still hold, and a show that wants more asks for codes as well (`email_codes`).
 
 use sqlx::PgConnection;
 use uuid::Uuid;
