@@ -52,7 +52,7 @@ pub struct ConfirmRequest {
     pub payment_token: Option<String>,
 }
 
-/// States of a booking (M3), as JSON and SQL spell them.
+/// States of a booking, as JSON and SQL spell them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]

@@ -81,7 +81,7 @@ impl Free {
         self.seats.is_empty() && self.areas.iter().all(|area| area.left.count == 0)
     }
 
-    /// What the rule gives to this wish; `None` when its whole quantity is not to be had.
+    /// What the rule gives to this wish; `None` when not all of its quantity is free.
     #[must_use]
     pub fn fit(&self, wish: &Wish) -> Option<Offer> {
         let count = wish.quantity as usize;

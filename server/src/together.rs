@@ -4,8 +4,8 @@
 //! or found; one that only looks must, or Postgres leaves it out. Together they are the parts of one `WITH`: all of them
 //! see the rows as they were before any of them. So a row is the business of one of them; where it could be of two, both
 //! tell how many rows they wrote, and somebody counts. Those that tell something run in the order they were added, as
-//! far as Postgres runs one after the other what one row of an answer is made of; whoever needs an order for more than
-//! fewer deadlocks must not rely on it.
+//! far as Postgres runs one after the other what one row of an answer is made of. Do not rely on the order of
+//! execution; it only makes deadlocks rarer.
 //!
 //! Every text is planned once by each connection, and kept there. Whoever leaves parts out at will has more of them than
 //! connections have room for: better a part without rows.

@@ -1,4 +1,4 @@
-//! Styles and scripts without what only people need who read them: comments, indentation, long names.
+//! Minifies styles and scripts: strips comments, indentation and long names.
 //!
 //! No reader of either language: styles are ours, and what is written by the generator of bindings has a form to rely
 //! on. Lines stay lines in scripts, so that nothing depends on where a semicolon is missing.

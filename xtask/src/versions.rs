@@ -4,8 +4,8 @@
 //!     versions/0123456789abcdef/  pkg/, style/ and fonts/ of one build; nothing in there ever changes
 //!     versions/current            which of them pages are of; without it they ask for files by their plain names
 //!
-//! Versions of before stay for a while: pages of theirs are still open, and ask for what comes later, while a new one is
-//! served; and whoever goes back to one finds it.
+//! Previous versions stay for a while: pages of theirs are still open, and ask for what comes later, while a new one
+//! is served; and rolling back to one finds it.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -21,7 +21,7 @@ const FOLDERS: [&str; 3] = ["pkg", "style", "fonts"];
 /// Goes into a version's name with its files. To be raised when what the server says of them changes: which types they
 /// have, which forms (`server/src/web/files.rs`). Browsers keep that with a file, for as long.
 const HEADERS: &str = "headers 1";
-/// Versions of before that stay, however old.
+/// Previous versions that stay, however old.
 const BEFORE: usize = 3;
 /// Others stay for so long after they were the current one: which of many builds is deployed, nobody knows here…
 const STAY: Duration = Duration::from_secs(14 * 24 * 60 * 60);
@@ -51,7 +51,7 @@ fn publish_at(site: &Path, now: SystemTime) -> Result<()> {
     }
     let current = versions.join("current");
     let before = std::fs::read_to_string(&current).ok().map(|before| versions.join(before));
-    // Both are in use, however long ago they were built: the one of before was until now.
+    // Both are in use, however long ago they were built: the previous one was until now.
     for used in before.iter().filter(|before| before.is_dir()).chain([&folder]) {
         let used = File::open(used).with_context(|| format!("cannot open {}", used.display()))?;
         used.set_modified(now).context("cannot note when a version was in use")?;

@@ -70,12 +70,12 @@ impl Details {
         self.busy.set(false);
     }
 
-    /// What stood in the way does so no more.
+    /// Clears the error.
     pub fn forget_trouble(self) {
         self.trouble.set(None);
     }
 
-    /// What stood in the way, said aloud when it happens.
+    /// The error, announced by screen readers when it appears.
     pub fn trouble(self) -> impl IntoView {
         view! {
             <div role="alert" class="details-trouble" data-testid="pay-error">

@@ -20,7 +20,7 @@ pub struct Notice {
     pub may_ask_again: bool,
     /// The booking that has more to say.
     pub booking: Option<Uuid>,
-    /// Other seats, to be had with one tap.
+    /// Other seats, available with one tap.
     pub offer: Option<Offer>,
     /// A seat of somebody else: one tap, and the visitor is told when it is free.
     pub watchable: Option<SeatIndex>,

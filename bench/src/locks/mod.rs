@@ -71,7 +71,7 @@ pub fn run(places: &Places, run: &Run, mut options: Options, report: &mut Report
     Ok(())
 }
 
-/// What issue and mission promise of these figures.
+/// The bounds that these figures must keep.
 fn promises(options: &Options, report: &mut Report) {
     for rate in &options.rates {
         let of = |phase: &str, key: &str, report: &Report| {

@@ -1,4 +1,4 @@
-//! The booking machine: one transition table, one place (M3).
+//! The booking machine: every move a booking may make stands in one table, here and nowhere else.
 //!
 //! ```text
 //! CREATED ──────────► SEATS_LOCKED ───► PAYMENT_PENDING ───► PAYMENT_SUCCEEDED ───► CONFIRMED
@@ -22,13 +22,13 @@ pub use step::step;
 use crate::money::Money;
 use crate::time::{MINUTE_MS, Timestamp};
 
-/// How much longer a hold lasts once a payment was submitted (M2).
+/// How much longer a hold lasts once a payment was submitted.
 pub const PAYMENT_EXTENSION_MS: i64 = 2 * MINUTE_MS;
-/// A buyer may cancel until this long before the show (M2).
+/// A buyer may cancel until this long before the show.
 pub const BUYER_CANCELS_UNTIL_MS: i64 = 120 * MINUTE_MS;
-/// The fee for that, in percent of the total (M2).
+/// The fee for that, in percent of the total.
 pub const CANCELLATION_FEE_PERCENT: i64 = 10;
-/// A show cannot be booked within this long of its start (M2).
+/// A show cannot be booked within this long of its start.
 pub const SALES_CLOSE_BEFORE_START_MS: i64 = 5 * MINUTE_MS;
 
 /// What the machine needs to know of a booking. Who and which seats is the server's business.
@@ -293,7 +293,7 @@ impl MoneyState {
     }
 }
 
-/// M3's table of moves, and nothing beyond it.
+/// The table of moves: a booking may make these and no others.
 #[must_use]
 pub const fn may_move(from: BookingState, to: BookingState) -> bool {
     use BookingState::{Cancelled, Confirmed, Created, Expired, PaymentPending, PaymentSucceeded, SeatsLocked};

@@ -233,7 +233,8 @@ fn timed_out(booking: Booking, now: Timestamp) -> Result<(Booking, Vec<Effect>),
     }
 }
 
-/// Moves the state and asserts that M3 allows it: a wrong arm above fails in the first test, not in SQL.
+/// Moves the state and asserts that the table of moves allows it: a wrong arm above fails in the first test, not in
+/// SQL.
 fn to(booking: Booking, state: State) -> Booking {
     assert!(super::may_move(booking.state, state), "{:?} to {state:?} is not in the table", booking.state);
     Booking { state, ..booking }

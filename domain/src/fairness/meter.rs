@@ -3,7 +3,7 @@
 //! The bucket itself is shared. To ask it at every try would cost every try a journey, so a server gives out a lot by
 //! itself and only then tells how many those were; the answer says for how long the bucket is empty, if it is. So most
 //! people, who try a few times, cost nothing, and whoever tries on and on is told of once a lot. The price: with so many
-//! servers somebody may try as many lots more than the bucket holds. While the shared bucket is not to be had, each
+//! servers somebody may try as many lots more than the bucket holds. While the shared bucket is unavailable, each
 //! server goes by what it gave out itself.
 //!
 //! The arithmetic is the generic cell rate algorithm's (ITU-T I.371, annex A): a bucket is one instant, at which it will
@@ -104,7 +104,7 @@ impl Meter {
         self.empty_until = now.0 + empty_ms;
     }
 
-    /// It was not to be had: then this server's own count decides.
+    /// The bucket was unavailable: then this server's own count decides.
     pub const fn told_nobody(&mut self, of: Allowance, now: Timestamp) {
         let from = if self.own_full_at > now.0 { self.own_full_at } else { now.0 };
         self.own_full_at = from + self.under_way as i64 * of.each_ms;

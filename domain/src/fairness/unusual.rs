@@ -12,8 +12,8 @@ use utoipa::ToSchema;
 /// What is counted is counted for so long, then anew, milliseconds.
 pub const UNUSUAL_WINDOW_MS: i64 = 30 * MINUTE_MS;
 
-/// That nothing was bought is said of nobody who was seen first less long ago: a hold takes five minutes, and paying some
-/// more, milliseconds.
+/// A visitor is flagged as never buying only ten minutes after first being seen: a hold takes five minutes, and paying
+/// some more. Milliseconds.
 pub const NEVER_BOUGHT_AFTER_MS: i64 = 10 * MINUTE_MS;
 
 /// Holds of a visitor who bought nothing.

@@ -126,7 +126,7 @@ impl Known {
 /// good no more.
 ///
 /// # Errors
-/// 401 for a token that opens nothing, 503 when the database is not to be had.
+/// 401 for a token that opens nothing, 503 when the database is unavailable.
 pub async fn of_request(state: &AppState, headers: &HeaderMap) -> Result<Option<Session>, Problem> {
     let Some(credential) = Credential::of(state, headers)? else { return Ok(None) };
     let sessions = &state.accounts.sessions.0;

@@ -2,7 +2,7 @@
 //! forgets, an area never has more claimed and sold than it has places, and never fewer than none.
 //!
 //! Every transaction locks the areas it touches first, in their order, then claims on places, then claims
-//! on seats: so nothing deadlocks. A row of the stock is changed only by whoever repeats its version.
+//! on seats: so nothing deadlocks. An update of the stock must repeat the version it read.
 
 use domain::seats::{AreaIndex, Places};
 use domain::time::Timestamp;
@@ -82,7 +82,7 @@ async fn claim_in(
     Ok(None)
 }
 
-/// Gives back what ran out more than a grace ago and nobody has released yet: it is anyone's.
+/// Gives back claims that ran out longer ago than the grace and were not released: they are free for anyone.
 async fn take_over(tx: &mut PgConnection, show: Uuid, stock: Stock, now: Timestamp) -> Result<Stock, sqlx::Error> {
     let over: Vec<i32> = sqlx::query_scalar(
         "UPDATE area_claims SET state = 'released'

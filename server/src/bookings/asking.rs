@@ -1,8 +1,8 @@
 //! Asking the gateway of a booking, and moving a booking to the second gateway (docs/decisions/0008).
 //!
 //! The rule: a booking leaves a gateway only when nobody can have asked that gateway for its money. Every
-//! asker is counted in Postgres before they ask; whoever learns that their own question never left, and that
-//! it is the only one, moves the booking. That is written down, with an order to void at the gateway that was
+//! asker is counted in Postgres before they ask; the one that learns that its own question never left, and that
+//! nobody else asked, moves the booking. That is written down, with an order to void at the gateway that was
 //! left, before the other one is asked. An unknown outcome never moves a booking.
 
 use domain::booking::BookingState;
@@ -46,7 +46,7 @@ async fn switch(state: &AppState, booking: Uuid, from: &'static str, why: &str) 
     let Some(to) = state.gateways.besides(&left) else { return Ok(None) };
     let moved = payment_rows::switch(&mut tx, booking, (from, to), why, now).await?;
     if moved.is_some() {
-        // A line in the story, and a step of the version: whoever knows the booking as it was reads it anew.
+        // A line in the story, and a step of the version: a reader with the old version reads it again.
         if !sql::update(&mut tx, &row, &row, now).await? {
             return Err(EffectError::LostRace);
         }

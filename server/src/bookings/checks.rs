@@ -1,5 +1,5 @@
-//! What must be true before anybody is charged, looked at side by side under one deadline. The first "no" ends
-//! it.
+//! What must be true before anybody is charged, checked in parallel under one deadline. The first "no" ends
+//! the check.
 //!
 //! - somebody takes payments, and the show may be booked: known here, without asking anyone;
 //! - the hold is alive and is for just these seats: asked of the lock store, which closes it to changes and
@@ -12,7 +12,7 @@
 //!
 //! The fraud rule is plain and says so: [`MAX_DECLINES_OF_VISITOR`] declined payments by one visitor, or
 //! [`MAX_DECLINES_OF_EMAIL`] for one e-mail address, within [`DECLINES_WINDOW_MS`]. The address has the higher
-//! limit, because anybody can type somebody else's.
+//! limit, because anyone can type another person's address.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,7 +41,7 @@ const DECLINES_WINDOW_MS: i64 = 60 * MINUTE_MS;
 const MAX_DECLINES_OF_VISITOR: i64 = 5;
 /// So many for one e-mail address are enough.
 const MAX_DECLINES_OF_EMAIL: i64 = 10;
-/// Whoever tried too often waits at least this long.
+/// A buyer with too many declined payments waits at least this long.
 const WAIT_AFTER_DECLINES: Duration = Duration::from_secs(60);
 
 /// What the checks found.
@@ -54,8 +54,8 @@ pub(super) struct Checked {
     pub(super) account: Option<Uuid>,
 }
 
-/// All checks. The end of the hold, which is now closed to changes: whoever does not go on to submit the
-/// payment gives it up ([`give_up_payment`]), as happens here after a "no".
+/// All checks. The end of the hold, which is now closed to changes: a caller that does not go on to submit
+/// the payment must open it again ([`give_up_payment`]), as happens here after a "no".
 ///
 /// `is_guest`: they came with a cookie, and nobody has looked yet whether that visitor was handed over to an account;
 /// then it is not theirs any more, and to them not there (`accounts::owner_for`). `means`: the gateway that will be asked

@@ -1,5 +1,5 @@
 //! Effects that the relay hands over many at a time: sold seats of one show go to the map in few calls, and
-//! tickets are read together. Whoever has a booking at hand mails its tickets by the same words.
+//! tickets are read together. A sale that has its booking in memory composes its mails with the same code.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ const SIDE_BY_SIDE: usize = 8;
 
 /// Does effects of bookings; what became of each, in order.
 ///
-/// They are of different bookings: the effects of one are done one after the other, by whoever asks.
+/// They are of different bookings: it is for the caller to do the effects of one booking one after the other.
 pub async fn perform_all(state: &AppState, jobs: &[(Uuid, Effect)]) -> Vec<Result<(), EffectError>> {
     let together = |effect: &Effect| matches!(effect, Effect::MarkBooked | Effect::SendTicket);
     let ids: Vec<Uuid> = jobs.iter().filter(|(_, effect)| together(effect)).map(|(booking, _)| *booking).collect();

@@ -271,7 +271,7 @@ pub(super) async fn submit_one(state: &AppState, submission: &Submission) -> Res
     let pending = match moves::apply(&mut tx, &row, submitted, causes::PRESSED_PAY, now).await {
         Ok(pending) => pending,
         Err(moves::MoveError::Refused(domain::booking::Refused::AlreadyDone)) => {
-            // Another key was faster by a hair. This one is not kept pending; it is answered as it stands.
+            // Another key was slightly faster. This one is not kept pending; it gets the booking as it is now.
             tx.rollback().await?;
             return answer_as_it_stands(state, show, *booking, intent, Key::New).await.map(Done::Answered);
         }

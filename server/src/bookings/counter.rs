@@ -1,8 +1,8 @@
 //! A sale at the counter: the money is there already, so the booking takes all its moves in one transaction, the
-//! caller's, who writes the till in it. The road is everybody's: the hold is closed to changes, seats are claimed in
-//! Postgres, claims become a sale, tickets are written; the map hears of it by the outbox.
+//! caller's, who writes the till in it. The steps are those of any sale: the hold is closed to changes, seats are
+//! claimed in Postgres, claims become a sale, tickets are written; the map hears of it by the outbox.
 //!
-//! Such a booking is nobody's visitor's: it has an owner of its own, so that a seller's limit of seats never fills.
+//! Such a booking belongs to no visitor: it has an owner of its own, so that no limit of seats applies to the seller.
 
 use domain::api_box_office::CounterBooking;
 use domain::booking::{BookingState, Event, MoneyState, PAYMENT_EXTENSION_MS};
@@ -218,7 +218,7 @@ pub(super) async fn put_lines(
     Ok(())
 }
 
-/// A booking and its show, before anything of it is told: whoever asks must work there.
+/// A booking and its show, before anything of it is shown: the caller must work at its theatre.
 #[derive(Clone, Debug)]
 pub struct Found {
     /// Its show.

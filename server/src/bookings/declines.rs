@@ -1,4 +1,4 @@
-//! Declined payments, remembered for the fraud rule: whoever tries one card after another is told to wait.
+//! Declined payments, remembered for the fraud rule: a buyer who tries one card after another is told to wait.
 
 use domain::time::{MINUTE_MS, Timestamp};
 use sqlx::PgConnection;
@@ -7,7 +7,7 @@ use super::sql::BookingRow;
 use crate::clock::to_utc;
 use crate::payments::CANCELLED_BY_PAYER;
 
-/// How long they are kept, for whoever looks into them, milliseconds.
+/// How long they are kept, for people who look into them, milliseconds.
 const KEPT_MS: i64 = 30 * 24 * 60 * MINUTE_MS;
 /// Old ones deleted with each new one, at most: two, so that the table shrinks.
 const FORGET_AT_ONCE: i64 = 2;

@@ -129,8 +129,8 @@ pub async fn perform(state: &AppState, booking: Uuid, effect: Effect) -> Result<
     }
 }
 
-/// The charge of a booking whose buyer is waiting for the answer; once a booking, by whoever submitted the
-/// payment ([`Ask::First`]). Whatever fails here, the relay does again from the outbox.
+/// The charge of a booking whose buyer is waiting for the answer; once per booking, by the request that
+/// submitted the payment ([`Ask::First`]). If it fails here, the relay does it again from the outbox.
 pub(super) async fn charge_now(state: &AppState, booking: Uuid) {
     let charged = async {
         let mut connection = state.pg.acquire().await?;

@@ -27,7 +27,7 @@ use crate::web::{Code, Problem};
 pub struct Given {
     /// Its id.
     pub booking: Uuid,
-    /// What the customer was told it cost, minor units; not compared where nobody said.
+    /// What the customer was told it cost, minor units; not compared where no price was told.
     pub told_minor: Option<i64>,
 }
 

@@ -7,15 +7,15 @@
 //! **Two at once.** A submission with an instrument goes by itself, past the batches ([`claim`]): it takes a lock of its
 //! show and card that lasts until its transaction ends, then counts, then writes itself down. So of two bookings with
 //! one card the second counts the first, on whichever replicas they are. Two cards, or two shows, do not wait for each
-//! other, and nobody waits for long ([`BOUND_OF_LOCKS`]). The lock is taken after the booking's row and before any claim,
-//! and nobody who holds it waits for a row that somebody who waits for it may hold: their own booking is all that those
-//! have locked.
+//! other, and no wait is long ([`BOUND_OF_LOCKS`]). The lock is taken after the booking's row and before any claim. So
+//! it causes no deadlock: a transaction that waits for it has locked nothing but its own booking, and the holder of
+//! the lock never waits for that.
 //!
-//! **When nobody can tell.** A gateway that does not answer is not asked for money either: `gateway_unavailable`, and
-//! nothing is charged. Where it answers that it has no name for what is behind a token, and where there is no token
-//! because the buyer pays on the gateway's page, the booking passes ([`PaidWith::of_token`] is none): the page is where
-//! every browser pays, and refusing it would close the show to people rather than to programs. The other caps hold all
-//! the same, and a show that wants more asks for codes as well (`email_codes`).
+//! **When the card is unknown.** A gateway that does not answer is not asked for money either: `gateway_unavailable`,
+//! and nothing is charged. The booking passes ([`PaidWith::of_token`] is none) where the gateway answers that it has
+//! no name for what is behind a token, and where there is no token because the buyer pays on the gateway's page:
+//! every browser pays there, and refusing it would close the show to people rather than to programs. The other caps
+//! still hold, and a show that wants more asks for codes as well (`email_codes`).
 
 use sqlx::PgConnection;
 use uuid::Uuid;
@@ -28,8 +28,8 @@ use crate::web::{Code, Problem};
 
 /// Keeps the advisory locks of instruments apart from others: "card" in ASCII.
 const LOCK_SPACE: i64 = 0x6361_7264;
-/// A submission waits so long at most for others with its card, and for any other lock after that one; then it is
-/// refused as the database's trouble, which passes, and nothing is charged.
+/// A submission waits at most this long for others with its card, and for any other lock after that one; then it is
+/// refused as if the database were unavailable, and nothing is charged.
 const BOUND_OF_LOCKS: &str = "SET LOCAL lock_timeout = '2s'";
 
 /// A card, or whatever else pays, as it is kept: a keyed digest.

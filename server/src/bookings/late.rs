@@ -1,8 +1,8 @@
 //! Money that came when the time for its booking was over.
 //!
-//! The booking stays what it is (M3). Its money pays for a new booking of the same buyer, if the same seats
-//! can still be had, or others that are no worse where the buyer said so; else it goes back at once. Why it
-//! is done this way, and how the books stay balanced: docs/decisions/0009.
+//! The booking stays what it is: EXPIRED and CANCELLED are final, and no payment revives it. Its money pays for a
+//! new booking of the same buyer, if the same seats are still free, or others that are no worse where the buyer
+//! said so; else it goes back at once. Why it is done this way, and how the books stay balanced: docs/decisions/0009.
 
 use domain::api_cancelling::IfLate;
 use domain::booking::{Booking, BookingState, Event, MoneyState};
@@ -26,12 +26,12 @@ use crate::{AppState, holds, ids, outbox};
 const HOLD_MS: i64 = 30 * SECOND_MS;
 /// After this long without the lock store the money goes back, milliseconds.
 const PATIENCE_MS: i64 = 60 * SECOND_MS;
-/// Choices of other seats before the money goes back: somebody may be faster each time.
+/// Choices of other seats before the money goes back: another buyer may be faster each time.
 const MAX_CHOICES: usize = 4;
 /// Names drawn for the new booking before giving up; one in 850 thousand million is taken, each time.
 const MAX_REFERENCE_DRAWS: usize = 3;
 
-/// Writes down what the buyer said about late money; who says nothing needs no row.
+/// Writes down what the buyer said about late money; a buyer who said nothing needs no row.
 pub(super) async fn note_wish(tx: &mut PgConnection, row: &BookingRow, if_late: IfLate) -> Result<(), sqlx::Error> {
     // The first two versions are the booking's making: then there is nothing to take back.
     if if_late.is_usual() && row.version <= 2 {
@@ -110,7 +110,7 @@ impl Told {
         if self.if_late == IfLate::Refund {
             return Some("The payment came late, and the buyer wanted the money back in that case.");
         }
-        // Whoever was cancelled by a person does not want seats, or is not to have them.
+        // A booking that a person cancelled: its buyer does not want seats, or is not to have them.
         if !matches!(self.ended_by.as_str(), "timed_out" | "payment_failed" | "payment_voided") {
             return Some("The booking had been cancelled when the payment came.");
         }

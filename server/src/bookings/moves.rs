@@ -49,7 +49,7 @@ pub(super) enum MoveError {
     #[error(transparent)]
     Refused(#[from] Refused),
     /// Somebody else moved it between reading and writing.
-    #[error("lost the race")]
+    #[error("the booking was changed by another writer")]
     LostRace,
     /// The database failed.
     #[error(transparent)]

@@ -26,7 +26,7 @@ const TOLD_OF_SEATS: &[&str] = &["part_cancelled_by_buyer", "part_cancelled_by_s
 
 /// Sends the notice about a refund of the booking, or about all of it (0). An effect, done at least once.
 pub(super) async fn send(state: &AppState, show: &Show, row: &BookingRow, number: u32) -> Result<(), EffectError> {
-    // Sold at the counter to somebody who left no address: whoever gives it back stands there.
+    // Sold at the counter to a customer who left no address: the one who returns it is standing there.
     if row.buyer.1.is_empty() {
         return Ok(());
     }

@@ -1,4 +1,4 @@
-//! What a person decides about an effect that was tried in vain, written into the booking's story.
+//! What a person decides about an effect that failed too often, written into the booking's story.
 
 use domain::booking::{Effect, Event};
 use domain::time::Timestamp;

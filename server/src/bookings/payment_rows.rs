@@ -14,7 +14,7 @@ use crate::payments::{Known, NewsOutcome};
 /// Whose question this is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ask {
-    /// The one of whoever submitted the payment: counted when its row was written. Once a booking.
+    /// Asked by the request that submitted the payment: counted when its row was written. Once per booking.
     First,
     /// Any other: counted before it is asked.
     Again,
@@ -148,7 +148,7 @@ pub(super) async fn settle_left(
     Ok(())
 }
 
-/// A gateway the booking left says it has money all the same: it is to be sent back.
+/// A gateway the booking left reports that it has money after all: it is to be sent back.
 pub(super) async fn reopen_left(
     tx: &mut PgConnection,
     booking: Uuid,

@@ -134,7 +134,7 @@ pub(super) async fn perform(state: &AppState, row: &BookingRow, number: u32, amo
     // In the order of every other writer: the booking, then its payment.
     sql::lock(&mut tx, row.id).await?.ok_or(EffectError::NoBooking(row.id))?;
     if paid_at_counter(&mut tx, row.id).await?.is_some() {
-        // It was paid out there with the seats, or waits there for whom it belongs to: no gateway knows of it.
+        // It was paid out at the counter, or waits there for the customer: no gateway knows of it.
         return Ok(());
     }
     let known = of_booking(&mut tx, row.id).await?;

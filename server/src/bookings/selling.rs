@@ -1,4 +1,4 @@
-//! How far the sale of a show has come, for whoever lets people in to it.
+//! How far the sale of a show has come, for the waiting room, which lets people in to it.
 
 use domain::time::Timestamp;
 use sqlx::PgPool;

@@ -1,4 +1,4 @@
-//! The mails of a sale: one to whoever paid, and one with the tickets to the friend they are for.
+//! The mails of a sale: one to the buyer, and one with the tickets to the friend they are for.
 
 use domain::booking::BookingState;
 
@@ -27,7 +27,7 @@ pub(super) async fn send(
     Ok(())
 }
 
-/// Them, in the order they go out, for whoever sends those of many sales together.
+/// The mails of a sale, in the order they go out, for a caller that sends those of many sales together.
 pub(super) async fn of_sale(
     state: &AppState,
     show: &Show,
@@ -48,7 +48,7 @@ fn is_mailed(row: &BookingRow) -> bool {
     row.machine.state == BookingState::Confirmed && !row.buyer.1.is_empty()
 }
 
-/// Whether somebody else than the buyer reads mails at the holder's address.
+/// Whether the holder's address is another than the buyer's.
 fn is_for_a_friend(row: &BookingRow) -> bool {
     !row.holder.1.eq_ignore_ascii_case(&row.buyer.1)
 }

@@ -103,7 +103,7 @@ pub struct TicketFacts {
     pub show: Uuid,
 }
 
-/// What the tickets of a booking say, for whoever has one.
+/// What the tickets of a booking say, for anyone who has one.
 ///
 /// # Errors
 /// When the database fails.

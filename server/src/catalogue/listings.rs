@@ -1,7 +1,7 @@
 //! What anybody may see, and what may be a few seconds old: cities, theatres, films, lists of shows.
 //!
 //! Read from a standby of Postgres where there is one that is near enough, from the primary else
-//! (docs/decisions/0046). So nothing here may decide anything: whether a seat is to be had, what it costs, who may do
+//! (docs/decisions/0046). So nothing here may decide anything: whether a seat is free, what it costs, who may do
 //! what. Nor is it for staff, who look at what they have just written: they ask the [`Catalogue`](super::Catalogue).
 
 use std::sync::Arc;

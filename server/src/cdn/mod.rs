@@ -1,10 +1,10 @@
-//! A CDN in front of us is told what changed, so that nobody is shown a page of before for longer than a moment.
+//! A CDN in front of us is told what changed, so that nobody is shown a stale page for longer than a moment.
 //!
 //! What an answer for everybody shows stands in its tags ([`Tags`]). What a change of a theatre, a film, a show or a city
 //! makes untrue is written down by the database itself, in the transaction of the change (`migrations/0072`); the relay on
 //! every replica tells the CDN. Off until `CDN_PURGE_URL` is set.
 //!
-//! Each tag is purged twice. A page that a CDN fetches just after the first purge may still be of before: read from a
+//! Each tag is purged twice. A page that a CDN fetches just after the first purge may still be stale: read from a
 //! standby that is behind, or out of this process. Such answers are kept only while they are young
 //! (`web::caching::KEPT_WITHIN`), and [`AGAIN_AFTER`] the first purge there are none left: then the tag is purged again
 //! (docs/decisions/0050).

@@ -1,6 +1,6 @@
 //! The CDN that is told what to forget: whether it takes it, and what it did not take.
 //!
-//! Whatever is wrong with it is a warning: pages of before are shown for a moment longer, and every seat can be sold.
+//! Whatever is wrong with it is a warning: stale pages are shown for a moment longer, and every seat can be sold.
 
 use std::time::Instant;
 

@@ -2,7 +2,7 @@
 //!
 //! Nobody waits for Redis here. A try is counted in memory; each replica tells the shared bucket once a lot, in the
 //! background, and is told how long the bucket is empty. While Redis is away each replica goes by its own count, as it
-//! does for tries to sign in; seats are not to be had then anyhow.
+//! does for tries to sign in; no seats can be taken then anyhow.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -148,7 +148,7 @@ impl Limits {
         match tokio::time::timeout(DEADLINE, state.redis.eval(&call)).await {
             Ok(Ok(answer)) => match answer.value {
                 Value::Int(empty_ms) => return Some(empty_ms),
-                other => tracing::error!(answer = ?other, "a bucket of tries for seats says what cannot be"),
+                other => tracing::error!(answer = ?other, "a rate-limit bucket for seats holds an invalid value"),
             },
             Ok(Err(cause)) => tracing::debug!(%cause, "tries for seats are counted by this replica alone for now"),
             Err(_) => tracing::debug!("tries for seats are counted by this replica alone: Redis takes too long"),

@@ -35,8 +35,8 @@ pub use batch::write_forever;
 pub use flags::{dismiss, list};
 pub use http::routes;
 
-/// Before somebody is refused it is asked whether they work there, and whether they repeat what they were granted: each of
-/// so many at a time, the others are taken for neither.
+/// Before refusing, we check whether this is staff or a repeat of a granted request; at most this many such checks of
+/// each kind run at once, and beyond that we refuse without checking.
 const MAX_ASKED_ABOUT: usize = 32;
 
 /// What a replica needs to be fair.

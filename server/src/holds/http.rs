@@ -55,7 +55,7 @@ async fn take(
         waiting_room::check_pass(&state, show.id, &visitor.owner, &headers).await?;
         let asked = asked(&visitor, &show, &intent);
         let lot = wish_of(&show, &wish)?;
-        // Nobody works for what is not to be had.
+        // Checked before a puzzle is asked for.
         service::on_sale(&show, state.locks.now())?;
         let mut trying = Trying::new(show.id, &visitor, &address);
         trying.once(&state, &show, Some(asked.id)).await?;

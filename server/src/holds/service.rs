@@ -108,7 +108,7 @@ fn terms(state: &AppState, show: &Show) -> Terms {
     Terms { per_person: show.per_person, length_ms, life_ms }
 }
 
-/// Nobody takes what those in the waiting list wait for; but a repeated request gets its answer.
+/// Seats that the waiting list waits for cannot be taken; but a repeated request gets its answer.
 async fn in_turn(state: &AppState, show: &Show, owner: &str, hold: Option<Uuid>) -> Result<(), Problem> {
     if hold.is_some() {
         let own = with_map(state, show, || state.locks.mine(show.id, owner)).await?;
@@ -121,7 +121,7 @@ async fn in_turn(state: &AppState, show: &Show, owner: &str, hold: Option<Uuid>)
     Err(Problem::new(Code::WaitingListFirst, detail))
 }
 
-/// Takes a hold of what [`check_lot`] let pass; the same request gets the same hold again.
+/// Takes a hold of a lot that [`check_lot`] accepted; the same request gets the same hold again.
 pub(super) async fn take(
     state: &AppState,
     show: &Arc<Show>,
@@ -170,7 +170,7 @@ pub(super) async fn change(
     }
 }
 
-/// Lets a hold last longer, as far as the show allows; less for whoever let others run out lately.
+/// Lets a hold last longer, as far as the show allows; less for an owner who let other holds run out lately.
 pub(super) async fn extend(
     state: &AppState,
     show: &Show,
@@ -186,7 +186,7 @@ pub(super) async fn extend(
     Ok(held)
 }
 
-/// Says to a person what stood in the way and what to do.
+/// Tells a person why it was refused and what to do.
 pub(super) fn refused(show: &Show, refusal: &Refusal) -> Problem {
     match refusal {
         Refusal::Taken(seats) => seats_problem(show, seats),
@@ -223,7 +223,7 @@ pub(super) fn refused(show: &Show, refusal: &Refusal) -> Problem {
     }
 }
 
-/// Names every seat that stood in the way. 423 when all may come back, 409 when one will not.
+/// Names every seat that was not free. 423 when all may come back, 409 when one will not.
 #[must_use]
 pub fn seats_problem(show: &Show, taken: &[(SeatIndex, SeatState)]) -> Problem {
     let seats: Vec<SeatProblem> = taken

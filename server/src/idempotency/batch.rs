@@ -1,4 +1,4 @@
-//! Many keys in one statement, for whoever commits many requests in one transaction.
+//! Many keys in one statement, for callers that commit many requests in one transaction.
 
 use std::collections::HashSet;
 
@@ -31,7 +31,7 @@ pub async fn replay_all(
     Ok(judged.collect())
 }
 
-/// Whether nobody has any of these keys, looked up together with what else is wanted: see [`none_known`].
+/// Whether all of these keys are free, looked up together with what else is wanted: see [`none_known`].
 ///
 /// # Errors
 /// When it cannot be put into words.
@@ -74,7 +74,7 @@ pub fn add_claims(
     sql::add_claims(together, &rows, surely_free, now)
 }
 
-/// The places of those keys that somebody else claimed meanwhile: then nothing of the transaction may be committed.
+/// The places of those keys that another request claimed meanwhile: then nothing of the transaction may be committed.
 ///
 /// # Errors
 /// When the answer cannot be read.

@@ -81,7 +81,7 @@ impl Intent {
     }
 
     /// The answer of a repeat that was refused: the first with its key may have been committed since the repeat looked for
-    /// it, and what is in the way be the first one's own doing.
+    /// it, and what refuses the repeat may be the effect of that first request.
     ///
     /// # Errors
     /// What it was refused for, where there is no answer.

@@ -1,5 +1,6 @@
-//! One answer per intent (M5, first boundary): a client's key is bound to its request and to its owner, and
-//! the answer is stored in the same Postgres transaction as the effect.
+//! One answer per intent: a request that is repeated with its key has one effect and gets the same answer each time.
+//! A client's key is bound to its request and to its owner, and the answer is stored in the same Postgres
+//! transaction as the effect.
 //!
 //! Three layers, each only sparing the next one work. The process keeps completed answers (`process`) and
 //! lets equal requests share one result (`flights`). Redis (`shared`) tells other replicas that a key is

@@ -1,4 +1,4 @@
-//! Doing the work of a key once, whoever asks how often and wherever.
+//! Doing the work of a key once, however often and on whichever replica it is asked for.
 
 use std::future::Future;
 use std::time::Duration;
@@ -15,14 +15,14 @@ use crate::telemetry::STEP;
 use crate::web::{Code, Problem};
 use crate::{AppState, ids};
 
-/// Callers who share a result in this process wait so long for it: as long as any request may take.
+/// Callers who share a result in this process wait this long for it: as long as any request may take.
 const SHARED_WAIT: Duration = Duration::from_secs(30);
-/// Callers whose key is running on another replica wait so long.
+/// Callers whose key is running on another replica wait this long.
 const OTHERS_WAIT: Duration = Duration::from_secs(2);
 /// How often these look, and how much later at most: full jitter keeps them out of step.
 const LOOK_EVERY: Duration = Duration::from_millis(40);
 const LOOK_JITTER_MS: u64 = 40;
-/// The work itself may take so long, its gateway's deadline included. Its callers are gone by then.
+/// The work itself may take this long, its gateway's deadline included. Its callers are gone by then.
 const WORK_DEADLINE: Duration = Duration::from_secs(60);
 
 /// What a caller is given.
@@ -30,7 +30,7 @@ const WORK_DEADLINE: Duration = Duration::from_secs(60);
 pub enum Given {
     /// The answer, fresh or not.
     Answer(Answer),
-    /// The address to ask at, for whoever would rather not wait: the work goes on.
+    /// The address to ask at, for a caller who would rather not wait: the work goes on.
     Accepted(String),
 }
 
@@ -126,7 +126,7 @@ fn committed(state: &AppState, intent: &Intent, answer: &Answer, asked_at: Times
     state.idempotency.shared.complete(state, intent, answer, until);
 }
 
-/// Failures are kept nowhere; only whoever asked not to wait can read for a while how it went.
+/// Failures are not kept; only a caller who asked not to wait can read for a while how it went.
 fn gave_up(state: &AppState, intent: &Intent, prefer: Prefer, claim: Claim, problem: &Problem) {
     let failure = prefer.respond_async.then(|| {
         let (status, body) = problem.to_json();
@@ -154,7 +154,7 @@ async fn unless_taken_over(
 /// Looks whether the work was done or is being done. `None`: it is ours to do.
 async fn look(state: &AppState, intent: &Intent, claim: Claim) -> Result<Option<Answer>, Problem> {
     let keys = &state.idempotency;
-    // Whoever led before us may have ended between our look and our coming first.
+    // The leader before us may have finished between our look and our becoming the leader.
     if let Some(answer) = keys.known(intent, state.locks.now())? {
         return Ok(Some(answer));
     }

@@ -14,12 +14,12 @@ use crate::web::Problem;
 
 /// How often.
 const COMPARE_EVERY: Duration = Duration::from_secs(5);
-/// Answers are looked at so long after they were stored: Redis has been told by then.
+/// Answers are looked at this long after they were stored: Redis has been told by then.
 const SETTLED_AFTER_MS: i64 = 3 * SECOND_MS;
 /// Answers compared in one round…
 const MAX_ANSWERS: i64 = 500;
 /// …and whatever is older than this by then is not compared any more: in a rush, sales go first. A replay
-/// finds it in Postgres all the same.
+/// still finds it in Postgres.
 const GIVEN_UP_AFTER_MS: i64 = 60 * SECOND_MS;
 /// A key that is pending for longer than any work takes is looked at.
 const PENDING_FOR_MS: i64 = 10 * SECOND_MS;
@@ -107,7 +107,7 @@ impl Walk {
                 drop(connection);
                 match row {
                     Some(row) if row.status.is_some() => self.compare(state, (&owner, &key), row, said).await?,
-                    // Claimed in Postgres as well: whoever repeats it takes it over, if its replica is dead.
+                    // Claimed in Postgres as well: a repeat takes it over, if its replica is dead.
                     Some(_) => {}
                     None => free_if_dead(state, (&owner, &key), claim).await,
                 }

@@ -18,7 +18,7 @@ pub(super) struct KeyRow {
     pub(super) expires_at: DateTime<Utc>,
 }
 
-/// A row with its key, for whoever reads many.
+/// A row with its key, for callers that read many.
 #[derive(sqlx::FromRow)]
 pub(super) struct Named {
     pub(super) owner: String,
@@ -261,7 +261,7 @@ pub(super) fn add_answers(
         .done()
 }
 
-/// Deletes keys that have run out, so many at most; how many.
+/// Deletes at most this many keys that have run out; returns how many.
 pub(super) async fn purge(pg: &PgPool, now: Timestamp, limit: i64) -> Result<u64, sqlx::Error> {
     let gone = sqlx::query(
         "DELETE FROM idempotency_keys

@@ -31,7 +31,7 @@ pub fn wake(state: &crate::AppState) {
     state.outbox_wake.mail.notify_one();
 }
 
-/// Takes an effect of many bookings off the list that somebody did outside the relay.
+/// Takes an effect of many bookings that was done outside the relay off the list.
 ///
 /// # Errors
 /// When the database fails; the effects will be done again.
@@ -44,7 +44,7 @@ pub async fn done_all_now(state: &crate::AppState, bookings: &[Uuid], effect: Ef
     tx.commit().await
 }
 
-/// Lets the relay do an effect of many bookings at once that somebody has tried in vain to do outside it.
+/// Hands the relay, at once, an effect of many bookings that could not be done outside it.
 ///
 /// # Errors
 /// When the database fails; the relay does them when their head start is over.

@@ -1,4 +1,4 @@
-//! Effects that were tried in vain and wait for a person. What a person decides is written into the
+//! Effects that failed too often and wait for a person. What a person decides is written into the
 //! booking's story by `bookings::parked`; here are the rows.
 
 use chrono::{DateTime, Utc};
@@ -84,7 +84,7 @@ pub async fn parked_effect(tx: &mut PgConnection, id: i64) -> Result<Option<(Uui
     row.map(|row| sql::job(row).map(|job| (job.booking, job.effect))).transpose()
 }
 
-/// Puts a parked effect back to work, its tries forgotten; `false` when somebody else was faster.
+/// Puts a parked effect back to work, its tries reset to none; `false` when another caller was faster.
 ///
 /// # Errors
 /// When the database fails.

@@ -11,7 +11,7 @@ use super::sql::{self, Job};
 use crate::bookings::EffectError;
 use crate::{AppState, bookings, ids};
 
-/// Looked at this often even if nobody says so: other replicas' leftovers and postponed effects.
+/// Looked at this often even without a wake: other replicas' leftovers and postponed effects.
 const POLL_EVERY: Duration = Duration::from_millis(500);
 /// Lanes that do effects together look again after this long, when they had taken all there were.
 const GATHER: Duration = Duration::from_millis(25);
@@ -36,7 +36,7 @@ const MAX_ATTEMPTS_WHILE_AWAY: i32 = 9_000;
 const FIRST_PAUSE_MS: u64 = 500;
 /// Longest pause, milliseconds.
 const LONGEST_PAUSE_MS: u64 = 60_000;
-/// …while a gateway is away, whose breaker says so without a call: once it is back, nobody waits much longer.
+/// …while a gateway is away, whose breaker says so without a call: so nothing waits much longer once it is back.
 const LONGEST_PAUSE_WHILE_AWAY_MS: u64 = 10_000;
 
 /// Effects that may hold each other up. A gateway or a mail server that hangs must not keep sold seats from
@@ -138,7 +138,7 @@ async fn run_together(state: &AppState, lane: Lane, jobs: Vec<Job>) {
         }
     }
     if let Err(cause) = sql::delete(&state.pg, &done).await {
-        // Their lease ends, and they are done again: effects may be.
+        // Their lease ends, and they are done again: effects may be repeated.
         tracing::warn!(%cause, effects = done.len(), "the outcome of effects could not be noted");
     } else if lane == Lane::Map {
         // What stood behind them, for one the mails, may be done now.
@@ -156,7 +156,7 @@ async fn run(state: &AppState, job: Job) {
     match performed {
         Ok(()) => {
             if let Err(cause) = sql::delete(&state.pg, &[job.id]).await {
-                // Its lease ends, and it is done again: effects may be.
+                // Its lease ends, and it is done again: effects may be repeated.
                 tracing::warn!(booking = %job.booking, %cause, "the outcome of an effect of {} could not be noted", job.booking);
             }
         }

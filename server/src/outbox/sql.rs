@@ -58,12 +58,12 @@ impl Terms {
     }
 }
 
-/// Whoever commits many sales tells the map itself, and mails the tickets; the relay only after this long,
-/// milliseconds.
+/// The replica that commits many sales tells the map itself, and mails the tickets; the relay does so only after this
+/// long, milliseconds.
 const DONE_BY_SELLER_MS: i64 = 15 * SECOND_MS;
 
 /// Writes effects of many bookings down, in this order, together with their steps. The relay leaves charges, marks on
-/// the map and tickets alone for a while: who enqueues them here does them, and says so with [`add_done`].
+/// the map and tickets alone for a while: the caller does them, and says so with [`add_done`].
 ///
 /// # Errors
 /// When they cannot be put into words.
@@ -114,7 +114,7 @@ pub async fn enqueue(
     Ok(())
 }
 
-/// Takes an effect of a booking off the list that somebody did outside the relay.
+/// Takes an effect of a booking that was done outside the relay off the list.
 ///
 /// # Errors
 /// When the database fails; the effect will be done again.
@@ -146,7 +146,7 @@ pub fn add_done(together: &mut Together, bookings: &[Uuid], effect: Effect) -> R
     together.add("done", DELETE_OF_MANY, &[]).value(bookings).value(name(effect)).done()
 }
 
-/// Lets the relay do an effect of many bookings at once that somebody has tried in vain to do outside it.
+/// Hands the relay, at once, an effect of many bookings that could not be done outside it.
 ///
 /// # Errors
 /// When the database fails; the relay does them when their head start is over.

@@ -90,7 +90,7 @@ async fn asked(state: &AppState, call: &Call<'_>) -> Option<bool> {
     match tokio::time::timeout(DEADLINE, state.redis.eval(call)).await {
         Ok(Ok(answer)) => match answer.value {
             Value::Int(said @ (0 | 1)) => return Some(said == 1),
-            other => tracing::error!(answer = ?other, "a script about puzzles says what cannot be"),
+            other => tracing::error!(answer = ?other, "a puzzle script gave an invalid answer"),
         },
         Ok(Err(cause)) => tracing::debug!(%cause, "puzzles are remembered by this replica alone for now"),
         Err(_) => tracing::debug!("puzzles are remembered by this replica alone: Redis takes too long"),

@@ -30,7 +30,7 @@ pub async fn forget_forever(state: AppState) {
         match over {
             Ok(shows) => {
                 for show in shows {
-                    // Again at every look: whoever opened a show that is over brought its map back.
+                    // Again at every look: a visitor who opened a show that is over brought its map back.
                     if let Err(cause) = state.locks.forget(show).await {
                         tracing::warn!(%cause, "shows that are over stay in the lock store until the next look");
                         break;

@@ -132,7 +132,7 @@ pub struct Sale {
     pub lot: Lot,
 }
 
-/// Sales, owners or payments in one call at most: a thousandth of a second in which nobody else's call is
+/// Sales, owners or payments in one call at most: a thousandth of a second in which no other call is
 /// served.
 pub const MAX_PER_CALL: usize = 64;
 
@@ -172,7 +172,7 @@ pub enum StoreError {
     /// asks again.
     #[error("the map of show {0} is not loaded, or was lost")]
     NoMap(Uuid),
-    /// Nobody answers, or not in time.
+    /// No answer, or not in time.
     #[error("the lock store cannot be reached")]
     Unavailable(#[source] link::LinkError),
     /// An answer that no script gives.

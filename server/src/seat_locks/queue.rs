@@ -46,7 +46,7 @@ pub struct LockQueue {
 }
 
 impl LockQueue {
-    /// Takes a hold, together with whoever else wants one in this show.
+    /// Takes a hold, together with all others who want one in this show.
     ///
     /// # Errors
     /// 503 when too many wait already, or the store cannot be reached.
@@ -91,7 +91,7 @@ impl LockQueue {
         while batch.len() < MAX_PER_CALL
             && let Some(waiting) = line.pop_front()
         {
-            // Whoever hung up gets nothing they would not know of.
+            // A caller who hung up must not get a hold they would never hear of.
             if !waiting.reply.is_closed() {
                 batch.push(waiting);
             }
@@ -153,7 +153,7 @@ async fn serve(state: AppState, show: Uuid) {
         tokio::select! {
             biased;
             () = &mut call => gathered.await,
-            // A slow reply keeps nobody else waiting.
+            // A slow reply must not keep others waiting.
             () = &mut gathered => drop(state.tasks.spawn(call)),
         }
     }

@@ -53,12 +53,12 @@ impl From<StoreError> for Problem {
         let detail = "No seat was lost. Please try again in a few seconds.";
         match &cause {
             StoreError::NoMap(_) => tracing::warn!(%cause, "the lock store lost a map twice in a row"),
-            // Said once, when the breaker opened; not again by each who is sent away.
+            // Logged once, when the breaker opened; not again for each request that is refused.
             StoreError::Unavailable(source @ LinkError::Resting { retry_after }) => {
-                tracing::debug!(%source, "the lock store is not asked");
+                tracing::debug!(%source, "the lock store did not answer lately and is not asked");
                 return Self::new(Code::LockStoreUnavailable, detail).with_retry_after(*retry_after);
             }
-            StoreError::Unavailable(source) => tracing::warn!(%source, "the lock store is not to be had"),
+            StoreError::Unavailable(source) => tracing::warn!(%source, "the lock store is unavailable"),
             StoreError::Nonsense(_) => return Self::internal(&cause),
         }
         Self::new(Code::LockStoreUnavailable, detail)

@@ -54,7 +54,7 @@ pub async fn sweep_forever(state: AppState) {
             _ = tick.tick() => {}
         }
         for show in state.watched.all() {
-            // Forgotten first: a hold taken while we ask is remembered again, by whoever takes it.
+            // Forgotten first: a hold taken while we ask is remembered again when it is taken.
             state.watched.forget(show);
             match state.locks.sweep(show).await {
                 Ok(0) => {}

@@ -23,11 +23,7 @@ pub(super) const DESCRIBED: [(&str, Unit, &str); 13] = [
     (CDN_PARKED, Unit::Count, "Purges the CDN did not take in any try, and which wait for a person."),
     (LIVE_SOCKETS, Unit::Count, "People who watch a seat map on this replica."),
     (LIVE_HUBS, Unit::Count, "Shows somebody watches on this replica."),
-    (
-        DATABASE_KNOWN,
-        Unit::Count,
-        "1 when the database answered this scrape; the gauges about it are of before when not.",
-    ),
+    (DATABASE_KNOWN, Unit::Count, "1 when the database answered this scrape; otherwise gauges read from it are stale."),
     (DATABASE_CONNECTIONS, Unit::Count, "Connections to the database this replica has, busy and idle."),
     (DATABASE_LIMIT, Unit::Count, "Connections to the database this replica may have: DATABASE_CONNECTIONS."),
     (

@@ -5,7 +5,7 @@
 //! Nobody guesses either. What the signature adds: whoever reads a code knows that it was made up without asking
 //! anybody.
 //!
-//! The last word have the books. A ticket that is there stays good when the secret it was signed with is not
+//! Postgres has the last word. A ticket that is there stays good when the secret it was signed with is not
 //! configured any more: people hold it in their hands.
 
 use std::sync::OnceLock;

@@ -68,7 +68,7 @@ const TABLE: &[Row] = &[
     ("/api/v1/shows/{id}/plan", Revalidated),
     // Without them; for good under the address of a room.
     ("/api/v1/shows/{id}/dots", Revalidated),
-    // The seat map: whoever chooses is never shown one of before.
+    // The seat map: a visitor who chooses is never shown a stale one.
     ("/api/v1/shows/{show}/seats", Never),
     ("/api/v1/shows/{show}/best", Never),
     // It knows its visitor, and who waits in front of it.

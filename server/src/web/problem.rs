@@ -223,7 +223,7 @@ impl From<sqlx::Error> for Problem {
         match cause {
             // Out of connections or cut off: the database's trouble, and passing.
             sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => {
-                tracing::warn!(%cause, "the database is not to be had");
+                tracing::warn!(%cause, "the database is unavailable");
                 Self::new(Code::DatabaseUnavailable, "Please try again in a moment; nothing was lost.")
             }
             sqlx::Error::Database(error) if is_passing(error.code().as_deref()) => {

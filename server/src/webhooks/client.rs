@@ -19,7 +19,7 @@ impl Client {
     /// From the settings.
     ///
     /// # Errors
-    /// When there is no TLS to be had.
+    /// When TLS cannot be set up.
     pub fn new(config: &Config) -> anyhow::Result<Self> {
         let client = reqwest::Client::builder()
             .connect_timeout(CONNECT_DEADLINE)

@@ -382,7 +382,8 @@ pub(super) async fn replay(
     .await
 }
 
-/// Deletes messages of before, with their deliveries; how many. They are locked first: no replay adds to them meanwhile.
+/// Deletes messages older than `before`, with their deliveries; how many. They are locked first: no replay adds to
+/// them meanwhile.
 pub(super) async fn purge(pg: &PgPool, before: Timestamp, limit: i64) -> Result<u64, sqlx::Error> {
     let mut tx = pg.begin().await?;
     let old: Vec<Uuid> = sqlx::query_scalar(

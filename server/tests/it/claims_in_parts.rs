@@ -103,7 +103,7 @@ async fn claims_of_before_are_all_there_and_guarded_as_before() {
     let found: Vec<String> = sqlx::query_scalar(ALL).fetch_all(&pg).await.expect("they are read");
     assert_eq!(found, expected);
     let show = shows[0];
-    // Sold, released and claimed: only what was given back is to be had, and only by a higher fence.
+    // Sold, released and claimed: only what was given back is available, and only by a higher fence.
     assert_eq!(claim(&mut server, show, &[3, 4, 5], booking, 1).await, [0_i32; 0]);
     assert_eq!(claim(&mut server, show, &[3, 4, 5, 6], booking, 2).await, [4, 6]);
     drop(server);

@@ -241,7 +241,7 @@ async fn a_slot_moves_while_people_hold_seats_and_none_is_lost_or_granted_twice(
     world.end().await;
 }
 
-/// While `lost`'s shard is not to be had: its visitors are sent away in time, all others notice nothing.
+/// While `lost`'s shard is unavailable: its visitors are sent away in time, all others notice nothing.
 async fn only_its_shows_wait(world: &World, lost: Uuid, others: [Uuid; 2]) {
     let mut watching = Watching::begin(&at_show(world.visitor_at(1), others[1])).await;
     for seat in 1..20 {

@@ -190,7 +190,7 @@ fn add_by_rustup(places: &Places, what: &[&str; 3], may_do_without: bool, stop: 
             Ok(true)
         }
         Err(_) => {
-            step.done_with("not to be had");
+            step.done_with("not available");
             std::fs::create_dir_all(places.tools())?;
             std::fs::write(memory, version)?;
             Ok(false)

@@ -78,7 +78,7 @@ impl Crowd<'_> {
         Ok(())
     }
 
-    /// Holds, checks out and pays. `None`: the seats are not to be had.
+    /// Holds, checks out and pays. `None`: the seats are not available.
     fn sale(
         &self,
         client: &mut Client<'_>,

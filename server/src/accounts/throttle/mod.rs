@@ -146,7 +146,7 @@ impl Throttle {
         match tokio::time::timeout(DEADLINE, state.redis.eval(&call)).await {
             Ok(Ok(answer)) => match read(&answer.value) {
                 Some(said) => return said,
-                None => tracing::error!(answer = ?answer.value, "a bucket of tries says what cannot be"),
+                None => tracing::error!(answer = ?answer.value, "a rate-limit bucket holds an invalid value"),
             },
             Ok(Err(cause)) => tracing::debug!(%cause, "tries are counted by this replica alone for now"),
             Err(_) => tracing::debug!("tries are counted by this replica alone: Redis takes too long"),

@@ -60,7 +60,7 @@ pub async fn take_back(
     Ok(TakenBack { amount: Money::new(back, row.machine.total.currency), means })
 }
 
-/// Pays out what a booking of the counter is owed since somebody else undid it: a show that was called off.
+/// Pays out what a counter booking is owed because it was undone elsewhere: its show was called off, for one.
 ///
 /// # Errors
 /// 404 when there is no such booking, 409 when nothing waits for it at the counter.

@@ -1,10 +1,10 @@
 //! A show that will not take place: nothing more is sold, holds go, every booking is undone in full.
 //!
 //! First the show is marked, in one transaction with the row that keeps the progress. From then on nobody
-//! begins to pay for it: replicas learn it within a second, and a trigger refuses whoever does not know yet
+//! begins to pay for it: replicas learn it within a second, and a trigger refuses those that do not know yet
 //! (`migrations/0008`). A booking that was submitted before is seen by the batches, because they look after
 //! the mark was committed; one that is being paid just then is locked, passed over and found by the next.
-//! Whatever dies half way, the row stays open, and any replica goes on.
+//! If a server dies half way, the row stays open, and any replica goes on.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ const MAX_SHOWS: i64 = 1_000;
 pub enum Batch {
     /// So many bookings were undone; there may be more.
     Undone(usize),
-    /// Somebody else is at it, or at the bookings that are left.
+    /// Another replica is working on it, or has locked the bookings that are left.
     Busy,
     /// No booking is left.
     NoneLeft,
@@ -84,7 +84,7 @@ pub async fn call_off_in(tx: &mut PgConnection, show: Uuid, reason: &str, now: T
 /// When the database fails; nothing of this batch is done then.
 pub async fn undo_batch(pg: &PgPool, show: Uuid, now: Timestamp) -> Result<Batch, Problem> {
     let mut tx = pg.begin().await?;
-    // The show-level lock: one batch of a show at a time, whoever does it.
+    // The show-level lock: one batch of a show at a time, on whichever replica.
     let reason: Option<String> =
         sqlx::query_scalar("SELECT reason FROM show_cancellations WHERE show_id = $1 FOR UPDATE SKIP LOCKED")
             .bind(show)

@@ -1,5 +1,5 @@
-//! What a sale asks of the lock store, asked together with what others ask of the same show: a call costs
-//! several times as much as what is asked in it.
+//! Questions of sales to the lock store, batched by show: the call itself costs several times as much as one
+//! question in it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -100,7 +100,7 @@ async fn serve(state: AppState) {
                 }
             }
         }
-        // Side by side: a shard of a Cluster that is away keeps nobody of another waiting for long.
+        // In parallel: a Cluster shard that is down must not hold up shows of other shards for long.
         futures::future::join_all(shows.into_values().map(|of_show| ask(&state, of_show))).await;
     }
 }
@@ -116,7 +116,7 @@ async fn ask(state: &AppState, asked: OfShow) {
     }
 }
 
-/// Nobody listening any more is fine: both may be asked again at will.
+/// It is fine if nobody listens any more: both questions may be asked again.
 fn tell<T>(replies: Vec<Reply<T>>, answers: Result<Vec<T>, Problem>) {
     match answers {
         Ok(answers) => {

@@ -2,7 +2,7 @@
 //! compared with what was planned.
 //!
 //! Bookings, then claims, then keys: batches lock them in this order, and within each by its key, so that they queue up;
-//! those that come to lock each other out all the same are told apart by Postgres, and tried again.
+//! should two deadlock nevertheless, Postgres aborts one, and it is tried again.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -99,7 +99,7 @@ impl Writes {
     fn compare(&self, told: &Told) -> Result<(), Trouble> {
         let made: HashSet<Uuid> = told.column("made", "id")?.into_iter().collect();
         if made.len() < self.bookings.len() {
-            // Another tab checked the hold out, or a name is taken: by itself it is told, or named anew.
+            // Another tab checked the hold out, or a name is taken: done alone, it is refused or gets another name.
             let missing = self.bookings.iter().map(|(row, _)| row.id).filter(|id| !made.contains(id)).collect();
             return Err(self.pieces_of(&missing));
         }

@@ -1,7 +1,7 @@
 //! A line of waiting work that is served in batches, by few servers at a time.
 //!
-//! It has no task of its own: whoever joins a line with too few servers starts one, and a server that finds
-//! nobody waiting ends. What bounds the line is its user's business.
+//! It has no task of its own: a caller that joins a line with too few servers starts one, and a server that finds
+//! nobody waiting ends. Its user bounds the line.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,5 +1,5 @@
-//! Tickets of what was just sold, once the map knows it, are mailed by the replica that sold them: what they say is
-//! at hand, and nobody need take them off the outbox first.
+//! The replica that sold tickets mails them, once the map shows the seats as sold: it has their contents in memory,
+//! and need not take them from the outbox first.
 //!
 //! What a batch says is composed in one errand off the thread that serves requests, and written there where mails go
 //! into a folder (`tickets/mail/batch.rs`).
@@ -26,10 +26,10 @@ use crate::{AppState, outbox};
 const MAX_MAILS: usize = 1_024;
 /// Mails of one batch on their way at the same time.
 const SIDE_BY_SIDE: usize = 4;
-/// Whoever bought longer ago may have cancelled, or been moved, meanwhile: the relay looks before it mails.
+/// A sale older than this may have been cancelled or moved meanwhile: the relay checks before it mails.
 const FRESH_FOR: Duration = Duration::from_secs(2);
-/// A mail is on its way until so long after the sale: less than the head start, and than a server that stops waits for what
-/// it has begun, so that hardly one goes out twice.
+/// A mail is sent within this time of the sale. Less than the head start before the relay, and less than a stopping
+/// server waits for what it has begun: so hardly one goes out twice.
 const MAILED_WITHIN: Duration = Duration::from_secs(8);
 
 /// Has the tickets of these bookings mailed.
@@ -65,7 +65,7 @@ async fn serve(state: AppState) {
 /// Mails tickets, and says of which bookings. All others are the relay's.
 async fn mail_all(state: &AppState, mails: Vec<Sold>) -> Vec<Uuid> {
     let letters = stream::iter(mails).map(|sold| read(state, sold)).buffer_unordered(SIDE_BY_SIDE);
-    // What is at hand goes together, mostly the whole batch; what something must be read for follows.
+    // Those already in memory go together, mostly the whole batch; those that must be read first follow.
     let together = letters.filter_map(std::future::ready).ready_chunks(MAILS_TOGETHER);
     let composed = together.map(|letters| compose(state, letters)).buffer_unordered(SIDE_BY_SIDE);
     let sent = composed.flat_map(stream::iter).map(|composed| send_one(state, composed)).buffer_unordered(SIDE_BY_SIDE);

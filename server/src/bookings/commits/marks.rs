@@ -1,4 +1,4 @@
-//! What was just sold is told to the map at once, many sales in a call, by the replica that committed them.
+//! The replica that committed sales tells the map at once, many sales in a call.
 //!
 //! The outbox has it as well, with a head start: whatever is lost or fails here, the relay does after that.
 

@@ -6,9 +6,9 @@
 //! batches queue up instead of deadlocking. A durable commit, and each journey to Postgres, is then paid once for many:
 //! `synchronous_commit` stays on for sales; only what was done is taken off the outbox without waiting for the disk.
 //!
-//! Nobody's trouble is another's. A piece that needs more than the plan knows, or whose claim or key turns
-//! out to be another's, goes by itself, on the road of `create`, `confirm`, `effects` and `news`; the others
-//! of its batch go on without it (`run`). Rarer moves (cancelling, the reconciler) never come here.
+//! A piece that fails does not take others down with it. One that needs more than the plan knows, or whose claim or
+//! key belongs to another, is done alone, by `create`, `confirm`, `effects` and `news`; the rest of its batch goes on
+//! without it (`run`). Rarer moves (cancelling, the reconciler) never come here.
 
 mod errands;
 mod flush;
@@ -101,7 +101,7 @@ pub struct Commits {
     mails: Line<Sold>,
     /// Places of those who have not been charged…
     places: Arc<Semaphore>,
-    /// …and of news about money, which nobody else's wish to pay must keep out.
+    /// …and of news about money, which must not be kept out by buyers who wish to pay.
     paid_places: Arc<Semaphore>,
     lookup_places: Arc<Semaphore>,
     record_places: Arc<Semaphore>,
@@ -110,7 +110,7 @@ pub struct Commits {
     recent: Recent,
 }
 
-/// A piece of work with the one who waits for it.
+/// A piece of work and the caller that waits for it.
 struct Piece {
     work: Work,
     reply: oneshot::Sender<Result<Done, Problem>>,
@@ -120,7 +120,7 @@ struct Piece {
     span: Span,
 }
 
-/// A booking somebody wants to see, if it is theirs.
+/// A booking a caller wants to see, if it is theirs.
 struct Wanted {
     id: Uuid,
     owner: String,
@@ -175,13 +175,13 @@ pub(super) struct Submission {
 /// How far a request's key is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Key {
-    /// Nobody has claimed it, as far as we know.
+    /// Not claimed yet, as far as we know.
     New,
     /// Claimed for this very request when it submitted.
     OursSinceSubmit,
 }
 
-/// News of a payment for somebody who asked, and who wants the booking as it stands then.
+/// News of a payment for a caller who asked, and who wants the booking as it is afterwards.
 #[derive(Clone, Debug)]
 pub(super) struct Lesson {
     pub(super) show: Arc<Show>,
@@ -250,13 +250,13 @@ impl Commits {
     /// Has a piece of work committed, together with whatever else is.
     ///
     /// # Errors
-    /// Its own refusal; 503 when too much waits already, or the database is not to be had.
+    /// Its own refusal; 503 when too much waits already, or the database is unavailable.
     pub(super) async fn ask(&self, state: &AppState, work: Work) -> Result<Done, Problem> {
         let place = match &work {
             Work::Create(_) | Work::Submit(_) => Arc::clone(&self.places).try_acquire_owned().map_err(|_| full())?,
             // The gateway sends it again.
             Work::Hear(_) => Arc::clone(&self.paid_places).try_acquire_owned().map_err(|_| full())?,
-            // Everyone who learns was submitted, so there are not many more of them than places.
+            // Each of these was submitted before, so there are hardly more of them than places.
             Work::Learn(_) => Arc::clone(&self.paid_places).acquire_owned().await.map_err(|_| full())?,
         };
         let (reply, answer) = oneshot::channel();
@@ -269,7 +269,7 @@ impl Commits {
     }
 
     /// The booking of that id as this replica wrote it last, if that was not long ago and it is this owner's. It may
-    /// have moved on since: whoever goes by it has its version compared.
+    /// have moved on since: the caller must have its version compared.
     pub(super) fn lately(&self, id: Uuid, owner: &str) -> Option<Found> {
         self.recent.of(id).filter(|found| found.row.owner == owner).map(|found| Found::clone(&found))
     }
@@ -277,7 +277,7 @@ impl Commits {
     /// The booking of that id if it is this owner's, read together with whatever else is wanted.
     ///
     /// # Errors
-    /// 503 when too many wait already, or the database is not to be had.
+    /// 503 when too many wait already, or the database is unavailable.
     pub(super) async fn find_owned(&self, state: &AppState, id: Uuid, owner: &str) -> Result<Option<Found>, Problem> {
         let place = Arc::clone(&self.lookup_places).try_acquire_owned().map_err(|_| full())?;
         let (reply, answer) = oneshot::channel();
@@ -313,7 +313,7 @@ async fn look_up(state: AppState) {
     }
 }
 
-/// Bookings with all that belongs to them as they stand; those that were just sold here are read no second time.
+/// Current bookings with all that belongs to them; those that were just sold here are not read again.
 pub(super) async fn as_they_stand(state: &AppState, ids: &[Uuid]) -> Result<HashMap<Uuid, Found>, sqlx::Error> {
     let recent: Vec<Arc<Found>> = ids.iter().filter_map(|id| state.commits.recent.of(*id)).collect();
     let mut bookings = HashMap::with_capacity(ids.len());

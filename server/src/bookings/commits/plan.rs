@@ -26,8 +26,8 @@ use crate::web::Problem;
 /// What is known before the batch is planned.
 #[derive(Default)]
 pub(super) struct Known {
-    /// Bookings the pieces name, locked. One that is not here is not there, or somebody keeps it locked: its piece goes
-    /// by itself, and waits or is told.
+    /// Bookings the pieces name, locked. One missing here does not exist, or another transaction keeps it locked: its
+    /// piece is done alone, and waits or is refused.
     pub(super) bookings: HashMap<Uuid, Found>,
     /// Holds of the pieces that have a booking already.
     pub(super) booked_holds: HashSet<Uuid>,
@@ -77,7 +77,7 @@ pub(super) struct Plan {
     known: Known,
     now: Timestamp,
     pub(super) writes: Writes,
-    /// Bookings that moved: whatever would move one once more goes by itself.
+    /// Bookings that moved: a piece that would move one again is done alone.
     moved: HashSet<Uuid>,
     /// Keys, holds and seats that a piece of this batch has taken.
     keys: HashSet<(String, String)>,
@@ -183,7 +183,7 @@ impl Plan {
         let event = Event::PaymentSubmitted { until: submission.until };
         match self.apply(place, submission.booking, event, causes::PRESSED_PAY) {
             Ok(()) => {}
-            // Another key was faster by a hair: this one is answered as it stands.
+            // Another key was slightly faster: this one is answered with the booking as it is now.
             Err(Refused::AlreadyDone) => {
                 return self.answer(place, (&submission.show, submission.booking), (&submission.intent, Key::New));
             }

@@ -1,5 +1,5 @@
-//! Bookings as they were committed a moment ago, for those who ask next: the buyer who pays, the webhook that says
-//! what the gateway's answer said, and the mail. Whoever uses one compares its version with the row's first.
+//! Bookings as they were committed a moment ago, for those who ask next: the buyer who pays, the webhook that repeats
+//! the gateway's answer, and the mail. Before one is used, its version is compared with the row's.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

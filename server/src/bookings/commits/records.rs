@@ -1,4 +1,4 @@
-//! What Postgres knows of buyers, looked at together: every sale asks, and almost nobody has a record.
+//! What Postgres knows of buyers, looked up in batches: every sale asks, and almost no buyer has a record.
 
 use domain::time::Timestamp;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
@@ -8,7 +8,7 @@ use crate::AppState;
 use crate::bookings::checks::{self, Buyer, Record};
 use crate::web::Problem;
 
-/// A buyer somebody wants to know about.
+/// A buyer to be looked up.
 pub(super) struct Question {
     buyer: Buyer,
     reply: oneshot::Sender<Result<Record, Problem>>,
@@ -19,7 +19,7 @@ impl Commits {
     /// A buyer's record, read together with whatever else is wanted.
     ///
     /// # Errors
-    /// 503 when too many wait already, or the database is not to be had.
+    /// 503 when too many wait already, or the database is unavailable.
     pub(in crate::bookings) async fn record_of(&self, state: &AppState, buyer: Buyer) -> Result<Record, Problem> {
         let place = std::sync::Arc::clone(&self.record_places).try_acquire_owned().map_err(|_| full())?;
         let (reply, answer) = oneshot::channel();

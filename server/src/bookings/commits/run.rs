@@ -1,4 +1,4 @@
-//! Serving the pipeline: a batch is committed whole, or goes on without those who stand in its way.
+//! Serving the pipeline: a batch is committed whole, or without the pieces that block it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
@@ -44,13 +44,13 @@ pub(super) enum Trouble {
     Apart(Vec<usize>),
     /// It gave way to another transaction: deadlock or serialisation failure. Nothing happened.
     Again(sqlx::Error),
-    /// The database is not to be had; whether it was committed may be unknown.
+    /// The database is unavailable; whether it was committed may be unknown.
     Unavailable(Problem),
     /// A row that was to be new is there already. Written with care, it is said which.
     Collides(sqlx::Error),
-    /// Somebody keeps a row locked for longer than a batch waits.
+    /// Another transaction keeps a row locked for longer than a batch waits.
     Kept(sqlx::Error),
-    /// Some piece cannot be written, and nobody says which.
+    /// Some piece cannot be written, and Postgres does not say which.
     Unclear(String),
 }
 
@@ -147,7 +147,7 @@ fn too_slow() -> Problem {
     Problem::new(Code::DatabaseUnavailable, "Please try again in a moment; nothing was lost.")
 }
 
-/// Answers those whose work is committed; the others go by themselves.
+/// Answers those whose work is committed; the other pieces are done alone.
 fn answer(state: &AppState, batch: Vec<Piece>, planned: Vec<Planned>) {
     let mut apart = Vec::new();
     for (piece, planned) in batch.into_iter().zip(planned) {
@@ -174,7 +174,7 @@ async fn together(state: &AppState, works: &[&Work], fresh: Fresh, kept: Kept) -
     let (planned, sold, made) = match plan_and_write(state, &mut tx, works, (fresh, kept)).await {
         Ok(written) => written,
         Err(trouble) => {
-            // At once, not when the connection is given back: whoever goes by itself wants these rows.
+            // At once, not when the connection is given back: pieces that are retried alone need these rows.
             if let Err(cause) = tx.rollback().await {
                 tracing::debug!(%cause, "a batch could not be rolled back; its connection is closed");
             }
@@ -215,7 +215,7 @@ async fn plan_and_write(
     Ok((planned, sold, made))
 }
 
-/// What the pieces are about, and whether somebody has a key that one of them is to claim.
+/// Loads what the pieces are about, and whether a key that one of them is to claim is taken.
 async fn know(
     state: &AppState,
     tx: &mut PgConnection,
@@ -368,7 +368,7 @@ async fn pause(attempt: u32) {
     tokio::time::sleep(Duration::from_millis(ids::jitter(FIRST_PAUSE_MS << attempt.min(10)))).await;
 }
 
-/// A piece on the road of those who go one by one.
+/// A piece that is done alone.
 async fn by_itself(state: &AppState, work: &Work) -> Result<Done, Problem> {
     match work {
         Work::Create(checkout) => create::one_by_one(state, checkout).await.map(Done::Answered),

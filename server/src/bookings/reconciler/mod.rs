@@ -1,4 +1,4 @@
-//! Finds bookings that nobody finished and finishes them: any replica, no leader.
+//! Finds unfinished bookings and finishes them: any replica, no leader.
 //!
 //! - held and not paid in time: expired, its seats free;
 //! - paid and neither sold nor refunded: settled, as the crash between the two would have;
@@ -30,7 +30,8 @@ use rest::Rests;
 
 /// How often due bookings are looked for.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// A pending payment that was not heard of for this long is asked about; a third of what M7 allows.
+/// A pending payment we have heard nothing about for this long is asked about. It is to be settled within a minute:
+/// this leaves time to ask three times.
 const ASK_AFTER_MS: i64 = 20 * SECOND_MS;
 /// The same for one whose time is over: longer than a gateway may take to answer, so that the question
 /// of another replica is not asked again while it waits.
@@ -108,7 +109,7 @@ async fn settle_ours(state: &AppState) -> Result<bool, sqlx::Error> {
     Ok(is_full && failures.into_inner() == 0)
 }
 
-/// Moves a booking that is due on its own, unless somebody is at it.
+/// Moves a booking that is due on its own, unless another transaction has it locked.
 async fn settle(state: &AppState, booking: Uuid) -> Result<(), EffectError> {
     effects::load_show_of(state, booking).await?;
     let now = state.locks.now();

@@ -4,9 +4,9 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// Bound of the first rest, milliseconds; doubles with every question in vain, full jitter below it.
+/// Bound of the first rest, milliseconds; doubles with every unanswered question, full jitter below it.
 const FIRST_REST_MS: u64 = 1_000;
-/// …up to this: once a gateway is back, everything is settled within a minute all the same.
+/// …up to this, so that everything is settled within a minute once a gateway is back.
 const LONGEST_REST_MS: u64 = 15_000;
 /// Doublings counted; more change nothing below the bound.
 const DOUBLINGS: u32 = 10;

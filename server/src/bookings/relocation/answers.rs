@@ -1,4 +1,4 @@
-//! What buyers say to other places: yes, or the money back. Whoever says nothing in time has the money back.
+//! What buyers say to other places: yes, or the money back. A buyer who does not answer in time gets the money back.
 
 use axum::http::StatusCode;
 use domain::api_moving::{SeatOffer, SeatOfferAnswer};
@@ -91,7 +91,7 @@ pub(in crate::bookings) async fn answer(
     Ok(answer)
 }
 
-/// Ends what nobody answered in time: all of the money goes back.
+/// Ends offers that were not answered in time: all of the money goes back.
 pub(super) async fn end_due(state: &AppState) -> Result<(), Problem> {
     let now = state.locks.now();
     for booking in sql::due_offers(&state.pg, now, MAX_DUE).await? {
@@ -110,7 +110,7 @@ async fn end(state: &AppState, booking: Uuid, now: Timestamp) -> Result<(), Prob
         return Ok(());
     };
     let stands = row.machine.state == BookingState::Confirmed;
-    // Whoever sits there has answered.
+    // Someone who was let in with the ticket has accepted the place.
     let is_in_use = stands && tickets::in_use(&mut tx, booking, None).await?;
     sql::answered(&mut tx, move_id, booking, if is_in_use { "taken" } else { "lapsed" }, now).await?;
     if stands && !is_in_use {

@@ -1,7 +1,7 @@
 //! Everybody moves: one transaction, under the locks of the move, of every sold booking, and of the show.
 //!
-//! Bookings are locked before the show, as by everybody who writes both. The lock of the show waits for whoever is
-//! writing a new booking of it, and nobody begins one meanwhile; so what is read after it is all there is.
+//! Bookings are locked before the show, as by everybody who writes both. The lock of the show waits for every
+//! transaction that is writing a new booking of it, and none begins meanwhile; so all bookings are read after it.
 
 use domain::booking::Event;
 use domain::relocation::answer_until;
@@ -96,7 +96,7 @@ async fn write(
     Ok(outcome)
 }
 
-/// There is no place for this booking: its money goes back, all of it.
+/// There is no place for this booking: all of its money goes back.
 async fn give_back(tx: &mut PgConnection, row: &MoveRow, booking: Uuid, now: Timestamp) -> Result<(), Problem> {
     let Some(sold) = bookings::lock(tx, booking).await? else { return Ok(()) };
     let reason = format!(

@@ -78,8 +78,8 @@ pub(super) async fn survey(
     ground.ok_or_else(|| Problem::new(Code::PriceInvalid, "A category of one of the two rooms has no price."))
 }
 
-/// Where everybody sits, and which standing seats the house keeps there. Whoever has bought goes before the house: who
-/// finds the same place has it, and where somebody would find none, the house keeps only what nobody needs.
+/// Where everybody sits, and which standing seats the house keeps there. Buyers come before the house: those whose
+/// place exists get it, and where a buyer would find none, the house keeps only what no buyer needs.
 fn seat(
     before: &Room,
     after: &Room,

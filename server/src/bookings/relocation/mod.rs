@@ -1,14 +1,14 @@
 //! A show that is moved to another screen: its bookings go with it.
 //!
 //! An organiser's word marks the show, in one transaction with the row that keeps the progress (`show_moves`). From then
-//! on nobody begins to pay for it: a trigger refuses whoever does not know yet (`migrations/0063`). Holds are let go,
+//! on nobody begins to pay for it: a trigger refuses those that do not know yet (`migrations/0063`). Holds are let go,
 //! what was only checked out is cancelled, and what is being paid for gets some time to end (`rounds`). Then, in one
 //! transaction, every sold place is renumbered along the other room (`carry`), and after it the lock store builds the
-//! map anew. Whatever dies half way, the row stays open, and any replica goes on (docs/decisions/0042).
+//! map anew. If a server dies half way, the row stays open, and any replica goes on (docs/decisions/0042).
 //!
-//! Who sits where is decided in `domain::relocation`. Whoever finds the same places keeps them. Whoever does not gets
-//! others that are no worse, which are the booking's own from that moment; its buyer says yes or no (`answers`), and
-//! whose time runs out without a word gets the money back. What is not here: which screens are free, and what a
+//! Who sits where is decided in `domain::relocation`. Those whose places exist there keep them. All others get
+//! places that are no worse, which are the booking's own from that moment; its buyer says yes or no (`answers`), and
+//! a buyer who does not answer in time gets the money back. What is not here: which screens are free, and what a
 //! category costs there (`organiser`).
 
 mod answers;
@@ -38,7 +38,7 @@ use crate::web::{Code, Problem};
 /// Moves of one show, at most: seats of earlier rooms are kept apart by the number of the move (`migrations/0063`).
 pub const MAX_MOVES: i16 = 20;
 
-/// A move somebody wishes for, checked: the screen is free, and every category has a price.
+/// A requested move, checked: the screen is free, and every category has a price.
 #[derive(Clone, Debug)]
 pub struct Wish {
     /// The show.
@@ -53,7 +53,7 @@ pub struct Wish {
     pub reason: String,
 }
 
-/// Begins a move, in the transaction of whoever has locked the show. The rest is done by any replica ([`round`]).
+/// Begins a move, in the transaction of the caller, who has locked the show. Any replica does the rest ([`round`]).
 ///
 /// # Errors
 /// 409 when it is over, called off, being moved, moved too often, or buyers of the last move may still answer.

@@ -125,7 +125,7 @@ async fn open_again(state: &AppState, row: &MoveRow) -> Result<(), Problem> {
     if is_heard {
         state.catalogue.forget(show).await;
     }
-    // Whoever looks at the show is told by this that there is another map.
+    // This tells everyone who is looking at the show that there is another map.
     let known = state.catalogue.known_show(show).await?;
     with_map(state, &known, || state.locks.snapshot(show)).await?;
     Ok(())

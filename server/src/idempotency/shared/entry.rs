@@ -28,15 +28,15 @@ pub(in crate::idempotency) struct Entry {
 /// How far its request is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::idempotency) enum State {
-    /// Somebody is at it.
+    /// The work is under way.
     Pending(Claim),
     /// Answered.
     Completed(Answer),
-    /// Refused or failed: status and body, for whoever asks how it went. The key is free.
+    /// Refused or failed: status and body, for a caller who asks how it went. The key is free.
     Failed(u16, Bytes),
 }
 
-/// Who is at it.
+/// Who is doing the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::idempotency) struct Claim {
     /// Of this claim and no other.

@@ -46,7 +46,7 @@ pub(in crate::idempotency) enum Said {
     Stands(Entry),
     /// There is nothing.
     Nothing,
-    /// Nobody said anything: Redis is away.
+    /// No answer: Redis is away.
     Away,
 }
 
@@ -85,7 +85,7 @@ struct Waiting {
 }
 
 impl Line {
-    /// Sends one; whoever waits for its answer hears that Redis is away when the line is full.
+    /// Sends one; when the line is full, the caller that waits for its answer is told that Redis is away.
     pub(super) fn send(&self, state: &AppState, traveller: Traveller) {
         let mut waiting = self.lock();
         if waiting.keys.len() >= MAX_WAITING {
@@ -104,7 +104,7 @@ impl Line {
         while batch.len() < MAX_PER_CALL
             && let Some(traveller) = waiting.keys.pop_front()
         {
-            // Whoever went on without Redis needs no claim there any more.
+            // A caller that went on without Redis needs no claim there any more.
             if !traveller.reply.as_ref().is_some_and(oneshot::Sender::is_closed) {
                 batch.push(traveller);
             }

@@ -31,9 +31,9 @@ use super::{Answer, Intent, PENDING_LIFE_MS};
 use crate::seat_locks::link::{LinkError, LuaScript};
 use crate::{AppState, ids};
 
-/// A request waits so long for Redis, and then goes on with Postgres alone.
+/// A request waits this long for Redis, and then goes on with Postgres alone.
 const DEADLINE: Duration = Duration::from_millis(250);
-/// While Redis is away, or a shard of it, this is said so often.
+/// While Redis, or a shard of it, is down, this is logged at most once per this time.
 const SAY_AGAIN_AFTER: Duration = Duration::from_secs(60);
 /// Slots the keys are spread over: the digits an owner can begin with.
 pub(super) const BUCKETS: u8 = 16;
@@ -62,7 +62,7 @@ impl Shared {
         }
     }
 
-    /// A claim of this replica that nobody made before.
+    /// A new claim of this replica.
     pub(super) fn new_claim(&self) -> Claim {
         Claim { token: ids::random_bits(), replica: self.replica }
     }
@@ -94,7 +94,7 @@ impl Shared {
         }
     }
 
-    /// The same for whoever compares the stores, who waits.
+    /// The same for the comparison of the stores, which waits for the result.
     pub(super) async fn repair(
         &self,
         state: &AppState,
@@ -111,7 +111,7 @@ impl Shared {
         in_time(said).await
     }
 
-    /// Takes a claim back. `failure` is left for whoever asks how it went.
+    /// Takes a claim back. `failure` is left for a caller who asks how it went.
     pub(super) fn abandon(&self, state: &AppState, key: (&str, &str), claim: Claim, failure: Option<Failure<'_>>) {
         let value =
             failure.map_or_else(Vec::new, |failure| entry::failed(failure.request_hash, failure.status, &failure.body));

@@ -9,13 +9,13 @@ use super::{Claim, Id};
 use crate::AppState;
 use crate::seat_locks::link::LuaScript;
 
-/// A replica that was not heard of for so long is taken for dead. Should it live, cut off from Redis, no
-/// harm is done: its work and the work of whoever takes over meet at the rows in Postgres.
+/// A replica that was silent for this long is taken for dead. If it lives, cut off from Redis, no harm is done:
+/// its work and that of the replica that takes over meet at the rows in Postgres.
 const REPLICA_LIFE: Duration = Duration::from_secs(5);
 /// How often a replica says that it is alive.
 const SAY_EVERY: Duration = Duration::from_secs(1);
 
-/// What a replica claimed in its last moment is so old at least when it is taken for dead: it may have said
+/// A claim is at least this old when the replica that made it is taken for dead: it may have said
 /// that it is alive just before the claim, and a little late.
 pub(in crate::idempotency) const LAST_CLAIM_AGE_MS: i64 = (REPLICA_LIFE.as_millis() - 2 * SAY_EVERY.as_millis()) as i64;
 
@@ -27,7 +27,7 @@ impl super::Shared {
         format!("{}replica:{}", self.prefix, hex::encode(replica))
     }
 
-    /// Whether whoever made this claim is alive. Where nobody can tell, they are.
+    /// Whether the replica that made this claim is alive. In doubt, it is.
     pub(in crate::idempotency) async fn is_alive(&self, state: &AppState, claim: Claim) -> bool {
         let asked = LuaScript::new(ASK);
         let call = asked.call(&[self.name_of(&claim.replica)]);

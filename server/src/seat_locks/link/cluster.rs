@@ -87,8 +87,8 @@ impl Cluster {
         self.wake.notify_one();
     }
 
-    /// Asks all who seem well at once and takes the first answer: one that hangs keeps nobody waiting.
-    /// The seeds are asked when nobody else is left.
+    /// Asks all healthy servers at once and takes the first answer: one that hangs delays nothing.
+    /// The seeds are asked when no other server is left.
     async fn learn(&self) -> Result<(), Fault> {
         let mut known: Vec<Arc<Node>> = self.read().by_name.values().cloned().collect();
         known.retain(|node| !node.is_resting());
@@ -150,7 +150,7 @@ impl Map {
     }
 }
 
-/// Who has which slot, in the words of whoever answers first, and their host.
+/// Which server has which slot, as told by the first that answers, and the host of that one.
 async fn first_answer(nodes: &[Arc<Node>]) -> Result<(String, Vec<Run>), Fault> {
     if nodes.is_empty() {
         return Err(Fault::Nobody("no server of the Cluster is known"));
@@ -171,7 +171,7 @@ async fn first_answer(nodes: &[Arc<Node>]) -> Result<(String, Vec<Run>), Fault> 
     Ok(select_ok(nodes.iter().map(ask)).await?.0)
 }
 
-/// Runs until nobody needs the map any more.
+/// Runs until the map is no longer needed.
 async fn keep_fresh(cluster: Weak<Cluster>) {
     loop {
         let Some(this) = cluster.upgrade() else { return };

@@ -61,7 +61,7 @@ pub enum LinkError {
     /// `REDIS_URL` cannot be used.
     #[error("REDIS_URL cannot be used")]
     Address(#[from] AddressError),
-    /// Asked as often as the deadline allows, in vain; or Redis cannot do it now.
+    /// Asked as often as the deadline allows, without an answer; or Redis cannot do it now.
     #[error("Redis gives no answer after {tries} tries: {cause}")]
     Unavailable {
         /// How often it was tried.
@@ -70,7 +70,7 @@ pub enum LinkError {
         cause: Fault,
     },
     /// Not asked at all: it did not answer lately.
-    #[error("Redis is left in peace for {} ms more", retry_after.as_millis())]
+    #[error("Redis did not answer lately; it is not asked again for {} ms", retry_after.as_millis())]
     Resting {
         /// When it is worth asking again.
         retry_after: Duration,
@@ -94,7 +94,7 @@ impl LinkError {
 /// Which process is meant.
 #[derive(Clone, Copy, Debug)]
 enum Whom {
-    /// Whoever has this slot, where there are slots.
+    /// The server that has this slot, where there are slots.
     Slot(u16),
     /// Any.
     Any,
@@ -131,7 +131,7 @@ impl Link {
         Ok(link)
     }
 
-    /// Whether there is such an address; nobody is asked.
+    /// Whether there is such an address; no server is asked.
     ///
     /// # Errors
     /// Why not.
@@ -277,7 +277,7 @@ impl Link {
             }
         };
         telemetry::redis_failed(match &error {
-            // Whoever asked first and then found it resting went without an answer all the same.
+            // A call that was tried before the breaker opened got no answer: that counts as unavailable.
             LinkError::Resting { .. } if tries == 1 => telemetry::RedisError::Resting,
             LinkError::Refused(_) => telemetry::RedisError::Refused,
             LinkError::Resting { .. } | LinkError::Unavailable { .. } | LinkError::Address(_) => {

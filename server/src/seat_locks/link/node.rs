@@ -42,7 +42,7 @@ pub(super) struct Node {
     connecting: tokio::sync::Mutex<()>,
 }
 
-/// A connection, and which one: whoever finds it broken must not close the next.
+/// A connection and its number: a caller that finds it broken must not close the one that replaced it.
 #[derive(Clone, Debug)]
 struct Open {
     number: u64,

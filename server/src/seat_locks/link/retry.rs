@@ -29,7 +29,7 @@ pub(super) fn pause(tries: u32) -> Duration {
     Duration::from_millis(ids::jitter(FIRST_PAUSE_MS * PAUSE_GROWTH.pow(tries.saturating_sub(1))))
 }
 
-/// Why a try came to nothing.
+/// Why a try failed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Fault {
     /// The breaker is open; come back after this.
@@ -39,7 +39,7 @@ pub enum Fault {
     #[error("no answer in time")]
     Late,
     /// No process is known that has this slot, or is the master.
-    #[error("nobody to ask: {0}")]
+    #[error("no server to ask: {0}")]
     Nobody(&'static str),
     /// An error, from Redis or on the way.
     #[error(transparent)]
@@ -53,9 +53,9 @@ pub(super) enum Verdict {
     InFull,
     /// The slot is at this address, for good (`MOVED`) or for this once (`ASK`).
     Elsewhere { slot: u16, address: String, for_good: bool },
-    /// Ask again after a pause. `maybe_done`: the try may have taken effect all the same.
+    /// Ask again after a pause. `maybe_done`: the try may have taken effect nevertheless.
     Again { maybe_done: bool },
-    /// Asking again helps nobody now, and later it may.
+    /// Asking again does not help now; later it may.
     Later,
     /// Ours to mend: a script or a setting is wrong.
     Never,

@@ -49,7 +49,7 @@ impl Call<'_> {
         self
     }
 
-    /// What arguments are added to, for whoever has many: only ever by [`Cmd::arg`].
+    /// The command to add many arguments to: only ever by [`Cmd::arg`].
     pub const fn command(&mut self) -> &mut Cmd {
         &mut self.by_hash
     }

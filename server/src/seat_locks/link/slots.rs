@@ -10,7 +10,7 @@ pub(super) const SLOTS: usize = 16_384;
 pub(super) struct Run {
     pub(super) first: u16,
     pub(super) last: u16,
-    /// `None`: whoever was asked.
+    /// `None`: the server that was asked.
     pub(super) host: Option<String>,
     pub(super) port: u16,
 }
@@ -69,7 +69,7 @@ fn run(entry: &Value) -> Option<Run> {
     (run.first <= run.last && usize::from(run.last) < SLOTS).then_some(run)
 }
 
-/// `host:port` of a redirection; an empty host means whoever said it.
+/// `host:port` of a redirection; an empty host means the server that sent it.
 pub(super) fn read_address(text: &str) -> Option<(Option<String>, u16)> {
     let (host, port) = text.rsplit_once(':')?;
     let host = host.trim_start_matches('[').trim_end_matches(']');

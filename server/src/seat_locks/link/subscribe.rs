@@ -21,7 +21,7 @@ use crate::ids;
 const WAITING_ANNOUNCEMENTS: usize = 16_384;
 /// Full jitter before the subscriptions of a lost connection are made again, and before each further try.
 const MAX_PAUSE_MS: u64 = 2_000;
-/// The same for one channel whose slot moved: nobody else comes back with it.
+/// The same for one channel whose slot moved: no other subscription is made again at that moment.
 const MOVED_PAUSE_MS: u64 = 50;
 /// A connection on which nothing need ever happen is asked for a sign of life this often.
 const PING_EVERY: Duration = Duration::from_secs(2);
@@ -214,7 +214,7 @@ impl Lines {
                         channel: message.get_channel_name().to_owned(),
                         payload: message.get_payload_bytes().to_vec(),
                     });
-                    // Nobody keeps up: begin again, and have everything read anew.
+                    // The reader does not keep up: begin again, and have everything read again.
                     if heard.is_some_and(|heard| tell.try_send(heard).is_err()) {
                         gone.cancel();
                     }

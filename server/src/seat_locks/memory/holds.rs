@@ -71,7 +71,7 @@ impl Room {
         Ok((held, true))
     }
 
-    /// Every one of these seats that is not to be had.
+    /// Refuses with every one of these seats that is not available.
     pub(super) fn all_available(&self, seats: impl Iterator<Item = SeatIndex>) -> Result<(), Refusal> {
         let taken: Vec<_> = seats
             .filter_map(|seat| Some((seat, self.state_of(seat)?)))
@@ -183,7 +183,7 @@ impl Room {
         Ok(())
     }
 
-    /// Somebody's own hold that no payment keeps closed.
+    /// An owner's hold that no payment keeps closed.
     fn open_hold(&self, id: Uuid, owner: &str) -> Result<Hold, Refusal> {
         let hold = self.hold_of(id, owner).ok_or(Refusal::Gone)?;
         if hold.paying { Err(Refusal::Paying) } else { Ok(hold.clone()) }

@@ -54,13 +54,13 @@ pub(super) struct Room {
     /// When the call that runs began.
     pub(super) now: Timestamp,
     map: Vec<SeatState>,
-    /// Places left; below zero when more were sold than there were, after a hold had been lost. Nobody is
-    /// told: outside, that is none.
+    /// Places left; below zero when more were sold than there were, after a hold had been lost. Callers
+    /// see none then.
     areas: BTreeMap<AreaIndex, i64>,
     holds: HashMap<Uuid, Hold>,
     expiry: BTreeSet<(Timestamp, Uuid)>,
     owners: HashMap<String, Standing>,
-    /// How many holds of somebody ran out, and when the last of them did.
+    /// How many holds of an owner ran out, and when the last of them did.
     lapses: HashMap<String, (u32, Timestamp)>,
     /// Fence of the booking that has a seat.
     pub(super) sold: HashMap<SeatIndex, i64>,
@@ -132,12 +132,12 @@ impl Room {
         }
     }
 
-    /// How many holds of somebody ran out lately.
+    /// How many holds of an owner ran out lately.
     pub(super) fn lapses_of(&self, owner: &str) -> u32 {
         self.lapses.get(owner).map_or(0, |(count, last)| lapses_at(*count, last.0, self.now.0))
     }
 
-    /// Whoever buys kept nothing for nothing.
+    /// A buyer did not hold seats for nothing: their lapses are forgotten.
     pub(super) fn forgive(&mut self, owner: &str) {
         self.lapses.remove(owner);
     }
@@ -194,7 +194,7 @@ impl Room {
         self.holds.get(&id)
     }
 
-    /// Somebody's own hold. One that is due is over, freed already or not.
+    /// An owner's hold. One that is due is over, freed already or not.
     pub(super) fn hold_of(&self, id: Uuid, owner: &str) -> Option<&Hold> {
         self.hold(id).filter(|hold| hold.owner == owner && hold.expires > self.now)
     }

@@ -332,7 +332,7 @@ impl SeatLocks for RedisLocks {
 
     async fn snapshot(&self, show: Uuid) -> Result<MapSnapshot, StoreError> {
         let keys = Keys::of(&self.prefix, show);
-        // As of before the question: what others learn meanwhile may be newer than the answer.
+        // Read before the question: what others learn meanwhile may be newer than the answer.
         let seen = self.positions.of(show);
         match self.link.read_together(&keys.0[0], &snapshot::reads(&keys)).await {
             Ok(values) => {

@@ -43,7 +43,7 @@ const MAX_WAITING: usize = 1_024;
 /// How often the counts are written to the log while they grow.
 const REPORT_EVERY: Duration = Duration::from_secs(60);
 
-/// What Postgres knows of a show, for a second store that has no map of it. `None`: not to be had now.
+/// What Postgres knows of a show, for a second store that has no map of it. `None`: unavailable now.
 pub type KnownSource = Arc<dyn Fn(Uuid) -> BoxFuture<'static, Option<KnownSeats>> + Send + Sync>;
 
 /// Two stores, of which the first answers.
@@ -100,7 +100,7 @@ impl ShadowLocks {
     where
         T: Send,
     {
-        // A caller who hangs up leaves a call of which nobody knows whether it was done.
+        // When a caller hangs up, it is unknown whether the call was done.
         let running = self.overlaps.begin(show, &self.tally);
         let answer = answer.await;
         let is_ordered = running.end();

@@ -27,12 +27,12 @@ pub struct Divergence {
     /// Different answers, by kind. A few that fit each other (held and taken, taken and held) come of holds
     /// that ended between the two being asked, or of other replicas; any other kind is a fault.
     pub kinds: BTreeMap<Kind, u64>,
-    /// Different answers to calls that overlapped: nobody knows which came first, so they prove nothing.
+    /// Different answers to calls that overlapped: their order is unknown, so they prove nothing.
     pub unordered: u64,
     /// Holds of the first that the second did not know, from before it was asked along or after calls were
-    /// missed. It has them now, where nobody else's stood in the way.
+    /// missed. It has them now, unless another hold was in the way.
     pub unknown_holds: u64,
-    /// Calls that were not compared: no room in the line, or nobody knows whether the first did them.
+    /// Calls that were not compared: no room in the line, or it is unknown whether the first did them.
     pub missed: u64,
     /// Calls the second did not answer.
     pub unreachable: u64,

@@ -156,7 +156,7 @@ pub enum PageError {
     NotFound,
     /// The address asks what cannot be read; the sentence says why.
     Unreadable(String),
-    /// The database is not to be had; passing.
+    /// The database is unavailable for a moment.
     Busy,
     /// A fault of ours, logged already.
     Fault,
@@ -166,7 +166,7 @@ impl From<sqlx::Error> for PageError {
     fn from(cause: sqlx::Error) -> Self {
         match cause {
             sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => {
-                tracing::warn!(%cause, "the database is not to be had");
+                tracing::warn!(%cause, "the database is unavailable");
                 Self::Busy
             }
             other => {

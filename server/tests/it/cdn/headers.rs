@@ -114,7 +114,7 @@ async fn what_depends_on_who_asks_or_is_not_so_is_kept_by_nobody() {
         (&seats, PRIVATE),
         (&dots, REVALIDATED),
         (&format!("{dots}?room={}", world.layout), FOREVER),
-        // A show that was moved, and a page of before that asks for the room it was in.
+        // A show that was moved, and an old page that asks for the room it was in.
         (&format!("{dots}?room={}", uuid::Uuid::nil()), PRIVATE),
     ] {
         let (_, headers) = ask(&world, path).await;

@@ -1,4 +1,4 @@
-//! The CDN is told what changed: once, once more when nothing of before is left, and by another if one dies.
+//! The CDN is told what changed: once, once more when nothing stale is left, and by another if one dies.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use crate::organiser::{HERE, done, organiser};
 use crate::systems::receiver::{Manner, Receiver};
 use crate::world::{World, until};
 
-/// A page may be of before for so long after the first purge: a standby's lag, what is shared, and the way.
+/// A page may be stale for this long after the first purge: a standby's lag, what is shared, and the way.
 const NOTHING_IS_LEFT_AFTER: Duration = Duration::from_secs(12);
 
 /// Tags of a change of the world's show.

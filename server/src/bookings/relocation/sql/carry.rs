@@ -314,13 +314,13 @@ pub(in super::super) async fn end_caller_holds(tx: &mut PgConnection, show: Uuid
     Ok(())
 }
 
-/// Whoever waits in line and was offered seats of the first room stands in line as before.
+/// Visitors in the waiting list who were offered seats of the first room are put back in line.
 pub(in super::super) async fn put_back_in_line(
     tx: &mut PgConnection,
     show: Uuid,
     now: Timestamp,
 ) -> Result<(), sqlx::Error> {
-    // The lock of the list: nobody offers anything meanwhile.
+    // Locks the list: no offers are made meanwhile.
     sqlx::query("SELECT 1 FROM waiting_lists WHERE show_id = $1 FOR UPDATE").bind(show).execute(&mut *tx).await?;
     sqlx::query(
         "UPDATE waiting_list SET state = 'waiting', offer_seats = '{}', offer_area = NULL, offer_until = NULL,

@@ -40,7 +40,7 @@ pub(in super::super) async fn lock_show(tx: &mut PgConnection, show: Uuid) -> Re
     sqlx::query_as(SHOW).bind(show).fetch_optional(tx).await
 }
 
-/// Marks a show and writes the move down. Whoever calls has locked the show.
+/// Marks a show and writes the move down. The caller has locked the show.
 pub(in super::super) async fn begin(
     tx: &mut PgConnection,
     id: Uuid,
@@ -115,7 +115,7 @@ pub(in super::super) async fn open_moves(pg: &PgPool, limit: i64) -> Result<Vec<
         .await
 }
 
-/// Locks a move that stands so; nothing, when somebody else is at it, or it stands otherwise.
+/// Locks a move that is in this state; none when another replica works on it, or it is in another state.
 pub(in super::super) async fn lock_move(
     tx: &mut PgConnection,
     id: Uuid,
