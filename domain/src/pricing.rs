@@ -81,16 +81,21 @@ impl Format {
 }
 
 /// The prices of a theatre, before a show is known.
+///
+/// Also what stands in the column `theatre_tariffs.tariff`, for years: a new field needs `#[serde(default)]`, or
+/// no tariff that was stored before it can be read; and `skip_serializing_if` its default, or servers of the
+/// version before, which run beside new ones during an update, cannot read what those store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tariff {
-    /// Weekday evening price per category, minor units.
+    /// What a category costs before any factor, minor units. Factors of 100 and no surcharge leave it as it is; on
+    /// a weekday evening `prime_percent` applies.
     pub base: BTreeMap<String, u64>,
-    /// Percent of the base on Saturday and Sunday.
+    /// Percent of the base on Saturday and Sunday, multiplied with the time's; other days have 100.
     pub weekend_percent: u16,
-    /// Percent of the base before [`MATINEE_BEFORE_MINUTE`].
+    /// Percent of the base before [`MATINEE_BEFORE_MINUTE`], on every day.
     pub matinee_percent: u16,
-    /// Percent of the base from then on.
+    /// Percent of the base from then on, on every day.
     pub prime_percent: u16,
     /// Added for a format, minor units.
     #[serde(default)]
@@ -216,6 +221,20 @@ mod tests {
         assert_eq!(price(slot(Weekday::Tuesday, 16 * 60 + 59, Format::TwoD)), Ok(940)); // 937.50
         assert_eq!(price(slot(Weekday::Tuesday, 17 * 60, Format::TwoD)), Ok(1_250));
         assert_eq!(price(slot(Weekday::Sunday, 11 * 60, Format::Imax)), Ok(1_580)); // 1125 + 450 = 1575
+    }
+
+    #[test]
+    fn a_tariff_that_was_stored_once_is_read_for_ever_and_costs_the_same() {
+        // As rows of `theatre_tariffs` have it today. When a field is added to `Tariff`, leave this text alone:
+        // old rows will not have that field.
+        const STORED: &str = r#"{
+            "base": {"gold": 1250, "silver": 990}, "surcharge": {"3D": 200, "IMAX": 450},
+            "prime_percent": 110, "matinee_percent": 75, "weekend_percent": 120
+        }"#;
+        let stored: Tariff = serde_json::from_str(STORED).expect("every field that came later has a default");
+        let sunday_morning = Slot { weekday: Weekday::Sunday, minute_of_day: 11 * 60, format: Format::Imax };
+        assert_eq!(stored.price_minor("silver", TUESDAY_NIGHT), Ok(1_090)); // 1089: the base is not the evening's price
+        assert_eq!(stored.price_minor("gold", sunday_morning), Ok(1_580)); // 1125 + 450 = 1575
     }
 
     #[test]

@@ -14,9 +14,9 @@ use utoipa::ToSchema;
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TariffView {
-    /// Weekday evening price by category.
+    /// What a category costs before any percentage and surcharge.
     pub base: BTreeMap<String, i64>,
-    /// Percent of the base on Saturday and Sunday.
+    /// Percent of the base on Saturday and Sunday, multiplied with the time's.
     pub weekend_percent: i64,
     /// Percent of the base before 17:00.
     pub matinee_percent: i64,

@@ -20,6 +20,7 @@ mod cdn;
 mod checking;
 mod claims_in_parts;
 mod commits;
+mod demo;
 mod door;
 mod email_codes;
 mod fairness;

@@ -1,8 +1,8 @@
 //! The demo chain: reads the folder `demo/` and puts its cinemas and a week of shows into the catalogue.
 //!
-//! Runs at every start and may run twice at once: ids follow from content, so loading again changes
-//! nothing and loading tomorrow adds a day. A day of a screen that has shows already is left as it is.
-//! Nothing is ever removed here.
+//! Runs at every start and may run twice at once: ids follow from content, so loading the same again changes
+//! nothing and loading tomorrow adds a day. A day of a screen that has shows already is left as it is, also
+//! when the prices in the folder were edited since. Nothing is ever removed here.
 
 mod chain;
 mod sql;

@@ -61,11 +61,14 @@ async fn theatres(connection: &mut PgConnection, chain: &Chain) -> Result<(), sq
     .bind(column(theatres, |theatre| theatre.currency.code()))
     .execute(&mut *connection)
     .await?;
-    // Prices that an organiser set stay.
     sqlx::query(
         "INSERT INTO theatre_tariffs (theatre_id, tariff, updated_at)
          SELECT theatre_id, tariff, now() FROM UNNEST($1::text[], $2::jsonb[]) AS new (theatre_id, tariff)
-         ON CONFLICT DO NOTHING",
+         ON CONFLICT (theatre_id) DO UPDATE
+         SET tariff = EXCLUDED.tariff, updated_at = EXCLUDED.updated_at
+         -- Prices that an organiser set stay. Those of an unedited file are not written again: this runs at
+         -- every start, and the time beside them says when they changed.
+         WHERE theatre_tariffs.version = 1 AND theatre_tariffs.tariff <> EXCLUDED.tariff",
     )
     .bind(column(theatres, |theatre| theatre.id.as_str()))
     .bind(column(theatres, |theatre| sqlx::types::Json(&theatre.tariff)))

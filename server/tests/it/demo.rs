@@ -1,0 +1,106 @@
+//! The demo's loader, run again over a folder that somebody has edited.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::organiser::{organiser, priced};
+use crate::world::World;
+
+/// A folder like `demo/`: two theatres, one screen each, a show every evening.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        let folder = std::env::temp_dir().join(format!("rowlock-demo-{}", server::ids::new_id().simple()));
+        std::fs::create_dir(&folder).expect("a folder is made");
+        let room = json!({ "sketch": 1, "name": "Small", "focus": { "kind": "screen", "at": [0, -60], "width": 300 },
+            "categories": [{ "name": "gold", "label": "Gold" }],
+            "zones": [{ "category": "gold", "rows": [{ "rows": "A-B", "seats": "1-10" }] }] });
+        std::fs::write(folder.join("room.json"), room.to_string()).expect("the room is written");
+        Self(folder)
+    }
+
+    /// Writes what a seat costs in both theatres, on every day at any time.
+    fn price(&self, minor: u64) {
+        let theatre = |id: &str| -> Value {
+            let tariff = json!({ "base": { "gold": minor }, "weekend_percent": 100, "matinee_percent": 100,
+                "prime_percent": 100 });
+            let plays = json!({ "first": "20:00", "last": "20:00", "formats": ["2D"], "films": ["tide"] });
+            let screen = json!({ "id": format!("{id}-1"), "name": "Screen 1", "layout": "room.json",
+                "programme": { "plays": plays } });
+            json!({ "id": id, "city": "lisbon", "name": id, "address": "Rua 1", "currency": "EUR",
+                "languages": ["English"], "tariff": tariff, "screens": [screen] })
+        };
+        let film = json!({ "id": "tide", "title": "Tide", "tagline": "In and out.", "synopsis": "Water.",
+            "running_minutes": 100, "rating": "PG", "genre": "Drama", "hue": 200, "languages": ["English"],
+            "formats": ["2D"] });
+        let city = json!({ "id": "lisbon", "name": "Lisbon", "country": "PT", "time_zone": "Europe/Lisbon" });
+        let theatres = [theatre("aurora"), theatre("borealis")];
+        let chain = json!({ "cities": [city], "films": [film], "theatres": theatres });
+        std::fs::write(self.0.join("chain.json"), chain.to_string()).expect("the chain is written");
+    }
+
+    async fn load(&self, world: &World, days: &str) {
+        let folder = self.0.to_str().expect("the folder's name is text");
+        let (good, said) = world.command(&["demo", "--dir", folder, "--days", days]).await;
+        assert!(good, "{said}");
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// What a theatre asks for gold, the version of that, and when it was written.
+async fn asked(world: &World, theatre: &str) -> (i64, i32, String) {
+    sqlx::query_as(
+        "SELECT (tariff->'base'->>'gold')::bigint, version, updated_at::text FROM theatre_tariffs WHERE theatre_id = $1",
+    )
+    .bind(theatre)
+    .fetch_one(&world.pg)
+    .await
+    .expect("the theatre has prices")
+}
+
+/// What the shows on a screen cost, the first one first.
+async fn costs(world: &World, screen: &str) -> Vec<i64> {
+    sqlx::query_scalar("SELECT (prices->>'gold')::bigint FROM shows WHERE screen_id = $1 ORDER BY starts_at")
+        .bind(screen)
+        .fetch_all(&world.pg)
+        .await
+        .expect("shows are listed")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edited_price_reaches_theatres_that_no_organiser_priced_and_no_show_that_is_there() {
+    let world = World::start(1, &[]).await;
+    let folder = Folder::new();
+    folder.price(1_000);
+    folder.load(&world, "2").await;
+    let first = asked(&world, "borealis").await;
+    assert_eq!((first.0, first.1), (1_000, 1));
+    // Today's show may have begun; tomorrow's has not.
+    let before = costs(&world, "borealis-1").await;
+    assert!(!before.is_empty() && before.iter().all(|minor| *minor == 1_000), "{before:?}");
+    folder.load(&world, "2").await;
+    assert_eq!(asked(&world, "borealis").await, first, "the same file changes nothing");
+
+    let mut olga = organiser(&world).await;
+    priced(&mut olga, &["gold"]).await;
+    let hers = asked(&world, "aurora").await;
+    assert_eq!((hers.0, hers.1), (1_250, 2));
+
+    folder.price(1_100);
+    folder.load(&world, "3").await;
+    let edited = asked(&world, "borealis").await;
+    assert_eq!((edited.0, edited.1), (1_100, 1), "still the demo's own, so that the next edit counts too");
+    assert_eq!(asked(&world, "aurora").await, hers, "what an organiser set stays");
+    let after = costs(&world, "borealis-1").await;
+    let (kept, added) = after.split_at(before.len());
+    assert_eq!(kept, before, "shows that are there keep their price");
+    assert!(!added.is_empty() && added.iter().all(|minor| *minor == 1_100), "{added:?}");
+    world.end().await;
+}
