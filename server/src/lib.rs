@@ -79,8 +79,8 @@ pub struct Parts {
     pub fairness: fairness::Fairness,
     /// Shows in which somebody waits for seats.
     pub waiting: waiting_list::Open,
-    /// Wakes those who make offers to them.
-    pub offers_wake: tokio::sync::Notify,
+    /// Wakes whoever mails them what is held for them.
+    pub offer_mails_wake: tokio::sync::Notify,
     /// Sales on their way to Postgres.
     pub commits: bookings::Commits,
     /// Who people are, and what they are allowed.

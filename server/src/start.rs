@@ -164,7 +164,7 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
         puzzles: puzzles::Puzzles::new(&config),
         fairness: fairness::Fairness::new(&config),
         waiting: waiting_list::Open::default(),
-        offers_wake: tokio::sync::Notify::new(),
+        offer_mails_wake: tokio::sync::Notify::new(),
         accounts,
         email_codes,
         idempotency: idempotency::Idempotency::new(&config.redis_prefix),
@@ -213,6 +213,7 @@ pub fn spawn_background(state: &AppState) {
     state.tasks.spawn(bookings::reconcile_forever(state.clone()));
     state.tasks.spawn(payments::probe_forever(state.clone()));
     state.tasks.spawn(waiting_list::serve_forever(state.clone()));
+    state.tasks.spawn(waiting_list::send_mails_forever(state.clone()));
     state.tasks.spawn(waiting_room::serve_forever(state.clone()));
     state.tasks.spawn(bookings::look_after_shows_forever(state.clone()));
     state.tasks.spawn(bookings::relocation::work_forever(state.clone()));

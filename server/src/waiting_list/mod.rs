@@ -19,6 +19,7 @@ mod view;
 
 pub use gate::Open;
 pub use http::routes;
+pub use mails::send_forever as send_mails_forever;
 pub use rounds::serve_forever;
 
 use uuid::Uuid;

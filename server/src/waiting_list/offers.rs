@@ -3,11 +3,11 @@
 use domain::api::SeatKind;
 use domain::seats::{Places, SeatIndex, SeatState};
 use domain::time::{SECOND_MS, Timestamp};
-use domain::waiting_list::{Free, FreeArea, FreeSeat, MAX_OFFERS_AT_ONCE, Offer};
+use domain::waiting_list::{Free, FreeArea, FreeSeat, MAX_OFFERS_AT_ONCE, MAX_WAITING_PER_SHOW, Offer, Wish};
 use uuid::Uuid;
 
 use super::sql::{self, Entry};
-use super::{hold_of, rounds};
+use super::{hold_of, mails};
 use crate::AppState;
 use crate::catalogue::Show;
 use crate::holds;
@@ -17,8 +17,10 @@ use crate::web::Problem;
 /// Whoever holds other seats of the show when their turn comes, or has all they may have, is passed over
 /// this long, milliseconds.
 const PASSED_OVER_MS: i64 = 30 * SECOND_MS;
-/// People looked at in one round, from the head of the line.
-const MAX_LOOKED_AT: i64 = 200;
+/// The whole line, which is looked at in every round: whoever wants what is free may stand behind any number of
+/// people who want more. When a show moves to another room, those with offers stand in line again, beyond those
+/// who may join.
+const LONGEST_LINE: i64 = MAX_WAITING_PER_SHOW + MAX_OFFERS_AT_ONCE as i64;
 
 /// Offers what is free to those in line.
 pub(super) async fn serve(state: &AppState, show: Uuid) -> Result<(), Problem> {
@@ -54,14 +56,29 @@ async fn plan(state: &AppState, show: &Show, snapshot: &MapSnapshot) -> Result<(
         entry.offer().iter().for_each(|offer| free.take(offer));
     }
     let mut open = sql::count_offers(&mut tx, show.id).await?;
-    for entry in sql::line(&mut tx, show.id, now, MAX_LOOKED_AT).await? {
-        if open >= MAX_OFFERS_AT_ONCE as i64 || free.is_empty() {
+    let is_over = |open: i64, free: &Free| open >= MAX_OFFERS_AT_ONCE as i64 || free.is_empty();
+    if is_over(open, &free) {
+        return Ok(());
+    }
+    // Less and less is free, so what somebody wished in vain is in vain for all who wish the same: a long line costs
+    // hardly more than a short one.
+    let mut in_vain: Vec<Wish> = Vec::new();
+    for entry in sql::line(&mut tx, show.id, now, LONGEST_LINE).await? {
+        if is_over(open, &free) {
             break;
         }
-        if let Some(offer) = free.fit(&entry.wish()) {
+        let wish = entry.wish();
+        if in_vain.contains(&wish) {
+            continue;
+        }
+        let Some(offer) = free.fit(&wish) else {
+            in_vain.push(wish);
+            continue;
+        };
+        let number = entry.offer_number + 1;
+        // Whoever has left since the line was read leaves it to the next.
+        if sql::intend(&mut tx, &entry, number, hold_of(entry.id, number), &offer, now).await? {
             free.take(&offer);
-            let number = entry.offer_number + 1;
-            sql::intend(&mut tx, &entry, number, hold_of(entry.id, number), &offer, now).await?;
             open += 1;
         }
     }
@@ -98,7 +115,7 @@ async fn hold(state: &AppState, show: &Show) -> Result<(), Problem> {
         }
     }
     tx.commit().await?;
-    rounds::wake(state);
+    mails::wake(state);
     Ok(())
 }
 

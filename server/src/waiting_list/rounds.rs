@@ -1,10 +1,11 @@
-//! What every replica does for those who wait, once a second and whenever there is news.
+//! What every replica does for those who wait, once a second. It waits for no mail server: mails go out beside it
+//! ([`mails`](super::mails)).
 
 use std::time::Duration;
 
 use domain::time::Timestamp;
 
-use super::{mails, offers, sql};
+use super::{offers, sql};
 use crate::AppState;
 
 /// How often a replica looks.
@@ -24,17 +25,11 @@ pub async fn serve_forever(state: AppState) {
         tokio::select! {
             () = state.stop.cancelled() => return,
             _ = round.tick() => {}
-            () = state.offers_wake.notified() => {}
         }
         if let Err(cause) = one_round(&state).await {
             tracing::warn!(%cause, "waiting lists could not be looked at");
         }
     }
-}
-
-/// Tells the rounds of this replica that an offer was made: its mail can go out.
-pub(super) fn wake(state: &AppState) {
-    state.offers_wake.notify_one();
 }
 
 async fn one_round(state: &AppState) -> Result<(), sqlx::Error> {
@@ -47,7 +42,7 @@ async fn one_round(state: &AppState) -> Result<(), sqlx::Error> {
             tracing::warn!(?problem, %show, "those who wait for {show} could not be served");
         }
     }
-    mails::send_due(state).await
+    Ok(())
 }
 
 /// Offers that were bought are taken; those whose time is over have lapsed, unless they are being paid for.

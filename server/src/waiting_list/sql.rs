@@ -107,7 +107,7 @@ mod offers;
 
 pub(super) use offers::{
     back_in_line, count_offers, given_back, intend, note_lapsed, note_mailed, note_taken, offered, offering,
-    postpone_mail, take_mails,
+    postpone_mail, take_mail,
 };
 
 /// Opens a show's list if it is not open, and locks it: nobody else joins or plans until the transaction ends.
@@ -199,21 +199,20 @@ pub(super) async fn newest(tx: &mut PgConnection, show: Uuid, owner: &str) -> Re
         .await
 }
 
-/// Those who wait, in order, but for those who are passed over just now.
+/// Those who wait, in order, but for those who are passed over just now. They are not locked, as most get nothing:
+/// [`intend`] finds out who has left meanwhile.
 pub(super) async fn line(
     tx: &mut PgConnection,
     show: Uuid,
     now: Timestamp,
     limit: i64,
 ) -> Result<Vec<Entry>, sqlx::Error> {
-    sqlx::query_as(entries!(
-        "WHERE show_id = $1 AND state = 'waiting' AND not_before <= $2 ORDER BY place LIMIT $3 FOR UPDATE"
-    ))
-    .bind(show)
-    .bind(to_utc(now))
-    .bind(limit)
-    .fetch_all(tx)
-    .await
+    sqlx::query_as(entries!("WHERE show_id = $1 AND state = 'waiting' AND not_before <= $2 ORDER BY place LIMIT $3"))
+        .bind(show)
+        .bind(to_utc(now))
+        .bind(limit)
+        .fetch_all(tx)
+        .await
 }
 
 /// Takes somebody out of the line: `None` when they are not in it, else the hold that was made for them.

@@ -1,7 +1,13 @@
 //! The waiting list: what comes back goes to the next in line, for a while, and to nobody twice.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpListener;
+use tokio::task::{JoinHandle, JoinSet};
 
 use crate::world::{Visitor, World, text, until};
 
@@ -26,6 +32,57 @@ async fn line(world: &World, quantities: &[u32]) -> Vec<Visitor> {
         line.push(visitor);
     }
     line
+}
+
+/// Others who join the line after those who are in it, and wait for so many seats each.
+async fn crowd(world: &World, people: i32, quantity: i32) {
+    let list = "INSERT INTO waiting_lists (show_id, looked_at) SELECT id, now() FROM shows ON CONFLICT DO NOTHING";
+    sqlx::query(list).execute(&world.pg).await.expect("a list");
+    let join =
+        "INSERT INTO waiting_list (id, show_id, owner, email, quantity, not_before, mail_after, joined_at, updated_at)
+         SELECT gen_random_uuid(), show_id, 'visitor ' || n, 'a@example.org', $2::integer, now(), now(), now(), now()
+         FROM waiting_lists, generate_series(1, $1::integer) AS n";
+    sqlx::query(join).bind(people).bind(quantity).execute(&world.pg).await.expect("a crowd");
+}
+
+/// A mail server that lets everybody in and says nothing.
+struct SilentPost {
+    /// For `SMTP_URL`.
+    url: String,
+    /// How many wait for a word.
+    callers: Arc<AtomicUsize>,
+    serving: JoinHandle<()>,
+}
+
+impl SilentPost {
+    async fn open() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let url = format!("smtp://{}", listener.local_addr().expect("an address"));
+        let callers = Arc::<AtomicUsize>::default();
+        let counted = Arc::clone(&callers);
+        let serving = tokio::spawn(async move {
+            let mut clients = JoinSet::new();
+            while let Ok((mut client, _)) = listener.accept().await {
+                let counted = Arc::clone(&counted);
+                clients.spawn(async move {
+                    counted.fetch_add(1, Ordering::SeqCst);
+                    // Whoever brings mail says nothing until they are greeted: this ends when they go.
+                    let _ = client.read_u8().await;
+                    counted.fetch_sub(1, Ordering::SeqCst);
+                });
+            }
+        });
+        Self { url, callers, serving }
+    }
+
+    fn callers(&self) -> usize {
+        self.callers.load(Ordering::SeqCst)
+    }
+
+    /// Cuts everybody off.
+    fn close(self) {
+        self.serving.abort();
+    }
 }
 
 fn offered_seats(place: &Value) -> Vec<u64> {
@@ -74,6 +131,40 @@ async fn whoever_needs_more_than_is_free_keeps_their_place_and_the_next_who_fits
     assert_eq!(people[0].waiting().await.1["state"], "WAITING");
     assert_eq!(lucky.let_go(&changed).await, StatusCode::NO_CONTENT);
     assert_eq!(offered_seats(&people[0].sees_waiting("OFFERED").await), [40, 41]);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_single_seat_reaches_the_last_of_a_full_line_of_people_who_want_two() {
+    let (world, lucky, hold) = sold_out(1, &[46], &[]).await;
+    crowd(&world, 999, 2).await;
+    let last = world.visitor();
+    let (status, place) = last.wait_for(1).await;
+    assert_eq!((status, &place["ahead"]), (StatusCode::CREATED, &json!(999)), "{place}");
+    assert_eq!(lucky.let_go(&hold).await, StatusCode::NO_CONTENT);
+    assert_eq!(offered_seats(&last.sees_waiting("OFFERED").await), [46]);
+    assert_eq!(world.count("SELECT count(*) FROM waiting_list WHERE offer_number > 0").await, 1);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn offers_go_on_while_a_mail_server_hangs_which_few_mails_wait_for() {
+    let post = SilentPost::open().await;
+    let seats = [40, 41, 42, 43, 44, 45, 46, 47, 48, 49];
+    let (world, lucky, hold) = sold_out(1, &seats, &[("SMTP_URL", post.url.as_str())]).await;
+    let people = line(&world, &[1; 10]).await;
+    let (status, hold) = lucky.change(&hold, &[], &[40, 41, 42, 43, 44, 45, 46, 47, 48]).await;
+    assert_eq!(status, StatusCode::OK, "{hold}");
+    until("eight mails hang side by side", || async { post.callers() == 8 }).await;
+    assert_eq!(world.count("SELECT count(*) FROM waiting_list WHERE state = 'offered'").await, 9);
+    assert_eq!(lucky.let_go(&hold).await, StatusCode::NO_CONTENT);
+    assert_eq!(offered_seats(&people[9].sees_waiting("OFFERED").await), [49]);
+    // All the while: none was given up for the round in which that offer was made.
+    assert_eq!(post.callers(), 8);
+    let taken = world.count("SELECT count(*) FROM waiting_list WHERE mail_tries > 0").await;
+    assert_eq!(taken, 8, "what cannot be begun is left for other replicas");
+    assert_eq!(world.count("SELECT count(*) FROM waiting_list WHERE mail_tries > 1").await, 0, "once each");
+    post.close();
     world.end().await;
 }
 
@@ -250,11 +341,7 @@ async fn a_line_and_a_persons_lists_have_an_end() {
     let (world, _, _) = sold_out(1, &[5], &[]).await;
     let (ann, bob) = (world.visitor(), world.visitor());
     assert_eq!(ann.wait_for(1).await.0, StatusCode::CREATED);
-    let crowd =
-        "INSERT INTO waiting_list (id, show_id, owner, email, quantity, not_before, mail_after, joined_at, updated_at)
-                 SELECT gen_random_uuid(), show_id, 'visitor ' || n, 'a@example.org', 1, now(), now(), now(), now()
-                 FROM waiting_lists, generate_series(1, 999) AS n";
-    sqlx::query(crowd).execute(&world.pg).await.expect("a crowd");
+    crowd(&world, 999, 1).await;
     let (status, problem) = bob.wait_for(1).await;
     assert_eq!((status, text(&problem["code"])), (StatusCode::TOO_MANY_REQUESTS, "waiting_list_full"));
     world.end().await;

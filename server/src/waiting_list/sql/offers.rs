@@ -24,7 +24,7 @@ pub(in crate::waiting_list) async fn offering(tx: &mut PgConnection, show: Uuid)
         .await
 }
 
-/// Writes down what is to be held for somebody in line.
+/// Writes down what is to be held for somebody in line; `false` when they are in line no more.
 pub(in crate::waiting_list) async fn intend(
     tx: &mut PgConnection,
     entry: &Entry,
@@ -32,12 +32,12 @@ pub(in crate::waiting_list) async fn intend(
     hold: Uuid,
     offer: &Offer,
     now: Timestamp,
-) -> Result<(), sqlx::Error> {
+) -> Result<bool, sqlx::Error> {
     let (seats, area) = match offer {
         Offer::Seats(seats) => (seats.iter().map(|seat| seat.cast_signed()).collect(), None),
         Offer::Places(places) => (Vec::new(), Some(places.area.cast_signed())),
     };
-    sqlx::query(
+    let intended = sqlx::query(
         "UPDATE waiting_list
          SET state = 'offering', offer_number = $3, offer_hold = $4, offer_seats = $5, offer_area = $6,
              offer_until = NULL, mail_tries = 0, mail_after = $7, updated_at = $7
@@ -52,7 +52,7 @@ pub(in crate::waiting_list) async fn intend(
     .bind(to_utc(now))
     .execute(tx)
     .await?;
-    Ok(())
+    Ok(intended.rows_affected() == 1)
 }
 
 /// What was planned is held.
@@ -133,19 +133,18 @@ pub(in crate::waiting_list) async fn note_lapsed(pg: &PgPool, now: Timestamp) ->
     Ok(done.rows_affected())
 }
 
-/// Takes mails that are due until `lease_until`.
-pub(in crate::waiting_list) async fn take_mails(
+/// Takes the mail that is due longest, until `lease_until`.
+pub(in crate::waiting_list) async fn take_mail(
     pg: &PgPool,
     now: Timestamp,
     lease_until: Timestamp,
     max_tries: i32,
-    limit: i64,
-) -> Result<Vec<Entry>, sqlx::Error> {
+) -> Result<Option<Entry>, sqlx::Error> {
     sqlx::query_as(
         "UPDATE waiting_list entry SET mail_after = $2, mail_tries = entry.mail_tries + 1
          FROM (SELECT id FROM waiting_list
                WHERE state = 'offered' AND mailed < offer_number AND mail_after <= $1 AND mail_tries < $3
-               ORDER BY mail_after LIMIT $4 FOR UPDATE SKIP LOCKED) AS due
+               ORDER BY mail_after LIMIT 1 FOR UPDATE SKIP LOCKED) AS due
          WHERE entry.id = due.id
          RETURNING entry.id, entry.place, entry.show_id, entry.owner, entry.email, entry.quantity, entry.category,
                    entry.state, entry.offer_number, entry.offer_hold, entry.offer_seats, entry.offer_area,
@@ -154,8 +153,7 @@ pub(in crate::waiting_list) async fn take_mails(
     .bind(to_utc(now))
     .bind(to_utc(lease_until))
     .bind(max_tries)
-    .bind(limit)
-    .fetch_all(pg)
+    .fetch_optional(pg)
     .await
 }
 
