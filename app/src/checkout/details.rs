@@ -89,7 +89,7 @@ impl Details {
 pub fn form(session: Session, details: Details) -> impl IntoView {
     let Details { name, email, for_friend, friend_name, friend_email, if_late, code, trouble, busy, attempt } = details;
     let buyer = Fields::new("buyer", name, email);
-    let friend = Fields::new("friend", friend_name, friend_email);
+    let friend = Fields::new(FRIEND, friend_name, friend_email);
     let submit = move |event: SubmitEvent| {
         event.prevent_default();
         // Both are checked, so that everything wrong is said at once; the first of it gets the focus.
@@ -164,6 +164,9 @@ fn late_choices(chosen: IfLate) -> impl IntoView {
         .collect_view()
 }
 
+/// In front of the ids of the fields of whoever the tickets are for.
+const FRIEND: &str = "friend";
+
 /// Name and e-mail of a person, and what is wrong with them.
 #[derive(Clone, Copy)]
 struct Fields {
@@ -189,7 +192,7 @@ impl Fields {
     /// Says what is wrong, and the id of the first field that is.
     fn check(self) -> Option<String> {
         let person = self.person();
-        let (name, email) = (wrong_name(&person.name), wrong_email(&person.email));
+        let (name, email) = (wrong_name(&person.name, self.who), wrong_email(&person.email));
         self.name_error.set(name);
         self.email_error.set(email);
         name.map(|_| format!("{}-name", self.who)).or_else(|| email.map(|_| format!("{}-email", self.who)))
@@ -209,7 +212,11 @@ impl Fields {
                 <input id=name_id name=name_name type="text" autocomplete=fill[0] maxlength=MAX_NAME_CHARS required
                     prop:value=move || name.get()
                     aria-invalid=move || name_error.get().map(|_: &str| "true") aria-describedby=name_error_id.clone()
-                    on:input=move |event| name.set(event_target_value(&event)) />
+                    on:input=move |event| {
+                        name.set(event_target_value(&event));
+                        // It is being mended; whether well is looked at on the next press.
+                        name_error.set(None);
+                    } />
                 <p class="field-error" id=name_error_id>{move || name_error.get().map(|key| say!(key))}</p>
             </div>
             <div class="field">
@@ -217,7 +224,10 @@ impl Fields {
                 <input id=email_id name=email_name type="email" autocomplete=fill[1] inputmode="email" maxlength=MAX_EMAIL_CHARS required
                     prop:value=move || email.get()
                     aria-invalid=move || email_error.get().map(|_: &str| "true") aria-describedby=email_error_id.clone()
-                    on:input=move |event| email.set(event_target_value(&event)) />
+                    on:input=move |event| {
+                        email.set(event_target_value(&event));
+                        email_error.set(None);
+                    } />
                 <p class="field-error" id=email_error_id>{move || email_error.get().map(|key| say!(key))}</p>
             </div>
         }
@@ -231,9 +241,10 @@ fn trouble_view(trouble: Trouble) -> impl IntoView {
     }
 }
 
-/// The key of what is wrong with a name.
-fn wrong_name(name: &str) -> Option<&'static str> {
+/// The key of what is wrong with the name of the buyer, or of the friend.
+fn wrong_name(name: &str, who: &str) -> Option<&'static str> {
     match name.chars().count() {
+        0 if who == FRIEND => Some("pay.friend_name_missing"),
         0 => Some("pay.name_missing"),
         count if count > MAX_NAME_CHARS => Some("pay.name_too_long"),
         _ => None,
@@ -271,8 +282,12 @@ mod tests {
 
     #[test]
     fn a_name_is_one_to_a_hundred_and_twenty_characters_of_any_script() {
-        assert_eq!(wrong_name("Ng"), None);
-        assert_eq!(wrong_name(&"ß".repeat(MAX_NAME_CHARS)), None);
-        assert!(wrong_name("").is_some() && wrong_name(&"x".repeat(MAX_NAME_CHARS + 1)).is_some());
+        assert_eq!(wrong_name("Ng", FRIEND), None);
+        assert_eq!(wrong_name(&"ß".repeat(MAX_NAME_CHARS), "buyer"), None);
+        assert!(wrong_name(&"x".repeat(MAX_NAME_CHARS + 1), "buyer").is_some());
+        assert_eq!(
+            [wrong_name("", "buyer"), wrong_name("", FRIEND)],
+            [Some("pay.name_missing"), Some("pay.friend_name_missing")]
+        );
     }
 }
