@@ -3,7 +3,7 @@
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::world::{PRICE, Visitor, World, text, until};
+use crate::world::{CHECK_VIOLATION, PRICE, Visitor, World, refused_with, text, until};
 
 /// A world with a floor of so many places.
 async fn with_floor(servers: usize, capacity: i32) -> World {
@@ -235,14 +235,15 @@ async fn a_claim_that_ran_out_long_ago_is_taken_over_and_its_late_money_goes_bac
 #[tokio::test(flavor = "multi_thread")]
 async fn the_table_itself_refuses_too_many_too_few_and_a_skipped_version() {
     let world = with_floor(0, 5).await;
-    for wrong in [
-        "UPDATE area_stock SET version = version + 1, sold = 6",
-        "UPDATE area_stock SET version = version + 1, sold = 3, claimed = 3",
-        "UPDATE area_stock SET version = version + 1, claimed = -1",
-        "UPDATE area_stock SET sold = 1",
-        "UPDATE area_stock SET version = version + 2, sold = 1",
+    let (stock, step) = ("area_stock_check", "area_stock must step from version 1 to 2");
+    for (wrong, why) in [
+        ("UPDATE area_stock SET version = version + 1, sold = 6", stock),
+        ("UPDATE area_stock SET version = version + 1, sold = 3, claimed = 3", stock),
+        ("UPDATE area_stock SET version = version + 1, claimed = -1", stock),
+        ("UPDATE area_stock SET sold = 1", step),
+        ("UPDATE area_stock SET version = version + 2, sold = 1", step),
     ] {
-        assert!(sqlx::query(wrong).execute(&world.pg).await.is_err(), "{wrong}");
+        refused_with(wrong, sqlx::query(wrong).execute(&world.pg).await, CHECK_VIOLATION, why);
     }
     let right = "UPDATE area_stock SET version = version + 1, sold = 5";
     assert!(sqlx::query(right).execute(&world.pg).await.is_ok());

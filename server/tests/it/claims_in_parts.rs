@@ -8,8 +8,8 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{AssertSqlSafe, Connection, PgConnection, PgPool};
 use uuid::Uuid;
 
-use crate::sql_guards::booking_in;
-use crate::world::{World, insert_show};
+use crate::sql_guards::{booking_in, refuses_second_claims};
+use crate::world::{CHECK_VIOLATION, NOT_NULL_VIOLATION, World, insert_show, refused_with};
 
 /// The migration that divides them.
 const DIVIDES: i64 = 73;
@@ -107,14 +107,18 @@ async fn claims_of_before_are_all_there_and_guarded_as_before() {
     assert_eq!(claim(&mut server, show, &[3, 4, 5], booking, 1).await, [0_i32; 0]);
     assert_eq!(claim(&mut server, show, &[3, 4, 5, 6], booking, 2).await, [4, 6]);
     drop(server);
-    for refused in [
-        "INSERT INTO seat_claims SELECT show_id, seat_no, booking_id, fence + 1, state, expires_at FROM seat_claims",
-        "UPDATE seat_claims SET state = 'lost'",
-        "UPDATE seat_claims SET booking_id = NULL",
+    for show in &shows {
+        refuses_second_claims(&pg, *show).await;
+    }
+    let other_room = "UPDATE shows SET layout_id =
+                      (SELECT layout.id FROM layouts layout WHERE layout.id <> shows.layout_id LIMIT 1)";
+    for (refused, code, why) in [
+        ("UPDATE seat_claims SET state = 'lost'", CHECK_VIOLATION, "seat_claims_state_check"),
+        ("UPDATE seat_claims SET booking_id = NULL", NOT_NULL_VIOLATION, "booking_id"),
         // A show keeps its room once a seat is claimed.
-        "UPDATE shows SET layout_id = (SELECT layout.id FROM layouts layout WHERE layout.id <> shows.layout_id LIMIT 1)",
+        (other_room, CHECK_VIOLATION, "it keeps its room"),
     ] {
-        assert!(sqlx::query(refused).execute(&pg).await.is_err(), "{refused}");
+        refused_with(refused, sqlx::query(refused).execute(&pg).await, code, why);
     }
     let with_room: i64 = sqlx::query_scalar(
         "SELECT count(*) FROM pg_inherits JOIN pg_class part ON part.oid = inhrelid

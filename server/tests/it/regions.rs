@@ -3,7 +3,7 @@
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::world::{World, text};
+use crate::world::{CHECK_VIOLATION, World, refused_with, text};
 
 const EU: &str = "http://eu.rowlock.example";
 const US: &str = "http://us.rowlock.example";
@@ -74,7 +74,7 @@ async fn a_theatre_stays_in_its_region_and_its_shows_are_noted() {
     assert_eq!(world.count(noted).await, 0);
     for region in ["", "EU", "-eu", "e u"] {
         let set = sqlx::query("UPDATE theatres SET region = $1").bind(region).execute(&world.pg).await;
-        assert!(set.is_err(), "{region:?} is no name");
+        refused_with(&format!("{region:?} is no name"), set, CHECK_VIOLATION, "theatres_region_check");
     }
     let set = "UPDATE theatres SET region = 'eu'";
     sqlx::query(set).execute(&world.pg).await.expect("it is of a region");
@@ -83,7 +83,7 @@ async fn a_theatre_stays_in_its_region_and_its_shows_are_noted() {
     crate::world::insert_show(&world.pg, 300_000, 3_600).await;
     assert_eq!(world.count(noted).await, 2, "a show that is planned later is noted as well");
     for other in ["UPDATE theatres SET region = 'us'", "UPDATE theatres SET region = NULL"] {
-        assert!(sqlx::query(other).execute(&world.pg).await.is_err(), "{other}");
+        refused_with(other, sqlx::query(other).execute(&world.pg).await, CHECK_VIOLATION, "it stays there");
     }
     // What else is changed about it does not matter.
     sqlx::query("UPDATE theatres SET name = 'Boreal'").execute(&world.pg).await.expect("it has another name");

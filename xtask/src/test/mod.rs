@@ -2,7 +2,7 @@
 //!
 //! First cargo's, then two visitors in a real browser. The last line counts both.
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use clap::Args;
 
 use crate::command;
@@ -35,7 +35,7 @@ pub struct Options {
     /// Each of the tests in a browser so many times: for those that fail now and then.
     #[arg(long, requires = "only_browser", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST_TIMES))]
     pub times: Option<u32>,
-    /// Only tests whose name contains this.
+    /// Only tests whose name contains this. That there are none is a failure.
     pub filter: Option<String>,
 }
 
@@ -46,6 +46,13 @@ pub struct Counts {
     failed: u64,
 }
 
+impl Counts {
+    fn add(&mut self, others: Self) {
+        self.passed += others.passed;
+        self.failed += others.failed;
+    }
+}
+
 /// Runs them; whether all passed.
 pub fn test(places: &Places, options: &Options, stop: &Stop) -> Result<bool> {
     let mut folder = Folder::open(places, "test", true)?;
@@ -53,19 +60,14 @@ pub fn test(places: &Places, options: &Options, stop: &Stop) -> Result<bool> {
     let stores = services::start(&mut folder, &mut processes, stop)?;
     let mut counts = Counts::default();
     if !options.only_browser {
-        let cargo = cargo_tests(places, options, &stores, stop)?;
-        counts.passed += cargo.passed;
-        counts.failed += cargo.failed;
+        counts.add(cargo_tests(places, options, &stores, stop)?);
     }
     if options.skip_browser {
         note("the tests in a browser were left out, as asked");
     } else {
         // A failure here must not hide what the tests before it found.
         match browser::test(places, options, &mut folder, &mut processes, stores, stop) {
-            Ok(browser) => {
-                counts.passed += browser.passed;
-                counts.failed += browser.failed;
-            }
+            Ok(browser) => counts.add(browser),
             Err(error) => {
                 stop.check()?;
                 eprintln!("\nerror: the browser tests did not come to an end: {error:#}");
@@ -75,6 +77,14 @@ pub fn test(places: &Places, options: &Options, stop: &Stop) -> Result<bool> {
     }
     processes.end_all();
     println!("{} passed, {} failed", counts.passed, counts.failed);
+    verdict(counts, options.filter.as_deref())
+}
+
+/// Whether all passed. Where a filter left none, nothing was proved: that is an error, for it is most likely mistyped.
+fn verdict(counts: Counts, filter: Option<&str>) -> Result<bool> {
+    if let Some(filter) = filter {
+        ensure!(counts.passed + counts.failed > 0, "nothing was tested: no test that ran has {filter:?} in its name");
+    }
     Ok(counts.failed == 0)
 }
 
@@ -123,5 +133,35 @@ mod tests {
         let line = "test result: FAILED. 3 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out";
         assert_eq!(test_result(line), Some((3, 2)));
         assert_eq!(test_result("test holds::two_people ... ok"), None);
+    }
+
+    /// How it went, of both halves: cargo's tests, then those in a browser.
+    fn both(cargo: (u64, u64), browser: (u64, u64)) -> Counts {
+        let mut counts = Counts::default();
+        for (passed, failed) in [cargo, browser] {
+            counts.add(Counts { passed, failed });
+        }
+        counts
+    }
+
+    #[test]
+    fn a_filter_that_leaves_no_test_is_an_error_that_names_it() {
+        let refused = verdict(both((0, 0), (0, 0)), Some("some-typo")).expect_err("nothing was tested");
+        assert!(refused.to_string().contains("some-typo"), "{refused}");
+    }
+
+    #[test]
+    fn a_filter_may_leave_tests_of_one_half_only() {
+        for (cargo, browser, filter, good) in [
+            ((2, 0), (0, 0), Some("holds"), true),
+            ((0, 0), (2, 0), Some("holds"), true),
+            ((0, 1), (0, 0), Some("holds"), false),
+            ((1, 0), (0, 1), Some("holds"), false),
+            ((2, 0), (2, 0), None, true),
+            ((2, 0), (2, 1), None, false),
+        ] {
+            let found = verdict(both(cargo, browser), filter).expect("something was tested");
+            assert_eq!(found, good, "{cargo:?} and {browser:?}");
+        }
     }
 }

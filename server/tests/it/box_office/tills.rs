@@ -4,7 +4,7 @@ use reqwest::StatusCode;
 use serde_json::{Value, json};
 
 use super::{acts, at_work, code, desk, hired, seller, sells};
-use crate::world::{PRICE, World};
+use crate::world::{CHECK_VIOLATION, PRICE, World, refused_with};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_shift_from_float_to_cash_up_and_the_day_is_closed() {
@@ -84,16 +84,20 @@ async fn the_ledger_is_only_added_to_and_only_while_the_till_is_open() {
     sells(&mut ann, &world, &[0], "cash").await;
     let up = json!({ "counted_minor": 10_000 + PRICE });
     assert_eq!(ann.post(&desk("till/cash-up"), up).await.0, StatusCode::OK);
-    for change in [
-        "UPDATE till_rows SET amount_minor = 0",
-        "DELETE FROM till_rows",
-        "TRUNCATE till_rows",
-        "UPDATE tills SET counted_minor = 0",
-        "UPDATE tills SET closed_at = NULL, counted_minor = NULL, expected_minor = NULL",
-        "INSERT INTO till_rows (till_id, number, kind, means, amount_minor, actor, reason, at)
-         SELECT id, 99, 'drop', 'cash', -1, account_id, 'Late.', now() FROM tills",
+    let (row_stays, till_stays) = ("till_rows rows are immutable", "is not to be changed");
+    for (change, why) in [
+        ("UPDATE till_rows SET amount_minor = 0", row_stays),
+        ("DELETE FROM till_rows", row_stays),
+        ("TRUNCATE till_rows", row_stays),
+        ("UPDATE tills SET counted_minor = 0", till_stays),
+        ("UPDATE tills SET closed_at = NULL, counted_minor = NULL, expected_minor = NULL", till_stays),
+        (
+            "INSERT INTO till_rows (till_id, number, kind, means, amount_minor, actor, reason, at)
+             SELECT id, 99, 'drop', 'cash', -1, account_id, 'Late.', now() FROM tills",
+            "was counted already",
+        ),
     ] {
-        assert!(sqlx::query(change).execute(&world.pg).await.is_err(), "{change}");
+        refused_with(change, sqlx::query(change).execute(&world.pg).await, CHECK_VIOLATION, why);
     }
     world.end().await;
 }

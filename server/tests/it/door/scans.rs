@@ -7,7 +7,7 @@ use server::tickets::TicketCode;
 
 use super::{Device, codes, device, tonight};
 use crate::accounts::another_theatre;
-use crate::world::{Visitor, World, insert_show, text};
+use crate::world::{UNIQUE_VIOLATION, Visitor, World, insert_show, refused_with, text};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_ticket_lets_in_once_and_then_says_when_and_where() {
@@ -37,10 +37,11 @@ async fn a_ticket_lets_in_once_and_then_says_when_and_where() {
     assert_eq!(left.counts().await, [2, 1, 0], "a copy that stays outside is no conflict");
     assert_eq!(world.count("SELECT count(*) FROM door_admissions").await, 1);
     // Past the code.
-    let twice =
-        "INSERT INTO door_admissions SELECT gen_random_uuid(), ticket_code, theatre_id, show_id, scan_id, device,
-                 at, recorded_at FROM door_admissions";
-    assert!(sqlx::query(twice).execute(&world.pg).await.is_err(), "Postgres says so too");
+    let twice = "INSERT INTO door_admissions (id, ticket_code, theatre_id, show_id, scan_id, device, at, recorded_at)
+         SELECT gen_random_uuid(), ticket_code, theatre_id, show_id, scan_id, device, at, recorded_at
+         FROM door_admissions";
+    let twice = sqlx::query(twice).execute(&world.pg).await;
+    refused_with("Postgres says so too", twice, UNIQUE_VIOLATION, "door_admissions_once");
     world.end().await;
 }
 

@@ -7,7 +7,7 @@ use server::tickets::TicketCode;
 use uuid::Uuid;
 
 use super::{Device, codes, device, outcomes, tonight};
-use crate::world::{Visitor, World, text};
+use crate::world::{CHECK_VIOLATION, Visitor, World, refused_with, text};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_list_has_digests_and_nothing_else_and_says_what_each_is_good_for() {
@@ -108,7 +108,7 @@ async fn a_ticket_let_in_twice_is_told_at_the_door_and_to_the_manager_and_the_fi
                  AND theatre_id = 'aurora' AND actor IS NOT NULL";
     assert_eq!(world.count(lines).await, 2);
     let change = sqlx::query("DELETE FROM door_conflicts").execute(&world.pg).await;
-    assert!(change.is_err(), "what went wrong is not forgotten");
+    refused_with("what went wrong is not forgotten", change, CHECK_VIOLATION, "door_conflicts rows are immutable");
     world.end().await;
 }
 

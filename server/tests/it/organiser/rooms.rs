@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{HERE, ask, done, organiser, priced, screen_of, visitor_of, week};
 use crate::accounts::{another_theatre, signed_up};
-use crate::world::{World, text};
+use crate::world::{CHECK_VIOLATION, World, refused_with, text};
 
 /// A folder of seating plans to sell as well, on machines that have one.
 const MORE_PLANS: &str = "ROWLOCK_SEATING_PLANS";
@@ -106,8 +106,10 @@ async fn another_room_for_a_screen_leaves_planned_shows_and_sold_seats_as_they_a
     // Not even past the code.
     let moved = "UPDATE shows SET layout_id = (SELECT layout_id FROM screens WHERE id = shows.screen_id)
                  WHERE id IN (SELECT show_id FROM seat_claims)";
-    assert!(sqlx::query(moved).execute(&world.pg).await.is_err());
-    assert!(sqlx::query("DELETE FROM screen_layouts").execute(&world.pg).await.is_err());
+    let moved = sqlx::query(moved).execute(&world.pg).await;
+    refused_with("seats are sold there", moved, CHECK_VIOLATION, "it keeps its room");
+    let forgotten = sqlx::query("DELETE FROM screen_layouts").execute(&world.pg).await;
+    refused_with("it had that room", forgotten, CHECK_VIOLATION, "screen_layouts rows are immutable");
     world.end().await;
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{HERE, ask, done, organiser};
 use crate::cancel::books_balance;
-use crate::world::{PRICE, World, text, until};
+use crate::world::{PRICE, UNIQUE_VIOLATION, World, refused_with, text, until};
 
 async fn seen(olga: &mut crate::accounts::Browser, world: &World) -> Value {
     let (status, show) = olga.get(&format!("{HERE}/programme/{}", world.show)).await;
@@ -170,6 +170,7 @@ async fn an_organiser_calls_a_show_off_and_every_buyer_gets_all_of_it_back() {
     let again = "INSERT INTO shows (id, screen_id, film_id, layout_id, starts_at, local_date, language, format, currency, prices)
                  SELECT gen_random_uuid(), screen_id, film_id, layout_id, starts_at, local_date, language, format, currency, prices FROM shows";
     sqlx::query(again).execute(&world.pg).await.expect("the time is free");
-    assert!(sqlx::query(again).execute(&world.pg).await.is_err(), "and taken again");
+    let again = sqlx::query(again).execute(&world.pg).await;
+    refused_with("and taken again", again, UNIQUE_VIOLATION, "shows_one_at_a_time");
     world.end().await;
 }

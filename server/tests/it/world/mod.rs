@@ -12,6 +12,7 @@ use std::time::Duration;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 use simulator::{Settings, Simulator};
+use sqlx::postgres::PgQueryResult;
 use sqlx::{Connection, PgConnection, PgPool};
 use tokio::process::{Child, Command};
 use uuid::Uuid;
@@ -31,6 +32,12 @@ const LAYOUT: &str = r#"{
     "categories": [{"name": "gold", "label": "Gold"}],
     "zones": [{"category": "gold", "rows": [{"rows": "A-O", "seats": "1-20"}]}]
 }"#;
+/// What Postgres says where a row breaks a CHECK, and what triggers of ours say.
+pub const CHECK_VIOLATION: &str = "23514";
+/// What it says where a row is there already.
+pub const UNIQUE_VIOLATION: &str = "23505";
+/// What it says where a value is missing.
+pub const NOT_NULL_VIOLATION: &str = "23502";
 /// Price of every seat, cents.
 pub const PRICE: i64 = 1_250;
 
@@ -310,6 +317,19 @@ impl World {
 /// The text of a JSON string.
 pub fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_else(|| panic!("{value} is no text"))
+}
+
+/// That Postgres refused a statement with this code, and for this reason: the constraint of exactly this name, or else,
+/// as of a trigger, words of what was said. A mistake in the statement is no refusal.
+#[track_caller]
+pub fn refused_with(what: &str, outcome: Result<PgQueryResult, sqlx::Error>, code: &str, why: &str) {
+    let refused = outcome.expect_err(what);
+    let Some(error) = refused.as_database_error() else { panic!("{what}: Postgres refused nothing: {refused}") };
+    assert_eq!(error.code().as_deref(), Some(code), "{what}: {error}");
+    match error.constraint() {
+        Some(constraint) => assert_eq!(constraint, why, "{what}: {error}"),
+        None => assert!(error.message().contains(why), "{what}: refused, but not because of {why:?}: {error}"),
+    }
 }
 
 /// Waits until `holds` is true, looking often; fails with `what` when patience is over.
