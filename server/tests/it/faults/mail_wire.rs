@@ -84,8 +84,9 @@ impl Post {
         if of_booking.iter().any(|(booking, effect)| !wires.lets_through(*booking, effect)) {
             return Some(b"451 try again later\r\n");
         }
+        let asker = wires.asker();
         self.taken.lock().unwrap_or_else(PoisonError::into_inner).push(to.to_owned());
-        if wires.answer(&of_booking).await != Answer::Arrives {
+        if wires.answer(asker, &of_booking).await != Answer::Arrives {
             return None;
         }
         Some(b"250 taken\r\n")

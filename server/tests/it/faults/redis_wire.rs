@@ -86,10 +86,11 @@ async fn pass(mut client: TcpStream, mut redis: TcpStream, wires: &Wires, script
                         return Ok(());
                     }
                     let minds = effects.iter().any(|(booking, effect)| wires.minds_the_answer(*booking, effect));
+                    let asker = wires.asker();
                     redis.write_all(&passing).await?;
                     if minds {
                         is_done(&mut redis).await?;
-                        if wires.answer(&effects).await != Answer::Arrives {
+                        if wires.answer(asker, &effects).await != Answer::Arrives {
                             return Ok(());
                         }
                     }

@@ -172,8 +172,9 @@ async fn receive(State(till): State<Till>, request: Request, next: Next) -> Resp
     if !till.wires.lets_through(booking, effect) {
         return cut();
     }
+    let asker = till.wires.asker();
     let response = next.run(request).await;
-    match till.wires.answer(&[(booking, effect)]).await {
+    match till.wires.answer(asker, &[(booking, effect)]).await {
         Answer::Arrives => response,
         Answer::Lost | Answer::KeptBack => cut(),
     }

@@ -100,6 +100,17 @@ pub struct Wires {
     kills: watch::Sender<u64>,
 }
 
+/// A server that asked, which may have been killed since.
+pub struct Asker {
+    kills: watch::Receiver<u64>,
+}
+
+impl Asker {
+    fn is_dead(&self) -> bool {
+        self.kills.has_changed().unwrap_or(true)
+    }
+}
+
 impl Default for Wires {
     fn default() -> Self {
         Self { known: Mutex::default(), kills: watch::Sender::new(0) }
@@ -179,20 +190,26 @@ impl Wires {
         }
     }
 
+    /// The server that asks for something now; taken before what it asks for is passed on.
+    pub fn asker(&self) -> Asker {
+        Asker { kills: self.kills.subscribe() }
+    }
+
     /// Effects were done, in one call: what becomes of the answer. Waits, where the server is to be killed
     /// first.
-    pub async fn answer(&self, effects: &[(Uuid, &'static str)]) -> Answer {
-        let mut kills = self.kills.subscribe();
-        let answers: Vec<Answer> = effects.iter().map(|(booking, effect)| self.judge(*booking, effect)).collect();
+    pub async fn answer(&self, mut asker: Asker, effects: &[(Uuid, &'static str)]) -> Answer {
+        let is_dead = asker.is_dead();
+        let answers: Vec<Answer> =
+            effects.iter().map(|(booking, effect)| self.judge(*booking, effect, is_dead)).collect();
         if answers.contains(&Answer::KeptBack) {
             // An error says that everything is over.
-            let _ = kills.changed().await;
+            let _ = asker.kills.changed().await;
             return Answer::KeptBack;
         }
         if answers.contains(&Answer::Lost) { Answer::Lost } else { Answer::Arrives }
     }
 
-    fn judge(&self, booking: Uuid, effect: &'static str) -> Answer {
+    fn judge(&self, booking: Uuid, effect: &'static str, asker_is_dead: bool) -> Answer {
         let mut known = self.known();
         if known.kept_back.contains(&(booking, effect)) {
             // It is done again before the server is killed: of that it does not hear either.
@@ -207,7 +224,9 @@ impl Wires {
             _ => return Answer::Arrives,
         };
         armed.struck += 1;
-        if answer == Answer::KeptBack {
+        // Killed for another's sake before this answer came, it will not hear; its successor may learn of the effect
+        // by itself, and rightly note it.
+        if answer == Answer::KeptBack && !asker_is_dead {
             known.kept_back.insert((booking, effect));
         }
         answer
