@@ -50,6 +50,7 @@ pub use cancel::{
 };
 pub use chores::perform_all;
 pub use claiming::Lost;
+pub(crate) use claims::{CLAIM_GRACE_MS, alive_since, claim_is_alive};
 pub use commits::{CommitMode, Commits};
 pub use counter::{
     CounterSale, Found as CounterFound, Sold, Unsold, close_hold, find_by_id, find_by_reference, open_hold_again, sell,
