@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::seats::SeatState;
+use domain::waiting_room::PASS_MS;
 use futures::StreamExt;
 
-use super::door::{CLAIM_MS, PASS_MS};
+use super::door::CLAIM_MS;
 use super::room::Room;
 use super::{rebuild, sql, store};
 use crate::seat_locks::{MapSnapshot, with_map};
