@@ -7,19 +7,15 @@ use sqlx::PgConnection;
 use super::links::{self, Purpose};
 use super::login::{self, LoggedIn};
 use super::mails::{self, Kind};
+use super::person;
 use super::register::check_new;
 use super::sessions::Session;
-use super::sql;
-use super::sql::AccountRow;
+use super::sql::{self, AccountRow};
 use super::throttle::{self, Login, MAIL_ADDRESS};
 use crate::AppState;
 use crate::audit::{self, Entry};
 use crate::idempotency::{Answer, Intent};
-use crate::tickets::is_address;
 use crate::web::{ClientAddress, Code, Problem};
-
-/// Longest address, bytes (RFC 5321, 4.5.3.1.3: a path of 256 with its brackets).
-pub(super) const MAX_EMAIL_BYTES: usize = 254;
 
 /// Changes the password of whoever is signed in. Others are signed out; this browser's session begins anew, under
 /// another cookie.
@@ -71,10 +67,7 @@ pub async fn forgotten(
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
     }
-    let email = request.email.trim();
-    if email.len() > MAX_EMAIL_BYTES || !is_address(email) {
-        return Err(Problem::new(Code::PersonInvalid, "The e-mail address cannot be used."));
-    }
+    let email = person::email_of(&request.email)?;
     throttle::of_address(state, &MAIL_ADDRESS, address).await?;
     // Limited by what was typed, so the limit says nothing about accounts either.
     mails::order(state, Kind::Reset, email, intent, now).await

@@ -9,12 +9,8 @@ use super::{offers, sql, view};
 use crate::catalogue::Show;
 use crate::idempotency::{Answer, Intent};
 use crate::seat_locks::with_map;
-use crate::tickets::is_address;
 use crate::web::{ClientAddress, Code, Problem};
 use crate::{AppState, accounts, holds, ids};
-
-/// Longest address, bytes (RFC 5321, 4.5.3.1.3: a path of 256 with its brackets).
-const MAX_EMAIL_BYTES: usize = 254;
 
 /// Whoever joins waits so long at most for each lock: of their key, of the list (which others join, or who gives out its
 /// seats has), and of themselves in another tab. Then it is the database's trouble, which passes, and nobody has joined.
@@ -105,10 +101,7 @@ fn check(show: &Show, request: &WaitingRequest) -> Result<Wish, Problem> {
         let detail = format!("Wait for 1 to {MAX_SEATS_PER_HOLD} seats; these are {}.", request.quantity);
         return Err(Problem::new(Code::SeatCount, detail));
     }
-    let email = request.email.trim();
-    if email.len() > MAX_EMAIL_BYTES || !is_address(email) {
-        return Err(Problem::new(Code::PersonInvalid, "The e-mail address cannot be used."));
-    }
+    accounts::email_of(&request.email)?;
     if let Some(category) = &request.category
         && show.prices.price(category).is_none()
     {
