@@ -17,7 +17,7 @@ use super::claiming::{self, Lost};
 use super::create::{self, MAX_REFERENCE_DRAWS, unmoved};
 use super::moves::{self, Cause, MoveError, causes};
 use super::sql::{self, BookingRow, Channel};
-use super::{cancel, late, places, refunds, steps};
+use super::{cancel, payment_rows, places, refunds, steps};
 use crate::catalogue::Show;
 use crate::seat_locks::{Held, Refusal, Sale, with_map};
 use crate::web::{Code, Problem};
@@ -270,7 +270,7 @@ impl Found {
         let refunds = refunds::of_booking(tx, row.id).await?;
         let means = refunds::paid_at_counter(tx, row.id).await?;
         let moved_to = match row.machine.money {
-            MoneyState::Moved => late::moved_to(tx, row.id).await?,
+            MoneyState::Moved => payment_rows::moved_to(tx, row.id).await?,
             _ => None,
         };
         Ok(CounterBooking {
