@@ -8,8 +8,8 @@ use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use super::limits::GRANTS_MANAGER;
 use super::staff::Staff;
-use super::throttle::GRANTS_MANAGER;
 use super::{person, sql};
 use crate::AppState;
 use crate::audit::{self, Entry};
@@ -48,7 +48,7 @@ pub(super) async fn change(
         return Ok(answer);
     }
     let who = staff.session.account.to_string();
-    state.accounts.throttle.take(state, &GRANTS_MANAGER, &who).await?;
+    state.rate_limits.take(state, &GRANTS_MANAGER, &who).await?;
     let reason = reason_of(&request.reason)?;
     let email = person::email_of(&request.email)?;
     let mut tx = state.pg.begin().await?;

@@ -8,8 +8,8 @@ use sha2::{Digest, Sha256};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use super::limits::{self, LOGIN_ADDRESS, Login};
 use super::sessions::{self, CUSTOMER, Life, STAFF, Session, TOKEN};
-use super::throttle::{self, LOGIN_ADDRESS, Login};
 use super::tokens::{Named, TOKEN_LIFE_MS};
 use super::{person, sql, view};
 use crate::audit::{self, Entry};
@@ -65,7 +65,7 @@ pub async fn log_in(
     address: &ClientAddress,
     request: &LoginRequest,
 ) -> Result<LoggedIn, Problem> {
-    throttle::of_address(state, &LOGIN_ADDRESS, address).await?;
+    limits::of_address(state, &LOGIN_ADDRESS, address).await?;
     let email = request.email.trim();
     // Before a try is counted: who is sent away because others are at it has not guessed.
     state.accounts.hashing.has_room()?;

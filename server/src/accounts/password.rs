@@ -4,6 +4,7 @@ use domain::api_accounts::{ForgottenRequest, PasswordChange, ResetRequest};
 use domain::time::Timestamp;
 use sqlx::PgConnection;
 
+use super::limits::{self, Login, MAIL_ADDRESS};
 use super::links::{self, Purpose};
 use super::login::{self, LoggedIn};
 use super::mails::{self, Kind};
@@ -11,7 +12,6 @@ use super::person;
 use super::register::check_new;
 use super::sessions::Session;
 use super::sql::{self, AccountRow};
-use super::throttle::{self, Login, MAIL_ADDRESS};
 use crate::AppState;
 use crate::audit::{self, Entry};
 use crate::idempotency::{Answer, Intent};
@@ -68,7 +68,7 @@ pub async fn forgotten(
         return Ok(answer);
     }
     let email = person::email_of(&request.email)?;
-    throttle::of_address(state, &MAIL_ADDRESS, address).await?;
+    limits::of_address(state, &MAIL_ADDRESS, address).await?;
     // Limited by what was typed, so the limit says nothing about accounts either.
     mails::order(state, Kind::Reset, email, intent, now).await
 }
@@ -87,7 +87,7 @@ pub async fn reset(
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
     }
-    throttle::of_address(state, &MAIL_ADDRESS, address).await?;
+    limits::of_address(state, &MAIL_ADDRESS, address).await?;
     check_new(&request.password)?;
     let link = links::read(&request.token)?;
     // Nobody makes us hash who has no link.

@@ -31,6 +31,12 @@ pub(super) fn address(text: &str) -> Option<&str> {
     (email.len() <= MAX_EMAIL_BYTES && is_address(email)).then_some(email)
 }
 
+/// The address as it is looked up and counted: white space and the case of ASCII letters make no other one, as in SQL.
+#[must_use]
+pub fn known_as(email: &str) -> String {
+    email.trim().to_ascii_lowercase()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -39,6 +45,12 @@ mod tests {
     fn a_person_comes_without_the_white_space_around() {
         let person = Person { name: " Ann\n".to_owned(), email: " ann@example.org ".to_owned() };
         assert_eq!(check("buyer", &person).expect("a person"), ("Ann".to_owned(), "ann@example.org".to_owned()));
+    }
+
+    #[test]
+    fn an_address_is_one_however_it_is_typed_and_no_other_letters_are_taken_for_its() {
+        assert_eq!(known_as(" Ann@Example.ORG "), known_as("ann@example.org"));
+        assert_ne!(known_as("\u{212A}im@example.org"), known_as("kim@example.org"), "the Kelvin sign is no k");
     }
 
     #[test]

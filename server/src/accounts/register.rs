@@ -7,8 +7,8 @@ use axum::http::StatusCode;
 use domain::api::Person;
 use domain::api_accounts::{MIN_PASSWORD_CHARS, NextStep, Password, RegisterRequest};
 
+use super::limits::{self, MAIL_PERSON, REGISTER_ADDRESS};
 use super::mails::{self, Kind};
-use super::throttle::{self, MAIL_PERSON, REGISTER_ADDRESS};
 use super::{person, sql};
 use crate::idempotency::{Answer, Intent};
 use crate::web::{ClientAddress, Code, Problem};
@@ -32,10 +32,10 @@ pub async fn register(
     let wanted = Person { name: request.name.clone(), email: request.email.clone() };
     let (name, email) = person::check("account", &wanted)?;
     check_new(&request.password)?;
-    throttle::of_address(state, &REGISTER_ADDRESS, address).await?;
+    limits::of_address(state, &REGISTER_ADDRESS, address).await?;
     // Also where there is an account: it takes as long.
     let hash = state.accounts.hashing.hash(&request.password).await?;
-    let may_mail = state.accounts.throttle.take(state, &MAIL_PERSON, &throttle::person(&email)).await.is_ok();
+    let may_mail = state.rate_limits.take(state, &MAIL_PERSON, &person::known_as(&email)).await.is_ok();
 
     let mut tx = state.pg.begin().await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {

@@ -7,12 +7,13 @@ use subtle::ConstantTimeEq;
 use uuid::Uuid;
 
 use super::sql::{self, NewCode, Tried};
-use super::{CODE_LIFE_MS, MAX_TRIES, PROVEN_MS, USED_UP, known_as};
+use super::{CODE_LIFE_MS, MAX_TRIES, PROVEN_MS, USED_UP, limits};
+use crate::accounts::{self, known_as};
 use crate::catalogue::Show;
 use crate::clock::rfc3339;
 use crate::idempotency::{Answer, Intent};
 use crate::web::{ClientAddress, Code, Problem, Visitor};
-use crate::{AppState, accounts, holds, ids};
+use crate::{AppState, holds, ids};
 
 /// How many codes there are.
 const CODES: u64 = 1_000_000;
@@ -47,7 +48,7 @@ pub(super) async fn ask(
     holds::sales_open(show, now)?;
     let mail_to = accounts::email_of(&request.email)?;
     let email = known_as(mail_to);
-    accounts::throttle_code(state, &visitor.owner, &email, address).await?;
+    limits::count(state, &visitor.owner, &email, address).await?;
     let language = request.language.as_deref().and_then(Language::of_tag).unwrap_or_default();
     let (id, expires_at) = (ids::new_id(), now.plus_ms(CODE_LIFE_MS));
     let code_digest = digest(state, id, &code_of(state, id));

@@ -5,7 +5,7 @@ use domain::api_waiting_list::WaitingRequest;
 use domain::seats::MAX_SEATS_PER_HOLD;
 use domain::waiting_list::{MAX_LISTS_PER_PERSON, MAX_WAITING_PER_SHOW, Wish};
 
-use super::{offers, sql, view};
+use super::{limits, offers, sql, view};
 use crate::catalogue::Show;
 use crate::idempotency::{Answer, Intent};
 use crate::seat_locks::with_map;
@@ -32,14 +32,14 @@ pub(super) async fn join(
     intent: &Intent,
 ) -> Result<Answer, Problem> {
     // First: the crowd of one address gets no transaction each, and whoever has the list's lock waits for no Redis.
-    if let Err(refused) = accounts::throttle_waiting_list(state, address).await {
+    if let Err(refused) = limits::count(state, address).await {
         // Their own join may have been the last that was allowed: a repeat gets its answer.
         return intent.unless_answered(&state.pg, state.locks.now(), refused).await;
     }
     let outcome = enter(state, show, owner, request, intent).await;
     // Only those who join count.
     if !matches!(outcome, Ok(Outcome::Joined(_))) {
-        accounts::give_back_waiting_list(state, address).await;
+        limits::give_back(state, address).await;
     }
     match outcome? {
         Outcome::Joined(answer) | Outcome::Repeated(answer) => Ok(answer),
