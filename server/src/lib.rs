@@ -11,6 +11,7 @@ use tokio_util::task::TaskTracker;
 pub mod accounts;
 pub mod api_keys;
 pub mod audit;
+pub mod background;
 pub mod bookings;
 pub mod box_office;
 pub mod breaker;

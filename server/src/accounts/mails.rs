@@ -15,6 +15,7 @@ use super::links::{self, Purpose};
 use super::person::known_as;
 use super::sql;
 use super::sql::mails::MailRow;
+use crate::background::woken;
 use crate::idempotency::{Answer, Intent};
 use crate::tickets::AccountMail;
 use crate::web::Problem;
@@ -99,10 +100,8 @@ pub async fn send_forever(state: AppState) {
             Ok(_) => {}
             Err(cause) => tracing::warn!(%cause, "mails of accounts could not be looked at"),
         }
-        tokio::select! {
-            () = state.stop.cancelled() => return,
-            () = state.accounts.mail_wake.notified() => {}
-            () = tokio::time::sleep(LOOK_EVERY) => {}
+        if !woken(&state.stop, &state.accounts.mail_wake, LOOK_EVERY).await {
+            return;
         }
     }
 }
