@@ -30,6 +30,7 @@ pub mod fairness;
 pub mod json;
 pub mod layout;
 pub mod money;
+pub mod person;
 pub mod pricing;
 pub mod puzzle;
 pub mod relocation;

@@ -19,8 +19,8 @@ pub const MAX_PERCENT: u16 = 1_000;
 /// The highest base price or surcharge, minor units.
 pub const MAX_AMOUNT_MINOR: u64 = 1_000_000_000;
 
-/// A day of the week in the theatre's zone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// A day of the week in the theatre's zone; Monday is the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Weekday {
@@ -34,6 +34,16 @@ pub enum Weekday {
 }
 
 impl Weekday {
+    /// All of them, in their order.
+    pub const ALL: [Self; 7] =
+        [Self::Monday, Self::Tuesday, Self::Wednesday, Self::Thursday, Self::Friday, Self::Saturday, Self::Sunday];
+
+    /// The day that comes so many days after a Monday.
+    #[must_use]
+    pub const fn after_monday(days: u32) -> Self {
+        Self::ALL[(days % 7) as usize]
+    }
+
     /// Whether the weekend factor applies.
     #[must_use]
     pub const fn is_weekend(self) -> bool {
@@ -124,6 +134,14 @@ pub enum PriceError {
     OutOfRange(&'static str),
 }
 
+impl Slot {
+    /// On this day, at this hour and minute in the theatre's zone.
+    #[must_use]
+    pub const fn at(weekday: Weekday, hour: u32, minute: u32, format: Format) -> Self {
+        Self { weekday, minute_of_day: (hour * 60 + minute) as u16, format }
+    }
+}
+
 impl Tariff {
     /// The price of a seat of `category`, minor units.
     ///
@@ -196,7 +214,7 @@ mod tests {
 
     use super::*;
 
-    const TUESDAY_NIGHT: Slot = Slot { weekday: Weekday::Tuesday, minute_of_day: 20 * 60, format: Format::TwoD };
+    const TUESDAY_NIGHT: Slot = Slot::at(Weekday::Tuesday, 20, 0, Format::TwoD);
 
     fn tariff() -> Tariff {
         Tariff {
@@ -215,12 +233,20 @@ mod tests {
 
     #[test]
     fn weekend_matinee_and_format_each_change_the_price_and_halves_round_up() {
-        let slot = |weekday, minute_of_day, format| Slot { weekday, minute_of_day, format };
         let price = |slot| tariff().price_minor("gold", slot);
-        assert_eq!(price(slot(Weekday::Saturday, 20 * 60, Format::TwoD)), Ok(1_500));
-        assert_eq!(price(slot(Weekday::Tuesday, 16 * 60 + 59, Format::TwoD)), Ok(940)); // 937.50
-        assert_eq!(price(slot(Weekday::Tuesday, 17 * 60, Format::TwoD)), Ok(1_250));
-        assert_eq!(price(slot(Weekday::Sunday, 11 * 60, Format::Imax)), Ok(1_580)); // 1125 + 450 = 1575
+        assert_eq!(price(Slot::at(Weekday::Saturday, 20, 0, Format::TwoD)), Ok(1_500));
+        assert_eq!(price(Slot::at(Weekday::Tuesday, 16, 59, Format::TwoD)), Ok(940)); // 937.50
+        assert_eq!(price(Slot::at(Weekday::Tuesday, 17, 0, Format::TwoD)), Ok(1_250));
+        assert_eq!(price(Slot::at(Weekday::Sunday, 11, 0, Format::Imax)), Ok(1_580)); // 1125 + 450 = 1575
+    }
+
+    #[test]
+    fn days_after_a_monday_are_those_of_the_week_in_their_order() {
+        assert_eq!([0, 1, 5, 6, 7].map(Weekday::after_monday), {
+            use Weekday::{Monday, Saturday, Sunday, Tuesday};
+            [Monday, Tuesday, Saturday, Sunday, Monday]
+        });
+        assert!(Weekday::ALL.is_sorted());
     }
 
     #[test]
@@ -232,7 +258,7 @@ mod tests {
             "prime_percent": 110, "matinee_percent": 75, "weekend_percent": 120
         }"#;
         let stored: Tariff = serde_json::from_str(STORED).expect("every field that came later has a default");
-        let sunday_morning = Slot { weekday: Weekday::Sunday, minute_of_day: 11 * 60, format: Format::Imax };
+        let sunday_morning = Slot::at(Weekday::Sunday, 11, 0, Format::Imax);
         assert_eq!(stored.price_minor("silver", TUESDAY_NIGHT), Ok(1_090)); // 1089: the base is not the evening's price
         assert_eq!(stored.price_minor("gold", sunday_morning), Ok(1_580)); // 1125 + 450 = 1575
     }

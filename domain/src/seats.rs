@@ -28,6 +28,8 @@ pub const MAX_AREAS_PER_SHOW: usize = 64;
 /// The most seats a show may have; a seat number fits in 17 bits on every wire.
 pub const MAX_SEATS_PER_SHOW: usize = 100_000;
 
+/// How long a hold lasts in a show whose organiser wants it no other way, milliseconds.
+pub const USUAL_HOLD_MS: i64 = 5 * MINUTE_MS;
 /// How much longer a hold may last when its owner asks, milliseconds, in all; payments aside.
 pub const HOLD_EXTENSION_MS: i64 = 3 * MINUTE_MS;
 /// How long a hold lasts in a flash sale, milliseconds; it cannot be extended.

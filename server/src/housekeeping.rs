@@ -5,8 +5,9 @@
 
 use std::time::Duration;
 
-use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
+
+use crate::background::Rounds;
 
 /// Looks so often, until the server stops, and deletes as [`clear`] does.
 pub async fn clear_forever<F>(
@@ -18,13 +19,8 @@ pub async fn clear_forever<F>(
 ) where
     F: Future<Output = Result<u64, sqlx::Error>>,
 {
-    let mut round = tokio::time::interval(every);
-    round.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        tokio::select! {
-            () = stop.cancelled() => return,
-            _ = round.tick() => {}
-        }
+    let mut rounds = Rounds::every(stop, every);
+    while rounds.go_on().await {
         clear(stop, what, at_once, &delete).await;
     }
 }

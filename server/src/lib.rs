@@ -11,6 +11,7 @@ use tokio_util::task::TaskTracker;
 pub mod accounts;
 pub mod api_keys;
 pub mod audit;
+pub mod background;
 pub mod bookings;
 pub mod box_office;
 pub mod breaker;
@@ -31,6 +32,7 @@ pub mod organiser;
 pub mod outbox;
 pub mod payments;
 pub mod puzzles;
+pub mod rate_limits;
 pub mod reports;
 pub mod seat_locks;
 pub mod signed_words;
@@ -85,6 +87,8 @@ pub struct Parts {
     pub commits: bookings::Commits,
     /// Who people are, and what they are allowed.
     pub accounts: accounts::Accounts,
+    /// How often one may try what.
+    pub rate_limits: rate_limits::RateLimits,
     /// Codes before checkout, and the way they take.
     pub email_codes: email_codes::EmailCodes,
     /// Keys of requests and their answers.

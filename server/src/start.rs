@@ -16,7 +16,7 @@ use crate::seat_locks::link::Link;
 use crate::seat_locks::{RedisLocks, SeatLocks, ShadowLocks, known_source};
 use crate::{
     AppState, Parts, accounts, bookings, catalogue, cdn, email_codes, fairness, idempotency, live, organiser, outbox,
-    payments, puzzles, reports, seat_locks, telemetry, tickets, waiting_list, waiting_room, web, webhooks,
+    payments, puzzles, rate_limits, reports, seat_locks, telemetry, tickets, waiting_list, waiting_room, web, webhooks,
 };
 
 /// Waiting for a free database connection longer than this is an answer: not now.
@@ -166,6 +166,7 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
         waiting: waiting_list::Open::default(),
         offer_mails_wake: tokio::sync::Notify::new(),
         accounts,
+        rate_limits: rate_limits::RateLimits::new(&config.redis_prefix),
         email_codes,
         idempotency: idempotency::Idempotency::new(&config.redis_prefix),
         reports: reports::Reports::default(),

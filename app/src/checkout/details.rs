@@ -2,6 +2,7 @@
 
 use domain::api::Person;
 use domain::api_cancelling::IfLate;
+use domain::person::{MAX_EMAIL_BYTES, MAX_NAME_CHARS};
 use leptos::ev::SubmitEvent;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
@@ -12,11 +13,6 @@ use super::pay::{self, Attempt, Trouble};
 use crate::browser;
 use crate::say;
 use crate::seat_map::session::Session;
-
-/// Longest name, characters; the server's limit.
-const MAX_NAME_CHARS: usize = 120;
-/// Longest e-mail address, characters (RFC 5321).
-const MAX_EMAIL_CHARS: usize = 254;
 
 /// What was typed and what came of it: outlives the form, which goes when the hold does.
 #[derive(Clone, Copy)]
@@ -221,7 +217,7 @@ impl Fields {
             </div>
             <div class="field">
                 <label for=email_id.clone()>{email_label}</label>
-                <input id=email_id name=email_name type="email" autocomplete=fill[1] inputmode="email" maxlength=MAX_EMAIL_CHARS required
+                <input id=email_id name=email_name type="email" autocomplete=fill[1] inputmode="email" maxlength=MAX_EMAIL_BYTES required
                     prop:value=move || email.get()
                     aria-invalid=move || email_error.get().map(|_: &str| "true") aria-describedby=email_error_id.clone()
                     on:input=move |event| {
@@ -257,7 +253,7 @@ pub(crate) fn wrong_email(email: &str) -> Option<&'static str> {
     let looks_right = email.split_once('@').is_some_and(|(local, host)| {
         !local.is_empty() && host.len() > 2 && host.contains('.') && !host.starts_with('.') && !host.ends_with('.')
     });
-    let clean = email.chars().count() <= MAX_EMAIL_CHARS && !email.chars().any(|c| c.is_whitespace() || c.is_control());
+    let clean = email.len() <= MAX_EMAIL_BYTES && !email.chars().any(|c| c.is_whitespace() || c.is_control());
     match () {
         () if email.is_empty() => Some("pay.email_missing"),
         () if looks_right && clean && email.matches('@').count() == 1 => None,

@@ -32,7 +32,7 @@ use catalogue as known;
 pub use catalogue::carried_by;
 pub use lists::listed;
 pub use message::{Arg, isolated};
-pub use moment::Moment;
+pub use moment::{Moment, time_of_day};
 pub use number::{clock, money, number, tenths};
 pub use problems::problem_in_words;
 

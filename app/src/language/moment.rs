@@ -107,6 +107,13 @@ impl Moment {
     }
 }
 
+/// A time of day, in minutes since midnight: `17:00`, `5:00 pm`.
+#[must_use]
+pub fn time_of_day(minutes: u16, language: Language) -> String {
+    let (hour, minute) = (u32::from(minutes / 60), u32::from(minutes % 60));
+    Moment { year: 1970, month: 1, day: 1, hour, minute, second: 0 }.time(language)
+}
+
 /// One of a list of names in a message.
 fn name(language: Language, key: &str, place: usize) -> String {
     say_in(language, key, &[]).split(BETWEEN_NAMES).nth(place).unwrap_or_default().to_owned()
@@ -146,6 +153,12 @@ mod tests {
             ["12:05 am", "12:05 pm", "11:59 pm"]
         );
         assert_eq!(moment("2026-01-01T00:05").time(Language::English), "00:05");
+    }
+
+    #[test]
+    fn a_time_of_day_is_that_of_a_moment() {
+        let said = Language::ALL.map(|language| time_of_day(17 * 60 + 5, language));
+        assert_eq!(said, ["17:05", "17:05", "17:05", "5:05 pm", "٥:٠٥ م"]);
     }
 
     #[test]

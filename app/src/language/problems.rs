@@ -1,8 +1,11 @@
 //! Problems of the API in the words of the page: programs go by their codes, and so do we.
 
 use domain::api::ProblemView;
+use domain::seats::MAX_SEATS_PER_HOLD;
+use domain::till::UNDO_MS;
+use domain::time::MINUTE_MS;
 
-use super::{Language, current, try_in};
+use super::{Arg, Language, current, try_in};
 
 /// What happened and what to do. The API speaks English and knows more of the case than its code says,
 /// so its own sentence is used where that is the language; elsewhere the message of the code.
@@ -10,9 +13,18 @@ use super::{Language, current, try_in};
 pub fn problem_in_words(problem: &ProblemView) -> String {
     let language = current();
     let own = || (!problem.detail.is_empty()).then(|| problem.detail.clone());
-    let known = || try_in(language, &format!("problem.{}", problem.code), &[]);
+    let known = || try_in(language, &format!("problem.{}", problem.code), rule(&problem.code).as_slice());
     let said = if language == Language::English { own().or_else(known) } else { known() };
     said.unwrap_or_else(|| crate::say!("problem.other"))
+}
+
+/// The number in the rule that was broken, where the message of the code tells it.
+fn rule(code: &str) -> Option<(&'static str, Arg<'static>)> {
+    match code {
+        "seat_count" => Some(("most", MAX_SEATS_PER_HOLD.into())),
+        "undo_too_late" => Some(("minutes", (UNDO_MS / MINUTE_MS).into())),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -42,6 +54,20 @@ mod tests {
         assert_eq!(problem_in_words(&over), "Your hold of C7 is over.");
         let german = speaking(Language::German, || problem_in_words(&over));
         assert!(german.contains("Zeit") && !german.contains("hold"), "{german}");
+    }
+
+    #[test]
+    fn the_message_of_a_rule_tells_its_number() {
+        for code in ["seat_count", "undo_too_late"] {
+            for language in Language::ALL {
+                let number = match rule(code) {
+                    Some((_, Arg::Number(number))) => super::super::number(number, language),
+                    other => panic!("{code} has {other:?}"),
+                };
+                let said = speaking(language, || problem_in_words(&problem(code, "")));
+                assert!(said.contains(&number) && !said.contains('{'), "{language:?} {said}");
+            }
+        }
     }
 
     #[test]

@@ -1,11 +1,16 @@
 //! The front page: what Rowlock is, the search, tonight's films, the cities.
 
+use domain::seats::USUAL_HOLD_MS;
+use domain::time::MINUTE_MS;
 use leptos::prelude::*;
 
 use super::listing::{FilmCard, film_grid, nothing};
 use super::search::SearchForm;
 use crate::say;
 use crate::shell::{Head, Page, Place};
+
+/// How long a seat is held, minutes.
+const HELD_FOR: i64 = USUAL_HOLD_MS / MINUTE_MS;
 
 /// The front page.
 #[derive(Clone, Debug)]
@@ -20,7 +25,7 @@ pub struct Home {
 
 impl Page for Home {
     fn head(&self) -> Head {
-        Head { description: say!("home.description"), ..Head::default() }
+        Head { description: say!("home.description", minutes = HELD_FOR), ..Head::default() }
     }
 
     fn view(self) -> AnyView {
@@ -39,7 +44,7 @@ impl Page for Home {
             <section class="hero">
                 <div>
                     <h1>{say!("home.heading")}</h1>
-                    <p class="quiet">{say!("home.intro")}</p>
+                    <p class="quiet">{say!("home.intro", minutes = HELD_FOR)}</p>
                 </div>
                 {self.form.view()}
             </section>

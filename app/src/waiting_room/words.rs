@@ -1,8 +1,8 @@
 //! How one stands with a waiting room, in words.
 
 use domain::api_waiting_room::{QueueState, QueueView};
-use domain::time::SECOND_MS;
-use domain::waiting_room::Outlook;
+use domain::time::{MINUTE_MS, SECOND_MS};
+use domain::waiting_room::{Outlook, PASS_MS};
 use leptos::prelude::*;
 
 use crate::language::{Arg, clock};
@@ -45,7 +45,9 @@ pub(super) fn of(view: &QueueView, opens: &str) -> Told {
         (QueueState::Waiting, ..) => (say!("queue.in_title"), say!("queue.in_text", time = opens)),
         (QueueState::Called, ..) => (say!("queue.called_title"), say!("queue.called_text")),
         (QueueState::Late, ..) => (say!("queue.called_title"), say!("queue.late_text")),
-        (QueueState::Inside, ..) => (say!("queue.inside_title"), say!("queue.inside_text")),
+        (QueueState::Inside, ..) => {
+            (say!("queue.inside_title"), say!("queue.inside_text", minutes = PASS_MS / MINUTE_MS))
+        }
         (QueueState::Elsewhere, ..) => (say!("queue.elsewhere_title"), say!("queue.elsewhere_text")),
         (QueueState::Over, ..) => (say!("queue.over_title"), say!("queue.over_text")),
         (QueueState::Closed, ..) => (say!("queue.closed_title"), say!("queue.closed_text")),

@@ -18,9 +18,9 @@ pub struct TariffView {
     pub base: BTreeMap<String, i64>,
     /// Percent of the base on Saturday and Sunday, multiplied with the time's.
     pub weekend_percent: i64,
-    /// Percent of the base before 17:00.
+    /// Percent of the base of a matinee, on any day.
     pub matinee_percent: i64,
-    /// Percent of the base from then on.
+    /// Percent of the base of every later show, on any day.
     pub prime_percent: i64,
     /// Added for a format.
     #[serde(default)]

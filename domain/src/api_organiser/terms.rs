@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::seats::USUAL_HOLD_MS;
+use crate::time::SECOND_MS;
+
 #[cfg(feature = "openapi")]
 use utoipa::ToSchema;
 
@@ -51,7 +54,7 @@ pub struct TermsOfSale {
     pub sales_from: Option<String>,
     /// How long seats are held, seconds.
     pub hold_seconds: u32,
-    /// On-sale day: holds of 90 seconds that nobody extends.
+    /// On-sale day: short holds that nobody extends.
     pub flash_sale: bool,
     /// Seats one person may have, 1 to 10.
     pub per_person: u32,
@@ -68,7 +71,7 @@ impl Default for TermsOfSale {
         Self {
             sales: Sales::Open,
             sales_from: None,
-            hold_seconds: 300,
+            hold_seconds: (USUAL_HOLD_MS / SECOND_MS) as u32,
             flash_sale: false,
             per_person: 10,
             email_code: false,

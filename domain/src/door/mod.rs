@@ -13,6 +13,7 @@ pub use settling::{LetIn, Settled, placed, settle};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
+use crate::api_systems::one_line;
 use crate::time::{MINUTE_MS, Timestamp};
 
 /// So long before its start tickets of a show are looked at, milliseconds: nobody uses up one for next week by mistake.
@@ -55,9 +56,7 @@ pub fn digest(show: Uuid, code: &str) -> String {
 /// The name of a device as it is kept: one line, trimmed; `None` when it is too long or empty.
 #[must_use]
 pub fn device_name(text: &str) -> Option<&str> {
-    let name = text.trim();
-    let fits = !name.is_empty() && name.chars().count() <= MAX_DEVICE_CHARS && !name.chars().any(char::is_control);
-    fits.then_some(name)
+    one_line(text, MAX_DEVICE_CHARS)
 }
 
 #[cfg(test)]

@@ -10,10 +10,14 @@ pub use draw::Draw;
 
 use serde::{Deserialize, Serialize};
 
+use crate::time::MINUTE_MS;
+
 /// People a waiting room has tickets for. Beyond, nobody's turn would come.
 pub const MAX_PEOPLE: u64 = 20_000_000;
 /// People let in a second at most.
 pub const MAX_PER_SECOND: u32 = 1_000;
+/// How long one is inside, milliseconds: to choose seats. What one holds by then may be paid for in peace.
+pub const PASS_MS: i64 = 10 * MINUTE_MS;
 /// People inside at once, for each seat that is not sold yet: as many again look as hold.
 const INSIDE_PER_SEAT: u64 = 2;
 /// Waiting is told with this much to spare, percent: the next minutes may be slower than the last one.

@@ -9,11 +9,12 @@ use uuid::Uuid;
 
 use super::hashing::Hashing;
 use super::links::Purpose;
+use super::person::check as check_person;
 use super::register::check_new;
 use super::{grants, sql};
 use crate::audit::{self, Entry};
+use crate::ids;
 use crate::web::Problem;
-use crate::{bookings, ids};
 
 /// What became of [`create_manager`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +39,7 @@ pub async fn create_manager(
     theatres: &[String],
     now: Timestamp,
 ) -> Result<Created, Problem> {
-    let (name, email) = bookings::check_person("manager", person)?;
+    let (name, email) = check_person("manager", person)?;
     check_new(password)?;
     let hash = Hashing::new().map_err(|cause| Problem::internal(&cause))?.hash(password).await?;
     let mut tx = pg.begin().await?;

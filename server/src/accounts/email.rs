@@ -6,10 +6,10 @@
 use axum::http::StatusCode;
 use domain::api_accounts::ProofRequest;
 
+use super::limits::{self, MAIL_ADDRESS};
 use super::links::{self, Purpose};
 use super::mails::{self, Kind};
 use super::sessions::Session;
-use super::throttle::{self, MAIL_ADDRESS};
 use super::{sql, view};
 use crate::AppState;
 use crate::audit::{self, Entry};
@@ -30,7 +30,7 @@ pub async fn send_proof(
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
     }
-    throttle::of_address(state, &MAIL_ADDRESS, address).await?;
+    limits::of_address(state, &MAIL_ADDRESS, address).await?;
     let account = sql::by_id(&mut *state.pg.acquire().await?, session.account).await?;
     let account = account.ok_or_else(|| Problem::not_found("account"))?;
     mails::order(state, Kind::Prove, &account.email, intent, now).await
@@ -51,7 +51,7 @@ pub async fn prove(
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
     }
-    throttle::of_address(state, &MAIL_ADDRESS, address).await?;
+    limits::of_address(state, &MAIL_ADDRESS, address).await?;
     let hash = links::read(&request.token)?;
     let mut tx = state.pg.begin().await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {

@@ -8,14 +8,12 @@ use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::password::MAX_EMAIL_BYTES;
-use super::sql;
+use super::limits::GRANTS_MANAGER;
 use super::staff::Staff;
-use super::throttle::GRANTS_MANAGER;
+use super::{person, sql};
 use crate::AppState;
 use crate::audit::{self, Entry};
 use crate::idempotency::{Answer, Intent};
-use crate::tickets::is_address;
 use crate::web::{Code, Problem};
 
 /// People who work in a theatre, told at most.
@@ -50,12 +48,9 @@ pub(super) async fn change(
         return Ok(answer);
     }
     let who = staff.session.account.to_string();
-    state.accounts.throttle.take(state, &GRANTS_MANAGER, &who).await?;
+    state.rate_limits.take(state, &GRANTS_MANAGER, &who).await?;
     let reason = reason_of(&request.reason)?;
-    let email = request.email.trim();
-    if email.len() > MAX_EMAIL_BYTES || !is_address(email) {
-        return Err(Problem::new(Code::PersonInvalid, "The e-mail address cannot be used."));
-    }
+    let email = person::email_of(&request.email)?;
     let mut tx = state.pg.begin().await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {
         return Ok(answer);

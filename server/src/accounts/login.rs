@@ -8,13 +8,11 @@ use sha2::{Digest, Sha256};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::password::MAX_EMAIL_BYTES;
+use super::limits::{self, LOGIN_ADDRESS, Login};
 use super::sessions::{self, CUSTOMER, Life, STAFF, Session, TOKEN};
-use super::throttle::{self, LOGIN_ADDRESS, Login};
 use super::tokens::{Named, TOKEN_LIFE_MS};
-use super::{sql, view};
+use super::{person, sql, view};
 use crate::audit::{self, Entry};
-use crate::tickets::is_address;
 use crate::web::{ClientAddress, Code, Problem, Visitor};
 use crate::{AppState, ids};
 
@@ -67,16 +65,15 @@ pub async fn log_in(
     address: &ClientAddress,
     request: &LoginRequest,
 ) -> Result<LoggedIn, Problem> {
-    throttle::of_address(state, &LOGIN_ADDRESS, address).await?;
+    limits::of_address(state, &LOGIN_ADDRESS, address).await?;
     let email = request.email.trim();
     // Before a try is counted: who is sent away because others are at it has not guessed.
     state.accounts.hashing.has_room()?;
     let tries = Login::of(email, address);
     tries.take(state).await?;
-    let account = if email.len() <= MAX_EMAIL_BYTES && is_address(email) {
-        sql::by_email(&mut *state.pg.acquire().await?, email).await?
-    } else {
-        None
+    let account = match person::address(email) {
+        Some(email) => sql::by_email(&mut *state.pg.acquire().await?, email).await?,
+        None => None,
     };
     let stored = account.as_ref().map(|account| account.password_hash.as_str());
     let looked_at = state.accounts.hashing.is_right(&request.password, stored).await;

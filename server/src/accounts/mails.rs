@@ -10,10 +10,12 @@ use domain::api_accounts::NextStep;
 use domain::time::{SECOND_MS, Timestamp};
 use sqlx::PgConnection;
 
+use super::limits::MAIL_PERSON;
 use super::links::{self, Purpose};
+use super::person::known_as;
 use super::sql;
 use super::sql::mails::MailRow;
-use super::throttle::{MAIL_PERSON, person};
+use crate::background::woken;
 use crate::idempotency::{Answer, Intent};
 use crate::tickets::AccountMail;
 use crate::web::Problem;
@@ -72,7 +74,7 @@ pub(super) async fn order(
     intent: &Intent,
     now: Timestamp,
 ) -> Result<Answer, Problem> {
-    state.accounts.throttle.take(state, &MAIL_PERSON, &person(email)).await?;
+    state.rate_limits.take(state, &MAIL_PERSON, &known_as(email)).await?;
     let mut tx = state.pg.begin().await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {
         return Ok(answer);
@@ -98,10 +100,8 @@ pub async fn send_forever(state: AppState) {
             Ok(_) => {}
             Err(cause) => tracing::warn!(%cause, "mails of accounts could not be looked at"),
         }
-        tokio::select! {
-            () = state.stop.cancelled() => return,
-            () = state.accounts.mail_wake.notified() => {}
-            () = tokio::time::sleep(LOOK_EVERY) => {}
+        if !woken(&state.stop, &state.accounts.mail_wake, LOOK_EVERY).await {
+            return;
         }
     }
 }

@@ -5,8 +5,8 @@
 //! (`belongings`). Guests' bookings join the account that has proven the buyer's address.
 //!
 //! Passwords are hashed by a few threads with a short line in front (`hashing`); tries are limited per person and
-//! address, for all replicas together (`throttle`). Cookies and links of mails are random, and only their hashes are
-//! stored. Programs have tokens, which name a session and die with it (`tokens`).
+//! address (`limits`), for all replicas together (`rate_limits`). Cookies and links of mails are random, and only their
+//! hashes are stored. Programs have tokens, which name a session and die with it (`tokens`).
 //!
 //! What is not here: what staff do with their roles (the rooms of the box office and the organiser), and how mails
 //! are written and sent (`tickets`).
@@ -17,10 +17,12 @@ mod email;
 mod grants;
 mod hashing;
 mod http;
+mod limits;
 mod links;
 mod login;
 mod mails;
 mod password;
+mod person;
 mod pin;
 mod purge;
 mod register;
@@ -28,7 +30,6 @@ mod sessions;
 mod signature;
 mod sql;
 mod staff;
-mod throttle;
 mod tokens;
 mod view;
 
@@ -40,14 +41,12 @@ pub use http::{Registration, ResetIntent, routes};
 pub use login::{Gone, LoggedIn, end_all, end_session, log_in};
 pub use mails::send_forever as send_mails_forever;
 pub use password::{change as change_password, forgotten as password_forgotten, reset as reset_password};
+pub use person::{check as check_person, email_of, known_as};
 pub use pin::{PinIntent, check_pin, managers_with_pin, set_pin};
 pub use purge::purge_forever;
 pub use register::register;
 pub use sessions::{HINT_COOKIE, SESSION_COOKIE, Session, SignedIn, of_request};
 pub use staff::{Staff, works_at};
-pub use throttle::{
-    give_back_waiting_list, of_code as throttle_code, of_key as throttle_key, of_waiting_list as throttle_waiting_list,
-};
 pub use tokens::long_enough as secrets_are_long_enough;
 pub use view::{has_proven_address, named, of_account};
 
@@ -59,7 +58,6 @@ use crate::config::Config;
 pub struct Accounts {
     hashing: hashing::Hashing,
     sessions: sessions::Known,
-    throttle: throttle::Throttle,
     tokens: tokens::Tokens,
     mail_wake: Notify,
 }
@@ -73,7 +71,6 @@ impl Accounts {
         Ok(Self {
             hashing: hashing::Hashing::new()?,
             sessions: sessions::Known::default(),
-            throttle: throttle::Throttle::new(&config.redis_prefix),
             tokens: tokens::Tokens::new(&config.token_secret)?,
             mail_wake: Notify::new(),
         })

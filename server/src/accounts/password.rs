@@ -4,22 +4,18 @@ use domain::api_accounts::{ForgottenRequest, PasswordChange, ResetRequest};
 use domain::time::Timestamp;
 use sqlx::PgConnection;
 
+use super::limits::{self, Login, MAIL_ADDRESS};
 use super::links::{self, Purpose};
 use super::login::{self, LoggedIn};
 use super::mails::{self, Kind};
+use super::person;
 use super::register::check_new;
 use super::sessions::Session;
-use super::sql;
-use super::sql::AccountRow;
-use super::throttle::{self, Login, MAIL_ADDRESS};
+use super::sql::{self, AccountRow};
 use crate::AppState;
 use crate::audit::{self, Entry};
 use crate::idempotency::{Answer, Intent};
-use crate::tickets::is_address;
 use crate::web::{ClientAddress, Code, Problem};
-
-/// Longest address, bytes (RFC 5321, 4.5.3.1.3: a path of 256 with its brackets).
-pub(super) const MAX_EMAIL_BYTES: usize = 254;
 
 /// Changes the password of whoever is signed in. Others are signed out; this browser's session begins anew, under
 /// another cookie.
@@ -71,11 +67,8 @@ pub async fn forgotten(
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
     }
-    let email = request.email.trim();
-    if email.len() > MAX_EMAIL_BYTES || !is_address(email) {
-        return Err(Problem::new(Code::PersonInvalid, "The e-mail address cannot be used."));
-    }
-    throttle::of_address(state, &MAIL_ADDRESS, address).await?;
+    let email = person::email_of(&request.email)?;
+    limits::of_address(state, &MAIL_ADDRESS, address).await?;
     // Limited by what was typed, so the limit says nothing about accounts either.
     mails::order(state, Kind::Reset, email, intent, now).await
 }
@@ -94,7 +87,7 @@ pub async fn reset(
     if let Some(answer) = intent.replay(&state.pg, now).await? {
         return Ok(answer);
     }
-    throttle::of_address(state, &MAIL_ADDRESS, address).await?;
+    limits::of_address(state, &MAIL_ADDRESS, address).await?;
     check_new(&request.password)?;
     let link = links::read(&request.token)?;
     // Nobody makes us hash who has no link.

@@ -10,9 +10,9 @@ use serde::Serialize;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use super::limits::PIN;
 use super::sql;
 use super::staff::Staff;
-use super::throttle::PIN;
 use crate::AppState;
 use crate::audit::{self, Entry};
 use crate::clock::to_utc;
@@ -55,7 +55,7 @@ pub async fn set_pin(
     }
     let account = staff.session.account;
     check_digits(&request.pin)?;
-    state.accounts.throttle.take(state, &PIN, &account.to_string()).await?;
+    state.rate_limits.take(state, &PIN, &account.to_string()).await?;
     let found = sql::by_id(&mut *state.pg.acquire().await?, account).await?;
     let stored = found.map(|found| found.password_hash);
     if !state.accounts.hashing.is_right(&request.password, stored.as_deref()).await? {
@@ -99,8 +99,8 @@ pub async fn check_pin(
     pin: &Password,
 ) -> Result<(), Problem> {
     let (typist, of) = (format!("by {}", staff.session.account), format!("of {manager}"));
-    state.accounts.throttle.take(state, &PIN, &typist).await?;
-    state.accounts.throttle.take(state, &PIN, &of).await?;
+    state.rate_limits.take(state, &PIN, &typist).await?;
+    state.rate_limits.take(state, &PIN, &of).await?;
     let mut connection = state.pg.acquire().await?;
     let is_manager = sql::grants::of_account(&mut connection, manager)
         .await?
@@ -112,8 +112,8 @@ pub async fn check_pin(
     // What is longer than any PIN is not worth hashing.
     let is_short = pin.as_bytes().len() <= *DIGITS.end();
     if is_short && state.accounts.hashing.is_right(pin, stored.as_deref()).await? {
-        state.accounts.throttle.give_back(state, &PIN, &typist).await;
-        state.accounts.throttle.give_back(state, &PIN, &of).await;
+        state.rate_limits.give_back(state, &PIN, &typist).await;
+        state.rate_limits.give_back(state, &PIN, &of).await;
         return Ok(());
     }
     Err(Problem::new(Code::PinWrong, "Manager and PIN do not go together. Nothing was done."))

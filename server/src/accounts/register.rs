@@ -7,12 +7,12 @@ use axum::http::StatusCode;
 use domain::api::Person;
 use domain::api_accounts::{MIN_PASSWORD_CHARS, NextStep, Password, RegisterRequest};
 
+use super::limits::{self, MAIL_PERSON, REGISTER_ADDRESS};
 use super::mails::{self, Kind};
-use super::sql;
-use super::throttle::{self, MAIL_PERSON, REGISTER_ADDRESS, person};
+use super::{person, sql};
 use crate::idempotency::{Answer, Intent};
 use crate::web::{ClientAddress, Code, Problem};
-use crate::{AppState, bookings, ids};
+use crate::{AppState, ids};
 
 /// Makes an account, or tells the owner of the one there is.
 ///
@@ -30,12 +30,12 @@ pub async fn register(
         return Ok(answer);
     }
     let wanted = Person { name: request.name.clone(), email: request.email.clone() };
-    let (name, email) = bookings::check_person("account", &wanted)?;
+    let (name, email) = person::check("account", &wanted)?;
     check_new(&request.password)?;
-    throttle::of_address(state, &REGISTER_ADDRESS, address).await?;
+    limits::of_address(state, &REGISTER_ADDRESS, address).await?;
     // Also where there is an account: it takes as long.
     let hash = state.accounts.hashing.hash(&request.password).await?;
-    let may_mail = state.accounts.throttle.take(state, &MAIL_PERSON, &person(&email)).await.is_ok();
+    let may_mail = state.rate_limits.take(state, &MAIL_PERSON, &person::known_as(&email)).await.is_ok();
 
     let mut tx = state.pg.begin().await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {

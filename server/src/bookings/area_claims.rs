@@ -9,7 +9,7 @@ use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::claims::{self, CLAIM_GRACE_MS};
+use super::claims::{self, alive_since, claim_is_alive};
 use super::sql::BookingRow;
 use crate::clock::to_utc;
 
@@ -82,16 +82,17 @@ async fn claim_in(
     Ok(None)
 }
 
-/// Gives back claims that ran out longer ago than the grace and were not released: they are free for anyone.
+/// Gives back claims that are alive no more and were not released: they are free for anyone.
 async fn take_over(tx: &mut PgConnection, show: Uuid, stock: Stock, now: Timestamp) -> Result<Stock, sqlx::Error> {
-    let over: Vec<i32> = sqlx::query_scalar(
+    let over: Vec<i32> = sqlx::query_scalar(concat!(
         "UPDATE area_claims SET state = 'released'
-         WHERE show_id = $1 AND area_no = $2 AND state = 'claimed' AND expires_at <= $3
-         RETURNING quantity",
-    )
+         WHERE show_id = $1 AND area_no = $2 AND state = 'claimed' AND NOT ",
+        claim_is_alive!("area_claims", "$3"),
+        " RETURNING quantity",
+    ))
     .bind(show)
     .bind(stock.area_no)
-    .bind(to_utc(now.plus_ms(-CLAIM_GRACE_MS)))
+    .bind(alive_since(now))
     .fetch_all(&mut *tx)
     .await?;
     let count: i32 = over.iter().sum();

@@ -3,6 +3,7 @@
 //! The table is kept in parts by show (docs/decisions/0051): a statement that does not name the show of each row it means
 //! looks through all of them.
 
+use chrono::{DateTime, Utc};
 use domain::seats::SeatIndex;
 use domain::time::Timestamp;
 use sqlx::PgConnection;
@@ -14,7 +15,32 @@ use crate::seat_locks::{Lot, Sale};
 
 /// A claim that ran out is anyone's only after this long: its payment may be on its way, and is voided
 /// or refunded first. Milliseconds.
-pub(super) const CLAIM_GRACE_MS: i64 = 60_000;
+pub(crate) const CLAIM_GRACE_MS: i64 = 60_000;
+
+/// The condition that a claim is alive, on a seat or on places: sold, or being paid for and run out no longer ago than
+/// [`CLAIM_GRACE_MS`]. What is not alive is anyone's. `$claim`: the table or its name in the statement; `$since`: the
+/// argument that is [`alive_since`].
+macro_rules! claim_is_alive {
+    ($claim:literal, $since:literal) => {
+        concat!(
+            "(",
+            $claim,
+            ".state = 'sold' OR (",
+            $claim,
+            ".state = 'claimed' AND ",
+            $claim,
+            ".expires_at > ",
+            $since,
+            "))"
+        )
+    };
+}
+pub(crate) use claim_is_alive;
+
+/// A claim that runs out after this is alive, if nobody has released it.
+pub(crate) fn alive_since(now: Timestamp) -> DateTime<Utc> {
+    to_utc(now.plus_ms(-CLAIM_GRACE_MS))
+}
 
 /// Claims the booking's seats until it expires. The seats that could not be had: none, or all is void
 /// and the caller rolls back. One statement, rows in seat order, so that nothing deadlocks.
@@ -23,22 +49,22 @@ pub(super) async fn claim(
     row: &BookingRow,
     now: Timestamp,
 ) -> Result<Vec<SeatIndex>, sqlx::Error> {
-    let got: Vec<i32> = sqlx::query_scalar(
+    let got: Vec<i32> = sqlx::query_scalar(concat!(
         "INSERT INTO seat_claims (show_id, seat_no, booking_id, fence, state, expires_at)
          SELECT $1, seat_no, $2, $3, 'claimed', $4 FROM unnest($5::integer[]) AS seat_no ORDER BY seat_no
          ON CONFLICT (show_id, seat_no) DO UPDATE
          SET booking_id = EXCLUDED.booking_id, fence = EXCLUDED.fence, state = 'claimed',
              expires_at = EXCLUDED.expires_at
-         WHERE seat_claims.fence < EXCLUDED.fence
-           AND (seat_claims.state = 'released' OR (seat_claims.state = 'claimed' AND seat_claims.expires_at <= $6))
-         RETURNING seat_no",
-    )
+         WHERE seat_claims.fence < EXCLUDED.fence AND NOT ",
+        claim_is_alive!("seat_claims", "$6"),
+        " RETURNING seat_no",
+    ))
     .bind(row.show_id)
     .bind(row.id)
     .bind(row.fence)
     .bind(to_utc(row.machine.expires_at))
     .bind(seat_numbers(row))
-    .bind(to_utc(now.plus_ms(-CLAIM_GRACE_MS)))
+    .bind(alive_since(now))
     .fetch_all(tx)
     .await?;
     Ok(row.seats.iter().copied().filter(|seat| !got.contains(&seat.cast_signed())).collect())

@@ -7,6 +7,7 @@
 use domain::api_box_office::CounterBooking;
 use domain::booking::{BookingState, Event, MoneyState, PAYMENT_EXTENSION_MS};
 use domain::money::Money;
+use domain::person::personal_name;
 use domain::till::Means;
 use domain::time::Timestamp;
 use sqlx::PgConnection;
@@ -15,14 +16,12 @@ use uuid::Uuid;
 use super::claiming::{self, Lost};
 use super::create::{self, MAX_REFERENCE_DRAWS, unmoved};
 use super::moves::{self, Cause, MoveError, causes};
-use super::person::{MAX_EMAIL_BYTES, MAX_NAME_CHARS};
 use super::sql::{self, BookingRow, Channel};
-use super::{cancel, late, places, refunds, steps};
+use super::{cancel, payment_rows, places, refunds, steps};
 use crate::catalogue::Show;
 use crate::seat_locks::{Held, Refusal, Sale, with_map};
-use crate::tickets::is_address;
 use crate::web::{Code, Problem};
-use crate::{AppState, ids};
+use crate::{AppState, accounts, ids};
 
 /// What is sold at the counter.
 #[derive(Clone, Copy, Debug)]
@@ -175,13 +174,10 @@ pub(super) fn wanted(sale: &CounterSale<'_>) -> Result<BookingRow, Problem> {
 
 /// A name and an address that may be left out, each.
 fn buyer((name, email): (&str, &str)) -> Result<(String, String), Problem> {
-    let (name, email) = (name.trim(), email.trim());
-    if name.chars().count() > MAX_NAME_CHARS || name.chars().any(char::is_control) {
-        return Err(Problem::new(Code::PersonInvalid, "The name cannot be used."));
-    }
-    if !email.is_empty() && (email.len() > MAX_EMAIL_BYTES || !is_address(email)) {
-        return Err(Problem::new(Code::PersonInvalid, "The e-mail address cannot be used."));
-    }
+    let is_left_out = |text: &str| text.trim().is_empty();
+    let unusable = || Problem::new(Code::PersonInvalid, "The name cannot be used.");
+    let name = if is_left_out(name) { "" } else { personal_name(name).ok_or_else(unusable)? };
+    let email = if is_left_out(email) { "" } else { accounts::email_of(email)? };
     Ok((name.to_owned(), email.to_owned()))
 }
 
@@ -274,7 +270,7 @@ impl Found {
         let refunds = refunds::of_booking(tx, row.id).await?;
         let means = refunds::paid_at_counter(tx, row.id).await?;
         let moved_to = match row.machine.money {
-            MoneyState::Moved => late::moved_to(tx, row.id).await?,
+            MoneyState::Moved => payment_rows::moved_to(tx, row.id).await?,
             _ => None,
         };
         Ok(CounterBooking {

@@ -12,12 +12,12 @@ use sqlx::PgConnection;
 use super::commits::{Checkout, CommitMode, Done, Work, retried};
 use super::moves::{self, Cause, MoveError, causes};
 use super::sql::{self, BookingRow, SeatRow};
-use super::{late, person, places, view};
+use super::{late, places, view};
 use crate::catalogue::Show;
 use crate::idempotency::{Answer, Intent};
 use crate::seat_locks::{Held, with_map};
 use crate::web::{Code, Problem, Visitor};
-use crate::{AppState, email_codes, holds, ids};
+use crate::{AppState, accounts, email_codes, holds, ids};
 
 /// Makes a booking of the caller's hold, or brings the one it has up to date.
 pub(super) async fn create(
@@ -61,9 +61,11 @@ async fn wish(
     visitor: &Visitor,
     request: &BookingRequest,
 ) -> Result<BookingRow, Problem> {
-    let buyer = person::check("buyer", &request.buyer)?;
-    let holder =
-        request.holder.as_ref().map_or_else(|| Ok(buyer.clone()), |friend| person::check("ticket holder", friend))?;
+    let buyer = accounts::check_person("buyer", &request.buyer)?;
+    let holder = request
+        .holder
+        .as_ref()
+        .map_or_else(|| Ok(buyer.clone()), |friend| accounts::check_person("ticket holder", friend))?;
     holds::sales_open(show, state.locks.now())?;
     let owner = visitor.owner.as_str();
     let held = match state.config.commits {

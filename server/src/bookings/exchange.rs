@@ -17,8 +17,7 @@ use super::claiming;
 use super::counter::{self, CounterSale, Sold, Unsold};
 use super::moves::{self, Cause, causes};
 use super::sql::{self, BookingRow};
-use super::{area_claims, cancel, claims, instruments, refunds};
-use crate::clock::to_utc;
+use super::{area_claims, cancel, claims, payment_rows, refunds};
 use crate::tickets;
 use crate::web::{Code, Problem};
 
@@ -147,32 +146,17 @@ fn difference(
     Ok(difference)
 }
 
-/// The money is counted once: where it is now. All that is left of it moves, and what was added at the counter with it.
+/// All that is left of the money moves, and what was added at the counter with it.
 async fn move_payment(
     tx: &mut PgConnection,
     old: &BookingRow,
     fresh: &BookingRow,
     now: Timestamp,
 ) -> Result<(), Problem> {
-    sqlx::query(
-        "INSERT INTO payments (booking_id, gateway, gateway_ref, state, amount_minor, currency, updated_at)
-         SELECT $2, gateway, gateway_ref, 'succeeded', $3, currency, $4 FROM payments WHERE booking_id = $1",
-    )
-    .bind(old.id)
-    .bind(fresh.id)
-    .bind(old.machine.total.minor.max(fresh.machine.total.minor))
-    .bind(to_utc(now))
-    .execute(&mut *tx)
-    .await?;
-    let moved = sqlx::query("UPDATE payments SET moved_to = $2 WHERE booking_id = $1 AND moved_to IS NULL")
-        .bind(old.id)
-        .bind(fresh.id)
-        .execute(&mut *tx)
-        .await?;
-    if moved.rows_affected() != 1 {
+    let there = old.machine.total.minor.max(fresh.machine.total.minor);
+    if !payment_rows::move_on(tx, (old.id, fresh.id), Some(there), now).await? {
         return Err(Problem::internal(&format!("booking {} is sold and has no money that could move", old.id)));
     }
-    instruments::carry(tx, old.id, fresh.id).await?;
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::claims::CLAIM_GRACE_MS;
+use super::claims::{alive_since, claim_is_alive};
 use crate::clock::to_utc;
 
 /// A booking that has a seat, or is about to.
@@ -31,15 +31,15 @@ pub async fn of_seat(
     seat: SeatIndex,
     now: Timestamp,
 ) -> Result<Option<Holder>, sqlx::Error> {
-    let claimed: Option<Holder> = sqlx::query_as(
+    let claimed: Option<Holder> = sqlx::query_as(concat!(
         "SELECT booking.id AS booking, booking.reference, booking.buyer_name AS name, true AS is_claimed
          FROM seat_claims claim JOIN bookings booking ON booking.id = claim.booking_id
-         WHERE claim.show_id = $1 AND claim.seat_no = $2
-           AND (claim.state = 'sold' OR (claim.state = 'claimed' AND claim.expires_at > $3))",
-    )
+         WHERE claim.show_id = $1 AND claim.seat_no = $2 AND ",
+        claim_is_alive!("claim", "$3"),
+    ))
     .bind(show)
     .bind(seat.cast_signed())
-    .bind(to_utc(now.plus_ms(-CLAIM_GRACE_MS)))
+    .bind(alive_since(now))
     .fetch_optional(&mut *tx)
     .await?;
     if claimed.is_some() {
@@ -68,14 +68,14 @@ pub async fn claimed_among(
     seats: &[SeatIndex],
     now: Timestamp,
 ) -> Result<Vec<SeatIndex>, sqlx::Error> {
-    let claimed: Vec<i32> = sqlx::query_scalar(
-        "SELECT seat_no FROM seat_claims
-         WHERE show_id = $1 AND seat_no = ANY($2)
-           AND (state = 'sold' OR (state = 'claimed' AND expires_at > $3)) ORDER BY seat_no",
-    )
+    let claimed: Vec<i32> = sqlx::query_scalar(concat!(
+        "SELECT seat_no FROM seat_claims WHERE show_id = $1 AND seat_no = ANY($2) AND ",
+        claim_is_alive!("seat_claims", "$3"),
+        " ORDER BY seat_no",
+    ))
     .bind(show)
     .bind(seats.iter().map(|seat| seat.cast_signed()).collect::<Vec<_>>())
-    .bind(to_utc(now.plus_ms(-CLAIM_GRACE_MS)))
+    .bind(alive_since(now))
     .fetch_all(tx)
     .await?;
     Ok(claimed.into_iter().map(i32::cast_unsigned).collect())

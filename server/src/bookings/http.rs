@@ -98,7 +98,7 @@ async fn pay(
     Ok(once(&state, intent, prefer, work).await?.into_response())
 }
 
-/// Cancel: all of it, or some seats. Until two hours before the show the price goes back less 10 %.
+/// Cancel: all of it, or some seats. Until `cancel_until_ms` of the booking the price goes back less a fee.
 #[utoipa::path(post, path = "/bookings/{booking}/cancel", tag = "bookings", request_body = Option<CancelRequest>,
     params(("booking" = Uuid, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 200, body = BookingView, description = "How it stands now"), KeyReused,

@@ -10,15 +10,14 @@ use domain::reseat::{self, Place};
 use domain::seats::{MAX_SEATS_PER_HOLD, SeatIndex, SeatState};
 use domain::time::{SECOND_MS, Timestamp};
 use sqlx::PgConnection;
-use uuid::Uuid;
 
-use super::claims;
+use super::create::MAX_REFERENCE_DRAWS;
 use super::effects::EffectError;
-use super::instruments;
 use super::moves::{self, Cause, MoveError};
 use super::sql::{self, BookingRow, SeatRow};
+use super::{claims, payment_rows};
 use crate::catalogue::Show;
-use crate::clock::{from_utc, to_utc};
+use crate::clock::from_utc;
 use crate::seat_locks::{Asked, Attempt, Held, Lot, Refusal, Terms, with_map};
 use crate::{AppState, holds, ids, outbox};
 
@@ -28,8 +27,6 @@ const HOLD_MS: i64 = 30 * SECOND_MS;
 const PATIENCE_MS: i64 = 60 * SECOND_MS;
 /// Choices of other seats before the money goes back: another buyer may be faster each time.
 const MAX_CHOICES: usize = 4;
-/// Names drawn for the new booking before giving up; one in 850 thousand million is taken, each time.
-const MAX_REFERENCE_DRAWS: usize = 3;
 
 /// Writes down what the buyer said about late money; a buyer who said nothing needs no row.
 pub(super) async fn note_wish(tx: &mut PgConnection, row: &BookingRow, if_late: IfLate) -> Result<(), sqlx::Error> {
@@ -46,15 +43,6 @@ pub(super) async fn note_wish(tx: &mut PgConnection, row: &BookingRow, if_late: 
     .execute(tx)
     .await?;
     Ok(())
-}
-
-/// The booking that the money of this one pays for.
-pub(super) async fn moved_to(tx: &mut PgConnection, booking: Uuid) -> Result<Option<Uuid>, sqlx::Error> {
-    let found: Option<Option<Uuid>> = sqlx::query_scalar("SELECT moved_to FROM payments WHERE booking_id = $1")
-        .bind(booking)
-        .fetch_optional(tx)
-        .await?;
-    Ok(found.flatten())
 }
 
 /// Finds seats for late money, or sends it back. An effect, done at least once.
@@ -253,7 +241,8 @@ async fn take(state: &AppState, show: &Show, row: &BookingRow, held: &Held) -> R
     if !claims::claim(&mut tx, &pending, now).await?.is_empty() {
         return Ok(false);
     }
-    move_payment(&mut tx, row.id, fresh.id, now).await?;
+    let has_moved = payment_rows::move_on(&mut tx, (row.id, fresh.id), None, now).await?;
+    assert!(has_moved, "money that waits has not moved");
     let paid = Event::PaymentSucceeded { amount: row.machine.total };
     let paid = step(&mut tx, &pending, paid, "The gateway has the money.", now).await?;
     let sold = moves::settle(&mut tx, &paid, show.starts_at <= now, now).await?;
@@ -318,26 +307,6 @@ fn seat_rows(show: &Show, agreed: &[SeatRow], seats: &[SeatIndex]) -> Vec<SeatRo
         SeatRow { seat_no: seat.cast_signed(), label: line.label, category: line.category, ..agreed.clone() }
     });
     rows.collect()
-}
-
-/// The money is counted once: where it is now. The gateway goes on knowing it under the first booking.
-async fn move_payment(tx: &mut PgConnection, from: Uuid, to: Uuid, now: Timestamp) -> Result<(), sqlx::Error> {
-    sqlx::query(
-        "INSERT INTO payments (booking_id, gateway, gateway_ref, state, amount_minor, currency, updated_at)
-         SELECT $2, gateway, gateway_ref, 'succeeded', amount_minor, currency, $3 FROM payments WHERE booking_id = $1",
-    )
-    .bind(from)
-    .bind(to)
-    .bind(to_utc(now))
-    .execute(&mut *tx)
-    .await?;
-    let moved = sqlx::query("UPDATE payments SET moved_to = $2 WHERE booking_id = $1 AND moved_to IS NULL")
-        .bind(from)
-        .bind(to)
-        .execute(&mut *tx)
-        .await?;
-    assert_eq!(moved.rows_affected(), 1, "money that waits has not moved");
-    instruments::carry(tx, from, to).await
 }
 
 async fn give_back(state: &AppState, row: &BookingRow, why: &str) -> Result<(), EffectError> {

@@ -31,7 +31,6 @@ mod news;
 mod notices;
 mod parked;
 mod payment_rows;
-mod person;
 mod places;
 mod reconciler;
 mod refunds;
@@ -50,6 +49,7 @@ pub use cancel::{
 };
 pub use chores::perform_all;
 pub use claiming::Lost;
+pub(crate) use claims::{CLAIM_GRACE_MS, alive_since, claim_is_alive};
 pub use commits::{CommitMode, Commits};
 pub use counter::{
     CounterSale, Found as CounterFound, Sold, Unsold, close_hold, find_by_id, find_by_reference, open_hold_again, sell,
@@ -62,7 +62,6 @@ pub use http::routes;
 pub use keep_longer::keep_longer;
 pub use news::payment_news;
 pub use parked::{retry_parked, settle_parked};
-pub use person::check as check_person;
 pub use reconciler::{ask_soon, reconcile_forever};
 pub use selling::{Selling, selling};
 pub use sql::BookingRow;

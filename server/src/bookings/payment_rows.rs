@@ -1,5 +1,5 @@
-//! Queries about where a booking is charged: `payments.gateway` and `asks`, `payment_switches`, and
-//! `webhook_events`.
+//! Queries about where a booking is charged and what its money pays for: `payments.gateway`, `asks` and `moved_to`,
+//! `payment_switches`, and `webhook_events`.
 
 use domain::booking::Effect;
 use domain::time::Timestamp;
@@ -115,6 +115,47 @@ pub(super) async fn switch(
         outbox::enqueue(tx, booking, &[Effect::VoidLeft], now).await?;
     }
     Ok(moved)
+}
+
+/// Money of one booking pays for another from now on: it is counted once, where it is, with what is said to be there or
+/// else as much as it was. The gateway goes on knowing it under the first booking. `false`, and the caller rolls back,
+/// when the first has no money or it has moved on already.
+pub(super) async fn move_on(
+    tx: &mut PgConnection,
+    (from, to): (Uuid, Uuid),
+    amount_minor: Option<i64>,
+    now: Timestamp,
+) -> Result<bool, sqlx::Error> {
+    sqlx::query(
+        "INSERT INTO payments (booking_id, gateway, gateway_ref, state, amount_minor, currency, updated_at)
+         SELECT $2, gateway, gateway_ref, 'succeeded', coalesce($3, amount_minor), currency, $4
+         FROM payments WHERE booking_id = $1",
+    )
+    .bind(from)
+    .bind(to)
+    .bind(amount_minor)
+    .bind(to_utc(now))
+    .execute(&mut *tx)
+    .await?;
+    let moved = sqlx::query("UPDATE payments SET moved_to = $2 WHERE booking_id = $1 AND moved_to IS NULL")
+        .bind(from)
+        .bind(to)
+        .execute(&mut *tx)
+        .await?;
+    if moved.rows_affected() != 1 {
+        return Ok(false);
+    }
+    instruments::carry(tx, from, to).await?;
+    Ok(true)
+}
+
+/// The booking that the money of this one pays for.
+pub(super) async fn moved_to(tx: &mut PgConnection, booking: Uuid) -> Result<Option<Uuid>, sqlx::Error> {
+    let found: Option<Option<Uuid>> = sqlx::query_scalar("SELECT moved_to FROM payments WHERE booking_id = $1")
+        .bind(booking)
+        .fetch_optional(tx)
+        .await?;
+    Ok(found.flatten())
 }
 
 /// Gateways the booking left that have not said yet that they will not keep its money.

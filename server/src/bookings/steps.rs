@@ -22,11 +22,14 @@ pub(super) fn refunds_view(refunds: &[RefundRow], currency: Currency) -> Vec<Ref
     refunds.iter().map(view).collect()
 }
 
+/// Events of a part that was given back. Each has a refund with the names of its seats.
+const PARTS: [&str; 2] = ["part_cancelled_by_buyer", "part_cancelled_by_staff"];
+
 /// What happened, in the order of time.
 pub(super) fn steps(show: &Show, events: &[EventRow], refunds: &[RefundRow], currency: Currency) -> Vec<StepView> {
     let mut steps: Vec<(Timestamp, Told)> = Vec::new();
-    for event in events {
-        if let Some(told) = of_event(event) {
+    for (event, seats) in events.iter().zip(given_back(events, refunds)) {
+        if let Some(told) = of_event(event, &seats) {
             steps.push((from_utc(event.at), told));
         }
     }
@@ -54,6 +57,17 @@ pub(super) fn steps(show: &Show, events: &[EventRow], refunds: &[RefundRow], cur
     steps.into_iter().map(view).collect()
 }
 
+/// The names of the seats that each of these events gave back; empty where it gave back none. Parts and their refunds are
+/// written together, so both are in the same order.
+fn given_back(events: &[EventRow], refunds: &[RefundRow]) -> Vec<String> {
+    let mut parts = refunds.iter().filter(|refund| !refund.seats.is_empty());
+    let seats = |event: &EventRow| {
+        let part = if PARTS.contains(&event.event.as_str()) { parts.next() } else { None };
+        part.map(|refund| refund.seats.join(", ")).unwrap_or_default()
+    };
+    events.iter().map(seats).collect()
+}
+
 /// A step without its time: in words, and what pages need to say it in another language.
 #[derive(Debug, PartialEq)]
 struct Told {
@@ -74,8 +88,8 @@ impl Told {
     }
 }
 
-/// What an event means to the buyer; nothing, for those that are ours alone.
-fn of_event(event: &EventRow) -> Option<Told> {
+/// What an event that gave these seats back means to the buyer; nothing, for those that are ours alone.
+fn of_event(event: &EventRow, seats: &str) -> Option<Told> {
     let is_over =
         [BookingState::Cancelled, BookingState::Expired].map(BookingState::as_str).contains(&event.to_state.as_str());
     let told = |step, words: &str| Some(Told::new(step, words));
@@ -90,7 +104,6 @@ fn of_event(event: &EventRow) -> Option<Told> {
         "cancelled_by_buyer" => told("cancelled", "Cancelled by you"),
         "cancelled_by_staff" => Some(Told::by_the_cinema("cancelled", &event.reason)),
         "part_cancelled_by_buyer" => {
-            let seats = event.reason.split_once(':').map_or("", |(seats, _)| seats);
             let told = Told::new("part_cancelled", format!("{seats} cancelled by you"));
             Some(Told { seats: Some(seats.to_owned()), ..told })
         }
@@ -125,14 +138,31 @@ mod tests {
 
     #[test]
     fn what_matters_to_the_buyer_is_told_and_housekeeping_is_not() {
-        assert_eq!(of_event(&event("hold_taken", BookingState::SeatsLocked)), None);
-        assert_eq!(of_event(&event("effect_retried", BookingState::Confirmed)), None);
-        let part = of_event(&event("part_cancelled_by_buyer", BookingState::Confirmed)).expect("told");
+        let of_event = |name, to| of_event(&event(name, to), "C7, C8");
+        assert_eq!(of_event("hold_taken", BookingState::SeatsLocked), None);
+        assert_eq!(of_event("effect_retried", BookingState::Confirmed), None);
+        let part = of_event("part_cancelled_by_buyer", BookingState::Confirmed).expect("told");
         assert_eq!((part.step, part.words.as_str()), ("part_cancelled", "C7, C8 cancelled by you"));
         assert_eq!(part.seats.as_deref(), Some("C7, C8"));
-        let cinema = of_event(&event("cancelled_by_staff", BookingState::Cancelled)).expect("told");
+        let cinema = of_event("cancelled_by_staff", BookingState::Cancelled).expect("told");
         assert!(cinema.words.contains("The seat is broken.") && cinema.note.is_some(), "{cinema:?}");
-        let late = of_event(&event("payment_succeeded", BookingState::Expired)).expect("told");
+        let late = of_event("payment_succeeded", BookingState::Expired).expect("told");
         assert_eq!(late.step, "paid_late");
+    }
+
+    #[test]
+    fn each_part_has_the_seats_of_its_own_refund_whatever_they_are_called() {
+        let refund = |number, seats: &[&str]| RefundRow {
+            number,
+            amount_minor: 100,
+            fee_minor: 0,
+            requested_at: DateTime::<Utc>::UNIX_EPOCH,
+            settled_at: None,
+            seats: seats.iter().map(|seat| (*seat).to_owned()).collect(),
+        };
+        let names = ["seats_sold", "part_cancelled_by_buyer", "difference_returned", "part_cancelled_by_staff"];
+        let events = names.map(|name| event(name, BookingState::Confirmed));
+        let refunds = [refund(1, &["Box: 7"]), refund(2, &[]), refund(3, &["C7", "C8"])];
+        assert_eq!(given_back(&events, &refunds), ["", "Box: 7", "", "C7, C8"]);
     }
 }

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::places;
 use super::sql::{self, BookingRow};
-use super::{late, refunds, relocation, steps};
+use super::{payment_rows, refunds, relocation, steps};
 use crate::AppState;
 use crate::catalogue::Show;
 use crate::clock::{from_utc, rfc3339};
@@ -39,7 +39,7 @@ pub async fn view(state: &AppState, owner: &str, id: Uuid) -> Result<Option<Book
     let mut view = of_row(&mut connection, &show, &row).await?;
     let (events, refunds) = (sql::events(&mut connection, id).await?, refunds::of_booking(&mut connection, id).await?);
     if row.machine.money == MoneyState::Moved {
-        view.moved_to = late::moved_to(&mut connection, id).await?;
+        view.moved_to = payment_rows::moved_to(&mut connection, id).await?;
     }
     if row.machine.state == BookingState::Confirmed {
         view.seat_offer = relocation::offer(&mut connection, &show, id).await?;

@@ -8,6 +8,7 @@ use chrono::{DateTime, Utc};
 use domain::api_box_office::{CallerHold, CallerHoldView, Reason};
 use domain::booking::SALES_CLOSE_BEFORE_START_MS;
 use domain::money::Money;
+use domain::person::personal_name;
 use domain::seats::{MAX_SEATS_PER_HOLD, SeatIndex};
 use domain::time::{MINUTE_MS, Timestamp};
 use sqlx::PgConnection;
@@ -27,8 +28,6 @@ use crate::{AppState, holds, ids};
 const MINUTES: std::ops::RangeInclusive<u32> = 5..=240;
 /// Callers for whom seats of one show are held at a time, at most.
 const MAX_CALLERS: i64 = 30;
-/// Longest name, characters.
-const MAX_NAME_CHARS: usize = 120;
 
 /// Holds seats for a caller.
 ///
@@ -106,11 +105,7 @@ fn refused(show: &Show, refusal: &Refusal) -> Problem {
 }
 
 fn name_of(text: &str) -> Result<&str, Problem> {
-    let name = text.trim();
-    if name.is_empty() || name.chars().count() > MAX_NAME_CHARS || name.chars().any(char::is_control) {
-        return Err(Problem::new(Code::PersonInvalid, "Say whom the seats are for."));
-    }
-    Ok(name)
+    personal_name(text).ok_or_else(|| Problem::new(Code::PersonInvalid, "Say whom the seats are for."))
 }
 
 /// How long it lasts, milliseconds: as asked for, and not beyond the end of sales.

@@ -2,8 +2,8 @@
 
 use axum::http::StatusCode;
 use domain::api_box_office::{Reason, RefundRequest};
-use domain::till::{Entry, Means, undo_until};
-use domain::time::Timestamp;
+use domain::till::{Entry, Means, UNDO_MS, undo_until};
+use domain::time::{MINUTE_MS, Timestamp};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
@@ -130,8 +130,10 @@ async fn undo_own(
         .await?
         .filter(|(of, who, at)| *of == till.id && *who == counter.account() && now < undo_until(from_utc(*at)));
     if own.is_none() {
-        let detail =
-            "Only your own sale of the last five minutes can be undone, with the same till. A manager can refund it.";
+        let detail = format!(
+            "Only your own sale of the last {} minutes can be undone, with the same till. A manager can refund it.",
+            UNDO_MS / MINUTE_MS
+        );
         return Err(Problem::new(Code::UndoTooLate, detail));
     }
     let back = bookings::take_back(tx, booking, None, reason, now).await?;

@@ -12,6 +12,7 @@ mod regions;
 mod search;
 mod service;
 mod show;
+mod slot;
 mod sql;
 mod standby;
 
@@ -20,5 +21,6 @@ pub use regions::Regions;
 pub use search::{ShowSearch, Unreadable, date as read_date, day, is_slug};
 pub use service::{Catalogue, DAYS_AHEAD, Part, PlanDocument, clock_in, days_from, today_in};
 pub use show::Show;
+pub use slot::{slot_of, weekday_of};
 pub use sql::{FilmTonight, Found, Identity, ListedShow, Replayed, Written, replayed, written};
 pub use standby::{ANSWER_DEADLINE, CONNECTIONS as STANDBY_CONNECTIONS, LAG_LIMIT, Standby, compare_forever};

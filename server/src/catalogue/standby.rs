@@ -15,6 +15,7 @@ use tokio::time::timeout;
 
 use self::marks::{Marks, Standing};
 use super::sql;
+use crate::background::Rounds;
 use crate::breaker::{Breaker, Limits, Pass};
 use crate::telemetry::CatalogueRead;
 use crate::{AppState, ids};
@@ -165,13 +166,8 @@ fn is_unwell(cause: &sqlx::Error) -> bool {
 pub async fn compare_forever(state: AppState) {
     let Some(standby) = state.catalogue.listings().standby() else { return };
     let mut marks = Marks::default();
-    let mut round = tokio::time::interval(COMPARE_EVERY);
-    round.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    loop {
-        tokio::select! {
-            () = state.stop.cancelled() => return,
-            _ = round.tick() => {}
-        }
+    let mut rounds = Rounds::every(&state.stop, COMPARE_EVERY);
+    while rounds.go_on().await {
         tokio::select! {
             () = state.stop.cancelled() => return,
             () = standby.compare(&mut marks) => {}

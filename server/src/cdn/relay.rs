@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::AGAIN_AFTER;
 use super::client::{ANSWER_DEADLINE, NotPurged};
 use super::sql::{self, Later, Wish};
+use crate::background::Rounds;
 use crate::telemetry::{CdnPurge, cdn_purged};
 use crate::{AppState, housekeeping, ids};
 
@@ -33,13 +34,8 @@ pub async fn relay_forever(state: AppState) {
     if !state.cdn.is_told() {
         return;
     }
-    let mut look = tokio::time::interval(LOOK_EVERY);
-    look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    loop {
-        tokio::select! {
-            () = state.stop.cancelled() => return,
-            _ = look.tick() => {}
-        }
+    let mut rounds = Rounds::every(&state.stop, LOOK_EVERY);
+    while rounds.go_on().await {
         while !state.stop.is_cancelled() {
             match sql::take(&state.pg, MAX_TAGS, LEASE).await {
                 Ok(wishes) if wishes.is_empty() => break,
@@ -101,13 +97,8 @@ fn later(wish: &Wish, pause_s: f64, cause: &NotPurged) -> Later {
 
 /// Says that the CDN is told, where it is, and forgets what is old, until the server stops.
 pub async fn announce_forever(state: AppState) {
-    let mut round = tokio::time::interval(ANNOUNCE_EVERY);
-    round.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    loop {
-        tokio::select! {
-            () = state.stop.cancelled() => return,
-            _ = round.tick() => {}
-        }
+    let mut rounds = Rounds::every(&state.stop, ANNOUNCE_EVERY);
+    while rounds.go_on().await {
         if state.cdn.is_told()
             && let Err(cause) = sql::announce(&state.pg).await
         {

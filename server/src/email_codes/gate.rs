@@ -1,6 +1,6 @@
 //! Who may check out: asked for every booking of a show that wants codes, and for no other.
 
-use super::{PROVEN_MS, known_as, sql};
+use super::{PROVEN_MS, sql};
 use crate::catalogue::Show;
 use crate::web::{Code, Problem, Visitor};
 use crate::{AppState, accounts};
@@ -22,7 +22,7 @@ pub async fn check(state: &AppState, show: &Show, visitor: &Visitor, email: &str
         return Ok(());
     }
     let since = state.locks.now().plus_ms(-PROVEN_MS);
-    if sql::is_proven(&mut connection, &visitor.owner, &known_as(email), since).await? {
+    if sql::is_proven(&mut connection, &visitor.owner, &accounts::known_as(email), since).await? {
         return Ok(());
     }
     let detail =

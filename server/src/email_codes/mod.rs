@@ -11,6 +11,7 @@
 
 mod gate;
 mod http;
+mod limits;
 mod messenger;
 mod purge;
 mod sending;
@@ -49,9 +50,4 @@ impl EmailCodes {
     pub fn new(messenger: Arc<dyn Messenger>) -> Self {
         Self { messenger, wake: Notify::new() }
     }
-}
-
-/// The address as it is looked up: the case of ASCII letters makes no other one, as with accounts.
-fn known_as(email: &str) -> String {
-    email.trim().to_ascii_lowercase()
 }

@@ -11,6 +11,7 @@ use domain::time::{MINUTE_MS, SECOND_MS, Timestamp};
 
 use super::sql::{self, ToSend};
 use super::{CODE_LIFE_MS, Message, service};
+use crate::background::woken;
 use crate::{AppState, ids};
 
 /// Looked at this often even if nobody says so.
@@ -31,10 +32,8 @@ pub async fn send_forever(state: AppState) {
             Ok(_) => {}
             Err(cause) => tracing::warn!(%cause, "codes that wait to be sent could not be looked at"),
         }
-        tokio::select! {
-            () = state.stop.cancelled() => return,
-            () = state.email_codes.wake.notified() => {}
-            () = tokio::time::sleep(LOOK_EVERY) => {}
+        if !woken(&state.stop, &state.email_codes.wake, LOOK_EVERY).await {
+            return;
         }
     }
 }

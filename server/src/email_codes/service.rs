@@ -2,19 +2,18 @@
 
 use app::language::Language;
 use axum::http::StatusCode;
-use domain::api::Person;
 use domain::api_email_codes::{EmailCodeRequest, EmailCodeView, EmailProofRequest, EmailProofView};
 use subtle::ConstantTimeEq;
 use uuid::Uuid;
 
 use super::sql::{self, NewCode, Tried};
-use super::{CODE_LIFE_MS, MAX_TRIES, PROVEN_MS, USED_UP, known_as};
-use crate::bookings::check_person;
+use super::{CODE_LIFE_MS, MAX_TRIES, PROVEN_MS, USED_UP, limits};
+use crate::accounts::{self, known_as};
 use crate::catalogue::Show;
 use crate::clock::rfc3339;
 use crate::idempotency::{Answer, Intent};
 use crate::web::{ClientAddress, Code, Problem, Visitor};
-use crate::{AppState, accounts, holds, ids};
+use crate::{AppState, holds, ids};
 
 /// How many codes there are.
 const CODES: u64 = 1_000_000;
@@ -47,21 +46,20 @@ pub(super) async fn ask(
     }
     wanted_at(show)?;
     holds::sales_open(show, now)?;
-    let mail_to = checked(&request.email)?;
-    let email = known_as(&mail_to);
-    accounts::throttle_code(state, &visitor.owner, &email, address).await?;
+    let mail_to = accounts::email_of(&request.email)?;
+    let email = known_as(mail_to);
+    limits::count(state, &visitor.owner, &email, address).await?;
     let language = request.language.as_deref().and_then(Language::of_tag).unwrap_or_default();
     let (id, expires_at) = (ids::new_id(), now.plus_ms(CODE_LIFE_MS));
     let code_digest = digest(state, id, &code_of(state, id));
-    let new =
-        NewCode { id, owner: &visitor.owner, email: &email, mail_to: &mail_to, language: language.tag(), code_digest };
+    let new = NewCode { id, owner: &visitor.owner, email: &email, mail_to, language: language.tag(), code_digest };
     let mut tx = state.pg.begin().await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {
         return Ok(answer);
     }
     sql::put(&mut tx, &new, expires_at, now).await?;
     let view = EmailCodeView {
-        email: mail_to.clone(),
+        email: mail_to.to_owned(),
         expires_at: rfc3339(expires_at),
         expires_at_ms: expires_at.0,
         tries: u32::from(MAX_TRIES.unsigned_abs()),
@@ -126,12 +124,6 @@ fn wanted_at(show: &Show) -> Result<(), Problem> {
         return Ok(());
     }
     Err(Problem::new(Code::WrongState, "This show asks for no code: check out as you are."))
-}
-
-fn checked(email: &str) -> Result<String, Problem> {
-    // The one validator of addresses wants a name beside it.
-    let person = Person { name: "-".to_owned(), email: email.to_owned() };
-    check_person("buyer", &person).map(|(_, email)| email)
 }
 
 fn wrong(tried: &Tried) -> Problem {

@@ -8,8 +8,8 @@
 //! visitors and addresses is kept in memory for half an hour ([`watch`]); what of it is unusual is written down in the
 //! background ([`batch`]) and shown to managers ([`flags`]). A flag refuses nobody anything.
 //!
-//! What is not here: puzzles (`puzzles`), codes before checkout (`email_codes`), how often one may sign in
-//! (`accounts::throttle`).
+//! What is not here: puzzles (`puzzles`), codes before checkout (`email_codes`), how often one may try anything else
+//! (`rate_limits`).
 
 mod batch;
 mod flags;

@@ -8,7 +8,7 @@ use domain::api_organiser::Sales;
 use domain::booking::SALES_CLOSE_BEFORE_START_MS;
 use domain::money::Money;
 use domain::seats::{AreaIndex, HOLD_EXTENSION_MS, MAX_SEATS_PER_HOLD, Places, SeatIndex, SeatState};
-use domain::time::Timestamp;
+use domain::time::{MINUTE_MS, Timestamp};
 use uuid::Uuid;
 
 use crate::catalogue::Show;
@@ -66,7 +66,7 @@ fn unknown_seat(show: &Show, seat: SeatIndex) -> Problem {
 /// Whether the show may still be booked.
 ///
 /// # Errors
-/// 409 within five minutes of the start, after it, and when the show was called off.
+/// 409 within [`SALES_CLOSE_BEFORE_START_MS`] of the start, after it, and when the show was called off.
 pub fn sales_open(show: &Show, now: Timestamp) -> Result<(), Problem> {
     if show.is_called_off() {
         return Err(Problem::new(
@@ -77,7 +77,9 @@ pub fn sales_open(show: &Show, now: Timestamp) -> Result<(), Problem> {
     if show.starts_at.since(now) > SALES_CLOSE_BEFORE_START_MS {
         return Ok(());
     }
-    Err(Problem::new(Code::SalesClosed, "Booking closes five minutes before the start. The box office may help."))
+    let minutes = SALES_CLOSE_BEFORE_START_MS / MINUTE_MS;
+    let detail = format!("Booking closes {minutes} minutes before the start. The box office may help.");
+    Err(Problem::new(Code::SalesClosed, detail))
 }
 
 /// Whether seats of the show may be taken: [`sales_open`], and its organiser has opened it.

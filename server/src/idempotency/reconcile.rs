@@ -10,6 +10,7 @@ use super::intent::{IntentId, id_of};
 use super::shared::{BUCKETS, Claim, Entry, Said, State};
 use super::{Answer, COMPLETED_LIFE_MS, Count, sql};
 use crate::AppState;
+use crate::background::Rounds;
 use crate::web::Problem;
 
 /// How often.
@@ -38,14 +39,9 @@ struct Walk {
 
 /// Runs until the server stops.
 pub async fn reconcile_forever(state: AppState) {
-    let mut round = tokio::time::interval(COMPARE_EVERY);
-    round.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut rounds = Rounds::every(&state.stop, COMPARE_EVERY);
     let mut walk = Walk { after: (oldest(&state), String::new(), String::new()), told: HashSet::new() };
-    loop {
-        tokio::select! {
-            () = state.stop.cancelled() => return,
-            _ = round.tick() => {}
-        }
+    while rounds.go_on().await {
         for compared in [walk.answers(&state).await, walk.pending(&state).await] {
             if let Err(problem) = compared {
                 // Its cause is in the log; the next round goes on from here.

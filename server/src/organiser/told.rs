@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::sql;
 use crate::AppState;
+use crate::background::Rounds;
 use crate::clock::from_utc;
 use crate::web::Problem;
 
@@ -24,13 +25,8 @@ const MAX_CHANGES: i64 = 2_000;
 /// Runs until the server stops.
 pub async fn follow_forever(state: AppState) {
     let mut known = HashMap::new();
-    let mut round = tokio::time::interval(LOOK_EVERY);
-    round.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    loop {
-        tokio::select! {
-            () = state.stop.cancelled() => return,
-            _ = round.tick() => {}
-        }
+    let mut rounds = Rounds::every(&state.stop, LOOK_EVERY);
+    while rounds.go_on().await {
         if let Err(problem) = one_round(&state, &mut known).await {
             tracing::warn!(?problem, "changes of how shows are sold could not be looked for");
         }

@@ -8,6 +8,7 @@ use futures::{FutureExt, StreamExt};
 use tokio::sync::Notify;
 
 use super::sql::{self, Job};
+use crate::background::woken;
 use crate::bookings::EffectError;
 use crate::{AppState, bookings, ids};
 
@@ -112,10 +113,8 @@ pub async fn relay_forever(state: AppState, lane: Lane) {
             Ok(_) => {}
             Err(cause) => tracing::warn!(%cause, "the outbox could not be read"),
         }
-        tokio::select! {
-            () = state.stop.cancelled() => return,
-            () = lane.wake(&state).notified() => {}
-            () = tokio::time::sleep(POLL_EVERY) => {}
+        if !woken(&state.stop, lane.wake(&state), POLL_EVERY).await {
+            return;
         }
     }
 }

@@ -22,6 +22,7 @@ use uuid::Uuid;
 
 use super::PaymentNews;
 use super::gateway::{Charge, ChargeAnswer, Gateway, GatewayError, GatewayPayment, Known, VoidAnswer, WebhookRefused};
+use crate::background::Rounds;
 use crate::breaker::{Breaker, Limits, Pass};
 use crate::telemetry::{self, GatewayOutcome, Question, STEP};
 use crate::web::{Code, Problem};
@@ -321,13 +322,8 @@ impl Gateways {
 
 /// Finds out when gateways that rest are back. Runs until the server stops.
 pub async fn probe_forever(state: AppState) {
-    let mut round = tokio::time::interval(PROBE_EVERY);
-    round.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    loop {
-        tokio::select! {
-            () = state.stop.cancelled() => return,
-            _ = round.tick() => {}
-        }
+    let mut rounds = Rounds::every(&state.stop, PROBE_EVERY);
+    while rounds.go_on().await {
         tokio::select! {
             () = state.stop.cancelled() => return,
             () = state.gateways.probe() => {}

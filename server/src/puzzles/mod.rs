@@ -6,7 +6,7 @@
 //!
 //! A challenge is signed, and bound to the visitor and the show ([`challenge`]): nothing is kept of it until it comes
 //! back solved. Then it is spent, on one request and its repeats, and its visitor passes for a while ([`spent`]). While
-//! Redis is away each replica remembers that by itself, as it counts tries by itself (`accounts::throttle`); no
+//! Redis is away each replica remembers that by itself, as it counts tries by itself (`rate_limits`); no
 //! seats can be taken then anyhow.
 //!
 //! Not asked are people who work in the theatre: they take seats for whoever stands in front of them. Programs with a

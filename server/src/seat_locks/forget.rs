@@ -5,6 +5,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use crate::AppState;
+use crate::background::Rounds;
 
 /// How often we look for shows that are over.
 const LOOK_EVERY: Duration = Duration::from_secs(3_600);
@@ -19,13 +20,8 @@ const OVER: &str = "
 
 /// Runs until the server stops.
 pub async fn forget_forever(state: AppState) {
-    let mut tick = tokio::time::interval(LOOK_EVERY);
-    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    loop {
-        tokio::select! {
-            () = state.stop.cancelled() => return,
-            _ = tick.tick() => {}
-        }
+    let mut rounds = Rounds::every(&state.stop, LOOK_EVERY);
+    while rounds.go_on().await {
         let over = sqlx::query_scalar::<_, Uuid>(OVER).bind(MAX_PER_LOOK).fetch_all(&state.pg).await;
         match over {
             Ok(shows) => {

@@ -12,6 +12,7 @@ use uuid::Uuid;
 use super::link::LinkError;
 use super::{KnownSeats, KnownSource, StoreError, first_look};
 use crate::AppState;
+use crate::bookings::{CLAIM_GRACE_MS, claim_is_alive};
 use crate::catalogue::{Catalogue, Show};
 use crate::web::{Code, Problem};
 
@@ -65,21 +66,26 @@ impl From<StoreError> for Problem {
     }
 }
 
-/// Live claims keep their seats even when their hold is lost: someone may be paying for them. They live
-/// a grace of a minute longer than they say (`bookings::claims`); until then nobody else could claim.
-const CLAIMS: &str = "
-    SELECT claim.seat_no, claim.fence, claim.state, booking.owner
+/// Live claims keep their seats even when their hold is lost: someone may be paying for them. `$2`: how long a claim
+/// outlives its end, in milliseconds.
+const CLAIMS: &str = concat!(
+    "
+    SELECT claim.seat_no, claim.fence, booking.owner
     FROM seat_claims claim JOIN bookings booking ON booking.id = claim.booking_id
-    WHERE claim.show_id = $1
-      AND (claim.state = 'sold' OR (claim.state = 'claimed' AND claim.expires_at > now() - interval '60 seconds'))";
+    WHERE claim.show_id = $1 AND ",
+    claim_is_alive!("claim", "now() - $2 * interval '1 millisecond'")
+);
 
 /// The same of places in areas; every one of a booking with the others, for they share its fence.
-const AREA_CLAIMS: &str = "
+const AREA_CLAIMS: &str = concat!(
+    "
     SELECT claim.area_no, claim.quantity, claim.fence, booking.owner
     FROM area_claims claim JOIN bookings booking ON booking.id = claim.booking_id
-    WHERE claim.show_id = $1
-      AND (claim.state = 'sold' OR (claim.state = 'claimed' AND claim.expires_at > now() - interval '60 seconds'))
-    ORDER BY claim.fence, claim.area_no";
+    WHERE claim.show_id = $1 AND ",
+    claim_is_alive!("claim", "now() - $2 * interval '1 millisecond'"),
+    "
+    ORDER BY claim.fence, claim.area_no"
+);
 
 const AREAS: &str = "SELECT area_no, capacity FROM area_stock WHERE show_id = $1 ORDER BY area_no";
 
@@ -93,7 +99,8 @@ const LOWEST_FENCE: &str = "
                     (SELECT coalesce(max(fence), 0) FROM area_claims WHERE show_id = $1))";
 
 async fn known_seats(pg: &PgPool, show: &Show) -> Result<KnownSeats, sqlx::Error> {
-    let claims: Vec<(i32, i64, String, String)> = sqlx::query_as(CLAIMS).bind(show.id).fetch_all(pg).await?;
+    let claims: Vec<(i32, i64, String)> =
+        sqlx::query_as(CLAIMS).bind(show.id).bind(CLAIM_GRACE_MS).fetch_all(pg).await?;
     let lowest_fence: i64 = sqlx::query_scalar(LOWEST_FENCE).bind(show.id).fetch_one(pg).await?;
     // Read anew: staff keep seats and put them back while a show is on sale, an organiser moves it to another screen,
     // and a show is remembered for minutes.
@@ -110,7 +117,7 @@ async fn known_seats(pg: &PgPool, show: &Show) -> Result<KnownSeats, sqlx::Error
     }
     let mut sold = Vec::new();
     let mut bought = BTreeMap::<String, u32>::new();
-    for (seat_no, fence, _, owner) in claims {
+    for (seat_no, fence, owner) in claims {
         let seat = seat_index(show.id, seat_no)?;
         mark(seat, SeatState::Booked);
         sold.push((seat, fence));
@@ -134,7 +141,8 @@ async fn known_places(
     if stock.is_empty() {
         return Ok((Vec::new(), Vec::new()));
     }
-    let claims: Vec<(i16, i32, i64, String)> = sqlx::query_as(AREA_CLAIMS).bind(show).fetch_all(pg).await?;
+    let claims: Vec<(i16, i32, i64, String)> =
+        sqlx::query_as(AREA_CLAIMS).bind(show).bind(CLAIM_GRACE_MS).fetch_all(pg).await?;
     let mut gone = BTreeMap::<AreaIndex, u32>::new();
     let mut sales: SoldPlaces = Vec::new();
     // The table keeps areas and quantities from being negative.

@@ -5,16 +5,12 @@ use domain::api_waiting_list::WaitingRequest;
 use domain::seats::MAX_SEATS_PER_HOLD;
 use domain::waiting_list::{MAX_LISTS_PER_PERSON, MAX_WAITING_PER_SHOW, Wish};
 
-use super::{offers, sql, view};
+use super::{limits, offers, sql, view};
 use crate::catalogue::Show;
 use crate::idempotency::{Answer, Intent};
 use crate::seat_locks::with_map;
-use crate::tickets::is_address;
 use crate::web::{ClientAddress, Code, Problem};
 use crate::{AppState, accounts, holds, ids};
-
-/// Longest address, bytes (RFC 5321, 4.5.3.1.3: a path of 256 with its brackets).
-const MAX_EMAIL_BYTES: usize = 254;
 
 /// Whoever joins waits so long at most for each lock: of their key, of the list (which others join, or who gives out its
 /// seats has), and of themselves in another tab. Then it is the database's trouble, which passes, and nobody has joined.
@@ -36,14 +32,14 @@ pub(super) async fn join(
     intent: &Intent,
 ) -> Result<Answer, Problem> {
     // First: the crowd of one address gets no transaction each, and whoever has the list's lock waits for no Redis.
-    if let Err(refused) = accounts::throttle_waiting_list(state, address).await {
+    if let Err(refused) = limits::count(state, address).await {
         // Their own join may have been the last that was allowed: a repeat gets its answer.
         return intent.unless_answered(&state.pg, state.locks.now(), refused).await;
     }
     let outcome = enter(state, show, owner, request, intent).await;
     // Only those who join count.
     if !matches!(outcome, Ok(Outcome::Joined(_))) {
-        accounts::give_back_waiting_list(state, address).await;
+        limits::give_back(state, address).await;
     }
     match outcome? {
         Outcome::Joined(answer) | Outcome::Repeated(answer) => Ok(answer),
@@ -105,10 +101,7 @@ fn check(show: &Show, request: &WaitingRequest) -> Result<Wish, Problem> {
         let detail = format!("Wait for 1 to {MAX_SEATS_PER_HOLD} seats; these are {}.", request.quantity);
         return Err(Problem::new(Code::SeatCount, detail));
     }
-    let email = request.email.trim();
-    if email.len() > MAX_EMAIL_BYTES || !is_address(email) {
-        return Err(Problem::new(Code::PersonInvalid, "The e-mail address cannot be used."));
-    }
+    accounts::email_of(&request.email)?;
     if let Some(category) = &request.category
         && show.prices.price(category).is_none()
     {

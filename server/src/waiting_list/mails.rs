@@ -10,6 +10,7 @@ use futures::{StreamExt, stream};
 use tokio::time::timeout;
 
 use super::sql::{self, Entry};
+use crate::background::woken;
 use crate::clock::from_utc;
 use crate::tickets::{MailError, OfferMail};
 use crate::{AppState, ids};
@@ -53,10 +54,8 @@ async fn next_due(state: &AppState) -> Option<Entry> {
             Ok(None) => {}
             Err(cause) => tracing::warn!(%cause, "mails about offers could not be looked at"),
         }
-        tokio::select! {
-            () = state.stop.cancelled() => return None,
-            () = state.offer_mails_wake.notified() => {}
-            () = tokio::time::sleep(LOOK_EVERY) => {}
+        if !woken(&state.stop, &state.offer_mails_wake, LOOK_EVERY).await {
+            return None;
         }
     }
     None

@@ -11,6 +11,7 @@
 mod gate;
 mod http;
 mod join;
+mod limits;
 mod mails;
 mod offers;
 mod rounds;

@@ -7,6 +7,7 @@ use domain::time::Timestamp;
 
 use super::{offers, sql};
 use crate::AppState;
+use crate::background::Rounds;
 
 /// How often a replica looks.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -19,13 +20,8 @@ const MAX_OPEN_LISTS: i64 = 100_000;
 
 /// Runs until the server stops.
 pub async fn serve_forever(state: AppState) {
-    let mut round = tokio::time::interval(LOOK_EVERY);
-    round.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    loop {
-        tokio::select! {
-            () = state.stop.cancelled() => return,
-            _ = round.tick() => {}
-        }
+    let mut rounds = Rounds::every(&state.stop, LOOK_EVERY);
+    while rounds.go_on().await {
         if let Err(cause) = one_round(&state).await {
             tracing::warn!(%cause, "waiting lists could not be looked at");
         }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum_extra::extract::CookieJar;
 use domain::time::{MINUTE_MS, SECOND_MS, Timestamp};
+use domain::waiting_room::PASS_MS;
 use uuid::Uuid;
 
 use super::room::Room;
@@ -17,8 +18,6 @@ use crate::web::{Code, Problem};
 
 /// How long somebody who is called has to come in, milliseconds. Who is late comes in as soon as there is room.
 pub(super) const CLAIM_MS: i64 = 2 * MINUTE_MS;
-/// How long one is inside, milliseconds: to choose seats. What one holds by then may be paid for in peace.
-pub(super) const PASS_MS: i64 = 10 * MINUTE_MS;
 /// Devices one ticket lets in: the one it was on, and one more.
 const DEVICES: u32 = 2;
 /// A pass is good for so long after its end, milliseconds: what was sent in time may arrive late.

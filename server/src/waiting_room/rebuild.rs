@@ -1,7 +1,9 @@
 //! Building a room in Redis from what Postgres knows: at first touch, and whenever Redis forgot it.
 
+use domain::waiting_room::PASS_MS;
+
 use super::room::Room;
-use super::{door, sql, store};
+use super::{sql, store};
 use crate::AppState;
 use crate::web::Problem;
 
@@ -10,7 +12,7 @@ pub(super) async fn rebuild(state: &AppState, room: &Room) -> Result<(), Problem
     let row = sql::one(&state.pg, room.id).await?;
     room.learn(&row);
     let start = row.start(room.seen());
-    if let Some(gap) = store::load(state, room, &start, door::PASS_MS).await?
+    if let Some(gap) = store::load(state, room, &start, PASS_MS).await?
         && start.first > 0
     {
         tracing::warn!(room = %room.id, ?start, ?gap, "Redis had forgotten a waiting room, or part of it");

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::seats::SeatState;
+use domain::waiting_room::PASS_MS;
 use futures::StreamExt;
 
-use super::door::{CLAIM_MS, PASS_MS};
+use super::door::CLAIM_MS;
 use super::room::Room;
 use super::{rebuild, sql, store};
+use crate::background::Rounds;
 use crate::seat_locks::{MapSnapshot, with_map};
 use crate::web::Problem;
 use crate::{AppState, bookings, holds};
@@ -23,12 +25,10 @@ const AT_ONCE: usize = 16;
 
 /// Runs until the server stops.
 pub async fn serve_forever(state: AppState) {
-    let mut tick = tokio::time::interval(CALL_EVERY);
-    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut rounds = Rounds::every(&state.stop, CALL_EVERY);
     for round in 0_u32.. {
-        tokio::select! {
-            () = state.stop.cancelled() => return,
-            _ = tick.tick() => {}
+        if !rounds.go_on().await {
+            return;
         }
         let looks = round.is_multiple_of(LOOK_EVERY);
         if looks && let Err(cause) = state.waiting_rooms.reload(&state.pg, state.locks.now()).await {

@@ -65,6 +65,22 @@ async fn a_sold_seat_is_no_longer_left_and_a_show_without_seats_is_sold_out() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_seat_that_is_paid_for_is_left_again_only_when_it_may_be_claimed() {
+    let world = World::start(1, &[]).await;
+    let ann = world.visitor();
+    let left = || async { ann.get("/api/v1/shows?movie=tide").await.1["shows"][0]["seats_left"].clone() };
+    let claim = "INSERT INTO seat_claims (show_id, seat_no, booking_id, fence, state, expires_at)
+                 VALUES ($1, 7, gen_random_uuid(), 1, 'claimed', now() - interval '20 seconds')";
+    sqlx::query(claim).bind(world.show).execute(&world.pg).await.expect("the claim is written");
+    until("a claim that ran out just now still has its seat", || async { left().await == 299 }).await;
+
+    let later = "UPDATE seat_claims SET expires_at = now() - interval '2 minutes' WHERE show_id = $1";
+    sqlx::query(later).bind(world.show).execute(&world.pg).await.expect("time passes");
+    until("the seat is anyone's", || async { left().await == 300 }).await;
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_plan_is_named_by_its_content_and_a_page_for_everyone_sets_no_cookie() {
     let world = World::start(1, &[]).await;
     let client = &world.visitor().client;

@@ -12,14 +12,10 @@ pub use notice::Notice;
 pub use register::Register;
 pub use reset::{ConfirmEmail, Reset};
 
+use domain::person::{MAX_EMAIL_BYTES, MAX_NAME_CHARS};
 use leptos::prelude::*;
 
 use crate::say;
-
-/// Longest name, characters; the server's limit.
-const MAX_NAME_CHARS: usize = 120;
-/// Longest address, characters (RFC 5321).
-const MAX_EMAIL_CHARS: usize = 254;
 
 /// What stood in the way, said when the page is read.
 fn trouble_view(trouble: Option<String>) -> impl IntoView {
@@ -47,7 +43,7 @@ fn email_field(value: String) -> impl IntoView {
         <div class="field">
             <label for="email">{say!("account.email")}</label>
             <input id="email" name="email" r#type="email" autocomplete="username" inputmode="email" required
-                maxlength=MAX_EMAIL_CHARS value=value />
+                maxlength=MAX_EMAIL_BYTES value=value />
         </div>
     }
 }

@@ -5,7 +5,7 @@ use domain::till::Means;
 use leptos::either::EitherOf3;
 use leptos::prelude::*;
 
-use super::selling::Selling;
+use super::selling::{CALLER_MINUTES, Selling};
 use super::{asking, callers, exchange, seat};
 use crate::browser::ids;
 use crate::checkout::{count_in_words, countdown, lines, place_lines, total_of};
@@ -84,7 +84,7 @@ fn more(selling: Selling) -> impl IntoView {
                 <button type="button" class="button button-quiet" data-testid="keep-seats" aria-disabled=is_idle
                     on:click=move |_| selling.keep()>{say!("box_office.keep")}</button>
                 <button type="button" class="button button-quiet" data-testid="hold-for-caller" aria-disabled=is_idle
-                    on:click=move |_| selling.hold_for_caller()>{say!("box_office.hold_for_caller")}</button>
+                    on:click=move |_| selling.hold_for_caller()>{say!("box_office.hold_for_caller", minutes = CALLER_MINUTES)}</button>
             </div>
         </details>
     }

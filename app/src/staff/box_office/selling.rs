@@ -22,7 +22,7 @@ use crate::say;
 use crate::seat_map::session::Session;
 
 /// How long seats are held for a caller, minutes.
-const CALLER_MINUTES: u32 = 60;
+pub(super) const CALLER_MINUTES: u32 = 60;
 
 /// Everything about selling in one show. A bundle of handles: copy it.
 #[derive(Clone, Copy)]

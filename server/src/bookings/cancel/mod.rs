@@ -9,10 +9,10 @@ mod returned;
 mod shows;
 mod staff;
 
-use domain::booking::{BookingState, Event, back_to_buyer};
+use domain::booking::{BUYER_CANCELS_UNTIL_MS, BookingState, Event, back_to_buyer};
 use domain::money::Money;
 use domain::seats::SeatIndex;
-use domain::time::Timestamp;
+use domain::time::{MINUTE_MS, Timestamp};
 use sqlx::PgConnection;
 
 pub(super) use buyer::cancel as cancel_own;
@@ -127,7 +127,10 @@ pub(super) fn unmoved(error: MoveError) -> Problem {
     match error {
         MoveError::Refused(Refused::TooLate) => Problem::new(
             Code::TooLateToCancel,
-            "Bookings can be cancelled until two hours before the show. The box office may help.",
+            format!(
+                "Bookings can be cancelled until {} minutes before the show. The box office may help.",
+                BUYER_CANCELS_UNTIL_MS / MINUTE_MS
+            ),
         ),
         MoveError::Refused(Refused::Gone) => Problem::new(
             Code::WrongState,

@@ -14,6 +14,7 @@ use uuid::Uuid;
 
 use super::staff::reason_of;
 use super::{By, undo};
+use crate::background::Rounds;
 use crate::bookings::moves::{Cause, MoveError};
 use crate::bookings::sql;
 use crate::clock::to_utc;
@@ -154,13 +155,8 @@ async fn any_left(tx: &mut PgConnection, show: Uuid) -> Result<bool, sqlx::Error
 
 /// Looks after shows that were called off, until the server stops: any replica, no leader.
 pub async fn work_forever(state: AppState) {
-    let mut round = tokio::time::interval(LOOK_EVERY);
-    round.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    loop {
-        tokio::select! {
-            () = state.stop.cancelled() => return,
-            _ = round.tick() => {}
-        }
+    let mut rounds = Rounds::every(&state.stop, LOOK_EVERY);
+    while rounds.go_on().await {
         if let Err(problem) = one_round(&state).await {
             tracing::warn!(?problem, "shows that were called off could not be looked after");
         }

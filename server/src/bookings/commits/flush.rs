@@ -11,7 +11,7 @@ use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::super::claims::CLAIM_GRACE_MS;
+use super::super::claims::{alive_since, claim_is_alive};
 use super::super::sql::BookingRow;
 use super::run::Trouble;
 use super::writes::{Claim, EventLine, Fresh, Payment, PaymentNote, Writes};
@@ -204,19 +204,21 @@ impl Writes {
             .done()
     }
 
-    /// As `claims::claim`: free, released, or run out a grace ago, and by a higher fence.
+    /// As `claims::claim`: what is free or alive no more, and by a higher fence.
     fn add_claims(&self, together: &mut Together, now: Timestamp) -> Result<(), sqlx::Error> {
         let claims = || self.claims.iter();
-        let statement = "INSERT INTO seat_claims (show_id, seat_no, booking_id, fence, state, expires_at)
+        let statement = concat!(
+            "INSERT INTO seat_claims (show_id, seat_no, booking_id, fence, state, expires_at)
              SELECT wish.show_id, wish.seat_no, wish.booking_id, wish.fence, 'claimed', wish.expires_at
              FROM unnest($1::uuid[], $2::integer[], $3::uuid[], $4::bigint[], $5::timestamptz[])
                   AS wish (show_id, seat_no, booking_id, fence, expires_at)
              ON CONFLICT (show_id, seat_no) DO UPDATE
              SET booking_id = EXCLUDED.booking_id, fence = EXCLUDED.fence, state = 'claimed',
                  expires_at = EXCLUDED.expires_at
-             WHERE seat_claims.fence < EXCLUDED.fence
-               AND (seat_claims.state = 'released' OR (seat_claims.state = 'claimed' AND seat_claims.expires_at <= $6))
-             RETURNING booking_id";
+             WHERE seat_claims.fence < EXCLUDED.fence AND NOT ",
+            claim_is_alive!("seat_claims", "$6"),
+            " RETURNING booking_id"
+        );
         together
             .add("claimed", statement, &["booking_id"])
             .each(claims().map(|claim| claim.show))
@@ -224,7 +226,7 @@ impl Writes {
             .each(claims().map(|claim| claim.booking))
             .each(claims().map(|claim| claim.fence))
             .each(claims().map(|claim| to_utc(claim.expires_at)))
-            .value(to_utc(now.plus_ms(-CLAIM_GRACE_MS)))
+            .value(alive_since(now))
             .done()
     }
 

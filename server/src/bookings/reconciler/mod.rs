@@ -23,6 +23,7 @@ use super::asking;
 use super::effects::{self, EffectError};
 use super::moves::{self, Cause};
 use super::sql;
+use crate::background::Rounds;
 use crate::payments::PaymentStatus;
 use crate::{AppState, ids, outbox, telemetry};
 use due::Unheard;
@@ -70,15 +71,11 @@ pub async fn reconcile_forever(state: AppState) {
 }
 
 async fn watch(state: &AppState, what: Watch, rests: &Mutex<Rests>) {
-    let mut round = tokio::time::interval(LOOK_EVERY);
-    round.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut rounds = Rounds::every(&state.stop, LOOK_EVERY);
     let mut was_full = false;
     while !state.stop.is_cancelled() {
-        if !was_full {
-            tokio::select! {
-                () = state.stop.cancelled() => return,
-                _ = round.tick() => {}
-            }
+        if !was_full && !rounds.go_on().await {
+            return;
         }
         let looked_at = match what {
             Watch::Ours => settle_ours(state).await,

@@ -13,6 +13,7 @@ use uuid::Uuid;
 use super::carry::{Carried, carry};
 use super::sql::{self, MoveRow};
 use super::{answers, mails};
+use crate::background::Rounds;
 use crate::bookings::cancel::undo_in_full;
 use crate::bookings::moves::Cause;
 use crate::bookings::sql as bookings;
@@ -34,13 +35,8 @@ const MAX_PER_BATCH: i64 = 64;
 
 /// Runs until the server stops.
 pub async fn work_forever(state: AppState) {
-    let mut rounds = tokio::time::interval(LOOK_EVERY);
-    rounds.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    loop {
-        tokio::select! {
-            () = state.stop.cancelled() => return,
-            _ = rounds.tick() => {}
-        }
+    let mut rounds = Rounds::every(&state.stop, LOOK_EVERY);
+    while rounds.go_on().await {
         if let Err(problem) = round(&state).await {
             tracing::warn!(?problem, "shows that move could not be looked after");
         }

@@ -7,11 +7,12 @@ use anyhow::{Context, ensure};
 use chrono::{DateTime, Datelike, Days, NaiveDate, NaiveTime, TimeZone, Timelike, Utc};
 use chrono_tz::Tz;
 use domain::layout::Area;
-use domain::pricing::{Format, Slot, Weekday};
+use domain::pricing::Format;
 use domain::seats::SeatIndex;
 use domain::time::Timestamp;
 use uuid::Uuid;
 
+use super::super::slot::{slot_of, weekday_of};
 use super::chain::{Chain, Event, Plays, Programme, Screen, Theatre};
 use crate::clock;
 
@@ -88,11 +89,7 @@ fn plan(
     entry: &Entry<'_>,
 ) -> anyhow::Result<PlannedShow> {
     let room = &chain.rooms[&screen.layout];
-    let slot = Slot {
-        weekday: weekday(local_date),
-        minute_of_day: (entry.at.hour() * 60 + entry.at.minute()) as u16,
-        format: entry.format,
-    };
+    let slot = slot_of(local_date.and_time(entry.at), entry.format);
     let categories = room.layout.categories().iter().map(|category| category.name.as_str());
     let prices = theatre
         .tariff
@@ -126,7 +123,7 @@ pub(super) fn entries<'a>(
         Programme::Plays(plays) => day_of_films(chain, theatre, plays, date),
         Programme::Events(events) => events
             .iter()
-            .filter(|event| event.weekday == weekday(date))
+            .filter(|event| event.weekday == weekday_of(date))
             .map(|event| {
                 let Event { at, film, format, .. } = event;
                 let language = &chain.film(film)?.languages;
@@ -174,16 +171,4 @@ fn day_of_films<'a>(
         minute = free_from.next_multiple_of(START_STEP_MINUTES);
     }
     Ok(entries)
-}
-
-fn weekday(date: NaiveDate) -> Weekday {
-    match date.weekday() {
-        chrono::Weekday::Mon => Weekday::Monday,
-        chrono::Weekday::Tue => Weekday::Tuesday,
-        chrono::Weekday::Wed => Weekday::Wednesday,
-        chrono::Weekday::Thu => Weekday::Thursday,
-        chrono::Weekday::Fri => Weekday::Friday,
-        chrono::Weekday::Sat => Weekday::Saturday,
-        chrono::Weekday::Sun => Weekday::Sunday,
-    }
 }

@@ -7,12 +7,14 @@ use chrono::{DateTime, NaiveDate, Utc};
 use domain::api_catalogue::{Availability, FilmView, ShowView};
 use domain::money::{Currency, Money};
 use domain::time::Timestamp;
+use sqlx::postgres::PgArguments;
 use sqlx::types::Json;
-use sqlx::{FromRow, PgPool, Postgres, QueryBuilder};
+use sqlx::{Arguments, FromRow, PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
 
 use super::count;
 use super::films::FilmRow;
+use crate::bookings::{alive_since, claim_is_alive};
 use crate::catalogue::ShowSearch;
 use crate::catalogue::show::{local_start, wrong_row};
 use crate::clock;
@@ -122,21 +124,30 @@ const LISTED: &str = "
 const FIRST_TO_START: &str = "
         ORDER BY s.starts_at, t.name, sc.name, s.id
         LIMIT ";
-/// Counted after the limit: claims of shows nobody will see are not read.
-const WITH_TAKEN: &str = "
+/// Counted after the limit: claims of shows nobody will see are not read. `$1`: since when claims are alive.
+const WITH_TAKEN: &str = concat!(
+    "
     )
     SELECT listed.*, stock.places, stock.places_taken,
            (SELECT count(*)
             FROM seat_claims k
-            WHERE k.show_id = listed.id
-              AND (k.state = 'sold' OR (k.state = 'claimed' AND k.expires_at > ";
-const IN_ORDER: &str = "))) AS taken
+            WHERE k.show_id = listed.id AND ",
+    claim_is_alive!("k", "$1"),
+    ") AS taken
     FROM listed
     CROSS JOIN LATERAL (SELECT coalesce(sum(a.capacity), 0)::bigint AS places,
                                coalesce(sum(a.claimed + a.sold), 0)::bigint AS places_taken
                         FROM area_stock a
                         WHERE a.show_id = listed.id) stock
-    ORDER BY listed.starts_at, listed.theatre_name, listed.screen, listed.id";
+    ORDER BY listed.starts_at, listed.theatre_name, listed.screen, listed.id"
+);
+
+/// The question for shows in lists, as far as its conditions; `$1` is what [`WITH_TAKEN`] asks for.
+fn listing(now: Timestamp) -> Result<QueryBuilder<Postgres>, sqlx::Error> {
+    let mut arguments = PgArguments::default();
+    arguments.add(alive_since(now)).map_err(sqlx::Error::Encode)?;
+    Ok(QueryBuilder::with_arguments(LISTED, arguments))
+}
 
 /// Shows that start after `now` and answer the search.
 pub(in crate::catalogue) async fn shows(
@@ -144,7 +155,7 @@ pub(in crate::catalogue) async fn shows(
     search: &ShowSearch,
     now: Timestamp,
 ) -> Result<Found, sqlx::Error> {
-    let mut query = QueryBuilder::<Postgres>::new(LISTED);
+    let mut query = listing(now)?;
     query.push("NOT s.called_off AND s.sales <> 'planned' AND s.starts_at > ").push_bind(clock::to_utc(now));
     // Only what is asked for becomes a condition, so that each question can use its index.
     if let Some(film) = &search.film {
@@ -172,7 +183,7 @@ pub(in crate::catalogue) async fn shows(
         query.push(" OR t.name ILIKE ").push_bind(pattern).push(")");
     }
     query.push(FIRST_TO_START).push_bind(SHOW_LIMIT + 1);
-    query.push(WITH_TAKEN).push_bind(clock::to_utc(now)).push(IN_ORDER);
+    query.push(WITH_TAKEN);
 
     let asked = Instant::now();
     let rows: Vec<ListedRow> = query.build_query_as().fetch_all(pool).await?;
@@ -205,10 +216,10 @@ pub(in crate::catalogue) async fn listed(
     id: Uuid,
     now: Timestamp,
 ) -> Result<Option<ListedShow>, sqlx::Error> {
-    let mut query = QueryBuilder::<Postgres>::new(LISTED);
+    let mut query = listing(now)?;
     query.push("s.id = ").push_bind(id);
     query.push(FIRST_TO_START).push_bind(1_i64);
-    query.push(WITH_TAKEN).push_bind(clock::to_utc(now)).push(IN_ORDER);
+    query.push(WITH_TAKEN);
     let row: Option<ListedRow> = query.build_query_as().fetch_optional(pool).await?;
     row.map(ListedRow::read).transpose()
 }

@@ -7,6 +7,7 @@ use redis::Value;
 
 use super::{Claim, Id};
 use crate::AppState;
+use crate::background::Rounds;
 use crate::seat_locks::link::LuaScript;
 
 /// A replica that was silent for this long is taken for dead. If it lives, cut off from Redis, no harm is done:
@@ -40,13 +41,8 @@ pub(in crate::idempotency) async fn announce_forever(state: AppState) {
     let shared = &state.idempotency.shared;
     let say = LuaScript::new(SAY);
     let name = shared.name_of(&shared.replica);
-    let mut tick = tokio::time::interval(SAY_EVERY);
-    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    loop {
-        tokio::select! {
-            () = state.stop.cancelled() => return,
-            _ = tick.tick() => {}
-        }
+    let mut rounds = Rounds::every(&state.stop, SAY_EVERY);
+    while rounds.go_on().await {
         let mut call = say.call(&[&name]);
         call.arg(REPLICA_LIFE.as_millis() as u64);
         shared.note(state.redis.eval(&call).await.err().as_ref());

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use axum::http::StatusCode;
-use chrono::{DateTime, Timelike, Utc};
+use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 use domain::api_moving::{MovePreview, MoveRequest};
 use domain::money::Currency;
@@ -16,9 +16,10 @@ use uuid::Uuid;
 use super::overlap::Taken;
 use super::plan::free_of_others;
 use super::week::LOCAL_SECOND;
-use super::{pattern, week, zone_of};
+use super::{week, zone_of};
 use crate::AppState;
 use crate::bookings::relocation::{self, Wish};
+use crate::catalogue::slot_of;
 use crate::clock::{from_utc, to_utc};
 use crate::idempotency::Answer;
 use crate::organiser::sql::moving::{self as sql, MovingShow};
@@ -161,12 +162,8 @@ async fn prices(
 }
 
 fn slot(starts_at: DateTime<Utc>, zone: Tz, format: &str) -> Result<Slot, Problem> {
-    let local = starts_at.with_timezone(&zone).naive_local();
-    Ok(Slot {
-        weekday: pattern::weekday_of(local.date()),
-        minute_of_day: (local.hour() * 60 + local.minute()) as u16,
-        format: Format::parse(format).ok_or_else(|| Problem::internal(&"a show's format is none"))?,
-    })
+    let format = Format::parse(format).ok_or_else(|| Problem::internal(&"a show's format is none"))?;
+    Ok(slot_of(starts_at.with_timezone(&zone).naive_local(), format))
 }
 
 fn currency(code: &str) -> Result<Currency, Problem> {

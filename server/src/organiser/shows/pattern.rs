@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use chrono::{DateTime, Datelike, Days, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, TimeZone, Utc};
+use chrono::{DateTime, Days, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, TimeZone, Utc};
 use chrono_tz::Tz;
 use domain::api_organiser::{DayPattern, InGap};
 use domain::pricing::Weekday;
 
+use crate::catalogue::weekday_of;
 use crate::web::{Code, Problem};
 
 /// Weeks planned at once.
@@ -45,11 +46,11 @@ pub(super) fn starts(
     if !(1..=MAX_WEEKS).contains(&weeks) {
         return refuse(format!("Plan 1 to {MAX_WEEKS} weeks at once."));
     }
-    let mut times: BTreeSet<(u8, NaiveTime)> = BTreeSet::new();
+    let mut times: BTreeSet<(Weekday, NaiveTime)> = BTreeSet::new();
     for day in pattern {
         for text in &day.times {
             let time = time_of_day(text)?;
-            if !times.insert((number(day.weekday), time)) {
+            if !times.insert((day.weekday, time)) {
                 return refuse(format!("{} is there twice on one day.", time.format("%H:%M")));
             }
         }
@@ -63,7 +64,7 @@ pub(super) fn starts(
     let (mut found, mut missing) = (Vec::new(), Vec::new());
     for day in 0..u64::from(weeks) * 7 {
         let Some(date) = from.checked_add_days(Days::new(day)) else { return refuse("The calendar ends.".to_owned()) };
-        let weekday = date.weekday().num_days_from_monday() as u8;
+        let weekday = weekday_of(date);
         for (_, time) in times.iter().filter(|(on, _)| *on == weekday) {
             let local = date.and_time(*time);
             match (start(zone, local), in_gap) {
@@ -101,31 +102,6 @@ fn after_gap(zone: Tz, local: NaiveDateTime) -> Option<Start> {
         let local = local.checked_add_signed(TimeDelta::minutes(later))?;
         Some(Start { at: start(zone, local)?, local, moved: true })
     })
-}
-
-const fn number(weekday: Weekday) -> u8 {
-    match weekday {
-        Weekday::Monday => 0,
-        Weekday::Tuesday => 1,
-        Weekday::Wednesday => 2,
-        Weekday::Thursday => 3,
-        Weekday::Friday => 4,
-        Weekday::Saturday => 5,
-        Weekday::Sunday => 6,
-    }
-}
-
-/// The day of the week, as prices go by it.
-pub(super) fn weekday_of(date: NaiveDate) -> Weekday {
-    match date.weekday() {
-        chrono::Weekday::Mon => Weekday::Monday,
-        chrono::Weekday::Tue => Weekday::Tuesday,
-        chrono::Weekday::Wed => Weekday::Wednesday,
-        chrono::Weekday::Thu => Weekday::Thursday,
-        chrono::Weekday::Fri => Weekday::Friday,
-        chrono::Weekday::Sat => Weekday::Saturday,
-        chrono::Weekday::Sun => Weekday::Sunday,
-    }
 }
 
 #[cfg(test)]

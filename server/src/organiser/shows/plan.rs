@@ -1,18 +1,19 @@
 //! Weeks of shows by a pattern: all of them or none, and every obstacle by name.
 
 use axum::http::StatusCode;
-use chrono::{DateTime, NaiveDate, TimeDelta, Timelike, Utc};
+use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use chrono_tz::Tz;
 use domain::api_organiser::{PlannedShow, PlannedShows, ShowsRequest, TermsOfSale};
 use domain::layout::Layout;
 use domain::money::Currency;
-use domain::pricing::{Slot, Tariff};
+use domain::pricing::Tariff;
 use uuid::Uuid;
 
 use super::overlap::{Taken, conflicts};
 use super::pattern::{self, Start};
 use super::{Terms, checked, zone_of};
 use crate::audit::{self, Entry};
+use crate::catalogue::{self, slot_of};
 use crate::clock::{from_utc, rfc3339, to_utc};
 use crate::idempotency::Answer;
 use crate::organiser::films::MAX_RUNNING_MINUTES;
@@ -20,7 +21,7 @@ use crate::organiser::sql::shows::{self as sql, NewShow};
 use crate::organiser::standing::{self, Standing};
 use crate::organiser::{Act, Begun, name_of, sql as queries};
 use crate::web::{Code, Problem};
-use crate::{AppState, box_office, catalogue, ids};
+use crate::{AppState, box_office, ids};
 
 /// Longest pause for cleaning, minutes.
 const MAX_CLEANING_MINUTES: u32 = 240;
@@ -170,13 +171,7 @@ fn prices(
         let detail = format!("The tariff has no price for {named}. Add it first.");
         return Err(Problem::new(Code::PriceInvalid, detail));
     }
-    let local = start.local;
-    let slot = Slot {
-        weekday: pattern::weekday_of(local.date()),
-        minute_of_day: (local.hour() * 60 + local.minute()) as u16,
-        format: request.format,
-    };
-    let list = tariff.price_list(names(), slot, currency);
+    let list = tariff.price_list(names(), slot_of(start.local, request.format), currency);
     let list = list.map_err(|why| Problem::new(Code::PriceInvalid, format!("{why}.")))?;
     serde_json::to_string(&list.by_category).map_err(|cause| Problem::internal(&cause))
 }

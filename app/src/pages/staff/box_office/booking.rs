@@ -3,7 +3,8 @@
 use domain::api_box_office::{CounterBooking, ManagerView};
 use domain::api_cancelling::RefundView;
 use domain::booking::{BookingState, MoneyState};
-use domain::till::Means;
+use domain::till::{Means, UNDO_MS};
+use domain::time::MINUTE_MS;
 use leptos::prelude::*;
 
 use super::super::{Desk, frame};
@@ -131,7 +132,7 @@ fn undo(base: &str, key: &str) -> impl IntoView + use<> {
     view! {
         <form class="card counter-form" action=format!("{base}/undo") method="post">
             {hidden("key", key)}
-            <p class="quiet small">{say!("box_office.undo_hint")}</p>
+            <p class="quiet small">{say!("box_office.undo_hint", minutes = UNDO_MS / MINUTE_MS)}</p>
             {reason_field("undo-reason", say!("box_office.reason"), true)}
             <button class="button button-quiet" type="submit" data-testid="undo">{say!("box_office.undo")}</button>
         </form>

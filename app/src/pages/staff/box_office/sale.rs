@@ -1,5 +1,7 @@
 //! A show at the counter: its map, to sell from.
 
+use domain::booking::SALES_CLOSE_BEFORE_START_MS;
+use domain::time::MINUTE_MS;
 use leptos::prelude::*;
 use uuid::Uuid;
 
@@ -48,7 +50,9 @@ impl Page for SalePage {
             }
             .into_any()
         } else {
-            view! { <p class="quiet" data-testid="not-on-sale">{say!("box_office.not_on_sale")}</p> }.into_any()
+            let minutes = SALES_CLOSE_BEFORE_START_MS / MINUTE_MS;
+            view! { <p class="quiet" data-testid="not-on-sale">{say!("box_office.not_on_sale", minutes = minutes)}</p> }
+                .into_any()
         };
         let content = view! {
             <p class="crumbs"><a href=base.clone() data-testid="back">{say!("box_office.shows")}</a><span>{self.when}</span></p>

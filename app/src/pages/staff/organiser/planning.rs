@@ -2,6 +2,8 @@
 
 use domain::api_organiser::{FilmChoice, ScreenView};
 use domain::pricing::Format;
+use domain::seats::{FLASH_HOLD_MS, USUAL_HOLD_MS};
+use domain::time::SECOND_MS;
 use leptos::prelude::*;
 
 use super::{Desk, Tab, Trouble, choice, field, head, hidden, page, reason, sales_choices, tick};
@@ -67,7 +69,7 @@ impl PlanningForm {
             moves: false,
             sales: "open".to_owned(),
             sales_from: String::new(),
-            hold_seconds: "300".to_owned(),
+            hold_seconds: (USUAL_HOLD_MS / SECOND_MS).to_string(),
             per_person: "10".to_owned(),
             flash: false,
             email_code: false,
@@ -169,7 +171,7 @@ fn form(
                     {field("hold_seconds", "number", say!("organiser.hold_seconds"), form.hold_seconds, true)}
                     {field("per_person", "number", say!("organiser.per_person"), form.per_person, true)}
                     {field("per_instrument", "number", say!("organiser.per_instrument"), form.per_instrument, false)}
-                    {tick("flash", say!("organiser.flash"), form.flash)}
+                    {tick("flash", say!("organiser.flash", seconds = FLASH_HOLD_MS / SECOND_MS), form.flash)}
                     {tick("email_code", say!("organiser.email_code"), form.email_code)}
                 </div>
             </fieldset>

@@ -2,10 +2,11 @@
 
 use domain::api_organiser::TariffView;
 use domain::money::Currency;
-use domain::pricing::Format;
+use domain::pricing::{Format, MATINEE_BEFORE_MINUTE};
 use leptos::prelude::*;
 
 use super::{Desk, Tab, Trouble, decimal, field, head, hidden, page, reason};
+use crate::language::{Arg, current, time_of_day};
 use crate::say;
 use crate::shell::{Head, Page};
 
@@ -64,6 +65,8 @@ impl Page for Prices {
         });
         let surcharges = surcharges.collect_view();
         let lead = if has_lines { say!("organiser.prices_lead") } else { say!("organiser.prices_none") };
+        let evening = time_of_day(MATINEE_BEFORE_MINUTE, current());
+        let evening = Arg::Ours(&evening);
         let percent = |name, label, value: i64| field(name, "number", label, value.to_string(), true);
         let content = view! {
             <form class="organiser-form card organiser-card" action=format!("/staff/{}/prices", desk.theatre) method="post">
@@ -75,8 +78,8 @@ impl Page for Prices {
                     <div class="organiser-fields">{base}</div>
                 </fieldset>
                 {percent("weekend", say!("organiser.weekend_percent"), tariff.weekend_percent)}
-                {percent("matinee", say!("organiser.matinee_percent"), tariff.matinee_percent)}
-                {percent("prime", say!("organiser.prime_percent"), tariff.prime_percent)}
+                {percent("matinee", say!("organiser.matinee_percent", time = evening), tariff.matinee_percent)}
+                {percent("prime", say!("organiser.prime_percent", time = evening), tariff.prime_percent)}
                 <fieldset class="organiser-wide">
                     <legend>{say!("organiser.surcharges")}</legend>
                     <div class="organiser-fields">{surcharges}</div>

@@ -3,6 +3,8 @@
 use domain::api_moving::MoveState;
 use domain::api_organiser::{CancellationView, OrganisedShow, ScreenView};
 use domain::money::Currency;
+use domain::seats::FLASH_HOLD_MS;
+use domain::time::SECOND_MS;
 use leptos::prelude::*;
 
 use super::{
@@ -118,7 +120,7 @@ fn forms(
                 {field("hold_seconds", "number", say!("organiser.hold_seconds"), terms.hold_seconds.to_string(), true)}
                 {field("per_person", "number", say!("organiser.per_person"), terms.per_person.to_string(), true)}
                 {field("per_instrument", "number", say!("organiser.per_instrument"), per_instrument, false)}
-                {tick("flash", say!("organiser.flash"), terms.flash_sale)}
+                {tick("flash", say!("organiser.flash", seconds = FLASH_HOLD_MS / SECOND_MS), terms.flash_sale)}
                 {tick("email_code", say!("organiser.email_code"), terms.email_code)}
                 <fieldset class="organiser-wide">
                     <legend>{say!("organiser.prices")}</legend>

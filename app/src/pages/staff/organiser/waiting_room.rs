@@ -2,7 +2,8 @@
 //! switched on, changed, or switched off. The figures renew themselves where no form is in their way.
 
 use domain::api_waiting_room::DrawView;
-use domain::waiting_room::{MAX_PER_SECOND, Queue};
+use domain::time::MINUTE_MS;
+use domain::waiting_room::{MAX_PER_SECOND, PASS_MS, Queue};
 use leptos::prelude::*;
 use uuid::Uuid;
 
@@ -236,7 +237,7 @@ fn figures(here: &str, show: Uuid, room: RoomStands, is_closed: bool, is_still: 
     let (state, words) = state_of(&room, is_closed);
     let queue = &room.queue;
     let bound = match room.limit {
-        Some(limit) => say!("waiting_room.limit", limit = count(limit)),
+        Some(limit) => say!("waiting_room.limit", limit = count(limit), minutes = PASS_MS / MINUTE_MS),
         None => say!("waiting_room.limit_early"),
     };
     let lines = [

@@ -1,0 +1,71 @@
+//! The one validator of people: of who has an account, who buys, who waits. What a name is says `domain::person`.
+
+use domain::api::Person;
+use domain::person::{MAX_EMAIL_BYTES, personal_name};
+
+use crate::tickets::is_address;
+use crate::web::{Code, Problem};
+
+/// Name and e-mail address of a person, with outer white space taken off.
+///
+/// # Errors
+/// 400 when either cannot be one.
+pub fn check(who: &str, person: &Person) -> Result<(String, String), Problem> {
+    let refuse = |what: &str| Problem::new(Code::PersonInvalid, format!("{what} of the {who} cannot be used."));
+    let name = personal_name(&person.name).ok_or_else(|| refuse("The name"))?;
+    let email = address(&person.email).ok_or_else(|| refuse("The e-mail address"))?;
+    Ok((name.to_owned(), email.to_owned()))
+}
+
+/// An e-mail address with outer white space taken off.
+///
+/// # Errors
+/// 400 when it cannot be one.
+pub fn email_of(text: &str) -> Result<&str, Problem> {
+    address(text).ok_or_else(|| Problem::new(Code::PersonInvalid, "The e-mail address cannot be used."))
+}
+
+/// The same; `None` for what cannot be one.
+pub(super) fn address(text: &str) -> Option<&str> {
+    let email = text.trim();
+    (email.len() <= MAX_EMAIL_BYTES && is_address(email)).then_some(email)
+}
+
+/// The address as it is looked up and counted: white space and the case of ASCII letters make no other one, as in SQL.
+#[must_use]
+pub fn known_as(email: &str) -> String {
+    email.trim().to_ascii_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_person_comes_without_the_white_space_around() {
+        let person = Person { name: " Ann\n".to_owned(), email: " ann@example.org ".to_owned() };
+        assert_eq!(check("buyer", &person).expect("a person"), ("Ann".to_owned(), "ann@example.org".to_owned()));
+    }
+
+    #[test]
+    fn an_address_is_one_however_it_is_typed_and_no_other_letters_are_taken_for_its() {
+        assert_eq!(known_as(" Ann@Example.ORG "), known_as("ann@example.org"));
+        assert_ne!(known_as("\u{212A}im@example.org"), known_as("kim@example.org"), "the Kelvin sign is no k");
+    }
+
+    #[test]
+    fn what_cannot_be_a_name_or_an_address_is_refused_by_its_field() {
+        let refused = |name: &str, email: &str| {
+            let problem =
+                check("buyer", &Person { name: name.to_owned(), email: email.to_owned() }).expect_err("refused");
+            assert_eq!(problem.code(), Code::PersonInvalid);
+            problem.detail().to_owned()
+        };
+        assert_eq!(refused(" ", "a@example.org"), "The name of the buyer cannot be used.");
+        let long = format!("{}@example.org", "x".repeat(MAX_EMAIL_BYTES));
+        for email in ["", "a", "a@", "@b", "a b@example.org", "a@example.org\r\nBcc: c@example.org", &long] {
+            assert_eq!(refused("Ann", email), "The e-mail address of the buyer cannot be used.", "{email:?}");
+            assert!(email_of(email).is_err(), "{email:?}");
+        }
+    }
+}

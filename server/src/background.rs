@@ -1,0 +1,73 @@
+//! Work that is done again and again until the server stops: when its next round begins. What a round does, and what is
+//! said of one that fails, is the business of whose work it is.
+
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::{Interval, MissedTickBehavior};
+use tokio_util::sync::CancellationToken;
+
+/// Rounds at regular times.
+#[derive(Debug)]
+pub struct Rounds<'a> {
+    stop: &'a CancellationToken,
+    tick: Interval,
+}
+
+impl<'a> Rounds<'a> {
+    /// The first at once, then one so often; one that takes longer puts off those after it.
+    #[must_use]
+    pub fn every(stop: &'a CancellationToken, period: Duration) -> Self {
+        let mut tick = tokio::time::interval(period);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Self { stop, tick }
+    }
+
+    /// Waits for the next round; `false` when the server stops.
+    pub async fn go_on(&mut self) -> bool {
+        tokio::select! {
+            biased;
+            () = self.stop.cancelled() => false,
+            _ = self.tick.tick() => true,
+        }
+    }
+}
+
+/// Waits until somebody says that there is something to do, and no longer than that; `false` when the server stops.
+pub async fn woken(stop: &CancellationToken, wake: &Notify, at_most: Duration) -> bool {
+    tokio::select! {
+        biased;
+        () = stop.cancelled() => false,
+        () = wake.notified() => true,
+        () = tokio::time::sleep(at_most) => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOON: Duration = Duration::from_millis(1);
+    const NOT_TODAY: Duration = Duration::from_secs(24 * 3_600);
+
+    #[tokio::test]
+    async fn the_first_round_is_at_once_and_none_begins_when_the_server_stops() {
+        let stop = CancellationToken::new();
+        let mut rounds = Rounds::every(&stop, NOT_TODAY);
+        assert!(rounds.go_on().await);
+        let mut often = Rounds::every(&stop, SOON);
+        assert!(often.go_on().await && often.go_on().await && often.go_on().await);
+        stop.cancel();
+        assert!(!rounds.go_on().await && !often.go_on().await);
+    }
+
+    #[tokio::test]
+    async fn who_is_woken_does_not_wait_and_who_is_not_looks_all_the_same() {
+        let (stop, wake) = (CancellationToken::new(), Notify::new());
+        wake.notify_one();
+        assert!(woken(&stop, &wake, NOT_TODAY).await);
+        assert!(woken(&stop, &wake, SOON).await);
+        stop.cancel();
+        assert!(!woken(&stop, &wake, NOT_TODAY).await);
+    }
+}

@@ -1,0 +1,196 @@
+//! How often one may try, for all replicas together. What may be tried how often, and who is counted, says each
+//! capability by an [`Allowance`] of its own.
+//!
+//! A bucket in Redis each, which fills by itself (`take.lua`). While Redis is away every replica counts for itself
+//! (`local`): a guesser then has as many tries more as there are replicas, and people sign in all the same. Postgres is
+//! not asked to count: when Redis is away it has enough to do.
+//!
+//! Whom a bucket is of is hashed: a copy of Redis names nobody.
+
+mod local;
+
+use std::time::Duration;
+
+use domain::time::Timestamp;
+use redis::Value;
+use sha2::{Digest, Sha256};
+
+use crate::AppState;
+use crate::seat_locks::link::LuaScript;
+use crate::web::problem::Limit;
+use crate::web::{Code, Problem};
+
+/// A try waits so long for Redis, then this replica counts by itself.
+const DEADLINE: Duration = Duration::from_millis(250);
+
+/// What one may do in a row, and how soon again.
+#[derive(Clone, Copy, Debug)]
+pub struct Allowance {
+    /// Its name, for whoever runs into it, and of its buckets: no two have the same.
+    pub name: &'static str,
+    /// So many at once.
+    pub burst: u32,
+    /// Each is back after this long, milliseconds.
+    pub each_ms: i64,
+}
+
+impl Allowance {
+    const fn limit(&self) -> Limit {
+        Limit { name: self.name, burst: self.burst, window_s: self.burst as u64 * self.each_ms.unsigned_abs() / 1_000 }
+    }
+}
+
+/// What a bucket said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Said {
+    Granted,
+    /// Nothing in it for so long, milliseconds.
+    Empty(i64),
+}
+
+/// What is done to a bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Act {
+    Take,
+    Give,
+    Clear,
+}
+
+impl Act {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Take => "take",
+            Self::Give => "give",
+            Self::Clear => "clear",
+        }
+    }
+}
+
+/// The buckets.
+pub struct RateLimits {
+    prefix: String,
+    script: LuaScript,
+    local: local::Buckets,
+}
+
+impl RateLimits {
+    /// `prefix` goes before every Redis key.
+    #[must_use]
+    pub fn new(prefix: &str) -> Self {
+        let script = LuaScript::new(include_str!("take.lua"));
+        Self { prefix: prefix.to_owned(), script, local: local::Buckets::default() }
+    }
+
+    /// Counts a try.
+    ///
+    /// # Errors
+    /// 429, with how long to wait.
+    pub async fn take(&self, state: &AppState, of: &Allowance, whose: &str) -> Result<(), Problem> {
+        match self.act(state, of, whose, Act::Take).await {
+            Said::Granted => Ok(()),
+            Said::Empty(ms) => {
+                tracing::info!(limit = of.name, wait_ms = ms, "somebody tries too often");
+                let pause = Duration::from_millis(ms.unsigned_abs());
+                let detail = "That was too often in a short time. Please wait a little, then try again.";
+                Err(Problem::new(Code::TooManyAttempts, detail).with_limit(of.limit()).with_retry_after(pause))
+            }
+        }
+    }
+
+    /// The try that was counted went well: it does not count.
+    pub async fn give_back(&self, state: &AppState, of: &Allowance, whose: &str) {
+        self.act(state, of, whose, Act::Give).await;
+    }
+
+    /// Forgets all tries.
+    pub async fn clear(&self, state: &AppState, of: &Allowance, whose: &str) {
+        self.act(state, of, whose, Act::Clear).await;
+    }
+
+    async fn act(&self, state: &AppState, of: &Allowance, whose: &str, act: Act) -> Said {
+        // Named as it always was: versions that run side by side during an update count together.
+        let key = format!("{}throttle:{}:{}", self.prefix, of.name, hashed(whose));
+        let mut call = self.script.call(&[&key]);
+        call.arg(of.burst).arg(of.each_ms).arg(act.as_str());
+        match tokio::time::timeout(DEADLINE, state.redis.eval(&call)).await {
+            Ok(Ok(answer)) => match read(&answer.value) {
+                Some(said) => return said,
+                None => tracing::error!(answer = ?answer.value, "a rate-limit bucket holds an invalid value"),
+            },
+            Ok(Err(cause)) => tracing::debug!(%cause, "tries are counted by this replica alone for now"),
+            Err(_) => tracing::debug!("tries are counted by this replica alone: Redis takes too long"),
+        }
+        self.local.act(of, key, act, state.locks.now())
+    }
+}
+
+fn read(answer: &Value) -> Option<Said> {
+    let Value::Array(parts) = answer else { return None };
+    match parts.as_slice() {
+        [Value::Int(1), Value::Int(_), Value::Int(_)] => Some(Said::Granted),
+        [Value::Int(0), Value::Int(_), Value::Int(wait)] => Some(Said::Empty(*wait)),
+        _ => None,
+    }
+}
+
+/// 128 bits are enough to keep people apart.
+fn hashed(whose: &str) -> String {
+    let mut name = hex::encode(Sha256::digest(whose.as_bytes()));
+    name.truncate(32);
+    name
+}
+
+/// The same arithmetic as `take.lua`: when a bucket will be full again, after `act`.
+fn step(of: &Allowance, full_at: Option<Timestamp>, act: Act, now: Timestamp) -> (Option<Timestamp>, Said) {
+    let full_at = full_at.map_or(now.0, |at| at.0.max(now.0));
+    let whole = i64::from(of.burst) * of.each_ms;
+    let full_at = match act {
+        Act::Clear => now.0,
+        Act::Give => full_at - of.each_ms,
+        Act::Take if full_at + of.each_ms - now.0 > whole => {
+            return (Some(Timestamp(full_at)), Said::Empty(full_at + of.each_ms - now.0 - whole));
+        }
+        Act::Take => full_at + of.each_ms,
+    };
+    (Some(Timestamp(full_at)).filter(|at| at.0 > now.0), Said::Granted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OF: Allowance = Allowance { name: "test", burst: 3, each_ms: 1_000 };
+
+    #[test]
+    fn so_many_in_a_row_then_one_at_a_time() {
+        let now = Timestamp(5_000);
+        let mut bucket = None;
+        for _ in 0..3 {
+            let (after, said) = step(&OF, bucket, Act::Take, now);
+            assert_eq!(said, Said::Granted);
+            bucket = after;
+        }
+        assert_eq!(step(&OF, bucket, Act::Take, now), (bucket, Said::Empty(1_000)));
+        assert_eq!(step(&OF, bucket, Act::Take, now.plus_ms(400)).1, Said::Empty(600));
+        let (after, said) = step(&OF, bucket, Act::Take, now.plus_ms(1_000));
+        assert_eq!((after, said), (Some(now.plus_ms(4_000)), Said::Granted));
+        assert_eq!(step(&OF, bucket, Act::Take, now.plus_ms(60_000)).0, Some(now.plus_ms(61_000)), "never fuller");
+    }
+
+    #[test]
+    fn what_is_given_back_can_be_taken_and_no_more_than_that() {
+        let now = Timestamp(5_000);
+        let full = Some(now.plus_ms(3_000));
+        let (given, _) = step(&OF, full, Act::Give, now);
+        assert_eq!(step(&OF, given, Act::Take, now), (full, Said::Granted));
+        assert_eq!(step(&OF, None, Act::Give, now), (None, Said::Granted));
+        assert_eq!(step(&OF, full, Act::Clear, now), (None, Said::Granted));
+    }
+
+    #[test]
+    fn whose_a_bucket_is_cannot_be_read_from_its_name() {
+        assert_eq!(hashed("ann@example.org").len(), 32);
+        assert_ne!(hashed("ann@example.org"), hashed("bob@example.org"));
+        assert!(!hashed("ann@example.org").contains("ann"));
+    }
+}

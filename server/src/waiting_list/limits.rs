@@ -1,0 +1,44 @@
+//! How many join waiting lists from one address of the network.
+
+use crate::AppState;
+use crate::rate_limits::Allowance;
+use crate::web::{ClientAddress, Problem};
+
+/// From an address of which so many tries for seats a minute may come: a tenth of these in a row, then a hundredth a
+/// minute; `None`: nobody counts. One visitor is in a few lists at most anyhow.
+fn of_address(tries_a_minute: u32) -> Option<Allowance> {
+    let each_ms = 6_000_000_i64.checked_div(i64::from(tries_a_minute))?;
+    Some(Allowance { name: "waiting-list-address", burst: (tries_a_minute / 10).max(1), each_ms })
+}
+
+/// Counts somebody who wants to join from this address.
+///
+/// # Errors
+/// 429.
+pub(super) async fn count(state: &AppState, address: &ClientAddress) -> Result<(), Problem> {
+    match of_address(state.config.holds_per_address_min) {
+        Some(of) => state.rate_limits.take(state, &of, &address.0).await,
+        None => Ok(()),
+    }
+}
+
+/// Whoever was counted did not join: it does not count.
+pub(super) async fn give_back(state: &AppState, address: &ClientAddress) {
+    if let Some(of) = of_address(state.config.holds_per_address_min) {
+        state.rate_limits.give_back(state, &of, &address.0).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_join_waiting_lists_as_an_address_may_try_for_seats() {
+        let of = |tries| of_address(tries).map(|of| (of.burst, of.each_ms));
+        assert_eq!(of(1_200), Some((120, 5_000)));
+        assert_eq!(of(1), Some((1, 6_000_000)), "somebody may join");
+        assert_eq!(of(60_000), Some((6_000, 100)));
+        assert_eq!(of(0), None);
+    }
+}
