@@ -1,5 +1,6 @@
 //! Fields of forms: what was typed stays in them, and why it was refused stands below.
 
+use domain::api_systems::{MAX_REASON_CHARS, one_line};
 use domain::money::{Currency, Money};
 use leptos::prelude::*;
 
@@ -19,8 +20,8 @@ pub struct Field {
 pub enum Refusal {
     /// It is no amount of money as this currency writes it.
     NoAmount(Currency),
-    /// It is an amount below nothing, or above this one.
-    AmountBeyond(Money),
+    /// It is an amount below the first of these, or above the second.
+    AmountBeyond(Money, Money),
     /// It is no whole number from 0 to this one.
     NoNumber(u32),
     /// It is no reason: nothing, or more than a line of so many characters.
@@ -40,6 +41,14 @@ impl Field {
     #[must_use]
     pub fn amount(minor: i64, currency: Currency) -> Self {
         Self::kept(decimal(minor, currency))
+    }
+
+    /// With what was typed as a reason: refused where it is none, or too long.
+    #[must_use]
+    pub fn reason(typed: impl Into<String>) -> Self {
+        let typed = typed.into();
+        let is_one = one_line(&typed, MAX_REASON_CHARS).is_some();
+        Self { refusal: (!is_one).then_some(Refusal::NoReason(MAX_REASON_CHARS)), value: typed }
     }
 
     /// As it was typed, and why it was refused.
@@ -69,9 +78,7 @@ impl Refusal {
             Self::NoAmount(currency) => {
                 say!("field.no_amount", currency = currency.code(), example = &example(*currency))
             }
-            Self::AmountBeyond(most) => {
-                say!("field.amount_beyond", least = Money::new(0, most.currency), most = *most)
-            }
+            Self::AmountBeyond(least, most) => say!("field.amount_beyond", least = *least, most = *most),
             Self::NoNumber(most) => say!("field.no_number", least = 0_u32, most = *most),
             Self::NoReason(most) => say!("field.no_reason", most = *most),
             Self::Told(words) => words.clone(),
@@ -166,8 +173,8 @@ mod tests {
 
     #[test]
     fn a_refusal_speaks_of_money_as_people_write_it() {
-        let most = Refusal::AmountBeyond(Money::new(100_000_000_000, currency("INR")));
-        let said = speaking(Language::English, || most.words());
+        let [least, most] = [0, 100_000_000_000].map(|minor| Money::new(minor, currency("INR")));
+        let said = speaking(Language::English, || Refusal::AmountBeyond(least, most).words());
         assert!(said.contains("₹0.00") && !said.contains("100000000000"), "{said}");
         let said = speaking(Language::English, || Refusal::NoAmount(currency("INR")).words());
         assert!(said.contains("INR") && said.contains("12.50"), "{said}");

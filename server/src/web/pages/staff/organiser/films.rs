@@ -8,8 +8,7 @@ use serde::Deserialize;
 
 use super::super::{Who, desk};
 use super::{
-    Asked, FormResult, PageResult, intent, new_key, passing_or_fault, private, reason_in, see, trouble, whole,
-    with_status,
+    Asked, FormResult, PageResult, intent, new_key, passing_or_fault, private, see, trouble, whole, with_status,
 };
 use crate::AppState;
 use crate::organiser::{self, Act};
@@ -56,7 +55,7 @@ impl Sent {
             rating: self.rating,
             tagline: self.tagline,
             synopsis: self.synopsis,
-            reason: reason_in(&self.reason),
+            reason: Field::reason(self.reason),
         }
     }
 }

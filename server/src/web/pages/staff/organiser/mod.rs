@@ -19,7 +19,6 @@ use axum::extract::{DefaultBodyLimit, Form, Path, Query};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use domain::api_systems::{MAX_REASON_CHARS, one_line};
 use domain::money::{Currency, Money};
 use domain::pricing::MAX_AMOUNT_MINOR;
 use serde::{Deserialize, Serialize};
@@ -154,15 +153,10 @@ fn price_in(text: &str, currency: Currency) -> (Field, Option<i64>) {
         Some(minor) if u64::try_from(minor).is_ok_and(|minor| minor <= MAX_AMOUNT_MINOR) => {
             (Field::kept(text), Some(minor))
         }
-        Some(_) => refused(Refusal::AmountBeyond(Money::new(MAX_AMOUNT_MINOR.cast_signed(), currency))),
-    }
-}
-
-/// A field that says why, as it is shown again.
-fn reason_in(text: &str) -> Field {
-    match one_line(text, MAX_REASON_CHARS) {
-        Some(_) => Field::kept(text),
-        None => Field::refused(text, Refusal::NoReason(MAX_REASON_CHARS)),
+        Some(_) => {
+            let [least, most] = [0, MAX_AMOUNT_MINOR.cast_signed()].map(|minor| Money::new(minor, currency));
+            refused(Refusal::AmountBeyond(least, most))
+        }
     }
 }
 

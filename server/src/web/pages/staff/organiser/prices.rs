@@ -13,7 +13,7 @@ use domain::pricing::{Format, MAX_PERCENT};
 use super::super::{Who, desk};
 use super::{
     Asked, FormResult, PageResult, currency_of, field, intent, marked, new_key, passing_or_fault, price_in, private,
-    reader, reason_in, see, told, trouble, whole, with_status,
+    reader, see, told, trouble, whole, with_status,
 };
 use crate::AppState;
 use crate::organiser::{self, Act, PriceGround};
@@ -118,7 +118,7 @@ fn as_sent(sent: &[(String, String)], ground: &PriceGround, currency: Currency) 
     }
     let [(weekend, weekend_percent), (matinee, matinee_percent), (prime, prime_percent)] =
         ["weekend", "matinee", "prime"].map(|name| percent_in(field(sent, name)));
-    let reason = reason_in(field(sent, "reason"));
+    let reason = Field::reason(field(sent, "reason"));
     let version = field(sent, "version").to_owned();
     let tariff = TariffView { base, weekend_percent, matinee_percent, prime_percent, surcharge, version: 0 };
     (PriceForm { version, lines, weekend, matinee, prime, surcharges, reason }, tariff)

@@ -1,7 +1,7 @@
 //! The programme: weeks, and planning them.
 
 use app::pages::staff::organiser::{Planning, PlanningForm, Programme, Trouble};
-use app::pages::staff::{Desk, Section};
+use app::pages::staff::{Desk, Field, Section};
 use axum::extract::{Form, Path, Query, State};
 use chrono::{Days, NaiveDate};
 use domain::api_organiser::{DayPattern, InGap, Sales, ShowsRequest, TermsOfSale};
@@ -12,8 +12,7 @@ use serde::de::value::Error as ValueError;
 
 use super::super::{Who, desk};
 use super::{
-    Asked, FormResult, PageResult, intent, new_key, passing_or_fault, private, reason_in, see, trouble, whole,
-    with_status,
+    Asked, FormResult, PageResult, intent, new_key, passing_or_fault, private, see, trouble, whole, with_status,
 };
 use crate::AppState;
 use crate::organiser::{self, Act};
@@ -137,7 +136,7 @@ impl PlanForm {
             flash: !self.terms.flash.is_empty(),
             email_code: !self.terms.email_code.is_empty(),
             per_instrument: self.terms.per_instrument,
-            reason: reason_in(&self.reason),
+            reason: Field::reason(self.reason),
         }
     }
 

@@ -13,7 +13,7 @@ use super::super::{Who, desk};
 use super::programme::TermsForm;
 use super::{
     Asked, FormResult, PageResult, Thing, currency_of, field, intent, marked, new_key, passing_or_fault, price_in,
-    private, reason_in, see, trouble, whole, with_status,
+    private, see, trouble, whole, with_status,
 };
 use crate::AppState;
 use crate::organiser::{self, Act, PriceGround};
@@ -84,7 +84,7 @@ impl Seen {
             flash: !field(sent, "flash").is_empty(),
             email_code: !field(sent, "email_code").is_empty(),
             prices: lines,
-            reason: reason_in(field(sent, "reason")),
+            reason: Field::reason(field(sent, "reason")),
             cancel_reason: Field::default(),
         };
         (form, prices)
@@ -197,7 +197,7 @@ pub(super) async fn cancel(
         Err(problem) => {
             let (status, trouble) = trouble(problem)?;
             let seen = Seen::of(&state, &theatre, show).await?;
-            let form = ShowForm { cancel_reason: reason_in(&request.reason), ..seen.as_kept() };
+            let form = ShowForm { cancel_reason: Field::reason(request.reason), ..seen.as_kept() };
             Ok(with_status(status, seen.page(&state, desk, form, false, Some(trouble)).await?))
         }
     }
