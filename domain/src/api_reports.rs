@@ -19,7 +19,8 @@ pub struct ReportQuery {
     pub from: Option<String>,
     /// Last day, which counts too; today when absent. At most 92 days in all.
     pub to: Option<String>,
-    /// For the occupancy of a room: which screen, by its id; the first when absent.
+    /// Only what is of this screen, by its id; all of the theatre when absent. The occupancy is always of one screen: the
+    /// first when absent.
     pub screen: Option<String>,
 }
 

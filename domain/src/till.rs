@@ -153,7 +153,8 @@ pub const fn can_be_counted(minor: i64) -> bool {
 }
 
 /// A sum as people write it, in minor units: `12.50`, `12,5`, `12`. `None` for what is none, has more digits than the
-/// currency, or cannot be counted. Thousands are not grouped: `1.000` is read by nobody the same way.
+/// currency, or does not fit; whether somebody can have counted it says [`can_be_counted`]. Thousands are not grouped:
+/// `1.000` is read by nobody the same way.
 #[must_use]
 pub fn read_amount(text: &str, minor_digits: u32) -> Option<i64> {
     let text = text.trim();
@@ -163,8 +164,7 @@ pub fn read_amount(text: &str, minor_digits: u32) -> Option<i64> {
     if whole.is_empty() || !is_number(whole) || !is_number(part) || part.len() > digits {
         return None;
     }
-    let minor: i64 = format!("{whole}{part:0<digits$}").parse().ok()?;
-    can_be_counted(minor).then_some(minor)
+    format!("{whole}{part:0<digits$}").parse().ok()
 }
 
 /// The last instant at which a sale of `sold_at` may be undone.
@@ -225,10 +225,16 @@ mod tests {
         ] {
             assert_eq!(read_amount(text, digits), Some(minor), "{text}");
         }
-        for text in ["", ".5", "-1", "+1", "1.234", "1.0.0", "1e3", "١٠", "99999999999999999999", "1000000.01", "a"] {
+        for text in ["", ".5", "-1", "+1", "1.234", "1.0.0", "1e3", "١٠", "99999999999999999999", "a"] {
             assert_eq!(read_amount(text, 2), None, "{text}");
         }
         assert_eq!(read_amount("1.5", 0), None);
+        let beyond = read_amount("1000000.01", 2);
+        assert_eq!(
+            beyond.map(|minor| (minor, can_be_counted(minor))),
+            Some((100_000_001, false)),
+            "a sum nobody counts"
+        );
     }
 
     #[test]

@@ -90,7 +90,15 @@ test("a shift from float to cash-up while a moviegoer buys on the same map", asy
   await signInAsManager(seller);
   await openBoxOffice(seller, theatre);
   await expectForEveryone(seller, "the box office without a till");
-  await seller.locator("#float").fill("100.00");
+  // A float nobody can count stays as it was typed, and what is wrong with it stands beside it.
+  const floatField = seller.locator("#float");
+  await floatField.fill("a hundred");
+  await use(seller, seller.getByTestId("open-till"));
+  await expect(floatField).toHaveAttribute("aria-invalid", "true");
+  await expect(floatField).toHaveValue("a hundred");
+  await expect(floatField).toHaveAccessibleDescription(/12\.50/);
+  await expectForEveryone(seller, "a float that is refused");
+  await floatField.fill("100.00");
   await use(seller, seller.getByTestId("open-till"));
   await expect(seller.getByTestId("till")).toBeVisible();
   const float = await expected(seller);

@@ -72,9 +72,18 @@ test("a room is brought, a week planned and sold, and a show called off", async 
   await expect(page.getByTestId("house-plan").locator("[data-kept]")).toHaveCount(3);
   await expectForEveryone(page, "house seats of a screen");
 
+  // A price that cannot be one leaves everything as it was typed, and says why beside its own field.
   await page.goto(`${THEATRE}/prices`);
-  await page.getByLabel("Партер").fill("9.50");
+  const price = page.getByLabel("Партер");
+  await price.fill("nine");
   await page.locator("#prices-reason").fill("What the tent costs.");
+  await press(page.getByTestId("set-prices"));
+  await expect(price).toHaveAttribute("aria-invalid", "true");
+  await expect(price).toHaveValue("nine");
+  await expect(price).toHaveAccessibleDescription(/12\.50/);
+  await expect(page.locator("#prices-reason")).toHaveValue("What the tent costs.");
+  await expectForEveryone(page, "prices that are refused");
+  await price.fill("9.50");
   await press(page.getByTestId("set-prices"));
   await expect(page.getByTestId("organiser-done")).toBeVisible();
 

@@ -31,6 +31,33 @@ test("a sale is in the figures, in charts that have names, and in a file", async
   expect(file.trim().split(/\r?\n/).length).toBeGreaterThan(1);
 });
 
+test("the page begins with all screens, and one that is chosen narrows all of it", async ({ request, newVisitor }) => {
+  test.skip(test.info().project.name !== "laptop", "the same on every screen");
+  const { page } = await newVisitor({ reducedMotion: "reduce" });
+  const show = await claimShow(request, []);
+  const { screen } = (await (await request.get(`/api/v1/shows/${show.id}`)).json()) as { screen: string };
+  await buyTickets(show, 2);
+  await signInAsManager(page);
+  await page.goto(`/staff/${show.theatre}/reports`);
+  const choice = page.locator("#report-screen");
+  await expect(choice).toHaveValue("");
+  await choice.selectOption({ label: screen });
+  await press(page.getByTestId("reports-show"));
+  await page.waitForURL((url) => url.searchParams.get("screen") !== null);
+  await expect(choice.locator("option:checked")).toHaveText(screen);
+  await expect(page.getByTestId("reports-which")).toContainText(screen);
+  const shows = await page.getByTestId("reports-shows").locator("tbody tr").all();
+  expect(shows.length).toBeGreaterThan(0);
+  for (const one of shows) await expect(one).toContainText(screen);
+  const narrowed = await tickets(page);
+  expect(narrowed).toBeGreaterThanOrEqual(2);
+  await expectForEveryone(page, "the reports of one screen");
+  await choice.selectOption("");
+  await press(page.getByTestId("reports-show"));
+  await page.waitForURL((url) => url.searchParams.get("screen") === "");
+  expect(await tickets(page)).toBeGreaterThanOrEqual(narrowed);
+});
+
 test("a key is shown once, and an endpoint is told of a sale", async ({ request, newVisitor }) => {
   test.skip(test.info().project.name !== "laptop", "the same on every screen");
   const { page } = await newVisitor({ reducedMotion: "reduce" });

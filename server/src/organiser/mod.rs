@@ -28,7 +28,7 @@ pub use shows::{call_off, change_terms, instant, move_show, plan as plan_shows, 
 pub use standing::{
     Standing, keep as keep_standing_seats, list as standing_seats, of_room as standing_in, unknown as unknown_seats,
 };
-pub use tariffs::{current as tariff, price_ground, set as set_tariff};
+pub use tariffs::{PriceGround, current as tariff, price_ground, set as set_tariff};
 pub use theatres::{change as change_theatre, create as create_theatre, found as found_theatre, one as theatre};
 pub use told::follow_forever;
 

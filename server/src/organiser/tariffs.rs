@@ -28,8 +28,18 @@ pub async fn current(state: &AppState, theatre: &str) -> Result<TariffView, Prob
 pub struct PriceGround {
     /// ISO 4217 code.
     pub currency: String,
-    /// Categories of the rooms its screens have.
-    pub categories: Vec<String>,
+    /// Categories of the rooms its screens have: the names prices go by, and those for people.
+    pub categories: BTreeMap<String, String>,
+}
+
+impl PriceGround {
+    /// What customers see a category called; with the name prices go by where another is called the same.
+    #[must_use]
+    pub fn label_of(&self, name: &str) -> String {
+        let Some(label) = self.categories.get(name) else { return name.to_owned() };
+        let is_shared = self.categories.values().filter(|other| *other == label).count() > 1;
+        if is_shared { format!("{label} ({name})") } else { label.clone() }
+    }
 }
 
 /// The currency of a theatre, and the categories of its rooms.
@@ -41,7 +51,7 @@ pub async fn price_ground(state: &AppState, theatre: &str) -> Result<PriceGround
     let currency = sql::programme::currency(&mut connection, theatre).await?;
     let currency = currency.ok_or_else(|| Problem::not_found("theatre"))?;
     let categories = sql::programme::categories(&mut connection, theatre, MAX_CATEGORIES as i64).await?;
-    Ok(PriceGround { currency, categories })
+    Ok(PriceGround { currency, categories: categories.into_iter().collect() })
 }
 
 fn nothing_yet() -> TariffView {

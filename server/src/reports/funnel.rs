@@ -8,6 +8,7 @@ use domain::api_reports::FunnelReport;
 
 use super::range::Range;
 use super::reading::{LATE_DAYS, Reading, unread};
+use super::screens;
 use crate::AppState;
 use crate::web::Problem;
 
@@ -16,7 +17,7 @@ const FUNNEL: &str = "
     WITH of_theatre AS MATERIALIZED (
         SELECT show.id FROM screens screen
         JOIN shows show ON show.screen_id = screen.id AND show.starts_at >= $2 - $4 * interval '1 day'
-        WHERE screen.theatre_id = $1
+        WHERE screen.theatre_id = $1 AND ($5::text IS NULL OR screen.id = $5)
     ), made AS MATERIALIZED (
         SELECT booking.id, booking.state, booking.is_open
         FROM of_theatre show CROSS JOIN LATERAL (
@@ -53,7 +54,7 @@ const HOLDS: &str = "
     FROM screens screen
     JOIN shows show ON show.screen_id = screen.id AND show.starts_at >= $2 - $5 * interval '1 day'
     JOIN hold_counts counted ON counted.show_id = show.id AND counted.day BETWEEN $3 AND $4
-    WHERE screen.theatre_id = $1";
+    WHERE screen.theatre_id = $1 AND ($6::text IS NULL OR screen.id = $6)";
 
 #[derive(sqlx::FromRow)]
 struct Counted {
@@ -67,17 +68,24 @@ struct Counted {
     open: i64,
 }
 
-/// How far people came in a theatre on these days.
+/// How far people came in a theatre, or on one of its screens, on these days.
 ///
 /// # Errors
-/// 503 when it is too much to read, or others read.
-pub async fn funnel(state: &AppState, theatre: &str, range: &Range) -> Result<FunnelReport, Problem> {
+/// 404 for a screen the theatre does not have, 503 when it is too much to read, or others read.
+pub async fn funnel(
+    state: &AppState,
+    theatre: &str,
+    range: &Range,
+    screen: Option<&str>,
+) -> Result<FunnelReport, Problem> {
     let mut reading = Reading::begin(state).await?;
+    let screen = screens::asked(&mut reading.tx, theatre, screen).await?;
     let counted: Counted = sqlx::query_as(FUNNEL)
         .bind(theatre)
         .bind(range.begins)
         .bind(range.ends)
         .bind(LATE_DAYS)
+        .bind(screen)
         .fetch_one(&mut *reading.tx)
         .await
         .map_err(unread)?;
@@ -87,6 +95,7 @@ pub async fn funnel(state: &AppState, theatre: &str, range: &Range) -> Result<Fu
         .bind(range.from)
         .bind(range.to)
         .bind(LATE_DAYS)
+        .bind(screen)
         .fetch_one(&mut *reading.tx)
         .await
         .map_err(unread)?;

@@ -37,7 +37,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
 struct Asked {
     theatre: String,
     range: Range,
-    /// The room meant, where a report is of one.
+    /// The screen meant; none for all of them.
     screen: Option<String>,
 }
 
@@ -68,7 +68,7 @@ impl FromRequestParts<AppState> for Asked {
         (status = 400, body = ProblemView, description = "malformed: also more than 92 days"),
         (status = 503, body = ProblemView, description = "overloaded")))]
 async fn sales(State(state): State<AppState>, asked: Asked) -> ApiResult<Json<SalesReport>> {
-    super::sales(&state, &asked.theatre, &asked.range).await.map(Json)
+    super::sales(&state, &asked.theatre, &asked.range, asked.screen.as_deref()).await.map(Json)
 }
 
 /// How far people came, from the first hold to the ticket, and where they were lost. For managers and organisers.
@@ -78,7 +78,7 @@ async fn sales(State(state): State<AppState>, asked: Asked) -> ApiResult<Json<Sa
         (status = 400, body = ProblemView, description = "malformed"),
         (status = 503, body = ProblemView, description = "overloaded")))]
 async fn funnel(State(state): State<AppState>, asked: Asked) -> ApiResult<Json<FunnelReport>> {
-    super::funnel(&state, &asked.theatre, &asked.range).await.map(Json)
+    super::funnel(&state, &asked.theatre, &asked.range, asked.screen.as_deref()).await.map(Json)
 }
 
 /// What your theatre took and gave back, by the day the money moved. For managers and organisers.
@@ -88,7 +88,7 @@ async fn funnel(State(state): State<AppState>, asked: Asked) -> ApiResult<Json<F
         (status = 400, body = ProblemView, description = "malformed"),
         (status = 503, body = ProblemView, description = "overloaded")))]
 async fn takings(State(state): State<AppState>, asked: Asked) -> ApiResult<Json<TakingsReport>> {
-    super::takings(&state, &asked.theatre, &asked.range).await.map(Json)
+    super::takings(&state, &asked.theatre, &asked.range, asked.screen.as_deref()).await.map(Json)
 }
 
 /// How often each seat of a room was sold. For managers and organisers.

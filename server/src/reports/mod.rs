@@ -12,6 +12,7 @@ mod occupancy;
 mod range;
 mod reading;
 mod sales;
+mod screens;
 mod tables;
 mod takings;
 mod tally;
@@ -21,6 +22,7 @@ pub use http::routes;
 pub use occupancy::occupancy;
 pub use range::{MAX_DAYS, Range};
 pub use sales::sales;
+pub use screens::screens;
 pub use takings::takings;
 pub use tally::{Tally, flush_forever};
 

@@ -3,18 +3,17 @@
 //! Rooms change: an edited layout is a new one, with other numbers. Counted are the shows in the room as the last of
 //! them has it; how many were in another one is said.
 
-use domain::api_reports::{OccupancyReport, ReportScreen};
+use domain::api_reports::OccupancyReport;
 use uuid::Uuid;
 
 use super::range::Range;
 use super::reading::{Reading, unread};
+use super::screens;
 use crate::AppState;
 use crate::web::{Code, Problem};
 
 /// Shows counted at most: more than a screen can have in the longest report.
 const MAX_SHOWS: i64 = 2_000;
-
-const SCREENS: &str = "SELECT id, name FROM screens WHERE theatre_id = $1 ORDER BY name, id LIMIT 500";
 
 const SHOWS: &str = "
     SELECT id, layout_id FROM shows
@@ -39,9 +38,7 @@ pub async fn occupancy(
     screen: Option<&str>,
 ) -> Result<OccupancyReport, Problem> {
     let mut reading = Reading::begin(state).await?;
-    let screens: Vec<(String, String)> =
-        sqlx::query_as(SCREENS).bind(theatre).fetch_all(&mut *reading.tx).await.map_err(unread)?;
-    let screens: Vec<ReportScreen> = screens.into_iter().map(|(id, name)| ReportScreen { id, name }).collect();
+    let screens = screens::of_theatre(&mut reading.tx, theatre).await?;
     let wanted = match screen.filter(|id| !id.is_empty()) {
         Some(id) => Some(screens.iter().find(|screen| screen.id == id).ok_or_else(|| Problem::not_found("screen"))?),
         None => screens.first(),

@@ -11,13 +11,14 @@ use uuid::Uuid;
 
 use super::range::Range;
 use super::reading::{LATE_DAYS, Reading, unread};
+use super::screens;
 use crate::AppState;
 use crate::web::{Code, Problem};
 
 /// Most lines of a report, of all its parts together: a quarter of a year of a house with thirty screens.
 const MAX_LINES: usize = 20_000;
 
-/// Bookings confirmed in a theatre between two instants, and their tickets by category.
+/// Bookings confirmed in a theatre, or on one of its screens, between two instants, and their tickets by category.
 const SALES: &str = "
     WITH sold AS MATERIALIZED (
         SELECT booking.id, booking.show_id, booking.state, booking.currency::text AS currency,
@@ -28,7 +29,7 @@ const SALES: &str = "
         JOIN bookings booking ON booking.show_id = show.id AND NOT booking.is_open
         JOIN booking_events event ON event.booking_id = booking.id AND event.to_state = 'CONFIRMED'
              AND event.from_state IS DISTINCT FROM 'CONFIRMED' AND event.at >= $2 AND event.at < $3
-        WHERE screen.theatre_id = $1
+        WHERE screen.theatre_id = $1 AND ($7::text IS NULL OR screen.id = $7)
     ), lines AS (
         SELECT sold.id, sold.show_id, sold.currency, sold.day, sold.channel, line.category, line.tickets, line.minor,
                CASE WHEN sold.state = 'CANCELLED' THEN line.tickets ELSE line.given_back END AS given_back
@@ -76,12 +77,18 @@ struct ShowRow {
     starts_at: DateTime<Utc>,
 }
 
-/// What a theatre sold on these days.
+/// What a theatre, or one of its screens, sold on these days.
 ///
 /// # Errors
-/// 503 when it is too much to read, or others read.
-pub async fn sales(state: &AppState, theatre: &str, range: &Range) -> Result<SalesReport, Problem> {
+/// 404 for a screen the theatre does not have, 503 when it is too much to read, or others read.
+pub async fn sales(
+    state: &AppState,
+    theatre: &str,
+    range: &Range,
+    screen: Option<&str>,
+) -> Result<SalesReport, Problem> {
     let mut reading = Reading::begin(state).await?;
+    let screen = screens::asked(&mut reading.tx, theatre, screen).await?;
     let groups: Vec<Group> = sqlx::query_as(SALES)
         .bind(theatre)
         .bind(range.begins)
@@ -89,6 +96,7 @@ pub async fn sales(state: &AppState, theatre: &str, range: &Range) -> Result<Sal
         .bind(range.zone.name())
         .bind(LATE_DAYS)
         .bind(MAX_LINES as i64)
+        .bind(screen)
         .fetch_all(&mut *reading.tx)
         .await
         .map_err(unread)?;

@@ -75,8 +75,8 @@ pub(super) async fn file(
     screen: Option<&str>,
 ) -> Result<String, Problem> {
     match table {
-        Table::Funnel => Ok(of_funnel(&funnel(state, theatre, range).await?)),
-        Table::Takings => Ok(of_takings(&takings(state, theatre, range).await?.lines)),
+        Table::Funnel => Ok(of_funnel(&funnel(state, theatre, range, screen).await?)),
+        Table::Takings => Ok(of_takings(&takings(state, theatre, range, screen).await?.lines)),
         Table::Seats => {
             let report = occupancy(state, theatre, range, screen).await?;
             let show = match report.show {
@@ -86,7 +86,7 @@ pub(super) async fn file(
             Ok(of_seats(&report, show.as_deref()))
         }
         Table::Days | Table::Channels | Table::Categories | Table::Films | Table::Shows => {
-            let report = sales(state, theatre, range).await?;
+            let report = sales(state, theatre, range, screen).await?;
             Ok(match table {
                 Table::Days => of_lines("date", &report.by_day),
                 Table::Channels => of_lines("channel", &report.by_channel),

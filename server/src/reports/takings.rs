@@ -12,6 +12,7 @@ use domain::api_reports::{TakingsLine, TakingsReport, TakingsTotal};
 
 use super::range::Range;
 use super::reading::{LATE_DAYS, Reading, unread};
+use super::screens;
 use crate::AppState;
 use crate::web::Problem;
 
@@ -20,7 +21,7 @@ const PAYMENTS: &str = "
     WITH of_theatre AS MATERIALIZED (
         SELECT show.id FROM screens screen
         JOIN shows show ON show.screen_id = screen.id AND show.starts_at >= $2 - $5 * interval '1 day'
-        WHERE screen.theatre_id = $1
+        WHERE screen.theatre_id = $1 AND ($6::text IS NULL OR screen.id = $6)
     ), booked AS (
         SELECT booking.id FROM of_theatre show
         JOIN bookings booking ON booking.show_id = show.id AND NOT booking.is_open
@@ -51,7 +52,8 @@ const REFUNDS: &str = "
     JOIN shows show ON show.id = booking.show_id
     JOIN screens screen ON screen.id = show.screen_id
     JOIN payments payment ON payment.booking_id = refund.booking_id
-    WHERE screen.theatre_id = $1 AND refund.state = 'settled' AND refund.settled_at >= $2 AND refund.settled_at < $3
+    WHERE screen.theatre_id = $1 AND ($5::text IS NULL OR screen.id = $5)
+      AND refund.state = 'settled' AND refund.settled_at >= $2 AND refund.settled_at < $3
     GROUP BY 1, 2, 3";
 
 const UNDER_WAY: &str = "
@@ -61,7 +63,7 @@ const UNDER_WAY: &str = "
     JOIN shows show ON show.id = booking.show_id
     JOIN screens screen ON screen.id = show.screen_id
     JOIN payments payment ON payment.booking_id = refund.booking_id
-    WHERE screen.theatre_id = $1 AND refund.state = 'requested'
+    WHERE screen.theatre_id = $1 AND ($2::text IS NULL OR screen.id = $2) AND refund.state = 'requested'
     GROUP BY 1";
 
 #[derive(sqlx::FromRow)]
@@ -74,18 +76,25 @@ struct Moved {
     fees_minor: i64,
 }
 
-/// What a theatre took and gave back on these days.
+/// What a theatre, or one of its screens, took and gave back on these days. Money is of the screen its booking is on.
 ///
 /// # Errors
-/// 503 when it is too much to read, or others read.
-pub async fn takings(state: &AppState, theatre: &str, range: &Range) -> Result<TakingsReport, Problem> {
+/// 404 for a screen the theatre does not have, 503 when it is too much to read, or others read.
+pub async fn takings(
+    state: &AppState,
+    theatre: &str,
+    range: &Range,
+    screen: Option<&str>,
+) -> Result<TakingsReport, Problem> {
     let mut reading = Reading::begin(state).await?;
+    let screen = screens::asked(&mut reading.tx, theatre, screen).await?;
     let payments: Vec<Moved> = sqlx::query_as(PAYMENTS)
         .bind(theatre)
         .bind(range.begins)
         .bind(range.ends)
         .bind(range.zone.name())
         .bind(LATE_DAYS)
+        .bind(screen)
         .fetch_all(&mut *reading.tx)
         .await
         .map_err(unread)?;
@@ -94,11 +103,12 @@ pub async fn takings(state: &AppState, theatre: &str, range: &Range) -> Result<T
         .bind(range.begins)
         .bind(range.ends)
         .bind(range.zone.name())
+        .bind(screen)
         .fetch_all(&mut *reading.tx)
         .await
         .map_err(unread)?;
     let under_way: Vec<(String, i64)> =
-        sqlx::query_as(UNDER_WAY).bind(theatre).fetch_all(&mut *reading.tx).await.map_err(unread)?;
+        sqlx::query_as(UNDER_WAY).bind(theatre).bind(screen).fetch_all(&mut *reading.tx).await.map_err(unread)?;
     Ok(told(payments, refunds, &under_way, range))
 }
 

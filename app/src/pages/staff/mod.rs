@@ -4,6 +4,7 @@
 pub mod box_office;
 mod door;
 mod entrance;
+mod fields;
 pub mod organiser;
 pub mod reports;
 pub mod systems;
@@ -12,6 +13,7 @@ pub mod unusual;
 
 pub use door::{Door, DoorShows};
 pub use entrance::{Entrance, Workplace};
+pub use fields::{Field, Refusal};
 pub use theatre::{NewTheatre, NewTheatreForm, TheatrePage};
 
 use domain::roles::{Role, Standing, standing};

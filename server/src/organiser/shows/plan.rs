@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use chrono_tz::Tz;
 use domain::api_organiser::{PlannedShow, PlannedShows, ShowsRequest, TermsOfSale};
-use domain::layout::Layout;
+use domain::layout::{Category, Layout};
 use domain::money::Currency;
 use domain::pricing::Tariff;
 use uuid::Uuid;
@@ -164,14 +164,15 @@ fn prices(
     request: &ShowsRequest,
     currency: Currency,
 ) -> Result<String, Problem> {
-    let names = || layout.categories().iter().map(|category| category.name.as_str());
-    let unpriced: Vec<&str> = names().filter(|name| !tariff.base.contains_key(*name)).collect();
+    let names = layout.categories().iter().map(|category| category.name.as_str());
+    let unpriced = layout.categories().iter().filter(|category| !tariff.base.contains_key(&category.name));
+    let unpriced: Vec<&str> = unpriced.map(Category::label).collect();
     if !unpriced.is_empty() {
         let named = unpriced.iter().take(MAX_NAMED).copied().collect::<Vec<_>>().join(", ");
         let detail = format!("The tariff has no price for {named}. Add it first.");
         return Err(Problem::new(Code::PriceInvalid, detail));
     }
-    let list = tariff.price_list(names(), slot_of(start.local, request.format), currency);
+    let list = tariff.price_list(names, slot_of(start.local, request.format), currency);
     let list = list.map_err(|why| Problem::new(Code::PriceInvalid, format!("{why}.")))?;
     serde_json::to_string(&list.by_category).map_err(|cause| Problem::internal(&cause))
 }

@@ -112,19 +112,22 @@ pub(in crate::organiser) async fn currency(
     sqlx::query_scalar("SELECT currency FROM theatres WHERE id = $1").bind(theatre).fetch_optional(connection).await
 }
 
-/// Names of the categories of the rooms that a theatre's screens have.
+/// The categories of the rooms that a theatre's screens have: the names prices go by, each with the name for people; with
+/// all of those where rooms disagree.
 pub(in crate::organiser) async fn categories(
     connection: &mut PgConnection,
     theatre: &str,
     limit: i64,
-) -> Result<Vec<String>, sqlx::Error> {
-    sqlx::query_scalar(
-        "SELECT DISTINCT category ->> 'name' AS name
+) -> Result<Vec<(String, String)>, sqlx::Error> {
+    sqlx::query_as(
+        "SELECT category ->> 'name' AS name,
+                string_agg(DISTINCT coalesce(category ->> 'label', category ->> 'name'), ' / ') AS label
          FROM screens screen
          JOIN layouts room ON room.id = screen.layout_id
          CROSS JOIN LATERAL jsonb_array_elements(room.plan -> 'categories') AS category
          WHERE screen.theatre_id = $1
-         ORDER BY name LIMIT $2",
+         GROUP BY 1
+         ORDER BY 1 LIMIT $2",
     )
     .bind(theatre)
     .bind(limit)

@@ -37,6 +37,9 @@ async fn a_shift_goes_without_a_script() {
     assert!(!html.contains("data-testid=\"close-day\""), "that is the manager's");
     let (status, html) = send(&ann, &format!("{home}/till/open"), &[("amount", "a lot")]).await;
     assert!(status == StatusCode::BAD_REQUEST && html.contains("data-testid=\"trouble\""), "{html}");
+    for kept in ["value=\"a lot\"", "aria-describedby=\"float-error\"", "id=\"float-error\"", "12.50"] {
+        assert!(html.contains(kept), "{kept}: {html}");
+    }
     let opened = send(&ann, &format!("{home}/till/open"), &[("amount", "100.00")]).await;
     assert_eq!(opened, (StatusCode::SEE_OTHER, home.to_owned()));
     let sold = sells(&mut ann, &world, &[0, 1], "cash").await;
@@ -51,6 +54,12 @@ async fn a_shift_goes_without_a_script() {
     assert_eq!(undone, (StatusCode::SEE_OTHER, booking.clone()));
     let (status, html) = send(&ann, &format!("{home}/till/cash-up"), &[("amount", "99.00"), ("reason", "")]).await;
     assert!(status == StatusCode::CONFLICT && html.contains("data-testid=\"trouble\""), "{html}");
+    for kept in ["value=\"99.00\"", "id=\"counted-error\"", "€100.00 should be in the till", "<details open"] {
+        assert!(html.contains(kept), "{kept}: {html}");
+    }
+    let (status, html) = send(&ann, &format!("{home}/till/drop"), &[("amount", "500"), ("reason", "Full.")]).await;
+    assert!(status == StatusCode::CONFLICT && html.contains("id=\"drop-error\""), "{html}");
+    assert!(html.contains("value=\"500\"") && html.contains("value=\"Full.\""), "{html}");
     let up = send(&ann, &format!("{home}/till/cash-up"), &[("amount", "100,00"), ("reason", "")]).await;
     assert_eq!(up.0, StatusCode::SEE_OTHER);
     let max = hired(&world, "max@example.org", "manager").await;

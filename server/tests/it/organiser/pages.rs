@@ -179,6 +179,64 @@ async fn a_file_with_mistakes_comes_back_as_a_page_that_names_them() {
     world.end().await;
 }
 
+/// The tag of the input of that name.
+fn input<'a>(html: &'a str, name: &str) -> &'a str {
+    let mut tags = html.split("<input").filter_map(|rest| rest.split('>').next());
+    tags.find(|tag| tag.contains(&format!("name=\"{name}\""))).expect("an input of that name")
+}
+
+/// What is said below the input of that tag.
+fn error<'a>(html: &'a str, tag: &str) -> Option<&'a str> {
+    let (_, id) = tag.split_once("aria-describedby=\"")?;
+    let id = id.split('"').next()?;
+    let (_, rest) = html.split_once(&format!(" id=\"{id}\""))?;
+    rest.split_once('>')?.1.split("</p>").next()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn prices_that_are_refused_stay_typed_and_each_says_why_as_it_was_typed() {
+    let world = World::start(1, &[]).await;
+    let mut olga = organiser(&world).await;
+    priced(&mut olga, &["gold"]).await;
+    let (_, html) = page(&olga, &format!("{THERE}/prices")).await;
+    assert!(html.contains(">Gold<") && !html.contains(">gold<"), "as customers see it: {html}");
+    let typed = [
+        ("version", "1"),
+        ("price:gold", "99999999.00"),
+        ("surcharge:3D", "two"),
+        ("surcharge:LIVE", "3.50"),
+        ("weekend", "120"),
+        ("matinee", "80"),
+        ("prime", "105"),
+        ("reason", "Dearer seats."),
+    ];
+    let fields = [&[("key", "k-1")][..], &typed[..]].concat();
+    let (status, _, html) = send(&olga, &format!("{THERE}/prices"), &fields).await;
+    assert_eq!(status, StatusCode::BAD_REQUEST, "{html}");
+    for (name, value) in typed {
+        assert!(input(&html, name).contains(&format!("value=\"{value}\"")), "{name}: {html}");
+    }
+    let refused: Vec<&str> = typed
+        .iter()
+        .map(|(name, _)| *name)
+        .filter(|name| input(&html, name).contains("aria-invalid=\"true\""))
+        .collect();
+    assert_eq!(refused, ["price:gold", "surcharge:3D"]);
+    let said: Vec<&str> = refused.iter().map(|name| error(&html, input(&html, name)).unwrap_or_default()).collect();
+    assert!(said[0].contains("€10,000,000.00") && said[1].contains("12.50"), "{said:?}");
+    assert!(!html.contains("1000000000") && !html.contains("smallest coin"), "{html}");
+    // Somebody else was faster: nothing typed is lost, and nothing of theirs is overwritten.
+    priced(&mut olga, &["gold", "silver"]).await;
+    let fields = [("key", "k-2"), ("version", "1"), ("price:gold", "15"), ("reason", "Dearer seats.")];
+    let percents = [("weekend", "100"), ("matinee", "100"), ("prime", "100")];
+    let fields = [&fields[..], &percents[..]].concat();
+    let (status, _, html) = send(&olga, &format!("{THERE}/prices"), &fields).await;
+    assert_eq!(status, StatusCode::CONFLICT, "{html}");
+    assert!(input(&html, "price:gold").contains("value=\"15\"") && html.contains("meanwhile"), "{html}");
+    assert!(input(&html, "version").contains("value=\"1\""), "{html}");
+    world.end().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn prices_that_are_saved_as_they_stand_stay_as_they_are() {
     let world = World::start(1, &[]).await;

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::staff;
 use crate::accounts::Browser;
-use crate::world::{World, text};
+use crate::world::{Visitor, World, insert_show, text};
 
 /// A page as this browser gets it; whither it is sent, if it is.
 async fn page(of: &Browser, path: &str) -> (StatusCode, String) {
@@ -37,6 +37,53 @@ async fn the_page_draws_what_was_sold_and_tells_every_number_in_a_table() {
     let (status, html) = page(&max, "/staff/aurora/reports?from=2026-01-01&to=2026-12-31&lang=de").await;
     assert_eq!(status, StatusCode::BAD_REQUEST);
     assert!(html.contains("höchstens 92 Tage"), "{html}");
+    world.end().await;
+}
+
+/// What stands on a card of sums.
+fn total<'a>(html: &'a str, card: &str) -> &'a str {
+    let (_, rest) = html.split_once(&format!("data-testid=\"{card}\"")).expect("a card");
+    rest.split_once("<dd>").and_then(|(_, rest)| rest.split("</dd>").next()).expect("a sum")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_screen_that_is_chosen_narrows_every_report_and_none_is_all_of_them() {
+    let world = World::start(1, &[]).await;
+    let other = insert_show(&world.pg, 300_000, 30 * 3_600).await;
+    let second: String = sqlx::query_scalar(
+        "UPDATE screens SET name = 'Screen 2' WHERE id = (SELECT screen_id FROM shows WHERE id = $1) RETURNING id",
+    )
+    .bind(other)
+    .fetch_one(&world.pg)
+    .await
+    .expect("it has a screen");
+    world.visitor().bought(&[46, 47], "tok_paid").await;
+    Visitor { show: other, ..world.visitor() }.bought(&[1], "tok_paid").await;
+    let mut max = staff(&world, "max@example.org", "manager").await;
+    let ahead = (server::clock::to_utc(server::clock::now()) + chrono::Duration::days(3)).date_naive();
+    let first = world.screen.as_str();
+    for (screen, tickets, gross) in [("", "3", "€37.50"), (first, "2", "€25.00"), (second.as_str(), "1", "€12.50")]
+    {
+        let (status, html) = page(&max, &format!("/staff/aurora/reports?to={ahead}&screen={screen}")).await;
+        assert_eq!(status, StatusCode::OK, "{html}");
+        let totals = ["total-tickets", "total-gross", "total-net"].map(|card| total(&html, card));
+        assert_eq!(totals, [tickets, gross, gross], "{screen}: {html}");
+        assert!(html.contains(&format!("value=\"{screen}\" selected")), "{screen}: {html}");
+        // Seats are those of one room.
+        assert_eq!(html.contains("data-testid=\"chart-room\""), !screen.is_empty(), "{html}");
+        assert_eq!(html.contains("data-testid=\"choose-screen\""), screen.is_empty(), "{html}");
+        assert_eq!(html.matches(&format!("screen={first}\"")).count(), if screen == first { 8 } else { 0 }, "{html}");
+        let bookings = if screen.is_empty() { 2 } else { 1 };
+        let path = |name: &str| format!("/api/v1/theatres/aurora/reports/{name}?to={ahead}&screen={screen}");
+        let (_, funnel) = max.get(&path("funnel")).await;
+        assert_eq!(funnel["paid"], bookings, "{funnel}");
+        let (_, sales) = max.get(&path("sales")).await;
+        assert_eq!(sales["by_show"].as_array().map(Vec::len), Some(bookings), "{sales}");
+    }
+    for report in ["sales", "funnel", "takings", "occupancy", "csv/days"] {
+        let (status, _) = max.get(&format!("/api/v1/theatres/aurora/reports/{report}?screen=none")).await;
+        assert_eq!(status, StatusCode::NOT_FOUND, "{report}");
+    }
     world.end().await;
 }
 

@@ -7,13 +7,34 @@ use domain::till::{Means, UNDO_MS};
 use domain::time::MINUTE_MS;
 use leptos::prelude::*;
 
-use super::super::{Desk, frame};
-use super::{hidden, reason_field, trouble_view};
+use super::super::fields::reason_field;
+use super::super::{Desk, Field, frame};
+use super::{hidden, trouble_view};
 use crate::language::{current, money};
 use crate::pages::accounts::username;
 use crate::pages::ticket::{SeatTicket, ShowFacts};
 use crate::say;
 use crate::shell::{Head, Page};
+
+/// What was typed to take back a booking, or seats of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TakeBackForm {
+    /// Which form it is, by the last part of its address; empty for none.
+    pub act: String,
+    /// Why.
+    pub reason: Field,
+    /// Seats that are ticked, by their index.
+    pub seats: Vec<u32>,
+    /// Account of the manager who was chosen to stand for it; empty for none.
+    pub manager: String,
+}
+
+impl TakeBackForm {
+    /// The reason typed in this one of the forms.
+    fn reason_of(&self, act: &str) -> Field {
+        if self.act == act { self.reason.clone() } else { Field::default() }
+    }
+}
 
 /// The page of a booking.
 #[derive(Clone, Debug)]
@@ -28,6 +49,8 @@ pub struct CounterBookingPage {
     pub starts: String,
     /// Who can stand for a refund.
     pub managers: Vec<ManagerView>,
+    /// What was typed and refused.
+    pub form: TakeBackForm,
     /// What stood in the way.
     pub trouble: Option<String>,
     /// Idempotency key of whatever is sent from here.
@@ -63,9 +86,9 @@ impl Page for CounterBookingPage {
                             href=format!("{base}/exchange")>{say!("box_office.exchange_another")}</a>
                     </p>
                 })}
-                {booking.undo_until_ms.map(|_| undo(&base, &self.key))}
-                {booking.to_pay_out.map(|_| pay_out(&base, &booking, &self.key))}
-                {is_sold.then(|| refund(&base, &booking, self.managers, &self.key))}
+                {booking.undo_until_ms.map(|_| undo(&base, &self.form, &self.key))}
+                {booking.to_pay_out.map(|_| pay_out(&base, &booking, &self.form, &self.key))}
+                {is_sold.then(|| refund(&base, &booking, self.managers, &self.form, &self.key))}
             </div>
         };
         frame(&self.desk, title, content)
@@ -128,39 +151,49 @@ fn print(base: &str, key: &str) -> impl IntoView + use<> {
     }
 }
 
-fn undo(base: &str, key: &str) -> impl IntoView + use<> {
+fn undo(base: &str, form: &TakeBackForm, key: &str) -> impl IntoView + use<> {
+    let reason = form.reason_of("undo");
     view! {
         <form class="card counter-form" action=format!("{base}/undo") method="post">
             {hidden("key", key)}
             <p class="quiet small">{say!("box_office.undo_hint", minutes = UNDO_MS / MINUTE_MS)}</p>
-            {reason_field("undo-reason", say!("box_office.reason"), true)}
+            {reason_field("undo-reason", say!("box_office.reason"), reason, true)}
             <button class="button button-quiet" type="submit" data-testid="undo">{say!("box_office.undo")}</button>
         </form>
     }
 }
 
-fn pay_out(base: &str, booking: &CounterBooking, key: &str) -> impl IntoView + use<> {
+fn pay_out(base: &str, booking: &CounterBooking, form: &TakeBackForm, key: &str) -> impl IntoView + use<> {
+    let reason = form.reason_of("pay-out");
     view! {
         <form class="card counter-form" action=format!("{base}/pay-out") method="post">
             {hidden("key", key)}
             <p>{booking.to_pay_out.map(|sum| say!("box_office.waits", amount = sum))}</p>
-            {reason_field("pay-out-reason", say!("box_office.reason"), true)}
+            {reason_field("pay-out-reason", say!("box_office.reason"), reason, true)}
             <button class="button" type="submit" data-testid="pay-out">{say!("box_office.pay_out")}</button>
         </form>
     }
 }
 
 /// With several seats one chooses which; none chosen is all of them.
-fn refund(base: &str, booking: &CounterBooking, managers: Vec<ManagerView>, key: &str) -> impl IntoView + use<> {
+fn refund(
+    base: &str,
+    booking: &CounterBooking,
+    managers: Vec<ManagerView>,
+    form: &TakeBackForm,
+    key: &str,
+) -> impl IntoView + use<> {
+    let reason = form.reason_of("refund");
     if managers.is_empty() {
         return view! { <p class="card quiet" data-testid="no-managers">{say!("box_office.no_pins")}</p> }.into_any();
     }
     let seats = (booking.seats.len() > 1).then(|| {
         let boxes = booking.seats.iter().map(|line| {
             let id = format!("seat-{}", line.seat);
+            let is_ticked = form.seats.contains(&line.seat);
             view! {
                 <label class="counter-choice" for=id.clone()>
-                    <input id=id.clone() type="checkbox" name=format!("seat-{}", line.seat) value="on" />
+                    <input id=id.clone() type="checkbox" name=format!("seat-{}", line.seat) value="on" checked=is_ticked />
                     {line.label.clone()}
                 </label>
             }
@@ -173,7 +206,9 @@ fn refund(base: &str, booking: &CounterBooking, managers: Vec<ManagerView>, key:
         }
     });
     let options = managers.into_iter().map(|manager| {
-        view! { <option value=manager.account.to_string()>{manager.name}</option> }
+        let account = manager.account.to_string();
+        let is_chosen = account == form.manager;
+        view! { <option value=account selected=is_chosen>{manager.name}</option> }
     });
     view! {
         <form class="card counter-form" action=format!("{base}/refund") method="post">
@@ -181,7 +216,7 @@ fn refund(base: &str, booking: &CounterBooking, managers: Vec<ManagerView>, key:
             {username(String::new())}
             <h2>{say!("box_office.refund")}</h2>
             {seats}
-            {reason_field("refund-reason", say!("box_office.reason"), true)}
+            {reason_field("refund-reason", say!("box_office.reason"), reason, true)}
             <div class="field">
                 <label for="manager">{say!("box_office.manager")}</label>
                 <select id="manager" name="manager">{options.collect_view()}</select>

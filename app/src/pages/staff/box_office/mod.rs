@@ -7,9 +7,10 @@ mod exchange;
 mod sale;
 mod till;
 
-pub use booking::{CounterBookingPage, PrintPage};
+pub use booking::{CounterBookingPage, PrintPage, TakeBackForm};
 pub use exchange::ExchangePage;
 pub use sale::SalePage;
+pub use till::{TillAct, TillForm};
 
 use domain::api_box_office::{CounterShow, DayView, TillView};
 use domain::roles::Role;
@@ -35,6 +36,8 @@ pub struct CounterPage {
     pub tills: Vec<TillView>,
     /// For managers: the last day that was closed.
     pub last_close: Option<DayView>,
+    /// What was asked of a till or the day and refused, as it was typed.
+    pub refused: Option<(TillAct, TillForm)>,
     /// What stood in the way.
     pub trouble: Option<String>,
     /// Idempotency key of whatever is sent from here.
@@ -61,10 +64,10 @@ impl Page for CounterPage {
                 <section class="counter-day-till" aria-labelledby="counter-till">
                     <h2 id="counter-till">{say!("box_office.till")}</h2>
                     {match self.till {
-                        Some(till) => till::open(&base, till, &self.key).into_any(),
-                        None => till::opening(&base, &self.key).into_any(),
+                        Some(till) => till::open(&base, till, &self.key, self.refused.as_ref()).into_any(),
+                        None => till::opening(&base, &self.key, self.refused.as_ref()).into_any(),
                     }}
-                    {is_manager.then(|| till::day(&base, self.tills, self.last_close, &self.key))}
+                    {is_manager.then(|| till::day(&base, self.tills, self.last_close, &self.key, self.refused.as_ref()))}
                 </section>
             </div>
         };
@@ -91,23 +94,4 @@ fn trouble_view(trouble: Option<String>) -> impl IntoView {
 
 fn hidden(name: &'static str, value: &str) -> impl IntoView + use<> {
     view! { <input type="hidden" name=name value=value.to_owned() /> }
-}
-
-/// A sum of money, as people write it.
-fn amount_field(id: &'static str, name: &'static str, label: String) -> impl IntoView {
-    view! {
-        <div class="field">
-            <label for=id>{label}</label>
-            <input id=id name=name type="text" inputmode="decimal" autocomplete="off" required maxlength="12" dir="ltr" />
-        </div>
-    }
-}
-
-fn reason_field(id: &'static str, label: String, is_required: bool) -> impl IntoView {
-    view! {
-        <div class="field">
-            <label for=id>{label}</label>
-            <input id=id name="reason" type="text" autocomplete="off" maxlength="300" required=is_required />
-        </div>
-    }
 }

@@ -5,44 +5,94 @@ use domain::money::Money;
 use domain::till::{Entry, Means};
 use leptos::prelude::*;
 
-use super::{amount_field, hidden, reason_field};
+use super::super::Field;
+use super::super::fields::{amount_field, reason_field};
+use super::hidden;
 use crate::language::{current, money};
 use crate::pages::accounts::username;
 use crate::say;
 
+/// What is asked of a till by a form, or of all tills of a day.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TillAct {
+    /// It is opened with its float.
+    Open,
+    /// Cash goes to the safe.
+    Drop,
+    /// It is counted and closed.
+    CashUp,
+    /// The day is closed.
+    CloseDay,
+}
+
+/// What stands in such a form.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TillForm {
+    /// The sum; empty where none is asked for.
+    pub amount: Field,
+    /// The reason; empty where none is asked for.
+    pub reason: Field,
+}
+
+impl TillForm {
+    /// Whether something is wrong with one of the fields.
+    #[must_use]
+    pub const fn is_refused(&self) -> bool {
+        self.amount.is_refused() || self.reason.is_refused()
+    }
+}
+
+/// A form that was refused, as it was typed.
+type Refused<'a> = Option<&'a (TillAct, TillForm)>;
+
+/// Whether it was this one, and what stands in it.
+fn form_of(act: TillAct, refused: Refused<'_>) -> (bool, TillForm) {
+    match refused {
+        Some((known, form)) if *known == act => (true, form.clone()),
+        _ => (false, TillForm::default()),
+    }
+}
+
+fn sum_field(id: &'static str, label: String, field: Field) -> AnyView {
+    amount_field((id.to_owned(), "amount".to_owned()), label, None, field, true)
+}
+
 /// No till is open: say what is in it.
-pub(super) fn opening(base: &str, key: &str) -> impl IntoView + use<> {
+pub(super) fn opening(base: &str, key: &str, refused: Refused<'_>) -> impl IntoView + use<> {
+    let (_, form) = form_of(TillAct::Open, refused);
     view! {
         <form class="card counter-form" action=format!("{base}/till/open") method="post">
             {hidden("key", key)}
             <p class="quiet">{say!("box_office.till_closed")}</p>
-            {amount_field("float", "amount", say!("box_office.float"))}
+            {sum_field("float", say!("box_office.float"), form.amount)}
             <button class="button" type="submit" data-testid="open-till">{say!("box_office.open_till")}</button>
         </form>
     }
 }
 
 /// The open till: its sums, its ledger, what goes to the safe, and its end.
-pub(super) fn open(base: &str, till: TillView, key: &str) -> impl IntoView + use<> {
+pub(super) fn open(base: &str, till: TillView, key: &str, refused: Refused<'_>) -> impl IntoView + use<> {
     let rows = till.rows.clone();
+    let (is_drop_refused, drop) = form_of(TillAct::Drop, refused);
+    let (is_count_refused, count) = form_of(TillAct::CashUp, refused);
     view! {
         <div class="card counter-till" data-testid="till" data-expected=till.expected.minor>
             {sums(&till)}
-            <details>
+            <details open=is_drop_refused>
                 <summary>{say!("box_office.drop")}</summary>
                 <form class="counter-form" action=format!("{base}/till/drop") method="post">
                     {hidden("key", key)}
-                    {amount_field("drop", "amount", say!("box_office.drop_amount"))}
-                    {reason_field("drop-reason", say!("box_office.reason"), true)}
+                    {sum_field("drop", say!("box_office.drop_amount"), drop.amount)}
+                    {reason_field("drop-reason", say!("box_office.reason"), drop.reason, true)}
                     <button class="button button-quiet" type="submit" data-testid="drop">{say!("box_office.drop_now")}</button>
                 </form>
             </details>
-            <details>
+            <details open=is_count_refused>
                 <summary data-testid="cash-up-open">{say!("box_office.cash_up")}</summary>
                 <form class="counter-form" action=format!("{base}/till/cash-up") method="post">
                     {hidden("key", key)}
-                    {amount_field("counted", "amount", say!("box_office.counted_cash"))}
-                    {reason_field("cash-up-reason", say!("box_office.difference_reason"), false)}
+                    {sum_field("counted", say!("box_office.counted_cash"), count.amount)}
+                    {reason_field("cash-up-reason", say!("box_office.difference_reason"), count.reason, false)}
                     <button class="button" type="submit" data-testid="cash-up">{say!("box_office.cash_up_now")}</button>
                 </form>
             </details>
@@ -102,7 +152,14 @@ fn line(base: &str, row: TillRow) -> impl IntoView + use<> {
 }
 
 /// For managers: every till of the day, the day's end, and their PIN.
-pub(super) fn day(base: &str, tills: Vec<TillView>, last: Option<DayView>, key: &str) -> impl IntoView + use<> {
+pub(super) fn day(
+    base: &str,
+    tills: Vec<TillView>,
+    last: Option<DayView>,
+    key: &str,
+    refused: Refused<'_>,
+) -> impl IntoView + use<> {
+    let (_, form) = form_of(TillAct::CloseDay, refused);
     let can_close = !tills.is_empty() && tills.iter().all(|till| till.closed_at.is_some());
     let list = tills.into_iter().map(|till| {
         let state = if till.closed_at.is_some() { "counted" } else { "open" };
@@ -120,7 +177,7 @@ pub(super) fn day(base: &str, tills: Vec<TillView>, last: Option<DayView>, key: 
             {can_close.then(|| view! {
                 <form class="card counter-form" action=format!("{base}/day-close") method="post">
                     {hidden("key", key)}
-                    {reason_field("day-reason", say!("box_office.day_word"), true)}
+                    {reason_field("day-reason", say!("box_office.day_word"), form.reason, true)}
                     <button class="button" type="submit" data-testid="close-day">{say!("box_office.close_day")}</button>
                 </form>
             })}

@@ -3,9 +3,30 @@
 use domain::api_organiser::FilmChoice;
 use leptos::prelude::*;
 
-use super::{Desk, Tab, Trouble, field, head, hidden, page, reason};
+use super::super::Field;
+use super::super::fields::{number_field, reason_field};
+use super::{Desk, Tab, Trouble, field, head, hidden, page};
 use crate::say;
 use crate::shell::{Head, Page};
+
+/// What stands in the fields of a new one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FilmForm {
+    /// Its title.
+    pub title: String,
+    /// How long it runs, minutes.
+    pub running_minutes: Field,
+    /// Its genre.
+    pub genre: String,
+    /// Its age rating.
+    pub rating: String,
+    /// A line about it.
+    pub tagline: String,
+    /// What it is about.
+    pub synopsis: String,
+    /// Why it is added.
+    pub reason: Field,
+}
 
 /// The page.
 #[derive(Clone, Debug)]
@@ -14,6 +35,8 @@ pub struct Films {
     pub desk: Desk,
     /// All films, by title.
     pub films: Vec<FilmChoice>,
+    /// What stands in the fields.
+    pub form: FilmForm,
     /// Idempotency key.
     pub key: String,
     /// Whether something was just done.
@@ -37,22 +60,22 @@ impl Page for Films {
             }
         });
         let films = films.collect_view();
-        let empty = String::new;
+        let FilmForm { title, running_minutes, genre, rating, tagline, synopsis, reason } = self.form;
         let content = view! {
             <section class="card organiser-card" aria-labelledby="new-film">
                 <h2 id="new-film">{say!("organiser.new_film")}</h2>
                 <form class="organiser-form" action=format!("/staff/{}/films", self.desk.theatre) method="post">
                     {hidden("key", self.key)}
-                    {field("title", "text", say!("organiser.film_title"), empty(), true)}
-                    {field("running_minutes", "number", say!("organiser.running_minutes"), empty(), true)}
-                    {field("genre", "text", say!("organiser.genre"), empty(), false)}
-                    {field("rating", "text", say!("organiser.rating"), empty(), false)}
-                    {field("tagline", "text", say!("organiser.tagline"), empty(), false)}
+                    {field("title", "text", say!("organiser.film_title"), title, true)}
+                    {number_field("running_minutes", say!("organiser.running_minutes"), running_minutes, true)}
+                    {field("genre", "text", say!("organiser.genre"), genre, false)}
+                    {field("rating", "text", say!("organiser.rating"), rating, false)}
+                    {field("tagline", "text", say!("organiser.tagline"), tagline, false)}
                     <div class="field organiser-wide">
                         <label for="synopsis">{say!("organiser.synopsis")}</label>
-                        <textarea id="synopsis" name="synopsis" rows="3" maxlength="2000"></textarea>
+                        <textarea id="synopsis" name="synopsis" rows="3" maxlength="2000">{synopsis}</textarea>
                     </div>
-                    {reason("film-reason")}
+                    {reason_field("film-reason", say!("organiser.reason"), reason, true)}
                     <button class="button" r#type="submit" data-testid="add-film">{say!("organiser.add_film")}</button>
                 </form>
             </section>

@@ -15,15 +15,15 @@ mod show;
 mod waiting_room;
 
 pub use drawing_board::{DrawingBoard, DrawnRoom};
-pub use films::Films;
+pub use films::{FilmForm, Films};
 pub use house_seats::{HouseChoice, HouseSeatsPage};
 pub use moving::MovePage;
 pub use planning::{Planning, PlanningForm};
 pub use preview::Preview;
-pub use prices::{PriceLine, Prices};
+pub use prices::{PriceForm, PriceLine, Prices};
 pub use programme::Programme;
 pub use rooms::{RoomPage, Screens};
-pub use show::ShowPage;
+pub use show::{ShowForm, ShowPage};
 pub use waiting_room::{RoomForm, RoomPart, RoomStands, WaitingRoomPage};
 
 use domain::api_organiser::Sales;
@@ -180,30 +180,6 @@ fn when(local: &str) -> String {
     Moment::parse(local).map_or_else(|| local.to_owned(), |moment| moment.in_words(language::current()))
 }
 
-/// `12.50`, as number fields have it.
-fn decimal(minor: i64, currency: Currency) -> String {
-    let digits = currency.minor_digits();
-    let unit = 10_i64.pow(digits);
-    if digits == 0 {
-        return minor.to_string();
-    }
-    format!("{}.{:0width$}", minor / unit, (minor % unit).abs(), width = digits as usize)
-}
-
 fn money_words(minor: i64, currency: Currency) -> String {
     language::money(Money::new(minor, currency), language::current())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn amounts_stand_in_fields_as_their_currency_writes_them() {
-        let written = |minor, code| decimal(minor, Currency::parse(code).expect("a code"));
-        assert_eq!(written(1_250, "EUR"), "12.50");
-        assert_eq!(written(5, "EUR"), "0.05");
-        assert_eq!(written(900, "JPY"), "900");
-        assert_eq!(written(12_500, "KWD"), "12.500");
-    }
 }

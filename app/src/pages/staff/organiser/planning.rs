@@ -6,7 +6,9 @@ use domain::seats::{FLASH_HOLD_MS, USUAL_HOLD_MS};
 use domain::time::SECOND_MS;
 use leptos::prelude::*;
 
-use super::{Desk, Tab, Trouble, choice, field, head, hidden, page, reason, sales_choices, tick};
+use super::super::Field;
+use super::super::fields::reason_field;
+use super::{Desk, Tab, Trouble, choice, field, head, hidden, page, sales_choices, tick};
 use crate::language::{self, Moment};
 use crate::say;
 use crate::shell::{Head, Page};
@@ -51,6 +53,8 @@ pub struct PlanningForm {
     pub email_code: bool,
     /// Seats one card may pay for; empty: any number.
     pub per_instrument: String,
+    /// Why they are planned.
+    pub reason: Field,
 }
 
 impl PlanningForm {
@@ -74,6 +78,7 @@ impl PlanningForm {
             flash: false,
             email_code: false,
             per_instrument: String::new(),
+            reason: Field::default(),
         }
     }
 }
@@ -175,7 +180,7 @@ fn form(
                     {tick("email_code", say!("organiser.email_code"), form.email_code)}
                 </div>
             </fieldset>
-            {reason("plan-reason")}
+            {reason_field("plan-reason", say!("organiser.reason"), form.reason, true)}
             <button class="button" r#type="submit" data-testid="plan">{say!("organiser.plan")}</button>
         </form>
     }

@@ -1,22 +1,55 @@
 //! What a theatre asks for its seats.
 
-use domain::api_organiser::TariffView;
 use domain::money::Currency;
 use domain::pricing::{Format, MATINEE_BEFORE_MINUTE};
 use leptos::prelude::*;
 
-use super::{Desk, Tab, Trouble, decimal, field, head, hidden, page, reason};
+use super::super::Field;
+use super::super::fields::{amount_field, number_field, reason_field};
+use super::{Desk, Tab, Trouble, head, hidden, page};
 use crate::language::{Arg, current, time_of_day};
 use crate::say;
 use crate::shell::{Head, Page};
 
-/// A category with its price as it stands in the field.
+/// The price of a category, as it stands in its field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PriceLine {
-    /// The category.
+    /// The name prices go by.
     pub category: String,
-    /// Minor units; none where it has no price yet.
-    pub minor: Option<i64>,
+    /// The name for people.
+    pub label: String,
+    /// Its price; empty where it has none.
+    pub amount: Field,
+}
+
+/// What stands in the fields.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PriceForm {
+    /// Which version of the tariff is changed.
+    pub version: String,
+    /// Every category of the theatre's rooms and of the tariff.
+    pub lines: Vec<PriceLine>,
+    /// Percent on Saturday and Sunday.
+    pub weekend: Field,
+    /// Percent before 17:00.
+    pub matinee: Field,
+    /// Percent from then on.
+    pub prime: Field,
+    /// What is added for a format; empty where nothing is.
+    pub surcharges: Vec<(Format, Field)>,
+    /// Why.
+    pub reason: Field,
+}
+
+impl PriceForm {
+    /// Whether something is wrong with one of the fields.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        let others = [&self.weekend, &self.matinee, &self.prime, &self.reason];
+        let amounts = self.lines.iter().map(|line| &line.amount);
+        let amounts = amounts.chain(self.surcharges.iter().map(|(_, amount)| amount));
+        others.into_iter().chain(amounts).any(Field::is_refused)
+    }
 }
 
 /// The page.
@@ -24,10 +57,8 @@ pub struct PriceLine {
 pub struct Prices {
     /// Who, where.
     pub desk: Desk,
-    /// The tariff as it is.
-    pub tariff: TariffView,
-    /// Every category of the theatre's rooms and of the tariff.
-    pub lines: Vec<PriceLine>,
+    /// What stands in the fields.
+    pub form: PriceForm,
     /// The theatre's currency.
     pub currency: Currency,
     /// Idempotency key.
@@ -44,50 +75,46 @@ impl Page for Prices {
     }
 
     fn view(self) -> AnyView {
-        let Self { desk, tariff, lines, currency, key, done, trouble } = self;
-        let amount = |name: String, label: String, minor: Option<i64>| {
-            let value = minor.map(|minor| decimal(minor, currency)).unwrap_or_default();
-            view! {
-                <div class="field">
-                    <label for=name.clone()><bdi>{label}</bdi>" ("{currency.code().to_owned()}")"</label>
-                    <input id=name.clone() name=name r#type="text" inputmode="decimal" dir="ltr" value=value />
-                </div>
-            }
-        };
-        let has_lines = !lines.is_empty();
-        let base = lines.into_iter().map(|line| amount(format!("price:{}", line.category), line.category, line.minor));
-        let base = base.collect_view();
-        let surcharges = Format::ALL.into_iter().filter_map(|format| {
-            let minor = tariff.surcharge.get(&format).copied();
-            // A plain show rarely costs more than plain; where it does, saving the form must not lose it.
-            let is_offered = format != Format::TwoD || minor.is_some();
-            is_offered.then(|| amount(format!("surcharge:{}", format.as_str()), format.as_str().to_owned(), minor))
+        let Self { desk, form, currency, key, done, trouble } = self;
+        let PriceForm { version, lines, weekend, matinee, prime, surcharges, reason } = form;
+        let lead = if lines.is_empty() { say!("organiser.prices_none") } else { say!("organiser.prices_lead") };
+        let surcharges = surcharges.into_iter().map(|(format, amount)| {
+            let name = format!("surcharge:{}", format.as_str());
+            let id = format!("surcharge-{}", format.as_str());
+            amount_field((id, name), format.as_str().to_owned(), Some(currency), amount, false)
         });
         let surcharges = surcharges.collect_view();
-        let lead = if has_lines { say!("organiser.prices_lead") } else { say!("organiser.prices_none") };
         let evening = time_of_day(MATINEE_BEFORE_MINUTE, current());
         let evening = Arg::Ours(&evening);
-        let percent = |name, label, value: i64| field(name, "number", label, value.to_string(), true);
         let content = view! {
             <form class="organiser-form card organiser-card" action=format!("/staff/{}/prices", desk.theatre) method="post">
                 <p class="organiser-wide quiet">{lead}</p>
                 {hidden("key", key)}
-                {hidden("version", tariff.version.to_string())}
+                {hidden("version", version)}
                 <fieldset class="organiser-wide">
                     <legend>{say!("organiser.base_prices")}</legend>
-                    <div class="organiser-fields">{base}</div>
+                    <div class="organiser-fields">{price_fields(lines, currency)}</div>
                 </fieldset>
-                {percent("weekend", say!("organiser.weekend_percent"), tariff.weekend_percent)}
-                {percent("matinee", say!("organiser.matinee_percent", time = evening), tariff.matinee_percent)}
-                {percent("prime", say!("organiser.prime_percent", time = evening), tariff.prime_percent)}
+                {number_field("weekend", say!("organiser.weekend_percent"), weekend, true)}
+                {number_field("matinee", say!("organiser.matinee_percent", time = evening), matinee, true)}
+                {number_field("prime", say!("organiser.prime_percent", time = evening), prime, true)}
                 <fieldset class="organiser-wide">
                     <legend>{say!("organiser.surcharges")}</legend>
                     <div class="organiser-fields">{surcharges}</div>
                 </fieldset>
-                {reason("prices-reason")}
+                {reason_field("prices-reason", say!("organiser.reason"), reason, true)}
                 <button class="button" r#type="submit" data-testid="set-prices">{say!("organiser.save")}</button>
             </form>
         };
         page(&desk, Tab::Prices, say!("organiser.prices"), done, trouble, content.into_any())
     }
+}
+
+/// A field for the price of each category. Their ids are numbers: names may hold what no id may.
+pub(super) fn price_fields(lines: Vec<PriceLine>, currency: Currency) -> Vec<AnyView> {
+    let fields = lines.into_iter().enumerate().map(|(number, line)| {
+        let names = (format!("price-{number}"), format!("price:{}", line.category));
+        amount_field(names, line.label, Some(currency), line.amount, false)
+    });
+    fields.collect()
 }

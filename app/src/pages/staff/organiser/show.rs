@@ -7,12 +7,51 @@ use domain::seats::FLASH_HOLD_MS;
 use domain::time::SECOND_MS;
 use leptos::prelude::*;
 
+use super::super::Field;
+use super::super::fields::{number_field, reason_field};
+use super::prices::price_fields;
 use super::{
-    Desk, Tab, Trouble, choice, decimal, field, head, hidden, money_words, moving, page, reason, sales_choices,
-    sales_words, tick, when,
+    Desk, PriceLine, Tab, Trouble, choice, field, head, hidden, money_words, moving, page, sales_choices, sales_words,
+    tick, when,
 };
 use crate::say;
 use crate::shell::{Head, Page};
+
+/// What stands in the fields of its forms.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShowForm {
+    /// Which version of its terms is changed.
+    pub version: String,
+    /// Whether it is sold, as the API spells it.
+    pub sales: String,
+    /// From when, on the clocks of its theatre.
+    pub sales_from: String,
+    /// How long seats are held, seconds.
+    pub hold_seconds: Field,
+    /// Seats one person may have.
+    pub per_person: Field,
+    /// Seats one card may pay for; empty: any number.
+    pub per_instrument: Field,
+    /// Whether it is an on-sale day.
+    pub flash: bool,
+    /// Whether guests prove their address by a code.
+    pub email_code: bool,
+    /// What each category costs.
+    pub prices: Vec<PriceLine>,
+    /// Why they are changed.
+    pub reason: Field,
+    /// Why it is called off.
+    pub cancel_reason: Field,
+}
+
+impl ShowForm {
+    /// Whether something is wrong with one of the fields.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        let others = [&self.hold_seconds, &self.per_person, &self.per_instrument, &self.reason, &self.cancel_reason];
+        others.into_iter().chain(self.prices.iter().map(|line| &line.amount)).any(Field::is_refused)
+    }
+}
 
 /// The page.
 #[derive(Clone, Debug)]
@@ -21,6 +60,10 @@ pub struct ShowPage {
     pub desk: Desk,
     /// The show.
     pub show: OrganisedShow,
+    /// What its seats cost, minor units, by the names people know its categories by.
+    pub prices: Vec<(String, i64)>,
+    /// What stands in the fields.
+    pub form: ShowForm,
     /// The screens of its theatre.
     pub screens: Vec<ScreenView>,
     /// Currency of its prices.
@@ -41,12 +84,12 @@ impl Page for ShowPage {
     }
 
     fn view(self) -> AnyView {
-        let Self { desk, show, screens, currency, is_over, key, done, trouble } = self;
+        let Self { desk, show, prices, form, screens, currency, is_over, key, done, trouble } = self;
         let title = show.title.clone();
         let base = format!("/staff/{}/shows/{}", desk.theatre, show.id);
         let facts = format!("{} · {} · {}", show.screen_name, show.language, show.format);
-        let prices = show.prices.iter().map(|(category, minor)| {
-            view! { <li><bdi>{category.clone()}</bdi>" "<strong>{money_words(*minor, currency)}</strong></li> }
+        let prices = prices.into_iter().map(|(category, minor)| {
+            view! { <li><bdi>{category}</bdi>" "<strong>{money_words(minor, currency)}</strong></li> }
         });
         let prices = prices.collect_view();
         let is_on = show.cancellation.is_none();
@@ -57,7 +100,11 @@ impl Page for ShowPage {
         let moved = show.moved.clone().map(moving::progress);
         let (sold, seats, customers) = (show.sold, show.seats, format!("/shows/{}", show.id));
         let when = when(&show.starts_local);
-        let forms = (is_on && !is_over && !is_moving).then(|| forms(&base, show, &screens, currency, &key));
+        let way = moving::way(&base, &screens, &show.screen);
+        let forms = (is_on && !is_over && !is_moving).then(|| {
+            let cancel = cancelling(&base, show.sold, form.cancel_reason.clone(), &key);
+            view! { <div class="organiser-cards">{selling(&base, form, currency, &key)}{way}{cancel}</div> }
+        });
         let content = view! {
             <div class="organiser-facts">
                 <p><strong>{when}</strong>" · "<bdi>{facts}</bdi></p>
@@ -89,59 +136,45 @@ fn progress(undoing: CancellationView) -> impl IntoView {
     }
 }
 
-fn forms(
-    base: &str,
-    show: OrganisedShow,
-    screens: &[ScreenView],
-    currency: Currency,
-    key: &str,
-) -> impl IntoView + use<> {
-    let way = moving::way(base, screens, &show.screen);
-    let terms = show.terms;
-    let per_instrument = terms.per_instrument.map(|most| most.to_string()).unwrap_or_default();
-    let prices = show.prices.into_iter().map(|(category, minor)| {
-        let name = format!("price:{category}");
-        view! {
-            <div class="field">
-                <label for=name.clone()><bdi>{category}</bdi>" ("{currency.code().to_owned()}")"</label>
-                <input id=name.clone() name=name r#type="text" inputmode="decimal" dir="ltr" value=decimal(minor, currency) />
-            </div>
-        }
-    });
-    let prices = prices.collect_view();
+/// How it is sold, to be changed.
+fn selling(base: &str, form: ShowForm, currency: Currency, key: &str) -> impl IntoView + use<> {
+    let ShowForm { version, sales, sales_from, hold_seconds, per_person, per_instrument, .. } = form;
     view! {
-        <div class="organiser-cards">
-            <form class="organiser-form card organiser-card" action=format!("{base}/terms") method="post" aria-labelledby="terms">
-                <h2 id="terms" class="organiser-wide">{say!("organiser.terms")}</h2>
-                {hidden("key", key.to_owned())}
-                {hidden("version", show.version.to_string())}
-                {choice("sales", say!("organiser.sales"), sales_choices(), terms.sales.as_str())}
-                {field("sales_from", "datetime-local", say!("organiser.sales_from"), terms.sales_from.unwrap_or_default(), false)}
-                {field("hold_seconds", "number", say!("organiser.hold_seconds"), terms.hold_seconds.to_string(), true)}
-                {field("per_person", "number", say!("organiser.per_person"), terms.per_person.to_string(), true)}
-                {field("per_instrument", "number", say!("organiser.per_instrument"), per_instrument, false)}
-                {tick("flash", say!("organiser.flash", seconds = FLASH_HOLD_MS / SECOND_MS), terms.flash_sale)}
-                {tick("email_code", say!("organiser.email_code"), terms.email_code)}
-                <fieldset class="organiser-wide">
-                    <legend>{say!("organiser.prices")}</legend>
-                    <p class="quiet small">{say!("organiser.prices_hint")}</p>
-                    <div class="organiser-fields">{prices}</div>
-                </fieldset>
-                {reason("terms-reason")}
-                <button class="button" r#type="submit" data-testid="change-terms">{say!("organiser.change")}</button>
-            </form>
-            {way}
-            <form class="organiser-form card organiser-card organiser-danger" action=format!("{base}/cancel") method="post" aria-labelledby="cancel">
-                <h2 id="cancel" class="organiser-wide">{say!("organiser.cancel_title")}</h2>
-                <p class="organiser-wide">{say!("organiser.cancel_lead", sold = show.sold)}</p>
-                {hidden("key", key.to_owned())}
-                {reason("cancel-reason")}
-                <label class="organiser-tick organiser-wide" for="sure">
-                    <input id="sure" name="sure" r#type="checkbox" value="true" required />
-                    <span>{say!("organiser.cancel_sure")}</span>
-                </label>
-                <button class="button button-danger" r#type="submit" data-testid="cancel-show">{say!("organiser.cancel")}</button>
-            </form>
-        </div>
+        <form class="organiser-form card organiser-card" action=format!("{base}/terms") method="post" aria-labelledby="terms">
+            <h2 id="terms" class="organiser-wide">{say!("organiser.terms")}</h2>
+            {hidden("key", key.to_owned())}
+            {hidden("version", version)}
+            {choice("sales", say!("organiser.sales"), sales_choices(), &sales)}
+            {field("sales_from", "datetime-local", say!("organiser.sales_from"), sales_from, false)}
+            {number_field("hold_seconds", say!("organiser.hold_seconds"), hold_seconds, true)}
+            {number_field("per_person", say!("organiser.per_person"), per_person, true)}
+            {number_field("per_instrument", say!("organiser.per_instrument"), per_instrument, false)}
+            {tick("flash", say!("organiser.flash", seconds = FLASH_HOLD_MS / SECOND_MS), form.flash)}
+            {tick("email_code", say!("organiser.email_code"), form.email_code)}
+            <fieldset class="organiser-wide">
+                <legend>{say!("organiser.prices")}</legend>
+                <p class="quiet small">{say!("organiser.prices_hint")}</p>
+                <div class="organiser-fields">{price_fields(form.prices, currency)}</div>
+            </fieldset>
+            {reason_field("terms-reason", say!("organiser.reason"), form.reason, true)}
+            <button class="button" r#type="submit" data-testid="change-terms">{say!("organiser.change")}</button>
+        </form>
+    }
+}
+
+/// That it will not take place.
+fn cancelling(base: &str, sold: u32, reason: Field, key: &str) -> impl IntoView + use<> {
+    view! {
+        <form class="organiser-form card organiser-card organiser-danger" action=format!("{base}/cancel") method="post" aria-labelledby="cancel">
+            <h2 id="cancel" class="organiser-wide">{say!("organiser.cancel_title")}</h2>
+            <p class="organiser-wide">{say!("organiser.cancel_lead", sold = sold)}</p>
+            {hidden("key", key.to_owned())}
+            {reason_field("cancel-reason", say!("organiser.reason"), reason, true)}
+            <label class="organiser-tick organiser-wide" for="sure">
+                <input id="sure" name="sure" r#type="checkbox" value="true" required />
+                <span>{say!("organiser.cancel_sure")}</span>
+            </label>
+            <button class="button button-danger" r#type="submit" data-testid="cancel-show">{say!("organiser.cancel")}</button>
+        </form>
     }
 }

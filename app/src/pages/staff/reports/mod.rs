@@ -8,7 +8,9 @@ mod tables;
 
 pub use room::{RoomDrawing, RoomRow};
 
-use domain::api_reports::{FunnelReport, OccupancyReport, ReportDays, SalesReport, SoldLine, TakingsReport};
+use domain::api_reports::{
+    FunnelReport, OccupancyReport, ReportDays, ReportScreen, SalesReport, SoldLine, TakingsReport,
+};
 use leptos::prelude::*;
 
 use super::{Desk, frame};
@@ -25,6 +27,10 @@ pub struct Reports {
     pub from: String,
     /// The last of them.
     pub to: String,
+    /// The screens of the theatre.
+    pub screens: Vec<ReportScreen>,
+    /// The id of the one all of it is about; none for all of them.
+    pub screen: Option<String>,
     /// What there is to tell, or why there is nothing.
     pub told: Result<Box<Told>, String>,
 }
@@ -40,8 +46,8 @@ pub struct Told {
     pub funnel: FunnelReport,
     /// What was taken and given back.
     pub takings: TakingsReport,
-    /// How full a room was.
-    pub occupancy: OccupancyReport,
+    /// How full a room was; none where there is more than one, or none at all.
+    pub occupancy: Option<OccupancyReport>,
     /// The room, if there was a show in it.
     pub room: Option<RoomDrawing>,
 }
@@ -52,37 +58,48 @@ impl Page for Reports {
     }
 
     fn view(self) -> AnyView {
-        let Self { desk, from, to, told } = self;
-        let screens = told.as_ref().map_or_else(|_| Vec::new(), |told| told.occupancy.screens.clone());
-        let screen = told.as_ref().ok().and_then(|told| told.occupancy.screen.as_ref().map(|screen| screen.id.clone()));
-        let form = days_form(from, to, screens, screen);
-        let theatre = desk.theatre.clone();
+        let Self { desk, from, to, screens, screen, told } = self;
+        let chosen = screens.iter().find(|known| Some(&known.id) == screen.as_ref()).cloned();
+        let about = About { theatre: desk.theatre.clone(), has_screens: !screens.is_empty(), screen: chosen };
+        let form = days_form(from, to, screens, about.screen.as_ref());
         let content = match told {
             Err(why) => {
                 view! { <p class="account-trouble" role="alert" data-testid="reports-trouble">{why}</p> }.into_any()
             }
-            Ok(told) => told_view(&theatre, *told),
+            Ok(told) => told_view(&about, *told),
         };
         frame(&desk, say!("reports.title"), view! { <div class="reports">{form}{content}</div> })
     }
 }
 
+/// What the page is about.
+struct About {
+    theatre: String,
+    has_screens: bool,
+    /// The screen all of it is about; none for all of them.
+    screen: Option<ReportScreen>,
+}
+
 fn days_form(
     from: String,
     to: String,
-    screens: Vec<domain::api_reports::ReportScreen>,
-    current: Option<String>,
-) -> impl IntoView {
+    screens: Vec<ReportScreen>,
+    chosen: Option<&ReportScreen>,
+) -> impl IntoView + use<> {
+    let is_all = chosen.is_none();
     let options = screens.into_iter().map(|screen| {
-        let is_current = current.as_deref() == Some(screen.id.as_str());
-        view! { <option value=screen.id selected=is_current>{screen.name}</option> }
+        let is_chosen = chosen.is_some_and(|chosen| chosen.id == screen.id);
+        view! { <option value=screen.id selected=is_chosen>{screen.name}</option> }
     });
     let options: Vec<_> = options.collect();
     let room = (!options.is_empty()).then(|| {
         view! {
             <div class="field">
                 <label for="report-screen">{say!("reports.screen")}</label>
-                <select id="report-screen" name="screen">{options}</select>
+                <select id="report-screen" name="screen">
+                    <option value="" selected=is_all>{say!("reports.all_screens")}</option>
+                    {options}
+                </select>
             </div>
         }
     });
@@ -102,15 +119,16 @@ fn days_form(
     }
 }
 
-fn told_view(theatre: &str, told: Told) -> AnyView {
+fn told_view(about: &About, told: Told) -> AnyView {
     let Told { calendar, sales, funnel, takings, occupancy, room } = told;
-    let link = |table: &str| csv_link(theatre, table, &sales.days, None);
-    let seats_link =
-        csv_link(theatre, "seats", &sales.days, occupancy.screen.as_ref().map(|screen| screen.id.as_str()));
+    let link = |table: &str| csv_link(&about.theatre, table, &sales.days, about.screen.as_ref());
+    let which = about.screen.as_ref();
+    let which =
+        which.map_or_else(|| say!("reports.all_screens"), |only| say!("reports.only_screen", screen = &only.name));
     let days = section("reports-days", say!("reports.over_time"), charts::over_time(&calendar, &sales), link("days"));
     let money = section("reports-takings", say!("reports.takings"), money::view(&calendar, &takings), link("takings"));
     let steps = section("reports-funnel", say!("reports.funnel"), tables::funnel(&funnel), link("funnel"));
-    let full = section("reports-room", say!("reports.occupancy"), room::view(&occupancy, room), seats_link);
+    let full = seats_section(about, &sales.days, occupancy.as_ref(), room);
     let by = |id: &'static str, title: String, lines: &[SoldLine], table: &str| {
         section(id, title, tables::sold(lines), link(table))
     };
@@ -121,7 +139,7 @@ fn told_view(theatre: &str, told: Told) -> AnyView {
     });
     let channels: Vec<_> = channels.collect();
     view! {
-        <p class="quiet small">{say!("reports.zone", zone = &sales.days.time_zone)}</p>
+        <p><strong data-testid="reports-which">{which}</strong>" · "<span class="quiet small">{say!("reports.zone", zone = &sales.days.time_zone)}</span></p>
         {tables::totals(&sales, &takings)}
         {days}
         {money}
@@ -135,6 +153,26 @@ fn told_view(theatre: &str, told: Told) -> AnyView {
         {section("reports-shows", say!("reports.by_show"), tables::shows(&sales.by_show), link("shows"))}
     }
     .into_any()
+}
+
+/// How often each seat was sold: of one room, for those of several have no seats in common.
+fn seats_section(
+    about: &About,
+    days: &ReportDays,
+    occupancy: Option<&OccupancyReport>,
+    room: Option<RoomDrawing>,
+) -> AnyView {
+    const ID: &str = "reports-room";
+    let Some((report, screen)) = occupancy.and_then(|report| Some((report, report.screen.as_ref()?))) else {
+        let content = if about.has_screens {
+            view! { <p class="quiet" data-testid="choose-screen">{say!("reports.choose_screen")}</p> }.into_any()
+        } else {
+            charts::nothing()
+        };
+        return section(ID, say!("reports.occupancy"), content, ().into_any());
+    };
+    let title = say!("reports.occupancy_of", screen = &screen.name);
+    section(ID, title, room::view(report, room), csv_link(&about.theatre, "seats", days, Some(screen)))
 }
 
 fn section(id: &'static str, title: String, content: AnyView, file: AnyView) -> AnyView {
@@ -153,9 +191,9 @@ fn section(id: &'static str, title: String, content: AnyView, file: AnyView) -> 
 }
 
 /// The same as a file; said in full to those who hear one link after another.
-fn csv_link(theatre: &str, table: &str, days: &ReportDays, screen: Option<&str>) -> AnyView {
+fn csv_link(theatre: &str, table: &str, days: &ReportDays, screen: Option<&ReportScreen>) -> AnyView {
     // Ids of screens come from operators: whatever is in one stays in its place of the address.
-    let screen = screen.map(|id| format!("&screen={}", percent_encoded(id))).unwrap_or_default();
+    let screen = screen.map(|screen| format!("&screen={}", percent_encoded(&screen.id))).unwrap_or_default();
     let href = format!("/api/v1/theatres/{theatre}/reports/csv/{table}?from={}&to={}{screen}", days.from, days.to);
     view! { <a class="reports-file" href=href download="" data-testid=format!("csv-{table}")>{say!("reports.csv")}</a> }
         .into_any()

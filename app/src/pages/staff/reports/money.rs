@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use domain::api_reports::{TakingsLine, TakingsReport};
 use domain::money::{Currency, Money};
+use domain::till::Means;
 use leptos::prelude::*;
 
 use super::charts::{self, Column, numbers, whole};
@@ -76,12 +77,23 @@ pub(super) fn view(calendar: &[String], takings: &TakingsReport) -> AnyView {
     .into_any()
 }
 
+/// Ways of the counter have names here; gateways are called what they are called.
+fn way_words(way: &str) -> String {
+    let means = match Means::of_settled(way) {
+        Some(Means::Cash) => say!("box_office.cash"),
+        Some(Means::Card) => say!("box_office.card"),
+        Some(Means::Free) => say!("box_office.free"),
+        None => return way.to_owned(),
+    };
+    format!("{} · {means}", say!("reports.channel_box_office"))
+}
+
 fn row(line: &TakingsLine) -> impl IntoView + use<> {
     let of = |minor| amount(minor, &line.currency);
     view! {
         <tr>
             <th scope="row">{day_words(&line.date)}</th>
-            <td>{line.way.clone()}</td>
+            <td>{way_words(&line.way)}</td>
             <td>{whole(line.payments)}</td>
             <td>{of(line.taken_minor)}</td>
             <td>{whole(line.refunds)}</td>

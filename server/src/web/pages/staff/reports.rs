@@ -5,12 +5,13 @@ use app::pages::staff::reports::{Reports, RoomDrawing, RoomRow, Told};
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse, Response};
-use domain::api_reports::{OccupancyReport, ReportQuery};
+use domain::api_reports::{OccupancyReport, ReportQuery, ReportScreen};
 
 use super::{Turned, Who, desk};
 use crate::AppState;
 use crate::catalogue::Show;
 use crate::reports::{self, Range};
+use crate::web::pages::booking::passing_or_fault;
 use crate::web::pages::{PRIVATE_CACHE, PageError, html, words};
 use crate::web::{Code, Problem, reader};
 
@@ -23,15 +24,17 @@ pub(super) async fn page(
     let (Path(theatre), Query(query)) = (theatre?, query?);
     let (_, desk) = desk(&state, who, &theatre, Section::Reports).await?;
     let found = state.catalogue.theatre(&theatre).await?.ok_or(PageError::NotFound)?;
-    match told(&state, &theatre, &found.time_zone, &query).await {
+    let screens = reports::screens(&state, &theatre).await.map_err(passing_or_fault)?;
+    let screen = query.screen.clone().filter(|id| !id.is_empty());
+    match told(&state, &theatre, &found.time_zone, &query, &screens).await {
         Ok((range, told)) => {
             let (from, to) = (range.from.to_string(), range.to.to_string());
-            Ok(html(Reports { desk, from, to, told: Ok(Box::new(told)) }, PRIVATE_CACHE))
+            Ok(html(Reports { desk, from, to, screens, screen, told: Ok(Box::new(told)) }, PRIVATE_CACHE))
         }
         Err(problem) => {
             let (from, to) = (query.from.unwrap_or_default(), query.to.unwrap_or_default());
-            let shown = html(Reports { desk, from, to, told: Err(in_words(&problem)) }, PRIVATE_CACHE);
-            Ok((problem.code().describe().0, shown).into_response())
+            let page = Reports { desk, from, to, screens, screen, told: Err(in_words(&problem)) };
+            Ok((problem.code().describe().0, html(page, PRIVATE_CACHE)).into_response())
         }
     }
 }
@@ -45,17 +48,30 @@ fn in_words(problem: &Problem) -> String {
     }
 }
 
-async fn told(state: &AppState, theatre: &str, zone: &str, query: &ReportQuery) -> Result<(Range, Told), Problem> {
+/// All of it, of the theatre or of the screen that is asked about. Seats are those of one room: of several screens they
+/// are not told.
+async fn told(
+    state: &AppState,
+    theatre: &str,
+    zone: &str,
+    query: &ReportQuery,
+    screens: &[ReportScreen],
+) -> Result<(Range, Told), Problem> {
     let range = Range::read(query, zone, state.locks.now())?;
+    let screen = query.screen.as_deref().filter(|id| !id.is_empty());
     // One after another: a page takes one turn at a time.
-    let sales = reports::sales(state, theatre, &range).await?;
-    let funnel = reports::funnel(state, theatre, &range).await?;
-    let takings = reports::takings(state, theatre, &range).await?;
-    let occupancy = reports::occupancy(state, theatre, &range, query.screen.as_deref()).await?;
-    let room = match occupancy.show {
-        Some(show) => {
+    let sales = reports::sales(state, theatre, &range, screen).await?;
+    let funnel = reports::funnel(state, theatre, &range, screen).await?;
+    let takings = reports::takings(state, theatre, &range, screen).await?;
+    let only = if let [only] = screens { Some(only.id.as_str()) } else { None };
+    let occupancy = match screen.or(only) {
+        Some(screen) => Some(reports::occupancy(state, theatre, &range, Some(screen)).await?),
+        None => None,
+    };
+    let room = match occupancy.as_ref().and_then(|report| Some((report, report.show?))) {
+        Some((report, show)) => {
             let show = state.catalogue.known_show(show).await?;
-            Some(drawing(&show, &occupancy))
+            Some(drawing(&show, report))
         }
         None => None,
     };

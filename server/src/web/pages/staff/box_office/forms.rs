@@ -1,15 +1,17 @@
-//! Forms of the box office: each does one act through the service of the API, then shows how things stand.
+//! Forms of bookings at the box office, and of a PIN: each does one act through the service of the API, then shows how
+//! things stand.
 
 use std::collections::HashMap;
 
 use app::language;
+use app::pages::staff::Field;
+use app::pages::staff::box_office::TakeBackForm;
 use axum::extract::rejection::{FormRejection, PathRejection};
 use axum::extract::{Form, Path, State};
 use axum::response::{IntoResponse, Response};
 use domain::api_accounts::Password;
-use domain::api_box_office::{CashUp, DayClose, DayQuery, DropRequest, OpenTill, PinRequest, Reason, RefundRequest};
+use domain::api_box_office::{DayQuery, PinRequest, Reason, RefundRequest};
 use domain::seats::SeatIndex;
-use domain::till::read_amount;
 use uuid::Uuid;
 
 use super::{Here, PageResult, away, booking_page, day_page, paper, see};
@@ -21,8 +23,8 @@ use crate::web::pages::PageError;
 use crate::web::pages::staff::Who;
 use crate::web::{Code, Problem, reader};
 
-type Fields = HashMap<String, String>;
-type FormResult = Result<Form<Fields>, FormRejection>;
+pub(super) type Fields = HashMap<String, String>;
+pub(super) type FormResult = Result<Form<Fields>, FormRejection>;
 
 /// What happened and what to do, in the reader's language.
 pub(super) fn words(problem: &Problem) -> String {
@@ -30,7 +32,7 @@ pub(super) fn words(problem: &Problem) -> String {
 }
 
 /// A field of a form; empty where it is missing.
-fn field<'a>(fields: &'a Fields, name: &str) -> &'a str {
+pub(super) fn field<'a>(fields: &'a Fields, name: &str) -> &'a str {
     fields.get(name).map_or("", String::as_str)
 }
 
@@ -39,20 +41,18 @@ fn password(fields: &Fields, name: &str) -> Password {
 }
 
 /// The key a form came with, bound to what it says.
-fn intent(here: &Here, fields: &Fields, what: &str, body: &impl serde::Serialize) -> Result<Intent, Problem> {
+pub(super) fn intent(
+    here: &Here,
+    fields: &Fields,
+    what: &str,
+    body: &impl serde::Serialize,
+) -> Result<Intent, Problem> {
     let key = IdempotencyKey::of_form(field(fields, "key"))?;
     Ok(Intent::new(&here.staff.session.owner, key, &format!("form {}/{what}", here.base()), body))
 }
 
-/// A sum as it was typed, in the theatre's currency.
-async fn amount(state: &AppState, here: &Here, fields: &Fields) -> Result<i64, Problem> {
-    let currency = here.counter().currency(state).await?;
-    read_amount(field(fields, "amount"), currency.minor_digits())
-        .ok_or_else(|| Problem::new(Code::Malformed, "Write the sum as a number, for example 12.50."))
-}
-
 /// The page once more, with what stood in the way and the status of that; passing trouble has a page of its own.
-fn with_status(problem: Problem, page: Response) -> Response {
+pub(super) fn with_status(problem: Problem, page: Response) -> Response {
     match problem.code() {
         Code::Internal => return PageError::Fault.into_response(),
         Code::DatabaseUnavailable => return PageError::Busy.into_response(),
@@ -63,69 +63,8 @@ fn with_status(problem: Problem, page: Response) -> Response {
     page
 }
 
-async fn after(state: &AppState, here: Here, done: Result<Answer, Problem>) -> PageResult {
-    match done {
-        Ok(_) => Ok(see(&here.base())),
-        Err(problem) => {
-            let page = day_page(state, here, DayQuery::default(), Some(words(&problem))).await?;
-            Ok(with_status(problem, page))
-        }
-    }
-}
-
-pub(super) async fn till(
-    State(state): State<AppState>,
-    who: Who,
-    path: Result<Path<(String, String)>, PathRejection>,
-    form: FormResult,
-) -> PageResult {
-    let (Path((theatre, act)), Form(fields)) = (path?, form?);
-    let here = Here::of(&state, who, &theatre).await?;
-    let done = till_act(&state, &here, &act, &fields).await;
-    if done.as_ref().is_err_and(|problem| problem.code() == Code::NotFound) {
-        return Err(PageError::NotFound.into());
-    }
-    after(&state, here, done).await
-}
-
-async fn till_act(state: &AppState, here: &Here, act: &str, fields: &Fields) -> Result<Answer, Problem> {
-    let (sum, reason) = (amount(state, here, fields).await?, field(fields, "reason").to_owned());
-    let counter = here.counter();
-    match act {
-        "open" => {
-            let request = OpenTill { float_minor: sum };
-            box_office::open_till(state, counter, request, &intent(here, fields, "till", &request)?).await
-        }
-        "drop" => {
-            let request = DropRequest { amount_minor: sum, reason };
-            box_office::drop_cash(state, counter, &request, &intent(here, fields, "till/drops", &request)?).await
-        }
-        "cash-up" => {
-            let request = CashUp { counted_minor: sum, reason };
-            box_office::cash_up(state, counter, &request, &intent(here, fields, "till/cash-up", &request)?).await
-        }
-        _ => Err(Problem::not_found("act")),
-    }
-}
-
-pub(super) async fn close_day(
-    State(state): State<AppState>,
-    who: Who,
-    theatre: Result<Path<String>, PathRejection>,
-    form: FormResult,
-) -> PageResult {
-    let (Path(theatre), Form(fields)) = (theatre?, form?);
-    let here = managers(&state, who, &theatre).await?;
-    let request = DayClose { reason: field(&fields, "reason").to_owned() };
-    let done = match intent(&here, &fields, "day-close", &request) {
-        Ok(intent) => box_office::close_day(&state, here.counter(), &request, &intent).await,
-        Err(problem) => Err(problem),
-    };
-    after(&state, here, done).await
-}
-
 /// For the others there is no such form.
-async fn managers(state: &AppState, who: Who, theatre: &str) -> Result<Here, super::Turned> {
+pub(super) async fn managers(state: &AppState, who: Who, theatre: &str) -> Result<Here, super::Turned> {
     let here = Here::of(state, who, theatre).await?;
     if here.is_manager() { Ok(here) } else { Err(PageError::NotFound.into()) }
 }
@@ -143,7 +82,13 @@ pub(super) async fn set_pin(
         Ok(intent) => accounts::set_pin(&state, &here.staff, &theatre, &request, &intent).await,
         Err(problem) => Err(problem),
     };
-    after(&state, here, done).await
+    match done {
+        Ok(_) => Ok(see(&here.base())),
+        Err(problem) => {
+            let page = day_page(&state, here, DayQuery::default(), None, Some(words(&problem))).await?;
+            Ok(with_status(problem, page))
+        }
+    }
 }
 
 pub(super) async fn booking(
@@ -161,9 +106,19 @@ pub(super) async fn booking(
         Ok(_) => Ok(see(&format!("{}/bookings/{booking}", here.base()))),
         Err(problem) if problem.code() == Code::NotFound => Err(PageError::NotFound.into()),
         Err(problem) => {
-            let page = booking_page(&state, here, booking, Some(words(&problem))).await?;
+            let page = booking_page(&state, here, booking, typed(act, &fields), Some(words(&problem))).await?;
             Ok(with_status(problem, page))
         }
+    }
+}
+
+/// What was typed, to be shown again; but for a PIN.
+fn typed(act: String, fields: &Fields) -> TakeBackForm {
+    TakeBackForm {
+        reason: Field::kept(field(fields, "reason")),
+        seats: seats(fields).ok().flatten().unwrap_or_default(),
+        manager: field(fields, "manager").to_owned(),
+        act,
     }
 }
 
@@ -223,7 +178,7 @@ async fn print(state: &AppState, here: Here, booking: Uuid, fields: &Fields) -> 
         }
         Err(problem) if problem.code() == Code::NotFound => Err(PageError::NotFound.into()),
         Err(problem) => {
-            let page = booking_page(state, here, booking, Some(words(&problem))).await?;
+            let page = booking_page(state, here, booking, TakeBackForm::default(), Some(words(&problem))).await?;
             Ok(with_status(problem, page))
         }
     }

@@ -2,8 +2,11 @@
 
 mod exchange;
 mod forms;
+mod till;
 
-use app::pages::staff::box_office::{CounterBookingPage, CounterPage, PrintPage, SalePage};
+use app::pages::staff::box_office::{
+    CounterBookingPage, CounterPage, PrintPage, SalePage, TakeBackForm, TillAct, TillForm,
+};
 use app::pages::staff::{Desk, Section};
 use axum::Router;
 use axum::extract::rejection::{PathRejection, QueryRejection};
@@ -36,8 +39,8 @@ type PageResult = Result<Response, Turned>;
 pub fn routes() -> Router<AppState> {
     Router::new()
         .route("/staff/{theatre}/box-office", get(day))
-        .route("/staff/{theatre}/box-office/till/{act}", post(forms::till))
-        .route("/staff/{theatre}/box-office/day-close", post(forms::close_day))
+        .route("/staff/{theatre}/box-office/till/{act}", post(till::till))
+        .route("/staff/{theatre}/box-office/day-close", post(till::close_day))
         .route("/staff/{theatre}/box-office/pin", post(forms::set_pin))
         .route("/staff/{theatre}/box-office/shows/{show}", get(sale))
         .route("/staff/{theatre}/box-office/bookings", get(find))
@@ -85,10 +88,16 @@ async fn day(
 ) -> PageResult {
     let (Path(theatre), Query(query)) = (theatre?, query?);
     let here = Here::of(&state, who, &theatre).await?;
-    day_page(&state, here, query, None).await
+    day_page(&state, here, query, None, None).await
 }
 
-async fn day_page(state: &AppState, here: Here, query: DayQuery, trouble: Option<String>) -> PageResult {
+async fn day_page(
+    state: &AppState,
+    here: Here,
+    query: DayQuery,
+    refused: Option<(TillAct, TillForm)>,
+    trouble: Option<String>,
+) -> PageResult {
     let date = read_date(query.date.as_deref()).map_err(PageError::from)?;
     let counter = here.counter();
     let shows = box_office::today(state, counter, date).await.map_err(away)?;
@@ -109,6 +118,7 @@ async fn day_page(state: &AppState, here: Here, query: DayQuery, trouble: Option
         till: till.map(|till| local(zone, till)),
         tills: tills.into_iter().map(|till| local(zone, till)).collect(),
         last_close,
+        refused,
         trouble,
         key: ids::new_id().to_string(),
         desk: here.desk,
@@ -182,7 +192,7 @@ async fn find(
         Ok(found) => Ok(see(&format!("{}/bookings/{}", here.base(), found.id))),
         Err(problem) if problem.code() == Code::NotFound => {
             let words = forms::words(&problem);
-            let mut page = day_page(&state, here, DayQuery::default(), Some(words)).await?;
+            let mut page = day_page(&state, here, DayQuery::default(), None, Some(words)).await?;
             *page.status_mut() = StatusCode::NOT_FOUND;
             Ok(page)
         }
@@ -197,10 +207,16 @@ async fn booking(
 ) -> PageResult {
     let Path((theatre, booking)) = path?;
     let here = Here::of(&state, who, &theatre).await?;
-    booking_page(&state, here, booking, None).await
+    booking_page(&state, here, booking, TakeBackForm::default(), None).await
 }
 
-async fn booking_page(state: &AppState, here: Here, booking: Uuid, trouble: Option<String>) -> PageResult {
+async fn booking_page(
+    state: &AppState,
+    here: Here,
+    booking: Uuid,
+    form: TakeBackForm,
+    trouble: Option<String>,
+) -> PageResult {
     let found = box_office::by_id(state, here.counter(), booking).await.map_err(away)?;
     let show = state.catalogue.show(found.show).await?.ok_or(PageError::NotFound)?;
     let moved_to = match found.moved_to {
@@ -212,6 +228,7 @@ async fn booking_page(state: &AppState, here: Here, booking: Uuid, trouble: Opti
         starts: start_in_words(&show),
         managers: accounts::managers_with_pin(state, &here.desk.theatre).await?,
         booking: found,
+        form,
         trouble,
         key: ids::new_id().to_string(),
         desk: here.desk,

@@ -1,22 +1,26 @@
 //! Pages of organisers: forms without a script, answered by a page or by the way on. They do what the API does, through
 //! the same services.
 
+mod films;
 mod house_seats;
 mod moving;
+mod prices;
 mod programme;
 mod rooms;
-mod stock;
+mod show;
 mod waiting_room;
 
 use app::language;
 use app::pages::staff::organiser::{Preview, Trouble};
+use app::pages::staff::{Field, Refusal};
 use axum::Router;
 use axum::extract::rejection::{FormRejection, PathRejection, QueryRejection};
 use axum::extract::{DefaultBodyLimit, Form, Path, Query};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use domain::money::Currency;
+use domain::money::{Currency, Money};
+use domain::pricing::MAX_AMOUNT_MINOR;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -43,9 +47,9 @@ pub(super) fn routes() -> Router<AppState> {
     Router::new()
         .route("/staff/{theatre}/shows", get(programme::week))
         .route("/staff/{theatre}/shows/plan", get(programme::planning).post(programme::plan))
-        .route("/staff/{theatre}/shows/{show}", get(programme::show))
-        .route("/staff/{theatre}/shows/{show}/terms", post(programme::terms))
-        .route("/staff/{theatre}/shows/{show}/cancel", post(programme::cancel))
+        .route("/staff/{theatre}/shows/{show}", get(show::look))
+        .route("/staff/{theatre}/shows/{show}/terms", post(show::terms))
+        .route("/staff/{theatre}/shows/{show}/cancel", post(show::cancel))
         .route("/staff/{theatre}/shows/{show}/move", get(moving::look).post(moving::start))
         .route("/staff/{theatre}/shows/{show}/waiting-room", get(waiting_room::look))
         .route("/staff/{theatre}/shows/{show}/waiting-room/terms", get(waiting_room::terms).post(waiting_room::set))
@@ -56,8 +60,8 @@ pub(super) fn routes() -> Router<AppState> {
         .route("/staff/{theatre}/layouts/new", get(rooms::draw))
         .route("/staff/{theatre}/layouts/{layout}", get(rooms::room))
         .route("/staff/{theatre}/layouts/{layout}/edit", get(rooms::edit))
-        .route("/staff/{theatre}/prices", get(stock::prices).post(stock::set_prices))
-        .route("/staff/{theatre}/films", get(stock::films).post(stock::add_film))
+        .route("/staff/{theatre}/prices", get(prices::look).post(prices::set))
+        .route("/staff/{theatre}/films", get(films::look).post(films::add))
         .layer(DefaultBodyLimit::max(MAX_FORM_BYTES))
         .merge(files)
 }
@@ -108,6 +112,16 @@ fn trouble(problem: Problem) -> Result<(StatusCode, Trouble), Turned> {
     }
 }
 
+/// What stood in the way, in words of the page's own.
+fn told(status: StatusCode, words: String) -> (StatusCode, Trouble) {
+    (status, Trouble { words, findings: Vec::new() })
+}
+
+/// Some fields were refused; what is wrong stands beside each.
+fn marked() -> (StatusCode, Trouble) {
+    told(StatusCode::BAD_REQUEST, app::say!(in reader::language(), "field.refused"))
+}
+
 /// The key of a form, bound to what it asks for.
 fn intent(staff: &Staff, key: &str, form: &str, request: &impl Serialize) -> Result<Intent, Problem> {
     Ok(Intent::new(&staff.session.owner, IdempotencyKey::of_form(key)?, form, request))
@@ -123,17 +137,39 @@ fn whole(text: &str, what: &str) -> Result<u32, Problem> {
     text.trim().parse().map_err(|_| Problem::new(Code::Malformed, format!("{what}: {text:?} is no whole number.")))
 }
 
-/// A field with an amount of money in it, minor units; `12.50` or `12,50`.
-fn amount(text: &str, what: &str, currency: Currency) -> Result<i64, Problem> {
-    let refuse = || Problem::new(Code::PriceInvalid, format!("{what}: {text:?} is no price in {}.", currency.code()));
+/// A field of a form whose fields are not known beforehand; empty where it is not there.
+fn field<'a>(fields: &'a [(String, String)], name: &str) -> &'a str {
+    fields.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
+}
+
+/// A field with a price in it, or none, as it is shown again; and the price, minor units.
+fn price_in(text: &str, currency: Currency) -> (Field, Option<i64>) {
+    if text.trim().is_empty() {
+        return (Field::default(), None);
+    }
+    let refused = |refusal| (Field::refused(text, refusal), None);
+    match amount(text, currency) {
+        None => refused(Refusal::NoAmount(currency)),
+        Some(minor) if u64::try_from(minor).is_ok_and(|minor| minor <= MAX_AMOUNT_MINOR) => {
+            (Field::kept(text), Some(minor))
+        }
+        Some(_) => {
+            let [least, most] = [0, MAX_AMOUNT_MINOR.cast_signed()].map(|minor| Money::new(minor, currency));
+            refused(Refusal::AmountBeyond(least, most))
+        }
+    }
+}
+
+/// An amount of money, minor units; `12.50` or `12,50`. `None` for what is none in that currency.
+fn amount(text: &str, currency: Currency) -> Option<i64> {
     let written = text.trim().replace(',', ".");
     let (units, parts) = written.split_once('.').unwrap_or((written.as_str(), ""));
     let digits = currency.minor_digits() as usize;
     let is_written_so = parts.len() <= digits && parts.bytes().all(|byte| byte.is_ascii_digit());
     if !is_written_so || units.is_empty() || units == "-" {
-        return Err(refuse());
+        return None;
     }
-    format!("{units}{parts:0<digits$}").parse().map_err(|_| refuse())
+    format!("{units}{parts:0<digits$}").parse().ok()
 }
 
 /// The currency of prices that are shown.
@@ -147,13 +183,13 @@ mod tests {
 
     #[test]
     fn amounts_are_read_as_their_currency_writes_them() {
-        let read = |text: &str, code| amount(text, "gold", Currency::parse(code).expect("a code")).ok();
+        let read = |text: &str, code| amount(text, Currency::parse(code).expect("a code"));
         assert_eq!(read("12.50", "EUR"), Some(1_250));
         assert_eq!(read(" 12,5 ", "EUR"), Some(1_250));
         assert_eq!(read("12", "EUR"), Some(1_200));
         assert_eq!(read("900", "JPY"), Some(900));
         assert_eq!(read("1.250", "KWD"), Some(1_250));
-        assert_eq!(read("-1", "EUR"), Some(-100), "refused by the validator, by name");
+        assert_eq!(read("-1", "EUR"), Some(-100), "an amount, and no price");
         for wrong in ["", "-", "twelve", "12.345", "1.2.3", "9223372036854775807", "1e3", ".5", "12.-5"] {
             assert_eq!(read(wrong, "EUR"), None, "{wrong}");
         }

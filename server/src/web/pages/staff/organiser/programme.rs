@@ -1,24 +1,18 @@
-//! The programme: weeks, planning, single shows.
+//! The programme: weeks, and planning them.
 
-use app::pages::staff::organiser::{Planning, PlanningForm, Programme, ShowPage, Trouble};
-use app::pages::staff::{Desk, Section};
+use app::pages::staff::organiser::{Planning, PlanningForm, Programme, Trouble};
+use app::pages::staff::{Desk, Field, Section};
 use axum::extract::{Form, Path, Query, State};
-use axum::http::{HeaderValue, header};
 use chrono::{Days, NaiveDate};
-use domain::api_moving::MoveState;
-use domain::api_organiser::{
-    CancelShowRequest, DayPattern, InGap, OrganisedShow, Sales, ShowsRequest, TermsOfSale, TermsRequest,
-};
+use domain::api_organiser::{DayPattern, InGap, Sales, ShowsRequest, TermsOfSale};
 use domain::pricing::{Format, Weekday};
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
 use serde::de::value::Error as ValueError;
-use uuid::Uuid;
 
 use super::super::{Who, desk};
 use super::{
-    Asked, FormResult, PageResult, Thing, amount, currency_of, intent, new_key, passing_or_fault, private, see,
-    trouble, whole, with_status,
+    Asked, FormResult, PageResult, intent, new_key, passing_or_fault, private, see, trouble, whole, with_status,
 };
 use crate::AppState;
 use crate::organiser::{self, Act};
@@ -26,8 +20,6 @@ use crate::web::{Code, Problem};
 
 /// Days of a week.
 const WEEK: u64 = 7;
-/// How often the page of a show that is being undone or moved asks again, seconds.
-const LOOK_AGAIN_S: &str = "2";
 
 pub(super) async fn week(
     State(state): State<AppState>,
@@ -94,22 +86,22 @@ pub(super) struct PlanForm {
 
 /// How a show is sold, as forms say it.
 #[derive(Clone, Deserialize)]
-struct TermsForm {
-    sales: String,
+pub(super) struct TermsForm {
+    pub(super) sales: String,
     #[serde(default)]
-    sales_from: String,
-    hold_seconds: String,
-    per_person: String,
+    pub(super) sales_from: String,
+    pub(super) hold_seconds: String,
+    pub(super) per_person: String,
     #[serde(default)]
-    flash: String,
+    pub(super) flash: String,
     #[serde(default)]
-    email_code: String,
+    pub(super) email_code: String,
     #[serde(default)]
-    per_instrument: String,
+    pub(super) per_instrument: String,
 }
 
 impl TermsForm {
-    fn read(&self) -> Result<TermsOfSale, Problem> {
+    pub(super) fn read(&self) -> Result<TermsOfSale, Problem> {
         let per_instrument = Some(self.per_instrument.as_str()).filter(|text| !text.trim().is_empty());
         let sales = Sales::parse(&self.sales);
         Ok(TermsOfSale {
@@ -144,6 +136,7 @@ impl PlanForm {
             flash: !self.terms.flash.is_empty(),
             email_code: !self.terms.email_code.is_empty(),
             per_instrument: self.terms.per_instrument,
+            reason: Field::reason(self.reason),
         }
     }
 
@@ -201,111 +194,6 @@ pub(super) async fn plan(
         Err(problem) => {
             let (status, trouble) = trouble(problem)?;
             Ok(with_status(status, planning_page(&state, desk, form.shown(), Some(trouble)).await?))
-        }
-    }
-}
-
-pub(super) async fn show(State(state): State<AppState>, who: Who, thing: Thing, asked: Asked) -> PageResult {
-    let Path((theatre, show)) = thing?;
-    let (_, desk) = desk(&state, who, &theatre, Section::Shows).await?;
-    let Query(asked) = asked?;
-    show_page(&state, desk, show, asked.done, None).await
-}
-
-async fn show_page(state: &AppState, desk: Desk, show: Uuid, done: bool, trouble: Option<Trouble>) -> PageResult {
-    let show = organiser::show(state, &desk.theatre, show).await.map_err(passing_or_fault)?;
-    let currency = currency_of(&show.currency)?;
-    let is_over = show.starts_at_ms <= state.locks.now().0;
-    let is_being_undone = show.cancellation.as_ref().is_some_and(|gone| !gone.finished || gone.refunds_open > 0);
-    let is_moving =
-        show.moved.as_ref().is_some_and(|moved| matches!(moved.state, MoveState::Closing | MoveState::Carried));
-    let screens = organiser::screens(state, &desk.theatre).await.map_err(passing_or_fault)?;
-    let mut page = private(ShowPage { desk, show, screens, currency, is_over, key: new_key(), done, trouble });
-    if is_being_undone || is_moving {
-        page.headers_mut().insert(header::REFRESH, HeaderValue::from_static(LOOK_AGAIN_S));
-    }
-    Ok(page)
-}
-
-pub(super) async fn terms(
-    State(state): State<AppState>,
-    who: Who,
-    thing: Thing,
-    form: FormResult<Vec<(String, String)>>,
-) -> PageResult {
-    let Path((theatre, show)) = thing?;
-    let (staff, desk) = desk(&state, who, &theatre, Section::Shows).await?;
-    let Form(fields) = form?;
-    let done = async {
-        let known = organiser::show(&state, &theatre, show).await?;
-        let request = terms_request(&fields, &known)?;
-        let intent =
-            intent(&staff, field(&fields, "key"), &format!("form /staff/{theatre}/shows/{show}/terms"), &request)?;
-        let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
-        organiser::change_terms(&state, &act, show, &request).await
-    };
-    match done.await {
-        Ok(_) => Ok(see(&format!("/staff/{theatre}/shows/{show}?done=true"))),
-        Err(problem) => {
-            let (status, trouble) = trouble(problem)?;
-            Ok(with_status(status, show_page(&state, desk, show, false, Some(trouble)).await?))
-        }
-    }
-}
-
-/// A field of a form whose fields are not known beforehand; empty where it is not there.
-fn field<'a>(fields: &'a [(String, String)], name: &str) -> &'a str {
-    fields.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
-}
-
-fn terms_request(fields: &[(String, String)], show: &OrganisedShow) -> Result<TermsRequest, Problem> {
-    let text = |name: &str| field(fields, name).to_owned();
-    let form = TermsForm {
-        sales: text("sales"),
-        sales_from: text("sales_from"),
-        hold_seconds: text("hold_seconds"),
-        per_person: text("per_person"),
-        flash: text("flash"),
-        email_code: text("email_code"),
-        per_instrument: text("per_instrument"),
-    };
-    let currency = currency_of(&show.currency).map_err(|_| Problem::internal(&"a show's currency is none"))?;
-    let prices = fields.iter().filter_map(|(name, value)| Some((name.strip_prefix("price:")?, value)));
-    let prices = prices.map(|(name, value)| Ok((name.to_owned(), amount(value, name, currency)?)));
-    Ok(TermsRequest {
-        terms: form.read()?,
-        prices: Some(prices.collect::<Result<_, Problem>>()?),
-        version: whole(field(fields, "version"), "The version")?,
-        reason: text("reason"),
-    })
-}
-
-#[derive(Deserialize)]
-pub(super) struct CancelForm {
-    key: String,
-    reason: String,
-}
-
-pub(super) async fn cancel(
-    State(state): State<AppState>,
-    who: Who,
-    thing: Thing,
-    form: FormResult<CancelForm>,
-) -> PageResult {
-    let Path((theatre, show)) = thing?;
-    let (staff, desk) = desk(&state, who, &theatre, Section::Shows).await?;
-    let Form(CancelForm { key, reason }) = form?;
-    let request = CancelShowRequest { reason };
-    let done = async {
-        let intent = intent(&staff, &key, &format!("form /staff/{theatre}/shows/{show}/cancel"), &request)?;
-        let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
-        organiser::call_off(&state, &act, show, &request).await
-    };
-    match done.await {
-        Ok(_) => Ok(see(&format!("/staff/{theatre}/shows/{show}"))),
-        Err(problem) => {
-            let (status, trouble) = trouble(problem)?;
-            Ok(with_status(status, show_page(&state, desk, show, false, Some(trouble)).await?))
         }
     }
 }

@@ -169,7 +169,7 @@ pub(super) async fn switch_off(
 fn told(refused: Refused) -> Result<(StatusCode, Trouble), Turned> {
     let language = reader::language();
     let words = match &refused {
-        Refused::Reason => Some(app::say!(in language, "waiting_room.no_reason", most = MAX_REASON_CHARS)),
+        Refused::Reason => Some(app::say!(in language, "field.no_reason", most = MAX_REASON_CHARS)),
         Refused::Opening => Some(app::say!(in language, "waiting_room.no_opening")),
         Refused::Pace => Some(app::say!(in language, "waiting_room.no_pace", most = MAX_PER_SECOND)),
         Refused::Past => Some(app::say!(in language, "waiting_room.past")),

@@ -1,0 +1,41 @@
+//! The screens one may ask about: a report is of a theatre, or of one of its screens, and then all of it is.
+
+use domain::api_reports::ReportScreen;
+use sqlx::PgConnection;
+
+use super::reading::unread;
+use crate::AppState;
+use crate::web::Problem;
+
+const SCREENS: &str = "SELECT id, name FROM screens WHERE theatre_id = $1 ORDER BY name, id LIMIT 500";
+const IS_THERE: &str = "SELECT EXISTS (SELECT 1 FROM screens WHERE theatre_id = $1 AND id = $2)";
+
+/// The screens of a theatre, by name.
+///
+/// # Errors
+/// When the database fails.
+pub async fn screens(state: &AppState, theatre: &str) -> Result<Vec<ReportScreen>, Problem> {
+    of_theatre(&mut *state.pg.acquire().await?, theatre).await
+}
+
+/// The same within a reading.
+pub(super) async fn of_theatre(connection: &mut PgConnection, theatre: &str) -> Result<Vec<ReportScreen>, Problem> {
+    let rows: Vec<(String, String)> =
+        sqlx::query_as(SCREENS).bind(theatre).fetch_all(connection).await.map_err(unread)?;
+    Ok(rows.into_iter().map(|(id, name)| ReportScreen { id, name }).collect())
+}
+
+/// The screen that is asked about; none where all of them are.
+///
+/// # Errors
+/// 404 for a screen the theatre does not have.
+pub(super) async fn asked<'a>(
+    connection: &mut PgConnection,
+    theatre: &str,
+    screen: Option<&'a str>,
+) -> Result<Option<&'a str>, Problem> {
+    let Some(id) = screen.filter(|id| !id.is_empty()) else { return Ok(None) };
+    let is_there: bool =
+        sqlx::query_scalar(IS_THERE).bind(theatre).bind(id).fetch_one(connection).await.map_err(unread)?;
+    if is_there { Ok(Some(id)) } else { Err(Problem::not_found("screen")) }
+}

@@ -1,0 +1,144 @@
+//! The forms of a till and of the day. What was typed and refused is shown again, with what is wrong beside its field.
+
+use app::pages::staff::box_office::{TillAct, TillForm};
+use app::pages::staff::{Field, Refusal};
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Form, Path, State};
+use domain::api_box_office::{CashUp, DayClose, DayQuery, DropRequest, OpenTill};
+use domain::money::{Currency, Money};
+use domain::till::{MAX_COUNTED_MINOR, read_amount};
+
+use super::forms::{Fields, FormResult, field, intent, managers, with_status, words};
+use super::{Here, PageResult, away, day_page, see};
+use crate::idempotency::Answer;
+use crate::web::pages::PageError;
+use crate::web::pages::staff::Who;
+use crate::web::{Code, Problem, reader};
+use crate::{AppState, box_office};
+
+/// What is asked at that address.
+fn act_of(path: &str) -> Option<TillAct> {
+    match path {
+        "open" => Some(TillAct::Open),
+        "drop" => Some(TillAct::Drop),
+        "cash-up" => Some(TillAct::CashUp),
+        _ => None,
+    }
+}
+
+pub(super) async fn till(
+    State(state): State<AppState>,
+    who: Who,
+    path: Result<Path<(String, String)>, PathRejection>,
+    form: FormResult,
+) -> PageResult {
+    let (Path((theatre, act)), Form(fields)) = (path?, form?);
+    let here = Here::of(&state, who, &theatre).await?;
+    let act = act_of(&act).ok_or(PageError::NotFound)?;
+    let currency = here.counter().currency(&state).await.map_err(away)?;
+    let (form, minor) = read(act, &fields, currency);
+    let done = match minor {
+        Some(minor) if !form.is_refused() => till_act(&state, &here, act, minor, &fields).await,
+        _ => Err(Problem::new(Code::Malformed, "Some fields cannot be read.")),
+    };
+    after(&state, here, act, form, done).await
+}
+
+/// The form as it was sent, with what is wrong beside each field; and the sum, minor units, where there is one.
+fn read(act: TillAct, fields: &Fields, currency: Currency) -> (TillForm, Option<i64>) {
+    let (sum, reason) = (field(fields, "amount"), field(fields, "reason"));
+    // Nothing is no drop.
+    let least = i64::from(act == TillAct::Drop);
+    let (amount, minor) = match read_amount(sum, currency.minor_digits()) {
+        None => (Field::refused(sum, Refusal::NoAmount(currency)), None),
+        Some(minor) if (least..=MAX_COUNTED_MINOR).contains(&minor) => (Field::kept(sum), Some(minor)),
+        Some(_) => {
+            let [least, most] = [least, MAX_COUNTED_MINOR].map(|minor| Money::new(minor, currency));
+            (Field::refused(sum, Refusal::AmountBeyond(least, most)), None)
+        }
+    };
+    let may_be_silent = act != TillAct::Drop && reason.trim().is_empty();
+    let reason = if may_be_silent { Field::kept(reason) } else { Field::reason(reason) };
+    (TillForm { amount, reason }, minor)
+}
+
+async fn till_act(state: &AppState, here: &Here, act: TillAct, minor: i64, fields: &Fields) -> Result<Answer, Problem> {
+    let (counter, reason) = (here.counter(), field(fields, "reason").to_owned());
+    match act {
+        TillAct::Open => {
+            let request = OpenTill { float_minor: minor };
+            box_office::open_till(state, counter, request, &intent(here, fields, "till", &request)?).await
+        }
+        TillAct::Drop => {
+            let request = DropRequest { amount_minor: minor, reason };
+            box_office::drop_cash(state, counter, &request, &intent(here, fields, "till/drops", &request)?).await
+        }
+        TillAct::CashUp => {
+            let request = CashUp { counted_minor: minor, reason };
+            box_office::cash_up(state, counter, &request, &intent(here, fields, "till/cash-up", &request)?).await
+        }
+        TillAct::CloseDay => Err(Problem::not_found("act")),
+    }
+}
+
+pub(super) async fn close_day(
+    State(state): State<AppState>,
+    who: Who,
+    theatre: Result<Path<String>, PathRejection>,
+    form: FormResult,
+) -> PageResult {
+    let (Path(theatre), Form(fields)) = (theatre?, form?);
+    let here = managers(&state, who, &theatre).await?;
+    let request = DayClose { reason: field(&fields, "reason").to_owned() };
+    let form = TillForm { amount: Field::default(), reason: Field::reason(request.reason.clone()) };
+    let done = match intent(&here, &fields, "day-close", &request) {
+        Ok(intent) => box_office::close_day(&state, here.counter(), &request, &intent).await,
+        Err(problem) => Err(problem),
+    };
+    after(&state, here, TillAct::CloseDay, form, done).await
+}
+
+/// The way on; or the page once more, with what was typed and what is wrong with it.
+async fn after(
+    state: &AppState,
+    here: Here,
+    act: TillAct,
+    mut form: TillForm,
+    done: Result<Answer, Problem>,
+) -> PageResult {
+    let Err(problem) = done else { return Ok(see(&here.base())) };
+    if problem.code() == Code::NotFound {
+        return Err(PageError::NotFound.into());
+    }
+    // What is wrong with the sum only the till can say.
+    if matches!(problem.code(), Code::TillShort | Code::TillDiffers) {
+        form.amount.refusal = Some(Refusal::Told(words(&problem)));
+    }
+    let trouble = if form.is_refused() { app::say!(in reader::language(), "field.refused") } else { words(&problem) };
+    let page = day_page(state, here, DayQuery::default(), Some((act, form)), Some(trouble)).await?;
+    Ok(with_status(problem, page))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sent(act: TillAct, amount: &str, reason: &str) -> (TillForm, Option<i64>) {
+        let fields = [("amount", amount), ("reason", reason)].map(|(name, text)| (name.to_owned(), text.to_owned()));
+        read(act, &fields.into(), Currency::parse("EUR").expect("a code"))
+    }
+
+    #[test]
+    fn what_was_typed_stays_and_what_is_wrong_is_said_beside_it() {
+        let refused = |form: &TillForm| (form.amount.is_refused(), form.reason.is_refused());
+        for (amount, is_refused) in [("100", false), ("0", false), ("a lot", true), ("-1", true), ("1000000.01", true)]
+        {
+            let (form, minor) = sent(TillAct::Open, amount, "");
+            assert_eq!((form.amount.value.as_str(), refused(&form)), (amount, (is_refused, false)));
+            assert_eq!(minor.is_none(), is_refused, "{amount}");
+        }
+        assert_eq!(refused(&sent(TillAct::Drop, "0", " ").0), (true, true), "nothing, for no reason");
+        assert_eq!(refused(&sent(TillAct::Drop, "0.01", "Full.").0), (false, false));
+        assert_eq!(refused(&sent(TillAct::CashUp, "99", &"x".repeat(301)).0), (false, true));
+    }
+}
