@@ -252,9 +252,9 @@ async fn what_was_typed_stays_where_a_film_a_room_or_terms_are_refused() {
     };
     let film =
         [("key", "k-1"), ("title", "Ebb"), ("running_minutes", "long"), ("synopsis", "Low."), ("reason", "New.")];
-    refused(&format!("{THERE}/films"), &film, &["Ebb", "long", "Low.", "New."]).await;
+    refused(&format!("{THERE}/films"), &film[..], &["Ebb", "long", "Low.", "New."][..]).await;
     let room = [("key", "k-2"), ("name", "Yard"), ("pasted", "not JSON"), ("mend", "true")];
-    let html = refused(&format!("{THERE}/layouts"), &room, &["Yard", "not JSON"]).await;
+    let html = refused(&format!("{THERE}/layouts"), &room[..], &["Yard", "not JSON"][..]).await;
     assert!(input(&html, "mend").contains("checked"), "{html}");
     let terms = [
         ("key", "k-3"),
@@ -266,7 +266,7 @@ async fn what_was_typed_stays_where_a_film_a_room_or_terms_are_refused() {
         ("reason", "Autumn."),
     ];
     let kept = ["240", "4", "cheap", "Autumn."];
-    let html = refused(&format!("{THERE}/shows/{}/terms", world.show), &terms, &kept).await;
+    let html = refused(&format!("{THERE}/shows/{}/terms", world.show), &terms[..], &kept[..]).await;
     assert!(error(&html, input(&html, "price:gold")).is_some_and(|why| why.contains("12.50")), "{html}");
     assert!(html.contains("value=\"paused\" selected") && html.contains(">Gold<"), "{html}");
     world.end().await;
