@@ -7,7 +7,7 @@ use domain::api_systems::{
 };
 use leptos::prelude::*;
 
-use super::{Desk, frame};
+use super::{Desk, Field, fields, frame};
 use crate::language::{self, Moment, number};
 use crate::say;
 use crate::shell::{Head, Page};
@@ -23,10 +23,29 @@ pub struct Systems {
     pub endpoints: Vec<(EndpointView, Vec<DeliveryView>)>,
     /// A secret that was just made: shown here, and never again.
     pub made: Option<Made>,
+    /// What stands in the forms.
+    pub form: SystemsForm,
     /// What stood in the way of what was asked.
     pub trouble: Option<String>,
     /// Where idempotency keys of the forms begin; each form adds its own name.
     pub intent: String,
+}
+
+/// What stands in the forms of a new key and a new endpoint.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SystemsForm {
+    /// Name of the key.
+    pub key_name: String,
+    /// Whether it reads names and addresses of buyers.
+    pub reads_people: bool,
+    /// Why it is made.
+    pub key_reason: Field,
+    /// Address of the endpoint.
+    pub url: String,
+    /// What it is not told of.
+    pub unticked: Vec<WebhookEvent>,
+    /// Why it is made.
+    pub webhook_reason: Field,
 }
 
 /// A secret that was just made.
@@ -44,7 +63,7 @@ impl Page for Systems {
     }
 
     fn view(self) -> AnyView {
-        let Self { desk, keys, endpoints, made, trouble, intent } = self;
+        let Self { desk, keys, endpoints, made, form, trouble, intent } = self;
         let base = format!("/staff/{}/systems", desk.theatre);
         let trouble = trouble.map(|words| {
             view! { <p class="account-trouble" role="alert" data-testid="systems-trouble">{words}</p> }
@@ -57,13 +76,13 @@ impl Page for Systems {
                     <h2 id="systems-keys">{say!("systems.keys")}</h2>
                     <p class="quiet">{say!("systems.keys_lead")}</p>
                     {keys_view(&base, keys, &intent)}
-                    {new_key(&base, &intent)}
+                    {new_key(&base, &form, &intent)}
                 </section>
                 <section class="card systems-part" aria-labelledby="systems-webhooks">
                     <h2 id="systems-webhooks">{say!("systems.webhooks")}</h2>
                     <p class="quiet">{say!("systems.webhooks_lead")}</p>
                     {endpoints.into_iter().map(|(endpoint, told)| endpoint_view(&base, endpoint, told, &intent)).collect_view()}
-                    {new_endpoint(&base, &intent)}
+                    {new_endpoint(&base, &form, &intent)}
                 </section>
             </div>
         };
@@ -149,18 +168,19 @@ fn keys_view(base: &str, keys: Vec<ApiKeyView>, intent: &str) -> AnyView {
     view! { <ul class="systems-list">{keys.into_iter().map(line).collect_view()}</ul> }.into_any()
 }
 
-fn new_key(base: &str, intent: &str) -> AnyView {
+fn new_key(base: &str, form: &SystemsForm, intent: &str) -> AnyView {
     view! {
         <form class="systems-form" action=format!("{base}/keys") method="post">
             <h3>{say!("systems.new_key")}</h3>
             {hidden("key", format!("{intent}/new-key"))}
             <div class="field">
                 <label for="key-name">{say!("systems.key_name")}</label>
-                <input id="key-name" name="name" r#type="text" required maxlength=MAX_NAME_CHARS autocomplete="off" />
+                <input id="key-name" name="name" r#type="text" required maxlength=MAX_NAME_CHARS autocomplete="off"
+                    value=form.key_name.clone() />
             </div>
-            {reason_field("key-reason".to_owned())}
+            {fields::reason_field("key-reason", say!("systems.reason"), form.key_reason.clone(), true)}
             <label class="systems-check">
-                <input name="reads_people" r#type="checkbox" value="true" />
+                <input name="reads_people" r#type="checkbox" value="true" checked=form.reads_people />
                 <span>{say!("systems.may_read_people")}</span>
             </label>
             <button class="button" r#type="submit" data-testid="make-key">{say!("systems.make_key")}</button>
@@ -179,11 +199,12 @@ fn event_words(event: WebhookEvent) -> String {
     }
 }
 
-fn new_endpoint(base: &str, intent: &str) -> AnyView {
+fn new_endpoint(base: &str, form: &SystemsForm, intent: &str) -> AnyView {
     let events = WebhookEvent::ALL.map(|event| {
+        let is_ticked = !form.unticked.contains(&event);
         view! {
             <label class="systems-check">
-                <input name="events" r#type="checkbox" value=event.as_str() checked=true />
+                <input name="events" r#type="checkbox" value=event.as_str() checked=is_ticked />
                 <span>{event_words(event)}</span>
             </label>
         }
@@ -195,9 +216,9 @@ fn new_endpoint(base: &str, intent: &str) -> AnyView {
             <div class="field">
                 <label for="webhook-url">{say!("systems.url")}</label>
                 <input id="webhook-url" name="url" r#type="url" required maxlength=MAX_URL_BYTES placeholder="https://" dir="ltr"
-                    autocomplete="off" />
+                    autocomplete="off" value=form.url.clone() />
             </div>
-            {reason_field("webhook-reason".to_owned())}
+            {fields::reason_field("webhook-reason", say!("systems.reason"), form.webhook_reason.clone(), true)}
             <fieldset class="systems-events">
                 <legend>{say!("systems.events")}</legend>
                 {events.into_iter().collect_view()}

@@ -14,8 +14,10 @@ use crate::shell::{Half, Head, Page};
 pub struct TheatrePage {
     /// Who, where.
     pub desk: Desk,
-    /// What is written about it.
+    /// What is written about it, or was typed to be.
     pub theatre: ManagedTheatre,
+    /// Why it is changed, as far as that was typed.
+    pub reason: String,
     /// Idempotency key of the change.
     pub key: String,
     /// Whether something was just done.
@@ -30,7 +32,7 @@ impl Page for TheatrePage {
     }
 
     fn view(self) -> AnyView {
-        let Self { desk, theatre, key, done, trouble } = self;
+        let Self { desk, theatre, reason, key, done, trouble } = self;
         let ManagedTheatre { id, name, address, city_name, time_zone, currency, version, .. } = theatre;
         let place = format!("{city_name} · {time_zone}");
         let content = view! {
@@ -43,7 +45,7 @@ impl Page for TheatrePage {
                 {field("name", say!("theatres.name"), name, 120)}
                 {field("address", say!("theatres.address"), address, 2_000)}
                 {field("currency", say!("theatres.currency"), currency, 3)}
-                {field("reason", say!("organiser.reason"), String::new(), 300)}
+                {field("reason", say!("organiser.reason"), reason, 300)}
                 <button class="button" r#type="submit" data-testid="change-theatre">{say!("organiser.change")}</button>
             </form>
         };

@@ -7,6 +7,7 @@ use axum::http::StatusCode;
 use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 use domain::api_moving::{MovePreview, MoveRequest};
+use domain::layout::Category;
 use domain::money::Currency;
 use domain::pricing::{Format, PriceList, Slot};
 use domain::relocation::answer_until;
@@ -144,12 +145,9 @@ async fn prices(
         return Ok(prices);
     }
     let tariff = programme::tariff(&mut *state.pg.acquire().await?, theatre).await?.map(|(tariff, _)| tariff);
-    let unpriced: Vec<&str> = new
-        .iter()
-        .copied()
-        .filter(|name| !tariff.as_ref().is_some_and(|tariff| tariff.base.contains_key(*name)))
-        .take(MAX_NAMED)
-        .collect();
+    let is_priced = |name: &str| tariff.as_ref().is_some_and(|tariff| tariff.base.contains_key(name));
+    let unpriced = room.categories().iter().filter(|one| known(&one.name).is_none() && !is_priced(&one.name));
+    let unpriced: Vec<&str> = unpriced.map(Category::label).take(MAX_NAMED).collect();
     let (Some(tariff), true) = (tariff, unpriced.is_empty()) else {
         let detail = format!("The tariff has no price for {}. Add it first.", unpriced.join(", "));
         return Err(Problem::new(Code::PriceInvalid, detail));

@@ -238,6 +238,41 @@ async fn prices_that_are_refused_stay_typed_and_each_says_why_as_it_was_typed() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_was_typed_stays_where_a_film_a_room_or_terms_are_refused() {
+    let world = World::start(1, &[]).await;
+    let olga = organiser(&world).await;
+    let refused = async |path: &str, fields: &[(&str, &str)], kept: &[&str]| {
+        let (status, _, html) = send(&olga, path, fields).await;
+        assert!(status == StatusCode::BAD_REQUEST && html.contains("organiser-trouble"), "{html}");
+        for text in kept {
+            let is_kept = html.contains(&format!("value=\"{text}\"")) || html.contains(&format!("{text}</textarea>"));
+            assert!(is_kept, "{text}: {html}");
+        }
+        html
+    };
+    let film =
+        [("key", "k-1"), ("title", "Ebb"), ("running_minutes", "long"), ("synopsis", "Low."), ("reason", "New.")];
+    refused(&format!("{THERE}/films"), &film[..], &["Ebb", "long", "Low.", "New."][..]).await;
+    let room = [("key", "k-2"), ("name", "Yard"), ("pasted", "not JSON"), ("mend", "true")];
+    let html = refused(&format!("{THERE}/layouts"), &room[..], &["Yard", "not JSON"][..]).await;
+    assert!(input(&html, "mend").contains("checked"), "{html}");
+    let terms = [
+        ("key", "k-3"),
+        ("version", "1"),
+        ("sales", "paused"),
+        ("hold_seconds", "240"),
+        ("per_person", "4"),
+        ("price:gold", "cheap"),
+        ("reason", "Autumn."),
+    ];
+    let kept = ["240", "4", "cheap", "Autumn."];
+    let html = refused(&format!("{THERE}/shows/{}/terms", world.show), &terms[..], &kept[..]).await;
+    assert!(error(&html, input(&html, "price:gold")).is_some_and(|why| why.contains("12.50")), "{html}");
+    assert!(html.contains("value=\"paused\" selected") && html.contains(">Gold<"), "{html}");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn prices_that_are_saved_as_they_stand_stay_as_they_are() {
     let world = World::start(1, &[]).await;
     let mut olga = organiser(&world).await;

@@ -22,7 +22,7 @@ pub use planning::{Planning, PlanningForm};
 pub use preview::Preview;
 pub use prices::{PriceForm, PriceLine, Prices};
 pub use programme::Programme;
-pub use rooms::{RoomPage, Screens};
+pub use rooms::{GiveForm, ImportForm, RoomPage, Screens};
 pub use show::{ShowForm, ShowPage};
 pub use waiting_room::{RoomForm, RoomPart, RoomStands, WaitingRoomPage};
 

@@ -4,7 +4,9 @@ use domain::api_moving::{MoveLine, MovePreview, MoveState, MoveView};
 use domain::api_organiser::{OrganisedShow, ScreenView};
 use leptos::prelude::*;
 
-use super::{Desk, Tab, Trouble, choice, head, hidden, page, reason, when};
+use super::super::Field;
+use super::super::fields::reason_field;
+use super::{Desk, Tab, Trouble, choice, head, hidden, page, when};
 use crate::say;
 use crate::shell::{Head, Page};
 
@@ -17,6 +19,8 @@ pub struct MovePage {
     pub show: OrganisedShow,
     /// What it would mean; nothing where it cannot be.
     pub preview: Option<MovePreview>,
+    /// Why it is moved, as far as that was typed.
+    pub reason: Field,
     /// Idempotency key of the move.
     pub key: String,
     /// What stood in the way.
@@ -29,11 +33,11 @@ impl Page for MovePage {
     }
 
     fn view(self) -> AnyView {
-        let Self { desk, show, preview, key, trouble } = self;
+        let Self { desk, show, preview, reason, key, trouble } = self;
         let base = format!("/staff/{}/shows/{}", desk.theatre, show.id);
         let back = format!("{}, {}", show.title, when(&show.starts_local));
         let facts = format!("{} · {} · {}", show.screen_name, show.language, show.format);
-        let meaning = preview.map(|preview| meaning(preview, &base, key));
+        let meaning = preview.map(|preview| meaning(preview, &base, reason, key));
         let content = view! {
             <div class="organiser-facts">
                 <p><a href=base.clone()><bdi>{back}</bdi></a>" · "<bdi>{facts}</bdi></p>
@@ -44,7 +48,7 @@ impl Page for MovePage {
     }
 }
 
-fn meaning(preview: MovePreview, base: &str, key: String) -> impl IntoView + use<> {
+fn meaning(preview: MovePreview, base: &str, reason: Field, key: String) -> impl IntoView + use<> {
     let MovePreview { same, offered, refunded, open, house_seats_lost, more, .. } = preview;
     let is_asked = offered.bookings > 0;
     let until = when(&preview.answer_until);
@@ -65,7 +69,7 @@ fn meaning(preview: MovePreview, base: &str, key: String) -> impl IntoView + use
             <form class="organiser-form" action=format!("{base}/move") method="post">
                 {hidden("key", key)}
                 {hidden("screen", preview.screen)}
-                {reason("move-reason")}
+                {reason_field("move-reason", say!("organiser.reason"), reason, true)}
                 <label class="organiser-tick organiser-wide" for="move-sure">
                     <input id="move-sure" name="sure" r#type="checkbox" value="true" required />
                     <span>{say!("organiser.move_sure", screen = &preview.screen_name)}</span>

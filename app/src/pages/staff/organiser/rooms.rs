@@ -3,10 +3,23 @@
 use domain::api_organiser::{LayoutView, ScreenView};
 use leptos::prelude::*;
 
-use super::{Desk, Preview, Tab, Trouble, choice, field, findings, head, hidden, page, reason, tick};
+use super::super::Field;
+use super::super::fields::reason_field;
+use super::{Desk, Preview, Tab, Trouble, choice, field, findings, head, hidden, page, tick};
 use crate::language::Arg;
 use crate::shell::{Head, Page};
 use crate::{say, site};
+
+/// What stands in the form of a room that comes in; a file that was read is chosen again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ImportForm {
+    /// Its name.
+    pub name: String,
+    /// Its text.
+    pub pasted: String,
+    /// Whether it is mended.
+    pub mend: bool,
+}
 
 /// The screens of a theatre, and the way a room comes in.
 #[derive(Clone, Debug)]
@@ -15,6 +28,8 @@ pub struct Screens {
     pub desk: Desk,
     /// The screens.
     pub screens: Vec<ScreenView>,
+    /// What stands in the form of a room.
+    pub form: ImportForm,
     /// Idempotency key of the import.
     pub key: String,
     /// Whether something was just done.
@@ -62,16 +77,16 @@ impl Page for Screens {
                 <form class="organiser-form" action=format!("/staff/{theatre}/layouts") method="post" data-plan-form>
                     {hidden("key", self.key)}
                     <input r#type="hidden" name="file" value="" data-plan-text />
-                    {field("name", "text", say!("organiser.room_name"), String::new(), false)}
+                    {field("name", "text", say!("organiser.room_name"), self.form.name, false)}
                     <div class="field" hidden data-plan-field>
                         <label for="plan-file">{say!("organiser.plan_file")}</label>
                         <input id="plan-file" r#type="file" accept=".json,application/json" data-plan-file />
                     </div>
                     <div class="field organiser-wide">
                         <label for="pasted">{say!("organiser.plan_pasted")}</label>
-                        <textarea id="pasted" name="pasted" rows="4" spellcheck="false" dir="ltr"></textarea>
+                        <textarea id="pasted" name="pasted" rows="4" spellcheck="false" dir="ltr">{self.form.pasted}</textarea>
                     </div>
-                    {tick("mend", say!("organiser.mend"), false)}
+                    {tick("mend", say!("organiser.mend"), self.form.mend)}
                     <button class="button" r#type="submit" data-testid="import">{say!("organiser.import")}</button>
                 </form>
                 <script r#type="module" src=site::address("/pkg/plan-file.js")></script>
@@ -79,6 +94,19 @@ impl Page for Screens {
         };
         page(&self.desk, Tab::Screens, say!("organiser.screens"), self.done, self.trouble, content.into_any())
     }
+}
+
+/// What stands in the forms that give a room to a screen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GiveForm {
+    /// Name of a new screen.
+    pub name: String,
+    /// Why it is made.
+    pub new_reason: Field,
+    /// Slug of a screen that is there.
+    pub screen: String,
+    /// Why it gets the room.
+    pub reason: Field,
 }
 
 /// A room: what it looks like, what is worth knowing about it, and which screen may have it.
@@ -94,6 +122,8 @@ pub struct RoomPage {
     pub screens: Vec<ScreenView>,
     /// Whether it may be given to a screen.
     pub is_own: bool,
+    /// What stands in the forms that give it.
+    pub form: GiveForm,
     /// Idempotency key of the next act.
     pub key: String,
     /// What stood in the way.
@@ -130,14 +160,15 @@ impl Page for RoomPage {
                 <a class="button button-quiet" href=format!("{file}?form=seating_plan") download>{say!("organiser.export_plan")}</a>
                 <a class="button button-quiet" href=format!("{file}?form=own") download>{say!("organiser.export_own")}</a>
             </p>
-            {self.is_own.then(|| give(&theatre, id.to_string(), self.screens, self.key))}
+            {self.is_own.then(|| give(&theatre, id.to_string(), self.screens, self.form, self.key))}
         };
         page(&self.desk, Tab::Screens, layout.name, false, self.trouble, content.into_any())
     }
 }
 
 /// Forms that give the room to a new screen or to one that is there.
-fn give(theatre: &str, layout: String, screens: Vec<ScreenView>, key: String) -> impl IntoView + use<> {
+fn give(theatre: &str, layout: String, screens: Vec<ScreenView>, form: GiveForm, key: String) -> impl IntoView + use<> {
+    let GiveForm { name, new_reason, screen, reason } = form;
     let (new, other) = (format!("/staff/{theatre}/screens"), format!("/staff/{theatre}/screens/layout"));
     let known: Vec<(String, String)> = screens.into_iter().map(|screen| (screen.id, screen.name)).collect();
     let existing = (!known.is_empty()).then(|| {
@@ -148,8 +179,8 @@ fn give(theatre: &str, layout: String, screens: Vec<ScreenView>, key: String) ->
                 <form class="organiser-form" action=other method="post">
                     {hidden("key", key.clone())}
                     {hidden("layout", layout.clone())}
-                    {choice("screen", say!("organiser.screen"), known, "")}
-                    {reason("give-reason")}
+                    {choice("screen", say!("organiser.screen"), known, &screen)}
+                    {reason_field("give-reason", say!("organiser.reason"), reason, true)}
                     <button class="button button-quiet" r#type="submit" data-testid="publish">{say!("organiser.give")}</button>
                 </form>
             </section>
@@ -162,8 +193,8 @@ fn give(theatre: &str, layout: String, screens: Vec<ScreenView>, key: String) ->
                 <form class="organiser-form" action=new method="post">
                     {hidden("key", key.clone())}
                     {hidden("layout", layout.clone())}
-                    {field("name", "text", say!("organiser.screen_name"), String::new(), true)}
-                    {reason("new-reason")}
+                    {field("name", "text", say!("organiser.screen_name"), name, true)}
+                    {reason_field("new-reason", say!("organiser.reason"), new_reason, true)}
                     <button class="button" r#type="submit" data-testid="new-screen">{say!("organiser.new_screen")}</button>
                 </form>
             </section>

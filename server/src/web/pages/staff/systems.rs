@@ -1,7 +1,7 @@
 //! The page of other systems, and its forms. They do what the API does, through the same services.
 
-use app::pages::staff::Section;
-use app::pages::staff::systems::{Made, Systems};
+use app::pages::staff::systems::{Made, Systems, SystemsForm};
+use app::pages::staff::{Field, Section};
 use axum::Router;
 use axum::extract::rejection::{FormRejection, PathRejection};
 use axum::extract::{DefaultBodyLimit, Form, Path, State};
@@ -47,11 +47,19 @@ type Sent<T> = Result<Form<T>, FormRejection>;
 
 async fn page(State(state): State<AppState>, who: Who, theatre: Named<String>) -> PageResult {
     let Path(theatre) = theatre?;
-    shown(&state, who, &theatre, None, None).await
+    shown(&state, who, &theatre, None, Refused::default()).await
+}
+
+/// What was typed, and what stood in the way.
+#[derive(Default)]
+struct Refused {
+    form: SystemsForm,
+    problem: Option<Problem>,
 }
 
 /// The page as it stands, with a secret that was just made, or what stood in the way.
-async fn shown(state: &AppState, who: Who, theatre: &str, made: Option<Made>, problem: Option<Problem>) -> PageResult {
+async fn shown(state: &AppState, who: Who, theatre: &str, made: Option<Made>, refused: Refused) -> PageResult {
+    let Refused { form, problem } = refused;
     let (_, desk) = desk(state, who, theatre, Section::Systems).await?;
     let keys = api_keys::list(state, theatre).await.map_err(passing_or_fault)?;
     let mut endpoints = Vec::new();
@@ -62,7 +70,7 @@ async fn shown(state: &AppState, who: Who, theatre: &str, made: Option<Made>, pr
     }
     let status = problem.as_ref().map_or(StatusCode::OK, |problem| problem.code().describe().0);
     let trouble = problem.map(|problem| in_words(&problem));
-    let systems = Systems { desk, keys, endpoints, made, trouble, intent: ids::new_id().to_string() };
+    let systems = Systems { desk, keys, endpoints, made, form, trouble, intent: ids::new_id().to_string() };
     Ok((status, html(systems, PRIVATE_CACHE)).into_response())
 }
 
@@ -80,18 +88,22 @@ async fn after(
     state: &AppState,
     staff: &Staff,
     theatre: &str,
+    form: SystemsForm,
     act: impl Future<Output = Result<Answer, Problem>>,
     made: impl FnOnce(&Answer) -> Option<Made>,
 ) -> PageResult {
     match act.await {
         Ok(answer) => match made(&answer) {
-            Some(made) => shown(state, Ok(staff.clone()), theatre, Some(made), None).await,
+            Some(made) => shown(state, Ok(staff.clone()), theatre, Some(made), Refused::default()).await,
             None => Ok(see(&Section::Systems.href(theatre))),
         },
         Err(problem) if matches!(problem.code(), Code::Internal | Code::DatabaseUnavailable) => {
             Err(passing_or_fault(problem).into())
         }
-        Err(problem) => shown(state, Ok(staff.clone()), theatre, None, Some(problem)).await,
+        Err(problem) => {
+            let refused = Refused { form, problem: Some(problem) };
+            shown(state, Ok(staff.clone()), theatre, None, refused).await
+        }
     }
 }
 
@@ -127,11 +139,17 @@ async fn make_key(State(state): State<AppState>, who: Who, theatre: Named<String
     let Path(theatre) = theatre?;
     let (staff, sent) = filled(&state, who, &theatre, sent).await?;
     let request = ApiKeyRequest { name: sent.name, reads_people: sent.reads_people, reason: sent.reason };
+    let form = SystemsForm {
+        key_name: request.name.clone(),
+        reads_people: request.reads_people,
+        key_reason: Field::reason(request.reason.clone()),
+        ..SystemsForm::default()
+    };
     let act = async {
         let intent = intent(&staff, &sent.key, &format!("/staff/{theatre}/systems/keys"), &request)?;
         api_keys::make(&state, &staff, &theatre, &request, &intent).await
     };
-    after(&state, &staff, &theatre, act, |answer| {
+    after(&state, &staff, &theatre, form, act, |answer| {
         serde_json::from_slice::<ApiKeyMade>(answer.body()).ok().map(|made| Made::Key(made.key))
     })
     .await
@@ -156,7 +174,7 @@ async fn revoke_key(
         let intent = intent(&staff, &sent.key, &format!("/staff/{theatre}/systems/keys/{id}/revoke"), &request)?;
         api_keys::revoke(&state, &staff, (&theatre, id), &request, &intent).await
     };
-    after(&state, &staff, &theatre, act, |_| None).await
+    after(&state, &staff, &theatre, SystemsForm::default(), act, |_| None).await
 }
 
 /// A form with checkboxes of one name, which a map of fields cannot hold.
@@ -184,11 +202,17 @@ async fn make_webhook(
     let Path(theatre) = theatre?;
     let (staff, sent) = filled(&state, who, &theatre, sent).await?;
     let (key, request) = endpoint_form(sent);
+    let form = SystemsForm {
+        url: request.url.clone(),
+        unticked: WebhookEvent::ALL.into_iter().filter(|event| !request.events.contains(event)).collect(),
+        webhook_reason: Field::reason(request.reason.clone()),
+        ..SystemsForm::default()
+    };
     let act = async {
         let intent = intent(&staff, &key, &format!("/staff/{theatre}/systems/webhooks"), &request)?;
         webhooks::make(&state, &staff, &theatre, &request, &intent).await
     };
-    after(&state, &staff, &theatre, act, secret_of).await
+    after(&state, &staff, &theatre, form, act, secret_of).await
 }
 
 fn secret_of(answer: &Answer) -> Option<Made> {
@@ -208,7 +232,7 @@ async fn rotate(
         let intent = intent(&staff, &sent.key, &format!("/staff/{theatre}/systems/webhooks/{id}/secret"), &request)?;
         webhooks::rotate(&state, &staff, (&theatre, id), &request, &intent).await
     };
-    after(&state, &staff, &theatre, act, secret_of).await
+    after(&state, &staff, &theatre, SystemsForm::default(), act, secret_of).await
 }
 
 #[derive(Deserialize)]
@@ -231,7 +255,7 @@ async fn switch(
         let intent = intent(&staff, &sent.key, &format!("/staff/{theatre}/systems/webhooks/{id}/state"), &request)?;
         webhooks::change(&state, &staff, (&theatre, id), &request, &intent).await
     };
-    after(&state, &staff, &theatre, act, |_| None).await
+    after(&state, &staff, &theatre, SystemsForm::default(), act, |_| None).await
 }
 
 async fn replay(
@@ -248,7 +272,7 @@ async fn replay(
         let intent = intent(&staff, &sent.key, &path, &request)?;
         webhooks::replay(&state, &staff, (&theatre, id, delivery), &request, &intent).await
     };
-    after(&state, &staff, &theatre, act, |_| None).await
+    after(&state, &staff, &theatre, SystemsForm::default(), act, |_| None).await
 }
 
 #[cfg(test)]

@@ -41,11 +41,25 @@ async fn one(
     page(&state, desk, done, None).await
 }
 
-async fn page(state: &AppState, desk: Desk, done: bool, problem: Option<Problem>) -> Result<Response, Turned> {
-    let theatre = organiser::theatre(state, &desk.theatre).await.map_err(passing_or_fault)?;
+/// The theatre as it is; or with a change as it was typed and refused, and why.
+async fn page(
+    state: &AppState,
+    desk: Desk,
+    done: bool,
+    refused: Option<(TheatreChange, Problem)>,
+) -> Result<Response, Turned> {
+    let mut theatre = organiser::theatre(state, &desk.theatre).await.map_err(passing_or_fault)?;
+    let (typed, problem) = refused.unzip();
     let (status, trouble) = problem.map(told).transpose()?.unzip();
+    let mut reason = String::new();
+    if let Some(typed) = typed {
+        let TheatreChange { name, address, currency, version, reason: why } = typed;
+        // Nobody overwrites what they have not seen: it stays a change of the version they saw.
+        theatre = ManagedTheatre { name, address, currency, version, ..theatre };
+        reason = why;
+    }
     let key = ids::new_id().to_string();
-    let page = html(TheatrePage { desk, theatre, key, done, trouble }, PRIVATE_CACHE);
+    let page = html(TheatrePage { desk, theatre, reason, key, done, trouble }, PRIVATE_CACHE);
     Ok((status.unwrap_or(StatusCode::OK), page).into_response())
 }
 
@@ -88,7 +102,7 @@ async fn change(
     };
     match done.await {
         Ok(_) => Ok(see(&format!("/staff/{theatre}/theatre?done=true"))),
-        Err(problem) => page(&state, desk, false, Some(problem)).await,
+        Err(problem) => page(&state, desk, false, Some((request, problem))).await,
     }
 }
 

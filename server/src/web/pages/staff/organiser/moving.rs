@@ -1,7 +1,7 @@
 //! A show on another screen: a look at what it would mean, and the move.
 
 use app::pages::staff::organiser::{MovePage, Trouble};
-use app::pages::staff::{Desk, Section};
+use app::pages::staff::{Desk, Field, Section};
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Form, Path, Query, State};
 use axum::http::StatusCode;
@@ -24,7 +24,7 @@ pub(super) async fn look(
     let Path((theatre, show)) = thing?;
     let (_, desk) = desk(&state, who, &theatre, Section::Shows).await?;
     let Query(MoveQuery { screen }) = query?;
-    page(&state, desk, show, &screen, None).await
+    page(&state, desk, show, &screen, Field::default(), None).await
 }
 
 /// What it would mean; or why it cannot be, when nothing stood in the way before.
@@ -33,6 +33,7 @@ async fn page(
     desk: Desk,
     show: Uuid,
     screen: &str,
+    reason: Field,
     before: Option<(StatusCode, Trouble)>,
 ) -> PageResult {
     let known = organiser::show(state, &desk.theatre, show).await.map_err(passing_or_fault)?;
@@ -41,7 +42,7 @@ async fn page(
         Err(problem) => (None, Some(trouble(problem)?)),
     };
     let (status, trouble) = before.or(found).unzip();
-    let page = private(MovePage { desk, show: known, preview, key: new_key(), trouble });
+    let page = private(MovePage { desk, show: known, preview, reason, key: new_key(), trouble });
     Ok(with_status(status.unwrap_or(StatusCode::OK), page))
 }
 
@@ -73,7 +74,7 @@ pub(super) async fn start(
         Err(problem) if problem.code() == Code::NotFound => Err(passing_or_fault(problem).into()),
         Err(problem) => {
             let before = trouble(problem)?;
-            page(&state, desk, show, &request.screen, Some(before)).await
+            page(&state, desk, show, &request.screen, Field::reason(request.reason), Some(before)).await
         }
     }
 }

@@ -1,7 +1,9 @@
 //! Screens and their rooms.
 
-use app::pages::staff::organiser::{DrawingBoard, DrawnRoom, Preview, RoomPage, Screens, Trouble};
-use app::pages::staff::{Desk, Section};
+use app::pages::staff::organiser::{
+    DrawingBoard, DrawnRoom, GiveForm, ImportForm, Preview, RoomPage, Screens, Trouble,
+};
+use app::pages::staff::{Desk, Field, Section};
 use axum::extract::{Form, FromRequest, Path, Query, Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -30,16 +32,22 @@ pub(super) async fn screens(
 ) -> PageResult {
     let (_, desk) = desk(&state, who, &theatre, Section::Shows).await?;
     let Query(asked) = asked?;
-    screens_page(&state, desk, asked.done, None).await
+    screens_page(&state, desk, ImportForm::default(), asked.done, None).await
 }
 
-async fn screens_page(state: &AppState, desk: Desk, done: bool, trouble: Option<Trouble>) -> PageResult {
+async fn screens_page(
+    state: &AppState,
+    desk: Desk,
+    form: ImportForm,
+    done: bool,
+    trouble: Option<Trouble>,
+) -> PageResult {
     let screens = organiser::screens(state, &desk.theatre).await.map_err(passing_or_fault)?;
-    Ok(private(Screens { desk, screens, key: new_key(), done, trouble }))
+    Ok(private(Screens { desk, screens, form, key: new_key(), done, trouble }))
 }
 
 #[derive(Deserialize)]
-struct ImportForm {
+struct Sent {
     key: String,
     #[serde(default)]
     name: String,
@@ -59,17 +67,18 @@ pub(super) async fn import(
     request: Request,
 ) -> PageResult {
     let (staff, desk) = desk(&state, who, &theatre, Section::Shows).await?;
-    let Form(form) = Form::<ImportForm>::from_request(request, &state).await?;
+    let Form(form) = Form::<Sent>::from_request(request, &state).await?;
+    let typed = ImportForm { name: form.name.clone(), pasted: form.pasted.clone(), mend: form.mend };
     match imported(&state, &staff, &theatre, form).await {
         Ok(layout) => Ok(see(&format!("/staff/{theatre}/layouts/{layout}"))),
         Err(problem) => {
             let (status, trouble) = trouble(problem)?;
-            Ok(with_status(status, screens_page(&state, desk, false, Some(trouble)).await?))
+            Ok(with_status(status, screens_page(&state, desk, typed, false, Some(trouble)).await?))
         }
     }
 }
 
-async fn imported(state: &AppState, staff: &Staff, theatre: &str, form: ImportForm) -> Result<Uuid, Problem> {
+async fn imported(state: &AppState, staff: &Staff, theatre: &str, form: Sent) -> Result<Uuid, Problem> {
     let text = if form.file.is_empty() { form.pasted } else { form.file };
     let file = organiser::File::Form { name: form.name, mend: form.mend, plan: text };
     let (file, digest) = file.digested().await?;
@@ -83,16 +92,16 @@ async fn imported(state: &AppState, staff: &Staff, theatre: &str, form: ImportFo
 pub(super) async fn room(State(state): State<AppState>, who: Who, thing: Thing) -> PageResult {
     let Path((theatre, layout)) = thing?;
     let (_, desk) = desk(&state, who, &theatre, Section::Shows).await?;
-    room_page(&state, desk, layout, None).await
+    room_page(&state, desk, layout, GiveForm::default(), None).await
 }
 
-async fn room_page(state: &AppState, desk: Desk, layout: Uuid, trouble: Option<Trouble>) -> PageResult {
+async fn room_page(state: &AppState, desk: Desk, layout: Uuid, form: GiveForm, trouble: Option<Trouble>) -> PageResult {
     let Room { layout: room, view, is_own } =
         organiser::room(state, &desk.theatre, layout).await.map_err(passing_or_fault)?;
     let screens = organiser::screens(state, &desk.theatre).await.map_err(passing_or_fault)?;
     let preview = preview_of(state, &desk.theatre, layout, &room).await?;
     let screens = screens.into_iter().filter(|screen| screen.layout != layout).collect();
-    Ok(private(RoomPage { desk, layout: view, preview, screens, is_own, key: new_key(), trouble }))
+    Ok(private(RoomPage { desk, layout: view, preview, screens, is_own, form, key: new_key(), trouble }))
 }
 
 pub(super) async fn preview_of(state: &AppState, theatre: &str, id: Uuid, room: &Layout) -> Result<Preview, PageError> {
@@ -150,7 +159,11 @@ pub(super) async fn create(
     };
     match done.await {
         Ok(_) => Ok(see(&format!("/staff/{theatre}/screens?done=true"))),
-        Err(problem) => refused(&state, desk, layout, problem).await,
+        Err(problem) => {
+            let new_reason = Field::reason(request.reason);
+            let form = GiveForm { name: request.name, new_reason, ..GiveForm::default() };
+            refused(&state, desk, layout, form, problem).await
+        }
     }
 }
 
@@ -178,7 +191,10 @@ pub(super) async fn publish(
     };
     match done.await {
         Ok(answer) => Ok(see(&after_publishing(&theatre, &screen, &answer))),
-        Err(problem) => refused(&state, desk, layout, problem).await,
+        Err(problem) => {
+            let form = GiveForm { screen, reason: Field::reason(request.reason), ..GiveForm::default() };
+            refused(&state, desk, layout, form, problem).await
+        }
     }
 }
 
@@ -191,7 +207,13 @@ fn after_publishing(theatre: &str, screen: &str, answer: &Answer) -> String {
     }
 }
 
-async fn refused(state: &AppState, desk: Desk, layout: Uuid, problem: Problem) -> Result<Response, Turned> {
+async fn refused(
+    state: &AppState,
+    desk: Desk,
+    layout: Uuid,
+    form: GiveForm,
+    problem: Problem,
+) -> Result<Response, Turned> {
     let (status, trouble): (StatusCode, Trouble) = trouble(problem)?;
-    Ok(with_status(status, room_page(state, desk, layout, Some(trouble)).await?))
+    Ok(with_status(status, room_page(state, desk, layout, form, Some(trouble)).await?))
 }
