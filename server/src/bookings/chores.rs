@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::commits::{Found, as_they_stand};
 use super::effects::{EffectError, perform};
-use super::ticket_mails;
+use super::mails::ticket_mails;
 use crate::AppState;
 use crate::seat_locks::{MAX_PER_CALL, Sale, with_map};
 use crate::tickets::TicketMail;

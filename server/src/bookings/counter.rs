@@ -13,11 +13,13 @@ use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::claiming::{self, Lost};
-use super::create::{self, MAX_REFERENCE_DRAWS, unmoved};
+use super::checkout::create::{self, MAX_REFERENCE_DRAWS, unmoved};
+use super::claims::{self, Lost};
+use super::money::{payment_rows, refunds};
 use super::moves::{self, Cause, MoveError, causes};
 use super::sql::{self, BookingRow, Channel};
-use super::{cancel, payment_rows, places, refunds, steps};
+use super::views::steps;
+use super::{cancel, places};
 use crate::catalogue::Show;
 use crate::seat_locks::{Held, Refusal, Sale, with_map};
 use crate::web::{Code, Problem};
@@ -146,7 +148,7 @@ pub async fn sell(tx: &mut PgConnection, sale: &CounterSale<'_>, now: Timestamp)
     let locked = moves::apply(tx, &row, Event::HoldTaken, causes::HOLD_CONFIRMED, now).await?;
     let taken = Event::TakenAtCounter { until: held.expires_at };
     let pending = moves::apply(tx, &locked, taken, by_staff, now).await?;
-    if let Some(lost) = claiming::claim_all(tx, show, &pending, now).await? {
+    if let Some(lost) = claims::claim_all(tx, show, &pending, now).await? {
         return Err(Unsold::Lost(lost));
     }
     sql::insert_payment(tx, &pending, means.settled_as(), None, now).await?;
@@ -266,7 +268,7 @@ impl Found {
     /// When the database fails.
     pub async fn view(&self, tx: &mut PgConnection, show: &Show) -> Result<CounterBooking, Problem> {
         let row = &self.row;
-        let view = super::view::of_row(tx, show, row).await?;
+        let view = super::views::view::of_row(tx, show, row).await?;
         let refunds = refunds::of_booking(tx, row.id).await?;
         let means = refunds::paid_at_counter(tx, row.id).await?;
         let moved_to = match row.machine.money {

@@ -7,11 +7,14 @@ use domain::booking::{BookingState, Effect, Event};
 use domain::time::Timestamp;
 use uuid::Uuid;
 
+use super::claims::{area_claims, seat_claims};
 use super::commits::{self, CommitMode, Lesson, Said, Work};
+use super::mails::{notices, ticket_mails};
+use super::money::payment_rows::{self, Ask, Route};
+use super::money::{asking, declines, news, refunds};
 use super::moves::{self, Cause, MoveError, causes};
-use super::payment_rows::{self, Ask, Route};
 use super::sql::{self, BookingRow};
-use super::{area_claims, asking, cancel, claims, declines, late, news, notices, refunds, ticket_mails};
+use super::{cancel, late};
 use crate::catalogue::Show;
 use crate::payments::{Charge, GatewayError, PaymentStatus, VoidAnswer};
 use crate::seat_locks::with_map;
@@ -113,7 +116,7 @@ pub async fn perform(state: &AppState, booking: Uuid, effect: Effect) -> Result<
         Effect::ReleaseSeats => {
             let mut tx = state.pg.begin().await?;
             area_claims::release(&mut tx, &row).await?;
-            claims::release(&mut tx, &row).await?;
+            seat_claims::release(&mut tx, &row).await?;
             tx.commit().await?;
             let sale = row.sale();
             with_map(state, &show, || state.locks.free(show.id, &sale)).await.map_err(Into::into)

@@ -13,11 +13,12 @@ use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::claiming;
+use super::cancel;
+use super::claims::{self, area_claims, seat_claims};
 use super::counter::{self, CounterSale, Sold, Unsold};
+use super::money::{payment_rows, refunds};
 use super::moves::{self, Cause, causes};
 use super::sql::{self, BookingRow};
-use super::{area_claims, cancel, claims, payment_rows, refunds};
 use crate::tickets;
 use crate::web::{Code, Problem};
 
@@ -84,7 +85,7 @@ pub async fn exchange(
     let moved_in = Event::PaymentMovedIn { until: sale.held.expires_at };
     let pending = moves::apply(tx, &locked, moved_in, by_staff, now).await?;
     area_claims::lock_both(tx, [&old, &pending]).await?;
-    if let Some(lost) = claiming::claim_all(tx, sale.show, &pending, now).await? {
+    if let Some(lost) = claims::claim_all(tx, sale.show, &pending, now).await? {
         return Err(Unsold::Lost(lost));
     }
     move_payment(tx, &old, &pending, now).await?;
@@ -195,6 +196,6 @@ async fn end_old(
     moves::apply(tx, old, Event::Exchanged, Cause::of("staff", &words), now).await?;
     tickets::revoke(tx, old.id, None, now).await?;
     area_claims::release(tx, old).await?;
-    claims::release(tx, old).await?;
+    seat_claims::release(tx, old).await?;
     Ok(())
 }

@@ -11,11 +11,12 @@ use domain::seats::{MAX_SEATS_PER_HOLD, SeatIndex, SeatState};
 use domain::time::{SECOND_MS, Timestamp};
 use sqlx::PgConnection;
 
-use super::create::MAX_REFERENCE_DRAWS;
+use super::checkout::create::MAX_REFERENCE_DRAWS;
+use super::claims::seat_claims;
 use super::effects::EffectError;
+use super::money::payment_rows;
 use super::moves::{self, Cause, MoveError};
 use super::sql::{self, BookingRow, SeatRow};
-use super::{claims, payment_rows};
 use crate::catalogue::Show;
 use crate::clock::from_utc;
 use crate::seat_locks::{Asked, Attempt, Held, Lot, Refusal, Terms, with_map};
@@ -238,7 +239,7 @@ async fn take(state: &AppState, show: &Show, row: &BookingRow, held: &Held) -> R
     let locked = step(&mut tx, &fresh, Event::HoldTaken, "The lock store confirmed the hold.", now).await?;
     let moved_in = Event::PaymentMovedIn { until: held.expires_at };
     let pending = step(&mut tx, &locked, moved_in, &reason, now).await?;
-    if !claims::claim(&mut tx, &pending, now).await?.is_empty() {
+    if !seat_claims::claim(&mut tx, &pending, now).await?.is_empty() {
         return Ok(false);
     }
     let has_moved = payment_rows::move_on(&mut tx, (row.id, fresh.id), None, now).await?;

@@ -5,7 +5,7 @@ use domain::booking::{BookingState, Event, Refused, step};
 use domain::time::Timestamp;
 use sqlx::PgConnection;
 
-use super::area_claims;
+use super::claims::area_claims;
 use super::sql::{self, BookingRow};
 use crate::{outbox, tickets};
 

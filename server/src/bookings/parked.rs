@@ -5,10 +5,11 @@ use domain::time::Timestamp;
 use sqlx::{PgConnection, PgPool, Postgres, Transaction};
 
 use super::cancel::reason_of;
-use super::create::unmoved;
+use super::checkout::create::unmoved;
+use super::money::refunds;
 use super::moves::{self, Cause, MoveError};
 use super::sql::{self, BookingRow};
-use super::{refunds, story};
+use super::story;
 use crate::outbox;
 use crate::web::Problem;
 

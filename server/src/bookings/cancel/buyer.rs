@@ -6,7 +6,8 @@ use uuid::Uuid;
 
 use super::{By, undo, undo_seats, unmoved};
 use crate::bookings::moves::Cause;
-use crate::bookings::{relocation, sql, view};
+use crate::bookings::views::view;
+use crate::bookings::{relocation, sql};
 use crate::idempotency::{Answer, Intent};
 use crate::web::{Code, Problem};
 use crate::{AppState, outbox, tickets};

@@ -10,8 +10,8 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::{By, reason_of, undo, undo_seats, unmoved};
+use crate::bookings::money::refunds;
 use crate::bookings::moves::Cause;
-use crate::bookings::refunds;
 use crate::bookings::sql::{self, BookingRow};
 use crate::web::{Code, Problem};
 

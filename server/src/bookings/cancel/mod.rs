@@ -23,8 +23,8 @@ pub use shows::{Batch, call_off, call_off_in, undo_batch, work_forever};
 pub(super) use staff::reason_of;
 pub use staff::{Undone, cancel_booking};
 
+use super::money::refunds;
 use super::moves::{self, Cause, MoveError};
-use super::refunds;
 use super::sql::{self, BookingRow};
 use crate::tickets;
 use crate::web::{Code, Problem};
@@ -140,6 +140,6 @@ pub(super) fn unmoved(error: MoveError) -> Problem {
             Code::WrongState,
             "The booking cannot be cancelled like this just now. Please look at its page and try again.",
         ),
-        other => super::create::unmoved(other),
+        other => super::checkout::create::unmoved(other),
     }
 }

@@ -7,7 +7,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::AppState;
-use crate::bookings::claims;
+use crate::bookings::claims::seat_claims;
 use crate::bookings::effects::EffectError;
 use crate::bookings::sql::{BookingRow, SeatRow};
 use crate::catalogue::Show;
@@ -74,7 +74,7 @@ pub(in crate::bookings) async fn release_part(
             .await?;
     let seats = seats.into_iter().map(i32::cast_unsigned).collect();
     let part = BookingRow { seats, places: Vec::new(), ..row.clone() };
-    claims::release(&mut tx, &part).await?;
+    seat_claims::release(&mut tx, &part).await?;
     tx.commit().await?;
     let sale = part.sale();
     with_map(state, show, || state.locks.free(show.id, &sale)).await.map_err(Into::into)

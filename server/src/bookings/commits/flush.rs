@@ -11,10 +11,10 @@ use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::super::claims::{alive_since, claim_is_alive};
-use super::super::sql::BookingRow;
 use super::run::Trouble;
 use super::writes::{Claim, EventLine, Fresh, Payment, PaymentNote, Writes};
+use crate::bookings::claims::seat_claims::{alive_since, claim_is_alive};
+use crate::bookings::sql::BookingRow;
 use crate::clock::to_utc;
 use crate::together::{Together, Told};
 use crate::{idempotency, outbox, tickets};
@@ -204,7 +204,7 @@ impl Writes {
             .done()
     }
 
-    /// As `claims::claim`: what is free or alive no more, and by a higher fence.
+    /// As `seat_claims::claim`: what is free or alive no more, and by a higher fence.
     fn add_claims(&self, together: &mut Together, now: Timestamp) -> Result<(), sqlx::Error> {
         let claims = || self.claims.iter();
         let statement = concat!(
@@ -230,7 +230,7 @@ impl Writes {
             .done()
     }
 
-    /// As `claims::sell`: only what is still the booking's own by booking and fence.
+    /// As `seat_claims::sell`: only what is still the booking's own by booking and fence.
     fn add_sales(&self, together: &mut Together) -> Result<(), sqlx::Error> {
         let sales = || self.sales.iter();
         let statement = "UPDATE seat_claims claim SET state = 'sold'

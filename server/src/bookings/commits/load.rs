@@ -8,7 +8,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{FromRow, PgConnection, Row};
 use uuid::Uuid;
 
-use super::super::sql::BookingRow;
+use crate::bookings::sql::BookingRow;
 use crate::payments::{NewsOutcome, PaymentNews};
 use crate::together::{Together, Told};
 

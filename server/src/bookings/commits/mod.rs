@@ -43,7 +43,7 @@ pub(super) use self::plan::read;
 use self::recent::Recent;
 use self::records::Question;
 pub(super) use self::run::retried;
-use super::instruments::PaidWith;
+use super::checkout::instruments::PaidWith;
 use super::sql::BookingRow;
 use crate::AppState;
 use crate::catalogue::Show;

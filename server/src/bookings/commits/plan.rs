@@ -11,13 +11,13 @@ use domain::seats::SeatIndex;
 use domain::time::Timestamp;
 use uuid::Uuid;
 
-use super::super::create::unmoved;
-use super::super::moves::{Cause, MoveError, causes};
-use super::super::sql::BookingRow;
-use super::super::view;
 use super::load::Found;
 use super::writes::{EventLine, Payment, PaymentNote, Update, Writes};
 use super::{Checkout, Done, Key, Lesson, Submission, Work};
+use crate::bookings::checkout::create::unmoved;
+use crate::bookings::moves::{Cause, MoveError, causes};
+use crate::bookings::sql::BookingRow;
+use crate::bookings::views::view;
 use crate::catalogue::Show;
 use crate::idempotency::{Answer, Intent};
 use crate::payments::{NewsKind, NewsOutcome, PaymentNews, PaymentStatus};

@@ -5,7 +5,7 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::{Commits, READ, full};
 use crate::AppState;
-use crate::bookings::checks::{self, Buyer, Record};
+use crate::bookings::checkout::checks::{self, Buyer, Record};
 use crate::web::Problem;
 
 /// A buyer to be looked up.

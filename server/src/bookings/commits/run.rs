@@ -11,12 +11,13 @@ use tokio::time::Instant;
 use tracing::{Instrument, Span};
 use uuid::Uuid;
 
-use super::load::Kept;
+use super::load::{self, Kept};
 use super::plan::{Known, Plan, Planned};
 use super::writes::Fresh;
-use super::{Checkout, Done, Found, Lesson, Piece, Work};
-use super::{load, marks};
-use crate::bookings::{confirm, create, effects, news};
+use super::{Checkout, Done, Found, Lesson, Piece, Work, marks};
+use crate::bookings::checkout::{confirm, create};
+use crate::bookings::effects;
+use crate::bookings::money::news;
 use crate::idempotency::{self, Intent};
 use crate::telemetry::{self, STEP};
 use crate::together::Together;

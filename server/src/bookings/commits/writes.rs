@@ -9,8 +9,8 @@ use domain::seats::SeatIndex;
 use domain::time::Timestamp;
 use uuid::Uuid;
 
-use super::super::moves::Cause;
-use super::super::sql::BookingRow;
+use crate::bookings::moves::Cause;
+use crate::bookings::sql::BookingRow;
 use crate::idempotency::{Answer, Intent};
 use crate::payments::{NewsOutcome, PaymentNews};
 

@@ -19,8 +19,8 @@ use domain::time::SECOND_MS;
 use futures::StreamExt;
 use uuid::Uuid;
 
-use super::asking;
 use super::effects::{self, EffectError};
+use super::money::asking;
 use super::moves::{self, Cause};
 use super::sql;
 use crate::background::Rounds;

@@ -8,9 +8,10 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::sql::{self, OfferRow};
-use crate::bookings::cancel::undo_in_full;
+use crate::bookings::cancel::{self, undo_in_full};
 use crate::bookings::moves::{self, Cause};
-use crate::bookings::{cancel, sql as bookings, view};
+use crate::bookings::sql as bookings;
+use crate::bookings::views::view;
 use crate::catalogue::Show;
 use crate::clock::from_utc;
 use crate::idempotency::{Answer, Intent};

@@ -9,8 +9,8 @@ use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::super::lines::{PlaceColumns, SeatColumns};
 use super::moves::MoveRow;
+use crate::bookings::relocation::lines::{PlaceColumns, SeatColumns};
 use crate::clock::to_utc;
 
 /// Seats of earlier rooms that are in nobody's booking any more are numbered so far apart from each other, and below

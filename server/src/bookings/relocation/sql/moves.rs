@@ -8,7 +8,7 @@ use sqlx::types::Json;
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
-use super::super::Wish;
+use crate::bookings::relocation::Wish;
 use crate::clock::to_utc;
 
 /// A show as far as moving it is concerned.

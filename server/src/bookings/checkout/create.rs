@@ -9,10 +9,11 @@ use domain::money::Money;
 use domain::time::Timestamp;
 use sqlx::PgConnection;
 
-use super::commits::{Checkout, CommitMode, Done, Work, retried};
-use super::moves::{self, Cause, MoveError, causes};
-use super::sql::{self, BookingRow, SeatRow};
-use super::{late, places, view};
+use crate::bookings::commits::{Checkout, CommitMode, Done, Work, retried};
+use crate::bookings::moves::{self, Cause, MoveError, causes};
+use crate::bookings::sql::{self, BookingRow, SeatRow};
+use crate::bookings::views::view;
+use crate::bookings::{late, places};
 use crate::catalogue::Show;
 use crate::idempotency::{Answer, Intent};
 use crate::seat_locks::{Held, with_map};
@@ -20,7 +21,7 @@ use crate::web::{Code, Problem, Visitor};
 use crate::{AppState, accounts, email_codes, holds, ids};
 
 /// Makes a booking of the caller's hold, or brings the one it has up to date.
-pub(super) async fn create(
+pub(in crate::bookings) async fn create(
     state: &AppState,
     show: &Arc<Show>,
     visitor: &Visitor,
@@ -50,7 +51,11 @@ pub(super) async fn create(
 /// The answer this key was given before, or else the refusal.
 ///
 /// Batches look keys up themselves, so that a request that goes well asks for its key no second time.
-pub(super) async fn or_replay(state: &AppState, intent: &Intent, refusal: Problem) -> Result<Answer, Problem> {
+pub(in crate::bookings) async fn or_replay(
+    state: &AppState,
+    intent: &Intent,
+    refusal: Problem,
+) -> Result<Answer, Problem> {
     intent.replay(&state.pg, state.locks.now()).await?.ok_or(refusal)
 }
 
@@ -81,7 +86,7 @@ async fn wish(
 }
 
 /// A checkout in a transaction of its own.
-pub(super) async fn one_by_one(state: &AppState, checkout: &Checkout) -> Result<Answer, Problem> {
+pub(in crate::bookings) async fn one_by_one(state: &AppState, checkout: &Checkout) -> Result<Answer, Problem> {
     let Checkout { show, wanted, if_late, intent } = checkout;
     let now = state.locks.now();
     let mut tx = state.pg.begin().await?;
@@ -98,7 +103,7 @@ pub(super) async fn one_by_one(state: &AppState, checkout: &Checkout) -> Result<
 }
 
 /// The booking that a hold is to become, in state CREATED, at today's prices.
-pub(super) fn wanted_row(
+pub(in crate::bookings) fn wanted_row(
     show: &Show,
     owner: &str,
     held: &Held,
@@ -126,7 +131,7 @@ pub(super) fn wanted_row(
 }
 
 /// Its seats by name, at the prices of the show.
-pub(super) fn seat_rows(show: &Show, row: &BookingRow) -> Vec<SeatRow> {
+pub(in crate::bookings) fn seat_rows(show: &Show, row: &BookingRow) -> Vec<SeatRow> {
     row.seats
         .iter()
         .map(|seat| {
@@ -142,12 +147,12 @@ pub(super) fn seat_rows(show: &Show, row: &BookingRow) -> Vec<SeatRow> {
 }
 
 /// Its places, likewise.
-pub(super) fn place_lines(show: &Show, row: &BookingRow) -> Vec<PlaceLine> {
+pub(in crate::bookings) fn place_lines(show: &Show, row: &BookingRow) -> Vec<PlaceLine> {
     row.places.iter().filter_map(|places| show.place_line(*places)).collect()
 }
 
 /// Tries before giving up on names that are all taken; one in 850 thousand million is, each time.
-pub(super) const MAX_REFERENCE_DRAWS: u32 = 3;
+pub(in crate::bookings) const MAX_REFERENCE_DRAWS: u32 = 3;
 
 /// One booking a hold, also when two tabs check out at once.
 async fn insert_or_revise(
@@ -219,7 +224,7 @@ async fn revise(
 }
 
 /// Why a booking did not move, for its buyer.
-pub(super) fn unmoved(error: MoveError) -> Problem {
+pub(in crate::bookings) fn unmoved(error: MoveError) -> Problem {
     use domain::booking::Refused;
     match error {
         MoveError::Database(cause) => cause.into(),

@@ -9,7 +9,7 @@ use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::sql::BookingRow;
+use crate::bookings::sql::BookingRow;
 use crate::clock::to_utc;
 use crate::seat_locks::{Lot, Sale};
 
@@ -44,7 +44,7 @@ pub(crate) fn alive_since(now: Timestamp) -> DateTime<Utc> {
 
 /// Claims the booking's seats until it expires. The seats that could not be had: none, or all is void
 /// and the caller rolls back. One statement, rows in seat order, so that nothing deadlocks.
-pub(super) async fn claim(
+pub(in crate::bookings) async fn claim(
     tx: &mut PgConnection,
     row: &BookingRow,
     now: Timestamp,
@@ -72,7 +72,7 @@ pub(super) async fn claim(
 
 /// Turns the booking's claims into a sale; `false`, and nothing changed, unless every one is still its
 /// own by booking and fence.
-pub(super) async fn sell(tx: &mut PgConnection, row: &BookingRow) -> Result<bool, sqlx::Error> {
+pub(in crate::bookings) async fn sell(tx: &mut PgConnection, row: &BookingRow) -> Result<bool, sqlx::Error> {
     let own: Vec<i32> = sqlx::query_scalar(
         "SELECT seat_no FROM seat_claims
          WHERE show_id = $1 AND seat_no = ANY($2) AND booking_id = $3 AND fence = $4 AND state = 'claimed'
@@ -102,7 +102,11 @@ pub(super) async fn sell(tx: &mut PgConnection, row: &BookingRow) -> Result<bool
 }
 
 /// Who has live claims on these seats of a show, with just those seats.
-pub(super) async fn holders(tx: &mut PgConnection, show: Uuid, seats: &[SeatIndex]) -> Result<Vec<Sale>, sqlx::Error> {
+pub(in crate::bookings) async fn holders(
+    tx: &mut PgConnection,
+    show: Uuid,
+    seats: &[SeatIndex],
+) -> Result<Vec<Sale>, sqlx::Error> {
     let rows: Vec<(Uuid, String, i64, Vec<i32>)> = sqlx::query_as(
         "SELECT booking.hold_id, booking.owner, claim.fence, array_agg(claim.seat_no ORDER BY claim.seat_no)
          FROM seat_claims claim JOIN bookings booking ON booking.id = claim.booking_id
@@ -123,7 +127,7 @@ pub(super) async fn holders(tx: &mut PgConnection, show: Uuid, seats: &[SeatInde
 }
 
 /// Gives the booking's claims back, in seat order like every writer of this table. A repeat finds none.
-pub(super) async fn release(tx: &mut PgConnection, row: &BookingRow) -> Result<(), sqlx::Error> {
+pub(in crate::bookings) async fn release(tx: &mut PgConnection, row: &BookingRow) -> Result<(), sqlx::Error> {
     sqlx::query(
         "WITH own AS (SELECT seat_no FROM seat_claims
                       WHERE show_id = $1 AND seat_no = ANY($2) AND booking_id = $3 AND fence = $4

@@ -5,10 +5,10 @@ use domain::money::Money;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::effects::EffectError;
-use super::refunds::{self, RefundRow};
-use super::sql::BookingRow;
 use crate::AppState;
+use crate::bookings::effects::EffectError;
+use crate::bookings::money::refunds::{self, RefundRow};
+use crate::bookings::sql::BookingRow;
 use crate::catalogue::Show;
 use crate::tickets::NoticeMail;
 
@@ -25,7 +25,12 @@ const TOLD: &[&str] = &[
 const TOLD_OF_SEATS: &[&str] = &["part_cancelled_by_buyer", "part_cancelled_by_staff", "difference_returned"];
 
 /// Sends the notice about a refund of the booking, or about all of it (0). An effect, done at least once.
-pub(super) async fn send(state: &AppState, show: &Show, row: &BookingRow, number: u32) -> Result<(), EffectError> {
+pub(in crate::bookings) async fn send(
+    state: &AppState,
+    show: &Show,
+    row: &BookingRow,
+    number: u32,
+) -> Result<(), EffectError> {
     // Sold at the counter to a customer who left no address: the one who returns it is standing there.
     if row.buyer.1.is_empty() {
         return Ok(());

@@ -23,10 +23,10 @@ use domain::time::{MINUTE_MS, Timestamp};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::commits::CommitMode;
 use super::confirm::give_up_payment;
 use super::instruments::PaidWith;
-use super::sql::BookingRow;
+use crate::bookings::commits::CommitMode;
+use crate::bookings::sql::BookingRow;
 use crate::catalogue::Show;
 use crate::clock::to_utc;
 use crate::seat_locks::{Refusal, with_map};
@@ -45,13 +45,13 @@ const MAX_DECLINES_OF_EMAIL: i64 = 10;
 const WAIT_AFTER_DECLINES: Duration = Duration::from_secs(60);
 
 /// What the checks found.
-pub(super) struct Checked {
+pub(in crate::bookings) struct Checked {
     /// The end of the hold.
-    pub(super) until: Timestamp,
+    pub(in crate::bookings) until: Timestamp,
     /// What pays, where that is asked for and known.
-    pub(super) instrument: Option<PaidWith>,
+    pub(in crate::bookings) instrument: Option<PaidWith>,
     /// The buyer's account, where another visitor of it may be paying at this moment.
-    pub(super) account: Option<Uuid>,
+    pub(in crate::bookings) account: Option<Uuid>,
 }
 
 /// All checks. The end of the hold, which is now closed to changes: a caller that does not go on to submit
@@ -60,7 +60,7 @@ pub(super) struct Checked {
 /// `is_guest`: they came with a cookie, and nobody has looked yet whether that visitor was handed over to an account;
 /// then it is not theirs any more, and to them not there (`accounts::owner_for`). `means`: the gateway that will be asked
 /// for the money, and the buyer's token.
-pub(super) async fn before_charge(
+pub(in crate::bookings) async fn before_charge(
     state: &AppState,
     show: &Arc<Show>,
     row: &BookingRow,
@@ -105,7 +105,7 @@ async fn hold_alive(state: &AppState, show: &Arc<Show>, row: &BookingRow) -> Res
 
 /// Whose record is wanted, and for which booking.
 #[derive(Clone, Debug)]
-pub(super) struct Buyer {
+pub(in crate::bookings) struct Buyer {
     owner: String,
     show: Uuid,
     booking: Uuid,
@@ -120,7 +120,7 @@ impl Buyer {
 
 /// What Postgres knows of a buyer.
 #[derive(Clone, Copy, Debug, sqlx::FromRow)]
-pub(super) struct Record {
+pub(in crate::bookings) struct Record {
     /// Seats and places of this show in their other bookings, paid for or being paid for; of an account in those of
     /// all its visitors.
     seats_elsewhere: i64,
@@ -157,7 +157,7 @@ async fn clean_record(
 }
 
 /// Looks at the buyer's record once more, in the transaction that submits the payment.
-pub(super) async fn look_again(
+pub(in crate::bookings) async fn look_again(
     tx: &mut PgConnection,
     show: &Show,
     row: &BookingRow,
@@ -179,7 +179,7 @@ async fn record_of(connection: &mut PgConnection, buyer: &Buyer, now: Timestamp)
 }
 
 /// The records of these buyers, in their order. One question for both rules: this is asked for every sale.
-pub(super) async fn records(
+pub(in crate::bookings) async fn records(
     connection: &mut PgConnection,
     buyers: &[&Buyer],
     now: Timestamp,

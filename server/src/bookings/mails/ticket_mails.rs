@@ -2,15 +2,15 @@
 
 use domain::booking::BookingState;
 
-use super::effects::EffectError;
-use super::places;
-use super::sql::BookingRow;
 use crate::AppState;
+use crate::bookings::effects::EffectError;
+use crate::bookings::places;
+use crate::bookings::sql::BookingRow;
 use crate::catalogue::Show;
 use crate::tickets::{self, Addressee, TicketMail};
 
 /// Sends them, for these seats: name and category each. Twice does no harm: each has an id that follows from the booking.
-pub(super) async fn send(
+pub(in crate::bookings) async fn send(
     state: &AppState,
     show: &Show,
     row: &BookingRow,
@@ -28,7 +28,7 @@ pub(super) async fn send(
 }
 
 /// The mails of a sale, in the order they go out, for a caller that sends those of many sales together.
-pub(super) async fn of_sale(
+pub(in crate::bookings) async fn of_sale(
     state: &AppState,
     show: &Show,
     row: &BookingRow,

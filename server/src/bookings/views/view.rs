@@ -8,10 +8,11 @@ use domain::money::Money;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::places;
-use super::sql::{self, BookingRow};
-use super::{payment_rows, refunds, relocation, steps};
+use super::steps;
 use crate::AppState;
+use crate::bookings::money::{payment_rows, refunds};
+use crate::bookings::sql::{self, BookingRow};
+use crate::bookings::{places, relocation};
 use crate::catalogue::Show;
 use crate::clock::{from_utc, rfc3339};
 use crate::web::Problem;
@@ -20,7 +21,11 @@ use crate::web::Problem;
 ///
 /// # Errors
 /// When the database fails.
-pub(super) async fn owned(state: &AppState, owner: &str, id: Uuid) -> Result<Option<(BookingRow, Arc<Show>)>, Problem> {
+pub(in crate::bookings) async fn owned(
+    state: &AppState,
+    owner: &str,
+    id: Uuid,
+) -> Result<Option<(BookingRow, Arc<Show>)>, Problem> {
     let mut connection = state.pg.acquire().await?;
     let Some(row) = sql::find_owned(&mut connection, id, owner).await? else { return Ok(None) };
     // Given back first: loading the show may need one, and everybody else's call may hold the rest.
@@ -116,7 +121,11 @@ pub async fn ticket_facts(state: &AppState, booking: Uuid) -> Result<Option<Tick
 }
 
 /// A stored booking as its owner sees it, with the prices as agreed.
-pub(super) async fn of_row(tx: &mut PgConnection, show: &Show, row: &BookingRow) -> Result<BookingView, Problem> {
+pub(in crate::bookings) async fn of_row(
+    tx: &mut PgConnection,
+    show: &Show,
+    row: &BookingRow,
+) -> Result<BookingView, Problem> {
     let currency = row.machine.total.currency;
     let seats = sql::seats(tx, row.id).await?.into_iter().map(|seat| SeatLine {
         seat: seat.seat_no.cast_unsigned(),
@@ -134,7 +143,7 @@ pub(super) async fn of_row(tx: &mut PgConnection, show: &Show, row: &BookingRow)
 }
 
 /// The same from what is known already; the gateway's page is shown only while it waits for the buyer.
-pub(super) fn compose(
+pub(in crate::bookings) fn compose(
     show: &Show,
     row: &BookingRow,
     seats: Vec<SeatLine>,

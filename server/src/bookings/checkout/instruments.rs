@@ -20,8 +20,8 @@
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::sql::BookingRow;
 use crate::AppState;
+use crate::bookings::sql::BookingRow;
 use crate::catalogue::Show;
 use crate::payments::GatewayError;
 use crate::web::{Code, Problem};
@@ -34,14 +34,14 @@ const BOUND_OF_LOCKS: &str = "SET LOCAL lock_timeout = '2s'";
 
 /// A card, or whatever else pays, as it is kept: a keyed digest.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct PaidWith(String);
+pub(in crate::bookings) struct PaidWith(String);
 
 impl PaidWith {
     /// What is behind a token, where the show has a cap and its gateway can tell.
     ///
     /// # Errors
     /// 503 when the gateway gives no answer.
-    pub(super) async fn of_token(
+    pub(in crate::bookings) async fn of_token(
         state: &AppState,
         show: &Show,
         (gateway, token): (&str, Option<&str>),
@@ -80,7 +80,7 @@ impl PaidWith {
 ///
 /// # Errors
 /// 429 `instrument_limit`, with nothing written; 503 when others with this card take too long.
-pub(super) async fn claim(
+pub(in crate::bookings) async fn claim(
     tx: &mut PgConnection,
     show: &Show,
     row: &BookingRow,
@@ -110,7 +110,7 @@ pub(super) async fn claim(
 
 /// Keeps others with this name in this space of advisory locks waiting until the transaction ends. Also for the other
 /// limit that is counted like this (`account_limit`).
-pub(super) async fn lock(tx: &mut PgConnection, space: i64, name: String) -> Result<(), sqlx::Error> {
+pub(in crate::bookings) async fn lock(tx: &mut PgConnection, space: i64, name: String) -> Result<(), sqlx::Error> {
     sqlx::query(BOUND_OF_LOCKS).execute(&mut *tx).await?;
     sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended($1, $2))").bind(name).bind(space).execute(tx).await?;
     Ok(())
@@ -135,7 +135,7 @@ async fn paid_for(tx: &mut PgConnection, row: &BookingRow, instrument: &PaidWith
 }
 
 /// Money that moves pays for another booking: so does its card, where that is of the same show.
-pub(super) async fn carry(tx: &mut PgConnection, from: Uuid, to: Uuid) -> Result<(), sqlx::Error> {
+pub(in crate::bookings) async fn carry(tx: &mut PgConnection, from: Uuid, to: Uuid) -> Result<(), sqlx::Error> {
     sqlx::query(
         "INSERT INTO payment_instruments (booking_id, show_id, instrument)
          SELECT fresh.id, fresh.show_id, paid.instrument
@@ -150,7 +150,7 @@ pub(super) async fn carry(tx: &mut PgConnection, from: Uuid, to: Uuid) -> Result
 }
 
 /// The booking is charged at another gateway, where its token is of no use: what pays there is not known.
-pub(super) async fn forget(tx: &mut PgConnection, booking: Uuid) -> Result<(), sqlx::Error> {
+pub(in crate::bookings) async fn forget(tx: &mut PgConnection, booking: Uuid) -> Result<(), sqlx::Error> {
     sqlx::query("DELETE FROM payment_instruments WHERE booking_id = $1").bind(booking).execute(tx).await?;
     Ok(())
 }

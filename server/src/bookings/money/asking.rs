@@ -9,15 +9,19 @@ use domain::booking::BookingState;
 use domain::money::Money;
 use uuid::Uuid;
 
-use super::effects::EffectError;
 use super::payment_rows::{self, Route};
-use super::sql::{self, BookingRow};
+use crate::bookings::effects::EffectError;
+use crate::bookings::sql::{self, BookingRow};
 use crate::payments::{Charge, ChargeAnswer, Door, GatewayError, GatewayPayment, Known, VoidAnswer, refund_key};
 use crate::{AppState, outbox};
 
 /// Asks for the money of a booking where it is charged, or at the other gateway if the first was not asked.
 /// The question was counted by [`payment_rows::route_to_ask`].
-pub(super) async fn charge(state: &AppState, charge: Charge, route: Route) -> Result<ChargeAnswer, EffectError> {
+pub(in crate::bookings) async fn charge(
+    state: &AppState,
+    charge: Charge,
+    route: Route,
+) -> Result<ChargeAnswer, EffectError> {
     let mut route = route;
     // Ends: a booking never goes back to a gateway it left.
     loop {
@@ -62,25 +66,33 @@ async fn switch(state: &AppState, booking: Uuid, from: &'static str, why: &str) 
 }
 
 /// How the payment of a booking stands at its gateway.
-pub(super) async fn status(state: &AppState, booking: Uuid) -> Result<Option<GatewayPayment>, EffectError> {
+pub(in crate::bookings) async fn status(
+    state: &AppState,
+    booking: Uuid,
+) -> Result<Option<GatewayPayment>, EffectError> {
     let Some(route) = route(state, booking).await? else { return Ok(None) };
     Ok(door(state, &route.gateway)?.status(&route.known(booking)).await?)
 }
 
 /// Tells the gateway of a booking never to charge it.
-pub(super) async fn void(state: &AppState, booking: Uuid) -> Result<VoidAnswer, EffectError> {
+pub(in crate::bookings) async fn void(state: &AppState, booking: Uuid) -> Result<VoidAnswer, EffectError> {
     let Some(route) = route(state, booking).await? else { return Ok(VoidAnswer::Unknown) };
     Ok(door(state, &route.gateway)?.void(&route.known(booking)).await?)
 }
 
 /// Sends money of a booking back from where it was charged.
-pub(super) async fn refund(state: &AppState, booking: Uuid, amount: Money, key: &str) -> Result<(), EffectError> {
+pub(in crate::bookings) async fn refund(
+    state: &AppState,
+    booking: Uuid,
+    amount: Money,
+    key: &str,
+) -> Result<(), EffectError> {
     let route = route(state, booking).await?.ok_or(EffectError::NoBooking(booking))?;
     Ok(door(state, &route.gateway)?.refund(&route.known(booking), amount, key).await?)
 }
 
 /// Sees to it that no gateway a booking left keeps any of its money.
-pub(super) async fn void_left(state: &AppState, booking: Uuid) -> Result<(), EffectError> {
+pub(in crate::bookings) async fn void_left(state: &AppState, booking: Uuid) -> Result<(), EffectError> {
     let mut connection = state.pg.acquire().await?;
     let unsettled = payment_rows::unsettled(&mut connection, booking).await?;
     drop(connection);

@@ -16,8 +16,8 @@ use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::sql::BookingRow;
 use super::{checks, instruments};
+use crate::bookings::sql::BookingRow;
 use crate::catalogue::Show;
 use crate::web::Problem;
 
@@ -29,7 +29,7 @@ const LOCK_SPACE: i64 = 0x6163_6374;
 ///
 /// # Errors
 /// As the check before it: 429 `person_limit`; 503 when others of this account take too long.
-pub(super) async fn claim(
+pub(in crate::bookings) async fn claim(
     tx: &mut PgConnection,
     show: &Show,
     row: &BookingRow,

@@ -9,19 +9,21 @@ use tracing::Instrument;
 use uuid::Uuid;
 
 use super::checks::{self, Checked};
-use super::commits::{CommitMode, Done, Found, Key, Lesson, Submission, Work, retried};
 use super::create::{or_replay, unmoved};
-use super::moves::{self, causes};
-use super::payment_rows::Route;
-use super::sql::{self, BookingRow};
-use super::{account_limit, claiming, effects, instruments, view};
+use super::{account_limit, instruments};
+use crate::bookings::commits::{CommitMode, Done, Found, Key, Lesson, Submission, Work, retried};
+use crate::bookings::money::payment_rows::Route;
+use crate::bookings::moves::{self, causes};
+use crate::bookings::sql::{self, BookingRow};
+use crate::bookings::views::view;
+use crate::bookings::{claims, effects};
 use crate::catalogue::Show;
 use crate::idempotency::{Answer, Intent};
 use crate::web::{Code, Problem, Visitor};
 use crate::{AppState, accounts, outbox};
 
 /// Pays for a booking. The answer says how it stands: confirmed, or pending with the gateway's page.
-pub(super) async fn confirm(
+pub(in crate::bookings) async fn confirm(
     state: &AppState,
     visitor: &Visitor,
     booking: Uuid,
@@ -222,7 +224,7 @@ fn answered(done: Result<Done, Problem>) -> Result<Answer, Problem> {
 
 /// Nothing was submitted, so the hold is its owner's to change again; unless somebody else's request
 /// for the same booking was, meanwhile.
-pub(super) async fn give_up_payment(state: &AppState, show: &Show, row: &BookingRow) {
+pub(in crate::bookings) async fn give_up_payment(state: &AppState, show: &Show, row: &BookingRow) {
     let booking = row.id;
     // Boxed, likewise: few are given up.
     let undone = Box::pin(async {
@@ -256,7 +258,7 @@ fn check_token(request: &ConfirmRequest) -> Result<(), Problem> {
 
 /// Key, move, claims, payment and the wish to charge, in a transaction of its own. An answer instead: a twin
 /// was faster.
-pub(super) async fn submit_one(state: &AppState, submission: &Submission) -> Result<Done, Problem> {
+pub(in crate::bookings) async fn submit_one(state: &AppState, submission: &Submission) -> Result<Done, Problem> {
     let Submission { show, booking, token, instrument, account, gateway, until, intent, only_at, seen: _ } = submission;
     let now = state.locks.now();
     let mut tx = state.pg.begin().await?;
@@ -283,7 +285,7 @@ pub(super) async fn submit_one(state: &AppState, submission: &Submission) -> Res
     if let Some(instrument) = instrument {
         instruments::claim(&mut tx, show, &pending, instrument).await?;
     }
-    if let Some(lost) = claiming::claim_all(&mut tx, show, &pending, now).await? {
+    if let Some(lost) = claims::claim_all(&mut tx, show, &pending, now).await? {
         tx.rollback().await?;
         return Err(lost.told(state, show).await?);
     }
@@ -293,7 +295,7 @@ pub(super) async fn submit_one(state: &AppState, submission: &Submission) -> Res
 }
 
 /// The booking as it stands, stored as the answer of this key.
-pub(super) async fn answer_as_it_stands(
+pub(in crate::bookings) async fn answer_as_it_stands(
     state: &AppState,
     show: &Show,
     booking: Uuid,

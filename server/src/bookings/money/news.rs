@@ -5,13 +5,12 @@ use domain::money::Money;
 use domain::time::Timestamp;
 use sqlx::PgConnection;
 
-use super::commits::{CommitMode, Done, Work, retried};
-use super::declines;
-use super::effects::{self, EffectError};
-use super::moves::{Cause, causes};
 use super::payment_rows::{self, Standing};
-use super::refunds;
-use super::sql::{self, BookingRow};
+use super::{declines, refunds};
+use crate::bookings::commits::{CommitMode, Done, Work, retried};
+use crate::bookings::effects::{self, EffectError};
+use crate::bookings::moves::{Cause, causes};
+use crate::bookings::sql::{self, BookingRow};
 use crate::payments::{NewsKind, NewsOutcome, PaymentNews};
 use crate::web::Problem;
 use crate::{AppState, outbox};
@@ -34,7 +33,7 @@ pub async fn payment_news(state: &AppState, news: PaymentNews) -> Result<NewsOut
 }
 
 /// The same in a transaction of its own.
-pub(super) async fn hear_one(state: &AppState, news: &PaymentNews) -> Result<NewsOutcome, Problem> {
+pub(in crate::bookings) async fn hear_one(state: &AppState, news: &PaymentNews) -> Result<NewsOutcome, Problem> {
     let now = state.locks.now();
     let mut connection = state.pg.acquire().await?;
     // The usual repeat costs one look, and waits for nobody.
@@ -116,6 +115,6 @@ async fn from_gateway_left(tx: &mut PgConnection, news: &PaymentNews, now: Times
 }
 
 /// For the booking's story: what the gateway took is not what was agreed.
-pub(super) fn another_amount(agreed: Money, taken: Money) -> String {
+pub(in crate::bookings) fn another_amount(agreed: Money, taken: Money) -> String {
     format!("The gateway took {taken} where {agreed} was agreed; it goes back.")
 }

@@ -1,11 +1,15 @@
 //! The claims of one booking, by itself; and what is said when somebody else has them.
 
+pub(super) mod area_claims;
+pub(super) mod holders;
+pub(super) mod seat_claims;
+
 use domain::seats::SeatState;
 use domain::time::Timestamp;
 use sqlx::PgConnection;
 
+use super::places;
 use super::sql::BookingRow;
-use super::{area_claims, claims, places};
 use crate::catalogue::Show;
 use crate::seat_locks::{Sale, with_map};
 use crate::web::Problem;
@@ -45,11 +49,11 @@ pub(super) async fn claim_all(
         let others = places::latest_sales(tx, show.id, &full).await?;
         return Ok(Some(Lost { others, problem: holds::places_problem(show, &full) }));
     }
-    let lost = claims::claim(tx, pending, now).await?;
+    let lost = seat_claims::claim(tx, pending, now).await?;
     if lost.is_empty() {
         return Ok(None);
     }
-    let others = claims::holders(tx, show.id, &lost).await?;
+    let others = seat_claims::holders(tx, show.id, &lost).await?;
     let taken: Vec<_> = lost.into_iter().map(|seat| (seat, SeatState::Booked)).collect();
     Ok(Some(Lost { others, problem: holds::seats_problem(show, &taken) }))
 }

@@ -13,11 +13,11 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::asking;
-use super::effects::EffectError;
-use super::moves::{self, Cause, MoveError};
-use super::sql::{self, BookingRow};
-use super::story;
 use crate::AppState;
+use crate::bookings::effects::EffectError;
+use crate::bookings::moves::{self, Cause, MoveError};
+use crate::bookings::sql::{self, BookingRow};
+use crate::bookings::story;
 use crate::clock::to_utc;
 use crate::payments::refund_key;
 
@@ -26,18 +26,18 @@ const MAX_MOVES: i32 = 1_000;
 
 /// A refund as stored.
 #[derive(Clone, Debug, sqlx::FromRow)]
-pub(super) struct RefundRow {
-    pub(super) number: i32,
-    pub(super) amount_minor: i64,
-    pub(super) fee_minor: i64,
-    pub(super) requested_at: DateTime<Utc>,
-    pub(super) settled_at: Option<DateTime<Utc>>,
+pub(in crate::bookings) struct RefundRow {
+    pub(in crate::bookings) number: i32,
+    pub(in crate::bookings) amount_minor: i64,
+    pub(in crate::bookings) fee_minor: i64,
+    pub(in crate::bookings) requested_at: DateTime<Utc>,
+    pub(in crate::bookings) settled_at: Option<DateTime<Utc>>,
     /// Names of the seats it is for; none when it is for all that were left.
-    pub(super) seats: Vec<String>,
+    pub(in crate::bookings) seats: Vec<String>,
 }
 
 /// The number of the next part of a booking, which the caller has locked.
-pub(super) async fn next_number(tx: &mut PgConnection, booking: Uuid) -> Result<u32, sqlx::Error> {
+pub(in crate::bookings) async fn next_number(tx: &mut PgConnection, booking: Uuid) -> Result<u32, sqlx::Error> {
     let next: i32 = sqlx::query_scalar("SELECT coalesce(max(number), 0) + 1 FROM refunds WHERE booking_id = $1")
         .bind(booking)
         .fetch_one(tx)
@@ -46,7 +46,7 @@ pub(super) async fn next_number(tx: &mut PgConnection, booking: Uuid) -> Result<
 }
 
 /// Writes down that money is to go back, and what was kept of the price. A repeat changes nothing.
-pub(super) async fn request(
+pub(in crate::bookings) async fn request(
     tx: &mut PgConnection,
     booking: Uuid,
     number: u32,
@@ -68,7 +68,10 @@ pub(super) async fn request(
 }
 
 /// Every refund of a booking.
-pub(super) async fn of_booking(tx: &mut PgConnection, booking: Uuid) -> Result<Vec<RefundRow>, sqlx::Error> {
+pub(in crate::bookings) async fn of_booking(
+    tx: &mut PgConnection,
+    booking: Uuid,
+) -> Result<Vec<RefundRow>, sqlx::Error> {
     sqlx::query_as(
         "SELECT refund.number, refund.amount_minor, refund.fee_minor, refund.requested_at, refund.settled_at,
                 ARRAY(SELECT label FROM returned_seats seat
@@ -83,7 +86,7 @@ pub(super) async fn of_booking(tx: &mut PgConnection, booking: Uuid) -> Result<V
 
 /// Whether seats of this booking were given back one by one. Then a gateway's word that "the refund" went
 /// through may be about any of them, and only the answer to our own call counts.
-pub(super) async fn has_parts(tx: &mut PgConnection, booking: Uuid) -> Result<bool, sqlx::Error> {
+pub(in crate::bookings) async fn has_parts(tx: &mut PgConnection, booking: Uuid) -> Result<bool, sqlx::Error> {
     sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM refunds WHERE booking_id = $1 AND number > 0)")
         .bind(booking)
         .fetch_one(tx)
@@ -92,7 +95,7 @@ pub(super) async fn has_parts(tx: &mut PgConnection, booking: Uuid) -> Result<bo
 
 /// The booking under whose key the gateway knows the money: another one, where it came too late for that or its seats
 /// were exchanged, and pays for this.
-pub(super) async fn charged_as(tx: &mut PgConnection, booking: Uuid) -> Result<Uuid, sqlx::Error> {
+pub(in crate::bookings) async fn charged_as(tx: &mut PgConnection, booking: Uuid) -> Result<Uuid, sqlx::Error> {
     // Money moves on more than once when seats are exchanged again: the gateway knows the first.
     sqlx::query_scalar(
         "WITH RECURSIVE owed (booking, steps) AS (
@@ -110,7 +113,10 @@ pub(super) async fn charged_as(tx: &mut PgConnection, booking: Uuid) -> Result<U
 
 /// How a booking was paid at the counter; `None` when a gateway had its money, or nobody. Where it was paid stays so when
 /// the money pays for another booking.
-pub(super) async fn paid_at_counter(tx: &mut PgConnection, booking: Uuid) -> Result<Option<Means>, sqlx::Error> {
+pub(in crate::bookings) async fn paid_at_counter(
+    tx: &mut PgConnection,
+    booking: Uuid,
+) -> Result<Option<Means>, sqlx::Error> {
     let gateway: Option<String> = sqlx::query_scalar("SELECT gateway FROM payments WHERE booking_id = $1")
         .bind(booking)
         .fetch_optional(tx)
@@ -119,7 +125,11 @@ pub(super) async fn paid_at_counter(tx: &mut PgConnection, booking: Uuid) -> Res
 }
 
 /// The gateway took another sum than we had asked for; all of it may go back.
-pub(super) async fn note_charged(tx: &mut PgConnection, booking: Uuid, amount: Money) -> Result<(), sqlx::Error> {
+pub(in crate::bookings) async fn note_charged(
+    tx: &mut PgConnection,
+    booking: Uuid,
+    amount: Money,
+) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE payments SET charged_minor = $2 WHERE booking_id = $1 AND amount_minor <> $2")
         .bind(booking)
         .bind(amount.minor)
@@ -129,7 +139,12 @@ pub(super) async fn note_charged(tx: &mut PgConnection, booking: Uuid, amount: M
 }
 
 /// Sends money back: an effect, done at least once. A refund that is settled is not sent again.
-pub(super) async fn perform(state: &AppState, row: &BookingRow, number: u32, amount: Money) -> Result<(), EffectError> {
+pub(in crate::bookings) async fn perform(
+    state: &AppState,
+    row: &BookingRow,
+    number: u32,
+    amount: Money,
+) -> Result<(), EffectError> {
     let mut tx = state.pg.begin().await?;
     // In the order of every other writer: the booking, then its payment.
     sql::lock(&mut tx, row.id).await?.ok_or(EffectError::NoBooking(row.id))?;
@@ -168,7 +183,7 @@ fn above_charge(cause: sqlx::Error) -> EffectError {
 }
 
 /// Takes note that a refund of a locked booking reached the payer. A repeat changes nothing.
-pub(super) async fn settle(
+pub(in crate::bookings) async fn settle(
     tx: &mut PgConnection,
     row: &BookingRow,
     number: u32,
@@ -190,7 +205,7 @@ pub(super) async fn settle(
 }
 
 /// Whether it was not settled before.
-pub(super) async fn mark_settled(
+pub(in crate::bookings) async fn mark_settled(
     tx: &mut PgConnection,
     booking: Uuid,
     number: u32,

@@ -9,8 +9,8 @@ use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::claims::{self, alive_since, claim_is_alive};
-use super::sql::BookingRow;
+use super::seat_claims::{self, alive_since, claim_is_alive};
+use crate::bookings::sql::BookingRow;
 use crate::clock::to_utc;
 
 /// An area as stored.
@@ -32,7 +32,7 @@ impl Stock {
 
 /// Claims the booking's places until it expires. The areas with too few, and how many those have: none,
 /// or all is void and the caller rolls back.
-pub(super) async fn claim(
+pub(in crate::bookings) async fn claim(
     tx: &mut PgConnection,
     row: &BookingRow,
     now: Timestamp,
@@ -105,14 +105,14 @@ async fn take_over(tx: &mut PgConnection, show: Uuid, stock: Stock, now: Timesta
 
 /// Turns the booking's claims into a sale, places and seats together; `false`, and nothing changed, unless
 /// every one is still its own by booking and fence.
-pub(super) async fn sell(tx: &mut PgConnection, row: &BookingRow) -> Result<bool, sqlx::Error> {
+pub(in crate::bookings) async fn sell(tx: &mut PgConnection, row: &BookingRow) -> Result<bool, sqlx::Error> {
     if row.places.is_empty() {
-        return claims::sell(tx, row).await;
+        return seat_claims::sell(tx, row).await;
     }
     let stocks = lock(tx, row.show_id, &areas_of(row)).await?;
     let own = own_claims(tx, row, &["claimed"]).await?;
     let has_all = own.iter().map(Claim::places).eq(row.places.iter().copied());
-    if !has_all || !claims::sell(tx, row).await? {
+    if !has_all || !seat_claims::sell(tx, row).await? {
         return Ok(false);
     }
     set_state(tx, row, &own, "sold").await?;
@@ -123,7 +123,7 @@ pub(super) async fn sell(tx: &mut PgConnection, row: &BookingRow) -> Result<bool
 }
 
 /// Gives the booking's places back. A repeat finds none.
-pub(super) async fn release(tx: &mut PgConnection, row: &BookingRow) -> Result<(), sqlx::Error> {
+pub(in crate::bookings) async fn release(tx: &mut PgConnection, row: &BookingRow) -> Result<(), sqlx::Error> {
     if row.places.is_empty() {
         return Ok(());
     }
@@ -221,7 +221,7 @@ async fn lock(tx: &mut PgConnection, show: Uuid, areas: &[i16]) -> Result<Vec<St
 
 /// Locks the areas of two bookings, which may be of two shows, before either is claimed or released: in one order, so
 /// that two who go opposite ways do not wait for each other.
-pub(super) async fn lock_both(tx: &mut PgConnection, rows: [&BookingRow; 2]) -> Result<(), sqlx::Error> {
+pub(in crate::bookings) async fn lock_both(tx: &mut PgConnection, rows: [&BookingRow; 2]) -> Result<(), sqlx::Error> {
     let mut touched: Vec<(Uuid, i16)> =
         rows.iter().flat_map(|row| areas_of(row).into_iter().map(|area| (row.show_id, area))).collect();
     touched.sort_unstable();

@@ -5,13 +5,13 @@ use domain::booking::BookingState;
 use domain::money::{Currency, Money};
 use domain::time::Timestamp;
 
-use super::refunds::RefundRow;
-use super::sql::EventRow;
+use crate::bookings::money::refunds::RefundRow;
+use crate::bookings::sql::EventRow;
 use crate::catalogue::Show;
 use crate::clock::{from_utc, rfc3339};
 
 /// Refunds as their payer sees them.
-pub(super) fn refunds_view(refunds: &[RefundRow], currency: Currency) -> Vec<RefundView> {
+pub(in crate::bookings) fn refunds_view(refunds: &[RefundRow], currency: Currency) -> Vec<RefundView> {
     let view = |refund: &RefundRow| RefundView {
         number: refund.number.cast_unsigned(),
         amount: Money::new(refund.amount_minor, currency),
@@ -26,7 +26,12 @@ pub(super) fn refunds_view(refunds: &[RefundRow], currency: Currency) -> Vec<Ref
 const PARTS: [&str; 2] = ["part_cancelled_by_buyer", "part_cancelled_by_staff"];
 
 /// What happened, in the order of time.
-pub(super) fn steps(show: &Show, events: &[EventRow], refunds: &[RefundRow], currency: Currency) -> Vec<StepView> {
+pub(in crate::bookings) fn steps(
+    show: &Show,
+    events: &[EventRow],
+    refunds: &[RefundRow],
+    currency: Currency,
+) -> Vec<StepView> {
     let mut steps: Vec<(Timestamp, Told)> = Vec::new();
     for (event, seats) in events.iter().zip(given_back(events, refunds)) {
         if let Some(told) = of_event(event, &seats) {

@@ -5,7 +5,7 @@ use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::claims::{alive_since, claim_is_alive};
+use super::seat_claims::{alive_since, claim_is_alive};
 use crate::clock::to_utc;
 
 /// A booking that has a seat, or is about to.

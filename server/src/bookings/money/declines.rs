@@ -3,7 +3,7 @@
 use domain::time::{MINUTE_MS, Timestamp};
 use sqlx::PgConnection;
 
-use super::sql::BookingRow;
+use crate::bookings::sql::BookingRow;
 use crate::clock::to_utc;
 use crate::payments::CANCELLED_BY_PAYER;
 
@@ -13,7 +13,7 @@ const KEPT_MS: i64 = 30 * 24 * 60 * MINUTE_MS;
 const FORGET_AT_ONCE: i64 = 2;
 
 /// Notes that the payment of a booking failed, unless its payer just changed their mind.
-pub(super) async fn note(
+pub(in crate::bookings) async fn note(
     tx: &mut PgConnection,
     row: &BookingRow,
     why: Option<&str>,

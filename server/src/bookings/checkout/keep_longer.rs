@@ -5,11 +5,11 @@ use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::commits::retried;
 use super::create::unmoved;
-use super::moves::MoveError;
-use super::sql::{self, BookingRow};
 use crate::AppState;
+use crate::bookings::commits::retried;
+use crate::bookings::moves::MoveError;
+use crate::bookings::sql::{self, BookingRow};
 use crate::web::Problem;
 
 /// Tells the booking of a hold, if it has one, that the hold lasts until then; never shortens it.

@@ -6,14 +6,14 @@ use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::instruments;
+use crate::bookings::checkout::instruments;
 use crate::clock::to_utc;
 use crate::outbox;
 use crate::payments::{Known, NewsOutcome};
 
 /// Whose question this is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ask {
+pub(in crate::bookings) enum Ask {
     /// Asked by the request that submitted the payment: counted when its row was written. Once per booking.
     First,
     /// Any other: counted before it is asked.
@@ -22,24 +22,28 @@ pub(super) enum Ask {
 
 /// Where a booking is charged.
 #[derive(Clone, Debug, sqlx::FromRow)]
-pub(super) struct Route {
+pub(in crate::bookings) struct Route {
     /// The gateway's name.
-    pub(super) gateway: String,
+    pub(in crate::bookings) gateway: String,
     /// Its own id of the payment, once it told us.
-    pub(super) gateway_ref: Option<String>,
+    pub(in crate::bookings) gateway_ref: Option<String>,
     /// The buyer's token, whichever gateway it belongs to.
-    pub(super) payment_token: Option<String>,
+    pub(in crate::bookings) payment_token: Option<String>,
 }
 
 impl Route {
     /// What its gateway knows the payment by.
-    pub(super) fn known(&self, booking: Uuid) -> Known {
+    pub(in crate::bookings) fn known(&self, booking: Uuid) -> Known {
         Known { booking, gateway_ref: self.gateway_ref.clone() }
     }
 }
 
 /// Where the booking is charged; `None` when no payment was submitted. Counts a question that follows.
-pub(super) async fn route_to_ask(tx: &mut PgConnection, booking: Uuid, ask: Ask) -> Result<Option<Route>, sqlx::Error> {
+pub(in crate::bookings) async fn route_to_ask(
+    tx: &mut PgConnection,
+    booking: Uuid,
+    ask: Ask,
+) -> Result<Option<Route>, sqlx::Error> {
     match ask {
         Ask::First => route(tx, booking).await,
         Ask::Again => {
@@ -55,7 +59,7 @@ pub(super) async fn route_to_ask(tx: &mut PgConnection, booking: Uuid, ask: Ask)
 }
 
 /// Where the booking is charged.
-pub(super) async fn route(tx: &mut PgConnection, booking: Uuid) -> Result<Option<Route>, sqlx::Error> {
+pub(in crate::bookings) async fn route(tx: &mut PgConnection, booking: Uuid) -> Result<Option<Route>, sqlx::Error> {
     sqlx::query_as("SELECT gateway, gateway_ref, payment_token FROM payments WHERE booking_id = $1")
         .bind(booking)
         .fetch_optional(tx)
@@ -63,7 +67,11 @@ pub(super) async fn route(tx: &mut PgConnection, booking: Uuid) -> Result<Option
 }
 
 /// Takes a question back that never left us.
-pub(super) async fn not_asked(tx: &mut PgConnection, booking: Uuid, gateway: &str) -> Result<(), sqlx::Error> {
+pub(in crate::bookings) async fn not_asked(
+    tx: &mut PgConnection,
+    booking: Uuid,
+    gateway: &str,
+) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE payments SET asks = asks - 1 WHERE booking_id = $1 AND gateway = $2 AND asks > 0")
         .bind(booking)
         .bind(gateway)
@@ -73,7 +81,7 @@ pub(super) async fn not_asked(tx: &mut PgConnection, booking: Uuid, gateway: &st
 }
 
 /// Gateways the booking left.
-pub(super) async fn left(tx: &mut PgConnection, booking: Uuid) -> Result<Vec<String>, sqlx::Error> {
+pub(in crate::bookings) async fn left(tx: &mut PgConnection, booking: Uuid) -> Result<Vec<String>, sqlx::Error> {
     sqlx::query_scalar("SELECT from_gateway FROM payment_switches WHERE booking_id = $1")
         .bind(booking)
         .fetch_all(tx)
@@ -82,7 +90,7 @@ pub(super) async fn left(tx: &mut PgConnection, booking: Uuid) -> Result<Vec<Str
 
 /// Moves a booking, whose row is locked, from one gateway to another. `None`, and nothing is changed, unless
 /// the caller's question is the only one that may have reached the first.
-pub(super) async fn switch(
+pub(in crate::bookings) async fn switch(
     tx: &mut PgConnection,
     booking: Uuid,
     (from, to): (&str, &str),
@@ -120,7 +128,7 @@ pub(super) async fn switch(
 /// Money of one booking pays for another from now on: it is counted once, where it is, with what is said to be there or
 /// else as much as it was. The gateway goes on knowing it under the first booking. `false`, and the caller rolls back,
 /// when the first has no money or it has moved on already.
-pub(super) async fn move_on(
+pub(in crate::bookings) async fn move_on(
     tx: &mut PgConnection,
     (from, to): (Uuid, Uuid),
     amount_minor: Option<i64>,
@@ -150,7 +158,7 @@ pub(super) async fn move_on(
 }
 
 /// The booking that the money of this one pays for.
-pub(super) async fn moved_to(tx: &mut PgConnection, booking: Uuid) -> Result<Option<Uuid>, sqlx::Error> {
+pub(in crate::bookings) async fn moved_to(tx: &mut PgConnection, booking: Uuid) -> Result<Option<Uuid>, sqlx::Error> {
     let found: Option<Option<Uuid>> = sqlx::query_scalar("SELECT moved_to FROM payments WHERE booking_id = $1")
         .bind(booking)
         .fetch_optional(tx)
@@ -159,7 +167,7 @@ pub(super) async fn moved_to(tx: &mut PgConnection, booking: Uuid) -> Result<Opt
 }
 
 /// Gateways the booking left that have not said yet that they will not keep its money.
-pub(super) async fn unsettled(tx: &mut PgConnection, booking: Uuid) -> Result<Vec<String>, sqlx::Error> {
+pub(in crate::bookings) async fn unsettled(tx: &mut PgConnection, booking: Uuid) -> Result<Vec<String>, sqlx::Error> {
     sqlx::query_scalar(
         "SELECT from_gateway FROM payment_switches WHERE booking_id = $1 AND settled_as IS NULL ORDER BY from_gateway",
     )
@@ -169,7 +177,7 @@ pub(super) async fn unsettled(tx: &mut PgConnection, booking: Uuid) -> Result<Ve
 }
 
 /// How it ended at a gateway the booking left.
-pub(super) async fn settle_left(
+pub(in crate::bookings) async fn settle_left(
     tx: &mut PgConnection,
     booking: Uuid,
     gateway: &str,
@@ -190,7 +198,7 @@ pub(super) async fn settle_left(
 }
 
 /// A gateway the booking left reports that it has money after all: it is to be sent back.
-pub(super) async fn reopen_left(
+pub(in crate::bookings) async fn reopen_left(
     tx: &mut PgConnection,
     booking: Uuid,
     gateway: &str,
@@ -208,7 +216,7 @@ pub(super) async fn reopen_left(
 
 /// What a gateway is to a booking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(in crate::bookings) enum Standing {
     /// The booking is charged there.
     Current,
     /// The booking left it.
@@ -218,7 +226,11 @@ pub(super) enum Standing {
 }
 
 /// What that gateway is to the booking.
-pub(super) async fn standing(tx: &mut PgConnection, booking: Uuid, gateway: &str) -> Result<Standing, sqlx::Error> {
+pub(in crate::bookings) async fn standing(
+    tx: &mut PgConnection,
+    booking: Uuid,
+    gateway: &str,
+) -> Result<Standing, sqlx::Error> {
     let (current, was_left): (bool, bool) = sqlx::query_as(
         "SELECT EXISTS (SELECT 1 FROM payments WHERE booking_id = $1 AND gateway = $2),
                 EXISTS (SELECT 1 FROM payment_switches WHERE booking_id = $1 AND from_gateway = $2)",
@@ -235,7 +247,11 @@ pub(super) async fn standing(tx: &mut PgConnection, booking: Uuid, gateway: &str
 }
 
 /// Whether that event was noted, as one about a payment of ours.
-pub(super) async fn is_noted(tx: &mut PgConnection, gateway: &str, event_id: &str) -> Result<bool, sqlx::Error> {
+pub(in crate::bookings) async fn is_noted(
+    tx: &mut PgConnection,
+    gateway: &str,
+    event_id: &str,
+) -> Result<bool, sqlx::Error> {
     let outcome: Option<String> =
         sqlx::query_scalar("SELECT outcome FROM webhook_events WHERE gateway = $1 AND event_id = $2")
             .bind(gateway)
@@ -247,7 +263,7 @@ pub(super) async fn is_noted(tx: &mut PgConnection, gateway: &str, event_id: &st
 
 /// Notes a gateway's event and what became of it; `false` when it was noted before. An event of an unknown
 /// payment may come again, and mean something then.
-pub(super) async fn note_event(
+pub(in crate::bookings) async fn note_event(
     tx: &mut PgConnection,
     gateway: &str,
     event_id: &str,

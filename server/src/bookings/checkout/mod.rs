@@ -1,0 +1,9 @@
+//! From a live hold to the moment the gateway is asked: the booking is made, what must be true before a charge
+//! is checked, the limits are counted.
+
+pub(super) mod account_limit;
+pub(super) mod checks;
+pub(super) mod confirm;
+pub(super) mod create;
+pub(super) mod instruments;
+pub(super) mod keep_longer;

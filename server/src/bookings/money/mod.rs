@@ -1,0 +1,7 @@
+//! Where a booking is charged, what gateways say of it, and what goes back.
+
+pub(super) mod asking;
+pub(super) mod declines;
+pub(super) mod news;
+pub(super) mod payment_rows;
+pub(super) mod refunds;
