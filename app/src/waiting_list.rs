@@ -15,9 +15,9 @@ use crate::browser::{events, ids, is_visible};
 use crate::checkout::wrong_email;
 use crate::language::{current, number, problem_in_words};
 use crate::say;
-use crate::seat_map::cart::Cart;
-use crate::seat_map::notices::Notice;
+use crate::seat_map::own_seats::cart::Cart;
 use crate::seat_map::session::Session;
+use crate::seat_map::telling::notices::Notice;
 
 /// How often somebody in line asks how it stands, milliseconds: an offer lasts minutes.
 const ASK_EVERY_MS: u32 = 5_000;

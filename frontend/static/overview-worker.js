@@ -4,7 +4,7 @@
 // Told are, in this order, what the picture is like (with the first of these the canvas), and dots: three numbers each, its
 // place right and down on the plan and which of the colours it has. Each is answered: `true` when it was taken, `false` when
 // nothing can be painted here; without waiting for a frame, of which a page that is hidden has none. The page says no more
-// before it has its answer, so that nothing piles up. The same picture is made by app/src/seat_map/raster.rs where nobody can
+// before it has its answer, so that nothing piles up. The same picture is made by app/src/seat_map/large_rooms/raster.rs where nobody can
 // hand over a canvas; a test of the browser compares the two.
 
 // What changed is noted for bands of this many rows of pixels each.

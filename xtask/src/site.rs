@@ -210,7 +210,7 @@ fn shorten_imports(output: &mut Output, half: &str) -> BTreeMap<String, String> 
     named.collect()
 }
 
-/// Splits a linked module into what is needed at once and what may come later (`app::seat_map::later`): the file of
+/// Splits a linked module into what is needed at once and what may come later (`app::seat_map::signals::later`): the file of
 /// the first, and those of the others, which lie beside the scripts already, with one that loads them and a list of
 /// which files each is in.
 fn take_apart(built: &Path, half: &str, scripts: &Path) -> Result<(PathBuf, Vec<PathBuf>)> {

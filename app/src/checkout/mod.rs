@@ -20,7 +20,7 @@ pub(crate) use self::details::wrong_email;
 use crate::browser::{self, events};
 use crate::language::{current, money};
 use crate::say;
-use crate::seat_map::cart::Cart;
+use crate::seat_map::own_seats::cart::Cart;
 use crate::seat_map::session::Session;
 
 /// The element that says who is signed in, beside the island: its page is no cache's.

@@ -15,7 +15,7 @@ use crate::browser::calls::{self, Failure};
 use crate::browser::{self, events, ids};
 use crate::language::problem_in_words;
 use crate::say;
-use crate::seat_map::cart::Cart;
+use crate::seat_map::own_seats::cart::Cart;
 use crate::seat_map::session::Session;
 
 /// How often we look whether the last taps were answered, milliseconds, and how often at most.

@@ -8,7 +8,9 @@ use uuid::Uuid;
 use crate::checkout::BUYER;
 use crate::language::Arg;
 use crate::say;
-use crate::seat_map::{SHOW, SeatMap, WORDS};
+use crate::seat_map::SHOW;
+use crate::seat_map::SeatMap;
+use crate::seat_map::WORDS;
 use crate::shell::{Half, Head, Page, Place};
 
 /// The page of a show.

@@ -13,9 +13,9 @@ use uuid::Uuid;
 use wasm_bindgen::JsCast;
 use web_sys::HtmlElement;
 
-use super::drawing::escaped;
-use super::later::{Mounted, SplitLoaderError, later, mounted};
+use super::plan::drawing::escaped;
 use super::session::Session;
+use super::signals::later::{Mounted, SplitLoaderError, later, mounted};
 use super::{room, skeleton_markup, start};
 use crate::{browser, checkout, say, waiting_list};
 

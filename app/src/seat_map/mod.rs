@@ -1,45 +1,21 @@
 //! The live seat map of a show, with the cart and the checkout beside it: one island.
 //!
 //! The server renders a skeleton; the browser loads the room, asks what this visitor holds and opens
-//! the live connection, all at once. Not here: the page around it ([`crate::pages`]) and whatever
-//! decides about holds (the server).
+//! the live connection, all at once.
+//!
+//! `plan` draws a room, `large_rooms` those of many thousand seats; `live` keeps every seat's state true; `own_seats`
+//! is what the visitor wants and has, `telling` what they are told, `signals` what all of it hangs on. Not here: the
+//! page around it ([`crate::pages`]) and whatever decides about holds (the server).
 
-mod areas;
-pub mod board;
-mod canvas;
-mod card;
-pub mod cart;
-mod connection;
-mod counting;
-mod dots;
-pub mod drawing;
-mod follower;
-mod glyphs;
-mod grid;
 mod island;
-mod kept;
-mod later;
-mod legend;
-mod list;
-mod minimap;
-mod notice_box;
-pub mod notices;
-mod offscreen;
-mod once;
-mod overview;
-mod own_hold;
-mod painting;
-mod party;
-pub(crate) mod plane;
-mod raster;
-mod requests;
+mod large_rooms;
+pub mod live;
+pub mod own_seats;
+pub mod plan;
 pub mod room;
 pub mod session;
-mod sight;
-pub mod steps;
-pub mod told;
-mod watch;
-pub mod zoom;
+pub mod signals;
+pub mod telling;
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -50,12 +26,16 @@ use leptos::task::spawn_local;
 use leptos::wasm_split::wasm_split;
 use web_sys::HtmlElement;
 
-use self::drawing::{Frame, escaped};
-use self::later::{Coming, Mounted, SplitLoaderError, anew, later, mounted};
+use self::large_rooms::overview;
+use self::own_seats::{areas, party, watch};
+use self::plan::drawing::{Frame, escaped};
+use self::plan::zoom::Point;
+use self::plan::{card, glyphs, grid, legend, list, minimap};
 use self::room::Room;
 use self::session::{Live, Session};
-use self::told::Told;
-use self::zoom::Point;
+use self::signals::later::{Coming, Mounted, SplitLoaderError, anew, later, mounted};
+use self::signals::told::Told;
+use self::telling::notice_box;
 use crate::browser::{self, events};
 use crate::say;
 

@@ -17,7 +17,7 @@ use wasm_bindgen::JsCast;
 use crate::browser;
 use crate::language::Arg;
 use crate::say;
-use crate::seat_map::steps::{Step, Steps};
+use crate::seat_map::plan::steps::{Step, Steps};
 
 /// Groups of messages the island uses; its page carries them.
 pub const WORDS: &[&str] = &["house"];

@@ -143,7 +143,7 @@ fn is_file(path: &str) -> bool {
 
 /// Whether it is of use only beside the other files of its module: they call each other by numbers and short names, which
 /// mean something else in another version. The worker that paints is one of them: what it is told and answers is between
-/// it and the module (`app::seat_map::offscreen`), and may change with any version. What `puzzle-worker.js` solves is the
+/// it and the module (`app::seat_map::large_rooms::offscreen`), and may change with any version. What `puzzle-worker.js` solves is the
 /// server's to say, the same for all versions (docs/api.md), so any of it does.
 fn belongs_to_a_module(file: &str) -> bool {
     let Some(file) = file.strip_prefix("pkg/") else { return false };

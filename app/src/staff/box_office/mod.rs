@@ -20,8 +20,10 @@ use wasm_bindgen::JsCast;
 
 use self::selling::Selling;
 use crate::say;
+use crate::seat_map::room;
 use crate::seat_map::session::Session;
-use crate::seat_map::{room, skeleton, start};
+use crate::seat_map::skeleton;
+use crate::seat_map::start;
 
 /// Groups of messages these islands use; their pages carry them.
 pub const WORDS: &[&str] = &["map", "party", "cart", "pay", "wait", "problem", "common", "box_office"];

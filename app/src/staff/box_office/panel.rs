@@ -11,7 +11,7 @@ use crate::browser::ids;
 use crate::checkout::{count_in_words, countdown, lines, place_lines, total_of};
 use crate::language::{current, money};
 use crate::say;
-use crate::seat_map::cart::Cart;
+use crate::seat_map::own_seats::cart::Cart;
 
 /// The counter.
 pub(super) fn panel(selling: Selling) -> impl IntoView {

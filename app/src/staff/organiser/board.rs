@@ -16,7 +16,7 @@ use super::hands::{self, Press};
 use super::markup::{self, SeatLook, tenth};
 use super::pinching::{self, Pinching};
 use crate::say;
-use crate::seat_map::zoom::{self, Box2};
+use crate::seat_map::plan::zoom::{self, Box2};
 
 /// Free space around what is drawn, units of the drawing.
 const MARGIN: f64 = 70.0;

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use domain::api::{SEAT_PITCH, SeatKind};
 use domain::layout::editing::{DraftArea, DraftRow, Point};
 
-use crate::seat_map::drawing::escaped;
+use crate::seat_map::plan::drawing::escaped;
 
 /// Half a seat, units of the drawing.
 const HALF_SEAT: f64 = 8.0;

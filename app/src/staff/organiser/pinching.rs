@@ -1,4 +1,4 @@
-//! Two fingers on the drawing: it grows, shrinks and moves under them as the visitor's map does (`seat_map::plane`).
+//! Two fingers on the drawing: it grows, shrinks and moves under them as the visitor's map does (`seat_map::plan::plane`).
 //! While they are there it is only transformed; it is laid out anew when they leave. They choose and move nothing.
 
 use leptos::ev::TouchEvent;
@@ -6,8 +6,8 @@ use leptos::prelude::*;
 
 use super::board::Board;
 use super::hands;
-use crate::seat_map::plane::two_fingers;
-use crate::seat_map::zoom::{self, Box2, Pinch};
+use crate::seat_map::plan::plane::two_fingers;
+use crate::seat_map::plan::zoom::{self, Box2, Pinch};
 
 /// Two fingers that are down.
 #[derive(Clone, Copy, Debug)]

@@ -14,8 +14,8 @@ use wasm_bindgen::JsCast;
 use wasm_bindgen::closure::Closure;
 use web_sys::{Element, Event, MouseEvent, PointerEvent, SvgElement, TouchEvent, WheelEvent};
 
-use super::told::Told;
 use super::zoom::{self, Box2, Pinch, Point};
+use crate::seat_map::signals::told::Told;
 
 /// A mouse that moves less than this while pressed has clicked, pixels.
 const DRAG_PX: f64 = 5.0;

@@ -147,8 +147,8 @@ impl Steps {
 
 #[cfg(test)]
 mod tests {
-    use super::super::room::{Room, tests::two_sections};
     use super::*;
+    use crate::seat_map::room::{Room, tests::two_sections};
 
     fn steps() -> Steps {
         Steps::new(Room::new(two_sections()).rows(None).map(|(_, row)| row))

@@ -12,13 +12,13 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 
 use super::cart::Tapped;
-use super::notices::Notice;
-use super::once::DrawnOnce;
-use super::overview;
-use super::session::Session;
 use crate::browser::{self, calls};
 use crate::language::{Arg, listed};
 use crate::say;
+use crate::seat_map::large_rooms::overview;
+use crate::seat_map::session::Session;
+use crate::seat_map::signals::once::DrawnOnce;
+use crate::seat_map::telling::notices::Notice;
 
 /// How many people most parties are.
 const USUAL_PARTY: usize = 2;
@@ -158,7 +158,7 @@ pub struct Offer {
 
 impl Session {
     /// Looks for as many seats as were lost, of the same category, and offers them in the notice on show.
-    pub(super) fn offer_instead_of(self, lost: &[SeatIndex]) {
+    pub(in crate::seat_map) fn offer_instead_of(self, lost: &[SeatIndex]) {
         let category = self.room.with_untracked(|room| {
             let room = room.as_ref()?;
             lost.first().and_then(|seat| room.seat(*seat)).map(|seat| seat.category.name.clone())
@@ -184,7 +184,7 @@ impl Session {
     }
 
     /// Takes what the notice offers, beside what is wanted already.
-    pub(super) fn accept(self, offer: &Offer) {
+    pub(in crate::seat_map) fn accept(self, offer: &Offer) {
         self.notice.set(None);
         for seat in offer.seats.iter() {
             if !self.cart.with_untracked(|cart| cart.wants(*seat)) {

@@ -4,11 +4,11 @@ use domain::api::{PlanView, SeatKind};
 use domain::seats::SeatIndex;
 
 use super::drawing::escaped;
-use super::room::{Room, Seat};
-use super::session::Session;
 use super::sight::{self, Sight};
 use crate::language::{Arg, current, money};
 use crate::say;
+use crate::seat_map::room::{Room, Seat};
+use crate::seat_map::session::Session;
 use leptos::prelude::*;
 
 /// Straighter than this is straight ahead, degrees.
@@ -98,8 +98,8 @@ fn view_in_words(sight: &Sight, focus: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::room::tests::two_sections;
     use super::*;
+    use crate::seat_map::room::tests::two_sections;
 
     #[test]
     fn a_card_says_where_what_how_much_and_what_one_sees() {

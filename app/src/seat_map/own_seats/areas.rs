@@ -5,9 +5,9 @@ use domain::seats::MAX_SEATS_PER_HOLD;
 use leptos::prelude::*;
 
 use super::cart::Cart;
-use super::session::Session;
 use crate::language::{current, number};
 use crate::say;
+use crate::seat_map::session::Session;
 
 /// The areas of the room with a stepper each; nothing in a room without any.
 pub fn areas(session: Session) -> impl IntoView {

@@ -2,13 +2,13 @@
 
 use leptos::prelude::*;
 
-use super::SEATS;
-use super::cart::Cart;
-use super::session::Session;
+use crate::seat_map::SEATS;
+use crate::seat_map::own_seats::cart::Cart;
+use crate::seat_map::session::Session;
 use crate::{browser, say};
 
 /// The box; in the tree even while there is nothing to say.
-pub(super) fn notice_view(session: Session) -> impl IntoView {
+pub(in crate::seat_map) fn notice_view(session: Session) -> impl IntoView {
     // What is no trouble waits until a screen reader is free to say it.
     let text = move |is_good: bool| {
         session.notice.with(|notice| {

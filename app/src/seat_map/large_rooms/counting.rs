@@ -6,8 +6,8 @@ use std::time::Duration;
 use domain::wire::Change;
 use leptos::prelude::*;
 
-use super::session::Session;
 use crate::browser::clock;
+use crate::seat_map::session::Session;
 
 /// Sections are counted again after this long at the soonest, milliseconds.
 const COUNT_EVERY_MS: u32 = 1_000;
@@ -25,12 +25,12 @@ pub struct Counting {
 
 impl Session {
     /// Counts every section.
-    pub(super) fn count_all(self) {
+    pub(in crate::seat_map) fn count_all(self) {
         self.count(|_| true);
     }
 
     /// Counts the sections of what changed: now, or with what else changes until then.
-    pub(super) fn count_soon(self, changes: &[Change]) {
+    pub(in crate::seat_map) fn count_soon(self, changes: &[Change]) {
         let sections = self.free.with_value(Vec::len);
         let now = clock::monotonic_ms();
         let wait = self.room.with_untracked(|room| {
@@ -76,7 +76,7 @@ impl Session {
     }
 
     /// Takes how many seats are free in each section from somebody who counted.
-    pub(super) fn hear_free(self, free: &[u32]) {
+    pub(in crate::seat_map) fn hear_free(self, free: &[u32]) {
         (0..).zip(free).for_each(|(section, free)| self.set_free(section, *free));
     }
 

@@ -13,9 +13,9 @@ use leptos::task::spawn_local;
 use wasm_bindgen::JsCast;
 
 use super::follower::{Follower, News};
-use super::session::{Live, Session};
 use crate::browser::socket::{Happening, Socket};
 use crate::browser::{self, calls, clock, events, ids, is_visible, socket_origin};
+use crate::seat_map::session::{Live, Session};
 
 /// Longest pause before the second try, milliseconds; doubles with each further one…
 const FIRST_PAUSE_MS: u32 = 500;
@@ -91,7 +91,7 @@ fn in_query(sections: &[u16]) -> Option<String> {
 
 impl Session {
     /// Connects, from where we were if we were anywhere.
-    pub(super) fn connect(self) {
+    pub(in crate::seat_map) fn connect(self) {
         let resume = self.line.with_value(|line| line.follower.resume_from());
         let followed = self.sections_to_follow();
         let resumed = resume.map(|(epoch, version)| format!("epoch={epoch}&version={version}"));
@@ -131,7 +131,7 @@ impl Session {
     }
 
     /// Tells the server which sections are looked at, if it thinks of others.
-    pub(super) fn follow_sections(self) {
+    pub(in crate::seat_map) fn follow_sections(self) {
         let wanted = self.sections_to_follow();
         self.line.update_value(|line| {
             let ask = || Ask::Subscribe { sections: wanted.clone() }.encode();
@@ -151,7 +151,7 @@ impl Session {
     }
 
     /// Lets the connection go; coming back to the page takes it up again.
-    pub(super) fn disconnect(self) {
+    pub(in crate::seat_map) fn disconnect(self) {
         self.line.update_value(|line| {
             line.number += 1;
             line.socket = None;
@@ -160,12 +160,12 @@ impl Session {
     }
 
     /// The network is gone, says the browser.
-    pub(super) fn go_offline(self) {
+    pub(in crate::seat_map) fn go_offline(self) {
         self.live.set(Live::Offline);
     }
 
     /// Reads what came while the room was loading.
-    pub(super) fn hear_waiting(self) {
+    pub(in crate::seat_map) fn hear_waiting(self) {
         let waiting = self.line.update_value(|line| std::mem::take(&mut line.waiting));
         waiting.into_iter().for_each(|(bytes, heard_at)| self.hear(bytes, heard_at));
     }
@@ -245,7 +245,7 @@ impl Session {
 
     /// Reads the map without a socket, where there is none and either nothing was ever read or people
     /// were told that it is old.
-    pub(super) fn read_map_if_cut_off(self) {
+    pub(in crate::seat_map) fn read_map_if_cut_off(self) {
         let failures = self.line.with_value(|line| line.failures);
         let has_room = self.room.with_untracked(Option::is_some);
         let limit = if self.known.get_untracked() { TRIES_UNTIL_OFFLINE } else { 1 };
@@ -281,7 +281,7 @@ impl Session {
     }
 
     /// Reacts to the page being hidden, shown, left and come back to.
-    pub(super) fn watch_page(self) {
+    pub(in crate::seat_map) fn watch_page(self) {
         events::on_window("pagehide", move |_| {
             self.leave();
             self.disconnect();

@@ -6,14 +6,14 @@ use std::collections::BTreeSet;
 use domain::api::{CategoryView, SeatKind};
 use leptos::prelude::*;
 
-use super::board::Look;
 use super::drawing::has_mark;
 use super::glyphs::glyph;
-use super::once::DrawnOnce;
-use super::room::Room;
-use super::session::Session;
 use crate::language::{current, money};
 use crate::say;
+use crate::seat_map::live::board::Look;
+use crate::seat_map::room::Room;
+use crate::seat_map::session::Session;
+use crate::seat_map::signals::once::DrawnOnce;
 
 /// States worth explaining, in the order one meets them.
 const STATES: [(Look, &str); 4] = [

@@ -8,9 +8,9 @@ use std::fmt::Write;
 use domain::api::{PlanView, RowView, SEAT_PITCH, SeatKind};
 use web_sys::Element;
 
-use super::board::Look;
 use super::glyphs::glyph;
-use super::room::{Room, focus_in_words, row_in_words, seat_and_state};
+use crate::seat_map::live::board::Look;
+use crate::seat_map::room::{Room, focus_in_words, row_in_words, seat_and_state};
 
 /// Free space around the seats, plan units; the row letters stand in it.
 const MARGIN: i32 = 2 * SEAT_PITCH;
@@ -201,8 +201,8 @@ fn whole(number: f64) -> i32 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::room::tests::two_sections;
     use super::*;
+    use crate::seat_map::room::tests::two_sections;
 
     #[test]
     fn letters_stand_past_both_ends_of_a_row_however_it_runs() {

@@ -7,11 +7,11 @@ use domain::seats::{MAX_SEATS_PER_HOLD, SeatIndex, SeatState};
 use leptos::prelude::*;
 
 use super::cart::Cart;
-use super::notices::Notice;
 use super::party::Offer;
-use super::session::Session;
 use crate::browser;
 use crate::say;
+use crate::seat_map::session::Session;
+use crate::seat_map::telling::notices::Notice;
 
 /// A seat to be told about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ enum News {
 
 impl Session {
     /// From now on the visitor is told when this seat is free. The oldest wish gives way to an eleventh.
-    pub(super) fn watch(self, seat: SeatIndex) {
+    pub(in crate::seat_map) fn watch(self, seat: SeatIndex) {
         self.watched.update_value(|watched| {
             watched.retain(|other| other.seat != seat);
             if watched.len() >= MAX_SEATS_PER_HOLD {
@@ -48,12 +48,12 @@ impl Session {
     }
 
     /// The seats the visitor waits for.
-    pub(super) fn watched_seats(self) -> Vec<SeatIndex> {
+    pub(in crate::seat_map) fn watched_seats(self) -> Vec<SeatIndex> {
         self.watched.with_value(|watched| watched.iter().map(|one| one.seat).collect())
     }
 
     /// Compares the map with what the visitor waits for. Called after every change of the map.
-    pub(super) fn look_at_watched(self) {
+    pub(in crate::seat_map) fn look_at_watched(self) {
         if self.watched.with_value(Vec::is_empty) {
             return;
         }
@@ -122,7 +122,7 @@ fn news(
 }
 
 /// Puts a headline in front of the page's title for as long as its notice is on show.
-pub(super) fn keep_title(session: Session) {
+pub(in crate::seat_map) fn keep_title(session: Session) {
     let usual = browser::title();
     Effect::new(move |_| {
         let headline = session.notice.with(|notice| notice.as_ref().and_then(|notice| notice.headline.clone()));

@@ -9,16 +9,16 @@ use leptos::task::spawn_local;
 use wasm_bindgen::JsCast;
 use web_sys::{HtmlCanvasElement, HtmlElement};
 
-use super::board::Look;
 use super::canvas::Canvas;
 use super::dots::{Dots, Paint};
-use super::kept::Here;
 use super::offscreen::{Heard, Offscreen};
-use super::session::Session;
 use crate::browser::{self, calls, events};
+use crate::seat_map::live::board::Look;
+use crate::seat_map::session::Session;
+use crate::seat_map::signals::kept::Here;
 
 /// What a large room is painted on. Known by what it does: its code comes after the map.
-pub(super) trait Surface {
+pub(in crate::seat_map) trait Surface {
     /// Whether it takes dots now; else it has not taken yet what it was told before.
     fn is_ready(&self) -> bool;
     /// Whether it is on the page, as it is laid out now and in the colours in force, for a plan of this size.
@@ -37,14 +37,14 @@ impl Session {
     }
 
     /// Looks for a category, or not any more; none chosen means all. `bit` is its number's.
-    pub(super) fn look_only(self, bit: u64) {
+    pub(in crate::seat_map) fn look_only(self, bit: u64) {
         self.only.update(|only| *only ^= bit);
         self.fade_dots();
         self.paint();
     }
 
     /// Says that a seat on screen looks different, where the room stands in small.
-    pub(super) fn note_small(self, seat: SeatIndex) {
+    pub(in crate::seat_map) fn note_small(self, seat: SeatIndex) {
         if let Some(note) = self.small.get_value() {
             note(seat);
         }
@@ -60,7 +60,7 @@ impl Session {
     }
 
     /// Hears when the page looks different: a canvas is laid out by nobody but us.
-    pub(super) fn watch_appearance(self) {
+    pub(in crate::seat_map) fn watch_appearance(self) {
         let changed = move || self.appearance.update(|times| *times += 1);
         events::on_window("resize", move |_| changed());
         browser::on_theme(changed);
@@ -68,7 +68,7 @@ impl Session {
 
     /// Shows the room on a canvas in this place from now on; asks where its seats are when that is not known yet.
     /// Without an answer the place stays empty, and the sections stand there as boxes.
-    pub(super) fn paint_in(self, place: HtmlElement) {
+    pub(in crate::seat_map) fn paint_in(self, place: HtmlElement) {
         if self.board.update_value(|board| board.dots().is_some()) {
             self.take_place(&place);
             return;
@@ -92,7 +92,7 @@ impl Session {
     }
 
     /// Nobody looks at the whole room any more.
-    pub(super) fn stop_painting(self) {
+    pub(in crate::seat_map) fn stop_painting(self) {
         self.canvas.set_value(None);
         self.painted.set(false);
     }
@@ -160,7 +160,7 @@ impl Session {
     }
 
     /// Paints what changed; what changes while a canvas is not ready is painted when it is.
-    pub(super) fn paint(self) {
+    pub(in crate::seat_map) fn paint(self) {
         if self.is_canvas_ready() {
             let due = self.cart.with_untracked(|cart| self.board.update_value(|board| board.dots_to_paint(cart)));
             self.canvas.update_value(|canvas| canvas.iter_mut().for_each(|canvas| canvas.show(&due)));

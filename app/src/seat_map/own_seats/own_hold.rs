@@ -13,11 +13,11 @@ use leptos::task::spawn_local;
 use uuid::Uuid;
 
 use super::cart::Cart;
-use super::notices::{Notice, places_in_words};
-use super::session::Session;
 use crate::browser::calls;
 use crate::browser::{clock, events, ids};
 use crate::say;
+use crate::seat_map::session::Session;
+use crate::seat_map::telling::notices::{Notice, places_in_words};
 
 /// By then the beacon of a tab that closed has arrived, milliseconds.
 const BEACON_MS: u32 = 1_500;
@@ -29,7 +29,7 @@ const END_PATIENCE_MS: f64 = 2_000.0;
 
 /// A countdown at zero that waits for the server's word.
 #[derive(Clone, Copy)]
-pub(super) struct Ending {
+pub(in crate::seat_map) struct Ending {
     /// When it is given up, on the monotonic clock.
     until: f64,
     /// Whether a question is on its way.
@@ -45,7 +45,7 @@ impl Session {
 
     /// Asks now, and once more when a beacon on its way has arrived: it may shorten the hold after our
     /// question gave it its time back.
-    pub(super) fn recall_past_beacons(self) {
+    pub(in crate::seat_map) fn recall_past_beacons(self) {
         spawn_local(async move {
             self.ask_what_is_held().await;
             events::after(BEACON_MS).await;
@@ -97,7 +97,7 @@ impl Session {
 
     /// What the live connection says about the own hold. It may be older than the answer to a request,
     /// so a difference only makes us ask.
-    pub(super) fn hear_mine(self, mine: Option<&Mine>) {
+    pub(in crate::seat_map) fn hear_mine(self, mine: Option<&Mine>) {
         let differs = self.cart.with_untracked(|cart| match (cart.held(), mine) {
             (None, None) => false,
             (Some(held), Some(mine)) => {
@@ -114,7 +114,7 @@ impl Session {
     }
 
     /// Looks at the clock: counts down, and asks what became of a hold whose time is over.
-    pub(super) fn tick(self) {
+    pub(in crate::seat_map) fn tick(self) {
         let ends = self.cart.with_untracked(|cart| cart.held().map(|held| (held.expires_at_ms, held.paying)));
         let (Some((ends_ms, paying)), Some(now)) = (ends, clock::server_now()) else {
             self.ending.set_value(None);
@@ -161,7 +161,7 @@ impl Session {
     }
 
     /// The hold's time is over.
-    pub(super) fn expire(self) {
+    pub(in crate::seat_map) fn expire(self) {
         let (seats, places) = self.cart.with_untracked(|cart| (cart.want().to_vec(), cart.want_places().to_vec()));
         let seat_names = seats.iter().map(|seat| self.name_of(*seat));
         let place_names = places.iter().map(|places| places_in_words(places.quantity, &self.name_of_area(places.area)));
@@ -172,7 +172,7 @@ impl Session {
     }
 
     /// The server knows no hold of ours any more: says why, as far as that can be known.
-    pub(super) fn hold_is_gone(self) {
+    pub(in crate::seat_map) fn hold_is_gone(self) {
         let Some(held) = self.cart.with_untracked(|cart| cart.held().cloned()) else {
             return;
         };

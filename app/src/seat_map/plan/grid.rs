@@ -16,15 +16,14 @@ use wasm_bindgen::JsCast;
 
 use super::card::words_of;
 use super::drawing::{self, Frame};
-use super::later::later;
-use super::legend;
 use super::plane::Plane;
-use super::room::{Room, focus_in_words};
-use super::session::Session;
 use super::steps::{Step, Steps};
-use super::zoom;
+use super::{legend, zoom};
 use crate::browser;
 use crate::say;
+use crate::seat_map::room::{Room, focus_in_words};
+use crate::seat_map::session::Session;
+use crate::seat_map::signals::later::later;
 
 /// A seat narrower than this on screen, pixels, is too small for a finger: a tap there looks closer.
 const SMALLEST_TARGET_PX: f64 = 22.0;
@@ -103,7 +102,7 @@ pub fn grid(session: Session, room: &Arc<Room>, section: Option<usize>) -> impl 
                     on:focusin=move |event: FocusEvent| focusing.point_at(&event)
                     inner_html=markup></svg>
             </div>
-            {later(move || session.is_drawn(), "seat-card", move |place| Box::pin(super::card_part(session, place)))}
+            {later(move || session.is_drawn(), "seat-card", move |place| Box::pin(crate::seat_map::card_part(session, place)))}
         </div>
     }
 }
@@ -121,7 +120,7 @@ fn small(grid: &Rc<Grid>, room: &Arc<Room>, section: Option<usize>, frame: Frame
                     plane.show(at);
                 }
             });
-            Box::pin(super::minimap_part(session, Arc::clone(&room), section, frame, show, place))
+            Box::pin(crate::seat_map::minimap_part(session, Arc::clone(&room), section, frame, show, place))
         },
     )
 }

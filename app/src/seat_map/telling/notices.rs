@@ -5,11 +5,11 @@ use domain::seats::{HOLD_EXTENSION_MS, MAX_SEATS_PER_HOLD, SeatIndex, SeatState}
 use domain::time::{MINUTE_MS, SECOND_MS};
 use uuid::Uuid;
 
-use super::board::Look;
-use super::party::Offer;
 use crate::browser::calls::Failure;
 use crate::language::{Arg, clock, current, listed, problem_in_words, tenths};
 use crate::say;
+use crate::seat_map::live::board::Look;
+use crate::seat_map::own_seats::party::Offer;
 
 /// Something to tell.
 #[derive(Clone, Debug, PartialEq)]

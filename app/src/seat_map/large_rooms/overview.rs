@@ -12,14 +12,14 @@ use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 use web_sys::HtmlElement;
 
-use super::glyphs;
-use super::later::later;
-use super::once::DrawnOnce;
-use super::room::{Room, focus_in_words};
-use super::session::Session;
-use super::told::Told;
 use crate::language::{current, money};
 use crate::say;
+use crate::seat_map::plan::glyphs;
+use crate::seat_map::room::{Room, focus_in_words};
+use crate::seat_map::session::Session;
+use crate::seat_map::signals::later::later;
+use crate::seat_map::signals::once::DrawnOnce;
+use crate::seat_map::signals::told::Told;
 
 /// Below this share of free seats, in percent, a section counts as nearly full.
 const FEW_PERCENT: u32 = 10;
@@ -53,7 +53,7 @@ pub fn overview(session: Session, room: &Arc<Room>) -> impl IntoView + use<> {
     let legend = later(
         move || session.is_drawn(),
         "legend-coming",
-        move |place| Box::pin(super::legend_part(session, Arc::clone(&legend), None, place)),
+        move |place| Box::pin(crate::seat_map::legend_part(session, Arc::clone(&legend), None, place)),
     );
     let dots = NodeRef::<Div>::new();
     Effect::new(move |_| {
@@ -62,7 +62,9 @@ pub fn overview(session: Session, room: &Arc<Room>) -> impl IntoView + use<> {
             let dots: HtmlElement = (*dots).clone().unchecked_into();
             session.sections_drawn.set(true);
             // Sections can be chosen without the dots, which are asked for once the sections stand there.
-            request_animation_frame(move || request_animation_frame(move || super::paint_dots(session, dots)));
+            request_animation_frame(move || {
+                request_animation_frame(move || crate::seat_map::paint_dots(session, dots))
+            });
         }
     });
     on_cleanup(move || session.stop_painting());
@@ -122,7 +124,7 @@ fn box_view(session: Session, size: i32, place: usize, section: &SectionView) ->
 }
 
 /// Its name for people; with its rows where a part of the room is shown in several sections.
-pub(super) fn titled(place: usize, section: &SectionView) -> String {
+pub(in crate::seat_map) fn titled(place: usize, section: &SectionView) -> String {
     match (section.name.is_empty(), section.part.is_empty()) {
         (true, true) => say!("map.section", number = place + 1),
         (false, true) => section.name.clone(),

@@ -7,10 +7,10 @@
 use domain::seats::{SeatIndex, SeatState};
 use domain::wire::{Change, Dot};
 
-use super::cart::Cart;
-use super::dots::{Dots, Paint};
-use super::told::Told;
 use crate::say;
+use crate::seat_map::large_rooms::dots::{Dots, Paint};
+use crate::seat_map::own_seats::cart::Cart;
+use crate::seat_map::signals::told::Told;
 
 /// What a seat looks like to this visitor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -291,6 +291,9 @@ mod tests {
         board.repaint(1, &cart);
         board.apply(&[Change { seat: 2, state: SeatState::Booked }], &cart);
         let painted: Vec<_> = board.dots_to_paint(&cart).into_iter().map(|(paint, dot)| (paint, dot.x)).collect();
-        assert_eq!(painted, [(crate::seat_map::dots::MINE, 1), (crate::seat_map::dots::GONE, 2)]);
+        assert_eq!(
+            painted,
+            [(crate::seat_map::large_rooms::dots::MINE, 1), (crate::seat_map::large_rooms::dots::GONE, 2)]
+        );
     }
 }

@@ -11,13 +11,13 @@ use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 use web_sys::Element;
 
-use super::board::Look;
 use super::card::with_view;
 use super::drawing::escaped;
-use super::room::{Room, row_in_words, seat_and_state};
-use super::session::Session;
 use crate::browser;
 use crate::language::{current, money};
+use crate::seat_map::live::board::Look;
+use crate::seat_map::room::{Room, row_in_words, seat_and_state};
+use crate::seat_map::session::Session;
 
 /// The seats of a section, or of the whole room.
 pub fn list(session: Session, room: &Arc<Room>, section: Option<usize>) -> impl IntoView + use<> {
@@ -92,8 +92,8 @@ fn markup(room: &Room, section: Option<usize>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::room::tests::two_sections;
     use super::*;
+    use crate::seat_map::room::tests::two_sections;
 
     #[test]
     fn the_list_has_every_seat_of_the_map_by_section_and_row() {

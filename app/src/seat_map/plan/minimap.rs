@@ -9,13 +9,13 @@ use leptos::ev::PointerEvent;
 use leptos::html::{self, Div};
 use leptos::prelude::*;
 
-use super::canvas::Canvas;
-use super::dots::Dots;
 use super::drawing::Frame;
-use super::kept::Here;
-use super::room::Room;
-use super::session::{Note, Session};
 use super::zoom::{self, Point};
+use crate::seat_map::large_rooms::canvas::Canvas;
+use crate::seat_map::large_rooms::dots::Dots;
+use crate::seat_map::room::Room;
+use crate::seat_map::session::{Note, Session};
+use crate::seat_map::signals::kept::Here;
 
 /// The map of some rows in small.
 struct Minimap {

@@ -7,7 +7,7 @@ use leptos::prelude::*;
 use leptos::tachys::view::iterators::StaticVec;
 
 /// Collects views into a list that is drawn once.
-pub(super) trait DrawnOnce: Iterator<Item: IntoView> + Sized {
+pub(in crate::seat_map) trait DrawnOnce: Iterator<Item: IntoView> + Sized {
     /// The list.
     fn drawn_once(self) -> StaticVec<Self::Item> {
         self.collect::<Vec<_>>().into()

@@ -6,19 +6,19 @@ use gloo_net::http::Method;
 use leptos::task::spawn_local;
 
 use super::cart::{Cart, Intent};
-use super::notices::{Notice, places_in_words};
-use super::session::Session;
 use crate::browser::calls::{self, Failure};
 use crate::browser::{events, ids};
 use crate::language::{Arg, listed};
 use crate::say;
+use crate::seat_map::session::Session;
+use crate::seat_map::telling::notices::{Notice, places_in_words};
 
 /// How long an answer's news of a seat may be ahead of the live map, milliseconds.
 const GUESS_MS: u32 = 2_000;
 
 impl Session {
     /// Sends the next request, if one is due; its answer calls this again.
-    pub(super) fn pump(self) {
+    pub(in crate::seat_map) fn pump(self) {
         // Looked at first: every change of the cart voids the questions on their way.
         if !self.cart.with_untracked(Cart::is_due) {
             return;
@@ -163,7 +163,7 @@ impl Session {
     }
 
     /// Believes for a moment what we know of these seats before the live map does.
-    pub(super) fn forget_guesses_soon(self, seats: Vec<SeatIndex>) {
+    pub(in crate::seat_map) fn forget_guesses_soon(self, seats: Vec<SeatIndex>) {
         spawn_local(async move {
             events::after(GUESS_MS).await;
             self.cart.with_untracked(|cart| self.board.update_value(|board| board.forget_guesses(&seats, cart)));

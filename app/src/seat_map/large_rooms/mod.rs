@@ -1,0 +1,9 @@
+//! Rooms of so many seats that one chooses a section first: every seat a dot on a canvas.
+
+pub(super) mod canvas;
+pub(super) mod counting;
+pub(super) mod dots;
+pub(super) mod offscreen;
+pub(super) mod overview;
+pub(super) mod painting;
+pub(super) mod raster;
