@@ -70,6 +70,8 @@ pub struct Tickets {
     pub booking: Option<String>,
     /// Path of the same as a PDF.
     pub file: String,
+    /// Path of the show as an entry for the calendar.
+    pub calendar: String,
     /// Who sits there.
     pub holder: String,
     /// What they are for.
@@ -93,7 +95,6 @@ impl Page for Tickets {
 
     fn view(self) -> AnyView {
         let count = self.seats.len();
-        let calendar = self.booking.as_ref().map(|booking| format!("{booking}/ticket.ics"));
         let (show, holder, reference) = (self.show, self.holder, self.reference);
         let group = self.group.map(|group| group_card(group, show.clone(), reference.clone()));
         let cards = (1..)
@@ -110,9 +111,7 @@ impl Page for Tickets {
                     <p class="tickets-kept" id="ticket-kept" role="status" data-testid="kept" data-words=say!("ticket.kept")></p>
                     <p class="tickets-keep">
                         <a class="button button-quiet" data-testid="ticket-pdf" href=self.file download="tickets.pdf">{say!("ticket.pdf")}</a>
-                        {calendar.map(|calendar| view! {
-                            <a class="button button-quiet" data-testid="calendar" href=calendar download="ticket.ics">{say!("ticket.calendar")}</a>
-                        })}
+                        <a class="button button-quiet" data-testid="calendar" href=self.calendar download="ticket.ics">{say!("ticket.calendar")}</a>
                     </p>
                 </header>
                 {group}

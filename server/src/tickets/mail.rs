@@ -32,7 +32,7 @@ pub enum Addressee {
     Buyer {
         /// What they paid.
         total: Money,
-        /// The page of their tickets.
+        /// Address of all their tickets, which opens anywhere.
         ticket_url: String,
     },
     /// The friend who will sit there.

@@ -8,6 +8,7 @@ mod account_mail;
 pub mod calendar;
 pub mod code;
 mod code_mail;
+pub mod links;
 pub mod mail;
 pub mod notice;
 mod offer_mail;
@@ -22,5 +23,12 @@ pub use code_mail::CodeMail;
 pub use mail::{Addressee, Composed, Letters, MailError, Mailer, TicketMail, is_address, wrong_settings};
 pub use notice::NoticeMail;
 pub use offer_mail::OfferMail;
-pub use signing::{Signed, judge, sign_with};
+pub use signing::{Signed, judge};
 pub use sql::{Ticket, add_issued, booking_of_code, in_use, issue, issue_places, of_booking, revoke};
+
+/// Says with what codes and addresses are signed: the first secret signs, all of them are believed. A second call
+/// changes nothing.
+pub fn sign_with(secrets: &[String]) {
+    signing::sign_with(secrets);
+    links::sign_with(secrets);
+}

@@ -26,7 +26,7 @@ const PURPOSE: &[u8] = b"rowlock ticket 1\n";
 static SECRETS: OnceLock<Vec<Vec<u8>>> = OnceLock::new();
 
 /// Says with what codes are signed: the first secret signs, all of them are believed. A second call changes nothing.
-pub fn sign_with(secrets: &[String]) {
+pub(super) fn sign_with(secrets: &[String]) {
     let _ = SECRETS.set(secrets.iter().map(|secret| secret.as_bytes().to_vec()).collect());
 }
 

@@ -52,6 +52,21 @@ async fn a_friend_gets_the_tickets_in_their_name_and_the_buyer_the_receipt() {
         stranger.raw(Method::GET, text(&paid["ticket_url"]), Value::Null, "page").await.0,
         StatusCode::NOT_FOUND
     );
+    // The buyer's mail opens all of them on a phone that has never been here, and says nothing of the booking's page.
+    let mails: Vec<String> = world.mails().iter().map(|mail| mail.replace("=\r\n", "")).collect();
+    let mail = mails.iter().find(|mail| mail.contains("Open your tickets")).expect("the buyer's");
+    let key = mail.split_once("/tickets/").expect("an address").1;
+    let key: String = key.chars().take_while(char::is_ascii_alphanumeric).collect();
+    let (status, page) = stranger.raw(Method::GET, &format!("/tickets/{key}"), Value::Null, "page").await;
+    assert_eq!(status, StatusCode::OK);
+    assert!(codes.iter().all(|code| page.contains(&**code)) && !page.contains(text(&booking["id"])));
+    for file in ["ticket.pdf", "ticket.ics"] {
+        let (status, _) = stranger.raw(Method::GET, &format!("/tickets/{key}/{file}"), Value::Null, "page").await;
+        assert_eq!(status, StatusCode::OK, "{file}");
+    }
+    let forged = format!("{}{}", &key[..63], if key.ends_with('0') { '1' } else { '0' });
+    let (status, _) = stranger.raw(Method::GET, &format!("/tickets/{forged}"), Value::Null, "page").await;
+    assert_eq!(status, StatusCode::NOT_FOUND);
     world.end().await;
 }
 

@@ -70,7 +70,8 @@ async fn to_buyer(
         1 => (line.label, line.category),
         count => (format!("{count} × {}", line.label), line.category),
     });
-    let ticket_url = format!("{}/bookings/{}/ticket", state.config.public_url, row.id);
+    // Opens anywhere: the booking's own page is for the browser that bought it, and mails are read on phones.
+    let ticket_url = format!("{}/tickets/{}", state.config.public_url, tickets::links::key_of(row.id));
     let addressee = Addressee::Buyer { total: row.machine.total, ticket_url };
     Ok(mail(state, show, row, addressee, seats.into_iter().chain(places).collect()))
 }

@@ -8,7 +8,7 @@ pub(super) fn mail() -> TicketMail {
     TicketMail {
         addressee: Addressee::Buyer {
             total: Money::new(2500, Currency::parse("EUR").expect("a code")),
-            ticket_url: "https://rowlock.example/bookings/7/ticket".to_owned(),
+            ticket_url: "https://rowlock.example/tickets/7F".to_owned(),
         },
         booking: Uuid::from_u128(7),
         reference: "K7QM-2XPA".to_owned(),
@@ -56,7 +56,9 @@ fn a_ticket_mail_says_what_where_when_and_how_to_open_it() {
     Booking K7QM-2XPA
 
     Your tickets, to show at the door:
-    https://rowlock.example/bookings/7/ticket
+    https://rowlock.example/tickets/7F
+
+    It opens on any phone. Keep it to yourself: the tickets belong to anyone who has it.
     ");
     let headers = headers(&mail());
     assert!(headers.contains("Subject: Your tickets C7, C8: The Long Row"), "{headers}");
@@ -112,8 +114,10 @@ fn the_html_has_a_row_for_each_seat_and_one_button_or_a_link_a_ticket() {
     let buyers = [
         r#"</table>
 <p style="margin:0 0 24px;color:#555">For <bdi>Luís</bdi> · paid €25.00 · booking <bdi>K7QM-2XPA</bdi></p>
-<p style="margin:0"><a href="https://rowlock.example/bookings/7/ticket" style="display:inline-block;padding:12px 20px;"#,
-        r#"border-radius:8px;background:#1d1b18;color:#fff;text-decoration:none">Open your tickets</a></p>"#,
+<p style="margin:0"><a href="https://rowlock.example/tickets/7F" style="display:inline-block;padding:12px 20px;"#,
+        r#"border-radius:8px;background:#1d1b18;color:#fff;text-decoration:none">Open your tickets</a></p>
+<p style="margin:16px 0 0;color:#555;font-size:14px">It opens on any phone. "#,
+        "Keep it to yourself: the tickets belong to anyone who has it.</p>",
     ];
     assert_eq!(as_html(&mail()), [before, &row("C7", ""), &row("C8", ""), &buyers.concat(), after].concat());
 

@@ -103,7 +103,7 @@ fn put_text(text: &mut String, words: &Words<'_>) -> fmt::Result {
                 writeln!(text, "  {label}  ({category})")?;
             }
             write!(text, "\nFor {holder}\nPaid {total}\nBooking {reference}\n\n")?;
-            write!(text, "Your tickets, to show at the door:\n{ticket_url}\n")
+            write!(text, "Your tickets, to show at the door:\n{ticket_url}\n\n{KEEP_IT}\n")
         }
         Addressee::Holder { links, .. } => {
             for ((label, category), link) in seats.iter().zip(links) {
@@ -114,6 +114,9 @@ fn put_text(text: &mut String, words: &Words<'_>) -> fmt::Result {
         }
     }
 }
+
+/// Beside the address of all tickets.
+const KEEP_IT: &str = "It opens on any phone. Keep it to yourself: the tickets belong to anyone who has it.";
 
 /// Looks of a link that is to be pressed.
 const BUTTON: &str =
@@ -161,6 +164,7 @@ fn put_html(html: &mut String, words: &Words<'_>) -> fmt::Result {
     if let Addressee::Buyer { ticket_url, .. } = words.addressee {
         let url = Escaped(ticket_url);
         write!(html, "<p style=\"margin:0\"><a href=\"{url}\" style=\"{BUTTON}\">Open your tickets</a></p>")?;
+        write!(html, "\n<p style=\"margin:16px 0 0;color:#555;font-size:14px\">{KEEP_IT}</p>")?;
     }
     html.push_str("\n</div></body></html>\n");
     Ok(())

@@ -1,5 +1,5 @@
-//! The pages of a booking and of its tickets: for the visitor who made it or the account it belongs to; and the
-//! page of a single ticket, for whoever has its code.
+//! The pages of a booking and of its tickets: for the visitor who made it or the account it belongs to; and the pages
+//! of tickets for anyone who has the code of one, or the key of all that the buyer's mail carries.
 
 use std::sync::Arc;
 
@@ -29,7 +29,8 @@ pub fn routes() -> Router<AppState> {
         .route("/bookings/{id}", get(booking))
         .route("/bookings/{id}/ticket", get(ticket))
         .route("/bookings/{id}/ticket.ics", get(calendar))
-        .route("/tickets/{code}", get(single))
+        .route("/tickets/{code}", get(with_code))
+        .route("/tickets/{code}/ticket.ics", get(calendar_with_code))
 }
 
 pub(super) type BookingId = Result<Path<Uuid>, PathRejection>;
@@ -54,41 +55,61 @@ async fn ticket(State(state): State<AppState>, visitor: Visitor, id: BookingId) 
     }
     let holder = booking.holder.name;
     let group = group(&tickets, &holder)?;
-    let file = format!("{address}/ticket.pdf");
+    let (file, calendar) = (format!("{address}/ticket.pdf"), format!("{address}/ticket.ics"));
     let seats = tickets.into_iter().map(|ticket| drawn(ticket, &holder)).collect::<Result<_, _>>()?;
     let (reference, booking) = (booking.reference, Some(address));
-    Ok(html(Tickets { reference, booking, file, holder, show, group, seats }, PRIVATE_CACHE))
+    Ok(html(Tickets { reference, booking, file, calendar, holder, show, group, seats }, PRIVATE_CACHE))
 }
 
-/// One ticket, for the friend it was bought for. Its code opens the door, so it may open this page: 128
-/// random bits are not guessed.
-async fn single(
+/// One ticket, for the friend it was bought for, or all of a booking. A code opens the door, so it may open this page: 128
+/// random bits are not guessed; nor is a signature of as many.
+async fn with_code(
     State(state): State<AppState>,
     code: Result<Path<String>, PathRejection>,
 ) -> Result<Response, PageError> {
     let Path(code) = code?;
-    let SingleTicket { ticket, reference, holder, show } = single_ticket(&state, &code).await?;
-    let file = format!("/tickets/{code}/ticket.pdf");
-    let (seats, show) = (vec![drawn(ticket, &holder)?], facts(&show));
-    Ok(html(Tickets { reference, booking: None, file, holder, show, group: None, seats }, PRIVATE_CACHE))
+    let Opened { reference, holder, show, tickets, .. } = opened(&state, &code).await?;
+    let (file, calendar) = (format!("/tickets/{code}/ticket.pdf"), format!("/tickets/{code}/ticket.ics"));
+    let (group, show) = (group(&tickets, &holder)?, facts(&show));
+    let seats = tickets.into_iter().map(|ticket| drawn(ticket, &holder)).collect::<Result<_, _>>()?;
+    Ok(html(Tickets { reference, booking: None, file, calendar, holder, show, group, seats }, PRIVATE_CACHE))
 }
 
-/// A ticket found by its code, and what it is for.
-pub(super) struct SingleTicket {
-    pub ticket: Ticket,
+/// Tickets found by what their holder has, at least one, and what they are for.
+pub(super) struct Opened {
+    pub booking: Uuid,
     pub reference: String,
     pub holder: String,
     pub show: Arc<Show>,
+    pub tickets: Vec<Ticket>,
 }
 
-/// The ticket of this code, while its booking stands.
-pub(super) async fn single_ticket(state: &AppState, code: &str) -> Result<SingleTicket, PageError> {
-    let booking = tickets::booking_of_code(&state.pg, code).await?.ok_or(PageError::NotFound)?;
+/// The ticket of this code, or all tickets of the booking this is the key of, while they stand.
+pub(super) async fn opened(state: &AppState, code: &str) -> Result<Opened, PageError> {
+    let whole = tickets::links::booking_of(code);
+    let booking = match whole {
+        Some(booking) => booking,
+        None => tickets::booking_of_code(&state.pg, code).await?.ok_or(PageError::NotFound)?,
+    };
     let facts = bookings::ticket_facts(state, booking).await.map_err(passing_or_fault)?.ok_or(PageError::NotFound)?;
     let show = state.catalogue.show(facts.show).await?.ok_or(PageError::NotFound)?;
-    let of_booking = tickets::of_booking(&state.pg, booking).await?;
-    let ticket = of_booking.into_iter().find(|ticket| ticket.code == code).ok_or(PageError::NotFound)?;
-    Ok(SingleTicket { ticket, reference: facts.reference, holder: facts.holder, show })
+    let mut tickets = tickets::of_booking(&state.pg, booking).await?;
+    tickets.retain(|ticket| whole.is_some() || ticket.code == code);
+    if tickets.is_empty() {
+        return Err(PageError::NotFound);
+    }
+    Ok(Opened { booking, reference: facts.reference, holder: facts.holder, show, tickets })
+}
+
+/// The show as an entry for the calendar of the one who has these tickets.
+async fn calendar_with_code(
+    State(state): State<AppState>,
+    code: Result<Path<String>, PathRejection>,
+) -> Result<Response, PageError> {
+    let Path(code) = code?;
+    let Opened { booking, reference, show, tickets, .. } = opened(&state, &code).await?;
+    let seats = tickets.into_iter().map(|ticket| ticket.label).collect::<Vec<_>>().join(", ");
+    Ok(entry(&state, &show, (booking, reference), seats, &format!("/tickets/{code}")))
 }
 
 /// The show as an entry for the calendar of whoever has the ticket.
@@ -101,19 +122,31 @@ async fn calendar(State(state): State<AppState>, visitor: Visitor, id: BookingId
     let seats = booking.seats.iter().map(|line| line.label.clone());
     let places = booking.places.iter().map(|line| format!("{} × {}", line.quantity, line.label));
     let seats = seats.chain(places).collect::<Vec<_>>().join(", ");
+    let address = format!("/bookings/{}/ticket", booking.id);
+    Ok(entry(&state, &show, (booking.id, booking.reference), seats, &address))
+}
+
+/// The file: a booking's id and reference, its seats, and where its tickets are.
+fn entry(
+    state: &AppState,
+    show: &Show,
+    (booking, reference): (Uuid, String),
+    seats: String,
+    address: &str,
+) -> Response {
     let entry = Entry {
-        booking: booking.id,
+        booking,
         title: show.film.clone(),
         place: format!("{}, {}, {}, {}", show.theatre, show.screen, show.address, show.city),
-        notes: vec![seats, booking.reference],
-        url: format!("{}/bookings/{}/ticket", state.config.public_url, booking.id),
+        notes: vec![seats, reference],
+        url: format!("{}{address}", state.config.public_url),
         starts_at: show.starts_at,
         running_minutes: show.running_minutes,
         written_at: state.locks.now(),
     };
     let kind = [(header::CONTENT_TYPE, HeaderValue::from_static("text/calendar; charset=utf-8"))];
     let cache = [(header::CACHE_CONTROL, HeaderValue::from_static(PRIVATE_CACHE))];
-    Ok((kind, cache, tickets::calendar::file(&entry)).into_response())
+    (kind, cache, tickets::calendar::file(&entry)).into_response()
 }
 
 /// The caller's booking and what it is for. Another's is not found.

@@ -29,7 +29,7 @@ mod ticket_pdf;
 pub const PRIVATE_CACHE: &str = PRIVATE;
 
 /// Addresses of pages, as metrics name them.
-pub const ADDRESSES: [&str; 65] = [
+pub const ADDRESSES: [&str; 66] = [
     "/",
     "/cities/{id}",
     "/theatres/{id}",
@@ -42,6 +42,7 @@ pub const ADDRESSES: [&str; 65] = [
     "/bookings/{id}/ticket.ics",
     "/bookings/{id}/ticket.pdf",
     "/tickets/{code}",
+    "/tickets/{code}/ticket.ics",
     "/tickets/{code}/ticket.pdf",
     "/docs/problems",
     "/login",

@@ -1,4 +1,4 @@
-//! Tickets as a file to print: for the visitor who bought them, and each by itself for whoever has its code.
+//! Tickets as a file to print: for the visitor who bought them, and for anyone with the code of one or the key of all.
 
 use axum::Router;
 use axum::extract::rejection::PathRejection;
@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use domain::booking::BookingState;
 
-use super::booking::{BookingId, SingleTicket, passing_or_fault, single_ticket};
+use super::booking::{BookingId, Opened, opened, passing_or_fault};
 use super::{PRIVATE_CACHE, PageError};
 use crate::catalogue::Show;
 use crate::tickets::pdf::{self, Sheet};
@@ -36,8 +36,8 @@ async fn of_code(
     code: Result<Path<String>, PathRejection>,
 ) -> Result<Response, PageError> {
     let Path(code) = code?;
-    let SingleTicket { ticket, reference, holder, show } = single_ticket(&state, &code).await?;
-    answer(&show, reference, holder, vec![ticket]).await
+    let Opened { reference, holder, show, tickets, .. } = opened(&state, &code).await?;
+    answer(&show, reference, holder, tickets).await
 }
 
 async fn answer(show: &Show, reference: String, holder: String, tickets: Vec<Ticket>) -> Result<Response, PageError> {
