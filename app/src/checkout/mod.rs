@@ -21,7 +21,7 @@ use crate::browser::{self, events};
 use crate::language::{current, money};
 use crate::say;
 use crate::seat_map::cart::Cart;
-use crate::seat_map::session::Session;
+use crate::seat_map::session::{Live, Session};
 
 /// The element that says who is signed in, beside the island: its page is no cache's.
 pub const BUYER: &str = "signed-in-buyer";
@@ -61,6 +61,11 @@ pub fn panel(session: Session) -> impl IntoView {
         } else {
             // Another choice is another try.
             details.forget_trouble();
+        }
+    });
+    Effect::new(move |_| {
+        if session.live.get() == Live::On {
+            details.forget_unreachable();
         }
     });
     let continue_to_details = move |_| {

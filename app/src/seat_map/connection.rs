@@ -13,7 +13,9 @@ use leptos::task::spawn_local;
 use wasm_bindgen::JsCast;
 
 use super::follower::{Follower, News};
+use super::notices::Notice;
 use super::session::{Live, Session};
+use crate::browser::calls::Failure;
 use crate::browser::socket::{Happening, Socket};
 use crate::browser::{self, calls, clock, events, ids, is_visible, socket_origin};
 
@@ -174,6 +176,8 @@ impl Session {
         self.line.update_value(|line| line.failures = 0);
         if self.live.get_untracked() != Live::On {
             self.live.set(Live::On);
+            // Only this notice: any other is as true as before.
+            self.unsay(&Notice::failed(&Failure::Unreachable));
         }
     }
 

@@ -54,7 +54,8 @@ impl Session {
                     || self.cart.with_untracked(|cart| still_wanted(cart, seats, *places)),
                 );
                 let answer = answer.await;
-                self.forget_proving();
+                // The puzzle is solved, or was given up.
+                self.unsay(&Notice::proving());
                 answer
             }
             Intent::Change { hold, add, remove, add_places, remove_places } => {
@@ -70,9 +71,9 @@ impl Session {
         }
     }
 
-    /// The puzzle is solved, or was given up: nothing is said of it any more, unless something else is said already.
-    fn forget_proving(self) {
-        if self.notice.with_untracked(|notice| notice.as_ref() == Some(&Notice::proving())) {
+    /// Says this no more, unless something else is said already.
+    pub(super) fn unsay(self, said: &Notice) {
+        if self.notice.with_untracked(|notice| notice.as_ref() == Some(said)) {
             self.notice.set(None);
         }
     }
