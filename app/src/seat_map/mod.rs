@@ -22,6 +22,7 @@ mod later;
 mod legend;
 mod list;
 mod minimap;
+mod nearest;
 mod notice_box;
 pub mod notices;
 mod offscreen;

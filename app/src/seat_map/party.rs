@@ -1,17 +1,20 @@
 //! Party first: "three together, gold" in one tap, and other places to choose from.
 //!
 //! The server ranks (`GET …/best`); what it suggests becomes the wish, and goes the way of every tap. Also
-//! here: what is offered to somebody whose seat went to another.
+//! here: what is offered to somebody whose seat went to another, or is another's.
 
 use std::sync::Arc;
 
-use domain::api::{BestView, CategoryView, SuggestionView};
+use domain::api::{BestView, CategoryView, SeatLine, SuggestionView};
 use domain::best_available::Together;
+use domain::money::Money;
 use domain::seats::{MAX_SEATS_PER_HOLD, SeatIndex};
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 
-use super::cart::Tapped;
+use super::board::Look;
+use super::cart::{Cart, Tapped};
+use super::nearest::nearest;
 use super::notices::Notice;
 use super::once::DrawnOnce;
 use super::overview;
@@ -147,7 +150,7 @@ fn in_words(place: &SuggestionView) -> String {
     say!(key, seats = Arg::Ours(&listed(&names)), price = place.total)
 }
 
-/// Seats for somebody whose own went to another, offered in the notice that says so.
+/// Seats for somebody who cannot have those they tapped, offered in the notice that says so.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Offer {
     /// The seats.
@@ -156,9 +159,40 @@ pub struct Offer {
     pub words: String,
 }
 
+impl Offer {
+    /// These seats, which cost so much in all, in place of others.
+    fn instead(lines: &[SeatLine], total: Money) -> Self {
+        let names: Vec<&str> = lines.iter().map(|line| line.label.as_str()).collect();
+        let words = say!("map.take_instead", seats = Arg::Ours(&listed(&names)), price = total);
+        Self { seats: lines.iter().map(|line| line.seat).collect(), words }
+    }
+}
+
 impl Session {
-    /// Looks for as many seats as were lost, of the same category, and offers them in the notice on show.
+    /// The free seats nearest to one's own, or to those that were lost where one has none; as many as were lost.
+    pub(super) fn nearest_to(self, lost: &[SeatIndex]) -> Option<Offer> {
+        let takes_more = |cart: &Cart| !cart.is_paying() && cart.count() + lost.len() <= MAX_SEATS_PER_HOLD;
+        let room = self.room.get_untracked().filter(|_| self.cart.with_untracked(takes_more))?;
+        let seats = self.cart.with_untracked(|cart| {
+            self.board
+                .with_value(|board| nearest(&room, lost, cart.want(), |seat| board.look(seat, cart) == Look::Available))
+        })?;
+        let lines: Vec<SeatLine> = seats.iter().filter_map(|seat| room.line(*seat)).collect();
+        let prices = lines.iter().map(|line| Some(line.price));
+        let total = prices.reduce(|sum, price| sum?.checked_add(price?)).flatten()?;
+        Some(Offer::instead(&lines, total))
+    }
+
+    /// Looks for as many seats as were lost, near one's own if one has any, and offers them in the notice on show.
     pub(super) fn offer_instead_of(self, lost: &[SeatIndex]) {
+        if let Some(offer) = self.nearest_to(lost) {
+            self.notice.update(|notice| {
+                if let Some(notice) = notice {
+                    notice.offer = Some(offer);
+                }
+            });
+            return;
+        }
         let category = self.room.with_untracked(|room| {
             let room = room.as_ref()?;
             lost.first().and_then(|seat| room.seat(*seat)).map(|seat| seat.category.name.clone())
@@ -169,9 +203,7 @@ impl Session {
             let path = self.path(&format!("/best?count={count}&category={}&most=1", browser::encoded(&category)));
             let Ok(best) = calls::read::<BestView>(&path).await else { return };
             let Some(place) = best.suggestions.into_iter().next() else { return };
-            let names: Vec<&str> = place.seats.iter().map(|line| line.label.as_str()).collect();
-            let words = say!("map.take_instead", seats = Arg::Ours(&listed(&names)), price = place.total);
-            let offer = Offer { seats: place.seats.iter().map(|line| line.seat).collect(), words };
+            let offer = Offer::instead(&place.seats, place.total);
             self.notice.update(|notice| {
                 // Only while that is what is being talked about.
                 if *notice == about
@@ -198,8 +230,7 @@ impl Session {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use domain::api::SeatLine;
-    use domain::money::{Currency, Money};
+    use domain::money::Currency;
 
     #[test]
     fn a_suggestion_is_spoken_with_its_names_and_its_price() {
