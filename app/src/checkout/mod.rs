@@ -19,9 +19,9 @@ use self::details::Details;
 pub(crate) use self::details::wrong_email;
 use crate::browser::{self, events};
 use crate::language::{current, money};
-use crate::say;
 use crate::seat_map::cart::Cart;
 use crate::seat_map::session::{Live, Session};
+use crate::{say, waiting_list};
 
 /// The element that says who is signed in, beside the island: its page is no cache's.
 pub const BUYER: &str = "signed-in-buyer";
@@ -82,7 +82,7 @@ pub fn panel(session: Session) -> impl IntoView {
                 <button type="button" class="cart-close" on:click=move |_| open.set(false)>{say!("cart.close")}</button>
             </div>
             <div class="cart-body">
-                {move || is_empty.get().then(empty)}
+                {move || is_empty.get().then(|| empty(session))}
                 <ul class="cart-seats">{move || lines(session)}{move || place_lines(session)}</ul>
             </div>
             <div class="cart-sum" hidden=move || is_empty.get()>
@@ -100,11 +100,19 @@ pub fn panel(session: Session) -> impl IntoView {
     }
 }
 
-fn empty() -> impl IntoView {
+/// What to do; where nothing is free, where to wait for it.
+fn empty(session: Session) -> impl IntoView {
+    let is_sold_out = Memo::new(move |_| session.is_sold_out());
+    let words = move || match is_sold_out.get() {
+        true => say!("map.sold_out"),
+        false => say!("cart.empty", most = MAX_SEATS_PER_HOLD),
+    };
     view! {
-        <p class="cart-empty">
-            {say!("cart.empty", most = MAX_SEATS_PER_HOLD)}
-        </p>
+        <p class="cart-empty" data-testid="cart-empty">{words}</p>
+        {move || is_sold_out.get().then(|| view! {
+            <button type="button" class="button button-quiet cart-wait" data-testid="to-waiting-list"
+                on:click=move |_| browser::focus(waiting_list::BOX)>{say!("cart.to_waiting_list")}</button>
+        })}
     }
 }
 
