@@ -10,7 +10,7 @@ mod pay;
 
 use domain::api::{AreaQuantity, PlaceLine, SeatLine};
 use domain::money::Money;
-use domain::seats::MAX_SEATS_PER_HOLD;
+use domain::seats::{MAX_SEATS_PER_HOLD, put_as_read};
 use leptos::either::EitherOf3;
 use leptos::prelude::*;
 use uuid::Uuid;
@@ -138,16 +138,10 @@ fn wanted(session: Session) -> Vec<(SeatLine, bool)> {
                 }
             };
             let mut lines: Vec<_> = cart.want().iter().filter_map(|seat| line_of(*seat)).collect();
-            lines.sort_by(|(one, _), (other, _)| reading_order(&one.label).cmp(&reading_order(&other.label)));
+            put_as_read(&mut lines, |(line, _)| line.label.as_str());
             lines
         })
     })
-}
-
-/// Rows as they are named, seats by their number: a room may number its seats from either side.
-fn reading_order(label: &str) -> (&str, u32) {
-    let row = label.trim_end_matches(|c: char| c.is_ascii_digit());
-    (row, label[row.len()..].parse().unwrap_or(0))
 }
 
 /// The seats wanted, line by line.
@@ -240,13 +234,6 @@ mod tests {
         let euro = |minor| Money::new(minor, Currency::parse("EUR").expect("a code"));
         assert_eq!(sum([euro(1_250), euro(900)].into_iter()), Some(euro(2_150)));
         assert_eq!(sum(std::iter::empty()), None);
-    }
-
-    #[test]
-    fn seats_are_listed_as_one_reads_them() {
-        let mut labels = ["C10", "C9", "B12", "Circle A1", "12-3", "12-11", "C14 bis"];
-        labels.sort_by_key(|label| reading_order(label));
-        assert_eq!(labels, ["12-3", "12-11", "B12", "C9", "C10", "C14 bis", "Circle A1"]);
     }
 
     #[test]

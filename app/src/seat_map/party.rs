@@ -8,7 +8,7 @@ use std::sync::Arc;
 use domain::api::{BestView, CategoryView, SeatLine, SuggestionView};
 use domain::best_available::Together;
 use domain::money::Money;
-use domain::seats::{MAX_SEATS_PER_HOLD, SeatIndex};
+use domain::seats::{MAX_SEATS_PER_HOLD, SeatIndex, put_as_read};
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 
@@ -140,8 +140,14 @@ fn show(session: Session, places: RwSignal<Places>) {
     }
 }
 
+fn names_of(lines: &[SeatLine]) -> Vec<&str> {
+    let mut names: Vec<&str> = lines.iter().map(|line| line.label.as_str()).collect();
+    put_as_read(&mut names, |name| name);
+    names
+}
+
 fn in_words(place: &SuggestionView) -> String {
-    let names: Vec<&str> = place.seats.iter().map(|line| line.label.as_str()).collect();
+    let names = names_of(&place.seats);
     let key = match place.together {
         Together::Row => "party.together",
         Together::Rows => "party.in_two_rows",
@@ -162,7 +168,7 @@ pub struct Offer {
 impl Offer {
     /// These seats, which cost so much in all, in place of others.
     fn instead(lines: &[SeatLine], total: Money) -> Self {
-        let names: Vec<&str> = lines.iter().map(|line| line.label.as_str()).collect();
+        let names = names_of(lines);
         let words = say!("map.take_instead", seats = Arg::Ours(&listed(&names)), price = total);
         Self { seats: lines.iter().map(|line| line.seat).collect(), words }
     }

@@ -7,6 +7,7 @@
 use chrono::{DateTime, Utc};
 use domain::booking::Event;
 use domain::money::Money;
+use domain::seats::put_as_read;
 use domain::till::Means;
 use domain::time::Timestamp;
 use sqlx::PgConnection;
@@ -69,7 +70,7 @@ pub(super) async fn request(
 
 /// Every refund of a booking.
 pub(super) async fn of_booking(tx: &mut PgConnection, booking: Uuid) -> Result<Vec<RefundRow>, sqlx::Error> {
-    sqlx::query_as(
+    let mut refunds: Vec<RefundRow> = sqlx::query_as(
         "SELECT refund.number, refund.amount_minor, refund.fee_minor, refund.requested_at, refund.settled_at,
                 ARRAY(SELECT label FROM returned_seats seat
                       WHERE seat.booking_id = refund.booking_id AND seat.number = refund.number
@@ -78,7 +79,9 @@ pub(super) async fn of_booking(tx: &mut PgConnection, booking: Uuid) -> Result<V
     )
     .bind(booking)
     .fetch_all(tx)
-    .await
+    .await?;
+    refunds.iter_mut().for_each(|refund| put_as_read(&mut refund.seats, String::as_str));
+    Ok(refunds)
 }
 
 /// Whether seats of this booking were given back one by one. Then a gateway's word that "the refund" went
