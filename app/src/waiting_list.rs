@@ -11,16 +11,19 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 
 use crate::browser::calls::{self, Failure};
-use crate::browser::{events, ids, is_visible};
+use crate::browser::{self, events, ids, is_visible};
 use crate::checkout::wrong_email;
 use crate::language::{current, number, problem_in_words};
 use crate::say;
+use crate::seat_map::SHOW;
 use crate::seat_map::own_seats::cart::Cart;
 use crate::seat_map::session::Session;
 use crate::seat_map::telling::notices::Notice;
 
 /// How often somebody in line asks how it stands, milliseconds: an offer lasts minutes.
 const ASK_EVERY_MS: u32 = 5_000;
+/// Id of the box, which the cart leads to.
+pub const BOX: &str = "waiting-list";
 
 /// What is known of this visitor's waiting, and what they typed.
 #[derive(Clone, Copy)]
@@ -47,6 +50,14 @@ pub fn waiting_box(session: Session) -> impl IntoView {
         attempt: StoredValue::new(None),
     };
     let is_called_for = Memo::new(move |_| session.is_sold_out() || session.others_wait.get());
+    // News to those who were just choosing; who opens the page reads it in the cart.
+    Effect::new(move |before: Option<bool>| {
+        let is_sold_out = session.is_sold_out();
+        if is_sold_out && before == Some(false) && session.cart.with_untracked(Cart::is_empty) {
+            session.spoken.set(say!("map.sold_out"));
+        }
+        is_sold_out
+    });
     // Asked once it matters: most who look at a show can just take seats.
     Effect::new(move |_| {
         if is_called_for.get() {
@@ -158,7 +169,7 @@ fn in_words(failure: &Failure) -> String {
 fn content(line: Line) -> impl IntoView {
     let state = Memo::new(move |_| line.place.with(|place| place.as_ref().map(|place| place.state)));
     view! {
-        <section class="waiting" data-testid="waiting-list" aria-label=say!("wait.label")>
+        <section class="waiting" id=BOX tabindex="-1" data-testid="waiting-list" aria-label=say!("wait.label")>
             {move || match state.get() {
                 Some(WaitingState::Waiting) => EitherOf3::A(in_line(line)),
                 Some(WaitingState::Offered) => EitherOf3::B(offered(line)),
@@ -174,7 +185,14 @@ fn in_line(line: Line) -> impl IntoView {
     view! {
         <p role="status" data-testid="waiting-place">{place}</p>
         <button type="button" class="button button-quiet waiting-leave" data-testid="waiting-leave" on:click=move |_| line.leave()>{say!("wait.leave")}</button>
+        {other_times()}
     }
+}
+
+/// The way to other shows of the film, as the page of the show names it.
+fn other_times() -> Option<impl IntoView> {
+    let film = browser::element(SHOW)?.get_attribute("data-film")?;
+    Some(view! { <p><a data-testid="other-times" href=film>{say!("wait.other_times")}</a></p> })
 }
 
 fn offered(line: Line) -> impl IntoView {
@@ -217,6 +235,7 @@ fn form(line: Line, has_lapsed: bool) -> impl IntoView {
             </div>
             <button type="submit" class="button" data-testid="waiting-join">{say!("wait.join")}</button>
         </form>
+        {other_times()}
     }
 }
 

@@ -65,3 +65,43 @@ impl SeatState {
         })
     }
 }
+
+/// Puts what is listed of seats in the order in which a person reads it: row by row as they come, in each by the number of
+/// the seat. It comes in the order of [`SeatIndex`], along the rows, which in some rooms is from the right: `C9, C8, C7`.
+/// `label` is a seat's name for people.
+pub fn put_as_read<T>(lines: &mut [T], label: impl Fn(&T) -> &str) {
+    for row in lines.chunk_by_mut(|one, other| row_and_number(label(one)).0 == row_and_number(label(other)).0) {
+        row.sort_by_key(|line| row_and_number(label(line)).1);
+    }
+}
+
+/// `C12` is seat 12 of row `C`; a name without a number at its end is a row of its own.
+fn row_and_number(label: &str) -> (&str, u32) {
+    let row = label.trim_end_matches(|c: char| c.is_ascii_digit());
+    (row, label[row.len()..].parse().unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn as_read<'a>(labels: &[&'a str]) -> Vec<&'a str> {
+        let mut labels = labels.to_vec();
+        put_as_read(&mut labels, |label| label);
+        labels
+    }
+
+    #[test]
+    fn seats_are_read_by_number_in_a_room_that_counts_from_the_right() {
+        assert_eq!(as_read(&["C10", "C9", "C8"]), ["C8", "C9", "C10"]);
+        assert_eq!(as_read(&["C7", "C8"]), ["C7", "C8"]);
+        assert_eq!(as_read(&["9-12", "9-3", "10-2", "10-1"]), ["9-3", "9-12", "10-1", "10-2"]);
+    }
+
+    #[test]
+    fn rows_stay_in_the_order_of_the_room() {
+        let room = ["Stalls Z2", "Stalls Z1", "Stalls AA2", "Stalls AA1", "Circle A4", "Circle A3", "Box"];
+        let read = ["Stalls Z1", "Stalls Z2", "Stalls AA1", "Stalls AA2", "Circle A3", "Circle A4", "Box"];
+        assert_eq!(as_read(&room), read);
+    }
+}

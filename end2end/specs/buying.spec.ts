@@ -31,8 +31,8 @@ test("every seat of a booking has a ticket of its own, and one mail tells them a
   await payWith(anna.page, "paid");
   await bookingBecomes(anna.page, "CONFIRMED");
   const codes = await readTickets(anna.page);
-  // In the order of the room, and some rooms count from the right.
-  expect(codes.map((code) => code.split("|")[2]).sort()).toEqual(["C6", "C7"]);
+  // In the order in which one reads them, also where the room counts from the right.
+  expect(codes.map((code) => code.split("|")[2])).toEqual(["C6", "C7"]);
   expect(new Set(codes.map((code) => code.split("|")[1])).size).toBe(2);
   await expect(() => expect(mailsTo(email)).toHaveLength(1)).toPass({ timeout: 10_000 });
 });

@@ -1,13 +1,14 @@
 // Hold with kindness: who was slower is told by how much, who waits is told when, who was too late gets back what
 // is left.
 import { claimShow } from "../pages/catalogue.js";
+import { takeTheRest } from "../pages/crowd.js";
 import { press } from "../pages/show.js";
 import { expect, test } from "../pages/visitors.js";
 
 const SHORT_HOLDS = process.env.SHORT_HOLD_URL ?? "";
 
-test("who was slower is told by how much, and keeps the rest", async ({ request, anna, ben }) => {
-  const show = await claimShow(request, [["C", "7"], ["D", "4"]]);
+test("who was slower is told by how much, keeps the rest, and is offered a seat beside it", async ({ request, anna, ben }) => {
+  const show = await claimShow(request, [["C", "7"], ["D", "3"], ["D", "4"], ["D", "5"]]);
   const c7 = show.seat("C", "7");
   const hers = await anna.visit(show.id);
   const his = await ben.visit(show.id);
@@ -20,9 +21,44 @@ test("who was slower is told by how much, and keeps the rest", async ({ request,
   await his.touch(c7);
   await expect(his.message).toHaveText(/^C7 was taken (less than 0\.1|\d+\.\d) s before you\. Your other seats are safe\.$/);
   expect(await his.heldNames()).toEqual(["D4"]);
+  await expect(ben.page.getByTestId("accept-offer")).toHaveText(/^Take D[35] instead, /);
   await press(ben.page.getByTestId("accept-offer"));
   await expect(his.held()).toHaveCount(2);
-  expect(await his.heldNames()).not.toContain("C7");
+  expect(await his.heldNames()).toContain("D4");
+  expect((await his.heldNames()).filter((name) => /^D[35]$/.test(name))).toHaveLength(1);
+});
+
+test("who taps a seat that another holds is offered the nearest free one, and takes it in one tap", async ({ request, anna, ben }) => {
+  const show = await claimShow(request, [["C", "6"], ["C", "7"], ["C", "8"]]);
+  const c7 = show.seat("C", "7");
+  const hers = await anna.visit(show.id);
+  const his = await ben.visit(show.id);
+  await hers.hold(c7);
+  await his.sees(c7, "locked");
+  await his.touch(c7);
+  await expect(his.message).toHaveText("C7 is held by someone else.");
+  const offer = ben.page.getByTestId("accept-offer");
+  await expect(offer).toHaveText(/^Take C[68] instead, /);
+  // One may wait for that very seat all the same.
+  await expect(ben.page.getByTestId("watch-seat")).toBeVisible();
+  await press(offer);
+  await expect(his.held()).toHaveCount(1);
+  expect((await his.heldNames())[0]).toMatch(/^C[68]$/);
+  await expect(his.message).toBeEmpty();
+});
+
+test("nobody is offered anything where nothing else is free", async ({ request, anna, ben }) => {
+  const show = await claimShow(request, [["B", "3"]], { mostSeats: 100 });
+  const b3 = show.seat("B", "3");
+  await takeTheRest(show, [b3]);
+  const hers = await anna.visit(show.id);
+  const his = await ben.visit(show.id);
+  await hers.hold(b3);
+  await his.sees(b3, "locked");
+  await his.touch(b3);
+  await expect(his.message).toHaveText("B3 is held by someone else.");
+  await expect(ben.page.getByTestId("watch-seat")).toBeVisible();
+  await expect(ben.page.getByTestId("accept-offer")).toHaveCount(0);
 });
 
 test("who wants another's seat is told when it is free, in the page and in the title, and takes it in one tap", async ({ request, anna, ben, newVisitor }) => {

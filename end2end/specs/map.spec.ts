@@ -1,6 +1,7 @@
 // The map under one's hands: closer, further, elsewhere, and never a tap lost or a page stuck.
 import type { Page } from "@playwright/test";
 import { claimShow } from "../pages/catalogue.js";
+import { messages } from "../pages/languages.js";
 import { MapView } from "../pages/map.js";
 import { arena, paintedColours, painters, pictureOf } from "../pages/overview.js";
 import { press } from "../pages/show.js";
@@ -251,4 +252,34 @@ test("a seat can be taken before the font and the style of the form are asked fo
   }
   expect(await asked("/style/map.css")).toBeGreaterThan(0);
   expect(await asked("/style/main.css")).toBeUndefined();
+});
+
+test("what one must know lies over the map: nothing moves for it, and no button is covered", async ({ request, anna, ben }) => {
+  const show = await claimShow(request);
+  const c7 = show.seat("C", "7");
+  const hers = await anna.visit(show.id);
+  const his = await ben.visit(show.id);
+  await hers.hold(c7);
+  await his.sees(c7, "locked");
+  const map = new MapView(ben.page);
+  const close = ben.page.getByRole("button", { name: messages("en")["map.close_message"]! });
+  // Once before it counts: to touch a seat, one brings it into view.
+  await his.touch(c7);
+  await press(close);
+  await expect(his.message).toBeEmpty();
+
+  const before = await map.seatAt(c7);
+  await his.touch(c7);
+  await expect(his.message).toContainText("C7");
+  expect(await map.seatAt(c7)).toEqual(before);
+  const notice = (await ben.page.locator(".notice").boundingBox())!;
+  for (const other of [ben.page.locator(".room-zoom"), his.cart]) {
+    const box = (await other.boundingBox())!;
+    const isBeside = notice.x + notice.width <= box.x || box.x + box.width <= notice.x;
+    const isAboveOrBelow = notice.y + notice.height <= box.y || box.y + box.height <= notice.y;
+    expect(isBeside || isAboveOrBelow, `${JSON.stringify(notice)} and ${JSON.stringify(box)}`).toBe(true);
+  }
+  await press(close);
+  await expect(his.message).toBeEmpty();
+  expect(await map.seatAt(c7)).toEqual(before);
 });

@@ -52,3 +52,31 @@ test("who does not want to wait any longer leaves the line", async ({ request, a
   await anna.page.reload();
   await expect(anna.page.getByTestId("waiting-join")).toBeVisible();
 });
+
+test("that a show is sold out is said when its last seat goes, and not any more when one comes back", async ({ request, anna, ben }) => {
+  const show = await claimShow(request, [["B", "3"]], { mostSeats: 100 });
+  const b3 = show.seat("B", "3");
+  await takeTheRest(show, [b3]);
+  const hers = await anna.visit(show.id);
+  await ben.visit(show.id);
+  const page = ben.page;
+  const [cart, card, list] = [page.getByTestId("cart-empty"), page.getByTestId("seat-card"), page.getByTestId("waiting-list")];
+  await expect(cart).toContainText("Tap a seat");
+  await expect(card).toContainText("Tap a seat");
+  await expect(list).toHaveCount(0);
+
+  await hers.hold(b3);
+  await expect(cart).toContainText("Sold out for now");
+  await expect(card).toContainText("Sold out for now");
+  await expect(page.getByTestId("other-times")).toHaveAttribute("href", /^\/films\//);
+  await press(page.getByTestId("to-waiting-list"));
+  await expect(list).toBeFocused();
+  // Whose seat the last one is need not wait for any.
+  await expect(anna.page.getByTestId("waiting-list")).toHaveCount(0);
+
+  await hers.letGo(b3);
+  await expect(cart).toContainText("Tap a seat");
+  await expect(card).toContainText("Tap a seat");
+  await expect(page.getByTestId("to-waiting-list")).toHaveCount(0);
+  await expect(list).toHaveCount(0);
+});

@@ -71,6 +71,13 @@ impl Details {
         self.trouble.set(None);
     }
 
+    /// Clears the error if it is that the server could not be reached.
+    pub fn forget_unreachable(self) {
+        if self.trouble.with_untracked(|met| met.as_ref().is_some_and(|met| met.is_unreachable)) {
+            self.trouble.set(None);
+        }
+    }
+
     /// The error, announced by screen readers when it appears.
     pub fn trouble(self) -> impl IntoView {
         view! {

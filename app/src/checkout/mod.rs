@@ -10,7 +10,7 @@ mod pay;
 
 use domain::api::{AreaQuantity, PlaceLine, SeatLine};
 use domain::money::Money;
-use domain::seats::MAX_SEATS_PER_HOLD;
+use domain::seats::{MAX_SEATS_PER_HOLD, put_as_read};
 use leptos::either::EitherOf3;
 use leptos::prelude::*;
 use uuid::Uuid;
@@ -19,9 +19,9 @@ use self::details::Details;
 pub(crate) use self::details::wrong_email;
 use crate::browser::{self, events};
 use crate::language::{current, money};
-use crate::say;
 use crate::seat_map::own_seats::cart::Cart;
-use crate::seat_map::session::Session;
+use crate::seat_map::session::{Live, Session};
+use crate::{say, waiting_list};
 
 /// The element that says who is signed in, beside the island: its page is no cache's.
 pub const BUYER: &str = "signed-in-buyer";
@@ -63,6 +63,11 @@ pub fn panel(session: Session) -> impl IntoView {
             details.forget_trouble();
         }
     });
+    Effect::new(move |_| {
+        if session.live.get() == Live::On {
+            details.forget_unreachable();
+        }
+    });
     let continue_to_details = move |_| {
         open.set(true);
         request_animation_frame(|| browser::focus("buyer-name"));
@@ -77,7 +82,7 @@ pub fn panel(session: Session) -> impl IntoView {
                 <button type="button" class="cart-close" on:click=move |_| open.set(false)>{say!("cart.close")}</button>
             </div>
             <div class="cart-body">
-                {move || is_empty.get().then(empty)}
+                {move || is_empty.get().then(|| empty(session))}
                 <ul class="cart-seats">{move || lines(session)}{move || place_lines(session)}</ul>
             </div>
             <div class="cart-sum" hidden=move || is_empty.get()>
@@ -95,11 +100,19 @@ pub fn panel(session: Session) -> impl IntoView {
     }
 }
 
-fn empty() -> impl IntoView {
+/// What to do; where nothing is free, where to wait for it.
+fn empty(session: Session) -> impl IntoView {
+    let is_sold_out = Memo::new(move |_| session.is_sold_out());
+    let words = move || match is_sold_out.get() {
+        true => say!("map.sold_out"),
+        false => say!("cart.empty", most = MAX_SEATS_PER_HOLD),
+    };
     view! {
-        <p class="cart-empty">
-            {say!("cart.empty", most = MAX_SEATS_PER_HOLD)}
-        </p>
+        <p class="cart-empty" data-testid="cart-empty">{words}</p>
+        {move || is_sold_out.get().then(|| view! {
+            <button type="button" class="button button-quiet cart-wait" data-testid="to-waiting-list"
+                on:click=move |_| browser::focus(waiting_list::BOX)>{say!("cart.to_waiting_list")}</button>
+        })}
     }
 }
 
@@ -125,16 +138,10 @@ fn wanted(session: Session) -> Vec<(SeatLine, bool)> {
                 }
             };
             let mut lines: Vec<_> = cart.want().iter().filter_map(|seat| line_of(*seat)).collect();
-            lines.sort_by(|(one, _), (other, _)| reading_order(&one.label).cmp(&reading_order(&other.label)));
+            put_as_read(&mut lines, |(line, _)| line.label.as_str());
             lines
         })
     })
-}
-
-/// Rows as they are named, seats by their number: a room may number its seats from either side.
-fn reading_order(label: &str) -> (&str, u32) {
-    let row = label.trim_end_matches(|c: char| c.is_ascii_digit());
-    (row, label[row.len()..].parse().unwrap_or(0))
 }
 
 /// The seats wanted, line by line.
@@ -227,13 +234,6 @@ mod tests {
         let euro = |minor| Money::new(minor, Currency::parse("EUR").expect("a code"));
         assert_eq!(sum([euro(1_250), euro(900)].into_iter()), Some(euro(2_150)));
         assert_eq!(sum(std::iter::empty()), None);
-    }
-
-    #[test]
-    fn seats_are_listed_as_one_reads_them() {
-        let mut labels = ["C10", "C9", "B12", "Circle A1", "12-3", "12-11", "C14 bis"];
-        labels.sort_by_key(|label| reading_order(label));
-        assert_eq!(labels, ["12-3", "12-11", "B12", "C9", "C10", "C14 bis", "Circle A1"]);
     }
 
     #[test]

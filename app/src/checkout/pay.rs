@@ -48,6 +48,8 @@ pub struct Attempt {
 pub struct Trouble {
     /// What happened and what to do.
     pub text: String,
+    /// Whether no answer came: once the server can be reached again, this is not true any more.
+    pub is_unreachable: bool,
     /// The booking to look at.
     pub booking: Option<Uuid>,
     /// Whether a code that is mailed to the buyer would help.
@@ -56,7 +58,7 @@ pub struct Trouble {
 
 impl Trouble {
     fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), booking: None, wants_code: false }
+        Self { text: text.into(), is_unreachable: false, booking: None, wants_code: false }
     }
 }
 
@@ -136,7 +138,8 @@ pub(super) fn trouble(failure: &Failure, booking: Option<Uuid>) -> Trouble {
         (_, Failure::Unreachable) => say!("pay.unreachable"),
         (_, Failure::Problem(problem)) => problem_in_words(problem),
     };
-    Trouble { text, booking, wants_code: failure.code() == CODE_WANTED }
+    let is_unreachable = matches!(failure, Failure::Unreachable);
+    Trouble { text, is_unreachable, booking, wants_code: failure.code() == CODE_WANTED }
 }
 
 #[cfg(test)]
@@ -147,5 +150,6 @@ mod tests {
     fn no_answer_invites_to_press_again_without_fear() {
         let met = trouble(&Failure::Unreachable, None);
         assert!(met.text.contains("not be charged twice"), "{}", met.text);
+        assert!(met.is_unreachable, "it is over when the line is back");
     }
 }

@@ -74,7 +74,7 @@ impl Page for Show {
             // that does not, and the island must find what the server wrote.
             view! {
                 {self.buyer.map(|(name, email)| view! { <div id=BUYER hidden data-name=name data-email=email></div> })}
-                <div id=SHOW hidden data-show=self.id.to_string()></div>
+                <div id=SHOW hidden data-show=self.id.to_string() data-film=film></div>
                 <SeatMap />
                 <noscript>
                     <p class="no-script">{say!("show.no_script")}</p>

@@ -19,8 +19,8 @@ use super::signals::later::{Mounted, SplitLoaderError, later, mounted};
 use super::{room, skeleton_markup, start};
 use crate::{browser, checkout, say, waiting_list};
 
-/// Id of the element of the page that names the show, as `data-show`. Not a property of the island: the code that reads
-/// those is a reader of any JSON, to be loaded for one id.
+/// Id of the element of the page that names the show, as `data-show`, and the path of its film, as `data-film`. They are
+/// no properties of the island: the code that reads those is a reader of any JSON, to be loaded for two words.
 pub const SHOW: &str = "show-of-the-map";
 
 /// The seat map, cart and checkout of a show.

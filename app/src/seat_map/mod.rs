@@ -69,7 +69,15 @@ pub(crate) fn room(session: Session, besides: impl IntoView) -> impl IntoView {
             {later(move || session.is_drawn(), "party party-coming", move |place| Box::pin(finder_part(session, place)))}
             {besides}
             {later(move || session.is_drawn(), "areas-coming", move |place| Box::pin(areas_part(session, place)))}
-            {anew(move |place| content(session, as_list, place))}
+            <div class="seat-map-view">
+                // Over what is there, so that nothing moves away under a thumb; in front of it for those who go through
+                // the page in order.
+                <div class="notice-layer">
+                    {later(move || session.is_drawn(), "", move |place| Box::pin(notice_part(session, place)))}
+                </div>
+                {anew(move |place| content(session, as_list, place))}
+            </div>
+            {anew(move |place| meanings(session, place))}
         </section>
     }
 }
@@ -155,29 +163,39 @@ fn content(session: Session, as_list: Told<bool>, place: HtmlElement) -> Mounted
     if section.is_some_and(|section| !room.is_loaded(section)) {
         return mounted(place, move || (way_back, skeleton()));
     }
-    let (legend, as_list) = (Arc::clone(&room), as_list.get());
-    let legend = later(
-        move || session.is_drawn(),
-        "legend-coming",
-        move |place| Box::pin(legend_part(session, Arc::clone(&legend), section, place)),
-    );
-    if as_list {
+    if as_list.get() {
         let load = move |place| Box::pin(list_part(session, Arc::clone(&room), section, place)) as Coming;
-        mounted(place, move || (glyphs::definitions(), way_back, later(|| true, "room-coming", load), legend))
+        mounted(place, move || (glyphs::definitions(), way_back, later(|| true, "room-coming", load)))
     } else {
-        mounted(place, move || (glyphs::definitions(), way_back, grid::grid(session, &room, section), legend))
+        mounted(place, move || (glyphs::definitions(), way_back, grid::grid(session, &room, section)))
     }
 }
 
-/// What one must know now, and the finder, once the room is known.
+/// What the drawings of the seats on screen mean; nothing while there are none.
+fn meanings(session: Session, place: HtmlElement) -> Mounted {
+    let (room, section) = (session.room.get(), session.section.get());
+    let are_drawn = |room: &Arc<Room>| section.map_or(!room.plan().overview, |section| room.is_loaded(section));
+    let Some(room) = room.filter(|room| session.known.get() && are_drawn(room)) else {
+        return mounted(place, || ());
+    };
+    let load = move |place| Box::pin(legend_part(session, Arc::clone(&room), section, place)) as Coming;
+    mounted(place, move || later(move || session.is_drawn(), "legend-coming", load))
+}
+
+/// The finder, once the room is known.
 #[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
 fn finder_part(session: Session, place: HtmlElement) -> Result<Mounted, SplitLoaderError> {
     Ok(mounted(place, move || {
         // The same when the sections of the room come in.
         let categories = Memo::new(move |_| session.room.with(|room| Some(room.as_ref()?.plan().categories.clone())));
-        let finder = move || categories.get().map(|categories| party::finder(session, &categories));
-        (finder, notice_box::notice_view(session))
+        move || categories.get().map(|categories| party::finder(session, &categories))
     }))
+}
+
+/// What one must know now.
+#[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
+fn notice_part(session: Session, place: HtmlElement) -> Result<Mounted, SplitLoaderError> {
+    Ok(mounted(place, move || notice_box::notice_view(session)))
 }
 
 /// Places without numbers.

@@ -209,7 +209,8 @@ impl Session {
         if !look.can_be_tapped() {
             self.tapped_in_vain.set(Some(seat));
             let watchable = (look == Look::Locked).then_some(seat);
-            self.notice.set(Some(Notice::not_free(&self.name_of(seat), look, watchable)));
+            let offer = watchable.and_then(|seat| self.nearest_to(&[seat]));
+            self.notice.set(Some(Notice { offer, ..Notice::not_free(&self.name_of(seat), look, watchable) }));
             return;
         }
         let tapped = self.change_cart(|cart| cart.tap(seat));

@@ -1,6 +1,6 @@
 //! The rows of `tickets` and `place_tickets`: one a sold seat or place, made once.
 
-use domain::seats::Places;
+use domain::seats::{Places, put_as_read};
 use domain::time::Timestamp;
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
@@ -166,13 +166,13 @@ pub async fn issue_places(
     Ok(())
 }
 
-/// The tickets of a booking in the order of the room, places after seats; none while it is not confirmed.
+/// The tickets of a booking, row by row and by the number of the seat, places after seats; none while it is not confirmed.
 /// The caller has checked whose booking it is.
 ///
 /// # Errors
 /// Whatever Postgres says.
 pub async fn of_booking(pg: &PgPool, booking: Uuid) -> sqlx::Result<Vec<Ticket>> {
-    sqlx::query_as(
+    let mut tickets: Vec<Ticket> = sqlx::query_as(
         "SELECT label, category, code
            FROM (SELECT 0 AS part, tickets.seat_no AS first, 0 AS second,
                         booking_seats.label, booking_seats.category, tickets.code
@@ -189,7 +189,9 @@ pub async fn of_booking(pg: &PgPool, booking: Uuid) -> sqlx::Result<Vec<Ticket>>
     )
     .bind(booking)
     .fetch_all(pg)
-    .await
+    .await?;
+    put_as_read(&mut tickets, |ticket| ticket.label.as_str());
+    Ok(tickets)
 }
 
 /// The booking a ticket's code belongs to, if there is such a ticket and the booking stands.

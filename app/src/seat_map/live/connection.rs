@@ -13,9 +13,11 @@ use leptos::task::spawn_local;
 use wasm_bindgen::JsCast;
 
 use super::follower::{Follower, News};
+use crate::browser::calls::Failure;
 use crate::browser::socket::{Happening, Socket};
 use crate::browser::{self, calls, clock, events, ids, is_visible, socket_origin};
 use crate::seat_map::session::{Live, Session};
+use crate::seat_map::telling::notices::Notice;
 
 /// Longest pause before the second try, milliseconds; doubles with each further one…
 const FIRST_PAUSE_MS: u32 = 500;
@@ -174,6 +176,8 @@ impl Session {
         self.line.update_value(|line| line.failures = 0);
         if self.live.get_untracked() != Live::On {
             self.live.set(Live::On);
+            // Only this notice: any other is as true as before.
+            self.unsay(&Notice::failed(&Failure::Unreachable));
         }
     }
 

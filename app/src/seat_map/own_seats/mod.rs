@@ -2,6 +2,7 @@
 
 pub(super) mod areas;
 pub mod cart;
+pub(super) mod nearest;
 pub(super) mod own_hold;
 pub(super) mod party;
 pub(super) mod requests;

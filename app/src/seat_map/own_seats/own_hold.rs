@@ -5,7 +5,7 @@
 //! only the server knows for certain, so the countdown's zero is a reason to ask, not an answer.
 
 use domain::api::HoldView;
-use domain::seats::SeatState;
+use domain::seats::{SeatState, put_as_read};
 use domain::time::{SECOND_MS, Timestamp};
 use domain::wire::Mine;
 use gloo_net::http::Method;
@@ -163,9 +163,10 @@ impl Session {
     /// The hold's time is over.
     pub(in crate::seat_map) fn expire(self) {
         let (seats, places) = self.cart.with_untracked(|cart| (cart.want().to_vec(), cart.want_places().to_vec()));
-        let seat_names = seats.iter().map(|seat| self.name_of(*seat));
+        let mut seat_names: Vec<String> = seats.iter().map(|seat| self.name_of(*seat)).collect();
+        put_as_read(&mut seat_names, String::as_str);
         let place_names = places.iter().map(|places| places_in_words(places.quantity, &self.name_of_area(places.area)));
-        let names: Vec<String> = seat_names.chain(place_names).collect();
+        let names: Vec<String> = seat_names.into_iter().chain(place_names).collect();
         self.board.update_value(|board| board.note_given_back(&seats));
         self.lose_hold(Notice::expired(&names));
         self.forget_guesses_soon(seats);

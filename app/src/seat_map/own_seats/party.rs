@@ -1,21 +1,24 @@
 //! Party first: "three together, gold" in one tap, and other places to choose from.
 //!
 //! The server ranks (`GET …/best`); what it suggests becomes the wish, and goes the way of every tap. Also
-//! here: what is offered to somebody whose seat went to another.
+//! here: what is offered to somebody whose seat went to another, or is another's.
 
 use std::sync::Arc;
 
-use domain::api::{BestView, CategoryView, SuggestionView};
+use domain::api::{BestView, CategoryView, SeatLine, SuggestionView};
 use domain::best_available::Together;
-use domain::seats::{MAX_SEATS_PER_HOLD, SeatIndex};
+use domain::money::Money;
+use domain::seats::{MAX_SEATS_PER_HOLD, SeatIndex, put_as_read};
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 
-use super::cart::Tapped;
+use super::cart::{Cart, Tapped};
+use super::nearest::nearest;
 use crate::browser::{self, calls};
 use crate::language::{Arg, listed};
 use crate::say;
 use crate::seat_map::large_rooms::overview;
+use crate::seat_map::live::board::Look;
 use crate::seat_map::session::Session;
 use crate::seat_map::signals::once::DrawnOnce;
 use crate::seat_map::telling::notices::Notice;
@@ -137,8 +140,14 @@ fn show(session: Session, places: RwSignal<Places>) {
     }
 }
 
+fn names_of(lines: &[SeatLine]) -> Vec<&str> {
+    let mut names: Vec<&str> = lines.iter().map(|line| line.label.as_str()).collect();
+    put_as_read(&mut names, |name| name);
+    names
+}
+
 fn in_words(place: &SuggestionView) -> String {
-    let names: Vec<&str> = place.seats.iter().map(|line| line.label.as_str()).collect();
+    let names = names_of(&place.seats);
     let key = match place.together {
         Together::Row => "party.together",
         Together::Rows => "party.in_two_rows",
@@ -147,7 +156,7 @@ fn in_words(place: &SuggestionView) -> String {
     say!(key, seats = Arg::Ours(&listed(&names)), price = place.total)
 }
 
-/// Seats for somebody whose own went to another, offered in the notice that says so.
+/// Seats for somebody who cannot have those they tapped, offered in the notice that says so.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Offer {
     /// The seats.
@@ -156,9 +165,40 @@ pub struct Offer {
     pub words: String,
 }
 
+impl Offer {
+    /// These seats, which cost so much in all, in place of others.
+    fn instead(lines: &[SeatLine], total: Money) -> Self {
+        let names = names_of(lines);
+        let words = say!("map.take_instead", seats = Arg::Ours(&listed(&names)), price = total);
+        Self { seats: lines.iter().map(|line| line.seat).collect(), words }
+    }
+}
+
 impl Session {
-    /// Looks for as many seats as were lost, of the same category, and offers them in the notice on show.
+    /// The free seats nearest to one's own, or to those that were lost where one has none; as many as were lost.
+    pub(in crate::seat_map) fn nearest_to(self, lost: &[SeatIndex]) -> Option<Offer> {
+        let takes_more = |cart: &Cart| !cart.is_paying() && cart.count() + lost.len() <= MAX_SEATS_PER_HOLD;
+        let room = self.room.get_untracked().filter(|_| self.cart.with_untracked(takes_more))?;
+        let seats = self.cart.with_untracked(|cart| {
+            self.board
+                .with_value(|board| nearest(&room, lost, cart.want(), |seat| board.look(seat, cart) == Look::Available))
+        })?;
+        let lines: Vec<SeatLine> = seats.iter().filter_map(|seat| room.line(*seat)).collect();
+        let prices = lines.iter().map(|line| Some(line.price));
+        let total = prices.reduce(|sum, price| sum?.checked_add(price?)).flatten()?;
+        Some(Offer::instead(&lines, total))
+    }
+
+    /// Looks for as many seats as were lost, near one's own if one has any, and offers them in the notice on show.
     pub(in crate::seat_map) fn offer_instead_of(self, lost: &[SeatIndex]) {
+        if let Some(offer) = self.nearest_to(lost) {
+            self.notice.update(|notice| {
+                if let Some(notice) = notice {
+                    notice.offer = Some(offer);
+                }
+            });
+            return;
+        }
         let category = self.room.with_untracked(|room| {
             let room = room.as_ref()?;
             lost.first().and_then(|seat| room.seat(*seat)).map(|seat| seat.category.name.clone())
@@ -169,9 +209,7 @@ impl Session {
             let path = self.path(&format!("/best?count={count}&category={}&most=1", browser::encoded(&category)));
             let Ok(best) = calls::read::<BestView>(&path).await else { return };
             let Some(place) = best.suggestions.into_iter().next() else { return };
-            let names: Vec<&str> = place.seats.iter().map(|line| line.label.as_str()).collect();
-            let words = say!("map.take_instead", seats = Arg::Ours(&listed(&names)), price = place.total);
-            let offer = Offer { seats: place.seats.iter().map(|line| line.seat).collect(), words };
+            let offer = Offer::instead(&place.seats, place.total);
             self.notice.update(|notice| {
                 // Only while that is what is being talked about.
                 if *notice == about
@@ -198,8 +236,7 @@ impl Session {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use domain::api::SeatLine;
-    use domain::money::{Currency, Money};
+    use domain::money::Currency;
 
     #[test]
     fn a_suggestion_is_spoken_with_its_names_and_its_price() {

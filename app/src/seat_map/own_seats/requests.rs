@@ -1,7 +1,7 @@
 //! The requests that bring a hold after the wish, one at a time, and what their answers mean.
 
 use domain::api::{AreaProblem, AreaQuantity, HoldChange, HoldRequest, HoldView, SeatProblem};
-use domain::seats::SeatIndex;
+use domain::seats::{SeatIndex, put_as_read};
 use gloo_net::http::Method;
 use leptos::task::spawn_local;
 
@@ -54,7 +54,8 @@ impl Session {
                     || self.cart.with_untracked(|cart| still_wanted(cart, seats, *places)),
                 );
                 let answer = answer.await;
-                self.forget_proving();
+                // The puzzle is solved, or was given up.
+                self.unsay(&Notice::proving());
                 answer
             }
             Intent::Change { hold, add, remove, add_places, remove_places } => {
@@ -70,9 +71,9 @@ impl Session {
         }
     }
 
-    /// The puzzle is solved, or was given up: nothing is said of it any more, unless something else is said already.
-    fn forget_proving(self) {
-        if self.notice.with_untracked(|notice| notice.as_ref() == Some(&Notice::proving())) {
+    /// Says this no more, unless something else is said already.
+    pub(in crate::seat_map) fn unsay(self, said: &Notice) {
+        if self.notice.with_untracked(|notice| notice.as_ref() == Some(said)) {
             self.notice.set(None);
         }
     }
@@ -175,7 +176,8 @@ impl Session {
         let names = |hold: Option<&HoldView>, without: Option<&HoldView>| -> Vec<String> {
             let has = |seat| without.is_some_and(|hold| hold.seats.iter().any(|line| line.seat == seat));
             let lines = hold.iter().flat_map(|hold| &hold.seats);
-            let seats = lines.filter(|line| !has(line.seat)).map(|line| line.label.clone());
+            let mut seats: Vec<_> = lines.filter(|line| !has(line.seat)).map(|line| line.label.clone()).collect();
+            put_as_read(&mut seats, String::as_str);
             let had = |area| {
                 let mut lines = without.into_iter().flat_map(|hold| &hold.places);
                 lines.find(|line| line.area == area).map_or(0, |line| line.quantity)
@@ -184,7 +186,7 @@ impl Session {
                 let more = line.quantity.saturating_sub(had(line.area));
                 (more > 0).then(|| places_in_words(more, &line.label))
             });
-            seats.chain(places).collect()
+            seats.into_iter().chain(places).collect()
         };
         let said = |names: Vec<String>, key: &str| {
             let names: Vec<&str> = names.iter().map(String::as_str).collect();

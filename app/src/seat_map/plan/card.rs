@@ -7,6 +7,7 @@ use super::drawing::escaped;
 use super::sight::{self, Sight};
 use crate::language::{Arg, current, money};
 use crate::say;
+use crate::seat_map::own_seats::cart::Cart;
 use crate::seat_map::room::{Room, Seat};
 use crate::seat_map::session::Session;
 use leptos::prelude::*;
@@ -33,18 +34,26 @@ pub fn with_view(plan: &PlanView, seat: &Seat<'_>, words: String) -> String {
 
 /// The card of the seat one points at.
 pub fn card_view(session: Session) -> impl IntoView {
+    // A memo: free seats are counted far more often than this changes.
+    let is_sold_out = Memo::new(move |_| session.is_sold_out() && session.cart.with(Cart::is_empty));
     view! {
-        <div class="seat-card" data-testid="seat-card" aria-hidden="true" inner_html=move || card(session, session.pointed.get())></div>
+        <div class="seat-card" data-testid="seat-card" aria-hidden="true"
+            inner_html=move || card(session, session.pointed.get(), is_sold_out.get())></div>
     }
 }
 
-/// It as markup; without a seat, what to do.
-fn card(session: Session, seat: Option<SeatIndex>) -> String {
+/// It as markup; without a seat, what to do, if anything can be done.
+fn card(session: Session, seat: Option<SeatIndex>, is_sold_out: bool) -> String {
     let found = session.room.with(|room| {
         let room = room.as_ref()?;
         Some(markup(room, &room.seat(seat?)?))
     });
-    found.unwrap_or_else(|| format!("<p class=\"seat-card-hint\">{}</p>", say!("map.card_hint")))
+    found.unwrap_or_else(|| hint(is_sold_out))
+}
+
+fn hint(is_sold_out: bool) -> String {
+    let words = if is_sold_out { say!("map.sold_out") } else { say!("map.card_hint") };
+    format!("<p class=\"seat-card-hint\">{}</p>", escaped(&words))
 }
 
 fn markup(room: &Room, seat: &Seat<'_>) -> String {
@@ -110,6 +119,13 @@ mod tests {
         {
             assert!(text.contains(part), "{part} is missing: {text}");
         }
+    }
+
+    #[test]
+    fn nobody_is_told_to_tap_a_seat_where_none_is_free() {
+        assert!(hint(false).contains("Tap a seat"));
+        assert!(hint(true).contains("Sold out for now"));
+        assert!(!hint(true).contains("Tap"));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use domain::booking::{BookingState, MoneyState};
 use domain::money::Money;
+use domain::seats::put_as_read;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
@@ -81,15 +82,18 @@ async fn last_event(
 
 /// Reference and seats of the booking this one's money pays for.
 async fn moved_to(tx: &mut PgConnection, booking: Uuid) -> Result<Option<(String, String)>, sqlx::Error> {
-    sqlx::query_as(
+    let other: Option<(String, Vec<String>)> = sqlx::query_as(
         "SELECT other.reference,
-                (SELECT coalesce(string_agg(label, ', ' ORDER BY seat_no), '')
-                 FROM booking_seats WHERE booking_id = other.id)
+                ARRAY(SELECT label FROM booking_seats WHERE booking_id = other.id ORDER BY seat_no)
          FROM payments payment JOIN bookings other ON other.id = payment.moved_to WHERE payment.booking_id = $1",
     )
     .bind(booking)
     .fetch_optional(tx)
-    .await
+    .await?;
+    Ok(other.map(|(reference, mut seats)| {
+        put_as_read(&mut seats, String::as_str);
+        (reference, seats.join(", "))
+    }))
 }
 
 fn moved_words(reference: &str, seats: &str) -> (String, Vec<String>) {

@@ -1,6 +1,7 @@
 //! The mails of a sale: one to the buyer, and one with the tickets to the friend they are for.
 
 use domain::booking::BookingState;
+use domain::seats::put_as_read;
 
 use crate::AppState;
 use crate::bookings::effects::EffectError;
@@ -57,8 +58,9 @@ async fn to_buyer(
     state: &AppState,
     show: &Show,
     row: &BookingRow,
-    seats: Vec<(String, String)>,
+    mut seats: Vec<(String, String)>,
 ) -> Result<TicketMail, EffectError> {
+    put_as_read(&mut seats, |(label, _)| label.as_str());
     let places = if row.places.is_empty() {
         Vec::new()
     } else {

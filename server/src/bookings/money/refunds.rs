@@ -7,6 +7,7 @@
 use chrono::{DateTime, Utc};
 use domain::booking::Event;
 use domain::money::Money;
+use domain::seats::put_as_read;
 use domain::till::Means;
 use domain::time::Timestamp;
 use sqlx::PgConnection;
@@ -72,7 +73,7 @@ pub(in crate::bookings) async fn of_booking(
     tx: &mut PgConnection,
     booking: Uuid,
 ) -> Result<Vec<RefundRow>, sqlx::Error> {
-    sqlx::query_as(
+    let mut refunds: Vec<RefundRow> = sqlx::query_as(
         "SELECT refund.number, refund.amount_minor, refund.fee_minor, refund.requested_at, refund.settled_at,
                 ARRAY(SELECT label FROM returned_seats seat
                       WHERE seat.booking_id = refund.booking_id AND seat.number = refund.number
@@ -81,7 +82,9 @@ pub(in crate::bookings) async fn of_booking(
     )
     .bind(booking)
     .fetch_all(tx)
-    .await
+    .await?;
+    refunds.iter_mut().for_each(|refund| put_as_read(&mut refund.seats, String::as_str));
+    Ok(refunds)
 }
 
 /// Whether seats of this booking were given back one by one. Then a gateway's word that "the refund" went

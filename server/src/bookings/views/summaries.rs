@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 use domain::api_accounts::BookingSummary;
 use domain::booking::{BookingState, MoneyState};
 use domain::money::{Currency, Money};
+use domain::seats::put_as_read;
 use uuid::Uuid;
 
 use crate::AppState;
@@ -42,7 +43,8 @@ pub async fn summaries(state: &AppState, ids: &[Uuid]) -> Result<Vec<BookingSumm
     .fetch_all(&state.pg)
     .await?;
     let mut summaries = Vec::with_capacity(rows.len());
-    for row in rows {
+    for mut row in rows {
+        put_as_read(&mut row.seats, String::as_str);
         let show = state.catalogue.known_show(row.show_id).await?;
         let corrupt = |column: &str| Problem::internal(&format!("bookings({}).{column} cannot be", row.id));
         let currency = Currency::parse(&row.currency).ok_or_else(|| corrupt("currency"))?;

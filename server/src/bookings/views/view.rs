@@ -5,6 +5,7 @@ use std::sync::Arc;
 use domain::api::{BookingEventView, BookingView, Person, PlaceLine, SeatLine};
 use domain::booking::{BookingState, MoneyState, buyer_cancels_until};
 use domain::money::Money;
+use domain::seats::put_as_read;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
@@ -146,11 +147,12 @@ pub(in crate::bookings) async fn of_row(
 pub(in crate::bookings) fn compose(
     show: &Show,
     row: &BookingRow,
-    seats: Vec<SeatLine>,
+    mut seats: Vec<SeatLine>,
     places: Vec<PlaceLine>,
     pay_url: Option<String>,
 ) -> BookingView {
     assert_eq!(show.id, row.show_id, "a booking is seen with its own show");
+    put_as_read(&mut seats, |line| line.label.as_str());
     let person = |(name, email): &(String, String)| Person { name: name.clone(), email: email.clone() };
     BookingView {
         id: row.id,

@@ -47,7 +47,7 @@ pub struct Sheet {
     pub screen: String,
     /// Format and language.
     pub format: String,
-    /// The tickets in the order of the room, at least one.
+    /// The tickets row by row and by the number of the seat, at least one.
     pub tickets: Vec<Ticket>,
 }
 
