@@ -18,7 +18,7 @@ use crate::web::Problem;
 /// request that was not is repeated with its key, and comes by again.
 ///
 /// # Errors
-/// `hold_expired` when the booking has ended meanwhile; 503 when the database is not to be had.
+/// `hold_expired` when the booking has ended meanwhile; 503 when the database is unavailable.
 pub async fn keep_longer(state: &AppState, hold: Uuid, owner: &str, until: Timestamp) -> Result<(), Problem> {
     // Boxed, as in `checks`.
     Box::pin(retried(|| async {
