@@ -102,8 +102,10 @@ async fn pay(
 
 /// Cancel: all of it, or some seats. Until `cancel_until_ms` of the booking the price goes back less a fee.
 #[utoipa::path(post, path = "/bookings/{booking}/cancel", tag = "bookings", request_body = Option<CancelRequest>,
-    params(("booking" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 200, body = BookingView, description = "How it stands now"), KeyReused,
+    params(("booking" = Uuid, Path), ("Idempotency-Key" = String, Header),
+        ("Prefer" = Option<String>, Header, description = "respond-async")),
+    responses((status = 200, body = BookingView, description = "How it stands now"),
+        (status = 202, description = "With Prefer: respond-async; ask at Location"), KeyReused,
         (status = 400, body = ProblemView, description = "malformed, key_missing, seat_twice, unknown_seat"),
         (status = 404, body = ProblemView, description = "Also for another's"),
         (status = 409, body = ProblemView, description = "too_late_to_cancel, wrong_state, sales_closed: it is being undone anyway, still_running")))]
@@ -112,6 +114,7 @@ async fn undo(
     visitor: Visitor,
     ApiPath(booking): ApiPath<Uuid>,
     key: IdempotencyKey,
+    prefer: Prefer,
     body: Result<Option<Json<Map<String, Value>>>, JsonRejection>,
 ) -> ApiResult<Response> {
     // Without a body all of it is meant; so only an object is one, and not an empty list in its place.
@@ -123,13 +126,15 @@ async fn undo(
         let owner = accounts::owner_for(&state, &visitor, booking).await?;
         cancel::cancel_own(&state, &owner, booking, &request, &intent).await
     };
-    Ok(once(&state, intent, Prefer::default(), work).await?.into_response())
+    Ok(once(&state, intent, prefer, work).await?.into_response())
 }
 
 /// Your show was moved to another screen: take the other seats, or have all of your money back.
 #[utoipa::path(post, path = "/bookings/{booking}/seat-offer", tag = "bookings", request_body = SeatOfferAnswer,
-    params(("booking" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 200, body = BookingView, description = "How it stands now"), KeyReused,
+    params(("booking" = Uuid, Path), ("Idempotency-Key" = String, Header),
+        ("Prefer" = Option<String>, Header, description = "respond-async")),
+    responses((status = 200, body = BookingView, description = "How it stands now"),
+        (status = 202, description = "With Prefer: respond-async; ask at Location"), KeyReused,
         (status = 400, body = ProblemView, description = "malformed, key_missing"),
         (status = 404, body = ProblemView, description = "Also for another's"),
         (status = 409, body = ProblemView, description = "wrong_state: nothing to answer, or not any more; still_running")))]
@@ -138,6 +143,7 @@ async fn choose(
     visitor: Visitor,
     ApiPath(booking): ApiPath<Uuid>,
     key: IdempotencyKey,
+    prefer: Prefer,
     ApiJson(request): ApiJson<SeatOfferAnswer>,
 ) -> ApiResult<Response> {
     let intent = Intent::new(&visitor.owner, key, &format!("POST /bookings/{booking}/seat-offer"), &request);
@@ -145,7 +151,7 @@ async fn choose(
         let owner = accounts::owner_for(&state, &visitor, booking).await?;
         relocation::answer(&state, &owner, booking, &request, &intent).await
     };
-    Ok(once(&state, intent, Prefer::default(), work).await?.into_response())
+    Ok(once(&state, intent, prefer, work).await?.into_response())
 }
 
 /// Everything that happened to your booking: who, when, why.

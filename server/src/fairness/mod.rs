@@ -20,7 +20,7 @@ mod watch;
 
 use std::borrow::Cow;
 
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use uuid::Uuid;
 
 use crate::catalogue::Show;
@@ -57,6 +57,13 @@ impl Fairness {
             asking_for_staff: Semaphore::new(MAX_ASKED_ABOUT),
             asking_for_repeats: Semaphore::new(MAX_ASKED_ABOUT),
         }
+    }
+
+    /// A turn to ask the lock store whether a request that is about to be refused repeats a granted one; none while
+    /// too many are asked about.
+    #[must_use]
+    pub fn turn_for_a_repeat(&self) -> Option<SemaphorePermit<'_>> {
+        self.asking_for_repeats.try_acquire().ok()
     }
 }
 
@@ -140,7 +147,7 @@ impl<'a> Trying<'a> {
             self.is_free = puzzles::works_there(state, show, self.account).await;
         }
         if !self.is_free
-            && let Ok(_turn) = state.fairness.asking_for_repeats.try_acquire()
+            && let Some(_turn) = state.fairness.turn_for_a_repeat()
         {
             self.is_free = self.is_repeat(state, show, request).await;
         }

@@ -52,18 +52,27 @@ async fn take(
     let show = state.catalogue.known_show(show).await?;
     let intent = Intent::new(&visitor.owner, key, "take", &wish).in_show(show.id);
     let answer = once(&state, &intent, async {
-        waiting_room::check_pass(&state, show.id, &visitor.owner, &headers).await?;
         let asked = asked(&visitor, &show, &intent);
-        let lot = wish_of(&show, &wish)?;
-        // Checked before a puzzle is asked for.
-        service::on_sale(&show, state.locks.now())?;
-        let mut trying = Trying::new(show.id, &visitor, &address);
-        trying.once(&state, &show, Some(asked.id)).await?;
-        let proven = puzzles::check(&state, &show, &visitor, asked.id, &headers).await;
-        proven.inspect_err(|why| trying.refused(&state, why))?;
-        trying.goes_on(&state, &show, Some(asked.id)).await?;
-        let held = service::take(&state, &show, &visitor.owner, asked, lot).await?;
-        trying.held(&state);
+        let granted = async {
+            waiting_room::check_pass(&state, show.id, &visitor.owner, &headers).await?;
+            let lot = wish_of(&show, &wish)?;
+            // Checked before a puzzle is asked for.
+            service::on_sale(&show, state.locks.now())?;
+            let mut trying = Trying::new(show.id, &visitor, &address);
+            trying.once(&state, &show, Some(asked.id)).await?;
+            let proven = puzzles::check(&state, &show, &visitor, asked.id, &headers).await;
+            proven.inspect_err(|why| trying.refused(&state, why))?;
+            trying.goes_on(&state, &show, Some(asked.id)).await?;
+            let held = service::take(&state, &show, &visitor.owner, asked, lot).await?;
+            trying.held(&state);
+            Ok::<_, Problem>(held)
+        };
+        let held = match granted.await {
+            Ok(held) => held,
+            Err(refusal) => {
+                Box::pin(service::unless_granted(&state, &show, &visitor.owner, asked, asked.id, refusal)).await?
+            }
+        };
         Answer::json(StatusCode::CREATED, &service::view(&show, &held, None))
     });
     let answer = answer.await;
@@ -142,17 +151,27 @@ async fn change(
     let show = state.catalogue.known_show(show).await?;
     let intent = Intent::new(&visitor.owner, key, "change", &(hold, &wish)).in_show(show.id);
     let answer = once(&state, &intent, async {
-        if !wish.add.is_empty() || !wish.add_places.is_empty() {
-            waiting_room::check_pass(&state, show.id, &visitor.owner, &headers).await?;
-            let mut trying = Trying::new(show.id, &visitor, &address);
-            trying.once(&state, &show, None).await?;
-            trying.goes_on(&state, &show, None).await?;
-        }
         let asked = asked(&visitor, &show, &intent);
-        match service::change(&state, &show, &visitor.owner, asked, hold, &wish).await? {
-            Some(held) => Answer::json(StatusCode::OK, &service::view(&show, &held, None)),
-            None => Ok(Answer::no_content()),
+        let changed = async {
+            if !wish.add.is_empty() || !wish.add_places.is_empty() {
+                waiting_room::check_pass(&state, show.id, &visitor.owner, &headers).await?;
+                let mut trying = Trying::new(show.id, &visitor, &address);
+                trying.once(&state, &show, None).await?;
+                trying.goes_on(&state, &show, None).await?;
+            }
+            service::change(&state, &show, &visitor.owner, asked, hold, &wish).await
+        };
+        let held = match changed.await {
+            Ok(held) => held,
+            Err(refusal) => {
+                Box::pin(service::unless_granted(&state, &show, &visitor.owner, asked, hold, refusal)).await?
+            }
+        };
+        // Nothing is left: it is over.
+        if held.lot.is_empty() {
+            return Ok(Answer::no_content());
         }
+        Answer::json(StatusCode::OK, &service::view(&show, &held, None))
     });
     Ok(answer.await?.into_response())
 }

@@ -147,7 +147,7 @@ pub(super) async fn take(
     }
 }
 
-/// Adds seats and places and lets others go, all or none; the expiry stays. `None`: nothing is left, it is over.
+/// Adds seats and places and lets others go, all or none; the expiry stays. With nothing left it is over.
 pub(super) async fn change(
     state: &AppState,
     show: &Show,
@@ -155,7 +155,7 @@ pub(super) async fn change(
     asked: Asked,
     hold: Uuid,
     wish: &HoldChange,
-) -> Result<Option<Held>, Problem> {
+) -> Result<Held, Problem> {
     let add = check_lot(show, &wish.add, &wish.add_places, 0)?;
     let remove = check_lot(show, &wish.remove, &wish.remove_places, 0)?;
     if !add.is_empty() {
@@ -166,10 +166,9 @@ pub(super) async fn change(
     }
     let change = Change { asked, hold, owner: owner.to_owned(), add, remove };
     let asked_at = state.locks.now();
-    match with_map(state, show, || state.locks.change(show.id, terms(state, show), &change)).await? {
-        Ok(held) => Ok(Some(held).filter(|held| !held.lot.is_empty())),
-        Err(refusal) => Err(refused(show, &refusal).with_times(|seat| state.hubs.locked_ago(show.id, seat, asked_at))),
-    }
+    let changed = with_map(state, show, || state.locks.change(show.id, terms(state, show), &change)).await?;
+    let ago = |seat| state.hubs.locked_ago(show.id, seat, asked_at);
+    changed.map_err(|refusal| refused(show, &refusal).with_times(ago))
 }
 
 /// Lets a hold last longer, as far as the show allows; less for an owner who let other holds run out lately.
@@ -180,12 +179,44 @@ pub(super) async fn extend(
     asked: Asked,
     hold: Uuid,
 ) -> Result<Held, Problem> {
-    sales_open(show, state.locks.now())?;
-    let extended = with_map(state, show, || state.locks.extend(show.id, asked, hold, owner, HOLD_EXTENSION_MS)).await?;
-    let held = extended.map_err(|refusal| refused(show, &refusal))?;
+    let held = match lengthen(state, show, owner, asked, hold).await {
+        Ok(held) => held,
+        Err(refusal) => Box::pin(unless_granted(state, show, owner, asked, hold, refusal)).await?,
+    };
     // Checked out already: it may be paid as long.
     bookings::keep_longer(state, hold, owner, held.expires_at).await?;
     Ok(held)
+}
+
+async fn lengthen(state: &AppState, show: &Show, owner: &str, asked: Asked, hold: Uuid) -> Result<Held, Problem> {
+    sales_open(show, state.locks.now())?;
+    let extended = with_map(state, show, || state.locks.extend(show.id, asked, hold, owner, HOLD_EXTENSION_MS)).await?;
+    extended.map_err(|refusal| refused(show, &refusal))
+}
+
+/// What a request that is refused was granted before, perhaps by another replica: what refuses it now may have come
+/// since. Else what it is refused for.
+///
+/// The lock store is asked only where coming back later would not help, and for so many at a time: a request that
+/// goes well costs nothing here, nor does one that is to be sent again (429, 428) or that the store itself refused.
+pub(super) async fn unless_granted(
+    state: &AppState,
+    show: &Show,
+    owner: &str,
+    asked: Asked,
+    hold: Uuid,
+    refusal: Problem,
+) -> Result<Held, Problem> {
+    let was_on_sale = show.sales != Sales::Planned && show.sales_from.is_none_or(|from| from <= state.locks.now());
+    if !was_on_sale || !matches!(refusal.code(), Code::SalesClosed | Code::WaitingListFirst) {
+        return Err(refusal);
+    }
+    let Some(_turn) = state.fairness.turn_for_a_repeat() else { return Err(refusal) };
+    // Not by way of `with_map`: where no map is, nothing was granted that is known, and none is loaded for that.
+    match state.locks.granted_before(show.id, asked, hold, owner).await {
+        Ok(Some(told)) => told.map_err(|why| refused(show, &why)),
+        Ok(None) | Err(_) => Err(refusal),
+    }
 }
 
 /// Tells a person why it was refused and what to do.

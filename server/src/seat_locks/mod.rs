@@ -241,6 +241,19 @@ pub trait SeatLocks: Send + Sync + 'static {
         owner: &str,
         by_ms: i64,
     ) -> Result<Result<Held, Refusal>, StoreError>;
+    /// What was granted for this request before, whatever it asked for; `None` where nothing was. `hold` is the one
+    /// that it was about. Changes nothing: it asks to last no longer than now, which is granted to nobody, and a
+    /// request that was granted is told the same again.
+    async fn granted_before(
+        &self,
+        show: Uuid,
+        asked: Asked,
+        hold: Uuid,
+        owner: &str,
+    ) -> Result<Option<Result<Held, Refusal>>, StoreError> {
+        let told = self.extend(show, asked, hold, owner, 0).await?;
+        Ok(Some(told).filter(|told| matches!(told, Ok(_) | Err(Refusal::Reused))))
+    }
     /// The owner's hold in this show. Restores one that [`SeatLocks::leave`] had shortened.
     async fn mine(&self, show: Uuid, owner: &str) -> Result<Option<Held>, StoreError>;
     /// The same of several owners, [`MAX_PER_CALL`] at most, in their order.

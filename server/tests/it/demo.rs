@@ -92,6 +92,8 @@ async fn an_edited_price_reaches_theatres_that_no_organiser_priced_and_no_show_t
     priced(&mut olga, &["gold"]).await;
     let hers = asked(&world, "aurora").await;
     assert_eq!((hers.0, hers.1), (1_250, 2));
+    let there = costs(&world, "aurora-1").await;
+    assert!(there.iter().all(|minor| *minor == 1_000), "{there:?}");
 
     folder.price(1_100);
     folder.load(&world, "3").await;
@@ -102,5 +104,11 @@ async fn an_edited_price_reaches_theatres_that_no_organiser_priced_and_no_show_t
     let (kept, added) = after.split_at(before.len());
     assert_eq!(kept, before, "shows that are there keep their price");
     assert!(!added.is_empty() && added.iter().all(|minor| *minor == 1_100), "{added:?}");
+    let after = costs(&world, "aurora-1").await;
+    let (kept, added) = after.split_at(there.len());
+    assert_eq!(kept, there, "whoever set them since");
+    // Her evening, or a fifth more at a weekend.
+    let is_hers = |minor: &i64| matches!(*minor, 1_250 | 1_500);
+    assert!(!added.is_empty() && added.iter().all(is_hers), "what the demo adds costs what she asks for: {added:?}");
     world.end().await;
 }

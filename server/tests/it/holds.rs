@@ -44,6 +44,44 @@ async fn a_retry_replays_byte_for_byte_and_another_body_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_retry_elsewhere_gets_its_answer_though_sales_have_closed_since() {
+    let world = World::start(2, &[]).await;
+    let (ann, path) = (world.visitor_at(0), format!("/api/v1/shows/{}/holds", world.show));
+    let there = crate::world::Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
+    let seats = json!({ "seats": [1, 2] });
+    let taken = ann.raw(Method::POST, &path, seats.clone(), "take").await;
+    let hold: Value = serde_json::from_str(&taken.1).expect("JSON");
+    let one = format!("{path}/{}", text(&hold["id"]));
+    let (longer, more) = (format!("{one}/extend"), json!({ "add": [3], "remove": [2] }));
+    let changed = ann.raw(Method::PATCH, &one, more.clone(), "change").await;
+    let extended = ann.raw(Method::POST, &longer, Value::Null, "extend").await;
+    assert_eq!((taken.0, changed.0, extended.0), (StatusCode::CREATED, StatusCode::OK, StatusCode::OK));
+
+    let closed = "UPDATE shows SET sales = 'paused', starts_at = now() + interval '4 minutes',
+                  terms_version = terms_version + 1, terms_at = now()";
+    sqlx::query(closed).execute(&world.pg).await.expect("sales are closed");
+    until("the other server knows", || async { world.visitor_at(1).hold(&[9]).await.1["code"] == "sales_closed" })
+        .await;
+    assert_eq!(there.raw(Method::POST, &path, seats, "take").await, taken);
+    assert_eq!(there.raw(Method::PATCH, &one, more, "change").await, changed);
+    assert_eq!(there.raw(Method::POST, &longer, Value::Null, "extend").await, extended);
+    // Another request under the key is none of these, and what was never granted is refused.
+    let (status, refusal) = there.call_with_key(Method::POST, &longer, Value::Null, "change").await;
+    assert_eq!((status, text(&refusal["code"])), (StatusCode::UNPROCESSABLE_ENTITY, "key_reused"));
+    for (method, path, body) in [
+        (Method::POST, &path, json!({ "seats": [5] })),
+        (Method::PATCH, &one, json!({ "add": [5], "remove": [] })),
+        (Method::POST, &longer, Value::Null),
+    ] {
+        let (status, refusal) = there.call(method, path, body).await;
+        assert_eq!((status, text(&refusal["code"])), (StatusCode::CONFLICT, "sales_closed"), "{path}: {refusal}");
+    }
+    ann.sees(5, '0').await;
+    ann.sees(2, '0').await;
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn twenty_equal_requests_at_once_are_one_hold_and_one_answer() {
     let world = World::start(2, &[]).await;
     let (ann, path) = (world.visitor(), format!("/api/v1/shows/{}/holds", world.show));

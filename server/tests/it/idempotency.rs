@@ -311,6 +311,27 @@ async fn who_would_rather_not_wait_is_told_where_to_ask() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn who_would_rather_not_wait_for_a_cancellation_need_not_either() {
+    let world = World::start(2, &[]).await;
+    let ann = world.visitor();
+    let there = Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
+    let paid = ann.bought(&[1], "tok_paid").await;
+    // Somebody else has the booking, so it cannot be cancelled yet.
+    let mut others = world.pg.begin().await.expect("a transaction");
+    let locked = sqlx::query("SELECT 1 FROM bookings FOR UPDATE").execute(&mut *others).await;
+    locked.expect("the booking is locked");
+    let path = format!("/api/v1/bookings/{}/cancel", text(&paid["id"]));
+    let accepted = post(&ann, &path, "undo", "{}", &[("prefer", "respond-async")]).await;
+    assert_eq!(accepted.status, StatusCode::ACCEPTED, "{accepted:?}");
+    assert_eq!(accepted.header("preference-applied"), "respond-async");
+    others.rollback().await.expect("it is let go");
+    let asked = at_last(&there, accepted.header("location")).await;
+    assert_eq!((asked.status, &asked.json()["state"]), (StatusCode::OK, &json!("CANCELLED")), "{asked:?}");
+    assert_eq!(post(&there, &path, "undo", "{}", &[]).await.what(), asked.what());
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_work_goes_on_when_its_caller_leaves() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();

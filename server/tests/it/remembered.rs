@@ -48,6 +48,39 @@ async fn names_that_were_changed_elsewhere_are_on_what_is_paid_for_here() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn who_kept_their_hold_longer_here_is_told_the_same_there_also_when_the_booking_is_over() {
+    let world = World::start(3, &[]).await;
+    let (here, there, hold, booking) = checked_out(&world).await;
+    let path = format!("/api/v1/shows/{}/holds/{}/extend", world.show, text(&hold["id"]));
+    let longer = here.raw(Method::POST, &path, Value::Null, "longer").await;
+    assert_eq!(longer.0, StatusCode::OK, "{longer:?}");
+    assert_eq!(there.raw(Method::POST, &path, Value::Null, "longer").await, longer);
+    let kept = "SELECT count(*) FROM booking_events WHERE event = 'kept_longer'";
+    assert_eq!(world.count(kept).await, 1, "once, though both replicas were told");
+    let expire = "UPDATE bookings SET state = 'EXPIRED', version = version + 1 WHERE id = $1::uuid";
+    sqlx::query(expire).bind(text(&booking["id"])).execute(&world.pg).await.expect("time passes");
+    let elsewhere = Visitor { base: world.visitor_at(2).base, ..here.clone() };
+    assert_eq!(elsewhere.raw(Method::POST, &path, Value::Null, "longer").await, longer);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn checking_out_again_does_not_shorten_a_booking_that_was_kept_longer_meanwhile() {
+    let world = World::start(1, &[]).await;
+    let ann = world.visitor();
+    let (_, hold) = ann.hold(&[1]).await;
+    let (_, booking) = ann.book(&hold).await;
+    // As if the hold had been kept longer just after the second checkout read when it ends.
+    let longer = "UPDATE bookings SET expires_at = expires_at + interval '1 minute', version = version + 1";
+    sqlx::query(longer).execute(&world.pg).await.expect("it is kept longer");
+    let (status, again) = ann.book(&hold).await;
+    assert_eq!((status, &again["id"]), (StatusCode::CREATED, &booking["id"]), "{again}");
+    let ends = |booking: &Value| booking["expires_at_ms"].as_i64().expect("milliseconds");
+    assert_eq!(ends(&again), ends(&booking) + 60_000);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_was_paid_or_undone_elsewhere_is_not_paid_again_here() {
     let world = World::start(2, &[]).await;
     let (here, there, _, booking) = checked_out(&world).await;

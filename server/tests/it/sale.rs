@@ -261,7 +261,7 @@ async fn a_hold_that_is_kept_longer_after_checking_out_can_be_paid_as_long() {
     let kept = ann.booking(&booking).await;
     assert_eq!(kept["expires_at_ms"], longer["expires_at_ms"], "{kept}");
     assert!(kept["expires_at_ms"].as_i64() > booking["expires_at_ms"].as_i64(), "longer than before");
-    // A repeat comes by again, and finds it done.
+    // A repeat gets the same answer, and nothing more is written down.
     let story = format!("/api/v1/bookings/{}/events", text(&booking["id"]));
     assert_eq!(ann.call_with_key(Method::POST, &path, Value::Null, "longer").await.1, longer);
     assert_eq!(names(&ann.get(&story).await.1), ["created", "hold_taken", "kept_longer"]);

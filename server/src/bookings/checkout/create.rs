@@ -200,7 +200,9 @@ async fn revise(
         // Paid for, or about to be: what was agreed stands.
         _ => return Ok(earlier.clone()),
     }
-    let machine = Booking { total: wanted.machine.total, expires_at: wanted.machine.expires_at, ..earlier.machine };
+    // Never sooner: the hold may have been kept longer since its end was read for this checkout.
+    let expires_at = wanted.machine.expires_at.max(earlier.machine.expires_at);
+    let machine = Booking { total: wanted.machine.total, expires_at, ..earlier.machine };
     let revised = BookingRow {
         version: earlier.version + 1,
         machine,

@@ -18,7 +18,7 @@ use crate::web::Problem;
 /// request that was not is repeated with its key, and comes by again.
 ///
 /// # Errors
-/// `hold_expired` when the booking has ended meanwhile; 503 when the database is not to be had.
+/// `hold_expired` when the booking has ended meanwhile; 503 when the database is unavailable.
 pub async fn keep_longer(state: &AppState, hold: Uuid, owner: &str, until: Timestamp) -> Result<(), Problem> {
     // Boxed, as in `checks`.
     Box::pin(retried(|| async {
@@ -33,13 +33,17 @@ pub async fn keep_longer(state: &AppState, hold: Uuid, owner: &str, until: Times
 }
 
 async fn prolong(tx: &mut PgConnection, row: &BookingRow, until: Timestamp, now: Timestamp) -> Result<(), MoveError> {
+    // It lasts as long. Or did: a request that was granted is answered like that whatever came of the booking since.
+    if until <= row.machine.expires_at {
+        return Ok(());
+    }
     match row.machine.state {
-        BookingState::SeatsLocked if until > row.machine.expires_at => {}
+        BookingState::SeatsLocked => {}
         // Its time was over before it was told: its seats go, or went, with it.
         BookingState::Cancelled | BookingState::Expired => {
             return Err(MoveError::Refused(domain::booking::Refused::Gone));
         }
-        // It lasts as long; or what was agreed when Pay was pressed stands.
+        // What was agreed when Pay was pressed stands.
         _ => return Ok(()),
     }
     let machine = Booking { expires_at: until, ..row.machine };

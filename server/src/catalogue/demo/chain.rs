@@ -171,6 +171,18 @@ impl Chain {
         Ok(chain)
     }
 
+    /// Has shows of these theatres cost what their organisers saved. A category that an organiser named no price of
+    /// costs what the file says: without one there would be no show in its room.
+    pub fn price_by(&mut self, mut saved: HashMap<String, Tariff>) {
+        for theatre in &mut self.file.theatres {
+            let Some(theirs) = saved.remove(&theatre.id) else { continue };
+            let of_file = std::mem::replace(&mut theatre.tariff, theirs);
+            for (category, minor) in of_file.base {
+                theatre.tariff.base.entry(category).or_insert(minor);
+            }
+        }
+    }
+
     /// A film that a programme names.
     pub fn film(&self, id: &str) -> anyhow::Result<&Film> {
         self.file.films.iter().find(|film| film.id == id).with_context(|| format!("there is no film {id:?}"))

@@ -2,7 +2,8 @@
 //!
 //! Runs at every start and may run twice at once: ids follow from content, so loading the same again changes
 //! nothing and loading tomorrow adds a day. A day of a screen that has shows already is left as it is, also
-//! when the prices in the folder were edited since. Nothing is ever removed here.
+//! when the prices in the folder were edited since. New shows of a theatre whose organiser has saved prices cost what
+//! the organiser asks for. Nothing is ever removed here.
 
 mod chain;
 mod sql;
@@ -39,12 +40,14 @@ pub struct Loaded {
 /// A file that cannot be read or makes no sense, named; or Postgres.
 pub async fn load(pool: &PgPool, demo_dir: &Path, now: Timestamp, days: u32) -> anyhow::Result<Loaded> {
     let folder = demo_dir.to_owned();
+    let read = tokio::task::spawn_blocking(move || chain::Chain::read(&folder));
+    let mut chain = read.await.context("reading the demo chain was interrupted")??;
+    chain.price_by(sql::saved_tariffs(pool, &chain).await.context("reading what organisers ask for")?);
     let planned = tokio::task::spawn_blocking(move || {
-        let chain = chain::Chain::read(&folder)?;
         let shows = timetable::shows(&chain, now, days)?;
         anyhow::Ok((chain, shows))
     });
-    let (chain, shows) = planned.await.context("reading the demo chain was interrupted")??;
+    let (chain, shows) = planned.await.context("planning the shows of the demo chain was interrupted")??;
     let new_shows = sql::write(pool, &chain, &shows).await.context("writing the demo chain")?;
     Ok(Loaded {
         cities: chain.file.cities.len(),

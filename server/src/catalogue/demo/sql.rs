@@ -1,11 +1,26 @@
 //! Writing the demo chain: one transaction, one statement a table, arrays through UNNEST.
 
+use std::collections::HashMap;
+
 use chrono::{DateTime, NaiveDate, Utc};
+use domain::pricing::Tariff;
+use sqlx::types::Json;
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use super::chain::{Chain, Room};
 use super::timetable::PlannedShow;
+
+/// What organisers have saved of the chain's theatres, by theatre. Until one does, the row has version 1 and is the
+/// demo's own.
+pub(super) async fn saved_tariffs(pool: &PgPool, chain: &Chain) -> Result<HashMap<String, Tariff>, sqlx::Error> {
+    let saved: Vec<(String, Json<Tariff>)> =
+        sqlx::query_as("SELECT theatre_id, tariff FROM theatre_tariffs WHERE version > 1 AND theatre_id = ANY ($1)")
+            .bind(column(&chain.file.theatres, |theatre| theatre.id.as_str()))
+            .fetch_all(pool)
+            .await?;
+    Ok(saved.into_iter().map(|(theatre, tariff)| (theatre, tariff.0)).collect())
+}
 
 /// Writes everything and answers how many shows are new.
 pub(super) async fn write(pool: &PgPool, chain: &Chain, shows: &[PlannedShow]) -> Result<u64, sqlx::Error> {
@@ -71,7 +86,7 @@ async fn theatres(connection: &mut PgConnection, chain: &Chain) -> Result<(), sq
          WHERE theatre_tariffs.version = 1 AND theatre_tariffs.tariff <> EXCLUDED.tariff",
     )
     .bind(column(theatres, |theatre| theatre.id.as_str()))
-    .bind(column(theatres, |theatre| sqlx::types::Json(&theatre.tariff)))
+    .bind(column(theatres, |theatre| Json(&theatre.tariff)))
     .execute(connection)
     .await?;
     Ok(())

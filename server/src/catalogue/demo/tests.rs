@@ -1,10 +1,11 @@
 //! The folder `demo/` as it is, and its timetable around the edges of the calendar.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
 use chrono::{DateTime, NaiveDate, NaiveTime, TimeDelta, Utc};
 use domain::api::SeatKind;
+use domain::pricing::Tariff;
 use domain::time::Timestamp;
 
 use super::chain::Chain;
@@ -106,6 +107,31 @@ fn a_run_a_day_later_plans_the_same_days_the_same_way() {
     let last = NaiveDate::from_ymd_opt(2026, 11, 27).expect("a date");
     assert_eq!(both, tomorrow.iter().filter(|show| show.local_date <= last).count());
     assert!(both < tomorrow.len(), "and adds a day");
+}
+
+#[test]
+fn shows_cost_what_an_organiser_saved_and_what_the_organiser_left_out_costs_what_the_file_says() {
+    let mut chain = demo();
+    let theatre = &chain.file.theatres[0];
+    let (id, of_file) = (theatre.id.clone(), theatre.tariff.clone());
+    let (left_out, _) = of_file.base.last_key_value().expect("a category");
+    let named = of_file.base.keys().filter(|name| *name != left_out);
+    let saved = Tariff {
+        base: named.map(|name| (name.clone(), 7_770)).collect(),
+        weekend_percent: 100,
+        matinee_percent: 100,
+        prime_percent: 100,
+        surcharge: BTreeMap::new(),
+    };
+    chain.price_by(HashMap::from([(id.clone(), saved)]));
+    for (name, minor) in &of_file.base {
+        let wanted = if name == left_out { *minor } else { 7_770 };
+        assert_eq!(chain.file.theatres[0].tariff.base[name], wanted, "{name}");
+    }
+    let priced = week(&chain, NOW).into_iter().filter(|show| show.prices.contains(":7770")).map(|show| show.screen);
+    let priced: HashSet<String> = priced.collect();
+    let screens = chain.file.theatres[0].screens.iter().map(|screen| screen.id.clone());
+    assert_eq!(priced, screens.collect::<HashSet<_>>(), "all of {id}, and nobody else's");
 }
 
 #[test]

@@ -54,6 +54,27 @@ on_every_store! {
         assert_eq!(house.try_one(&other).await, Err(Refusal::Reused));
     }
 
+    async fn what_was_granted_is_told_whoever_asks_for_that_alone_and_nothing_else_happens(house: &House) {
+        let wish = attempt("ann", lot(&[1], &[]));
+        let before = |asked, hold| house.store.granted_before(house.show, asked, hold, "ann");
+        assert_eq!(before(wish.asked, wish.asked.id).await.expect("an answer"), None, "not yet");
+        let first = house.try_one(&wish).await.expect("it is free");
+        let (add, remove) = (lot(&[2], &[]), lot(&[1], &[]));
+        let change = Change { asked: asked(), hold: first.hold, owner: "ann".into(), add, remove };
+        let changed = house.try_change(&change).await.expect("it is free");
+        let now_is = house.mine("ann").await;
+        let version = house.version().await;
+        assert_eq!(before(wish.asked, first.hold).await.expect("an answer"), Some(Ok(first.clone())));
+        assert_eq!(before(change.asked, first.hold).await.expect("an answer"), Some(Ok(changed)));
+        let other = Asked { digest: wish.asked.digest + 1, ..wish.asked };
+        assert_eq!(before(other, first.hold).await.expect("an answer"), Some(Err(Refusal::Reused)));
+        assert_eq!(before(asked(), first.hold).await.expect("an answer"), None, "she asked for nothing");
+        assert_eq!((house.mine("ann").await, house.version().await), (now_is, version));
+        house.release("ann", first.hold).await.expect("it is hers");
+        assert_eq!(before(wish.asked, first.hold).await.expect("an answer"), Some(Ok(first)));
+        assert_eq!((house.map().await, house.holds().await), ("000000000000".into(), 0));
+    }
+
     async fn a_refusal_is_not_kept_and_the_same_id_may_try_again(house: &House) {
         let in_the_way = house.take("zoe", &[1]).await.expect("it is free");
         let wish = attempt("ann", lot(&[1], &[]));
