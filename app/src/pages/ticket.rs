@@ -152,7 +152,7 @@ fn group_card(group: GroupTicket, show: ShowFacts, reference: String) -> impl In
                 <div><dt>{say!("ticket.theatre")}</dt><dd>{show.theatre}</dd></div>
             </dl>
             <div class="ticket-qr" data-testid="group-qr" inner_html=group.qr_svg></div>
-            <p class="ticket-code">{say!("ticket.one_scan")}</p>
+            <p class="ticket-code ticket-words">{say!("ticket.one_scan")}</p>
             <p class="ticket-foot"><span>{reference}</span><span>{say!("ticket.all", count = count)}</span></p>
         </article>
     }

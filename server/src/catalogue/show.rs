@@ -96,6 +96,12 @@ pub struct Show {
 }
 
 impl Show {
+    /// Street address with the city, which many addresses end with already.
+    #[must_use]
+    pub fn postal_address(&self) -> String {
+        with_city(&self.address, &self.city)
+    }
+
     /// Puts a row and its room together.
     ///
     /// # Errors
@@ -351,4 +357,24 @@ pub(super) fn local_start(at: DateTime<Utc>, zone: &str) -> Result<DateTime<Tz>,
 /// A row that cannot be, by table, column and key.
 pub(super) fn wrong_row(table: &str, column: &str, key: &dyn std::fmt::Display) -> sqlx::Error {
     sqlx::Error::Decode(format!("{table}.{column} of {key} holds what it never may").into())
+}
+
+/// An address that names the city, once.
+fn with_city(address: &str, city: &str) -> String {
+    if address.to_lowercase().contains(&city.to_lowercase()) {
+        address.to_owned()
+    } else {
+        format!("{address}, {city}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_names_its_city_once() {
+        assert_eq!(with_city("Hill Road 112", "Mumbai"), "Hill Road 112, Mumbai");
+        assert_eq!(with_city("Schönhauser Allee 180, 10119 BERLIN", "Berlin"), "Schönhauser Allee 180, 10119 BERLIN");
+    }
 }

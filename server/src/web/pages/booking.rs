@@ -137,7 +137,7 @@ fn entry(
     let entry = Entry {
         booking,
         title: show.film.clone(),
-        place: format!("{}, {}, {}, {}", show.theatre, show.screen, show.address, show.city),
+        place: format!("{}, {}, {}", show.theatre, show.screen, show.postal_address()),
         notes: vec![seats, reference],
         url: format!("{}{address}", state.config.public_url),
         starts_at: show.starts_at,
@@ -164,7 +164,7 @@ pub(super) fn facts(show: &Show) -> ShowFacts {
         film: show.film.clone(),
         hue: show.hue,
         theatre: show.theatre.clone(),
-        address: format!("{}, {}", show.address, show.city),
+        address: show.postal_address(),
         screen: show.screen.clone(),
         starts: start_in_words(show),
         format: format!("{}, {}", show.format, show.language),

@@ -52,7 +52,7 @@ async fn answer(show: &Show, reference: String, holder: String, tickets: Vec<Tic
         hue: show.hue,
         starts: show.starts_local.clone(),
         theatre: show.theatre.clone(),
-        address: format!("{}, {}", show.address, show.city),
+        address: show.postal_address(),
         screen: show.screen.clone(),
         format: format!("{}, {}", show.format, show.language),
         tickets,
