@@ -36,6 +36,7 @@ test("one seat goes back, then the booking: fee and refund are said before, time
   await expect(anna.page.locator(".booking-seats")).toContainText("C6");
   await bookingBecomes(anna.page, "CONFIRMED");
   await expect(story.locator("li").last()).toContainText(TIME);
+  await expect(anna.page.getByTestId("booking-fee")).toHaveText(/^C7: .+ back, .+ kept as a fee\.$/);
   await his.sees(c7, "available");
   await his.sees(c6, "booked");
   // The other ticket is as good as before.

@@ -109,6 +109,9 @@ pub fn BookingStatus(
                 </h1>
                 <p class="booking-words">{move || say!(words.get().text)}</p>
                 <p class="booking-money" data-testid="booking-money">{move || booking.with(money_in_words)}</p>
+                {move || booking.with(parts_in_words).into_iter().map(|words| view! {
+                    <p class="booking-money quiet" data-testid="booking-fee">{words}</p>
+                }).collect_view()}
             </div>
             <p class="booking-next">{move || booking.with(next_step).map(|(href, words, name)| view! {
                 <a class="button" data-testid=name href=href>{say!(words)}</a>
@@ -216,6 +219,14 @@ fn money_in_words(booking: &Standing) -> String {
         (MoneyState::Refunded, None) => say!("status.money_refunded_all"),
         (MoneyState::Moved, _) => say!("status.money_moved", total = total),
     }
+}
+
+/// What came back of each part that was given back, and what was kept of it.
+fn parts_in_words(booking: &Standing) -> Vec<String> {
+    let parts = booking.refunds.iter().filter(|refund| refund.number > 0 && refund.fee.minor > 0);
+    parts
+        .map(|part| say!("status.part_back", seats = &part.seats.join(", "), amount = part.amount, fee = part.fee))
+        .collect()
 }
 
 /// The one thing to do now: where it leads, the key of what it is called, and its name for tests.
