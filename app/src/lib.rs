@@ -10,6 +10,7 @@
 #[cfg(feature = "pages")]
 pub mod booking_status;
 pub mod browser;
+pub mod buyer_details;
 #[cfg(feature = "show")]
 pub mod checkout;
 pub mod language;

@@ -73,6 +73,12 @@ test("a reload at every step changes nothing", async ({ request, anna, ben }) =>
   await hers.sees(c7, "mine");
   await expect(hers.held()).toHaveCount(1);
 
+  // What was typed is still there.
+  await hers.fillDetails("Anna", "anna@example.org");
+  await anna.page.reload();
+  await hers.openCart();
+  await expect(anna.page.locator("#buyer-name")).toHaveValue("Anna");
+  await expect(anna.page.locator("#buyer-email")).toHaveValue("anna@example.org");
   await hers.checkOut("Anna", "anna@example.org");
   await anna.page.reload();
   await expect(anna.page.locator("#pay")).toBeVisible();
@@ -85,6 +91,8 @@ test("a reload at every step changes nothing", async ({ request, anna, ben }) =>
   await anna.page.reload();
   await bookingBecomes(anna.page, "CONFIRMED");
   expect(await timesInStory(anna.page, "payment_succeeded")).toBe(1);
+  // The next one at this computer does not read who bought.
+  await expect.poll(() => anna.page.evaluate(() => sessionStorage.getItem("typed-details"))).toBeNull();
 
   const [code] = await readTickets(anna.page);
   await anna.page.reload();

@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::browser::{calls, events, ids};
+use crate::buyer_details;
 use crate::language::{Language, Moment, current};
 use crate::say;
 
@@ -96,6 +97,11 @@ pub fn BookingStatus(
     let booking = RwSignal::new(booking);
     Effect::new(move |_| {
         follow(booking);
+    });
+    Effect::new(move |_| {
+        if booking.with(|booking| booking.state == BookingState::Confirmed) {
+            buyer_details::forget();
+        }
     });
     let words = Memo::new(move |_| booking.with(words));
     view! {

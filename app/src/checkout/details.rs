@@ -11,6 +11,7 @@ use uuid::Uuid;
 use super::code::Code;
 use super::pay::{self, Attempt, Trouble};
 use crate::browser;
+use crate::buyer_details::Typed;
 use crate::say;
 use crate::seat_map::session::Session;
 
@@ -49,15 +50,39 @@ impl Details {
         }
     }
 
-    /// Writes down who is signed in, where nothing was typed yet; and where a code was mailed before the page was loaded
-    /// again.
+    /// Writes down who is signed in, or what was typed before the page was loaded again, where nothing was typed yet; and
+    /// where a code was mailed before that.
     pub fn fill_in(self) {
         self.code.come_back(self.email);
-        let Some(known) = browser::element(super::BUYER) else { return };
-        for (field, attribute) in [(self.name, "data-name"), (self.email, "data-email")] {
-            if let Some(value) = known.get_attribute(attribute).filter(|_| field.with_untracked(String::is_empty)) {
+        let put = |field: RwSignal<String>, value: String| {
+            if field.with_untracked(String::is_empty) {
                 field.set(value);
             }
+        };
+        if let Some(known) = browser::element(super::BUYER) {
+            for (field, attribute) in [(self.name, "data-name"), (self.email, "data-email")] {
+                put(field, known.get_attribute(attribute).unwrap_or_default());
+            }
+        } else if let Some(typed) = Typed::kept() {
+            put(self.name, typed.name);
+            put(self.email, typed.email);
+            put(self.friend_name, typed.friend_name);
+            put(self.friend_email, typed.friend_email);
+            self.for_friend.update(|is_for_friend| *is_for_friend |= typed.for_friend);
+        }
+    }
+
+    /// Keeps what is typed, as it is typed, for when the page is loaded again.
+    pub fn keep(self) {
+        let typed = Typed {
+            name: self.name.get(),
+            email: self.email.get(),
+            for_friend: self.for_friend.get(),
+            friend_name: self.friend_name.get(),
+            friend_email: self.friend_email.get(),
+        };
+        if browser::element(super::BUYER).is_none() {
+            typed.keep();
         }
     }
 

@@ -52,6 +52,8 @@ pub fn panel(session: Session) -> impl IntoView {
     let details = Details::new(session.show);
     events::on_window("pageshow", move |_| details.come_back());
     Effect::new(move |_| details.fill_in());
+    // After it: what is there already is typed, too.
+    Effect::new(move |_| details.keep());
     let is_empty = Memo::new(move |_| session.cart.with(Cart::is_empty));
     // A memo, so that the form keeps its focus through every other change of the cart.
     let foot = Memo::new(move |_| session.cart.with(Foot::of));
