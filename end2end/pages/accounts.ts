@@ -18,8 +18,8 @@ export async function register(page: Page, name: string, email: string): Promise
 }
 
 /** Signs in; the page of the account is open then. */
-export async function signIn(page: Page, email: string, password = PASSWORD): Promise<void> {
-  await page.goto("/login");
+export async function signIn(page: Page, email: string, password = PASSWORD, server = ""): Promise<void> {
+  await page.goto(`${server}/login`);
   await page.locator('input[name="email"]').fill(email);
   await page.locator('input[name="password"]').fill(password);
   await press(page.getByTestId("sign-in"));

@@ -4,9 +4,9 @@ import { expect, type Page, test } from "@playwright/test";
 
 import { PASSWORD, signIn } from "./accounts.js";
 
-/** Signs in as the manager of this project. */
-export async function signInAsManager(page: Page): Promise<void> {
-  await signIn(page, `manager-${test.info().project.name}@example.org`, PASSWORD);
+/** Signs in as the manager of this project, at another address of the server if one is given. */
+export async function signInAsManager(page: Page, server = ""): Promise<void> {
+  await signIn(page, `manager-${test.info().project.name}@example.org`, PASSWORD, server);
 }
 
 /** Opens the box office of a theatre. */
