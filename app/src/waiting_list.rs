@@ -2,7 +2,7 @@
 //!
 //! Part of the seat map's island. What is offered is a hold of this visitor's own: the cart shows it.
 
-use domain::api_waiting_list::{WaitingRequest, WaitingState, WaitingView};
+use domain::api::waiting_list::{WaitingRequest, WaitingState, WaitingView};
 use domain::seats::MAX_SEATS_PER_HOLD;
 use gloo_net::http::Method;
 use leptos::either::{Either, EitherOf3};

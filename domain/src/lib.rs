@@ -5,23 +5,6 @@
 //! browser. What is *not* here: SQL, Redis, HTTP, HTML.
 
 pub mod api;
-pub mod api_accounts;
-pub mod api_bookings;
-pub mod api_box_office;
-pub mod api_cancelling;
-pub mod api_catalogue;
-pub mod api_door;
-pub mod api_email_codes;
-pub mod api_fairness;
-pub mod api_holds;
-pub mod api_moving;
-pub mod api_organiser;
-pub mod api_reports;
-pub mod api_systems;
-pub mod api_theatres;
-pub mod api_tills;
-pub mod api_waiting_list;
-pub mod api_waiting_room;
 pub mod best_available;
 pub mod booking;
 pub mod csv;

@@ -1,6 +1,6 @@
 //! How a person is called, as far as that is checked.
 
-use crate::api_systems::one_line;
+use crate::api::systems::one_line;
 
 /// Longest name, characters.
 pub const MAX_NAME_CHARS: usize = 120;

@@ -1,7 +1,7 @@
 //! Giving seats back: which ones, what comes back, and a second look before it is done.
 
 use domain::api::SeatLine;
-use domain::api_cancelling::CancelRequest;
+use domain::api::cancelling::CancelRequest;
 use domain::booking::{CANCELLATION_FEE_PERCENT, back_to_buyer};
 use domain::money::Money;
 use domain::seats::SeatIndex;

@@ -9,9 +9,9 @@ mod asking;
 mod cancelling;
 mod seat_offer;
 
+use domain::api::cancelling::{RefundView, StepView};
+use domain::api::moving::SeatOffer;
 use domain::api::{BookingState, BookingView, MoneyState, SeatLine};
-use domain::api_cancelling::{RefundView, StepView};
-use domain::api_moving::SeatOffer;
 use domain::money::Money;
 use leptos::prelude::*;
 use leptos::task::spawn_local;

@@ -1,6 +1,6 @@
 //! The show moved to another screen, and the buyer may choose: other places, or the money back.
 
-use domain::api_moving::{SeatOffer, SeatOfferAnswer};
+use domain::api::moving::{SeatOffer, SeatOfferAnswer};
 use leptos::prelude::*;
 
 use super::Standing;

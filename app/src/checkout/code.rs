@@ -4,7 +4,7 @@
 //! The field is there for the address the code was mailed to. Whoever changes the address sees it go, and come back with
 //! the address. That a code is on its way is kept for this tab, so that a reload costs nobody a second one.
 
-use domain::api_email_codes::{EmailCodeRequest, EmailProofRequest, TypedCode};
+use domain::api::email_codes::{EmailCodeRequest, EmailProofRequest, TypedCode};
 use gloo_net::http::Method;
 use leptos::prelude::*;
 use leptos::task::spawn_local;

@@ -1,7 +1,7 @@
 //! Who buys, and for whom: names and e-mails, checked where they are typed, then off to the payment page.
 
 use domain::api::Person;
-use domain::api_cancelling::IfLate;
+use domain::api::cancelling::IfLate;
 use domain::person::{MAX_EMAIL_BYTES, MAX_NAME_CHARS};
 use leptos::ev::SubmitEvent;
 use leptos::prelude::*;

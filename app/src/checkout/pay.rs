@@ -3,8 +3,8 @@
 //! An attempt keeps its keys, so that pressing again after a failure nobody can explain repeats the
 //! same request and never makes a second booking.
 
+use domain::api::cancelling::IfLate;
 use domain::api::{AreaQuantity, BookingRequest, ConfirmRequest, Person};
-use domain::api_cancelling::IfLate;
 use domain::seats::SeatIndex;
 use gloo_net::http::Method;
 use leptos::prelude::*;

@@ -1,6 +1,6 @@
 //! What several pages list: film cards, show-time chips, the strip of days.
 
-use domain::api_catalogue::Availability;
+use domain::api::catalogue::Availability;
 use domain::money::Money;
 use leptos::prelude::*;
 

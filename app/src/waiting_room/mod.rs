@@ -7,7 +7,7 @@
 
 mod words;
 
-use domain::api_waiting_room::{QueueState, QueueView};
+use domain::api::waiting_room::{QueueState, QueueView};
 use domain::time::{MINUTE_MS, SECOND_MS, Timestamp};
 use domain::waiting_room::Queue;
 use domain::wire::Frame;
@@ -272,7 +272,7 @@ fn in_words(failure: &Failure) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use domain::api_waiting_room::DrawView;
+    use domain::api::waiting_room::DrawView;
 
     pub(super) fn view(state: QueueState) -> QueueView {
         QueueView {

@@ -1,6 +1,6 @@
 //! How one stands with a waiting room, in words.
 
-use domain::api_waiting_room::{QueueState, QueueView};
+use domain::api::waiting_room::{QueueState, QueueView};
 use domain::time::{MINUTE_MS, SECOND_MS};
 use domain::waiting_room::{Outlook, PASS_MS};
 use leptos::prelude::*;

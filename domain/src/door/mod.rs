@@ -13,7 +13,7 @@ pub use settling::{LetIn, Settled, placed, settle};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-use crate::api_systems::one_line;
+use crate::api::systems::one_line;
 use crate::time::{MINUTE_MS, Timestamp};
 
 /// So long before its start tickets of a show are looked at, milliseconds: nobody uses up one for next week by mistake.

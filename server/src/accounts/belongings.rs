@@ -5,7 +5,7 @@
 //! the rest to `bookings`.
 
 use chrono::{DateTime, Utc};
-use domain::api_accounts::BookingPage;
+use domain::api::accounts::BookingPage;
 use uuid::Uuid;
 
 use crate::web::{Code, Problem, Visitor};

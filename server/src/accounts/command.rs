@@ -1,7 +1,7 @@
 //! What is done to accounts at the server's command line: a first manager, and closing an account.
 
 use domain::api::Person;
-use domain::api_accounts::Password;
+use domain::api::accounts::Password;
 use domain::roles::Role;
 use domain::time::Timestamp;
 use sqlx::{PgConnection, PgPool};

@@ -4,7 +4,7 @@
 //! somebody who is signed in *and* reads the mail has shown that they are one person.
 
 use axum::http::StatusCode;
-use domain::api_accounts::ProofRequest;
+use domain::api::accounts::ProofRequest;
 
 use super::limits::{self, MAIL_ADDRESS};
 use super::links::{self, Purpose};

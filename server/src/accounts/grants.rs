@@ -1,8 +1,8 @@
 //! Who works in a theatre, as what: its managers say. A change of roles ends the sessions of whom it concerns, so that
 //! the next one is of the right length.
 
-use domain::api_accounts::{GrantRequest, StaffView};
-use domain::api_systems::{MAX_REASON_CHARS, one_line};
+use domain::api::accounts::{GrantRequest, StaffView};
+use domain::api::systems::{MAX_REASON_CHARS, one_line};
 use domain::roles::Role;
 use domain::time::Timestamp;
 use sqlx::PgConnection;

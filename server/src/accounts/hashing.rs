@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use argon2::password_hash::phc::PasswordHash;
 use argon2::{Algorithm, Argon2, Params, PasswordHasher, PasswordVerifier, Version};
-use domain::api_accounts::{MAX_PASSWORD_BYTES, Password};
+use domain::api::accounts::{MAX_PASSWORD_BYTES, Password};
 use tokio::sync::Semaphore;
 
 use crate::ids;

@@ -1,6 +1,6 @@
 //! Links in mails: random, good once and for a while, known to us by their hashes alone.
 
-use domain::api_accounts::LinkToken;
+use domain::api::accounts::LinkToken;
 use domain::time::{MINUTE_MS, Timestamp};
 use sha2::{Digest, Sha256};
 use sqlx::PgPool;

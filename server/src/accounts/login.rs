@@ -2,7 +2,7 @@
 
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::{IntoResponseParts, ResponseParts};
-use domain::api_accounts::{AccountView, LoginRequest, LoginView};
+use domain::api::accounts::{AccountView, LoginRequest, LoginView};
 use domain::time::{SECOND_MS, Timestamp};
 use sha2::{Digest, Sha256};
 use sqlx::PgConnection;

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use domain::api_accounts::NextStep;
+use domain::api::accounts::NextStep;
 use domain::time::{SECOND_MS, Timestamp};
 use sqlx::PgConnection;
 

@@ -1,6 +1,6 @@
 //! Changing a password: knowing the old one, or by a link in a mail. Either ends every session there is.
 
-use domain::api_accounts::{ForgottenRequest, PasswordChange, ResetRequest};
+use domain::api::accounts::{ForgottenRequest, PasswordChange, ResetRequest};
 use domain::time::Timestamp;
 use sqlx::PgConnection;
 

@@ -2,8 +2,8 @@
 //!
 //! A PIN is short, so tries are few: counted for the manager and for whoever types it.
 
-use domain::api_accounts::Password;
-use domain::api_box_office::{ManagerView, PinRequest};
+use domain::api::accounts::Password;
+use domain::api::box_office::{ManagerView, PinRequest};
 use domain::roles::Role;
 use domain::time::Timestamp;
 use serde::Serialize;

@@ -5,7 +5,7 @@
 
 use axum::http::StatusCode;
 use domain::api::Person;
-use domain::api_accounts::{MIN_PASSWORD_CHARS, NextStep, Password, RegisterRequest};
+use domain::api::accounts::{MIN_PASSWORD_CHARS, NextStep, Password, RegisterRequest};
 
 use super::limits::{self, MAIL_PERSON, REGISTER_ADDRESS};
 use super::mails::{self, Kind};

@@ -1,6 +1,6 @@
 //! An account as its owner sees it.
 
-use domain::api_accounts::{AccountView, GrantView};
+use domain::api::accounts::{AccountView, GrantView};
 use sqlx::PgConnection;
 use uuid::Uuid;
 

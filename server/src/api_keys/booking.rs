@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use domain::api::Person;
-use domain::api_systems::{BookedLine, RefundLine, TheatreBookingView};
+use domain::api::systems::{BookedLine, RefundLine, TheatreBookingView};
 use domain::booking::{BookingState, MoneyState};
 use domain::money::{Currency, Money};
 use uuid::Uuid;

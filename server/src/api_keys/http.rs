@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use domain::api::ProblemView;
-use domain::api_systems::{ApiKeyMade, ApiKeyRequest, ApiKeyView, ReasonRequest, TheatreBookingView};
+use domain::api::systems::{ApiKeyMade, ApiKeyRequest, ApiKeyView, ReasonRequest, TheatreBookingView};
 use domain::roles::Role;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;

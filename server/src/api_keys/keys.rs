@@ -1,7 +1,7 @@
 //! Making keys, naming them, revoking them.
 
 use axum::http::StatusCode;
-use domain::api_systems::{ApiKeyMade, ApiKeyRequest, ApiKeyView, MAX_NAME_CHARS, ReasonRequest, one_line};
+use domain::api::systems::{ApiKeyMade, ApiKeyRequest, ApiKeyView, MAX_NAME_CHARS, ReasonRequest, one_line};
 use uuid::Uuid;
 
 use super::caller::{PREFIX, hash_of};

@@ -1,7 +1,7 @@
 //! Queries of `api_keys`.
 
 use chrono::{DateTime, Utc};
-use domain::api_systems::ApiKeyView;
+use domain::api::systems::ApiKeyView;
 use domain::time::Timestamp;
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;

@@ -4,7 +4,7 @@
 //! It names accounts by their ids: what somebody is called is looked up when the list is read. Bookings have a story
 //! of their own (`booking_events`); what is done to one stands there.
 
-use domain::api_accounts::AuditView;
+use domain::api::accounts::AuditView;
 use domain::time::Timestamp;
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;

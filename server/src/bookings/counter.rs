@@ -4,7 +4,7 @@
 //!
 //! Such a booking belongs to no visitor: it has an owner of its own, so that no limit of seats applies to the seller.
 
-use domain::api_box_office::CounterBooking;
+use domain::api::box_office::CounterBooking;
 use domain::booking::{BookingState, Event, MoneyState, PAYMENT_EXTENSION_MS};
 use domain::money::Money;
 use domain::person::personal_name;

@@ -4,7 +4,7 @@
 //! new booking of the same buyer, if the same seats are still free, or others that are no worse where the buyer
 //! said so; else it goes back at once. Why it is done this way, and how the books stay balanced: docs/decisions/0009.
 
-use domain::api_cancelling::IfLate;
+use domain::api::cancelling::IfLate;
 use domain::booking::{Booking, BookingState, Event, MoneyState};
 use domain::reseat::{self, Place};
 use domain::seats::{MAX_SEATS_PER_HOLD, SeatIndex, SeatState};

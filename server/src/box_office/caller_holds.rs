@@ -5,7 +5,7 @@
 
 use axum::http::StatusCode;
 use chrono::{DateTime, Utc};
-use domain::api_box_office::{CallerHold, CallerHoldView, Reason};
+use domain::api::box_office::{CallerHold, CallerHoldView, Reason};
 use domain::booking::SALES_CLOSE_BEFORE_START_MS;
 use domain::money::Money;
 use domain::person::personal_name;

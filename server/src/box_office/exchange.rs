@@ -1,7 +1,7 @@
 //! Other seats for a sold booking, and the difference in price into the till or out of it, in one transaction.
 
 use axum::http::StatusCode;
-use domain::api_box_office::{CounterBooking, ExchangeRequest};
+use domain::api::box_office::{CounterBooking, ExchangeRequest};
 use domain::booking::BookingState;
 use domain::till::{Entry, Means};
 use domain::time::Timestamp;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::api_box_office::CounterBooking;
+use domain::api::box_office::CounterBooking;
 use domain::booking::BookingState;
 use domain::till::undo_until;
 use uuid::Uuid;

@@ -1,6 +1,6 @@
 //! Whose a seat is, for staff of its theatre and nobody else.
 
-use domain::api_box_office::SeatHolder;
+use domain::api::box_office::SeatHolder;
 use domain::seats::{SeatIndex, SeatState};
 use sqlx::PgConnection;
 use uuid::Uuid;

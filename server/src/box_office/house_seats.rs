@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use domain::api_box_office::HouseSeats;
+use domain::api::box_office::HouseSeats;
 use domain::seats::{SeatIndex, SeatState};
 use domain::time::Timestamp;
 use sqlx::PgConnection;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use domain::api_box_office::{TillRow, TillView};
+use domain::api::box_office::{TillRow, TillView};
 use domain::money::{Currency, Money};
 use domain::till::{Entry, Line, Means, Sums};
 use sqlx::PgConnection;

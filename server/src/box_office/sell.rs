@@ -1,7 +1,7 @@
 //! Selling at the counter: what the seller holds becomes a booking, and its price lies in the till, in one transaction.
 
 use axum::http::StatusCode;
-use domain::api_box_office::SaleRequest;
+use domain::api::box_office::SaleRequest;
 use domain::till::{Entry, Means};
 use uuid::Uuid;
 

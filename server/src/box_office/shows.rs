@@ -1,7 +1,7 @@
 //! The shows of a day, and how full each is at this moment.
 
 use chrono::NaiveDate;
-use domain::api_box_office::{CounterShow, Occupancy};
+use domain::api::box_office::{CounterShow, Occupancy};
 use domain::seats::SeatState;
 use domain::time::Timestamp;
 

@@ -1,7 +1,7 @@
 //! What the counter takes back: a refund a manager stands for, a sale of a moment ago, and money that waits.
 
 use axum::http::StatusCode;
-use domain::api_box_office::{Reason, RefundRequest};
+use domain::api::box_office::{Reason, RefundRequest};
 use domain::till::{Entry, Means, UNDO_MS, undo_until};
 use domain::time::{MINUTE_MS, Timestamp};
 use sqlx::PgConnection;

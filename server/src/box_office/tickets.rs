@@ -1,7 +1,7 @@
 //! Tickets on paper, the first time and again. Each print is in the audit list: paper can be given to two people.
 
 use axum::http::StatusCode;
-use domain::api_box_office::PrintedTicket;
+use domain::api::box_office::PrintedTicket;
 use uuid::Uuid;
 
 use super::{Counter, find};

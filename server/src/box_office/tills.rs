@@ -1,7 +1,7 @@
 //! A shift at a till: float, drops, cash-up; and the day, which a manager closes.
 
 use axum::http::StatusCode;
-use domain::api_box_office::{CashUp, DayClose, DayView, DropRequest, OpenTill, TillView};
+use domain::api::box_office::{CashUp, DayClose, DayView, DropRequest, OpenTill, TillView};
 use domain::money::Money;
 use domain::till::{Entry, Means, can_be_counted};
 use sqlx::PgConnection;

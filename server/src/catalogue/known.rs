@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::api_organiser::Sales;
+use domain::api::organiser::Sales;
 use uuid::Uuid;
 
 use super::{Catalogue, Show};

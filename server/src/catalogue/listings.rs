@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::api_catalogue::{CityView, FilmView, TheatreView};
+use domain::api::catalogue::{CityView, FilmView, TheatreView};
 use domain::time::{MINUTE_MS, Timestamp};
 use moka::future::Cache;
 use sqlx::PgPool;

@@ -1,7 +1,7 @@
 //! Reads what someone searches for. Pages and API ask by the same rules.
 
 use chrono::NaiveDate;
-use domain::api_catalogue::ShowQuery;
+use domain::api::catalogue::ShowQuery;
 
 /// Longest text one may search for, characters.
 const TEXT_LIMIT: usize = 80;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use axum::body::Bytes;
 use chrono::{Days, NaiveDate};
 use domain::api::PlanView;
-use domain::api_catalogue::{CityView, TheatreView};
+use domain::api::catalogue::{CityView, TheatreView};
 use domain::layout::{Layout, PlanError};
 use domain::time::Timestamp;
 use domain::wire::encode_dots;

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
+use domain::api::organiser::Sales;
 use domain::api::{AreaView, CategoryView, PlaceLine, SeatLine};
-use domain::api_organiser::Sales;
 use domain::layout::{Layout, SeatRef};
 use domain::money::{Currency, Money};
 use domain::pricing::PriceList;

@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal;
 
-use domain::api_accounts::Password;
+use domain::api::accounts::Password;
 
 /// From the environment, or asked for. Never from the command line, where everybody on the machine can read it.
 pub fn password() -> anyhow::Result<Password> {

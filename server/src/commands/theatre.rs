@@ -1,7 +1,7 @@
 //! `rowlock theatre`: the first one, which no manager can write down because there is none yet; and more.
 
 use clap::Subcommand;
-use domain::api_theatres::{NewCity, TheatreRequest};
+use domain::api::theatres::{NewCity, TheatreRequest};
 use server::{clock, organiser, start};
 
 use super::{Database, in_words};

@@ -1,7 +1,7 @@
 //! `rowlock waiting-room`: a show is entered through one, or not any more.
 
 use clap::Subcommand;
-use domain::api_waiting_room::WaitingRoomRequest;
+use domain::api::waiting_room::WaitingRoomRequest;
 use server::{catalogue, clock, start};
 use uuid::Uuid;
 

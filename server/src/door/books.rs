@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use domain::api_door::{NotValid, OtherShow, Outcome, TicketAnswer};
+use domain::api::door::{NotValid, OtherShow, Outcome, TicketAnswer};
 use domain::door::Code;
 use sqlx::PgConnection;
 use uuid::Uuid;

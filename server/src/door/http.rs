@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use domain::api::ProblemView;
-use domain::api_door::{
+use domain::api::door::{
     DoorList, DoorShow, DoorView, ListQuery, ScanAnswer, ScanRequest, SettleRequest, Settlement, UndoRequest,
 };
 use utoipa_axum::router::OpenApiRouter;

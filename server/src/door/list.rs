@@ -1,6 +1,6 @@
 //! The tickets of a show for a device that may lose its network: digests, and what each is good for.
 
-use domain::api_door::{DoorList, UsedTicket};
+use domain::api::door::{DoorList, UsedTicket};
 use domain::door::digest;
 use uuid::Uuid;
 

@@ -24,7 +24,7 @@ pub use now::{shows, standing};
 
 use std::sync::Arc;
 
-use domain::api_door::DoorDevice;
+use domain::api::door::DoorDevice;
 use domain::roles::Role;
 use uuid::Uuid;
 

@@ -1,6 +1,6 @@
 //! How doors stand: which shows' are open, how many came, what went wrong.
 
-use domain::api_door::{ConflictView, DoorCounts, DoorShow, DoorView};
+use domain::api::door::{ConflictView, DoorCounts, DoorShow, DoorView};
 use domain::door::{CLOSES_AFTER_MS, OPENS_BEFORE_MS};
 
 use super::books::ends_of;

@@ -1,7 +1,7 @@
 //! A ticket is looked at with the network there: whoever has it is let in, or told why not.
 
 use axum::http::StatusCode;
-use domain::api_door::{Outcome, ScanAnswer, ScanRequest, TicketAnswer};
+use domain::api::door::{Outcome, ScanAnswer, ScanRequest, TicketAnswer};
 use domain::door::{self, Code, LetIn};
 use domain::time::Timestamp;
 use sqlx::PgConnection;

@@ -1,6 +1,6 @@
 //! What says that a device's list is ours, for whom it was made, and until when it is good.
 
-use domain::api_door::ListSeal;
+use domain::api::door::ListSeal;
 use domain::door::LIST_LIFE_MS;
 use domain::time::Timestamp;
 use hmac::{Hmac, KeyInit, Mac};

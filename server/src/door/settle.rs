@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use axum::http::StatusCode;
-use domain::api_door::{Outcome, QueuedScan, ScanAnswer, SettleRequest, Settlement, TicketAnswer};
+use domain::api::door::{Outcome, QueuedScan, ScanAnswer, SettleRequest, Settlement, TicketAnswer};
 use domain::door::{Code, LetIn, MAX_SETTLED_SCANS, Settled, placed, settle as rule};
 use domain::seats::MAX_SEATS_PER_HOLD;
 use domain::time::Timestamp;

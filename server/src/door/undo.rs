@@ -1,6 +1,6 @@
 //! An admission is undone: somebody was scanned by mistake, or turned back at the door.
 
-use domain::api_door::UndoRequest;
+use domain::api::door::UndoRequest;
 
 use super::books::ends_of;
 use super::sql::admissions;

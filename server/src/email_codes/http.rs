@@ -3,7 +3,7 @@
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use domain::api::ProblemView;
-use domain::api_email_codes::{EmailCodeRequest, EmailCodeView, EmailProofRequest, EmailProofView};
+use domain::api::email_codes::{EmailCodeRequest, EmailCodeView, EmailProofRequest, EmailProofView};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;

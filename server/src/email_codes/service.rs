@@ -2,7 +2,7 @@
 
 use app::language::Language;
 use axum::http::StatusCode;
-use domain::api_email_codes::{EmailCodeRequest, EmailCodeView, EmailProofRequest, EmailProofView};
+use domain::api::email_codes::{EmailCodeRequest, EmailCodeView, EmailProofRequest, EmailProofView};
 use subtle::ConstantTimeEq;
 use uuid::Uuid;
 

@@ -1,7 +1,7 @@
 //! Showing managers what is unusual, and putting it aside.
 
-use domain::api_fairness::UnusualView;
-use domain::api_systems::ReasonRequest;
+use domain::api::fairness::UnusualView;
+use domain::api::systems::ReasonRequest;
 use domain::fairness::{Kind, Subject};
 use uuid::Uuid;
 

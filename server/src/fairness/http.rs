@@ -3,8 +3,8 @@
 use axum::Json;
 use axum::extract::State;
 use domain::api::ProblemView;
-use domain::api_fairness::UnusualView;
-use domain::api_systems::ReasonRequest;
+use domain::api::fairness::UnusualView;
+use domain::api::systems::ReasonRequest;
 use domain::roles::Role;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use domain::api::organiser::Sales;
 use domain::api::{AreaProblem, AreaQuantity, HoldChange, HoldView, SeatProblem};
-use domain::api_organiser::Sales;
 use domain::booking::SALES_CLOSE_BEFORE_START_MS;
 use domain::money::Money;
 use domain::seats::{AreaIndex, HOLD_EXTENSION_MS, MAX_SEATS_PER_HOLD, Places, SeatIndex, SeatState};

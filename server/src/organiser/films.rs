@@ -1,7 +1,7 @@
 //! Films: whoever shows one first writes it down; all theatres may show it then.
 
 use axum::http::StatusCode;
-use domain::api_organiser::{FilmChoice, FilmRequest};
+use domain::api::organiser::{FilmChoice, FilmRequest};
 use sha2::{Digest, Sha256};
 
 use super::{Act, MAX_TEXT_CHARS, name_of, slug_of, sql, text_of};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::Json;
 use axum::body::Bytes;
 use axum::http::StatusCode;
-use domain::api_organiser::{LayoutCategory, LayoutImport, LayoutView};
+use domain::api::organiser::{LayoutCategory, LayoutImport, LayoutView};
 use domain::layout::Layout;
 use domain::layout::import::{self as files, Finding, FindingKind, Imported};
 use domain::seats::MAX_SEATS_PER_SHOW;

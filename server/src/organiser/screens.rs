@@ -1,7 +1,7 @@
 //! Screens, and which room each has.
 
 use axum::http::StatusCode;
-use domain::api_organiser::{PublishRequest, ScreenRequest, ScreenView};
+use domain::api::organiser::{PublishRequest, ScreenRequest, ScreenView};
 use uuid::Uuid;
 
 use super::{Act, Begun, name_of, slug_of, sql, standing};

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use axum::http::StatusCode;
-use domain::api_organiser::{StandingRequest, StandingSeat, StandingSeats};
+use domain::api::organiser::{StandingRequest, StandingSeat, StandingSeats};
 use domain::layout::Layout;
 use domain::seats::SeatIndex;
 use sqlx::PgConnection;

@@ -3,7 +3,7 @@
 
 use axum::http::StatusCode;
 use chrono_tz::Tz;
-use domain::api_theatres::{ManagedTheatre, NewCity, TheatreChange, TheatreRequest};
+use domain::api::theatres::{ManagedTheatre, NewCity, TheatreChange, TheatreRequest};
 use domain::money::Currency;
 use domain::time::Timestamp;
 use sqlx::{PgConnection, PgPool};

@@ -4,7 +4,7 @@
 //! money that came too late is nobody's checking out, and is left out. What the box office sold is no one's journey
 //! through our pages, and is left out as well.
 
-use domain::api_reports::FunnelReport;
+use domain::api::reports::FunnelReport;
 
 use super::range::Range;
 use super::reading::{LATE_DAYS, Reading, unread};

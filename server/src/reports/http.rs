@@ -6,7 +6,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use domain::api::ProblemView;
-use domain::api_reports::{FunnelReport, OccupancyReport, ReportQuery, SalesReport, TakingsReport};
+use domain::api::reports::{FunnelReport, OccupancyReport, ReportQuery, SalesReport, TakingsReport};
 use domain::roles::Role;
 use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;

@@ -3,7 +3,7 @@
 //! Rooms change: an edited layout is a new one, with other numbers. Counted are the shows in the room as the last of
 //! them has it; how many were in another one is said.
 
-use domain::api_reports::OccupancyReport;
+use domain::api::reports::OccupancyReport;
 use uuid::Uuid;
 
 use super::range::Range;

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Days, Duration, LocalResult, NaiveDate, NaiveTime, TimeZone, Utc};
 use chrono_tz::Tz;
-use domain::api_reports::{ReportDays, ReportQuery};
+use domain::api::reports::{ReportDays, ReportQuery};
 use domain::time::Timestamp;
 
 use crate::catalogue::{read_date, today_in};

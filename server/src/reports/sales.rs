@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use chrono::{DateTime, NaiveDate, Utc};
-use domain::api_reports::{SalesReport, Sold, SoldLine, SoldShow};
+use domain::api::reports::{SalesReport, Sold, SoldLine, SoldShow};
 use uuid::Uuid;
 
 use super::range::Range;

@@ -1,6 +1,6 @@
 //! The screens one may ask about: a report is of a theatre, or of one of its screens, and then all of it is.
 
-use domain::api_reports::ReportScreen;
+use domain::api::reports::ReportScreen;
 use sqlx::PgConnection;
 
 use super::reading::unread;

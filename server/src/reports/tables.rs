@@ -1,6 +1,6 @@
 //! Reports as files for spreadsheets: one table each (`domain::csv` says how they are written).
 
-use domain::api_reports::{FunnelReport, OccupancyReport, SoldLine, SoldShow, TakingsLine};
+use domain::api::reports::{FunnelReport, OccupancyReport, SoldLine, SoldShow, TakingsLine};
 use domain::csv::{self, Cell};
 
 use super::range::Range;

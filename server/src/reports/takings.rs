@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use chrono::NaiveDate;
-use domain::api_reports::{TakingsLine, TakingsReport, TakingsTotal};
+use domain::api::reports::{TakingsLine, TakingsReport, TakingsTotal};
 
 use super::range::Range;
 use super::reading::{LATE_DAYS, Reading, unread};

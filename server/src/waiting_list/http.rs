@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use domain::api::ProblemView;
-use domain::api_waiting_list::{WaitingRequest, WaitingView};
+use domain::api::waiting_list::{WaitingRequest, WaitingView};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;

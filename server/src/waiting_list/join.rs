@@ -1,7 +1,7 @@
 //! Joining the line and leaving it.
 
 use axum::http::StatusCode;
-use domain::api_waiting_list::WaitingRequest;
+use domain::api::waiting_list::WaitingRequest;
 use domain::seats::MAX_SEATS_PER_HOLD;
 use domain::waiting_list::{MAX_LISTS_PER_PERSON, MAX_WAITING_PER_SHOW, Wish};
 

@@ -1,6 +1,6 @@
 //! A place in line as its owner sees it.
 
-use domain::api_waiting_list::{OfferView, WaitingState, WaitingView};
+use domain::api::waiting_list::{OfferView, WaitingState, WaitingView};
 use domain::seats::Places;
 use domain::time::Timestamp;
 use sqlx::PgConnection;

@@ -5,7 +5,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use domain::api::ProblemView;
-use domain::api_waiting_room::{QueueState, QueueView, WaitingRoomRequest};
+use domain::api::waiting_room::{QueueState, QueueView, WaitingRoomRequest};
 use domain::roles::Role;
 use domain::time::Timestamp;
 use utoipa_axum::router::OpenApiRouter;

@@ -1,6 +1,6 @@
 //! How the room of a show stands, for those who decide about it.
 
-use domain::api_waiting_room::DrawView;
+use domain::api::waiting_room::DrawView;
 use domain::time::Timestamp;
 use domain::waiting_room::Queue;
 use domain::waiting_room::draw::{METHOD, commitment};

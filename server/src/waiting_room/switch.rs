@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use chrono::DateTime;
-use domain::api_systems::MAX_REASON_CHARS;
-use domain::api_waiting_room::WaitingRoomRequest;
+use domain::api::systems::MAX_REASON_CHARS;
+use domain::api::waiting_room::WaitingRoomRequest;
 use domain::time::Timestamp;
 use domain::waiting_room::MAX_PER_SECOND;
 use domain::waiting_room::draw::KEY_BYTES;

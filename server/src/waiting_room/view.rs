@@ -1,6 +1,6 @@
 //! A waiting room as somebody sees it.
 
-use domain::api_waiting_room::{DrawView, QueueState, QueueView};
+use domain::api::waiting_room::{DrawView, QueueState, QueueView};
 use domain::time::Timestamp;
 use domain::waiting_room::draw::METHOD;
 

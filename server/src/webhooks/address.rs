@@ -6,7 +6,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use domain::api_systems::MAX_URL_BYTES;
+use domain::api::systems::MAX_URL_BYTES;
 use reqwest::Url;
 
 use crate::web::{Code, Problem};

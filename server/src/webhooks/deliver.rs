@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use domain::api_systems::{DeliveryState, EndpointState};
+use domain::api::systems::{DeliveryState, EndpointState};
 use domain::time::{MINUTE_MS, SECOND_MS};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{StatusCode, Url};

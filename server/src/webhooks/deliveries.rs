@@ -1,7 +1,7 @@
 //! What an endpoint was told, how that went, and telling it once more.
 
 use axum::http::StatusCode;
-use domain::api_systems::{DeliveryView, EndpointState, ReasonRequest};
+use domain::api::systems::{DeliveryView, EndpointState, ReasonRequest};
 use uuid::Uuid;
 
 use super::sql::{self, DeliveryRow};

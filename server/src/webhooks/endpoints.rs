@@ -1,7 +1,7 @@
 //! Endpoints: made, switched, removed, and given a new secret.
 
 use axum::http::StatusCode;
-use domain::api_systems::{EndpointChange, EndpointMade, EndpointRequest, EndpointState, EndpointView, ReasonRequest};
+use domain::api::systems::{EndpointChange, EndpointMade, EndpointRequest, EndpointState, EndpointView, ReasonRequest};
 use domain::time::{MINUTE_MS, Timestamp};
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;

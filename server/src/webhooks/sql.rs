@@ -1,7 +1,7 @@
 //! Queries of `webhook_endpoints`, `webhook_messages` and `webhook_deliveries`.
 
 use chrono::{DateTime, Utc};
-use domain::api_systems::{DeliveryState, DeliveryView, EndpointState, EndpointView, WebhookEvent};
+use domain::api::systems::{DeliveryState, DeliveryView, EndpointState, EndpointView, WebhookEvent};
 use domain::time::Timestamp;
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;

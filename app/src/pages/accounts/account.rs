@@ -1,6 +1,6 @@
 //! One's own page: what one bought, and how one signs in.
 
-use domain::api_accounts::{AccountView, BookingPage, BookingSummary};
+use domain::api::accounts::{AccountView, BookingPage, BookingSummary};
 use domain::booking::{BookingState, MoneyState};
 use domain::roles::Role;
 use leptos::prelude::*;

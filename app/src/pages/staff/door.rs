@@ -1,6 +1,6 @@
 //! The door: whose tickets are looked at, and the scanner, which is an island.
 
-use domain::api_door::DoorShow;
+use domain::api::door::DoorShow;
 use leptos::prelude::*;
 use uuid::Uuid;
 

@@ -1,6 +1,6 @@
 //! Fields of forms: what was typed stays in them, and why it was refused stands below.
 
-use domain::api_systems::{MAX_REASON_CHARS, one_line};
+use domain::api::systems::{MAX_REASON_CHARS, one_line};
 use domain::money::{Currency, Money};
 use leptos::prelude::*;
 

@@ -1,7 +1,7 @@
 //! Other systems of a theatre: the keys they read with, the addresses they are told at, and how that goes. Plain forms,
 //! each with its reason, without a script.
 
-use domain::api_systems::{
+use domain::api::systems::{
     ApiKeyView, DeliveryState, DeliveryView, EndpointState, EndpointView, MAX_NAME_CHARS, MAX_REASON_CHARS,
     MAX_URL_BYTES, WebhookEvent,
 };

@@ -1,7 +1,7 @@
 //! What is written about a theatre, and one more of them. Plain forms.
 
-use domain::api_catalogue::CityView;
-use domain::api_theatres::ManagedTheatre;
+use domain::api::catalogue::CityView;
+use domain::api::theatres::ManagedTheatre;
 use leptos::prelude::*;
 use serde::Deserialize;
 

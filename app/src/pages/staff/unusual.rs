@@ -1,7 +1,7 @@
 //! What is unusual about how seats of a theatre are tried for. A list, and a plain form for each entry, without a script.
 
-use domain::api_fairness::UnusualView;
-use domain::api_systems::MAX_REASON_CHARS;
+use domain::api::fairness::UnusualView;
+use domain::api::systems::MAX_REASON_CHARS;
 use domain::fairness::{Kind, Subject};
 use leptos::prelude::*;
 

@@ -2,8 +2,8 @@
 //! very same is asked again, under the same key, before anything else is sold; what is held and typed by then says
 //! nothing about it.
 
-use domain::api_accounts::Password;
-use domain::api_box_office::{CounterBooking, ExchangeRequest, SaleRequest};
+use domain::api::accounts::Password;
+use domain::api::box_office::{CounterBooking, ExchangeRequest, SaleRequest};
 use gloo_net::http::Method;
 use leptos::html::Button;
 use leptos::prelude::*;

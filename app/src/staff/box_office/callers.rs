@@ -1,6 +1,6 @@
 //! What is held for people who called: to be sold when they come, or let go.
 
-use domain::api_box_office::CallerHoldView;
+use domain::api::box_office::CallerHoldView;
 use domain::till::Means;
 use leptos::prelude::*;
 

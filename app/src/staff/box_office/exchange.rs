@@ -2,8 +2,8 @@
 //! there, a manager is asked for their PIN.
 
 use domain::api::HoldView;
-use domain::api_accounts::Password;
-use domain::api_box_office::{CounterBooking, ExchangeRequest, ManagerView};
+use domain::api::accounts::Password;
+use domain::api::box_office::{CounterBooking, ExchangeRequest, ManagerView};
 use domain::money::Money;
 use domain::till::Means;
 use leptos::ev::SubmitEvent;

@@ -1,6 +1,6 @@
 //! Beside the map: what is held and what it costs, cash or card, and what was sold last.
 
-use domain::api_box_office::CounterBooking;
+use domain::api::box_office::CounterBooking;
 use domain::till::Means;
 use leptos::either::EitherOf3;
 use leptos::prelude::*;

@@ -1,6 +1,6 @@
 //! Whose a seat is that was tapped and could not be taken.
 
-use domain::api_box_office::SeatHolder;
+use domain::api::box_office::SeatHolder;
 use domain::seats::SeatIndex;
 use leptos::prelude::*;
 

@@ -4,7 +4,9 @@
 //! One act at a time.
 
 use domain::api::HoldView;
-use domain::api_box_office::{CallerHold, CallerHoldView, CounterBooking, HouseSeats, Reason, SaleRequest, SeatHolder};
+use domain::api::box_office::{
+    CallerHold, CallerHoldView, CounterBooking, HouseSeats, Reason, SaleRequest, SeatHolder,
+};
 use domain::money::Money;
 use domain::seats::SeatIndex;
 use domain::till::Means;

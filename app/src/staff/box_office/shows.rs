@@ -1,6 +1,6 @@
 //! The shows of the day: rendered by the server, then asked for again and again while somebody looks.
 
-use domain::api_box_office::CounterShow;
+use domain::api::box_office::CounterShow;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use uuid::Uuid;

@@ -2,7 +2,7 @@
 //!
 //! All of it is digests and names of devices, but for the codes of scans that are not settled; those are spent.
 
-use domain::api_door::{DoorDevice, DoorList};
+use domain::api::door::{DoorDevice, DoorList};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use uuid::Uuid;

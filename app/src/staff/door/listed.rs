@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use domain::api_door::{DoorList, ListSeal};
+use domain::api::door::{DoorList, ListSeal};
 use domain::door::{Code, digest};
 use domain::time::Timestamp;
 use uuid::Uuid;
@@ -113,7 +113,7 @@ impl List {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use domain::api_door::UsedTicket;
+    use domain::api::door::UsedTicket;
 
     const CODES: [&str; 4] = [
         "0000000000000000000000000A",

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use domain::api_door::{ListSeal, QueuedScan};
+use domain::api::door::{ListSeal, QueuedScan};
 use domain::door::{MAX_QUEUED_SCANS, MAX_SETTLED_SCANS};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;

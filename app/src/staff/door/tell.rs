@@ -1,6 +1,6 @@
 //! What a scan came to, in a word one reads from two steps away and the lines below it.
 
-use domain::api_door::{ConflictView, NotValid, Outcome, ScanAnswer, TicketAnswer};
+use domain::api::door::{ConflictView, NotValid, Outcome, ScanAnswer, TicketAnswer};
 use uuid::Uuid;
 
 use super::listed::Listed;
@@ -209,7 +209,7 @@ pub fn day_and_clock(local: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use domain::api_door::OtherShow;
+    use domain::api::door::OtherShow;
 
     fn ticket(outcome: Outcome) -> TicketAnswer {
         let seat = Some("C7".to_owned());

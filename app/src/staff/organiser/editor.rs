@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
-use domain::api_organiser::LayoutView;
+use domain::api::organiser::LayoutView;
 use domain::layout::editing::{Command, Draft, DraftArea, DraftRow, History, Key, MAX_EDITED_SEATS, Point, Refused};
 use domain::layout::import::Finding;
 use leptos::prelude::*;

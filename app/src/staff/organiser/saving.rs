@@ -1,7 +1,7 @@
 //! The room is saved as a new version, by the door every file comes in by, and given to a screen where one says so.
 //! An answer that never came is asked for again under the same key.
 
-use domain::api_organiser::{LayoutImport, LayoutView, PublishRequest, ScreenRequest, ScreenView};
+use domain::api::organiser::{LayoutImport, LayoutView, PublishRequest, ScreenRequest, ScreenView};
 use gloo_net::http::Method;
 use leptos::prelude::*;
 use leptos::task::spawn_local;

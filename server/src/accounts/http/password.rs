@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use domain::api::ProblemView;
-use domain::api_accounts::{AccountView, ForgottenRequest, NextStep, PasswordChange, ResetRequest};
+use domain::api::accounts::{AccountView, ForgottenRequest, NextStep, PasswordChange, ResetRequest};
 use serde::Serialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;

@@ -5,7 +5,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use domain::api::ProblemView;
-use domain::api_accounts::{
+use domain::api::accounts::{
     AccountView, BookingPage, LoginRequest, LoginView, NextStep, PageQuery, ProofRequest, RegisterRequest,
 };
 use serde::Serialize;

@@ -1,7 +1,7 @@
 //! The buyer wants out, of all of a booking or of some seats.
 
 use axum::http::StatusCode;
-use domain::api_cancelling::CancelRequest;
+use domain::api::cancelling::CancelRequest;
 use uuid::Uuid;
 
 use super::{By, undo, undo_seats, unmoved};

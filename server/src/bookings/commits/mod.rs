@@ -27,7 +27,7 @@ use std::num::NonZero;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::api_cancelling::IfLate;
+use domain::api::cancelling::IfLate;
 use domain::time::Timestamp;
 use sqlx::PgPool;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};

@@ -1,7 +1,7 @@
 //! What buyers say to other places: yes, or the money back. A buyer who does not answer in time gets the money back.
 
 use axum::http::StatusCode;
-use domain::api_moving::{SeatOffer, SeatOfferAnswer};
+use domain::api::moving::{SeatOffer, SeatOfferAnswer};
 use domain::booking::{BookingState, Event};
 use domain::time::Timestamp;
 use sqlx::PgConnection;

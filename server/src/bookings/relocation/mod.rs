@@ -22,7 +22,7 @@ mod sql;
 
 use std::collections::BTreeMap;
 
-use domain::api_moving::{MoveState, MoveView};
+use domain::api::moving::{MoveState, MoveView};
 use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;

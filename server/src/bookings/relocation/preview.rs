@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use domain::api_moving::{MoveCount, MoveLine};
+use domain::api::moving::{MoveCount, MoveLine};
 use uuid::Uuid;
 
 use super::ground::{self, Rooms};

@@ -1,6 +1,6 @@
 //! A booking's story for the one who bought: paid, issued, on its way back, back, with times.
 
-use domain::api_cancelling::{RefundView, StepView};
+use domain::api::cancelling::{RefundView, StepView};
 use domain::booking::BookingState;
 use domain::money::{Currency, Money};
 use domain::time::Timestamp;

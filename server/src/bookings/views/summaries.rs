@@ -1,7 +1,7 @@
 //! Bookings in a list: what one recognises them by.
 
 use chrono::{DateTime, Utc};
-use domain::api_accounts::BookingSummary;
+use domain::api::accounts::BookingSummary;
 use domain::booking::{BookingState, MoneyState};
 use domain::money::{Currency, Money};
 use domain::seats::put_as_read;

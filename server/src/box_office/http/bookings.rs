@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use domain::api::ProblemView;
-use domain::api_box_office::{BookingQuery, CounterBooking, ExchangeRequest, PrintedTicket, Reason, RefundRequest};
+use domain::api::box_office::{BookingQuery, CounterBooking, ExchangeRequest, PrintedTicket, Reason, RefundRequest};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use domain::api::ProblemView;
-use domain::api_box_office::{
+use domain::api::box_office::{
     CallerHold, CallerHoldView, CounterBooking, CounterShow, DayQuery, HouseSeats, Reason, SaleRequest, SeatHolder,
 };
 use domain::seats::SeatIndex;

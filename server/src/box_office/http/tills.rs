@@ -5,7 +5,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use domain::api::ProblemView;
-use domain::api_box_office::{CashUp, DayClose, DayView, DropRequest, ManagerView, OpenTill, PinRequest, TillView};
+use domain::api::box_office::{CashUp, DayClose, DayView, DropRequest, ManagerView, OpenTill, PinRequest, TillView};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 

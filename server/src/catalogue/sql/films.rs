@@ -1,6 +1,6 @@
 //! Films, and the languages they are shown in.
 
-use domain::api_catalogue::FilmView;
+use domain::api::catalogue::FilmView;
 use domain::time::Timestamp;
 use sqlx::{FromRow, PgPool};
 

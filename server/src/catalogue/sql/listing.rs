@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use chrono::{DateTime, NaiveDate, Utc};
-use domain::api_catalogue::{Availability, FilmView, ShowView};
+use domain::api::catalogue::{Availability, FilmView, ShowView};
 use domain::money::{Currency, Money};
 use domain::time::Timestamp;
 use sqlx::postgres::PgArguments;

@@ -1,6 +1,6 @@
 //! Cities and theatres.
 
-use domain::api_catalogue::{CityView, TheatreView};
+use domain::api::catalogue::{CityView, TheatreView};
 use sqlx::{FromRow, PgPool};
 
 use super::{PLACE_LIMIT, count};

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
-use domain::api_door::{DoorCounts, Outcome};
+use domain::api::door::{DoorCounts, Outcome};
 use domain::time::Timestamp;
 use sqlx::{FromRow, PgConnection, PgPool};
 use uuid::Uuid;

@@ -4,8 +4,8 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use domain::api::ProblemView;
-use domain::api_moving::{MovePreview, MoveQuery, MoveRequest};
-use domain::api_organiser::{
+use domain::api::moving::{MovePreview, MoveQuery, MoveRequest};
+use domain::api::organiser::{
     CancelShowRequest, FilmChoice, FilmRequest, OrganisedShow, PlannedShows, ShowsRequest, TariffRequest, TariffView,
     TermsRequest, WeekQuery,
 };

@@ -6,7 +6,9 @@ use axum::extract::{DefaultBodyLimit, FromRequest, Request, State};
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use domain::api::ProblemView;
-use domain::api_organiser::{FileForm, FileQuery, LayoutImport, LayoutView, PublishRequest, ScreenRequest, ScreenView};
+use domain::api::organiser::{
+    FileForm, FileQuery, LayoutImport, LayoutView, PublishRequest, ScreenRequest, ScreenView,
+};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use domain::api::ProblemView;
-use domain::api_organiser::{StandingRequest, StandingSeats};
+use domain::api::organiser::{StandingRequest, StandingSeats};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 

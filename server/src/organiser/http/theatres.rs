@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use domain::api::ProblemView;
-use domain::api_theatres::{ManagedTheatre, TheatreChange, TheatreRequest};
+use domain::api::theatres::{ManagedTheatre, TheatreChange, TheatreRequest};
 use domain::roles::Role;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;

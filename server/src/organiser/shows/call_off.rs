@@ -1,7 +1,7 @@
 //! A show that will not take place, at an organiser's word. What becomes of its bookings is the work of `bookings`.
 
 use axum::http::StatusCode;
-use domain::api_organiser::CancelShowRequest;
+use domain::api::organiser::CancelShowRequest;
 use uuid::Uuid;
 
 use super::week;

@@ -17,7 +17,7 @@ pub use week::{show, week};
 
 use chrono::{NaiveDateTime, TimeZone};
 use chrono_tz::Tz;
-use domain::api_organiser::{Sales, TermsOfSale};
+use domain::api::organiser::{Sales, TermsOfSale};
 use domain::seats::MAX_SEATS_PER_PERSON;
 use domain::time::{SECOND_MS, Timestamp};
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use axum::http::StatusCode;
 use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
-use domain::api_moving::{MovePreview, MoveRequest};
+use domain::api::moving::{MovePreview, MoveRequest};
 use domain::layout::Category;
 use domain::money::Currency;
 use domain::pricing::{Format, PriceList, Slot};

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use chrono::{DateTime, Days, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, TimeZone, Utc};
 use chrono_tz::Tz;
-use domain::api_organiser::{DayPattern, InGap};
+use domain::api::organiser::{DayPattern, InGap};
 use domain::pricing::Weekday;
 
 use crate::catalogue::weekday_of;

@@ -3,7 +3,7 @@
 use axum::http::StatusCode;
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use chrono_tz::Tz;
-use domain::api_organiser::{PlannedShow, PlannedShows, ShowsRequest, TermsOfSale};
+use domain::api::organiser::{PlannedShow, PlannedShows, ShowsRequest, TermsOfSale};
 use domain::layout::{Category, Layout};
 use domain::money::Currency;
 use domain::pricing::Tariff;

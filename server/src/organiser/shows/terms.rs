@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use axum::http::StatusCode;
-use domain::api_organiser::{OrganisedShow, Sales, TermsRequest};
+use domain::api::organiser::{OrganisedShow, Sales, TermsRequest};
 use domain::time::{SECOND_MS, Timestamp};
 use sqlx::PgConnection;
 use uuid::Uuid;

@@ -1,7 +1,7 @@
 //! The programme as its organiser sees it.
 
 use chrono::{Days, NaiveDate};
-use domain::api_organiser::{CancellationView, OrganisedShow, Sales};
+use domain::api::organiser::{CancellationView, OrganisedShow, Sales};
 use domain::seats::MAX_SEATS_PER_PERSON;
 use sqlx::PgConnection;
 use uuid::Uuid;

@@ -1,6 +1,6 @@
 //! Queries of rooms.
 
-use domain::api_organiser::LayoutView;
+use domain::api::organiser::LayoutView;
 use domain::layout::import::Finding;
 use domain::time::Timestamp;
 use sqlx::PgConnection;

@@ -1,6 +1,6 @@
 //! Queries of films and tariffs.
 
-use domain::api_organiser::FilmChoice;
+use domain::api::organiser::FilmChoice;
 use domain::pricing::Tariff;
 use domain::time::Timestamp;
 use sqlx::PgConnection;

@@ -1,6 +1,6 @@
 //! Queries of screens.
 
-use domain::api_organiser::ScreenView;
+use domain::api::organiser::ScreenView;
 use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;

@@ -1,6 +1,6 @@
 //! Queries of theatres and cities.
 
-use domain::api_theatres::{ManagedTheatre, NewCity};
+use domain::api::theatres::{ManagedTheatre, NewCity};
 use sqlx::PgConnection;
 
 #[derive(sqlx::FromRow)]

@@ -10,7 +10,7 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use domain::api_organiser::Sales;
+use domain::api::organiser::Sales;
 use domain::booking::SALES_CLOSE_BEFORE_START_MS;
 use uuid::Uuid;
 

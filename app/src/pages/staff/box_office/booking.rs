@@ -1,7 +1,7 @@
 //! A booking at the counter: what it is, its tickets on paper, and the ways back.
 
-use domain::api_box_office::{CounterBooking, ManagerView};
-use domain::api_cancelling::RefundView;
+use domain::api::box_office::{CounterBooking, ManagerView};
+use domain::api::cancelling::RefundView;
 use domain::booking::{BookingState, MoneyState};
 use domain::till::{Means, UNDO_MS};
 use domain::time::MINUTE_MS;

@@ -1,6 +1,6 @@
 //! A booking is exchanged for another show: the shows to come that have seats left.
 
-use domain::api_box_office::{CounterBooking, CounterShow};
+use domain::api::box_office::{CounterBooking, CounterShow};
 use leptos::prelude::*;
 
 use super::super::{Desk, frame};

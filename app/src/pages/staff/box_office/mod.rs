@@ -12,7 +12,7 @@ pub use exchange::ExchangePage;
 pub use sale::SalePage;
 pub use till::{TillAct, TillForm};
 
-use domain::api_box_office::{CounterShow, DayView, TillView};
+use domain::api::box_office::{CounterShow, DayView, TillView};
 use domain::roles::Role;
 use leptos::prelude::*;
 

@@ -1,6 +1,6 @@
 //! The till of a shift, and the day of a manager.
 
-use domain::api_box_office::{DayView, TillRow, TillView};
+use domain::api::box_office::{DayView, TillRow, TillView};
 use domain::money::Money;
 use domain::till::{Entry, Means};
 use leptos::prelude::*;

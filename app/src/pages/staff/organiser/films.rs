@@ -1,6 +1,6 @@
 //! Films, and one more.
 
-use domain::api_organiser::FilmChoice;
+use domain::api::organiser::FilmChoice;
 use leptos::prelude::*;
 
 use super::super::Field;

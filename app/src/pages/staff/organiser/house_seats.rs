@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use domain::api_organiser::{StandingSeat, StandingSeats};
+use domain::api::organiser::{StandingSeat, StandingSeats};
 use leptos::prelude::*;
 
 use super::{Desk, Tab, Trouble, head, hidden, page, reason, reason_again};

@@ -26,7 +26,7 @@ pub use rooms::{GiveForm, ImportForm, RoomPage, Screens};
 pub use show::{ShowForm, ShowPage};
 pub use waiting_room::{RoomForm, RoomPart, RoomStands, WaitingRoomPage};
 
-use domain::api_organiser::Sales;
+use domain::api::organiser::Sales;
 use domain::layout::import::Finding;
 use domain::money::{Currency, Money};
 use leptos::prelude::*;

@@ -1,7 +1,7 @@
 //! A show on another screen: what it would mean, and that it is to be.
 
-use domain::api_moving::{MoveLine, MovePreview, MoveState, MoveView};
-use domain::api_organiser::{OrganisedShow, ScreenView};
+use domain::api::moving::{MoveLine, MovePreview, MoveState, MoveView};
+use domain::api::organiser::{OrganisedShow, ScreenView};
 use leptos::prelude::*;
 
 use super::super::Field;

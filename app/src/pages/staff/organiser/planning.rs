@@ -1,6 +1,6 @@
 //! Weeks of shows by a pattern.
 
-use domain::api_organiser::{FilmChoice, ScreenView};
+use domain::api::organiser::{FilmChoice, ScreenView};
 use domain::pricing::Format;
 use domain::seats::{FLASH_HOLD_MS, USUAL_HOLD_MS};
 use domain::time::SECOND_MS;

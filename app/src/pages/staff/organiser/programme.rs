@@ -1,6 +1,6 @@
 //! Seven days of a theatre: what is planned, sold and called off.
 
-use domain::api_organiser::OrganisedShow;
+use domain::api::organiser::OrganisedShow;
 use leptos::prelude::*;
 
 use super::{Desk, Tab, head, page, sales_words};

@@ -1,6 +1,6 @@
 //! Screens, and the rooms they have or may get.
 
-use domain::api_organiser::{LayoutView, ScreenView};
+use domain::api::organiser::{LayoutView, ScreenView};
 use leptos::prelude::*;
 
 use super::super::Field;

@@ -1,7 +1,7 @@
 //! One show: how it is sold, what it costs, and that it will not take place.
 
-use domain::api_moving::MoveState;
-use domain::api_organiser::{CancellationView, OrganisedShow, ScreenView};
+use domain::api::moving::MoveState;
+use domain::api::organiser::{CancellationView, OrganisedShow, ScreenView};
 use domain::money::Currency;
 use domain::seats::FLASH_HOLD_MS;
 use domain::time::SECOND_MS;

@@ -1,7 +1,7 @@
 //! The waiting room of a show: whether there is one, how it stands, what is published of its draw; and that it is
 //! switched on, changed, or switched off. The figures renew themselves where no form is in their way.
 
-use domain::api_waiting_room::DrawView;
+use domain::api::waiting_room::DrawView;
 use domain::time::MINUTE_MS;
 use domain::waiting_room::{MAX_PER_SECOND, PASS_MS, Queue};
 use leptos::prelude::*;

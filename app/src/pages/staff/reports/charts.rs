@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use domain::api_reports::SalesReport;
+use domain::api::reports::SalesReport;
 use leptos::prelude::*;
 
 use super::day_words;

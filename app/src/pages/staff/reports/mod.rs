@@ -8,7 +8,7 @@ mod tables;
 
 pub use room::{RoomDrawing, RoomRow};
 
-use domain::api_reports::{
+use domain::api::reports::{
     FunnelReport, OccupancyReport, ReportDays, ReportScreen, SalesReport, SoldLine, TakingsReport,
 };
 use leptos::prelude::*;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use domain::api_reports::{TakingsLine, TakingsReport};
+use domain::api::reports::{TakingsLine, TakingsReport};
 use domain::money::{Currency, Money};
 use domain::till::Means;
 use leptos::prelude::*;

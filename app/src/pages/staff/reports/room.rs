@@ -4,7 +4,7 @@
 //! sees the size. One path a step keeps the drawing of an arena small. The table beside it tells rows; the file tells
 //! every seat.
 
-use domain::api_reports::OccupancyReport;
+use domain::api::reports::OccupancyReport;
 use domain::layout::FocusKind;
 use leptos::prelude::*;
 

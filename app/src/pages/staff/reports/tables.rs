@@ -1,6 +1,6 @@
 //! Tables with bars in them: what was sold under a name, how far people came, and the sums on top.
 
-use domain::api_reports::{FunnelReport, SalesReport, Sold, SoldLine, SoldShow, TakingsReport};
+use domain::api::reports::{FunnelReport, SalesReport, Sold, SoldLine, SoldShow, TakingsReport};
 use leptos::prelude::*;
 
 use super::charts::{nothing, whole};

@@ -5,7 +5,7 @@ mod settling;
 
 use std::collections::VecDeque;
 
-use domain::api_door::{DoorDevice, DoorView, Outcome, QueuedScan, ScanAnswer, ScanRequest, UndoRequest};
+use domain::api::door::{DoorDevice, DoorView, Outcome, QueuedScan, ScanAnswer, ScanRequest, UndoRequest};
 use domain::door::{self, Code, device_name, digest};
 use domain::time::Timestamp;
 use gloo_net::http::Method;

@@ -1,6 +1,6 @@
 //! With a network: how the door stands, what was done without one settled, and a list for the next time without.
 
-use domain::api_door::{DoorList, DoorView, SettleRequest, Settlement};
+use domain::api::door::{DoorList, DoorView, SettleRequest, Settlement};
 use domain::door::digest;
 use gloo_net::http::Method;
 use leptos::prelude::*;

@@ -5,7 +5,7 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{Form, Query, State};
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
-use domain::api_accounts::{ForgottenRequest, LinkToken, LoginRequest, Password, RegisterRequest, ResetRequest};
+use domain::api::accounts::{ForgottenRequest, LinkToken, LoginRequest, Password, RegisterRequest, ResetRequest};
 use serde::Deserialize;
 
 use super::super::PageError;

@@ -2,7 +2,7 @@
 
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
-use domain::api_catalogue::FilmView;
+use domain::api::catalogue::FilmView;
 use serde::Deserialize;
 
 use app::Place;

@@ -5,7 +5,7 @@ use app::pages::listing::{Chip, Choice, FilmCard, Group, running_time};
 use app::pages::theatre::FilmTimes;
 use app::{Place, say};
 use chrono::{Days, NaiveDate};
-use domain::api_catalogue::{FilmView, ShowView};
+use domain::api::catalogue::{FilmView, ShowView};
 
 use crate::catalogue::{ListedShow, days_from};
 use crate::web::reader;

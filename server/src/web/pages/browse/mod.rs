@@ -5,7 +5,7 @@ use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
 use axum::routing::get;
-use domain::api_catalogue::DayQuery;
+use domain::api::catalogue::DayQuery;
 
 use app::pages::city::{City, TheatreCard};
 use app::pages::home::Home;
@@ -47,7 +47,7 @@ async fn home(State(state): State<AppState>) -> PageResult {
     let (now, language) = (clock::now(), reader::language());
     let cities = state.catalogue.listings().cities().await?;
     let films = state.catalogue.listings().films_tonight(now).await?;
-    let form = search::form(&state, &domain::api_catalogue::ShowQuery::default(), now).await?;
+    let form = search::form(&state, &domain::api::catalogue::ShowQuery::default(), now).await?;
     let page = Home {
         form,
         films: films.into_iter().take(HOME_FILMS).map(tonight_card).collect(),

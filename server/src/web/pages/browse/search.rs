@@ -2,7 +2,7 @@
 
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
-use domain::api_catalogue::{FilmView, ShowQuery};
+use domain::api::catalogue::{FilmView, ShowQuery};
 use domain::pricing::Format;
 use domain::time::Timestamp;
 

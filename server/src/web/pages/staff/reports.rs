@@ -5,7 +5,7 @@ use app::pages::staff::reports::{Reports, RoomDrawing, RoomRow, Told};
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse, Response};
-use domain::api_reports::{OccupancyReport, ReportQuery, ReportScreen};
+use domain::api::reports::{OccupancyReport, ReportQuery, ReportScreen};
 
 use super::{Turned, Who, desk};
 use crate::AppState;

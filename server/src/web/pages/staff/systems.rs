@@ -8,7 +8,7 @@ use axum::extract::{DefaultBodyLimit, Form, Path, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use domain::api_systems::{
+use domain::api::systems::{
     ApiKeyMade, ApiKeyRequest, EndpointChange, EndpointMade, EndpointRequest, EndpointState, ReasonRequest,
     WebhookEvent,
 };

@@ -8,7 +8,7 @@ use axum::extract::{Form, Path, Query, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use domain::api_theatres::{ManagedTheatre, NewCity, TheatreChange, TheatreRequest};
+use domain::api::theatres::{ManagedTheatre, NewCity, TheatreChange, TheatreRequest};
 use serde::Deserialize;
 
 use super::super::booking::passing_or_fault;

@@ -4,7 +4,7 @@ use app::pages::staff::box_office::ExchangePage;
 use app::staff::box_office::Exchanging;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
-use domain::api_box_office::{CounterBooking, DayQuery};
+use domain::api::box_office::{CounterBooking, DayQuery};
 use domain::booking::BookingState;
 use uuid::Uuid;
 

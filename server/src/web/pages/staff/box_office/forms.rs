@@ -9,8 +9,8 @@ use app::pages::staff::box_office::TakeBackForm;
 use axum::extract::rejection::{FormRejection, PathRejection};
 use axum::extract::{Form, Path, State};
 use axum::response::{IntoResponse, Response};
-use domain::api_accounts::Password;
-use domain::api_box_office::{DayQuery, PinRequest, Reason, RefundRequest};
+use domain::api::accounts::Password;
+use domain::api::box_office::{DayQuery, PinRequest, Reason, RefundRequest};
 use domain::seats::SeatIndex;
 use uuid::Uuid;
 

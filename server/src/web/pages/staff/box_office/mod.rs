@@ -14,7 +14,7 @@ use axum::extract::{DefaultBodyLimit, Path, Query, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use domain::api_box_office::{BookingQuery, CounterBooking, DayQuery, PrintedTicket, TillView};
+use domain::api::box_office::{BookingQuery, CounterBooking, DayQuery, PrintedTicket, TillView};
 use domain::roles::Role;
 use serde::Deserialize;
 use uuid::Uuid;

@@ -4,7 +4,7 @@ use app::pages::staff::box_office::{TillAct, TillForm};
 use app::pages::staff::{Field, Refusal};
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Form, Path, State};
-use domain::api_box_office::{CashUp, DayClose, DayQuery, DropRequest, OpenTill};
+use domain::api::box_office::{CashUp, DayClose, DayQuery, DropRequest, OpenTill};
 use domain::money::{Currency, Money};
 use domain::till::{MAX_COUNTED_MINOR, read_amount};
 

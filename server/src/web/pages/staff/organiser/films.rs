@@ -3,7 +3,7 @@
 use app::pages::staff::organiser::{FilmForm, Films, Trouble};
 use app::pages::staff::{Desk, Field, Section};
 use axum::extract::{Form, Path, Query, State};
-use domain::api_organiser::FilmRequest;
+use domain::api::organiser::FilmRequest;
 use serde::Deserialize;
 
 use super::super::{Who, desk};

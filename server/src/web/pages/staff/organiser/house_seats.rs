@@ -7,7 +7,7 @@ use app::pages::staff::{Desk, Section};
 use app::staff::house_seats::HouseRow;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Form, Path, Query, State};
-use domain::api_organiser::StandingRequest;
+use domain::api::organiser::StandingRequest;
 use domain::layout::Layout;
 use domain::seats::SeatIndex;
 use uuid::Uuid;

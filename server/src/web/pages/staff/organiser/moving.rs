@@ -5,7 +5,7 @@ use app::pages::staff::{Desk, Field, Section};
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Form, Path, Query, State};
 use axum::http::StatusCode;
-use domain::api_moving::{MoveQuery, MoveRequest};
+use domain::api::moving::{MoveQuery, MoveRequest};
 use serde::Deserialize;
 use uuid::Uuid;
 

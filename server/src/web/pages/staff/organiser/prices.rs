@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use app::pages::staff::organiser::{PriceForm, PriceLine, Prices};
 use app::pages::staff::{Field, Refusal, Section};
 use axum::extract::{Form, Path, Query, State};
-use domain::api_organiser::{TariffRequest, TariffView};
+use domain::api::organiser::{TariffRequest, TariffView};
 use domain::money::Currency;
 use domain::pricing::{Format, MAX_PERCENT};
 

@@ -4,7 +4,7 @@ use app::pages::staff::organiser::{Planning, PlanningForm, Programme, Trouble};
 use app::pages::staff::{Desk, Field, Section};
 use axum::extract::{Form, Path, Query, State};
 use chrono::{Days, NaiveDate};
-use domain::api_organiser::{DayPattern, InGap, Sales, ShowsRequest, TermsOfSale};
+use domain::api::organiser::{DayPattern, InGap, Sales, ShowsRequest, TermsOfSale};
 use domain::pricing::{Format, Weekday};
 use serde::Deserialize;
 use serde::de::IntoDeserializer;

@@ -7,7 +7,7 @@ use app::pages::staff::{Desk, Field, Section};
 use axum::extract::{Form, FromRequest, Path, Query, Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use domain::api_organiser::{LayoutView, PublishRequest, ScreenRequest, ScreenView};
+use domain::api::organiser::{LayoutView, PublishRequest, ScreenRequest, ScreenView};
 use domain::layout::Layout;
 use domain::pricing::PriceList;
 use serde::Deserialize;

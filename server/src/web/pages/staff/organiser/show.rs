@@ -4,8 +4,8 @@ use app::pages::staff::organiser::{PriceLine, ShowForm, ShowPage, Trouble};
 use app::pages::staff::{Desk, Field, Refusal, Section};
 use axum::extract::{Form, Path, Query, State};
 use axum::http::{HeaderValue, header};
-use domain::api_moving::MoveState;
-use domain::api_organiser::{CancelShowRequest, OrganisedShow, TermsRequest};
+use domain::api::moving::MoveState;
+use domain::api::organiser::{CancelShowRequest, OrganisedShow, TermsRequest};
 use domain::money::Currency;
 use serde::Deserialize;
 

@@ -4,8 +4,8 @@ use app::pages::staff::organiser::{RoomForm, RoomPart, RoomStands, Trouble, Wait
 use app::pages::staff::{Desk, Section};
 use axum::extract::{Form, Path, Query, State};
 use axum::http::{HeaderValue, StatusCode, header};
-use domain::api_systems::MAX_REASON_CHARS;
-use domain::api_waiting_room::WaitingRoomRequest;
+use domain::api::systems::MAX_REASON_CHARS;
+use domain::api::waiting_room::WaitingRoomRequest;
 use domain::time::Timestamp;
 use domain::waiting_room::MAX_PER_SECOND;
 use serde::Deserialize;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::terms::TermsOfSale;
-use crate::api_moving::MoveView;
+use crate::api::moving::MoveView;
 use crate::pricing::{Format, Weekday};
 
 #[cfg(feature = "openapi")]

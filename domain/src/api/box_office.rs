@@ -5,10 +5,10 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::api::accounts::Password;
+use crate::api::cancelling::RefundView;
+pub use crate::api::tills::{CashUp, DayClose, DayView, DropRequest, OpenTill, TillRow, TillView};
 use crate::api::{PlaceLine, SeatLine};
-use crate::api_accounts::Password;
-use crate::api_cancelling::RefundView;
-pub use crate::api_tills::{CashUp, DayClose, DayView, DropRequest, OpenTill, TillRow, TillView};
 use crate::booking::{BookingState, MoneyState};
 use crate::money::Money;
 use crate::seats::SeatIndex;

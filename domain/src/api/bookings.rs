@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::api::cancelling::{IfLate, RefundView, StepView};
+use crate::api::moving::SeatOffer;
 use crate::api::{PlaceLine, SeatLine};
-use crate::api_cancelling::{IfLate, RefundView, StepView};
-use crate::api_moving::SeatOffer;
 use crate::money::Money;
 
 #[cfg(feature = "openapi")]

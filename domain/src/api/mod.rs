@@ -1,0 +1,37 @@
+//! The JSON that client and server exchange under `/api/v1`. One definition, used by both: a file for each capability
+//! of the server, and what all of them speak of here.
+//!
+//! Instants are RFC 3339 strings for people and `*_ms` numbers for programs that count down.
+
+pub mod accounts;
+pub mod bookings;
+pub mod box_office;
+pub mod cancelling;
+pub mod catalogue;
+pub mod door;
+pub mod email_codes;
+pub mod fairness;
+pub mod holds;
+pub mod moving;
+pub mod organiser;
+mod plan;
+mod problem;
+pub mod reports;
+pub mod systems;
+pub mod theatres;
+pub mod tills;
+pub mod waiting_list;
+pub mod waiting_room;
+
+pub use bookings::{BookingEventView, BookingRequest, BookingState, BookingView, ConfirmRequest, MoneyState, Person};
+pub use cancelling::{CancelRequest, IfLate, RefundView, StepView};
+pub use holds::{AreaQuantity, BestView, HoldChange, HoldRequest, HoldView, SuggestionView};
+pub use plan::{
+    AreaView, CategoryView, OVERVIEW_ABOVE_SEATS, PlaceLine, PlanView, RowView, SEAT_PITCH, SeatKind, SeatLine,
+    SectionView,
+};
+pub use problem::{AreaProblem, ProblemView, PuzzleView, SeatProblem};
+
+/// Header of every API answer: the lock store's clock, milliseconds since 1970, when it was sent. A
+/// client counts down from `expires_at_ms` minus this, and never trusts its own clock.
+pub const SERVER_TIME_HEADER: &str = "server-time";
