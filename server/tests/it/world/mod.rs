@@ -1,6 +1,7 @@
 //! One test's world: a fresh database, a Redis prefix, the payment simulator, server processes, and
 //! visitors who talk HTTP to them.
 
+mod room;
 mod visitor;
 
 pub use visitor::{Answer, Visitor};
@@ -201,37 +202,6 @@ impl World {
         let mut connection = self.redis().await;
         let kill = redis::cmd("CLIENT").arg("KILL").arg("TYPE").arg("pubsub").query_async::<i64>(&mut connection).await;
         assert!(kill.expect("Redis cuts them") > 0, "somebody listened");
-    }
-
-    /// Divides the room into three sections of a hundred seats. Before anyone asked for the show.
-    pub async fn divide_room(&self) {
-        let rows = [("Left", "A-E", 0), ("Middle", "F-J", 500), ("Right", "K-O", 1_000)];
-        let zones = rows.map(|(name, rows, x)| {
-            json!({ "name": name, "category": "gold", "at": [x, 0], "rows": [{ "rows": rows, "seats": "1-20" }] })
-        });
-        let mut layout: Value = serde_json::from_str(LAYOUT).expect("the sketch is JSON");
-        layout["zones"] = zones.to_vec().into();
-        let done = sqlx::query("UPDATE layouts SET plan = $1").bind(layout).execute(&self.pg).await;
-        done.expect("the room is divided");
-    }
-
-    /// Leaves only these seats of the show for sale. Before anyone asked for it.
-    pub async fn sell_only(&self, seats: &[i32]) {
-        let others: Vec<i32> = (0..300).filter(|seat| !seats.contains(seat)).collect();
-        let done = sqlx::query("UPDATE shows SET blocked = $1").bind(others).execute(&self.pg).await;
-        done.expect("the others are kept by the house");
-    }
-
-    /// Opens a standing floor with so many places, area 0. Before anyone asked for the show.
-    pub async fn open_floor(&self, capacity: i32) {
-        sqlx::query(
-            "INSERT INTO area_stock (show_id, area_no, name, category, capacity) VALUES ($1, 0, 'Floor', 'gold', $2)",
-        )
-        .bind(self.show)
-        .bind(capacity)
-        .execute(&self.pg)
-        .await
-        .expect("the floor is opened");
     }
 
     /// Forgets every hold, and who had places on the floor, as a failover does that lost the last writes.
