@@ -139,6 +139,18 @@ pub async fn of_request(state: &AppState, headers: &HeaderMap) -> Result<Option<
     judged(credential, found.map_err(|cause| unknown(&cause))?)
 }
 
+/// The session that a request wants to end; `None` also where a genuine token's has ended: signing out may be repeated.
+///
+/// # Errors
+/// 401 for a token that is not genuine, or too old, 503 when the database is unavailable.
+pub async fn to_end(state: &AppState, headers: &HeaderMap) -> Result<Option<Session>, Problem> {
+    Credential::of(state, headers)?;
+    match of_request(state, headers).await {
+        Err(problem) if problem.code() == Code::TokenInvalid => Ok(None),
+        found => found,
+    }
+}
+
 fn unknown(cause: &Arc<sqlx::Error>) -> Problem {
     tracing::warn!(%cause, "a session cannot be looked up");
     Problem::new(Code::DatabaseUnavailable, "Please try again in a moment; nothing was lost.")

@@ -12,7 +12,7 @@ use super::service;
 use crate::catalogue::Show;
 use crate::fairness::Trying;
 use crate::idempotency::{Answer, IdempotencyKey, Intent};
-use crate::seat_locks::{Asked, Lot, with_map};
+use crate::seat_locks::{Asked, Lot, Refusal, with_map};
 use crate::web::problem::ApiResult;
 use crate::web::refusals::KeyReused;
 use crate::web::{ApiJson, ApiPath, ClientAddress, Code, Problem, Visitor};
@@ -199,11 +199,14 @@ async fn extend(
     answer.await
 }
 
-/// Let a hold go. Others see its seats free at once.
+/// Let a hold go. Others see its seats free at once. It takes no key: a repeat finds the hold gone, which is what was
+/// wished for, and is answered the same.
 #[utoipa::path(delete, path = "/shows/{show}/holds/{hold}", tag = "holds",
     params(("show" = Uuid, Path), ("hold" = Uuid, Path)),
-    responses((status = 204), (status = 409, body = ProblemView, description = "hold_paying"),
-        (status = 410, body = ProblemView, description = "hold_expired; also for another's")))]
+    responses((status = 204, description = "You do not have it any more, or never had: another's is left alone"),
+        (status = 404, body = ProblemView, description = "No such show"),
+        (status = 409, body = ProblemView, description = "hold_paying"),
+        (status = 503, body = ProblemView, description = "lock_store_unavailable")))]
 async fn release(
     State(state): State<AppState>,
     visitor: Visitor,
@@ -212,14 +215,11 @@ async fn release(
     let show = state.catalogue.known_show(show).await?;
     let asked = with_map(&state, &show, || state.locks.release(show.id, hold, &visitor.owner));
     match asked.await? {
-        Ok(()) => {
-            if waiting_list::is_offer(hold) {
-                waiting_list::given_back(&state, hold).await;
-            }
-            Ok(StatusCode::NO_CONTENT)
-        }
-        Err(refusal) => Err(service::refused(&show, &refusal)),
+        Ok(()) if waiting_list::is_offer(hold) => waiting_list::given_back(&state, hold).await,
+        Ok(()) | Err(Refusal::Gone) => {}
+        Err(refusal) => return Err(service::refused(&show, &refusal)),
     }
+    Ok(StatusCode::NO_CONTENT)
 }
 
 /// The tab was closed: the hold ends after a grace unless its owner comes back. For `sendBeacon`.

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::{join, view};
 use crate::AppState;
-use crate::idempotency::{IdempotencyKey, Intent};
+use crate::idempotency::{Answer, IdempotencyKey, Intent};
 use crate::web::problem::ApiResult;
 use crate::web::refusals::KeyReused;
 use crate::web::{ApiJson, ApiPath, ClientAddress, Visitor};
@@ -58,10 +58,19 @@ async fn place(State(state): State<AppState>, visitor: Visitor, ApiPath(show): A
 }
 
 /// Wait no longer. What was held for you goes to the next.
-#[utoipa::path(delete, path = "/shows/{show}/waiting-list", tag = "waiting list", params(("show" = Uuid, Path)),
-    responses((status = 204), (status = 404, body = ProblemView, description = "You are not in line")))]
-async fn leave(State(state): State<AppState>, visitor: Visitor, ApiPath(show): ApiPath<Uuid>) -> ApiResult<StatusCode> {
+#[utoipa::path(delete, path = "/shows/{show}/waiting-list", tag = "waiting list",
+    params(("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
+    responses((status = 204), KeyReused,
+        (status = 400, body = ProblemView, description = "key_missing, key_malformed"),
+        (status = 404, body = ProblemView, description = "You are not in line"),
+        (status = 409, body = ProblemView, description = "still_running")))]
+async fn leave(
+    State(state): State<AppState>,
+    visitor: Visitor,
+    ApiPath(show): ApiPath<Uuid>,
+    key: IdempotencyKey,
+) -> ApiResult<Answer> {
     let show = state.catalogue.known_show(show).await?;
-    join::leave(&state, &show, &visitor.owner).await?;
-    Ok(StatusCode::NO_CONTENT)
+    let intent = Intent::new(&visitor.owner, key, &format!("DELETE /shows/{}/waiting-list", show.id), &());
+    join::leave(&state, &show, &visitor.owner, &intent).await
 }

@@ -12,8 +12,9 @@ use crate::seat_locks::with_map;
 use crate::web::{ClientAddress, Code, Problem};
 use crate::{AppState, accounts, holds, ids};
 
-/// Whoever joins waits so long at most for each lock: of their key, of the list (which others join, or who gives out its
-/// seats has), and of themselves in another tab. Then it is the database's trouble, which passes, and nobody has joined.
+/// Whoever joins or leaves waits so long at most for each lock: of their key, of the list (which others join, or who gives
+/// out its seats has), and of themselves in another tab. Then it is the database's trouble, which passes, and nobody has
+/// joined or left.
 const BEGIN: &str = "BEGIN; SET LOCAL lock_timeout = '2s'";
 
 /// What became of somebody who wants to wait.
@@ -112,12 +113,21 @@ fn check(show: &Show, request: &WaitingRequest) -> Result<Wish, Problem> {
 
 /// Takes the caller out of the line, and gives back what was held for them. Should we die between the two,
 /// the hold ends by itself.
-pub(super) async fn leave(state: &AppState, show: &Show, owner: &str) -> Result<(), Problem> {
-    let left = sql::leave(&state.pg, show.id, owner, state.locks.now()).await?;
+pub(super) async fn leave(state: &AppState, show: &Show, owner: &str, intent: &Intent) -> Result<Answer, Problem> {
+    let now = state.locks.now();
+    let mut tx = state.pg.begin_with(BEGIN).await?;
+    // A repeat that comes late must not take them out of the line they have joined again since.
+    if let Some(answer) = intent.begin(&mut tx, now).await? {
+        return Ok(answer);
+    }
+    let left = sql::leave(&mut tx, show.id, owner, now).await?;
     let offered = left.ok_or_else(|| Problem::not_found("place in the waiting list"))?;
+    let answer = Answer::no_content();
+    intent.complete(&mut tx, &answer, now).await?;
+    tx.commit().await?;
     if let Some(hold) = offered {
         // One that is gone or being paid for is not ours to let go.
         let _ = with_map(state, show, || state.locks.release(show.id, hold, owner)).await?;
     }
-    Ok(())
+    Ok(answer)
 }

@@ -217,7 +217,7 @@ pub(super) async fn line(
 
 /// Takes somebody out of the line: `None` when they are not in it, else the hold that was made for them.
 pub(super) async fn leave(
-    pg: &PgPool,
+    tx: &mut PgConnection,
     show: Uuid,
     owner: &str,
     now: Timestamp,
@@ -233,7 +233,7 @@ pub(super) async fn leave(
     .bind(show)
     .bind(owner)
     .bind(to_utc(now))
-    .fetch_optional(pg)
+    .fetch_optional(tx)
     .await?;
     Ok(left.map(|(hold,)| hold))
 }

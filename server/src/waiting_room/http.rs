@@ -22,7 +22,7 @@ use crate::holds::sales_open;
 use crate::idempotency::{IdempotencyKey, Intent};
 use crate::web::problem::ApiResult;
 use crate::web::refusals::{KeyReused, NotStaff};
-use crate::web::{ApiJson, ApiPath, Problem, Visitor};
+use crate::web::{ApiJson, ApiPath, Visitor};
 
 /// The routes of waiting rooms, under `/api/v1`.
 pub fn routes() -> OpenApiRouter<AppState> {
@@ -32,7 +32,8 @@ pub fn routes() -> OpenApiRouter<AppState> {
 /// Join the waiting room of a show; with a ticket whose turn it is, come in.
 ///
 /// Joining is one number and no row: the ticket in the answer is what is known of it. Send it along, as the cookie or as
-/// `Queue-Ticket`; a visitor who asks again without it is given the same, whatever the key.
+/// `Queue-Ticket`; a visitor who asks again without it is given the same, whatever the key. So nothing is kept under the
+/// key, and a repeat tells how the room stands by then.
 #[utoipa::path(post, path = "/shows/{show}/queue", tag = "waiting room",
     params(("show" = Uuid, Path), ("Idempotency-Key" = String, Header, description = "One per intent"),
         ("Queue-Ticket" = Option<String>, Header, description = "Your ticket, where it is no cookie")),
@@ -103,10 +104,12 @@ async fn look(
     Ok((visitor, Json(view)).into_response())
 }
 
-/// Leave it, for good: whoever stands behind moves up. Your ticket is worth nothing any more.
+/// Leave it, for good: whoever stands behind moves up. Your ticket is worth nothing any more. It takes no key: a ticket
+/// is given back once, and a repeat, with it or without, is answered the same.
 #[utoipa::path(delete, path = "/shows/{show}/queue", tag = "waiting room",
     params(("show" = Uuid, Path), ("Queue-Ticket" = Option<String>, Header)),
-    responses((status = 204), (status = 404, body = ProblemView, description = "You have no ticket"),
+    responses((status = 204, description = "You have no place in it any more, or never had"),
+        (status = 404, body = ProblemView, description = "No such show, or it has no waiting room"),
         (status = 503, body = ProblemView, description = "lock_store_unavailable")))]
 async fn leave(
     State(state): State<AppState>,
@@ -116,8 +119,9 @@ async fn leave(
 ) -> ApiResult<Response> {
     let room = state.waiting_rooms.known(show)?;
     let papers = door::papers(&state, &room, &visitor.owner, &headers);
-    let number = papers.number.ok_or_else(|| Problem::not_found("ticket"))?;
-    door::leave(&state, &room, number).await?;
+    if let Some(number) = papers.number {
+        door::leave(&state, &room, number).await?;
+    }
     let mut response = StatusCode::NO_CONTENT.into_response();
     door::forget(&state, &room, response.headers_mut());
     Ok(response)

@@ -49,7 +49,8 @@ pub const TABLE: &[Row] = &[
     ("POST", "/api/v1/shows/{show}/holds", Visitor),
     ("GET", "/api/v1/shows/{show}/hold", Visitor),
     ("PATCH", "/api/v1/shows/{show}/holds/{hold}", Owner),
-    ("DELETE", "/api/v1/shows/{show}/holds/{hold}", Owner),
+    // Whose it is not, has it no more than before: said to all the same, and only the owner's is let go.
+    ("DELETE", "/api/v1/shows/{show}/holds/{hold}", Visitor),
     ("POST", "/api/v1/shows/{show}/holds/{hold}/extend", Owner),
     // A beacon, whose answer nobody reads: for another's hold it says the same, and does nothing.
     ("POST", "/api/v1/shows/{show}/holds/{hold}/leave", Visitor),

@@ -230,9 +230,12 @@ async fn asking_again_gives_the_same_answer_also_when_the_hold_is_over() {
     let hold: Value = serde_json::from_str(&first).expect("JSON");
     assert_eq!(ann.change(&hold, &[12], &[10]).await.0, StatusCode::OK);
     assert_eq!(ann.raw(Method::POST, &path, wish.clone(), "once").await, (status, first.clone()), "changed since");
-    let own = format!("{path}/{}", text(&hold["id"]));
-    assert_eq!(ann.call(Method::DELETE, &own, Value::Null).await.0, StatusCode::NO_CONTENT);
-    assert_eq!(bob.hold(&[11]).await.0, StatusCode::CREATED);
+    assert_eq!(ann.let_go(&hold).await, StatusCode::NO_CONTENT);
+    let (status, of_bob) = bob.hold(&[11]).await;
+    assert_eq!(status, StatusCode::CREATED);
+    // Nor does letting it go again say anything else, or do anything.
+    assert_eq!(ann.let_go(&hold).await, StatusCode::NO_CONTENT);
+    assert_eq!(bob.get(&format!("/api/v1/shows/{}/hold", world.show)).await.1["id"], of_bob["id"]);
     assert_eq!(ann.raw(Method::POST, &path, wish, "once").await, (status, first), "over since");
     assert_eq!(ann.get(&format!("/api/v1/shows/{}/hold", world.show)).await.0, StatusCode::NO_CONTENT, "nothing taken");
     let (status, refusal) = ann.call_with_key(Method::POST, &path, json!({ "seats": [20] }), "once").await;

@@ -259,6 +259,14 @@ async fn whoever_leaves_is_asked_no_more_and_gives_back_what_was_held() {
     let leave = async |visitor: &Visitor| visitor.call(Method::DELETE, &path, Value::Null).await.0;
     assert_eq!(leave(&people[0]).await, StatusCode::NO_CONTENT);
     assert_eq!((leave(&people[0]).await, people[0].waiting().await.0), (StatusCode::NOT_FOUND, StatusCode::NO_CONTENT));
+    // A repeat is told the same, and does not take them out of the line they have joined again.
+    let once = async || people[0].call_with_key(Method::DELETE, &path, Value::Null, "leave once").await;
+    assert_eq!(people[0].wait_for(1).await.0, StatusCode::CREATED);
+    assert_eq!(once().await, (StatusCode::NO_CONTENT, Value::Null));
+    assert_eq!(people[0].wait_for(1).await.0, StatusCode::CREATED);
+    assert_eq!(once().await, (StatusCode::NO_CONTENT, Value::Null));
+    assert_eq!(people[0].waiting().await.1["state"], "WAITING");
+    assert_eq!(leave(&people[0]).await, StatusCode::NO_CONTENT);
     lucky.let_go(&hold).await;
     people[1].sees_waiting("OFFERED").await;
     assert_eq!(leave(&people[1]).await, StatusCode::NO_CONTENT);

@@ -87,10 +87,12 @@ async fn login(
     Ok((logged_in, view).into_response())
 }
 
-/// Sign out here.
-#[utoipa::path(post, path = "/users/logout", tag = "accounts", responses((status = 204)))]
+/// Sign out here. It takes no key: a session ends once, and a repeat is answered the same.
+#[utoipa::path(post, path = "/users/logout", tag = "accounts",
+    responses((status = 204, description = "You are signed out, or were before"),
+        (status = 401, body = ProblemView, description = "token_invalid: it is not genuine, or too old")))]
 async fn logout(State(state): State<AppState>, headers: HeaderMap) -> ApiResult<Response> {
-    let session = accounts::of_request(&state, &headers).await?;
+    let session = accounts::to_end(&state, &headers).await?;
     Ok(forgetting(accounts::end_session(&state, session.as_ref()).await?))
 }
 

@@ -145,8 +145,10 @@ async fn a_program_buys_with_a_token_and_no_cookie_and_its_account_sees_it() {
     let path = format!("/api/v1/bookings/{}", text(&booking["id"]));
     assert_eq!(with_token(&world, Method::GET, &path, Value::Null, &ben).await.0, StatusCode::NOT_FOUND);
     // Signing out ends the token that does it, and no other.
-    let (status, _) = with_token(&world, Method::POST, "/api/v1/users/logout", Value::Null, &first).await;
-    assert_eq!(status, StatusCode::NO_CONTENT);
+    for _ in 0..2 {
+        let (status, _) = with_token(&world, Method::POST, "/api/v1/users/logout", Value::Null, &first).await;
+        assert_eq!(status, StatusCode::NO_CONTENT, "a repeat is told the same");
+    }
     assert_eq!(
         (who_is(&world, &first).await.0, who_is(&world, &second).await.0),
         (StatusCode::UNAUTHORIZED, StatusCode::OK)

@@ -96,7 +96,13 @@ async fn whoever_leaves_has_no_pass_any_more() {
     let pass = text(&guest.goes_in().await["pass"]).to_owned();
     let (status, hold) = guest.holds(10).await;
     assert_eq!(status, StatusCode::CREATED, "{hold}");
+    let ticket = text(&guest.looks().await["ticket"]).to_owned();
     guest.leaves().await;
+    // Again, by a browser that has forgotten its ticket, and by a program that still sends it: nothing else is said.
+    guest.leaves().await;
+    let again =
+        guest.browser.send_with(Method::DELETE, &guest.path, &Value::Null, &[("queue-ticket", ticket.as_str())]).await;
+    assert_eq!(again.0, StatusCode::NO_CONTENT, "{}", again.2);
     let holds = format!("/api/v1/shows/{}/holds", world.show);
     let change = format!("{holds}/{}", text(&hold["id"]));
     let mut elsewhere = guest.browser.moved_to(&world, 1);
