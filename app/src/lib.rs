@@ -7,6 +7,7 @@
 // A view is one type as deep as its markup; the seat map's is deeper than the default allows.
 #![recursion_limit = "512"]
 
+pub mod again;
 #[cfg(feature = "pages")]
 pub mod booking_status;
 pub mod browser;

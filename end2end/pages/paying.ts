@@ -1,10 +1,10 @@
 // The payment page of the simulator, the booking page behind it, and the ticket.
-import { type APIRequestContext, expect, type Page } from "@playwright/test";
+import { type APIRequestContext, expect, type Locator, type Page } from "@playwright/test";
 import jsqr from "jsqr";
 import { PNG } from "pngjs";
 
 import { claimShow, type Show } from "./catalogue.js";
-import { press, type ShowPage } from "./show.js";
+import { press, ShowPage } from "./show.js";
 import type { Visitor } from "./visitors.js";
 
 // The package exports its function as `default` of a CommonJS module.
@@ -55,6 +55,22 @@ export async function bookingBecomes(page: Page, state: string): Promise<void> {
   const shown = page.getByTestId("booking-state");
   // The reconciler and a delayed card have their seconds.
   await expect(shown).toHaveAttribute("data-state", state, { timeout: 20_000 });
+}
+
+/** From a booking that came to nothing to the page of its show, by the link that leads to the seats one had. */
+export async function lookForThemAgain(page: Page): Promise<ShowPage> {
+  await press(page.getByTestId("again-link"));
+  await page.waitForURL(/\/shows\/[0-9a-f-]{36}\?again=/);
+  const show = new ShowPage(page);
+  await show.live();
+  await expect(show.cart).toBeAttached();
+  await show.dressed();
+  return show;
+}
+
+/** The buttons that ask to be pressed: one at a time, or nobody knows which. */
+export function primaryButtons(page: Page): Locator {
+  return page.locator("#main .button:not(.button-quiet):visible");
 }
 
 /** Remembers something in the page that a reload would lose. */

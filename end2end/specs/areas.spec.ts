@@ -28,6 +28,8 @@ test("places are counted live, and each becomes a ticket in the friend's name", 
   await hers.checkOut("Anna", "anna@example.org");
   await payWith(anna.page, "paid");
   await bookingBecomes(anna.page, "CONFIRMED");
+  await expect(anna.page.getByTestId("booking-state")).toHaveText("Booked for Luís");
+  await expect(anna.page.locator(".booking-words")).toContainText("luis@example.org");
   const codes = await readTickets(anna.page);
   expect(codes).toHaveLength(2);
   for (const code of codes) expect(code).toMatch(new RegExp(`\\|${show.area}\\|Luís$`));

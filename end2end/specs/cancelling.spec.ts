@@ -1,6 +1,6 @@
 // A buyer gives a seat back, then the rest: sees the fee and the refund beforehand, and what happened when.
 import { claimShow } from "../pages/catalogue.js";
-import { bookingBecomes, payWith, readTickets } from "../pages/paying.js";
+import { bookingBecomes, payWith, primaryButtons, readTickets } from "../pages/paying.js";
 import { press } from "../pages/show.js";
 import { expect, test } from "../pages/visitors.js";
 
@@ -21,11 +21,14 @@ test("one seat goes back, then the booking: fee and refund are said before, time
   const story = anna.page.getByTestId("booking-story");
 
   // A second look can be taken back.
+  await expect(primaryButtons(anna.page)).toHaveAttribute("data-testid", "ticket-link");
   await press(anna.page.getByTestId("cancel-open"));
+  await expect(primaryButtons(anna.page)).toHaveAttribute("data-testid", "cancel-confirm");
   await expect(sum).toHaveText(/^You get .+ back\. The fee is .+, 10 %\.$/);
   const wholeSum = await sum.innerText();
   await press(anna.page.getByRole("button", { name: "Keep them" }));
   await expect(sum).toBeHidden();
+  await expect(primaryButtons(anna.page)).toHaveAttribute("data-testid", "ticket-link");
 
   await press(anna.page.getByTestId("cancel-open"));
   await press(anna.page.getByRole("checkbox", { name: /C6/ }));

@@ -6,7 +6,7 @@ import { claimShow, largestShow, showsToCome, showWithArea } from "../pages/cata
 import { closingShow } from "../pages/closing.js";
 import { takeTheRest } from "../pages/crowd.js";
 import { expectForEveryone } from "../pages/everyone.js";
-import { bookingBecomes, payWith } from "../pages/paying.js";
+import { bookingBecomes, lookForThemAgain, payWith } from "../pages/paying.js";
 import { press, ShowPage } from "../pages/show.js";
 import { expect, test } from "../pages/visitors.js";
 
@@ -214,4 +214,7 @@ test("a booking that came to nothing", async ({ request, newVisitor }) => {
   await payWith(anna.page, "declined");
   await bookingBecomes(anna.page, "CANCELLED");
   await expectForEveryone(anna.page, "a payment that did not go through");
+  await lookForThemAgain(anna.page);
+  await expect(anna.page.getByTestId("accept-offer")).toBeVisible();
+  await expectForEveryone(anna.page, "seats that are offered again");
 });

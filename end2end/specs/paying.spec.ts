@@ -3,7 +3,7 @@ import type { APIRequestContext, Page } from "@playwright/test";
 
 import { claimShow } from "../pages/catalogue.js";
 import { mailsTo } from "../pages/mailbox.js";
-import { annaHoldsC7, bookingBecomes, type Card, payWith, readTickets } from "../pages/paying.js";
+import { annaHoldsC7, bookingBecomes, type Card, payWith, primaryButtons, readTickets } from "../pages/paying.js";
 import { press } from "../pages/show.js";
 import { expect, test } from "../pages/visitors.js";
 
@@ -45,6 +45,8 @@ test("whoever gives up on the payment page pays nothing, and the seat is free", 
   await anna.page.waitForURL(/\/bookings\//);
   await bookingBecomes(anna.page, "CANCELLED");
   await expect(anna.page.getByTestId("booking-state")).toHaveAttribute("data-money", "FAILED");
+  await expect(anna.page.getByTestId("booking-state")).toHaveText("You stopped the payment");
+  await expect(anna.page.getByTestId("booking-story").locator("li").last()).toContainText("You stopped the payment");
   await his.sees(c7, "available");
 });
 
@@ -108,8 +110,12 @@ test("the back button leads out of every step and never to a second payment", as
   await anna.page.goBack();
   await hers.live();
   await hers.sees(c7, "mine");
+  await expect(anna.page.getByTestId("to-booking")).toBeVisible();
+  await expect(primaryButtons(anna.page)).toHaveCount(1);
   await press(anna.page.getByTestId("to-booking"));
   await bookingBecomes(anna.page, "PAYMENT_PENDING");
+  await expect(anna.page.getByTestId("booking-state")).toHaveText(/^The seats are still yours until \d\d:\d\d$/);
+  await expect(primaryButtons(anna.page)).toHaveCount(1);
   await press(anna.page.getByTestId("pay-link"));
   await expect(anna.page.locator("#pay")).toBeVisible();
   await his.sees(c7, "locked");

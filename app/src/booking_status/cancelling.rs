@@ -26,10 +26,10 @@ struct Choice {
     asking: Asking<CancelRequest>,
 }
 
-/// The offer to cancel, while there is one.
-pub fn offer(booking: RwSignal<Standing>) -> impl IntoView {
+/// The offer to cancel, while there is one; `open` while somebody looks at what would come back.
+pub fn offer(booking: RwSignal<Standing>, open: RwSignal<bool>) -> impl IntoView {
     let asking = Asking::new(booking);
-    let choice = Choice { booking, kept: RwSignal::new(Vec::new()), open: RwSignal::new(false), asking };
+    let choice = Choice { booking, kept: RwSignal::new(Vec::new()), open, asking };
     let can_cancel =
         Memo::new(move |_| booking.with(|booking| booking.cancel_until_ms.is_some() && booking.seat_offer.is_none()));
     move || can_cancel.get().then(|| panel(choice))

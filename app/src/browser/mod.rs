@@ -133,6 +133,22 @@ pub fn fragment() -> String {
     window().location().hash().unwrap_or_default().trim_start_matches('#').to_owned()
 }
 
+/// The part of the address from `?` on; empty where it has none.
+#[must_use]
+pub fn query() -> String {
+    window().location().search().unwrap_or_default()
+}
+
+/// Takes that part off the address. The page stays as it is.
+pub fn forget_query() {
+    let location = window().location();
+    let address = location.pathname().unwrap_or_default() + &location.hash().unwrap_or_default();
+    // Fails for no address of this very page; then it stays in the address, and is read once more.
+    if let Ok(history) = window().history() {
+        let _ = history.replace_state_with_url(&JsValue::NULL, "", Some(&address));
+    }
+}
+
 /// `ws://host` or `wss://host`, after the page's own address.
 #[must_use]
 pub fn socket_origin() -> String {

@@ -57,6 +57,7 @@ pub fn panel(session: Session) -> impl IntoView {
     let is_empty = Memo::new(move |_| session.cart.with(Cart::is_empty));
     // A memo, so that the form keeps its focus through every other change of the cart.
     let foot = Memo::new(move |_| session.cart.with(Foot::of));
+    let has_begun = Memo::new(move |_| matches!(foot.get(), Foot::Begun(_)));
     Effect::new(move |_| {
         if is_empty.get() {
             open.set(false);
@@ -90,7 +91,9 @@ pub fn panel(session: Session) -> impl IntoView {
             <div class="cart-sum" hidden=move || is_empty.get()>
                 <span class="cart-count">{move || count_in_words(session.cart.with(|cart| (cart.want().len(), cart.count())))}</span>
                 <strong class="cart-total" data-testid="cart-total">{move || total(session)}</strong>
-                <button type="button" class="button cart-continue" data-testid="continue" on:click=continue_to_details>{say!("cart.continue")}</button>
+                // There is nothing to fill in any more, and the way on has a button of its own.
+                <button type="button" class="button cart-continue" data-testid="continue" hidden=move || has_begun.get()
+                    on:click=continue_to_details>{say!("cart.continue")}</button>
             </div>
             {details.trouble()}
             {move || match foot.get() {

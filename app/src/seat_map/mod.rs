@@ -27,7 +27,7 @@ use leptos::wasm_split::wasm_split;
 use web_sys::HtmlElement;
 
 use self::large_rooms::overview;
-use self::own_seats::{areas, party, watch};
+use self::own_seats::{areas, once_more, party, watch};
 use self::plan::drawing::{Frame, escaped};
 use self::plan::zoom::Point;
 use self::plan::{card, glyphs, grid, legend, list, minimap};
@@ -195,7 +195,10 @@ fn finder_part(session: Session, place: HtmlElement) -> Result<Mounted, SplitLoa
 /// What one must know now.
 #[wasm_split(rest, wasm_split_path = ::leptos::wasm_split, fallible)]
 fn notice_part(session: Session, place: HtmlElement) -> Result<Mounted, SplitLoaderError> {
-    Ok(mounted(place, move || notice_box::notice_view(session)))
+    Ok(mounted(place, move || {
+        once_more::offer(session);
+        notice_box::notice_view(session)
+    }))
 }
 
 /// Places without numbers.

@@ -96,4 +96,7 @@ pub struct StepView {
     /// What the cinema said of it, where it was the cinema's doing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// Why a payment failed, where that is known: `declined` by the bank, `stopped` by the payer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
 }

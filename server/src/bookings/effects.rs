@@ -215,7 +215,7 @@ pub(super) async fn learn(
         let reason = match status {
             PaymentStatus::Failed { why } => {
                 declines::note(&mut tx, &row, Some(why), now).await?;
-                format!("The gateway said no: {why}.")
+                causes::said_no(why)
             }
             PaymentStatus::Succeeded { amount } if *amount != row.machine.total => {
                 news::another_amount(row.machine.total, *amount)

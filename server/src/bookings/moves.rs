@@ -40,6 +40,19 @@ pub(super) mod causes {
         Cause::of("system", "Every seat was still claimed for this booking.");
     pub(in crate::bookings) const CLAIM_GONE: Cause<'_> =
         Cause::of("system", "A seat was no longer claimed for this booking.");
+
+    /// Around a gateway's own word for its no.
+    const SAID_NO: (&str, &str) = ("The gateway said no: ", ".");
+
+    /// A gateway's no, with its word for the reason.
+    pub(in crate::bookings) fn said_no(why: &str) -> String {
+        format!("{}{why}{}", SAID_NO.0, SAID_NO.1)
+    }
+
+    /// That word, of a reason that was written so.
+    pub(in crate::bookings) fn why_no(reason: &str) -> Option<&str> {
+        reason.strip_prefix(SAID_NO.0)?.strip_suffix(SAID_NO.1)
+    }
 }
 
 /// Why a booking did not move.

@@ -67,6 +67,8 @@ pub enum NewsKind {
 
 /// The reason of a payment that its payer called off: no card was declined.
 pub const CANCELLED_BY_PAYER: &str = "cancelled_by_payer";
+/// The reasons that say that the bank did not let the card pay. What is not among them may be anybody's doing.
+pub const DECLINED_BY_BANK: [&str; 4] = ["card_declined", "bank_declined", "expired_card", "incorrect_cvc"];
 
 /// What became of a piece of news.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]

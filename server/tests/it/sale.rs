@@ -43,6 +43,10 @@ async fn a_declined_card_frees_the_seats() {
         (status, &declined["state"], &declined["money"]),
         (StatusCode::OK, &json!("CANCELLED"), &json!("FAILED"))
     );
+    let seen = ann.booking(&booking).await;
+    let last = seen["steps"].as_array().and_then(|steps| steps.last()).expect("a step");
+    assert_eq!((&last["step"], &last["why"]), (&json!("failed"), &json!("declined")), "{seen}");
+    assert!(seen["expires_at_theatre"].is_string(), "{seen}");
     ann.sees(3, '0').await;
     assert_eq!(world.count("SELECT count(*) FROM seat_claims WHERE state <> 'released'").await, 0);
     assert_eq!(world.visitor().hold(&[3]).await.0, StatusCode::CREATED);

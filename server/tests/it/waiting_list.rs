@@ -260,7 +260,7 @@ async fn whoever_leaves_is_asked_no_more_and_gives_back_what_was_held() {
     assert_eq!(leave(&people[0]).await, StatusCode::NO_CONTENT);
     assert_eq!((leave(&people[0]).await, people[0].waiting().await.0), (StatusCode::NOT_FOUND, StatusCode::NO_CONTENT));
     // A repeat is told the same, and does not take them out of the line they have joined again.
-    let once = async || people[0].call_with_key(Method::DELETE, &path, Value::Null, "leave once").await;
+    let once = async || people[0].call_with_key(Method::DELETE, &path, Value::Null, "leave-once").await;
     assert_eq!(people[0].wait_for(1).await.0, StatusCode::CREATED);
     assert_eq!(once().await, (StatusCode::NO_CONTENT, Value::Null));
     assert_eq!(people[0].wait_for(1).await.0, StatusCode::CREATED);

@@ -3,6 +3,7 @@
 pub(super) mod areas;
 pub mod cart;
 pub(super) mod nearest;
+pub(super) mod once_more;
 pub(super) mod own_hold;
 pub(super) mod party;
 pub(super) mod requests;

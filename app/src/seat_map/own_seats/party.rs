@@ -73,7 +73,9 @@ pub fn finder(session: Session, categories: &[CategoryView]) -> impl IntoView + 
                 <option value="">{say!("party.any_price")}</option>
                 {options(categories)}
             </select>
-            <button type="button" class="button party-find" data-testid="party-find"
+            // While somebody pays, that is the thing to do.
+            <button type="button" data-testid="party-find"
+                class=move || if session.cart.with(Cart::is_paying) { "button button-quiet party-find" } else { "button party-find" }
                 aria-disabled=move || if busy.get() { "true" } else { "false" } on:click=find>{say!("party.find")}</button>
             <button type="button" class="party-other" data-testid="party-other" hidden=move || !others()
                 on:click=move |_| show_next(session, places)>
@@ -168,10 +170,23 @@ pub struct Offer {
 impl Offer {
     /// These seats, which cost so much in all, in place of others.
     fn instead(lines: &[SeatLine], total: Money) -> Self {
-        let names = names_of(lines);
-        let words = say!("map.take_instead", seats = Arg::Ours(&listed(&names)), price = total);
+        Self::of(lines, total, "map.take_instead")
+    }
+
+    /// These seats, to somebody who had them before; nothing where they cost no sum of money.
+    pub(super) fn again(lines: &[SeatLine]) -> Option<Self> {
+        Some(Self::of(lines, sum(lines)?, "map.take_again"))
+    }
+
+    fn of(lines: &[SeatLine], total: Money, key: &str) -> Self {
+        let words = say!(key, seats = Arg::Ours(&listed(&names_of(lines))), price = total);
         Self { seats: lines.iter().map(|line| line.seat).collect(), words }
     }
+}
+
+/// What seats cost together.
+fn sum(lines: &[SeatLine]) -> Option<Money> {
+    lines.iter().map(|line| Some(line.price)).reduce(|sum, price| sum?.checked_add(price?)).flatten()
 }
 
 impl Session {
@@ -184,9 +199,7 @@ impl Session {
                 .with_value(|board| nearest(&room, lost, cart.want(), |seat| board.look(seat, cart) == Look::Available))
         })?;
         let lines: Vec<SeatLine> = seats.iter().filter_map(|seat| room.line(*seat)).collect();
-        let prices = lines.iter().map(|line| Some(line.price));
-        let total = prices.reduce(|sum, price| sum?.checked_add(price?)).flatten()?;
-        Some(Offer::instead(&lines, total))
+        Some(Offer::instead(&lines, sum(&lines)?))
     }
 
     /// Looks for as many seats as were lost, near one's own if one has any, and offers them in the notice on show.
@@ -247,5 +260,15 @@ mod tests {
             SuggestionView { seats: vec![line(7, "C7"), line(8, "C8")], total, together: Together::Row, orphans: 0 };
         assert_eq!(in_words(&place), "C7 and C8, together, €25.00.");
         assert_eq!((in_people(1), in_people(4)), ("1 person".to_owned(), "4 people".to_owned()));
+    }
+
+    #[test]
+    fn seats_that_are_offered_again_are_named_with_what_they_cost_together() {
+        let price = Money::new(1_250, Currency::parse("EUR").expect("a code"));
+        let line = |seat, label: &str| SeatLine { seat, label: label.to_owned(), category: "Gold".to_owned(), price };
+        // A row that counts from the right.
+        let offer = Offer::again(&[line(30, "C8"), line(31, "C7")]).expect("there are seats");
+        assert_eq!((offer.words.as_str(), &*offer.seats), ("Take C7 and C8 again, €25.00", &[30, 31][..]));
+        assert_eq!(Offer::again(&[]), None);
     }
 }

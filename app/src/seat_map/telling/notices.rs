@@ -47,23 +47,21 @@ impl Notice {
     /// Seats were refused; `others` says whether the visitor holds or wants others.
     #[must_use]
     pub fn refused(seats: &[SeatProblem], others: bool) -> Self {
-        let of_state = |state: SeatState| -> Vec<&str> {
-            let seats = seats.iter().filter(|seat| seat.state == state && seat.taken_ms_ago.is_none());
-            seats.map(|seat| seat.label.as_str()).collect()
-        };
-        let taken = [
-            (of_state(SeatState::Locked), "map.is_held"),
-            (of_state(SeatState::Booked), "map.was_sold"),
-            (of_state(SeatState::Blocked), "map.is_blocked"),
-        ];
-        let in_state = taken.into_iter().filter(|(names, _)| !names.is_empty()).map(|(names, key)| about(key, &names));
-        let mut sentences: Vec<String> = lost_by_a_moment(seats).into_iter().chain(in_state).collect();
+        let mut sentences = lost_by_a_moment(seats);
+        sentences.extend(by_state(seats));
         if sentences.is_empty() {
             sentences.push(say!("map.gone"));
         }
         sentences.push(if others { say!("map.others_are_safe") } else { say!("map.pick_another") });
         let watchable = seats.iter().find(|seat| seat.state == SeatState::Locked).map(|seat| seat.seat);
         Self { watchable, ..Self::new(sentences.join(" ")) }
+    }
+
+    /// Seats that the visitor had before: these are free and can be had in one tap, those are not.
+    #[must_use]
+    pub fn once_more(free: &[&str], gone: &[SeatProblem], offer: Offer) -> Self {
+        let sentences: Vec<String> = [about("map.still_free", free)].into_iter().chain(by_state(gone)).collect();
+        Self { offer: Some(offer), is_good: true, ..Self::new(sentences.join(" ")) }
     }
 
     /// The hold ended by itself.
@@ -187,6 +185,20 @@ fn lost_by_a_moment(seats: &[SeatProblem]) -> Vec<String> {
     moments.into_iter().map(sentence).collect()
 }
 
+/// A sentence for each way in which seats are not free, apart from those that were lost by a moment.
+fn by_state(seats: &[SeatProblem]) -> Vec<String> {
+    let of_state = |state: SeatState| -> Vec<&str> {
+        let seats = seats.iter().filter(|seat| seat.state == state && seat.taken_ms_ago.is_none());
+        seats.map(|seat| seat.label.as_str()).collect()
+    };
+    let taken = [
+        (of_state(SeatState::Locked), "map.is_held"),
+        (of_state(SeatState::Booked), "map.was_sold"),
+        (of_state(SeatState::Blocked), "map.is_blocked"),
+    ];
+    taken.into_iter().filter(|(names, _)| !names.is_empty()).map(|(names, key)| about(key, &names)).collect()
+}
+
 /// `0.4 s`; what is shorter than a tenth is said so.
 fn in_seconds(ms: u32) -> String {
     match (ms + 50) / 100 {
@@ -245,6 +257,15 @@ mod tests {
             Notice::refused(&seats, false).text,
             "C7 and C8 are held by someone else. D1 has just been sold. A1 is not for sale. Please pick another seat."
         );
+    }
+
+    #[test]
+    fn seats_one_had_before_are_said_to_be_free_or_whose_they_are() {
+        let offer = Offer { seats: [7].into(), words: "Take C7 again".to_owned() };
+        let both = Notice::once_more(&["C7"], &[problem("C8", SeatState::Locked)], offer.clone());
+        assert_eq!(both.text, "C7 is still free. C8 is held by someone else.");
+        assert_eq!((both.is_good, both.offer.as_ref()), (true, Some(&offer)), "nobody is interrupted for it");
+        assert_eq!(Notice::once_more(&["C7", "C8"], &[], offer).text, "C7 and C8 are still free.");
     }
 
     #[test]

@@ -74,9 +74,7 @@ async fn apply(
             (Event::PaymentSucceeded { amount: *amount }, Some("succeeded"), reason)
         }
         NewsKind::Succeeded { amount } => (Event::PaymentSucceeded { amount: *amount }, Some("succeeded"), told),
-        NewsKind::Failed { why: Some(why) } => {
-            (Event::PaymentFailed, Some("failed"), format!("The gateway said no: {why}."))
-        }
+        NewsKind::Failed { why: Some(why) } => (Event::PaymentFailed, Some("failed"), causes::said_no(why)),
         NewsKind::Failed { why: None } => (Event::PaymentFailed, Some("failed"), told),
         NewsKind::Voided => (Event::PaymentVoided, Some("voided"), told),
         NewsKind::RefundSettled => (Event::RefundSettled, None, told),

@@ -6,9 +6,11 @@ use domain::money::{Currency, Money};
 use domain::time::Timestamp;
 
 use crate::bookings::money::refunds::RefundRow;
+use crate::bookings::moves::causes;
 use crate::bookings::sql::EventRow;
 use crate::catalogue::Show;
 use crate::clock::{from_utc, rfc3339};
+use crate::payments::{CANCELLED_BY_PAYER, DECLINED_BY_BANK};
 
 /// Refunds as their payer sees them.
 pub(in crate::bookings) fn refunds_view(refunds: &[RefundRow], currency: Currency) -> Vec<RefundView> {
@@ -58,6 +60,7 @@ pub(in crate::bookings) fn steps(
         amount: told.amount,
         seats: told.seats,
         note: told.note,
+        why: told.why.map(str::to_owned),
     };
     steps.into_iter().map(view).collect()
 }
@@ -81,11 +84,22 @@ struct Told {
     amount: Option<Money>,
     seats: Option<String>,
     note: Option<String>,
+    why: Option<&'static str>,
 }
 
 impl Told {
     fn new(step: &'static str, words: impl Into<String>) -> Self {
-        Self { step, words: words.into(), amount: None, seats: None, note: None }
+        Self { step, words: words.into(), amount: None, seats: None, note: None, why: None }
+    }
+
+    /// A payment that did not come, by what the gateway said of it.
+    fn failed(reason: &str) -> Self {
+        let told = |why, words: &str| Self { why: Some(why), ..Self::new("failed", words) };
+        match causes::why_no(reason) {
+            Some(CANCELLED_BY_PAYER) => told("stopped", "You stopped the payment"),
+            Some(why) if DECLINED_BY_BANK.contains(&why) => told("declined", "Your bank declined the card"),
+            _ => Self::new("failed", "The payment did not go through"),
+        }
     }
 
     fn by_the_cinema(step: &'static str, note: &str) -> Self {
@@ -104,7 +118,7 @@ fn of_event(event: &EventRow, seats: &str) -> Option<Told> {
         "payment_succeeded" => told("paid", "Paid"),
         "seats_sold" => told("issued", "Tickets issued"),
         "seats_lost" => told("lost", &event.reason),
-        "payment_failed" => told("failed", "The payment did not go through"),
+        "payment_failed" => Some(Told::failed(&event.reason)),
         "timed_out" => told("expired", "The time ran out"),
         "cancelled_by_buyer" => told("cancelled", "Cancelled by you"),
         "cancelled_by_staff" => Some(Told::by_the_cinema("cancelled", &event.reason)),
@@ -153,6 +167,24 @@ mod tests {
         assert!(cinema.words.contains("The seat is broken.") && cinema.note.is_some(), "{cinema:?}");
         let late = of_event("payment_succeeded", BookingState::Expired).expect("told");
         assert_eq!(late.step, "paid_late");
+    }
+
+    #[test]
+    fn a_payment_that_failed_is_told_with_whose_doing_it_was_where_that_is_known() {
+        let told = |reason: &str| {
+            let event = EventRow { reason: reason.to_owned(), ..event("payment_failed", BookingState::Cancelled) };
+            let told = of_event(&event, "").expect("told");
+            (told.step, told.why, told.words)
+        };
+        for why in DECLINED_BY_BANK {
+            let declined = ("failed", Some("declined"), "Your bank declined the card".to_owned());
+            assert_eq!(told(&causes::said_no(why)), declined, "{why}");
+        }
+        let stopped = ("failed", Some("stopped"), "You stopped the payment".to_owned());
+        assert_eq!(told("The gateway said no: cancelled_by_payer."), stopped, "as it is stored");
+        let nobody_knows = ("failed", None, "The payment did not go through".to_owned());
+        assert_eq!(told(&causes::said_no("amount_invalid")), nobody_knows);
+        assert_eq!(told(causes::WEBHOOK.reason), nobody_knows);
     }
 
     #[test]

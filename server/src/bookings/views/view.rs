@@ -53,6 +53,7 @@ pub async fn view(state: &AppState, owner: &str, id: Uuid) -> Result<Option<Book
     let currency = row.machine.total.currency;
     view.refunds = steps::refunds_view(&refunds, currency);
     view.steps = steps::steps(&show, &events, &refunds, currency);
+    view.expires_at_theatre = Some(show.local_iso(row.machine.expires_at));
     view.cancel_until_ms = view.cancel_until_ms.filter(|until| state.locks.now().0 <= *until);
     Ok(Some(view))
 }
@@ -167,6 +168,7 @@ pub(in crate::bookings) fn compose(
         holder: person(&row.holder),
         expires_at: rfc3339(row.machine.expires_at),
         expires_at_ms: row.machine.expires_at.0,
+        expires_at_theatre: None,
         pay_url: pay_url.filter(|_| row.machine.state == BookingState::PaymentPending),
         ticket_url: (row.machine.state == BookingState::Confirmed).then(|| format!("/bookings/{}/ticket", row.id)),
         cancel_until_ms: (row.machine.state == BookingState::Confirmed).then(|| buyer_cancels_until(show.starts_at).0),

@@ -1,0 +1,287 @@
+//! What the page of a booking says of every state of seats and money, so that nobody ever pays and is left without a
+//! word; and the one thing to do next.
+
+use domain::api::{BookingState, MoneyState};
+
+use super::Standing;
+use crate::again;
+use crate::language::{Arg, Moment, current};
+use crate::say;
+
+/// What a state means to the one who bought: a tone, a mark, and the keys of a title and a text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Words {
+    pub tone: &'static str,
+    pub mark: &'static str,
+    pub title: &'static str,
+    pub text: &'static str,
+}
+
+impl Words {
+    const fn new(tone: &'static str, mark: &'static str, title: &'static str, text: &'static str) -> Self {
+        Self { tone, mark, title, text }
+    }
+
+    fn of(state: BookingState, money: MoneyState) -> Self {
+        use BookingState as S;
+        let (tone, mark, title, text) = match (state, money) {
+            (S::Created | S::SeatsLocked, _) => ("waiting", "…", "status.not_paid_title", "status.not_paid_text"),
+            (S::PaymentPending, _) => ("waiting", "…", "status.waiting_title", "status.waiting_text"),
+            (S::PaymentSucceeded, _) => ("waiting", "…", "status.issuing_title", "status.issuing_text"),
+            (S::Confirmed, _) => ("done", "✓", "status.done_title", "status.done_text"),
+            (S::Cancelled | S::Expired, MoneyState::Paid) => ("waiting", "…", "status.late_title", "status.late_text"),
+            (S::Cancelled | S::Expired, MoneyState::Moved) => ("done", "✓", "status.moved_title", "status.moved_text"),
+            (S::Cancelled | S::Expired, MoneyState::Refunding) => {
+                ("sorry", "×", "status.refunding_title", "status.refunding_text")
+            }
+            (S::Cancelled | S::Expired, MoneyState::Refunded) => {
+                ("sorry", "×", "status.refunded_title", "status.refunded_text")
+            }
+            (S::Cancelled, MoneyState::Failed) => ("sorry", "×", "status.failed_title", "status.failed_text"),
+            (S::Cancelled, _) => ("sorry", "×", "status.cancelled_title", "status.cancelled_text"),
+            (S::Expired, _) => ("sorry", "×", "status.expired_title", "status.expired_text"),
+        };
+        Self::new(tone, mark, title, text)
+    }
+}
+
+/// What it means to the one who bought. A payment that was stopped because somebody cancelled did not fail.
+pub(super) fn words(booking: &Standing) -> Words {
+    match (booking.state, booking.money) {
+        (BookingState::Cancelled, MoneyState::Failed) if is_cancelled(booking) => {
+            Words::of(booking.state, MoneyState::None)
+        }
+        (BookingState::Cancelled, MoneyState::Failed) => match why_it_failed(booking) {
+            Some("declined") => Words::new("sorry", "×", "status.declined_title", "status.declined_text"),
+            Some("stopped") => Words::new("sorry", "×", "status.stopped_title", "status.stopped_text"),
+            _ => Words::of(booking.state, booking.money),
+        },
+        // Back from the gateway's page, and nothing is lost: that comes before everything else.
+        (BookingState::PaymentPending, _) if booking.pay_url.is_some() && until(booking).is_some() => {
+            Words::new("waiting", "…", "status.held_title", "status.held_text")
+        }
+        (BookingState::Confirmed, _) if is_for_a_friend(booking) => {
+            Words::new("done", "✓", "status.done_for_friend_title", "status.done_for_friend_text")
+        }
+        (state, money) => Words::of(state, money),
+    }
+}
+
+/// A message about a booking, with whatever of it the message names.
+pub(super) fn said(key: &str, booking: &Standing) -> String {
+    let until = until(booking).unwrap_or_default();
+    say!(key, until = Arg::Ours(&until), name = &booking.holder.name, email = &booking.holder.email)
+}
+
+/// Whether somebody cancelled it, buyer or cinema.
+fn is_cancelled(booking: &Standing) -> bool {
+    booking.steps.iter().any(|step| step.step == "cancelled")
+}
+
+/// Whose doing it was that no payment came, where that is known.
+fn why_it_failed(booking: &Standing) -> Option<&str> {
+    booking.steps.iter().rev().find(|step| step.step == "failed")?.why.as_deref()
+}
+
+/// Whether the tickets went to another address than the buyer's: as the mails do.
+fn is_for_a_friend(booking: &Standing) -> bool {
+    !booking.holder.email.eq_ignore_ascii_case(&booking.buyer.email)
+}
+
+/// Until when it must be paid, on the clocks of the theatre: `19:42`.
+fn until(booking: &Standing) -> Option<String> {
+    Moment::parse(booking.expires_at_theatre.as_ref()?).map(|until| until.time(current()))
+}
+
+pub(super) fn money_in_words(booking: &Standing) -> String {
+    let total = booking.total;
+    // All that was left of it; parts that were given back before have lines of their own below.
+    let whole = booking.refunds.iter().find(|refund| refund.number == 0);
+    match (booking.money, whole) {
+        (MoneyState::None, _) => say!("status.money_none", total = total),
+        (MoneyState::Pending, _) => say!("status.money_pending", total = total),
+        (MoneyState::Paid, _) => say!("status.money_paid", total = total),
+        (MoneyState::Failed, _) => say!("status.money_failed"),
+        (MoneyState::Refunding, Some(refund)) => say!("status.money_refunding", amount = refund.amount),
+        (MoneyState::Refunding, None) => say!("status.money_refunding_all"),
+        (MoneyState::Refunded, Some(refund)) if refund.fee.minor > 0 => {
+            say!("status.money_refunded_less_fee", amount = refund.amount, fee = refund.fee)
+        }
+        (MoneyState::Refunded, Some(refund)) => say!("status.money_refunded", amount = refund.amount),
+        (MoneyState::Refunded, None) => say!("status.money_refunded_all"),
+        (MoneyState::Moved, _) => say!("status.money_moved", total = total),
+    }
+}
+
+/// What came back of each part that was given back, and what was kept of it.
+pub(super) fn parts_in_words(booking: &Standing) -> Vec<String> {
+    let parts = booking.refunds.iter().filter(|refund| refund.number > 0 && refund.fee.minor > 0);
+    parts
+        .map(|part| say!("status.part_back", seats = &part.seats.join(", "), amount = part.amount, fee = part.fee))
+        .collect()
+}
+
+/// The one thing to do now: where it leads, the key of what it is called, and its name for tests.
+pub(super) fn next_step(booking: &Standing) -> Option<(String, &'static str, &'static str)> {
+    let show = again::address(booking.show, &[]);
+    if let Some(other) = booking.moved_to {
+        return Some((format!("/bookings/{other}"), "status.next_moved", "moved-to"));
+    }
+    Some(match (booking.state, &booking.ticket_url, &booking.pay_url) {
+        (BookingState::Confirmed, Some(ticket), _) => (ticket.clone(), "status.next_tickets", "ticket-link"),
+        (BookingState::Created | BookingState::SeatsLocked | BookingState::PaymentPending, _, Some(pay)) => {
+            (pay.clone(), "status.next_pay", "pay-link")
+        }
+        (BookingState::Created | BookingState::SeatsLocked, _, None) => {
+            (show, "status.next_back_to_pay", "back-to-show")
+        }
+        (state, ..) if state.is_final() && may_want_them_again(booking) => {
+            let seats: Vec<_> = booking.seats.iter().map(|line| line.seat).collect();
+            (again::address(booking.show, &seats), "status.next_again", "again-link")
+        }
+        (state, ..) if state.is_final() => (show, "status.next_back", "back-to-show"),
+        _ => return None,
+    })
+}
+
+/// Whether no payment came, and nobody gave the seats back.
+fn may_want_them_again(booking: &Standing) -> bool {
+    let came_to_nothing = matches!(booking.money, MoneyState::None | MoneyState::Failed);
+    came_to_nothing && !booking.seats.is_empty() && !is_cancelled(booking)
+}
+
+/// Whether something else on the page comes before the next step: an offer that waits for an answer, or seats that are
+/// being given back. One button at a time is the one to press.
+pub(super) fn is_second(booking: &Standing, giving_back: bool) -> bool {
+    booking.seat_offer.is_some() || (giving_back && booking.cancel_until_ms.is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::api::cancelling::StepView;
+    use domain::api::moving::SeatOffer;
+    use domain::api::{Person, SeatLine};
+    use domain::booking::ALL_STATES;
+
+    use super::super::tests::{standing, step};
+    use super::*;
+    use crate::language::{Language, speaking};
+
+    fn title(booking: &Standing) -> String {
+        said(words(booking).title, booking)
+    }
+
+    /// A booking of C7 and C8 whose payment did not come, for this reason.
+    fn failed(why: Option<&str>) -> Standing {
+        let line = |seat, label: &str| SeatLine {
+            seat,
+            label: label.to_owned(),
+            category: "Gold".to_owned(),
+            price: standing(BookingState::Cancelled, MoneyState::Failed).total,
+        };
+        Standing {
+            seats: vec![line(31, "C7"), line(30, "C8")],
+            steps: vec![step("paying"), StepView { why: why.map(str::to_owned), ..step("failed") }],
+            ..standing(BookingState::Cancelled, MoneyState::Failed)
+        }
+    }
+
+    #[test]
+    fn paid_without_seats_always_says_that_the_money_comes_back() {
+        for state in [BookingState::Cancelled, BookingState::Expired] {
+            for money in [MoneyState::Paid, MoneyState::Refunding, MoneyState::Refunded, MoneyState::Moved] {
+                assert!(say!(Words::of(state, money).text).contains("money"), "{state:?} {money:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_state_has_words() {
+        for state in ALL_STATES {
+            assert!(!Words::of(state, MoneyState::None).title.is_empty());
+        }
+    }
+
+    #[test]
+    fn who_did_not_pay_is_told_why_and_led_to_their_seats() {
+        let expired = standing(BookingState::Expired, MoneyState::None);
+        assert_eq!(
+            [failed(Some("declined")), failed(Some("stopped")), failed(None), expired].map(|booking| title(&booking)),
+            [
+                "Your bank declined the card",
+                "You stopped the payment",
+                "The payment did not go through",
+                "The time ran out"
+            ]
+        );
+        for why in [Some("declined"), Some("stopped"), Some("who_knows"), None] {
+            let (address, key, name) = next_step(&failed(why)).expect("there is something to do");
+            assert_eq!((key, name), ("status.next_again", "again-link"), "{why:?}");
+            assert!(address.ends_with("?again=31-30"), "{address}");
+        }
+    }
+
+    #[test]
+    fn what_somebody_cancelled_is_not_said_to_have_failed_and_its_seats_are_not_offered_again() {
+        let mut booking = failed(Some("declined"));
+        booking.steps.push(step("cancelled"));
+        assert_eq!(title(&booking), "Cancelled");
+        let (address, _, name) = next_step(&booking).expect("there is something to do");
+        assert_eq!((address.contains('?'), name), (false, "back-to-show"));
+        let refunded = Standing { money: MoneyState::Refunded, ..failed(None) };
+        assert_eq!(next_step(&refunded).map(|(_, _, name)| name), Some("back-to-show"), "it was paid");
+        let money_under_way = Standing { state: BookingState::Expired, money: MoneyState::Pending, ..failed(None) };
+        assert_eq!(
+            next_step(&money_under_way).map(|(_, _, name)| name),
+            Some("back-to-show"),
+            "the gateway was not heard"
+        );
+    }
+
+    #[test]
+    fn whoever_comes_back_without_having_paid_is_told_first_how_long_the_seats_are_theirs() {
+        let mut booking = Standing {
+            pay_url: Some("https://gateway.example/pay/1".to_owned()),
+            expires_at_theatre: Some("2026-11-21T19:42:07".to_owned()),
+            ..standing(BookingState::PaymentPending, MoneyState::Pending)
+        };
+        assert_eq!(title(&booking), "The seats are still yours until 19:42");
+        assert!(said(words(&booking).text, &booking).contains("another one"));
+        let german = speaking(Language::German, || title(&booking));
+        assert_eq!(german, "Die Plätze gehören noch bis 19:42 Ihnen");
+        assert_eq!(next_step(&booking).map(|(_, _, name)| name), Some("pay-link"));
+        booking.pay_url = None;
+        assert_eq!(title(&booking), "Waiting for your payment", "there is no page to go back to");
+    }
+
+    #[test]
+    fn tickets_of_a_friend_are_said_to_be_the_friends() {
+        let mut booking = standing(BookingState::Confirmed, MoneyState::Paid);
+        assert_eq!(title(&booking), "You have your seats");
+        booking.holder = Person { name: "Luís".to_owned(), email: "luis@example.org".to_owned() };
+        assert_eq!(title(&booking), "Booked for Luís");
+        let text = said(words(&booking).text, &booking);
+        assert!(text.contains("Luís") && text.contains("luis@example.org"), "{text}");
+        booking.holder.email = "ANNA@example.org".to_owned();
+        assert_eq!(title(&booking), "You have your seats", "no mail went anywhere else");
+    }
+
+    #[test]
+    fn one_button_at_a_time_is_the_one_to_press() {
+        let mut booking = standing(BookingState::Confirmed, MoneyState::Paid);
+        assert!(!is_second(&booking, false));
+        assert!(!is_second(&booking, true), "there is nothing to give back any more");
+        booking.cancel_until_ms = Some(1);
+        assert!(is_second(&booking, true) && !is_second(&booking, false));
+        booking.seat_offer = Some(SeatOffer {
+            from: "Hall 1".to_owned(),
+            to: "Hall 2".to_owned(),
+            reason: "The projector is broken.".to_owned(),
+            before: vec!["C7".to_owned()],
+            after: vec!["D4".to_owned()],
+            until_ms: 0,
+            until_local: "2026-11-21T12:00:00".to_owned(),
+        });
+        assert!(is_second(&booking, false));
+    }
+}
