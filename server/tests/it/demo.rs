@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::organiser::{organiser, priced};
-use crate::world::World;
+use crate::organiser::{done, organiser, priced};
+use crate::world::{World, text};
 
 /// A folder like `demo/`: two theatres, one screen each, a show every evening.
 struct Folder(PathBuf);
@@ -110,5 +110,32 @@ async fn an_edited_price_reaches_theatres_that_no_organiser_priced_and_no_show_t
     // Her evening, or a fifth more at a weekend.
     let is_hers = |minor: &i64| matches!(*minor, 1_250 | 1_500);
     assert!(!added.is_empty() && added.iter().all(is_hers), "what the demo adds costs what she asks for: {added:?}");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_screen_that_an_organiser_gave_another_room_gets_no_shows_for_the_room_it_had() {
+    let world = World::start(1, &[]).await;
+    let folder = Folder::new();
+    folder.price(1_000);
+    folder.load(&world, "2").await;
+    let there = costs(&world, "aurora-1").await;
+    let mut olga = organiser(&world).await;
+    let room = json!({ "sketch": 1, "name": "Larger", "focus": { "kind": "screen", "at": [0, -60], "width": 300 },
+        "categories": [{ "name": "gold", "label": "Gold" }],
+        "zones": [{ "category": "gold", "rows": [{ "rows": "A-D", "seats": "1-10" }] }] });
+    let layout = done(&mut olga, "/layouts", json!({ "name": "Larger", "plan": room })).await;
+    let wish = json!({ "layout": layout["id"], "reason": "Rebuilt." });
+    done(&mut olga, "/screens/aurora-1/layout", wish).await;
+
+    folder.load(&world, "4").await;
+    assert_eq!(costs(&world, "aurora-1").await, there, "nobody can sit there any more");
+    let elsewhere = costs(&world, "borealis-1").await.len();
+    assert_eq!(elsewhere, there.len() + 2, "the others go on");
+    let now: String = sqlx::query_scalar("SELECT layout_id::text FROM screens WHERE id = 'aurora-1'")
+        .fetch_one(&world.pg)
+        .await
+        .expect("the screen is there");
+    assert_eq!(now, text(&layout["id"]), "and keeps its room");
     world.end().await;
 }

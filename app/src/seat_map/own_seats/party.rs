@@ -73,9 +73,9 @@ pub fn finder(session: Session, categories: &[CategoryView]) -> impl IntoView + 
                 <option value="">{say!("party.any_price")}</option>
                 {options(categories)}
             </select>
-            // While somebody pays, that is the thing to do.
+            // Whoever has seats is to go on with them.
             <button type="button" data-testid="party-find"
-                class=move || if session.cart.with(Cart::is_paying) { "button button-quiet party-find" } else { "button party-find" }
+                class=move || if session.cart.with(Cart::is_empty) { "button party-find" } else { "button button-quiet party-find" }
                 aria-disabled=move || if busy.get() { "true" } else { "false" } on:click=find>{say!("party.find")}</button>
             <button type="button" class="party-other" data-testid="party-other" hidden=move || !others()
                 on:click=move |_| show_next(session, places)>

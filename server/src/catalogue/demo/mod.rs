@@ -3,7 +3,7 @@
 //! Runs at every start and may run twice at once: ids follow from content, so loading the same again changes
 //! nothing and loading tomorrow adds a day. A day of a screen that has shows already is left as it is, also
 //! when the prices in the folder were edited since. New shows of a theatre whose organiser has saved prices cost what
-//! the organiser asks for. Nothing is ever removed here.
+//! the organiser asks for; a screen that an organiser gave another room gets none. Nothing is ever removed here.
 
 mod chain;
 mod sql;

@@ -158,7 +158,8 @@ async fn films(connection: &mut PgConnection, chain: &Chain) -> Result<(), sqlx:
 }
 
 /// Adds shows to days that have none. A day that has some was planned by an earlier run, perhaps from
-/// another timetable: two timetables in one room would overlap.
+/// another timetable: two timetables in one room would overlap. A screen whose organiser chose another room than the
+/// folder's gets none: what is sold there, and for how much, is theirs to say.
 async fn insert_shows(connection: &mut PgConnection, shows: &[PlannedShow]) -> Result<u64, sqlx::Error> {
     let done = sqlx::query(
         "INSERT INTO shows (id, screen_id, film_id, layout_id, starts_at, local_date,
@@ -172,6 +173,7 @@ async fn insert_shows(connection: &mut PgConnection, shows: &[PlannedShow]) -> R
          WHERE NOT EXISTS (
              SELECT 1 FROM shows old WHERE old.screen_id = new.screen_id AND old.local_date = new.local_date
          )
+         AND EXISTS (SELECT 1 FROM screens WHERE screens.id = new.screen_id AND screens.layout_id = new.layout_id)
          ON CONFLICT DO NOTHING",
     )
     .bind(column::<_, Uuid>(shows, |show| show.id))
