@@ -95,6 +95,11 @@ test("an offer that is set aside stays aside", async ({ request, anna, ben }) =>
   // News of that very seat, and of her own choice.
   await his.hold(c7);
   await hers.sees(c7, "locked");
+  await expect(anna.page.getByTestId("news")).toBeEmpty();
+  await expect(hers.message).toBeEmpty();
+  await expect(anna.page.getByTestId("accept-offer")).toHaveCount(0);
+  // Nor is it asked once more by a page that is read again.
+  await expect(anna.page).toHaveURL(new RegExp(`/shows/${show.id}$`));
   await hers.hold(show.seat("C", "6"));
   await expect(anna.page.getByTestId("news")).toBeEmpty();
   await expect(hers.message).toBeEmpty();

@@ -123,7 +123,8 @@ pub struct BookingView {
     pub expires_at: String,
     /// The same in milliseconds since 1970.
     pub expires_at_ms: i64,
-    /// The same on the clocks of the theatre: `2026-11-21T19:42:07`. Only when the booking is read.
+    /// The same on the clocks of the theatre: `2026-11-21T19:42:07`. Only when the booking is read, and while it may
+    /// be paid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at_theatre: Option<String>,
     /// The gateway's page, while it waits for the buyer.

@@ -126,8 +126,11 @@ pub(super) async fn leave(state: &AppState, show: &Show, owner: &str, intent: &I
     intent.complete(&mut tx, &answer, now).await?;
     tx.commit().await?;
     if let Some(hold) = offered {
-        // One that is gone or being paid for is not ours to let go.
-        let _ = with_map(state, show, || state.locks.release(show.id, hold, owner)).await?;
+        // One that is gone or being paid for is not ours to let go. One that cannot be let go now ends by itself soon:
+        // they have left all the same, and a repeat would be told so.
+        if let Err(problem) = with_map(state, show, || state.locks.release(show.id, hold, owner)).await {
+            tracing::warn!(?problem, %hold, "what {hold} offered goes to the next in line when it runs out");
+        }
     }
     Ok(answer)
 }

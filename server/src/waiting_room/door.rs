@@ -118,6 +118,11 @@ fn pass_of(state: &AppState, room: &Room, owner: &str, headers: &HeaderMap) -> O
     state.waiting_rooms.signer.read_pass(room.id, owner, &pass)
 }
 
+/// Whether a program sends what it takes for a ticket.
+pub(super) fn sends_ticket(headers: &HeaderMap) -> bool {
+    headers.contains_key(TICKET_HEADER)
+}
+
 /// What a header says, or a cookie.
 fn brought(headers: &HeaderMap, header: &str, cookie: &str) -> Option<String> {
     if let Some(value) = headers.get(header) {

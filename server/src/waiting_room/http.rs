@@ -22,7 +22,7 @@ use crate::holds::sales_open;
 use crate::idempotency::{IdempotencyKey, Intent};
 use crate::web::problem::ApiResult;
 use crate::web::refusals::{KeyReused, NotStaff};
-use crate::web::{ApiJson, ApiPath, Visitor};
+use crate::web::{ApiJson, ApiPath, Problem, Visitor};
 
 /// The routes of waiting rooms, under `/api/v1`.
 pub fn routes() -> OpenApiRouter<AppState> {
@@ -108,8 +108,8 @@ async fn look(
 /// is given back once, and a repeat, with it or without, is answered the same.
 #[utoipa::path(delete, path = "/shows/{show}/queue", tag = "waiting room",
     params(("show" = Uuid, Path), ("Queue-Ticket" = Option<String>, Header)),
-    responses((status = 204, description = "You have no place in it any more, or never had"),
-        (status = 404, body = ProblemView, description = "No such show, or it has no waiting room"),
+    responses((status = 204, description = "You have no place in it by what you brought"),
+        (status = 404, body = ProblemView, description = "No such show, it has no waiting room, or `Queue-Ticket` is no ticket of it"),
         (status = 503, body = ProblemView, description = "lock_store_unavailable")))]
 async fn leave(
     State(state): State<AppState>,
@@ -119,8 +119,11 @@ async fn leave(
 ) -> ApiResult<Response> {
     let room = state.waiting_rooms.known(show)?;
     let papers = door::papers(&state, &room, &visitor.owner, &headers);
-    if let Some(number) = papers.number {
-        door::leave(&state, &room, number).await?;
+    match papers.number {
+        Some(number) => door::leave(&state, &room, number).await?,
+        // Cut off, or of another show: whoever sends it may stand in line all the same.
+        None if door::sends_ticket(&headers) => return Err(Problem::not_found("ticket")),
+        None => {}
     }
     let mut response = StatusCode::NO_CONTENT.into_response();
     door::forget(&state, &room, response.headers_mut());

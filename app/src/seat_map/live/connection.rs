@@ -118,13 +118,15 @@ impl Session {
         });
     }
 
-    /// The sections whose changes are worth hearing: the one on screen, and those of our own seats and of seats
-    /// we wait for. None stands for the whole room: its overview shows every seat.
+    /// The sections whose changes are worth hearing: the one on screen, and those of our own seats, of seats we wait
+    /// for and of seats that are offered. None stands for the whole room: its overview shows every seat.
     fn sections_to_follow(self) -> Vec<u16> {
         let Some(on_screen) = self.section.get_untracked() else { return Vec::new() };
         let elsewhere = self.room.with_untracked(|room| {
             let own = self.cart.with_untracked(|cart| cart.want().to_vec());
-            let seats = own.into_iter().chain(self.watched_seats());
+            let offered = self.notice.with_untracked(|notice| notice.as_ref()?.offer.clone());
+            let offered = offered.into_iter().flat_map(|offer| offer.seats.to_vec());
+            let seats = own.into_iter().chain(self.watched_seats()).chain(offered);
             seats.filter_map(|seat| room.as_ref()?.section_of(seat)).collect::<Vec<_>>()
         });
         let all = elsewhere.into_iter().chain([on_screen]);

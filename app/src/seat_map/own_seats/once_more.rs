@@ -12,7 +12,7 @@ use leptos::task::spawn_local;
 
 use super::cart::Cart;
 use super::party::Offer;
-use crate::again;
+use crate::again::{self, Wanted};
 use crate::browser::{self, events};
 use crate::seat_map::live::board::Look;
 use crate::seat_map::room::Room;
@@ -51,8 +51,8 @@ enum Step {
 
 /// Offers the seats that the address names, as soon as it is known how they stand.
 pub(in crate::seat_map) fn offer(session: Session) {
-    let seats = again::seats_in(&browser::query());
-    if seats.is_empty() {
+    let wanted = again::wanted_in(&browser::query());
+    if wanted.seats.is_empty() {
         return;
     }
     let (may_speak, is_patient) = (Told::new(false), Told::new(true));
@@ -64,19 +64,23 @@ pub(in crate::seat_map) fn offer(session: Session) {
     });
     Effect::new(move |before: Option<Course>| {
         let course = before.unwrap_or_default();
-        // A payment that is not over yet may be for these very seats.
-        if course.over || !may_speak.get() || session.cart.with(Cart::is_paying) {
+        if course.over || !may_speak.get() {
             return course;
         }
+        // A payment that is not over yet may be for these very seats.
+        if session.cart.with(Cart::is_paying) {
+            return without_offer(session, course);
+        }
         match session.room.get().filter(|_| session.known.get()) {
-            Some(room) => go_on(session, course, &room, &seats, is_patient.get()),
+            Some(room) => go_on(session, course, &room, &wanted, is_patient.get()),
             None => course,
         }
     });
 }
 
 /// The next step, which hears of every change of these seats.
-fn go_on(session: Session, course: Course, room: &Room, seats: &[SeatIndex], is_patient: bool) -> Course {
+fn go_on(session: Session, course: Course, room: &Room, wanted: &Wanted, is_patient: bool) -> Course {
+    let seats = &wanted.seats;
     let mut missing: Vec<usize> = seats.iter().filter_map(|seat| room.section_of(*seat)).collect();
     missing.retain(|section| !room.is_loaded(*section));
     missing.dedup();
@@ -86,12 +90,21 @@ fn go_on(session: Session, course: Course, room: &Room, seats: &[SeatIndex], is_
         }
         return Course { asked: true, ..course };
     }
+    let names: Vec<String> = seats.iter().filter_map(|seat| Some(room.line(*seat)?.label)).collect();
+    if !wanted.are_named(names.iter().map(String::as_str)) {
+        // The show is in another room by now.
+        without_offer(session, course);
+        return over();
+    }
     let known = seats.iter().copied().filter(|seat| room.seat(*seat).is_some());
     let looks: Vec<(SeatIndex, Look)> = known.map(|seat| (seat, session.look_of(seat).get())).collect();
-    let on_show = session.notice.get_untracked();
+    let on_show = session.notice.get();
     if course.offered.is_some() && course.offered != on_show {
-        // Taken, or set aside.
-        let is_taken = looks.iter().any(|(_, look)| matches!(look, Look::Mine | Look::Asked));
+        if looks.iter().any(|(_, look)| *look == Look::Asked) {
+            // Taken, if the answer says so.
+            return course;
+        }
+        let is_taken = looks.iter().any(|(_, look)| *look == Look::Mine);
         if let (true, None, Step::Name { gone }) = (is_taken, on_show, step(&looks, false)) {
             name(session, &gone);
         }
@@ -99,19 +112,34 @@ fn go_on(session: Session, course: Course, room: &Room, seats: &[SeatIndex], is_
     }
     match step(&looks, is_patient) {
         Step::Wait => course,
-        Step::Over => over(),
+        Step::Over => {
+            without_offer(session, course);
+            over()
+        }
         Step::Name { gone } => {
             name(session, &gone);
             over()
         }
         Step::Offer { free, gone } => {
-            let Some(notice) = offer_of(session, room, &free, &gone) else { return over() };
+            let Some(notice) = offer_of(session, room, &free, &gone) else {
+                without_offer(session, course);
+                return over();
+            };
             if on_show.as_ref() != Some(&notice) {
                 session.notice.set(Some(notice.clone()));
+                session.follow_sections();
             }
             Course { offered: Some(notice), ..course }
         }
     }
+}
+
+/// What was offered, another tab has taken, or it cannot be had as things are: it is said no more.
+fn without_offer(session: Session, course: Course) -> Course {
+    if let Some(offered) = &course.offered {
+        session.unsay(offered);
+    }
+    Course { offered: None, ..course }
 }
 
 /// The end. Whoever reads the page again, or comes back to it with the seats bought, is not asked once more.

@@ -53,7 +53,9 @@ pub async fn view(state: &AppState, owner: &str, id: Uuid) -> Result<Option<Book
     let currency = row.machine.total.currency;
     view.refunds = steps::refunds_view(&refunds, currency);
     view.steps = steps::steps(&show, &events, &refunds, currency);
-    view.expires_at_theatre = Some(show.local_iso(row.machine.expires_at));
+    // Afterwards the seats may be others', whatever the gateway still finds out.
+    let may_be_paid = row.machine.state == BookingState::PaymentPending && state.locks.now() < row.machine.expires_at;
+    view.expires_at_theatre = may_be_paid.then(|| show.local_iso(row.machine.expires_at));
     view.cancel_until_ms = view.cancel_until_ms.filter(|until| state.locks.now().0 <= *until);
     Ok(Some(view))
 }
