@@ -52,7 +52,7 @@ export interface Wish {
 /** The room and the film that pictures are taken of, and nobody else uses. */
 export const PICTURED = { theatre: "lanterna-lisbon", film: "night-ferry" } as const;
 
-/** A show nobody else uses, whose room has all these seats free: ["C", "7"]. */
+/** A show nobody else uses, whose room has all these seats free, ["C", "7"], and no places without numbers. */
 export async function claimShow(
   request: APIRequestContext,
   needed: [string, string][] = [["C", "7"]],
@@ -71,8 +71,11 @@ export async function claimShow(
   const isSoon = (show: ShowView) => show.starts_at_ms < Date.now() + SOON_HOURS * HOUR_MS;
   const inTurn = wish.startsWithinHours === undefined ? [...shows.filter((show) => !isSoon(show)), ...shows.filter(isSoon)] : shows;
   for (const show of inTurn) {
-    if (!isMeant(show) || !claim(show.id)) continue;
-    const rows = await rowsOf(request, show.id);
+    if (!isMeant(show)) continue;
+    const plan = await planOf(request, show.id);
+    // Who takes every seat of such a room has not sold it out; it is kept for those who ask for an area.
+    if (plan.areas?.[0] || !claim(show.id)) continue;
+    const rows = rowsOf(plan);
     const states = await statesOf(request, show.id);
     const seat = (row: string, number: string) => {
       const found = rows.find((other) => other.label === row);
@@ -96,8 +99,7 @@ export async function largestShow(request: APIRequestContext): Promise<string> {
 export async function showWithArea(request: APIRequestContext, film?: string): Promise<string> {
   for (const show of await showsToCome(request)) {
     if (film !== undefined && show.film !== film) continue;
-    const answer = await request.get(`/api/v1/shows/${show.id}/plan`);
-    if (((await answer.json()) as PlanView).areas?.[0]) return show.id;
+    if ((await planOf(request, show.id)).areas?.[0]) return show.id;
   }
   throw new Error("no show of the demo has an area without numbered seats");
 }
@@ -105,8 +107,7 @@ export async function showWithArea(request: APIRequestContext, film?: string): P
 /** A show nobody else uses, in a room with an area without numbered seats. */
 export async function claimShowWithArea(request: APIRequestContext): Promise<{ id: string; area: string; capacity: number }> {
   for (const show of await showsToCome(request)) {
-    const answer = await request.get(`/api/v1/shows/${show.id}/plan`);
-    const area = ((await answer.json()) as PlanView).areas?.[0];
+    const area = (await planOf(request, show.id)).areas?.[0];
     if (area && claim(show.id)) return { id: show.id, area: area.name, capacity: area.capacity };
   }
   throw new Error("no show of the demo is left that has an area without numbered seats");
@@ -124,10 +125,13 @@ export async function showsToCome(request: APIRequestContext): Promise<ShowView[
   return found.filter((show) => show.starts_at_ms > Date.now() + STARTS_IN_AT_LEAST_MS);
 }
 
-async function rowsOf(request: APIRequestContext, show: string) {
+async function planOf(request: APIRequestContext, show: string): Promise<PlanView> {
   const answer = await request.get(`/api/v1/shows/${show}/plan`);
   expect(answer.status()).toBe(200);
-  const plan = (await answer.json()) as PlanView;
+  return (await answer.json()) as PlanView;
+}
+
+function rowsOf(plan: PlanView) {
   // A room of several parts has several rows C; its seats are named with the part in front.
   return plan.sections.length === 1 ? (plan.sections[0]?.rows ?? []) : [];
 }
