@@ -64,7 +64,7 @@ impl Field {
     }
 
     /// For the input of that id: that it is invalid, and the id of what says why; and what stands below it.
-    fn told(&self, id: &str) -> (Option<&'static str>, Option<String>, Option<AnyView>) {
+    pub(super) fn told(&self, id: &str) -> (Option<&'static str>, Option<String>, Option<AnyView>) {
         let Some(refusal) = &self.refusal else { return (None, None, None) };
         let (error, words) = (format!("{id}-error"), refusal.words());
         let below = view! { <p class="field-error" id=error.clone() data-testid="field-error">{words}</p> };

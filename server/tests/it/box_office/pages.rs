@@ -4,7 +4,7 @@ use reqwest::StatusCode;
 use serde_json::json;
 
 use super::{PIN, at_work, desk, hired, holds, manager, of_booking, seller, sells, two_theatres};
-use crate::accounts::{Browser, form};
+use crate::accounts::{Browser, PASSWORD, form};
 use crate::world::{PRICE, World, insert_show, text};
 
 /// Status and text of a page.
@@ -68,6 +68,25 @@ async fn a_shift_goes_without_a_script() {
     let closed = send(&max, &format!("{home}/day-close"), &[("reason", "Quiet.")]).await;
     assert_eq!(closed.0, StatusCode::SEE_OTHER);
     assert_eq!(ann.get(&desk("till")).await.0, StatusCode::NO_CONTENT);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pin_that_is_refused_is_told_beside_its_field_and_neither_it_nor_a_password_comes_back() {
+    let world = World::start(1, &[]).await;
+    let max = hired(&world, "max@example.org", "manager").await;
+    let home = "/staff/aurora/box-office";
+    let path = format!("{home}/pin");
+    for (pin, password, at) in [("111111", PASSWORD, "pin-error"), (PIN, "another-secret", "pin-password-error")] {
+        let (status, html) = send(&max, &path, &[("pin", pin), ("password", password)]).await;
+        assert!(status.is_client_error() && html.contains(&format!("id=\"{at}\"")), "{status} {html}");
+        assert_eq!(html.matches("data-testid=\"field-error\"").count(), 1, "{html}");
+        let is_open = html.split("<details").filter_map(|rest| rest.split('>').next()).any(|tag| tag.contains(" open"));
+        assert!(html.contains(&format!("aria-describedby=\"{at}\"")) && is_open, "{html}");
+        assert!(!html.contains(pin) && !html.contains(password), "{html}");
+    }
+    let set = send(&max, &path, &[("pin", PIN), ("password", PASSWORD)]).await;
+    assert_eq!(set, (StatusCode::SEE_OTHER, home.to_owned()));
     world.end().await;
 }
 

@@ -10,7 +10,7 @@ mod till;
 pub use booking::{CounterBookingPage, PrintPage, TakeBackForm};
 pub use exchange::ExchangePage;
 pub use sale::SalePage;
-pub use till::{TillAct, TillForm};
+pub use till::{CounterForm, PinForm, TillAct, TillForm};
 
 use domain::api::box_office::{CounterShow, DayView, TillView};
 use domain::roles::Role;
@@ -36,8 +36,8 @@ pub struct CounterPage {
     pub tills: Vec<TillView>,
     /// For managers: the last day that was closed.
     pub last_close: Option<DayView>,
-    /// What was asked of a till or the day and refused, as it was typed.
-    pub refused: Option<(TillAct, TillForm)>,
+    /// The form that was refused, as it was typed.
+    pub refused: Option<CounterForm>,
     /// What stood in the way.
     pub trouble: Option<String>,
     /// Idempotency key of whatever is sent from here.

@@ -42,13 +42,39 @@ impl TillForm {
     }
 }
 
-/// A form that was refused, as it was typed.
-type Refused<'a> = Option<&'a (TillAct, TillForm)>;
+/// What is wrong with what was typed for a new PIN. The fields have no value: neither PIN nor password comes back.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PinForm {
+    /// The new PIN.
+    pub pin: Field,
+    /// The password of whoever sets it.
+    pub password: Field,
+}
+
+impl PinForm {
+    /// Whether something is wrong with one of the fields.
+    #[must_use]
+    pub const fn is_refused(&self) -> bool {
+        self.pin.is_refused() || self.password.is_refused()
+    }
+}
+
+/// A form of the day's page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CounterForm {
+    /// Of a till, or of the day.
+    Till(TillAct, TillForm),
+    /// Of a manager's PIN.
+    Pin(PinForm),
+}
+
+/// The form that was refused, as it was typed.
+type Refused<'a> = Option<&'a CounterForm>;
 
 /// Whether it was this one, and what stands in it.
 fn form_of(act: TillAct, refused: Refused<'_>) -> (bool, TillForm) {
     match refused {
-        Some((known, form)) if *known == act => (true, form.clone()),
+        Some(CounterForm::Till(known, form)) if *known == act => (true, form.clone()),
         _ => (false, TillForm::default()),
     }
 }
@@ -181,25 +207,43 @@ pub(super) fn day(
                     <button class="button" type="submit" data-testid="close-day">{say!("box_office.close_day")}</button>
                 </form>
             })}
-            <details class="card">
-                <summary>{say!("box_office.pin_title")}</summary>
-                <form class="counter-form" action=format!("{base}/pin") method="post">
-                    {hidden("key", key)}
-                    {username(String::new())}
-                    <div class="field">
-                        <label for="pin">{say!("box_office.pin")}</label>
-                        <input id="pin" name="pin" type="password" inputmode="numeric" autocomplete="off" required
-                            minlength="6" maxlength="12" aria-describedby="pin-hint" />
-                        <p class="quiet small" id="pin-hint">{say!("box_office.pin_hint")}</p>
-                    </div>
-                    <div class="field">
-                        <label for="pin-password">{say!("box_office.password")}</label>
-                        <input id="pin-password" name="password" type="password" autocomplete="current-password" required
-                            maxlength="256" />
-                    </div>
-                    <button class="button button-quiet" type="submit" data-testid="set-pin">{say!("box_office.set_pin")}</button>
-                </form>
-            </details>
+            {pin(base, key, refused)}
         </section>
+    }
+}
+
+/// For managers: their own PIN. What is wrong with it stands where it was said what one is.
+fn pin(base: &str, key: &str, refused: Refused<'_>) -> impl IntoView + use<> {
+    let (is_refused, form) = match refused {
+        Some(CounterForm::Pin(form)) => (true, form.clone()),
+        _ => (false, PinForm::default()),
+    };
+    let (pin_invalid, pin_error, below_pin) = form.pin.told("pin");
+    let (password_invalid, password_error, below_password) = form.password.told("pin-password");
+    let pin_told_by = pin_error.unwrap_or_else(|| "pin-hint".to_owned());
+    let hint =
+        below_pin.is_none().then(|| view! { <p class="quiet small" id="pin-hint">{say!("box_office.pin_hint")}</p> });
+    view! {
+        <details class="card" open=is_refused>
+            <summary>{say!("box_office.pin_title")}</summary>
+            <form class="counter-form" action=format!("{base}/pin") method="post">
+                {hidden("key", key)}
+                {username(String::new())}
+                <div class="field">
+                    <label for="pin">{say!("box_office.pin")}</label>
+                    <input id="pin" name="pin" type="password" inputmode="numeric" autocomplete="off" required
+                        minlength="6" maxlength="12" aria-invalid=pin_invalid aria-describedby=pin_told_by />
+                    {below_pin}
+                    {hint}
+                </div>
+                <div class="field">
+                    <label for="pin-password">{say!("box_office.password")}</label>
+                    <input id="pin-password" name="password" type="password" autocomplete="current-password" required
+                        maxlength="256" aria-invalid=password_invalid aria-describedby=password_error />
+                    {below_password}
+                </div>
+                <button class="button button-quiet" type="submit" data-testid="set-pin">{say!("box_office.set_pin")}</button>
+            </form>
+        </details>
     }
 }

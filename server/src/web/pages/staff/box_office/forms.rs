@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 
 use app::language;
-use app::pages::staff::Field;
-use app::pages::staff::box_office::TakeBackForm;
+use app::pages::staff::box_office::{CounterForm, PinForm, TakeBackForm};
+use app::pages::staff::{Field, Refusal};
 use axum::extract::rejection::{FormRejection, PathRejection};
 use axum::extract::{Form, Path, State};
 use axum::response::{IntoResponse, Response};
@@ -85,9 +85,27 @@ pub(super) async fn set_pin(
     match done {
         Ok(_) => Ok(see(&here.base())),
         Err(problem) => {
-            let page = day_page(&state, here, DayQuery::default(), None, Some(words(&problem))).await?;
+            let form = refused_pin(&problem);
+            let marked = form.is_refused().then(|| app::say!(in reader::language(), "field.refused"));
+            let trouble = marked.unwrap_or_else(|| words(&problem));
+            let page = day_page(&state, here, DayQuery::default(), Some(CounterForm::Pin(form)), Some(trouble)).await?;
             Ok(with_status(problem, page))
         }
+    }
+}
+
+/// What is wrong with a new PIN, beside its field. The problems' own words are about signing in.
+fn refused_pin(problem: &Problem) -> PinForm {
+    let language = reader::language();
+    let refused = |words| Field::refused("", Refusal::Told(words));
+    match problem.code() {
+        Code::PasswordUnusable => {
+            PinForm { pin: refused(app::say!(in language, "box_office.pin_hint")), ..PinForm::default() }
+        }
+        Code::LoginFailed => {
+            PinForm { password: refused(app::say!(in language, "box_office.wrong_password")), ..PinForm::default() }
+        }
+        _ => PinForm::default(),
     }
 }
 

@@ -4,9 +4,7 @@ mod exchange;
 mod forms;
 mod till;
 
-use app::pages::staff::box_office::{
-    CounterBookingPage, CounterPage, PrintPage, SalePage, TakeBackForm, TillAct, TillForm,
-};
+use app::pages::staff::box_office::{CounterBookingPage, CounterForm, CounterPage, PrintPage, SalePage, TakeBackForm};
 use app::pages::staff::{Desk, Section};
 use axum::Router;
 use axum::extract::rejection::{PathRejection, QueryRejection};
@@ -95,7 +93,7 @@ async fn day_page(
     state: &AppState,
     here: Here,
     query: DayQuery,
-    refused: Option<(TillAct, TillForm)>,
+    refused: Option<CounterForm>,
     trouble: Option<String>,
 ) -> PageResult {
     let date = read_date(query.date.as_deref()).map_err(PageError::from)?;

@@ -1,6 +1,6 @@
 //! The forms of a till and of the day. What was typed and refused is shown again, with what is wrong beside its field.
 
-use app::pages::staff::box_office::{TillAct, TillForm};
+use app::pages::staff::box_office::{CounterForm, TillAct, TillForm};
 use app::pages::staff::{Field, Refusal};
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Form, Path, State};
@@ -115,7 +115,7 @@ async fn after(
         form.amount.refusal = Some(Refusal::Told(words(&problem)));
     }
     let trouble = if form.is_refused() { app::say!(in reader::language(), "field.refused") } else { words(&problem) };
-    let page = day_page(state, here, DayQuery::default(), Some((act, form)), Some(trouble)).await?;
+    let page = day_page(state, here, DayQuery::default(), Some(CounterForm::Till(act, form)), Some(trouble)).await?;
     Ok(with_status(problem, page))
 }
 
