@@ -139,11 +139,12 @@ pub(super) fn number_field(id: &'static str, label: String, field: Field, requir
 }
 
 /// A line that says why.
-pub(super) fn reason_field(id: &'static str, label: String, field: Field, required: bool) -> AnyView {
-    let (invalid, described_by, below) = field.told(id);
+pub(super) fn reason_field(id: impl Into<String>, label: String, field: Field, required: bool) -> AnyView {
+    let id: String = id.into();
+    let (invalid, described_by, below) = field.told(&id);
     view! {
         <div class="field organiser-reason">
-            <label for=id>{label}</label>
+            <label for=id.clone()>{label}</label>
             <input id=id name="reason" r#type="text" autocomplete="off" maxlength="300" required=required
                 value=field.value aria-invalid=invalid aria-describedby=described_by />
             {below}

@@ -2,8 +2,7 @@
 //! each with its reason, without a script.
 
 use domain::api::systems::{
-    ApiKeyView, DeliveryState, DeliveryView, EndpointState, EndpointView, MAX_NAME_CHARS, MAX_REASON_CHARS,
-    MAX_URL_BYTES, WebhookEvent,
+    ApiKeyView, DeliveryState, DeliveryView, EndpointState, EndpointView, MAX_NAME_CHARS, MAX_URL_BYTES, WebhookEvent,
 };
 use leptos::prelude::*;
 
@@ -31,7 +30,7 @@ pub struct Systems {
     pub intent: String,
 }
 
-/// What stands in the forms of a new key and a new endpoint.
+/// What stands in the forms.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SystemsForm {
     /// Name of the key.
@@ -46,6 +45,18 @@ pub struct SystemsForm {
     pub unticked: Vec<WebhookEvent>,
     /// Why it is made.
     pub webhook_reason: Field,
+    /// An act on what is there already that was refused: its name, which is the last part of its form's key, and why it
+    /// was asked for.
+    pub act: Option<(String, Field)>,
+}
+
+/// What every form begins with.
+#[derive(Clone, Copy)]
+struct Given<'a> {
+    /// Where its idempotency key begins.
+    intent: &'a str,
+    /// What was typed and refused.
+    form: &'a SystemsForm,
 }
 
 /// A secret that was just made.
@@ -68,6 +79,7 @@ impl Page for Systems {
         let trouble = trouble.map(|words| {
             view! { <p class="account-trouble" role="alert" data-testid="systems-trouble">{words}</p> }
         });
+        let given = Given { intent: &intent, form: &form };
         let content = view! {
             <div class="systems">
                 {trouble}
@@ -75,14 +87,14 @@ impl Page for Systems {
                 <section class="card systems-part" aria-labelledby="systems-keys">
                     <h2 id="systems-keys">{say!("systems.keys")}</h2>
                     <p class="quiet">{say!("systems.keys_lead")}</p>
-                    {keys_view(&base, keys, &intent)}
-                    {new_key(&base, &form, &intent)}
+                    {keys_view(&base, keys, given)}
+                    {new_key(&base, given)}
                 </section>
                 <section class="card systems-part" aria-labelledby="systems-webhooks">
                     <h2 id="systems-webhooks">{say!("systems.webhooks")}</h2>
                     <p class="quiet">{say!("systems.webhooks_lead")}</p>
-                    {endpoints.into_iter().map(|(endpoint, told)| endpoint_view(&base, endpoint, told, &intent)).collect_view()}
-                    {new_endpoint(&base, &form, &intent)}
+                    {endpoints.into_iter().map(|(endpoint, told)| endpoint_view(&base, endpoint, told, given)).collect_view()}
+                    {new_endpoint(&base, given)}
                 </section>
             </div>
         };
@@ -113,26 +125,26 @@ fn hidden(name: &'static str, value: String) -> impl IntoView {
     view! { <input r#type="hidden" name=name value=value /> }
 }
 
-/// Why; every act has a reason.
-fn reason_field(id: String) -> impl IntoView {
-    view! {
-        <div class="field">
-            <label for=id.clone()>{say!("systems.reason")}</label>
-            <input id=id name="reason" r#type="text" required maxlength=MAX_REASON_CHARS autocomplete="off" />
-        </div>
-    }
-}
-
 /// A form with a reason and one button, behind a word that opens it.
-fn act(action: String, intent: String, label: String, test: &'static str, state: Option<EndpointState>) -> AnyView {
-    let field = format!("reason-{}", intent.rsplit_once('/').map_or("", |(_, name)| name));
+fn act(
+    given: Given<'_>,
+    action: String,
+    name: &str,
+    label: String,
+    test: &'static str,
+    state: Option<EndpointState>,
+) -> AnyView {
+    let (is_refused, reason) = match &given.form.act {
+        Some((known, reason)) if known == name => (true, reason.clone()),
+        _ => (false, Field::default()),
+    };
     view! {
-        <details class="systems-act">
+        <details class="systems-act" open=is_refused>
             <summary data-testid=test>{label.clone()}</summary>
             <form action=action method="post" class="systems-form">
-                {hidden("key", intent)}
+                {hidden("key", format!("{}/{name}", given.intent))}
                 {state.map(|state| hidden("state", state.as_str().to_owned()))}
-                {reason_field(field)}
+                {fields::reason_field(format!("reason-{name}"), say!("systems.reason"), reason, true)}
                 <button class="button button-quiet" r#type="submit">{label}</button>
             </form>
         </details>
@@ -140,7 +152,7 @@ fn act(action: String, intent: String, label: String, test: &'static str, state:
     .into_any()
 }
 
-fn keys_view(base: &str, keys: Vec<ApiKeyView>, intent: &str) -> AnyView {
+fn keys_view(base: &str, keys: Vec<ApiKeyView>, given: Given<'_>) -> AnyView {
     if keys.is_empty() {
         return view! { <p class="quiet">{say!("systems.no_keys")}</p> }.into_any();
     }
@@ -152,8 +164,8 @@ fn keys_view(base: &str, keys: Vec<ApiKeyView>, intent: &str) -> AnyView {
         };
         let scope = if key.reads_people { say!("systems.reads_people") } else { say!("systems.reads") };
         let revoke = key.revoked_at.is_none().then(|| {
-            let action = format!("{base}/keys/{}/revoke", key.id);
-            act(action, format!("{intent}/revoke-{}", key.id), say!("systems.revoke"), "revoke-key", None)
+            let (action, name) = (format!("{base}/keys/{}/revoke", key.id), format!("revoke-{}", key.id));
+            act(given, action, &name, say!("systems.revoke"), "revoke-key", None)
         });
         view! {
             <li class="systems-line" data-testid="api-key">
@@ -168,7 +180,8 @@ fn keys_view(base: &str, keys: Vec<ApiKeyView>, intent: &str) -> AnyView {
     view! { <ul class="systems-list">{keys.into_iter().map(line).collect_view()}</ul> }.into_any()
 }
 
-fn new_key(base: &str, form: &SystemsForm, intent: &str) -> AnyView {
+fn new_key(base: &str, given: Given<'_>) -> AnyView {
+    let Given { intent, form } = given;
     view! {
         <form class="systems-form" action=format!("{base}/keys") method="post">
             <h3>{say!("systems.new_key")}</h3>
@@ -199,7 +212,8 @@ fn event_words(event: WebhookEvent) -> String {
     }
 }
 
-fn new_endpoint(base: &str, form: &SystemsForm, intent: &str) -> AnyView {
+fn new_endpoint(base: &str, given: Given<'_>) -> AnyView {
+    let Given { intent, form } = given;
     let events = WebhookEvent::ALL.map(|event| {
         let is_ticked = !form.unticked.contains(&event);
         view! {
@@ -229,7 +243,7 @@ fn new_endpoint(base: &str, form: &SystemsForm, intent: &str) -> AnyView {
     .into_any()
 }
 
-fn endpoint_view(base: &str, endpoint: EndpointView, told: Vec<DeliveryView>, intent: &str) -> AnyView {
+fn endpoint_view(base: &str, endpoint: EndpointView, told: Vec<DeliveryView>, given: Given<'_>) -> AnyView {
     let path = format!("{base}/webhooks/{}", endpoint.id);
     let state = match endpoint.state {
         EndpointState::On => say!("systems.is_on"),
@@ -243,8 +257,8 @@ fn endpoint_view(base: &str, endpoint: EndpointView, told: Vec<DeliveryView>, in
         view! { <p class="quiet small">{say!("systems.two_secrets", when = &when(&until))}</p> }
     });
     let switch = |to: EndpointState, label: String, test| {
-        let name = format!("{intent}/{}-{}", to.as_str(), endpoint.id);
-        act(format!("{path}/state"), name, label, test, Some(to))
+        let name = format!("{}-{}", to.as_str(), endpoint.id);
+        act(given, format!("{path}/state"), &name, label, test, Some(to))
     };
     let is_on = endpoint.state == EndpointState::On;
     let turn = if is_on {
@@ -252,7 +266,7 @@ fn endpoint_view(base: &str, endpoint: EndpointView, told: Vec<DeliveryView>, in
     } else {
         switch(EndpointState::On, say!("systems.switch_on"), "webhook-on")
     };
-    let secret_name = format!("{intent}/secret-{}", endpoint.id);
+    let secret_name = format!("secret-{}", endpoint.id);
     let events = endpoint.events.iter().map(|event| event_words(*event)).collect::<Vec<_>>().join(" · ");
     view! {
         <article class="systems-endpoint" data-testid="webhook" data-state=endpoint.state.as_str()>
@@ -264,17 +278,17 @@ fn endpoint_view(base: &str, endpoint: EndpointView, told: Vec<DeliveryView>, in
             {old}
             <div class="systems-acts">
                 {turn}
-                {act(format!("{path}/secret"), secret_name, say!("systems.new_secret"), "webhook-secret", None)}
+                {act(given, format!("{path}/secret"), &secret_name, say!("systems.new_secret"), "webhook-secret", None)}
                 {switch(EndpointState::Removed, say!("systems.remove"), "webhook-remove")}
             </div>
-            {log(&path, told, is_on, intent)}
+            {log(&path, told, is_on, given)}
         </article>
     }
     .into_any()
 }
 
 /// What an endpoint was told, and how that went.
-fn log(path: &str, told: Vec<DeliveryView>, can_replay: bool, intent: &str) -> AnyView {
+fn log(path: &str, told: Vec<DeliveryView>, can_replay: bool, given: Given<'_>) -> AnyView {
     if told.is_empty() {
         return view! { <p class="quiet">{say!("systems.told_nothing")}</p> }.into_any();
     }
@@ -285,8 +299,9 @@ fn log(path: &str, told: Vec<DeliveryView>, can_replay: bool, intent: &str) -> A
             DeliveryState::Failed => say!("systems.failed"),
         };
         let replay = (can_replay && delivery.state != DeliveryState::Waiting).then(|| {
-            let name = format!("{intent}/replay-{}", delivery.id);
-            act(format!("{path}/deliveries/{}/replay", delivery.id), name, say!("systems.replay"), "replay", None)
+            let (action, name) =
+                (format!("{path}/deliveries/{}/replay", delivery.id), format!("replay-{}", delivery.id));
+            act(given, action, &name, say!("systems.replay"), "replay", None)
         });
         let status = delivery.last_status.map(|status| status.to_string()).unwrap_or_default();
         view! {

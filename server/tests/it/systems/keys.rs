@@ -143,6 +143,14 @@ async fn the_forms_of_the_page_do_what_the_api_does() {
     let (status, page) = send(&format!("/webhooks/{id}/secret"), &[("key", "form-5"), ("reason", "Lost.")]).await;
     assert!(status == StatusCode::OK && page.contains("whsec_") && page.contains("data-state=\"off\""), "{page}");
     let id: uuid::Uuid = sqlx::query_scalar("SELECT id FROM api_keys").fetch_one(&world.pg).await.expect("one");
+    // What was typed stays in its own form, which stands open, with what is wrong with it.
+    let too_long = "x".repeat(301);
+    let (status, page) = send(&format!("/keys/{id}/revoke"), &[("key", "form-7"), ("reason", &too_long)]).await;
+    let error = format!("id=\"reason-revoke-{id}-error\"");
+    assert!(status == StatusCode::BAD_REQUEST && page.contains(&error) && page.contains(&too_long), "{page}");
+    assert_eq!(page.matches("data-testid=\"field-error\"").count(), 1, "{page}");
+    let opened = page.split("<details").filter_map(|rest| rest.split('>').next()).filter(|tag| tag.contains(" open"));
+    assert_eq!(opened.count(), 1, "{page}");
     let (status, _) = send(&format!("/keys/{id}/revoke"), &[("key", "form-6"), ("reason", "Over.")]).await;
     assert_eq!(status, StatusCode::SEE_OTHER);
     assert_eq!(world.count("SELECT count(*) FROM api_keys WHERE revoked_at IS NOT NULL").await, 1);

@@ -69,7 +69,11 @@ async fn shown(state: &AppState, who: Who, theatre: &str, made: Option<Made>, re
         endpoints.push((endpoint, told));
     }
     let status = problem.as_ref().map_or(StatusCode::OK, |problem| problem.code().describe().0);
-    let trouble = problem.map(|problem| in_words(&problem));
+    let is_marked = form.act.as_ref().is_some_and(|(_, reason)| reason.is_refused());
+    let in_words = |problem: Problem| {
+        if is_marked { app::say!(in reader::language(), "field.refused") } else { in_words(&problem) }
+    };
+    let trouble = problem.map(in_words);
     let systems = Systems { desk, keys, endpoints, made, form, trouble, intent: ids::new_id().to_string() };
     Ok((status, html(systems, PRIVATE_CACHE)).into_response())
 }
@@ -161,6 +165,11 @@ struct ReasonForm {
     reason: String,
 }
 
+/// What was typed for an act on what is there already.
+fn typed(name: String, reason: &str) -> SystemsForm {
+    SystemsForm { act: Some((name, Field::reason(reason))), ..SystemsForm::default() }
+}
+
 async fn revoke_key(
     State(state): State<AppState>,
     who: Who,
@@ -174,7 +183,8 @@ async fn revoke_key(
         let intent = intent(&staff, &sent.key, &format!("/staff/{theatre}/systems/keys/{id}/revoke"), &request)?;
         api_keys::revoke(&state, &staff, (&theatre, id), &request, &intent).await
     };
-    after(&state, &staff, &theatre, SystemsForm::default(), act, |_| None).await
+    let form = typed(format!("revoke-{id}"), &request.reason);
+    after(&state, &staff, &theatre, form, act, |_| None).await
 }
 
 /// A form with checkboxes of one name, which a map of fields cannot hold.
@@ -232,7 +242,8 @@ async fn rotate(
         let intent = intent(&staff, &sent.key, &format!("/staff/{theatre}/systems/webhooks/{id}/secret"), &request)?;
         webhooks::rotate(&state, &staff, (&theatre, id), &request, &intent).await
     };
-    after(&state, &staff, &theatre, SystemsForm::default(), act, secret_of).await
+    let form = typed(format!("secret-{id}"), &request.reason);
+    after(&state, &staff, &theatre, form, act, secret_of).await
 }
 
 #[derive(Deserialize)]
@@ -255,7 +266,8 @@ async fn switch(
         let intent = intent(&staff, &sent.key, &format!("/staff/{theatre}/systems/webhooks/{id}/state"), &request)?;
         webhooks::change(&state, &staff, (&theatre, id), &request, &intent).await
     };
-    after(&state, &staff, &theatre, SystemsForm::default(), act, |_| None).await
+    let form = typed(format!("{}-{id}", request.state.as_str()), &request.reason);
+    after(&state, &staff, &theatre, form, act, |_| None).await
 }
 
 async fn replay(
@@ -272,7 +284,8 @@ async fn replay(
         let intent = intent(&staff, &sent.key, &path, &request)?;
         webhooks::replay(&state, &staff, (&theatre, id, delivery), &request, &intent).await
     };
-    after(&state, &staff, &theatre, SystemsForm::default(), act, |_| None).await
+    let form = typed(format!("replay-{delivery}"), &request.reason);
+    after(&state, &staff, &theatre, form, act, |_| None).await
 }
 
 #[cfg(test)]
