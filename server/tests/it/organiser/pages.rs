@@ -9,14 +9,14 @@ use crate::reports::staff;
 use crate::world::World;
 
 /// Where an organiser of the Aurora works.
-const THERE: &str = "/staff/aurora";
+pub(super) const THERE: &str = "/staff/aurora";
 
-async fn page(browser: &Browser, path: &str) -> (StatusCode, String) {
+pub(super) async fn page(browser: &Browser, path: &str) -> (StatusCode, String) {
     browser.visitor().raw(Method::GET, path, serde_json::Value::Null, "unused").await
 }
 
 /// Sends a form; status, the way on, and the page.
-async fn send(browser: &Browser, path: &str, fields: &[(&str, &str)]) -> (StatusCode, String, String) {
+pub(super) async fn send(browser: &Browser, path: &str, fields: &[(&str, &str)]) -> (StatusCode, String, String) {
     let visitor = browser.visitor();
     let request = visitor.client.post(format!("{}{path}", visitor.base)).header("cookie", &visitor.cookie);
     let answer = form(request, fields).send().await.expect("the server answers");
@@ -24,7 +24,7 @@ async fn send(browser: &Browser, path: &str, fields: &[(&str, &str)]) -> (Status
     (answer.status(), on, answer.text().await.expect("a page"))
 }
 
-const PLAN: &str = r#"{"sketch": 1, "name": "Small", "categories": [{"name": "gold", "label": "Gold"}],
+pub(super) const PLAN: &str = r#"{"sketch": 1, "name": "Small", "categories": [{"name": "gold", "label": "Gold"}],
     "zones": [{"category": "gold", "rows": [{"rows": "A-B", "seats": "1-10"}]}]}"#;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -304,40 +304,6 @@ async fn prices_that_are_saved_as_they_stand_stay_as_they_are() {
     let (_, after) = olga.get(&format!("{HERE}/tariff")).await;
     assert_eq!((&after["base"], &after["surcharge"]), (&before["base"], &before["surcharge"]));
     assert_eq!(after["version"], 2);
-    world.end().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn house_seats_are_ticked_or_written_down_and_what_was_refused_stays() {
-    let world = World::start(1, &[]).await;
-    let olga = organiser(&world).await;
-    let there = format!("{THERE}/screens/{}/house-seats", world.screen);
-    let (status, html) = page(&olga, &there).await;
-    assert_eq!((status, html.matches("name=\"seat\"").count()), (StatusCode::OK, 300), "{html}");
-    let layout = world.layout.to_string();
-    let fields = |key, names, kept| {
-        let seats = [("key", key), ("layout", layout.as_str()), ("seat", "A1"), ("seat", "O20")];
-        let rest = [("names", names), ("reason", "Press & friends"), ("kept", kept)];
-        [&seats[..], &rest[..]].concat()
-    };
-    let (status, _, html) = send(&olga, &there, &fields("k-1", "A1, A2, Z9", "true")).await;
-    assert!(status == StatusCode::BAD_REQUEST && html.contains("data-testid=\"house-unknown\""), "{html}");
-    assert!(html.contains("Z9") && html.contains("A1, A2, Z9</textarea>"), "{html}");
-    let is_ticked = |field: &&str| field.contains("name=\"seat\"") && field.contains(" checked");
-    let ticked = html.split("<input").filter_map(|rest| rest.split('>').next()).filter(is_ticked).count();
-    assert!(html.contains("value=\"Press &amp; friends\"") && ticked == 2, "{html}");
-    let (status, on, html) = send(&olga, &there, &fields("k-2", "A1, A2", "true")).await;
-    assert_eq!((status, on), (StatusCode::SEE_OTHER, format!("{there}?done=true")), "{html}");
-    let (_, html) = page(&olga, &there).await;
-    assert_eq!(html.matches("data-kept=\"true\"").count(), 3, "{html}");
-    let (status, ..) = send(&olga, &there, &fields("k-3", "", "false")).await;
-    assert_eq!(status, StatusCode::SEE_OTHER);
-    assert_eq!(world.count("SELECT count(*) FROM standing_house_seats WHERE label = 'A2'").await, 1);
-    assert_eq!(world.count("SELECT count(*) FROM standing_house_seats").await, 1);
-    // Half a form is no act.
-    assert_eq!(send(&olga, &there, &[("key", "k-4"), ("seat", "A1")]).await.0, StatusCode::BAD_REQUEST);
-    let (status, _) = page(&olga, &format!("{THERE}/screens/none/house-seats")).await;
-    assert_eq!(status, StatusCode::NOT_FOUND);
     world.end().await;
 }
 

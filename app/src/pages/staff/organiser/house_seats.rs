@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use domain::api::organiser::{StandingSeat, StandingSeats};
 use leptos::prelude::*;
 
-use super::{Desk, Tab, Trouble, head, hidden, page, reason, reason_again};
+use super::super::Field;
+use super::super::fields::reason_field;
+use super::{Desk, Tab, Trouble, head, hidden, page};
 use crate::language::Arg;
 use crate::say;
 use crate::shell::{Head, Page};
@@ -20,9 +22,11 @@ pub struct HouseChoice {
     /// Names as they were written down.
     pub names: String,
     /// Why.
-    pub reason: String,
+    pub reason: Field,
     /// Of all of these, those the room has not.
     pub unknown: Vec<String>,
+    /// Whether this came from the form that forgets seats of a room before; else from the one that chooses.
+    pub forgets: bool,
 }
 
 /// The page.
@@ -67,7 +71,10 @@ impl Page for HouseSeatsPage {
             view! { <p class="account-trouble" role="alert" data-testid="house-unknown">{say!("house.unknown", seats = Arg::Ours(&names))}</p> }
         });
         let layout = standing.layout.to_string();
-        let gone = (!standing.gone.is_empty()).then(|| gone(&standing.gone, &action, &key, &layout));
+        // What one form sent stands in no other.
+        let (forgetting, choice) =
+            if choice.forgets { (choice.reason, HouseChoice::default()) } else { (Field::default(), choice) };
+        let gone = (!standing.gone.is_empty()).then(|| gone(&standing.gone, &action, &key, &layout, forgetting));
         let marks: Vec<_> = standing.seats.iter().filter_map(|kept| Some((kept.seat?, kept.reason.clone()))).collect();
         let plan = if rows.is_empty() {
             view! { <p class="quiet organiser-wide">{say!("house.too_large")}</p> }.into_any()
@@ -95,7 +102,7 @@ impl Page for HouseSeatsPage {
                     <label for="house-names">{say!("house.names")}</label>
                     <textarea id="house-names" name="names" rows="2" spellcheck="false" dir="ltr">{choice.names}</textarea>
                 </div>
-                {reason_again("house-reason", choice.reason)}
+                {reason_field("house-reason", say!("organiser.reason"), choice.reason, true)}
                 <p class="organiser-ways organiser-wide">
                     <button class="button" r#type="submit" name="kept" value="true" data-testid="house-keep">{say!("house.keep")}</button>
                     <button class="button button-quiet" r#type="submit" name="kept" value="false" data-testid="house-put-back">{say!("house.put_back")}</button>
@@ -128,7 +135,7 @@ fn kept(seats: &[StandingSeat]) -> impl IntoView + use<> {
 }
 
 /// Seats of the room before that this one has not, with the way to forget them.
-fn gone(seats: &[StandingSeat], action: &str, key: &str, layout: &str) -> impl IntoView + use<> {
+fn gone(seats: &[StandingSeat], action: &str, key: &str, layout: &str, reason: Field) -> impl IntoView + use<> {
     let fields: Vec<_> = seats.iter().map(|seat| hidden("seat", seat.label.clone())).collect();
     let lines = seats.iter().map(|seat| {
         view! { <li><bdi>{seat.label.clone()}</bdi>": "<bdi>{seat.reason.clone()}</bdi></li> }
@@ -143,8 +150,9 @@ fn gone(seats: &[StandingSeat], action: &str, key: &str, layout: &str) -> impl I
                 {hidden("key", key.to_owned())}
                 {hidden("layout", layout.to_owned())}
                 {hidden("kept", "false".to_owned())}
+                {hidden("forgets", "true".to_owned())}
                 {fields}
-                {reason("gone-reason")}
+                {reason_field("gone-reason", say!("organiser.reason"), reason, true)}
                 <button class="button button-quiet" r#type="submit" data-testid="house-forget">{say!("house.forget")}</button>
             </form>
         </section>

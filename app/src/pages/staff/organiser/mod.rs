@@ -124,12 +124,7 @@ fn field(name: &'static str, kind: &'static str, label: String, value: String, r
     }
 }
 
-/// Why, which every act says.
-fn reason(id: &'static str) -> impl IntoView {
-    reason_again(id, String::new())
-}
-
-/// The same, as it was written before.
+/// Why, which every act says, as it was written before.
 fn reason_again(id: &'static str, written: String) -> impl IntoView {
     view! {
         <div class="field organiser-reason">

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use app::pages::staff::organiser::{HouseChoice, HouseSeatsPage, Trouble};
-use app::pages::staff::{Desk, Section};
+use app::pages::staff::{Desk, Field, Section};
 use app::staff::house_seats::HouseRow;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Form, Path, Query, State};
@@ -15,7 +15,8 @@ use uuid::Uuid;
 use super::super::{Who, desk};
 use super::rooms::preview_of;
 use super::{
-    Asked, FormResult, PageResult, Preview, intent, new_key, passing_or_fault, private, see, trouble, with_status,
+    Asked, FormResult, PageResult, Preview, Turned, intent, marked, new_key, passing_or_fault, private, reader, see,
+    told, trouble, with_status,
 };
 use crate::AppState;
 use crate::organiser::{self, Act, Room};
@@ -48,8 +49,16 @@ async fn page(
     });
     let rows =
         rows.map(|(section, view)| HouseRow { section, labels: labels(&layout, view.first, view.numbers.len()), view });
-    let rows = rows.collect();
+    let rows: Vec<HouseRow> = rows.collect();
+    let choice = if rows.is_empty() { written_down(choice) } else { choice };
     Ok(private(HouseSeatsPage { desk, standing, rows, choice, key: new_key(), done, trouble }))
+}
+
+/// Where there are no boxes, what was ticked is written down: the screen has a room by now that is too large for them.
+fn written_down(mut choice: HouseChoice) -> HouseChoice {
+    let names = std::iter::once(choice.names).filter(|names| !names.trim().is_empty());
+    choice.names = names.chain(std::mem::take(&mut choice.ticked)).collect::<Vec<_>>().join(", ");
+    choice
 }
 
 fn labels(room: &Layout, first: SeatIndex, count: usize) -> Vec<String> {
@@ -74,7 +83,8 @@ impl Sent {
                 "kept" => kept = value.parse().ok(),
                 "seat" => choice.ticked.push(value),
                 "names" => choice.names = value,
-                "reason" => choice.reason = value,
+                "reason" => choice.reason = Field::reason(value),
+                "forgets" => choice.forgets = true,
                 _ => {}
             }
         }
@@ -92,7 +102,7 @@ impl Sent {
             layout: self.layout,
             seats: seats.into_iter().map(str::to_owned).collect(),
             kept: self.kept,
-            reason: self.choice.reason.clone(),
+            reason: self.choice.reason.value.clone(),
         }
     }
 }
@@ -125,14 +135,31 @@ pub(super) async fn keep(
         Ok(_) => Ok(see(&format!("{path}?done=true"))),
         Err(problem) => {
             let mut choice = sent.choice;
-            if problem.code() == Code::UnknownSeat {
-                let unknown = organiser::unknown_seats(&state, &theatre, sent.layout, &request.seats).await;
-                choice.unknown = unknown.map_err(passing_or_fault)?;
+            if !choice.forgets && matches!(problem.code(), Code::UnknownSeat | Code::WrongState) {
+                choice.unknown = unknown_by_now(&state, &theatre, &screen, &request.seats).await?;
             }
-            let (status, trouble) = trouble(problem)?;
+            let (status, trouble) = match problem.code() {
+                _ if choice.reason.is_refused() => marked(),
+                Code::WrongState => {
+                    told(problem.code().describe().0, app::say!(in reader::language(), "house.other_room"))
+                }
+                _ => trouble(problem)?,
+            };
             Ok(with_status(status, page(&state, desk, &screen, false, choice, Some(trouble)).await?))
         }
     }
+}
+
+/// Which of these the room has not that the screen has by now: it may have got another since they were chosen.
+async fn unknown_by_now(
+    state: &AppState,
+    theatre: &str,
+    screen: &str,
+    seats: &[String],
+) -> Result<Vec<String>, Turned> {
+    let standing = organiser::standing_seats(state, theatre, screen).await.map_err(passing_or_fault)?;
+    let unknown = organiser::unknown_seats(state, theatre, standing.layout, seats).await;
+    Ok(unknown.map_err(passing_or_fault)?)
 }
 
 #[cfg(test)]
