@@ -242,6 +242,11 @@ impl Session {
         outcome
     }
 
+    /// Wants these seats again, which were let go for something that was refused.
+    pub fn choose_again(self, seats: &[SeatIndex]) {
+        self.want_instead(seats);
+    }
+
     /// Asks for the seats of an expired hold again.
     pub fn ask_again(self) {
         self.notice.set(None);

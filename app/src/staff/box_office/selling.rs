@@ -163,10 +163,11 @@ impl Selling {
     pub(super) fn keep(self) {
         let Some(held) = untrack(|| self.ready()) else { return };
         let seats: Vec<SeatIndex> = held.seats.iter().map(|line| line.seat).collect();
-        let Some(wish) = self.house(seats, true) else { return };
+        let Some(wish) = self.house(seats.clone(), true) else { return };
         self.act(async move {
             self.give_up(held.id).await?;
-            self.tell_house(wish).await
+            let told = self.tell_house(wish).await;
+            self.or_choose_again(&seats, told)
         });
     }
 
@@ -179,11 +180,12 @@ impl Selling {
             return;
         }
         let seats: Vec<SeatIndex> = held.seats.iter().map(|line| line.seat).collect();
-        let wish = CallerHold { seats, name, minutes: CALLER_MINUTES };
+        let wish = CallerHold { seats: seats.clone(), name, minutes: CALLER_MINUTES };
         self.act(async move {
             self.give_up(held.id).await?;
             let path = self.path_of_show("caller-holds");
-            calls::change::<CallerHoldView>(Method::POST, &path, &ids::new_key(), &wish).await?;
+            let taken = calls::change::<CallerHoldView>(Method::POST, &path, &ids::new_key(), &wish).await;
+            self.or_choose_again(&seats, taken)?;
             self.name.set(String::new());
             self.ask_callers();
             Ok(())
@@ -215,6 +217,15 @@ impl Selling {
         calls::remove(&format!("/api/v1/shows/{}/holds/{hold}", self.session.show), &ids::new_key()).await?;
         self.session.move_on();
         Ok(())
+    }
+
+    /// The seats were given up for this: where it was refused, since somebody was quicker at one of them, those that are
+    /// left are held here again.
+    fn or_choose_again<T>(self, seats: &[SeatIndex], done: Result<T, Failure>) -> Result<T, Failure> {
+        if done.is_err() {
+            self.session.choose_again(seats);
+        }
+        done
     }
 
     /// Puts a house seat back on sale.
