@@ -116,9 +116,11 @@ pub(super) fn amount_field(
     view! {
         <div class="field">
             <label for=id.clone()><bdi>{label}</bdi>{currency}</label>
-            <input id=id name=name r#type="text" inputmode="decimal" autocomplete="off" maxlength="20" dir="ltr"
-                required=required value=field.value aria-invalid=invalid aria-describedby=described_by />
-            {below}
+            <div class="field-told">
+                <input id=id name=name r#type="text" inputmode="decimal" autocomplete="off" maxlength="20" dir="ltr"
+                    required=required value=field.value aria-invalid=invalid aria-describedby=described_by />
+                {below}
+            </div>
         </div>
     }
     .into_any()
@@ -130,9 +132,11 @@ pub(super) fn number_field(id: &'static str, label: String, field: Field, requir
     view! {
         <div class="field">
             <label for=id>{label}</label>
-            <input id=id name=id r#type="number" required=required value=field.value aria-invalid=invalid
-                aria-describedby=described_by />
-            {below}
+            <div class="field-told">
+                <input id=id name=id r#type="number" required=required value=field.value aria-invalid=invalid
+                    aria-describedby=described_by />
+                {below}
+            </div>
         </div>
     }
     .into_any()
@@ -145,9 +149,11 @@ pub(super) fn reason_field(id: impl Into<String>, label: String, field: Field, r
     view! {
         <div class="field organiser-reason">
             <label for=id.clone()>{label}</label>
-            <input id=id name="reason" r#type="text" autocomplete="off" maxlength="300" required=required
-                value=field.value aria-invalid=invalid aria-describedby=described_by />
-            {below}
+            <div class="field-told">
+                <input id=id name="reason" r#type="text" autocomplete="off" maxlength="300" required=required
+                    value=field.value aria-invalid=invalid aria-describedby=described_by />
+                {below}
+            </div>
         </div>
     }
     .into_any()
