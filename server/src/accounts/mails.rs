@@ -3,31 +3,22 @@
 //! A request only writes down that somebody wants one. Whether there is an account, and what the mail says, is found
 //! out here: no answer's time tells who is a customer.
 
-use std::time::Duration;
-
 use axum::http::StatusCode;
 use domain::api::accounts::NextStep;
-use domain::time::{SECOND_MS, Timestamp};
+use domain::time::Timestamp;
 use sqlx::PgConnection;
+use tokio::time::timeout;
 
 use super::limits::MAIL_PERSON;
 use super::links::{self, Purpose};
 use super::person::known_as;
 use super::sql;
 use super::sql::mails::MailRow;
-use crate::background::woken;
 use crate::idempotency::{Answer, Intent};
-use crate::tickets::AccountMail;
+use crate::tickets::{AccountMail, MAIL_LEASE_MS, MailError, MailLane, SEND_WITHIN};
 use crate::web::Problem;
 use crate::{AppState, ids};
 
-/// Looked at this often even if nobody says so.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Mails sent in one round.
-const MAX_PER_ROUND: i64 = 16;
-/// A mail taken by a replica that died is free for another after this long, milliseconds: longer than a round of
-/// them may take.
-const LEASE_MS: i64 = 60 * SECOND_MS;
 /// Tries before a mail is given up: its link is of no use by then.
 const MAX_TRIES: i32 = 30;
 /// Longest pause before another try, milliseconds, with full jitter.
@@ -92,44 +83,44 @@ pub(super) fn wake(state: &AppState) {
     state.accounts.mail_wake.notify_one();
 }
 
-/// Sends them until the server stops.
+/// Sends them until the server stops; what it has taken it finishes.
 pub async fn send_forever(state: AppState) {
-    while !state.stop.is_cancelled() {
-        match send_due(&state).await {
-            Ok(sent) if sent == MAX_PER_ROUND as usize => continue,
-            Ok(_) => {}
-            Err(cause) => tracing::warn!(%cause, "mails of accounts could not be looked at"),
+    let state = &state;
+    let lane = MailLane { what: "mails of accounts", stop: &state.stop, wake: &state.accounts.mail_wake };
+    lane.send_forever(move || take(state), move |row| send(state, row)).await;
+}
+
+async fn take(state: &AppState) -> Result<Option<MailRow>, sqlx::Error> {
+    let now = state.locks.now();
+    sql::mails::take(&state.pg, now, now.plus_ms(MAIL_LEASE_MS)).await
+}
+
+async fn send(state: &AppState, row: MailRow) {
+    let sent = timeout(SEND_WITHIN, hand_over(state, &row)).await;
+    let noted = match sent.unwrap_or_else(|_| Err(MailError::TooLate.to_string())) {
+        Ok(()) => sql::mails::done(&state.pg, row.id).await,
+        Err(cause) if row.tries >= MAX_TRIES => {
+            tracing::error!(mail = %row.id, kind = row.kind, %cause, "a mail of an account is given up");
+            sql::mails::done(&state.pg, row.id).await
         }
-        if !woken(&state.stop, &state.accounts.mail_wake, LOOK_EVERY).await {
-            return;
+        Err(cause) => {
+            tracing::warn!(mail = %row.id, kind = row.kind, %cause, "a mail of an account will be tried again");
+            let pause = ids::jitter(PAUSE_MS).cast_signed();
+            sql::mails::postpone(&state.pg, &row, state.locks.now().plus_ms(pause)).await
         }
+    };
+    if let Err(cause) = noted {
+        tracing::warn!(mail = %row.id, %cause, "what became of a mail of an account could not be noted");
     }
 }
 
-async fn send_due(state: &AppState) -> Result<usize, sqlx::Error> {
-    let now = state.locks.now();
-    let rows = sql::mails::take(&state.pg, now, now.plus_ms(LEASE_MS), MAX_PER_ROUND).await?;
-    for row in &rows {
-        // One that cannot be read stops none of the others.
-        let sent = match written(state, row, now).await {
-            Ok(Some(mail)) => state.mailer.send_account(&mail).await.map_err(|cause| cause.to_string()),
-            Ok(None) => Ok(()),
-            Err(cause) => Err(cause.to_string()),
-        };
-        match sent {
-            Ok(()) => sql::mails::done(&state.pg, row.id).await?,
-            Err(cause) if row.tries >= MAX_TRIES => {
-                tracing::error!(mail = %row.id, kind = row.kind, %cause, "a mail of an account is given up");
-                sql::mails::done(&state.pg, row.id).await?;
-            }
-            Err(cause) => {
-                tracing::warn!(mail = %row.id, kind = row.kind, %cause, "a mail of an account will be tried again");
-                let pause = ids::jitter(PAUSE_MS).cast_signed();
-                sql::mails::postpone(&state.pg, row, now.plus_ms(pause)).await?;
-            }
-        }
+/// Why it did not go out is told in words: the mail server's, or the database's.
+async fn hand_over(state: &AppState, row: &MailRow) -> Result<(), String> {
+    match written(state, row, state.locks.now()).await {
+        Ok(Some(mail)) => state.mailer.send_account(&mail).await.map_err(|cause| cause.to_string()),
+        Ok(None) => Ok(()),
+        Err(cause) => Err(cause.to_string()),
     }
-    Ok(rows.len())
 }
 
 /// `None`: there is nobody to send it to.

@@ -4,6 +4,7 @@
 //! break a line, and never turn the direction of the text around them. Nothing here is logged.
 
 mod batch;
+mod lane;
 mod words;
 
 use std::path::{Path, PathBuf};
@@ -17,6 +18,7 @@ use lettre::{Address, AsyncSmtpTransport, AsyncTransport, Message, Tokio1Executo
 use uuid::Uuid;
 
 pub use self::batch::{Composed, Letters};
+pub use self::lane::{LEASE_MS, MailLane, SEND_WITHIN};
 pub(super) use self::words::one_line;
 use self::words::write;
 use super::notice::{self, NoticeMail};

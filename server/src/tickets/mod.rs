@@ -20,7 +20,10 @@ mod sql;
 pub use account_mail::AccountMail;
 pub use code::TicketCode;
 pub use code_mail::CodeMail;
-pub use mail::{Addressee, Composed, Letters, MailError, Mailer, TicketMail, is_address, wrong_settings};
+pub use mail::{
+    Addressee, Composed, LEASE_MS as MAIL_LEASE_MS, Letters, MailError, MailLane, Mailer, SEND_WITHIN, TicketMail,
+    is_address, wrong_settings,
+};
 pub use notice::NoticeMail;
 pub use offer_mail::OfferMail;
 pub use signing::{Signed, judge};

@@ -1,31 +1,14 @@
 //! Mails that tell people what is held for them. At least once each; sent twice, it is shown once.
 //!
-//! They have a loop of their own beside the rounds in which offers are made: a mail server that hangs keeps nobody
-//! waiting but those whose mails are on their way to it.
+//! They have a lane of their own beside the rounds in which offers are made: a mail server that hangs holds up no offer.
 
-use std::time::Duration;
-
-use domain::time::SECOND_MS;
-use futures::{StreamExt, stream};
 use tokio::time::timeout;
 
 use super::sql::{self, Entry};
-use crate::background::woken;
 use crate::clock::from_utc;
-use crate::tickets::{MailError, OfferMail};
+use crate::tickets::{MAIL_LEASE_MS, MailError, MailLane, OfferMail, SEND_WITHIN};
 use crate::{AppState, ids};
 
-/// Looked at this often even if nobody says so: what was postponed, and what another replica left.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Mails on their way at the same time. The next one is taken when one of them is done: none waits, taken, behind
-/// another until its lease is over.
-const SIDE_BY_SIDE: usize = 8;
-/// Writing a mail and handing it over may take so long: a little more than the mailer itself gives a mail server.
-const SEND_WITHIN: Duration = Duration::from_secs(25);
-/// A mail taken by a replica that died is free for another after this long, milliseconds: longer than sending it and
-/// noting that may take.
-const LEASE_MS: i64 = 45 * SECOND_MS;
-const _: () = assert!(LEASE_MS as u128 > SEND_WITHIN.as_millis(), "a mail on its way is nobody else's");
 /// Tries before the mail is given up: the offer is over by then.
 const MAX_TRIES: i32 = 10;
 /// Longest pause before another try, milliseconds, with full jitter.
@@ -38,27 +21,14 @@ pub(super) fn wake(state: &AppState) {
 
 /// Sends them until the server stops; what it has taken it finishes.
 pub async fn send_forever(state: AppState) {
-    let due = stream::unfold(state.clone(), |state| async move {
-        let entry = next_due(&state).await;
-        entry.map(|entry| (entry, state))
-    });
-    due.for_each_concurrent(SIDE_BY_SIDE, |entry| send(&state, entry)).await;
+    let state = &state;
+    let lane = MailLane { what: "mails about offers", stop: &state.stop, wake: &state.offer_mails_wake };
+    lane.send_forever(move || take(state), move |entry| send(state, entry)).await;
 }
 
-/// Waits for a mail that is due, and takes it. `None`: the server stops.
-async fn next_due(state: &AppState) -> Option<Entry> {
-    while !state.stop.is_cancelled() {
-        let now = state.locks.now();
-        match sql::take_mail(&state.pg, now, now.plus_ms(LEASE_MS), MAX_TRIES).await {
-            Ok(Some(entry)) => return Some(entry),
-            Ok(None) => {}
-            Err(cause) => tracing::warn!(%cause, "mails about offers could not be looked at"),
-        }
-        if !woken(&state.stop, &state.offer_mails_wake, LOOK_EVERY).await {
-            return None;
-        }
-    }
-    None
+async fn take(state: &AppState) -> Result<Option<Entry>, sqlx::Error> {
+    let now = state.locks.now();
+    sql::take_mail(&state.pg, now, now.plus_ms(MAIL_LEASE_MS), MAX_TRIES).await
 }
 
 async fn send(state: &AppState, entry: Entry) {

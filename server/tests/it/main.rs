@@ -57,6 +57,7 @@ mod sale;
 mod settings;
 mod shadow;
 mod shipping;
+mod silent_post;
 mod sql_guards;
 mod standby;
 mod storm;

@@ -1,14 +1,9 @@
 //! The waiting list: what comes back goes to the next in line, for a while, and to nobody twice.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
-use tokio::io::AsyncReadExt;
-use tokio::net::TcpListener;
-use tokio::task::{JoinHandle, JoinSet};
 
+use crate::silent_post::SilentPost;
 use crate::world::{Visitor, World, text, until};
 
 /// A world in which only these seats are for sale, and the hold somebody has of all of them.
@@ -43,46 +38,6 @@ async fn crowd(world: &World, people: i32, quantity: i32) {
          SELECT gen_random_uuid(), show_id, 'visitor ' || n, 'a@example.org', $2::integer, now(), now(), now(), now()
          FROM waiting_lists, generate_series(1, $1::integer) AS n";
     sqlx::query(join).bind(people).bind(quantity).execute(&world.pg).await.expect("a crowd");
-}
-
-/// A mail server that lets everybody in and says nothing.
-struct SilentPost {
-    /// For `SMTP_URL`.
-    url: String,
-    /// How many wait for a word.
-    callers: Arc<AtomicUsize>,
-    serving: JoinHandle<()>,
-}
-
-impl SilentPost {
-    async fn open() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let url = format!("smtp://{}", listener.local_addr().expect("an address"));
-        let callers = Arc::<AtomicUsize>::default();
-        let counted = Arc::clone(&callers);
-        let serving = tokio::spawn(async move {
-            let mut clients = JoinSet::new();
-            while let Ok((mut client, _)) = listener.accept().await {
-                let counted = Arc::clone(&counted);
-                clients.spawn(async move {
-                    counted.fetch_add(1, Ordering::SeqCst);
-                    // Whoever brings mail says nothing until they are greeted: this ends when they go.
-                    let _ = client.read_u8().await;
-                    counted.fetch_sub(1, Ordering::SeqCst);
-                });
-            }
-        });
-        Self { url, callers, serving }
-    }
-
-    fn callers(&self) -> usize {
-        self.callers.load(Ordering::SeqCst)
-    }
-
-    /// Cuts everybody off.
-    fn close(self) {
-        self.serving.abort();
-    }
 }
 
 fn offered_seats(place: &Value) -> Vec<u64> {

@@ -34,23 +34,21 @@ pub(in crate::accounts) async fn enqueue(
     Ok(())
 }
 
-/// Takes mails that are due until `lease_until`.
+/// Takes a mail that is due until `lease_until`.
 pub(in crate::accounts) async fn take(
     pg: &PgPool,
     now: Timestamp,
     lease_until: Timestamp,
-    limit: i64,
-) -> Result<Vec<MailRow>, sqlx::Error> {
+) -> Result<Option<MailRow>, sqlx::Error> {
     sqlx::query_as(
         "UPDATE account_mails mail SET run_after = $2, tries = mail.tries + 1
-         FROM (SELECT id FROM account_mails WHERE run_after <= $1 ORDER BY run_after LIMIT $3
+         FROM (SELECT id FROM account_mails WHERE run_after <= $1 ORDER BY run_after LIMIT 1
                FOR UPDATE SKIP LOCKED) AS due
          WHERE mail.id = due.id RETURNING mail.id, mail.kind, mail.email, mail.tries",
     )
     .bind(to_utc(now))
     .bind(to_utc(lease_until))
-    .bind(limit)
-    .fetch_all(pg)
+    .fetch_optional(pg)
     .await
 }
 

@@ -1,21 +1,19 @@
 //! Mails that tell buyers where they sit now, or what they may choose. At least once each; sent twice, one is shown
 //! once.
+//!
+//! They have a lane of their own beside the rounds that look after moves: a mail server that hangs keeps no show closed.
 
 use domain::booking::BookingState;
-use domain::time::SECOND_MS;
+use tokio::sync::Notify;
+use tokio::time::timeout;
 
 use super::sql::{self, DueMail};
 use crate::bookings::sql as bookings;
 use crate::clock::from_utc;
-use crate::tickets::NoticeMail;
+use crate::tickets::{MAIL_LEASE_MS, MailError, MailLane, NoticeMail, SEND_WITHIN};
 use crate::web::Problem;
 use crate::{AppState, ids};
 
-/// Mails sent in one round.
-const MAX_PER_ROUND: i64 = 64;
-/// A mail taken by a replica that died is free for another after this long, milliseconds: longer than handing one over
-/// may take.
-const LEASE_MS: i64 = 30 * SECOND_MS;
 /// Tries before it is given up; the page of the booking says the same.
 const MAX_TRIES: i32 = 20;
 /// Longest pause before another try, milliseconds, with full jitter.
@@ -23,25 +21,49 @@ const PAUSE_MS: u64 = 60_000;
 /// Notices about refunds are numbered from 0; these from here, by the move.
 const FIRST_NUMBER: u32 = 10_000;
 
-/// Sends what is due.
-pub(super) async fn send_due(state: &AppState) -> Result<(), Problem> {
+/// Sends them until the server stops; what it has taken it finishes.
+pub async fn send_forever(state: AppState) {
+    let state = &state;
+    // Whoever carries a show is not in a hurry with its mails: they are found.
+    let nobody_tells = Notify::new();
+    let lane = MailLane { what: "mails about moves", stop: &state.stop, wake: &nobody_tells };
+    lane.send_forever(move || take(state), move |due| send(state, due)).await;
+}
+
+async fn take(state: &AppState) -> Result<Option<DueMail>, sqlx::Error> {
     let now = state.locks.now();
-    for due in sql::take_mails(&state.pg, now, now.plus_ms(LEASE_MS), MAX_TRIES, MAX_PER_ROUND).await? {
-        let sent = match mail(state, &due).await? {
-            Some(mail) => state.mailer.send_notice(&mail).await,
-            None => Ok(()),
-        };
-        match sent {
-            Ok(()) => sql::note_mailed(&state.pg, &due, now).await?,
-            Err(cause) => {
-                let booking = due.booking_id;
-                tracing::warn!(%booking, %cause, "the mail about the move of {booking} will be tried again");
-                let pause = ids::jitter(PAUSE_MS).cast_signed();
-                sql::postpone_mail(&state.pg, &due, now.plus_ms(pause)).await?;
-            }
+    sql::take_mail(&state.pg, now, now.plus_ms(MAIL_LEASE_MS), MAX_TRIES).await
+}
+
+async fn send(state: &AppState, due: DueMail) {
+    let booking = due.booking_id;
+    let sent = match timeout(SEND_WITHIN, hand_over(state, &due)).await {
+        Ok(Ok(sent)) => sent,
+        Ok(Err(problem)) => {
+            // The lease ends, and it is tried again.
+            tracing::warn!(?problem, %booking, "the mail about the move of {booking} could not be written");
+            return;
         }
+        Err(_) => Err(MailError::TooLate),
+    };
+    let noted = match sent {
+        Ok(()) => sql::note_mailed(&state.pg, &due, state.locks.now()).await,
+        Err(cause) => {
+            tracing::warn!(%booking, %cause, "the mail about the move of {booking} will be tried again");
+            let pause = ids::jitter(PAUSE_MS).cast_signed();
+            sql::postpone_mail(&state.pg, &due, state.locks.now().plus_ms(pause)).await
+        }
+    };
+    if let Err(cause) = noted {
+        tracing::warn!(%booking, %cause, "what became of the mail about the move of {booking} could not be noted");
     }
-    Ok(())
+}
+
+async fn hand_over(state: &AppState, due: &DueMail) -> Result<Result<(), MailError>, Problem> {
+    Ok(match mail(state, due).await? {
+        Some(mail) => state.mailer.send_notice(&mail).await,
+        None => Ok(()),
+    })
 }
 
 /// `None`: there is nobody to tell, or they were told something later.

@@ -28,6 +28,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 pub(super) use answers::{answer, is_offered, offer};
+pub use mails::send_forever as send_mails_forever;
 pub use preview::preview;
 pub use rounds::{round, work_forever};
 

@@ -3,16 +3,16 @@
 //! Three things happen in turn. While a move is *closing*, holds are let go, checkouts are cancelled, and payments end
 //! or are stopped; then everybody is carried. Once it is *carried*, the lock store forgets the show and builds its map
 //! anew from what was written; sales go on when every replica had time to hear of the other room. And day in, day
-//! out: mails, and buyers whose time to answer is over.
+//! out: buyers whose time to answer is over. Mails go out beside it ([`mails`](super::mails)).
 
 use std::time::Duration;
 
 use domain::time::{MINUTE_MS, SECOND_MS, Timestamp};
 use uuid::Uuid;
 
+use super::answers;
 use super::carry::{Carried, carry};
 use super::sql::{self, MoveRow};
-use super::{answers, mails};
 use crate::background::Rounds;
 use crate::bookings::cancel::undo_in_full;
 use crate::bookings::moves::Cause;
@@ -54,7 +54,6 @@ pub async fn round(state: &AppState) -> Result<(), Problem> {
         }
     }
     answers::end_due(state).await?;
-    mails::send_due(state).await?;
     Ok(())
 }
 

@@ -4,6 +4,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::{Browser, PASSWORD, form, mails_about, signed_up};
+use crate::silent_post::SilentPost;
 use crate::world::{World, text, until};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -47,6 +48,22 @@ async fn an_address_that_has_an_account_gets_the_same_answer_and_its_owner_a_mai
     assert_eq!(eve.log_in("ann@example.org", "another password").await.0, StatusCode::UNAUTHORIZED);
     assert_eq!(ann.me().await.0, StatusCode::OK);
     assert_eq!(Browser::new(&world).log_in("ann@example.org", PASSWORD).await.0, StatusCode::OK);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn eight_mails_wait_for_a_mail_server_that_hangs_and_the_others_are_left_for_other_replicas() {
+    let post = SilentPost::open().await;
+    let world = World::start(1, &[("SMTP_URL", post.url.as_str())]).await;
+    signed_up(&world, "ann@example.org").await;
+    let more = "INSERT INTO account_mails (id, kind, email, run_after, created_at)
+                SELECT gen_random_uuid(), 'registered_again', 'ann@example.org', now(), now()
+                FROM generate_series(1, 9)";
+    sqlx::query(more).execute(&world.pg).await.expect("more mails");
+    until("eight mails hang side by side", || async { post.callers() == 8 }).await;
+    assert_eq!(world.count("SELECT count(*) FROM account_mails WHERE tries = 1").await, 8);
+    assert_eq!(world.count("SELECT count(*) FROM account_mails").await, 10, "none is done, none tried twice");
+    post.close();
     world.end().await;
 }
 

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::{HERE, ask, done, organiser, screen_of};
 use crate::accounts::{Browser, another_theatre};
 use crate::cancel::books_balance;
+use crate::silent_post::SilentPost;
 use crate::world::{PRICE, Visitor, World, refused_with, text, until};
 
 /// A room with these rows of ten and these areas, all gold: `A-B` has A1 to B10, numbered 0 to 19.
@@ -116,6 +117,25 @@ async fn who_finds_the_same_place_keeps_it_and_who_does_not_may_choose() {
     assert_eq!(world.count(acts).await, 1);
     assert_eq!(world.count("SELECT count(*) FROM booking_events WHERE event = 'relocated'").await, 3);
     books_balance(&world).await;
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_show_moves_while_a_mail_server_hangs_which_few_mails_wait_for() {
+    let post = SilentPost::open().await;
+    let world = World::start(1, &[("SMTP_URL", post.url.as_str())]).await;
+    let mut olga = organiser(&world).await;
+    let screen = small_screen(&mut olga, "A-B").await;
+    for seat in 0..9 {
+        world.visitor().bought(&[seat], "tok_paid").await;
+    }
+    done(&mut olga, &path(&world), wish(&screen)).await;
+    let tried = "SELECT count(*) FROM moved_bookings WHERE mail_tries > 0";
+    until("eight mails hang side by side", || async { world.count(tried).await == 8 }).await;
+    is_done(&olga, &world).await;
+    assert_eq!(world.count("SELECT count(*) FROM moved_bookings WHERE mail_tries = 1").await, 8, "and no more");
+    assert_eq!(world.count("SELECT count(*) FROM moved_bookings WHERE mailed_at IS NULL").await, 9);
+    post.close();
     world.end().await;
 }
 

@@ -14,5 +14,5 @@ pub(super) use moves::{
 };
 pub(super) use offers::{
     DueMail, Meant, OfferRow, answered, due_offers, has_open_offers, is_offered, lock_offer, note_mailed, offer_of,
-    postpone_mail, put_all, take_mails,
+    postpone_mail, put_all, take_mail,
 };

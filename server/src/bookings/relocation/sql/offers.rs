@@ -153,21 +153,20 @@ pub(in super::super) struct DueMail {
     pub ordinal: i64,
 }
 
-/// Takes mails that are due, for one try each.
-pub(in super::super) async fn take_mails(
+/// Takes a mail that is due, for one try.
+pub(in super::super) async fn take_mail(
     pg: &PgPool,
     now: Timestamp,
     lease_until: Timestamp,
     max_tries: i32,
-    limit: i64,
-) -> Result<Vec<DueMail>, sqlx::Error> {
+) -> Result<Option<DueMail>, sqlx::Error> {
     sqlx::query_as(
         "UPDATE moved_bookings moved SET mail_tries = moved.mail_tries + 1, mail_after = $2
-         FROM show_moves move
-         WHERE move.id = moved.move_id AND (moved.move_id, moved.booking_id) IN (
-             SELECT move_id, booking_id FROM moved_bookings
-             WHERE mailed_at IS NULL AND mail_after <= $1 AND mail_tries < $3
-             ORDER BY mail_after LIMIT $4 FOR UPDATE SKIP LOCKED)
+         FROM (SELECT move_id, booking_id FROM moved_bookings
+               WHERE mailed_at IS NULL AND mail_after <= $1 AND mail_tries < $3
+               ORDER BY mail_after LIMIT 1 FOR UPDATE SKIP LOCKED) AS due
+         JOIN show_moves move ON move.id = due.move_id
+         WHERE moved.move_id = due.move_id AND moved.booking_id = due.booking_id
          RETURNING moved.move_id, moved.booking_id, moved.state, moved.before, moved.after, moved.answer_until,
                    move.reason,
                    (SELECT name FROM screens WHERE id = move.from_screen) AS from_name,
@@ -178,8 +177,7 @@ pub(in super::super) async fn take_mails(
     .bind(to_utc(now))
     .bind(to_utc(lease_until))
     .bind(max_tries)
-    .bind(limit)
-    .fetch_all(pg)
+    .fetch_optional(pg)
     .await
 }
 

@@ -1,0 +1,103 @@
+//! Mails of one kind on their way, a few side by side: a mail server that hangs keeps nobody waiting but those whose
+//! mails are on their way to it. Which mails are due, and what is noted of each, is the business of whose mails they
+//! are.
+
+use std::time::Duration;
+
+use domain::time::SECOND_MS;
+use futures::{StreamExt, stream};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use crate::background::woken;
+
+/// Looked at this often even if nobody says so: what was postponed, and what another replica left.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Mails of a lane on their way at the same time. The next one is taken when one of them is done: none waits, taken,
+/// behind another until its lease is over.
+const SIDE_BY_SIDE: usize = 8;
+/// Writing a mail and handing it over may take so long: a little more than the mailer itself gives a mail server.
+pub const SEND_WITHIN: Duration = Duration::from_secs(25);
+const _: () = assert!(SEND_WITHIN.as_secs() > super::SEND_DEADLINE.as_secs(), "the mailer gives up first");
+/// A mail taken by a replica that died is free for another after this long, milliseconds: longer than sending it and
+/// noting that may take.
+pub const LEASE_MS: i64 = 45 * SECOND_MS;
+const _: () = assert!(LEASE_MS as u128 > SEND_WITHIN.as_millis(), "a mail on its way is nobody else's");
+
+/// Where mails of one kind go out.
+#[derive(Debug)]
+pub struct MailLane<'a> {
+    /// What they are, for the log.
+    pub what: &'static str,
+    /// Ends it.
+    pub stop: &'a CancellationToken,
+    /// Tells it that there is one.
+    pub wake: &'a Notify,
+}
+
+impl MailLane<'_> {
+    /// Until the server stops, has `take` take a mail that is due, one at a time, and `send` send it and note that,
+    /// side by side. What was taken is finished.
+    pub async fn send_forever<M, Taking, Sending>(&self, take: impl Fn() -> Taking, send: impl Fn(M) -> Sending)
+    where
+        Taking: Future<Output = Result<Option<M>, sqlx::Error>>,
+        Sending: Future<Output = ()>,
+    {
+        let due = stream::unfold(&take, move |take| async move {
+            let mail = self.next_due(take).await;
+            mail.map(|mail| (mail, take))
+        });
+        due.for_each_concurrent(SIDE_BY_SIDE, send).await;
+    }
+
+    /// Waits for a mail that is due, and takes it. `None`: the server stops.
+    async fn next_due<M, Taking>(&self, take: &impl Fn() -> Taking) -> Option<M>
+    where
+        Taking: Future<Output = Result<Option<M>, sqlx::Error>>,
+    {
+        while !self.stop.is_cancelled() {
+            match take().await {
+                Ok(Some(mail)) => return Some(mail),
+                Ok(None) => {}
+                Err(cause) => tracing::warn!(%cause, "{} could not be looked at", self.what),
+            }
+            if !woken(self.stop, self.wake, LOOK_EVERY).await {
+                return None;
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn no_more_than_eight_are_taken_while_none_is_done_and_all_are_when_they_are() {
+        let (stop, wake, go_on) = (CancellationToken::new(), Notify::new(), CancellationToken::new());
+        let (left, sent) = (Mutex::new((0..20).collect::<Vec<u32>>()), Mutex::new(0));
+        let lane = MailLane { what: "mails of a test", stop: &stop, wake: &wake };
+        let take = || async { Ok(left.lock().expect("nobody panicked").pop()) };
+        let send = |_: u32| async {
+            go_on.cancelled().await;
+            let mut sent = sent.lock().expect("nobody panicked");
+            *sent += 1;
+            if *sent == 20 {
+                stop.cancel();
+            }
+        };
+        let watch = async {
+            while left.lock().expect("nobody panicked").len() > 20 - SIDE_BY_SIDE {
+                tokio::task::yield_now().await;
+            }
+            tokio::task::yield_now().await;
+            assert_eq!(left.lock().expect("nobody panicked").len(), 20 - SIDE_BY_SIDE);
+            go_on.cancel();
+        };
+        tokio::join!(lane.send_forever(take, send), watch);
+        assert_eq!(*sent.lock().expect("nobody panicked"), 20);
+    }
+}
