@@ -28,7 +28,7 @@ impl Folder {
                 "prime_percent": 100 });
             let plays = json!({ "first": "20:00", "last": "20:00", "formats": ["2D"], "films": ["tide"] });
             let screen = json!({ "id": format!("{id}-1"), "name": "Screen 1", "layout": "room.json",
-                "programme": { "plays": plays } });
+                "house_seats": ["A2", "B10"], "programme": { "plays": plays } });
             json!({ "id": id, "city": "lisbon", "name": id, "address": "Rua 1", "currency": "EUR",
                 "languages": ["English"], "tariff": tariff, "screens": [screen] })
         };
@@ -63,6 +63,17 @@ async fn asked(world: &World, theatre: &str) -> (i64, i32, String) {
     .fetch_one(&world.pg)
     .await
     .expect("the theatre has prices")
+}
+
+/// The rooms that the shows on a screen are in, and how many seats the house keeps of each, the first one first.
+async fn rooms(world: &World, screen: &str) -> Vec<(String, i32)> {
+    sqlx::query_as(
+        "SELECT layout_id::text, coalesce(cardinality(blocked), 0) FROM shows WHERE screen_id = $1 ORDER BY starts_at",
+    )
+    .bind(screen)
+    .fetch_all(&world.pg)
+    .await
+    .expect("shows are listed")
 }
 
 /// What the shows on a screen cost, the first one first.
@@ -114,28 +125,43 @@ async fn an_edited_price_reaches_theatres_that_no_organiser_priced_and_no_show_t
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_screen_that_an_organiser_gave_another_room_gets_no_shows_for_the_room_it_had() {
+async fn new_shows_are_in_the_room_that_an_organiser_gave_the_screen_once_all_of_it_is_priced() {
     let world = World::start(1, &[]).await;
     let folder = Folder::new();
     folder.price(1_000);
     folder.load(&world, "2").await;
-    let there = costs(&world, "aurora-1").await;
-    let mut olga = organiser(&world).await;
-    let room = json!({ "sketch": 1, "name": "Larger", "focus": { "kind": "screen", "at": [0, -60], "width": 300 },
-        "categories": [{ "name": "gold", "label": "Gold" }],
-        "zones": [{ "category": "gold", "rows": [{ "rows": "A-D", "seats": "1-10" }] }] });
-    let layout = done(&mut olga, "/layouts", json!({ "name": "Larger", "plan": room })).await;
-    let wish = json!({ "layout": layout["id"], "reason": "Rebuilt." });
-    done(&mut olga, "/screens/aurora-1/layout", wish).await;
+    let before = rooms(&world, "aurora-1").await;
+    let of_file = &before.first().expect("a show tomorrow at the latest").0;
+    assert!(before.iter().all(|(room, house)| room == of_file && *house == 2), "{before:?}");
 
-    folder.load(&world, "4").await;
-    assert_eq!(costs(&world, "aurora-1").await, there, "nobody can sit there any more");
-    let elsewhere = costs(&world, "borealis-1").await.len();
-    assert_eq!(elsewhere, there.len() + 2, "the others go on");
-    let now: String = sqlx::query_scalar("SELECT layout_id::text FROM screens WHERE id = 'aurora-1'")
-        .fetch_one(&world.pg)
-        .await
-        .expect("the screen is there");
-    assert_eq!(now, text(&layout["id"]), "and keeps its room");
+    let mut olga = organiser(&world).await;
+    let plan = json!({ "sketch": 1, "name": "Rebuilt", "focus": { "kind": "screen", "at": [0, -60], "width": 300 },
+        "categories": [{ "name": "gold", "label": "Gold" }, { "name": "sofa", "label": "Sofa" }],
+        "zones": [{ "category": "gold", "rows": [{ "rows": "A", "seats": "1-10" }] },
+                  { "category": "sofa", "rows": [{ "rows": "B", "seats": "1-4" }] }] });
+    let given = done(&mut olga, "/layouts", json!({ "plan": plan })).await;
+    let wish = json!({ "layout": given["id"], "reason": "Rebuilt." });
+    done(&mut olga, "/screens/aurora-1/layout", wish).await;
+    // Nobody has said what a sofa costs.
+    folder.load(&world, "3").await;
+    assert_eq!(rooms(&world, "aurora-1").await, before);
+    assert!(rooms(&world, "borealis-1").await.len() > before.len(), "the other theatre goes on");
+
+    priced(&mut olga, &["gold", "sofa"]).await;
+    folder.load(&world, "3").await;
+    let after = rooms(&world, "aurora-1").await;
+    let (kept, added) = after.split_at(before.len());
+    assert_eq!(kept, before, "shows that are there stay in their room");
+    // Of the two seats that the house keeps by name, the new room has one.
+    let is_new = |(room, house): &(String, i32)| room == text(&given["id"]) && *house == 1;
+    assert!(!added.is_empty() && added.iter().all(is_new), "{added:?}");
+    let sofas: Vec<Option<i64>> = sqlx::query_scalar(
+        "SELECT (prices->>'sofa')::bigint FROM shows WHERE screen_id = 'aurora-1' ORDER BY starts_at",
+    )
+    .fetch_all(&world.pg)
+    .await
+    .expect("shows are listed");
+    let (without, with) = sofas.split_at(before.len());
+    assert!(without.iter().all(Option::is_none) && with.iter().all(Option::is_some), "{sofas:?}");
     world.end().await;
 }

@@ -138,6 +138,8 @@ pub(super) struct Chain {
     pub file: ChainFile,
     /// By the path that screens name.
     pub rooms: HashMap<String, Room>,
+    /// Screen id to the room that an organiser gave it.
+    given: HashMap<String, Room>,
     /// Screen id to the indices of its house seats.
     pub house_seats: HashMap<String, Vec<SeatIndex>>,
 }
@@ -148,7 +150,7 @@ impl Chain {
         let path = folder.join("chain.json");
         let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
         let file: ChainFile = serde_json::from_str(&text).with_context(|| path.display().to_string())?;
-        let mut chain = Self { file, rooms: HashMap::new(), house_seats: HashMap::new() };
+        let mut chain = Self { file, rooms: HashMap::new(), given: HashMap::new(), house_seats: HashMap::new() };
         for theatre in &chain.file.theatres {
             ensure!(
                 chain.file.cities.iter().any(|city| city.id == theatre.city),
@@ -181,6 +183,32 @@ impl Chain {
                 theatre.tariff.base.entry(category).or_insert(minor);
             }
         }
+    }
+
+    /// Has screens show in the rooms that organisers gave them since: by screen, a room's id and how it is stored. The
+    /// house keeps the seats of the same names there.
+    pub fn give_rooms(&mut self, mut given: HashMap<String, (Uuid, String)>) -> anyhow::Result<()> {
+        for screen in self.file.theatres.iter().flat_map(|theatre| &theatre.screens) {
+            let Some((id, json)) = given.remove(&screen.id) else { continue };
+            let layout: Layout =
+                serde_json::from_str(&json).with_context(|| format!("room {id} of screen {}", screen.id))?;
+            let house_seats = screen.house_seats.iter().filter_map(|label| layout.find(label)).collect();
+            self.house_seats.insert(screen.id.clone(), house_seats);
+            self.given.insert(screen.id.clone(), Room { id, json, layout });
+        }
+        Ok(())
+    }
+
+    /// The room that new shows on a screen are in.
+    pub fn room_of(&self, screen: &Screen) -> &Room {
+        self.given.get(&screen.id).unwrap_or_else(|| &self.rooms[&screen.layout])
+    }
+
+    /// What has no price yet in a room that an organiser gave this screen, by category.
+    pub fn unpriced(&self, theatre: &Theatre, screen: &Screen) -> Vec<String> {
+        let categories = self.given.get(&screen.id).into_iter().flat_map(|room| room.layout.categories());
+        let unpriced = categories.filter(|category| !theatre.tariff.base.contains_key(&category.name));
+        unpriced.map(|category| category.name.clone()).collect()
     }
 
     /// A film that a programme names.

@@ -3,7 +3,8 @@
 //! Runs at every start and may run twice at once: ids follow from content, so loading the same again changes
 //! nothing and loading tomorrow adds a day. A day of a screen that has shows already is left as it is, also
 //! when the prices in the folder were edited since. New shows of a theatre whose organiser has saved prices cost what
-//! the organiser asks for; a screen that an organiser gave another room gets none. Nothing is ever removed here.
+//! the organiser asks for, and those on a screen that was given another room are in that one: none is planned there
+//! while a category has no price, as an organiser could plan none. Nothing is ever removed here.
 
 mod chain;
 mod sql;
@@ -43,7 +44,9 @@ pub async fn load(pool: &PgPool, demo_dir: &Path, now: Timestamp, days: u32) -> 
     let read = tokio::task::spawn_blocking(move || chain::Chain::read(&folder));
     let mut chain = read.await.context("reading the demo chain was interrupted")??;
     chain.price_by(sql::saved_tariffs(pool, &chain).await.context("reading what organisers ask for")?);
+    let given = sql::given_rooms(pool, &chain).await.context("reading which rooms organisers gave their screens")?;
     let planned = tokio::task::spawn_blocking(move || {
+        chain.give_rooms(given)?;
         let shows = timetable::shows(&chain, now, days)?;
         anyhow::Ok((chain, shows))
     });

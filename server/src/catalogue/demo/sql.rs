@@ -22,6 +22,21 @@ pub(super) async fn saved_tariffs(pool: &PgPool, chain: &Chain) -> Result<HashMa
     Ok(saved.into_iter().map(|(theatre, tariff)| (theatre, tariff.0)).collect())
 }
 
+/// The rooms that organisers gave screens of the chain, by screen: a room's id, and how it is stored.
+pub(super) async fn given_rooms(pool: &PgPool, chain: &Chain) -> Result<HashMap<String, (Uuid, String)>, sqlx::Error> {
+    let screens: Vec<&str> =
+        chain.file.theatres.iter().flat_map(|theatre| &theatre.screens).map(|screen| screen.id.as_str()).collect();
+    let given: Vec<(String, Uuid, String)> = sqlx::query_as(
+        "SELECT screen.id, room.id, room.plan::text
+         FROM screens screen JOIN layouts room ON room.id = screen.layout_id
+         WHERE screen.id = ANY ($1) AND EXISTS (SELECT 1 FROM screen_layouts WHERE screen_id = screen.id)",
+    )
+    .bind(screens)
+    .fetch_all(pool)
+    .await?;
+    Ok(given.into_iter().map(|(screen, room, plan)| (screen, (room, plan))).collect())
+}
+
 /// Writes everything and answers how many shows are new.
 pub(super) async fn write(pool: &PgPool, chain: &Chain, shows: &[PlannedShow]) -> Result<u64, sqlx::Error> {
     let mut transaction = pool.begin().await?;
@@ -158,8 +173,8 @@ async fn films(connection: &mut PgConnection, chain: &Chain) -> Result<(), sqlx:
 }
 
 /// Adds shows to days that have none. A day that has some was planned by an earlier run, perhaps from
-/// another timetable: two timetables in one room would overlap. A screen whose organiser chose another room than the
-/// folder's gets none: what is sold there, and for how much, is theirs to say.
+/// another timetable: two timetables in one room would overlap. A screen that was given another room since they were
+/// planned gets none this time.
 async fn insert_shows(connection: &mut PgConnection, shows: &[PlannedShow]) -> Result<u64, sqlx::Error> {
     let done = sqlx::query(
         "INSERT INTO shows (id, screen_id, film_id, layout_id, starts_at, local_date,

@@ -62,6 +62,11 @@ pub(super) fn shows(chain: &Chain, now: Timestamp, days: u32) -> anyhow::Result<
         let zone = chain.time_zone(theatre)?;
         let today = now.with_timezone(&zone).date_naive();
         for screen in &theatre.screens {
+            let unpriced = chain.unpriced(theatre, screen);
+            if !unpriced.is_empty() {
+                tracing::warn!(screen = screen.id, ?unpriced, "the demo plans nothing in a room without these prices");
+                continue;
+            }
             for day in 0..days {
                 let date = today.checked_add_days(Days::new(day.into())).context("the calendar has ended")?;
                 for entry in entries(chain, theatre, &screen.programme, date)? {
@@ -88,7 +93,7 @@ fn plan(
     starts_at: DateTime<Utc>,
     entry: &Entry<'_>,
 ) -> anyhow::Result<PlannedShow> {
-    let room = &chain.rooms[&screen.layout];
+    let room = chain.room_of(screen);
     let slot = slot_of(local_date.and_time(entry.at), entry.format);
     let categories = room.layout.categories().iter().map(|category| category.name.as_str());
     let prices = theatre
