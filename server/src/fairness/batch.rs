@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use super::sql;
 use super::watch::Sighting;
+use crate::background::Rounds;
 use crate::telemetry::unusual;
 use crate::web::{Code, Problem};
 use crate::{AppState, ids, puzzles};
@@ -47,11 +48,8 @@ pub(super) struct Row<'a> {
 pub async fn write_forever(state: AppState) {
     let mut purge_at = state.locks.now();
     let (mut ask_again_at, mut forget_at) = (purge_at, purge_at);
-    loop {
-        tokio::select! {
-            () = state.stop.cancelled() => return,
-            () = tokio::time::sleep(WRITE_EVERY) => {}
-        }
+    let mut rounds = Rounds::every(&state.stop, WRITE_EVERY);
+    while rounds.go_on().await {
         let now = state.locks.now();
         if now >= forget_at {
             forget_at = now.plus_ms(FORGET_EVERY_MS);

@@ -13,6 +13,7 @@ use sqlx::PgPool;
 use uuid::Uuid;
 
 use crate::AppState;
+use crate::background::Rounds;
 use crate::clock::to_utc;
 
 /// How often it is written down.
@@ -53,20 +54,19 @@ impl Tally {
 
 /// Writes down what is counted until the server stops, and once more then.
 pub async fn flush_forever(state: AppState) {
-    loop {
-        let is_over = tokio::select! {
-            () = state.stop.cancelled() => true,
-            () = tokio::time::sleep(WRITE_EVERY) => false,
-        };
-        let counted = state.reports.holds.take();
-        for some in counted.chunks(MAX_PER_WRITE) {
-            if let Err(cause) = write(&state.pg, some, state.locks.now()).await {
-                tracing::warn!(%cause, shows = some.len(), "holds that were counted could not be written down yet");
-                state.reports.holds.add(some.iter().copied());
-            }
-        }
-        if is_over {
-            return;
+    let mut rounds = Rounds::every(&state.stop, WRITE_EVERY);
+    while rounds.go_on().await {
+        flush(&state).await;
+    }
+    flush(&state).await;
+}
+
+async fn flush(state: &AppState) {
+    let counted = state.reports.holds.take();
+    for some in counted.chunks(MAX_PER_WRITE) {
+        if let Err(cause) = write(&state.pg, some, state.locks.now()).await {
+            tracing::warn!(%cause, shows = some.len(), "holds that were counted could not be written down yet");
+            state.reports.holds.add(some.iter().copied());
         }
     }
 }

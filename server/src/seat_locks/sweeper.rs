@@ -10,6 +10,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use super::StoreError;
+use crate::background::Rounds;
 use crate::{AppState, live};
 
 /// How often due holds are freed.
@@ -46,13 +47,8 @@ impl Watched {
 
 /// Runs until the server stops.
 pub async fn sweep_forever(state: AppState) {
-    let mut tick = tokio::time::interval(SWEEP_EVERY);
-    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
-    loop {
-        tokio::select! {
-            () = state.stop.cancelled() => return,
-            _ = tick.tick() => {}
-        }
+    let mut rounds = Rounds::every(&state.stop, SWEEP_EVERY);
+    while rounds.go_on().await {
         for show in state.watched.all() {
             // Forgotten first: a hold taken while we ask is remembered again when it is taken.
             state.watched.forget(show);

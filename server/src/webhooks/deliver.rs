@@ -61,6 +61,7 @@ pub async fn deliver_forever(state: AppState) {
     let mut look = tokio::time::interval(LOOK_EVERY);
     look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
+        // Not as other rounds wait (`background`): this one is due at its time, and a moment after a place was left.
         tokio::select! {
             () = state.stop.cancelled() => return,
             _ = look.tick() => {}
