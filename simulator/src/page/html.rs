@@ -109,6 +109,7 @@ fn frame(merchant: &str, title: &str, body: &str) -> String {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>{title} · {merchant}</title>
+<link rel="icon" href="/pay.svg" type="image/svg+xml">
 <link rel="stylesheet" href="/pay.css">
 </head>
 <body>

@@ -19,14 +19,22 @@ use crate::clock;
 use crate::payment::{Payment, Status};
 
 const STYLESHEET: &str = include_str!("pay.css");
+const ICON: &str = include_str!("icon.svg");
 
 /// The routes of the page.
 pub fn routes() -> Router<Simulator> {
-    Router::new().route("/pay/{id}", get(show).post(submit)).route("/pay.css", get(stylesheet))
+    Router::new()
+        .route("/pay/{id}", get(show).post(submit))
+        .route("/pay.css", get(stylesheet))
+        .route("/pay.svg", get(icon))
 }
 
 async fn stylesheet() -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "text/css; charset=utf-8"), (header::CACHE_CONTROL, "max-age=300")], STYLESHEET)
+}
+
+async fn icon() -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "image/svg+xml"), (header::CACHE_CONTROL, "max-age=300")], ICON)
 }
 
 async fn show(State(simulator): State<Simulator>, Path(id): Path<String>) -> Response {

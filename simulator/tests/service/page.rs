@@ -38,6 +38,22 @@ async fn a_payer_sees_what_it_is_for_pays_and_is_led_back() {
 }
 
 #[tokio::test]
+async fn every_file_that_the_page_asks_for_is_there() {
+    let merchant = Merchant::new().await;
+    let payment = merchant.open("pay:1", None).await;
+    let (origin, _) = payment.page_url.split_once("/pay/").expect("an address of a page");
+    let page = text(&merchant, &payment.page_url).await;
+    let mut files: Vec<&str> = page.split("href=\"/").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    files.sort_unstable();
+    assert_eq!(files, ["pay.css", "pay.svg"], "{page}");
+    for (file, kind) in files.into_iter().zip(["text/css; charset=utf-8", "image/svg+xml"]) {
+        let answer = merchant.client.get(format!("{origin}/{file}")).send().await.expect("an answer");
+        assert_eq!((answer.status().as_u16(), &answer.headers()["content-type"]), (200, &kind.parse().expect("a type")));
+        assert!(!answer.bytes().await.expect("a file").is_empty());
+    }
+}
+
+#[tokio::test]
 async fn declined_pending_and_cancelled_lead_back_all_the_same() {
     for (form, status, failure) in [
         ("card=declined&action=pay", Status::Failed, Some("card_declined")),
