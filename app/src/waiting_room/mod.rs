@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use crate::browser::calls::{self, Failure};
 use crate::browser::socket::{Happening, Socket};
-use crate::browser::{clock, events, ids, is_visible, set_title, socket_origin};
+use crate::browser::{self, clock, events, ids, is_visible, set_title, socket_origin};
 use crate::language::problem_in_words;
 use crate::say;
 
@@ -85,7 +85,7 @@ pub fn WaitingRoom(
                     <button type="button" class="button" data-testid="queue-join" on:click=move |_| door.join()>{say!("queue.join")}</button>
                 })}
                 {move || (state.get() == Some(QueueState::Inside)).then(|| view! {
-                    <a class="button" data-testid="queue-enter" href=format!("/shows/{show}")>{say!("queue.to_seats")}</a>
+                    <a class="button" data-testid="queue-enter" href=format!("/shows/{show}{}", browser::query())>{say!("queue.to_seats")}</a>
                 })}
                 {move || matches!(state.get(), Some(QueueState::Waiting | QueueState::Late | QueueState::Inside)).then(|| view! {
                     <button type="button" class="button button-quiet" data-testid="queue-leave" on:click=move |_| door.leave()>{say!("queue.leave")}</button>
