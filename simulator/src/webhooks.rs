@@ -24,7 +24,7 @@ pub const SIGNATURE_HEADER: &str = "payment-signature";
 /// Most events not yet delivered; beyond that new payments are refused for a while.
 const MAX_UNDELIVERED: usize = 10_000;
 /// Deliveries under way at once.
-const MAX_UNDER_WAY: usize = 64;
+const MAX_UNDER_WAY: usize = 256;
 /// Attempts before an event is given up.
 const MAX_ATTEMPTS: u32 = 8;
 /// Longest wait between two attempts.

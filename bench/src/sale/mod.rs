@@ -23,7 +23,7 @@ use buyers::{Buyers, SEATS_EACH};
 
 /// From the last sale begun to its answer.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Effects of the sales (marks on the map, mails) may take this long after them.
+/// Effects of the sales (marks on the map, mails, webhooks heard) may take this long after them.
 const QUIET_WITHIN: Duration = Duration::from_secs(120);
 /// How often it is looked whether they are done.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -47,7 +47,7 @@ pub struct Options {
     #[arg(long, default_value_t = 10.0)]
     seconds: f64,
     /// Buyers at the same moment, each on a keep-alive connection.
-    #[arg(long, default_value_t = 256)]
+    #[arg(long, default_value_t = 1_024)]
     buyers: usize,
     /// Shows on sale, filled one seat after the other, in turns.
     #[arg(long, default_value_t = 4)]
@@ -171,12 +171,15 @@ fn check(world: &mut World, server: &Server, shows: &[Show], buyers: &Buyers) ->
     Ok(found)
 }
 
-/// Waits until every effect of the sales is done.
+/// Waits until every effect of the sales is done and the gateway has been heard about each: the CPU that takes is theirs.
 fn wait_until_quiet(world: &World) -> Result<Findings> {
     let began = Instant::now();
     let mut found = Findings::default();
     loop {
-        let open = world.open_effects()?;
+        let mut open = world.open_effects()?;
+        if open == 0 {
+            open = world.unheard_charges()?;
+        }
         if open == 0 {
             return Ok(found);
         }

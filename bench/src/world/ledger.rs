@@ -48,4 +48,15 @@ impl World {
             self.runtime.block_on(sqlx::query_scalar("SELECT count(*) FROM outbox").fetch_one(&self.pg))?;
         Ok(count.unsigned_abs())
     }
+
+    /// Charges whose webhook has not been heard yet, where every charge has exactly one.
+    pub fn unheard_charges(&self) -> Result<u64> {
+        let count: i64 = self.runtime.block_on(
+            sqlx::query_scalar(
+                "SELECT (SELECT count(*) FROM payments WHERE state = 'succeeded') - (SELECT count(*) FROM webhook_events)",
+            )
+            .fetch_one(&self.pg),
+        )?;
+        Ok(count.max(0).unsigned_abs())
+    }
 }

@@ -39,8 +39,9 @@ static BREAKER: Limits = Limits {
 };
 /// Calls to one gateway at once.
 const MAX_AT_ONCE: usize = 128;
-/// Calls that may wait for others to end; beyond that the gateway counts as not available.
-const MAX_WAITING: usize = 512;
+/// Calls that may wait for others to end: twice what one transaction of sales asks for at once
+/// (`bookings::commits`). Beyond that the gateway counts as not available.
+const MAX_WAITING: usize = 1_024;
 /// A call waits for others this long.
 const LINE_DEADLINE: Duration = Duration::from_secs(2);
 /// How often gateways that rest are looked at.

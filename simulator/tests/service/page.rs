@@ -48,7 +48,10 @@ async fn every_file_that_the_page_asks_for_is_there() {
     assert_eq!(files, ["pay.css", "pay.svg"], "{page}");
     for (file, kind) in files.into_iter().zip(["text/css; charset=utf-8", "image/svg+xml"]) {
         let answer = merchant.client.get(format!("{origin}/{file}")).send().await.expect("an answer");
-        assert_eq!((answer.status().as_u16(), &answer.headers()["content-type"]), (200, &kind.parse().expect("a type")));
+        assert_eq!(
+            (answer.status().as_u16(), &answer.headers()["content-type"]),
+            (200, &kind.parse().expect("a type"))
+        );
         assert!(!answer.bytes().await.expect("a file").is_empty());
     }
 }

@@ -54,7 +54,7 @@ use crate::telemetry::STEP;
 use crate::web::{Code, Problem};
 
 /// Pieces in one transaction at most: beyond, everyone waits longer than the sharing saves.
-const MAX_PER_BATCH: usize = 128;
+const MAX_PER_BATCH: usize = 512;
 /// Cores that share a transaction of the pipeline at one time: they compose and answer what Postgres writes for them.
 /// More transactions at once share what comes, and each statement is paid for fewer pieces. What concerns one booking
 /// (the answer to a charge, and the webhook that says the same) goes through the same lane: in two transactions at once,
