@@ -54,15 +54,21 @@ pub async fn list(state: &AppState, theatre: &str, screen: &str) -> Result<Stand
 /// Keeps seats for the house in shows planned from now on, or puts them back.
 ///
 /// # Errors
-/// 404 for a screen or a room of others, 400 for seats the room has not and for too many, 409 when the screen has
-/// another room by now.
+/// 404 for a screen of others, 400 for seats the room has not and for too many, 409 for another room than the screen
+/// has by now.
 pub async fn keep(state: &AppState, act: &Act<'_>, screen: &str, request: &StandingRequest) -> Result<Answer, Problem> {
     if let Some(answer) = act.intent.replay(&state.pg, state.locks.now()).await? {
         return Ok(answer);
     }
     reason_of(act.reason)?;
     let wanted = wanted(&request.seats)?;
-    // Reading a room takes a connection, which the transaction must not wait for.
+    // Both take a connection, which the transaction must not wait for. A room that the screen had before may not be the
+    // theatre's any more.
+    let place = queries::shows::screen(&mut *state.pg.acquire().await?, act.theatre, screen).await?;
+    let place = place.ok_or_else(|| Problem::not_found("screen"))?;
+    if place.layout_id != request.layout {
+        return Err(another_room());
+    }
     let room = layouts::room(state, act.theatre, request.layout).await?.layout;
     let known = numbers(room, wanted.clone()).await?;
 
@@ -73,8 +79,7 @@ pub async fn keep(state: &AppState, act: &Act<'_>, screen: &str, request: &Stand
     let layout = queries::screens::lock(&mut begun.tx, act.theatre, screen).await?;
     let layout = layout.ok_or_else(|| Problem::not_found("screen"))?;
     if layout != request.layout {
-        let detail = "The screen was given another room meanwhile. Look at it again, then choose its seats.";
-        return Err(Problem::new(Code::WrongState, detail));
+        return Err(another_room());
     }
     let place = (screen, layout);
     let before = sql::of_room(&mut begun.tx, screen, layout).await?;
@@ -104,6 +109,11 @@ pub async fn keep(state: &AppState, act: &Act<'_>, screen: &str, request: &Stand
     let answer = Answer::json(StatusCode::OK, &view_of(screen, named.name, layout, rows))?;
     let name = if request.kept { "standing_seats_kept" } else { "standing_seats_put_back" };
     begun.done(name, format!("screen {screen}: {}", labels.join(", ")), answer).await
+}
+
+fn another_room() -> Problem {
+    let detail = "The screen was given another room meanwhile. Look at it again, then choose its seats.";
+    Problem::new(Code::WrongState, detail)
 }
 
 /// Those a room of this screen has, by their numbers: what shows planned in it keep from the start.
