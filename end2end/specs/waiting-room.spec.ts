@@ -72,7 +72,8 @@ test("an organiser has people wait from a page, sees them, and lets them in", as
   await desk.says("off");
   await desk.fill("2020-01-01T10:00", 20, "On sale on Friday.");
   await press(page.getByTestId("room-on"));
-  await expect(page.getByTestId("organiser-trouble")).toContainText("over already");
+  await expect(page.getByTestId("organiser-trouble")).toContainText("marked fields");
+  await expect(page.locator("#opens-error")).toContainText("over already");
   await expectForEveryone(page, "a waiting room that cannot open then");
   // What was typed is still there.
   await expect(page.locator('input[name="per_second"]')).toHaveValue("20");

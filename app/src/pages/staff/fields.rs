@@ -142,6 +142,22 @@ pub(super) fn number_field(id: &'static str, label: String, field: Field, requir
     .into_any()
 }
 
+/// A day and a time, on the clocks of a theatre.
+pub(super) fn moment_field(id: &'static str, label: String, field: Field) -> AnyView {
+    let (invalid, described_by, below) = field.told(id);
+    view! {
+        <div class="field">
+            <label for=id>{label}</label>
+            <div class="field-told">
+                <input id=id name=id r#type="datetime-local" required value=field.value aria-invalid=invalid
+                    aria-describedby=described_by />
+                {below}
+            </div>
+        </div>
+    }
+    .into_any()
+}
+
 /// A line that says why.
 pub(super) fn reason_field(id: impl Into<String>, label: String, field: Field, required: bool) -> AnyView {
     let id: String = id.into();

@@ -70,6 +70,14 @@ impl Shown {
         rest.split("</div>").next().expect("an end")
     }
 
+    /// What is wrong with the field of this id, as it is said below it.
+    fn beside(&self, id: &str) -> &str {
+        let mark = format!("id=\"{id}-error\"");
+        let (_, rest) = self.html.split_once(&mark).unwrap_or_else(|| panic!("nothing is with {id}: {}", self.html));
+        assert_eq!(self.attribute(&format!("id=\"{id}\""), "aria-describedby"), Some(&*format!("{id}-error")));
+        rest.split_once('>').and_then(|(_, rest)| rest.split('<').next()).expect("an end")
+    }
+
     fn says(&self, words: &str) -> bool {
         self.html.contains(words)
     }
@@ -160,7 +168,7 @@ async fn an_organiser_switches_it_on_sees_who_waits_and_switches_it_off() {
     let fields = [("key", "k-off"), ("seen", end.field("seen")), ("reason", " "), ("sure", "true")];
     let refused = send(&olga, &format!("{here}/off"), &fields).await;
     assert_eq!(refused.status, StatusCode::BAD_REQUEST);
-    assert!(refused.refusal().contains("Say why, in one line"), "{}", refused.refusal());
+    assert!(refused.beside("room-reason").contains("Say why, in one line"), "{}", refused.html);
     let fields = [("key", "k-end"), ("seen", end.field("seen")), ("reason", "No need."), ("sure", "true")];
     assert_eq!(send(&olga, &format!("{here}/off"), &fields).await.status, StatusCode::SEE_OTHER);
     assert_eq!(look(&olga, &here).await.state(), "off");
@@ -176,30 +184,36 @@ async fn what_cannot_be_is_said_in_words_with_what_was_typed() {
     let olga = organiser(&world).await;
     let there = format!("{}/terms", page_of(&world));
     let (soon, past, late) = (local(3_600_000), local(-3_600_000), local(48 * 3_600_000));
-    for (opens, pace, reason, status, words) in [
-        (&*past, "10", "R.", StatusCode::BAD_REQUEST, "That time is over already"),
-        ("tomorrow", "10", "R.", StatusCode::BAD_REQUEST, "Say when it opens"),
-        ("", "10", "R.", StatusCode::BAD_REQUEST, "Say when it opens"),
+    for (opens, pace, reason, status, field, words) in [
+        (&*past, "10", "R.", StatusCode::BAD_REQUEST, "opens", "That time is over already"),
+        ("tomorrow", "10", "R.", StatusCode::BAD_REQUEST, "opens", "Say when it opens"),
+        ("", "10", "R.", StatusCode::BAD_REQUEST, "opens", "Say when it opens"),
         // The night the clocks go on.
-        ("2030-03-31T01:30", "10", "R.", StatusCode::BAD_REQUEST, "jump over"),
+        ("2030-03-31T01:30", "10", "R.", StatusCode::BAD_REQUEST, "", "jump over"),
         // A day after the show has begun.
-        (&*late, "10", "R.", StatusCode::CONFLICT, "Booking of this show is closed by then"),
-        (&*soon, "0", "R.", StatusCode::BAD_REQUEST, "Say how many people"),
-        (&*soon, "1001", "R.", StatusCode::BAD_REQUEST, "1 to 1,000"),
-        (&*soon, "many", "R.", StatusCode::BAD_REQUEST, "Say how many people"),
-        (&*soon, "10", " ", StatusCode::BAD_REQUEST, "Say why, in one line"),
+        (&*late, "10", "R.", StatusCode::CONFLICT, "opens", "Booking of this show is closed by then"),
+        (&*soon, "0", "R.", StatusCode::BAD_REQUEST, "per_second", "Say how many people"),
+        (&*soon, "1001", "R.", StatusCode::BAD_REQUEST, "per_second", "1 to 1,000"),
+        (&*soon, "many", "R.", StatusCode::BAD_REQUEST, "per_second", "Say how many people"),
+        (&*soon, "10", " ", StatusCode::BAD_REQUEST, "room-reason", "Say why, in one line"),
     ] {
         let key = server::ids::new_id().to_string();
         let fields = [("key", &*key), ("seen", ""), ("opens", opens), ("per_second", pace), ("reason", reason)];
         let page = send(&olga, &there, &fields).await;
         assert_eq!(page.status, status, "{opens} {pace} {reason}");
-        assert!(page.refusal().contains(words), "{words}: {}", page.refusal());
+        let said = if field.is_empty() { page.refusal() } else { page.beside(field) };
+        assert!(said.contains(words), "{words}: {said}");
+        assert_eq!(page.html.matches("aria-invalid").count(), usize::from(!field.is_empty()), "{words}");
         assert_eq!((page.field("opens"), page.field("per_second")), (opens, pace));
         assert_eq!((page.field("reason"), page.refresh.as_str()), (reason, ""));
     }
     let fields = [("key", "k-de"), ("seen", ""), ("opens", &*past), ("per_second", "10"), ("reason", "R.")];
     let german = send(&olga, &format!("{there}?lang=de"), &fields).await;
-    assert!(german.refusal().contains("Diese Zeit ist schon vorbei") && german.says("Warteraum"), "{}", german.html);
+    assert!(
+        german.beside("opens").contains("Diese Zeit ist schon vorbei") && german.says("Warteraum"),
+        "{}",
+        german.html
+    );
     assert_eq!(world.count("SELECT count(*) FROM waiting_rooms").await, 0);
     world.end().await;
 }

@@ -124,16 +124,6 @@ fn field(name: &'static str, kind: &'static str, label: String, value: String, r
     }
 }
 
-/// Why, which every act says, as it was written before.
-fn reason_again(id: &'static str, written: String) -> impl IntoView {
-    view! {
-        <div class="field organiser-reason">
-            <label for=id>{say!("organiser.reason")}</label>
-            <input id=id name="reason" r#type="text" maxlength="300" required value=written />
-        </div>
-    }
-}
-
 /// One of several, as forms send it: value and words.
 fn choice(name: &'static str, label: String, options: Vec<(String, String)>, chosen: &str) -> impl IntoView + use<> {
     let options = options.into_iter().map(|(value, words)| {

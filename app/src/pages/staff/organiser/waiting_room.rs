@@ -7,7 +7,9 @@ use domain::waiting_room::{MAX_PER_SECOND, PASS_MS, Queue};
 use leptos::prelude::*;
 use uuid::Uuid;
 
-use super::{Desk, Tab, Trouble, field, head, hidden, page, reason_again, when};
+use super::super::Field;
+use super::super::fields::{moment_field, reason_field};
+use super::{Desk, Tab, Trouble, head, hidden, page, when};
 use crate::language::{self, Arg, number};
 use crate::say;
 use crate::shell::{Head, Page};
@@ -78,7 +80,7 @@ pub enum RoomPart {
     /// That it is to be switched off.
     End {
         /// Why, as it was written.
-        reason: String,
+        reason: Field,
     },
 }
 
@@ -86,11 +88,11 @@ pub enum RoomPart {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RoomForm {
     /// When it opens, on the clocks there, to the minute.
-    pub opens: String,
+    pub opens: Field,
     /// People a second.
-    pub per_second: String,
+    pub per_second: Field,
     /// Why.
-    pub reason: String,
+    pub reason: Field,
 }
 
 impl Page for WaitingRoomPage {
@@ -108,15 +110,16 @@ impl Page for WaitingRoomPage {
             }
             (None, RoomPart::Terms(Some(form))) => off(&here, form, key),
             (None, _) => {
-                let form = RoomForm { opens: suggested, per_second: FIRST_PACE.to_string(), reason: String::new() };
+                let (opens, per_second) = (Field::kept(suggested), Field::kept(FIRST_PACE.to_string()));
+                let form = RoomForm { opens, per_second, reason: Field::default() };
                 off(&here, form, key)
             }
             (Some(room), RoomPart::Figures { is_still }) => figures(&here, show, room, is_closed, is_still),
             (Some(room), RoomPart::Terms(form)) => {
                 let form = form.unwrap_or_else(|| RoomForm {
-                    opens: minute(&room.opens_local).to_owned(),
-                    per_second: room.queue.per_second.to_string(),
-                    reason: String::new(),
+                    opens: Field::kept(minute(&room.opens_local)),
+                    per_second: Field::kept(room.queue.per_second.to_string()),
+                    reason: Field::default(),
                 });
                 change(&here, &room, form, key)
             }
@@ -147,9 +150,9 @@ fn off(here: &str, form: RoomForm, key: String) -> AnyView {
             <p class="organiser-wide">{say!("waiting_room.lead")}</p>
             {hidden("key", key)}
             {hidden("seen", String::new())}
-            {field("opens", "datetime-local", say!("waiting_room.opens"), form.opens, true)}
+            {moment_field("opens", say!("waiting_room.opens"), form.opens)}
             {pace(form.per_second)}
-            {reason_again("room-reason", form.reason)}
+            {reason_field("room-reason", say!("organiser.reason"), form.reason, true)}
             <button class="button" r#type="submit" data-testid="room-on">{say!("waiting_room.on")}</button>
         </form>
     }
@@ -160,7 +163,7 @@ fn change(here: &str, room: &RoomStands, form: RoomForm, key: String) -> AnyView
     let opens = if room.is_settled {
         view! { <p class="organiser-wide" data-testid="room-opened">{say!("waiting_room.opened")}</p> }.into_any()
     } else {
-        field("opens", "datetime-local", say!("waiting_room.opens"), form.opens, true).into_any()
+        moment_field("opens", say!("waiting_room.opens"), form.opens)
     };
     view! {
         <form class="organiser-form card organiser-card" action=format!("{here}/terms") method="post" aria-labelledby="room-terms">
@@ -169,7 +172,7 @@ fn change(here: &str, room: &RoomStands, form: RoomForm, key: String) -> AnyView
             {hidden("seen", room.seen.clone())}
             {opens}
             {pace(form.per_second)}
-            {reason_again("room-reason", form.reason)}
+            {reason_field("room-reason", say!("organiser.reason"), form.reason, true)}
             <div class="organiser-wide organiser-ways">
                 <button class="button" r#type="submit" data-testid="room-change">{say!("organiser.change")}</button>
                 <a class="button button-quiet" href=here.to_owned()>{say!("waiting_room.leave_it")}</a>
@@ -179,17 +182,22 @@ fn change(here: &str, room: &RoomStands, form: RoomForm, key: String) -> AnyView
     .into_any()
 }
 
-fn pace(written: String) -> impl IntoView {
+fn pace(field: Field) -> impl IntoView {
+    let (invalid, described_by, below) = field.told("per_second");
     view! {
         <div class="field">
             <label for="per_second">{say!("waiting_room.pace")}</label>
-            <input id="per_second" name="per_second" r#type="number" min="1" max=MAX_PER_SECOND required value=written />
+            <div class="field-told">
+                <input id="per_second" name="per_second" r#type="number" min="1" max=MAX_PER_SECOND required value=field.value
+                    aria-invalid=invalid aria-describedby=described_by />
+                {below}
+            </div>
         </div>
     }
 }
 
 /// What switching it off means for those in front of it.
-fn end(here: &str, room: RoomStands, reason: String, key: String) -> AnyView {
+fn end(here: &str, room: RoomStands, reason: Field, key: String) -> AnyView {
     let waiting = count(waiting(&room.queue));
     view! {
         <form class="organiser-form card organiser-card organiser-danger" action=format!("{here}/off") method="post" aria-labelledby="room-off">
@@ -201,7 +209,7 @@ fn end(here: &str, room: RoomStands, reason: String, key: String) -> AnyView {
             </ul>
             {hidden("key", key)}
             {hidden("seen", room.seen)}
-            {reason_again("room-reason", reason)}
+            {reason_field("room-reason", say!("organiser.reason"), reason, true)}
             <label class="organiser-tick organiser-wide" for="room-sure">
                 <input id="room-sure" name="sure" r#type="checkbox" value="true" required />
                 <span>{say!("waiting_room.off_sure")}</span>

@@ -1,7 +1,7 @@
 //! The waiting room of a show: how it stands, and what its organiser decides about it.
 
 use app::pages::staff::organiser::{RoomForm, RoomPart, RoomStands, Trouble, WaitingRoomPage};
-use app::pages::staff::{Desk, Section};
+use app::pages::staff::{Desk, Field, Refusal, Section};
 use axum::extract::{Form, Path, Query, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use domain::api::systems::MAX_REASON_CHARS;
@@ -46,7 +46,7 @@ pub(super) async fn end(State(state): State<AppState>, who: Who, thing: Thing) -
     let Path((theatre, show)) = thing?;
     let (_, desk) = desk(&state, who, &theatre, Section::Shows).await?;
     let show = waiting_room::show_at(&state, &theatre, show).await.map_err(passing_or_fault)?;
-    Asking { state: &state, desk, show: &show }.page(RoomPart::End { reason: String::new() }, false, None).await
+    Asking { state: &state, desk, show: &show }.page(RoomPart::End { reason: Field::default() }, false, None).await
 }
 
 #[derive(Deserialize)]
@@ -73,7 +73,11 @@ impl TermsForm {
 
     /// The fields as they were, for the page that says what stood in the way.
     fn shown(self) -> RoomForm {
-        RoomForm { opens: self.opens, per_second: self.per_second, reason: self.reason }
+        RoomForm {
+            opens: Field::kept(self.opens),
+            per_second: Field::kept(self.per_second),
+            reason: Field::kept(self.reason),
+        }
     }
 }
 
@@ -117,8 +121,9 @@ pub(super) async fn set(
     match done.await {
         Ok(_) => Ok(see(&format!("{here}?done=true"))),
         Err(refused) => {
-            let before = told(refused)?;
-            let part = RoomPart::Terms(Some(form.shown()));
+            let mut typed = form.shown();
+            let before = told(refused, &mut typed)?;
+            let part = RoomPart::Terms(Some(typed));
             Asking { state: &state, desk, show: &show }.page(part, false, Some(before)).await
         }
     }
@@ -147,7 +152,8 @@ pub(super) async fn switch_off(
     if !sure {
         let words = app::say!(in reader::language(), "waiting_room.unsure");
         let before = (StatusCode::BAD_REQUEST, Trouble { words, findings: Vec::new() });
-        return Asking { state: &state, desk, show: &show }.page(RoomPart::End { reason }, false, Some(before)).await;
+        let part = RoomPart::End { reason: Field::kept(reason) };
+        return Asking { state: &state, desk, show: &show }.page(part, false, Some(before)).await;
     }
     let here = format!("/staff/{theatre}/shows/{}/waiting-room", show.id);
     let request = WaitingRoomRequest { on: false, opens_at: None, per_second: None, reason };
@@ -158,28 +164,38 @@ pub(super) async fn switch_off(
     match done.await {
         Ok(_) => Ok(see(&format!("{here}?done=true"))),
         Err(refused) => {
-            let before = told(refused)?;
-            let part = RoomPart::End { reason: request.reason };
+            let mut typed = RoomForm { reason: Field::kept(request.reason), ..RoomForm::default() };
+            let before = told(refused, &mut typed)?;
+            let part = RoomPart::End { reason: typed.reason };
             Asking { state: &state, desk, show: &show }.page(part, false, Some(before)).await
         }
     }
 }
 
-/// Why a room stays as it is, in the reader's language.
-fn told(refused: Refused) -> Result<(StatusCode, Trouble), Turned> {
+/// Why a room stays as it is, in the reader's language: beside the field that it is about, above the form where it is
+/// about none.
+fn told(refused: Refused, form: &mut RoomForm) -> Result<(StatusCode, Trouble), Turned> {
     let language = reader::language();
-    let words = match &refused {
-        Refused::Reason => Some(app::say!(in language, "field.no_reason", most = MAX_REASON_CHARS)),
-        Refused::Opening => Some(app::say!(in language, "waiting_room.no_opening")),
-        Refused::Pace => Some(app::say!(in language, "waiting_room.no_pace", most = MAX_PER_SECOND)),
-        Refused::Past => Some(app::say!(in language, "waiting_room.past")),
-        Refused::TooLate => Some(app::say!(in language, "waiting_room.too_late")),
+    let told_so = |words: String| Some(Refusal::Told(words));
+    match &refused {
+        Refused::Reason => form.reason.refusal = Some(Refusal::NoReason(MAX_REASON_CHARS)),
+        Refused::Opening => form.opens.refusal = told_so(app::say!(in language, "waiting_room.no_opening")),
+        Refused::Past => form.opens.refusal = told_so(app::say!(in language, "waiting_room.past")),
+        Refused::TooLate => form.opens.refusal = told_so(app::say!(in language, "waiting_room.too_late")),
+        Refused::Pace => {
+            form.per_second.refusal = told_so(app::say!(in language, "waiting_room.no_pace", most = MAX_PER_SECOND));
+        }
+        Refused::Opened | Refused::Changed | Refused::Other(_) => {}
+    }
+    let is_beside = [&form.opens, &form.per_second, &form.reason].into_iter().any(Field::is_refused);
+    let above = match &refused {
+        _ if is_beside => Some(app::say!(in language, "field.refused")),
         Refused::Opened => Some(app::say!(in language, "waiting_room.opened")),
         Refused::Changed => Some(app::say!(in language, "waiting_room.changed")),
-        Refused::Other(_) => None,
+        _ => None,
     };
     let (status, told) = trouble(refused.problem())?;
-    Ok((status, words.map_or(told, |words| Trouble { words, findings: Vec::new() })))
+    Ok((status, above.map_or(told, |words| Trouble { words, findings: Vec::new() })))
 }
 
 /// Somebody who may, asking for the room of a show.
