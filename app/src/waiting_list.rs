@@ -195,6 +195,11 @@ fn other_times() -> Option<impl IntoView> {
     Some(view! { <p><a data-testid="other-times" href=film>{say!("wait.other_times")}</a></p> })
 }
 
+/// How long what comes back is held for whoever is next, as the page of the show names it.
+fn offer_minutes() -> Option<i64> {
+    browser::element(SHOW)?.get_attribute("data-offer-minutes")?.parse().ok()
+}
+
 fn offered(line: Line) -> impl IntoView {
     view! {
         <p role="status" data-testid="waiting-offer">{say!("wait.offer")}</p>
@@ -206,7 +211,7 @@ fn form(line: Line, has_lapsed: bool) -> impl IntoView {
     let intro = if has_lapsed {
         Either::Left(view! { <p data-testid="waiting-lapsed">{say!("wait.lapsed")}</p> })
     } else {
-        Either::Right(view! { <p>{say!("wait.intro")}</p> })
+        Either::Right(offer_minutes().map(|minutes| view! { <p>{say!("wait.intro", minutes = minutes)}</p> }))
     };
     let submit = move |event: SubmitEvent| {
         event.prevent_default();

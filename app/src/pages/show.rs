@@ -46,6 +46,8 @@ pub struct Show {
     pub opens: Option<String>,
     /// Whether its organiser paused the sale.
     pub is_paused: bool,
+    /// How long what comes back is held for whoever is next in its waiting list, minutes.
+    pub offer_minutes: i64,
 }
 
 impl Page for Show {
@@ -74,7 +76,7 @@ impl Page for Show {
             // that does not, and the island must find what the server wrote.
             view! {
                 {self.buyer.map(|(name, email)| view! { <div id=BUYER hidden data-name=name data-email=email></div> })}
-                <div id=SHOW hidden data-show=self.id.to_string() data-film=film></div>
+                <div id=SHOW hidden data-show=self.id.to_string() data-film=film data-offer-minutes=self.offer_minutes.to_string()></div>
                 <SeatMap />
                 <noscript>
                     <p class="no-script">{say!("show.no_script")}</p>

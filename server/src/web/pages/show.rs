@@ -12,6 +12,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use domain::api::organiser::Sales;
 use domain::booking::SALES_CLOSE_BEFORE_START_MS;
+use domain::time::MINUTE_MS;
 use uuid::Uuid;
 
 use super::booking::passing_or_fault;
@@ -63,6 +64,7 @@ async fn show(
             && opens.is_none(),
         opens: opens.map(|from| in_words(&show, from)),
         is_paused: show.sales == Sales::Paused && show.starts_at > now,
+        offer_minutes: (state.config.waiting_offer_ms / MINUTE_MS).max(1),
     };
     // Also before the sale begins: people come to wait for it.
     let may_be_sold = holds::sales_open(&show, now).is_ok() && show.sales == Sales::Open;
