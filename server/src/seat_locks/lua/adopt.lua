@@ -3,7 +3,7 @@
 --
 -- ARGV: 5 hold id, 6 owner, 7 fence, 8 paying 0|1, 9 ms until it ends, 10 ms until no extension goes beyond,
 --       11 number of seats, then the seats, then area and places of each area
--- Answers {"OK", now, epoch, version}, or, in place of "OK", {"TAKEN", …, seat, state, …},
+-- Answers {"OK", now, epoch, version, ran out}, or, in place of "OK", {"TAKEN", …, seat, state, …},
 --   {"FULL", …, area, places left, …}, {"OUTSIDE", …, seat}, {"NOAREA", …, area}, or
 --   {"OTHER", …, hold id} when somebody else's hold has that id here.
 local broken = unusable()

@@ -2,7 +2,7 @@
 --
 -- ARGV: 5 extension in ms, then for each payment: hold id, owner, fence, the seats to be paid for, "3,4,5", the
 --       places, "area=places,…"
--- Answers {"OK", now, epoch, version, then for each {"OK", expires} (again for a repeat, without a second
+-- Answers {"OK", now, epoch, version, ran out, then for each {"OK", expires} (again for a repeat, without a second
 --   extension), or {"GONE"}, or {"CHANGED"} when the hold has other seats or places by now}.
 local broken = unusable()
 if broken then return broken end

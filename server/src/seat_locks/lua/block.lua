@@ -1,7 +1,7 @@
 -- Staff keep seats off sale, or put them back on sale: all or none. A seat that is so already is fine.
 --
 -- ARGV: 5 "1" to block, "0" to unblock, 6… the seats
--- Answers {"OK", now, epoch, version}, or, in place of "OK", {"TAKEN", …, seat, state, …} with every seat
+-- Answers {"OK", now, epoch, version, ran out}, or, in place of "OK", {"TAKEN", …, seat, state, …} with every seat
 --   that is held or sold, or {"OUTSIDE", …, seat}.
 local broken = unusable()
 if broken then return broken end
@@ -12,7 +12,7 @@ for at = 6, #ARGV do
   local seat = tonumber(ARGV[at])
   if seat >= room then
     local answer = say('OUTSIDE')
-    answer[5] = seat
+    answer[HEAD + 1] = seat
     return finish(answer)
   end
   local now_is = state_of(seat)
@@ -23,6 +23,6 @@ for at = 6, #ARGV do
     change[#change + 1] = seat
   end
 end
-if #taken > 4 then return finish(taken) end
+if #taken > HEAD then return finish(taken) end
 for _, seat in ipairs(change) do set(seat, state) end
 return finish(say('OK'))

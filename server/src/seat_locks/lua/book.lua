@@ -2,7 +2,7 @@
 --
 -- ARGV: 5 number of sales, then for each: hold id, owner, fence, number of seats, number of areas, the seats in
 --       order and each once, then area and places of each area
--- Answers {"OK", now, epoch, version} (for a repeat as well).
+-- Answers {"OK", now, epoch, version, ran out} (for a repeat as well).
 local broken = unusable()
 if broken then return broken end
 

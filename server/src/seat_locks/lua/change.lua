@@ -3,7 +3,7 @@
 -- ARGV: 5 intent, 6 digest of the request, 7 seats and places per person at most, 8 hold id, 9 owner,
 --       10 seats to add, 11 seats to let go, 12 areas to add places of, 13 areas to let places go of,
 --       then the seats to add, the seats to let go, area and places of each, in that order
--- Answers {"OK", now, epoch, version, hold as in with_hold} (of no seat and no place: the hold is over; the
+-- Answers {"OK", now, epoch, version, ran out, hold as in with_hold} (of no seat and no place: the hold is over; the
 --   same again for a repeat), or, in place of "OK", "GONE" (also for another's), "PAYING", "REUSED",
 --   {"TAKEN", …, seat, state, …}, {"FULL", …, area, places left, …}, {"LIMIT", …, places allowed},
 --   {"OUTSIDE", …, seat}, {"NOAREA", …, area}.
@@ -46,7 +46,7 @@ end
 for _, seat in ipairs(adding) do
   if seat >= room then
     local answer = say('OUTSIDE')
-    answer[5] = seat
+    answer[HEAD + 1] = seat
     return finish(answer)
   end
   if not mine[seat] then
@@ -58,7 +58,7 @@ for _, seat in ipairs(adding) do
     added[#added + 1] = seat
   end
 end
-if #taken > 4 then return finish(taken) end
+if #taken > HEAD then return finish(taken) end
 
 -- Places of the hold once everything is done, and what each area gives for it (or gets back).
 local wanted, gives, order = {}, {}, {}
@@ -84,14 +84,14 @@ for _, area in ipairs(order) do
   local left = left_in(area)
   if not left and gives[area] > 0 then
     local answer = say('NOAREA')
-    answer[5] = area
+    answer[HEAD + 1] = area
     return finish(answer)
   elseif left and left < gives[area] then
     full[#full + 1] = area
     full[#full + 1] = left
   end
 end
-if #full > 4 then return finish(full) end
+if #full > HEAD then return finish(full) end
 
 local places = {}
 for area, count in pairs(wanted) do
@@ -101,7 +101,7 @@ table.sort(places, function(a, b) return a[1] < b[1] end)
 local bought = read_owner(owner)
 if #adding + #joining > 0 and bought + #kept + #added + total(places) > limit then
   local answer = say('LIMIT')
-  answer[5] = math.max(0, limit - bought)
+  answer[HEAD + 1] = math.max(0, limit - bought)
   return finish(answer)
 end
 

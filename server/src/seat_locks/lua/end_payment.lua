@@ -1,7 +1,7 @@
 -- A payment was not submitted after all: the hold is its owner's to change again, until its own end.
 --
 -- ARGV: 5 hold id, 6 owner, 7 fence, 8 extension in ms to take back
--- Answers {"OK", now, epoch, version} (for a repeat as well) or "GONE" in place of "OK".
+-- Answers {"OK", now, epoch, version, ran out} (for a repeat as well) or "GONE" in place of "OK".
 local broken = unusable()
 if broken then return broken end
 

@@ -3,7 +3,7 @@
 --
 -- ARGV: 5 intent, 6 digest of the request, 7 hold id, 8 owner, 9 by how many ms, 10 half of that from so many holds that
 --       ran out, 11 nothing from so many
--- Answers {"OK", now, epoch, version, hold as in with_hold} (the same again for a repeat), or, in place of
+-- Answers {"OK", now, epoch, version, ran out, hold as in with_hold} (the same again for a repeat), or, in place of
 --   "OK", "GONE" (also for another's), "PAYING", "REUSED", "CAPPED" when it cannot last any longer, "LAPSED" when too
 --   many others ran out.
 local broken = unusable()

@@ -1,5 +1,5 @@
 -- The show is over: its keys go.
 --
--- Answers {"OK", now, epoch, version}.
+-- Answers {"OK", now, epoch, version, ran out}.
 redis.call('UNLINK', unpack(KEYS))
 return say('OK')

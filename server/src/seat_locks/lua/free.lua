@@ -1,7 +1,7 @@
 -- A booking gives its seats and places back, held or sold; only what is still its own by fence.
 --
 -- ARGV: 5 hold id, 6 owner, 7 fence, 8 number of seats, then the seats, then area and places of each area
--- Answers {"OK", now, epoch, version} (for a repeat as well).
+-- Answers {"OK", now, epoch, version, ran out} (for a repeat as well).
 local broken = unusable()
 if broken then return broken end
 

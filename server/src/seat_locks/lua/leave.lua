@@ -2,7 +2,7 @@
 -- A hold with a payment in progress is not shortened.
 --
 -- ARGV: 5 hold id, 6 owner, 7 grace in ms
--- Answers {"OK", now, epoch, version} or "GONE" in place of "OK".
+-- Answers {"OK", now, epoch, version, ran out} or "GONE" in place of "OK".
 local broken = unusable()
 if broken then return broken end
 

@@ -8,7 +8,7 @@
 -- ARGV: 5 the map as bytes, 6 lowest fence allowed, 7 number of sold seats, 8 number of areas, 9 number of
 --       sales with places, 10 number of owners; then seat and fence of each sold seat, area and places
 --       left of each, fence and "area=places,…" of each sale, owner and seats bought of each
--- Answers {"OK", now, epoch, version}.
+-- Answers {"OK", now, epoch, version, ran out}.
 if not missing and not regressed then return finish(say('OK')) end
 
 local survivors = {}

@@ -5,7 +5,7 @@
 -- ARGV: 5 seats and places per person at most, 6 length of a hold in ms, 7 its longest life in ms,
 --       8 number of attempts, then for each: hold id (made by the caller), digest of the request, owner,
 --       number of seats, number of areas, the seats in order and each once, area and places of each area
--- Answers {"OK", now, epoch, version, answer of attempt 1, …}; an attempt's:
+-- Answers {"OK", now, epoch, version, ran out, answer of attempt 1, …}; an attempt's:
 --   {"HELD", expires, latest, fence}  it is yours; a retry with the same id gets the same again, also
 --                                     when the hold is over by then
 --   {"TAKEN", seat, state, …}         every seat that stood in the way
@@ -131,12 +131,12 @@ for number, start in ipairs(starts) do
   local text = earlier[id]
   if new_by_id[id] then
     twins[#twins + 1] = number
-    answer[number + 4] = false
+    answer[number + HEAD] = false
   elseif text then
-    answer[number + 4] = again(granted(text, ARGV[start + DIGEST]))
+    answer[number + HEAD] = again(granted(text, ARGV[start + DIGEST]))
   else
     local refusal = refuse(start)
-    answer[number + 4] = refusal or false
+    answer[number + HEAD] = refusal or false
     if not refusal then
       new[#new + 1] = number
       new_by_id[id] = number
@@ -159,7 +159,7 @@ for place, number in ipairs(new) do
   owned[to - 1], owned[to] = owner, standing[owner]
   told[to - 1] = id
   told[to] = ARGV[start + DIGEST] .. promised .. mine .. ':' .. wanted
-  answer[number + 4] = { 'HELD', expires, latest, mine }
+  answer[number + HEAD] = { 'HELD', expires, latest, mine }
 end
 redis.call('HSET', holds, unpack(held))
 redis.call('ZADD', expiry, unpack(due))
@@ -169,6 +169,6 @@ remember(told)
 for _, number in ipairs(twins) do
   local first = new_by_id[ids[number]]
   local same = ARGV[starts[number] + DIGEST] == ARGV[starts[first] + DIGEST]
-  answer[number + 4] = same and answer[first + 4] or { 'REUSED' }
+  answer[number + HEAD] = same and answer[first + HEAD] or { 'REUSED' }
 end
 return finish(answer)

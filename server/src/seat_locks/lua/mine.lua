@@ -2,7 +2,8 @@
 -- original instant back, never a later one.
 --
 -- ARGV: 5 and on, an owner each
--- Answers {"OK", now, epoch, version, then for each owner {"HELD", hold id, hold as in with_hold} or {"GONE"}}.
+-- Answers {"OK", now, epoch, version, ran out, then for each owner {"HELD", hold id, hold as in with_hold} or
+--   {"GONE"}}.
 local broken = unusable()
 if broken then return broken end
 
@@ -30,14 +31,14 @@ end
 local answer, ids, whose = say('OK'), {}, {}
 for place, text in ipairs(#ARGV > 4 and redis.call('HMGET', owners, unpack(ARGV, 5)) or {}) do
   local _, id = owner_of(text)
-  if id then ids[#ids + 1], whose[#whose + 1] = id, place + 4 end
-  answer[place + 4] = false
+  if id then ids[#ids + 1], whose[#whose + 1] = id, place + HEAD end
+  answer[place + HEAD] = false
 end
 
 local texts = #ids > 0 and redis.call('HMGET', holds, unpack(ids)) or {}
 for place, id in ipairs(ids) do
   local at = whose[place]
-  answer[at] = texts[place] and held(id, texts[place], ARGV[at])
+  answer[at] = texts[place] and held(id, texts[place], ARGV[at - HEAD + 4])
 end
-for at = 5, #ARGV do answer[at] = answer[at] or { 'GONE' } end
+for at = HEAD + 1, #ARGV + HEAD - 4 do answer[at] = answer[at] or { 'GONE' } end
 return finish(answer)

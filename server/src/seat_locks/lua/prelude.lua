@@ -22,9 +22,9 @@
 -- ARGV: 1 channel for changes, 2 command to publish with, 3 and 4 epoch and version the caller has seen.
 -- Scripts begin reading their own arguments at ARGV[5].
 --
--- Every script answers {code, now, epoch, version, …}. "NOMAP": this show was never loaded, or Redis
--- lost it. "REGRESSED": Redis knows less than it once told the caller, as after a failover that lost
--- the last writes. Both are mended by load.
+-- Every script answers {code, now, epoch, version, ran out, …}, "ran out" being how many holds did and were
+-- freed by this call. "NOMAP": this show was never loaded, or Redis lost it. "REGRESSED": Redis knows less than
+-- it once told the caller, as after a failover that lost the last writes. Both are mended by load.
 
 local AVAILABLE, LOCKED, BOOKED, BLOCKED = 0, 1, 2, 3
 -- How many due holds one call frees at most; the sweeper comes back for the rest.
@@ -51,6 +51,8 @@ local room = redis.call('STRLEN', map)
 local missing = epoch == 0 or (room == 0 and redis.call('EXISTS', areas) == 0)
 local regressed = epoch < tonumber(ARGV[3]) or (epoch == tonumber(ARGV[3]) and version < tonumber(ARGV[4]))
 local changes = {}
+-- Holds that ran out and were freed by this call.
+local ran_out = 0
 
 -- A whole number as text. Lua's own way, and Redis' with numbers it is handed, print a float: ten times
 -- slower, and wrong beyond 14 digits.
@@ -245,9 +247,10 @@ local function granted_text(digest, hold)
     places_text(hold.places) }, ':')
 end
 
--- The head of every answer.
+-- The head of every answer, and its length: what a script has to say itself follows.
+local HEAD = 5
 local function say(code)
-  return { code, now, epoch_text, version }
+  return { code, now, epoch_text, version, ran_out }
 end
 
 -- One version step and one message for everything this call changed.
@@ -295,8 +298,6 @@ local function note_lapses(people)
   redis.call('PEXPIRE', lapses, int(LAPSES_COUNT))
 end
 
--- Holds that ran out and were freed by this call.
-local freed = 0
 if not missing and not regressed then
   local people = {}
   for _, id in ipairs(redis.call('ZRANGEBYSCORE', expiry, '-inf', int(now), 'LIMIT', '0', MAX_DUE_PER_CALL)) do
@@ -304,10 +305,10 @@ if not missing and not regressed then
     if hold then
       if is_lapse(id, hold) then people[#people + 1] = hold.owner end
       drop_hold(id, hold)
+      ran_out = ran_out + 1
     else
       redis.call('ZREM', expiry, id)
     end
-    freed = freed + 1
   end
   note_lapses(people)
 end

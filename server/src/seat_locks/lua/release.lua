@@ -1,7 +1,7 @@
 -- Lets a hold go at its owner's wish.
 --
 -- ARGV: 5 hold id, 6 owner
--- Answers {"OK", now, epoch, version}, or, in place of "OK", "GONE" (also for another's) or "PAYING".
+-- Answers {"OK", now, epoch, version, ran out}, or, in place of "OK", "GONE" (also for another's) or "PAYING".
 local broken = unusable()
 if broken then return broken end
 

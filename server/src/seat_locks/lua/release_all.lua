@@ -1,7 +1,7 @@
 -- Staff let every hold of a show go, some at a time; those with a payment in progress stay.
 --
 -- ARGV: 5 how many holds to pass over (those found paying so far), 6 how many to look at
--- Answers {"OK", now, epoch, version, holds let go, holds found paying, holds not looked at yet}.
+-- Answers {"OK", now, epoch, version, ran out, holds let go, holds found paying, holds not looked at yet}.
 local broken = unusable()
 if broken then return broken end
 
@@ -17,6 +17,6 @@ for _, id in ipairs(redis.call('ZRANGE', expiry, from, from + count - 1)) do
   end
 end
 local answer = say('OK')
-answer[5], answer[6] = released, paying
-answer[7] = math.max(0, redis.call('ZCARD', expiry) - from - paying)
+answer[HEAD + 1], answer[HEAD + 2] = released, paying
+answer[HEAD + 3] = math.max(0, redis.call('ZCARD', expiry) - from - paying)
 return finish(answer)

@@ -1,10 +1,8 @@
 -- Frees what is due (the prelude did) and tells the sweeper whether anything is left to wait for.
 --
--- Answers {"OK", now, epoch, version, live holds, holds due still: more than one call frees,
--- holds freed now}.
+-- Answers {"OK", now, epoch, version, ran out, live holds, holds due still: more than one call frees}.
 local broken = unusable()
 if broken then return broken end
 local answer = say('OK')
-answer[5], answer[6] = redis.call('ZCARD', expiry), redis.call('ZCOUNT', expiry, '-inf', now)
-answer[7] = freed
+answer[HEAD + 1], answer[HEAD + 2] = redis.call('ZCARD', expiry), redis.call('ZCOUNT', expiry, '-inf', now)
 return finish(answer)

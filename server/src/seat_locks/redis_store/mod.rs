@@ -29,6 +29,8 @@ use crate::{clock, telemetry};
 
 /// Calls of one sweep when very many holds are due at once, as 90 seconds after a flash sale opened.
 const SWEEPS_PER_CALL: u32 = 64;
+/// What every script's answer begins with: code, clock, epoch, version, holds that ran out.
+const HEAD: usize = 5;
 /// Holds looked at in one call when staff let all of a show go.
 const RELEASED_PER_CALL: u64 = 256;
 
@@ -79,10 +81,10 @@ impl RedisLocks {
         let answer = self.link.eval(&call).await?;
         let (value, tried) = (answer.value, answer.tries);
         let Value::Array(mut parts) = value else { return Err(nonsense(&value)) };
-        if parts.len() < 4 {
+        if parts.len() < HEAD {
             return Err(nonsense(&parts));
         }
-        let rest = parts.split_off(4);
+        let rest = parts.split_off(HEAD);
         let mut head = Rest(&parts);
         let code = head.bytes()?.to_vec();
         self.set_clock(head.number()?);
@@ -92,6 +94,11 @@ impl RedisLocks {
             return Err(StoreError::NoMap(show));
         }
         self.positions.note(show, epoch, version);
+        // Every call frees what is due before it does what it came for, the sweeper's is one of them.
+        let ran_out = head.number()?.unsigned_abs();
+        if ran_out > 0 {
+            telemetry::holds_expired(ran_out);
+        }
         Ok(Answer { code, epoch, version, rest, tried })
     }
 }
@@ -318,10 +325,7 @@ impl SeatLocks for RedisLocks {
         for _ in 0..SWEEPS_PER_CALL {
             let answer = self.call(show, &self.scripts.sweep, |_| {}).await?;
             let mut rest = answer.rest();
-            let (left, due, freed) = (rest.number()?.unsigned_abs(), rest.number()?, rest.number()?.unsigned_abs());
-            if freed > 0 {
-                telemetry::holds_expired(freed);
-            }
+            let (left, due) = (rest.number()?.unsigned_abs(), rest.number()?);
             if due == 0 {
                 return Ok(left);
             }
