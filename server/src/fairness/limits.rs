@@ -145,7 +145,7 @@ impl Limits {
         let key = format!("{}limit:{name}:{digest}", self.prefix);
         let mut call = self.spend.call(&[&key]);
         call.arg(counted.of.burst).arg(counted.of.each_ms).arg(lot);
-        match tokio::time::timeout(DEADLINE, state.redis.eval(&call)).await {
+        match tokio::time::timeout(DEADLINE, state.redis.eval_once(&call)).await {
             Ok(Ok(answer)) => match answer.value {
                 Value::Int(empty_ms) => return Some(empty_ms),
                 other => tracing::error!(answer = ?other, "a rate-limit bucket for seats holds an invalid value"),

@@ -16,7 +16,7 @@ use redis::Value;
 use sha2::{Digest, Sha256};
 
 use crate::AppState;
-use crate::seat_locks::link::LuaScript;
+use crate::seat_locks::link::{Answer, Call, LinkError, LuaScript};
 use crate::web::problem::Limit;
 use crate::web::{Code, Problem};
 
@@ -112,7 +112,7 @@ impl RateLimits {
         let key = format!("{}throttle:{}:{}", self.prefix, of.name, hashed(whose));
         let mut call = self.script.call(&[&key]);
         call.arg(of.burst).arg(of.each_ms).arg(act.as_str());
-        match tokio::time::timeout(DEADLINE, state.redis.eval(&call)).await {
+        match tokio::time::timeout(DEADLINE, self.ask(state, act, &call)).await {
             Ok(Ok(answer)) => match read(&answer.value) {
                 Some(said) => return said,
                 None => tracing::error!(answer = ?answer.value, "a rate-limit bucket holds an invalid value"),
@@ -121,6 +121,14 @@ impl RateLimits {
             Err(_) => tracing::debug!("tries are counted by this replica alone: Redis takes too long"),
         }
         self.local.act(of, key, act, state.locks.now())
+    }
+
+    /// A try whose answer is lost was perhaps counted, and is not counted twice.
+    async fn ask(&self, state: &AppState, act: Act, call: &Call<'_>) -> Result<Answer, LinkError> {
+        match act {
+            Act::Take | Act::Give => state.redis.eval_once(call).await,
+            Act::Clear => state.redis.eval(call).await,
+        }
     }
 }
 

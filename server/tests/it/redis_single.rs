@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use domain::seats::SeatState;
 use reqwest::StatusCode;
+use server::seat_locks::link::{Link, LinkError, LuaScript};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
 
 use crate::redis_process::{Redis, Watching, hold_at_last, try_hold};
 use crate::world::{Visitor, World, until};
@@ -104,4 +107,62 @@ async fn a_full_redis_sends_people_away_until_there_is_room() {
     redis.ask::<()>(&["CONFIG", "SET", "maxmemory", "0"]).await;
     assert_eq!(hold_at_last(&ann, &[1]).await.status, StatusCode::CREATED);
     world.end().await;
+}
+
+/// A way to Redis that loses the answer to whatever names `key`: it is done, and the connection is cut.
+async fn losing_answers_about(key: &'static str, redis: &Redis) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let url = format!("redis://{}/", listener.local_addr().expect("an address"));
+    let port = redis.port;
+    tokio::spawn(async move {
+        while let Ok((client, _)) = listener.accept().await {
+            tokio::spawn(pass_until_named(client, port, key));
+        }
+    });
+    url
+}
+
+/// Passes both ways; who asks about `key` is cut off as soon as there is an answer. Either side may go at any time.
+async fn pass_until_named(mut client: TcpStream, port: u16, key: &str) -> std::io::Result<()> {
+    let mut redis = TcpStream::connect(("127.0.0.1", port)).await?;
+    let (mut asked, mut answered) = (vec![0; 16 * 1024], vec![0; 16 * 1024]);
+    let mut is_named = false;
+    loop {
+        tokio::select! {
+            read = client.read(&mut asked) => {
+                let passing = &asked[..read?];
+                if passing.is_empty() {
+                    return Ok(());
+                }
+                is_named |= passing.windows(key.len()).any(|window| window == key.as_bytes());
+                redis.write_all(passing).await?;
+            }
+            read = redis.read(&mut answered) => {
+                let read = read?;
+                if read == 0 || is_named {
+                    return Ok(());
+                }
+                client.write_all(&answered[..read]).await?;
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_counts_is_not_asked_again_when_its_answer_is_lost() {
+    const COUNT: &str = "return redis.call('INCR', KEYS[1])";
+    let redis = Redis::start(&[]).await;
+    // Known beforehand: else the answer that is lost would be that nobody knows it.
+    redis.ask::<String>(&["SCRIPT", "LOAD", COUNT]).await;
+    let link = Link::connect(&losing_answers_about("{lost}", &redis).await).await.expect("a link");
+    let count = LuaScript::new(COUNT);
+
+    let once = link.eval_once(&count.call(&["{lost}:once"])).await;
+    assert!(matches!(once, Err(LinkError::Unavailable { tries: 1, .. })), "{once:?}");
+    assert_eq!(redis.ask::<u32>(&["GET", "{lost}:once"]).await, 1);
+
+    // The same by the call that may be repeated: the proxy does lose answers.
+    let often = link.eval(&count.call(&["{lost}:often"])).await;
+    assert!(matches!(often, Err(LinkError::Unavailable { .. })), "{often:?}");
+    assert!(redis.ask::<u32>(&["GET", "{lost}:often"]).await > 1);
 }

@@ -100,6 +100,15 @@ enum Whom {
     Any,
 }
 
+/// Whether what may have been done is asked for again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Repeat {
+    /// Yes: done twice it is as done once, or the answer tells.
+    Always,
+    /// No: each time it is done counts.
+    UnlessDone,
+}
+
 /// How a try is worded.
 #[derive(Clone, Copy, Debug, Default)]
 struct Wording {
@@ -152,13 +161,25 @@ impl Link {
     /// # Errors
     /// See [`LinkError`].
     pub async fn eval(&self, call: &Call<'_>) -> Result<Answer, LinkError> {
+        self.eval_as(call, Repeat::Always).await
+    }
+
+    /// Runs a script that counts: one whose answer is lost is not run again, for it may have counted.
+    ///
+    /// # Errors
+    /// See [`LinkError`].
+    pub async fn eval_once(&self, call: &Call<'_>) -> Result<Answer, LinkError> {
+        self.eval_as(call, Repeat::UnlessDone).await
+    }
+
+    async fn eval_as(&self, call: &Call<'_>, repeat: Repeat) -> Result<Answer, LinkError> {
         let whom = call.first_key().map_or(Whom::Any, |key| self.slot(key));
         let ask = |node: Arc<Node>, wording: Wording, until| async move {
             let in_full = wording.in_full.then(|| call.in_full());
             let cmd = in_full.as_ref().unwrap_or(call.by_hash());
             if wording.asking { node.ask_importing(cmd, until).await } else { node.ask(cmd, until).await }
         };
-        let (value, tries) = self.persist(whom, ask).await?;
+        let (value, tries) = self.persist(whom, repeat, ask).await?;
         Ok(Answer { value, tries })
     }
 
@@ -169,7 +190,7 @@ impl Link {
     /// See [`LinkError`].
     pub async fn read_together(&self, key: &str, reads: &Pipeline) -> Result<Vec<Value>, LinkError> {
         let ask = |node: Arc<Node>, _, until| async move { node.ask_together(reads, until).await };
-        self.persist(self.slot(key.as_bytes()), ask).await.map(|(values, _)| values)
+        self.persist(self.slot(key.as_bytes()), Repeat::Always, ask).await.map(|(values, _)| values)
     }
 
     /// Asks for a sign of life. On a Cluster any process will do: one shard that is gone takes its own
@@ -215,13 +236,14 @@ impl Link {
 
     async fn plain(&self, cmd: &Cmd) -> Result<Value, LinkError> {
         let ask = |node: Arc<Node>, _, until| async move { node.ask(cmd, until).await };
-        self.persist(Whom::Any, ask).await.map(|(value, _)| value)
+        self.persist(Whom::Any, Repeat::Always, ask).await.map(|(value, _)| value)
     }
 
     /// Asks until there is an answer, an end to patience or a reason not to.
     async fn persist<T, F>(
         &self,
         whom: Whom,
+        repeat: Repeat,
         ask: impl Fn(Arc<Node>, Wording, Instant) -> F,
     ) -> Result<(T, u32), LinkError>
     where
@@ -250,7 +272,7 @@ impl Link {
                     redirected = self.follow(node.as_deref(), slot, &address, for_good);
                     wording.asking = !for_good;
                 }
-                Verdict::Again { maybe_done } if tries < TRIES => {
+                Verdict::Again { maybe_done } if tries < TRIES && !(maybe_done && repeat == Repeat::UnlessDone) => {
                     self.look_again();
                     let pause = pause(tries);
                     if Instant::now() + pause + SHORTEST_TRY > until {
