@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::organiser::{done, organiser, priced};
+use crate::organiser::{HERE, done, organiser, priced};
 use crate::world::{World, text};
 
 /// A folder like `demo/`: two theatres, one screen each, a show every evening.
@@ -163,5 +163,34 @@ async fn new_shows_are_in_the_room_that_an_organiser_gave_the_screen_once_all_of
     .expect("shows are listed");
     let (without, with) = sofas.split_at(before.len());
     assert!(without.iter().all(Option::is_none) && with.iter().all(Option::is_some), "{sofas:?}");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn new_shows_keep_what_the_house_keeps_on_their_screen_with_its_reason() {
+    let world = World::start(1, &[]).await;
+    let folder = Folder::new();
+    folder.price(1_000);
+    folder.load(&world, "2").await;
+    let before = rooms(&world, "aurora-1").await;
+
+    let mut olga = organiser(&world).await;
+    let (_, standing) = olga.get(&format!("{HERE}/screens/aurora-1/house-seats")).await;
+    // The file keeps A2 as well, without a reason.
+    let wish = json!({ "layout": standing["layout"], "seats": ["A2", "A3"], "kept": true, "reason": "Press" });
+    done(&mut olga, "/screens/aurora-1/house-seats", wish).await;
+    folder.load(&world, "4").await;
+
+    let after = rooms(&world, "aurora-1").await;
+    let (kept, added) = after.split_at(before.len());
+    assert_eq!(kept, before, "shows that are there stay as they are");
+    assert!(!added.is_empty() && added.iter().all(|(_, house)| *house == 3), "A2, A3 and B10: {added:?}");
+    let noted: Vec<(i32, String, bool)> =
+        sqlx::query_as("SELECT seat_no, reason, is_standing FROM house_seats ORDER BY show_id, seat_no")
+            .fetch_all(&world.pg)
+            .await
+            .expect("house seats are listed");
+    let each = [(1, "Press".to_owned(), true), (2, "Press".to_owned(), true)];
+    assert_eq!(noted, each.repeat(added.len()));
     world.end().await;
 }

@@ -4,7 +4,7 @@
 //! nothing and loading tomorrow adds a day. A day of a screen that has shows already is left as it is, also
 //! when the prices in the folder were edited since. New shows of a theatre whose organiser has saved prices cost what
 //! the organiser asks for, and those on a screen that was given another room are in that one: none is planned there
-//! while a category has no price, as an organiser could plan none. Nothing is ever removed here.
+//! while a category has no price, as an organiser could plan none. Seats a screen keeps for the house are kept in them. Nothing is ever removed here.
 
 mod chain;
 mod sql;
@@ -32,7 +32,7 @@ pub struct Loaded {
     /// Rooms of the chain.
     pub layouts: usize,
     /// Shows that were not there before.
-    pub new_shows: u64,
+    pub new_shows: usize,
 }
 
 /// Loads the chain in `demo_dir` with the shows of `days` days, today included, that start after `now`.
@@ -51,7 +51,7 @@ pub async fn load(pool: &PgPool, demo_dir: &Path, now: Timestamp, days: u32) -> 
         anyhow::Ok((chain, shows))
     });
     let (chain, shows) = planned.await.context("planning the shows of the demo chain was interrupted")??;
-    let new_shows = sql::write(pool, &chain, &shows).await.context("writing the demo chain")?;
+    let new_shows = sql::write(pool, &chain, &shows, now).await.context("writing the demo chain")?;
     Ok(Loaded {
         cities: chain.file.cities.len(),
         theatres: chain.file.theatres.len(),

@@ -4,12 +4,14 @@ use std::collections::HashMap;
 
 use chrono::{DateTime, NaiveDate, Utc};
 use domain::pricing::Tariff;
+use domain::time::Timestamp;
 use sqlx::types::Json;
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use super::chain::{Chain, Room};
 use super::timetable::PlannedShow;
+use crate::clock::to_utc;
 
 /// What organisers have saved of the chain's theatres, by theatre. Until one does, the row has version 1 and is the
 /// demo's own.
@@ -38,7 +40,12 @@ pub(super) async fn given_rooms(pool: &PgPool, chain: &Chain) -> Result<HashMap<
 }
 
 /// Writes everything and answers how many shows are new.
-pub(super) async fn write(pool: &PgPool, chain: &Chain, shows: &[PlannedShow]) -> Result<u64, sqlx::Error> {
+pub(super) async fn write(
+    pool: &PgPool,
+    chain: &Chain,
+    shows: &[PlannedShow],
+    now: Timestamp,
+) -> Result<usize, sqlx::Error> {
     let mut transaction = pool.begin().await?;
     cities(&mut transaction, chain).await?;
     theatres(&mut transaction, chain).await?;
@@ -47,8 +54,9 @@ pub(super) async fn write(pool: &PgPool, chain: &Chain, shows: &[PlannedShow]) -
     films(&mut transaction, chain).await?;
     let new_shows = insert_shows(&mut transaction, shows).await?;
     areas(&mut transaction, shows).await?;
+    standing_seats(&mut transaction, &new_shows, now).await?;
     transaction.commit().await?;
-    Ok(new_shows)
+    Ok(new_shows.len())
 }
 
 /// One column of many rows.
@@ -174,13 +182,20 @@ async fn films(connection: &mut PgConnection, chain: &Chain) -> Result<(), sqlx:
 
 /// Adds shows to days that have none. A day that has some was planned by an earlier run, perhaps from
 /// another timetable: two timetables in one room would overlap. A screen that was given another room since they were
-/// planned gets none this time.
-async fn insert_shows(connection: &mut PgConnection, shows: &[PlannedShow]) -> Result<u64, sqlx::Error> {
-    let done = sqlx::query(
+/// planned gets none this time. What the box office has the screen keep for the house is kept in these too. Answers those
+/// that are new.
+async fn insert_shows(connection: &mut PgConnection, shows: &[PlannedShow]) -> Result<Vec<Uuid>, sqlx::Error> {
+    sqlx::query_scalar(
         "INSERT INTO shows (id, screen_id, film_id, layout_id, starts_at, local_date,
                             language, format, currency, prices, blocked)
          SELECT new.id, new.screen_id, new.film_id, new.layout_id, new.starts_at, new.local_date,
-                new.language, new.format, new.currency, new.prices::jsonb, new.blocked::integer[]
+                new.language, new.format, new.currency, new.prices::jsonb,
+                ARRAY (SELECT unnest(new.blocked::integer[])
+                       UNION
+                       SELECT kept.seat_no FROM standing_house_seats kept
+                       WHERE kept.screen_id = new.screen_id AND kept.layout_id = new.layout_id
+                         AND kept.seat_no IS NOT NULL
+                       ORDER BY 1)
          FROM UNNEST($1::uuid[], $2::text[], $3::text[], $4::uuid[], $5::timestamptz[], $6::date[],
                      $7::text[], $8::text[], $9::text[], $10::text[], $11::text[])
               AS new (id, screen_id, film_id, layout_id, starts_at, local_date,
@@ -189,7 +204,8 @@ async fn insert_shows(connection: &mut PgConnection, shows: &[PlannedShow]) -> R
              SELECT 1 FROM shows old WHERE old.screen_id = new.screen_id AND old.local_date = new.local_date
          )
          AND EXISTS (SELECT 1 FROM screens WHERE screens.id = new.screen_id AND screens.layout_id = new.layout_id)
-         ON CONFLICT DO NOTHING",
+         ON CONFLICT DO NOTHING
+         RETURNING id",
     )
     .bind(column::<_, Uuid>(shows, |show| show.id))
     .bind(column(shows, |show| show.screen.as_str()))
@@ -202,9 +218,24 @@ async fn insert_shows(connection: &mut PgConnection, shows: &[PlannedShow]) -> R
     .bind(column(shows, |show| show.currency.as_str()))
     .bind(column(shows, |show| show.prices.as_str()))
     .bind(column(shows, |show| array_literal(&show.house_seats)))
+    .fetch_all(connection)
+    .await
+}
+
+/// Notes why and for whom new shows keep what their screen keeps, as for shows that an organiser plans.
+async fn standing_seats(connection: &mut PgConnection, new_shows: &[Uuid], now: Timestamp) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "INSERT INTO house_seats (show_id, seat_no, reason, kept_by, kept_at, is_standing)
+         SELECT show.id, kept.seat_no, kept.reason, kept.kept_by, $2, true
+         FROM shows show
+         JOIN standing_house_seats kept ON kept.screen_id = show.screen_id AND kept.layout_id = show.layout_id
+         WHERE show.id = ANY ($1) AND kept.seat_no IS NOT NULL",
+    )
+    .bind(new_shows)
+    .bind(to_utc(now))
     .execute(connection)
     .await?;
-    Ok(done.rows_affected())
+    Ok(())
 }
 
 /// Opens the areas of shows in this room; those that are open stay as they are.
