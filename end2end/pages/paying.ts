@@ -47,7 +47,8 @@ export async function payWith(page: Page, card: Card): Promise<void> {
   await press(page.locator("label", { has: choice }));
   await expect(choice).toBeChecked();
   await press(page.locator("#pay"));
-  await page.waitForURL(/\/bookings\/[0-9a-f-]{36}$/);
+  // The page of the booking knows by it that a card was given.
+  await page.waitForURL(/\/bookings\/[0-9a-f-]{36}\?submitted=1$/);
 }
 
 /** Waits, without a reload, until the booking is in this state. */

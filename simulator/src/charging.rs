@@ -10,7 +10,7 @@ use tokio::time::sleep;
 
 use crate::cards::{Answer, Card, Telling, Verdict};
 use crate::ledger::{Ledger, MAX_PAYMENTS, Outcome, Refused};
-use crate::payment::{Dialect, Payment, Status};
+use crate::payment::{Dialect, GAVE_UP, Payment, Status};
 use crate::webhooks::{Courier, Event, EventKind, Letter, Place};
 use crate::{clock, stripe};
 
@@ -135,7 +135,7 @@ impl Simulator {
             return Ok(Outcome { payment, changed: false });
         }
         let place = self.courier.try_place().ok_or(NotNow::QueueFull)?;
-        let outcome = self.ledger.decide(id, Verdict::Declined("cancelled_by_payer"), clock::now_ms())?;
+        let outcome = self.ledger.decide(id, Verdict::Declined(GAVE_UP), clock::now_ms())?;
         if outcome.changed {
             tracing::info!(payment = id, "cancelled by the payer");
             self.tell(place, &outcome.payment, Telling::Once);

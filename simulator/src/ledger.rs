@@ -257,6 +257,7 @@ mod tests {
             reference: "b1".to_owned(),
             description: String::new(),
             return_url: "http://127.0.0.1/back".to_owned(),
+            cancel_url: None,
             webhook_url: "http://127.0.0.1/hook".to_owned(),
             expires_at_ms: 5_000,
             token: None,

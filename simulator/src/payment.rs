@@ -61,6 +61,9 @@ pub struct NewPayment {
     pub description: String,
     /// Where the payer goes afterwards.
     pub return_url: String,
+    /// Where the payer goes who gives up; the same when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancel_url: Option<String>,
     /// Where events go.
     pub webhook_url: String,
     /// The page takes no payment from this instant on, milliseconds since 1970.
@@ -103,6 +106,9 @@ impl NewPayment {
         if !is_web_address(&self.return_url) {
             return Err(("return_url_invalid", "return_url must be an http or https address"));
         }
+        if self.cancel_url.as_deref().is_some_and(|url| !is_web_address(url)) {
+            return Err(("cancel_url_invalid", "cancel_url must be an http or https address"));
+        }
         if !is_web_address(&self.webhook_url) {
             return Err(("webhook_url_invalid", "webhook_url must be an http or https address"));
         }
@@ -112,6 +118,9 @@ impl NewPayment {
         Ok(())
     }
 }
+
+/// Why a payment failed whose payer gave up.
+pub const GAVE_UP: &str = "cancelled_by_payer";
 
 /// Strictly what goes into a `Location` header as it stands.
 fn is_web_address(text: &str) -> bool {
@@ -176,6 +185,14 @@ impl Payment {
     #[must_use]
     pub fn may_be_tried_again(&self) -> bool {
         matches!(&self.asked.dialect, Dialect::Stripe(terms) if terms.checkout)
+    }
+
+    /// The way back to the merchant: for whoever gave a card, whatever came of it, or else for whoever gave up.
+    #[must_use]
+    pub fn way_back(&self) -> &str {
+        let gave_up = matches!(self.status, Status::RequiresPayer | Status::Voided) || self.failure == Some(GAVE_UP);
+        let asked = &self.asked;
+        asked.cancel_url.as_deref().filter(|_| gave_up).unwrap_or(&asked.return_url)
     }
 
     /// How much went back in all, minor units; never above the charge.

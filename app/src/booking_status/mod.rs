@@ -75,6 +75,10 @@ pub struct Standing {
     /// Other places, because the show was moved; the buyer may take or leave them.
     #[serde(default)]
     pub seat_offer: Option<SeatOffer>,
+    /// Whether the buyer comes from the gateway's page, where a card was given: the answer is on its way. The address says
+    /// so, the API does not.
+    #[serde(default)]
+    pub is_submitted: bool,
 }
 
 impl From<&BookingView> for Standing {
@@ -96,6 +100,7 @@ impl From<&BookingView> for Standing {
             steps: booking.steps.clone(),
             moved_to: booking.moved_to,
             seat_offer: booking.seat_offer.clone(),
+            is_submitted: false,
         }
     }
 }
@@ -212,7 +217,9 @@ fn follow(booking: RwSignal<Standing>) {
         let mut pause_ms = FIRST_PAUSE_MS;
         while !booking.with_untracked(is_settled) {
             events::after(pause_ms / 2 + ids::jitter(pause_ms / 2)).await;
-            if let Ok(now) = calls::get::<Standing>(&path).await
+            let now = calls::get::<Standing>(&path).await;
+            let is_submitted = booking.with_untracked(|before| before.is_submitted);
+            if let Ok(now) = now.map(|now| Standing { is_submitted, ..now })
                 && booking.with_untracked(|before| *before != now)
             {
                 booking.set(now);
@@ -248,6 +255,7 @@ mod tests {
             steps: vec![],
             moved_to: None,
             seat_offer: None,
+            is_submitted: false,
         }
     }
 

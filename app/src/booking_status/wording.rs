@@ -58,6 +58,9 @@ pub(super) fn words(booking: &Standing) -> Words {
             Some("stopped") => Words::new("sorry", "×", "status.stopped_title", "status.stopped_text"),
             _ => Words::of(booking.state, booking.money),
         },
+        (BookingState::PaymentPending, _) if booking.is_submitted => {
+            Words::new("waiting", "…", "status.submitted_title", "status.waiting_text")
+        }
         // Back from the gateway's page, and nothing is lost: that comes before everything else.
         (BookingState::PaymentPending, _) if booking.pay_url.is_some() && until(booking).is_some() => {
             Words::new("waiting", "…", "status.held_title", "status.held_text")
@@ -131,6 +134,8 @@ pub(super) fn next_step(booking: &Standing) -> Option<(String, &'static str, &'s
     }
     Some(match (booking.state, &booking.ticket_url, &booking.pay_url) {
         (BookingState::Confirmed, Some(ticket), _) => (ticket.clone(), "status.next_tickets", "ticket-link"),
+        // Nobody who gave a card is asked for one more: the bank has not answered yet.
+        (BookingState::PaymentPending, _, Some(_)) if booking.is_submitted => return None,
         (BookingState::Created | BookingState::SeatsLocked | BookingState::PaymentPending, _, Some(pay)) => {
             (pay.clone(), "status.next_pay", "pay-link")
         }
@@ -281,6 +286,10 @@ mod tests {
         let german = speaking(Language::German, || title(&booking));
         assert_eq!(german, "Die Plätze gehören noch bis 19:42 Ihnen");
         assert_eq!(next_step(&booking).map(|(_, _, name)| name), Some("pay-link"));
+        booking.is_submitted = true;
+        assert_eq!(title(&booking), "Your bank is checking the payment", "a card was given");
+        assert_eq!(next_step(&booking), None, "nobody is asked for one more");
+        booking.is_submitted = false;
         booking.pay_url = None;
         assert_eq!(title(&booking), "Waiting for your payment", "there is no page to go back to");
     }

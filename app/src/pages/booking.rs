@@ -16,6 +16,8 @@ pub struct Booking {
     pub booking: BookingView,
     /// What it is for.
     pub show: ShowFacts,
+    /// Whether the buyer comes from the gateway's page, where a card was given.
+    pub is_submitted: bool,
 }
 
 impl Page for Booking {
@@ -62,7 +64,7 @@ impl Page for Booking {
         };
         view! {
             <div class="booking">
-                <BookingStatus booking=Standing::from(&self.booking) />
+                <BookingStatus booking=Standing { is_submitted: self.is_submitted, ..Standing::from(&self.booking) } />
                 <section class="booking-facts card" aria-label=say!("booking.facts")>
                     <p class="booking-reference"><span class="quiet">{say!("booking.booking")}" "</span><strong data-testid="reference">{self.booking.reference}</strong></p>
                     {self.show.view()}

@@ -35,3 +35,6 @@ pub use problem::{AreaProblem, ProblemView, PuzzleView, SeatProblem};
 /// Header of every API answer: the lock store's clock, milliseconds since 1970, when it was sent. A
 /// client counts down from `expires_at_ms` minus this, and never trusts its own clock.
 pub const SERVER_TIME_HEADER: &str = "server-time";
+/// What stands after the `?` of a booking's page when the gateway's page sends somebody there who gave it a card. Whoever
+/// gave up there comes without it.
+pub const SUBMITTED: &str = "submitted=1";

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use domain::api::SUBMITTED;
 use domain::booking::{BookingState, Effect, Event};
 use domain::time::Timestamp;
 use uuid::Uuid;
@@ -178,12 +179,14 @@ pub(super) async fn ask_for_money(
     if row.machine.state != BookingState::PaymentPending || row.machine.expires_at <= state.locks.now() {
         return Ok(None);
     }
+    let page = format!("{}/bookings/{}", state.config.public_url, row.id);
     let charge = Charge {
         booking: row.id,
         reference: row.reference.clone(),
         amount: row.machine.total,
         description: format!("{}, {}, {}", show.film, show.theatre, show.starts_local),
-        return_url: format!("{}/bookings/{}", state.config.public_url, row.id),
+        return_url: format!("{page}?{SUBMITTED}"),
+        cancel_url: page,
         token: route.payment_token.clone(),
         expires_at: row.machine.expires_at,
     };

@@ -112,8 +112,10 @@ pub struct Charge {
     pub amount: Money,
     /// What for, one line, shown to the payer.
     pub description: String,
-    /// Where the gateway's page sends the payer afterwards, whatever happened there.
+    /// Where the gateway's page sends the payer who gave it a card, whatever came of that.
     pub return_url: String,
+    /// Where it sends the payer who gave up.
+    pub cancel_url: String,
     /// A token that stands for a card: then there is no page, the charge is decided at once.
     pub token: Option<String>,
     /// The gateway's page takes no payment from this instant on.

@@ -149,6 +149,7 @@ async fn money_that_the_first_gateway_takes_all_the_same_goes_back_from_there() 
         reference: id.into(),
         description: "late".into(),
         return_url: format!("{}/bookings/{id}", ann.base),
+        cancel_url: None,
         webhook_url: format!("{}/api/v1/webhooks/payments/simulator", ann.base),
         expires_at_ms: i64::MAX,
         token: Some("tok_paid".into()),

@@ -34,7 +34,7 @@ fn over(merchant: &str, payment: &Payment, title: &str, words: &str) -> String {
     let body = format!(
         "<h1 id=\"outcome\">{title}</h1><p class=\"quiet\">{words}</p>{}<a class=\"button\" id=\"back\" href=\"{}\">Back to {}</a>",
         bill(payment),
-        escape(&payment.asked.return_url),
+        escape(payment.way_back()),
         escape(merchant),
     );
     frame(merchant, title, &body)
@@ -140,11 +140,11 @@ fn escape(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::payment::{Dialect, NewPayment};
 
-    fn payment_of(description: &str) -> Payment {
+    pub(in crate::page) fn payment_of(description: &str) -> Payment {
         Payment {
             id: "pay_1".to_owned(),
             asked: NewPayment {
@@ -153,6 +153,7 @@ mod tests {
                 reference: "b".to_owned(),
                 description: description.to_owned(),
                 return_url: "https://rowlock.example/?a=1&b=\"2".to_owned(),
+                cancel_url: Some("https://rowlock.example/?c=\"2".to_owned()),
                 webhook_url: "https://rowlock.example/hook".to_owned(),
                 expires_at_ms: 420_000,
                 token: None,
@@ -185,7 +186,7 @@ mod tests {
         for status in [Status::RequiresPayer, Status::Failed, Status::Voided, Status::Pending, Status::Succeeded] {
             let page = payment(hostile, &Payment { status, ..payment_of(hostile) }, 0, None);
             assert!(!page.contains("<script") && !page.contains("<img"), "{page}");
-            assert!(!page.contains("b=\"2"), "{page}");
+            assert!(!page.contains("=\"2"), "{page}");
         }
     }
 
@@ -193,5 +194,9 @@ mod tests {
     fn a_payment_that_is_over_says_so_and_leads_back() {
         let page = payment("Rialto", &payment_of("C7"), 420_000, None);
         assert!(page.contains("Time is over") && page.contains("id=\"back\"") && !page.contains("<form"));
+        // Whoever gave no card comes back another way than whoever did.
+        assert!(page.contains("/?c="), "{page}");
+        let paid = Payment { status: Status::Succeeded, ..payment_of("C7") };
+        assert!(payment("Rialto", &paid, 0, None).contains("/?a=1"));
     }
 }

@@ -16,7 +16,7 @@ use tokio::time::sleep;
 use crate::cards::{self, Answer};
 use crate::charging::{NotNow, Simulator};
 use crate::clock;
-use crate::payment::{Payment, Status};
+use crate::payment::{NewPayment, Payment, Status};
 
 const STYLESHEET: &str = include_str!("pay.css");
 const ICON: &str = include_str!("icon.svg");
@@ -80,7 +80,7 @@ async fn submit(
             // Still waiting for its payer: the press came after the time, or another try is possible.
             let open = matches!(outcome.payment.status, Status::Voided | Status::RequiresPayer);
             let left = pressed.action == "cancel" && outcome.payment.may_be_tried_again();
-            let next = if open && !left { format!("/pay/{id}") } else { outcome.payment.asked.return_url };
+            let next = if open && !left { format!("/pay/{id}") } else { outcome.payment.way_back().to_owned() };
             (private(), Redirect::to(&next)).into_response()
         }
         Err(NotNow::QueueFull) => {
@@ -99,7 +99,7 @@ fn page_of(
 ) -> Response {
     let body = html::payment(&simulator.settings.merchant, payment, now_ms, notice);
     let mut headers = private();
-    let policy = content_policy(&payment.asked.return_url);
+    let policy = content_policy(&payment.asked);
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::try_from(policy).unwrap_or_else(|_| none_allowed()));
     let remaining_ms = payment.asked.expires_at_ms - now_ms;
     if payment.status == Status::RequiresPayer && !payment.is_overdue(now_ms) {
@@ -124,13 +124,20 @@ fn none_allowed() -> HeaderValue {
 
 /// The form may lead back to the merchant: in Chromium `form-action` applies to redirects as well. A
 /// policy cannot name an IPv6 address, so there the scheme has to do.
-fn content_policy(return_url: &str) -> String {
-    let back = match Url::parse(return_url) {
+fn content_policy(asked: &NewPayment) -> String {
+    let mut ways = vec![source_of(&asked.return_url)];
+    ways.extend(asked.cancel_url.as_deref().map(source_of));
+    ways.dedup();
+    format!("{BASE_POLICY}; form-action 'self' {}", ways.join(" "))
+}
+
+/// What an address is called in a policy.
+fn source_of(address: &str) -> String {
+    match Url::parse(address) {
         Ok(url) if url.host_str().is_some_and(|host| host.starts_with('[')) => format!("{}:", url.scheme()),
         Ok(url) => url.origin().ascii_serialization(),
         Err(_) => String::new(),
-    };
-    format!("{BASE_POLICY}; form-action 'self' {back}")
+    }
 }
 
 /// Nobody keeps the page, nobody learns its address.
@@ -149,9 +156,15 @@ mod tests {
 
     #[test]
     fn the_form_may_lead_back_to_the_merchant_and_nowhere_else() {
-        let policy = content_policy("https://rowlock.example/bookings/7?x=1");
-        assert!(policy.ends_with("form-action 'self' https://rowlock.example"), "{policy}");
-        assert!(content_policy("http://127.0.0.1:3000/b").ends_with("'self' http://127.0.0.1:3000"));
-        assert!(content_policy("http://[::1]:3000/b").ends_with("'self' http:"));
+        let policy = |return_url: &str, cancel_url: Option<&str>| {
+            let (return_url, cancel_url) = (return_url.to_owned(), cancel_url.map(str::to_owned));
+            content_policy(&NewPayment { return_url, cancel_url, ..html::tests::payment_of("C7").asked })
+        };
+        let at_home = policy("https://rowlock.example/b/7?x=1", Some("https://rowlock.example/b/7"));
+        assert!(at_home.ends_with("form-action 'self' https://rowlock.example"), "{at_home}");
+        assert!(policy("http://127.0.0.1:3000/b", None).ends_with("'self' http://127.0.0.1:3000"));
+        assert!(policy("http://[::1]:3000/b", None).ends_with("'self' http:"));
+        let two = policy("https://rowlock.example/b", Some("https://other.example/c"));
+        assert!(two.ends_with("'self' https://rowlock.example https://other.example"), "{two}");
     }
 }

@@ -111,6 +111,7 @@ pub fn intent(fields: &mut Fields) -> Result<(NewPayment, Option<&'static Card>)
         reference: reference(&metadata, None),
         description: fields.take("description").unwrap_or_default(),
         return_url: fields.take("return_url").unwrap_or_else(|| NOWHERE.to_owned()),
+        cancel_url: None,
         webhook_url: NOWHERE.to_owned(),
         expires_at_ms: NEVER_MS,
         token: card.map(|card| format!("tok_{}", card.name)),
@@ -132,13 +133,13 @@ pub fn session(fields: &mut Fields) -> Result<NewPayment, Error> {
     fields.metadata("metadata");
     let metadata = fields.metadata("payment_intent_data[metadata]");
     let client_reference = fields.take("client_reference_id");
-    fields.take("cancel_url");
     Ok(NewPayment {
         amount_minor: fields.number(&format!("{line}[price_data][unit_amount]"))?.unwrap_or_default(),
         currency: currency(fields, &format!("{line}[price_data][currency]"))?,
         reference: reference(&metadata, client_reference),
         description: fields.required(&format!("{line}[price_data][product_data][name]"))?,
         return_url: fields.required("success_url")?,
+        cancel_url: fields.take("cancel_url"),
         webhook_url: NOWHERE.to_owned(),
         expires_at_ms: fields.number("expires_at")?.map_or(NEVER_MS, |seconds| seconds.saturating_mul(1_000)),
         token: None,

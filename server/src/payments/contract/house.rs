@@ -119,7 +119,8 @@ impl House {
             reference: "K7QM-2XPA".to_owned(),
             amount: money(2_500),
             description: "ليلى <b>👩‍👩‍👧</b>\r\n".to_owned(),
-            return_url: "http://127.0.0.1:9/bookings/7".to_owned(),
+            return_url: "http://127.0.0.1:9/bookings/7?submitted=1".to_owned(),
+            cancel_url: "http://127.0.0.1:9/bookings/7".to_owned(),
             token: card.map(|card| format!("{prefix}{card}")),
             expires_at: clock::now().plus_ms(7 * MINUTE_MS),
         }

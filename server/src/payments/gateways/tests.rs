@@ -100,6 +100,7 @@ fn charge() -> Charge {
         amount: Money::new(2_500, Currency::parse("EUR").expect("a code")),
         description: String::new(),
         return_url: String::new(),
+        cancel_url: String::new(),
         token: None,
         expires_at: Timestamp(0),
     }

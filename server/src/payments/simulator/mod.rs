@@ -42,6 +42,7 @@ struct NewPayment<'a> {
     reference: String,
     description: String,
     return_url: &'a str,
+    cancel_url: &'a str,
     webhook_url: &'a str,
     expires_at_ms: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -194,6 +195,7 @@ impl Gateway for SimulatorGateway {
             reference: charge.booking.to_string(),
             description: format!("{} · {}", charge.description, charge.reference),
             return_url: &charge.return_url,
+            cancel_url: &charge.cancel_url,
             webhook_url: &self.webhook_url,
             expires_at_ms: charge.expires_at.0,
             token: charge.token.as_deref(),

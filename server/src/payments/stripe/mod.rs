@@ -141,7 +141,7 @@ impl StripeGateway {
             ("line_items[0][price_data][unit_amount]", minor_units(charge.amount).to_string()),
             ("line_items[0][price_data][product_data][name]", format!("{} · {}", charge.description, charge.reference)),
             ("success_url", charge.return_url.clone()),
-            ("cancel_url", charge.return_url.clone()),
+            ("cancel_url", charge.cancel_url.clone()),
             ("client_reference_id", booking.clone()),
             ("expires_at", closes_s.to_string()),
             ("payment_intent_data[metadata][booking]", booking),

@@ -8,11 +8,11 @@ use app::pages::ticket::{GroupTicket, SeatTicket, ShowFacts, Tickets};
 use app::say;
 use axum::Router;
 use axum::extract::rejection::PathRejection;
-use axum::extract::{Path, State};
+use axum::extract::{Path, RawQuery, State};
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
-use domain::api::BookingView;
+use domain::api::{BookingView, SUBMITTED};
 use domain::booking::BookingState;
 use uuid::Uuid;
 
@@ -35,14 +35,20 @@ pub fn routes() -> Router<AppState> {
 
 pub(super) type BookingId = Result<Path<Uuid>, PathRejection>;
 
-async fn booking(State(state): State<AppState>, visitor: Visitor, id: BookingId) -> Result<Response, PageError> {
+async fn booking(
+    State(state): State<AppState>,
+    visitor: Visitor,
+    id: BookingId,
+    RawQuery(query): RawQuery,
+) -> Result<Response, PageError> {
     let (booking, show) = load(&state, &visitor, id).await?;
     if booking.state == BookingState::PaymentPending
         && let Err(cause) = bookings::ask_soon(&state, booking.id).await
     {
         tracing::debug!(booking = %booking.id, %cause, "the gateway is asked about {} in its turn", booking.id);
     }
-    Ok(html(Booking { booking, show }, PRIVATE_CACHE))
+    let is_submitted = query.is_some_and(|query| query.split('&').any(|part| part == SUBMITTED));
+    Ok(html(Booking { booking, show, is_submitted }, PRIVATE_CACHE))
 }
 
 async fn ticket(State(state): State<AppState>, visitor: Visitor, id: BookingId) -> Result<Response, PageError> {
