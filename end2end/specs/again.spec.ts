@@ -1,11 +1,11 @@
 // The payment did not come off: the seats one had are one tap away, and nobody holds them before that tap.
-import { claimShow, type Show } from "../pages/catalogue.js";
+import { claimShow, claimShowWithArea } from "../pages/catalogue.js";
 import { bookingBecomes, lookForThemAgain, payWith } from "../pages/paying.js";
 import { press, type ShowPage } from "../pages/show.js";
 import { expect, test, type Visitor } from "../pages/visitors.js";
 
 /** Her payment for these seats is declined; she is back on the page of the booking. */
-async function isDeclined(anna: Visitor, hers: ShowPage, show: Show, seats: number[]): Promise<void> {
+async function isDeclined(anna: Visitor, hers: ShowPage, show: { id: string }, seats: number[]): Promise<void> {
   for (const seat of seats) await hers.hold(seat);
   // An address of her own: others' declined cards are not counted with hers.
   await hers.checkOut("Anna", `anna-${show.id}@example.org`);
@@ -104,4 +104,24 @@ test("an offer that is set aside stays aside", async ({ request, anna, ben }) =>
   await expect(anna.page.getByTestId("news")).toBeEmpty();
   await expect(hers.message).toBeEmpty();
   await expect(anna.page.getByTestId("accept-offer")).toHaveCount(0);
+});
+
+test("places without numbers are offered again as well, as many as there are", async ({ request, anna }) => {
+  const show = await claimShowWithArea(request);
+  const hers = await anna.visit(show.id);
+  const more = anna.page.getByTestId("more-places");
+  await press(more);
+  await press(more);
+  await expect(anna.page.getByTestId("cart-places")).toHaveAttribute("data-held", "true");
+  await isDeclined(anna, hers, show, []);
+  await lookForThemAgain(anna.page);
+  await expect(anna.page.getByTestId("news")).toHaveText(`2 × ${show.area} are still free.`);
+  const offer = anna.page.getByTestId("accept-offer");
+  await expect(offer).toHaveText(new RegExp(`^Take 2 × ${show.area} again, `));
+  await expect(anna.page.getByTestId("cart-places")).toHaveCount(0);
+  await press(offer);
+  const line = anna.page.getByTestId("cart-places");
+  await expect(line).toContainText(`2 × ${show.area}`);
+  await expect(line).toHaveAttribute("data-held", "true");
+  await expect(anna.page.getByTestId("news")).toBeEmpty();
 });

@@ -12,7 +12,7 @@ mod wording;
 
 use domain::api::cancelling::{RefundView, StepView};
 use domain::api::moving::SeatOffer;
-use domain::api::{BookingState, BookingView, MoneyState, Person, SeatLine};
+use domain::api::{BookingState, BookingView, MoneyState, Person, PlaceLine, SeatLine};
 use domain::money::Money;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
@@ -60,6 +60,9 @@ pub struct Standing {
     pub ticket_url: Option<String>,
     /// Its seats.
     pub seats: Vec<SeatLine>,
+    /// Its places in areas without numbered seats.
+    #[serde(default)]
+    pub places: Vec<PlaceLine>,
     /// Until when they can be given back, milliseconds since 1970; absent when they cannot.
     #[serde(default)]
     pub cancel_until_ms: Option<i64>,
@@ -95,6 +98,7 @@ impl From<&BookingView> for Standing {
             pay_url: booking.pay_url.clone(),
             ticket_url: booking.ticket_url.clone(),
             seats: booking.seats.clone(),
+            places: booking.places.clone(),
             cancel_until_ms: booking.cancel_until_ms,
             refunds: booking.refunds.clone(),
             steps: booking.steps.clone(),
@@ -250,6 +254,7 @@ mod tests {
             pay_url: None,
             ticket_url: None,
             seats: vec![],
+            places: vec![],
             cancel_until_ms: None,
             refunds: vec![],
             steps: vec![],

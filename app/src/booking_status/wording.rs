@@ -128,7 +128,7 @@ pub(super) fn parts_in_words(booking: &Standing) -> Vec<String> {
 
 /// The one thing to do now: where it leads, the key of what it is called, and its name for tests.
 pub(super) fn next_step(booking: &Standing) -> Option<(String, &'static str, &'static str)> {
-    let show = again::address(booking.show, &[]);
+    let show = again::address(booking.show, &[], &[]);
     if let Some(other) = booking.moved_to {
         return Some((format!("/bookings/{other}"), "status.next_moved", "moved-to"));
     }
@@ -143,7 +143,7 @@ pub(super) fn next_step(booking: &Standing) -> Option<(String, &'static str, &'s
             (show, "status.next_back_to_pay", "back-to-show")
         }
         (state, ..) if state.is_final() && may_want_them_again(booking) => {
-            (again::address(booking.show, &booking.seats), "status.next_again", "again-link")
+            (again::address(booking.show, &booking.seats, &booking.places), "status.next_again", "again-link")
         }
         (state, ..) if state.is_final() => (show, "status.next_back", "back-to-show"),
         _ => return None,
@@ -153,7 +153,7 @@ pub(super) fn next_step(booking: &Standing) -> Option<(String, &'static str, &'s
 /// Whether no payment came, and nobody gave the seats back.
 fn may_want_them_again(booking: &Standing) -> bool {
     let came_to_nothing = matches!(booking.money, MoneyState::None | MoneyState::Failed);
-    came_to_nothing && !booking.seats.is_empty() && !is_cancelled(booking)
+    came_to_nothing && !(booking.seats.is_empty() && booking.places.is_empty()) && !is_cancelled(booking)
 }
 
 /// Whether something else on the page comes before the next step: an offer that waits for an answer, or seats that are

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use domain::api::{BestView, CategoryView, SeatLine, SuggestionView};
+use domain::api::{AreaQuantity, BestView, CategoryView, PlaceLine, SeatLine, SuggestionView};
 use domain::best_available::Together;
 use domain::money::Money;
 use domain::seats::{MAX_SEATS_PER_HOLD, SeatIndex, put_as_read};
@@ -21,7 +21,7 @@ use crate::seat_map::large_rooms::overview;
 use crate::seat_map::live::board::Look;
 use crate::seat_map::session::Session;
 use crate::seat_map::signals::once::DrawnOnce;
-use crate::seat_map::telling::notices::Notice;
+use crate::seat_map::telling::notices::{Notice, quantity_of};
 
 /// How many people most parties are.
 const USUAL_PARTY: usize = 2;
@@ -163,6 +163,8 @@ fn in_words(place: &SuggestionView) -> String {
 pub struct Offer {
     /// The seats.
     pub seats: Arc<[SeatIndex]>,
+    /// Places without numbers beside them.
+    pub places: Arc<[AreaQuantity]>,
     /// Their names and what they cost.
     pub words: String,
 }
@@ -170,23 +172,32 @@ pub struct Offer {
 impl Offer {
     /// These seats, which cost so much in all, in place of others.
     fn instead(lines: &[SeatLine], total: Money) -> Self {
-        Self::of(lines, total, "map.take_instead")
+        let words = say!("map.take_instead", seats = Arg::Ours(&listed(&names_of(lines))), price = total);
+        Self { seats: lines.iter().map(|line| line.seat).collect(), places: [].into(), words }
     }
 
-    /// These seats, to somebody who had them before; nothing where they cost no sum of money.
-    pub(super) fn again(lines: &[SeatLine]) -> Option<Self> {
-        Some(Self::of(lines, sum(lines)?, "map.take_again"))
-    }
-
-    fn of(lines: &[SeatLine], total: Money, key: &str) -> Self {
-        let words = say!(key, seats = Arg::Ours(&listed(&names_of(lines))), price = total);
-        Self { seats: lines.iter().map(|line| line.seat).collect(), words }
+    /// These seats and places, to somebody who had them before; nothing where they cost no sum of money.
+    pub(super) fn again(lines: &[SeatLine], places: &[PlaceLine]) -> Option<Self> {
+        let of_places = places.iter().map(|line| Some(line.total()));
+        let total = summed(lines.iter().map(|line| Some(line.price)).chain(of_places))?;
+        let words = places.iter().map(|line| quantity_of(line));
+        let words: Vec<String> = names_of(lines).into_iter().map(str::to_owned).chain(words).collect();
+        let names: Vec<&str> = words.iter().map(String::as_str).collect();
+        Some(Self {
+            seats: lines.iter().map(|line| line.seat).collect(),
+            places: places.iter().map(|line| AreaQuantity { area: line.area, quantity: line.quantity }).collect(),
+            words: say!("map.take_again", seats = Arg::Ours(&listed(&names)), price = total),
+        })
     }
 }
 
 /// What seats cost together.
 fn sum(lines: &[SeatLine]) -> Option<Money> {
-    lines.iter().map(|line| Some(line.price)).reduce(|sum, price| sum?.checked_add(price?)).flatten()
+    summed(lines.iter().map(|line| Some(line.price)))
+}
+
+fn summed(prices: impl Iterator<Item = Option<Money>>) -> Option<Money> {
+    prices.reduce(|sum, price| sum?.checked_add(price?)).flatten()
 }
 
 impl Session {
@@ -242,6 +253,11 @@ impl Session {
                 self.change_cart(|cart| cart.tap(*seat));
             }
         }
+        for places in offer.places.iter() {
+            for _ in 0..places.quantity {
+                self.change_cart(|cart| cart.step(places.area, true));
+            }
+        }
         self.pump();
     }
 }
@@ -267,8 +283,12 @@ mod tests {
         let price = Money::new(1_250, Currency::parse("EUR").expect("a code"));
         let line = |seat, label: &str| SeatLine { seat, label: label.to_owned(), category: "Gold".to_owned(), price };
         // A row that counts from the right.
-        let offer = Offer::again(&[line(30, "C8"), line(31, "C7")]).expect("there are seats");
+        let offer = Offer::again(&[line(30, "C8"), line(31, "C7")], &[]).expect("there are seats");
         assert_eq!((offer.words.as_str(), &*offer.seats), ("Take C7 and C8 again, €25.00", &[30, 31][..]));
-        assert_eq!(Offer::again(&[]), None);
+        assert_eq!(Offer::again(&[], &[]), None);
+        let floor = PlaceLine { area: 0, label: "Floor".to_owned(), category: "Floor".to_owned(), price, quantity: 2 };
+        let offer = Offer::again(&[line(31, "C7")], &[floor]).expect("there are seats");
+        assert_eq!(offer.words, "Take C7 and 2 × Floor again, €37.50");
+        assert_eq!(&*offer.places, &[AreaQuantity { area: 0, quantity: 2 }]);
     }
 }

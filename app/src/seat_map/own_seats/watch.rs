@@ -77,7 +77,7 @@ impl Session {
         let offer = (!self.cart.with_untracked(Cart::is_paying)).then(|| {
             let price = self.room.with_untracked(|room| room.as_ref()?.line(seat).map(|line| line.price));
             let words = price.map_or_else(|| name.clone(), |price| say!("map.take", seat = &name, price = price));
-            Offer { seats: [seat].into(), words }
+            Offer { seats: [seat].into(), places: [].into(), words }
         });
         self.notice.set(Some(Notice::free_now(&name, offer)));
     }

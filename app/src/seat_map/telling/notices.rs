@@ -1,12 +1,12 @@
 //! What the visitor is told when something did not go as hoped: which seat, what stays, what to do.
 
-use domain::api::SeatProblem;
+use domain::api::{AreaProblem, PlaceLine, SeatProblem};
 use domain::seats::{HOLD_EXTENSION_MS, MAX_SEATS_PER_HOLD, SeatIndex, SeatState};
 use domain::time::{MINUTE_MS, SECOND_MS};
 use uuid::Uuid;
 
 use crate::browser::calls::Failure;
-use crate::language::{Arg, clock, current, listed, problem_in_words, tenths};
+use crate::language::{Arg, clock, current, listed, number, problem_in_words, tenths};
 use crate::say;
 use crate::seat_map::live::board::Look;
 use crate::seat_map::own_seats::party::Offer;
@@ -57,11 +57,26 @@ impl Notice {
         Self { watchable, ..Self::new(sentences.join(" ")) }
     }
 
-    /// Seats that the visitor had before: these are free and can be had in one tap, those are not.
+    /// Seats and places that the visitor had before: these are free and can be had in one tap, those are not.
     #[must_use]
-    pub fn once_more(free: &[&str], gone: &[SeatProblem], offer: Offer) -> Self {
-        let sentences: Vec<String> = [about("map.still_free", free)].into_iter().chain(by_state(gone)).collect();
+    pub fn once_more(free: &[&str], gone: &[SeatProblem], short: &[AreaProblem], offer: Offer) -> Self {
+        let count = offer.places.iter().fold(offer.seats.len(), |sum, places| sum + places.quantity as usize);
+        let still_free = say!("map.still_free", count = count, seats = Arg::Ours(&listed(free)));
+        let sentences: Vec<String> = [still_free].into_iter().chain(by_state(gone)).chain(too_few(short)).collect();
         Self { offer: Some(offer), is_good: true, ..Self::new(sentences.join(" ")) }
+    }
+
+    /// Areas that the visitor had places in before have too few left; `others` as in [`Notice::refused`].
+    #[must_use]
+    pub fn and_too_few(self, short: &[AreaProblem]) -> Self {
+        let sentences: Vec<String> = too_few(short).into_iter().chain([self.text]).collect();
+        Self { text: sentences.join(" "), ..self }
+    }
+
+    /// Whether the visitor's other seats are safe, where there is nothing else to say.
+    #[must_use]
+    pub fn what_stays(others: bool) -> Self {
+        Self::new(if others { say!("map.others_are_safe") } else { say!("map.pick_another") })
     }
 
     /// The hold ended by itself.
@@ -199,6 +214,11 @@ fn by_state(seats: &[SeatProblem]) -> Vec<String> {
     taken.into_iter().filter(|(names, _)| !names.is_empty()).map(|(names, key)| about(key, &names)).collect()
 }
 
+/// A sentence for each area with too few places left.
+fn too_few(areas: &[AreaProblem]) -> Vec<String> {
+    areas.iter().map(|area| say!("map.places_short", area = &area.label, left = area.left)).collect()
+}
+
 /// `0.4 s`; what is shorter than a tenth is said so.
 fn in_seconds(ms: u32) -> String {
     match (ms + 50) / 100 {
@@ -210,6 +230,12 @@ fn in_seconds(ms: u32) -> String {
 /// A sentence about seats.
 fn about(key: &str, names: &[&str]) -> String {
     say!(key, count = names.len(), seats = Arg::Ours(&listed(names)))
+}
+
+/// `2 × Standing floor`: in a list of seats, the same in every sentence of every language.
+#[must_use]
+pub fn quantity_of(places: &PlaceLine) -> String {
+    format!("{} × {}", number(i64::from(places.quantity), current()), places.label)
 }
 
 /// `one place in Standing floor`, `3 places in Standing floor`.
@@ -261,7 +287,7 @@ mod tests {
 
     #[test]
     fn seats_one_had_before_are_said_to_be_free_or_whose_they_are() {
-        let offer = Offer { seats: [7].into(), words: "Take C7 again".to_owned() };
+        let offer = Offer { seats: [7].into(), places: [].into(), words: "Take C7 again".to_owned() };
         let both = Notice::once_more(&["C7"], &[problem("C8", SeatState::Locked)], offer.clone());
         assert_eq!(both.text, "C7 is still free. C8 is held by someone else.");
         assert_eq!((both.is_good, both.offer.as_ref()), (true, Some(&offer)), "nobody is interrupted for it");

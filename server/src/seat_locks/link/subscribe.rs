@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::node::Node;
 use super::retry::{CALL_DEADLINE, Fault, TRY_DEADLINE};
-use super::{Link, Shape};
+use super::{Link, Repeat, Shape};
 use crate::ids;
 
 /// Announcements waiting to be taken; more, and everything is read again instead.
@@ -166,7 +166,7 @@ impl Lines {
     async fn subscribe(&self, channel: &str) -> Result<Line, super::LinkError> {
         let whom = self.link.slot(channel.as_bytes());
         let ask = |node: Arc<Node>, _, until| async move { self.subscribe_at(&node, channel, until).await };
-        self.link.persist(whom, ask).await.map(|(line, _)| line)
+        self.link.persist(whom, Repeat::Always, ask).await.map(|(line, _)| line)
     }
 
     async fn subscribe_at(&self, node: &Arc<Node>, channel: &str, until: Instant) -> Result<Line, Fault> {
