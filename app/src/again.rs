@@ -108,7 +108,6 @@ mod tests {
     }
 
     fn places(area: u16, quantity: u32, label: &str) -> PlaceLine {
-        let area = area.try_into().expect("an area");
         PlaceLine { area, label: label.to_owned(), category: "Floor".to_owned(), price: price(), quantity }
     }
 

@@ -190,7 +190,8 @@ async fn new_shows_keep_what_the_house_keeps_on_their_screen_with_its_reason() {
             .fetch_all(&world.pg)
             .await
             .expect("house seats are listed");
-    let each = [(1, "Press".to_owned(), true), (2, "Press".to_owned(), true)];
-    assert_eq!(noted, each.repeat(added.len()));
+    let noted: Vec<_> =
+        noted.iter().map(|(seat, reason, is_standing)| (*seat, reason.as_str(), *is_standing)).collect();
+    assert_eq!(noted, [(1, "Press", true), (2, "Press", true)].repeat(added.len()));
     world.end().await;
 }

@@ -180,7 +180,7 @@ impl Offer {
     pub(super) fn again(lines: &[SeatLine], places: &[PlaceLine]) -> Option<Self> {
         let of_places = places.iter().map(|line| Some(line.total()));
         let total = summed(lines.iter().map(|line| Some(line.price)).chain(of_places))?;
-        let words = places.iter().map(|line| quantity_of(line));
+        let words = places.iter().map(quantity_of);
         let words: Vec<String> = names_of(lines).into_iter().map(str::to_owned).chain(words).collect();
         let names: Vec<&str> = words.iter().map(String::as_str).collect();
         Some(Self {

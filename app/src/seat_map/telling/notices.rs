@@ -246,6 +246,8 @@ pub fn places_in_words(count: u32, area: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use domain::api::AreaQuantity;
+
     use super::*;
 
     fn problem(label: &str, state: SeatState) -> SeatProblem {
@@ -288,10 +290,18 @@ mod tests {
     #[test]
     fn seats_one_had_before_are_said_to_be_free_or_whose_they_are() {
         let offer = Offer { seats: [7].into(), places: [].into(), words: "Take C7 again".to_owned() };
-        let both = Notice::once_more(&["C7"], &[problem("C8", SeatState::Locked)], offer.clone());
+        let both = Notice::once_more(&["C7"], &[problem("C8", SeatState::Locked)], &[], offer.clone());
         assert_eq!(both.text, "C7 is still free. C8 is held by someone else.");
         assert_eq!((both.is_good, both.offer.as_ref()), (true, Some(&offer)), "nobody is interrupted for it");
-        assert_eq!(Notice::once_more(&["C7", "C8"], &[], offer).text, "C7 and C8 are still free.");
+        let two = Offer { seats: [7, 8].into(), ..offer.clone() };
+        assert_eq!(Notice::once_more(&["C7", "C8"], &[], &[], two).text, "C7 and C8 are still free.");
+        let places = Offer { seats: [].into(), places: [AreaQuantity { area: 0, quantity: 2 }].into(), ..offer };
+        let short = [AreaProblem { area: 0, label: "Floor".to_owned(), left: 2 }];
+        let some = Notice::once_more(&["2 × Floor"], &[], &short, places);
+        assert_eq!(some.text, "2 × Floor are still free. Floor has only 2 places left.");
+        let none = [AreaProblem { area: 0, label: "Floor".to_owned(), left: 0 }];
+        let none = Notice::what_stays(false).and_too_few(&none);
+        assert_eq!(none.text, "Floor has no places left. Please pick another seat.");
     }
 
     #[test]
