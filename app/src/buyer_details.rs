@@ -4,6 +4,7 @@
 //! Names and addresses, nothing of a card. It is forgotten when something was bought, and with the tab. Of those who are
 //! signed in nothing is kept: the page knows them, and the next one at this computer may be somebody else.
 
+use domain::api::cancelling::IfLate;
 use serde::{Deserialize, Serialize};
 
 use crate::browser::keep;
@@ -25,6 +26,8 @@ pub struct Typed {
     pub friend_name: String,
     /// Likewise.
     pub friend_email: String,
+    /// What is to become of money that comes too late.
+    pub if_late: IfLate,
 }
 
 impl Typed {
@@ -46,4 +49,18 @@ impl Typed {
 /// Forgets all of it.
 pub fn forget() {
     keep::forget_for_tab(KEPT_AS);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_choice_is_kept_with_what_was_typed_and_what_was_kept_before_there_was_one_is_read() {
+        let typed = Typed { for_friend: true, if_late: IfLate::Refund, ..Typed::default() };
+        let text = serde_json::to_string(&typed).expect("text and choices are JSON");
+        assert_eq!(serde_json::from_str::<Typed>(&text).expect("what was kept"), typed);
+        let earlier: Typed = serde_json::from_str(r#"{"name":"Ana"}"#).expect("what an earlier page kept");
+        assert_eq!(earlier, Typed { name: "Ana".to_owned(), ..Typed::default() });
+    }
 }

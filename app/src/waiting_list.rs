@@ -9,6 +9,7 @@ use leptos::either::{Either, EitherOf3};
 use leptos::ev::SubmitEvent;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
+use uuid::Uuid;
 
 use crate::browser::calls::{self, Failure};
 use crate::browser::{self, events, ids, is_visible};
@@ -65,21 +66,37 @@ pub fn waiting_box(session: Session) -> impl IntoView {
         }
     });
     events::every(ASK_EVERY_MS, move || {
-        if line.is_in_line() && is_visible() {
+        if line.is_followed() && is_visible() {
             line.ask();
         }
     });
+    // A hold of theirs that ended may have been the offer.
+    let held = Memo::new(move |_| session.cart.with(|cart| cart.held().map(|held| held.id)));
+    Effect::new(move |before: Option<Option<Uuid>>| {
+        let held = held.get();
+        if held.is_none() && before.flatten().is_some() && line.is_followed() {
+            line.ask();
+        }
+        held
+    });
     // A memo, so that what is being typed survives every other change.
     let is_shown = Memo::new(move |_| {
-        let in_line = line.place.with(|place| place.as_ref().is_some_and(|place| place.state != WaitingState::Taken));
+        let state = line.place.with(|place| place.as_ref().map(|place| place.state));
+        let in_line = match state {
+            None | Some(WaitingState::Taken) => false,
+            // Whoever is paying for it has it longer than the offer lasted.
+            Some(WaitingState::Lapsed) => !session.cart.with(Cart::is_paying),
+            Some(_) => true,
+        };
         in_line || (is_called_for.get() && session.cart.with(Cart::is_empty))
     });
     move || is_shown.get().then(|| content(line))
 }
 
 impl Line {
-    fn is_in_line(self) -> bool {
-        self.place.with_untracked(|place| place.as_ref().is_some_and(|place| place.state == WaitingState::Waiting))
+    /// Whether it may stand otherwise without their doing. What is being paid for is left in peace.
+    fn is_followed(self) -> bool {
+        self.place.with_untracked(|place| place.as_ref().is_some_and(may_change)) && !self.session.is_paying()
     }
 
     fn path(self) -> String {
@@ -97,15 +114,16 @@ impl Line {
     }
 
     fn learn(self, place: Option<WaitingView>) {
-        let was_waiting = self.is_in_line();
-        let is_offered = place.as_ref().is_some_and(|place| place.state == WaitingState::Offered);
+        let is_new_offer = self.place.with_untracked(|known| is_new_offer(known.as_ref(), place.as_ref()));
+        // Who opens the page reads it in the box.
+        let is_news = is_new_offer && self.place.with_untracked(Option::is_some);
         if self.place.with_untracked(|known| *known != place) {
             self.place.set(place);
         }
-        if is_offered {
-            if was_waiting {
-                self.session.notice.set(Some(Notice::new(say!("wait.your_turn"))));
-            }
+        if is_news {
+            self.session.notice.set(Some(Notice::new(say!("wait.your_turn"))));
+        }
+        if is_new_offer {
             self.session.recall();
         }
     }
@@ -157,6 +175,17 @@ impl Line {
             }
         });
     }
+}
+
+/// Whether time or others may change how they stand: their turn comes, an offer runs out.
+fn may_change(place: &WaitingView) -> bool {
+    matches!(place.state, WaitingState::Waiting | WaitingState::Offered)
+}
+
+/// Whether something is held for them by now that was not when we last knew. The same offer again is no news.
+fn is_new_offer(known: Option<&WaitingView>, place: Option<&WaitingView>) -> bool {
+    let offered = |place: Option<&WaitingView>| place?.offer.as_ref().map(|offer| offer.hold);
+    offered(place).is_some() && offered(place) != offered(known)
 }
 
 fn in_words(failure: &Failure) -> String {
@@ -251,11 +280,10 @@ fn place_in_words(place: &WaitingView) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use uuid::Uuid;
+    use domain::api::waiting_list::OfferView;
 
-    #[test]
-    fn a_place_in_line_is_said_as_people_say_it() {
-        let place = |ahead, quantity| WaitingView {
+    fn place(ahead: u32, quantity: u32) -> WaitingView {
+        WaitingView {
             id: Uuid::nil(),
             show: Uuid::nil(),
             quantity,
@@ -265,7 +293,35 @@ mod tests {
             ahead,
             offer: None,
             joined_at: String::new(),
+        }
+    }
+
+    fn offered(hold: u128) -> WaitingView {
+        let offer = OfferView {
+            hold: Uuid::from_u128(hold),
+            seats: Vec::new(),
+            places: Vec::new(),
+            expires_at: String::new(),
+            expires_at_ms: 1,
         };
+        WaitingView { state: WaitingState::Offered, offer: Some(offer), ..place(0, 1) }
+    }
+
+    #[test]
+    fn an_offer_is_followed_to_its_end_and_news_once() {
+        assert!(may_change(&place(3, 1)) && may_change(&offered(1)));
+        for state in [WaitingState::Taken, WaitingState::Lapsed, WaitingState::Over] {
+            assert!(!may_change(&WaitingView { state, ..place(0, 1) }), "{state:?}");
+        }
+        let (waiting, first, second) = (place(0, 1), offered(1), offered(2));
+        assert!(is_new_offer(Some(&waiting), Some(&first)) && is_new_offer(None, Some(&first)));
+        assert!(!is_new_offer(Some(&first), Some(&first)), "the same offer, asked for again");
+        assert!(is_new_offer(Some(&first), Some(&second)));
+        assert!(!is_new_offer(Some(&first), Some(&waiting)) && !is_new_offer(Some(&first), None));
+    }
+
+    #[test]
+    fn a_place_in_line_is_said_as_people_say_it() {
         assert!(place_in_words(&place(0, 1)).starts_with("You are next in line, waiting for one seat."));
         assert!(place_in_words(&place(1, 2)).starts_with("One person is before you, waiting for 2 seats together."));
         assert!(place_in_words(&place(7, 2)).starts_with("7 people are before you"));

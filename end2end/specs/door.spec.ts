@@ -110,6 +110,20 @@ test("a party, an undo with a reason, and what the door looks like", async ({ re
   await door.expectAnswer("good", "Come in");
   await press(anna.page.getByTestId("door-check"));
   await expect(anna.page.locator("#door-code")).toBeFocused();
+
+  // Opened anew there is nothing to look back at: the ticket itself leads to what it was used by.
+  await door.reload();
+  await expect(anna.page.getByTestId("door-undo")).toHaveCount(0);
+  await door.scan(others[0] ?? "");
+  await door.expectAnswer("bad", "Used already");
+  await press(anna.page.getByTestId("door-undo"));
+  await anna.page.locator("#door-reason").fill("Went to the wrong screen");
+  await press(anna.page.getByTestId("door-undo-confirm"));
+  await expect(anna.page.getByTestId("door-undo-form")).toHaveCount(0);
+  await expect(anna.page.getByTestId("door-undo")).toHaveCount(0);
+  await expect(anna.page.locator("#door-code")).toBeFocused();
+  await door.scan(others[0] ?? "");
+  await door.expectAnswer("good", "Come in");
 });
 
 /** A replica of another version answers for files of this one's, where the set has a copy of them. */

@@ -77,10 +77,20 @@ test("a reload at every step changes nothing", async ({ request, anna, ben }) =>
 
   // What was typed is still there.
   await hers.fillDetails("Anna", "anna@example.org");
+  const [forFriend, ifLate] = [anna.page.getByTestId("for-friend"), anna.page.getByTestId("if-late")];
+  await press(forFriend);
+  await anna.page.locator("#friend-name").fill("Ben");
+  await press(anna.page.locator(".details-late summary"));
+  await ifLate.selectOption("refund");
   await anna.page.reload();
   await hers.openCart();
   await expect(anna.page.locator("#buyer-name")).toHaveValue("Anna");
   await expect(anna.page.locator("#buyer-email")).toHaveValue("anna@example.org");
+  await expect(forFriend).toBeChecked();
+  await expect(anna.page.locator("#friend-name")).toHaveValue("Ben");
+  await expect(ifLate).toHaveValue("refund");
+  await press(forFriend);
+  await expect(anna.page.locator("#friend-name")).toHaveCount(0);
   await hers.checkOut("Anna", "anna@example.org");
   await anna.page.reload();
   await expect(anna.page.locator("#pay")).toBeVisible();

@@ -41,6 +41,27 @@ test("the first in line gets what comes back, the second keeps their place", asy
   expect(await readTickets(anna.page)).toHaveLength(2);
 });
 
+test("an offer that is over is not called one's turn any longer", async ({ request, anna }) => {
+  const show = await claimShow(request, [], { mostSeats: 100 });
+  const [first] = await takeTheRest(show);
+  const hers = await anna.visit(show.id);
+  await anna.page.locator("#waiting-email").fill("anna@example.org");
+  await press(anna.page.getByTestId("waiting-join"));
+  await expect(anna.page.getByTestId("waiting-place")).toBeVisible();
+  if (!first) throw new Error("nobody holds anything");
+  await letGo(first, show);
+  const offer = anna.page.getByTestId("waiting-offer");
+  await expect(offer).toBeVisible({ timeout: 20_000 });
+  await expect(hers.held()).toHaveCount(1);
+
+  // She lets it go on another device of hers: this page hears of the hold, and asks what that means.
+  const path = `/api/v1/shows/${show.id}/waiting-list`;
+  const left = await anna.page.request.delete(path, { headers: { "idempotency-key": `${show.id}-left` } });
+  expect(left.status()).toBe(204);
+  await expect(hers.held()).toHaveCount(0);
+  await expect(offer).toHaveCount(0, { timeout: 20_000 });
+});
+
 test("who does not want to wait any longer leaves the line", async ({ request, anna }) => {
   const show = await claimShow(request, [], { mostSeats: 100 });
   await takeTheRest(show);

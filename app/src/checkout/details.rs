@@ -69,6 +69,9 @@ impl Details {
             put(self.friend_name, typed.friend_name);
             put(self.friend_email, typed.friend_email);
             self.for_friend.update(|is_for_friend| *is_for_friend |= typed.for_friend);
+            if self.if_late.get_untracked() == IfLate::default() {
+                self.if_late.set(typed.if_late);
+            }
         }
     }
 
@@ -80,6 +83,7 @@ impl Details {
             for_friend: self.for_friend.get(),
             friend_name: self.friend_name.get(),
             friend_email: self.friend_email.get(),
+            if_late: self.if_late.get(),
         };
         if browser::element(super::BUYER).is_none() {
             typed.keep();
@@ -151,7 +155,7 @@ pub fn form(session: Session, details: Details) -> impl IntoView {
         <form class="details" novalidate on:submit=submit>
             {buyer.view(say!("pay.name"), say!("pay.email"), ["name", "email"])}
             <label class="details-friend">
-                <input type="checkbox" data-testid="for-friend" prop:checked=for_friend.get_untracked()
+                <input type="checkbox" data-testid="for-friend" prop:checked=move || for_friend.get()
                     on:change=move |event| for_friend.set(event_target_checked(&event)) />
                 <span>{say!("pay.for_friend")}</span>
             </label>
@@ -169,7 +173,7 @@ pub fn form(session: Session, details: Details) -> impl IntoView {
                     <label for="if-late">{say!("pay.late_label")}</label>
                     <select id="if-late" data-testid="if-late"
                         on:change=move |event| if_late.set(IfLate::parse(&event_target_value(&event)).unwrap_or_default())>
-                        {late_choices(if_late.get_untracked())}
+                        {late_choices(if_late)}
                     </select>
                 </div>
             </details>
@@ -181,14 +185,14 @@ pub fn form(session: Session, details: Details) -> impl IntoView {
     }
 }
 
-fn late_choices(chosen: IfLate) -> impl IntoView {
+fn late_choices(chosen: RwSignal<IfLate>) -> impl IntoView {
     let choices = [
         (IfLate::SameSeats, say!("pay.late_same")),
         (IfLate::SameOrBetter, say!("pay.late_better")),
         (IfLate::Refund, say!("pay.late_refund")),
     ];
     choices
-        .map(|(choice, words)| view! { <option value=choice.as_str() selected=choice == chosen>{words}</option> })
+        .map(|(choice, words)| view! { <option value=choice.as_str() prop:selected=move || choice == chosen.get()>{words}</option> })
         .collect_view()
 }
 

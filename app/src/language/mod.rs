@@ -34,7 +34,7 @@ pub use lists::listed;
 pub use message::{Arg, isolated};
 pub use moment::{Moment, time_of_day};
 pub use number::{clock, money, number, tenths};
-pub use problems::problem_in_words;
+pub use problems::{Hindrance, problem_for_staff, problem_in_words};
 
 /// A language the site speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

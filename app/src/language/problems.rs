@@ -13,9 +13,56 @@ use super::{Arg, Language, current, try_in};
 pub fn problem_in_words(problem: &ProblemView) -> String {
     let language = current();
     let own = || (!problem.detail.is_empty()).then(|| problem.detail.clone());
-    let known = || try_in(language, &format!("problem.{}", problem.code), rule(&problem.code).as_slice());
-    let said = if language == Language::English { own().or_else(known) } else { known() };
+    let said = if language == Language::English {
+        own().or_else(|| known(language, &problem.code))
+    } else {
+        known(language, &problem.code)
+    };
     said.unwrap_or_else(|| crate::say!("problem.other"))
+}
+
+/// The message of a code.
+fn known(language: Language, code: &str) -> Option<String> {
+    try_in(language, &format!("problem.{code}"), rule(code).as_slice())
+}
+
+/// What stood in the way of somebody who works in a theatre.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hindrance {
+    /// In the language of the page.
+    pub words: String,
+    /// What the API says of the case, in English, where the words cannot say what to do.
+    pub detail: Option<String>,
+}
+
+impl From<String> for Hindrance {
+    fn from(words: String) -> Self {
+        Self { words, detail: None }
+    }
+}
+
+impl Hindrance {
+    /// The same, in words of the page's own.
+    #[must_use]
+    pub fn said(self, words: String) -> Self {
+        Self { words, ..self }
+    }
+}
+
+/// The same for staff, who act on shows, prices, tills and keys: what a buyer is told of a booking that moved on is not
+/// true of those. So many things can be refused there that the words are general, and the detail stands beside them.
+#[must_use]
+pub fn problem_for_staff(problem: &ProblemView) -> Hindrance {
+    let language = current();
+    if language == Language::English {
+        return problem_in_words(problem).into();
+    }
+    let of_code = (problem.code != "wrong_state").then(|| known(language, &problem.code)).flatten();
+    let is_refused = (400..500).contains(&problem.status);
+    let is_general = is_refused && (of_code.is_none() || problem.code == "malformed");
+    let general = || if is_refused { crate::say!("common.refused") } else { crate::say!("problem.other") };
+    let detail = (is_general && !problem.detail.is_empty()).then(|| problem.detail.clone());
+    Hindrance { words: of_code.unwrap_or_else(general), detail }
 }
 
 /// The number in the rule that was broken, where the message of the code tells it.
@@ -68,6 +115,24 @@ mod tests {
                 assert!(said.contains(&number) && !said.contains('{'), "{language:?} {said}");
             }
         }
+    }
+
+    #[test]
+    fn staff_are_told_more_where_the_words_of_a_code_say_too_little() {
+        let told = |code: &str, status| {
+            let problem = ProblemView { status, ..problem(code, "Open the till first.") };
+            (problem_for_staff(&problem), speaking(Language::German, || problem_for_staff(&problem)))
+        };
+        for code in ["wrong_state", "malformed", "brand_new"] {
+            let (english, german) = told(code, 409);
+            assert_eq!(english, Hindrance::from("Open the till first.".to_owned()));
+            assert_eq!(german.detail.as_deref(), Some("Open the till first."), "{code}");
+            assert!(!german.words.contains("Buchung") && !german.words.contains("bei uns"), "{code}: {german:?}");
+        }
+        let (_, known) = told("till_closed", 409);
+        assert!(known.words.contains("Kasse") && known.detail.is_none(), "{known:?}");
+        let (_, ours) = told("internal", 500);
+        assert!(ours.detail.is_none(), "{ours:?}");
     }
 
     #[test]

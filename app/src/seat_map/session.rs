@@ -263,6 +263,12 @@ impl Session {
         }
     }
 
+    /// Whether what is held is being paid for, or about to be.
+    #[must_use]
+    pub fn is_paying(self) -> bool {
+        self.off_to_pay.get_value() || self.cart.with_untracked(Cart::is_paying)
+    }
+
     /// Says that the next time the page is left it is to pay (or that this came to nothing).
     pub fn set_off_to_pay(self, off: bool) {
         self.off_to_pay.set_value(off);

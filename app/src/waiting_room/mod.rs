@@ -35,6 +35,9 @@ const SHORTEST_PAUSE_MS: i64 = 5 * SECOND_MS;
 const OPENING_SPREAD_MS: u32 = 4_000;
 /// A socket that ended is opened again after this long at most, milliseconds.
 const SOCKET_PAUSE_MS: u32 = 20_000;
+/// How often what changes all the time is read aloud, milliseconds: it is told a few times a second, and nobody could
+/// listen to that. A new step is read at once.
+const SPEAK_EVERY_MS: u32 = 30_000;
 
 /// What is known in this tab.
 #[derive(Clone, Copy)]
@@ -69,12 +72,15 @@ pub fn WaitingRoom(
     Effect::new(move |_| events::every(1_000, move || left_ms.set(door.left_ms())));
     let state = Memo::new(move |_| door.view.with(|view| view.as_ref().map(|view| view.state)));
     let told = Memo::new(move |_| door.view.with(|view| view.as_ref().map(|view| words::of(view, &opens))));
+    let title = Memo::new(move |_| told.get().map_or_else(|| say!("queue.loading"), |told| told.title));
+    let spoken = spoken(title, told);
     view! {
         <section class="waiting-room card" data-testid="waiting-room" data-state=move || state.get().map(words::name)>
             <div role="status">
-                <h2 data-testid="queue-title">{move || told.get().map_or_else(|| say!("queue.loading"), |told| told.title)}</h2>
-                <p data-testid="queue-text">{move || told.get().map(|told| told.text)}</p>
+                <h2 data-testid="queue-title">{move || title.get()}</h2>
             </div>
+            <p data-testid="queue-text">{move || told.get().map(|told| told.text)}</p>
+            <p class="visually-hidden" role="status" data-testid="queue-spoken">{move || spoken.get()}</p>
             <p class="waiting-room-countdown" role="timer" data-testid="queue-countdown">
                 {move || left_ms.get().filter(|_| state.get() == Some(QueueState::Waiting)).map(words::opens_in)}
             </p>
@@ -95,6 +101,23 @@ pub fn WaitingRoom(
             {move || door.view.with(|view| view.as_ref().map(words::draw))}
         </section>
     }
+}
+
+/// What is read aloud below the heading: when a new step has begun, and every half minute if it is something new by then.
+fn spoken(title: Memo<String>, told: Memo<Option<words::Told>>) -> RwSignal<String> {
+    let spoken = RwSignal::new(String::new());
+    let speak = move || {
+        let words = told.with_untracked(|told| told.as_ref().map(words::Told::aloud)).unwrap_or_default();
+        if spoken.with_untracked(|before| *before != words) {
+            spoken.set(words);
+        }
+    };
+    Effect::new(move |_| {
+        title.track();
+        speak();
+    });
+    Effect::new(move |_| events::every(SPEAK_EVERY_MS, speak));
+    spoken
 }
 
 impl Door {
@@ -126,9 +149,20 @@ impl Door {
 
     async fn ask(self) {
         match calls::get::<QueueView>(&self.path()).await {
-            Ok(view) => self.learn(view),
-            // Switched off meanwhile: the page of the show is the map.
-            Err(failure) if failure.status() == 404 => crate::browser::go_to(&format!("/shows/{}", self.show)),
+            Ok(view) => {
+                // What went wrong at another step is over with it, and so is being cut off.
+                let is_news = self.state() != Some(view.state);
+                if self.error.with_untracked(|error| {
+                    error.as_ref().is_some_and(|error| is_news || *error == in_words(&Failure::Unreachable))
+                }) {
+                    self.error.set(None);
+                }
+                self.learn(view);
+            }
+            // Switched off meanwhile: the page of the show is the map, with what its address asks for.
+            Err(failure) if failure.status() == 404 => {
+                browser::go_to(&format!("/shows/{}{}", self.show, browser::query()));
+            }
             // Without an answer: the next question may get one.
             Err(_) => {}
         }
@@ -221,6 +255,7 @@ impl Door {
                 Ok(view) => {
                     self.key.set_value(None);
                     self.busy.set(false);
+                    self.error.set(None);
                     // Late: asked again with the next question, not at once.
                     if view.state == QueueState::Late {
                         self.view.set(Some(view));
@@ -239,7 +274,10 @@ impl Door {
         spawn_local(async move {
             match calls::remove(&self.path(), &ids::new_key()).await {
                 Err(failure) if failure.status() != 404 => self.error.set(Some(in_words(&failure))),
-                _ => self.ask().await,
+                _ => {
+                    self.error.set(None);
+                    self.ask().await;
+                }
             }
         });
     }

@@ -17,6 +17,13 @@ pub(super) struct Told {
     pub(super) wait: Option<String>,
 }
 
+impl Told {
+    /// What is read aloud of it below its heading.
+    pub(super) fn aloud(&self) -> String {
+        self.wait.iter().fold(self.text.clone(), |text, wait| format!("{text} {wait}"))
+    }
+}
+
 /// The name of a state, for tests and style.
 pub(super) const fn name(state: QueueState) -> &'static str {
     match state {
@@ -66,7 +73,11 @@ fn count(number: u64) -> i64 {
 
 fn ahead(outlook: Outlook) -> String {
     let (least, most) = (count(outlook.ahead_least), count(outlook.ahead_most));
-    if least == most { say!("queue.ahead", most = most) } else { say!("queue.ahead_range", least = least, most = most) }
+    match least {
+        _ if least == most => say!("queue.ahead", most = most),
+        0 => say!("queue.ahead_most", most = most),
+        _ => say!("queue.ahead_range", least = least, most = most),
+    }
 }
 
 fn wait(outlook: Outlook) -> String {
@@ -132,7 +143,20 @@ mod tests {
         assert_eq!(later.text, "3,000 people are before you.");
         assert_eq!(later.wait.as_deref(), Some("Between 5 and 13 minutes to go."));
         let stuck = of(&at(3_000, 0), "");
-        assert!(stuck.wait.is_some_and(|wait| wait.starts_with("At least 5 minutes to go.")));
+        assert!(stuck.wait.as_ref().is_some_and(|wait| wait.starts_with("At least 5 minutes to go.")));
+        assert_eq!(stuck.aloud(), format!("{} {}", stuck.text, stuck.wait.expect("a wait")));
+    }
+
+    #[test]
+    fn one_and_none_are_said_as_people_say_them() {
+        let stuck = |place| of(&at(place, 0), "").wait.expect("a wait");
+        assert!(stuck(0).starts_with("Nobody is let in just now") && !stuck(0).contains('0'), "{}", stuck(0));
+        assert!(stuck(600).starts_with("At least a minute to go."), "{}", stuck(600));
+        let left =
+            |ahead_least, ahead_most| ahead(Outlook { ahead_least, ahead_most, wait_least_s: 0, wait_most_s: None });
+        assert_eq!(left(0, 1), "At most one person is before you.");
+        assert_eq!(left(0, 3), "At most 3 people are before you.");
+        assert_eq!(left(1, 3), "Between 1 and 3 people are before you.");
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub struct ScanRequest {
 pub enum Outcome {
     /// Come in.
     Admitted,
-    /// Somebody came in with it before: `used_at`, `used_where`.
+    /// Somebody came in with it before: `used_at`, `used_where`, `used_by`.
     AlreadyUsed,
     /// It is for another show of this theatre: `show`.
     OtherShow,
@@ -127,6 +127,9 @@ pub struct TicketAnswer {
     /// At which device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used_where: Option<String>,
+    /// By which scan: what undoes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used_by: Option<Uuid>,
     /// Why it is no ticket any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<NotValid>,
@@ -316,6 +319,9 @@ pub struct Settlement {
 pub struct UndoRequest {
     /// The scan.
     pub scan: Uuid,
+    /// The code of one ticket: of a party that came in by one scan, only this one was not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ticket: Option<String>,
     /// Why, in one line.
     pub reason: String,
 }

@@ -46,7 +46,7 @@ pub use pin::{PinIntent, check_pin, managers_with_pin, set_pin};
 pub use purge::purge_forever;
 pub use register::register;
 pub use sessions::{HINT_COOKIE, SESSION_COOKIE, Session, SignedIn, of_request, to_end};
-pub use staff::{Staff, works_at};
+pub use staff::{Staff, may_at, works_at};
 pub use tokens::long_enough as secrets_are_long_enough;
 pub use view::{has_proven_address, named, of_account};
 

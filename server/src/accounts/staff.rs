@@ -70,6 +70,16 @@ pub async fn works_at(pg: &PgPool, account: Uuid, theatre: &str) -> Result<bool,
     Ok(grants.iter().any(|(at, _)| at == theatre))
 }
 
+/// Whether an account may do in a theatre what is for `wanted`.
+///
+/// # Errors
+/// When the database fails.
+pub async fn may_at(pg: &PgPool, account: Uuid, theatre: &str, wanted: &[Role]) -> Result<bool, sqlx::Error> {
+    let grants = sql::grants::of_account(&mut *pg.acquire().await?, account).await?;
+    let held: Vec<Role> = grants.into_iter().filter(|(at, _)| at == theatre).map(|(_, role)| role).collect();
+    Ok(standing(&held, wanted) == Standing::May)
+}
+
 const fn words(role: Role) -> &'static str {
     match role {
         Role::BoxOffice => "the box office",

@@ -96,6 +96,7 @@ pub(super) fn plain(code: &Code, outcome: Outcome, seat: Option<&str>) -> Ticket
         seat: seat.map(str::to_owned),
         used_at: None,
         used_where: None,
+        used_by: None,
         why: None,
         show: None,
     }

@@ -117,7 +117,7 @@ async fn settled(
     settle::settle(&state, &staff, &show, &request, &intent).await
 }
 
-/// Undo whatever a scan let in, with a reason: the tickets are good again. For the box office.
+/// Undo whatever a scan let in, or one ticket of it, with a reason: they are good again. For the box office.
 #[utoipa::path(post, path = "/theatres/{theatre}/door/shows/{show}/undo", tag = "door", request_body = UndoRequest,
     params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 204), NotStaff, KeyReused,

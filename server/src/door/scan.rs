@@ -90,6 +90,7 @@ async fn look(
         Some(stands) if stands.let_in().scan == entrance.let_in.scan => books::plain(code, Outcome::Admitted, seat),
         Some(stands) => TicketAnswer {
             used_at: Some(show.local_iso(stands.let_in().at)),
+            used_by: Some(stands.let_in().scan),
             used_where: Some(stands.device),
             ..books::plain(code, Outcome::AlreadyUsed, seat)
         },

@@ -165,6 +165,7 @@ impl Room<'_> {
                 TicketAnswer {
                     used_at: Some(self.show.local_iso(stood.let_in.at)),
                     used_where: Some(stood.device.to_owned()),
+                    used_by: Some(stood.let_in.scan),
                     ..books::plain(code, Outcome::Conflict, seat)
                 }
             }

@@ -1,6 +1,7 @@
 //! An admission is undone: somebody was scanned by mistake, or turned back at the door.
 
 use domain::api::door::UndoRequest;
+use domain::door::Code as TicketCode;
 
 use super::books::ends_of;
 use super::sql::admissions;
@@ -11,7 +12,8 @@ use crate::idempotency::{Answer, Intent};
 use crate::web::{Code, Problem};
 use crate::{AppState, door};
 
-/// Undoes whatever a scan let in; the tickets are good again.
+/// Undoes whatever a scan let in, or one ticket of it; the tickets are good again. Where another scan has turned out to be
+/// the admission meanwhile, nothing is undone.
 pub(super) async fn undo(
     state: &AppState,
     staff: &Staff,
@@ -24,11 +26,21 @@ pub(super) async fn undo(
         return Ok(answer);
     }
     let reason = reason_of(&request.reason)?;
+    let ticket = match &request.ticket {
+        None => None,
+        Some(text) => Some(TicketCode::parse(text).ok_or_else(|| {
+            Problem::new(
+                Code::Malformed,
+                "A `ticket` is named by its code, 26 digits; without it the whole scan is undone.",
+            )
+        })?),
+    };
     let mut tx = state.pg.begin().await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {
         return Ok(answer);
     }
-    let codes = admissions::undo(&mut tx, show.id, request.scan, staff.session.account, now).await?;
+    let which = (request.scan, ticket.as_ref().map(TicketCode::as_str));
+    let codes = admissions::undo(&mut tx, show.id, which, staff.session.account, now).await?;
     if codes.is_empty() {
         let detail = "Nobody is in by this scan (any more). Look at the list of the door again.";
         return Err(Problem::new(Code::NotAdmitted, detail));

@@ -54,7 +54,7 @@ async fn take(
     let answer = once(&state, &intent, async {
         let asked = asked(&visitor, &show, &intent);
         let granted = async {
-            waiting_room::check_pass(&state, show.id, &visitor.owner, &headers).await?;
+            waiting_room::check_pass(&state, &show, &visitor, &headers).await?;
             let lot = wish_of(&show, &wish)?;
             // Checked before a puzzle is asked for.
             service::on_sale(&show, state.locks.now())?;
@@ -154,7 +154,7 @@ async fn change(
         let asked = asked(&visitor, &show, &intent);
         let changed = async {
             if !wish.add.is_empty() || !wish.add_places.is_empty() {
-                waiting_room::check_pass(&state, show.id, &visitor.owner, &headers).await?;
+                waiting_room::check_pass(&state, &show, &visitor, &headers).await?;
                 let mut trying = Trying::new(show.id, &visitor, &address);
                 trying.once(&state, &show, None).await?;
                 trying.goes_on(&state, &show, None).await?;

@@ -12,9 +12,10 @@ use uuid::Uuid;
 use super::room::Room;
 use super::store::{self, Entered};
 use super::tickets::Pass;
-use super::{line, rebuild};
+use super::{line, rebuild, sellers};
 use crate::AppState;
-use crate::web::{Code, Problem};
+use crate::catalogue::Show;
+use crate::web::{Code, Problem, Visitor};
 
 /// How long somebody who is called has to come in, milliseconds. Who is late comes in as soon as there is room.
 pub(super) const CLAIM_MS: i64 = 2 * MINUTE_MS;
@@ -42,26 +43,29 @@ pub enum Standing {
     Outside,
 }
 
-/// Lets only those take seats who are inside. However many come without a pass, no store is asked; of somebody with
-/// one, whether they left: their room is another's then.
+/// Lets only those take seats who are inside, and whoever sells at the theatre's counter. However many come without a pass,
+/// no store is asked but about those who are signed in; of somebody with one, whether they left: their room is another's
+/// then.
 ///
 /// # Errors
 /// 429 for everybody else, 503 when the store cannot be reached.
-pub async fn check_pass(state: &AppState, show: Uuid, owner: &str, headers: &HeaderMap) -> Result<(), Problem> {
-    let Some(room) = state.waiting_rooms.of(show) else { return Ok(()) };
-    let refused = |detail| Err(Problem::new(Code::WaitingRoom, detail).with_retry_after(COME_BACK));
+pub async fn check_pass(state: &AppState, show: &Show, visitor: &Visitor, headers: &HeaderMap) -> Result<(), Problem> {
+    let Some(room) = state.waiting_rooms.of(show.id) else { return Ok(()) };
     let now = state.locks.now();
-    let pass = pass_of(state, &room, owner, headers).filter(|pass| now < pass.until.plus_ms(GRACE_MS));
-    let Some(pass) = pass else {
-        return refused(
-            "This show is entered through its waiting room. Your place there is kept; please wait for your turn.",
-        );
+    let pass = pass_of(state, &room, &visitor.owner, headers).filter(|pass| now < pass.until.plus_ms(GRACE_MS));
+    let detail = match pass {
+        None => "This show is entered through its waiting room. Your place there is kept; please wait for your turn.",
+        // After the end everybody's number is used up, whether they left or not.
+        Some(pass) if now < pass.until && store::has_left(state, &room, pass.number).await? => {
+            "You left this show. Its waiting room has a new place for you."
+        }
+        Some(_) => return Ok(()),
     };
-    // After the end everybody's number is used up, whether they left or not.
-    if now < pass.until && store::has_left(state, &room, pass.number).await? {
-        return refused("You left this show. Its waiting room has a new place for you.");
+    // Boxed: the way to seats leads by here, and hardly anybody on it is asked about.
+    if Box::pin(sellers::sells_there(state, show, visitor.account)).await {
+        return Ok(());
     }
-    Ok(())
+    Err(Problem::new(Code::WaitingRoom, detail).with_retry_after(COME_BACK))
 }
 
 /// Whether somebody sees the map of a show or its waiting room.

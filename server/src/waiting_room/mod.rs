@@ -5,7 +5,8 @@
 //! its hash published; at opening the counter says how many are drawn, that is written down once, and only then is
 //! the key told and anybody let in (`domain::waiting_room::draw`). Every replica calls the next places four times a
 //! second ([`rounds`], `lua/admit.lua`): Redis' clock and one script decide, so that none leads and nobody is called
-//! twice. Whoever comes in has a signed pass; `POST …/holds` asks nobody about those without ([`check_pass`]).
+//! twice. Whoever comes in has a signed pass; `POST …/holds` asks nobody about those without ([`check_pass`]),
+//! but whether somebody who is signed in sells at the counter: who is served there waits in no room ([`sellers`]).
 //!
 //! Redis may forget everything. Tickets carry their numbers, the draw stands in Postgres, and numbers are given out
 //! only below a mark that was written there before, in blocks (`waiting_rooms.reserved`): a room that is built again
@@ -20,6 +21,7 @@ mod overview;
 mod rebuild;
 mod room;
 mod rounds;
+mod sellers;
 mod sql;
 mod store;
 mod switch;

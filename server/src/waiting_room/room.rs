@@ -14,6 +14,7 @@ use sqlx::PgPool;
 use uuid::Uuid;
 
 use super::line::Line;
+use super::sellers::Sellers;
 use super::sql::{self, RoomRow};
 use super::store::{self, Scripts, Stands};
 use super::tickets::Signer;
@@ -242,6 +243,8 @@ pub struct Rooms {
     pub(super) signer: Signer,
     /// Numbers by room and visitor: one each, however often they ask.
     pub(super) joins: Cache<(Uuid, String), u64>,
+    /// Who sells at the counter, and waits in no room.
+    pub(super) sellers: Sellers,
 }
 
 impl Rooms {
@@ -260,6 +263,7 @@ impl Rooms {
                 .eviction_policy(EvictionPolicy::lru())
                 .time_to_live(JOIN_LIFE)
                 .build(),
+            sellers: Sellers::default(),
         };
         rooms.reload(pg, now).await?;
         // If Redis was started again together with all of us, nobody remembers its last moments.

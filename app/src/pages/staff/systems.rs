@@ -7,9 +7,10 @@ use domain::api::systems::{
 use leptos::prelude::*;
 
 use super::{Desk, Field, fields, frame};
-use crate::language::{self, Moment, number};
+use crate::language::{self, Hindrance, Moment, number};
 use crate::say;
 use crate::shell::{Head, Page};
+use crate::staff::in_the_way;
 
 /// The page of other systems.
 #[derive(Clone, Debug)]
@@ -25,7 +26,7 @@ pub struct Systems {
     /// What stands in the forms.
     pub form: SystemsForm,
     /// What stood in the way of what was asked.
-    pub trouble: Option<String>,
+    pub trouble: Option<Hindrance>,
     /// Where idempotency keys of the forms begin; each form adds its own name.
     pub intent: String,
 }
@@ -77,7 +78,7 @@ impl Page for Systems {
         let Self { desk, keys, endpoints, made, form, trouble, intent } = self;
         let base = format!("/staff/{}/systems", desk.theatre);
         let trouble = trouble.map(|words| {
-            view! { <p class="account-trouble" role="alert" data-testid="systems-trouble">{words}</p> }
+            view! { <p class="account-trouble" role="alert" data-testid="systems-trouble">{in_the_way(words)}</p> }
         });
         let given = Given { intent: &intent, form: &form };
         let content = view! {

@@ -6,8 +6,10 @@ use leptos::prelude::*;
 use serde::Deserialize;
 
 use super::{Desk, frame};
+use crate::language::Hindrance;
 use crate::say;
 use crate::shell::{Half, Head, Page};
+use crate::staff::in_the_way;
 
 /// The page of one theatre.
 #[derive(Clone, Debug)]
@@ -23,7 +25,7 @@ pub struct TheatrePage {
     /// Whether something was just done.
     pub done: bool,
     /// What stood in the way.
-    pub trouble: Option<String>,
+    pub trouble: Option<Hindrance>,
 }
 
 impl Page for TheatrePage {
@@ -53,8 +55,8 @@ impl Page for TheatrePage {
     }
 }
 
-fn trouble_view(words: String) -> impl IntoView {
-    view! { <p class="account-trouble" role="alert" data-testid="theatre-trouble">{words}</p> }
+fn trouble_view(hindrance: Hindrance) -> impl IntoView {
+    view! { <p class="account-trouble" role="alert" data-testid="theatre-trouble">{in_the_way(hindrance)}</p> }
 }
 
 /// The form of a new theatre, as it was sent: also what says nothing, since another city was chosen.
@@ -92,7 +94,7 @@ pub struct NewTheatre {
     /// Idempotency key.
     pub key: String,
     /// What was typed and refused, and why.
-    pub refused: Option<(NewTheatreForm, String)>,
+    pub refused: Option<(NewTheatreForm, Hindrance)>,
 }
 
 impl NewTheatre {

@@ -6,9 +6,10 @@ use domain::fairness::{Kind, Subject};
 use leptos::prelude::*;
 
 use super::{Desk, frame};
-use crate::language::{self, Moment, number};
+use crate::language::{self, Hindrance, Moment, number};
 use crate::say;
 use crate::shell::{Head, Page};
+use crate::staff::in_the_way;
 
 /// The page of what is unusual.
 #[derive(Clone, Debug)]
@@ -18,7 +19,7 @@ pub struct Unusual {
     /// What was seen: first what nobody put aside.
     pub flags: Vec<UnusualView>,
     /// What stood in the way of what was asked.
-    pub trouble: Option<String>,
+    pub trouble: Option<Hindrance>,
     /// Where idempotency keys of the forms begin; each form adds its own name.
     pub intent: String,
 }
@@ -32,7 +33,7 @@ impl Page for Unusual {
         let Self { desk, flags, trouble, intent } = self;
         let base = format!("/staff/{}/unusual", desk.theatre);
         let trouble = trouble.map(|words| {
-            view! { <p class="account-trouble" role="alert" data-testid="unusual-trouble">{words}</p> }
+            view! { <p class="account-trouble" role="alert" data-testid="unusual-trouble">{in_the_way(words)}</p> }
         });
         let content = view! {
             <div class="systems">

@@ -81,7 +81,7 @@ impl Selling {
     pub(super) fn must_ask_again(self) -> bool {
         let must = self.unanswered.with_untracked(Option::is_some);
         if must {
-            self.trouble.set(Some(say!("box_office.unanswered")));
+            self.trouble.set(Some(say!("box_office.unanswered").into()));
         }
         must
     }

@@ -12,6 +12,7 @@ use crate::checkout::{count_in_words, countdown, lines, place_lines, total_of};
 use crate::language::{current, money};
 use crate::say;
 use crate::seat_map::own_seats::cart::Cart;
+use crate::staff::in_the_way;
 
 /// The counter.
 pub(super) fn panel(selling: Selling) -> impl IntoView {
@@ -34,7 +35,7 @@ pub(super) fn panel(selling: Selling) -> impl IntoView {
                 <strong data-testid="counter-total">{total}</strong>
             </p>
             <p class="account-trouble" role="alert" data-testid="counter-trouble"
-                hidden=move || selling.trouble.with(Option::is_none)>{move || selling.trouble.get()}</p>
+                hidden=move || selling.trouble.with(Option::is_none)>{move || selling.trouble.get().map(in_the_way)}</p>
             {move || match (selling.unanswered.get(), selling.exchange.get()) {
                 (Some(asked), _) => EitherOf3::A(asking::again(selling, asked)),
                 (None, Some(booking)) => EitherOf3::B(exchange::swap(selling, booking)),

@@ -19,7 +19,7 @@ use super::asking::{Asked, Wish};
 use super::exchange::Exchanging;
 use crate::browser::calls::{self, Failure};
 use crate::browser::ids;
-use crate::language::{current, money, problem_in_words};
+use crate::language::{Hindrance, current, money, problem_for_staff};
 use crate::say;
 use crate::seat_map::session::Session;
 
@@ -36,7 +36,7 @@ pub(super) struct Selling {
     /// Whether an act is under way.
     pub(super) busy: RwSignal<bool>,
     /// What stood in the way of the last act.
-    pub(super) trouble: RwSignal<Option<String>>,
+    pub(super) trouble: RwSignal<Option<Hindrance>>,
     /// The last sale.
     pub(super) sold: RwSignal<Option<CounterBooking>>,
     /// Whose the seat is that was tapped in vain.
@@ -134,7 +134,7 @@ impl Selling {
             email: self.email.get_untracked().trim().to_owned(),
         };
         if means == Means::Free && wish.reason.is_empty() {
-            self.trouble.set(Some(say!("box_office.say_why")));
+            self.trouble.set(Some(say!("box_office.say_why").into()));
             return;
         }
         let paid = match means {
@@ -176,7 +176,7 @@ impl Selling {
         let Some(held) = untrack(|| self.ready()) else { return };
         let name = self.name.get_untracked().trim().to_owned();
         if name.is_empty() {
-            self.trouble.set(Some(say!("box_office.say_who")));
+            self.trouble.set(Some(say!("box_office.say_who").into()));
             return;
         }
         let seats: Vec<SeatIndex> = held.seats.iter().map(|line| line.seat).collect();
@@ -242,7 +242,7 @@ impl Selling {
     fn house(self, seats: Vec<SeatIndex>, kept: bool) -> Option<HouseSeats> {
         let reason = self.reason.get_untracked().trim().to_owned();
         if reason.is_empty() {
-            self.trouble.set(Some(say!("box_office.say_why")));
+            self.trouble.set(Some(say!("box_office.say_why").into()));
             return None;
         }
         (!seats.is_empty()).then_some(HouseSeats { seats, kept, reason })
@@ -276,8 +276,8 @@ impl Selling {
         spawn_local(async move {
             if let Err(failure) = work.await {
                 let words = match &failure {
-                    Failure::Unreachable => say!("common.unreachable"),
-                    Failure::Problem(problem) => problem_in_words(problem),
+                    Failure::Unreachable => say!("common.unreachable").into(),
+                    Failure::Problem(problem) => problem_for_staff(problem),
                 };
                 self.trouble.set(Some(words));
                 // The hold may be over, or other than it looks.

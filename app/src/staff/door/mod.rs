@@ -27,7 +27,7 @@ use wasm_bindgen::JsCast;
 
 use self::camera::Camera;
 use self::gate::{Gate, Link};
-use self::tell::{Told, Tone};
+use self::tell::{Told, Tone, Undo};
 use crate::browser::{self, events, ids};
 use crate::language::Arg;
 use crate::say;
@@ -246,29 +246,30 @@ fn conflicts(gate: Gate) -> impl IntoView {
     view! { <section class="door-conflicts" role="alert">{content}</section> }
 }
 
-/// The last scans, and the way to undo one.
+/// The last scans, and the way to undo one; also one that came before it, by whichever device.
 fn recent(gate: Gate) -> impl IntoView {
-    let undoing = RwSignal::new(None::<Told>);
+    let undoing = RwSignal::new(None::<Undo>);
+    let undo = move |undo: Undo| {
+        if undo.is_done {
+            return Either::Left(view! { <span class="quiet">{say!("door.undone")}</span> });
+        }
+        let name = say!("door.undo_ticket", ends = &undo.ends);
+        Either::Right(view! {
+            <button type="button" class="button button-quiet" data-testid="door-undo" aria-label=name
+                on:click=move |_| {
+                    undoing.set(Some(undo.clone()));
+                    spawn_local(async { events::after(0).await; browser::focus("door-reason"); });
+                }>{say!("door.undo")}</button>
+        })
+    };
     let line = move |told: Told| {
         let (word, tickets, number) = (told.word.clone(), told.tickets.clone(), told.number);
-        let undo = (told.can_undo && !told.is_undone).then(|| {
-            let told = told.clone();
-            let name = say!("door.undo_ticket", ends = &told.tickets);
-            view! {
-                <button type="button" class="button button-quiet" data-testid="door-undo" aria-label=name
-                    on:click=move |_| {
-                        undoing.set(Some(told.clone()));
-                        spawn_local(async { events::after(0).await; browser::focus("door-reason"); });
-                    }>{say!("door.undo")}</button>
-            }
-        });
-        let undone = told.is_undone.then(|| view! { <span class="quiet">{say!("door.undone")}</span> });
+        let undos = told.undos.into_iter().map(undo).collect_view();
         view! {
             <li data-tone=told.tone.as_str() data-number=number>
                 <span class="door-recent-word">{word}</span>
                 <span class="quiet"><bdi>{(!tickets.is_empty()).then(|| format!("…{tickets}"))}</bdi></span>
-                {undone}
-                {undo}
+                {undos}
             </li>
         }
     };
@@ -276,17 +277,18 @@ fn recent(gate: Gate) -> impl IntoView {
     view! {
         <section class="door-recent" hidden=move || gate.recent.with(|recent| recent.is_empty())>
             <h2>{say!("door.recent")}</h2>
-            {move || undoing.get().map(|told| undo_form(gate, told, undoing))}
+            {move || undoing.get().map(|undo| undo_form(gate, undo, undoing))}
             <ol data-testid="door-recent">{lines}</ol>
         </section>
     }
 }
 
-fn undo_form(gate: Gate, told: Told, undoing: RwSignal<Option<Told>>) -> impl IntoView {
+fn undo_form(gate: Gate, undo: Undo, undoing: RwSignal<Option<Undo>>) -> impl IntoView {
     let (reason, error) = (NodeRef::<Input>::new(), RwSignal::new(None::<String>));
     // One key for one wish: pressing again after a failure nobody can explain is the same wish.
     let attempt = StoredValue::new(None::<(String, String)>);
     let busy = RwSignal::new(false);
+    let why = say!("door.undo_why", ends = &undo.ends);
     let close = move || {
         undoing.set(None);
         browser::focus_first("#door-code");
@@ -305,8 +307,9 @@ fn undo_form(gate: Gate, told: Told, undoing: RwSignal<Option<Told>>) -> impl In
         let same = attempt.get_value().filter(|(earlier, _)| *earlier == text);
         let (text, key) = same.unwrap_or_else(|| (text, ids::new_key()));
         attempt.set_value(Some((text.clone(), key.clone())));
+        let undo = undo.clone();
         spawn_local(async move {
-            match gate.undo(told.scan, text, &key).await {
+            match gate.undo(&undo, text, &key).await {
                 None => close(),
                 Some(trouble) => {
                     error.set(Some(trouble));
@@ -318,7 +321,7 @@ fn undo_form(gate: Gate, told: Told, undoing: RwSignal<Option<Told>>) -> impl In
     view! {
         <form class="door-undo card" on:submit=submit novalidate data-testid="door-undo-form">
             <div class="field">
-                <label for="door-reason">{say!("door.undo_why", ends = &told.tickets)}</label>
+                <label for="door-reason">{why}</label>
                 <input id="door-reason" node_ref=reason r#type="text" maxlength="300" autocomplete="off" aria-describedby="door-reason-error" />
                 <p class="field-error" id="door-reason-error" role="alert">{move || error.get()}</p>
             </div>

@@ -48,26 +48,36 @@ pub struct Told {
     pub lines: Vec<String>,
     /// The tickets, by the ends of their codes.
     pub tickets: String,
-    /// Whether it let somebody in whom the server knows of, so that it can be undone.
-    pub can_undo: bool,
-    /// Whether that was undone.
-    pub is_undone: bool,
+    /// Admissions the server knows of, which can be undone: its own, and those that stand in its way.
+    pub undos: Vec<Undo>,
+}
+
+/// An admission that can be undone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Undo {
+    /// The scan it was.
+    pub scan: Uuid,
+    /// The code of one ticket of it; none for all of them.
+    pub ticket: Option<String>,
+    /// The tickets, by the ends of their codes.
+    pub ends: String,
+    /// Whether it was undone.
+    pub is_done: bool,
+}
+
+impl Undo {
+    /// Whether this is over with that.
+    #[must_use]
+    pub fn is_over_with(&self, other: &Self) -> bool {
+        self.scan == other.scan && (other.ticket.is_none() || self.ends == other.ends)
+    }
 }
 
 impl Told {
     /// A word with lines, about no ticket that is known.
     #[must_use]
     pub fn new(tone: Tone, word: String, lines: Vec<String>) -> Self {
-        Self {
-            number: 0,
-            scan: Uuid::nil(),
-            tone,
-            word,
-            lines,
-            tickets: String::new(),
-            can_undo: false,
-            is_undone: false,
-        }
+        Self { number: 0, scan: Uuid::nil(), tone, word, lines, tickets: String::new(), undos: Vec::new() }
     }
 }
 
@@ -96,9 +106,21 @@ pub fn of_answer(answer: &ScanAnswer) -> Told {
     Told {
         scan: answer.scan,
         tickets: in_a_list(&tickets.iter().map(|ticket| ticket.ends.as_str()).collect::<Vec<_>>()),
-        can_undo: admitted > 0,
         ..Told::new(tone, word, lines)
     }
+}
+
+/// What can be undone after a scan of these codes: whom it let in, and whoever came in with one of the tickets before.
+#[must_use]
+pub fn undos<'a>(answer: &ScanAnswer, codes: impl Iterator<Item = &'a str>) -> Vec<Undo> {
+    let come = answer.tickets.iter().filter(|ticket| ticket.outcome == Outcome::Admitted);
+    let come: Vec<&str> = come.map(|ticket| ticket.ends.as_str()).collect();
+    let own = Undo { scan: answer.scan, ticket: None, ends: in_a_list(&come), is_done: false };
+    let earlier = codes.zip(&answer.tickets).filter_map(|(code, ticket)| {
+        let (scan, ends) = (ticket.used_by?, ticket.ends.clone());
+        Some(Undo { scan, ticket: Some(code.to_owned()), ends, is_done: false })
+    });
+    (!come.is_empty()).then_some(own).into_iter().chain(earlier).collect()
 }
 
 /// What the list says, where all of it is let in or nothing.
@@ -213,7 +235,16 @@ mod tests {
 
     fn ticket(outcome: Outcome) -> TicketAnswer {
         let seat = Some("C7".to_owned());
-        TicketAnswer { ends: "PQRS".to_owned(), outcome, seat, used_at: None, used_where: None, why: None, show: None }
+        TicketAnswer {
+            ends: "PQRS".to_owned(),
+            outcome,
+            seat,
+            used_at: None,
+            used_where: None,
+            used_by: None,
+            why: None,
+            show: None,
+        }
     }
 
     fn told(tickets: Vec<TicketAnswer>) -> (Tone, String, Vec<String>) {
@@ -256,6 +287,23 @@ mod tests {
         let (tone, word, lines) = told(vec![good(), ticket(Outcome::NotValid), good()]);
         assert_eq!((tone, word.as_str()), (Tone::Partly, "2 of 3 come in"));
         assert_eq!(lines, ["C7 and C7", "C7: Not valid any more"]);
+    }
+
+    #[test]
+    fn what_let_somebody_in_can_be_undone_also_what_did_before() {
+        let (scan, earlier) = (Uuid::from_u128(1), Uuid::from_u128(2));
+        let used = TicketAnswer { used_by: Some(earlier), ends: "TUVW".to_owned(), ..ticket(Outcome::AlreadyUsed) };
+        let codes = ["one", "two", "three"];
+        let answer = ScanAnswer { scan, tickets: vec![ticket(Outcome::Admitted), used, ticket(Outcome::NotValid)] };
+        let said = undos(&answer, codes.into_iter());
+        let told: Vec<_> = said.iter().map(|undo| (undo.scan, undo.ticket.as_deref(), undo.ends.as_str())).collect();
+        assert_eq!(told, [(scan, None, "PQRS"), (earlier, Some("two"), "TUVW")]);
+        // One ticket of the earlier scan is not all of it; all of it is each of them.
+        let all = Undo { scan: earlier, ticket: None, ends: "PQRS and TUVW".to_owned(), is_done: false };
+        assert!(said[1].is_over_with(&said[1]) && said[1].is_over_with(&all));
+        assert!(!all.is_over_with(&said[1]) && !said[0].is_over_with(&said[1]));
+        let nobody = ScanAnswer { scan, tickets: vec![ticket(Outcome::NotValid)] };
+        assert_eq!(undos(&nobody, codes.into_iter()), []);
     }
 
     #[test]

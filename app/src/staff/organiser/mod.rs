@@ -33,8 +33,9 @@ use self::editor::Editor;
 pub use self::findings::words;
 use crate::browser::calls::{self, Failure};
 use crate::browser::events;
-use crate::language::problem_in_words;
+use crate::language::{Hindrance, problem_for_staff};
 use crate::say;
+use crate::staff::in_the_way;
 
 /// Groups of messages the island uses; its page carries them.
 pub const WORDS: &[&str] = &["editor", "organiser", "map", "problem", "common"];
@@ -65,7 +66,8 @@ pub fn StaffLayoutEditor(
             match drawn {
                 Ok(draft) => mount_to(place, move || parts(Editor::new(theatre, screens, sold, draft))).forget(),
                 Err(why) => {
-                    mount_to(place, move || view! { <p class="account-trouble" role="alert">{why}</p> }).forget()
+                    mount_to(place, move || view! { <p class="account-trouble" role="alert">{in_the_way(why)}</p> })
+                        .forget()
                 }
             }
         });
@@ -78,15 +80,15 @@ pub fn StaffLayoutEditor(
 }
 
 /// The room as a draft, or why there is none.
-async fn read(theatre: &str, layout: Uuid) -> Result<Draft, String> {
+async fn read(theatre: &str, layout: Uuid) -> Result<Draft, Hindrance> {
     let path = format!("/api/v1/theatres/{theatre}/layouts/{layout}/file?form=seating_plan");
     let plan = calls::get(&path).await.map_err(|failure| match &failure {
-        Failure::Unreachable => say!("common.unreachable"),
-        Failure::Problem(problem) => problem_in_words(problem),
+        Failure::Unreachable => say!("common.unreachable").into(),
+        Failure::Problem(problem) => problem_for_staff(problem),
     })?;
     Draft::read(plan).map_err(|why| match why {
-        Unreadable::NotAPlan(why) => say!("organiser.finding_not_a_plan", place = &why),
-        Unreadable::TooLarge(seats) => too_large(seats),
+        Unreadable::NotAPlan(why) => say!("organiser.finding_not_a_plan", place = &why).into(),
+        Unreadable::TooLarge(seats) => too_large(seats).into(),
     })
 }
 

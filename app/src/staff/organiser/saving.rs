@@ -11,11 +11,12 @@ use super::fields::{choice, wish};
 use super::findings::words;
 use crate::browser::calls::{self, Failure};
 use crate::browser::{go_to, ids};
-use crate::language::problem_in_words;
+use crate::language::{Hindrance, problem_for_staff};
 use crate::say;
+use crate::staff::in_the_way;
 
 /// What stands in the way, and everything that is wrong with the room.
-type Trouble = (String, Vec<String>);
+type Trouble = (Hindrance, Vec<String>);
 
 /// Saving in one editor. A bundle of handles: copy it.
 #[derive(Clone, Copy)]
@@ -58,7 +59,7 @@ pub(super) fn form(editor: Editor) -> impl IntoView {
             <button type="button" class="button" data-testid="layout-save" aria-disabled=idle on:click=move |_| saving.save()>{say!("editor.save")}</button>
             {move || saving.trouble.get().map(|(why, findings)| view! {
                 <div class="account-trouble" role="alert" data-testid="layout-trouble">
-                    <p>{why}</p>
+                    <p>{in_the_way(why)}</p>
                     <ul>{findings.into_iter().map(|finding| view! { <li>{finding}</li> }).collect_view()}</ul>
                 </div>
             })}
@@ -131,7 +132,7 @@ impl Saving {
             (self.reason.get_untracked().trim().to_owned(), self.name.get_untracked().trim().to_owned());
         let screen = self.screen.get_untracked();
         if reason.is_empty() || (screen.is_empty() && name.is_empty()) {
-            self.trouble.set(Some((say!("editor.say_which"), Vec::new())));
+            self.trouble.set(Some((say!("editor.say_which").into(), Vec::new())));
             return;
         }
         self.act(async move {
@@ -168,9 +169,9 @@ impl Saving {
         spawn_local(async move {
             if let Err(failure) = work.await {
                 self.trouble.set(Some(match &failure {
-                    Failure::Unreachable => (say!("common.unreachable"), Vec::new()),
+                    Failure::Unreachable => (say!("common.unreachable").into(), Vec::new()),
                     Failure::Problem(problem) => {
-                        (problem_in_words(problem), problem.findings.iter().map(words).collect())
+                        (problem_for_staff(problem), problem.findings.iter().map(words).collect())
                     }
                 }));
             }

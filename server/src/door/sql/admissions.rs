@@ -91,30 +91,35 @@ pub(in crate::door) async fn take_over(
     Ok(taken.rows_affected() == 1)
 }
 
-/// Undoes the admissions of a scan that stand; the codes of their tickets.
+/// Undoes the admissions of a scan that stand, or of one ticket of it; the codes of their tickets.
 pub(in crate::door) async fn undo(
     tx: &mut PgConnection,
     show: Uuid,
-    scan: Uuid,
+    (scan, ticket): (Uuid, Option<&str>),
     by: Uuid,
     now: Timestamp,
 ) -> Result<Vec<String>, sqlx::Error> {
     // In the order in which scans lock them.
     let ids: Vec<(Uuid, String)> = sqlx::query_as(
         "SELECT id, ticket_code FROM door_admissions
-         WHERE scan_id = $1 AND show_id = $2 AND undone_at IS NULL
+         WHERE scan_id = $1 AND show_id = $2 AND undone_at IS NULL AND ($3::text IS NULL OR ticket_code = $3)
          ORDER BY ticket_code FOR UPDATE",
     )
     .bind(scan)
     .bind(show)
+    .bind(ticket)
     .fetch_all(&mut *tx)
     .await?;
     let (ids, codes): (Vec<Uuid>, Vec<String>) = ids.into_iter().unzip();
-    sqlx::query("UPDATE door_admissions SET undone_at = $2, undone_by = $3 WHERE id = ANY($1) AND undone_at IS NULL")
-        .bind(&ids)
-        .bind(to_utc(now))
-        .bind(by)
-        .execute(tx)
-        .await?;
+    sqlx::query(
+        "UPDATE door_admissions SET undone_at = $2, undone_by = $3
+         WHERE id = ANY($1) AND scan_id = $4 AND undone_at IS NULL",
+    )
+    .bind(&ids)
+    .bind(to_utc(now))
+    .bind(by)
+    .bind(scan)
+    .execute(tx)
+    .await?;
     Ok(codes)
 }

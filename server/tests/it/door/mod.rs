@@ -89,6 +89,12 @@ impl Device {
         self.browser.call(Method::POST, &self.path("/undo"), json!({ "scan": scan, "reason": reason })).await
     }
 
+    /// Undoes one ticket of a scan.
+    pub async fn undo_ticket(&self, scan: &Value, code: &str) -> Answer {
+        let body = json!({ "scan": scan, "ticket": code, "reason": "Their friend has it." });
+        self.browser.call(Method::POST, &self.path("/undo"), body).await
+    }
+
     /// How the door stands.
     pub async fn stands(&self) -> Value {
         let (status, view) = self.browser.get(&self.path("")).await;

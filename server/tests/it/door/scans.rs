@@ -211,6 +211,41 @@ async fn an_admission_is_undone_with_a_reason_and_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_ticket_that_is_used_says_by_which_scan_and_any_device_undoes_that_one_alone() {
+    let world = World::start(1, &[]).await;
+    let ann = tonight(&world).await;
+    let left = device(&world, ann.show, "Left door").await;
+    let right = device(&world, ann.show, "Right door").await;
+    let codes = codes(&world, &ann.bought(&[0, 1, 2], "tok_paid").await).await;
+    let scan = new_id();
+    let party = format!("ROWLOCK1|{}|2 tickets|Ann", codes[..2].join(","));
+    assert_eq!(left.scan_as(&party, scan).await.0, StatusCode::OK);
+    assert_eq!(left.outcome(&codes[2]).await, "admitted");
+
+    // A day later, say, at another device of somebody else: the ticket itself leads to its admission.
+    let used = right.scan(&codes[0]).await;
+    assert_eq!((text(&used[0]["outcome"]), &used[0]["used_by"]), ("already_used", &json!(scan)));
+    let by = &used[0]["used_by"];
+    for (wrong, status) in [("nonsense", StatusCode::BAD_REQUEST), (codes[2].as_str(), StatusCode::CONFLICT)] {
+        assert_eq!(right.undo_ticket(by, wrong).await.0, status, "{wrong} came by another scan, or is none");
+    }
+    assert_eq!(left.counts().await, [3, 3, 0], "nothing happened");
+    assert_eq!(right.undo_ticket(by, &codes[0]).await.0, StatusCode::NO_CONTENT);
+    assert_eq!(left.counts().await, [3, 2, 0], "the rest of the party stays inside");
+    let (status, problem) = right.undo_ticket(by, &codes[0]).await;
+    assert_eq!((status, text(&problem["code"])), (StatusCode::CONFLICT, "not_admitted"));
+    let lines = "SELECT count(*) FROM audit_list WHERE act = 'door_admission_undone' AND actor IS NOT NULL";
+    assert_eq!(world.count(lines).await, 1);
+    assert_eq!(right.outcome(&codes[0]).await, "admitted");
+    // Another theatre's people undo nothing here.
+    another_theatre(&world).await;
+    let strange = right.path("/undo").replace("/aurora/", "/rialto/");
+    let body = json!({ "scan": scan, "ticket": codes[1], "reason": "Ours." });
+    assert_eq!(right.browser.call(Method::POST, &strange, body).await.0, StatusCode::NOT_FOUND);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_is_no_scan_is_refused_and_leaves_nothing() {
     let world = World::start(1, &[]).await;
     let ann = tonight(&world).await;

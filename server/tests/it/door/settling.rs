@@ -89,6 +89,7 @@ async fn a_ticket_let_in_twice_is_told_at_the_door_and_to_the_manager_and_the_fi
     for code in &codes {
         assert_eq!(left.outcome(code).await, "admitted");
     }
+    let stood = left.scan(&codes[0]).await;
     let hour = 3_600_000;
     let (_, settled) = right.settle(&list, &[(new_id(), &codes[0], hour), (new_id(), &codes[1], 0)]).await;
     assert_eq!(outcomes(&settled), ["admitted", "conflict"], "{settled}");
@@ -103,7 +104,17 @@ async fn a_ticket_let_in_twice_is_told_at_the_door_and_to_the_manager_and_the_fi
     let expected =
         [("already_used", "A2", "Right door", "Left door"), ("already_used", "A1", "Left door", "Right door")];
     assert!(expected.iter().all(|one| told.contains(one)), "{told:?}");
-    assert_eq!(left.scan(&codes[0]).await[0]["used_where"], "Right door", "the earlier one is the admission");
+    let used = left.scan(&codes[0]).await;
+    assert_eq!(used[0]["used_where"], "Right door", "the earlier one is the admission");
+    assert_ne!(used[0]["used_by"], stood[0]["used_by"]);
+    // It is what can be undone now, and the scan that stood until then is not.
+    let (status, problem) = left.undo_ticket(&stood[0]["used_by"], &codes[0]).await;
+    assert_eq!((status, text(&problem["code"])), (StatusCode::CONFLICT, "not_admitted"));
+    assert_eq!(left.undo_ticket(&used[0]["used_by"], &codes[0]).await.0, StatusCode::NO_CONTENT);
+    assert_eq!(left.counts().await, [2, 1, 2]);
+    // Of the conflict, too, it is known what it came after.
+    let first = &settled["scans"][1]["tickets"][0]["used_by"];
+    assert_eq!(left.undo_ticket(first, &codes[1]).await.0, StatusCode::NO_CONTENT);
     let lines = "SELECT count(*) FROM audit_list WHERE act = 'door_conflict' AND reason LIKE 'Let in twice%'
                  AND theatre_id = 'aurora' AND actor IS NOT NULL";
     assert_eq!(world.count(lines).await, 2);

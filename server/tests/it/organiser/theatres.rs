@@ -4,7 +4,7 @@ use reqwest::StatusCode;
 use serde_json::{Value, json};
 
 use super::HERE;
-use crate::accounts::{another_theatre, grant, signed_up};
+use crate::accounts::{another_theatre, form, grant, signed_up};
 use crate::reports::staff;
 use crate::world::{World, text};
 
@@ -74,6 +74,41 @@ async fn a_theatre_takes_another_name_and_no_other_currency_once_something_was_p
     let (_, page) = world.visitor().raw(reqwest::Method::GET, "/theatres/aurora", Value::Null, "k").await;
     assert!(page.contains("Aurora Nova"));
     assert_eq!(world.count("SELECT count(*) FROM audit_list WHERE act = 'theatre_changed'").await, 1);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_refused_is_told_in_the_language_of_the_page_with_what_to_do_beside_it() {
+    let world = World::start(1, &[]).await;
+    let mut max = staff(&world, "max@example.org", "manager").await;
+    let (_, before) = max.get(HERE).await;
+    let visitor = max.visitor();
+    let send = async |key: &str, name: &str, version: u64| {
+        let version = version.to_string();
+        let fields = [
+            ("key", key),
+            ("version", version.as_str()),
+            ("name", name),
+            ("address", "Rua 9"),
+            ("currency", "EUR"),
+            ("reason", "Sold."),
+        ];
+        let request = visitor.client.post(format!("{}/staff/aurora/theatre", visitor.base));
+        let request = request.header("cookie", format!("{}; lang=de", visitor.cookie));
+        let answer = form(request, &fields).send().await.expect("the server answers");
+        (answer.status(), answer.text().await.expect("a page"))
+    };
+    let version = before["version"].as_u64().expect("a number");
+    let (status, page) = send("k-1", "Nova", version + 7).await;
+    assert_eq!(status, StatusCode::CONFLICT);
+    // Of a booking, which is what buyers are told, nothing is said.
+    assert!(page.contains("So wie die Dinge stehen, geht das nicht.") && !page.contains("Buchung hat sich"), "{page}");
+    let detail = "Somebody else has changed this theatre meanwhile. Look at it again, then change it.";
+    assert!(page.contains(&format!("<bdi lang=\"en\">{detail}</bdi>")), "{page}");
+    let (status, page) = send("k-2", &"x".repeat(200), version).await;
+    assert_eq!(status, StatusCode::BAD_REQUEST);
+    assert!(page.contains("Mit diesen Angaben") && !page.contains("Bei uns ist etwas"), "{page}");
+    assert!(page.contains("<bdi lang=\"en\">") && page.contains("is longer than"), "{page}");
     world.end().await;
 }
 

@@ -4,7 +4,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::{Guest, guests, queue_of, switch_on};
-use crate::accounts::Browser;
+use crate::accounts::{Browser, another_theatre, grant, signed_up};
 use crate::world::{World, text};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -118,6 +118,41 @@ async fn whoever_leaves_has_no_pass_any_more() {
     // What they hold they may let go.
     let (status, answer) = elsewhere.send(Method::DELETE, &change, Value::Null).await;
     assert_eq!(status, StatusCode::NO_CONTENT, "{answer}");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_sells_at_the_counter_of_the_theatre_takes_seats_without_a_pass() {
+    let world = World::start(1, &[]).await;
+    another_theatre(&world).await;
+    switch_on(&world, 600_000, 100).await;
+    let holds = format!("/api/v1/shows/{}/holds", world.show);
+    for (number, theatre, role, may) in [
+        (1, "aurora", "box_office", true),
+        (2, "aurora", "manager", true),
+        // Plans shows, and sells nothing.
+        (3, "aurora", "organiser", false),
+        (4, "rialto", "box_office", false),
+        (5, "rialto", "manager", false),
+    ] {
+        let email = format!("staff-{number}@example.org");
+        let mut person = signed_up(&world, &email).await;
+        grant(&world, &email, theatre, role).await;
+        let (status, answer) = person.post(&holds, json!({ "seats": [number] })).await;
+        if may {
+            assert_eq!(status, StatusCode::CREATED, "{role} {theatre}: {answer}");
+            // One more, for the same customer.
+            let change = format!("{holds}/{}", text(&answer["id"]));
+            let (status, answer) = person.send(Method::PATCH, &change, json!({ "add": [number + 10] })).await;
+            assert_eq!(status, StatusCode::OK, "{role} {theatre}: {answer}");
+        } else {
+            let refused = (StatusCode::TOO_MANY_REQUESTS, "waiting_room");
+            assert_eq!((status, text(&answer["code"])), refused, "{role} {theatre}: {answer}");
+        }
+    }
+    let mut buyer = signed_up(&world, "buyer@example.org").await;
+    assert_eq!(buyer.post(&holds, json!({ "seats": [6] })).await.0, StatusCode::TOO_MANY_REQUESTS, "has no role");
+    assert_eq!(world.visitor().hold(&[6]).await.0, StatusCode::TOO_MANY_REQUESTS, "is not signed in");
     world.end().await;
 }
 

@@ -10,7 +10,7 @@ use leptos::prelude::*;
 use super::super::fields::reason_field;
 use super::super::{Desk, Field, frame};
 use super::{hidden, trouble_view};
-use crate::language::{current, money};
+use crate::language::{Hindrance, current, money};
 use crate::pages::accounts::username;
 use crate::pages::ticket::{SeatTicket, ShowFacts};
 use crate::say;
@@ -52,7 +52,7 @@ pub struct CounterBookingPage {
     /// What was typed and refused.
     pub form: TakeBackForm,
     /// What stood in the way.
-    pub trouble: Option<String>,
+    pub trouble: Option<Hindrance>,
     /// Idempotency key of whatever is sent from here.
     pub key: String,
 }

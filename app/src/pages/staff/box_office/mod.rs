@@ -17,9 +17,11 @@ use domain::roles::Role;
 use leptos::prelude::*;
 
 use super::{Desk, frame};
+use crate::language::Hindrance;
 use crate::say;
 use crate::shell::{Half, Head, Page};
 use crate::staff::box_office::{StaffShows, WORDS};
+use crate::staff::in_the_way;
 
 /// The day at the counter.
 #[derive(Clone, Debug)]
@@ -39,7 +41,7 @@ pub struct CounterPage {
     /// The form that was refused, as it was typed.
     pub refused: Option<CounterForm>,
     /// What stood in the way.
-    pub trouble: Option<String>,
+    pub trouble: Option<Hindrance>,
     /// Idempotency key of whatever is sent from here.
     pub key: String,
 }
@@ -88,8 +90,8 @@ fn find(base: &str) -> impl IntoView + use<> {
 }
 
 /// What stood in the way, said when the page is read.
-fn trouble_view(trouble: Option<String>) -> impl IntoView {
-    trouble.map(|words| view! { <p class="account-trouble" role="alert" data-testid="trouble">{words}</p> })
+fn trouble_view(trouble: Option<Hindrance>) -> impl IntoView {
+    trouble.map(|words| view! { <p class="account-trouble" role="alert" data-testid="trouble">{in_the_way(words)}</p> })
 }
 
 fn hidden(name: &'static str, value: &str) -> impl IntoView + use<> {

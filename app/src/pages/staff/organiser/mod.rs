@@ -32,15 +32,16 @@ use domain::money::{Currency, Money};
 use leptos::prelude::*;
 
 use super::{Desk, frame};
-use crate::language::{self, Moment};
+use crate::language::{self, Hindrance, Moment};
 use crate::say;
 use crate::shell::{Half, Head};
+use crate::staff::in_the_way;
 
 /// What stood in the way of a form, said when its page is read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trouble {
     /// In a sentence.
-    pub words: String,
+    pub words: Hindrance,
     /// Everything that is wrong with a file.
     pub findings: Vec<Finding>,
 }
@@ -104,7 +105,7 @@ fn trouble_view(trouble: Trouble) -> impl IntoView {
     let findings = findings::list(trouble.findings);
     view! {
         <div class="account-trouble" role="alert" data-testid="organiser-trouble">
-            <p>{trouble.words}</p>
+            <p>{in_the_way(trouble.words)}</p>
             {findings}
         </div>
     }

@@ -14,9 +14,10 @@ use domain::api::reports::{
 use leptos::prelude::*;
 
 use super::{Desk, frame};
-use crate::language::{self, Moment};
+use crate::language::{self, Hindrance, Moment};
 use crate::say;
 use crate::shell::{Head, Page};
+use crate::staff::in_the_way;
 
 /// The page of reports.
 #[derive(Clone, Debug)]
@@ -32,7 +33,7 @@ pub struct Reports {
     /// The id of the one all of it is about; none for all of them.
     pub screen: Option<String>,
     /// What there is to tell, or why there is nothing.
-    pub told: Result<Box<Told>, String>,
+    pub told: Result<Box<Told>, Hindrance>,
 }
 
 /// All of it.
@@ -64,7 +65,8 @@ impl Page for Reports {
         let form = days_form(from, to, screens, about.screen.as_ref());
         let content = match told {
             Err(why) => {
-                view! { <p class="account-trouble" role="alert" data-testid="reports-trouble">{why}</p> }.into_any()
+                view! { <p class="account-trouble" role="alert" data-testid="reports-trouble">{in_the_way(why)}</p> }
+                    .into_any()
             }
             Ok(told) => told_view(&about, *told),
         };

@@ -16,7 +16,7 @@ use uuid::Uuid;
 use super::kept;
 use super::listed::{List, Listed};
 use super::queue::Queue;
-use super::tell::{self, Told, Tone};
+use super::tell::{self, Told, Tone, Undo};
 use super::{camera, sound};
 use crate::browser::calls::{self, Failure};
 use crate::browser::{clock, events, ids, is_offline, is_visible};
@@ -241,7 +241,7 @@ impl Gate {
                 }
             });
         }
-        tell::of_answer(answer)
+        Told { undos: tell::undos(answer, codes.iter().map(Code::as_str)), ..tell::of_answer(answer) }
     }
 
     fn refused(self, failure: &Failure) -> Told {
@@ -312,15 +312,16 @@ impl Gate {
         self.answer.set(Some(told));
     }
 
-    /// Undoes what a scan let in; the trouble in words, if there is any.
-    pub async fn undo(self, scan: Uuid, reason: String, key: &str) -> Option<String> {
+    /// Undoes an admission; the trouble in words, if there is any.
+    pub async fn undo(self, undo: &Undo, reason: String, key: &str) -> Option<String> {
         let path = format!("{}/undo", self.base.get_value());
-        let request = UndoRequest { scan, reason };
+        let request = UndoRequest { scan: undo.scan, ticket: undo.ticket.clone(), reason };
         if let Err(failure) = calls::change::<Option<()>>(Method::POST, &path, key, &request).await {
             return Some(in_words(&failure));
         }
         self.recent.update(|recent| {
-            recent.iter_mut().filter(|told| told.scan == scan).for_each(|told| told.is_undone = true);
+            let known = recent.iter_mut().flat_map(|told| &mut told.undos);
+            known.filter(|one| one.is_over_with(undo)).for_each(|one| one.is_done = true);
         });
         self.answer.set(None);
         // The list says what it said when it was made: a new one is due.

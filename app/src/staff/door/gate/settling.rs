@@ -1,13 +1,13 @@
 //! With a network: how the door stands, what was done without one settled, and a list for the next time without.
 
-use domain::api::door::{DoorList, DoorView, SettleRequest, Settlement};
+use domain::api::door::{DoorList, DoorView, QueuedScan, SettleRequest, Settlement};
 use domain::door::digest;
 use gloo_net::http::Method;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use uuid::Uuid;
 
-use super::{Gate, Link, List, Queue, calls, clock, ids, in_words, kept, now};
+use super::{Gate, Link, List, Queue, calls, clock, ids, in_words, kept, now, tell};
 
 /// How old a list may become while there is a network, milliseconds.
 const LIST_AGE_MS: i64 = 60_000;
@@ -58,6 +58,7 @@ impl Gate {
         let mut has_settled = false;
         while let Some((seal, scans)) = self.queue.with_untracked(Queue::batch) {
             let ids: Vec<Uuid> = scans.iter().map(|scan| scan.scan).collect();
+            let sent = scans.clone();
             let request = SettleRequest {
                 device: self.device.get_untracked(),
                 seal,
@@ -66,8 +67,9 @@ impl Gate {
             };
             let path = format!("{}/settlements", self.base.get_value());
             match calls::change::<Settlement>(Method::POST, &path, &ids::new_key(), &request).await {
-                Ok(_) => {
+                Ok(settled) => {
                     has_settled = true;
+                    self.note_settled(&sent, &settled);
                     self.queue.update(|queue| queue.settled(&ids));
                     self.keep_queue();
                     if self.queue.with_untracked(|queue| queue.aside().is_empty()) {
@@ -90,6 +92,16 @@ impl Gate {
         if has_settled && let Ok(view) = calls::get::<DoorView>(&self.base.get_value()).await {
             self.view.set(Some(view));
         }
+    }
+
+    /// The server knows of them by now: what they let in can be undone, as what it let in itself.
+    fn note_settled(self, sent: &[QueuedScan], settled: &Settlement) {
+        self.recent.update(|recent| {
+            for (scan, answer) in sent.iter().zip(&settled.scans) {
+                let undos = tell::undos(answer, scan.codes.iter().map(String::as_str));
+                recent.iter_mut().filter(|told| told.scan == scan.scan).for_each(|told| told.undos.clone_from(&undos));
+            }
+        });
     }
 
     /// A fresh list, where the one at hand is old. Not before everything is settled: what was done by the old one would

@@ -9,6 +9,7 @@ mod systems;
 mod theatre;
 mod unusual;
 
+use app::language::{self, Hindrance};
 use app::pages::accounts::Notice;
 use app::pages::staff::{Desk, Entrance, NewTheatre, NewTheatreForm, Section, Workplace};
 use axum::Router;
@@ -20,7 +21,7 @@ use axum::routing::get;
 use super::booking::passing_or_fault;
 use super::{PRIVATE_CACHE, PageError, html};
 use crate::accounts::{self, Staff};
-use crate::web::{Code, Problem};
+use crate::web::{Code, Problem, reader};
 use crate::{AppState, ids};
 
 /// The pages.
@@ -34,6 +35,11 @@ pub fn routes() -> Router<AppState> {
         .merge(theatre::routes())
         .merge(organiser::routes())
         .merge(box_office::routes())
+}
+
+/// What stood in the way, in the reader's language.
+fn hindrance(problem: &Problem) -> Hindrance {
+    language::speaking(reader::language(), || language::problem_for_staff(&problem.view()))
 }
 
 /// Why a page of staff is not shown.
@@ -95,7 +101,7 @@ async fn entrance(State(state): State<AppState>, who: Who) -> Result<Response, T
 async fn entrance_page(
     state: &AppState,
     staff: &Staff,
-    refused: Option<(NewTheatreForm, String)>,
+    refused: Option<(NewTheatreForm, Hindrance)>,
 ) -> Result<Response, Turned> {
     let mut places = Vec::new();
     for theatre in staff.theatres() {

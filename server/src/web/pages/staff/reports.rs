@@ -1,5 +1,6 @@
 //! The page of reports: all of them for the days that are asked for.
 
+use app::language::Hindrance;
 use app::pages::staff::Section;
 use app::pages::staff::reports::{Reports, RoomDrawing, RoomRow, Told};
 use axum::extract::rejection::{PathRejection, QueryRejection};
@@ -7,12 +8,12 @@ use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse, Response};
 use domain::api::reports::{OccupancyReport, ReportQuery, ReportScreen};
 
-use super::{Turned, Who, desk};
+use super::{Turned, Who, desk, hindrance};
 use crate::AppState;
 use crate::catalogue::Show;
 use crate::reports::{self, Range};
 use crate::web::pages::booking::passing_or_fault;
-use crate::web::pages::{PRIVATE_CACHE, PageError, html, words};
+use crate::web::pages::{PRIVATE_CACHE, PageError, html};
 use crate::web::{Code, Problem, reader};
 
 pub(super) async fn page(
@@ -40,11 +41,11 @@ pub(super) async fn page(
 }
 
 /// What stood in the way. What the general words say of many visitors is not about reports.
-fn in_words(problem: &Problem) -> String {
+fn in_words(problem: &Problem) -> Hindrance {
     match problem.code() {
-        Code::Malformed => app::say!(in reader::language(), "reports.bad_days", days = reports::MAX_DAYS),
-        Code::Overloaded => app::say!(in reader::language(), "reports.too_much"),
-        _ => words(problem),
+        Code::Malformed => app::say!(in reader::language(), "reports.bad_days", days = reports::MAX_DAYS).into(),
+        Code::Overloaded => app::say!(in reader::language(), "reports.too_much").into(),
+        _ => hindrance(problem),
     }
 }
 

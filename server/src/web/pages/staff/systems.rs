@@ -1,5 +1,6 @@
 //! The page of other systems, and its forms. They do what the API does, through the same services.
 
+use app::language::Hindrance;
 use app::pages::staff::systems::{Made, Systems, SystemsForm};
 use app::pages::staff::{Field, Section};
 use axum::Router;
@@ -15,11 +16,11 @@ use domain::api::systems::{
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::{Turned, Who, desk};
+use super::{Turned, Who, desk, hindrance};
 use crate::accounts::Staff;
 use crate::idempotency::{Answer, IdempotencyKey, Intent};
 use crate::web::pages::booking::passing_or_fault;
-use crate::web::pages::{PRIVATE_CACHE, PageError, html, words};
+use crate::web::pages::{PRIVATE_CACHE, PageError, html};
 use crate::web::{Code, Problem, reader};
 use crate::{AppState, api_keys, ids, webhooks};
 
@@ -71,7 +72,7 @@ async fn shown(state: &AppState, who: Who, theatre: &str, made: Option<Made>, re
     let status = problem.as_ref().map_or(StatusCode::OK, |problem| problem.code().describe().0);
     let is_marked = form.act.as_ref().is_some_and(|(_, reason)| reason.is_refused());
     let in_words = |problem: Problem| {
-        if is_marked { app::say!(in reader::language(), "field.refused") } else { in_words(&problem) }
+        if is_marked { app::say!(in reader::language(), "field.refused").into() } else { in_words(&problem) }
     };
     let trouble = problem.map(in_words);
     let systems = Systems { desk, keys, endpoints, made, form, trouble, intent: ids::new_id().to_string() };
@@ -79,11 +80,12 @@ async fn shown(state: &AppState, who: Who, theatre: &str, made: Option<Made>, re
 }
 
 /// What stood in the way. What the general words say of bookings is not about this page.
-fn in_words(problem: &Problem) -> String {
+fn in_words(problem: &Problem) -> Hindrance {
+    let said = hindrance(problem);
     match problem.code() {
-        Code::Malformed => app::say!(in reader::language(), "systems.refused"),
-        Code::WrongState => app::say!(in reader::language(), "systems.changed"),
-        _ => words(problem),
+        Code::Malformed => said.said(app::say!(in reader::language(), "systems.refused")),
+        Code::WrongState => said.said(app::say!(in reader::language(), "systems.changed")),
+        _ => said,
     }
 }
 

@@ -1,6 +1,6 @@
 //! What is written about a theatre, for its managers; and one more, for whoever manages all of them.
 
-use app::language;
+use app::language::Hindrance;
 use app::pages::staff::{Desk, NewTheatreForm, Section, TheatrePage};
 use axum::Router;
 use axum::extract::rejection::{FormRejection, QueryRejection};
@@ -13,10 +13,10 @@ use serde::Deserialize;
 
 use super::super::booking::passing_or_fault;
 use super::super::{PRIVATE_CACHE, html};
-use super::{Turned, Who, desk, entrance_page, signed_in};
+use super::{Turned, Who, desk, entrance_page, hindrance, signed_in};
 use crate::idempotency::{IdempotencyKey, Intent};
 use crate::organiser::{self, Act};
-use crate::web::{Code, Problem, reader};
+use crate::web::{Code, Problem};
 use crate::{AppState, ids};
 
 /// The pages.
@@ -64,14 +64,10 @@ async fn page(
 }
 
 /// What stood in the way, in the reader's language; faults of ours have a page of their own.
-fn told(problem: Problem) -> Result<(StatusCode, String), Turned> {
+fn told(problem: Problem) -> Result<(StatusCode, Hindrance), Turned> {
     match problem.code() {
         Code::Internal | Code::DatabaseUnavailable => Err(passing_or_fault(problem).into()),
-        _ => {
-            let view = problem.view();
-            let words = language::speaking(reader::language(), || language::problem_in_words(&view));
-            Ok((StatusCode::from_u16(view.status).unwrap_or(StatusCode::BAD_REQUEST), words))
-        }
+        _ => Ok((problem.code().describe().0, hindrance(&problem))),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The page of what is unusual, and its form. They do what the API does, through the same service.
 
+use app::language::Hindrance;
 use app::pages::staff::Section;
 use app::pages::staff::unusual::Unusual;
 use axum::Router;
@@ -12,10 +13,10 @@ use domain::api::systems::ReasonRequest;
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::{Turned, Who, desk};
+use super::{Turned, Who, desk, hindrance};
 use crate::idempotency::{IdempotencyKey, Intent};
 use crate::web::pages::booking::passing_or_fault;
-use crate::web::pages::{PRIVATE_CACHE, PageError, html, words};
+use crate::web::pages::{PRIVATE_CACHE, PageError, html};
 use crate::web::{Code, Problem, reader};
 use crate::{AppState, fairness, ids};
 
@@ -47,10 +48,10 @@ async fn shown(state: &AppState, who: Who, theatre: &str, problem: Option<Proble
 }
 
 /// What stood in the way. What the general words say of bookings is not about this page.
-fn in_words(problem: &Problem) -> String {
+fn in_words(problem: &Problem) -> Hindrance {
     match problem.code() {
-        Code::Malformed => app::say!(in reader::language(), "unusual.refused"),
-        _ => words(problem),
+        Code::Malformed => app::say!(in reader::language(), "unusual.refused").into(),
+        _ => hindrance(problem),
     }
 }
 

@@ -3,7 +3,6 @@
 
 use std::collections::HashMap;
 
-use app::language;
 use app::pages::staff::box_office::{CounterForm, PinForm, TakeBackForm};
 use app::pages::staff::{Field, Refusal};
 use axum::extract::rejection::{FormRejection, PathRejection};
@@ -20,16 +19,11 @@ use crate::accounts::{self, PinIntent};
 use crate::box_office;
 use crate::idempotency::{Answer, IdempotencyKey, Intent};
 use crate::web::pages::PageError;
-use crate::web::pages::staff::Who;
+use crate::web::pages::staff::{Who, hindrance};
 use crate::web::{Code, Problem, reader};
 
 pub(super) type Fields = HashMap<String, String>;
 pub(super) type FormResult = Result<Form<Fields>, FormRejection>;
-
-/// What happened and what to do, in the reader's language.
-pub(super) fn words(problem: &Problem) -> String {
-    language::speaking(reader::language(), || language::problem_in_words(&problem.view()))
-}
 
 /// A field of a form; empty where it is missing.
 pub(super) fn field<'a>(fields: &'a Fields, name: &str) -> &'a str {
@@ -86,8 +80,8 @@ pub(super) async fn set_pin(
         Ok(_) => Ok(see(&here.base())),
         Err(problem) => {
             let form = refused_pin(&problem);
-            let marked = form.is_refused().then(|| app::say!(in reader::language(), "field.refused"));
-            let trouble = marked.unwrap_or_else(|| words(&problem));
+            let marked = form.is_refused().then(|| app::say!(in reader::language(), "field.refused").into());
+            let trouble = marked.unwrap_or_else(|| hindrance(&problem));
             let page = day_page(&state, here, DayQuery::default(), Some(CounterForm::Pin(form)), Some(trouble)).await?;
             Ok(with_status(problem, page))
         }
@@ -124,7 +118,7 @@ pub(super) async fn booking(
         Ok(_) => Ok(see(&format!("{}/bookings/{booking}", here.base()))),
         Err(problem) if problem.code() == Code::NotFound => Err(PageError::NotFound.into()),
         Err(problem) => {
-            let page = booking_page(&state, here, booking, typed(act, &fields), Some(words(&problem))).await?;
+            let page = booking_page(&state, here, booking, typed(act, &fields), Some(hindrance(&problem))).await?;
             Ok(with_status(problem, page))
         }
     }
@@ -196,7 +190,7 @@ async fn print(state: &AppState, here: Here, booking: Uuid, fields: &Fields) -> 
         }
         Err(problem) if problem.code() == Code::NotFound => Err(PageError::NotFound.into()),
         Err(problem) => {
-            let page = booking_page(state, here, booking, TakeBackForm::default(), Some(words(&problem))).await?;
+            let page = booking_page(state, here, booking, TakeBackForm::default(), Some(hindrance(&problem))).await?;
             Ok(with_status(problem, page))
         }
     }

@@ -4,6 +4,7 @@ mod exchange;
 mod forms;
 mod till;
 
+use app::language::Hindrance;
 use app::pages::staff::box_office::{CounterBookingPage, CounterForm, CounterPage, PrintPage, SalePage, TakeBackForm};
 use app::pages::staff::{Desk, Section};
 use axum::Router;
@@ -19,7 +20,7 @@ use uuid::Uuid;
 
 use super::super::booking::{drawn, facts, passing_or_fault};
 use super::super::{PRIVATE_CACHE, PageError, html, start_in_words};
-use super::{Turned, Who, desk};
+use super::{Turned, Who, desk, hindrance};
 use crate::accounts::{self, Staff};
 use crate::box_office::{self, Counter};
 use crate::catalogue::{clock_in, read_date};
@@ -94,7 +95,7 @@ async fn day_page(
     here: Here,
     query: DayQuery,
     refused: Option<CounterForm>,
-    trouble: Option<String>,
+    trouble: Option<Hindrance>,
 ) -> PageResult {
     let date = read_date(query.date.as_deref()).map_err(PageError::from)?;
     let counter = here.counter();
@@ -189,7 +190,7 @@ async fn find(
     match box_office::by_reference(&state, here.counter(), &query.reference).await {
         Ok(found) => Ok(see(&format!("{}/bookings/{}", here.base(), found.id))),
         Err(problem) if problem.code() == Code::NotFound => {
-            let words = forms::words(&problem);
+            let words = hindrance(&problem);
             let mut page = day_page(&state, here, DayQuery::default(), None, Some(words)).await?;
             *page.status_mut() = StatusCode::NOT_FOUND;
             Ok(page)
@@ -213,7 +214,7 @@ async fn booking_page(
     here: Here,
     booking: Uuid,
     form: TakeBackForm,
-    trouble: Option<String>,
+    trouble: Option<Hindrance>,
 ) -> PageResult {
     let found = box_office::by_id(state, here.counter(), booking).await.map_err(away)?;
     let show = state.catalogue.show(found.show).await?.ok_or(PageError::NotFound)?;

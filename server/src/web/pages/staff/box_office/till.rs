@@ -8,11 +8,11 @@ use domain::api::box_office::{CashUp, DayClose, DayQuery, DropRequest, OpenTill}
 use domain::money::{Currency, Money};
 use domain::till::{MAX_COUNTED_MINOR, read_amount};
 
-use super::forms::{Fields, FormResult, field, intent, managers, with_status, words};
+use super::forms::{Fields, FormResult, field, intent, managers, with_status};
 use super::{Here, PageResult, away, day_page, see};
 use crate::idempotency::Answer;
-use crate::web::pages::PageError;
-use crate::web::pages::staff::Who;
+use crate::web::pages::staff::{Who, hindrance};
+use crate::web::pages::{PageError, words};
 use crate::web::{Code, Problem, reader};
 use crate::{AppState, box_office};
 
@@ -114,7 +114,8 @@ async fn after(
     if matches!(problem.code(), Code::TillShort | Code::TillDiffers) {
         form.amount.refusal = Some(Refusal::Told(words(&problem)));
     }
-    let trouble = if form.is_refused() { app::say!(in reader::language(), "field.refused") } else { words(&problem) };
+    let marked = form.is_refused().then(|| app::say!(in reader::language(), "field.refused").into());
+    let trouble = marked.unwrap_or_else(|| hindrance(&problem));
     let page = day_page(state, here, DayQuery::default(), Some(CounterForm::Till(act, form)), Some(trouble)).await?;
     Ok(with_status(problem, page))
 }

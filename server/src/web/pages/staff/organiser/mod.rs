@@ -10,7 +10,6 @@ mod rooms;
 mod show;
 mod waiting_room;
 
-use app::language;
 use app::pages::staff::organiser::{Preview, Trouble};
 use app::pages::staff::{Field, Refusal};
 use axum::Router;
@@ -26,7 +25,7 @@ use uuid::Uuid;
 
 use super::super::booking::passing_or_fault;
 use super::super::{PRIVATE_CACHE, PageError, html};
-use super::Turned;
+use super::{Turned, hindrance};
 use crate::accounts::Staff;
 use crate::idempotency::{IdempotencyKey, Intent};
 use crate::organiser::MAX_FILE_BYTES;
@@ -104,17 +103,15 @@ fn trouble(problem: Problem) -> Result<(StatusCode, Trouble), Turned> {
     match problem.code() {
         Code::Internal | Code::DatabaseUnavailable | Code::NotFound => Err(Turned::Away(passing_or_fault(problem))),
         _ => {
-            let view = problem.view();
-            let words = language::speaking(reader::language(), || language::problem_in_words(&view));
-            let status = StatusCode::from_u16(view.status).unwrap_or(StatusCode::BAD_REQUEST);
-            Ok((status, Trouble { words, findings: view.findings }))
+            let words = hindrance(&problem);
+            Ok((problem.code().describe().0, Trouble { words, findings: problem.view().findings }))
         }
     }
 }
 
 /// What stood in the way, in words of the page's own.
 fn told(status: StatusCode, words: String) -> (StatusCode, Trouble) {
-    (status, Trouble { words, findings: Vec::new() })
+    (status, Trouble { words: words.into(), findings: Vec::new() })
 }
 
 /// Some fields were refused; what is wrong stands beside each.

@@ -151,7 +151,7 @@ pub(super) async fn switch_off(
     let show = waiting_room::show_at(&state, &theatre, show).await.map_err(passing_or_fault)?;
     if !sure {
         let words = app::say!(in reader::language(), "waiting_room.unsure");
-        let before = (StatusCode::BAD_REQUEST, Trouble { words, findings: Vec::new() });
+        let before = (StatusCode::BAD_REQUEST, Trouble { words: words.into(), findings: Vec::new() });
         let part = RoomPart::End { reason: Field::kept(reason) };
         return Asking { state: &state, desk, show: &show }.page(part, false, Some(before)).await;
     }
@@ -195,7 +195,7 @@ fn told(refused: Refused, form: &mut RoomForm) -> Result<(StatusCode, Trouble), 
         _ => None,
     };
     let (status, told) = trouble(refused.problem())?;
-    Ok((status, above.map_or(told, |words| Trouble { words, findings: Vec::new() })))
+    Ok((status, above.map_or(told, |words| Trouble { words: words.into(), findings: Vec::new() })))
 }
 
 /// Somebody who may, asking for the room of a show.
