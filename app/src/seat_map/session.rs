@@ -103,6 +103,8 @@ pub struct Session {
     pub(super) off_to_pay: Kept<bool>,
     /// The hold that was booked from this page, and its booking.
     pub(super) booked: Kept<Option<(Uuid, Uuid)>>,
+    /// Whether more time was asked for and the answer is not there yet.
+    pub extending: Told<bool>,
     /// Set while the countdown stands at zero and the server has not said what that means.
     pub(super) ending: Kept<Option<Ending>>,
 }
@@ -142,6 +144,7 @@ impl Session {
             turn: Kept::new(0),
             off_to_pay: Kept::new(false),
             booked: Kept::new(None),
+            extending: Told::new(false),
             ending: Kept::new(None),
         }
     }

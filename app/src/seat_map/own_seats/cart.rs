@@ -308,6 +308,15 @@ impl Cart {
         true
     }
 
+    /// More time was given for this hold. Only that is news: seats taken or let go since it was asked for are told by
+    /// the answers about them. Returns false when another hold, or none, is held by now, or it is being paid for.
+    pub fn lasts_longer(&mut self, hold: &HoldView) -> bool {
+        let Some(held) = self.held.as_mut().filter(|held| held.id == hold.id && !held.paying) else { return false };
+        held.expires_at.clone_from(&hold.expires_at);
+        (held.expires_at_ms, held.latest_ms) = (hold.expires_at_ms, hold.latest_ms);
+        true
+    }
+
     /// There is another hold already (made in another tab): its seats join the wish.
     pub fn join(&mut self, hold: HoldView) {
         self.in_flight = None;

@@ -183,6 +183,24 @@ fn a_request_overtaken_by_the_end_of_the_hold_is_still_the_only_one() {
 }
 
 #[test]
+fn more_time_is_news_of_the_time_and_of_no_seat() {
+    let mut cart = Cart::default();
+    cart.learn(Some(hold(&[1])));
+    let longer = HoldView { expires_at_ms: 9_000, latest_ms: 20_000, ..hold(&[1]) };
+    cart.tap(2);
+    cart.next_intent().expect("a change");
+    assert!(cart.lasts_longer(&longer), "also while a request is on its way");
+    cart.granted(HoldView { expires_at_ms: 9_000, ..hold(&[1, 2]) });
+    assert!(cart.lasts_longer(&longer), "an answer that was late");
+    assert_eq!((cart.want(), cart.holds(2)), ([1, 2].as_slice(), true), "what was taken meanwhile stays");
+    assert_eq!(cart.held().map(|held| (held.expires_at_ms, held.latest_ms)), Some((9_000, 20_000)));
+    assert!(!cart.lasts_longer(&HoldView { id: Uuid::from_u128(8), ..longer.clone() }), "another hold");
+    cart.granted(HoldView { paying: true, ..hold(&[1, 2]) });
+    assert!(!cart.lasts_longer(&longer), "paying has set its own time");
+    assert!(!Cart::default().lasts_longer(&longer));
+}
+
+#[test]
 fn what_was_bought_is_not_lost() {
     let mut cart = Cart::default();
     cart.learn(Some(HoldView { paying: true, ..hold(&[1]) }));
