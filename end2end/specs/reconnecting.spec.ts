@@ -1,7 +1,7 @@
 // The line to the box office breaks and comes back: what was said of it goes, what was said of seats stays.
 import { claimShow } from "../pages/catalogue.js";
 import { messages } from "../pages/languages.js";
-import { press } from "../pages/show.js";
+import { press, ShowPage } from "../pages/show.js";
 import { expect, test } from "../pages/visitors.js";
 
 const UNREACHABLE = messages("en")["map.unreachable"]!;
@@ -40,6 +40,24 @@ test("what is said of a seat stays when the line comes back", async ({ request, 
   await ben.context.setOffline(false);
   await his.live();
   await expect(his.message).toContainText("C7 is held by someone else");
+});
+
+test("a room that a busy box office did not give comes by itself, and nobody is told to check a connection", async ({ request, anna }) => {
+  const show = await claimShow(request);
+  let isBusy = true;
+  await anna.page.route("**/plan", async (route) => {
+    if (!isBusy) return route.continue();
+    const problem = { type: "about:blank", title: "Too much at once", status: 503, detail: "", code: "overloaded" };
+    return route.fulfill({ status: 503, contentType: "application/problem+json", body: JSON.stringify(problem) });
+  });
+  await anna.page.goto(`/shows/${show.id}`);
+  const why = anna.page.locator(".room-unreachable p");
+  await expect(why).toHaveText(messages("en")["problem.overloaded"]!);
+  isBusy = false;
+  const hers = new ShowPage(anna.page);
+  await hers.live();
+  await expect(why).toHaveCount(0);
+  await hers.hold(show.seat("C", "7"));
 });
 
 test("a payment that found nobody says so until the line is back", async ({ request, anna }) => {

@@ -35,6 +35,7 @@ pub fn countdown(session: Session) -> impl IntoView {
             {move || session.left_ms.get().map(shown).unwrap_or_default()}
         </p>
         <button type="button" class="countdown-more" data-testid="extend" hidden=move || !(urgent() && can_grow.get())
+            aria-disabled=move || if session.extending.get() { "true" } else { "false" }
             on:click=move |_| session.extend()>{say!("cart.keep_longer")}</button>
     }
 }

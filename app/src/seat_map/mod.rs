@@ -10,6 +10,7 @@
 mod island;
 mod large_rooms;
 pub mod live;
+mod loading;
 pub mod own_seats;
 pub mod plan;
 pub mod room;
@@ -124,10 +125,14 @@ fn choose_section(session: Session, loaded: impl FnOnce() + 'static) {
     let Some(room) = session.room.get_untracked() else { return };
     let named = overview::section_of(&browser::fragment());
     let section = named.filter(|section| room.plan().overview && *section < room.plan().sections.len());
+    let choice = session.choices.update_value(|number| {
+        *number += 1;
+        *number
+    });
     if let Some(section) = section
         && !room.is_loaded(section)
     {
-        session.load_section(section, loaded);
+        session.load_section(section, move || session.choices.get_value() == choice, loaded);
     }
     if section.is_some() && session.section.get_untracked().is_some_and(|before| Some(before) != section) {
         // A section is drawn afresh, never over another.
@@ -145,10 +150,9 @@ fn choose_section(session: Session, loaded: impl FnOnce() + 'static) {
 /// What is to be seen of the room right now.
 fn content(session: Session, as_list: Told<bool>, place: HtmlElement) -> Mounted {
     let Some(room) = session.room.get() else {
-        return if session.unreachable.get() {
-            mounted(place, move || unreachable(session))
-        } else {
-            mounted(place, skeleton)
+        return match session.unreachable.get() {
+            Some(why) => mounted(place, move || unreachable(session, why)),
+            None => mounted(place, skeleton),
         };
     };
     if !session.known.get() {
@@ -333,10 +337,10 @@ fn skeleton_markup() -> String {
     out + "</svg><p>" + &escaped(&say!("map.opening")) + "</p>"
 }
 
-fn unreachable(session: Session) -> impl IntoView {
+fn unreachable(session: Session, why: String) -> impl IntoView {
     view! {
         <div class="room-unreachable" role="alert">
-            <p>{say!("map.room_unreachable")}</p>
+            <p>{why}</p>
             <button type="button" class="button" on:click=move |_| load_room(session)>{say!("map.try_again")}</button>
         </div>
     }

@@ -3,15 +3,13 @@
 //!
 //! Decisions are in [`Cart`], [`Board`] and [`Notice`]; this carries them out. The requests that change
 //! the hold are in `requests`, what is learnt of it and how it ends is in `own_hold`, how the live
-//! connection is kept is in `connection`.
+//! connection is kept is in `connection`, how the room is read is in `loading`.
 
 use std::rc::Rc;
 use std::sync::Arc;
 
-use domain::api::PlanView;
 use domain::seats::{AreaIndex, SeatIndex, SeatState};
 use domain::wire::Change;
-use leptos::task::spawn_local;
 use uuid::Uuid;
 
 use super::large_rooms::counting::Counting;
@@ -51,12 +49,16 @@ pub struct Session {
     pub show: Uuid,
     /// The room, once loaded.
     pub room: Told<Option<Arc<Room>>>,
-    /// Whether the room could not be loaded.
-    pub unreachable: Told<bool>,
+    /// Why the room could not be loaded, in words.
+    pub unreachable: Told<Option<String>>,
+    /// Counts how often the room was asked for: the last one to ask goes on asking.
+    pub(super) room_reads: Kept<u64>,
     /// Whether any map of the seats was read: before that nobody can say which are free.
     pub known: Told<bool>,
     /// The section on screen, in a large room.
     pub section: Told<Option<usize>>,
+    /// Counts how often one was chosen: rows of a section that was left are not asked for again.
+    pub(super) choices: Kept<u64>,
     /// Wish and hold.
     pub cart: Told<Cart>,
     /// Every seat's state.
@@ -103,6 +105,8 @@ pub struct Session {
     pub(super) off_to_pay: Kept<bool>,
     /// The hold that was booked from this page, and its booking.
     pub(super) booked: Kept<Option<(Uuid, Uuid)>>,
+    /// Whether more time was asked for and the answer is not there yet.
+    pub extending: Told<bool>,
     /// Set while the countdown stands at zero and the server has not said what that means.
     pub(super) ending: Kept<Option<Ending>>,
 }
@@ -114,9 +118,11 @@ impl Session {
         Self {
             show,
             room: Told::new(None),
-            unreachable: Told::new(false),
+            unreachable: Told::new(None),
+            room_reads: Kept::new(0),
             known: Told::new(false),
             section: Told::new(None),
+            choices: Kept::new(0),
             cart: Told::new(Cart::default()),
             board: Kept::new(Board::default()),
             free: Kept::new(Vec::new()),
@@ -142,6 +148,7 @@ impl Session {
             turn: Kept::new(0),
             off_to_pay: Kept::new(false),
             booked: Kept::new(None),
+            extending: Told::new(false),
             ending: Kept::new(None),
         }
     }
@@ -161,39 +168,6 @@ impl Session {
     /// Tells the other tabs of this visitor that the hold is not what it was.
     pub fn tell_tabs(self) {
         self.tabs.with_value(|tabs| tabs.iter().for_each(|tabs| tabs.tell()));
-    }
-
-    /// Loads the room; `then` runs once it is there.
-    pub(super) fn load_room(self, then: impl FnOnce() + 'static) {
-        self.unreachable.set(false);
-        spawn_local(async move {
-            match calls::read::<PlanView>(&self.path("/plan")).await {
-                Ok(plan) => {
-                    self.board.set_value(Board::new(plan.seat_count));
-                    self.free.set_value(plan.sections.iter().map(|part| Told::new(part.count)).collect());
-                    self.room.set(Some(Arc::new(Room::new(plan))));
-                    then();
-                }
-                Err(_) => self.unreachable.set(true),
-            }
-        });
-    }
-
-    /// Loads the rows of a section of a large room; `then` runs once they are there.
-    pub fn load_section(self, section: usize, then: impl FnOnce() + 'static) {
-        spawn_local(async move {
-            match calls::read::<PlanView>(&self.path(&format!("/plan?section={section}"))).await {
-                Ok(plan) => {
-                    self.room.update(|room| {
-                        if let Some(room) = room {
-                            Arc::make_mut(room).merge(plan);
-                        }
-                    });
-                    then();
-                }
-                Err(failure) => self.notice.set(Some(Notice::failed(&failure))),
-            }
-        });
     }
 
     /// The signal of a seat on screen.
@@ -306,7 +280,7 @@ impl Session {
         let is_there =
             |room: &Arc<Room>| !room.plan().overview || self.sections_drawn.get() || self.section.get().is_some();
         (self.known.get() && self.room.with(|room| room.as_ref().is_some_and(is_there)))
-            || self.unreachable.get()
+            || self.unreachable.with(Option::is_some)
             || self.live.get() == Live::Offline
     }
 

@@ -58,6 +58,8 @@ pub struct Cart {
     want: Vec<SeatIndex>,
     /// Sorted by area, each area once, no quantity zero.
     want_places: Vec<AreaQuantity>,
+    /// Seats chosen in place of everything else, until they are held: all of them are taken for what is held, or none.
+    instead: Vec<SeatIndex>,
     in_flight: Option<Intent>,
     /// Counts the requests, and what overtook one: an answer counts only under the current number.
     number: u64,
@@ -158,7 +160,7 @@ impl Cart {
         }
     }
 
-    /// Wants these seats and no others.
+    /// Wants these seats and no others. Somebody who holds others keeps them where these cannot be had together.
     pub fn want_instead(&mut self, seats: &[SeatIndex]) -> Tapped {
         if self.is_paying() {
             return Tapped::Paying;
@@ -168,6 +170,7 @@ impl Cart {
         self.want.dedup();
         self.want.truncate(MAX_SEATS_PER_HOLD);
         self.want_places.clear();
+        self.instead.clone_from(&self.want);
         self.forget_lost();
         Tapped::Wanted
     }
@@ -252,6 +255,9 @@ impl Cart {
     pub fn granted(&mut self, hold: HoldView) {
         self.in_flight = None;
         self.held = Some(hold);
+        if self.instead.iter().all(|seat| self.holds(*seat) || !self.wants(*seat)) {
+            self.instead.clear();
+        }
     }
 
     /// The server took everything back as asked.
@@ -268,10 +274,15 @@ impl Cart {
     }
 
     /// The server refused because of these seats, and of these areas with only so many places left. They
-    /// leave the wish, the others stay in it: the next intent asks for what is left.
-    pub fn refused(&mut self, seats: &[SeatIndex], areas: &[(AreaIndex, u32)]) {
+    /// leave the wish, the others stay in it: the next intent asks for what is left. Where one of the seats was chosen in
+    /// place of what is held, nothing changes hands, and this returns true.
+    pub fn refused(&mut self, seats: &[SeatIndex], areas: &[(AreaIndex, u32)]) -> bool {
         let before = self.count();
         self.in_flight = None;
+        if self.held.is_some() && seats.iter().any(|seat| self.instead.contains(seat)) {
+            self.stay(seats);
+            return true;
+        }
         self.want.retain(|seat| !seats.contains(seat));
         for (area, left) in areas {
             let possible = self.held_in(*area).saturating_add(*left);
@@ -281,11 +292,38 @@ impl Cart {
             // A refusal that names nothing we want would be asked again for ever.
             self.want_what_is_held();
         }
+        false
+    }
+
+    /// What is held stays, and with it what was wanted beside the seats that were to take its place.
+    fn stay(&mut self, refused: &[SeatIndex]) {
+        let (instead, mut beside) = (std::mem::take(&mut self.instead), std::mem::take(&mut self.want));
+        beside.retain(|seat| !instead.contains(seat) && !refused.contains(seat));
+        let places = std::mem::take(&mut self.want_places);
+        self.want_what_is_held();
+        self.want_as_well(&beside, &places);
     }
 
     fn want_what_is_held(&mut self) {
         self.want = self.held_seats();
         self.want_places = self.held_places();
+        self.instead.clear();
+    }
+
+    /// Adds these to the wish, as far as one may have so many.
+    fn want_as_well(&mut self, seats: &[SeatIndex], places: &[AreaQuantity]) {
+        for seat in seats {
+            if let Err(place) = self.want.binary_search(seat)
+                && self.count() < MAX_SEATS_PER_HOLD
+            {
+                self.want.insert(place, *seat);
+            }
+        }
+        for places in places {
+            let room = u32::try_from(MAX_SEATS_PER_HOLD.saturating_sub(self.count())).unwrap_or(0);
+            let wanted = self.wanted_in(places.area);
+            self.want_in(places.area, wanted.max(places.quantity).min(wanted + room));
+        }
     }
 
     /// The request failed for good: what is held stays, what was only wanted is forgotten.
@@ -308,22 +346,21 @@ impl Cart {
         true
     }
 
+    /// More time was given for this hold. Only that is news: seats taken or let go since it was asked for are told by
+    /// the answers about them. Returns false when another hold, or none, is held by now, or it is being paid for.
+    pub fn lasts_longer(&mut self, hold: &HoldView) -> bool {
+        let Some(held) = self.held.as_mut().filter(|held| held.id == hold.id && !held.paying) else { return false };
+        held.expires_at.clone_from(&hold.expires_at);
+        (held.expires_at_ms, held.latest_ms) = (hold.expires_at_ms, hold.latest_ms);
+        true
+    }
+
     /// There is another hold already (made in another tab): its seats join the wish.
     pub fn join(&mut self, hold: HoldView) {
         self.in_flight = None;
         self.held = Some(hold);
-        for seat in self.held_seats() {
-            if let Err(place) = self.want.binary_search(&seat)
-                && self.count() < MAX_SEATS_PER_HOLD
-            {
-                self.want.insert(place, seat);
-            }
-        }
-        for places in self.held_places() {
-            let room = u32::try_from(MAX_SEATS_PER_HOLD.saturating_sub(self.count())).unwrap_or(0);
-            let wanted = self.wanted_in(places.area);
-            self.want_in(places.area, wanted.max(places.quantity).min(wanted + room));
-        }
+        self.instead.clear();
+        self.want_as_well(&self.held_seats(), &self.held_places());
     }
 
     /// The hold ended by itself: its seats are lost, and remembered. A request on its way is overtaken,

@@ -97,7 +97,7 @@ fn go_on(session: Session, course: Course, room: &Room, wanted: &Wanted, is_pati
     missing.dedup();
     if !missing.is_empty() {
         if !course.asked {
-            missing.into_iter().for_each(|section| session.load_section(section, || ()));
+            missing.into_iter().for_each(|section| session.load_section(section, || true, || ()));
         }
         return Course { asked: true, ..course };
     }

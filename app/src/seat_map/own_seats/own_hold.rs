@@ -68,21 +68,33 @@ impl Session {
         }
     }
 
-    /// Asks for more time for what is held, as much as the show allows.
+    /// Asks for more time for what is held, as much as the show allows. Once at a time: a second press while the first
+    /// has no answer asks for nothing.
     pub fn extend(self) {
+        if self.extending.get_untracked() {
+            return;
+        }
         let held = self
             .cart
             .with_untracked(|cart| cart.held().filter(|held| !held.paying).map(|held| (held.id, held.expires_at_ms)));
         let Some((hold, ended_ms)) = held else { return };
+        self.extending.set(true);
         spawn_local(async move {
             let path = self.path(&format!("/holds/{hold}/extend"));
-            match calls::ask::<HoldView>(Method::POST, &path, &ids::new_key(), &()).await {
+            let answer = calls::ask::<HoldView>(Method::POST, &path, &ids::new_key(), &()).await;
+            self.extending.set(false);
+            match answer {
                 Ok(hold) => {
                     match Notice::less_time(hold.expires_at_ms - ended_ms, hold.latest_ms - ended_ms) {
                         Some(notice) => self.notice.set(Some(notice)),
                         None => self.spoken.set(say!("map.more_time")),
                     }
-                    self.learn(Some(hold));
+                    // Seats may have been taken or let go since it was asked: of those this answer knows nothing.
+                    if self.change_cart(|cart| cart.lasts_longer(&hold)) {
+                        self.tick();
+                    } else {
+                        self.recall();
+                    }
                     self.tell_tabs();
                 }
                 // The clock tells the rest.

@@ -33,6 +33,21 @@ struct Places {
     at: usize,
 }
 
+/// What places are looked for, and beside which wish: an answer that comes when either is another is none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Question {
+    count: usize,
+    category: String,
+    seats: Vec<SeatIndex>,
+    places: Vec<AreaQuantity>,
+}
+
+impl Question {
+    fn of(count: usize, category: String, cart: &Cart) -> Self {
+        Self { count, category, seats: cart.want().to_vec(), places: cart.want_places().to_vec() }
+    }
+}
+
 /// The finder above the map.
 pub fn finder(session: Session, categories: &[CategoryView]) -> impl IntoView + use<> {
     let count = RwSignal::new(USUAL_PARTY);
@@ -45,11 +60,13 @@ pub fn finder(session: Session, categories: &[CategoryView]) -> impl IntoView + 
         category.track();
         places.set(Places::default());
     });
+    let question =
+        move || session.cart.with_untracked(|cart| Question::of(count.get_untracked(), category.get_untracked(), cart));
     let find = move |_| {
         if !busy.get_untracked() {
             busy.set(true);
             spawn_local(async move {
-                find(session, count.get_untracked(), category.get_untracked(), places).await;
+                find(session, question, places).await;
                 busy.set(false);
             });
         }
@@ -96,15 +113,22 @@ fn in_people(count: usize) -> String {
     say!("party.people", count = count)
 }
 
-async fn find(session: Session, count: usize, category: String, places: RwSignal<Places>) {
+async fn find(session: Session, question: impl Fn() -> Question, places: RwSignal<Places>) {
+    let asked = question();
+    let Question { count, category, .. } = &asked;
     let mut path = session.path(&format!("/best?count={count}"));
     if !category.is_empty() {
         path.push_str("&category=");
-        path.push_str(&browser::encoded(&category));
+        path.push_str(&browser::encoded(category));
     }
-    match calls::read::<BestView>(&path).await {
+    let answer = calls::read::<BestView>(&path).await;
+    // Whoever has chosen seats or asked for something else meanwhile is not to lose that for a late answer.
+    if question() != asked {
+        return;
+    }
+    match answer {
         Ok(best) if best.suggestions.is_empty() => {
-            session.notice.set(Some(Notice::new(say!("party.none", count = count))));
+            session.notice.set(Some(Notice::new(say!("party.none", count = *count))));
         }
         Ok(best) => {
             places.set(Places { found: best.suggestions, at: 0 });
@@ -266,6 +290,23 @@ impl Session {
 mod tests {
     use super::*;
     use domain::money::Currency;
+
+    #[test]
+    fn an_answer_is_late_once_the_wish_or_the_question_is_another() {
+        let mut cart = Cart::default();
+        cart.tap(4);
+        let of = |count, category: &str, cart: &Cart| Question::of(count, category.to_owned(), cart);
+        let asked = of(2, "gold", &cart);
+        cart.next_intent().expect("a hold");
+        assert_eq!(of(2, "gold", &cart), asked, "an answer about the same wish changes nothing");
+        assert_ne!(of(3, "gold", &cart), asked);
+        assert_ne!(of(2, "", &cart), asked);
+        cart.step(1, true);
+        assert_ne!(of(2, "gold", &cart), asked);
+        cart.step(1, false);
+        cart.tap(4);
+        assert_ne!(of(2, "gold", &cart), asked);
+    }
 
     #[test]
     fn a_suggestion_is_spoken_with_its_names_and_its_price() {

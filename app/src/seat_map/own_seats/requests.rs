@@ -130,10 +130,12 @@ impl Session {
         self.cart.with_untracked(|cart| self.board.update_value(|board| board.note_refused(&states, cart)));
         self.paint();
         self.forget_guesses_soon(named.clone());
-        let others = self.change_cart(|cart| {
-            cart.refused(&named, &[]);
-            !cart.is_empty()
-        });
+        let (has_stayed, others) = self.change_cart(|cart| (cart.refused(&named, &[]), !cart.is_empty()));
+        if has_stayed {
+            // Nothing was lost, so there is nothing to offer in its place.
+            self.notice.set(Some(Notice::not_exchanged(seats)));
+            return;
+        }
         self.notice.set(Some(Notice::refused(seats, others)));
         self.offer_instead_of(&named);
     }

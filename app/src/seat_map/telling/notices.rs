@@ -47,14 +47,18 @@ impl Notice {
     /// Seats were refused; `others` says whether the visitor holds or wants others.
     #[must_use]
     pub fn refused(seats: &[SeatProblem], others: bool) -> Self {
-        let mut sentences = lost_by_a_moment(seats);
-        sentences.extend(by_state(seats));
-        if sentences.is_empty() {
-            sentences.push(say!("map.gone"));
-        }
+        let mut sentences = why_refused(seats);
         sentences.push(if others { say!("map.others_are_safe") } else { say!("map.pick_another") });
         let watchable = seats.iter().find(|seat| seat.state == SeatState::Locked).map(|seat| seat.seat);
         Self { watchable, ..Self::new(sentences.join(" ")) }
+    }
+
+    /// Seats were refused that were to take the place of what the visitor holds, which stays theirs.
+    #[must_use]
+    pub fn not_exchanged(seats: &[SeatProblem]) -> Self {
+        let mut sentences = why_refused(seats);
+        sentences.push(say!("map.you_keep_yours"));
+        Self::new(sentences.join(" "))
     }
 
     /// Seats and places that the visitor had before: these are free and can be had in one tap, those are not.
@@ -183,6 +187,16 @@ impl Notice {
     }
 }
 
+/// What happened to these seats; never nothing.
+fn why_refused(seats: &[SeatProblem]) -> Vec<String> {
+    let mut sentences = lost_by_a_moment(seats);
+    sentences.extend(by_state(seats));
+    if sentences.is_empty() {
+        sentences.push(say!("map.gone"));
+    }
+    sentences
+}
+
 /// A sentence for each moment by which seats were lost: `C7 and C8 were taken 0.4 s before you.`
 fn lost_by_a_moment(seats: &[SeatProblem]) -> Vec<String> {
     let mut moments: Vec<(String, Vec<&str>)> = Vec::new();
@@ -260,6 +274,13 @@ mod tests {
         assert_eq!(notice.text, "C7 is held by someone else. Your other seats are safe.");
         assert_eq!(notice.watchable, Some(1));
         assert_eq!(Notice::refused(&[problem("C7", SeatState::Booked)], true).watchable, None);
+    }
+
+    #[test]
+    fn whoever_keeps_their_seats_is_told_so_and_offered_nothing_else() {
+        let notice = Notice::not_exchanged(&[problem("D4", SeatState::Locked)]);
+        assert_eq!(notice.text, "D4 is held by someone else. You keep the seats you have.");
+        assert_eq!((notice.watchable, notice.offer), (None, None));
     }
 
     #[test]

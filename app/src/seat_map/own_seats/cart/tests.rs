@@ -115,6 +115,80 @@ fn another_place_is_taken_and_the_first_let_go_in_one_step() {
     assert_eq!(cart.want(), [2, 9]);
 }
 
+/// Somebody who holds seats 1 and 2 and has asked for 8 and 9 in their place.
+fn asked_for_another_place() -> Cart {
+    let mut cart = Cart::default();
+    cart.learn(Some(with_places(&[1, 2], &[in_area(0, 1)])));
+    cart.want_instead(&[8, 9]);
+    cart.next_intent().expect("a change");
+    cart
+}
+
+#[test]
+fn another_place_that_cannot_be_had_whole_costs_nothing_that_is_held() {
+    let mut cart = asked_for_another_place();
+    assert!(cart.refused(&[9], &[]));
+    assert_eq!((cart.want(), cart.wanted_in(0)), ([1, 2].as_slice(), 1));
+    assert!(cart.is_settled(), "and nothing is asked for");
+    cart.tap(5);
+    cart.next_intent().expect("a change");
+    assert!(!cart.refused(&[5], &[]), "a seat beside one's own is a seat as any other");
+}
+
+#[test]
+fn what_was_chosen_while_another_place_was_asked_for_stays_chosen() {
+    let mut cart = asked_for_another_place();
+    cart.tap(5);
+    cart.step(3, true);
+    assert!(cart.refused(&[8, 9], &[]));
+    assert_eq!((cart.want(), cart.wanted_in(0), cart.wanted_in(3)), ([1, 2, 5].as_slice(), 1, 1));
+    // The second place travels with a seat of which somebody else was first: that one is all it costs.
+    let mut cart = Cart::default();
+    cart.learn(Some(hold(&[1])));
+    cart.want_instead(&[8]);
+    cart.tap(5);
+    cart.next_intent().expect("a change");
+    assert!(!cart.refused(&[5], &[]));
+    let change = Intent::Change {
+        hold: Uuid::from_u128(7),
+        add: vec![8],
+        remove: vec![1],
+        add_places: vec![],
+        remove_places: vec![],
+    };
+    assert_eq!(cart.next_intent(), Some(change));
+}
+
+#[test]
+fn a_third_place_chosen_before_the_second_was_answered_is_whole_or_nothing_as_well() {
+    let mut cart = asked_for_another_place();
+    cart.want_instead(&[6, 7]);
+    cart.granted(hold(&[8, 9]));
+    cart.next_intent().expect("a change");
+    assert!(cart.refused(&[6], &[]));
+    assert_eq!(cart.want(), [8, 9]);
+    // Once they are held they are one's own: what is lost beside them is one seat.
+    cart.want_instead(&[6, 7]);
+    cart.next_intent().expect("a change");
+    cart.granted(hold(&[6, 7]));
+    cart.tap(6);
+    cart.next_intent().expect("a change");
+    cart.granted(hold(&[7]));
+    cart.tap(6);
+    cart.next_intent().expect("a change");
+    assert!(!cart.refused(&[6], &[]));
+    assert_eq!(cart.want(), [7]);
+}
+
+#[test]
+fn whoever_holds_nothing_takes_what_is_left_of_a_place() {
+    let mut cart = Cart::default();
+    cart.want_instead(&[8, 9]);
+    cart.next_intent().expect("a hold");
+    assert!(!cart.refused(&[9], &[]));
+    assert_eq!(cart.next_intent(), Some(take(vec![8])));
+}
+
 #[test]
 fn letting_the_last_seat_go_drops_the_hold() {
     let mut cart = Cart::default();
@@ -180,6 +254,24 @@ fn a_request_overtaken_by_the_end_of_the_hold_is_still_the_only_one() {
     assert!(!cart.is_due(), "one request at a time");
     cart.answered();
     assert_eq!(cart.next_intent(), Some(take(vec![1, 2])));
+}
+
+#[test]
+fn more_time_is_news_of_the_time_and_of_no_seat() {
+    let mut cart = Cart::default();
+    cart.learn(Some(hold(&[1])));
+    let longer = HoldView { expires_at_ms: 9_000, latest_ms: 20_000, ..hold(&[1]) };
+    cart.tap(2);
+    cart.next_intent().expect("a change");
+    assert!(cart.lasts_longer(&longer), "also while a request is on its way");
+    cart.granted(HoldView { expires_at_ms: 9_000, ..hold(&[1, 2]) });
+    assert!(cart.lasts_longer(&longer), "an answer that was late");
+    assert_eq!((cart.want(), cart.holds(2)), ([1, 2].as_slice(), true), "what was taken meanwhile stays");
+    assert_eq!(cart.held().map(|held| (held.expires_at_ms, held.latest_ms)), Some((9_000, 20_000)));
+    assert!(!cart.lasts_longer(&HoldView { id: Uuid::from_u128(8), ..longer.clone() }), "another hold");
+    cart.granted(HoldView { paying: true, ..hold(&[1, 2]) });
+    assert!(!cart.lasts_longer(&longer), "paying has set its own time");
+    assert!(!Cart::default().lasts_longer(&longer));
 }
 
 #[test]
