@@ -149,7 +149,7 @@ mod tests {
         let many: Vec<String> = (0..40).map(|seat| seat.to_string()).collect();
         let wanted = wanted_in(&format!("again={}-a0x1", many.join("-")));
         assert_eq!((wanted.seats.len(), wanted.places.len()), (MAX_SEATS_PER_HOLD, 0));
-        for query in ["again=a0x0", "again=a0x11", "again=ax1-a0x-a-a0x-1", "again=a99999999x1"] {
+        for query in ["again=a0x0", "again=a0x11", "again=ax1-a0x-a", "again=a99999999x1"] {
             assert!(wanted_in(query).is_empty(), "{query}");
         }
         assert_eq!(wanted_in("again=a0x4-a0x2-a1x7").places.len(), 1, "an area counts once, and eleven are too many");
