@@ -112,6 +112,9 @@ pub struct CancellationView {
     pub left: u32,
     /// Refunds that the gateway has not confirmed yet.
     pub refunds_open: u32,
+    /// Refunds of what was paid at a counter, which wait there for the customer.
+    #[serde(default)]
+    pub refunds_at_counter: u32,
     /// Whether every booking is undone.
     pub finished: bool,
 }

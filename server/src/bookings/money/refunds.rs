@@ -151,8 +151,9 @@ pub(in crate::bookings) async fn perform(
     let mut tx = state.pg.begin().await?;
     // In the order of every other writer: the booking, then its payment.
     sql::lock(&mut tx, row.id).await?.ok_or(EffectError::NoBooking(row.id))?;
-    if paid_at_counter(&mut tx, row.id).await?.is_some() {
-        // It was paid out at the counter, or waits there for the customer: no gateway knows of it.
+    if amount.minor > 0 && paid_at_counter(&mut tx, row.id).await?.is_some() {
+        // It was paid out at the counter, or waits there for the customer: no gateway knows of it. Nobody comes for
+        // nothing.
         return Ok(());
     }
     let known = of_booking(&mut tx, row.id).await?;
@@ -171,7 +172,11 @@ pub(in crate::bookings) async fn perform(
     let now = state.locks.now();
     let mut tx = state.pg.begin().await?;
     let row = sql::lock(&mut tx, row.id).await?.ok_or(EffectError::NoBooking(row.id))?;
-    let cause = Cause { actor: "gateway", reason: "The gateway acknowledged the refund." };
+    let cause = if amount.minor > 0 {
+        Cause { actor: "gateway", reason: "The gateway acknowledged the refund." }
+    } else {
+        Cause { actor: "system", reason: "There was nothing to pay back." }
+    };
     settle(&mut tx, &row, number, cause, now).await?;
     tx.commit().await?;
     Ok(())

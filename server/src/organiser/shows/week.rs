@@ -81,6 +81,7 @@ pub(super) fn view_of(row: OrganisedRow) -> Result<OrganisedShow, Problem> {
         undone: row.undone.unwrap_or(0).unsigned_abs(),
         left: count(row.bookings_left),
         refunds_open: count(row.refunds_open),
+        refunds_at_counter: count(row.refunds_at_counter),
         finished: row.finished.unwrap_or(false),
     });
     Ok(OrganisedShow {

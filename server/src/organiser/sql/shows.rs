@@ -184,6 +184,7 @@ pub(in crate::organiser) struct OrganisedRow {
     pub finished: Option<bool>,
     pub bookings_left: i64,
     pub refunds_open: i64,
+    pub refunds_at_counter: i64,
 }
 
 const ORGANISED: &str = "
@@ -199,10 +200,7 @@ const ORGANISED: &str = "
                + (SELECT count(*) FROM bookings WHERE show_id = show.id AND is_open
                   AND state IN ('SEATS_LOCKED', 'PAYMENT_PENDING', 'PAYMENT_SUCCEEDED'))
            ELSE 0 END AS bookings_left,
-           CASE WHEN show.called_off THEN
-               (SELECT count(*) FROM refunds JOIN bookings ON bookings.id = refunds.booking_id
-                WHERE bookings.show_id = show.id AND NOT bookings.is_open AND refunds.state = 'requested')
-           ELSE 0 END AS refunds_open
+           coalesce(back.at_gateways, 0) AS refunds_open, coalesce(back.at_counter, 0) AS refunds_at_counter
     FROM shows show
     JOIN films film ON film.id = show.film_id
     JOIN screens screen ON screen.id = show.screen_id
@@ -210,6 +208,15 @@ const ORGANISED: &str = "
     JOIN cities city ON city.id = theatre.city_id
     JOIN layouts room ON room.id = show.layout_id
     LEFT JOIN show_cancellations gone ON gone.show_id = show.id
+    -- What was paid at a counter is paid out there: no gateway is asked about it.
+    LEFT JOIN LATERAL (
+        SELECT count(*) FILTER (WHERE NOT paid.at_counter) AS at_gateways,
+               count(*) FILTER (WHERE paid.at_counter) AS at_counter
+        FROM refunds JOIN bookings ON bookings.id = refunds.booking_id
+        CROSS JOIN LATERAL (SELECT EXISTS (SELECT 1 FROM payments WHERE payments.booking_id = bookings.id
+                                           AND payments.gateway LIKE 'counter\\_%') AS at_counter) paid
+        WHERE bookings.show_id = show.id AND NOT bookings.is_open AND refunds.state = 'requested'
+    ) back ON show.called_off
     CROSS JOIN LATERAL (SELECT coalesce(sum(capacity), 0)::bigint AS places, coalesce(sum(sold), 0)::bigint AS sold
                         FROM area_stock WHERE show_id = show.id) stock
     WHERE theatre.id = $1 AND ($2::uuid IS NULL OR show.id = $2)

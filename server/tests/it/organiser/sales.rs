@@ -4,6 +4,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::{HERE, ask, done, organiser};
+use crate::box_office::{at_work, holds, sales, sells};
 use crate::cancel::books_balance;
 use crate::world::{PRICE, UNIQUE_VIOLATION, World, refused_with, text, until};
 
@@ -172,5 +173,40 @@ async fn an_organiser_calls_a_show_off_and_every_buyer_gets_all_of_it_back() {
     sqlx::query(again).execute(&world.pg).await.expect("the time is free");
     let again = sqlx::query(again).execute(&world.pg).await;
     refused_with("and taken again", again, UNIQUE_VIOLATION, "shows_one_at_a_time");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_show_that_is_called_off_is_through_though_guests_paid_nothing_and_cash_waits_at_the_counter() {
+    let world = World::start(1, &[]).await;
+    let mut olga = organiser(&world).await;
+    let mut ann = at_work(&world, "ann@example.org").await;
+    let hold = holds(&mut ann, &world, &[0, 1]).await;
+    let guest = json!({ "hold": hold["id"], "means": "free", "total_minor": 0, "reason": "Press.", "name": "Lu Xun" });
+    let (status, free) = ann.post(&sales(&world), guest).await;
+    assert_eq!(status, StatusCode::CREATED, "{free}");
+    sells(&mut ann, &world, &[2], "cash").await;
+    let ben = world.visitor();
+    let paid = ben.bought(&[3], "tok_paid").await;
+
+    let path = format!("/programme/{}/cancel", world.show);
+    let (status, told) = ask(&mut olga, &path, json!({ "reason": "The roof leaks." })).await;
+    assert_eq!(status, StatusCode::ACCEPTED, "{told}");
+    ben.sees_money(&paid, "REFUNDED").await;
+    until("no gateway is waited for", || async {
+        let gone = seen(&mut olga.clone(), &world).await["cancellation"].clone();
+        gone["finished"] == true && gone["refunds_open"] == 0 && gone["refunds_at_counter"] == 1
+    })
+    .await;
+    let settled = "SELECT count(*) FROM refunds WHERE booking_id = $1 AND amount_minor = 0 AND state = 'settled'";
+    let free: uuid::Uuid = text(&free["id"]).parse().expect("an id");
+    let settled: i64 = sqlx::query_scalar(settled).bind(free).fetch_one(&world.pg).await.expect("refunds are counted");
+    assert_eq!(settled, 1, "nothing was to be paid back, and that is done");
+    // The page does not look again for ever.
+    let visitor = olga.visitor();
+    let page = format!("{}/staff/aurora/shows/{}", visitor.base, world.show);
+    let page = visitor.client.get(page).header("cookie", &visitor.cookie).send().await.expect("the server answers");
+    assert_eq!((page.status(), page.headers().get("refresh")), (StatusCode::OK, None));
+    assert!(page.text().await.expect("a page").contains("data-testid=\"refunds-at-counter\""));
     world.end().await;
 }

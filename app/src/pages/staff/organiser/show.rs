@@ -122,7 +122,8 @@ impl Page for ShowPage {
 }
 
 fn progress(undoing: CancellationView) -> impl IntoView {
-    let CancellationView { reason, undone, left, refunds_open, finished } = undoing;
+    let CancellationView { reason, undone, left, refunds_open, refunds_at_counter, finished } = undoing;
+    let at_counter = (refunds_at_counter > 0).then(|| say!("organiser.refunds_at_counter", count = refunds_at_counter));
     let is_through = finished && refunds_open == 0;
     let words = if is_through { say!("organiser.undone_all") } else { say!("organiser.undoing") };
     view! {
@@ -132,6 +133,7 @@ fn progress(undoing: CancellationView) -> impl IntoView {
             <progress max=undone + left value=undone aria-label=say!("organiser.undoing")></progress>
             <p>{say!("organiser.undone", undone = undone, left = left)}</p>
             <p>{say!("organiser.refunds_open", count = refunds_open)}</p>
+            {at_counter.map(|words| view! { <p data-testid="refunds-at-counter">{words}</p> })}
         </section>
     }
 }
