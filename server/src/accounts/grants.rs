@@ -20,7 +20,10 @@ use crate::web::{Code, Problem};
 const MAX_STAFF: i64 = 1_000;
 
 /// Who works in a theatre, by name.
-pub(super) async fn list(state: &AppState, theatre: &str) -> Result<Vec<StaffView>, Problem> {
+///
+/// # Errors
+/// When the database fails.
+pub async fn list(state: &AppState, theatre: &str) -> Result<Vec<StaffView>, Problem> {
     let mut people: Vec<StaffView> = Vec::new();
     for row in sql::grants::of_theatre(&mut *state.pg.acquire().await?, theatre, MAX_STAFF).await? {
         let role = sql::grants::known(&row.role)?;
@@ -36,7 +39,10 @@ pub(super) async fn list(state: &AppState, theatre: &str) -> Result<Vec<StaffVie
 }
 
 /// Gives somebody a role in a theatre, or takes it. What is so already stays so, and is not written down again.
-pub(super) async fn change(
+///
+/// # Errors
+/// 404 without an account of that address, 409 while it is not confirmed and for the last manager, 400 without a reason.
+pub async fn change(
     state: &AppState,
     staff: &Staff,
     theatre: &str,

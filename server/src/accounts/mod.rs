@@ -36,7 +36,7 @@ mod view;
 pub use belongings::{owner_for, page as bookings_page};
 pub use command::{close, create_manager};
 pub use email::{prove, send_proof};
-pub use grants::{make_manager, manages_all, reason_of};
+pub use grants::{change as change_role, list as people_at, make_manager, manages_all, reason_of};
 pub use http::{Registration, ResetIntent, routes};
 pub use login::{Gone, LoggedIn, end_all, end_session, log_in};
 pub use mails::send_forever as send_mails_forever;

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use crate::clock::{from_utc, rfc3339, to_utc};
 
 /// Lines on a page.
-const PER_PAGE: i64 = 100;
+pub const PER_PAGE: i64 = 100;
 
 /// An act.
 #[derive(Clone, Debug)]

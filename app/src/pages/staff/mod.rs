@@ -8,6 +8,7 @@ mod fields;
 pub mod organiser;
 pub mod reports;
 pub mod systems;
+pub mod team;
 mod theatre;
 pub mod unusual;
 
@@ -36,14 +37,24 @@ pub enum Section {
     Unusual,
     /// Keys and messages for other systems.
     Systems,
+    /// Who works there, and what was done.
+    Team,
     /// What is written about the theatre.
     Theatre,
 }
 
 impl Section {
     /// All of them, in the order of the navigation.
-    pub const ALL: [Self; 7] =
-        [Self::BoxOffice, Self::Door, Self::Shows, Self::Reports, Self::Unusual, Self::Systems, Self::Theatre];
+    pub const ALL: [Self; 8] = [
+        Self::BoxOffice,
+        Self::Door,
+        Self::Shows,
+        Self::Reports,
+        Self::Unusual,
+        Self::Systems,
+        Self::Team,
+        Self::Theatre,
+    ];
 
     /// The last part of its address.
     #[must_use]
@@ -55,6 +66,7 @@ impl Section {
             Self::Reports => "reports",
             Self::Unusual => "unusual",
             Self::Systems => "systems",
+            Self::Team => "team",
             Self::Theatre => "theatre",
         }
     }
@@ -65,7 +77,7 @@ impl Section {
         match self {
             Self::BoxOffice | Self::Door => &[Role::BoxOffice],
             Self::Shows | Self::Reports => &[Role::Manager, Role::Organiser],
-            Self::Unusual | Self::Systems | Self::Theatre => &[Role::Manager],
+            Self::Unusual | Self::Systems | Self::Team | Self::Theatre => &[Role::Manager],
         }
     }
 
@@ -77,6 +89,7 @@ impl Section {
             Self::Reports => say!("staff.reports"),
             Self::Unusual => say!("staff.unusual"),
             Self::Systems => say!("staff.systems"),
+            Self::Team => say!("staff.team"),
             Self::Theatre => say!("theatres.edit"),
         }
     }

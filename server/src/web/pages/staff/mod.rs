@@ -6,6 +6,7 @@ mod door;
 mod organiser;
 mod reports;
 mod systems;
+mod team;
 mod theatre;
 mod unusual;
 
@@ -32,6 +33,7 @@ pub fn routes() -> Router<AppState> {
         .route("/staff/{theatre}/reports", get(reports::page))
         .merge(unusual::routes())
         .merge(systems::routes())
+        .merge(team::routes())
         .merge(theatre::routes())
         .merge(organiser::routes())
         .merge(box_office::routes())

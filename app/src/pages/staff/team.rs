@@ -1,0 +1,284 @@
+//! Who works in a theatre, as what, and what was done there. Plain forms, each with its reason, without a script.
+
+use domain::api::accounts::{AuditView, StaffView};
+use domain::person::MAX_EMAIL_BYTES;
+use domain::roles::Role;
+use leptos::prelude::*;
+
+use super::{Desk, Field, fields, frame};
+use crate::language::{Hindrance, Moment, current};
+use crate::say;
+use crate::shell::{Head, Page};
+use crate::staff::in_the_way;
+
+/// The page of who works here.
+#[derive(Clone, Debug)]
+pub struct Team {
+    /// Whose.
+    pub desk: Desk,
+    /// Everybody, by name.
+    pub people: Vec<StaffView>,
+    /// What was typed and refused.
+    pub form: TeamForm,
+    /// Whether something was just done.
+    pub done: bool,
+    /// What stood in the way.
+    pub trouble: Option<Hindrance>,
+    /// Where idempotency keys of the forms begin; each form adds its own name.
+    pub intent: String,
+}
+
+/// What stands in the forms.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TeamForm {
+    /// Address of whoever is to work here.
+    pub email: String,
+    /// As what.
+    pub role: Option<Role>,
+    /// Why.
+    pub reason: Field,
+    /// A role that was not taken: its form's name, and why it was to be.
+    pub taken: Option<(String, Field)>,
+}
+
+/// The name of the form that takes a role.
+#[must_use]
+pub fn take_form(email: &str, role: Role) -> String {
+    format!("take-{}-{email}", role.as_str())
+}
+
+impl Page for Team {
+    fn head(&self) -> Head {
+        Head { title: say!("team.title"), private: true, ..Head::default() }
+    }
+
+    fn view(self) -> AnyView {
+        let Self { desk, people, form, done, trouble, intent } = self;
+        let base = format!("/staff/{}/team", desk.theatre);
+        let trouble = trouble.map(|words| {
+            view! { <p class="account-trouble" role="alert" data-testid="team-trouble">{in_the_way(words)}</p> }
+        });
+        let done = done.then(|| view! { <p class="account-notice" role="status">{say!("team.done")}</p> });
+        let people = people.into_iter().enumerate();
+        let people = people.map(|(number, person)| line(&base, number, person, &form, &intent)).collect_view();
+        let content = view! {
+            <div class="systems">
+                {trouble}
+                {done}
+                <section class="card systems-part" aria-labelledby="team-people">
+                    <h2 id="team-people">{say!("team.people")}</h2>
+                    <p class="quiet">{say!("team.lead")}</p>
+                    <ul class="systems-list">{people}</ul>
+                    {newcomer(&base, form, &intent)}
+                </section>
+                <p><a class="button button-quiet" data-testid="to-acts" href=format!("{base}/acts")>{say!("acts.title")}</a></p>
+            </div>
+        };
+        frame(&desk, say!("team.title"), content)
+    }
+}
+
+fn role_words(role: Role) -> String {
+    match role {
+        Role::BoxOffice => say!("team.box_office"),
+        Role::Manager => say!("team.manager"),
+        Role::Organiser => say!("team.organiser"),
+    }
+}
+
+fn hidden(name: &'static str, value: String) -> impl IntoView {
+    view! { <input r#type="hidden" name=name value=value /> }
+}
+
+/// Somebody, with a form to take each of their roles.
+fn line(base: &str, number: usize, person: StaffView, form: &TeamForm, intent: &str) -> AnyView {
+    let StaffView { name, email, roles, .. } = person;
+    let acts = roles.into_iter().map(|role| take(base, number, (&name, &email), role, form, intent)).collect_view();
+    view! {
+        <li class="systems-line" data-testid="team-person">
+            <div>
+                <strong><bdi>{name.clone()}</bdi></strong>
+                <p class="quiet small"><bdi dir="ltr">{email.clone()}</bdi></p>
+            </div>
+            <div class="team-roles">{acts}</div>
+        </li>
+    }
+    .into_any()
+}
+
+fn take(base: &str, number: usize, (name, email): (&str, &str), role: Role, form: &TeamForm, intent: &str) -> AnyView {
+    let form_name = take_form(email, role);
+    let (is_refused, reason) = match &form.taken {
+        Some((known, reason)) if *known == form_name => (true, reason.clone()),
+        _ => (false, Field::default()),
+    };
+    let words = role_words(role);
+    view! {
+        <details class="systems-act" open=is_refused>
+            <summary data-testid="team-role" data-role=role.as_str()>{words.clone()}</summary>
+            <form action=base.to_owned() method="post" class="systems-form">
+                {hidden("key", format!("{intent}/take-{number}-{}", role.as_str()))}
+                {hidden("email", email.to_owned())}
+                {hidden("role", role.as_str().to_owned())}
+                {hidden("granted", "false".to_owned())}
+                <p class="quiet small">{say!("team.take_means", name = name, role = &words)}</p>
+                {fields::reason_field(format!("reason-{number}-{}", role.as_str()), say!("team.reason"), reason, true)}
+                <button class="button button-quiet" r#type="submit">{say!("team.take")}</button>
+            </form>
+        </details>
+    }
+    .into_any()
+}
+
+fn newcomer(base: &str, form: TeamForm, intent: &str) -> AnyView {
+    let chosen = form.role.unwrap_or(Role::BoxOffice);
+    let options = Role::ALL.map(|role| {
+        view! { <option value=role.as_str() selected=role == chosen>{role_words(role)}</option> }
+    });
+    view! {
+        <form class="systems-form" action=base.to_owned() method="post">
+            <h3>{say!("team.new")}</h3>
+            <p class="quiet small">{say!("team.new_lead")}</p>
+            {hidden("key", format!("{intent}/new"))}
+            {hidden("granted", "true".to_owned())}
+            <div class="field">
+                <label for="team-email">{say!("team.email")}</label>
+                <input id="team-email" name="email" r#type="email" required maxlength=MAX_EMAIL_BYTES autocomplete="off" dir="ltr"
+                    value=form.email />
+            </div>
+            <div class="field">
+                <label for="team-role">{say!("team.role")}</label>
+                <select id="team-role" name="role">{options.collect_view()}</select>
+            </div>
+            {fields::reason_field("team-reason", say!("team.reason"), form.reason, true)}
+            <button class="button" r#type="submit" data-testid="team-give">{say!("team.give")}</button>
+        </form>
+    }
+    .into_any()
+}
+
+/// The page of what was done.
+#[derive(Clone, Debug)]
+pub struct Acts {
+    /// Whose.
+    pub desk: Desk,
+    /// The newest first, each with its time on the clocks of the theatre, `2026-12-07T19:42:07`.
+    pub lines: Vec<(AuditView, String)>,
+    /// Whether these are not the newest.
+    pub is_later_page: bool,
+    /// The number before which older ones follow.
+    pub before: Option<i64>,
+}
+
+impl Page for Acts {
+    fn head(&self) -> Head {
+        Head { title: say!("acts.title"), private: true, ..Head::default() }
+    }
+
+    fn view(self) -> AnyView {
+        let Self { desk, lines, is_later_page, before } = self;
+        let base = format!("/staff/{}/team", desk.theatre);
+        let older = before.map(|number| {
+            let href = format!("{base}/acts?before={number}");
+            view! { <a class="button button-quiet" rel="next" data-testid="acts-older" href=href>{say!("acts.older")}</a> }
+        });
+        let newest = is_later_page.then(|| {
+            view! { <a class="button button-quiet" href=format!("{base}/acts")>{say!("acts.newest")}</a> }
+        });
+        let content = view! {
+            <div class="systems">
+                <p class="quiet">{say!("acts.lead")}</p>
+                {table(lines)}
+                <p class="team-pages">{newest}{older}<a class="button button-quiet" href=base.clone()>{say!("team.title")}</a></p>
+            </div>
+        };
+        frame(&desk, say!("acts.title"), content)
+    }
+}
+
+fn table(lines: Vec<(AuditView, String)>) -> AnyView {
+    if lines.is_empty() {
+        return view! { <p class="card systems-part">{say!("acts.none")}</p> }.into_any();
+    }
+    let row = |(line, at): (AuditView, String)| {
+        let when = Moment::parse(&at).map_or(at, |moment| moment.to_the_second(current()));
+        let who = line.actor_name.unwrap_or_else(|| say!("acts.operator"));
+        view! {
+            <tr data-testid="act" data-act=line.act.clone()>
+                <th scope="row" class="reports-words">
+                    {act_words(&line.act)}
+                    <span class="quiet small team-subject"><bdi>{line.subject}</bdi></span>
+                </th>
+                <td class="reports-words"><bdi>{line.reason}</bdi></td>
+                <td class="reports-words"><bdi>{who}</bdi></td>
+                <td class="reports-words"><time datetime=line.at>{when}</time></td>
+            </tr>
+        }
+    };
+    view! {
+        <div class="reports-scroll" tabindex="0" role="region" aria-label=say!("acts.title")>
+            <table class="reports-table">
+                <caption class="visually-hidden">{say!("acts.title")}</caption>
+                <thead>
+                    <tr>
+                        <th scope="col" class="reports-words">{say!("acts.what")}</th>
+                        <th scope="col" class="reports-words">{say!("acts.why")}</th>
+                        <th scope="col" class="reports-words">{say!("acts.who")}</th>
+                        <th scope="col" class="reports-words">{say!("acts.when")}</th>
+                    </tr>
+                </thead>
+                <tbody>{lines.into_iter().map(row).collect_view()}</tbody>
+            </table>
+        </div>
+    }
+    .into_any()
+}
+
+/// An act in the language of the page; one that is not known here, by its name.
+fn act_words(act: &str) -> AnyView {
+    let key = match act {
+        "role_given" => "acts.role_given",
+        "role_taken" => "acts.role_taken",
+        "pin_set" => "acts.pin_set",
+        "api_key_made" => "acts.api_key_made",
+        "api_key_revoked" => "acts.api_key_revoked",
+        "webhook_replayed" => "acts.webhook_replayed",
+        "webhook_switched_off" => "acts.webhook_switched_off",
+        "unusual_dismissed" => "acts.unusual_dismissed",
+        "theatre_created" => "acts.theatre_created",
+        "theatre_changed" => "acts.theatre_changed",
+        "tariff_set" => "acts.tariff_set",
+        "shows_planned" => "acts.shows_planned",
+        "show_terms_changed" => "acts.show_terms_changed",
+        "show_moved" => "acts.show_moved",
+        "show_called_off" => "acts.show_called_off",
+        "screen_created" => "acts.screen_created",
+        "layout_imported" => "acts.layout_imported",
+        "layout_published" => "acts.layout_published",
+        "film_added" => "acts.film_added",
+        "seats_kept" => "acts.seats_kept",
+        "seats_put_back" => "acts.seats_put_back",
+        "seats_kept_from_start" => "acts.seats_kept_from_start",
+        "standing_seats_kept" => "acts.standing_seats_kept",
+        "standing_seats_put_back" => "acts.standing_seats_put_back",
+        "till_opened" => "acts.till_opened",
+        "till_drop" => "acts.till_drop",
+        "till_cashed_up" => "acts.till_cashed_up",
+        "till_cashed_up_for" => "acts.till_cashed_up_for",
+        "sold" => "acts.sold",
+        "given_away" => "acts.given_away",
+        "exchanged" => "acts.exchanged",
+        "refunded" => "acts.refunded",
+        "caller_let_go" => "acts.caller_let_go",
+        "door_admission_undone" => "acts.door_admission_undone",
+        "door_conflict" => "acts.door_conflict",
+        "waiting_room_on" => "acts.waiting_room_on",
+        "waiting_room_off" => "acts.waiting_room_off",
+        "waiting_room_changed" => "acts.waiting_room_changed",
+        _ => {
+            let name = act.replace('_', " ");
+            return view! { <bdi lang="en">{name}</bdi> }.into_any();
+        }
+    };
+    say!(key).into_any()
+}
