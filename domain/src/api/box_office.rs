@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::api::accounts::Password;
 use crate::api::cancelling::RefundView;
-pub use crate::api::tills::{CashUp, DayClose, DayView, DropRequest, OpenTill, TillRow, TillView};
+pub use crate::api::tills::{CashUp, CashUpFor, DayClose, DayView, DropRequest, OpenTill, TillRow, TillView};
 use crate::api::{PlaceLine, SeatLine};
 use crate::booking::{BookingState, MoneyState};
 use crate::money::Money;

@@ -30,7 +30,10 @@ pub use http::routes;
 pub use shows::today;
 pub use take_back::{pay_out, refund, undo};
 pub use tickets::print;
-pub use tills::{cash_up, close_day, drop_cash, last_close, mine as my_till, of_the_day, open as open_till};
+pub use tills::{
+    cash_up, cash_up_for, close_day, counted_for_me, drop_cash, last_close, mine as my_till, of_the_day,
+    open as open_till,
+};
 
 use domain::money::Currency;
 

@@ -38,6 +38,12 @@ pub async fn hired(world: &World, email: &str, role: &str) -> Browser {
     browser
 }
 
+/// Gives somebody a name of their own.
+pub async fn called(world: &World, email: &str, name: &str) {
+    let named = sqlx::query("UPDATE accounts SET name = $2 WHERE email = $1").bind(email).bind(name);
+    assert_eq!(named.execute(&world.pg).await.expect("it is written").rows_affected(), 1);
+}
+
 /// A manager of the Aurora who has a PIN; their account.
 pub async fn manager(world: &World) -> (Browser, Value) {
     let mut max = hired(world, "max@example.org", "manager").await;

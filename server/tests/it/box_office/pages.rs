@@ -3,7 +3,7 @@
 use reqwest::StatusCode;
 use serde_json::json;
 
-use super::{PIN, at_work, desk, hired, holds, manager, of_booking, seller, sells, two_theatres};
+use super::{PIN, at_work, called, desk, hired, holds, manager, of_booking, seller, sells, two_theatres};
 use crate::accounts::{Browser, PASSWORD, form};
 use crate::world::{PRICE, World, insert_show, text};
 
@@ -68,6 +68,38 @@ async fn a_shift_goes_without_a_script() {
     let closed = send(&max, &format!("{home}/day-close"), &[("reason", "Quiet.")]).await;
     assert_eq!(closed.0, StatusCode::SEE_OTHER);
     assert_eq!(ann.get(&desk("till")).await.0, StatusCode::NO_CONTENT);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_manager_counts_a_till_for_somebody_who_is_told_by_whom_and_why() {
+    let world = World::start(1, &[]).await;
+    let mut ann = at_work(&world, "ann@example.org").await;
+    let max = hired(&world, "max@example.org", "manager").await;
+    called(&world, "max@example.org", "Max Example").await;
+    let home = "/staff/aurora/box-office";
+    let (_, till) = ann.get(&desk("till")).await;
+    let form = format!("{home}/tills/{}/cash-up", text(&till["id"]));
+    let (_, html) = page(&max, home).await;
+    assert!(html.contains(&format!("action=\"{form}\"")) && !html.contains("data-testid=\"close-day\""), "{html}");
+    let fields = |amount: &'static str, reason: &'static str| [("amount", amount), ("reason", reason)];
+    assert_eq!(send(&ann, &form, &fields("100", "Mine.")).await.0, StatusCode::NOT_FOUND, "a manager's form");
+    let (status, html) = send(&max, &form, &fields("99.00", " ")).await;
+    assert!(status == StatusCode::BAD_REQUEST && html.contains("value=\"99.00\""), "{status} {html}");
+    assert!(html.contains(&format!("id=\"reason-{}-error\"", text(&till["id"]))), "{html}");
+    assert_eq!(send(&max, &form, &fields("99.00", "Ann is ill.")).await, (StatusCode::SEE_OTHER, home.to_owned()));
+    let (status, html) = send(&max, &form, &fields("99.00", "Twice.")).await;
+    assert!(status == StatusCode::CONFLICT && html.contains("This till was counted already."), "{status} {html}");
+    assert!(html.contains("data-testid=\"close-day\""), "{html}");
+    let (_, html) = page(&ann, home).await;
+    for part in ["data-testid=\"counted-for-me\"", "data-testid=\"open-till\"", "Max Example", "Ann is ill."] {
+        assert!(html.contains(part), "{part}: {html}");
+    }
+    let (_, html) = page(&max, home).await;
+    assert!(!html.contains("data-testid=\"counted-for-me\"") && html.contains("data-testid=\"counted-by\""), "{html}");
+    let opened = send(&ann, &format!("{home}/till/open"), &[("amount", "100.00")]).await;
+    assert_eq!(opened.0, StatusCode::SEE_OTHER);
+    assert!(!page(&ann, home).await.1.contains("data-testid=\"counted-for-me\""), "that was the last shift");
     world.end().await;
 }
 

@@ -32,6 +32,8 @@ pub struct CounterPage {
     pub shows: Vec<CounterShow>,
     /// The caller's open till; its times are those of the theatre's clocks.
     pub till: Option<TillView>,
+    /// Their last till, if somebody else counted it.
+    pub counted_for_me: Option<TillView>,
     /// For managers: tills since the last day was closed.
     pub tills: Vec<TillView>,
     /// For managers: the last day that was closed.
@@ -53,6 +55,7 @@ impl Page for CounterPage {
     fn view(self) -> AnyView {
         let is_manager = self.desk.roles.contains(&Role::Manager);
         let base = format!("/staff/{}/box-office", self.desk.theatre);
+        let own = self.till.as_ref().map(|till| till.id);
         let content = view! {
             {trouble_view(self.trouble)}
             <div class="counter-day">
@@ -65,9 +68,9 @@ impl Page for CounterPage {
                     <h2 id="counter-till">{say!("box_office.till")}</h2>
                     {match self.till {
                         Some(till) => till::open(&base, till, &self.key, self.refused.as_ref()).into_any(),
-                        None => till::opening(&base, &self.key, self.refused.as_ref()).into_any(),
+                        None => till::opening(&base, self.counted_for_me, &self.key, self.refused.as_ref()).into_any(),
                     }}
-                    {is_manager.then(|| till::day(&base, self.tills, self.last_close, &self.key, self.refused.as_ref()))}
+                    {is_manager.then(|| till::day(&base, own, self.tills, self.last_close, &self.key, self.refused.as_ref()))}
                 </section>
             </div>
         };

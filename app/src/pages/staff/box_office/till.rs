@@ -4,6 +4,7 @@ use domain::api::box_office::{DayView, TillRow, TillView};
 use domain::money::Money;
 use domain::till::{Entry, Means};
 use leptos::prelude::*;
+use uuid::Uuid;
 
 use super::super::Field;
 use super::super::fields::{amount_field, reason_field};
@@ -21,6 +22,8 @@ pub enum TillAct {
     Drop,
     /// It is counted and closed.
     CashUp,
+    /// It is counted and closed by a manager, in place of whose it is.
+    CashUpFor(Uuid),
     /// The day is closed.
     CloseDay,
 }
@@ -79,14 +82,22 @@ fn form_of(act: TillAct, refused: Refused<'_>) -> (bool, TillForm) {
     }
 }
 
-fn sum_field(id: &'static str, label: String, field: Field) -> AnyView {
+fn sum_field(id: &str, label: String, field: Field) -> AnyView {
     amount_field((id.to_owned(), "amount".to_owned()), label, None, field, true)
 }
 
-/// No till is open: say what is in it.
-pub(super) fn opening(base: &str, key: &str, refused: Refused<'_>) -> impl IntoView + use<> {
+/// No till is open: say what is in it. Somebody else may have counted the last one.
+pub(super) fn opening(
+    base: &str,
+    counted_for_me: Option<TillView>,
+    key: &str,
+    refused: Refused<'_>,
+) -> impl IntoView + use<> {
     let (_, form) = form_of(TillAct::Open, refused);
     view! {
+        {counted_for_me.map(|till| view! {
+            <div class="card counter-till" data-testid="counted-for-me">{in_place(&till)}{sums(&till)}</div>
+        })}
         <form class="card counter-form" action=format!("{base}/till/open") method="post">
             {hidden("key", key)}
             <p class="quiet">{say!("box_office.till_closed")}</p>
@@ -150,6 +161,14 @@ fn sums(till: &TillView) -> impl IntoView + use<> {
     }
 }
 
+/// Who counted it in place of whose it was, when and why.
+fn in_place(till: &TillView) -> Option<impl IntoView + use<>> {
+    let (by, why) = till.counted_by.as_ref().zip(till.counted_why.as_ref())?;
+    let time = till.closed_at.clone().unwrap_or_default();
+    let words = say!("box_office.counted_by", by = by, time = &time, reason = why);
+    Some(view! { <p class="quiet" data-testid="counted-by">{words}</p> })
+}
+
 fn line(base: &str, row: TillRow) -> impl IntoView + use<> {
     let what = match row.kind {
         Entry::Float => say!("box_office.row_float"),
@@ -177,9 +196,30 @@ fn line(base: &str, row: TillRow) -> impl IntoView + use<> {
     }
 }
 
-/// For managers: every till of the day, the day's end, and their PIN.
+/// Somebody went without counting their till: a manager counts it.
+fn counting_for(base: &str, till: &TillView, key: &str, refused: Refused<'_>) -> impl IntoView + use<> {
+    let id = till.id;
+    let (is_refused, form) = form_of(TillAct::CashUpFor(id), refused);
+    view! {
+        <details open=is_refused>
+            <summary data-testid="cash-up-for-open">{say!("box_office.cash_up_for", name = &till.person)}</summary>
+            <form class="counter-form" action=format!("{base}/tills/{id}/cash-up") method="post">
+                {hidden("key", key)}
+                <p class="quiet small">{say!("box_office.cash_up_for_hint")}</p>
+                {sum_field(&format!("counted-{id}"), say!("box_office.counted_cash"), form.amount)}
+                {reason_field(format!("reason-{id}"), say!("box_office.cash_up_for_reason"), form.reason, true)}
+                <button class="button button-quiet" type="submit" data-testid="cash-up-for">
+                    {say!("box_office.cash_up_now")}
+                </button>
+            </form>
+        </details>
+    }
+}
+
+/// For managers: every till of the day, those that are open and not their own to be counted, the day's end, and their PIN.
 pub(super) fn day(
     base: &str,
+    own: Option<Uuid>,
     tills: Vec<TillView>,
     last: Option<DayView>,
     key: &str,
@@ -189,7 +229,14 @@ pub(super) fn day(
     let can_close = !tills.is_empty() && tills.iter().all(|till| till.closed_at.is_some());
     let list = tills.into_iter().map(|till| {
         let state = if till.closed_at.is_some() { "counted" } else { "open" };
-        view! { <li class="card counter-till" data-testid="day-till" data-state=state>{sums(&till)}</li> }
+        let count = (till.closed_at.is_none() && own != Some(till.id)).then(|| counting_for(base, &till, key, refused));
+        view! {
+            <li class="card counter-till" data-testid="day-till" data-state=state data-till=till.id.to_string()>
+                {sums(&till)}
+                {in_place(&till)}
+                {count}
+            </li>
+        }
     });
     view! {
         <section class="counter-manager" aria-labelledby="counter-day-end">

@@ -38,6 +38,7 @@ pub fn routes() -> Router<AppState> {
     Router::new()
         .route("/staff/{theatre}/box-office", get(day))
         .route("/staff/{theatre}/box-office/till/{act}", post(till::till))
+        .route("/staff/{theatre}/box-office/tills/{till}/cash-up", post(till::count_for))
         .route("/staff/{theatre}/box-office/day-close", post(till::close_day))
         .route("/staff/{theatre}/box-office/pin", post(forms::set_pin))
         .route("/staff/{theatre}/box-office/shows/{show}", get(sale))
@@ -102,6 +103,8 @@ async fn day_page(
     let theatre = state.catalogue.theatre(counter.theatre).await?.ok_or(PageError::NotFound)?;
     let zone = &theatre.time_zone;
     let till = box_office::my_till(state, counter).await.map_err(away)?;
+    let counted_for_me =
+        if till.is_none() { box_office::counted_for_me(state, counter).await.map_err(away)? } else { None };
     let (mut tills, mut last_close) = (Vec::new(), None);
     if here.is_manager() {
         tills = box_office::of_the_day(state, counter).await.map_err(away)?;
@@ -114,6 +117,7 @@ async fn day_page(
         date: date.map(|date| date.to_string()).unwrap_or_default(),
         shows,
         till: till.map(|till| local(zone, till)),
+        counted_for_me: counted_for_me.map(|till| local(zone, till)),
         tills: tills.into_iter().map(|till| local(zone, till)).collect(),
         last_close,
         refused,

@@ -4,9 +4,10 @@ use app::pages::staff::box_office::{CounterForm, TillAct, TillForm};
 use app::pages::staff::{Field, Refusal};
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Form, Path, State};
-use domain::api::box_office::{CashUp, DayClose, DayQuery, DropRequest, OpenTill};
+use domain::api::box_office::{CashUp, CashUpFor, DayClose, DayQuery, DropRequest, OpenTill};
 use domain::money::{Currency, Money};
 use domain::till::{MAX_COUNTED_MINOR, read_amount};
+use uuid::Uuid;
 
 use super::forms::{Fields, FormResult, field, intent, managers, with_status, words};
 use super::{Here, PageResult, away, day_page, see};
@@ -35,13 +36,29 @@ pub(super) async fn till(
     let (Path((theatre, act)), Form(fields)) = (path?, form?);
     let here = Here::of(&state, who, &theatre).await?;
     let act = act_of(&act).ok_or(PageError::NotFound)?;
-    let currency = here.counter().currency(&state).await.map_err(away)?;
-    let (form, minor) = read(act, &fields, currency);
+    sent(&state, here, act, &fields).await
+}
+
+/// Of a till that is somebody else's.
+pub(super) async fn count_for(
+    State(state): State<AppState>,
+    who: Who,
+    path: Result<Path<(String, Uuid)>, PathRejection>,
+    form: FormResult,
+) -> PageResult {
+    let (Path((theatre, till)), Form(fields)) = (path?, form?);
+    let here = managers(&state, who, &theatre).await?;
+    sent(&state, here, TillAct::CashUpFor(till), &fields).await
+}
+
+async fn sent(state: &AppState, here: Here, act: TillAct, fields: &Fields) -> PageResult {
+    let currency = here.counter().currency(state).await.map_err(away)?;
+    let (form, minor) = read(act, fields, currency);
     let done = match minor {
-        Some(minor) if !form.is_refused() => till_act(&state, &here, act, minor, &fields).await,
+        Some(minor) if !form.is_refused() => till_act(state, &here, act, minor, fields).await,
         _ => Err(Problem::new(Code::Malformed, "Some fields cannot be read.")),
     };
-    after(&state, here, act, form, done).await
+    after(state, here, act, form, done).await
 }
 
 /// The form as it was sent, with what is wrong beside each field; and the sum, minor units, where there is one.
@@ -57,7 +74,7 @@ fn read(act: TillAct, fields: &Fields, currency: Currency) -> (TillForm, Option<
             (Field::refused(sum, Refusal::AmountBeyond(least, most)), None)
         }
     };
-    let may_be_silent = act != TillAct::Drop && reason.trim().is_empty();
+    let may_be_silent = matches!(act, TillAct::Open | TillAct::CashUp) && reason.trim().is_empty();
     let reason = if may_be_silent { Field::kept(reason) } else { Field::reason(reason) };
     (TillForm { amount, reason }, minor)
 }
@@ -76,6 +93,11 @@ async fn till_act(state: &AppState, here: &Here, act: TillAct, minor: i64, field
         TillAct::CashUp => {
             let request = CashUp { counted_minor: minor, reason };
             box_office::cash_up(state, counter, &request, &intent(here, fields, "till/cash-up", &request)?).await
+        }
+        TillAct::CashUpFor(till) => {
+            let request = CashUpFor { counted_minor: minor, reason };
+            let intent = intent(here, fields, &format!("tills/{till}/cash-up"), &request)?;
+            box_office::cash_up_for(state, counter, till, &request, &intent).await
         }
         TillAct::CloseDay => Err(Problem::not_found("act")),
     }
@@ -114,7 +136,12 @@ async fn after(
     if matches!(problem.code(), Code::TillShort | Code::TillDiffers) {
         form.amount.refusal = Some(Refusal::Told(words(&problem)));
     }
-    let trouble = if form.is_refused() { app::say!(in reader::language(), "field.refused") } else { words(&problem) };
+    let trouble = match (act, problem.code()) {
+        _ if form.is_refused() => app::say!(in reader::language(), "field.refused"),
+        // The problem's own words are about bookings.
+        (TillAct::CashUpFor(_), Code::WrongState) => app::say!(in reader::language(), "box_office.counted_already"),
+        _ => words(&problem),
+    };
     let page = day_page(state, here, DayQuery::default(), Some(CounterForm::Till(act, form)), Some(trouble)).await?;
     Ok(with_status(problem, page))
 }
@@ -123,7 +150,7 @@ async fn after(
 mod tests {
     use super::*;
 
-    fn sent(act: TillAct, amount: &str, reason: &str) -> (TillForm, Option<i64>) {
+    fn typed(act: TillAct, amount: &str, reason: &str) -> (TillForm, Option<i64>) {
         let fields = [("amount", amount), ("reason", reason)].map(|(name, text)| (name.to_owned(), text.to_owned()));
         read(act, &fields.into(), Currency::parse("EUR").expect("a code"))
     }
@@ -133,12 +160,17 @@ mod tests {
         let refused = |form: &TillForm| (form.amount.is_refused(), form.reason.is_refused());
         for (amount, is_refused) in [("100", false), ("0", false), ("a lot", true), ("-1", true), ("1000000.01", true)]
         {
-            let (form, minor) = sent(TillAct::Open, amount, "");
+            let (form, minor) = typed(TillAct::Open, amount, "");
             assert_eq!((form.amount.value.as_str(), refused(&form)), (amount, (is_refused, false)));
             assert_eq!(minor.is_none(), is_refused, "{amount}");
         }
-        assert_eq!(refused(&sent(TillAct::Drop, "0", " ").0), (true, true), "nothing, for no reason");
-        assert_eq!(refused(&sent(TillAct::Drop, "0.01", "Full.").0), (false, false));
-        assert_eq!(refused(&sent(TillAct::CashUp, "99", &"x".repeat(301)).0), (false, true));
+        assert_eq!(refused(&typed(TillAct::Drop, "0", " ").0), (true, true), "nothing, for no reason");
+        assert_eq!(refused(&typed(TillAct::Drop, "0.01", "Full.").0), (false, false));
+        assert_eq!(
+            refused(&typed(TillAct::CashUpFor(Uuid::nil()), "99", " ").0),
+            (false, true),
+            "somebody else's, and why"
+        );
+        assert_eq!(refused(&typed(TillAct::CashUp, "99", &"x".repeat(301)).0), (false, true));
     }
 }
