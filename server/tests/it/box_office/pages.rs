@@ -104,6 +104,38 @@ async fn a_manager_counts_a_till_for_somebody_who_is_told_by_whom_and_why() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_counter_shows_any_day_and_its_forms_stay_there() {
+    let world = World::start(1, &[]).await;
+    let ann = seller(&world, "ann@example.org").await;
+    let later = insert_show(&world.pg, 300_000, 72 * 3_600).await;
+    let day: String = sqlx::query_scalar("SELECT local_date::text FROM shows WHERE id = $1")
+        .bind(later)
+        .fetch_one(&world.pg)
+        .await
+        .expect("a day");
+    let home = "/staff/aurora/box-office";
+    let on_that_day = format!("{home}?date={day}");
+    let leads_to = format!("href=\"{home}/shows/{later}\"");
+    let (status, html) = page(&ann, home).await;
+    assert!(status == StatusCode::OK && !html.contains(&leads_to), "{html}");
+    assert!(html.contains(&format!("href=\"{on_that_day}\"")), "the strip leads there: {html}");
+    assert!(!html.contains("type=\"hidden\" name=\"date\""), "today is whatever day it is by then: {html}");
+    let (status, html) = page(&ann, &on_that_day).await;
+    assert!(status == StatusCode::OK && html.contains(&leads_to), "{html}");
+    assert!(html.contains(&format!("name=\"date\" value=\"{day}\"")), "{html}");
+    let open = format!("{home}/till/open");
+    let (status, html) = send(&ann, &open, &[("amount", "a lot"), ("date", &day)]).await;
+    assert!(status == StatusCode::BAD_REQUEST && html.contains(&leads_to), "{html}");
+    assert_eq!(send(&ann, &open, &[("amount", "100"), ("date", &day)]).await, (StatusCode::SEE_OTHER, on_that_day));
+    let elsewhere = send(&ann, &format!("{home}/till/drop"), &[("amount", "1"), ("reason", "Full."), ("date", "//x")]);
+    assert_eq!(elsewhere.await, (StatusCode::SEE_OTHER, home.to_owned()));
+    assert_eq!(page(&ann, &format!("{home}?date=tomorrow")).await.0, StatusCode::BAD_REQUEST);
+    let (status, html) = page(&ann, &format!("{home}/bookings?reference=NONE-NONE&date={day}")).await;
+    assert!(status == StatusCode::NOT_FOUND && html.contains(&leads_to), "{html}");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_pin_that_is_refused_is_told_beside_its_field_and_neither_it_nor_a_password_comes_back() {
     let world = World::start(1, &[]).await;
     let max = hired(&world, "max@example.org", "manager").await;

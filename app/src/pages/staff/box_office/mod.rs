@@ -17,6 +17,7 @@ use domain::roles::Role;
 use leptos::prelude::*;
 
 use super::{Desk, frame};
+use crate::pages::listing::{Choice, strip};
 use crate::say;
 use crate::shell::{Half, Head, Page};
 use crate::staff::box_office::{StaffShows, WORDS};
@@ -26,8 +27,12 @@ use crate::staff::box_office::{StaffShows, WORDS};
 pub struct CounterPage {
     /// Where, and who.
     pub desk: Desk,
-    /// The day, `YYYY-MM-DD`; empty for today.
+    /// The day that was asked for, `YYYY-MM-DD`; empty for today, whichever that is by then.
     pub date: String,
+    /// The days to come, as far as they have names here.
+    pub days: Vec<Choice>,
+    /// The day that is shown, `YYYY-MM-DD`.
+    pub shown: String,
     /// Its shows.
     pub shows: Vec<CounterShow>,
     /// The caller's open till; its times are those of the theatre's clocks.
@@ -56,21 +61,24 @@ impl Page for CounterPage {
         let is_manager = self.desk.roles.contains(&Role::Manager);
         let base = format!("/staff/{}/box-office", self.desk.theatre);
         let own = self.till.as_ref().map(|till| till.id);
+        let from = DayForm { base: &base, key: &self.key, date: &self.date };
         let content = view! {
             {trouble_view(self.trouble)}
             <div class="counter-day">
                 <section class="counter-day-shows" aria-labelledby="counter-shows">
                     <h2 id="counter-shows">{say!("box_office.shows")}</h2>
-                    <StaffShows theatre=self.desk.theatre.clone() date=self.date shows=self.shows exchange=None />
-                    {find(&base)}
+                    {strip(say!("list.day"), self.days)}
+                    {look_at(&base, self.shown)}
+                    <StaffShows theatre=self.desk.theatre.clone() date=self.date.clone() shows=self.shows exchange=None />
+                    {find(from)}
                 </section>
                 <section class="counter-day-till" aria-labelledby="counter-till">
                     <h2 id="counter-till">{say!("box_office.till")}</h2>
                     {match self.till {
-                        Some(till) => till::open(&base, till, &self.key, self.refused.as_ref()).into_any(),
-                        None => till::opening(&base, self.counted_for_me, &self.key, self.refused.as_ref()).into_any(),
+                        Some(till) => till::open(from, till, self.refused.as_ref()).into_any(),
+                        None => till::opening(from, self.counted_for_me, self.refused.as_ref()).into_any(),
                     }}
-                    {is_manager.then(|| till::day(&base, own, self.tills, self.last_close, &self.key, self.refused.as_ref()))}
+                    {is_manager.then(|| till::day(from, own, self.tills, self.last_close, self.refused.as_ref()))}
                 </section>
             </div>
         };
@@ -78,9 +86,45 @@ impl Page for CounterPage {
     }
 }
 
-fn find(base: &str) -> impl IntoView + use<> {
+/// Where a form of the day stands: what comes after it shows the same day.
+#[derive(Clone, Copy, Debug)]
+struct DayForm<'a> {
+    /// Address of the box office.
+    base: &'a str,
+    /// Idempotency key of whatever is sent.
+    key: &'a str,
+    /// The day that was asked for; empty for today.
+    date: &'a str,
+}
+
+impl DayForm<'_> {
+    /// What every form that does something sends along.
+    fn sent(self) -> impl IntoView + use<> {
+        view! { {hidden("key", self.key)} {self.day()} }
+    }
+
+    fn day(self) -> Option<impl IntoView + use<>> {
+        (!self.date.is_empty()).then(|| hidden("date", self.date))
+    }
+}
+
+/// Any day at all.
+fn look_at(base: &str, shown: String) -> impl IntoView + use<> {
     view! {
-        <form class="counter-find card" action=format!("{base}/bookings") method="get" role="search">
+        <form class="counter-find card" action=base.to_owned() method="get">
+            <div class="field">
+                <label for="date">{say!("list.day")}</label>
+                <input id="date" name="date" type="date" required value=shown />
+            </div>
+            <button class="button button-quiet" type="submit" data-testid="look">{say!("box_office.find")}</button>
+        </form>
+    }
+}
+
+fn find(from: DayForm<'_>) -> impl IntoView + use<> {
+    view! {
+        <form class="counter-find card" action=format!("{}/bookings", from.base) method="get" role="search">
+            {from.day()}
             <div class="field">
                 <label for="reference">{say!("box_office.reference")}</label>
                 <input id="reference" name="reference" type="search" autocomplete="off" required maxlength="20" dir="ltr" />

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::super::Field;
 use super::super::fields::{amount_field, reason_field};
-use super::hidden;
+use super::DayForm;
 use crate::language::{current, money};
 use crate::pages::accounts::username;
 use crate::say;
@@ -88,9 +88,8 @@ fn sum_field(id: &str, label: String, field: Field) -> AnyView {
 
 /// No till is open: say what is in it. Somebody else may have counted the last one.
 pub(super) fn opening(
-    base: &str,
+    from: DayForm<'_>,
     counted_for_me: Option<TillView>,
-    key: &str,
     refused: Refused<'_>,
 ) -> impl IntoView + use<> {
     let (_, form) = form_of(TillAct::Open, refused);
@@ -98,8 +97,8 @@ pub(super) fn opening(
         {counted_for_me.map(|till| view! {
             <div class="card counter-till" data-testid="counted-for-me">{in_place(&till)}{sums(&till)}</div>
         })}
-        <form class="card counter-form" action=format!("{base}/till/open") method="post">
-            {hidden("key", key)}
+        <form class="card counter-form" action=format!("{}/till/open", from.base) method="post">
+            {from.sent()}
             <p class="quiet">{say!("box_office.till_closed")}</p>
             {sum_field("float", say!("box_office.float"), form.amount)}
             <button class="button" type="submit" data-testid="open-till">{say!("box_office.open_till")}</button>
@@ -108,7 +107,7 @@ pub(super) fn opening(
 }
 
 /// The open till: its sums, its ledger, what goes to the safe, and its end.
-pub(super) fn open(base: &str, till: TillView, key: &str, refused: Refused<'_>) -> impl IntoView + use<> {
+pub(super) fn open(from: DayForm<'_>, till: TillView, refused: Refused<'_>) -> impl IntoView + use<> {
     let rows = till.rows.clone();
     let (is_drop_refused, drop) = form_of(TillAct::Drop, refused);
     let (is_count_refused, count) = form_of(TillAct::CashUp, refused);
@@ -117,8 +116,8 @@ pub(super) fn open(base: &str, till: TillView, key: &str, refused: Refused<'_>) 
             {sums(&till)}
             <details open=is_drop_refused>
                 <summary>{say!("box_office.drop")}</summary>
-                <form class="counter-form" action=format!("{base}/till/drop") method="post">
-                    {hidden("key", key)}
+                <form class="counter-form" action=format!("{}/till/drop", from.base) method="post">
+                    {from.sent()}
                     {sum_field("drop", say!("box_office.drop_amount"), drop.amount)}
                     {reason_field("drop-reason", say!("box_office.reason"), drop.reason, true)}
                     <button class="button button-quiet" type="submit" data-testid="drop">{say!("box_office.drop_now")}</button>
@@ -126,8 +125,8 @@ pub(super) fn open(base: &str, till: TillView, key: &str, refused: Refused<'_>) 
             </details>
             <details open=is_count_refused>
                 <summary data-testid="cash-up-open">{say!("box_office.cash_up")}</summary>
-                <form class="counter-form" action=format!("{base}/till/cash-up") method="post">
-                    {hidden("key", key)}
+                <form class="counter-form" action=format!("{}/till/cash-up", from.base) method="post">
+                    {from.sent()}
                     {sum_field("counted", say!("box_office.counted_cash"), count.amount)}
                     {reason_field("cash-up-reason", say!("box_office.difference_reason"), count.reason, false)}
                     <button class="button" type="submit" data-testid="cash-up">{say!("box_office.cash_up_now")}</button>
@@ -136,7 +135,7 @@ pub(super) fn open(base: &str, till: TillView, key: &str, refused: Refused<'_>) 
             <details>
                 <summary>{say!("box_office.ledger")}</summary>
                 <ol class="counter-ledger" data-testid="ledger">
-                    {rows.into_iter().map(|row| line(base, row)).collect_view()}
+                    {rows.into_iter().map(|row| line(from.base, row)).collect_view()}
                 </ol>
             </details>
         </div>
@@ -197,14 +196,14 @@ fn line(base: &str, row: TillRow) -> impl IntoView + use<> {
 }
 
 /// Somebody went without counting their till: a manager counts it.
-fn counting_for(base: &str, till: &TillView, key: &str, refused: Refused<'_>) -> impl IntoView + use<> {
+fn counting_for(from: DayForm<'_>, till: &TillView, refused: Refused<'_>) -> impl IntoView + use<> {
     let id = till.id;
     let (is_refused, form) = form_of(TillAct::CashUpFor(id), refused);
     view! {
         <details open=is_refused>
             <summary data-testid="cash-up-for-open">{say!("box_office.cash_up_for", name = &till.person)}</summary>
-            <form class="counter-form" action=format!("{base}/tills/{id}/cash-up") method="post">
-                {hidden("key", key)}
+            <form class="counter-form" action=format!("{}/tills/{id}/cash-up", from.base) method="post">
+                {from.sent()}
                 <p class="quiet small">{say!("box_office.cash_up_for_hint")}</p>
                 {sum_field(&format!("counted-{id}"), say!("box_office.counted_cash"), form.amount)}
                 {reason_field(format!("reason-{id}"), say!("box_office.cash_up_for_reason"), form.reason, true)}
@@ -218,18 +217,17 @@ fn counting_for(base: &str, till: &TillView, key: &str, refused: Refused<'_>) ->
 
 /// For managers: every till of the day, those that are open and not their own to be counted, the day's end, and their PIN.
 pub(super) fn day(
-    base: &str,
+    from: DayForm<'_>,
     own: Option<Uuid>,
     tills: Vec<TillView>,
     last: Option<DayView>,
-    key: &str,
     refused: Refused<'_>,
 ) -> impl IntoView + use<> {
     let (_, form) = form_of(TillAct::CloseDay, refused);
     let can_close = !tills.is_empty() && tills.iter().all(|till| till.closed_at.is_some());
     let list = tills.into_iter().map(|till| {
         let state = if till.closed_at.is_some() { "counted" } else { "open" };
-        let count = (till.closed_at.is_none() && own != Some(till.id)).then(|| counting_for(base, &till, key, refused));
+        let count = (till.closed_at.is_none() && own != Some(till.id)).then(|| counting_for(from, &till, refused));
         view! {
             <li class="card counter-till" data-testid="day-till" data-state=state data-till=till.id.to_string()>
                 {sums(&till)}
@@ -248,19 +246,19 @@ pub(super) fn day(
             })}
             <ul class="counter-tills">{list.collect_view()}</ul>
             {can_close.then(|| view! {
-                <form class="card counter-form" action=format!("{base}/day-close") method="post">
-                    {hidden("key", key)}
+                <form class="card counter-form" action=format!("{}/day-close", from.base) method="post">
+                    {from.sent()}
                     {reason_field("day-reason", say!("box_office.day_word"), form.reason, true)}
                     <button class="button" type="submit" data-testid="close-day">{say!("box_office.close_day")}</button>
                 </form>
             })}
-            {pin(base, key, refused)}
+            {pin(from, refused)}
         </section>
     }
 }
 
 /// For managers: their own PIN. What is wrong with it stands where it was said what one is.
-fn pin(base: &str, key: &str, refused: Refused<'_>) -> impl IntoView + use<> {
+fn pin(from: DayForm<'_>, refused: Refused<'_>) -> impl IntoView + use<> {
     let (is_refused, form) = match refused {
         Some(CounterForm::Pin(form)) => (true, form.clone()),
         _ => (false, PinForm::default()),
@@ -273,8 +271,8 @@ fn pin(base: &str, key: &str, refused: Refused<'_>) -> impl IntoView + use<> {
     view! {
         <details class="card" open=is_refused>
             <summary>{say!("box_office.pin_title")}</summary>
-            <form class="counter-form" action=format!("{base}/pin") method="post">
-                {hidden("key", key)}
+            <form class="counter-form" action=format!("{}/pin", from.base) method="post">
+                {from.sent()}
                 {username(String::new())}
                 <div class="field">
                     <label for="pin">{say!("box_office.pin")}</label>

@@ -12,17 +12,18 @@ use axum::extract::{DefaultBodyLimit, Path, Query, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use domain::api::box_office::{BookingQuery, CounterBooking, DayQuery, PrintedTicket, TillView};
+use domain::api::box_office::{CounterBooking, DayQuery, PrintedTicket, TillView};
 use domain::roles::Role;
 use serde::Deserialize;
 use uuid::Uuid;
 
 use super::super::booking::{drawn, facts, passing_or_fault};
+use super::super::browse::days;
 use super::super::{PRIVATE_CACHE, PageError, html, start_in_words};
 use super::{Turned, Who, desk};
 use crate::accounts::{self, Staff};
 use crate::box_office::{self, Counter};
-use crate::catalogue::{clock_in, read_date};
+use crate::catalogue::{clock_in, read_date, today_in};
 use crate::clock::from_utc;
 use crate::tickets::Ticket;
 use crate::web::{Code, Problem};
@@ -72,6 +73,14 @@ impl Here {
     fn base(&self) -> String {
         Section::BoxOffice.href(&self.desk.theatre)
     }
+
+    /// The page of the day that was looked at when a form was sent.
+    fn day(&self, query: &DayQuery) -> String {
+        match &query.date {
+            Some(date) => format!("{}?date={date}", self.base()),
+            None => self.base(),
+        }
+    }
 }
 
 /// What is in the way of a page, where it is nobody's fault.
@@ -102,6 +111,9 @@ async fn day_page(
     let shows = box_office::today(state, counter, date).await.map_err(away)?;
     let theatre = state.catalogue.theatre(counter.theatre).await?.ok_or(PageError::NotFound)?;
     let zone = &theatre.time_zone;
+    let today = today_in(zone, state.locks.now())?;
+    let shown = date.unwrap_or(today);
+    let base = here.base();
     let till = box_office::my_till(state, counter).await.map_err(away)?;
     let counted_for_me =
         if till.is_none() { box_office::counted_for_me(state, counter).await.map_err(away)? } else { None };
@@ -115,6 +127,8 @@ async fn day_page(
     }
     let page = CounterPage {
         date: date.map(|date| date.to_string()).unwrap_or_default(),
+        days: days(today, shown, |day| format!("{base}?date={day}")),
+        shown: shown.to_string(),
         shows,
         till: till.map(|till| local(zone, till)),
         counted_for_me: counted_for_me.map(|till| local(zone, till)),
@@ -182,11 +196,20 @@ async fn sale(
     Ok(html(page, PRIVATE_CACHE))
 }
 
+/// What a form that looks for a booking sends.
+#[derive(Deserialize)]
+struct FindQuery {
+    #[serde(default)]
+    reference: String,
+    #[serde(default)]
+    date: Option<String>,
+}
+
 async fn find(
     State(state): State<AppState>,
     who: Who,
     theatre: Result<Path<String>, PathRejection>,
-    query: Result<Query<BookingQuery>, QueryRejection>,
+    query: Result<Query<FindQuery>, QueryRejection>,
 ) -> PageResult {
     let (Path(theatre), Query(query)) = (theatre?, query?);
     let here = Here::of(&state, who, &theatre).await?;
@@ -194,7 +217,7 @@ async fn find(
         Ok(found) => Ok(see(&format!("{}/bookings/{}", here.base(), found.id))),
         Err(problem) if problem.code() == Code::NotFound => {
             let words = forms::words(&problem);
-            let mut page = day_page(&state, here, DayQuery::default(), None, Some(words)).await?;
+            let mut page = day_page(&state, here, DayQuery { date: query.date }, None, Some(words)).await?;
             *page.status_mut() = StatusCode::NOT_FOUND;
             Ok(page)
         }

@@ -9,7 +9,7 @@ use domain::money::{Currency, Money};
 use domain::till::{MAX_COUNTED_MINOR, read_amount};
 use uuid::Uuid;
 
-use super::forms::{Fields, FormResult, field, intent, managers, with_status, words};
+use super::forms::{Fields, FormResult, day_of, field, intent, managers, with_status, words};
 use super::{Here, PageResult, away, day_page, see};
 use crate::idempotency::Answer;
 use crate::web::pages::PageError;
@@ -58,7 +58,7 @@ async fn sent(state: &AppState, here: Here, act: TillAct, fields: &Fields) -> Pa
         Some(minor) if !form.is_refused() => till_act(state, &here, act, minor, fields).await,
         _ => Err(Problem::new(Code::Malformed, "Some fields cannot be read.")),
     };
-    after(state, here, act, form, done).await
+    after(state, here, (act, form), day_of(fields), done).await
 }
 
 /// The form as it was sent, with what is wrong beside each field; and the sum, minor units, where there is one.
@@ -117,18 +117,18 @@ pub(super) async fn close_day(
         Ok(intent) => box_office::close_day(&state, here.counter(), &request, &intent).await,
         Err(problem) => Err(problem),
     };
-    after(&state, here, TillAct::CloseDay, form, done).await
+    after(&state, here, (TillAct::CloseDay, form), day_of(&fields), done).await
 }
 
 /// The way on; or the page once more, with what was typed and what is wrong with it.
 async fn after(
     state: &AppState,
     here: Here,
-    act: TillAct,
-    mut form: TillForm,
+    (act, mut form): (TillAct, TillForm),
+    day: DayQuery,
     done: Result<Answer, Problem>,
 ) -> PageResult {
-    let Err(problem) = done else { return Ok(see(&here.base())) };
+    let Err(problem) = done else { return Ok(see(&here.day(&day))) };
     if problem.code() == Code::NotFound {
         return Err(PageError::NotFound.into());
     }
@@ -142,7 +142,7 @@ async fn after(
         (TillAct::CashUpFor(_), Code::WrongState) => app::say!(in reader::language(), "box_office.counted_already"),
         _ => words(&problem),
     };
-    let page = day_page(state, here, DayQuery::default(), Some(CounterForm::Till(act, form)), Some(trouble)).await?;
+    let page = day_page(state, here, day, Some(CounterForm::Till(act, form)), Some(trouble)).await?;
     Ok(with_status(problem, page))
 }
 
