@@ -24,7 +24,7 @@ mod tickets;
 mod tills;
 
 pub use caller_holds::is_held_for_callers;
-pub use find::{by_id, by_reference};
+pub use find::{ASKED_CHARS, by_id, by_person, by_reference};
 pub use house_seats::keep_from_start;
 pub use http::routes;
 pub use shows::today;

@@ -4,6 +4,7 @@ mod callers;
 mod exchanging;
 mod exchanging_at_once;
 mod exchanging_for_less;
+mod finding;
 mod house_seats;
 mod pages;
 mod sales;

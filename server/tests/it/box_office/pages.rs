@@ -127,11 +127,34 @@ async fn the_counter_shows_any_day_and_its_forms_stay_there() {
     let (status, html) = send(&ann, &open, &[("amount", "a lot"), ("date", &day)]).await;
     assert!(status == StatusCode::BAD_REQUEST && html.contains(&leads_to), "{html}");
     assert_eq!(send(&ann, &open, &[("amount", "100"), ("date", &day)]).await, (StatusCode::SEE_OTHER, on_that_day));
-    let elsewhere = send(&ann, &format!("{home}/till/drop"), &[("amount", "1"), ("reason", "Full."), ("date", "//x")]);
-    assert_eq!(elsewhere.await, (StatusCode::SEE_OTHER, home.to_owned()));
+    let drop = [("amount", "1"), ("reason", "Full."), ("date", "//x")];
+    let elsewhere = send(&ann, &format!("{home}/till/drop"), &drop).await;
+    assert_eq!(elsewhere, (StatusCode::SEE_OTHER, home.to_owned()));
     assert_eq!(page(&ann, &format!("{home}?date=tomorrow")).await.0, StatusCode::BAD_REQUEST);
     let (status, html) = page(&ann, &format!("{home}/bookings?reference=NONE-NONE&date={day}")).await;
     assert!(status == StatusCode::NOT_FOUND && html.contains(&leads_to), "{html}");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_booking_is_found_by_its_name_without_a_script() {
+    let world = World::start(1, &[]).await;
+    let mut ann = at_work(&world, "ann@example.org").await;
+    let hold = holds(&mut ann, &world, &[0]).await;
+    let mut wish = super::sale(&hold, "cash");
+    wish["name"] = json!("Zoe <Quill>");
+    let (status, sold) = ann.post(&super::sales(&world), wish).await;
+    assert_eq!(status, StatusCode::CREATED, "{sold}");
+    let home = "/staff/aurora/box-office";
+    assert!(page(&ann, home).await.1.contains("data-testid=\"find-person\""));
+    let (status, html) = page(&ann, &format!("{home}/bookings?q=quill")).await;
+    let leads_to = format!("href=\"{home}/bookings/{}\"", text(&sold["id"]));
+    assert!(status == StatusCode::OK && html.contains(&leads_to), "{html}");
+    assert!(html.contains("Zoe &lt;Quill&gt;") && !html.contains("<Quill>"), "{html}");
+    let (status, html) = page(&ann, &format!("{home}/bookings?q=nobody")).await;
+    assert!(status == StatusCode::OK && html.contains("data-testid=\"found-none\""), "{html}");
+    let (status, html) = page(&ann, &format!("{home}/bookings?q=x")).await;
+    assert!(status == StatusCode::BAD_REQUEST && html.contains("data-testid=\"trouble\""), "{html}");
     world.end().await;
 }
 

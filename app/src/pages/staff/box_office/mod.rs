@@ -4,11 +4,13 @@
 
 mod booking;
 mod exchange;
+mod found;
 mod sale;
 mod till;
 
 pub use booking::{CounterBookingPage, PrintPage, TakeBackForm};
 pub use exchange::ExchangePage;
+pub use found::FoundPage;
 pub use sale::SalePage;
 pub use till::{CounterForm, PinForm, TillAct, TillForm};
 
@@ -71,6 +73,7 @@ impl Page for CounterPage {
                     {look_at(&base, self.shown)}
                     <StaffShows theatre=self.desk.theatre.clone() date=self.date.clone() shows=self.shows exchange=None />
                     {find(from)}
+                    {find_person(&base, &self.date, "")}
                 </section>
                 <section class="counter-day-till" aria-labelledby="counter-till">
                     <h2 id="counter-till">{say!("box_office.till")}</h2>
@@ -123,13 +126,31 @@ fn look_at(base: &str, shown: String) -> impl IntoView + use<> {
 
 fn find(from: DayForm<'_>) -> impl IntoView + use<> {
     view! {
-        <form class="counter-find card" action=format!("{}/bookings", from.base) method="get" role="search">
+        <form class="counter-find card" action=format!("{}/bookings", from.base) method="get" role="search"
+            aria-label=say!("box_office.reference")>
             {from.day()}
             <div class="field">
                 <label for="reference">{say!("box_office.reference")}</label>
                 <input id="reference" name="reference" type="search" autocomplete="off" required maxlength="20" dir="ltr" />
             </div>
             <button class="button button-quiet" type="submit" data-testid="find">{say!("box_office.find")}</button>
+        </form>
+    }
+}
+
+/// Looks for bookings by whose they are.
+fn find_person(base: &str, date: &str, asked: &str) -> impl IntoView + use<> {
+    let date = (!date.is_empty()).then(|| hidden("date", date));
+    view! {
+        <form class="counter-find card" action=format!("{base}/bookings") method="get" role="search"
+            aria-label=say!("box_office.person")>
+            {date}
+            <div class="field">
+                <label for="person">{say!("box_office.person")}</label>
+                <input id="person" name="q" type="search" autocomplete="off" required minlength="2" maxlength="100"
+                    value=asked.to_owned() />
+            </div>
+            <button class="button button-quiet" type="submit" data-testid="find-person">{say!("box_office.find")}</button>
         </form>
     }
 }

@@ -4,7 +4,9 @@ mod exchange;
 mod forms;
 mod till;
 
-use app::pages::staff::box_office::{CounterBookingPage, CounterForm, CounterPage, PrintPage, SalePage, TakeBackForm};
+use app::pages::staff::box_office::{
+    CounterBookingPage, CounterForm, CounterPage, FoundPage, PrintPage, SalePage, TakeBackForm,
+};
 use app::pages::staff::{Desk, Section};
 use axum::Router;
 use axum::extract::rejection::{PathRejection, QueryRejection};
@@ -26,7 +28,7 @@ use crate::box_office::{self, Counter};
 use crate::catalogue::{clock_in, read_date, today_in};
 use crate::clock::from_utc;
 use crate::tickets::Ticket;
-use crate::web::{Code, Problem};
+use crate::web::{Code, Problem, reader};
 use crate::{AppState, holds, ids};
 
 /// Largest form, bytes.
@@ -202,6 +204,8 @@ struct FindQuery {
     #[serde(default)]
     reference: String,
     #[serde(default)]
+    q: String,
+    #[serde(default)]
     date: Option<String>,
 }
 
@@ -213,12 +217,33 @@ async fn find(
 ) -> PageResult {
     let (Path(theatre), Query(query)) = (theatre?, query?);
     let here = Here::of(&state, who, &theatre).await?;
+    if !query.q.trim().is_empty() {
+        return find_person(&state, here, query).await;
+    }
     match box_office::by_reference(&state, here.counter(), &query.reference).await {
         Ok(found) => Ok(see(&format!("{}/bookings/{}", here.base(), found.id))),
         Err(problem) if problem.code() == Code::NotFound => {
             let words = forms::words(&problem);
             let mut page = day_page(&state, here, DayQuery { date: query.date }, None, Some(words)).await?;
             *page.status_mut() = StatusCode::NOT_FOUND;
+            Ok(page)
+        }
+        Err(problem) => Err(away(problem)),
+    }
+}
+
+async fn find_person(state: &AppState, here: Here, query: FindQuery) -> PageResult {
+    let date = read_date(query.date.as_deref()).map_err(PageError::from)?;
+    match box_office::by_person(state, here.counter(), &query.q).await {
+        Ok(found) => {
+            let date = date.map(|date| date.to_string()).unwrap_or_default();
+            Ok(html(FoundPage { asked: query.q.trim().to_owned(), date, found, desk: here.desk }, PRIVATE_CACHE))
+        }
+        Err(problem) if problem.code() == Code::Malformed => {
+            let (least, most) = box_office::ASKED_CHARS;
+            let words = app::say!(in reader::language(), "box_office.person_hint", least = least, most = most);
+            let mut page = day_page(state, here, DayQuery { date: query.date }, None, Some(words)).await?;
+            *page.status_mut() = StatusCode::BAD_REQUEST;
             Ok(page)
         }
         Err(problem) => Err(away(problem)),
