@@ -159,6 +159,20 @@ async fn a_booking_is_found_by_its_name_without_a_script() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_page_of_a_show_that_is_sold_no_more_says_what_can_still_be_done() {
+    let world = World::start(1, &[]).await;
+    let ann = at_work(&world, "ann@example.org").await;
+    let begins = insert_show(&world.pg, 300_000, 4 * 60).await;
+    let home = "/staff/aurora/box-office";
+    let closed = ["data-testid=\"not-on-sale\"", "data-testid=\"find\"", "data-testid=\"find-person\"", "sell-another"];
+    let (status, html) = page(&ann, &format!("{home}/shows/{begins}")).await;
+    assert_eq!((status, closed.map(|part| html.contains(part))), (StatusCode::OK, [true; 4]), "{html}");
+    let (_, html) = page(&ann, &format!("{home}/shows/{}", world.show)).await;
+    assert_eq!(closed.map(|part| html.contains(part)), [false; 4], "there is a map: {html}");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_pin_that_is_refused_is_told_beside_its_field_and_neither_it_nor_a_password_comes_back() {
     let world = World::start(1, &[]).await;
     let max = hired(&world, "max@example.org", "manager").await;
