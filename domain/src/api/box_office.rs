@@ -5,9 +5,9 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::api::accounts::Password;
+use crate::api::accounts::{BookingSummary, Password};
 use crate::api::cancelling::RefundView;
-pub use crate::api::tills::{CashUp, DayClose, DayView, DropRequest, OpenTill, TillRow, TillView};
+pub use crate::api::tills::{CashUp, CashUpFor, DayClose, DayView, DropRequest, OpenTill, TillRow, TillView};
 use crate::api::{PlaceLine, SeatLine};
 use crate::booking::{BookingState, MoneyState};
 use crate::money::Money;
@@ -164,6 +164,38 @@ pub struct BookingQuery {
     /// The booking's name for people; small letters and a missing dash are understood.
     #[serde(default)]
     pub reference: String,
+    /// In place of a reference: a part of a name or an e-mail address, 2 to 100 characters.
+    #[serde(default)]
+    pub q: String,
+}
+
+/// Bookings of somebody that are told at once, at most: the newest.
+pub const MAX_FOUND: usize = 20;
+
+/// A booking in the list of those that were looked for by name or address.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+pub struct FoundBooking {
+    /// What one recognises it by.
+    pub booking: BookingSummary,
+    /// Who bought; may be empty at the counter.
+    pub name: String,
+    /// Their address; may be empty at the counter.
+    pub email: String,
+    /// Who comes with it, where that is somebody else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holder: Option<String>,
+}
+
+/// The answer of `GET …/bookings`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[serde(untagged)]
+pub enum FoundAtCounter {
+    /// The booking of a reference.
+    One(Box<CounterBooking>),
+    /// Those of a name or an address, the newest first, at most 20.
+    Of(Vec<FoundBooking>),
 }
 
 /// A ticket to be printed.

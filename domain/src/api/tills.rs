@@ -41,6 +41,17 @@ pub struct CashUp {
     pub reason: String,
 }
 
+/// `POST …/tills/{till}/cash-up`: a manager counts somebody's till in their place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct CashUpFor {
+    /// Cash that was counted, minor units.
+    pub counted_minor: i64,
+    /// Why nobody else counts it, and why it is another sum where it is one.
+    pub reason: String,
+}
+
 /// `POST …/day-close`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
@@ -103,6 +114,12 @@ pub struct TillView {
     /// What was counted less what was expected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub difference: Option<Money>,
+    /// The manager who counted it in place of the person whose it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted_by: Option<String>,
+    /// Why they did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted_why: Option<String>,
     /// The ledger, the latest line first; only of one's own till, and at most 200 lines.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rows: Vec<TillRow>,

@@ -51,6 +51,7 @@ pub use money::news::payment_news;
 pub use parked::{retry_parked, settle_parked};
 pub use reconciler::{ask_soon, reconcile_forever};
 pub use sql::BookingRow;
+pub use views::of_person::of_person;
 pub use views::selling::{Selling, selling};
 pub use views::summaries::summaries;
 pub use views::view::{TicketFacts, events, of_hold, ticket_facts, view};

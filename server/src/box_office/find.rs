@@ -1,18 +1,32 @@
-//! A booking at the counter: found by the name people read aloud, and only where its show is.
+//! A booking at the counter: found by the name people read aloud, or by whose it is, and only where its show is.
 
 use std::sync::Arc;
 
-use domain::api::box_office::CounterBooking;
+use chrono::{DateTime, Utc};
+use domain::api::box_office::{CounterBooking, FoundBooking, MAX_FOUND};
+use domain::api::systems::one_line;
 use domain::booking::BookingState;
 use domain::till::undo_until;
+use domain::time::MINUTE_MS;
+use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::{Counter, sql};
 use crate::AppState;
+use crate::audit::{self, Entry as Act};
 use crate::bookings::{self, CounterFound};
-use crate::catalogue::Show;
-use crate::clock::from_utc;
-use crate::web::Problem;
+use crate::catalogue::{Show, containing};
+use crate::clock::{from_utc, to_utc};
+use crate::web::{Code, Problem};
+
+/// Characters of a name or an address that is looked for, at least and at most.
+pub const ASKED_CHARS: (usize, usize) = (2, 100);
+/// Shows that started longer ago than this, two months, are not looked at, milliseconds.
+const BACK_MS: i64 = 60 * 24 * 60 * MINUTE_MS;
+/// Shows whose bookings are looked at, at most.
+const MAX_SHOWS: i64 = 10_000;
+/// What takes longer than this is given up: the tables are the same that people buy by.
+const BEGIN: &str = "BEGIN; SET LOCAL statement_timeout = '3s'";
 
 fn nothing() -> Problem {
     Problem::not_found("booking")
@@ -36,10 +50,54 @@ pub async fn by_id(state: &AppState, counter: Counter<'_>, booking: Uuid) -> Res
     view(state, counter, found).await
 }
 
+/// Bookings of somebody, by a part of their name or address, the newest first. Whose data was looked for is in the audit
+/// list, with what was asked.
+///
+/// # Errors
+/// 400 for what is no part of a name or an address, 503 when it takes too long.
+pub async fn by_person(state: &AppState, counter: Counter<'_>, asked: &str) -> Result<Vec<FoundBooking>, Problem> {
+    let now = state.locks.now();
+    let (least, most) = ASKED_CHARS;
+    let asked = one_line(asked, most).filter(|asked| asked.chars().count() >= least);
+    let asked = asked.ok_or_else(|| {
+        Problem::new(Code::Malformed, format!("Name {least} to {most} characters of a name or an e-mail address."))
+    })?;
+    let mut tx = state.pg.begin_with(BEGIN).await?;
+    let shows = shows_since(&mut tx, counter.theatre, to_utc(now.plus_ms(-BACK_MS))).await?;
+    let found = bookings::of_person(&mut tx, &shows, &containing(asked), MAX_FOUND as i64).await?;
+    let words = format!("{asked}: {} found", found.len());
+    let subject = format!("theatre {}", counter.theatre);
+    let act = Act::by(counter.account(), "bookings_looked_for", subject, &words).at(counter.theatre);
+    audit::record(&mut tx, &act, now).await?;
+    tx.commit().await?;
+    let ids: Vec<Uuid> = found.iter().map(|one| one.id).collect();
+    let summaries = bookings::summaries(state, &ids).await?;
+    let told = found.into_iter().zip(summaries).map(|(one, booking)| FoundBooking {
+        booking,
+        holder: Some(one.holder).filter(|holder| !holder.is_empty() && *holder != one.name),
+        name: one.name,
+        email: one.email,
+    });
+    Ok(told.collect())
+}
+
+/// Shows of a theatre that started then or later.
+async fn shows_since(tx: &mut PgConnection, theatre: &str, since: DateTime<Utc>) -> Result<Vec<Uuid>, sqlx::Error> {
+    sqlx::query_scalar(
+        "SELECT show.id FROM shows show JOIN screens screen ON screen.id = show.screen_id
+         WHERE screen.theatre_id = $1 AND show.starts_at >= $2 ORDER BY show.starts_at, show.id LIMIT $3",
+    )
+    .bind(theatre)
+    .bind(since)
+    .bind(MAX_SHOWS)
+    .fetch_all(tx)
+    .await
+}
+
 async fn view(state: &AppState, counter: Counter<'_>, found: Option<CounterFound>) -> Result<CounterBooking, Problem> {
     let found = found.ok_or_else(nothing)?;
     let show = show_here(state, counter, found.show).await.map_err(|problem| match problem.code() {
-        crate::web::Code::NotFound => nothing(),
+        Code::NotFound => nothing(),
         _ => problem,
     })?;
     let mut connection = state.pg.acquire().await?;

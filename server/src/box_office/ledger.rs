@@ -58,6 +58,8 @@ fn view(till: &TillRecord, lines: Vec<Line>) -> Result<TillView, Problem> {
         expected: money(expected),
         counted: till.counted_minor.map(money),
         difference: till.counted_minor.map(|counted| money(counted - expected)),
+        counted_by: till.counted_by.clone(),
+        counted_why: till.counted_why.clone(),
         rows: Vec::new(),
     })
 }

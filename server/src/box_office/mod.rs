@@ -24,13 +24,16 @@ mod tickets;
 mod tills;
 
 pub use caller_holds::is_held_for_callers;
-pub use find::{by_id, by_reference};
+pub use find::{ASKED_CHARS, by_id, by_person, by_reference};
 pub use house_seats::keep_from_start;
 pub use http::routes;
 pub use shows::today;
 pub use take_back::{pay_out, refund, undo};
 pub use tickets::print;
-pub use tills::{cash_up, close_day, drop_cash, last_close, mine as my_till, of_the_day, open as open_till};
+pub use tills::{
+    cash_up, cash_up_for, close_day, counted_for_me, drop_cash, last_close, mine as my_till, of_the_day,
+    open as open_till,
+};
 
 use domain::money::Currency;
 

@@ -17,13 +17,18 @@ pub(super) struct TillRecord {
     pub(super) opened_at: DateTime<Utc>,
     pub(super) closed_at: Option<DateTime<Utc>>,
     pub(super) counted_minor: Option<i64>,
+    /// Who counted it in place of that person.
+    pub(super) counted_by: Option<String>,
+    pub(super) counted_why: Option<String>,
 }
 
 macro_rules! select_till {
     ($rest:literal) => {
         concat!(
-            "SELECT till.id, account.name AS person, till.currency, till.opened_at, till.closed_at, till.counted_minor
-             FROM tills till JOIN accounts account ON account.id = till.account_id WHERE ",
+            "SELECT till.id, account.name AS person, till.currency, till.opened_at, till.closed_at, till.counted_minor,
+                    manager.name AS counted_by, till.counted_why
+             FROM tills till JOIN accounts account ON account.id = till.account_id
+             LEFT JOIN accounts manager ON manager.id = till.counted_by WHERE ",
             $rest
         )
     };
@@ -55,6 +60,34 @@ pub(super) async fn lock_open_till(
 ) -> Result<Option<TillRecord>, sqlx::Error> {
     sqlx::query_as(select_till!(
         "till.theatre_id = $1 AND till.account_id = $2 AND till.closed_at IS NULL FOR UPDATE OF till"
+    ))
+    .bind(theatre)
+    .bind(account)
+    .fetch_optional(tx)
+    .await
+}
+
+/// A till of a theatre, open or not, locked until the transaction ends.
+pub(super) async fn lock_till(
+    tx: &mut PgConnection,
+    theatre: &str,
+    till: Uuid,
+) -> Result<Option<TillRecord>, sqlx::Error> {
+    sqlx::query_as(select_till!("till.theatre_id = $1 AND till.id = $2 FOR UPDATE OF till"))
+        .bind(theatre)
+        .bind(till)
+        .fetch_optional(tx)
+        .await
+}
+
+/// The last till a person opened in a theatre.
+pub(super) async fn last_till(
+    tx: &mut PgConnection,
+    theatre: &str,
+    account: Uuid,
+) -> Result<Option<TillRecord>, sqlx::Error> {
+    sqlx::query_as(select_till!(
+        "till.theatre_id = $1 AND till.account_id = $2 ORDER BY till.opened_at DESC, till.id DESC LIMIT 1"
     ))
     .bind(theatre)
     .bind(account)
@@ -131,20 +164,25 @@ pub(super) async fn insert_till(
     Ok(inserted.rows_affected() == 1)
 }
 
-/// Closes a locked till with what was counted; `false` when it is closed already.
+/// Closes a locked till with what was counted, and by whom and why where it was not its person; `false` when it is closed
+/// already.
 pub(super) async fn close_till(
     tx: &mut PgConnection,
     id: Uuid,
     (expected, counted): (i64, i64),
+    in_place: Option<(Uuid, &str)>,
     now: Timestamp,
 ) -> Result<bool, sqlx::Error> {
     let closed = sqlx::query(
-        "UPDATE tills SET closed_at = $2, expected_minor = $3, counted_minor = $4 WHERE id = $1 AND closed_at IS NULL",
+        "UPDATE tills SET closed_at = $2, expected_minor = $3, counted_minor = $4, counted_by = $5, counted_why = $6
+         WHERE id = $1 AND closed_at IS NULL",
     )
     .bind(id)
     .bind(to_utc(now))
     .bind(expected)
     .bind(counted)
+    .bind(in_place.map(|(by, _)| by))
+    .bind(in_place.map(|(_, why)| why))
     .execute(tx)
     .await?;
     Ok(closed.rows_affected() == 1)

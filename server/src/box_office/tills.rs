@@ -1,10 +1,11 @@
 //! A shift at a till: float, drops, cash-up; and the day, which a manager closes.
 
 use axum::http::StatusCode;
-use domain::api::box_office::{CashUp, DayClose, DayView, DropRequest, OpenTill, TillView};
+use domain::api::box_office::{CashUp, CashUpFor, DayClose, DayView, DropRequest, OpenTill, TillView};
 use domain::money::Money;
 use domain::till::{Entry, Means, can_be_counted};
 use sqlx::PgConnection;
+use uuid::Uuid;
 
 use super::sql::{self, NewLine, TillRecord};
 use super::{Counter, ledger};
@@ -170,7 +171,7 @@ pub async fn cash_up(
         return Err(Problem::new(Code::TillDiffers, detail));
     }
     let reason = if request.reason.trim().is_empty() { "It was right." } else { reason_of(&request.reason)? };
-    if !sql::close_till(&mut tx, till.id, (expected.minor, counted), now).await? {
+    if !sql::close_till(&mut tx, till.id, (expected.minor, counted), None, now).await? {
         return Err(no_till());
     }
     let words = format!("Counted {}, difference {difference}: {reason}", Money::new(counted, expected.currency));
@@ -181,6 +182,61 @@ pub async fn cash_up(
     intent.complete(&mut tx, &answer, now).await?;
     tx.commit().await?;
     Ok(answer)
+}
+
+/// A manager counts the till of somebody who went without counting it, so that the day can be closed. Whose it was is
+/// told who did it and why.
+///
+/// # Errors
+/// 404 for another theatre's till, 409 when it was counted already, 400 for a sum that cannot be or no reason.
+pub async fn cash_up_for(
+    state: &AppState,
+    counter: Counter<'_>,
+    till: Uuid,
+    request: &CashUpFor,
+    intent: &Intent,
+) -> Result<Answer, Problem> {
+    let now = state.locks.now();
+    let counted = counted(request.counted_minor)?;
+    let reason = reason_of(&request.reason)?;
+    let mut tx = state.pg.begin().await?;
+    if let Some(answer) = intent.begin(&mut tx, now).await? {
+        return Ok(answer);
+    }
+    let till = sql::lock_till(&mut tx, counter.theatre, till).await?.ok_or_else(|| Problem::not_found("till"))?;
+    let was_counted = || Problem::new(Code::WrongState, "This till was counted already.");
+    if till.closed_at.is_some() {
+        return Err(was_counted());
+    }
+    let expected = ledger::one(&mut tx, &till).await?.expected;
+    let in_place = Some((counter.account(), reason));
+    if !sql::close_till(&mut tx, till.id, (expected.minor, counted), in_place, now).await? {
+        return Err(was_counted());
+    }
+    let currency = expected.currency;
+    let difference = Money::new(counted - expected.minor, currency);
+    let sum = Money::new(counted, currency);
+    let words = format!("Of {}, counted {sum}, difference {difference}: {reason}", till.person);
+    let act = Act::by(counter.account(), "till_cashed_up_for", subject(&till), &words).at(counter.theatre);
+    audit::record(&mut tx, &act, now).await?;
+    let closed = sql::lock_till(&mut tx, counter.theatre, till.id).await?;
+    let closed = closed.ok_or_else(|| Problem::internal(&"a till that was counted is gone"))?;
+    let answer = Answer::json(StatusCode::OK, &ledger::one(&mut tx, &closed).await?)?;
+    intent.complete(&mut tx, &answer, now).await?;
+    tx.commit().await?;
+    Ok(answer)
+}
+
+/// The caller's last till, if somebody else counted it: they are told so until they open another.
+///
+/// # Errors
+/// When the database fails.
+pub async fn counted_for_me(state: &AppState, counter: Counter<'_>) -> Result<Option<TillView>, Problem> {
+    let mut connection = state.pg.acquire().await?;
+    match sql::last_till(&mut connection, counter.theatre, counter.account()).await? {
+        Some(till) if till.counted_by.is_some() => ledger::one(&mut connection, &till).await.map(Some),
+        _ => Ok(None),
+    }
 }
 
 /// Tills that are in no closed day yet.

@@ -22,5 +22,5 @@ pub use search::{ShowSearch, Unreadable, date as read_date, day, is_slug};
 pub use service::{Catalogue, DAYS_AHEAD, Part, PlanDocument, clock_in, days_from, today_in};
 pub use show::Show;
 pub use slot::{slot_of, weekday_of};
-pub use sql::{FilmTonight, Found, Identity, ListedShow, Replayed, Written, replayed, written};
+pub use sql::{FilmTonight, Found, Identity, ListedShow, Replayed, Written, containing, replayed, written};
 pub use standby::{ANSWER_DEADLINE, CONNECTIONS as STANDBY_CONNECTIONS, LAG_LIMIT, Standby, compare_forever};

@@ -8,7 +8,7 @@ mod standing;
 
 pub use films::FilmTonight;
 pub(super) use films::{film, films_between, languages};
-pub use listing::{Found, ListedShow};
+pub use listing::{Found, ListedShow, containing};
 pub(super) use listing::{listed, shows, shows_of_day};
 pub(super) use one_show::{plan, region_of, show};
 pub(super) use places::{cities, theatres};

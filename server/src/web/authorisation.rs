@@ -134,6 +134,7 @@ pub const TABLE: &[Row] = &[
     ("POST", "/api/v1/theatres/{theatre}/box-office/till/drops", Staff(&[Role::BoxOffice])),
     ("POST", "/api/v1/theatres/{theatre}/box-office/till/cash-up", Staff(&[Role::BoxOffice])),
     ("GET", "/api/v1/theatres/{theatre}/box-office/tills", Staff(&[Role::Manager])),
+    ("POST", "/api/v1/theatres/{theatre}/box-office/tills/{till}/cash-up", Staff(&[Role::Manager])),
     ("POST", "/api/v1/theatres/{theatre}/box-office/day-close", Staff(&[Role::Manager])),
     ("GET", "/api/v1/theatres/{theatre}/box-office/managers", Staff(&[Role::BoxOffice])),
     ("POST", "/api/v1/theatres/{theatre}/box-office/pin", Staff(&[Role::Manager])),

@@ -212,10 +212,10 @@ async fn session_of(world: &World, who: Who, owner: Option<&str>) -> Visitor {
     Visitor { cookie: format!("{}; rowlock_session={secret}", visitor.cookie), ..visitor }
 }
 
-/// The id of a key, of an endpoint and of something unusual of the Aurora.
+/// The id of a key, of an endpoint, of something unusual and of a till of the Aurora.
 const SYSTEM: &str = "00000000-0000-0000-0000-000000000055";
 
-/// A key, an endpoint that was told something, and something unusual, past the code.
+/// A key, an endpoint that was told something, something unusual, and a till that was counted, past the code.
 async fn connect_systems(world: &World) {
     for statement in [
         "INSERT INTO api_keys (id, theatre_id, name, hint, secret_hash, reads_people, made_by, made_at)
@@ -226,6 +226,8 @@ async fn connect_systems(world: &World) {
          VALUES ($1, 'aurora', 'show.cancelled', 'test', '{}', now())",
         "INSERT INTO unusual_flags (id, show_id, theatre_id, kind, subject, tag, seen, since, last_at)
          SELECT $1, id, 'aurora', 'timing', 'visitor', '0123456789abcdef', 1, now(), now() FROM shows LIMIT 1",
+        "INSERT INTO tills (id, theatre_id, account_id, currency, opened_at, closed_at, expected_minor, counted_minor)
+         SELECT $1, 'aurora', id, 'EUR', now(), now(), 0, 0 FROM accounts LIMIT 1",
         "INSERT INTO webhook_deliveries (message_id, endpoint_id, state, run_after) VALUES ($1, $1, 'delivered', now())",
     ] {
         let id: uuid::Uuid = SYSTEM.parse().expect("an id");
@@ -271,6 +273,7 @@ fn path_of(row: &str, world: &World, held: &Value, booking: &Value, key: &str) -
         .replace("{api_key}", SYSTEM)
         .replace("{endpoint}", SYSTEM)
         .replace("{flag}", SYSTEM)
+        .replace("{till}", SYSTEM)
         .replace("{delivery}", "1")
         .replace("{seat}", "0")
         .replace("/move", &format!("/move?screen={}", world.screen))

@@ -87,7 +87,8 @@ async fn the_gateways_page_is_where_a_buyer_without_a_token_pays() {
         .expect("the gateway answers");
     assert_eq!(answer.status(), StatusCode::SEE_OTHER);
     let back = answer.headers()["location"].to_str().expect("text").to_owned();
-    assert_eq!(back, format!("{}/bookings/{}", ann.base, text(&booking["id"])));
+    // The page of the booking knows by it that a card was given.
+    assert_eq!(back, format!("{}/bookings/{}?submitted=1", ann.base, text(&booking["id"])));
     ann.sees_booking(&booking, "CONFIRMED").await;
     world.end().await;
 }

@@ -122,7 +122,7 @@ fn line(booking: BookingSummary) -> impl IntoView {
     }
 }
 
-fn state_words(state: BookingState, money: MoneyState) -> String {
+pub(in crate::pages) fn state_words(state: BookingState, money: MoneyState) -> String {
     match (state, money) {
         (BookingState::Confirmed, _) => say!("account.state_booked"),
         (_, MoneyState::Refunding) => say!("account.state_refunding"),

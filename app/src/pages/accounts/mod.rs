@@ -7,6 +7,7 @@ mod register;
 mod reset;
 
 pub use account::Account;
+pub(in crate::pages) use account::state_words;
 pub use login::Login;
 pub use notice::Notice;
 pub use register::Register;

@@ -162,7 +162,7 @@ impl Selling {
     /// Keeps what is held for the house.
     pub(super) fn keep(self) {
         let Some(held) = untrack(|| self.ready()) else { return };
-        let seats: Vec<SeatIndex> = held.seats.iter().map(|line| line.seat).collect();
+        let Some(seats) = self.seats_alone(&held) else { return };
         let Some(wish) = self.house(seats.clone(), true) else { return };
         self.act(async move {
             self.give_up(held.id).await?;
@@ -179,17 +179,28 @@ impl Selling {
             self.trouble.set(Some(say!("box_office.say_who").into()));
             return;
         }
-        let seats: Vec<SeatIndex> = held.seats.iter().map(|line| line.seat).collect();
+        let Some(seats) = self.seats_alone(&held) else { return };
         let wish = CallerHold { seats: seats.clone(), name, minutes: CALLER_MINUTES };
         self.act(async move {
             self.give_up(held.id).await?;
             let path = self.path_of_show("caller-holds");
             let taken = calls::change::<CallerHoldView>(Method::POST, &path, &ids::new_key(), &wish).await;
+            // Without an answer they may be held all the same: the list says.
+            self.ask_callers();
             self.or_choose_again(&seats, taken)?;
             self.name.set(String::new());
-            self.ask_callers();
             Ok(())
         });
+    }
+
+    /// The seats that are held, to be kept or held under a name. Places without numbers cannot be either, and would be lost
+    /// with the hold that is given up: says so before anything is.
+    fn seats_alone(self, held: &HoldView) -> Option<Vec<SeatIndex>> {
+        let seats = numbered(held);
+        if seats.is_none() {
+            self.trouble.set(Some(say!("box_office.only_seats")));
+        }
+        seats
     }
 
     /// Lets the seats of a caller go.
@@ -285,5 +296,40 @@ impl Selling {
             }
             self.busy.set(false);
         });
+    }
+}
+
+/// The seats of a hold that has nothing else.
+fn numbered(held: &HoldView) -> Option<Vec<SeatIndex>> {
+    held.places.is_empty().then(|| held.seats.iter().map(|line| line.seat).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use domain::api::{PlaceLine, SeatLine};
+    use domain::money::Currency;
+
+    #[test]
+    fn a_hold_with_places_without_numbers_is_not_given_up_for_its_seats() {
+        let price = Money::new(1_250, Currency::parse("EUR").expect("a code"));
+        let (label, category) = (String::new(), String::new());
+        let seat = |seat| SeatLine { seat, label: label.clone(), category: category.clone(), price };
+        let place = PlaceLine { area: 0, label: label.clone(), category: category.clone(), price, quantity: 2 };
+        let mut held = HoldView {
+            id: Uuid::nil(),
+            show: Uuid::nil(),
+            seats: vec![seat(4), seat(5)],
+            places: Vec::new(),
+            total: price,
+            expires_at: String::new(),
+            expires_at_ms: 0,
+            latest_ms: 0,
+            paying: false,
+            booking: None,
+        };
+        assert_eq!(numbered(&held), Some(vec![4, 5]));
+        held.places = vec![place];
+        assert_eq!(numbered(&held), None);
     }
 }

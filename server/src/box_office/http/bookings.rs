@@ -3,7 +3,9 @@
 use axum::Json;
 use axum::extract::State;
 use domain::api::ProblemView;
-use domain::api::box_office::{BookingQuery, CounterBooking, ExchangeRequest, PrintedTicket, Reason, RefundRequest};
+use domain::api::box_office::{
+    BookingQuery, CounterBooking, ExchangeRequest, FoundAtCounter, PrintedTicket, Reason, RefundRequest,
+};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
@@ -19,7 +21,7 @@ use crate::web::{ApiJson, ApiPath, ApiQuery, Code, Problem};
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
-        .routes(routes!(by_reference))
+        .routes(routes!(find_booking))
         .routes(routes!(by_id))
         .routes(routes!(print))
         .routes(routes!(refund))
@@ -28,23 +30,30 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(swap))
 }
 
-/// The booking of a reference, as people read it aloud.
+/// The booking of a reference, as people read it aloud; or with `q` those of somebody whose name or e-mail address has
+/// that in it, the newest first, at most 20, of shows of the last 60 days and to come. What was looked for is in the audit
+/// list.
 #[utoipa::path(get, path = "/theatres/{theatre}/box-office/bookings", tag = "box office",
     params(("theatre" = String, Path), BookingQuery),
-    responses((status = 200, body = CounterBooking), NotStaff,
+    responses((status = 200, body = FoundAtCounter), NotStaff,
         (status = 400, body = ProblemView, description = "malformed"),
         (status = 404, body = ProblemView, description = "Also for another theatre's booking")))]
-async fn by_reference(
+async fn find_booking(
     State(state): State<AppState>,
     staff: Staff,
     ApiPath(theatre): ApiPath<String>,
     ApiQuery(query): ApiQuery<BookingQuery>,
-) -> ApiResult<Json<CounterBooking>> {
+) -> ApiResult<Json<FoundAtCounter>> {
     let counter = at(&staff, &theatre, COUNTER)?;
-    if query.reference.trim().is_empty() {
-        return Err(Problem::new(Code::Malformed, "Which booking? Name its reference."));
+    match (query.reference.trim(), query.q.trim()) {
+        ("", "") => Err(Problem::new(Code::Malformed, "Which booking? Name its reference, or whose it is.")),
+        ("", asked) => find::by_person(&state, counter, asked).await.map(FoundAtCounter::Of).map(Json),
+        (reference, "") => {
+            let found = find::by_reference(&state, counter, reference).await?;
+            Ok(Json(FoundAtCounter::One(Box::new(found))))
+        }
+        _ => Err(Problem::new(Code::Malformed, "Name a reference or whose it is, not both.")),
     }
-    find::by_reference(&state, counter, &query.reference).await.map(Json)
 }
 
 /// A booking.

@@ -5,9 +5,12 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use domain::api::ProblemView;
-use domain::api::box_office::{CashUp, DayClose, DayView, DropRequest, ManagerView, OpenTill, PinRequest, TillView};
+use domain::api::box_office::{
+    CashUp, CashUpFor, DayClose, DayView, DropRequest, ManagerView, OpenTill, PinRequest, TillView,
+};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
+use uuid::Uuid;
 
 use super::{COUNTER, MANAGER, at, intent};
 use crate::AppState;
@@ -23,6 +26,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(mine, open))
         .routes(routes!(drop_cash))
         .routes(routes!(cash_up))
+        .routes(routes!(cash_up_for))
         .routes(routes!(of_the_day))
         .routes(routes!(close_day))
         .routes(routes!(managers))
@@ -91,6 +95,26 @@ async fn cash_up(
     let counter = at(&staff, &theatre, COUNTER)?;
     let intent = intent(counter, key, "till/cash-up", &request);
     tills::cash_up(&state, counter, &request, &intent).await
+}
+
+/// Count the till of somebody who went without counting it, and close it. For managers.
+#[utoipa::path(post, path = "/theatres/{theatre}/box-office/tills/{till}/cash-up", tag = "box office",
+    request_body = CashUpFor,
+    params(("theatre" = String, Path), ("till" = Uuid, Path), ("Idempotency-Key" = String, Header)),
+    responses((status = 200, body = TillView), NotStaff, KeyReused,
+        (status = 400, body = ProblemView, description = "malformed, key_missing"),
+        (status = 404, body = ProblemView, description = "Also for another theatre's till"),
+        (status = 409, body = ProblemView, description = "wrong_state")))]
+async fn cash_up_for(
+    State(state): State<AppState>,
+    staff: Staff,
+    ApiPath((theatre, till)): ApiPath<(String, Uuid)>,
+    key: IdempotencyKey,
+    ApiJson(request): ApiJson<CashUpFor>,
+) -> ApiResult<Answer> {
+    let counter = at(&staff, &theatre, MANAGER)?;
+    let intent = intent(counter, key, &format!("tills/{till}/cash-up"), &request);
+    tills::cash_up_for(&state, counter, till, &request, &intent).await
 }
 
 /// Tills since the last day was closed. For managers.

@@ -225,7 +225,8 @@ pub(in crate::catalogue) async fn listed(
 }
 
 /// A LIKE pattern for "contains `text`", in which the text's own wildcards mean themselves.
-fn containing(text: &str) -> String {
+#[must_use]
+pub fn containing(text: &str) -> String {
     let mut pattern = String::with_capacity(text.len() + 2);
     pattern.push('%');
     for letter in text.chars() {

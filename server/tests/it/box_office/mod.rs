@@ -4,6 +4,7 @@ mod callers;
 mod exchanging;
 mod exchanging_at_once;
 mod exchanging_for_less;
+mod finding;
 mod house_seats;
 mod pages;
 mod sales;
@@ -36,6 +37,12 @@ pub async fn hired(world: &World, email: &str, role: &str) -> Browser {
     let (status, answer) = browser.log_in(email, PASSWORD).await;
     assert_eq!(status, StatusCode::OK, "{answer}");
     browser
+}
+
+/// Gives somebody a name of their own.
+pub async fn called(world: &World, email: &str, name: &str) {
+    let named = sqlx::query("UPDATE accounts SET name = $2 WHERE email = $1").bind(email).bind(name);
+    assert_eq!(named.execute(&world.pg).await.expect("it is written").rows_affected(), 1);
 }
 
 /// A manager of the Aurora who has a PIN; their account.

@@ -3,7 +3,7 @@
 use reqwest::StatusCode;
 use serde_json::json;
 
-use super::{PIN, at_work, desk, hired, holds, manager, of_booking, seller, sells, two_theatres};
+use super::{PIN, at_work, called, desk, hired, holds, manager, of_booking, seller, sells, two_theatres};
 use crate::accounts::{Browser, PASSWORD, form};
 use crate::world::{PRICE, World, insert_show, text};
 
@@ -68,6 +68,107 @@ async fn a_shift_goes_without_a_script() {
     let closed = send(&max, &format!("{home}/day-close"), &[("reason", "Quiet.")]).await;
     assert_eq!(closed.0, StatusCode::SEE_OTHER);
     assert_eq!(ann.get(&desk("till")).await.0, StatusCode::NO_CONTENT);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_manager_counts_a_till_for_somebody_who_is_told_by_whom_and_why() {
+    let world = World::start(1, &[]).await;
+    let mut ann = at_work(&world, "ann@example.org").await;
+    let max = hired(&world, "max@example.org", "manager").await;
+    called(&world, "max@example.org", "Max Example").await;
+    let home = "/staff/aurora/box-office";
+    let (_, till) = ann.get(&desk("till")).await;
+    let form = format!("{home}/tills/{}/cash-up", text(&till["id"]));
+    let (_, html) = page(&max, home).await;
+    assert!(html.contains(&format!("action=\"{form}\"")) && !html.contains("data-testid=\"close-day\""), "{html}");
+    let fields = |amount: &'static str, reason: &'static str| [("amount", amount), ("reason", reason)];
+    assert_eq!(send(&ann, &form, &fields("100", "Mine.")).await.0, StatusCode::NOT_FOUND, "a manager's form");
+    let (status, html) = send(&max, &form, &fields("99.00", " ")).await;
+    assert!(status == StatusCode::BAD_REQUEST && html.contains("value=\"99.00\""), "{status} {html}");
+    assert!(html.contains(&format!("id=\"reason-{}-error\"", text(&till["id"]))), "{html}");
+    assert_eq!(send(&max, &form, &fields("99.00", "Ann is ill.")).await, (StatusCode::SEE_OTHER, home.to_owned()));
+    let (status, html) = send(&max, &form, &fields("99.00", "Twice.")).await;
+    assert!(status == StatusCode::CONFLICT && html.contains("This till was counted already."), "{status} {html}");
+    assert!(html.contains("data-testid=\"close-day\""), "{html}");
+    let (_, html) = page(&ann, home).await;
+    for part in ["data-testid=\"counted-for-me\"", "data-testid=\"open-till\"", "Max Example", "Ann is ill."] {
+        assert!(html.contains(part), "{part}: {html}");
+    }
+    let (_, html) = page(&max, home).await;
+    assert!(!html.contains("data-testid=\"counted-for-me\"") && html.contains("data-testid=\"counted-by\""), "{html}");
+    let opened = send(&ann, &format!("{home}/till/open"), &[("amount", "100.00")]).await;
+    assert_eq!(opened.0, StatusCode::SEE_OTHER);
+    assert!(!page(&ann, home).await.1.contains("data-testid=\"counted-for-me\""), "that was the last shift");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_counter_shows_any_day_and_its_forms_stay_there() {
+    let world = World::start(1, &[]).await;
+    let ann = seller(&world, "ann@example.org").await;
+    let later = insert_show(&world.pg, 300_000, 72 * 3_600).await;
+    let day: String = sqlx::query_scalar("SELECT local_date::text FROM shows WHERE id = $1")
+        .bind(later)
+        .fetch_one(&world.pg)
+        .await
+        .expect("a day");
+    let home = "/staff/aurora/box-office";
+    let on_that_day = format!("{home}?date={day}");
+    let leads_to = format!("href=\"{home}/shows/{later}\"");
+    let (status, html) = page(&ann, home).await;
+    assert!(status == StatusCode::OK && !html.contains(&leads_to), "{html}");
+    assert!(html.contains(&format!("href=\"{on_that_day}\"")), "the strip leads there: {html}");
+    assert!(!html.contains("type=\"hidden\" name=\"date\""), "today is whatever day it is by then: {html}");
+    let (status, html) = page(&ann, &on_that_day).await;
+    assert!(status == StatusCode::OK && html.contains(&leads_to), "{html}");
+    assert!(html.contains(&format!("name=\"date\" value=\"{day}\"")), "{html}");
+    let open = format!("{home}/till/open");
+    let (status, html) = send(&ann, &open, &[("amount", "a lot"), ("date", &day)]).await;
+    assert!(status == StatusCode::BAD_REQUEST && html.contains(&leads_to), "{html}");
+    assert_eq!(send(&ann, &open, &[("amount", "100"), ("date", &day)]).await, (StatusCode::SEE_OTHER, on_that_day));
+    let drop = [("amount", "1"), ("reason", "Full."), ("date", "//x")];
+    let elsewhere = send(&ann, &format!("{home}/till/drop"), &drop).await;
+    assert_eq!(elsewhere, (StatusCode::SEE_OTHER, home.to_owned()));
+    assert_eq!(page(&ann, &format!("{home}?date=tomorrow")).await.0, StatusCode::BAD_REQUEST);
+    let (status, html) = page(&ann, &format!("{home}/bookings?reference=NONE-NONE&date={day}")).await;
+    assert!(status == StatusCode::NOT_FOUND && html.contains(&leads_to), "{html}");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_booking_is_found_by_its_name_without_a_script() {
+    let world = World::start(1, &[]).await;
+    let mut ann = at_work(&world, "ann@example.org").await;
+    let hold = holds(&mut ann, &world, &[0]).await;
+    let mut wish = super::sale(&hold, "cash");
+    wish["name"] = json!("Zoe <Quill>");
+    let (status, sold) = ann.post(&super::sales(&world), wish).await;
+    assert_eq!(status, StatusCode::CREATED, "{sold}");
+    let home = "/staff/aurora/box-office";
+    assert!(page(&ann, home).await.1.contains("data-testid=\"find-person\""));
+    let (status, html) = page(&ann, &format!("{home}/bookings?q=quill")).await;
+    let leads_to = format!("href=\"{home}/bookings/{}\"", text(&sold["id"]));
+    assert!(status == StatusCode::OK && html.contains(&leads_to), "{html}");
+    assert!(html.contains("Zoe &lt;Quill&gt;") && !html.contains("<Quill>"), "{html}");
+    let (status, html) = page(&ann, &format!("{home}/bookings?q=nobody")).await;
+    assert!(status == StatusCode::OK && html.contains("data-testid=\"found-none\""), "{html}");
+    let (status, html) = page(&ann, &format!("{home}/bookings?q=x")).await;
+    assert!(status == StatusCode::BAD_REQUEST && html.contains("data-testid=\"trouble\""), "{html}");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_of_a_show_that_is_sold_no_more_says_what_can_still_be_done() {
+    let world = World::start(1, &[]).await;
+    let ann = at_work(&world, "ann@example.org").await;
+    let begins = insert_show(&world.pg, 300_000, 4 * 60).await;
+    let home = "/staff/aurora/box-office";
+    let closed = ["data-testid=\"not-on-sale\"", "data-testid=\"find\"", "data-testid=\"find-person\"", "sell-another"];
+    let (status, html) = page(&ann, &format!("{home}/shows/{begins}")).await;
+    assert_eq!((status, closed.map(|part| html.contains(part))), (StatusCode::OK, [true; 4]), "{html}");
+    let (_, html) = page(&ann, &format!("{home}/shows/{}", world.show)).await;
+    assert_eq!(closed.map(|part| html.contains(part)), [false; 4], "there is a map: {html}");
     world.end().await;
 }
 

@@ -3,8 +3,8 @@
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
-use super::{acts, at_work, code, desk, hired, seller, sells};
-use crate::world::{CHECK_VIOLATION, PRICE, World, refused_with};
+use super::{acts, at_work, called, code, desk, hired, seller, sells, two_theatres};
+use crate::world::{CHECK_VIOLATION, PRICE, World, refused_with, text};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_shift_from_float_to_cash_up_and_the_day_is_closed() {
@@ -74,6 +74,52 @@ async fn a_till_is_opened_once_and_holds_no_more_than_is_in_it() {
     assert_eq!(once().await, once().await);
     let (_, till) = ann.get(&desk("till")).await;
     assert_eq!(till["expected"]["minor"], 6_000);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_till_nobody_counted_is_counted_by_a_manager_and_the_day_is_closed() {
+    let world = World::start(1, &[]).await;
+    let mut rita = two_theatres(&world).await;
+    let mut max = hired(&world, "max@example.org", "manager").await;
+    called(&world, "max@example.org", "Max Example").await;
+    let mut ann = at_work(&world, "ann@example.org").await;
+    let mut bob = at_work(&world, "bob@example.org").await;
+    sells(&mut ann, &world, &[0], "cash").await;
+    let (_, till) = ann.get(&desk("till")).await;
+    let path = desk(&format!("tills/{}/cash-up", text(&till["id"])));
+    let counted = 10_000 + PRICE - 250;
+    let wish = |reason: &str| json!({ "counted_minor": counted, "reason": reason });
+    assert_eq!(code(&bob.post(&path, wish("Ann is ill.")).await), (403, "not_allowed".into()), "a manager's act");
+    assert_eq!(rita.post(&path, wish("Ann is ill.")).await.0, StatusCode::NOT_FOUND);
+    let over_there = path.replace("aurora", "rialto");
+    assert_eq!(rita.post(&over_there, wish("Ann is ill.")).await.0, StatusCode::NOT_FOUND, "it is the Aurora's till");
+    assert_eq!(code(&max.post(&path, wish(" ")).await), (400, "malformed".into()), "it takes a reason");
+    let nobody = json!({ "counted_minor": -1, "reason": "Ann is ill." });
+    assert_eq!(code(&max.post(&path, nobody).await), (400, "malformed".into()));
+    assert_eq!(ann.get(&desk("till")).await.0, StatusCode::OK, "none of it closed the till");
+
+    let (status, closed) = max.post(&path, wish("Ann is ill.")).await;
+    let told = ["expected", "counted", "difference"].map(|name| closed[name]["minor"].clone());
+    assert_eq!((status, told), (StatusCode::OK, [10_000 + PRICE, counted, -250].map(Value::from)), "{closed}");
+    assert_eq!([&closed["counted_by"], &closed["counted_why"]], [&json!("Max Example"), &json!("Ann is ill.")]);
+    assert_eq!(code(&max.post(&path, wish("Once more.")).await), (409, "wrong_state".into()));
+    assert_eq!(ann.get(&desk("till")).await.0, StatusCode::NO_CONTENT);
+    let (_, tills) = max.get(&desk("tills")).await;
+    assert_eq!([&tills[0]["counted_by"], &tills[1]["counted_by"]], [&json!("Max Example"), &Value::Null]);
+    let changed = sqlx::query("UPDATE tills SET counted_why = 'No.' WHERE counted_by IS NOT NULL").execute(&world.pg);
+    refused_with("who counted", changed.await, CHECK_VIOLATION, "is not to be changed");
+
+    let up = json!({ "counted_minor": 10_000 });
+    assert_eq!(bob.post(&desk("till/cash-up"), up).await.0, StatusCode::OK);
+    let (status, day) = max.post(&desk("day-close"), json!({ "reason": "Quiet." })).await;
+    assert_eq!((status, &day["difference"]["minor"]), (StatusCode::CREATED, &json!(-250)), "{day}");
+    let expected = ["till_opened", "till_opened", "sold", "till_cashed_up_for", "till_cashed_up", "day_closed"];
+    assert_eq!(acts(&world).await, expected);
+    let line =
+        "SELECT count(*) FROM audit_list WHERE act = 'till_cashed_up_for' AND reason LIKE '%Ann Example%Ann is ill.'
+                AND actor = (SELECT id FROM accounts WHERE email = 'max@example.org')";
+    assert_eq!(world.count(line).await, 1, "who, whose till and why");
     world.end().await;
 }
 

@@ -4,11 +4,13 @@
 
 mod booking;
 mod exchange;
+mod found;
 mod sale;
 mod till;
 
 pub use booking::{CounterBookingPage, PrintPage, TakeBackForm};
 pub use exchange::ExchangePage;
+pub use found::FoundPage;
 pub use sale::SalePage;
 pub use till::{CounterForm, PinForm, TillAct, TillForm};
 
@@ -18,6 +20,7 @@ use leptos::prelude::*;
 
 use super::{Desk, frame};
 use crate::language::Hindrance;
+use crate::pages::listing::{Choice, strip};
 use crate::say;
 use crate::shell::{Half, Head, Page};
 use crate::staff::box_office::{StaffShows, WORDS};
@@ -28,12 +31,18 @@ use crate::staff::in_the_way;
 pub struct CounterPage {
     /// Where, and who.
     pub desk: Desk,
-    /// The day, `YYYY-MM-DD`; empty for today.
+    /// The day that was asked for, `YYYY-MM-DD`; empty for today, whichever that is by then.
     pub date: String,
+    /// The days to come, as far as they have names here.
+    pub days: Vec<Choice>,
+    /// The day that is shown, `YYYY-MM-DD`.
+    pub shown: String,
     /// Its shows.
     pub shows: Vec<CounterShow>,
     /// The caller's open till; its times are those of the theatre's clocks.
     pub till: Option<TillView>,
+    /// Their last till, if somebody else counted it.
+    pub counted_for_me: Option<TillView>,
     /// For managers: tills since the last day was closed.
     pub tills: Vec<TillView>,
     /// For managers: the last day that was closed.
@@ -55,21 +64,26 @@ impl Page for CounterPage {
     fn view(self) -> AnyView {
         let is_manager = self.desk.roles.contains(&Role::Manager);
         let base = format!("/staff/{}/box-office", self.desk.theatre);
+        let own = self.till.as_ref().map(|till| till.id);
+        let from = DayForm { base: &base, key: &self.key, date: &self.date };
         let content = view! {
             {trouble_view(self.trouble)}
             <div class="counter-day">
                 <section class="counter-day-shows" aria-labelledby="counter-shows">
                     <h2 id="counter-shows">{say!("box_office.shows")}</h2>
-                    <StaffShows theatre=self.desk.theatre.clone() date=self.date shows=self.shows exchange=None />
-                    {find(&base)}
+                    {strip(say!("list.day"), self.days)}
+                    {look_at(&base, self.shown)}
+                    <StaffShows theatre=self.desk.theatre.clone() date=self.date.clone() shows=self.shows exchange=None />
+                    {find(from)}
+                    {find_person(&base, &self.date, "")}
                 </section>
                 <section class="counter-day-till" aria-labelledby="counter-till">
                     <h2 id="counter-till">{say!("box_office.till")}</h2>
                     {match self.till {
-                        Some(till) => till::open(&base, till, &self.key, self.refused.as_ref()).into_any(),
-                        None => till::opening(&base, &self.key, self.refused.as_ref()).into_any(),
+                        Some(till) => till::open(from, till, self.refused.as_ref()).into_any(),
+                        None => till::opening(from, self.counted_for_me, self.refused.as_ref()).into_any(),
                     }}
-                    {is_manager.then(|| till::day(&base, self.tills, self.last_close, &self.key, self.refused.as_ref()))}
+                    {is_manager.then(|| till::day(from, own, self.tills, self.last_close, self.refused.as_ref()))}
                 </section>
             </div>
         };
@@ -77,14 +91,68 @@ impl Page for CounterPage {
     }
 }
 
-fn find(base: &str) -> impl IntoView + use<> {
+/// Where a form of the day stands: what comes after it shows the same day.
+#[derive(Clone, Copy, Debug)]
+struct DayForm<'a> {
+    /// Address of the box office.
+    base: &'a str,
+    /// Idempotency key of whatever is sent.
+    key: &'a str,
+    /// The day that was asked for; empty for today.
+    date: &'a str,
+}
+
+impl DayForm<'_> {
+    /// What every form that does something sends along.
+    fn sent(self) -> impl IntoView + use<> {
+        view! { {hidden("key", self.key)} {self.day()} }
+    }
+
+    fn day(self) -> Option<impl IntoView + use<>> {
+        (!self.date.is_empty()).then(|| hidden("date", self.date))
+    }
+}
+
+/// Any day at all.
+fn look_at(base: &str, shown: String) -> impl IntoView + use<> {
     view! {
-        <form class="counter-find card" action=format!("{base}/bookings") method="get" role="search">
+        <form class="counter-find card" action=base.to_owned() method="get">
+            <div class="field">
+                <label for="date">{say!("list.day")}</label>
+                <input id="date" name="date" type="date" required value=shown />
+            </div>
+            <button class="button button-quiet" type="submit" data-testid="look">{say!("box_office.find")}</button>
+        </form>
+    }
+}
+
+fn find(from: DayForm<'_>) -> impl IntoView + use<> {
+    view! {
+        <form class="counter-find card" action=format!("{}/bookings", from.base) method="get" role="search"
+            aria-label=say!("box_office.reference")>
+            {from.day()}
             <div class="field">
                 <label for="reference">{say!("box_office.reference")}</label>
                 <input id="reference" name="reference" type="search" autocomplete="off" required maxlength="20" dir="ltr" />
             </div>
             <button class="button button-quiet" type="submit" data-testid="find">{say!("box_office.find")}</button>
+        </form>
+    }
+}
+
+/// Looks for bookings by whose they are.
+fn find_person(base: &str, date: &str, asked: &str) -> impl IntoView + use<> {
+    let date = (!date.is_empty()).then(|| hidden("date", date));
+    view! {
+        <form class="counter-find card" action=format!("{base}/bookings") method="get" role="search"
+            aria-label=say!("box_office.person")>
+            {date}
+            <div class="field">
+                <label for="person">{say!("box_office.person")}</label>
+                <input id="person" name="q" type="search" autocomplete="off" required minlength="2" maxlength="100"
+                    value=asked.to_owned() />
+            </div>
+            <button class="button button-quiet" type="submit" data-testid="find-person">{say!("box_office.find")}</button>
         </form>
     }
 }

@@ -6,6 +6,7 @@ use leptos::prelude::*;
 use uuid::Uuid;
 
 use super::super::{Desk, frame};
+use super::{DayForm, find, find_person};
 use crate::say;
 use crate::shell::{Half, Head, Page};
 use crate::staff::box_office::{Exchanging, StaffCounter, WORDS};
@@ -50,9 +51,7 @@ impl Page for SalePage {
             }
             .into_any()
         } else {
-            let minutes = SALES_CLOSE_BEFORE_START_MS / MINUTE_MS;
-            view! { <p class="quiet" data-testid="not-on-sale">{say!("box_office.not_on_sale", minutes = minutes)}</p> }
-                .into_any()
+            closed(&base).into_any()
         };
         let content = view! {
             <p class="crumbs"><a href=base.clone() data-testid="back">{say!("box_office.shows")}</a><span>{self.when}</span></p>
@@ -64,5 +63,23 @@ impl Page for SalePage {
             {map}
         };
         frame(&self.desk, self.film, content)
+    }
+}
+
+/// Why there is no map, and what can be done for those who stand at the counter all the same.
+fn closed(base: &str) -> impl IntoView + use<> {
+    let minutes = SALES_CLOSE_BEFORE_START_MS / MINUTE_MS;
+    view! {
+        <div class="counter-day-shows" data-testid="not-on-sale">
+            <p>{say!("box_office.not_on_sale", minutes = minutes)}</p>
+            <h2>{say!("box_office.still")}</h2>
+            <ul>
+                <li>{say!("box_office.still_booking")}</li>
+                <li>{say!("box_office.still_exchange")}</li>
+            </ul>
+            {find(DayForm { base, key: "", date: "" })}
+            {find_person(base, "", "")}
+            <p><a class="button" href=base.to_owned() data-testid="sell-another">{say!("box_office.still_sell")}</a></p>
+        </div>
     }
 }

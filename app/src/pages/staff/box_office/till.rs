@@ -4,10 +4,11 @@ use domain::api::box_office::{DayView, TillRow, TillView};
 use domain::money::Money;
 use domain::till::{Entry, Means};
 use leptos::prelude::*;
+use uuid::Uuid;
 
 use super::super::Field;
 use super::super::fields::{amount_field, reason_field};
-use super::hidden;
+use super::DayForm;
 use crate::language::{current, money};
 use crate::pages::accounts::username;
 use crate::say;
@@ -21,6 +22,8 @@ pub enum TillAct {
     Drop,
     /// It is counted and closed.
     CashUp,
+    /// It is counted and closed by a manager, in place of whose it is.
+    CashUpFor(Uuid),
     /// The day is closed.
     CloseDay,
 }
@@ -79,16 +82,23 @@ fn form_of(act: TillAct, refused: Refused<'_>) -> (bool, TillForm) {
     }
 }
 
-fn sum_field(id: &'static str, label: String, field: Field) -> AnyView {
+fn sum_field(id: &str, label: String, field: Field) -> AnyView {
     amount_field((id.to_owned(), "amount".to_owned()), label, None, field, true)
 }
 
-/// No till is open: say what is in it.
-pub(super) fn opening(base: &str, key: &str, refused: Refused<'_>) -> impl IntoView + use<> {
+/// No till is open: say what is in it. Somebody else may have counted the last one.
+pub(super) fn opening(
+    from: DayForm<'_>,
+    counted_for_me: Option<TillView>,
+    refused: Refused<'_>,
+) -> impl IntoView + use<> {
     let (_, form) = form_of(TillAct::Open, refused);
     view! {
-        <form class="card counter-form" action=format!("{base}/till/open") method="post">
-            {hidden("key", key)}
+        {counted_for_me.map(|till| view! {
+            <div class="card counter-till" data-testid="counted-for-me">{in_place(&till)}{sums(&till)}</div>
+        })}
+        <form class="card counter-form" action=format!("{}/till/open", from.base) method="post">
+            {from.sent()}
             <p class="quiet">{say!("box_office.till_closed")}</p>
             {sum_field("float", say!("box_office.float"), form.amount)}
             <button class="button" type="submit" data-testid="open-till">{say!("box_office.open_till")}</button>
@@ -97,7 +107,7 @@ pub(super) fn opening(base: &str, key: &str, refused: Refused<'_>) -> impl IntoV
 }
 
 /// The open till: its sums, its ledger, what goes to the safe, and its end.
-pub(super) fn open(base: &str, till: TillView, key: &str, refused: Refused<'_>) -> impl IntoView + use<> {
+pub(super) fn open(from: DayForm<'_>, till: TillView, refused: Refused<'_>) -> impl IntoView + use<> {
     let rows = till.rows.clone();
     let (is_drop_refused, drop) = form_of(TillAct::Drop, refused);
     let (is_count_refused, count) = form_of(TillAct::CashUp, refused);
@@ -106,8 +116,8 @@ pub(super) fn open(base: &str, till: TillView, key: &str, refused: Refused<'_>) 
             {sums(&till)}
             <details open=is_drop_refused>
                 <summary>{say!("box_office.drop")}</summary>
-                <form class="counter-form" action=format!("{base}/till/drop") method="post">
-                    {hidden("key", key)}
+                <form class="counter-form" action=format!("{}/till/drop", from.base) method="post">
+                    {from.sent()}
                     {sum_field("drop", say!("box_office.drop_amount"), drop.amount)}
                     {reason_field("drop-reason", say!("box_office.reason"), drop.reason, true)}
                     <button class="button button-quiet" type="submit" data-testid="drop">{say!("box_office.drop_now")}</button>
@@ -115,8 +125,8 @@ pub(super) fn open(base: &str, till: TillView, key: &str, refused: Refused<'_>) 
             </details>
             <details open=is_count_refused>
                 <summary data-testid="cash-up-open">{say!("box_office.cash_up")}</summary>
-                <form class="counter-form" action=format!("{base}/till/cash-up") method="post">
-                    {hidden("key", key)}
+                <form class="counter-form" action=format!("{}/till/cash-up", from.base) method="post">
+                    {from.sent()}
                     {sum_field("counted", say!("box_office.counted_cash"), count.amount)}
                     {reason_field("cash-up-reason", say!("box_office.difference_reason"), count.reason, false)}
                     <button class="button" type="submit" data-testid="cash-up">{say!("box_office.cash_up_now")}</button>
@@ -125,7 +135,7 @@ pub(super) fn open(base: &str, till: TillView, key: &str, refused: Refused<'_>) 
             <details>
                 <summary>{say!("box_office.ledger")}</summary>
                 <ol class="counter-ledger" data-testid="ledger">
-                    {rows.into_iter().map(|row| line(base, row)).collect_view()}
+                    {rows.into_iter().map(|row| line(from.base, row)).collect_view()}
                 </ol>
             </details>
         </div>
@@ -148,6 +158,14 @@ fn sums(till: &TillView) -> impl IntoView + use<> {
             {till.difference.map(|difference| fact(say!("box_office.difference"), difference))}
         </dl>
     }
+}
+
+/// Who counted it in place of whose it was, when and why.
+fn in_place(till: &TillView) -> Option<impl IntoView + use<>> {
+    let (by, why) = till.counted_by.as_ref().zip(till.counted_why.as_ref())?;
+    let time = till.closed_at.clone().unwrap_or_default();
+    let words = say!("box_office.counted_by", by = by, time = &time, reason = why);
+    Some(view! { <p class="quiet" data-testid="counted-by">{words}</p> })
 }
 
 fn line(base: &str, row: TillRow) -> impl IntoView + use<> {
@@ -177,19 +195,46 @@ fn line(base: &str, row: TillRow) -> impl IntoView + use<> {
     }
 }
 
-/// For managers: every till of the day, the day's end, and their PIN.
+/// Somebody went without counting their till: a manager counts it.
+fn counting_for(from: DayForm<'_>, till: &TillView, refused: Refused<'_>) -> impl IntoView + use<> {
+    let id = till.id;
+    let (is_refused, form) = form_of(TillAct::CashUpFor(id), refused);
+    view! {
+        <details open=is_refused>
+            <summary data-testid="cash-up-for-open">{say!("box_office.cash_up_for", name = &till.person)}</summary>
+            <form class="counter-form" action=format!("{}/tills/{id}/cash-up", from.base) method="post">
+                {from.sent()}
+                <p class="quiet small">{say!("box_office.cash_up_for_hint")}</p>
+                {sum_field(&format!("counted-{id}"), say!("box_office.counted_cash"), form.amount)}
+                {reason_field(format!("reason-{id}"), say!("box_office.cash_up_for_reason"), form.reason, true)}
+                <button class="button button-quiet" type="submit" data-testid="cash-up-for">
+                    {say!("box_office.cash_up_now")}
+                </button>
+            </form>
+        </details>
+    }
+}
+
+/// For managers: every till of the day, those that are open and not their own to be counted, the day's end, and their PIN.
 pub(super) fn day(
-    base: &str,
+    from: DayForm<'_>,
+    own: Option<Uuid>,
     tills: Vec<TillView>,
     last: Option<DayView>,
-    key: &str,
     refused: Refused<'_>,
 ) -> impl IntoView + use<> {
     let (_, form) = form_of(TillAct::CloseDay, refused);
     let can_close = !tills.is_empty() && tills.iter().all(|till| till.closed_at.is_some());
     let list = tills.into_iter().map(|till| {
         let state = if till.closed_at.is_some() { "counted" } else { "open" };
-        view! { <li class="card counter-till" data-testid="day-till" data-state=state>{sums(&till)}</li> }
+        let count = (till.closed_at.is_none() && own != Some(till.id)).then(|| counting_for(from, &till, refused));
+        view! {
+            <li class="card counter-till" data-testid="day-till" data-state=state data-till=till.id.to_string()>
+                {sums(&till)}
+                {in_place(&till)}
+                {count}
+            </li>
+        }
     });
     view! {
         <section class="counter-manager" aria-labelledby="counter-day-end">
@@ -201,19 +246,19 @@ pub(super) fn day(
             })}
             <ul class="counter-tills">{list.collect_view()}</ul>
             {can_close.then(|| view! {
-                <form class="card counter-form" action=format!("{base}/day-close") method="post">
-                    {hidden("key", key)}
+                <form class="card counter-form" action=format!("{}/day-close", from.base) method="post">
+                    {from.sent()}
                     {reason_field("day-reason", say!("box_office.day_word"), form.reason, true)}
                     <button class="button" type="submit" data-testid="close-day">{say!("box_office.close_day")}</button>
                 </form>
             })}
-            {pin(base, key, refused)}
+            {pin(from, refused)}
         </section>
     }
 }
 
 /// For managers: their own PIN. What is wrong with it stands where it was said what one is.
-fn pin(base: &str, key: &str, refused: Refused<'_>) -> impl IntoView + use<> {
+fn pin(from: DayForm<'_>, refused: Refused<'_>) -> impl IntoView + use<> {
     let (is_refused, form) = match refused {
         Some(CounterForm::Pin(form)) => (true, form.clone()),
         _ => (false, PinForm::default()),
@@ -226,8 +271,8 @@ fn pin(base: &str, key: &str, refused: Refused<'_>) -> impl IntoView + use<> {
     view! {
         <details class="card" open=is_refused>
             <summary>{say!("box_office.pin_title")}</summary>
-            <form class="counter-form" action=format!("{base}/pin") method="post">
-                {hidden("key", key)}
+            <form class="counter-form" action=format!("{}/pin", from.base) method="post">
+                {from.sent()}
                 {username(String::new())}
                 <div class="field">
                     <label for="pin">{say!("box_office.pin")}</label>

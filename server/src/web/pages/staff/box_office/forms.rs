@@ -17,6 +17,7 @@ use super::{Here, PageResult, away, booking_page, day_page, paper, see};
 use crate::AppState;
 use crate::accounts::{self, PinIntent};
 use crate::box_office;
+use crate::catalogue::read_date;
 use crate::idempotency::{Answer, IdempotencyKey, Intent};
 use crate::web::pages::PageError;
 use crate::web::pages::staff::{Who, hindrance};
@@ -32,6 +33,12 @@ pub(super) fn field<'a>(fields: &'a Fields, name: &str) -> &'a str {
 
 fn password(fields: &Fields, name: &str) -> Password {
     Password::new(field(fields, name).to_owned())
+}
+
+/// The day whose page a form stood on; today's where it does not say, or says none.
+pub(super) fn day_of(fields: &Fields) -> DayQuery {
+    let date = read_date(fields.get("date").map(String::as_str)).ok().flatten();
+    DayQuery { date: date.map(|date| date.to_string()) }
 }
 
 /// The key a form came with, bound to what it says.
@@ -77,12 +84,13 @@ pub(super) async fn set_pin(
         Err(problem) => Err(problem),
     };
     match done {
-        Ok(_) => Ok(see(&here.base())),
+        Ok(_) => Ok(see(&here.day(&day_of(&fields)))),
         Err(problem) => {
             let form = refused_pin(&problem);
             let marked = form.is_refused().then(|| app::say!(in reader::language(), "field.refused").into());
             let trouble = marked.unwrap_or_else(|| hindrance(&problem));
-            let page = day_page(&state, here, DayQuery::default(), Some(CounterForm::Pin(form)), Some(trouble)).await?;
+            let refused = Some(CounterForm::Pin(form));
+            let page = day_page(&state, here, day_of(&fields), refused, Some(trouble)).await?;
             Ok(with_status(problem, page))
         }
     }
@@ -199,6 +207,16 @@ async fn print(state: &AppState, here: Here, booking: Uuid, fields: &Fields) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_form_leads_back_to_the_day_it_stood_on() {
+        let of = |date: &str| day_of(&[("date".to_owned(), date.to_owned())].into()).date;
+        assert_eq!(of("2026-11-28").as_deref(), Some("2026-11-28"));
+        for none in ["", "tomorrow", "2026-11-28&x=1"] {
+            assert_eq!(of(none), None, "{none}");
+        }
+        assert_eq!(day_of(&Fields::new()), DayQuery::default());
+    }
 
     #[test]
     fn ticked_seats_are_some_and_none_is_the_whole_booking() {

@@ -5,7 +5,9 @@ mod forms;
 mod till;
 
 use app::language::Hindrance;
-use app::pages::staff::box_office::{CounterBookingPage, CounterForm, CounterPage, PrintPage, SalePage, TakeBackForm};
+use app::pages::staff::box_office::{
+    CounterBookingPage, CounterForm, CounterPage, FoundPage, PrintPage, SalePage, TakeBackForm,
+};
 use app::pages::staff::{Desk, Section};
 use axum::Router;
 use axum::extract::rejection::{PathRejection, QueryRejection};
@@ -13,20 +15,21 @@ use axum::extract::{DefaultBodyLimit, Path, Query, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use domain::api::box_office::{BookingQuery, CounterBooking, DayQuery, PrintedTicket, TillView};
+use domain::api::box_office::{CounterBooking, DayQuery, PrintedTicket, TillView};
 use domain::roles::Role;
 use serde::Deserialize;
 use uuid::Uuid;
 
 use super::super::booking::{drawn, facts, passing_or_fault};
+use super::super::browse::days;
 use super::super::{PRIVATE_CACHE, PageError, html, start_in_words};
 use super::{Turned, Who, desk, hindrance};
 use crate::accounts::{self, Staff};
 use crate::box_office::{self, Counter};
-use crate::catalogue::{clock_in, read_date};
+use crate::catalogue::{clock_in, read_date, today_in};
 use crate::clock::from_utc;
 use crate::tickets::Ticket;
-use crate::web::{Code, Problem};
+use crate::web::{Code, Problem, reader};
 use crate::{AppState, holds, ids};
 
 /// Largest form, bytes.
@@ -39,6 +42,7 @@ pub fn routes() -> Router<AppState> {
     Router::new()
         .route("/staff/{theatre}/box-office", get(day))
         .route("/staff/{theatre}/box-office/till/{act}", post(till::till))
+        .route("/staff/{theatre}/box-office/tills/{till}/cash-up", post(till::count_for))
         .route("/staff/{theatre}/box-office/day-close", post(till::close_day))
         .route("/staff/{theatre}/box-office/pin", post(forms::set_pin))
         .route("/staff/{theatre}/box-office/shows/{show}", get(sale))
@@ -72,6 +76,14 @@ impl Here {
     fn base(&self) -> String {
         Section::BoxOffice.href(&self.desk.theatre)
     }
+
+    /// The page of the day that was looked at when a form was sent.
+    fn day(&self, query: &DayQuery) -> String {
+        match &query.date {
+            Some(date) => format!("{}?date={date}", self.base()),
+            None => self.base(),
+        }
+    }
 }
 
 /// What is in the way of a page, where it is nobody's fault.
@@ -102,7 +114,12 @@ async fn day_page(
     let shows = box_office::today(state, counter, date).await.map_err(away)?;
     let theatre = state.catalogue.theatre(counter.theatre).await?.ok_or(PageError::NotFound)?;
     let zone = &theatre.time_zone;
+    let today = today_in(zone, state.locks.now())?;
+    let shown = date.unwrap_or(today);
+    let base = here.base();
     let till = box_office::my_till(state, counter).await.map_err(away)?;
+    let counted_for_me =
+        if till.is_none() { box_office::counted_for_me(state, counter).await.map_err(away)? } else { None };
     let (mut tills, mut last_close) = (Vec::new(), None);
     if here.is_manager() {
         tills = box_office::of_the_day(state, counter).await.map_err(away)?;
@@ -113,8 +130,11 @@ async fn day_page(
     }
     let page = CounterPage {
         date: date.map(|date| date.to_string()).unwrap_or_default(),
+        days: days(today, shown, |day| format!("{base}?date={day}")),
+        shown: shown.to_string(),
         shows,
         till: till.map(|till| local(zone, till)),
+        counted_for_me: counted_for_me.map(|till| local(zone, till)),
         tills: tills.into_iter().map(|till| local(zone, till)).collect(),
         last_close,
         refused,
@@ -179,20 +199,52 @@ async fn sale(
     Ok(html(page, PRIVATE_CACHE))
 }
 
+/// What a form that looks for a booking sends.
+#[derive(Deserialize)]
+struct FindQuery {
+    #[serde(default)]
+    reference: String,
+    #[serde(default)]
+    q: String,
+    #[serde(default)]
+    date: Option<String>,
+}
+
 async fn find(
     State(state): State<AppState>,
     who: Who,
     theatre: Result<Path<String>, PathRejection>,
-    query: Result<Query<BookingQuery>, QueryRejection>,
+    query: Result<Query<FindQuery>, QueryRejection>,
 ) -> PageResult {
     let (Path(theatre), Query(query)) = (theatre?, query?);
     let here = Here::of(&state, who, &theatre).await?;
+    if !query.q.trim().is_empty() {
+        return find_person(&state, here, query).await;
+    }
     match box_office::by_reference(&state, here.counter(), &query.reference).await {
         Ok(found) => Ok(see(&format!("{}/bookings/{}", here.base(), found.id))),
         Err(problem) if problem.code() == Code::NotFound => {
             let words = hindrance(&problem);
-            let mut page = day_page(&state, here, DayQuery::default(), None, Some(words)).await?;
+            let mut page = day_page(&state, here, DayQuery { date: query.date }, None, Some(words)).await?;
             *page.status_mut() = StatusCode::NOT_FOUND;
+            Ok(page)
+        }
+        Err(problem) => Err(away(problem)),
+    }
+}
+
+async fn find_person(state: &AppState, here: Here, query: FindQuery) -> PageResult {
+    let date = read_date(query.date.as_deref()).map_err(PageError::from)?;
+    match box_office::by_person(state, here.counter(), &query.q).await {
+        Ok(found) => {
+            let date = date.map(|date| date.to_string()).unwrap_or_default();
+            Ok(html(FoundPage { asked: query.q.trim().to_owned(), date, found, desk: here.desk }, PRIVATE_CACHE))
+        }
+        Err(problem) if problem.code() == Code::Malformed => {
+            let (least, most) = box_office::ASKED_CHARS;
+            let words = app::say!(in reader::language(), "box_office.person_hint", least = least, most = most);
+            let mut page = day_page(state, here, DayQuery { date: query.date }, None, Some(words)).await?;
+            *page.status_mut() = StatusCode::BAD_REQUEST;
             Ok(page)
         }
         Err(problem) => Err(away(problem)),

@@ -4,11 +4,12 @@ use app::pages::staff::box_office::{CounterForm, TillAct, TillForm};
 use app::pages::staff::{Field, Refusal};
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Form, Path, State};
-use domain::api::box_office::{CashUp, DayClose, DayQuery, DropRequest, OpenTill};
+use domain::api::box_office::{CashUp, CashUpFor, DayClose, DayQuery, DropRequest, OpenTill};
 use domain::money::{Currency, Money};
 use domain::till::{MAX_COUNTED_MINOR, read_amount};
+use uuid::Uuid;
 
-use super::forms::{Fields, FormResult, field, intent, managers, with_status};
+use super::forms::{Fields, FormResult, day_of, field, intent, managers, with_status};
 use super::{Here, PageResult, away, day_page, see};
 use crate::idempotency::Answer;
 use crate::web::pages::staff::{Who, hindrance};
@@ -35,13 +36,29 @@ pub(super) async fn till(
     let (Path((theatre, act)), Form(fields)) = (path?, form?);
     let here = Here::of(&state, who, &theatre).await?;
     let act = act_of(&act).ok_or(PageError::NotFound)?;
-    let currency = here.counter().currency(&state).await.map_err(away)?;
-    let (form, minor) = read(act, &fields, currency);
+    sent(&state, here, act, &fields).await
+}
+
+/// Of a till that is somebody else's.
+pub(super) async fn count_for(
+    State(state): State<AppState>,
+    who: Who,
+    path: Result<Path<(String, Uuid)>, PathRejection>,
+    form: FormResult,
+) -> PageResult {
+    let (Path((theatre, till)), Form(fields)) = (path?, form?);
+    let here = managers(&state, who, &theatre).await?;
+    sent(&state, here, TillAct::CashUpFor(till), &fields).await
+}
+
+async fn sent(state: &AppState, here: Here, act: TillAct, fields: &Fields) -> PageResult {
+    let currency = here.counter().currency(state).await.map_err(away)?;
+    let (form, minor) = read(act, fields, currency);
     let done = match minor {
-        Some(minor) if !form.is_refused() => till_act(&state, &here, act, minor, &fields).await,
+        Some(minor) if !form.is_refused() => till_act(state, &here, act, minor, fields).await,
         _ => Err(Problem::new(Code::Malformed, "Some fields cannot be read.")),
     };
-    after(&state, here, act, form, done).await
+    after(state, here, (act, form), day_of(fields), done).await
 }
 
 /// The form as it was sent, with what is wrong beside each field; and the sum, minor units, where there is one.
@@ -57,7 +74,7 @@ fn read(act: TillAct, fields: &Fields, currency: Currency) -> (TillForm, Option<
             (Field::refused(sum, Refusal::AmountBeyond(least, most)), None)
         }
     };
-    let may_be_silent = act != TillAct::Drop && reason.trim().is_empty();
+    let may_be_silent = matches!(act, TillAct::Open | TillAct::CashUp) && reason.trim().is_empty();
     let reason = if may_be_silent { Field::kept(reason) } else { Field::reason(reason) };
     (TillForm { amount, reason }, minor)
 }
@@ -77,6 +94,11 @@ async fn till_act(state: &AppState, here: &Here, act: TillAct, minor: i64, field
             let request = CashUp { counted_minor: minor, reason };
             box_office::cash_up(state, counter, &request, &intent(here, fields, "till/cash-up", &request)?).await
         }
+        TillAct::CashUpFor(till) => {
+            let request = CashUpFor { counted_minor: minor, reason };
+            let intent = intent(here, fields, &format!("tills/{till}/cash-up"), &request)?;
+            box_office::cash_up_for(state, counter, till, &request, &intent).await
+        }
         TillAct::CloseDay => Err(Problem::not_found("act")),
     }
 }
@@ -95,18 +117,18 @@ pub(super) async fn close_day(
         Ok(intent) => box_office::close_day(&state, here.counter(), &request, &intent).await,
         Err(problem) => Err(problem),
     };
-    after(&state, here, TillAct::CloseDay, form, done).await
+    after(&state, here, (TillAct::CloseDay, form), day_of(&fields), done).await
 }
 
 /// The way on; or the page once more, with what was typed and what is wrong with it.
 async fn after(
     state: &AppState,
     here: Here,
-    act: TillAct,
-    mut form: TillForm,
+    (act, mut form): (TillAct, TillForm),
+    day: DayQuery,
     done: Result<Answer, Problem>,
 ) -> PageResult {
-    let Err(problem) = done else { return Ok(see(&here.base())) };
+    let Err(problem) = done else { return Ok(see(&here.day(&day))) };
     if problem.code() == Code::NotFound {
         return Err(PageError::NotFound.into());
     }
@@ -114,9 +136,15 @@ async fn after(
     if matches!(problem.code(), Code::TillShort | Code::TillDiffers) {
         form.amount.refusal = Some(Refusal::Told(words(&problem)));
     }
-    let marked = form.is_refused().then(|| app::say!(in reader::language(), "field.refused").into());
-    let trouble = marked.unwrap_or_else(|| hindrance(&problem));
-    let page = day_page(state, here, DayQuery::default(), Some(CounterForm::Till(act, form)), Some(trouble)).await?;
+    let trouble = match (act, problem.code()) {
+        _ if form.is_refused() => app::say!(in reader::language(), "field.refused").into(),
+        // The problem's own words are about bookings.
+        (TillAct::CashUpFor(_), Code::WrongState) => {
+            app::say!(in reader::language(), "box_office.counted_already").into()
+        }
+        _ => hindrance(&problem),
+    };
+    let page = day_page(state, here, day, Some(CounterForm::Till(act, form)), Some(trouble)).await?;
     Ok(with_status(problem, page))
 }
 
@@ -124,7 +152,7 @@ async fn after(
 mod tests {
     use super::*;
 
-    fn sent(act: TillAct, amount: &str, reason: &str) -> (TillForm, Option<i64>) {
+    fn typed(act: TillAct, amount: &str, reason: &str) -> (TillForm, Option<i64>) {
         let fields = [("amount", amount), ("reason", reason)].map(|(name, text)| (name.to_owned(), text.to_owned()));
         read(act, &fields.into(), Currency::parse("EUR").expect("a code"))
     }
@@ -134,12 +162,17 @@ mod tests {
         let refused = |form: &TillForm| (form.amount.is_refused(), form.reason.is_refused());
         for (amount, is_refused) in [("100", false), ("0", false), ("a lot", true), ("-1", true), ("1000000.01", true)]
         {
-            let (form, minor) = sent(TillAct::Open, amount, "");
+            let (form, minor) = typed(TillAct::Open, amount, "");
             assert_eq!((form.amount.value.as_str(), refused(&form)), (amount, (is_refused, false)));
             assert_eq!(minor.is_none(), is_refused, "{amount}");
         }
-        assert_eq!(refused(&sent(TillAct::Drop, "0", " ").0), (true, true), "nothing, for no reason");
-        assert_eq!(refused(&sent(TillAct::Drop, "0.01", "Full.").0), (false, false));
-        assert_eq!(refused(&sent(TillAct::CashUp, "99", &"x".repeat(301)).0), (false, true));
+        assert_eq!(refused(&typed(TillAct::Drop, "0", " ").0), (true, true), "nothing, for no reason");
+        assert_eq!(refused(&typed(TillAct::Drop, "0.01", "Full.").0), (false, false));
+        assert_eq!(
+            refused(&typed(TillAct::CashUpFor(Uuid::nil()), "99", " ").0),
+            (false, true),
+            "somebody else's, and why"
+        );
+        assert_eq!(refused(&typed(TillAct::CashUp, "99", &"x".repeat(301)).0), (false, true));
     }
 }

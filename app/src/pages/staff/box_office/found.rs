@@ -1,0 +1,71 @@
+//! Bookings of somebody, found by a part of their name or address.
+
+use domain::api::box_office::{FoundBooking, MAX_FOUND};
+use leptos::prelude::*;
+
+use super::super::{Desk, frame};
+use super::find_person;
+use crate::language::{self, Moment};
+use crate::pages::accounts::state_words;
+use crate::say;
+use crate::shell::{Half, Head, Page};
+
+/// What was found.
+#[derive(Clone, Debug)]
+pub struct FoundPage {
+    /// Where, and who.
+    pub desk: Desk,
+    /// What was looked for.
+    pub asked: String,
+    /// The day the seller came from, `YYYY-MM-DD`; empty for today.
+    pub date: String,
+    /// The newest first.
+    pub found: Vec<FoundBooking>,
+}
+
+impl Page for FoundPage {
+    fn head(&self) -> Head {
+        Head { title: say!("box_office.found"), half: Half::Staff, private: true, ..Head::default() }
+    }
+
+    fn view(self) -> AnyView {
+        let base = self.desk.section.href(&self.desk.theatre);
+        let back = if self.date.is_empty() { base.clone() } else { format!("{base}?date={}", self.date) };
+        let are_more = self.found.len() >= MAX_FOUND;
+        let is_empty = self.found.is_empty();
+        let lines = self.found.into_iter().map(|found| line(&base, found)).collect_view();
+        let content = view! {
+            <p class="crumbs"><a href=back data-testid="back">{say!("box_office.shows")}</a></p>
+            {find_person(&base, &self.date, &self.asked)}
+            <p class="quiet small">{say!("box_office.found_where", asked = &self.asked)}</p>
+            {is_empty.then(|| view! { <p data-testid="found-none">{say!("box_office.found_none")}</p> })}
+            {(!is_empty).then(|| view! { <ul class="account-list" data-testid="found">{lines}</ul> })}
+            {are_more.then(|| view! { <p class="quiet" data-testid="found-most">{say!("box_office.found_most")}</p> })}
+        };
+        frame(&self.desk, say!("box_office.found"), content)
+    }
+}
+
+fn line(base: &str, found: FoundBooking) -> impl IntoView + use<> {
+    let FoundBooking { booking, name, email, holder } = found;
+    let state = state_words(booking.state, booking.money);
+    let language = language::current();
+    let starts = Moment::parse(&booking.starts_local).map_or(booking.starts, |start| start.in_words(language));
+    view! {
+        <li>
+            <a class="account-booking card" href=format!("{base}/bookings/{}", booking.id) data-testid="found-booking"
+                data-state=booking.state.as_str()>
+                <span class="account-booking-what">
+                    <strong><bdi>{name}</bdi>{holder.map(|holder| view! { " · "<bdi>{holder}</bdi> })}</strong>
+                    <span><bdi>{email}</bdi></span>
+                    <span class="quiet small"><bdi>{booking.film}</bdi>", "{starts}</span>
+                </span>
+                <span class="account-booking-seats">{booking.what.join(", ")}</span>
+                <span class="account-booking-state">
+                    <span>{state}</span>
+                    <span class="quiet small">{language::money(booking.total, language)}" · "{booking.reference}</span>
+                </span>
+            </a>
+        </li>
+    }
+}
