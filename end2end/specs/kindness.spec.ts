@@ -28,6 +28,26 @@ test("who was slower is told by how much, keeps the rest, and is offered a seat 
   expect((await his.heldNames()).filter((name) => /^D[35]$/.test(name))).toHaveLength(1);
 });
 
+test("what one must know can be read while the cart lies over the map", async ({ request, anna }) => {
+  test.skip(!test.info().project.use.hasTouch, "beside the map it covers nothing");
+  const show = await claimShow(request, [["C", "7"], ["C", "8"]]);
+  const hers = await anna.visit(show.id);
+  await hers.hold(show.seat("C", "7"));
+  await hers.hold(show.seat("C", "8"));
+  await hers.openCart();
+  await anna.page.route("**/holds/*", async (route) => {
+    const problem = { type: "about:blank", title: "Not now", status: 503, detail: "", code: "lock_store_unavailable" };
+    await route.fulfill({ status: 503, contentType: "application/problem+json", body: JSON.stringify(problem) });
+  });
+  await press(anna.page.locator(".cart-seat-remove").first());
+  await expect(hers.message).not.toBeEmpty();
+  const isOnTop = (element: Element): boolean => {
+    const { x, y, width, height } = element.getBoundingClientRect();
+    return element.contains(document.elementFromPoint(x + width / 2, y + height / 2));
+  };
+  await expect.poll(() => hers.message.evaluate(isOnTop)).toBe(true);
+});
+
 test("who taps a seat that another holds is offered the nearest free one, and takes it in one tap", async ({ request, anna, ben }) => {
   const show = await claimShow(request, [["C", "6"], ["C", "7"], ["C", "8"]]);
   const c7 = show.seat("C", "7");

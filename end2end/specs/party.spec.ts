@@ -1,5 +1,6 @@
 // Party first: seats together in one tap, other places, and a kind word when somebody was faster.
 import { claimShow } from "../pages/catalogue.js";
+import { messages } from "../pages/languages.js";
 import { press } from "../pages/show.js";
 import { expect, test } from "../pages/visitors.js";
 
@@ -19,6 +20,26 @@ test("three seats together in one tap, and another place in the next", async ({ 
   // The first place is free for others again.
   const his = await ben.visit(show.id);
   for (const name of first) await his.sees(show.seat(name.slice(0, 1), name.slice(1)), "available");
+});
+
+test("another place that somebody else is taking costs nobody the place they have", async ({ request, anna, ben }) => {
+  const show = await claimShow(request);
+  const hers = await anna.visit(show.id);
+  const his = await ben.visit(show.id);
+  await press(anna.page.getByTestId("party-find"));
+  await expect(hers.held()).toHaveCount(2);
+  const first = await hers.heldNames();
+  // His is the quicker line: one of the seats is his before her question arrives.
+  await anna.page.route("**/holds/*", async (route) => {
+    const { add } = route.request().postDataJSON() as { add: number[] };
+    await his.hold(add[0]!);
+    await route.continue();
+  }, { times: 1 });
+  await press(anna.page.getByTestId("party-other"));
+  await expect(hers.message).toContainText(messages("en")["map.you_keep_yours"]!);
+  await expect(hers.held()).toHaveCount(2);
+  expect(await hers.heldNames()).toEqual(first);
+  await expect(anna.page.getByTestId("accept-offer")).toHaveCount(0);
 });
 
 test("one category, and more people than it has seats together", async ({ request, anna }) => {

@@ -150,6 +150,27 @@ test("the back button leads out of every step and never to a second payment", as
   await expect(again.cartSeats).toHaveCount(0);
 });
 
+test("whoever is stopped on the way to the payment page finds the way to the booking", async ({ request, anna }) => {
+  const show = await claimShow(request);
+  const page = await anna.visit(show.id);
+  await page.hold(show.seat("C", "7"));
+  await page.fillDetails("Anna", "anna@example.org");
+  // An answer without a page: the browser stays where it is, as after its Stop.
+  const isPageToBe = (url: URL): boolean => !url.pathname.startsWith("/api/");
+  await anna.page.route(isPageToBe, async (route) => {
+    if (route.request().isNavigationRequest()) await route.fulfill({ status: 204 });
+    else await route.continue();
+  });
+  await press(anna.page.getByTestId("pay"));
+  const onward = anna.page.getByTestId("to-booking");
+  await expect(onward).toBeVisible();
+  await expect(anna.page.getByTestId("pay")).toHaveCount(0);
+  await expect(primaryButtons(anna.page)).toHaveCount(1);
+  await anna.page.unroute(isPageToBe);
+  await press(onward);
+  await bookingBecomes(anna.page, "PAYMENT_PENDING");
+});
+
 test("two tabs pay for one hold at once: one booking, one payment", async ({ request, anna }) => {
   const show = await claimShow(request);
   const c7 = show.seat("C", "7");

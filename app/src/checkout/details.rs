@@ -142,7 +142,11 @@ pub fn form(session: Session, details: Details) -> impl IntoView {
                     busy.set(false);
                     return;
                 }
-                let Err(met) = pay::pay(session, (payer, holder), late, attempt).await else { return };
+                let Err(met) = pay::pay(session, (payer, holder), late, attempt).await else {
+                    // The way to the booking is in the form's place by now; the form may be wanted again.
+                    busy.set(false);
+                    return;
+                };
                 session.set_off_to_pay(false);
                 let met = if met.wants_code { code.have_mailed(&email).await.err() } else { Some(met) };
                 busy.set(false);

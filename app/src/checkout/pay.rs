@@ -110,6 +110,8 @@ pub async fn pay(
     })?;
     // Their countdowns would run out on the old instant: paying has moved it.
     session.tell_tabs();
+    // The browser may be stopped on its way, or what it goes to may not be there.
+    session.note_paying(hold, booking.id);
     browser::go_to(&confirmed.pay_url.unwrap_or_else(|| format!("/bookings/{}", booking.id)));
     Ok(())
 }

@@ -28,6 +28,7 @@ use leptos::wasm_split::wasm_split;
 use web_sys::HtmlElement;
 
 use self::large_rooms::overview;
+use self::live::connection::SILENCE_LOOK_MS;
 use self::own_seats::{areas, once_more, party, watch};
 use self::plan::drawing::{Frame, escaped};
 use self::plan::zoom::Point;
@@ -93,6 +94,7 @@ pub(crate) fn start(session: Session) {
     watch::keep_title(session);
     session.watch_appearance();
     events::every(TICK_MS, move || session.tick());
+    events::every(SILENCE_LOOK_MS, move || session.look_whether_dead());
     events::on_window("hashchange", move |_| {
         choose_section(session, move || focus_section(session));
         // The link that was followed is gone.

@@ -255,6 +255,12 @@ impl Session {
         self.tick();
     }
 
+    /// Says that a payment for this hold has begun: a page that is not left after all shows the way to its booking.
+    pub fn note_paying(self, hold: Uuid, booking: Uuid) {
+        self.change_cart(|cart| cart.payment_begun(hold, booking));
+        self.set_off_to_pay(false);
+    }
+
     /// Says that this hold was made a booking: when it ends, the booking knows why.
     pub fn note_booked(self, hold: Uuid, booking: Uuid) {
         self.booked.set_value(Some((hold, booking)));

@@ -44,7 +44,8 @@ pub enum Frame {
         /// Every seat.
         map: Vec<SeatState>,
     },
-    /// What changed from one version to another. A reader at any other version asks for a snapshot.
+    /// What changed from one version to another. A reader at any other version asks for a snapshot. From a version to
+    /// itself, with no changes, it is a sign of life.
     Delta {
         /// The version this builds on.
         from: u64,

@@ -17,6 +17,13 @@ pub(super) fn ping() -> Bytes {
     pack(OpCode::Control(Control::Ping), &[])
 }
 
+/// The same question, and to somebody who has this version that nothing is new: the script of a page hears no ping, and
+/// takes a line on which nothing comes for a dead one.
+pub(super) fn beat(version: Option<u64>) -> Bytes {
+    let nothing_new = |version| packed(&Frame::Delta { from: version, to: version, changes: Vec::new() });
+    version.map_or_else(ping, |version| [ping(), nothing_new(version)].concat().into())
+}
+
 /// "Yes, I am": repeats what was asked, at most 125 bytes.
 pub(super) fn pong(asked: &[u8]) -> Bytes {
     pack(OpCode::Control(Control::Pong), asked)
@@ -52,6 +59,7 @@ mod tests {
     #[test]
     fn control_frames_are_those_of_the_standard() {
         assert_eq!(ping()[..], [0x89, 0]);
+        assert_eq!(beat(None), ping(), "to somebody who has no map yet");
         assert_eq!(pong(b"hi")[..], [0x8a, 2, b'h', b'i']);
         assert_eq!(close(CloseCode::Restart, "x")[..], [0x88, 3, 0x03, 0xf4, b'x']);
     }

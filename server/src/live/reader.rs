@@ -8,6 +8,7 @@ use tokio::sync::watch;
 
 use super::hub::Hub;
 use super::map::At;
+use super::packed;
 use super::view::Tick;
 
 /// Somebody who reads a show's map; while they live, its hub does.
@@ -69,6 +70,11 @@ impl Reader {
             self.new = self.sections.iter().filter(is_new).copied().collect();
         }
         Ok(())
+    }
+
+    /// The sign of life for somebody who has all that was told so far.
+    pub(super) fn beat(&self) -> Bytes {
+        packed::beat(self.at.map(|at| at.version))
     }
 
     /// What they need next, which they are taken to have from then on. `now` is the lock store's clock.

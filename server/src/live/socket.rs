@@ -20,7 +20,8 @@ use crate::catalogue::Show;
 use crate::seat_locks::with_map;
 use crate::{AppState, ids};
 
-/// A ping goes out this often, so that proxies keep the line and dead peers are found.
+/// A ping goes out this often, so that proxies keep the line and dead peers are found, and with it a frame that says nothing
+/// new, so that pages find a dead line: they wait for two of them (`app/src/seat_map/live/connection.rs`).
 const BEAT: Duration = Duration::from_secs(25);
 /// A peer that says nothing for so many beats, not even pong, is gone.
 const MAX_SILENT_BEATS: u8 = 3;
@@ -158,7 +159,7 @@ where
                     return Err(End::Gone);
                 }
                 if line.is_free() {
-                    line.put(packed::ping());
+                    line.put(reader.beat());
                 }
             }
         }

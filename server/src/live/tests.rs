@@ -283,6 +283,20 @@ fn places_left_are_told_at_first_and_when_they_change() {
     assert!(has_everything(&mut late));
 }
 
+#[test]
+fn a_beat_tells_a_reader_in_a_frame_that_nothing_is_new() {
+    let hub = hub();
+    let nobody = Reader::new(Arc::clone(&hub));
+    assert_eq!(nobody.beat()[..], [0x89, 0], "there is no version to say it of");
+    let reader = reader(&hub);
+    lock(&hub, 11, &[3]);
+    hub.announce(false);
+    // What was announced meanwhile comes after it, from the same version.
+    let beat = reader.beat();
+    assert_eq!(beat[..2], [0x89, 0], "a ping");
+    assert_eq!(unpack(&beat[2..]), delta(10, 10, &[]));
+}
+
 /// The next frame as a client reads it.
 async fn read(peer: &mut DuplexStream) -> Frame {
     let mut header = [0; 2];

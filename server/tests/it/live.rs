@@ -36,10 +36,16 @@ async fn next(socket: &mut Socket) -> Message {
     }
 }
 
+/// The next frame that says something; those that come with a ping do not.
 async fn frame(socket: &mut Socket) -> Frame {
-    match next(socket).await {
-        Message::Binary(bytes) => Frame::decode(&bytes, SEATS).expect("a frame"),
-        other => panic!("{other:?} is no frame"),
+    loop {
+        match next(socket).await {
+            Message::Binary(bytes) => match Frame::decode(&bytes, SEATS).expect("a frame") {
+                Frame::Delta { from, to, changes } if from == to && changes.is_empty() => {}
+                other => return other,
+            },
+            other => panic!("{other:?} is no frame"),
+        }
     }
 }
 

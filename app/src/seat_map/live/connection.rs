@@ -27,6 +27,11 @@ const LONGEST_PAUSE_MS: u32 = 10_000;
 const TRIES_UNTIL_OFFLINE: u32 = 2;
 /// A page hidden for longer than this, milliseconds, does not trust its connection.
 const LONGEST_NAP_MS: f64 = 5_000.0;
+/// A line on which nothing came for longer than this, milliseconds, is dead: the server says something twice in that time
+/// (`BEAT` in `server/src/live/socket.rs`).
+const LONGEST_SILENCE_MS: f64 = 60_000.0;
+/// How often that is looked at, milliseconds.
+pub(in crate::seat_map) const SILENCE_LOOK_MS: u32 = 5_000;
 /// Longest pause before one looks whether the show is in another room, milliseconds.
 const LONGEST_LOOK_MS: u32 = 1_000;
 /// Frames kept while the room is still loading; more means that something is wrong.
@@ -46,6 +51,23 @@ pub struct Line {
     waiting: Vec<(Vec<u8>, f64)>,
     /// When the page was hidden, on the device's wall clock, milliseconds.
     hidden_at: Option<f64>,
+    /// When something was heard last, or the connection asked for, on the same clock: it goes on while the device sleeps.
+    heard_at: f64,
+    /// Whether it is made anew because a request found nobody: that it stands takes nothing back of what was said of that.
+    is_doubted: bool,
+}
+
+impl Line {
+    /// Whether the connection is there, or coming, and nothing was heard of it for too long.
+    fn is_silent(&self, now: f64) -> bool {
+        self.socket.is_some() && is_over(LONGEST_SILENCE_MS, self.heard_at, now)
+    }
+}
+
+/// Whether more than `limit_ms` passed between two instants of the device's wall clock. One that was set back says nothing:
+/// rather once too often.
+fn is_over(limit_ms: f64, since: f64, now: f64) -> bool {
+    !(0.0..limit_ms).contains(&(now - since))
 }
 
 /// The map as the API tells it without a socket.
@@ -108,13 +130,17 @@ impl Session {
                 // A section may have been chosen meanwhile.
                 self.follow_sections();
             }
-            Happening::Frame(bytes) => self.hear(bytes, clock::monotonic_ms()),
+            Happening::Frame(bytes) => {
+                self.line.update_value(|line| line.heard_at = clock::device_ms());
+                self.hear(bytes, clock::monotonic_ms());
+            }
             Happening::End => self.hear_end(),
         });
         self.line.update_value(|line| {
             line.number += 1;
             line.socket = socket;
             line.followed = followed;
+            line.heard_at = clock::device_ms();
         });
     }
 
@@ -154,6 +180,33 @@ impl Session {
         self.connect_in(0);
     }
 
+    /// Looks whether the connection has died without a word: the page says no longer that it is live, and comes back.
+    pub(in crate::seat_map) fn look_whether_dead(self) {
+        let now = clock::device_ms();
+        let is_dead = self.line.update_value(|line| {
+            let is_dead = line.is_silent(now);
+            if is_dead {
+                // Not again while the next one is on its way.
+                line.heard_at = now;
+            }
+            is_dead
+        });
+        match self.live.get_untracked() {
+            _ if !is_dead => {}
+            Live::On => self.connect_afresh(),
+            // One that never came to stand: a try that failed, as any other.
+            Live::Connecting | Live::Offline => self.hear_end(),
+        }
+    }
+
+    /// A request found nobody. Where the line seems to stand all the same, it may have died without a word.
+    pub(in crate::seat_map) fn doubt(self, failure: &Failure) {
+        if *failure == Failure::Unreachable && self.live.get_untracked() == Live::On {
+            self.line.update_value(|line| line.is_doubted = true);
+            self.connect_afresh();
+        }
+    }
+
     /// Lets the connection go; coming back to the page takes it up again.
     pub(in crate::seat_map) fn disconnect(self) {
         self.line.update_value(|line| {
@@ -175,11 +228,16 @@ impl Session {
     }
 
     fn connected(self) {
-        self.line.update_value(|line| line.failures = 0);
+        let was_doubted = self.line.update_value(|line| {
+            line.failures = 0;
+            std::mem::take(&mut line.is_doubted)
+        });
         if self.live.get_untracked() != Live::On {
             self.live.set(Live::On);
-            // Only this notice: any other is as true as before.
-            self.unsay(&Notice::failed(&Failure::Unreachable));
+            if !was_doubted {
+                // Only this notice: any other is as true as before.
+                self.unsay(&Notice::failed(&Failure::Unreachable));
+            }
         }
     }
 
@@ -241,6 +299,7 @@ impl Session {
     fn hear_end(self) {
         let failures = self.line.update_value(|line| {
             line.failures += 1;
+            line.is_doubted = false;
             line.failures
         });
         self.live.set(if failures >= TRIES_UNTIL_OFFLINE { Live::Offline } else { Live::Connecting });
@@ -317,10 +376,10 @@ impl Session {
     /// The page can be seen again.
     fn wake(self) {
         let hidden_at = self.line.update_value(|line| line.hidden_at.take());
-        // A clock that was set back says nothing: rather once too often.
-        let slept = hidden_at.is_some_and(|at| !(0.0..LONGEST_NAP_MS).contains(&(clock::device_ms() - at)));
+        let now = clock::device_ms();
+        let slept = hidden_at.is_some_and(|at| is_over(LONGEST_NAP_MS, at, now));
         self.recall_past_beacons();
-        if slept || self.live.get_untracked() != Live::On {
+        if slept || self.line.with_value(|line| line.is_silent(now)) || self.live.get_untracked() != Live::On {
             self.connect_afresh();
         }
     }
@@ -329,6 +388,14 @@ impl Session {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_silence_is_too_long_after_a_minute_and_when_the_clock_was_set_back() {
+        let is_over = |now| is_over(LONGEST_SILENCE_MS, 1_000.0, now);
+        assert!(!is_over(1_000.0) && !is_over(60_999.0));
+        assert!(is_over(61_000.0) && is_over(999.0));
+        assert!(!Line::default().is_silent(1e9), "where there is no line nobody is silent");
+    }
 
     #[test]
     fn sections_are_named_in_the_address_and_all_of_them_by_none() {

@@ -108,6 +108,15 @@ mod tests {
     }
 
     #[test]
+    fn a_sign_of_life_changes_nothing() {
+        let mut follower = Follower::default();
+        follower.hear(&snapshot(10), 4);
+        let nothing_new = Frame::Delta { from: 10, to: 10, changes: vec![] }.encode();
+        assert_eq!(follower.hear(&nothing_new, 4), News::Changes(vec![]));
+        assert_eq!(follower.resume_from(), Some((1, 10)));
+    }
+
+    #[test]
     fn a_gap_asks_for_everything() {
         let mut follower = Follower::default();
         follower.hear(&snapshot(10), 4);

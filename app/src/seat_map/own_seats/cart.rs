@@ -355,6 +355,13 @@ impl Cart {
         true
     }
 
+    /// What is held is being paid for as this booking.
+    pub fn payment_begun(&mut self, hold: Uuid, booking: Uuid) {
+        if let Some(held) = self.held.as_mut().filter(|held| held.id == hold) {
+            (held.paying, held.booking) = (true, Some(booking));
+        }
+    }
+
     /// There is another hold already (made in another tab): its seats join the wish.
     pub fn join(&mut self, hold: HoldView) {
         self.in_flight = None;

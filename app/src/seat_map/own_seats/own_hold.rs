@@ -101,6 +101,7 @@ impl Session {
                 Err(failure) if failure.code() == "hold_capped" => self.recall(),
                 Err(failure) => {
                     self.notice.set(Some(Notice::failed(&failure)));
+                    self.doubt(&failure);
                     self.recall();
                 }
             }

@@ -134,7 +134,10 @@ async fn find(session: Session, question: impl Fn() -> Question, places: RwSigna
             places.set(Places { found: best.suggestions, at: 0 });
             show(session, places);
         }
-        Err(failure) => session.notice.set(Some(Notice::failed(&failure))),
+        Err(failure) => {
+            session.notice.set(Some(Notice::failed(&failure)));
+            session.doubt(&failure);
+        }
     }
 }
 

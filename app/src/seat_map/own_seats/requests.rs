@@ -151,6 +151,7 @@ impl Session {
     fn fail(self, failure: &Failure) {
         self.change_cart(Cart::failed);
         self.notice.set(Some(Notice::failed(failure)));
+        self.doubt(failure);
         // Without an answer we do not know what is held.
         self.recall();
     }

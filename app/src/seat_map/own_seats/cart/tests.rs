@@ -283,6 +283,18 @@ fn what_was_bought_is_not_lost() {
 }
 
 #[test]
+fn whoever_begins_to_pay_is_paying_before_anybody_says_so() {
+    let (mine, booking) = (Uuid::from_u128(7), Uuid::from_u128(9));
+    let mut cart = Cart::default();
+    cart.learn(Some(hold(&[1])));
+    cart.payment_begun(Uuid::from_u128(8), booking);
+    assert!(!cart.is_paying(), "that was another hold");
+    cart.payment_begun(mine, booking);
+    assert_eq!((cart.is_paying(), cart.held().and_then(|held| held.booking)), (true, Some(booking)));
+    assert_eq!(cart.tap(2), Tapped::Paying);
+}
+
+#[test]
 fn nothing_changes_while_a_payment_is_in_progress() {
     let mut cart = Cart::default();
     cart.learn(Some(HoldView { paying: true, ..hold(&[1]) }));
