@@ -198,7 +198,7 @@ impl Selling {
     fn seats_alone(self, held: &HoldView) -> Option<Vec<SeatIndex>> {
         let seats = numbered(held);
         if seats.is_none() {
-            self.trouble.set(Some(say!("box_office.only_seats")));
+            self.trouble.set(Some(say!("box_office.only_seats").into()));
         }
         seats
     }

@@ -8,6 +8,7 @@ mod passwords;
 mod sessions;
 mod sign_up;
 mod staff;
+mod team_pages;
 
 use std::collections::BTreeMap;
 

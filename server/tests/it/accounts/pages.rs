@@ -7,15 +7,15 @@ use super::{Browser, PASSWORD, form, link_mailed, signed_up};
 use crate::world::{World, until};
 
 /// A page: status, where it leads, its text.
-struct Page {
-    status: StatusCode,
-    location: String,
-    text: String,
+pub(super) struct Page {
+    pub status: StatusCode,
+    pub location: String,
+    pub text: String,
 }
 
 impl Page {
     /// The value of a hidden field.
-    fn hidden(&self, name: &str) -> String {
+    pub fn hidden(&self, name: &str) -> String {
         let field =
             self.text.split("<input").find(|field| field.contains(&format!("name=\"{name}\""))).expect("the field");
         let (_, value) = field.split_once("value=\"").expect("its value");
@@ -23,13 +23,13 @@ impl Page {
     }
 }
 
-async fn open(browser: &mut Browser, path: &str) -> Page {
+pub(super) async fn open(browser: &mut Browser, path: &str) -> Page {
     let visitor = browser.visitor();
     let request = visitor.client.get(format!("{}{path}", visitor.base)).header("cookie", &visitor.cookie);
     read(browser, request).await
 }
 
-async fn submit(browser: &mut Browser, path: &str, fields: &[(&str, &str)]) -> Page {
+pub(super) async fn submit(browser: &mut Browser, path: &str, fields: &[(&str, &str)]) -> Page {
     let visitor = browser.visitor();
     let request = visitor.client.post(format!("{}{path}", visitor.base)).header("cookie", &visitor.cookie);
     read(browser, form(request.header("origin", &visitor.base), fields)).await

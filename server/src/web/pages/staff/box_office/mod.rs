@@ -242,7 +242,7 @@ async fn find_person(state: &AppState, here: Here, query: FindQuery) -> PageResu
         }
         Err(problem) if problem.code() == Code::Malformed => {
             let (least, most) = box_office::ASKED_CHARS;
-            let words = app::say!(in reader::language(), "box_office.person_hint", least = least, most = most);
+            let words = app::say!(in reader::language(), "box_office.person_hint", least = least, most = most).into();
             let mut page = day_page(state, here, DayQuery { date: query.date }, None, Some(words)).await?;
             *page.status_mut() = StatusCode::BAD_REQUEST;
             Ok(page)

@@ -1,0 +1,95 @@
+//! The pages of who works in a theatre and of what was done there.
+
+use reqwest::StatusCode;
+
+use super::pages::{Page, open, submit};
+use super::{Browser, PASSWORD, another_theatre, grant, proven};
+use crate::world::World;
+
+const TEAM: &str = "/staff/aurora/team";
+
+/// Somebody who works at the Aurora, signed in since.
+async fn hired(world: &World, email: &str, role: &str) -> Browser {
+    let mut browser = proven(world, email).await;
+    grant(world, email, "aurora", role).await;
+    let (status, answer) = browser.log_in(email, PASSWORD).await;
+    assert_eq!(status, StatusCode::OK, "{answer}");
+    browser
+}
+
+async fn change(browser: &mut Browser, key: &str, email: &str, role: &str, granted: bool, reason: &str) -> Page {
+    let granted = if granted { "true" } else { "false" };
+    let fields = [("key", key), ("email", email), ("role", role), ("granted", granted), ("reason", reason)];
+    submit(browser, TEAM, &fields).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_manager_says_who_works_here_and_sees_what_was_done() {
+    let world = World::start(1, &[]).await;
+    let mut max = hired(&world, "max@example.org", "manager").await;
+    let mut ann = proven(&world, "ann@example.org").await;
+    let given = change(&mut max, "k-1", "ann@example.org", "box_office", true, "Starts on Monday.").await;
+    assert_eq!((given.status, given.location.as_str()), (StatusCode::SEE_OTHER, "/staff/aurora/team?done=true"));
+    let page = open(&mut max, TEAM).await;
+    assert_eq!(page.text.matches("data-testid=\"team-person\"").count(), 2, "{}", page.text);
+    assert!(page.text.contains("ann@example.org") && page.text.contains("data-role=\"box_office\""), "{}", page.text);
+    ann.log_in("ann@example.org", PASSWORD).await;
+    assert_eq!(open(&mut ann, "/staff/aurora/box-office").await.status, StatusCode::OK);
+
+    let taken = change(&mut max, "k-2", "ann@example.org", "box_office", false, "Moved away.").await;
+    assert_eq!(taken.status, StatusCode::SEE_OTHER);
+    assert!(!open(&mut max, TEAM).await.text.contains("ann@example.org"));
+    let acts = open(&mut max, "/staff/aurora/team/acts").await;
+    let (taken, given) = (acts.text.find("data-act=\"role_taken\""), acts.text.find("data-act=\"role_given\""));
+    assert!(taken.expect("a line") < given.expect("a line"), "the newest first: {}", acts.text);
+    assert!(acts.text.contains("Role taken away") && acts.text.contains("Moved away."), "{}", acts.text);
+    let first: i64 = sqlx::query_scalar("SELECT min(number) FROM audit_list WHERE theatre_id = 'aurora'")
+        .fetch_one(&world.pg)
+        .await
+        .expect("the list is read");
+    let before = open(&mut max, &format!("/staff/aurora/team/acts?before={first}")).await;
+    assert!(!before.text.contains("data-testid=\"act\""), "nothing came before: {}", before.text);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_refused_stays_in_its_form_and_says_why() {
+    let world = World::start(1, &[]).await;
+    let mut max = hired(&world, "max@example.org", "manager").await;
+    let nobody = change(&mut max, "k-1", "nobody@example.org", "organiser", true, "New programme.").await;
+    assert_eq!(nobody.status, StatusCode::NOT_FOUND);
+    assert!(nobody.text.contains("Nobody has an account with this address."), "{}", nobody.text);
+    assert!(nobody.text.contains("value=\"nobody@example.org\"") && nobody.text.contains("value=\"New programme.\""));
+    proven(&world, "ann@example.org").await;
+    let unsaid = change(&mut max, "k-2", "ann@example.org", "box_office", true, " ").await;
+    assert_eq!(unsaid.status, StatusCode::BAD_REQUEST);
+    assert!(unsaid.text.contains("data-testid=\"field-error\""), "{}", unsaid.text);
+    // Somebody has to say who works here.
+    let last = change(&mut max, "k-3", "max@example.org", "manager", false, "I leave.").await;
+    assert_eq!(last.status, StatusCode::CONFLICT);
+    assert!(last.text.contains("Make somebody else a manager first."), "{}", last.text);
+    assert!(last.text.contains("<details class=\"systems-act\" open"), "its form stays open: {}", last.text);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_else_finds_them() {
+    let world = World::start(1, &[]).await;
+    another_theatre(&world).await;
+    let mut ann = hired(&world, "ann@example.org", "box_office").await;
+    let mut rita = proven(&world, "rita@example.org").await;
+    grant(&world, "rita@example.org", "rialto", "manager").await;
+    rita.log_in("rita@example.org", PASSWORD).await;
+    let roles = "SELECT count(*) FROM staff_grants";
+    let before = world.count(roles).await;
+    for other in [&mut ann, &mut rita] {
+        for path in [TEAM, "/staff/aurora/team/acts"] {
+            assert_eq!(open(other, path).await.status, StatusCode::NOT_FOUND, "{path}");
+        }
+        let tried = change(other, "k-1", "rita@example.org", "manager", true, "Why not.").await;
+        assert_eq!(tried.status, StatusCode::NOT_FOUND);
+    }
+    assert_eq!(world.count(roles).await, before);
+    assert!(open(&mut rita, "/staff/rialto/team").await.text.contains("rita@example.org"));
+    world.end().await;
+}
