@@ -191,6 +191,7 @@ test("a room of 50,000 seats is painted whole, and only what one looks at become
   // Who painted it is gone with it.
   await expect.poll(() => painters(anna.page).length).toBe(0);
   await press(anna.page.locator(".section-back"));
+  await expect(anna.page.locator(".section-card").nth(3), "one stands where one left").toBeFocused();
   await expect(map).toHaveAttribute("data-painted", "true");
   await expect.poll(() => paintedColours(anna.page).then((colours) => colours.length)).toBeGreaterThan(1);
   expect(painters(anna.page)).toHaveLength(1);

@@ -54,10 +54,26 @@ pub fn focus(id: &str) {
 
 /// Gives the first element that this selector names the keyboard focus. Nothing scrolls.
 pub fn focus_first(selector: &str) {
-    let page = window().document();
-    if let Some(element) = page.and_then(|page| page.query_selector(selector).ok().flatten()) {
+    if let Some(element) = first(selector) {
         focus_element(&element, false);
     }
+}
+
+/// The same, bringing it into view for whoever goes by the keyboard.
+pub fn focus_first_in_view(selector: &str, by_keyboard: bool) {
+    if let Some(element) = first(selector) {
+        focus_element(&element, by_keyboard);
+    }
+}
+
+/// Whether the browser shows where the focus is, as it does to people who go by the keyboard.
+#[must_use]
+pub fn shows_focus() -> bool {
+    first(":focus-visible").is_some()
+}
+
+fn first(selector: &str) -> Option<web_sys::Element> {
+    window().document()?.query_selector(selector).ok().flatten()
 }
 
 /// Whether no control has the keyboard focus: what is typed goes nowhere.

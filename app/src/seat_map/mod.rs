@@ -136,6 +136,8 @@ fn choose_section(session: Session, loaded: impl FnOnce() + 'static) {
     {
         session.load_section(section, move || session.choices.get_value() == choice, loaded);
     }
+    let left = session.section.get_untracked().filter(|_| section.is_none());
+    session.left_section.set_value(left.map(|left| (left, browser::shows_focus())));
     if section.is_some() && session.section.get_untracked().is_some_and(|before| Some(before) != section) {
         // A section is drawn afresh, never over another.
         session.section.set(None);

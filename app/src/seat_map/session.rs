@@ -66,6 +66,8 @@ pub struct Session {
     /// Free seats of each section, live.
     pub free: Kept<Vec<Told<u32>>>,
     pub(super) counting: Kept<Counting>,
+    /// The section that was left for the overview, until the focus is back on its card; and whether by the keyboard.
+    pub(super) left_section: Kept<Option<(usize, bool)>>,
     /// The categories looked for, a bit each by their number modulo eight; none means all.
     pub only: Told<u64>,
     /// Whether the sections of a large room stood there to be chosen.
@@ -123,6 +125,7 @@ impl Session {
             known: Told::new(false),
             section: Told::new(None),
             choices: Kept::new(0),
+            left_section: Kept::new(None),
             cart: Told::new(Cart::default()),
             board: Kept::new(Board::default()),
             free: Kept::new(Vec::new()),

@@ -12,6 +12,7 @@ use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 use web_sys::HtmlElement;
 
+use crate::browser;
 use crate::language::{current, money};
 use crate::say;
 use crate::seat_map::plan::glyphs;
@@ -61,6 +62,7 @@ pub fn overview(session: Session, room: &Arc<Room>) -> impl IntoView + use<> {
         if let Some(dots) = dots.get() {
             let dots: HtmlElement = (*dots).clone().unchecked_into();
             session.sections_drawn.set(true);
+            focus_left_section(session);
             // Sections can be chosen without the dots, which are asked for once the sections stand there.
             request_animation_frame(move || {
                 request_animation_frame(move || crate::seat_map::paint_dots(session, dots))
@@ -85,6 +87,15 @@ pub fn overview(session: Session, room: &Arc<Room>) -> impl IntoView + use<> {
             <h2 class="overview-heading">{say!("map.choose_section")}</h2>
             <ul class="overview-sections">{cards}</ul>
         </div>
+    }
+}
+
+/// Whoever comes back from a section stands where they left for it: the link they followed is gone with that.
+fn focus_left_section(session: Session) {
+    let left = session.left_section.update_value(Option::take);
+    if let Some((section, by_keyboard)) = left.filter(|_| browser::has_no_focus()) {
+        let card = format!(".section-card[data-section=\"{section}\"]");
+        browser::focus_first_in_view(&card, by_keyboard);
     }
 }
 
