@@ -51,6 +51,11 @@ export async function payWith(page: Page, card: Card): Promise<void> {
   await page.waitForURL(/\/bookings\/[0-9a-f-]{36}\?submitted=1$/);
 }
 
+/** The address of the booking on show, without what the gateway added. */
+export function pathOf(page: Page): string {
+  return new URL(page.url()).pathname;
+}
+
 /** Waits, without a reload, until the booking is in this state. */
 export async function bookingBecomes(page: Page, state: string): Promise<void> {
   const shown = page.getByTestId("booking-state");

@@ -1,7 +1,7 @@
 // A seat is sold, or is not: the everyday cards of the payment page. The rarer ones are in paying.spec.ts.
 import { claimShow } from "../pages/catalogue.js";
 import { mailsTo } from "../pages/mailbox.js";
-import { annaHoldsC7, bookingBecomes, expectNotReloaded, markPage, payWith, readTickets } from "../pages/paying.js";
+import { annaHoldsC7, bookingBecomes, expectNotReloaded, markPage, pathOf, payWith, readTickets } from "../pages/paying.js";
 import { expect, test } from "../pages/visitors.js";
 
 test("a paid seat is sold for everyone, and the ticket's QR code reads", async ({ request, anna, ben }) => {
@@ -82,7 +82,7 @@ test("another visitor sees neither the booking nor the ticket", async ({ request
   await payWith(anna.page, "paid");
   await bookingBecomes(anna.page, "CONFIRMED");
   for (const path of ["", "/ticket", "/ticket.ics"]) {
-    const answer = await ben.page.goto(anna.page.url() + path);
+    const answer = await ben.page.goto(pathOf(anna.page) + path);
     expect(answer?.status()).toBe(404);
   }
 });

@@ -1,6 +1,6 @@
 // A buyer gives a seat back, then the rest: sees the fee and the refund beforehand, and what happened when.
 import { claimShow } from "../pages/catalogue.js";
-import { bookingBecomes, payWith, primaryButtons, readTickets } from "../pages/paying.js";
+import { bookingBecomes, pathOf, payWith, primaryButtons, readTickets } from "../pages/paying.js";
 import { press } from "../pages/show.js";
 import { expect, test } from "../pages/visitors.js";
 
@@ -16,7 +16,7 @@ test("one seat goes back, then the booking: fee and refund are said before, time
   await hers.checkOut("Anna", "anna@example.org");
   await payWith(anna.page, "paid");
   await bookingBecomes(anna.page, "CONFIRMED");
-  const booking = anna.page.url();
+  const booking = pathOf(anna.page);
   const sum = anna.page.getByTestId("cancel-sum");
   const story = anna.page.getByTestId("booking-story");
 

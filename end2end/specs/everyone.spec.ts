@@ -6,7 +6,7 @@ import { claimShow, largestShow, showsToCome, showWithArea } from "../pages/cata
 import { closingShow } from "../pages/closing.js";
 import { takeTheRest } from "../pages/crowd.js";
 import { expectForEveryone } from "../pages/everyone.js";
-import { bookingBecomes, lookForThemAgain, payWith } from "../pages/paying.js";
+import { bookingBecomes, lookForThemAgain, pathOf, payWith } from "../pages/paying.js";
 import { press, ShowPage } from "../pages/show.js";
 import { expect, test } from "../pages/visitors.js";
 
@@ -180,7 +180,7 @@ test("a booking: being paid, paid, ticket, friend's ticket, part of it back, all
   await expectForEveryone(anna.page, "a payment under way");
   await bookingBecomes(anna.page, "CONFIRMED");
   await expectForEveryone(anna.page, "a booking");
-  const booking = anna.page.url();
+  const booking = pathOf(anna.page);
   await press(anna.page.getByTestId("ticket-link"));
   await expect(anna.page.getByTestId("ticket")).toHaveCount(2);
   await expectForEveryone(anna.page, "tickets");

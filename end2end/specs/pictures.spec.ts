@@ -4,7 +4,7 @@ import type { BrowserContextOptions } from "@playwright/test";
 
 import { claimShow, PICTURED, showWithArea } from "../pages/catalogue.js";
 import { takeTheRest } from "../pages/crowd.js";
-import { bookingBecomes, payWith } from "../pages/paying.js";
+import { bookingBecomes, pathOf, payWith } from "../pages/paying.js";
 import { expectPicture } from "../pages/pictures.js";
 import { press } from "../pages/show.js";
 import { expect, test, type Visitor } from "../pages/visitors.js";
@@ -85,7 +85,7 @@ async function buyAndGiveBack(anna: Visitor): Promise<void> {
   await expect(anna.page.getByTestId("ticket-link")).toBeVisible();
   await anna.page.emulateMedia({ colorScheme: scheme(10) });
   await expectPicture(anna.page, "10-booking");
-  const booking = anna.page.url();
+  const booking = pathOf(anna.page);
   await anna.page.goto(`${booking}/ticket`);
   await expect(anna.page.getByTestId("kept")).not.toBeEmpty();
   await anna.page.emulateMedia({ colorScheme: scheme(11) });
