@@ -50,8 +50,8 @@ pub async fn by_id(state: &AppState, counter: Counter<'_>, booking: Uuid) -> Res
     view(state, counter, found).await
 }
 
-/// Bookings of somebody, by a part of their name or address, the newest first. Whose data was looked for is in the audit
-/// list, with what was asked.
+/// Bookings of somebody, by a part of their name or address, the newest first. Which were shown is in the audit list,
+/// by their references: a name that was looked for would stand there for good.
 ///
 /// # Errors
 /// 400 for what is no part of a name or an address, 503 when it takes too long.
@@ -65,7 +65,8 @@ pub async fn by_person(state: &AppState, counter: Counter<'_>, asked: &str) -> R
     let mut tx = state.pg.begin_with(BEGIN).await?;
     let shows = shows_since(&mut tx, counter.theatre, to_utc(now.plus_ms(-BACK_MS))).await?;
     let found = bookings::of_person(&mut tx, &shows, &containing(asked), MAX_FOUND as i64).await?;
-    let words = format!("{asked}: {} found", found.len());
+    let shown: Vec<&str> = found.iter().map(|one| one.reference.as_str()).collect();
+    let words = if shown.is_empty() { "None found".to_owned() } else { shown.join(", ") };
     let subject = format!("theatre {}", counter.theatre);
     let act = Act::by(counter.account(), "bookings_looked_for", subject, &words).at(counter.theatre);
     audit::record(&mut tx, &act, now).await?;

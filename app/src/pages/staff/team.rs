@@ -265,6 +265,7 @@ fn act_words(act: &str) -> AnyView {
         "till_drop" => "acts.till_drop",
         "till_cashed_up" => "acts.till_cashed_up",
         "till_cashed_up_for" => "acts.till_cashed_up_for",
+        "bookings_looked_for" => "acts.bookings_looked_for",
         "sold" => "acts.sold",
         "given_away" => "acts.given_away",
         "exchanged" => "acts.exchanged",

@@ -8,6 +8,8 @@ use uuid::Uuid;
 pub struct OfPerson {
     /// The booking.
     pub id: Uuid,
+    /// Its name for people.
+    pub reference: String,
     /// Who bought.
     pub name: String,
     /// Their address.
@@ -28,7 +30,7 @@ pub async fn of_person(
     limit: i64,
 ) -> Result<Vec<OfPerson>, sqlx::Error> {
     sqlx::query_as(
-        "SELECT id, buyer_name AS name, buyer_email AS email, holder_name AS holder FROM bookings
+        "SELECT id, reference, buyer_name AS name, buyer_email AS email, holder_name AS holder FROM bookings
          WHERE show_id = ANY($1) AND NOT is_open AND (state <> 'EXPIRED' OR money NOT IN ('NONE', 'FAILED'))
            AND (buyer_name ILIKE $2 OR buyer_email ILIKE $2 OR holder_name ILIKE $2 OR holder_email ILIKE $2)
          ORDER BY created_at DESC, id LIMIT $3",
