@@ -76,11 +76,13 @@ pub fn WaitingRoom(
     let spoken = spoken(title, told);
     view! {
         <section class="waiting-room card" data-testid="waiting-room" data-state=move || state.get().map(words::name)>
-            <div role="status">
-                <h2 data-testid="queue-title">{move || title.get()}</h2>
+            <div>
+                <div role="status">
+                    <h2 data-testid="queue-title">{move || title.get()}</h2>
+                </div>
+                <p data-testid="queue-text">{move || told.get().map(|told| told.text)}</p>
+                <p class="visually-hidden" role="status" data-testid="queue-spoken">{move || spoken.get()}</p>
             </div>
-            <p data-testid="queue-text">{move || told.get().map(|told| told.text)}</p>
-            <p class="visually-hidden" role="status" data-testid="queue-spoken">{move || spoken.get()}</p>
             <p class="waiting-room-countdown" role="timer" data-testid="queue-countdown">
                 {move || left_ms.get().filter(|_| state.get() == Some(QueueState::Waiting)).map(words::opens_in)}
             </p>
