@@ -58,11 +58,15 @@ async fn bookings_are_found_by_a_part_of_a_name_or_an_address_and_only_where_the
 
     let looked = acts(&world).await.iter().filter(|act| *act == "bookings_looked_for").count();
     assert_eq!(looked, 10, "each look is noted, whatever it found");
-    let noted = format!(
-        "SELECT count(*) FROM audit_list WHERE act = 'bookings_looked_for' AND reason = '{both}'
-         AND actor = (SELECT id FROM accounts WHERE email = 'ann@example.org')"
-    );
-    assert_eq!(world.count(&noted).await, 1, "who, and what they were shown");
+    let noted: i64 = sqlx::query_scalar(
+        "SELECT count(*) FROM audit_list WHERE act = 'bookings_looked_for' AND reason = $1
+         AND actor = (SELECT id FROM accounts WHERE email = 'ann@example.org')",
+    )
+    .bind(both)
+    .fetch_one(&world.pg)
+    .await
+    .expect("the list is read");
+    assert_eq!(noted, 1, "who, and what they were shown");
     let named = "SELECT count(*) FROM audit_list WHERE reason ILIKE '%quill%' OR reason ILIKE '%zoe%'";
     assert_eq!(world.count(named).await, 0, "nobody's name stays in the list for good");
     world.end().await;
