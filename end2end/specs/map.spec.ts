@@ -178,10 +178,11 @@ async function followsThePage(page: Page) {
 }
 
 test("a room of 50,000 seats is painted whole, and only what one looks at becomes seats", async ({ request, anna }) => {
+  // Before the page is opened: of a map that was painted light it cannot be told when all of it is dark.
+  await anna.page.emulateMedia({ colorScheme: "dark" });
   await anna.page.goto(`/shows/${(await arena(request)).id}`);
   const map = anna.page.getByTestId("overview-map");
   await expect(map).toHaveAttribute("data-painted", "true");
-  await anna.page.emulateMedia({ colorScheme: "dark" });
   await expect.poll(() => paintedColours(anna.page).then((colours) => colours.length), "more than one category is painted").toBeGreaterThan(1);
   await followsThePage(anna.page);
   await expect(anna.page.locator('[role="gridcell"]')).toHaveCount(0);
