@@ -12,6 +12,7 @@ use crate::places::Places;
 use crate::stop::Stop;
 
 mod bench;
+mod checkouts;
 mod ci;
 mod command;
 mod dev;
@@ -84,6 +85,7 @@ fn work(task: Task) -> Result<bool> {
         return Ok(true);
     }
     let places = Places::find()?;
+    checkouts::take_over(&places)?;
     let stop = Stop::listen()?;
     match task {
         Task::Run => run::run(&places, &stop).map(|()| true),

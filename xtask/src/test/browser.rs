@@ -31,7 +31,7 @@ const SHORT_LEAVE_GRACE_MS: u32 = 1_500;
 const SHORT_HOLD_MS: u32 = 4_000;
 
 /// Projects of `end2end/playwright.config.ts` in which people work at theatres, each with a manager of its own.
-const STAFFED_PROJECTS: [&str; 2] = ["laptop", "tablet"];
+const STAFFED_PROJECTS: [&str; 3] = ["laptop", "tablet", "phone"];
 /// Their password, as `end2end/pages/accounts.ts` spells it.
 const STAFF_PASSWORD: &str = "correct horse battery";
 
