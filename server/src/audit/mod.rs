@@ -4,7 +4,7 @@
 //! It names accounts by their ids: what somebody is called is looked up when the list is read. Bookings have a story
 //! of their own (`booking_events`); what is done to one stands there.
 
-use domain::api::accounts::AuditView;
+use domain::api::accounts::{AuditView, THEATRE_ACTS};
 use domain::time::Timestamp;
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
@@ -21,7 +21,7 @@ pub struct Entry<'a> {
     pub actor: Option<Uuid>,
     /// In which theatre, if in one.
     pub theatre: Option<&'a str>,
-    /// What was done, a stable name.
+    /// What was done, a stable name; in a theatre one of [`THEATRE_ACTS`].
     pub act: &'static str,
     /// To what: a kind and an id.
     pub subject: String,
@@ -55,6 +55,8 @@ pub fn account(id: Uuid) -> String {
 /// # Errors
 /// When the database fails.
 pub async fn record(tx: &mut PgConnection, entry: &Entry<'_>, now: Timestamp) -> Result<(), sqlx::Error> {
+    // Its managers read of it, in words that pages have for it.
+    debug_assert!(entry.theatre.is_none() || THEATRE_ACTS.contains(&entry.act), "{} has no words", entry.act);
     sqlx::query("INSERT INTO audit_list (at, actor, theatre_id, act, subject, reason) VALUES ($1, $2, $3, $4, $5, $6)")
         .bind(to_utc(now))
         .bind(entry.actor)
