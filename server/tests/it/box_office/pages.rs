@@ -173,6 +173,23 @@ async fn the_page_of_a_show_that_is_sold_no_more_says_what_can_still_be_done() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_page_of_a_show_leads_back_to_its_day() {
+    let world = World::start(1, &[]).await;
+    let ann = at_work(&world, "ann@example.org").await;
+    let later = insert_show(&world.pg, 300_000, 3 * 24 * 60 * 60).await;
+    let day = sqlx::query_scalar::<_, String>("SELECT local_date::text FROM shows WHERE id = $1")
+        .bind(later)
+        .fetch_one(&world.pg)
+        .await
+        .expect("a day");
+    let home = "/staff/aurora/box-office";
+    let (_, html) = page(&ann, &format!("{home}/shows/{later}")).await;
+    let back = html.split("<a ").find(|link| link.contains("data-testid=\"back\"")).expect("a way back");
+    assert!(back.contains(&format!("href=\"{home}?date={day}\"")), "{back}");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_pin_that_is_refused_is_told_beside_its_field_and_neither_it_nor_a_password_comes_back() {
     let world = World::start(1, &[]).await;
     let max = hired(&world, "max@example.org", "manager").await;

@@ -187,12 +187,15 @@ async fn sale(
             return Ok(see(&format!("{}/bookings/{booking}", here.base())));
         }
     }
+    let now = state.locks.now();
+    let (date, today) = (today_in(&show.time_zone, show.starts_at)?, today_in(&show.time_zone, now)?);
     let page = SalePage {
         exchange,
+        date: if date == today { String::new() } else { date.to_string() },
         show: show.id,
         film: show.film.clone(),
         when: format!("{}, {}", start_in_words(&show), show.screen),
-        is_on_sale: holds::sales_open(&show, state.locks.now()).is_ok(),
+        is_on_sale: holds::sales_open(&show, now).is_ok(),
         has_till: till.is_some(),
         desk: here.desk,
     };
