@@ -6,7 +6,7 @@ use leptos::prelude::*;
 use uuid::Uuid;
 
 use super::super::{Desk, frame};
-use super::{DayForm, find, find_person};
+use super::find;
 use crate::say;
 use crate::shell::{Half, Head, Page};
 use crate::staff::box_office::{Exchanging, StaffCounter, WORDS};
@@ -80,8 +80,7 @@ fn closed(base: &str, date: &str) -> impl IntoView + use<> {
                 <li>{say!("box_office.still_booking")}</li>
                 <li>{say!("box_office.still_exchange")}</li>
             </ul>
-            {find(DayForm { base, key: "", date })}
-            {find_person(base, date, "")}
+            {find(base, date, "")}
             <p><a class="button" href=of_day(base, date) data-testid="sell-another">{say!("box_office.still_sell")}</a></p>
         </div>
     }

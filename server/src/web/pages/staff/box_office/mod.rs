@@ -202,11 +202,13 @@ async fn sale(
     Ok(html(page, PRIVATE_CACHE))
 }
 
-/// What a form that looks for a booking sends.
+/// What the form that looks for bookings sends.
 #[derive(Deserialize)]
 struct FindQuery {
+    /// Of links: nothing else is meant.
     #[serde(default)]
     reference: String,
+    /// A reference, or a part of a name or an address.
     #[serde(default)]
     q: String,
     #[serde(default)]
@@ -221,11 +223,11 @@ async fn find(
 ) -> PageResult {
     let (Path(theatre), Query(query)) = (theatre?, query?);
     let here = Here::of(&state, who, &theatre).await?;
-    if !query.q.trim().is_empty() {
-        return find_person(&state, here, query).await;
-    }
-    match box_office::by_reference(&state, here.counter(), &query.reference).await {
+    let is_of_link = !query.reference.trim().is_empty();
+    let asked = if is_of_link { &query.reference } else { &query.q };
+    match box_office::by_reference(&state, here.counter(), asked).await {
         Ok(found) => Ok(see(&format!("{}/bookings/{}", here.base(), found.id))),
+        Err(problem) if problem.code() == Code::NotFound && !is_of_link => find_person(&state, here, query).await,
         Err(problem) if problem.code() == Code::NotFound => {
             let words = hindrance(&problem);
             let mut page = day_page(&state, here, DayQuery { date: query.date }, None, Some(words)).await?;
