@@ -283,7 +283,7 @@ pub struct GrantRequest {
 }
 
 /// What is done in a theatre, as the audit list names it.
-pub const THEATRE_ACTS: [&str; 46] = [
+pub const THEATRE_ACTS: [&str; 48] = [
     "role_given",
     "role_taken",
     "pin_set",
@@ -322,6 +322,8 @@ pub const THEATRE_ACTS: [&str; 46] = [
     "given_away",
     "exchanged",
     "refunded",
+    "sale_undone",
+    "paid_out",
     "tickets_printed",
     "held_for_caller",
     "caller_let_go",
@@ -350,8 +352,14 @@ pub struct AuditView {
     pub act: String,
     /// To what: a kind and an id.
     pub subject: String,
+    /// The same with names of today for ids of accounts, shows and tills; absent where it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject_name: Option<String>,
     /// Why.
     pub reason: String,
+    /// The same with names, as of the subject: by whose PIN, say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason_name: Option<String>,
 }
 
 /// `GET /theatres/{theatre}/audit`: which page.

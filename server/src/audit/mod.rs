@@ -4,6 +4,8 @@
 //! It names accounts by their ids: what somebody is called is looked up when the list is read. Bookings have a story
 //! of their own (`booking_events`); what is done to one stands there.
 
+mod names;
+
 use domain::api::accounts::{AuditView, THEATRE_ACTS};
 use domain::time::Timestamp;
 use sqlx::{PgConnection, PgPool};
@@ -95,7 +97,11 @@ pub async fn of_theatre(pg: &PgPool, theatre: &str, before: Option<i64>) -> Resu
     .bind(PER_PAGE)
     .fetch_all(pg)
     .await?;
+    let texts = rows.iter().flat_map(|row| [row.subject.as_str(), row.reason.as_str()]);
+    let names = names::of(pg, theatre, texts).await?;
     let view = |row: Row| AuditView {
+        subject_name: names::put(&row.subject, &names),
+        reason_name: names::put(&row.reason, &names),
         number: row.number,
         at: rfc3339(from_utc(row.at)),
         actor: row.actor,

@@ -188,7 +188,7 @@ impl Page for Acts {
         let content = view! {
             <div class="systems">
                 <p class="quiet">{say!("acts.lead")}</p>
-                {table(lines)}
+                {table(&desk.theatre, lines)}
                 <p class="team-pages">{newest}{older}<a class="button button-quiet" href=base.clone()>{say!("team.title")}</a></p>
             </div>
         };
@@ -196,20 +196,21 @@ impl Page for Acts {
     }
 }
 
-fn table(lines: Vec<(AuditView, String)>) -> AnyView {
+fn table(theatre: &str, lines: Vec<(AuditView, String)>) -> AnyView {
     if lines.is_empty() {
         return view! { <p class="card systems-part">{say!("acts.none")}</p> }.into_any();
     }
     let row = |(line, at): (AuditView, String)| {
         let when = Moment::parse(&at).map_or(at, |moment| moment.to_the_second(current()));
+        let subject = subject(theatre, &line);
         let who = line.actor_name.unwrap_or_else(|| say!("acts.operator"));
         view! {
             <tr data-testid="act" data-act=line.act.clone()>
                 <th scope="row" class="reports-words">
                     {act_words(&line.act)}
-                    <span class="quiet small team-subject"><bdi>{line.subject}</bdi></span>
+                    <span class="quiet small team-subject">{subject}</span>
                 </th>
-                <td class="reports-words"><bdi>{line.reason}</bdi></td>
+                <td class="reports-words"><bdi>{line.reason_name.unwrap_or(line.reason)}</bdi></td>
                 <td class="reports-words"><bdi>{who}</bdi></td>
                 <td class="reports-words"><time datetime=line.at>{when}</time></td>
             </tr>
@@ -232,6 +233,19 @@ fn table(lines: Vec<(AuditView, String)>) -> AnyView {
         </div>
     }
     .into_any()
+}
+
+/// To what it was done, by its name where it has one; a booking leads to its page.
+fn subject(theatre: &str, line: &AuditView) -> AnyView {
+    if let Some(reference) = line.subject.strip_prefix("booking ") {
+        let href = format!("/staff/{theatre}/box-office/bookings?reference={reference}");
+        return view! { <a href=href dir="ltr">{reference.to_owned()}</a> }.into_any();
+    }
+    let words = line.subject_name.as_ref().unwrap_or(&line.subject);
+    match words.rsplit_once(" as ").and_then(|(who, role)| Some((who, Role::parse(role)?))) {
+        Some((who, role)) => view! { <bdi>{who.to_owned()}</bdi>": "{role_words(role)} }.into_any(),
+        None => view! { <bdi>{words.clone()}</bdi> }.into_any(),
+    }
 }
 
 /// An act in the language of the page; one of another version of the server by its name.
@@ -282,6 +296,8 @@ const ACTS: [(&str, &str); THEATRE_ACTS.len()] = [
     ("given_away", "acts.given_away"),
     ("exchanged", "acts.exchanged"),
     ("refunded", "acts.refunded"),
+    ("sale_undone", "acts.sale_undone"),
+    ("paid_out", "acts.paid_out"),
     ("tickets_printed", "acts.tickets_printed"),
     ("held_for_caller", "acts.held_for_caller"),
     ("caller_let_go", "acts.caller_let_go"),
