@@ -199,10 +199,10 @@ test("a shift from float to cash-up while a moviegoer buys on the same map", asy
   await expectForEveryone(seller, "the box office after a shift");
 
   // Who lost the reference is looked for by name.
-  await seller.locator("#person").fill("nobody of this name");
-  await use(seller, seller.getByTestId("find-person"));
+  await seller.locator("#asked").fill("nobody of this name");
+  await use(seller, seller.getByTestId("find"));
   await expect(seller.getByTestId("found-none")).toBeVisible();
-  await expect(seller.locator("#person")).toHaveValue("nobody of this name");
+  await expect(seller.locator("#asked")).toHaveValue("nobody of this name");
   await expectForEveryone(seller, "bookings looked for by name");
   await expectOnPhone(seller, "bookings looked for by name");
 });

@@ -282,6 +282,58 @@ pub struct GrantRequest {
     pub reason: String,
 }
 
+/// What is done in a theatre, as the audit list names it.
+pub const THEATRE_ACTS: [&str; 48] = [
+    "role_given",
+    "role_taken",
+    "pin_set",
+    "api_key_made",
+    "api_key_revoked",
+    "webhook_replayed",
+    "webhook_made",
+    "webhook_secret_changed",
+    "webhook_switched_on",
+    "webhook_switched_off",
+    "webhook_removed",
+    "unusual_dismissed",
+    "theatre_created",
+    "theatre_changed",
+    "tariff_set",
+    "shows_planned",
+    "show_terms_changed",
+    "show_moved",
+    "show_called_off",
+    "screen_created",
+    "layout_imported",
+    "layout_published",
+    "film_added",
+    "seats_kept",
+    "seats_put_back",
+    "seats_kept_from_start",
+    "standing_seats_kept",
+    "standing_seats_put_back",
+    "till_opened",
+    "till_drop",
+    "till_cashed_up",
+    "till_cashed_up_for",
+    "day_closed",
+    "bookings_looked_for",
+    "sold",
+    "given_away",
+    "exchanged",
+    "refunded",
+    "sale_undone",
+    "paid_out",
+    "tickets_printed",
+    "held_for_caller",
+    "caller_let_go",
+    "door_admission_undone",
+    "door_conflict",
+    "waiting_room_on",
+    "waiting_room_off",
+    "waiting_room_changed",
+];
+
 /// A line of the audit list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
@@ -296,12 +348,18 @@ pub struct AuditView {
     /// Their name today.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actor_name: Option<String>,
-    /// What they did.
+    /// What they did: one of [`THEATRE_ACTS`].
     pub act: String,
     /// To what: a kind and an id.
     pub subject: String,
+    /// The same with names of today for ids of accounts, shows and tills; absent where it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject_name: Option<String>,
     /// Why.
     pub reason: String,
+    /// The same with names, as of the subject: by whose PIN, say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason_name: Option<String>,
 }
 
 /// `GET /theatres/{theatre}/audit`: which page.

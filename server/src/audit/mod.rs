@@ -4,7 +4,9 @@
 //! It names accounts by their ids: what somebody is called is looked up when the list is read. Bookings have a story
 //! of their own (`booking_events`); what is done to one stands there.
 
-use domain::api::accounts::AuditView;
+mod names;
+
+use domain::api::accounts::{AuditView, THEATRE_ACTS};
 use domain::time::Timestamp;
 use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
@@ -21,7 +23,7 @@ pub struct Entry<'a> {
     pub actor: Option<Uuid>,
     /// In which theatre, if in one.
     pub theatre: Option<&'a str>,
-    /// What was done, a stable name.
+    /// What was done, a stable name; in a theatre one of [`THEATRE_ACTS`].
     pub act: &'static str,
     /// To what: a kind and an id.
     pub subject: String,
@@ -55,6 +57,8 @@ pub fn account(id: Uuid) -> String {
 /// # Errors
 /// When the database fails.
 pub async fn record(tx: &mut PgConnection, entry: &Entry<'_>, now: Timestamp) -> Result<(), sqlx::Error> {
+    // Its managers read of it, in words that pages have for it.
+    debug_assert!(entry.theatre.is_none() || THEATRE_ACTS.contains(&entry.act), "{} has no words", entry.act);
     sqlx::query("INSERT INTO audit_list (at, actor, theatre_id, act, subject, reason) VALUES ($1, $2, $3, $4, $5, $6)")
         .bind(to_utc(now))
         .bind(entry.actor)
@@ -93,7 +97,11 @@ pub async fn of_theatre(pg: &PgPool, theatre: &str, before: Option<i64>) -> Resu
     .bind(PER_PAGE)
     .fetch_all(pg)
     .await?;
+    let texts = rows.iter().flat_map(|row| [row.subject.as_str(), row.reason.as_str()]);
+    let names = names::of(pg, theatre, texts).await?;
     let view = |row: Row| AuditView {
+        subject_name: names::put(&row.subject, &names),
+        reason_name: names::put(&row.reason, &names),
         number: row.number,
         at: rfc3339(from_utc(row.at)),
         actor: row.actor,

@@ -1,6 +1,6 @@
 //! Who works in a theatre, as what, and what was done there. Plain forms, each with its reason, without a script.
 
-use domain::api::accounts::{AuditView, StaffView};
+use domain::api::accounts::{AuditView, StaffView, THEATRE_ACTS};
 use domain::person::MAX_EMAIL_BYTES;
 use domain::roles::Role;
 use leptos::prelude::*;
@@ -188,7 +188,7 @@ impl Page for Acts {
         let content = view! {
             <div class="systems">
                 <p class="quiet">{say!("acts.lead")}</p>
-                {table(lines)}
+                {table(&desk.theatre, lines)}
                 <p class="team-pages">{newest}{older}<a class="button button-quiet" href=base.clone()>{say!("team.title")}</a></p>
             </div>
         };
@@ -196,20 +196,21 @@ impl Page for Acts {
     }
 }
 
-fn table(lines: Vec<(AuditView, String)>) -> AnyView {
+fn table(theatre: &str, lines: Vec<(AuditView, String)>) -> AnyView {
     if lines.is_empty() {
         return view! { <p class="card systems-part">{say!("acts.none")}</p> }.into_any();
     }
     let row = |(line, at): (AuditView, String)| {
         let when = Moment::parse(&at).map_or(at, |moment| moment.to_the_second(current()));
+        let subject = subject(theatre, &line);
         let who = line.actor_name.unwrap_or_else(|| say!("acts.operator"));
         view! {
             <tr data-testid="act" data-act=line.act.clone()>
                 <th scope="row" class="reports-words">
                     {act_words(&line.act)}
-                    <span class="quiet small team-subject"><bdi>{line.subject}</bdi></span>
+                    <span class="quiet small team-subject">{subject}</span>
                 </th>
-                <td class="reports-words"><bdi>{line.reason}</bdi></td>
+                <td class="reports-words"><bdi>{line.reason_name.unwrap_or(line.reason)}</bdi></td>
                 <td class="reports-words"><bdi>{who}</bdi></td>
                 <td class="reports-words"><time datetime=line.at>{when}</time></td>
             </tr>
@@ -234,52 +235,85 @@ fn table(lines: Vec<(AuditView, String)>) -> AnyView {
     .into_any()
 }
 
-/// An act in the language of the page; one that is not known here, by its name.
+/// To what it was done, by its name where it has one; a booking leads to its page.
+fn subject(theatre: &str, line: &AuditView) -> AnyView {
+    if let Some(reference) = line.subject.strip_prefix("booking ") {
+        let href = format!("/staff/{theatre}/box-office/bookings?reference={reference}");
+        return view! { <a href=href dir="ltr">{reference.to_owned()}</a> }.into_any();
+    }
+    let words = line.subject_name.as_ref().unwrap_or(&line.subject);
+    match words.rsplit_once(" as ").and_then(|(who, role)| Some((who, Role::parse(role)?))) {
+        Some((who, role)) => view! { <bdi>{who.to_owned()}</bdi>": "{role_words(role)} }.into_any(),
+        None => view! { <bdi>{words.clone()}</bdi> }.into_any(),
+    }
+}
+
+/// An act in the language of the page; one of another version of the server by its name.
 fn act_words(act: &str) -> AnyView {
-    let key = match act {
-        "role_given" => "acts.role_given",
-        "role_taken" => "acts.role_taken",
-        "pin_set" => "acts.pin_set",
-        "api_key_made" => "acts.api_key_made",
-        "api_key_revoked" => "acts.api_key_revoked",
-        "webhook_replayed" => "acts.webhook_replayed",
-        "webhook_switched_off" => "acts.webhook_switched_off",
-        "unusual_dismissed" => "acts.unusual_dismissed",
-        "theatre_created" => "acts.theatre_created",
-        "theatre_changed" => "acts.theatre_changed",
-        "tariff_set" => "acts.tariff_set",
-        "shows_planned" => "acts.shows_planned",
-        "show_terms_changed" => "acts.show_terms_changed",
-        "show_moved" => "acts.show_moved",
-        "show_called_off" => "acts.show_called_off",
-        "screen_created" => "acts.screen_created",
-        "layout_imported" => "acts.layout_imported",
-        "layout_published" => "acts.layout_published",
-        "film_added" => "acts.film_added",
-        "seats_kept" => "acts.seats_kept",
-        "seats_put_back" => "acts.seats_put_back",
-        "seats_kept_from_start" => "acts.seats_kept_from_start",
-        "standing_seats_kept" => "acts.standing_seats_kept",
-        "standing_seats_put_back" => "acts.standing_seats_put_back",
-        "till_opened" => "acts.till_opened",
-        "till_drop" => "acts.till_drop",
-        "till_cashed_up" => "acts.till_cashed_up",
-        "till_cashed_up_for" => "acts.till_cashed_up_for",
-        "bookings_looked_for" => "acts.bookings_looked_for",
-        "sold" => "acts.sold",
-        "given_away" => "acts.given_away",
-        "exchanged" => "acts.exchanged",
-        "refunded" => "acts.refunded",
-        "caller_let_go" => "acts.caller_let_go",
-        "door_admission_undone" => "acts.door_admission_undone",
-        "door_conflict" => "acts.door_conflict",
-        "waiting_room_on" => "acts.waiting_room_on",
-        "waiting_room_off" => "acts.waiting_room_off",
-        "waiting_room_changed" => "acts.waiting_room_changed",
-        _ => {
-            let name = act.replace('_', " ");
-            return view! { <bdi lang="en">{name}</bdi> }.into_any();
-        }
-    };
-    say!(key).into_any()
+    match ACTS.iter().find(|(known, _)| *known == act) {
+        Some((_, key)) => say!(key).into_any(),
+        None => view! { <bdi lang="en">{act.replace('_', " ")}</bdi> }.into_any(),
+    }
+}
+
+/// Every act there is in a theatre, and the message that names it.
+const ACTS: [(&str, &str); THEATRE_ACTS.len()] = [
+    ("role_given", "acts.role_given"),
+    ("role_taken", "acts.role_taken"),
+    ("pin_set", "acts.pin_set"),
+    ("api_key_made", "acts.api_key_made"),
+    ("api_key_revoked", "acts.api_key_revoked"),
+    ("webhook_replayed", "acts.webhook_replayed"),
+    ("webhook_made", "acts.webhook_made"),
+    ("webhook_secret_changed", "acts.webhook_secret_changed"),
+    ("webhook_switched_on", "acts.webhook_switched_on"),
+    ("webhook_switched_off", "acts.webhook_switched_off"),
+    ("webhook_removed", "acts.webhook_removed"),
+    ("unusual_dismissed", "acts.unusual_dismissed"),
+    ("theatre_created", "acts.theatre_created"),
+    ("theatre_changed", "acts.theatre_changed"),
+    ("tariff_set", "acts.tariff_set"),
+    ("shows_planned", "acts.shows_planned"),
+    ("show_terms_changed", "acts.show_terms_changed"),
+    ("show_moved", "acts.show_moved"),
+    ("show_called_off", "acts.show_called_off"),
+    ("screen_created", "acts.screen_created"),
+    ("layout_imported", "acts.layout_imported"),
+    ("layout_published", "acts.layout_published"),
+    ("film_added", "acts.film_added"),
+    ("seats_kept", "acts.seats_kept"),
+    ("seats_put_back", "acts.seats_put_back"),
+    ("seats_kept_from_start", "acts.seats_kept_from_start"),
+    ("standing_seats_kept", "acts.standing_seats_kept"),
+    ("standing_seats_put_back", "acts.standing_seats_put_back"),
+    ("till_opened", "acts.till_opened"),
+    ("till_drop", "acts.till_drop"),
+    ("till_cashed_up", "acts.till_cashed_up"),
+    ("till_cashed_up_for", "acts.till_cashed_up_for"),
+    ("day_closed", "acts.day_closed"),
+    ("bookings_looked_for", "acts.bookings_looked_for"),
+    ("sold", "acts.sold"),
+    ("given_away", "acts.given_away"),
+    ("exchanged", "acts.exchanged"),
+    ("refunded", "acts.refunded"),
+    ("sale_undone", "acts.sale_undone"),
+    ("paid_out", "acts.paid_out"),
+    ("tickets_printed", "acts.tickets_printed"),
+    ("held_for_caller", "acts.held_for_caller"),
+    ("caller_let_go", "acts.caller_let_go"),
+    ("door_admission_undone", "acts.door_admission_undone"),
+    ("door_conflict", "acts.door_conflict"),
+    ("waiting_room_on", "acts.waiting_room_on"),
+    ("waiting_room_off", "acts.waiting_room_off"),
+    ("waiting_room_changed", "acts.waiting_room_changed"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_act_in_a_theatre_has_words() {
+        assert_eq!(ACTS.map(|(act, _)| act), THEATRE_ACTS);
+    }
 }

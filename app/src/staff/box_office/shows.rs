@@ -35,6 +35,10 @@ pub fn StaffShows(
         Some(_) => shows.get().into_iter().filter(can_be_had).collect(),
         None => shows.get(),
     });
+    let over = Memo::new(move |_| told.with(|shows| sold_no_more(shows)));
+    let lines = move |shows: &[CounterShow]| {
+        shows.iter().map(|show| line(&theatre.get_value(), show.clone(), exchange)).collect_view()
+    };
     let nothing = move || match exchange {
         Some(_) => say!("box_office.no_free_shows"),
         None => say!("box_office.no_shows"),
@@ -42,8 +46,14 @@ pub fn StaffShows(
     view! {
         <div class="counter-shows">
             {move || told.with(Vec::is_empty).then(|| view! { <p class="quiet">{nothing()}</p> })}
+            {move || (over.get() > 0).then(|| view! {
+                <details class="counter-earlier" data-testid="counter-earlier">
+                    <summary>{move || say!("box_office.earlier", shows = over.get())}</summary>
+                    <ul>{move || told.with(|shows| lines(shows.get(..over.get()).unwrap_or_default()))}</ul>
+                </details>
+            })}
             <ul data-testid="counter-shows">
-                {move || told.get().into_iter().map(|show| line(&theatre.get_value(), show, exchange)).collect_view()}
+                {move || told.with(|shows| lines(shows.get(over.get()..).unwrap_or_default()))}
             </ul>
         </div>
     }
@@ -61,6 +71,11 @@ fn follow(path: String, shows: RwSignal<Vec<CounterShow>>) {
             }
         });
     });
+}
+
+/// How many of the first are sold no more: they are out of the way while there is something to sell.
+fn sold_no_more(shows: &[CounterShow]) -> usize {
+    shows.iter().position(|show| show.is_on_sale).unwrap_or(0)
 }
 
 fn can_be_had(show: &CounterShow) -> bool {
@@ -100,5 +115,32 @@ fn line(theatre: &str, show: CounterShow, exchange: Option<Uuid>) -> impl IntoVi
                 {standing.map(|words| view! { <span class="counter-show-state">{words}</span> })}
             </a>
         </li>
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::api::box_office::Occupancy;
+
+    use super::*;
+
+    #[test]
+    fn what_is_sold_no_more_is_out_of_the_way_while_there_is_something_to_sell() {
+        let show = |is_on_sale| CounterShow {
+            id: Uuid::nil(),
+            film: String::new(),
+            screen: String::new(),
+            time: String::new(),
+            starts_at_ms: 0,
+            kind: String::new(),
+            is_on_sale,
+            is_called_off: false,
+            seats: Occupancy::default(),
+        };
+        let over = |sales: &[bool]| sold_no_more(&sales.iter().map(|sale| show(*sale)).collect::<Vec<_>>());
+        assert_eq!(over(&[false, false, true, false, true]), 2, "one called off between others stays among them");
+        assert_eq!(over(&[true, false]), 0);
+        assert_eq!(over(&[false, false]), 0, "a day that is over shows what it was");
+        assert_eq!(over(&[]), 0);
     }
 }

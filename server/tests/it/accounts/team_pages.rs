@@ -43,6 +43,8 @@ async fn a_manager_says_who_works_here_and_sees_what_was_done() {
     let (taken, given) = (acts.text.find("data-act=\"role_taken\""), acts.text.find("data-act=\"role_given\""));
     assert!(taken.expect("a line") < given.expect("a line"), "the newest first: {}", acts.text);
     assert!(acts.text.contains("Role taken away") && acts.text.contains("Moved away."), "{}", acts.text);
+    let ids = sqlx::query_scalar::<_, uuid::Uuid>("SELECT id FROM accounts").fetch_all(&world.pg).await.expect("ids");
+    assert!(ids.iter().all(|id| !acts.text.contains(&id.to_string())), "people have names: {}", acts.text);
     let first: i64 = sqlx::query_scalar("SELECT min(number) FROM audit_list WHERE theatre_id = 'aurora'")
         .fetch_one(&world.pg)
         .await

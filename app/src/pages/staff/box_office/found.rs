@@ -4,7 +4,7 @@ use domain::api::box_office::{FoundBooking, MAX_FOUND};
 use leptos::prelude::*;
 
 use super::super::{Desk, frame};
-use super::find_person;
+use super::find;
 use crate::language::{self, Moment};
 use crate::pages::accounts::state_words;
 use crate::say;
@@ -36,7 +36,7 @@ impl Page for FoundPage {
         let lines = self.found.into_iter().map(|found| line(&base, found)).collect_view();
         let content = view! {
             <p class="crumbs"><a href=back data-testid="back">{say!("box_office.shows")}</a></p>
-            {find_person(&base, &self.date, &self.asked)}
+            {find(&base, &self.date, &self.asked)}
             <p class="quiet small">{say!("box_office.found_where", asked = &self.asked)}</p>
             {is_empty.then(|| view! { <p data-testid="found-none">{say!("box_office.found_none")}</p> })}
             {(!is_empty).then(|| view! { <ul class="account-list" data-testid="found">{lines}</ul> })}

@@ -66,16 +66,17 @@ impl Page for CounterPage {
         let base = format!("/staff/{}/box-office", self.desk.theatre);
         let own = self.till.as_ref().map(|till| till.id);
         let from = DayForm { base: &base, key: &self.key, date: &self.date };
+        // A day that has no name here was looked up, and may be looked up from again.
+        let is_looked_up = self.days.iter().all(|day| !day.current);
         let content = view! {
             {trouble_view(self.trouble)}
             <div class="counter-day">
+                {find(&base, &self.date, "")}
                 <section class="counter-day-shows" aria-labelledby="counter-shows">
                     <h2 id="counter-shows">{say!("box_office.shows")}</h2>
                     {strip(say!("list.day"), self.days)}
-                    {look_at(&base, self.shown)}
+                    {look_at(&base, self.shown, is_looked_up)}
                     <StaffShows theatre=self.desk.theatre.clone() date=self.date.clone() shows=self.shows exchange=None />
-                    {find(from)}
-                    {find_person(&base, &self.date, "")}
                 </section>
                 <section class="counter-day-till" aria-labelledby="counter-till">
                     <h2 id="counter-till">{say!("box_office.till")}</h2>
@@ -114,45 +115,35 @@ impl DayForm<'_> {
 }
 
 /// Any day at all.
-fn look_at(base: &str, shown: String) -> impl IntoView + use<> {
+fn look_at(base: &str, shown: String, open: bool) -> impl IntoView + use<> {
     view! {
-        <form class="counter-find card" action=base.to_owned() method="get">
-            <div class="field">
-                <label for="date">{say!("list.day")}</label>
-                <input id="date" name="date" type="date" required value=shown />
-            </div>
-            <button class="button button-quiet" type="submit" data-testid="look">{say!("box_office.find")}</button>
-        </form>
+        <details class="counter-look" open=open>
+            <summary>{say!("box_office.other_day")}</summary>
+            <form class="counter-find" action=base.to_owned() method="get">
+                <div class="field">
+                    <label for="date">{say!("list.day")}</label>
+                    <input id="date" name="date" type="date" required value=shown />
+                </div>
+                <button class="button button-quiet" type="submit" data-testid="look">{say!("box_office.find")}</button>
+            </form>
+        </details>
     }
 }
 
-fn find(from: DayForm<'_>) -> impl IntoView + use<> {
-    view! {
-        <form class="counter-find card" action=format!("{}/bookings", from.base) method="get" role="search"
-            aria-label=say!("box_office.reference")>
-            {from.day()}
-            <div class="field">
-                <label for="reference">{say!("box_office.reference")}</label>
-                <input id="reference" name="reference" type="search" autocomplete="off" required maxlength="20" dir="ltr" />
-            </div>
-            <button class="button button-quiet" type="submit" data-testid="find">{say!("box_office.find")}</button>
-        </form>
-    }
-}
-
-/// Looks for bookings by whose they are.
-fn find_person(base: &str, date: &str, asked: &str) -> impl IntoView + use<> {
+/// Looks for bookings by their reference or by whose they are; people at a counter know one or the other.
+fn find(base: &str, date: &str, asked: &str) -> impl IntoView + use<> {
     let date = (!date.is_empty()).then(|| hidden("date", date));
     view! {
         <form class="counter-find card" action=format!("{base}/bookings") method="get" role="search"
-            aria-label=say!("box_office.person")>
+            aria-label=say!("box_office.find_booking")>
             {date}
             <div class="field">
-                <label for="person">{say!("box_office.person")}</label>
-                <input id="person" name="q" type="search" autocomplete="off" required minlength="2" maxlength="100"
-                    value=asked.to_owned() />
+                <label for="asked">{say!("box_office.find_booking")}</label>
+                <input id="asked" name="q" type="search" autocomplete="off" required minlength="2" maxlength="100"
+                    aria-describedby="asked-hint" value=asked.to_owned() />
+                <p class="quiet small" id="asked-hint">{say!("box_office.find_by")}</p>
             </div>
-            <button class="button button-quiet" type="submit" data-testid="find-person">{say!("box_office.find")}</button>
+            <button class="button button-quiet" type="submit" data-testid="find">{say!("box_office.find")}</button>
         </form>
     }
 }

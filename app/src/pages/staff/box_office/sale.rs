@@ -6,7 +6,7 @@ use leptos::prelude::*;
 use uuid::Uuid;
 
 use super::super::{Desk, frame};
-use super::{DayForm, find, find_person};
+use super::find;
 use crate::say;
 use crate::shell::{Half, Head, Page};
 use crate::staff::box_office::{Exchanging, StaffCounter, WORDS};
@@ -22,6 +22,8 @@ pub struct SalePage {
     pub film: String,
     /// When and where in the house: `Sat 21 Nov, 20:15, Screen 1`.
     pub when: String,
+    /// Its day, `YYYY-MM-DD`; empty where that is today, whichever that is by then.
+    pub date: String,
     /// Whether it can be sold at this moment.
     pub is_on_sale: bool,
     /// The booking whose seats are exchanged, if one is.
@@ -51,13 +53,14 @@ impl Page for SalePage {
             }
             .into_any()
         } else {
-            closed(&base).into_any()
+            closed(&base, &self.date).into_any()
         };
+        let day = of_day(&base, &self.date);
         let content = view! {
-            <p class="crumbs"><a href=base.clone() data-testid="back">{say!("box_office.shows")}</a><span>{self.when}</span></p>
+            <p class="crumbs"><a href=day.clone() data-testid="back">{say!("box_office.shows")}</a><span>{self.when}</span></p>
             {(!self.has_till).then(|| view! {
                 <p class="account-trouble" role="status" data-testid="no-till">
-                    {say!("box_office.till_closed")}" "<a href=base>{say!("box_office.open_till")}</a>
+                    {say!("box_office.till_closed")}" "<a href=day>{say!("box_office.open_till")}</a>
                 </p>
             })}
             {map}
@@ -67,7 +70,7 @@ impl Page for SalePage {
 }
 
 /// Why there is no map, and what can be done for those who stand at the counter all the same.
-fn closed(base: &str) -> impl IntoView + use<> {
+fn closed(base: &str, date: &str) -> impl IntoView + use<> {
     let minutes = SALES_CLOSE_BEFORE_START_MS / MINUTE_MS;
     view! {
         <div class="counter-day-shows" data-testid="not-on-sale">
@@ -77,9 +80,13 @@ fn closed(base: &str) -> impl IntoView + use<> {
                 <li>{say!("box_office.still_booking")}</li>
                 <li>{say!("box_office.still_exchange")}</li>
             </ul>
-            {find(DayForm { base, key: "", date: "" })}
-            {find_person(base, "", "")}
-            <p><a class="button" href=base.to_owned() data-testid="sell-another">{say!("box_office.still_sell")}</a></p>
+            {find(base, date, "")}
+            <p><a class="button" href=of_day(base, date) data-testid="sell-another">{say!("box_office.still_sell")}</a></p>
         </div>
     }
+}
+
+/// The page of a day.
+fn of_day(base: &str, date: &str) -> String {
+    if date.is_empty() { base.to_owned() } else { format!("{base}?date={date}") }
 }

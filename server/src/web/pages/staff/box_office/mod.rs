@@ -187,23 +187,28 @@ async fn sale(
             return Ok(see(&format!("{}/bookings/{booking}", here.base())));
         }
     }
+    let now = state.locks.now();
+    let (date, today) = (today_in(&show.time_zone, show.starts_at)?, today_in(&show.time_zone, now)?);
     let page = SalePage {
         exchange,
+        date: if date == today { String::new() } else { date.to_string() },
         show: show.id,
         film: show.film.clone(),
         when: format!("{}, {}", start_in_words(&show), show.screen),
-        is_on_sale: holds::sales_open(&show, state.locks.now()).is_ok(),
+        is_on_sale: holds::sales_open(&show, now).is_ok(),
         has_till: till.is_some(),
         desk: here.desk,
     };
     Ok(html(page, PRIVATE_CACHE))
 }
 
-/// What a form that looks for a booking sends.
+/// What the form that looks for bookings sends.
 #[derive(Deserialize)]
 struct FindQuery {
+    /// Of links: nothing else is meant.
     #[serde(default)]
     reference: String,
+    /// A reference, or a part of a name or an address.
     #[serde(default)]
     q: String,
     #[serde(default)]
@@ -218,11 +223,11 @@ async fn find(
 ) -> PageResult {
     let (Path(theatre), Query(query)) = (theatre?, query?);
     let here = Here::of(&state, who, &theatre).await?;
-    if !query.q.trim().is_empty() {
-        return find_person(&state, here, query).await;
-    }
-    match box_office::by_reference(&state, here.counter(), &query.reference).await {
+    let is_of_link = !query.reference.trim().is_empty();
+    let asked = if is_of_link { &query.reference } else { &query.q };
+    match box_office::by_reference(&state, here.counter(), asked).await {
         Ok(found) => Ok(see(&format!("{}/bookings/{}", here.base(), found.id))),
+        Err(problem) if problem.code() == Code::NotFound && !is_of_link => find_person(&state, here, query).await,
         Err(problem) if problem.code() == Code::NotFound => {
             let words = hindrance(&problem);
             let mut page = day_page(&state, here, DayQuery { date: query.date }, None, Some(words)).await?;

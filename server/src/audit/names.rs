@@ -1,0 +1,88 @@
+//! Lines of the audit list name accounts, shows and tills by their ids. Whoever reads it knows them by their names, which
+//! are looked up then: somebody may be called otherwise since.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use sqlx::PgPool;
+use uuid::Uuid;
+
+/// What may stand before an id that has a name.
+const KINDS: [&str; 3] = ["account", "show", "till"];
+
+/// Names of what these texts of a theatre have the ids of: of accounts their own, of tills whose they are, of shows the
+/// film and when it starts on the theatre's clocks.
+pub(super) async fn of<'a>(
+    pg: &PgPool,
+    theatre: &str,
+    texts: impl Iterator<Item = &'a str>,
+) -> Result<HashMap<Uuid, String>, sqlx::Error> {
+    let ids: Vec<Uuid> = texts.flat_map(str::split_whitespace).filter_map(id).collect();
+    let named: Vec<(Uuid, String)> = sqlx::query_as(
+        "SELECT id, name FROM accounts WHERE id = ANY($1)
+         UNION ALL
+         SELECT till.id, account.name FROM tills till JOIN accounts account ON account.id = till.account_id
+         WHERE till.id = ANY($1) AND till.theatre_id = $2
+         UNION ALL
+         SELECT show.id, film.title || ', ' || to_char(show.starts_at AT TIME ZONE city.time_zone, 'YYYY-MM-DD HH24:MI')
+         FROM shows show JOIN films film ON film.id = show.film_id JOIN screens screen ON screen.id = show.screen_id
+         JOIN theatres theatre ON theatre.id = screen.theatre_id JOIN cities city ON city.id = theatre.city_id
+         WHERE show.id = ANY($1) AND theatre.id = $2",
+    )
+    .bind(&ids)
+    .bind(theatre)
+    .fetch_all(pg)
+    .await?;
+    Ok(named.into_iter().collect())
+}
+
+/// A text with names for its ids; nothing where it has no id with a name.
+pub(super) fn put(text: &str, names: &HashMap<Uuid, String>) -> Option<String> {
+    let mut words: Vec<Cow<'_, str>> = Vec::new();
+    let mut has_name = false;
+    for word in text.split(' ') {
+        let end = word.len() - bare(word).len();
+        match id(word).and_then(|id| names.get(&id)) {
+            Some(name) => {
+                has_name = true;
+                // What it is can be seen by its name.
+                words.pop_if(|kind| KINDS.contains(&&**kind));
+                words.push(Cow::Owned(format!("{name}{}", &word[word.len() - end..])));
+            }
+            None => words.push(Cow::Borrowed(word)),
+        }
+    }
+    has_name.then(|| words.join(" "))
+}
+
+/// A word without what ends a part of a sentence.
+fn bare(word: &str) -> &str {
+    word.trim_end_matches([':', ',', '.', ';'])
+}
+
+/// An id as it is written here.
+fn id(word: &str) -> Option<Uuid> {
+    let word = bare(word);
+    Uuid::try_parse(word).ok().filter(|_| word.len() == uuid::fmt::Hyphenated::LENGTH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_with_a_name_are_told_by_it_and_everything_else_as_it_is() {
+        let (max, show) = (Uuid::from_u128(7), Uuid::from_u128(8));
+        let names =
+            HashMap::from([(max, "Max Manager".to_owned()), (show, "Glass Orbit, 2026-11-24 20:15".to_owned())]);
+        let put = |subject: String| put(&subject, &names);
+        assert_eq!(put(format!("account {max} as manager")).as_deref(), Some("Max Manager as manager"));
+        let door = format!("tickets AB12, CD34 of show {show}");
+        assert_eq!(put(door).as_deref(), Some("tickets AB12, CD34 of Glass Orbit, 2026-11-24 20:15"));
+        let pin = format!("€ 12.50, by the PIN of account {max}:  twice");
+        assert_eq!(put(pin).as_deref(), Some("€ 12.50, by the PIN of Max Manager:  twice"));
+        assert_eq!(put(format!("show {}", Uuid::from_u128(9))), None, "one that is gone");
+        assert_eq!(put("booking K7QM-2XPA".to_owned()), None);
+        assert_eq!(put(format!("account {}", max.simple())), None, "not as it is written here");
+    }
+}
