@@ -54,9 +54,7 @@ pub(super) async fn settle(
     let came_to = room.settle_all(&mut tx, &pieces).await?;
     let scans = request.scans.iter().map(|scan| answer_of(scan, &came_to)).collect();
     let answer = Answer::json(StatusCode::OK, &Settlement { scans })?;
-    intent.complete(&mut tx, &answer, now).await?;
-    tx.commit().await?;
-    Ok(answer)
+    intent.commit(tx, answer, now).await
 }
 
 /// The codes of all scans in the order in which they are settled: each ticket by itself, so that two calls lock tickets
