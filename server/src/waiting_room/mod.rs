@@ -28,7 +28,7 @@ mod switch;
 mod tickets;
 mod view;
 
-pub use door::{Brought, Standing, bring_ticket, check_pass, standing};
+pub use door::{Brought, Whereabouts, bring_ticket, check_pass, whereabouts};
 pub use http::routes;
 pub use overview::{Overview, overview};
 pub use room::{Room, Rooms};
