@@ -106,10 +106,10 @@ pub fn WaitingRoom(
 }
 
 /// What is read aloud below the heading: when a new step has begun, and every half minute if it is something new by then.
-fn spoken(title: Memo<String>, told: Memo<Option<words::Told>>) -> RwSignal<String> {
+fn spoken(title: Memo<String>, told: Memo<Option<words::QueueWords>>) -> RwSignal<String> {
     let spoken = RwSignal::new(String::new());
     let speak = move || {
-        let words = told.with_untracked(|told| told.as_ref().map(words::Told::aloud)).unwrap_or_default();
+        let words = told.with_untracked(|told| told.as_ref().map(words::QueueWords::aloud)).unwrap_or_default();
         if spoken.with_untracked(|before| *before != words) {
             spoken.set(words);
         }
