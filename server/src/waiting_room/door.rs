@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::room::Room;
 use super::store::{self, Entered};
 use super::tickets::Pass;
-use super::{line, rebuild, sellers};
+use super::{joining, rebuild, sellers};
 use crate::AppState;
 use crate::catalogue::Show;
 use crate::web::{Code, Problem, Visitor};
@@ -191,7 +191,7 @@ pub(super) async fn come(state: &AppState, room: &Arc<Room>, owner: &str, papers
 async fn number_of(state: &AppState, room: &Arc<Room>, owner: &str) -> Result<u64, Problem> {
     let (joins, asked) = (&state.waiting_rooms.joins, (room.id, owner.to_owned()));
     let join = async || {
-        let joined = joins.entry(asked.clone()).or_try_insert_with(line::take_number(state, room)).await;
+        let joined = joins.entry(asked.clone()).or_try_insert_with(joining::take_number(state, room)).await;
         joined.map_err(|problem| (*problem).clone())
     };
     let joined = join().await?;
