@@ -39,7 +39,7 @@ const MAX_WAITING_FRAMES: usize = 64;
 
 /// The connection of a session.
 #[derive(Default)]
-pub struct Line {
+pub struct Connection {
     socket: Option<Socket>,
     follower: Follower,
     failures: u32,
@@ -57,7 +57,7 @@ pub struct Line {
     is_doubted: bool,
 }
 
-impl Line {
+impl Connection {
     /// Whether the connection is there, or coming, and nothing was heard of it for too long.
     fn is_silent(&self, now: f64) -> bool {
         self.socket.is_some() && is_over(LONGEST_SILENCE_MS, self.heard_at, now)
@@ -116,7 +116,7 @@ fn in_query(sections: &[u16]) -> Option<String> {
 impl Session {
     /// Connects, from where we were if we were anywhere.
     pub(in crate::seat_map) fn connect(self) {
-        let resume = self.line.with_value(|line| line.follower.resume_from());
+        let resume = self.connection.with_value(|connection| connection.follower.resume_from());
         let followed = self.sections_to_follow();
         let resumed = resume.map(|(epoch, version)| format!("epoch={epoch}&version={version}"));
         let query: Vec<String> = resumed.into_iter().chain(in_query(&followed)).collect();
@@ -131,16 +131,16 @@ impl Session {
                 self.follow_sections();
             }
             Happening::Frame(bytes) => {
-                self.line.update_value(|line| line.heard_at = clock::device_ms());
+                self.connection.update_value(|connection| connection.heard_at = clock::device_ms());
                 self.hear(bytes, clock::monotonic_ms());
             }
             Happening::End => self.hear_end(),
         });
-        self.line.update_value(|line| {
-            line.number += 1;
-            line.socket = socket;
-            line.followed = followed;
-            line.heard_at = clock::device_ms();
+        self.connection.update_value(|connection| {
+            connection.number += 1;
+            connection.socket = socket;
+            connection.followed = followed;
+            connection.heard_at = clock::device_ms();
         });
     }
 
@@ -163,11 +163,11 @@ impl Session {
     /// Tells the server which sections are looked at, if it thinks of others.
     pub(in crate::seat_map) fn follow_sections(self) {
         let wanted = self.sections_to_follow();
-        self.line.update_value(|line| {
+        self.connection.update_value(|connection| {
             let ask = || Ask::Subscribe { sections: wanted.clone() }.encode();
             // A connection that does not stand yet takes nothing: it asks again when it does.
-            if line.followed != wanted && line.socket.as_ref().is_some_and(|socket| socket.send(&ask())) {
-                line.followed = wanted;
+            if connection.followed != wanted && connection.socket.as_ref().is_some_and(|socket| socket.send(&ask())) {
+                connection.followed = wanted;
             }
         });
     }
@@ -175,7 +175,7 @@ impl Session {
     /// Connects now, from where we were, whatever the connection says of itself: one that slept may be
     /// dead without knowing.
     fn connect_afresh(self) {
-        self.line.update_value(|line| line.failures = 0);
+        self.connection.update_value(|connection| connection.failures = 0);
         self.live.set(Live::Connecting);
         self.connect_in(0);
     }
@@ -183,11 +183,11 @@ impl Session {
     /// Looks whether the connection has died without a word: the page says no longer that it is live, and comes back.
     pub(in crate::seat_map) fn look_whether_dead(self) {
         let now = clock::device_ms();
-        let is_dead = self.line.update_value(|line| {
-            let is_dead = line.is_silent(now);
+        let is_dead = self.connection.update_value(|connection| {
+            let is_dead = connection.is_silent(now);
             if is_dead {
                 // Not again while the next one is on its way.
-                line.heard_at = now;
+                connection.heard_at = now;
             }
             is_dead
         });
@@ -202,16 +202,16 @@ impl Session {
     /// A request found nobody. Where the line seems to stand all the same, it may have died without a word.
     pub(in crate::seat_map) fn doubt(self, failure: &Failure) {
         if *failure == Failure::Unreachable && self.live.get_untracked() == Live::On {
-            self.line.update_value(|line| line.is_doubted = true);
+            self.connection.update_value(|connection| connection.is_doubted = true);
             self.connect_afresh();
         }
     }
 
     /// Lets the connection go; coming back to the page takes it up again.
     pub(in crate::seat_map) fn disconnect(self) {
-        self.line.update_value(|line| {
-            line.number += 1;
-            line.socket = None;
+        self.connection.update_value(|connection| {
+            connection.number += 1;
+            connection.socket = None;
         });
         self.live.set(Live::Connecting);
     }
@@ -223,14 +223,14 @@ impl Session {
 
     /// Reads what came while the room was loading.
     pub(in crate::seat_map) fn hear_waiting(self) {
-        let waiting = self.line.update_value(|line| std::mem::take(&mut line.waiting));
+        let waiting = self.connection.update_value(|connection| std::mem::take(&mut connection.waiting));
         waiting.into_iter().for_each(|(bytes, heard_at)| self.hear(bytes, heard_at));
     }
 
     fn connected(self) {
-        let was_doubted = self.line.update_value(|line| {
-            line.failures = 0;
-            std::mem::take(&mut line.is_doubted)
+        let was_doubted = self.connection.update_value(|connection| {
+            connection.failures = 0;
+            std::mem::take(&mut connection.is_doubted)
         });
         if self.live.get_untracked() != Live::On {
             self.live.set(Live::On);
@@ -244,16 +244,16 @@ impl Session {
     /// Reads a frame that came at `heard_at` on the monotonic clock.
     fn hear(self, bytes: Vec<u8>, heard_at: f64) {
         let Some(seats) = self.room.with_untracked(|room| room.as_ref().map(|room| room.plan().seat_count)) else {
-            self.line.update_value(|line| {
-                if line.waiting.len() < MAX_WAITING_FRAMES {
-                    line.waiting.push((bytes, heard_at));
+            self.connection.update_value(|connection| {
+                if connection.waiting.len() < MAX_WAITING_FRAMES {
+                    connection.waiting.push((bytes, heard_at));
                 }
             });
             return;
         };
-        let before = self.line.with_value(|line| line.follower.resume_from());
-        let news = self.line.update_value(|line| line.follower.hear(&bytes, seats));
-        let after = self.line.with_value(|line| line.follower.resume_from());
+        let before = self.connection.with_value(|connection| connection.follower.resume_from());
+        let news = self.connection.update_value(|connection| connection.follower.hear(&bytes, seats));
+        let after = self.connection.with_value(|connection| connection.follower.resume_from());
         // A map that was built anew, or that does not fit: the show may be in another room now.
         if news == News::Lost || before.zip(after).is_some_and(|(before, after)| before.0 != after.0) {
             self.look_for_other_room();
@@ -297,10 +297,10 @@ impl Session {
     }
 
     fn hear_end(self) {
-        let failures = self.line.update_value(|line| {
-            line.failures += 1;
-            line.is_doubted = false;
-            line.failures
+        let failures = self.connection.update_value(|connection| {
+            connection.failures += 1;
+            connection.is_doubted = false;
+            connection.failures
         });
         self.live.set(if failures >= TRIES_UNTIL_OFFLINE { Live::Offline } else { Live::Connecting });
         let longest = FIRST_PAUSE_MS.saturating_mul(1 << failures.min(8)).min(LONGEST_PAUSE_MS);
@@ -311,7 +311,7 @@ impl Session {
     /// Reads the map without a socket, where there is none and either nothing was ever read or people
     /// were told that it is old.
     pub(in crate::seat_map) fn read_map_if_cut_off(self) {
-        let failures = self.line.with_value(|line| line.failures);
+        let failures = self.connection.with_value(|connection| connection.failures);
         let has_room = self.room.with_untracked(Option::is_some);
         let limit = if self.known.get_untracked() { TRIES_UNTIL_OFFLINE } else { 1 };
         if !has_room || failures < limit {
@@ -320,7 +320,7 @@ impl Session {
         spawn_local(async move {
             // Without an answer the next failure asks again.
             let Ok(seats) = calls::read::<SeatsView>(&self.path("/seats")).await else { return };
-            let reached = self.line.with_value(|line| line.follower.resume_from());
+            let reached = self.connection.with_value(|connection| connection.follower.resume_from());
             let is_older = reached.is_some_and(|at| at.0 == seats.epoch && at.1 > seats.version);
             // The socket goes on from where it was itself: deltas repeat what this map says already.
             if let (Some(map), false, true) = (seats.map(), is_older, self.live.get_untracked() != Live::On) {
@@ -333,13 +333,13 @@ impl Session {
     /// Replaces the connection after a pause. Never at once: the old one must not be dropped while its
     /// own callback runs.
     fn connect_in(self, pause_ms: u32) {
-        let number = self.line.update_value(|line| {
-            line.number += 1;
-            line.number
+        let number = self.connection.update_value(|connection| {
+            connection.number += 1;
+            connection.number
         });
         spawn_local(async move {
             events::after(pause_ms).await;
-            if self.line.with_value(|line| line.number == number) {
+            if self.connection.with_value(|connection| connection.number == number) {
                 self.connect();
             }
         });
@@ -363,7 +363,7 @@ impl Session {
             if is_visible() {
                 self.wake();
             } else {
-                self.line.update_value(|line| line.hidden_at = Some(clock::device_ms()));
+                self.connection.update_value(|connection| connection.hidden_at = Some(clock::device_ms()));
             }
         });
         events::on_window("online", move |_| {
@@ -375,11 +375,14 @@ impl Session {
 
     /// The page can be seen again.
     fn wake(self) {
-        let hidden_at = self.line.update_value(|line| line.hidden_at.take());
+        let hidden_at = self.connection.update_value(|connection| connection.hidden_at.take());
         let now = clock::device_ms();
         let slept = hidden_at.is_some_and(|at| is_over(LONGEST_NAP_MS, at, now));
         self.recall_past_beacons();
-        if slept || self.line.with_value(|line| line.is_silent(now)) || self.live.get_untracked() != Live::On {
+        if slept
+            || self.connection.with_value(|connection| connection.is_silent(now))
+            || self.live.get_untracked() != Live::On
+        {
             self.connect_afresh();
         }
     }
@@ -394,7 +397,7 @@ mod tests {
         let is_over = |now| is_over(LONGEST_SILENCE_MS, 1_000.0, now);
         assert!(!is_over(1_000.0) && !is_over(60_999.0));
         assert!(is_over(61_000.0) && is_over(999.0));
-        assert!(!Line::default().is_silent(1e9), "where there is no line nobody is silent");
+        assert!(!Connection::default().is_silent(1e9), "where there is no connection nobody is silent");
     }
 
     #[test]
