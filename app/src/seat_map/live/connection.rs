@@ -1,13 +1,11 @@
 //! Keeps the live connection of a session: opens it, follows it, comes back to it.
 //!
 //! Comes back with full jitter and doubling pauses, from where it was; after a gap, a new epoch or
-//! garbage it asks for the whole map.
+//! garbage it asks for the whole map. How the map is read where no connection comes to stand is in `without_socket`.
 
 use std::collections::BTreeSet;
 
 use domain::api::PlanView;
-use domain::json::{FromJson, Json};
-use domain::seats::{AreaIndex, SeatState};
 use domain::wire::{Ask, MAX_SECTIONS_PER_READER};
 use leptos::task::spawn_local;
 use wasm_bindgen::JsCast;
@@ -24,7 +22,7 @@ const FIRST_PAUSE_MS: u32 = 500;
 /// …up to this.
 const LONGEST_PAUSE_MS: u32 = 10_000;
 /// Failed tries in a row after which people are told.
-const TRIES_UNTIL_OFFLINE: u32 = 2;
+pub(super) const TRIES_UNTIL_OFFLINE: u32 = 2;
 /// A page hidden for longer than this, milliseconds, does not trust its connection.
 const LONGEST_NAP_MS: f64 = 5_000.0;
 /// A line on which nothing came for longer than this, milliseconds, is dead: the server says something twice in that time
@@ -41,8 +39,9 @@ const MAX_WAITING_FRAMES: usize = 64;
 #[derive(Default)]
 pub struct Connection {
     socket: Option<Socket>,
-    follower: Follower,
-    failures: u32,
+    pub(super) follower: Follower,
+    /// Tries in a row that failed.
+    pub(super) failures: u32,
     /// Counts the connections, so that a pause that was overtaken does nothing.
     number: u64,
     /// The sections the server tells us the changes of; none stands for all.
@@ -68,43 +67,6 @@ impl Connection {
 /// rather once too often.
 fn is_over(limit_ms: f64, since: f64, now: f64) -> bool {
     !(0.0..limit_ms).contains(&(now - since))
-}
-
-/// The map as the API tells it without a socket.
-struct SeatsView {
-    epoch: u64,
-    version: u64,
-    states: String,
-    areas: Vec<PlacesLeft>,
-}
-
-struct PlacesLeft {
-    area: AreaIndex,
-    left: u32,
-}
-
-impl FromJson for SeatsView {
-    fn from_json(json: &Json<'_>) -> Option<Self> {
-        Some(Self {
-            epoch: json.field("epoch")?,
-            version: json.field("version")?,
-            states: json.field("states")?,
-            areas: json.field("areas")?,
-        })
-    }
-}
-
-impl FromJson for PlacesLeft {
-    fn from_json(json: &Json<'_>) -> Option<Self> {
-        Some(Self { area: json.field("area")?, left: json.field("left")? })
-    }
-}
-
-impl SeatsView {
-    /// Every seat; `None` when a digit is none.
-    fn map(&self) -> Option<Vec<SeatState>> {
-        self.states.bytes().map(|digit| SeatState::from_byte(digit.wrapping_sub(b'0'))).collect()
-    }
 }
 
 /// Sections as the address of the connection names them.
@@ -308,28 +270,6 @@ impl Session {
         self.read_map_if_cut_off();
     }
 
-    /// Reads the map without a socket, where there is none and either nothing was ever read or people
-    /// were told that it is old.
-    pub(in crate::seat_map) fn read_map_if_cut_off(self) {
-        let failures = self.connection.with_value(|connection| connection.failures);
-        let has_room = self.room.with_untracked(Option::is_some);
-        let limit = if self.known.get_untracked() { TRIES_UNTIL_OFFLINE } else { 1 };
-        if !has_room || failures < limit {
-            return;
-        }
-        spawn_local(async move {
-            // Without an answer the next failure asks again.
-            let Ok(seats) = calls::read::<SeatsView>(&self.path("/seats")).await else { return };
-            let reached = self.connection.with_value(|connection| connection.follower.resume_from());
-            let is_older = reached.is_some_and(|at| at.0 == seats.epoch && at.1 > seats.version);
-            // The socket goes on from where it was itself: deltas repeat what this map says already.
-            if let (Some(map), false, true) = (seats.map(), is_older, self.live.get_untracked() != Live::On) {
-                self.replace_map(&map);
-                self.places_left.set(seats.areas.iter().map(|area| (area.area, area.left)).collect());
-            }
-        });
-    }
-
     /// Replaces the connection after a pause. Never at once: the old one must not be dropped while its
     /// own callback runs.
     fn connect_in(self, pause_ms: u32) {
@@ -404,19 +344,5 @@ mod tests {
     fn sections_are_named_in_the_address_and_all_of_them_by_none() {
         assert_eq!(in_query(&[2, 5]).as_deref(), Some("sections=2,5"));
         assert_eq!(in_query(&[]), None);
-    }
-
-    #[test]
-    fn the_map_in_digits_reads_as_states() {
-        let seats = |states: &str| SeatsView { epoch: 1, version: 1, states: states.to_owned(), areas: vec![] };
-        let all = [SeatState::Available, SeatState::Locked, SeatState::Booked, SeatState::Blocked];
-        assert_eq!(seats("0123").map().as_deref(), Some(&all[..]));
-        assert_eq!(seats("01x").map(), None);
-        let read = domain::json::read::<SeatsView>(
-            r#"{"epoch":7,"version":3,"states":"02","areas":[{"area":1,"left":40,"name":"Floor"}]}"#,
-        );
-        let read = read.expect("as the API says it");
-        assert_eq!((read.epoch, read.version, read.map()), (7, 3, Some(vec![SeatState::Available, SeatState::Booked])));
-        assert_eq!(read.areas.iter().map(|area| (area.area, area.left)).collect::<Vec<_>>(), [(1, 40)]);
     }
 }
