@@ -28,7 +28,7 @@ pub const BOX: &str = "waiting-list";
 
 /// What is known of this visitor's waiting, and what they typed.
 #[derive(Clone, Copy)]
-struct Line {
+struct OwnWaiting {
     session: Session,
     place: RwSignal<Option<WaitingView>>,
     quantity: RwSignal<u32>,
@@ -41,7 +41,7 @@ struct Line {
 
 /// The box; nothing while there is something to take.
 pub fn waiting_box(session: Session) -> impl IntoView {
-    let line = Line {
+    let own = OwnWaiting {
         session,
         place: RwSignal::new(None),
         quantity: RwSignal::new(1),
@@ -62,26 +62,26 @@ pub fn waiting_box(session: Session) -> impl IntoView {
     // Asked once it matters: most who look at a show can just take seats.
     Effect::new(move |_| {
         if is_called_for.get() {
-            line.ask();
+            own.ask();
         }
     });
     events::every(ASK_EVERY_MS, move || {
-        if line.is_followed() && is_visible() {
-            line.ask();
+        if own.is_followed() && is_visible() {
+            own.ask();
         }
     });
     // A hold of theirs that ended may have been the offer.
     let held = Memo::new(move |_| session.cart.with(|cart| cart.held().map(|held| held.id)));
     Effect::new(move |before: Option<Option<Uuid>>| {
         let held = held.get();
-        if held.is_none() && before.flatten().is_some() && line.is_followed() {
-            line.ask();
+        if held.is_none() && before.flatten().is_some() && own.is_followed() {
+            own.ask();
         }
         held
     });
     // A memo, so that what is being typed survives every other change.
     let is_shown = Memo::new(move |_| {
-        let state = line.place.with(|place| place.as_ref().map(|place| place.state));
+        let state = own.place.with(|place| place.as_ref().map(|place| place.state));
         let in_line = match state {
             None | Some(WaitingState::Taken) => false,
             // Whoever is paying for it has it longer than the offer lasted.
@@ -90,10 +90,10 @@ pub fn waiting_box(session: Session) -> impl IntoView {
         };
         in_line || (is_called_for.get() && session.cart.with(Cart::is_empty))
     });
-    move || is_shown.get().then(|| content(line))
+    move || is_shown.get().then(|| content(own))
 }
 
-impl Line {
+impl OwnWaiting {
     /// Whether it may stand otherwise without their doing. What is being paid for is left in peace.
     fn is_followed(self) -> bool {
         self.place.with_untracked(|place| place.as_ref().is_some_and(may_change)) && !self.session.is_paying()
@@ -195,25 +195,25 @@ fn in_words(failure: &Failure) -> String {
     }
 }
 
-fn content(line: Line) -> impl IntoView {
-    let state = Memo::new(move |_| line.place.with(|place| place.as_ref().map(|place| place.state)));
+fn content(own: OwnWaiting) -> impl IntoView {
+    let state = Memo::new(move |_| own.place.with(|place| place.as_ref().map(|place| place.state)));
     view! {
         <section class="waiting" id=BOX tabindex="-1" data-testid="waiting-list" aria-label=say!("wait.label")>
             {move || match state.get() {
-                Some(WaitingState::Waiting) => EitherOf3::A(in_line(line)),
-                Some(WaitingState::Offered) => EitherOf3::B(offered(line)),
-                other => EitherOf3::C(form(line, other == Some(WaitingState::Lapsed))),
+                Some(WaitingState::Waiting) => EitherOf3::A(in_line(own)),
+                Some(WaitingState::Offered) => EitherOf3::B(offered(own)),
+                other => EitherOf3::C(form(own, other == Some(WaitingState::Lapsed))),
             }}
-            <p class="field-error" role="alert">{move || line.error.get()}</p>
+            <p class="field-error" role="alert">{move || own.error.get()}</p>
         </section>
     }
 }
 
-fn in_line(line: Line) -> impl IntoView {
-    let place = move || line.place.with(|place| place.as_ref().map(place_in_words).unwrap_or_default());
+fn in_line(own: OwnWaiting) -> impl IntoView {
+    let place = move || own.place.with(|place| place.as_ref().map(place_in_words).unwrap_or_default());
     view! {
         <p role="status" data-testid="waiting-place">{place}</p>
-        <button type="button" class="button button-quiet waiting-leave" data-testid="waiting-leave" on:click=move |_| line.leave()>{say!("wait.leave")}</button>
+        <button type="button" class="button button-quiet waiting-leave" data-testid="waiting-leave" on:click=move |_| own.leave()>{say!("wait.leave")}</button>
         {other_times()}
     }
 }
@@ -229,14 +229,14 @@ fn offer_minutes() -> Option<i64> {
     browser::element(SHOW)?.get_attribute("data-offer-minutes")?.parse().ok()
 }
 
-fn offered(line: Line) -> impl IntoView {
+fn offered(own: OwnWaiting) -> impl IntoView {
     view! {
         <p role="status" data-testid="waiting-offer">{say!("wait.offer")}</p>
-        <button type="button" class="button button-quiet waiting-leave" data-testid="waiting-leave" on:click=move |_| line.leave()>{say!("wait.let_go")}</button>
+        <button type="button" class="button button-quiet waiting-leave" data-testid="waiting-leave" on:click=move |_| own.leave()>{say!("wait.let_go")}</button>
     }
 }
 
-fn form(line: Line, has_lapsed: bool) -> impl IntoView {
+fn form(own: OwnWaiting, has_lapsed: bool) -> impl IntoView {
     let intro = if has_lapsed {
         Either::Left(view! { <p data-testid="waiting-lapsed">{say!("wait.lapsed")}</p> })
     } else {
@@ -244,11 +244,11 @@ fn form(line: Line, has_lapsed: bool) -> impl IntoView {
     };
     let submit = move |event: SubmitEvent| {
         event.prevent_default();
-        line.join();
+        own.join();
     };
     let most = u32::try_from(MAX_SEATS_PER_HOLD).unwrap_or(u32::MAX);
     let step = move |by: i32| {
-        line.quantity.update(|quantity| *quantity = quantity.saturating_add_signed(by).clamp(1, most));
+        own.quantity.update(|quantity| *quantity = quantity.saturating_add_signed(by).clamp(1, most));
     };
     view! {
         {intro}
@@ -257,15 +257,15 @@ fn form(line: Line, has_lapsed: bool) -> impl IntoView {
                 <span id="waiting-quantity-label">{say!("wait.how_many")}</span>
                 <span class="stepper" role="group" aria-labelledby="waiting-quantity-label">
                     <button type="button" class="stepper-button" aria-label=say!("wait.less") on:click=move |_| step(-1)>"−"</button>
-                    <output class="stepper-count" data-testid="waiting-quantity">{move || number(i64::from(line.quantity.get()), current())}</output>
+                    <output class="stepper-count" data-testid="waiting-quantity">{move || number(i64::from(own.quantity.get()), current())}</output>
                     <button type="button" class="stepper-button" aria-label=say!("wait.more") on:click=move |_| step(1)>"+"</button>
                 </span>
             </div>
             <div class="field">
                 <label for="waiting-email">{say!("wait.email")}</label>
                 <input id="waiting-email" name="waiting-email" type="email" autocomplete="email" inputmode="email" required
-                    prop:value=line.email.get_untracked()
-                    on:input=move |event| line.email.set(event_target_value(&event)) />
+                    prop:value=own.email.get_untracked()
+                    on:input=move |event| own.email.set(event_target_value(&event)) />
             </div>
             <button type="submit" class="button" data-testid="waiting-join">{say!("wait.join")}</button>
         </form>

@@ -27,7 +27,7 @@ pub struct Together {
 
 impl Together {
     /// A statement under a name of its own. `told`: columns of its rows that are wanted, each to be asked for by
-    /// [`Told::column`].
+    /// [`StatementResults::column`].
     pub fn add(&mut self, name: &'static str, statement: &str, told: &[&'static str]) -> Values<'_> {
         self.names.push(name);
         self.parts.push_str(if self.parts.is_empty() { "WITH " } else { ", " });
@@ -46,14 +46,14 @@ impl Together {
     ///
     /// # Errors
     /// Whatever Postgres says to any of them; then none of them has done anything.
-    pub async fn run(self, tx: &mut PgConnection) -> Result<Told, sqlx::Error> {
+    pub async fn run(self, tx: &mut PgConnection) -> Result<StatementResults, sqlx::Error> {
         let Self { names, parts, told, arguments } = self;
         if parts.is_empty() {
-            return Ok(Told { names, row: None });
+            return Ok(StatementResults { names, row: None });
         }
         let text = format!("{parts} SELECT true{told}");
         let row = sqlx::query_with(AssertSqlSafe(text), arguments).fetch_one(tx).await?;
-        Ok(Told { names, row: Some(row) })
+        Ok(StatementResults { names, row: Some(row) })
     }
 }
 
@@ -91,12 +91,12 @@ impl Values<'_> {
 }
 
 /// What the statements told.
-pub struct Told {
+pub struct StatementResults {
     names: Vec<&'static str>,
     row: Option<PgRow>,
 }
 
-impl Told {
+impl StatementResults {
     /// A column of the rows of a statement, in their order; nothing where the statement was not sent.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 use serde::Serialize;
 
-use super::Standing;
+use super::FollowedBooking;
 use crate::browser::calls::{self, Failure};
 use crate::browser::{self, ids};
 use crate::language::problem_in_words;
@@ -13,7 +13,7 @@ use crate::say;
 
 /// A wish of the buyer's: outlives the panel that asks.
 pub(super) struct Asking<W: 'static> {
-    booking: RwSignal<Standing>,
+    booking: RwSignal<FollowedBooking>,
     /// Whether it is on its way.
     pub busy: RwSignal<bool>,
     /// Why it was refused.
@@ -32,7 +32,7 @@ impl<W: 'static> Copy for Asking<W> {}
 
 impl<W: Clone + PartialEq + Serialize + Send + Sync + 'static> Asking<W> {
     /// Nothing was asked for yet.
-    pub fn new(booking: RwSignal<Standing>) -> Self {
+    pub fn new(booking: RwSignal<FollowedBooking>) -> Self {
         Self { booking, busy: RwSignal::new(false), trouble: RwSignal::new(None), attempt: StoredValue::new(None) }
     }
 
@@ -49,7 +49,7 @@ impl<W: Clone + PartialEq + Serialize + Send + Sync + 'static> Asking<W> {
         let page = self.booking.with_untracked(|booking| format!("/bookings/{}", booking.id));
         spawn_local(async move {
             let path = format!("/api/v1{page}/{address}");
-            match calls::change::<Standing>(Method::POST, &path, &key, &wish).await {
+            match calls::change::<FollowedBooking>(Method::POST, &path, &key, &wish).await {
                 // Seats, sum and story are the page's: it is read again.
                 Ok(_) => browser::go_to(&page),
                 Err(failure) => {

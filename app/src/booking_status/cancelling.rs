@@ -7,7 +7,7 @@ use domain::money::Money;
 use domain::seats::SeatIndex;
 use leptos::prelude::*;
 
-use super::Standing;
+use super::FollowedBooking;
 use super::asking::Asking;
 use crate::browser;
 use crate::language::{current, money};
@@ -19,7 +19,7 @@ const UNREACHABLE: &str = "cancel.unreachable";
 /// What the buyer does about it: outlives the panel.
 #[derive(Clone, Copy)]
 struct Choice {
-    booking: RwSignal<Standing>,
+    booking: RwSignal<FollowedBooking>,
     /// Seats that stay.
     kept: RwSignal<Vec<SeatIndex>>,
     open: RwSignal<bool>,
@@ -27,7 +27,7 @@ struct Choice {
 }
 
 /// The offer to cancel, while there is one; `open` while somebody looks at what would come back.
-pub fn offer(booking: RwSignal<Standing>, open: RwSignal<bool>) -> impl IntoView {
+pub fn offer(booking: RwSignal<FollowedBooking>, open: RwSignal<bool>) -> impl IntoView {
     let asking = Asking::new(booking);
     let choice = Choice { booking, kept: RwSignal::new(Vec::new()), open, asking };
     let can_cancel =

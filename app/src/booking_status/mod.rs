@@ -36,7 +36,7 @@ const LONGEST_PAUSE_MS: u32 = 5_000;
 /// How a booking stands: the part of [`BookingView`] that the browser reads, and so the only part it
 /// carries code for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Standing {
+pub struct FollowedBooking {
     /// The booking.
     pub id: Uuid,
     /// Its show.
@@ -84,7 +84,7 @@ pub struct Standing {
     pub is_submitted: bool,
 }
 
-impl From<&BookingView> for Standing {
+impl From<&BookingView> for FollowedBooking {
     fn from(booking: &BookingView) -> Self {
         Self {
             id: booking.id,
@@ -113,7 +113,7 @@ impl From<&BookingView> for Standing {
 #[island]
 pub fn BookingStatus(
     /// The booking as the page was rendered.
-    booking: Standing,
+    booking: FollowedBooking,
 ) -> impl IntoView {
     let booking = RwSignal::new(booking);
     Effect::new(move |_| {
@@ -158,7 +158,7 @@ pub fn BookingStatus(
 }
 
 /// What happened, with times.
-fn story(booking: &Standing) -> impl IntoView + use<> {
+fn story(booking: &FollowedBooking) -> impl IntoView + use<> {
     let line = |told: &StepView| {
         let (words, time) = (step_in_words(told), time_in_words(told));
         let (step, at) = (told.step.clone(), told.at.clone());
@@ -199,7 +199,7 @@ fn time_in_words(told: &StepView) -> String {
 }
 
 /// Whether nothing more can happen without somebody's doing.
-fn is_settled(booking: &Standing) -> bool {
+fn is_settled(booking: &FollowedBooking) -> bool {
     let money_moves = match booking.money {
         MoneyState::Pending | MoneyState::Refunding => true,
         // Paid for nothing: it goes back.
@@ -215,15 +215,15 @@ fn is_settled(booking: &Standing) -> bool {
     }
 }
 
-fn follow(booking: RwSignal<Standing>) {
+fn follow(booking: RwSignal<FollowedBooking>) {
     let path = booking.with_untracked(|booking| format!("/api/v1/bookings/{}", booking.id));
     spawn_local(async move {
         let mut pause_ms = FIRST_PAUSE_MS;
         while !booking.with_untracked(is_settled) {
             events::after(pause_ms / 2 + ids::jitter(pause_ms / 2)).await;
-            let now = calls::get::<Standing>(&path).await;
+            let now = calls::get::<FollowedBooking>(&path).await;
             let is_submitted = booking.with_untracked(|before| before.is_submitted);
-            if let Ok(now) = now.map(|now| Standing { is_submitted, ..now })
+            if let Ok(now) = now.map(|now| FollowedBooking { is_submitted, ..now })
                 && booking.with_untracked(|before| *before != now)
             {
                 booking.set(now);
@@ -240,9 +240,9 @@ mod tests {
     use super::*;
     use crate::language::speaking;
 
-    pub(super) fn standing(state: BookingState, money: MoneyState) -> Standing {
+    pub(super) fn followed(state: BookingState, money: MoneyState) -> FollowedBooking {
         let anna = Person { name: "Anna".to_owned(), email: "anna@example.org".to_owned() };
-        Standing {
+        FollowedBooking {
             id: Uuid::nil(),
             show: Uuid::nil(),
             state,
@@ -280,15 +280,17 @@ mod tests {
 
     #[test]
     fn following_ends_only_where_seats_and_money_rest() {
-        let confirmed =
-            Standing { ticket_url: Some("/ticket".to_owned()), ..standing(BookingState::Confirmed, MoneyState::Paid) };
+        let confirmed = FollowedBooking {
+            ticket_url: Some("/ticket".to_owned()),
+            ..followed(BookingState::Confirmed, MoneyState::Paid)
+        };
         assert!(is_settled(&confirmed));
-        assert!(is_settled(&standing(BookingState::Cancelled, MoneyState::Failed)));
-        assert!(is_settled(&standing(BookingState::Expired, MoneyState::Refunded)));
-        assert!(!is_settled(&standing(BookingState::PaymentPending, MoneyState::Pending)));
-        assert!(!is_settled(&standing(BookingState::Cancelled, MoneyState::Paid)), "it has to come back");
-        assert!(!is_settled(&standing(BookingState::Cancelled, MoneyState::Refunding)));
-        assert!(is_settled(&standing(BookingState::Expired, MoneyState::Moved)));
+        assert!(is_settled(&followed(BookingState::Cancelled, MoneyState::Failed)));
+        assert!(is_settled(&followed(BookingState::Expired, MoneyState::Refunded)));
+        assert!(!is_settled(&followed(BookingState::PaymentPending, MoneyState::Pending)));
+        assert!(!is_settled(&followed(BookingState::Cancelled, MoneyState::Paid)), "it has to come back");
+        assert!(!is_settled(&followed(BookingState::Cancelled, MoneyState::Refunding)));
+        assert!(is_settled(&followed(BookingState::Expired, MoneyState::Moved)));
         let mut part = confirmed;
         let euro = |minor| Money::new(minor, domain::money::Currency::parse("EUR").expect("a code"));
         part.refunds = vec![RefundView { number: 1, amount: euro(9), fee: euro(1), seats: vec![], settled: false }];

@@ -3,7 +3,7 @@
 use domain::api::moving::{SeatOffer, SeatOfferAnswer};
 use leptos::prelude::*;
 
-use super::Standing;
+use super::FollowedBooking;
 use super::asking::Asking;
 use crate::language::{Moment, current};
 use crate::say;
@@ -12,7 +12,7 @@ use crate::say;
 const UNREACHABLE: &str = "move.unreachable";
 
 /// The choice, while there is one.
-pub fn choice(booking: RwSignal<Standing>) -> impl IntoView {
+pub fn choice(booking: RwSignal<FollowedBooking>) -> impl IntoView {
     let asking = Asking::new(booking);
     let offer = Memo::new(move |_| booking.with(|booking| booking.seat_offer.clone()));
     move || offer.get().map(|offer| panel(asking, offer))

@@ -3,7 +3,7 @@
 
 use domain::api::{BookingState, MoneyState};
 
-use super::Standing;
+use super::FollowedBooking;
 use crate::again;
 use crate::language::{Arg, Moment, current};
 use crate::say;
@@ -48,7 +48,7 @@ impl Words {
 }
 
 /// What it means to the one who bought. A payment that was stopped because somebody cancelled did not fail.
-pub(super) fn words(booking: &Standing) -> Words {
+pub(super) fn words(booking: &FollowedBooking) -> Words {
     match (booking.state, booking.money) {
         (BookingState::Cancelled, MoneyState::Failed) if is_cancelled(booking) => {
             Words::of(booking.state, MoneyState::None)
@@ -73,32 +73,32 @@ pub(super) fn words(booking: &Standing) -> Words {
 }
 
 /// A message about a booking, with whatever of it the message names.
-pub(super) fn said(key: &str, booking: &Standing) -> String {
+pub(super) fn said(key: &str, booking: &FollowedBooking) -> String {
     let until = until(booking).unwrap_or_default();
     say!(key, until = Arg::Ours(&until), name = &booking.holder.name, email = &booking.holder.email)
 }
 
 /// Whether somebody cancelled it, buyer or cinema.
-fn is_cancelled(booking: &Standing) -> bool {
+fn is_cancelled(booking: &FollowedBooking) -> bool {
     booking.steps.iter().any(|step| step.step == "cancelled")
 }
 
 /// Whose doing it was that no payment came, where that is known.
-fn why_it_failed(booking: &Standing) -> Option<&str> {
+fn why_it_failed(booking: &FollowedBooking) -> Option<&str> {
     booking.steps.iter().rev().find(|step| step.step == "failed")?.why.as_deref()
 }
 
 /// Whether the tickets went to another address than the buyer's: as the mails do.
-fn is_for_a_friend(booking: &Standing) -> bool {
+fn is_for_a_friend(booking: &FollowedBooking) -> bool {
     !booking.holder.email.eq_ignore_ascii_case(&booking.buyer.email)
 }
 
 /// Until when it must be paid, on the clocks of the theatre: `19:42`.
-fn until(booking: &Standing) -> Option<String> {
+fn until(booking: &FollowedBooking) -> Option<String> {
     Moment::parse(booking.expires_at_theatre.as_ref()?).map(|until| until.time(current()))
 }
 
-pub(super) fn money_in_words(booking: &Standing) -> String {
+pub(super) fn money_in_words(booking: &FollowedBooking) -> String {
     let total = booking.total;
     // All that was left of it; parts that were given back before have lines of their own below.
     let whole = booking.refunds.iter().find(|refund| refund.number == 0);
@@ -119,7 +119,7 @@ pub(super) fn money_in_words(booking: &Standing) -> String {
 }
 
 /// What came back of each part that was given back, and what was kept of it.
-pub(super) fn parts_in_words(booking: &Standing) -> Vec<String> {
+pub(super) fn parts_in_words(booking: &FollowedBooking) -> Vec<String> {
     let parts = booking.refunds.iter().filter(|refund| refund.number > 0 && refund.fee.minor > 0);
     parts
         .map(|part| say!("status.part_back", seats = &part.seats.join(", "), amount = part.amount, fee = part.fee))
@@ -127,7 +127,7 @@ pub(super) fn parts_in_words(booking: &Standing) -> Vec<String> {
 }
 
 /// The one thing to do now: where it leads, the key of what it is called, and its name for tests.
-pub(super) fn next_step(booking: &Standing) -> Option<(String, &'static str, &'static str)> {
+pub(super) fn next_step(booking: &FollowedBooking) -> Option<(String, &'static str, &'static str)> {
     let show = again::address(booking.show, &[], &[]);
     if let Some(other) = booking.moved_to {
         return Some((format!("/bookings/{other}"), "status.next_moved", "moved-to"));
@@ -151,14 +151,14 @@ pub(super) fn next_step(booking: &Standing) -> Option<(String, &'static str, &'s
 }
 
 /// Whether no payment came, and nobody gave the seats back.
-fn may_want_them_again(booking: &Standing) -> bool {
+fn may_want_them_again(booking: &FollowedBooking) -> bool {
     let came_to_nothing = matches!(booking.money, MoneyState::None | MoneyState::Failed);
     came_to_nothing && !(booking.seats.is_empty() && booking.places.is_empty()) && !is_cancelled(booking)
 }
 
 /// Whether something else on the page comes before the next step: an offer that waits for an answer, or seats that are
 /// being given back. One button at a time is the one to press.
-pub(super) fn is_second(booking: &Standing, giving_back: bool) -> bool {
+pub(super) fn is_second(booking: &FollowedBooking, giving_back: bool) -> bool {
     booking.seat_offer.is_some() || (giving_back && booking.cancel_until_ms.is_some())
 }
 
@@ -169,26 +169,26 @@ mod tests {
     use domain::api::{Person, SeatLine};
     use domain::booking::ALL_STATES;
 
-    use super::super::tests::{standing, step};
+    use super::super::tests::{followed, step};
     use super::*;
     use crate::language::{Language, speaking};
 
-    fn title(booking: &Standing) -> String {
+    fn title(booking: &FollowedBooking) -> String {
         said(words(booking).title, booking)
     }
 
     /// A booking of C7 and C8 whose payment did not come, for this reason.
-    fn failed(why: Option<&str>) -> Standing {
+    fn failed(why: Option<&str>) -> FollowedBooking {
         let line = |seat, label: &str| SeatLine {
             seat,
             label: label.to_owned(),
             category: "Gold".to_owned(),
-            price: standing(BookingState::Cancelled, MoneyState::Failed).total,
+            price: followed(BookingState::Cancelled, MoneyState::Failed).total,
         };
-        Standing {
+        FollowedBooking {
             seats: vec![line(31, "C7"), line(30, "C8")],
             steps: vec![step("paying"), StepView { why: why.map(str::to_owned), ..step("failed") }],
-            ..standing(BookingState::Cancelled, MoneyState::Failed)
+            ..followed(BookingState::Cancelled, MoneyState::Failed)
         }
     }
 
@@ -218,8 +218,8 @@ mod tests {
         {
             for money in all_money {
                 // Both pages there may be: on the way back from the gateway, and not.
-                let plain = standing(state, money);
-                let back = Standing {
+                let plain = followed(state, money);
+                let back = FollowedBooking {
                     pay_url: Some("https://gateway.example/pay/1".to_owned()),
                     expires_at_theatre: Some("2026-11-21T19:42:07".to_owned()),
                     ..plain.clone()
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn who_did_not_pay_is_told_why_and_led_to_their_seats() {
-        let expired = standing(BookingState::Expired, MoneyState::None);
+        let expired = followed(BookingState::Expired, MoneyState::None);
         assert_eq!(
             [failed(Some("declined")), failed(Some("stopped")), failed(None), expired].map(|booking| title(&booking)),
             [
@@ -264,9 +264,10 @@ mod tests {
         assert_eq!(title(&booking), "Cancelled");
         let (address, _, name) = next_step(&booking).expect("there is something to do");
         assert_eq!((address.contains('?'), name), (false, "back-to-show"));
-        let refunded = Standing { money: MoneyState::Refunded, ..failed(None) };
+        let refunded = FollowedBooking { money: MoneyState::Refunded, ..failed(None) };
         assert_eq!(next_step(&refunded).map(|(_, _, name)| name), Some("back-to-show"), "it was paid");
-        let money_under_way = Standing { state: BookingState::Expired, money: MoneyState::Pending, ..failed(None) };
+        let money_under_way =
+            FollowedBooking { state: BookingState::Expired, money: MoneyState::Pending, ..failed(None) };
         assert_eq!(
             next_step(&money_under_way).map(|(_, _, name)| name),
             Some("back-to-show"),
@@ -276,10 +277,10 @@ mod tests {
 
     #[test]
     fn whoever_comes_back_without_having_paid_is_told_first_how_long_the_seats_are_theirs() {
-        let mut booking = Standing {
+        let mut booking = FollowedBooking {
             pay_url: Some("https://gateway.example/pay/1".to_owned()),
             expires_at_theatre: Some("2026-11-21T19:42:07".to_owned()),
-            ..standing(BookingState::PaymentPending, MoneyState::Pending)
+            ..followed(BookingState::PaymentPending, MoneyState::Pending)
         };
         assert_eq!(title(&booking), "The seats are still yours until 19:42");
         assert!(said(words(&booking).text, &booking).contains("with another card"));
@@ -296,7 +297,7 @@ mod tests {
 
     #[test]
     fn tickets_of_a_friend_are_said_to_be_the_friends() {
-        let mut booking = standing(BookingState::Confirmed, MoneyState::Paid);
+        let mut booking = followed(BookingState::Confirmed, MoneyState::Paid);
         assert_eq!(title(&booking), "You have your seats");
         booking.holder = Person { name: "Luís".to_owned(), email: "luis@example.org".to_owned() };
         assert_eq!(title(&booking), "Booked for Luís");
@@ -308,7 +309,7 @@ mod tests {
 
     #[test]
     fn one_button_at_a_time_is_the_one_to_press() {
-        let mut booking = standing(BookingState::Confirmed, MoneyState::Paid);
+        let mut booking = followed(BookingState::Confirmed, MoneyState::Paid);
         assert!(!is_second(&booking, false));
         assert!(!is_second(&booking, true), "there is nothing to give back any more");
         booking.cancel_until_ms = Some(1);

@@ -4,7 +4,7 @@ use domain::api::BookingView;
 use leptos::prelude::*;
 
 use super::ticket::ShowFacts;
-use crate::booking_status::{BookingStatus, Standing, WORDS};
+use crate::booking_status::{BookingStatus, FollowedBooking, WORDS};
 use crate::language::{current, money};
 use crate::say;
 use crate::shell::{Head, Page};
@@ -64,7 +64,7 @@ impl Page for Booking {
         };
         view! {
             <div class="booking">
-                <BookingStatus booking=Standing { is_submitted: self.is_submitted, ..Standing::from(&self.booking) } />
+                <BookingStatus booking=FollowedBooking { is_submitted: self.is_submitted, ..FollowedBooking::from(&self.booking) } />
                 <section class="booking-facts card" aria-label=say!("booking.facts")>
                     <p class="booking-reference"><span class="quiet">{say!("booking.booking")}" "</span><strong data-testid="reference">{self.booking.reference}</strong></p>
                     {self.show.view()}

@@ -15,7 +15,7 @@ use uuid::Uuid;
 use super::large_rooms::counting::Counting;
 use super::large_rooms::painting::Surface;
 use super::live::board::{Board, Look};
-use super::live::connection::Line;
+use super::live::connection::Connection;
 use super::own_seats::cart::{Cart, Tapped};
 use super::own_seats::own_hold::Ending;
 use super::own_seats::watch::Watched;
@@ -87,7 +87,7 @@ pub struct Session {
     pub places_left: Told<Vec<(AreaIndex, u32)>>,
     /// Whether we were told that others wait for what is free.
     pub others_wait: Told<bool>,
-    /// The live connection.
+    /// How the live connection stands.
     pub live: Told<Live>,
     /// What the visitor must know now.
     pub notice: Told<Option<Notice>>,
@@ -99,7 +99,8 @@ pub struct Session {
     pub spoken: Told<String>,
     /// Milliseconds until the hold ends, stepwise; `None` without a hold.
     pub left_ms: Told<Option<i64>>,
-    pub(super) line: Kept<Here<Line>>,
+    /// The live connection itself.
+    pub(super) connection: Kept<Here<Connection>>,
     tabs: Kept<Option<Here<Tabs>>>,
     /// Counts what happened to the hold, so that a question asked before cannot overwrite it.
     pub(super) turn: Kept<u64>,
@@ -146,7 +147,7 @@ impl Session {
             tapped_in_vain: Told::new(None),
             spoken: Told::new(String::new()),
             left_ms: Told::new(None),
-            line: Kept::new(Here::new(Line::default())),
+            connection: Kept::new(Here::new(Connection::default())),
             tabs: Kept::new(None),
             turn: Kept::new(0),
             off_to_pay: Kept::new(false),

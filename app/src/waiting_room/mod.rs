@@ -41,7 +41,7 @@ const SPEAK_EVERY_MS: u32 = 30_000;
 
 /// What is known in this tab.
 #[derive(Clone, Copy)]
-struct Door {
+struct Visit {
     show: Uuid,
     view: RwSignal<Option<QueueView>>,
     error: RwSignal<Option<String>>,
@@ -59,7 +59,7 @@ pub fn WaitingRoom(
     /// When it opens, on the theatre's clocks, in words.
     opens: String,
 ) -> impl IntoView {
-    let door = Door {
+    let visit = Visit {
         show,
         view: RwSignal::new(None),
         error: RwSignal::new(None),
@@ -67,11 +67,11 @@ pub fn WaitingRoom(
         socket: StoredValue::new_local(None),
         key: StoredValue::new(None),
     };
-    Effect::new(move |_| door.start());
+    Effect::new(move |_| visit.start());
     let left_ms = RwSignal::new(None::<i64>);
-    Effect::new(move |_| events::every(1_000, move || left_ms.set(door.left_ms())));
-    let state = Memo::new(move |_| door.view.with(|view| view.as_ref().map(|view| view.state)));
-    let told = Memo::new(move |_| door.view.with(|view| view.as_ref().map(|view| words::of(view, &opens))));
+    Effect::new(move |_| events::every(1_000, move || left_ms.set(visit.left_ms())));
+    let state = Memo::new(move |_| visit.view.with(|view| view.as_ref().map(|view| view.state)));
+    let told = Memo::new(move |_| visit.view.with(|view| view.as_ref().map(|view| words::of(view, &opens))));
     let title = Memo::new(move |_| told.get().map_or_else(|| say!("queue.loading"), |told| told.title));
     let spoken = spoken(title, told);
     view! {
@@ -87,29 +87,29 @@ pub fn WaitingRoom(
                 {move || left_ms.get().filter(|_| state.get() == Some(QueueState::Waiting)).map(words::opens_in)}
             </p>
             <p class="waiting-room-wait" data-testid="queue-wait">{move || told.get().and_then(|told| told.wait)}</p>
-            <p class="field-error" role="alert">{move || door.error.get()}</p>
+            <p class="field-error" role="alert">{move || visit.error.get()}</p>
             <p class="waiting-room-acts">
                 {move || matches!(state.get(), Some(QueueState::Outside | QueueState::Over | QueueState::Elsewhere)).then(|| view! {
-                    <button type="button" class="button" data-testid="queue-join" on:click=move |_| door.join()>{say!("queue.join")}</button>
+                    <button type="button" class="button" data-testid="queue-join" on:click=move |_| visit.join()>{say!("queue.join")}</button>
                 })}
                 {move || (state.get() == Some(QueueState::Inside)).then(|| view! {
                     <a class="button" data-testid="queue-enter" href=format!("/shows/{show}{}", browser::query())>{say!("queue.to_seats")}</a>
                 })}
                 {move || matches!(state.get(), Some(QueueState::Waiting | QueueState::Late | QueueState::Inside)).then(|| view! {
-                    <button type="button" class="button button-quiet" data-testid="queue-leave" on:click=move |_| door.leave()>{say!("queue.leave")}</button>
+                    <button type="button" class="button button-quiet" data-testid="queue-leave" on:click=move |_| visit.leave()>{say!("queue.leave")}</button>
                 })}
             </p>
-            {move || door.view.with(|view| view.as_ref().and_then(|view| view.link.clone())).map(words::link)}
-            {move || door.view.with(|view| view.as_ref().map(words::draw))}
+            {move || visit.view.with(|view| view.as_ref().and_then(|view| view.link.clone())).map(words::link)}
+            {move || visit.view.with(|view| view.as_ref().map(words::draw))}
         </section>
     }
 }
 
 /// What is read aloud below the heading: when a new step has begun, and every half minute if it is something new by then.
-fn spoken(title: Memo<String>, told: Memo<Option<words::Told>>) -> RwSignal<String> {
+fn spoken(title: Memo<String>, told: Memo<Option<words::QueueWords>>) -> RwSignal<String> {
     let spoken = RwSignal::new(String::new());
     let speak = move || {
-        let words = told.with_untracked(|told| told.as_ref().map(words::Told::aloud)).unwrap_or_default();
+        let words = told.with_untracked(|told| told.as_ref().map(words::QueueWords::aloud)).unwrap_or_default();
         if spoken.with_untracked(|before| *before != words) {
             spoken.set(words);
         }
@@ -122,7 +122,7 @@ fn spoken(title: Memo<String>, told: Memo<Option<words::Told>>) -> RwSignal<Stri
     spoken
 }
 
-impl Door {
+impl Visit {
     fn path(self) -> String {
         format!("/api/v1/shows/{}/queue", self.show)
     }

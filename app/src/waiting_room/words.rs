@@ -10,14 +10,14 @@ use crate::say;
 
 /// What is said at one time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Told {
+pub(super) struct QueueWords {
     pub(super) title: String,
     pub(super) text: String,
     /// How long it may take.
     pub(super) wait: Option<String>,
 }
 
-impl Told {
+impl QueueWords {
     /// What is read aloud of it below its heading.
     pub(super) fn aloud(&self) -> String {
         self.wait.iter().fold(self.text.clone(), |text, wait| format!("{text} {wait}"))
@@ -39,7 +39,7 @@ pub(super) const fn name(state: QueueState) -> &'static str {
 }
 
 /// How somebody stands; `opens` is when it opens, in words.
-pub(super) fn of(view: &QueueView, opens: &str) -> Told {
+pub(super) fn of(view: &QueueView, opens: &str) -> QueueWords {
     let opens = Arg::Ours(opens);
     let is_open = view.queue.is_open;
     let (title, text) = match (view.state, view.place, view.outlook) {
@@ -64,7 +64,7 @@ pub(super) fn of(view: &QueueView, opens: &str) -> Told {
         Some(outlook) => Some(wait(outlook)),
         None => None,
     };
-    Told { title, text, wait }
+    QueueWords { title, text, wait }
 }
 
 fn count(number: u64) -> i64 {

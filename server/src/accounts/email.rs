@@ -65,7 +65,5 @@ pub async fn prove(
     audit::record(&mut tx, &entry, now).await?;
     let account = view::of_account(&mut tx, session.account).await?.ok_or_else(|| Problem::not_found("account"))?;
     let answer = Answer::json(StatusCode::OK, &account)?;
-    intent.complete(&mut tx, &answer, now).await?;
-    tx.commit().await?;
-    Ok(answer)
+    intent.commit(tx, answer, now).await
 }

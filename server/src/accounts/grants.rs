@@ -79,8 +79,7 @@ pub async fn change(
         audit::record(&mut tx, &entry, now).await?;
     }
     let answer = Answer::no_content();
-    intent.complete(&mut tx, &answer, now).await?;
-    tx.commit().await?;
+    let answer = intent.commit(tx, answer, now).await?;
     state.accounts.sessions.forget();
     Ok(answer)
 }

@@ -72,8 +72,7 @@ pub(super) async fn order(
     }
     enqueue(&mut tx, kind, email, now).await?;
     let answer = Answer::json(StatusCode::ACCEPTED, &NextStep::read_mail(email.to_owned()))?;
-    intent.complete(&mut tx, &answer, now).await?;
-    tx.commit().await?;
+    let answer = intent.commit(tx, answer, now).await?;
     wake(state);
     Ok(answer)
 }

@@ -109,8 +109,7 @@ pub async fn reset(
     sql::set_proven(&mut tx, whose, now).await?;
     sql::sessions::end_all(&mut tx, whose, None, now).await?;
     let answer = Answer::no_content();
-    intent.complete(&mut tx, &answer, now).await?;
-    tx.commit().await?;
+    let answer = intent.commit(tx, answer, now).await?;
     Login::of(&account.email, address).clear(state).await;
     over(state);
     Ok(answer)

@@ -70,9 +70,7 @@ pub async fn set_pin(
     let entry = Entry::by(account, "pin_set", audit::account(account), "By its owner.").at(theatre);
     audit::record(&mut tx, &entry, now).await?;
     let answer = Answer::no_content();
-    intent.complete(&mut tx, &answer, now).await?;
-    tx.commit().await?;
-    Ok(answer)
+    intent.commit(tx, answer, now).await
 }
 
 fn check_digits(pin: &Password) -> Result<(), Problem> {

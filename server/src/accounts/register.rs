@@ -47,8 +47,7 @@ pub async fn register(
         mails::enqueue(&mut tx, kind, &email, now).await?;
     }
     let answer = Answer::json(StatusCode::CREATED, &NextStep::log_in(email))?;
-    intent.complete(&mut tx, &answer, now).await?;
-    tx.commit().await?;
+    let answer = intent.commit(tx, answer, now).await?;
     mails::wake(state);
     Ok(answer)
 }

@@ -77,8 +77,7 @@ pub async fn make(
     let subject = format!("key {} {}", row.id, row.name);
     audit::record(&mut tx, &Entry::by(staff.session.account, "api_key_made", subject, reason).at(theatre), now).await?;
     let answer = Answer::json(StatusCode::CREATED, &row.view())?;
-    intent.complete(&mut tx, &answer, now).await?;
-    tx.commit().await?;
+    let answer = intent.commit(tx, answer, now).await?;
     with_key(state, &answer)
 }
 
@@ -114,9 +113,7 @@ pub async fn revoke(
         audit::record(&mut tx, &entry, now).await?;
     }
     let answer = Answer::no_content();
-    intent.complete(&mut tx, &answer, now).await?;
-    tx.commit().await?;
-    Ok(answer)
+    intent.commit(tx, answer, now).await
 }
 
 fn named(text: &str) -> Result<&str, Problem> {

@@ -52,13 +52,13 @@ pub(super) async fn place(state: &AppState, show: &Show, row: &BookingRow) -> Re
         return Ok(());
     }
     let mut connection = state.pg.acquire().await?;
-    let told = told(&mut connection, row).await?;
+    let circumstances = circumstances(&mut connection, row).await?;
     drop(connection);
     let now = state.locks.now();
-    if let Some(why) = told.why_not(show, now) {
+    if let Some(why) = circumstances.why_not(show, now) {
         return give_back(state, row, why).await;
     }
-    match hold_seats(state, show, row, told.if_late).await {
+    match hold_seats(state, show, row, circumstances.if_late).await {
         Ok(Some(held)) => match take(state, show, row, &held).await {
             Ok(true) => Ok(()),
             Ok(false) => {
@@ -68,7 +68,7 @@ pub(super) async fn place(state: &AppState, show: &Show, row: &BookingRow) -> Re
             Err(error) => Err(error),
         },
         Ok(None) => give_back(state, row, "The seats were no longer free when the payment came.").await,
-        Err(EffectError::Store(problem)) if now.since(told.since) > PATIENCE_MS => {
+        Err(EffectError::Store(problem)) if now.since(circumstances.since) > PATIENCE_MS => {
             tracing::warn!(booking = %row.id, ?problem, "late money of {} goes back: seats cannot be held", row.id);
             give_back(state, row, "Seats could not be held when the payment came.").await
         }
@@ -81,7 +81,7 @@ const fn is_waiting(row: &BookingRow) -> bool {
 }
 
 /// What decides about late money, besides the seats.
-struct Told {
+struct Circumstances {
     if_late: IfLate,
     /// The event that ended the booking.
     ended_by: String,
@@ -93,7 +93,7 @@ struct Told {
     since: Timestamp,
 }
 
-impl Told {
+impl Circumstances {
     /// Why the money goes back whatever seats are free.
     fn why_not(&self, show: &Show, now: Timestamp) -> Option<&'static str> {
         if self.if_late == IfLate::Refund {
@@ -113,7 +113,7 @@ impl Told {
     }
 }
 
-async fn told(tx: &mut PgConnection, row: &BookingRow) -> Result<Told, sqlx::Error> {
+async fn circumstances(tx: &mut PgConnection, row: &BookingRow) -> Result<Circumstances, sqlx::Error> {
     type Row = (Option<String>, Option<String>, bool, bool, chrono::DateTime<chrono::Utc>);
     let (if_late, ended_by, has_another, has_moved, since): Row = sqlx::query_as(
         "SELECT (SELECT if_late FROM late_wishes WHERE booking_id = booking.id),
@@ -134,7 +134,7 @@ async fn told(tx: &mut PgConnection, row: &BookingRow) -> Result<Told, sqlx::Err
     .fetch_one(tx)
     .await?;
     let if_late = if_late.unwrap_or_else(|| IfLate::default().as_str().to_owned());
-    Ok(Told {
+    Ok(Circumstances {
         if_late: IfLate::parse(&if_late)
             .ok_or_else(|| sqlx::Error::Decode(format!("late_wishes.if_late is {if_late:?}").into()))?,
         ended_by: ended_by.unwrap_or_default(),

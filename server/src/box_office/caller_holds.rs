@@ -76,6 +76,7 @@ pub(super) async fn take(
     let act = Act::by(counter.account(), "held_for_caller", format!("show {}", show.id), &words).at(counter.theatre);
     audit::record(&mut tx, &act, now).await?;
     let answer = Answer::json(StatusCode::CREATED, &view(&show, &row))?;
+    // Not committed with its answer yet: the seats are locked in between, so that no row is there without them.
     intent.complete(&mut tx, &answer, now).await?;
 
     let terms = Terms { per_person: MAX_SEATS_PER_HOLD, length_ms, life_ms: length_ms };
@@ -166,6 +167,7 @@ pub(super) async fn release(
     let act = Act::by(counter.account(), "caller_let_go", format!("show {}", show.id), &words).at(counter.theatre);
     audit::record(&mut tx, &act, now).await?;
     let answer = Answer::no_content();
+    // Not committed with its answer yet: the seats are let go in between, and when they are being sold nothing is.
     intent.complete(&mut tx, &answer, now).await?;
     // One that ran out meanwhile is as good as let go.
     match state.locks.release(show.id, hold, &owner).await? {

@@ -131,8 +131,7 @@ async fn commit(state: &AppState, counter: Counter<'_>, wish: &Wish<'_>, intent:
     // Whoever hands it out or takes it reads it here, and nowhere else.
     let view = CounterBooking { difference: Some(exchanged.difference), ..found.view(&mut tx, show).await? };
     let answer = Answer::json(StatusCode::CREATED, &view)?;
-    intent.complete(&mut tx, &answer, now).await?;
-    tx.commit().await?;
+    let answer = intent.commit(tx, answer, now).await?;
     bookings::show_as_sold(state, show, exchanged.sold.booking).await;
     outbox::wake(state);
     Ok(answer)

@@ -126,8 +126,7 @@ async fn commit(
     let mut view = found.view(&mut tx, show).await?;
     view.undo_until_ms = Some(domain::till::undo_until(now).0);
     let answer = Answer::json(StatusCode::CREATED, &view)?;
-    intent.complete(&mut tx, &answer, now).await?;
-    tx.commit().await?;
+    let answer = intent.commit(tx, answer, now).await?;
     bookings::show_as_sold(state, show, sold.booking).await;
     outbox::wake(state);
     Ok(answer)

@@ -110,8 +110,7 @@ async fn perform(
     let subject = format!("booking {}", view.reference);
     audit::record(&mut tx, &Act::by(counter.account(), act, subject, &words).at(counter.theatre), now).await?;
     let answer = Answer::json(StatusCode::OK, &view)?;
-    intent.complete(&mut tx, &answer, now).await?;
-    tx.commit().await?;
+    let answer = intent.commit(tx, answer, now).await?;
     outbox::wake(state);
     Ok(answer)
 }

@@ -38,7 +38,5 @@ pub async fn print(state: &AppState, counter: Counter<'_>, booking: Uuid, intent
     let act = Act::by(counter.account(), "tickets_printed", subject, &words).at(counter.theatre);
     audit::record(&mut tx, &act, now).await?;
     let answer = Answer::json(StatusCode::OK, &list)?;
-    intent.complete(&mut tx, &answer, now).await?;
-    tx.commit().await?;
-    Ok(answer)
+    intent.commit(tx, answer, now).await
 }

@@ -86,9 +86,7 @@ pub async fn open(
     let act = Act::by(account, "till_opened", subject(&till), &words).at(counter.theatre);
     audit::record(&mut tx, &act, now).await?;
     let answer = Answer::json(StatusCode::CREATED, &ledger::with_lines(&mut tx, &till).await?)?;
-    intent.complete(&mut tx, &answer, now).await?;
-    tx.commit().await?;
-    Ok(answer)
+    intent.commit(tx, answer, now).await
 }
 
 /// The caller's open till, locked.
@@ -133,9 +131,7 @@ pub async fn drop_cash(
     let act = Act::by(counter.account(), "till_drop", subject(&till), &words).at(counter.theatre);
     audit::record(&mut tx, &act, now).await?;
     let answer = Answer::json(StatusCode::OK, &ledger::with_lines(&mut tx, &till).await?)?;
-    intent.complete(&mut tx, &answer, now).await?;
-    tx.commit().await?;
-    Ok(answer)
+    intent.commit(tx, answer, now).await
 }
 
 /// Nobody takes out of a till what is not in it.
@@ -179,9 +175,7 @@ pub async fn cash_up(
     audit::record(&mut tx, &act, now).await?;
     let closed = TillRecord { closed_at: Some(crate::clock::to_utc(now)), counted_minor: Some(counted), ..till };
     let answer = Answer::json(StatusCode::OK, &ledger::with_lines(&mut tx, &closed).await?)?;
-    intent.complete(&mut tx, &answer, now).await?;
-    tx.commit().await?;
-    Ok(answer)
+    intent.commit(tx, answer, now).await
 }
 
 /// A manager counts the till of somebody who went without counting it, so that the day can be closed. Whose it was is
@@ -222,9 +216,7 @@ pub async fn cash_up_for(
     let closed = sql::lock_till(&mut tx, counter.theatre, till.id).await?;
     let closed = closed.ok_or_else(|| Problem::internal(&"a till that was counted is gone"))?;
     let answer = Answer::json(StatusCode::OK, &ledger::one(&mut tx, &closed).await?)?;
-    intent.complete(&mut tx, &answer, now).await?;
-    tx.commit().await?;
-    Ok(answer)
+    intent.commit(tx, answer, now).await
 }
 
 /// The caller's last till, if somebody else counted it: they are told so until they open another.
@@ -281,9 +273,7 @@ pub async fn close_day(
     let act = Act::by(counter.account(), "day_closed", format!("day {number}"), &words).at(counter.theatre);
     audit::record(&mut tx, &act, now).await?;
     let answer = Answer::json(StatusCode::CREATED, &day)?;
-    intent.complete(&mut tx, &answer, now).await?;
-    tx.commit().await?;
-    Ok(answer)
+    intent.commit(tx, answer, now).await
 }
 
 fn day(number: i32, closed_at: String, tills: Vec<TillView>) -> Result<DayView, Problem> {

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use sqlx::PgPool;
 use tokio::time::timeout;
 
-use self::marks::{Marks, Standing};
+use self::marks::{Marks, StandbyState};
 use super::sql;
 use crate::background::Rounds;
 use crate::breaker::{Breaker, Limits, Pass};
@@ -50,15 +50,15 @@ pub struct Standby {
     primary: PgPool,
     breaker: Mutex<Breaker>,
     /// As of the last time they were compared; nothing before the first.
-    standing: Mutex<Option<Standing>>,
+    state: Mutex<Option<StandbyState>>,
 }
 
 impl Standby {
     /// One that `pool` leads to, of the primary that `primary` leads to. Neither needs to answer yet.
     #[must_use]
     pub fn new(pool: PgPool, primary: PgPool) -> Self {
-        let (breaker, standing) = (Mutex::new(Breaker::new(&BREAKER)), Mutex::new(None));
-        Self { pool, primary, breaker, standing }
+        let (breaker, state) = (Mutex::new(Breaker::new(&BREAKER)), Mutex::new(None));
+        Self { pool, primary, breaker, state }
     }
 
     /// What it answers in time.
@@ -93,10 +93,10 @@ impl Standby {
         if self.breaker().is_resting() {
             return Err(CatalogueRead::Resting);
         }
-        match *self.standing() {
-            Some(Standing::Near { until }) if now < until => Ok(()),
-            None | Some(Standing::Near { .. } | Standing::Behind) => Err(CatalogueRead::Behind),
-            Some(Standing::FollowsNobody | Standing::Another) => Err(CatalogueRead::Unfit),
+        match *self.state() {
+            Some(StandbyState::Near { until }) if now < until => Ok(()),
+            None | Some(StandbyState::Near { .. } | StandbyState::Behind) => Err(CatalogueRead::Behind),
+            Some(StandbyState::FollowsNobody | StandbyState::Another) => Err(CatalogueRead::Unfit),
         }
     }
 
@@ -114,7 +114,7 @@ impl Standby {
         match timeout(ANSWER_DEADLINE, sql::replayed(&self.pool)).await {
             Ok(Ok(replayed)) => {
                 self.breaker().succeeded();
-                self.stands(marks.standing(&replayed, Instant::now()));
+                self.stands(marks.state(&replayed, Instant::now()));
             }
             Ok(Err(cause)) => self.failed(pass, &cause),
             Err(late) => self.failed(pass, &late),
@@ -122,18 +122,20 @@ impl Standby {
     }
 
     /// Notes how it stands, and says so when that is new.
-    fn stands(&self, now: Standing) {
-        let before = self.standing().replace(now);
+    fn stands(&self, now: StandbyState) {
+        let before = self.state().replace(now);
         if before.is_some_and(|before| discriminant(&before) == discriminant(&now)) {
             return;
         }
         match now {
-            Standing::Near { .. } => tracing::info!("lists for everybody are read from CATALOGUE_DATABASE_URL"),
-            Standing::Behind => {
+            StandbyState::Near { .. } => tracing::info!("lists for everybody are read from CATALOGUE_DATABASE_URL"),
+            StandbyState::Behind => {
                 tracing::warn!(limit_s = LAG_LIMIT.as_secs(), "CATALOGUE_DATABASE_URL is too far behind: not read");
             }
-            Standing::FollowsNobody => tracing::error!("CATALOGUE_DATABASE_URL follows no primary: not read"),
-            Standing::Another => tracing::error!("CATALOGUE_DATABASE_URL follows another primary than ours: not read"),
+            StandbyState::FollowsNobody => tracing::error!("CATALOGUE_DATABASE_URL follows no primary: not read"),
+            StandbyState::Another => {
+                tracing::error!("CATALOGUE_DATABASE_URL follows another primary than ours: not read")
+            }
         }
     }
 
@@ -148,8 +150,8 @@ impl Standby {
         self.breaker.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn standing(&self) -> MutexGuard<'_, Option<Standing>> {
-        self.standing.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, Option<StandbyState>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

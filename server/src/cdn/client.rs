@@ -22,9 +22,9 @@ const SURROGATE_KEY: &str = "surrogate-key";
 const MAX_TROUBLE_CHARS: usize = 200;
 
 /// The CDN in front of us, if there is one that is told.
-pub struct Cdn(Option<Door>);
+pub struct Cdn(Option<Endpoint>);
 
-struct Door {
+struct Endpoint {
     http: reqwest::Client,
     url: Url,
     token: HeaderValue,
@@ -59,7 +59,7 @@ impl Cdn {
         let http = if beside_us { http.no_proxy() } else { http };
         let mut token = HeaderValue::try_from(format!("Bearer {token}"))?;
         token.set_sensitive(true);
-        Ok(Self(Some(Door { http: http.build()?, url, token })))
+        Ok(Self(Some(Endpoint { http: http.build()?, url, token })))
     }
 
     /// Whether there is one that is told.
@@ -73,8 +73,8 @@ impl Cdn {
     /// # Errors
     /// When it did not say that it was done.
     pub async fn purge(&self, tags: &[&str]) -> Result<(), NotPurged> {
-        let Some(door) = &self.0 else { return Ok(()) };
-        let asked = door.http.post(door.url.clone()).header(AUTHORIZATION, door.token.clone());
+        let Some(endpoint) = &self.0 else { return Ok(()) };
+        let asked = endpoint.http.post(endpoint.url.clone()).header(AUTHORIZATION, endpoint.token.clone());
         // For those that read no bodies.
         let asked = asked.header(SURROGATE_KEY, tags.join(" "));
         match asked.json(&json!({ "tags": tags })).send().await {

@@ -63,9 +63,7 @@ pub(super) async fn scan(
     tickets.sort_by_key(|(code, _)| place(code));
     let answer = ScanAnswer { scan, tickets: tickets.into_iter().map(|(_, answer)| answer).collect() };
     let answer = Answer::json(StatusCode::OK, &answer)?;
-    intent.complete(&mut tx, &answer, now).await?;
-    tx.commit().await?;
-    Ok(answer)
+    intent.commit(tx, answer, now).await
 }
 
 async fn look(

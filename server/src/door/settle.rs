@@ -46,17 +46,15 @@ pub(super) async fn settle(
     let about = About { theatre: &show.theatre_id, show: show.id };
     let made_at = seal::check(about, request.device.id, &request.seal, &state.config.token_secret)?;
     let pieces = pieces(request, now, made_at)?;
-    let room = Room { state, staff, show, device, device_id: request.device.id, now };
+    let settling = Settling { state, staff, show, device, device_id: request.device.id, now };
     let mut tx = state.pg.begin().await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {
         return Ok(answer);
     }
-    let came_to = room.settle_all(&mut tx, &pieces).await?;
+    let came_to = settling.settle_all(&mut tx, &pieces).await?;
     let scans = request.scans.iter().map(|scan| answer_of(scan, &came_to)).collect();
     let answer = Answer::json(StatusCode::OK, &Settlement { scans })?;
-    intent.complete(&mut tx, &answer, now).await?;
-    tx.commit().await?;
-    Ok(answer)
+    intent.commit(tx, answer, now).await
 }
 
 /// The codes of all scans in the order in which they are settled: each ticket by itself, so that two calls lock tickets
@@ -91,7 +89,7 @@ fn answer_of(scan: &QueuedScan, came_to: &CameTo) -> ScanAnswer {
 }
 
 /// Where and by whom it is settled.
-struct Room<'a> {
+struct Settling<'a> {
     state: &'a AppState,
     staff: &'a Staff,
     show: &'a Show,
@@ -100,7 +98,7 @@ struct Room<'a> {
     now: Timestamp,
 }
 
-impl Room<'_> {
+impl Settling<'_> {
     async fn settle_all(&self, tx: &mut PgConnection, pieces: &[Piece]) -> Result<CameTo, Problem> {
         let scans: Vec<Uuid> = pieces.iter().map(|piece| piece.let_in.scan).collect();
         let codes: Vec<String> = pieces.iter().map(|piece| piece.code.to_string()).collect();

@@ -50,7 +50,5 @@ pub(super) async fn undo(
     let entry = Entry::by(staff.session.account, door::UNDONE, subject, reason).at(&show.theatre_id);
     audit::record(&mut tx, &entry, now).await?;
     let answer = Answer::no_content();
-    intent.complete(&mut tx, &answer, now).await?;
-    tx.commit().await?;
-    Ok(answer)
+    intent.commit(tx, answer, now).await
 }

@@ -65,8 +65,7 @@ pub(super) async fn ask(
         tries: u32::from(MAX_TRIES.unsigned_abs()),
     };
     let answer = Answer::json(StatusCode::ACCEPTED, &view)?;
-    intent.complete(&mut tx, &answer, now).await?;
-    tx.commit().await?;
+    let answer = intent.commit(tx, answer, now).await?;
     state.email_codes.wake.notify_one();
     Ok(answer)
 }
@@ -107,9 +106,7 @@ pub(super) async fn prove(
         valid_until_ms: valid_until.0,
     };
     let answer = Answer::json(StatusCode::OK, &view)?;
-    intent.complete(&mut tx, &answer, now).await?;
-    tx.commit().await?;
-    Ok(answer)
+    intent.commit(tx, answer, now).await
 }
 
 /// What an entered code is known again by: a digest only we can make. A plain one of six digits hides nothing.

@@ -84,7 +84,5 @@ pub async fn dismiss(
         audit::record(&mut tx, &entry, now).await?;
     }
     let answer = Answer::no_content();
-    intent.complete(&mut tx, &answer, now).await?;
-    tx.commit().await?;
-    Ok(answer)
+    intent.commit(tx, answer, now).await
 }

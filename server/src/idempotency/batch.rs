@@ -6,7 +6,7 @@ use domain::time::Timestamp;
 use sqlx::PgConnection;
 
 use super::{Answer, COMPLETED_LIFE_MS, Intent, PENDING_LIFE_MS, sql};
-use crate::together::{Together, Told};
+use crate::together::{StatementResults, Together};
 use crate::web::Problem;
 
 /// What [`Intent::replay`] says of each, in the caller's transaction.
@@ -44,7 +44,7 @@ pub fn add_question(together: &mut Together, intents: &[&Intent], now: Timestamp
 ///
 /// # Errors
 /// When the answer cannot be read.
-pub fn none_known(told: &Told) -> Result<bool, sqlx::Error> {
+pub fn none_known(told: &StatementResults) -> Result<bool, sqlx::Error> {
     Ok(told.column::<String>("known_keys", "key")?.is_empty())
 }
 
@@ -78,7 +78,7 @@ pub fn add_claims(
 ///
 /// # Errors
 /// When the answer cannot be read.
-pub fn lost_claims(told: &Told, claims: &[(&Intent, Option<&Answer>)]) -> Result<Vec<usize>, sqlx::Error> {
+pub fn lost_claims(told: &StatementResults, claims: &[(&Intent, Option<&Answer>)]) -> Result<Vec<usize>, sqlx::Error> {
     let owners: Vec<String> = told.column("claimed_keys", "owner")?;
     if owners.len() == claims.len() {
         return Ok(Vec::new());
@@ -106,7 +106,7 @@ pub fn add_answers(together: &mut Together, answers: &[(&Intent, &Answer)], now:
 ///
 /// # Errors
 /// `RowNotFound` when a claim is no longer ours, as [`Intent::complete`] says.
-pub fn all_answered(told: &Told, answers: &[(&Intent, &Answer)]) -> Result<(), sqlx::Error> {
+pub fn all_answered(told: &StatementResults, answers: &[(&Intent, &Answer)]) -> Result<(), sqlx::Error> {
     let stored: Vec<String> = told.column("answered_keys", "key")?;
     if stored.len() == answers.len() { Ok(()) } else { Err(sqlx::Error::RowNotFound) }
 }

@@ -3,7 +3,7 @@
 use domain::time::Timestamp;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
-use sqlx::{PgConnection, PgPool};
+use sqlx::{PgConnection, PgPool, Postgres, Transaction};
 use uuid::Uuid;
 
 use super::{Answer, COMPLETED_LIFE_MS, Fingerprint, IdempotencyKey, PENDING_LIFE_MS, key_reused, sql, still_running};
@@ -90,7 +90,7 @@ impl Intent {
     }
 
     /// Claims the key inside the caller's transaction. `Some` is the answer to give instead of doing
-    /// the work; `None` means: do it, then [`Intent::complete`], then commit.
+    /// the work; `None` means: do it, then [`Intent::commit`].
     ///
     /// # Errors
     /// As [`Intent::replay`].
@@ -106,7 +106,23 @@ impl Intent {
         }
     }
 
-    /// Stores the answer in the caller's transaction.
+    /// Stores the answer beside the effect and commits both: the end of an act that [`Intent::begin`] began.
+    ///
+    /// # Errors
+    /// As [`Intent::complete`], or when the commit fails; either way nothing is known to have been written.
+    pub async fn commit(
+        &self,
+        mut tx: Transaction<'_, Postgres>,
+        answer: Answer,
+        now: Timestamp,
+    ) -> Result<Answer, Problem> {
+        self.complete(&mut tx, &answer, now).await?;
+        tx.commit().await?;
+        Ok(answer)
+    }
+
+    /// Stores the answer in the caller's transaction, for those who have something left to do before it commits;
+    /// everybody else ends with [`Intent::commit`].
     ///
     /// # Errors
     /// When the database fails; `RowNotFound` when the claim is no longer ours, since we were taken for

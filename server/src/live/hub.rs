@@ -20,7 +20,7 @@ use super::inbox::Inbox;
 use super::lately::Lately;
 use super::map::{At, LiveMap, Sections};
 use super::packed::packed;
-use super::view::{News, Tick, Told, View};
+use super::view::{News, NumberedFrame, Tick, View};
 use crate::seat_locks::MapSnapshot;
 
 /// Sets of sections one show encodes deltas for, besides the whole room. Readers of further sets get the
@@ -47,13 +47,13 @@ struct Inner {
     inbox: Inbox,
     /// The whole room first.
     views: Vec<View>,
-    overview: Told,
+    overview: NumberedFrame,
     /// What the overview said last.
     overview_of: Vec<u32>,
-    areas: Told,
+    areas: NumberedFrame,
     areas_of: Vec<(AreaIndex, u32)>,
     /// How the waiting room stands, where there is one.
-    queue: Told,
+    queue: NumberedFrame,
     queue_of: Queue,
     /// The present as a frame, and the time it tells.
     snapshot: Option<(Timestamp, Bytes)>,
@@ -68,11 +68,11 @@ impl Hub {
             map: None,
             inbox: Inbox::default(),
             views: vec![View::new(Box::default(), Vec::new())],
-            overview: Told::default(),
+            overview: NumberedFrame::default(),
             overview_of: Vec::new(),
-            areas: Told::default(),
+            areas: NumberedFrame::default(),
             areas_of: Vec::new(),
-            queue: Told::default(),
+            queue: NumberedFrame::default(),
             queue_of: Queue::default(),
             snapshot: None,
             json: None,

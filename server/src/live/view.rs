@@ -16,13 +16,13 @@ const MAX_MERGED: usize = 8;
 
 /// A frame that goes out when it changed: its number says whether a reader has it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Told {
+pub(super) struct NumberedFrame {
     /// 0: there is nothing to tell.
     pub(super) number: u32,
     pub(super) frame: Bytes,
 }
 
-impl Told {
+impl NumberedFrame {
     /// Replaces it by the next one.
     pub(super) fn tell(&mut self, frame: &Frame) {
         *self = Self { number: self.number.wrapping_add(1).max(1), frame: packed(frame) };
@@ -38,9 +38,9 @@ pub(super) struct Tick {
     pub(super) from: u64,
     /// …by this delta. Empty: one of one's own, or a snapshot, is needed.
     pub(super) delta: Bytes,
-    pub(super) overview: Told,
-    pub(super) areas: Told,
-    pub(super) queue: Told,
+    pub(super) overview: NumberedFrame,
+    pub(super) areas: NumberedFrame,
+    pub(super) queue: NumberedFrame,
     /// The server is about to stop.
     pub(super) stopping: bool,
 }
@@ -48,9 +48,9 @@ pub(super) struct Tick {
 /// The news of a hub that are the same for all its views.
 pub(super) struct News<'a> {
     pub(super) map: &'a LiveMap,
-    pub(super) overview: &'a Told,
-    pub(super) areas: &'a Told,
-    pub(super) queue: &'a Told,
+    pub(super) overview: &'a NumberedFrame,
+    pub(super) areas: &'a NumberedFrame,
+    pub(super) queue: &'a NumberedFrame,
     /// Whether views that had nothing to say catch up as well; about once a second.
     pub(super) roll_call: bool,
     pub(super) stopping: bool,
@@ -108,7 +108,7 @@ impl View {
             .map(|changes| delta(last.version, at.version, changes))
             .filter(|delta| delta.len() <= news.map.longest_snapshot())
             .unwrap_or_default();
-        let overview = if self.is_whole() { Told::default() } else { news.overview.clone() };
+        let overview = if self.is_whole() { NumberedFrame::default() } else { news.overview.clone() };
         self.ticks.send_replace(Tick {
             at,
             from: last.version,

@@ -92,9 +92,7 @@ impl Begun<'_> {
     async fn done(mut self, name: &'static str, subject: String, answer: Answer) -> Result<Answer, Problem> {
         let entry = Entry::by(self.act.staff.session.account, name, subject, self.reason).at(self.act.theatre);
         audit::record(&mut self.tx, &entry, self.now).await?;
-        self.act.intent.complete(&mut self.tx, &answer, self.now).await?;
-        self.tx.commit().await?;
-        Ok(answer)
+        self.act.intent.commit(self.tx, answer, self.now).await
     }
 }
 

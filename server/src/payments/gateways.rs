@@ -1,5 +1,5 @@
-//! The gateways we use, in the order we prefer them. Each is behind a [`Door`]: a breaker, and so many calls
-//! at once with so many waiting.
+//! The gateways we use, in the order we prefer them. Each is a [`GuardedGateway`]: behind a breaker, and with so many
+//! calls at once and so many waiting.
 //!
 //! Money is asked for only where the breaker is closed; a gateway that rests is tried with a question that
 //! costs nobody anything ([`probe_forever`]). Which gateway a booking is charged at, and when it may be
@@ -60,7 +60,7 @@ enum NotAsked {
 }
 
 /// One gateway and the way to it.
-pub struct Door {
+pub struct GuardedGateway {
     gateway: Arc<dyn Gateway>,
     breaker: Mutex<Breaker>,
     /// Calls under way and waiting.
@@ -69,7 +69,7 @@ pub struct Door {
     lines: Semaphore,
 }
 
-impl Door {
+impl GuardedGateway {
     fn new(gateway: Arc<dyn Gateway>) -> Self {
         Self {
             gateway,
@@ -187,7 +187,7 @@ impl Door {
         let _line = self.line().await?;
         let admitted = self.breaker().admit(Instant::now());
         let pass = admitted.map_err(|rest| GatewayError::not_taken(NotAsked::Resting(rest)))?;
-        let under_way = UnderWay { door: self, pass: Some(pass) };
+        let under_way = UnderWay { gateway: self, pass: Some(pass) };
         let outcome = call.await;
         under_way.over();
         match &outcome {
@@ -230,15 +230,18 @@ impl Door {
     }
 }
 
-impl fmt::Debug for Door {
+impl fmt::Debug for GuardedGateway {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Door").field("gateway", &self.name()).field("breaker", &self.breaker()).finish_non_exhaustive()
+        f.debug_struct("GuardedGateway")
+            .field("gateway", &self.name())
+            .field("breaker", &self.breaker())
+            .finish_non_exhaustive()
     }
 }
 
 /// A call under way. Its caller may go away before it is over: then a probe says nothing.
 struct UnderWay<'a> {
-    door: &'a Door,
+    gateway: &'a GuardedGateway,
     pass: Option<Pass>,
 }
 
@@ -251,7 +254,7 @@ impl UnderWay<'_> {
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
         if let Some(pass) = self.pass {
-            self.door.breaker().abandoned(Instant::now(), pass);
+            self.gateway.breaker().abandoned(Instant::now(), pass);
         }
     }
 }
@@ -259,7 +262,7 @@ impl Drop for UnderWay<'_> {
 /// The gateways, the preferred one first.
 #[derive(Debug)]
 pub struct Gateways {
-    doors: Vec<Door>,
+    gateways: Vec<GuardedGateway>,
 }
 
 impl Gateways {
@@ -271,13 +274,13 @@ impl Gateways {
     pub fn new(gateways: Vec<Arc<dyn Gateway>>) -> Self {
         assert!(!gateways.is_empty(), "somebody must take the money");
         gateways.iter().for_each(|gateway| telemetry::expect_gateway(gateway.name()));
-        Self { doors: gateways.into_iter().map(Door::new).collect() }
+        Self { gateways: gateways.into_iter().map(GuardedGateway::new).collect() }
     }
 
     /// The gateway of that name.
     #[must_use]
-    pub fn named(&self, name: &str) -> Option<&Door> {
-        self.doors.iter().find(|door| door.name() == name)
+    pub fn named(&self, name: &str) -> Option<&GuardedGateway> {
+        self.gateways.iter().find(|gateway| gateway.name() == name)
     }
 
     /// Whether anybody takes money just now. Asked before seats are claimed: who cannot pay keeps their hold.
@@ -285,10 +288,10 @@ impl Gateways {
     /// # Errors
     /// 503 `gateway_unavailable` with `Retry-After`.
     pub fn available(&self) -> Result<(), Problem> {
-        if self.doors.iter().any(Door::is_open) {
+        if self.gateways.iter().any(GuardedGateway::is_open) {
             return Ok(());
         }
-        let rest = self.doors.iter().map(Door::rest_left).min().unwrap_or_default();
+        let rest = self.gateways.iter().map(GuardedGateway::rest_left).min().unwrap_or_default();
         let words =
             "Payments cannot be taken at this moment. Your seats stay yours until the hold ends; nothing was charged.";
         Err(Problem::new(Code::GatewayUnavailable, words).with_retry_after(rest))
@@ -297,14 +300,14 @@ impl Gateways {
     /// Where the next booking is charged: the first gateway that takes money, or just the first.
     #[must_use]
     pub fn first_choice(&self) -> &'static str {
-        self.doors.iter().find(|door| door.is_open()).unwrap_or(&self.doors[0]).name()
+        self.gateways.iter().find(|gateway| gateway.is_open()).unwrap_or(&self.gateways[0]).name()
     }
 
     /// Where a booking may be charged that none of `left` took.
     #[must_use]
     pub fn besides(&self, left: &[String]) -> Option<&'static str> {
-        let other = |door: &&Door| door.is_open() && left.iter().all(|name| name != door.name());
-        self.doors.iter().find(other).map(Door::name)
+        let other = |gateway: &&GuardedGateway| gateway.is_open() && left.iter().all(|name| name != gateway.name());
+        self.gateways.iter().find(other).map(GuardedGateway::name)
     }
 
     /// The token as the gateway of that name is told it: one that looks like another gateway's is of no use
@@ -312,12 +315,13 @@ impl Gateways {
     #[must_use]
     pub fn token_for(&self, name: &str, token: Option<String>) -> Option<String> {
         let token = token?;
-        let taken_by: Vec<&str> = self.doors.iter().filter(|door| door.takes_token(&token)).map(Door::name).collect();
+        let taken_by: Vec<&str> =
+            self.gateways.iter().filter(|gateway| gateway.takes_token(&token)).map(GuardedGateway::name).collect();
         (taken_by.is_empty() || taken_by.contains(&name)).then_some(token)
     }
 
     async fn probe(&self) {
-        futures::future::join_all(self.doors.iter().map(Door::probe)).await;
+        futures::future::join_all(self.gateways.iter().map(GuardedGateway::probe)).await;
     }
 }
 

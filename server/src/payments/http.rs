@@ -64,10 +64,10 @@ async fn receive_webhook(
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> ApiResult<Json<WebhookAnswer>> {
-    let door = state.gateways.named(&gateway).ok_or_else(|| Problem::not_found("payment gateway"))?;
+    let gateway = state.gateways.named(&gateway).ok_or_else(|| Problem::not_found("payment gateway"))?;
     let body = body.map_err(unreadable)?;
-    let news = door.read_webhook(&headers, &body, clock::now()).map_err(|why| {
-        tracing::warn!(gateway = door.name(), %why, bytes = body.len(), "a webhook was refused");
+    let news = gateway.read_webhook(&headers, &body, clock::now()).map_err(|why| {
+        tracing::warn!(gateway = gateway.name(), %why, bytes = body.len(), "a webhook was refused");
         refused(&why)
     })?;
     let Some(news) = news else {
@@ -76,7 +76,7 @@ async fn receive_webhook(
     check_event_id(&news.event_id)?;
     let (event_id, booking) = (news.event_id.clone(), news.booking);
     let outcome = bookings::payment_news(&state, news).await?;
-    tracing::info!(gateway = door.name(), %event_id, %booking, ?outcome, "payment webhook");
+    tracing::info!(gateway = gateway.name(), %event_id, %booking, ?outcome, "payment webhook");
     match outcome {
         NewsOutcome::Unknown => Err(refused(&WebhookRefused::UnknownPayment)),
         outcome => Ok(Json(WebhookAnswer { outcome })),

@@ -24,7 +24,7 @@ pub use gateway::{
     Charge, ChargeAnswer, Gateway, GatewayError, GatewayPayment, Known, PaymentStatus, VoidAnswer, WebhookRefused,
     refund_key,
 };
-pub use gateways::{Door, Gateways, probe_forever, wrong_settings};
+pub use gateways::{Gateways, GuardedGateway, probe_forever, wrong_settings};
 pub use http::routes;
 pub use simulator::SimulatorGateway;
 pub use stripe::StripeGateway;

@@ -52,7 +52,7 @@ const COMMITS_LIMIT: &str = "rowlock_commits_waiting_limit";
 const DATABASE_DEADLINE: Duration = Duration::from_secs(2);
 
 #[derive(sqlx::FromRow)]
-struct Standing {
+struct Backlog {
     oldest_pending_s: f64,
     waiting: i64,
     oldest_waiting_s: f64,
@@ -61,7 +61,7 @@ struct Standing {
     cdn_parked: i64,
 }
 
-const STANDING: &str = "
+const BACKLOG: &str = "
     SELECT coalesce((SELECT extract(epoch FROM now() - min(updated_at)) FROM bookings
                      WHERE is_open AND state = 'PAYMENT_PENDING'), 0)::float8 AS oldest_pending_s,
            count(*) FILTER (WHERE parked_why IS NULL) AS waiting,
@@ -90,15 +90,15 @@ pub(super) async fn refresh(state: &AppState) {
     let limit = state.config.commit_queue;
     gauge!(COMMITS_WAITING).set(limit.saturating_sub(state.commits.free_places()) as f64);
     gauge!(COMMITS_LIMIT).set(limit as f64);
-    let standing = timeout(DATABASE_DEADLINE, sqlx::query_as::<_, Standing>(STANDING).fetch_one(&state.pg)).await;
-    let known = match standing {
-        Ok(Ok(standing)) => {
-            gauge!(OLDEST_PENDING).set(standing.oldest_pending_s);
-            gauge!(OUTBOX_WAITING).set(standing.waiting as f64);
-            gauge!(OUTBOX_OLDEST).set(standing.oldest_waiting_s);
-            gauge!(OUTBOX_PARKED).set(standing.parked as f64);
-            gauge!(CDN_LATE).set(standing.cdn_late_s);
-            gauge!(CDN_PARKED).set(standing.cdn_parked as f64);
+    let backlog = timeout(DATABASE_DEADLINE, sqlx::query_as::<_, Backlog>(BACKLOG).fetch_one(&state.pg)).await;
+    let known = match backlog {
+        Ok(Ok(backlog)) => {
+            gauge!(OLDEST_PENDING).set(backlog.oldest_pending_s);
+            gauge!(OUTBOX_WAITING).set(backlog.waiting as f64);
+            gauge!(OUTBOX_OLDEST).set(backlog.oldest_waiting_s);
+            gauge!(OUTBOX_PARKED).set(backlog.parked as f64);
+            gauge!(CDN_LATE).set(backlog.cdn_late_s);
+            gauge!(CDN_PARKED).set(backlog.cdn_parked as f64);
             true
         }
         Ok(Err(cause)) => {

@@ -91,8 +91,7 @@ async fn enter(
     let view = view::newest(&mut tx, show, owner, now).await?;
     let view = view.ok_or_else(|| Problem::internal(&"an entry of the waiting list is gone at once"))?;
     let answer = Answer::json(StatusCode::CREATED, &view)?;
-    intent.complete(&mut tx, &answer, now).await?;
-    tx.commit().await?;
+    let answer = intent.commit(tx, answer, now).await?;
     state.waiting.add(show.id);
     Ok(Outcome::Joined(answer))
 }
@@ -123,8 +122,7 @@ pub(super) async fn leave(state: &AppState, show: &Show, owner: &str, intent: &I
     let left = sql::leave(&mut tx, show.id, owner, now).await?;
     let offered = left.ok_or_else(|| Problem::not_found("place in the waiting list"))?;
     let answer = Answer::no_content();
-    intent.complete(&mut tx, &answer, now).await?;
-    tx.commit().await?;
+    let answer = intent.commit(tx, answer, now).await?;
     if let Some(hold) = offered {
         // One that is gone or being paid for is not ours to let go. One that cannot be let go now ends by itself soon:
         // they have left all the same, and a repeat would be told so.

@@ -13,7 +13,7 @@ use crate::clock::to_utc;
 
 /// How an entry stands, as SQL spells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum EntryState {
     /// In line.
     Waiting,
     /// Planned, perhaps not held yet.
@@ -30,7 +30,7 @@ pub(super) enum Standing {
     Over,
 }
 
-impl TryFrom<String> for Standing {
+impl TryFrom<String> for EntryState {
     type Error = String;
 
     /// A row that cannot be is an error that names it, never a default.
@@ -59,7 +59,7 @@ pub(super) struct Entry {
     pub(super) quantity: i32,
     pub(super) category: Option<String>,
     #[sqlx(try_from = "String")]
-    pub(super) state: Standing,
+    pub(super) state: EntryState,
     pub(super) offer_number: i32,
     pub(super) offer_hold: Option<Uuid>,
     offer_seats: Vec<i32>,

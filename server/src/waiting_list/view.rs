@@ -5,7 +5,7 @@ use domain::seats::Places;
 use domain::time::Timestamp;
 use sqlx::PgConnection;
 
-use super::sql::{self, Entry, Standing};
+use super::sql::{self, Entry, EntryState};
 use crate::AppState;
 use crate::catalogue::Show;
 use crate::clock::{from_utc, rfc3339};
@@ -33,12 +33,12 @@ fn of_entry(show: &Show, entry: &Entry, ahead: i64, now: Timestamp) -> Option<Wa
     let until = entry.offer_until.map_or(now, from_utc);
     let state = match entry.state {
         // What is about to be held is not held yet.
-        Standing::Waiting | Standing::Offering => WaitingState::Waiting,
-        Standing::Offered if until > now => WaitingState::Offered,
-        Standing::Offered | Standing::Lapsed => WaitingState::Lapsed,
-        Standing::Taken => WaitingState::Taken,
-        Standing::Over => WaitingState::Over,
-        Standing::Left => return None,
+        EntryState::Waiting | EntryState::Offering => WaitingState::Waiting,
+        EntryState::Offered if until > now => WaitingState::Offered,
+        EntryState::Offered | EntryState::Lapsed => WaitingState::Lapsed,
+        EntryState::Taken => WaitingState::Taken,
+        EntryState::Over => WaitingState::Over,
+        EntryState::Left => return None,
     };
     let offer = (state == WaitingState::Offered).then_some(entry.offer_hold).flatten().map(|hold| OfferView {
         hold,

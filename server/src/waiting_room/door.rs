@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::room::Room;
 use super::store::{self, Entered};
 use super::tickets::Pass;
-use super::{line, rebuild, sellers};
+use super::{joining, rebuild, sellers};
 use crate::AppState;
 use crate::catalogue::Show;
 use crate::web::{Code, Problem, Visitor};
@@ -36,7 +36,7 @@ const PASS_HEADER: &str = "queue-pass";
 
 /// Where somebody is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum Whereabouts {
     /// The show has no waiting room, or they are inside, or were until just now: they see the map.
     Inside,
     /// They are in front of it.
@@ -70,11 +70,11 @@ pub async fn check_pass(state: &AppState, show: &Show, visitor: &Visitor, header
 
 /// Whether somebody sees the map of a show or its waiting room.
 #[must_use]
-pub fn standing(state: &AppState, show: Uuid, owner: &str, headers: &HeaderMap) -> Standing {
-    let Some(room) = state.waiting_rooms.of(show) else { return Standing::Inside };
+pub fn whereabouts(state: &AppState, show: Uuid, owner: &str, headers: &HeaderMap) -> Whereabouts {
+    let Some(room) = state.waiting_rooms.of(show) else { return Whereabouts::Inside };
     let pass = pass_of(state, &room, owner, headers);
     let sees = pass.is_some_and(|pass| state.locks.now() < pass.until.plus_ms(AFTERWARDS_MS));
-    if sees { Standing::Inside } else { Standing::Outside }
+    if sees { Whereabouts::Inside } else { Whereabouts::Outside }
 }
 
 /// What opening the link of a ticket does to a browser.
@@ -191,7 +191,7 @@ pub(super) async fn come(state: &AppState, room: &Arc<Room>, owner: &str, papers
 async fn number_of(state: &AppState, room: &Arc<Room>, owner: &str) -> Result<u64, Problem> {
     let (joins, asked) = (&state.waiting_rooms.joins, (room.id, owner.to_owned()));
     let join = async || {
-        let joined = joins.entry(asked.clone()).or_try_insert_with(line::take_number(state, room)).await;
+        let joined = joins.entry(asked.clone()).or_try_insert_with(joining::take_number(state, room)).await;
         joined.map_err(|problem| (*problem).clone())
     };
     let joined = join().await?;

@@ -1,6 +1,6 @@
 //! The waiting room of a show, where it is switched on: two million people at the door cost a counter.
 //!
-//! Joining is one step of a counter in Redis, shared by all who come at the same moment ([`line`]), and a signed
+//! Joining is one step of a counter in Redis, shared by all who come at the same moment ([`joining`]), and a signed
 //! ticket with the number ([`tickets`]); nobody has a row. The key of the draw is made when the room is switched on and
 //! its hash published; at opening the counter says how many are drawn, that is written down once, and only then is
 //! the key told and anybody let in (`domain::waiting_room::draw`). Every replica calls the next places four times a
@@ -16,7 +16,7 @@
 
 mod door;
 mod http;
-mod line;
+mod joining;
 mod overview;
 mod rebuild;
 mod room;
@@ -28,7 +28,7 @@ mod switch;
 mod tickets;
 mod view;
 
-pub use door::{Brought, Standing, bring_ticket, check_pass, standing};
+pub use door::{Brought, Whereabouts, bring_ticket, check_pass, whereabouts};
 pub use http::routes;
 pub use overview::{Overview, overview};
 pub use room::{Room, Rooms};

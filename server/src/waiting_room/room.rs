@@ -13,7 +13,7 @@ use moka::policy::EvictionPolicy;
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use super::line::Line;
+use super::joining::Joining;
 use super::sellers::Sellers;
 use super::sql::{self, RoomRow};
 use super::store::{self, Scripts, Stands};
@@ -51,7 +51,7 @@ pub struct Room {
     /// SHA-256 of the key of its draw, hex.
     pub commitment: String,
     pub(super) keys: [String; 5],
-    pub(super) line: Line,
+    pub(super) joining: Joining,
     key: [u8; KEY_BYTES],
     terms: RwLock<Terms>,
     /// The draw, once it is written down how many are drawn.
@@ -81,7 +81,7 @@ impl Room {
             show: row.show_id,
             commitment: hex::encode(commitment(&key)),
             keys: store::keys(prefix, row.show_id, row.id),
-            line: Line::default(),
+            joining: Joining::default(),
             key,
             terms: RwLock::new(terms_of(row)),
             draw: OnceLock::new(),

@@ -46,7 +46,7 @@ pub(super) fn keys(prefix: &str, show: Uuid, room: Uuid) -> [String; NAMES.len()
 
 /// What a script says of a room: `None` when it is not there, or older than what was seen of it. Then
 /// [`super::rebuild`] builds it.
-pub(super) type Told<T> = Result<Option<T>, StoreError>;
+pub(super) type IfThere<T> = Result<Option<T>, StoreError>;
 
 /// Numbers that were given out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +92,7 @@ pub(super) struct Start {
 }
 
 /// Gives out numbers to so many people, as far as the mark allows.
-pub(super) async fn join(state: &AppState, room: &Room, people: u64) -> Told<Given> {
+pub(super) async fn join(state: &AppState, room: &Room, people: u64) -> IfThere<Given> {
     let scripts = &state.waiting_rooms.scripts;
     let mut call = scripts.join.call(&room.keys);
     call.arg(people).arg(room.least_free()).arg(room.reserved()).arg(room.setting().opens_at.0);
@@ -109,7 +109,7 @@ pub(super) async fn admit(
     limit: u64,
     claim_ms: i64,
     (from, numbers): (u64, &[u64]),
-) -> Told<Stands> {
+) -> IfThere<Stands> {
     let scripts = &state.waiting_rooms.scripts;
     let setting = room.setting();
     let mut call = scripts.admit.call(&room.keys);
@@ -143,7 +143,7 @@ pub(super) async fn enter(
     pass_ms: i64,
     limit: u64,
     devices: u32,
-) -> Told<Entered> {
+) -> IfThere<Entered> {
     let scripts = &state.waiting_rooms.scripts;
     let mut call = scripts.enter.call(&room.keys);
     call.arg(number).arg(place).arg(owner).arg(pass_ms).arg(limit).arg(devices).arg(room.least_free());
@@ -161,7 +161,7 @@ pub(super) async fn enter(
 }
 
 /// Somebody leaves.
-pub(super) async fn leave(state: &AppState, room: &Room, number: u64, place: Option<u64>) -> Told<()> {
+pub(super) async fn leave(state: &AppState, room: &Room, number: u64, place: Option<u64>) -> IfThere<()> {
     let scripts = &state.waiting_rooms.scripts;
     let mut call = scripts.leave.call(&room.keys);
     call.arg(number).arg(or_none(place)).arg(room.least_free());
@@ -226,7 +226,7 @@ fn positive(value: i64) -> Result<u64, StoreError> {
 }
 
 /// The words after the code of an answer that is one.
-async fn ask<const N: usize>(state: &AppState, room: &Room, call: &Call<'_>) -> Told<[i64; N]> {
+async fn ask<const N: usize>(state: &AppState, room: &Room, call: &Call<'_>) -> IfThere<[i64; N]> {
     let answer = words(state, room, call).await?;
     match answer.split_first() {
         Some((0, [])) => Ok(None),

@@ -107,8 +107,7 @@ pub async fn switch(
     }
     set_up(&mut tx, show, Some(staff.session.account), request, seen, now).await?;
     let answer = Answer::no_content();
-    intent.complete(&mut tx, &answer, now).await?;
-    tx.commit().await?;
+    let answer = intent.commit(tx, answer, now).await?;
     // The others know within a second.
     state.waiting_rooms.reload(&state.pg, now).await?;
     Ok(answer)

@@ -34,13 +34,13 @@ pub struct Problem {
     hold: Option<Uuid>,
     retry_after_s: u64,
     /// Boxed, for hardly any has one.
-    headers: Option<Box<Told>>,
+    headers: Option<Box<InHeaders>>,
     gave_way: bool,
 }
 
 /// What some problems say in headers as well.
 #[derive(Clone, Debug)]
-enum Told {
+enum InHeaders {
     Limit(Limit),
     /// The address where it is to be asked for.
     Elsewhere(String),
@@ -140,7 +140,7 @@ impl Problem {
     /// Names the limit that was reached.
     #[must_use]
     pub fn with_limit(mut self, limit: Limit) -> Self {
-        self.headers = Some(Box::new(Told::Limit(limit)));
+        self.headers = Some(Box::new(InHeaders::Limit(limit)));
         self
     }
 
@@ -154,7 +154,10 @@ impl Problem {
     #[must_use]
     pub fn elsewhere(address: &str) -> Self {
         let detail = format!("This show is sold in another region: {address}");
-        Self { headers: Some(Box::new(Told::Elsewhere(address.to_owned()))), ..Self::new(Code::OtherRegion, detail) }
+        Self {
+            headers: Some(Box::new(InHeaders::Elsewhere(address.to_owned()))),
+            ..Self::new(Code::OtherRegion, detail)
+        }
     }
 
     /// A bug of ours: logs the cause, tells the caller nothing of it.
@@ -267,8 +270,8 @@ impl IntoResponse for Problem {
         }
         let lines = match told.as_deref() {
             None => Vec::new(),
-            Some(Told::Elsewhere(address)) => vec![("location", address.clone())],
-            Some(Told::Limit(Limit { name, burst, window_s })) => vec![
+            Some(InHeaders::Elsewhere(address)) => vec![("location", address.clone())],
+            Some(InHeaders::Limit(Limit { name, burst, window_s })) => vec![
                 ("ratelimit-policy", format!("\"{name}\";q={burst};w={window_s}")),
                 ("ratelimit", format!("\"{name}\";r=0;t={retry_after_s}")),
             ],

@@ -56,7 +56,5 @@ pub async fn replay(
     let entry = Entry::by(staff.session.account, "webhook_replayed", subject, reason).at(theatre);
     audit::record(&mut tx, &entry, now).await?;
     let answer = Answer::json(StatusCode::ACCEPTED, &serde_json::json!({ "delivery": again }))?;
-    intent.complete(&mut tx, &answer, now).await?;
-    tx.commit().await?;
-    Ok(answer)
+    intent.commit(tx, answer, now).await
 }

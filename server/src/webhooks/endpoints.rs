@@ -100,8 +100,7 @@ pub async fn make(
     sql::insert_endpoint(&mut tx, theatre, &row, &secret).await?;
     note(&mut tx, staff, theatre, ("webhook_made", row.id), reason, now).await?;
     let answer = Answer::json(StatusCode::CREATED, &Kept { about: row.view(now)?, version })?;
-    intent.complete(&mut tx, &answer, now).await?;
-    tx.commit().await?;
+    let answer = intent.commit(tx, answer, now).await?;
     with_secret(state, &answer)
 }
 
@@ -135,8 +134,7 @@ pub async fn rotate(
     note(&mut tx, staff, theatre, ("webhook_secret_changed", id), reason, now).await?;
     let row = EndpointRow { old_until: Some(to_utc(until)), ..row };
     let answer = Answer::json(StatusCode::OK, &Kept { about: row.view(now)?, version })?;
-    intent.complete(&mut tx, &answer, now).await?;
-    tx.commit().await?;
+    let answer = intent.commit(tx, answer, now).await?;
     with_secret(state, &answer)
 }
 
@@ -181,9 +179,7 @@ pub async fn change(
         note(&mut tx, staff, theatre, (act, id), reason, now).await?;
     }
     let answer = Answer::no_content();
-    intent.complete(&mut tx, &answer, now).await?;
-    tx.commit().await?;
-    Ok(answer)
+    intent.commit(tx, answer, now).await
 }
 
 async fn note(

@@ -1,13 +1,11 @@
 //! Keeps the live connection of a session: opens it, follows it, comes back to it.
 //!
 //! Comes back with full jitter and doubling pauses, from where it was; after a gap, a new epoch or
-//! garbage it asks for the whole map.
+//! garbage it asks for the whole map. How the map is read where no connection comes to stand is in `without_socket`.
 
 use std::collections::BTreeSet;
 
 use domain::api::PlanView;
-use domain::json::{FromJson, Json};
-use domain::seats::{AreaIndex, SeatState};
 use domain::wire::{Ask, MAX_SECTIONS_PER_READER};
 use leptos::task::spawn_local;
 use wasm_bindgen::JsCast;
@@ -24,7 +22,7 @@ const FIRST_PAUSE_MS: u32 = 500;
 /// …up to this.
 const LONGEST_PAUSE_MS: u32 = 10_000;
 /// Failed tries in a row after which people are told.
-const TRIES_UNTIL_OFFLINE: u32 = 2;
+pub(super) const TRIES_UNTIL_OFFLINE: u32 = 2;
 /// A page hidden for longer than this, milliseconds, does not trust its connection.
 const LONGEST_NAP_MS: f64 = 5_000.0;
 /// A line on which nothing came for longer than this, milliseconds, is dead: the server says something twice in that time
@@ -39,10 +37,11 @@ const MAX_WAITING_FRAMES: usize = 64;
 
 /// The connection of a session.
 #[derive(Default)]
-pub struct Line {
+pub struct Connection {
     socket: Option<Socket>,
-    follower: Follower,
-    failures: u32,
+    pub(super) follower: Follower,
+    /// Tries in a row that failed.
+    pub(super) failures: u32,
     /// Counts the connections, so that a pause that was overtaken does nothing.
     number: u64,
     /// The sections the server tells us the changes of; none stands for all.
@@ -57,7 +56,7 @@ pub struct Line {
     is_doubted: bool,
 }
 
-impl Line {
+impl Connection {
     /// Whether the connection is there, or coming, and nothing was heard of it for too long.
     fn is_silent(&self, now: f64) -> bool {
         self.socket.is_some() && is_over(LONGEST_SILENCE_MS, self.heard_at, now)
@@ -70,43 +69,6 @@ fn is_over(limit_ms: f64, since: f64, now: f64) -> bool {
     !(0.0..limit_ms).contains(&(now - since))
 }
 
-/// The map as the API tells it without a socket.
-struct SeatsView {
-    epoch: u64,
-    version: u64,
-    states: String,
-    areas: Vec<PlacesLeft>,
-}
-
-struct PlacesLeft {
-    area: AreaIndex,
-    left: u32,
-}
-
-impl FromJson for SeatsView {
-    fn from_json(json: &Json<'_>) -> Option<Self> {
-        Some(Self {
-            epoch: json.field("epoch")?,
-            version: json.field("version")?,
-            states: json.field("states")?,
-            areas: json.field("areas")?,
-        })
-    }
-}
-
-impl FromJson for PlacesLeft {
-    fn from_json(json: &Json<'_>) -> Option<Self> {
-        Some(Self { area: json.field("area")?, left: json.field("left")? })
-    }
-}
-
-impl SeatsView {
-    /// Every seat; `None` when a digit is none.
-    fn map(&self) -> Option<Vec<SeatState>> {
-        self.states.bytes().map(|digit| SeatState::from_byte(digit.wrapping_sub(b'0'))).collect()
-    }
-}
-
 /// Sections as the address of the connection names them.
 fn in_query(sections: &[u16]) -> Option<String> {
     let numbers: Vec<String> = sections.iter().map(u16::to_string).collect();
@@ -116,7 +78,7 @@ fn in_query(sections: &[u16]) -> Option<String> {
 impl Session {
     /// Connects, from where we were if we were anywhere.
     pub(in crate::seat_map) fn connect(self) {
-        let resume = self.line.with_value(|line| line.follower.resume_from());
+        let resume = self.connection.with_value(|connection| connection.follower.resume_from());
         let followed = self.sections_to_follow();
         let resumed = resume.map(|(epoch, version)| format!("epoch={epoch}&version={version}"));
         let query: Vec<String> = resumed.into_iter().chain(in_query(&followed)).collect();
@@ -131,16 +93,16 @@ impl Session {
                 self.follow_sections();
             }
             Happening::Frame(bytes) => {
-                self.line.update_value(|line| line.heard_at = clock::device_ms());
+                self.connection.update_value(|connection| connection.heard_at = clock::device_ms());
                 self.hear(bytes, clock::monotonic_ms());
             }
             Happening::End => self.hear_end(),
         });
-        self.line.update_value(|line| {
-            line.number += 1;
-            line.socket = socket;
-            line.followed = followed;
-            line.heard_at = clock::device_ms();
+        self.connection.update_value(|connection| {
+            connection.number += 1;
+            connection.socket = socket;
+            connection.followed = followed;
+            connection.heard_at = clock::device_ms();
         });
     }
 
@@ -163,11 +125,11 @@ impl Session {
     /// Tells the server which sections are looked at, if it thinks of others.
     pub(in crate::seat_map) fn follow_sections(self) {
         let wanted = self.sections_to_follow();
-        self.line.update_value(|line| {
+        self.connection.update_value(|connection| {
             let ask = || Ask::Subscribe { sections: wanted.clone() }.encode();
             // A connection that does not stand yet takes nothing: it asks again when it does.
-            if line.followed != wanted && line.socket.as_ref().is_some_and(|socket| socket.send(&ask())) {
-                line.followed = wanted;
+            if connection.followed != wanted && connection.socket.as_ref().is_some_and(|socket| socket.send(&ask())) {
+                connection.followed = wanted;
             }
         });
     }
@@ -175,7 +137,7 @@ impl Session {
     /// Connects now, from where we were, whatever the connection says of itself: one that slept may be
     /// dead without knowing.
     fn connect_afresh(self) {
-        self.line.update_value(|line| line.failures = 0);
+        self.connection.update_value(|connection| connection.failures = 0);
         self.live.set(Live::Connecting);
         self.connect_in(0);
     }
@@ -183,11 +145,11 @@ impl Session {
     /// Looks whether the connection has died without a word: the page says no longer that it is live, and comes back.
     pub(in crate::seat_map) fn look_whether_dead(self) {
         let now = clock::device_ms();
-        let is_dead = self.line.update_value(|line| {
-            let is_dead = line.is_silent(now);
+        let is_dead = self.connection.update_value(|connection| {
+            let is_dead = connection.is_silent(now);
             if is_dead {
                 // Not again while the next one is on its way.
-                line.heard_at = now;
+                connection.heard_at = now;
             }
             is_dead
         });
@@ -202,16 +164,16 @@ impl Session {
     /// A request found nobody. Where the line seems to stand all the same, it may have died without a word.
     pub(in crate::seat_map) fn doubt(self, failure: &Failure) {
         if *failure == Failure::Unreachable && self.live.get_untracked() == Live::On {
-            self.line.update_value(|line| line.is_doubted = true);
+            self.connection.update_value(|connection| connection.is_doubted = true);
             self.connect_afresh();
         }
     }
 
     /// Lets the connection go; coming back to the page takes it up again.
     pub(in crate::seat_map) fn disconnect(self) {
-        self.line.update_value(|line| {
-            line.number += 1;
-            line.socket = None;
+        self.connection.update_value(|connection| {
+            connection.number += 1;
+            connection.socket = None;
         });
         self.live.set(Live::Connecting);
     }
@@ -223,14 +185,14 @@ impl Session {
 
     /// Reads what came while the room was loading.
     pub(in crate::seat_map) fn hear_waiting(self) {
-        let waiting = self.line.update_value(|line| std::mem::take(&mut line.waiting));
+        let waiting = self.connection.update_value(|connection| std::mem::take(&mut connection.waiting));
         waiting.into_iter().for_each(|(bytes, heard_at)| self.hear(bytes, heard_at));
     }
 
     fn connected(self) {
-        let was_doubted = self.line.update_value(|line| {
-            line.failures = 0;
-            std::mem::take(&mut line.is_doubted)
+        let was_doubted = self.connection.update_value(|connection| {
+            connection.failures = 0;
+            std::mem::take(&mut connection.is_doubted)
         });
         if self.live.get_untracked() != Live::On {
             self.live.set(Live::On);
@@ -244,16 +206,16 @@ impl Session {
     /// Reads a frame that came at `heard_at` on the monotonic clock.
     fn hear(self, bytes: Vec<u8>, heard_at: f64) {
         let Some(seats) = self.room.with_untracked(|room| room.as_ref().map(|room| room.plan().seat_count)) else {
-            self.line.update_value(|line| {
-                if line.waiting.len() < MAX_WAITING_FRAMES {
-                    line.waiting.push((bytes, heard_at));
+            self.connection.update_value(|connection| {
+                if connection.waiting.len() < MAX_WAITING_FRAMES {
+                    connection.waiting.push((bytes, heard_at));
                 }
             });
             return;
         };
-        let before = self.line.with_value(|line| line.follower.resume_from());
-        let news = self.line.update_value(|line| line.follower.hear(&bytes, seats));
-        let after = self.line.with_value(|line| line.follower.resume_from());
+        let before = self.connection.with_value(|connection| connection.follower.resume_from());
+        let news = self.connection.update_value(|connection| connection.follower.hear(&bytes, seats));
+        let after = self.connection.with_value(|connection| connection.follower.resume_from());
         // A map that was built anew, or that does not fit: the show may be in another room now.
         if news == News::Lost || before.zip(after).is_some_and(|(before, after)| before.0 != after.0) {
             self.look_for_other_room();
@@ -297,10 +259,10 @@ impl Session {
     }
 
     fn hear_end(self) {
-        let failures = self.line.update_value(|line| {
-            line.failures += 1;
-            line.is_doubted = false;
-            line.failures
+        let failures = self.connection.update_value(|connection| {
+            connection.failures += 1;
+            connection.is_doubted = false;
+            connection.failures
         });
         self.live.set(if failures >= TRIES_UNTIL_OFFLINE { Live::Offline } else { Live::Connecting });
         let longest = FIRST_PAUSE_MS.saturating_mul(1 << failures.min(8)).min(LONGEST_PAUSE_MS);
@@ -308,38 +270,16 @@ impl Session {
         self.read_map_if_cut_off();
     }
 
-    /// Reads the map without a socket, where there is none and either nothing was ever read or people
-    /// were told that it is old.
-    pub(in crate::seat_map) fn read_map_if_cut_off(self) {
-        let failures = self.line.with_value(|line| line.failures);
-        let has_room = self.room.with_untracked(Option::is_some);
-        let limit = if self.known.get_untracked() { TRIES_UNTIL_OFFLINE } else { 1 };
-        if !has_room || failures < limit {
-            return;
-        }
-        spawn_local(async move {
-            // Without an answer the next failure asks again.
-            let Ok(seats) = calls::read::<SeatsView>(&self.path("/seats")).await else { return };
-            let reached = self.line.with_value(|line| line.follower.resume_from());
-            let is_older = reached.is_some_and(|at| at.0 == seats.epoch && at.1 > seats.version);
-            // The socket goes on from where it was itself: deltas repeat what this map says already.
-            if let (Some(map), false, true) = (seats.map(), is_older, self.live.get_untracked() != Live::On) {
-                self.replace_map(&map);
-                self.places_left.set(seats.areas.iter().map(|area| (area.area, area.left)).collect());
-            }
-        });
-    }
-
     /// Replaces the connection after a pause. Never at once: the old one must not be dropped while its
     /// own callback runs.
     fn connect_in(self, pause_ms: u32) {
-        let number = self.line.update_value(|line| {
-            line.number += 1;
-            line.number
+        let number = self.connection.update_value(|connection| {
+            connection.number += 1;
+            connection.number
         });
         spawn_local(async move {
             events::after(pause_ms).await;
-            if self.line.with_value(|line| line.number == number) {
+            if self.connection.with_value(|connection| connection.number == number) {
                 self.connect();
             }
         });
@@ -363,7 +303,7 @@ impl Session {
             if is_visible() {
                 self.wake();
             } else {
-                self.line.update_value(|line| line.hidden_at = Some(clock::device_ms()));
+                self.connection.update_value(|connection| connection.hidden_at = Some(clock::device_ms()));
             }
         });
         events::on_window("online", move |_| {
@@ -375,11 +315,14 @@ impl Session {
 
     /// The page can be seen again.
     fn wake(self) {
-        let hidden_at = self.line.update_value(|line| line.hidden_at.take());
+        let hidden_at = self.connection.update_value(|connection| connection.hidden_at.take());
         let now = clock::device_ms();
         let slept = hidden_at.is_some_and(|at| is_over(LONGEST_NAP_MS, at, now));
         self.recall_past_beacons();
-        if slept || self.line.with_value(|line| line.is_silent(now)) || self.live.get_untracked() != Live::On {
+        if slept
+            || self.connection.with_value(|connection| connection.is_silent(now))
+            || self.live.get_untracked() != Live::On
+        {
             self.connect_afresh();
         }
     }
@@ -394,26 +337,12 @@ mod tests {
         let is_over = |now| is_over(LONGEST_SILENCE_MS, 1_000.0, now);
         assert!(!is_over(1_000.0) && !is_over(60_999.0));
         assert!(is_over(61_000.0) && is_over(999.0));
-        assert!(!Line::default().is_silent(1e9), "where there is no line nobody is silent");
+        assert!(!Connection::default().is_silent(1e9), "where there is no connection nobody is silent");
     }
 
     #[test]
     fn sections_are_named_in_the_address_and_all_of_them_by_none() {
         assert_eq!(in_query(&[2, 5]).as_deref(), Some("sections=2,5"));
         assert_eq!(in_query(&[]), None);
-    }
-
-    #[test]
-    fn the_map_in_digits_reads_as_states() {
-        let seats = |states: &str| SeatsView { epoch: 1, version: 1, states: states.to_owned(), areas: vec![] };
-        let all = [SeatState::Available, SeatState::Locked, SeatState::Booked, SeatState::Blocked];
-        assert_eq!(seats("0123").map().as_deref(), Some(&all[..]));
-        assert_eq!(seats("01x").map(), None);
-        let read = domain::json::read::<SeatsView>(
-            r#"{"epoch":7,"version":3,"states":"02","areas":[{"area":1,"left":40,"name":"Floor"}]}"#,
-        );
-        let read = read.expect("as the API says it");
-        assert_eq!((read.epoch, read.version, read.map()), (7, 3, Some(vec![SeatState::Available, SeatState::Booked])));
-        assert_eq!(read.areas.iter().map(|area| (area.area, area.left)).collect::<Vec<_>>(), [(1, 40)]);
     }
 }

@@ -3,3 +3,4 @@
 pub mod board;
 pub(super) mod connection;
 pub(super) mod follower;
+mod without_socket;

@@ -27,7 +27,7 @@ use wasm_bindgen::JsCast;
 
 use self::camera::Camera;
 use self::gate::{Gate, Link};
-use self::tell::{Told, Tone, Undo};
+use self::tell::{ScanOutcome, Tone, Undo};
 use crate::browser::{self, events, ids};
 use crate::language::Arg;
 use crate::say;
@@ -139,7 +139,7 @@ fn answer(gate: Gate) -> impl IntoView {
     }
 }
 
-fn said(told: Told) -> impl IntoView {
+fn said(told: ScanOutcome) -> impl IntoView {
     let lines = told.lines.into_iter().map(|line| view! { <p class="door-line"><bdi>{line}</bdi></p> });
     view! {
         {shape(told.tone)}
@@ -262,7 +262,7 @@ fn recent(gate: Gate) -> impl IntoView {
                 }>{say!("door.undo")}</button>
         })
     };
-    let line = move |told: Told| {
+    let line = move |told: ScanOutcome| {
         let (word, tickets, number) = (told.word.clone(), told.tickets.clone(), told.number);
         let undos = told.undos.into_iter().map(undo).collect_view();
         view! {

@@ -35,7 +35,7 @@ impl Tone {
 
 /// What a scan came to.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Told {
+pub struct ScanOutcome {
     /// Grows with every scan.
     pub number: u32,
     /// The scan.
@@ -73,7 +73,7 @@ impl Undo {
     }
 }
 
-impl Told {
+impl ScanOutcome {
     /// A word with lines, about no ticket that is known.
     #[must_use]
     pub fn new(tone: Tone, word: String, lines: Vec<String>) -> Self {
@@ -83,7 +83,7 @@ impl Told {
 
 /// The answer of the server.
 #[must_use]
-pub fn of_answer(answer: &ScanAnswer) -> Told {
+pub fn of_answer(answer: &ScanAnswer) -> ScanOutcome {
     let tickets = &answer.tickets;
     let (count, admitted) = (tickets.len(), answer.admitted());
     let refused = tickets.iter().find(|ticket| ticket.outcome != Outcome::Admitted);
@@ -103,10 +103,10 @@ pub fn of_answer(answer: &ScanAnswer) -> Told {
     }
     lines.extend(tickets.iter().filter(|ticket| ticket.outcome != Outcome::Admitted).map(|one| line_of(one, count)));
     lines.retain(|line| !line.is_empty());
-    Told {
+    ScanOutcome {
         scan: answer.scan,
         tickets: in_a_list(&tickets.iter().map(|ticket| ticket.ends.as_str()).collect::<Vec<_>>()),
-        ..Told::new(tone, word, lines)
+        ..ScanOutcome::new(tone, word, lines)
     }
 }
 
@@ -125,13 +125,13 @@ pub fn undos<'a>(answer: &ScanAnswer, codes: impl Iterator<Item = &'a str>) -> V
 
 /// What the list says, where all of it is let in or nothing.
 #[must_use]
-pub fn of_list(said: &[Listed], made_at: &str) -> Told {
+pub fn of_list(said: &[Listed], made_at: &str) -> ScanOutcome {
     let count = said.len();
     let open = said.iter().filter(|one| **one == Listed::Open).count();
     let made_at = clock(made_at);
     let by_list = || say!("door.by_list", time = Arg::Ours(&made_at));
     let Some(first) = said.iter().find(|one| **one != Listed::Open) else {
-        return Told::new(Tone::Good, come_in(count), vec![by_list()]);
+        return ScanOutcome::new(Tone::Good, come_in(count), vec![by_list()]);
     };
     let line = match first {
         Listed::Used { at, device } => say!("door.used_at", time = Arg::Ours(&clock(at)), place = device),
@@ -146,7 +146,7 @@ pub fn of_list(said: &[Listed], made_at: &str) -> Told {
         Listed::Missing | Listed::Open => (Tone::Unsure, say!("door.not_on_list")),
     };
     let lines = [line, by_list()].into_iter().filter(|line| !line.is_empty()).collect();
-    Told::new(tone, word, lines)
+    ScanOutcome::new(tone, word, lines)
 }
 
 /// Somebody who was let in and should not have been.

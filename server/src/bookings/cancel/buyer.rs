@@ -58,8 +58,7 @@ pub(in crate::bookings) async fn cancel(
     };
     let booking = view::of_row(&mut tx, &show, &undone).await?;
     let answer = Answer::json(StatusCode::OK, &booking)?;
-    intent.complete(&mut tx, &answer, now).await?;
-    tx.commit().await?;
+    let answer = intent.commit(tx, answer, now).await?;
     outbox::wake(state);
     Ok(answer)
 }

@@ -312,8 +312,7 @@ pub(in crate::bookings) async fn answer_as_it_stands(
     let row = sql::find(&mut tx, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
     let booking = view::of_row(&mut tx, show, &row).await?;
     let answer = Answer::json(StatusCode::OK, &booking)?;
-    intent.complete(&mut tx, &answer, now).await?;
-    tx.commit().await?;
+    let answer = intent.commit(tx, answer, now).await?;
     outbox::wake(state);
     Ok(answer)
 }

@@ -97,9 +97,7 @@ pub(in crate::bookings) async fn one_by_one(state: &AppState, checkout: &Checkou
     late::note_wish(&mut tx, &row, *if_late).await?;
     let booking = view::of_row(&mut tx, show, &row).await?;
     let answer = Answer::json(StatusCode::CREATED, &booking)?;
-    intent.complete(&mut tx, &answer, now).await?;
-    tx.commit().await?;
-    Ok(answer)
+    intent.commit(tx, answer, now).await
 }
 
 /// The booking that a hold is to become, in state CREATED, at today's prices.

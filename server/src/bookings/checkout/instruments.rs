@@ -50,8 +50,8 @@ impl PaidWith {
             return Ok(None);
         }
         let token = state.gateways.token_for(gateway, token.map(str::to_owned));
-        let (Some(token), Some(door)) = (token, state.gateways.named(gateway)) else { return Ok(None) };
-        match door.fingerprint(&token).await {
+        let (Some(token), Some(asked)) = (token, state.gateways.named(gateway)) else { return Ok(None) };
+        match asked.fingerprint(&token).await {
             Ok(Some(name)) => {
                 // The gateways' names of cards have nothing to do with each other.
                 let digest = state.accounts.derived_secret(&format!("payment instrument\0{gateway}\0{name}"));

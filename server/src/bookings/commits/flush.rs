@@ -16,7 +16,7 @@ use super::writes::{Claim, EventLine, Fresh, Payment, PaymentNote, Writes};
 use crate::bookings::claims::seat_claims::{alive_since, claim_is_alive};
 use crate::bookings::sql::BookingRow;
 use crate::clock::to_utc;
-use crate::together::{Together, Told};
+use crate::together::{StatementResults, Together};
 use crate::{idempotency, outbox, tickets};
 
 macro_rules! insert_bookings {
@@ -96,7 +96,7 @@ impl Writes {
     }
 
     /// Whether everything that was planned was written.
-    fn compare(&self, told: &Told) -> Result<(), Trouble> {
+    fn compare(&self, told: &StatementResults) -> Result<(), Trouble> {
         let made: HashSet<Uuid> = told.column("made", "id")?.into_iter().collect();
         if made.len() < self.bookings.len() {
             // Another tab checked the hold out, or a name is taken: done alone, it is refused or gets another name.

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::bookings::sql::BookingRow;
 use crate::payments::{NewsOutcome, PaymentNews};
-use crate::together::{Together, Told};
+use crate::together::{StatementResults, Together};
 
 /// A booking with all that belongs to it.
 #[derive(Clone, Debug)]
@@ -92,7 +92,7 @@ pub(super) fn add_locks(together: &mut Together, mut ids: Vec<Uuid>, kept: Kept)
 /// is as of after the last lock was had, the rows of other tables included.
 pub(super) async fn locked(
     tx: &mut PgConnection,
-    told: &Told,
+    told: &StatementResults,
     known: &HashMap<Uuid, &Found>,
 ) -> Result<HashMap<Uuid, Found>, sqlx::Error> {
     let (ids, versions): (Vec<Uuid>, Vec<i32>) = (told.column("locked", "id")?, told.column("locked", "version")?);
@@ -116,7 +116,7 @@ pub(super) fn add_holds(together: &mut Together, holds: Vec<Uuid>) -> Result<(),
 }
 
 /// Holds that have a booking, as far as they were asked for. One that gets it while we look is seen when it is written.
-pub(super) fn booked_holds(told: &Told) -> Result<HashSet<Uuid>, sqlx::Error> {
+pub(super) fn booked_holds(told: &StatementResults) -> Result<HashSet<Uuid>, sqlx::Error> {
     Ok(told.column("booked", "hold_id")?.into_iter().collect())
 }
 
@@ -135,7 +135,7 @@ pub(super) fn add_news(together: &mut Together, news: &[&PaymentNews]) -> Result
 }
 
 /// Events that were noted before: gateway and id. As with holds.
-pub(super) fn noted_events(told: &Told) -> Result<HashSet<(String, String)>, sqlx::Error> {
+pub(super) fn noted_events(told: &StatementResults) -> Result<HashSet<(String, String)>, sqlx::Error> {
     let gateways: Vec<String> = told.column("heard", "gateway")?;
     Ok(gateways.into_iter().zip(told.column("heard", "event_id")?).collect())
 }

@@ -12,7 +12,9 @@ use uuid::Uuid;
 use super::payment_rows::{self, Route};
 use crate::bookings::effects::EffectError;
 use crate::bookings::sql::{self, BookingRow};
-use crate::payments::{Charge, ChargeAnswer, Door, GatewayError, GatewayPayment, Known, VoidAnswer, refund_key};
+use crate::payments::{
+    Charge, ChargeAnswer, GatewayError, GatewayPayment, GuardedGateway, Known, VoidAnswer, refund_key,
+};
 use crate::{AppState, outbox};
 
 /// Asks for the money of a booking where it is charged, or at the other gateway if the first was not asked.
@@ -25,15 +27,15 @@ pub(in crate::bookings) async fn charge(
     let mut route = route;
     // Ends: a booking never goes back to a gateway it left.
     loop {
-        let door = door(state, &route.gateway)?;
-        let token = state.gateways.token_for(door.name(), route.payment_token.clone());
-        let answer = door.charge(&Charge { token, ..charge.clone() }).await;
+        let gateway = gateway_named(state, &route.gateway)?;
+        let token = state.gateways.token_for(gateway.name(), route.payment_token.clone());
+        let answer = gateway.charge(&Charge { token, ..charge.clone() }).await;
         let Err(GatewayError::NotTaken(cause)) = answer else { return answer.map_err(Into::into) };
-        match switch(state, charge.booking, door.name(), &cause.to_string()).await? {
+        match switch(state, charge.booking, gateway.name(), &cause.to_string()).await? {
             Some(other) => route = other,
             None => {
                 let mut connection = state.pg.acquire().await?;
-                payment_rows::not_asked(&mut connection, charge.booking, door.name()).await?;
+                payment_rows::not_asked(&mut connection, charge.booking, gateway.name()).await?;
                 return Err(GatewayError::NotTaken(cause).into());
             }
         }
@@ -71,13 +73,13 @@ pub(in crate::bookings) async fn status(
     booking: Uuid,
 ) -> Result<Option<GatewayPayment>, EffectError> {
     let Some(route) = route(state, booking).await? else { return Ok(None) };
-    Ok(door(state, &route.gateway)?.status(&route.known(booking)).await?)
+    Ok(gateway_named(state, &route.gateway)?.status(&route.known(booking)).await?)
 }
 
 /// Tells the gateway of a booking never to charge it.
 pub(in crate::bookings) async fn void(state: &AppState, booking: Uuid) -> Result<VoidAnswer, EffectError> {
     let Some(route) = route(state, booking).await? else { return Ok(VoidAnswer::Unknown) };
-    Ok(door(state, &route.gateway)?.void(&route.known(booking)).await?)
+    Ok(gateway_named(state, &route.gateway)?.void(&route.known(booking)).await?)
 }
 
 /// Sends money of a booking back from where it was charged.
@@ -88,7 +90,7 @@ pub(in crate::bookings) async fn refund(
     key: &str,
 ) -> Result<(), EffectError> {
     let route = route(state, booking).await?.ok_or(EffectError::NoBooking(booking))?;
-    Ok(door(state, &route.gateway)?.refund(&route.known(booking), amount, key).await?)
+    Ok(gateway_named(state, &route.gateway)?.refund(&route.known(booking), amount, key).await?)
 }
 
 /// Sees to it that no gateway a booking left keeps any of its money.
@@ -96,20 +98,20 @@ pub(in crate::bookings) async fn void_left(state: &AppState, booking: Uuid) -> R
     let mut connection = state.pg.acquire().await?;
     let unsettled = payment_rows::unsettled(&mut connection, booking).await?;
     drop(connection);
-    for gateway in unsettled {
-        let door = door(state, &gateway)?;
+    for name in unsettled {
+        let gateway = gateway_named(state, &name)?;
         let known = Known { booking, gateway_ref: None };
-        let settled_as = match door.void(&known).await? {
+        let settled_as = match gateway.void(&known).await? {
             VoidAnswer::Voided => "voided",
             VoidAnswer::Unknown => "never_asked",
             VoidAnswer::AlreadyCharged(amount) => {
-                tracing::error!(%booking, gateway, "a gateway that booking {booking} had left has charged it; the money goes back");
-                door.refund(&known, amount, &refund_key(booking, 0)).await?;
+                tracing::error!(%booking, gateway = name, "a gateway that booking {booking} had left has charged it; the money goes back");
+                gateway.refund(&known, amount, &refund_key(booking, 0)).await?;
                 "refunded"
             }
         };
         let mut connection = state.pg.acquire().await?;
-        payment_rows::settle_left(&mut connection, booking, &gateway, settled_as, state.locks.now()).await?;
+        payment_rows::settle_left(&mut connection, booking, &name, settled_as, state.locks.now()).await?;
     }
     Ok(())
 }
@@ -119,7 +121,7 @@ async fn route(state: &AppState, booking: Uuid) -> Result<Option<Route>, EffectE
     Ok(payment_rows::route(&mut connection, booking).await?)
 }
 
-fn door<'a>(state: &'a AppState, gateway: &str) -> Result<&'a Door, EffectError> {
-    let missing = || GatewayError::Unreachable(format!("PAYMENT_GATEWAYS does not name {gateway} any more").into());
-    state.gateways.named(gateway).ok_or_else(|| missing().into())
+fn gateway_named<'a>(state: &'a AppState, name: &str) -> Result<&'a GuardedGateway, EffectError> {
+    let missing = || GatewayError::Unreachable(format!("PAYMENT_GATEWAYS does not name {name} any more").into());
+    state.gateways.named(name).ok_or_else(|| missing().into())
 }

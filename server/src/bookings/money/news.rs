@@ -5,7 +5,7 @@ use domain::money::Money;
 use domain::time::Timestamp;
 use sqlx::PgConnection;
 
-use super::payment_rows::{self, Standing};
+use super::payment_rows::{self, GatewayRole};
 use super::{declines, refunds};
 use crate::bookings::commits::{CommitMode, Done, Work, retried};
 use crate::bookings::effects::{self, EffectError};
@@ -45,10 +45,10 @@ pub(in crate::bookings) async fn hear_one(state: &AppState, news: &PaymentNews) 
     let mut tx = state.pg.begin().await?;
     let outcome = match sql::lock(&mut tx, news.booking).await? {
         None => NewsOutcome::Unknown,
-        Some(row) => match payment_rows::standing(&mut tx, news.booking, news.gateway).await? {
-            Standing::Stranger => NewsOutcome::Unknown,
-            Standing::Left => from_gateway_left(&mut tx, news, now).await?,
-            Standing::Current => apply(state, &mut tx, &row, news, now).await?,
+        Some(row) => match payment_rows::gateway_role(&mut tx, news.booking, news.gateway).await? {
+            GatewayRole::Stranger => NewsOutcome::Unknown,
+            GatewayRole::Left => from_gateway_left(&mut tx, news, now).await?,
+            GatewayRole::Current => apply(state, &mut tx, &row, news, now).await?,
         },
     };
     if !payment_rows::note_event(&mut tx, news.gateway, &news.event_id, outcome, now).await? {

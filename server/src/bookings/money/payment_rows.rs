@@ -216,7 +216,7 @@ pub(in crate::bookings) async fn reopen_left(
 
 /// What a gateway is to a booking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::bookings) enum Standing {
+pub(in crate::bookings) enum GatewayRole {
     /// The booking is charged there.
     Current,
     /// The booking left it.
@@ -226,11 +226,11 @@ pub(in crate::bookings) enum Standing {
 }
 
 /// What that gateway is to the booking.
-pub(in crate::bookings) async fn standing(
+pub(in crate::bookings) async fn gateway_role(
     tx: &mut PgConnection,
     booking: Uuid,
     gateway: &str,
-) -> Result<Standing, sqlx::Error> {
+) -> Result<GatewayRole, sqlx::Error> {
     let (current, was_left): (bool, bool) = sqlx::query_as(
         "SELECT EXISTS (SELECT 1 FROM payments WHERE booking_id = $1 AND gateway = $2),
                 EXISTS (SELECT 1 FROM payment_switches WHERE booking_id = $1 AND from_gateway = $2)",
@@ -240,9 +240,9 @@ pub(in crate::bookings) async fn standing(
     .fetch_one(tx)
     .await?;
     Ok(match (current, was_left) {
-        (true, _) => Standing::Current,
-        (false, true) => Standing::Left,
-        (false, false) => Standing::Stranger,
+        (true, _) => GatewayRole::Current,
+        (false, true) => GatewayRole::Left,
+        (false, false) => GatewayRole::Stranger,
     })
 }
 

@@ -86,8 +86,7 @@ pub(in crate::bookings) async fn answer(
     };
     let seen = view::of_row(&mut tx, &show, &after).await?;
     let answer = Answer::json(StatusCode::OK, &seen)?;
-    intent.complete(&mut tx, &answer, now).await?;
-    tx.commit().await?;
+    let answer = intent.commit(tx, answer, now).await?;
     outbox::wake(state);
     Ok(answer)
 }

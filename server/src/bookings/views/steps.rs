@@ -34,7 +34,7 @@ pub(in crate::bookings) fn steps(
     refunds: &[RefundRow],
     currency: Currency,
 ) -> Vec<StepView> {
-    let mut steps: Vec<(Timestamp, Told)> = Vec::new();
+    let mut steps: Vec<(Timestamp, StepWords)> = Vec::new();
     for (event, seats) in events.iter().zip(given_back(events, refunds)) {
         if let Some(told) = of_event(event, &seats) {
             steps.push((from_utc(event.at), told));
@@ -42,7 +42,7 @@ pub(in crate::bookings) fn steps(
     }
     for refund in refunds.iter().filter(|refund| refund.amount_minor > 0) {
         let amount = Money::new(refund.amount_minor, currency);
-        let told = |step, words: String| Told { amount: Some(amount), ..Told::new(step, words) };
+        let told = |step, words: String| StepWords { amount: Some(amount), ..StepWords::new(step, words) };
         let asked = told("refunding", format!("{amount} on its way back to you"));
         steps.push((from_utc(refund.requested_at), asked));
         if let Some(at) = refund.settled_at {
@@ -51,7 +51,7 @@ pub(in crate::bookings) fn steps(
     }
     // Stable: what happened in the same instant stays in the order it was written.
     steps.sort_by_key(|(at, _)| *at);
-    let view = |(at, told): (Timestamp, Told)| StepView {
+    let view = |(at, told): (Timestamp, StepWords)| StepView {
         step: told.step.to_owned(),
         words: told.words,
         at: rfc3339(at),
@@ -78,7 +78,7 @@ fn given_back(events: &[EventRow], refunds: &[RefundRow]) -> Vec<String> {
 
 /// A step without its time: in words, and what pages need to say it in another language.
 #[derive(Debug, PartialEq)]
-struct Told {
+struct StepWords {
     step: &'static str,
     words: String,
     amount: Option<Money>,
@@ -87,7 +87,7 @@ struct Told {
     why: Option<&'static str>,
 }
 
-impl Told {
+impl StepWords {
     fn new(step: &'static str, words: impl Into<String>) -> Self {
         Self { step, words: words.into(), amount: None, seats: None, note: None, why: None }
     }
@@ -108,28 +108,28 @@ impl Told {
 }
 
 /// What an event that gave these seats back means to the buyer; nothing, for those that are ours alone.
-fn of_event(event: &EventRow, seats: &str) -> Option<Told> {
+fn of_event(event: &EventRow, seats: &str) -> Option<StepWords> {
     let is_over =
         [BookingState::Cancelled, BookingState::Expired].map(BookingState::as_str).contains(&event.to_state.as_str());
-    let told = |step, words: &str| Some(Told::new(step, words));
+    let told = |step, words: &str| Some(StepWords::new(step, words));
     match event.event.as_str() {
         "payment_submitted" => told("paying", "Payment begun"),
         "payment_succeeded" if is_over => told("paid_late", "Your payment arrived, too late for this booking"),
         "payment_succeeded" => told("paid", "Paid"),
         "seats_sold" => told("issued", "Tickets issued"),
         "seats_lost" => told("lost", &event.reason),
-        "payment_failed" => Some(Told::failed(&event.reason)),
+        "payment_failed" => Some(StepWords::failed(&event.reason)),
         "timed_out" => told("expired", "The time ran out"),
         "cancelled_by_buyer" => told("cancelled", "Cancelled by you"),
-        "cancelled_by_staff" => Some(Told::by_the_cinema("cancelled", &event.reason)),
+        "cancelled_by_staff" => Some(StepWords::by_the_cinema("cancelled", &event.reason)),
         "part_cancelled_by_buyer" => {
-            let told = Told::new("part_cancelled", format!("{seats} cancelled by you"));
-            Some(Told { seats: Some(seats.to_owned()), ..told })
+            let told = StepWords::new("part_cancelled", format!("{seats} cancelled by you"));
+            Some(StepWords { seats: Some(seats.to_owned()), ..told })
         }
-        "part_cancelled_by_staff" => Some(Told::by_the_cinema("part_cancelled", &event.reason)),
+        "part_cancelled_by_staff" => Some(StepWords::by_the_cinema("part_cancelled", &event.reason)),
         "relocated" if event.actor == "staff" => {
-            let told = Told::new("relocated", format!("Moved to another screen. {}", event.reason));
-            Some(Told { note: Some(event.reason.clone()), ..told })
+            let told = StepWords::new("relocated", format!("Moved to another screen. {}", event.reason));
+            Some(StepWords { note: Some(event.reason.clone()), ..told })
         }
         "relocated" => told("other_seats_taken", "You took the other seats"),
         "exchanged" => told("moved", "Exchanged for another booking"),

@@ -13,7 +13,7 @@ pub const LAG_LIMIT: Duration = Duration::from_secs(5);
 
 /// How a server stands that is to follow the primary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum StandbyState {
     /// What it shows may be too old, or the primary does not say where it is.
     Behind,
     /// What it shows is young enough for as long as this.
@@ -44,17 +44,17 @@ impl Marks {
     }
 
     /// How a server stands that has come so far.
-    pub(super) fn standing(&self, replayed: &Replayed, now: Instant) -> Standing {
+    pub(super) fn state(&self, replayed: &Replayed, now: Instant) -> StandbyState {
         if !replayed.follows {
-            return Standing::FollowsNobody;
+            return StandbyState::FollowsNobody;
         }
         if self.of.is_some_and(|identity| identity != replayed.identity) {
-            return Standing::Another;
+            return StandbyState::Another;
         }
         let reached = replayed.position.and_then(|position| self.set.iter().rev().find(|(_, at)| *at <= position));
         match reached.map(|(asked, _)| *asked + LAG_LIMIT) {
-            Some(until) if now < until => Standing::Near { until },
-            _ => Standing::Behind,
+            Some(until) if now < until => StandbyState::Near { until },
+            _ => StandbyState::Behind,
         }
     }
 }
@@ -78,15 +78,15 @@ mod tests {
     fn a_standby_is_as_old_as_the_last_mark_it_has_come_to() {
         let start = Instant::now();
         let mut marks = Marks::default();
-        assert_eq!(marks.standing(&replayed(1_000), start), Standing::Behind, "nothing is known of the primary");
+        assert_eq!(marks.state(&replayed(1_000), start), StandbyState::Behind, "nothing is known of the primary");
         for second in 0..4 {
             marks.set(start + second * SECOND, &written(100 * i64::from(second + 1)));
         }
         let now = start + 3 * SECOND;
-        assert_eq!(marks.standing(&replayed(400), now), Standing::Near { until: now + LAG_LIMIT });
-        assert_eq!(marks.standing(&replayed(399), now), Standing::Near { until: start + 2 * SECOND + LAG_LIMIT });
-        assert_eq!(marks.standing(&replayed(99), now), Standing::Behind, "it has come to none");
-        assert_eq!(marks.standing(&Replayed { position: None, ..replayed(0) }, now), Standing::Behind);
+        assert_eq!(marks.state(&replayed(400), now), StandbyState::Near { until: now + LAG_LIMIT });
+        assert_eq!(marks.state(&replayed(399), now), StandbyState::Near { until: start + 2 * SECOND + LAG_LIMIT });
+        assert_eq!(marks.state(&replayed(99), now), StandbyState::Behind, "it has come to none");
+        assert_eq!(marks.state(&Replayed { position: None, ..replayed(0) }, now), StandbyState::Behind);
     }
 
     #[test]
@@ -96,10 +96,10 @@ mod tests {
         marks.set(start, &written(100));
         let over = start + LAG_LIMIT;
         let last = over.checked_sub(Duration::from_millis(1)).expect("an instant");
-        assert_eq!(marks.standing(&replayed(100), last), Standing::Near { until: over });
-        assert_eq!(marks.standing(&replayed(100), over), Standing::Behind);
+        assert_eq!(marks.state(&replayed(100), last), StandbyState::Near { until: over });
+        assert_eq!(marks.state(&replayed(100), over), StandbyState::Behind);
         marks.set(over, &written(200));
-        assert_eq!(marks.standing(&replayed(199), over), Standing::Behind, "others have written since");
+        assert_eq!(marks.state(&replayed(199), over), StandbyState::Behind, "others have written since");
     }
 
     #[test]
@@ -109,7 +109,7 @@ mod tests {
         for second in 0..600 {
             let now = start + second * SECOND;
             marks.set(now, &written(100));
-            assert_eq!(marks.standing(&replayed(100), now), Standing::Near { until: now + LAG_LIMIT });
+            assert_eq!(marks.state(&replayed(100), now), StandbyState::Near { until: now + LAG_LIMIT });
         }
         assert!(marks.set.len() <= 6, "marks older than the limit are of no use: {}", marks.set.len());
     }
@@ -120,11 +120,11 @@ mod tests {
         let mut marks = Marks::default();
         marks.set(now, &written(100));
         let promoted = Replayed { follows: false, ..replayed(100) };
-        assert_eq!(marks.standing(&promoted, now), Standing::FollowsNobody);
+        assert_eq!(marks.state(&promoted, now), StandbyState::FollowsNobody);
         for other in [Identity::of(8, 1), Identity::of(7, 2)] {
-            assert_eq!(marks.standing(&Replayed { identity: other, ..replayed(100) }, now), Standing::Another);
+            assert_eq!(marks.state(&Replayed { identity: other, ..replayed(100) }, now), StandbyState::Another);
         }
         marks.set(now, &Written { identity: Identity::of(8, 1), position: 90 });
-        assert_eq!(marks.standing(&replayed(100), now), Standing::Another, "we have another primary now");
+        assert_eq!(marks.state(&replayed(100), now), StandbyState::Another, "we have another primary now");
     }
 }

@@ -13,7 +13,7 @@ fn nowhere() -> PgPool {
 /// A standby that was just seen to be near.
 fn near() -> Standby {
     let standby = Standby::new(nowhere(), nowhere());
-    standby.stands(Standing::Near { until: Instant::now() + LAG_LIMIT });
+    standby.stands(StandbyState::Near { until: Instant::now() + LAG_LIMIT });
     standby
 }
 
@@ -25,12 +25,12 @@ async fn answered(standby: &Standby) -> Result<u32, CatalogueRead> {
 async fn it_is_read_while_it_is_near_and_no_longer() {
     let standby = Standby::new(nowhere(), nowhere());
     assert_eq!(answered(&standby).await, Err(CatalogueRead::Behind), "nobody has compared it yet");
-    standby.stands(Standing::Near { until: Instant::now() + LAG_LIMIT });
+    standby.stands(StandbyState::Near { until: Instant::now() + LAG_LIMIT });
     assert_eq!(answered(&standby).await, Ok(7));
     // Nobody compares it any more: it is not read for ever on an old word.
-    standby.stands(Standing::Near { until: Instant::now() });
+    standby.stands(StandbyState::Near { until: Instant::now() });
     assert_eq!(answered(&standby).await, Err(CatalogueRead::Behind));
-    for unfit in [Standing::FollowsNobody, Standing::Another] {
+    for unfit in [StandbyState::FollowsNobody, StandbyState::Another] {
         standby.stands(unfit);
         assert_eq!(answered(&standby).await, Err(CatalogueRead::Unfit));
     }

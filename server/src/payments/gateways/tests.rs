@@ -108,12 +108,12 @@ fn charge() -> Charge {
 
 async fn exhaust(gateways: &Gateways, gateway: &Scripted) {
     gateway.is(Mood::Away);
-    let door = gateways.named(gateway.name).expect("it is one of them");
+    let guarded = gateways.named(gateway.name).expect("it is one of them");
     for _ in 0..BREAKER.failures_to_open {
-        let error = door.charge(&charge()).await.expect_err("away");
+        let error = guarded.charge(&charge()).await.expect_err("away");
         assert!(matches!(error, GatewayError::Unreachable(_)), "{error}");
     }
-    assert!(!door.is_open());
+    assert!(!guarded.is_open());
 }
 
 /// Both gateways, and what they are in.
@@ -141,35 +141,35 @@ async fn a_gateway_that_rests_is_not_asked_for_money_and_comes_back_by_a_questio
     let (first, _, gateways) = both();
     exhaust(&gateways, &first).await;
     let charges = first.times("charge");
-    let door = gateways.named("first").expect("it is one of them");
-    let error = door.charge(&charge()).await.expect_err("resting");
+    let guarded = gateways.named("first").expect("it is one of them");
+    let error = guarded.charge(&charge()).await.expect_err("resting");
     assert!(matches!(error, GatewayError::NotTaken(_)), "{error}");
     first.is(Mood::Answers);
     let back = async {
         let mut again = tokio::time::interval(Duration::from_millis(20));
-        while !door.is_open() {
+        while !guarded.is_open() {
             again.tick().await;
             // Also when its rest is over, money is not what it is tried with.
-            if !door.is_open() {
-                door.charge(&charge()).await.expect_err("resting");
+            if !guarded.is_open() {
+                guarded.charge(&charge()).await.expect_err("resting");
             }
             gateways.probe().await;
         }
     };
     tokio::time::timeout(DEADLINE, back).await.expect("it comes back");
     assert_eq!((first.times("charge"), first.times("status")), (charges, 1));
-    door.charge(&charge()).await.expect("it is asked again");
+    guarded.charge(&charge()).await.expect("it is asked again");
 }
 
 #[tokio::test]
 async fn a_refusal_is_a_sign_of_life() {
     let (_, _, gateways) = both();
-    let door = gateways.named("first").expect("it is one of them");
+    let guarded = gateways.named("first").expect("it is one of them");
     for _ in 0..2 * BREAKER.failures_to_open {
         let refused = async { Err::<(), _>(GatewayError::refused("no", "no")) };
-        door.through(refused).await.expect_err("refused");
+        guarded.through(refused).await.expect_err("refused");
     }
-    assert!(door.is_open());
+    assert!(guarded.is_open());
 }
 
 #[tokio::test]

@@ -18,7 +18,7 @@ use uuid::Uuid;
 use super::booking::passing_or_fault;
 use super::{PRIVATE_CACHE, PageError, html, in_words, start_in_words};
 use crate::catalogue;
-use crate::waiting_room::{self, Brought, Standing};
+use crate::waiting_room::{self, Brought, Whereabouts};
 use crate::web::{Visitor, reader};
 use crate::{AppState, accounts, clock, holds};
 
@@ -68,7 +68,7 @@ async fn show(
     };
     // Also before the sale begins: people come to wait for it.
     let may_be_sold = holds::sales_open(&show, now).is_ok() && show.sales == Sales::Open;
-    if may_be_sold && waiting_room::standing(&state, id, &visitor.owner, &headers) == Standing::Outside {
+    if may_be_sold && waiting_room::whereabouts(&state, id, &visitor.owner, &headers) == Whereabouts::Outside {
         let opens = opening_in_words(&state, &show);
         return Ok((visitor, html(InFront { show: page, opens }, PRIVATE_CACHE)).into_response());
     }

@@ -33,12 +33,12 @@ pub struct Reports {
     /// The id of the one all of it is about; none for all of them.
     pub screen: Option<String>,
     /// What there is to tell, or why there is nothing.
-    pub told: Result<Box<Told>, Hindrance>,
+    pub figures: Result<Box<Figures>, Hindrance>,
 }
 
 /// All of it.
 #[derive(Clone, Debug)]
-pub struct Told {
+pub struct Figures {
     /// Every day of the report, `2026-11-21`.
     pub calendar: Vec<String>,
     /// What was sold.
@@ -59,16 +59,16 @@ impl Page for Reports {
     }
 
     fn view(self) -> AnyView {
-        let Self { desk, from, to, screens, screen, told } = self;
+        let Self { desk, from, to, screens, screen, figures } = self;
         let chosen = screens.iter().find(|known| Some(&known.id) == screen.as_ref()).cloned();
         let about = About { theatre: desk.theatre.clone(), has_screens: !screens.is_empty(), screen: chosen };
         let form = days_form(from, to, screens, about.screen.as_ref());
-        let content = match told {
+        let content = match figures {
             Err(why) => {
                 view! { <p class="account-trouble" role="alert" data-testid="reports-trouble">{in_the_way(why)}</p> }
                     .into_any()
             }
-            Ok(told) => told_view(&about, *told),
+            Ok(figures) => figures_view(&about, *figures),
         };
         frame(&desk, say!("reports.title"), view! { <div class="reports">{form}{content}</div> })
     }
@@ -121,8 +121,8 @@ fn days_form(
     }
 }
 
-fn told_view(about: &About, told: Told) -> AnyView {
-    let Told { calendar, sales, funnel, takings, occupancy, room } = told;
+fn figures_view(about: &About, figures: Figures) -> AnyView {
+    let Figures { calendar, sales, funnel, takings, occupancy, room } = figures;
     let link = |table: &str| csv_link(&about.theatre, table, &sales.days, about.screen.as_ref());
     let which = about.screen.as_ref();
     let which =

@@ -16,7 +16,7 @@ use uuid::Uuid;
 use super::kept;
 use super::listed::{List, Listed};
 use super::queue::Queue;
-use super::tell::{self, Told, Tone, Undo};
+use super::tell::{self, ScanOutcome, Tone, Undo};
 use super::{camera, sound};
 use crate::browser::calls::{self, Failure};
 use crate::browser::{clock, events, ids, is_offline, is_visible};
@@ -69,9 +69,9 @@ pub struct Gate {
     /// How the show's door stands, as heard last.
     pub view: RwSignal<Option<DoorView>>,
     /// What the last scan came to.
-    pub answer: RwSignal<Option<Told>>,
+    pub answer: RwSignal<Option<ScanOutcome>>,
     /// The last scans, the newest first.
-    pub recent: RwSignal<VecDeque<Told>>,
+    pub recent: RwSignal<VecDeque<ScanOutcome>>,
     /// What was done without a network.
     pub queue: RwSignal<Queue>,
     /// Why that cannot be settled, if it cannot.
@@ -167,7 +167,7 @@ impl Gate {
             has_room
         });
         if has_room != Some(true) {
-            self.tell(Told::new(Tone::Unsure, say!("door.too_fast"), vec![]));
+            self.tell(ScanOutcome::new(Tone::Unsure, say!("door.too_fast"), vec![]));
         }
         self.work();
     }
@@ -187,10 +187,10 @@ impl Gate {
         });
     }
 
-    async fn look(self, text: String) -> Told {
+    async fn look(self, text: String) -> ScanOutcome {
         let codes = match door::read(&text) {
             Ok(codes) => codes,
-            Err(_) => return Told::new(Tone::Bad, say!("door.unreadable"), vec![]),
+            Err(_) => return ScanOutcome::new(Tone::Bad, say!("door.unreadable"), vec![]),
         };
         let (request, key) = self.scan_of(text);
         // Of a ticket that this device let in and nobody has heard of yet, it knows more than the server.
@@ -229,7 +229,7 @@ impl Gate {
     }
 
     /// The server has said it.
-    fn learn(self, codes: &[Code], answer: &ScanAnswer) -> Told {
+    fn learn(self, codes: &[Code], answer: &ScanAnswer) -> ScanOutcome {
         let come = codes.iter().zip(&answer.tickets).filter(|(_, ticket)| ticket.outcome == Outcome::Admitted);
         let come: Vec<&Code> = come.map(|(code, _)| code).collect();
         if !come.is_empty() {
@@ -241,19 +241,19 @@ impl Gate {
                 }
             });
         }
-        Told { undos: tell::undos(answer, codes.iter().map(Code::as_str)), ..tell::of_answer(answer) }
+        ScanOutcome { undos: tell::undos(answer, codes.iter().map(Code::as_str)), ..tell::of_answer(answer) }
     }
 
-    fn refused(self, failure: &Failure) -> Told {
+    fn refused(self, failure: &Failure) -> ScanOutcome {
         if failure.status() == 401 {
             self.link.set(Link::SignedOut);
         }
-        Told::new(Tone::Unsure, say!("door.cannot_check"), vec![in_words(failure)])
+        ScanOutcome::new(Tone::Unsure, say!("door.cannot_check"), vec![in_words(failure)])
     }
 
     /// There is no network: the list says it.
-    fn decide(self, scan: Uuid, codes: &[Code]) -> Told {
-        let cannot = |why: String| Told::new(Tone::Unsure, say!("door.cannot_check"), vec![why]);
+    fn decide(self, scan: Uuid, codes: &[Code]) -> ScanOutcome {
+        let cannot = |why: String| ScanOutcome::new(Tone::Unsure, say!("door.cannot_check"), vec![why]);
         let found = self.list.with_value(|list| {
             let list = list.as_ref().filter(|list| list.is_good(now()))?;
             let said: Vec<Listed> = codes.iter().map(|code| list.look(code)).collect();
@@ -281,7 +281,7 @@ impl Gate {
             self.note(&come);
         }
         let ends: Vec<String> = codes.iter().map(|code| code.as_str()[door::CODE_LENGTH - 4..].to_owned()).collect();
-        Told { scan, tickets: ends.join(", "), ..tell::of_list(&said, &made_at) }
+        ScanOutcome { scan, tickets: ends.join(", "), ..tell::of_list(&said, &made_at) }
     }
 
     fn keep_queue(self) -> bool {
@@ -299,9 +299,9 @@ impl Gate {
         });
     }
 
-    fn tell(self, told: Told) {
+    fn tell(self, told: ScanOutcome) {
         self.number.update_value(|number| *number = number.wrapping_add(1));
-        let told = Told { number: self.number.get_value(), ..told };
+        let told = ScanOutcome { number: self.number.get_value(), ..told };
         if self.is_loud.get_untracked() {
             sound::play(told.tone);
         }

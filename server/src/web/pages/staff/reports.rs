@@ -2,7 +2,7 @@
 
 use app::language::Hindrance;
 use app::pages::staff::Section;
-use app::pages::staff::reports::{Reports, RoomDrawing, RoomRow, Told};
+use app::pages::staff::reports::{Figures, Reports, RoomDrawing, RoomRow};
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse, Response};
@@ -27,14 +27,14 @@ pub(super) async fn page(
     let found = state.catalogue.theatre(&theatre).await?.ok_or(PageError::NotFound)?;
     let screens = reports::screens(&state, &theatre).await.map_err(passing_or_fault)?;
     let screen = query.screen.clone().filter(|id| !id.is_empty());
-    match told(&state, &theatre, &found.time_zone, &query, &screens).await {
-        Ok((range, told)) => {
+    match figures(&state, &theatre, &found.time_zone, &query, &screens).await {
+        Ok((range, figures)) => {
             let (from, to) = (range.from.to_string(), range.to.to_string());
-            Ok(html(Reports { desk, from, to, screens, screen, told: Ok(Box::new(told)) }, PRIVATE_CACHE))
+            Ok(html(Reports { desk, from, to, screens, screen, figures: Ok(Box::new(figures)) }, PRIVATE_CACHE))
         }
         Err(problem) => {
             let (from, to) = (query.from.unwrap_or_default(), query.to.unwrap_or_default());
-            let page = Reports { desk, from, to, screens, screen, told: Err(in_words(&problem)) };
+            let page = Reports { desk, from, to, screens, screen, figures: Err(in_words(&problem)) };
             Ok((problem.code().describe().0, html(page, PRIVATE_CACHE)).into_response())
         }
     }
@@ -51,13 +51,13 @@ fn in_words(problem: &Problem) -> Hindrance {
 
 /// All of it, of the theatre or of the screen that is asked about. Seats are those of one room: of several screens they
 /// are not told.
-async fn told(
+async fn figures(
     state: &AppState,
     theatre: &str,
     zone: &str,
     query: &ReportQuery,
     screens: &[ReportScreen],
-) -> Result<(Range, Told), Problem> {
+) -> Result<(Range, Figures), Problem> {
     let range = Range::read(query, zone, state.locks.now())?;
     let screen = query.screen.as_deref().filter(|id| !id.is_empty());
     // One after another: a page takes one turn at a time.
@@ -77,7 +77,7 @@ async fn told(
         None => None,
     };
     let calendar = range.from.iter_days().take_while(|day| *day <= range.to).map(|day| day.to_string()).collect();
-    Ok((range, Told { calendar, sales, funnel, takings, occupancy, room }))
+    Ok((range, Figures { calendar, sales, funnel, takings, occupancy, room }))
 }
 
 fn drawing(show: &Show, report: &OccupancyReport) -> RoomDrawing {

@@ -27,7 +27,7 @@ type Reply = oneshot::Sender<Result<u64, Problem>>;
 
 /// Who waits for the next step.
 #[derive(Default)]
-pub(super) struct Line(Mutex<Waiting>);
+pub(super) struct Joining(Mutex<Waiting>);
 
 #[derive(Default)]
 struct Waiting {
@@ -35,7 +35,7 @@ struct Waiting {
     is_served: bool,
 }
 
-impl Line {
+impl Joining {
     // Held for queue operations only, never across an await.
     fn lock(&self) -> MutexGuard<'_, Waiting> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -58,7 +58,7 @@ impl Line {
 pub(super) async fn take_number(state: &AppState, room: &Arc<Room>) -> Result<u64, Problem> {
     let (reply, answer) = oneshot::channel();
     {
-        let mut waiting = room.line.lock();
+        let mut waiting = room.joining.lock();
         if waiting.replies.len() >= MAX_WAITING {
             return Err(crowded());
         }
@@ -76,7 +76,7 @@ fn crowded() -> Problem {
 }
 
 /// Opens the line again for the next one should we die, and tells those in it.
-struct Serving<'a>(&'a Line);
+struct Serving<'a>(&'a Joining);
 
 impl Drop for Serving<'_> {
     fn drop(&mut self) {
@@ -87,9 +87,9 @@ impl Drop for Serving<'_> {
 }
 
 async fn serve(state: AppState, room: Arc<Room>) {
-    let _serving = Serving(&room.line);
+    let _serving = Serving(&room.joining);
     loop {
-        let mut batch = room.line.next();
+        let mut batch = room.joining.next();
         if batch.is_empty() {
             return;
         }

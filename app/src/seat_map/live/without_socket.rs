@@ -1,0 +1,89 @@
+//! The map read without a socket, for those whose connection does not come to stand: old as soon as it is read, yet a map.
+
+use domain::json::{FromJson, Json};
+use domain::seats::{AreaIndex, SeatState};
+use leptos::task::spawn_local;
+
+use super::connection::TRIES_UNTIL_OFFLINE;
+use crate::browser::calls;
+use crate::seat_map::session::{Live, Session};
+
+/// The map as the API tells it without a socket.
+struct SeatsView {
+    epoch: u64,
+    version: u64,
+    states: String,
+    areas: Vec<PlacesLeft>,
+}
+
+struct PlacesLeft {
+    area: AreaIndex,
+    left: u32,
+}
+
+impl FromJson for SeatsView {
+    fn from_json(json: &Json<'_>) -> Option<Self> {
+        Some(Self {
+            epoch: json.field("epoch")?,
+            version: json.field("version")?,
+            states: json.field("states")?,
+            areas: json.field("areas")?,
+        })
+    }
+}
+
+impl FromJson for PlacesLeft {
+    fn from_json(json: &Json<'_>) -> Option<Self> {
+        Some(Self { area: json.field("area")?, left: json.field("left")? })
+    }
+}
+
+impl SeatsView {
+    /// Every seat; `None` when a digit is none.
+    fn map(&self) -> Option<Vec<SeatState>> {
+        self.states.bytes().map(|digit| SeatState::from_byte(digit.wrapping_sub(b'0'))).collect()
+    }
+}
+
+impl Session {
+    /// Reads the map without a socket, where there is none and either nothing was ever read or people
+    /// were told that it is old.
+    pub(in crate::seat_map) fn read_map_if_cut_off(self) {
+        let failures = self.connection.with_value(|connection| connection.failures);
+        let has_room = self.room.with_untracked(Option::is_some);
+        let limit = if self.known.get_untracked() { TRIES_UNTIL_OFFLINE } else { 1 };
+        if !has_room || failures < limit {
+            return;
+        }
+        spawn_local(async move {
+            // Without an answer the next failure asks again.
+            let Ok(seats) = calls::read::<SeatsView>(&self.path("/seats")).await else { return };
+            let reached = self.connection.with_value(|connection| connection.follower.resume_from());
+            let is_older = reached.is_some_and(|at| at.0 == seats.epoch && at.1 > seats.version);
+            // The socket goes on from where it was itself: deltas repeat what this map says already.
+            if let (Some(map), false, true) = (seats.map(), is_older, self.live.get_untracked() != Live::On) {
+                self.replace_map(&map);
+                self.places_left.set(seats.areas.iter().map(|area| (area.area, area.left)).collect());
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_map_in_digits_reads_as_states() {
+        let seats = |states: &str| SeatsView { epoch: 1, version: 1, states: states.to_owned(), areas: vec![] };
+        let all = [SeatState::Available, SeatState::Locked, SeatState::Booked, SeatState::Blocked];
+        assert_eq!(seats("0123").map().as_deref(), Some(&all[..]));
+        assert_eq!(seats("01x").map(), None);
+        let read = domain::json::read::<SeatsView>(
+            r#"{"epoch":7,"version":3,"states":"02","areas":[{"area":1,"left":40,"name":"Floor"}]}"#,
+        );
+        let read = read.expect("as the API says it");
+        assert_eq!((read.epoch, read.version, read.map()), (7, 3, Some(vec![SeatState::Available, SeatState::Booked])));
+        assert_eq!(read.areas.iter().map(|area| (area.area, area.left)).collect::<Vec<_>>(), [(1, 40)]);
+    }
+}
