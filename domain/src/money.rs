@@ -24,12 +24,14 @@ impl Currency {
         std::str::from_utf8(&self.0).unwrap_or("XXX")
     }
 
-    /// Digits after the decimal point (ISO 4217 "minor unit"); two for all but the few listed.
+    /// Digits after the decimal point (ISO 4217 "minor unit"); two for all but those listed. The ariary has fifths on
+    /// paper and none in any till, as Unicode's CLDR and Stripe have it.
     #[must_use]
     pub fn minor_digits(&self) -> u32 {
         match &self.0 {
-            b"JPY" | b"KRW" | b"VND" | b"CLP" | b"ISK" => 0,
-            b"BHD" | b"KWD" | b"OMR" | b"TND" | b"JOD" => 3,
+            b"BIF" | b"CLP" | b"DJF" | b"GNF" | b"ISK" | b"JPY" | b"KMF" | b"KRW" | b"MGA" | b"PYG" | b"RWF"
+            | b"UGX" | b"VND" | b"VUV" | b"XAF" | b"XOF" | b"XPF" => 0,
+            b"BHD" | b"IQD" | b"JOD" | b"KWD" | b"LYD" | b"OMR" | b"TND" => 3,
             _ => 2,
         }
     }

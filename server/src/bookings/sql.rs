@@ -329,7 +329,8 @@ pub(super) async fn insert_payment(
     Ok(())
 }
 
-/// What the gateway said of a payment, whatever it means for the booking.
+/// What the gateway said of a payment, whatever it means for the booking. That it came is the last word: an answer that
+/// was on its way meanwhile says how it stood before.
 pub(super) async fn note_payment(
     tx: &mut PgConnection,
     booking: Uuid,
@@ -340,7 +341,8 @@ pub(super) async fn note_payment(
 ) -> Result<(), sqlx::Error> {
     sqlx::query(
         "UPDATE payments
-         SET state = $2, gateway_ref = coalesce($3, gateway_ref), pay_url = coalesce($4, pay_url), updated_at = $5
+         SET state = CASE state WHEN 'succeeded' THEN state ELSE $2 END,
+             gateway_ref = coalesce($3, gateway_ref), pay_url = coalesce($4, pay_url), updated_at = $5
          WHERE booking_id = $1",
     )
     .bind(booking)

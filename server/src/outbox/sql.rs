@@ -208,7 +208,8 @@ pub(super) const BY_KEYS: &str = begin_by_keys!();
 pub(super) const BY_KEYS_IN_PASSING: &str = concat!(begin_by_keys!(), "; SET LOCAL synchronous_commit = off");
 
 /// Takes due effects of these kinds until `lease_until`; the first open one of each booking only. A notice
-/// waits for nothing, and nothing waits for it: people hear of a cancelled show although a gateway is away.
+/// waits for nothing, and nothing waits for it: people hear of a cancelled show although a gateway is away. A refund waits
+/// for what else is done with the money, and not for the map: a lock store that is away keeps nobody's money.
 pub(super) async fn take(
     pg: &PgPool,
     kinds: &[&str],
@@ -225,7 +226,9 @@ pub(super) async fn take(
                  AND (due.effect IN ('send_notice', 'void_left')
                       OR NOT EXISTS (SELECT 1 FROM outbox earlier
                                      WHERE earlier.booking_id = due.booking_id AND earlier.id < due.id
-                                       AND earlier.parked_why IS NULL AND earlier.effect NOT IN ('send_notice', 'void_left')))
+                                       AND earlier.parked_why IS NULL AND earlier.effect NOT IN ('send_notice', 'void_left')
+                                       AND (due.effect NOT IN ('refund', 'refund_part')
+                                            OR earlier.effect NOT IN ('mark_booked', 'release_seats', 'release_part', 'send_ticket'))))
                ORDER BY due.run_after LIMIT $3
                FOR UPDATE OF due SKIP LOCKED) taken
          WHERE job.id = taken.id

@@ -72,6 +72,41 @@ async fn in_time_the_price_comes_back_less_the_fee_and_the_seats_are_free() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_money_goes_back_although_the_map_cannot_be_told() {
+    let world = World::start(1, &[]).await;
+    let ann = world.visitor();
+    let (whole, parted) = (ann.bought(&[46, 47], "tok_paid").await, ann.bought(&[10, 11], "tok_paid").await);
+    until("the map knows of both", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    // As while the lock store is away: what is for the map is put off and put off.
+    for statement in [
+        "CREATE FUNCTION put_off() RETURNS trigger LANGUAGE plpgsql AS
+         $$ BEGIN NEW.run_after := NEW.run_after + interval '1 hour'; RETURN NEW; END $$",
+        "CREATE TRIGGER put_off BEFORE INSERT ON outbox FOR EACH ROW
+         WHEN (NEW.effect IN ('release_seats', 'release_part')) EXECUTE FUNCTION put_off()",
+    ] {
+        sqlx::query(statement).execute(&world.pg).await.expect("a trigger");
+    }
+    assert_eq!(ann.cancel(&whole, None).await.0, StatusCode::OK);
+    assert_eq!(ann.cancel(&parted, Some(&[11])).await.0, StatusCode::OK);
+    ann.sees_money(&whole, "REFUNDED").await;
+    until("the part is paid back", || async {
+        world.count("SELECT count(*) FROM refunds WHERE state = 'settled'").await == 2
+    })
+    .await;
+    assert_eq!(world.count("SELECT count(*) FROM outbox WHERE effect LIKE 'release%'").await, 2, "the map waits");
+    assert_eq!((&ann.states().await[46..48], &ann.states().await[10..12]), ("22", "22"), "as it was");
+    for statement in
+        ["DROP TRIGGER put_off ON outbox", "UPDATE outbox SET run_after = now() WHERE effect LIKE 'release%'"]
+    {
+        sqlx::query(statement).execute(&world.pg).await.expect("time passes");
+    }
+    ann.sees(46, '0').await;
+    ann.sees(11, '0').await;
+    books_balance(&world).await;
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn seats_go_one_by_one_and_the_others_stay_sold() {
     let world = World::start(1, &[]).await;
     let (ann, bob) = (world.visitor(), world.visitor());

@@ -303,7 +303,8 @@ fn add_payments(together: &mut Together, payments: &[Payment], now: Timestamp) -
 
 fn add_notes(together: &mut Together, notes: &BTreeMap<Uuid, PaymentNote>, now: Timestamp) -> Result<(), sqlx::Error> {
     let statement = "UPDATE payments payment
-         SET state = note.state, gateway_ref = coalesce(note.gateway_ref, payment.gateway_ref),
+         SET state = CASE payment.state WHEN 'succeeded' THEN payment.state ELSE note.state END,
+             gateway_ref = coalesce(note.gateway_ref, payment.gateway_ref),
              pay_url = coalesce(note.pay_url, payment.pay_url), updated_at = $5
          FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[]) AS note (booking_id, state, gateway_ref, pay_url)
          WHERE payment.booking_id = note.booking_id";

@@ -136,6 +136,8 @@ impl StripeGateway {
         let closes_s = charge.expires_at.plus_ms(SESSION_OUTLIVES_BOOKING_MS).0 / SECOND_MS;
         let mut fields = vec![
             ("mode", "payment".to_owned()),
+            // And wallets, which are cards. A bank that takes days to say whether it pays cannot be waited for.
+            ("payment_method_types[0]", "card".to_owned()),
             ("line_items[0][quantity]", "1".to_owned()),
             ("line_items[0][price_data][currency]", currency),
             ("line_items[0][price_data][unit_amount]", minor_units(charge.amount).to_string()),

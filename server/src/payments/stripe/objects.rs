@@ -8,9 +8,9 @@ use serde::Deserialize;
 use super::{BOOKING, WAY};
 use crate::payments::gateway::{GatewayError, GatewayPayment, PaymentStatus};
 
-/// Stripe counts krónur in hundredths although they have none
+/// Stripe counts krónur and Ugandan shillings in hundredths although they have none
 /// (<https://docs.stripe.com/currencies#special-cases>); all other currencies as we do.
-const HUNDREDTHS: [&str; 1] = ["ISK"];
+const HUNDREDTHS: [&str; 2] = ["ISK", "UGX"];
 
 /// An amount as Stripe counts it.
 pub(super) fn minor_units(amount: Money) -> i64 {
@@ -258,15 +258,19 @@ mod tests {
     }
 
     #[test]
-    fn amounts_are_minor_units_and_kronur_are_special() {
+    fn amounts_are_minor_units_and_some_are_special() {
         let currency = |code| Currency::parse(code).expect("a code");
         for (code, ours, theirs) in
-            [("EUR", 1250, 1250), ("JPY", 1250, 1250), ("KWD", 1250, 1250), ("ISK", 1250, 125_000)]
+            [("EUR", 1250, 1250), ("JPY", 1250, 1250), ("KWD", 1250, 1250), ("ISK", 1250, 125_000), ("UGX", 5, 500)]
         {
             let amount = Money::new(ours, currency(code));
             assert_eq!(minor_units(amount), theirs, "{code}");
             assert_eq!(money(theirs, &code.to_ascii_lowercase()).expect("known"), amount, "{code}");
         }
         assert!(money(1, "euro").is_err());
+        // What Stripe counts whole (<https://docs.stripe.com/currencies#zero-decimal>) has no smaller unit with us.
+        for code in "BIF CLP DJF GNF JPY KMF KRW MGA PYG RWF VND VUV XAF XOF XPF".split(' ') {
+            assert_eq!(currency(code).minor_digits(), 0, "{code}");
+        }
     }
 }
