@@ -258,6 +258,7 @@ fn act_words(act: &str) -> AnyView {
         "film_added" => "acts.film_added",
         "seats_kept" => "acts.seats_kept",
         "seats_put_back" => "acts.seats_put_back",
+        "house_seats_taken" => "acts.house_seats_taken",
         "seats_kept_from_start" => "acts.seats_kept_from_start",
         "standing_seats_kept" => "acts.standing_seats_kept",
         "standing_seats_put_back" => "acts.standing_seats_put_back",
