@@ -133,6 +133,31 @@ test("a shift from float to cash-up while a moviegoer buys on the same map", asy
   await expect(seller.getByTestId("sold")).toHaveCount(0);
   await moviegoer.sees(show.seat("C", "8"), "available");
 
+  // A seat the house keeps goes straight to its guest: whoever looks on sees it kept, then held, and may never take it.
+  const kept = show.seat("C", "8");
+  await use(seller, counter.seat(kept));
+  await expect(counter.held()).toHaveCount(1);
+  await use(seller, seller.locator(".counter-more summary"));
+  await seller.locator("#counter-reason").fill("For the mayor.");
+  await use(seller, seller.getByTestId("keep-seats"));
+  await moviegoer.sees(kept, "blocked");
+  await counter.sees(kept, "blocked");
+  await use(seller, counter.seat(kept));
+  await expect(seller.getByTestId("take-for-guest")).toBeVisible();
+  await expectForEveryone(seller, "a seat the house keeps");
+  await expectOnPhone(seller, "a seat the house keeps");
+  await use(seller, seller.getByTestId("take-for-guest"));
+  await expect(seller.getByTestId("counter-trouble")).toBeVisible();
+  await moviegoer.sees(kept, "blocked");
+  await seller.locator("#put-back-reason").fill("The mayor is here.");
+  await use(seller, seller.getByTestId("take-for-guest"));
+  await counter.sees(kept, "mine");
+  await expect(counter.held()).toHaveCount(1);
+  await expect(seller.getByTestId("whose")).toHaveCount(0);
+  await moviegoer.sees(kept, "locked");
+  await use(seller, counter.seat(kept));
+  await moviegoer.sees(kept, "available");
+
   // One of the two comes back: a manager stands for it.
   await openBoxOffice(seller, theatre);
   const taken = (await expected(seller)) - float;

@@ -117,9 +117,10 @@ impl Store {
         let [limit, length, life] = [PER_PERSON, HOLD_MS, LIFE_MS].map(str::to_owned);
         let mut words = vec![limit, length, life, attempts.len().to_string()];
         for (hold, owner, seat) in attempts {
-            // One seat, no areas. The digest stands for the request; any hex will do.
-            let [one, none] = ["1", "0"].map(str::to_owned);
-            words.extend([(*hold).to_owned(), hold.replace('-', ""), (*owner).to_owned(), one, none, seat.to_string()]);
+            // No house seats, one seat, no areas. The digest stands for the request; any hex will do.
+            let [no, one, none] = ["0", "1", "0"].map(str::to_owned);
+            let digest = hold.replace('-', "");
+            words.extend([(*hold).to_owned(), digest, (*owner).to_owned(), no, one, none, seat.to_string()]);
         }
         let words: Vec<&[u8]> = words.iter().map(String::as_bytes).collect();
         self.call(script, show, &words)

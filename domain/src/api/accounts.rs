@@ -283,7 +283,7 @@ pub struct GrantRequest {
 }
 
 /// What is done in a theatre, as the audit list names it.
-pub const THEATRE_ACTS: [&str; 48] = [
+pub const THEATRE_ACTS: [&str; 49] = [
     "role_given",
     "role_taken",
     "pin_set",
@@ -309,6 +309,7 @@ pub const THEATRE_ACTS: [&str; 48] = [
     "film_added",
     "seats_kept",
     "seats_put_back",
+    "house_seats_taken",
     "seats_kept_from_start",
     "standing_seats_kept",
     "standing_seats_put_back",

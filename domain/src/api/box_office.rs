@@ -306,6 +306,17 @@ pub struct HouseSeats {
     pub reason: String,
 }
 
+/// `POST …/shows/{show}/house-seats/hold`: seats the house keeps are held by the seller, for a guest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct GuestSeats {
+    /// The seats, 1 to 10.
+    pub seats: Vec<SeatIndex>,
+    /// Why.
+    pub reason: String,
+}
+
 /// `POST …/shows/{show}/caller-holds`: seats for somebody at the telephone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]

@@ -192,8 +192,12 @@ async fn hold(
 ) -> Result<Option<Held>, EffectError> {
     let names: Vec<String> = seats.iter().map(ToString::to_string).collect();
     let id = ids::derived_id(&["late", &row.id.to_string(), &names.join(",")]);
-    let attempt =
-        Attempt { asked: Asked { id, digest: 0 }, owner: late_owner(row), lot: Lot::of_seats(seats.to_vec()) };
+    let attempt = Attempt {
+        asked: Asked { id, digest: 0 },
+        owner: late_owner(row),
+        lot: Lot::of_seats(seats.to_vec()),
+        takes_kept: false,
+    };
     let terms = Terms { per_person: MAX_SEATS_PER_HOLD, length_ms: HOLD_MS, life_ms: HOLD_MS };
     let mut answers =
         with_map(state, show, || state.locks.lock(show.id, terms, std::slice::from_ref(&attempt))).await?;

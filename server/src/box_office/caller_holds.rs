@@ -81,7 +81,7 @@ pub(super) async fn take(
 
     let terms = Terms { per_person: MAX_SEATS_PER_HOLD, length_ms, life_ms: length_ms };
     let asked = Asked { id: hold, digest: intent.digest() };
-    let attempt = Attempt { asked, owner: owner.clone(), lot: Lot::of_seats(seats) };
+    let attempt = Attempt { asked, owner: owner.clone(), lot: Lot::of_seats(seats), takes_kept: false };
     let granted = match state.locks.lock(show.id, terms, std::slice::from_ref(&attempt)).await {
         Ok(mut granted) => granted.pop(),
         Err(cause) => {

@@ -2,7 +2,7 @@
 //!
 //! `shows.blocked` is what the map is built from. The lock store hears of seats to be kept before that is committed, and
 //! of those put back after it, so that nobody can take a seat the house has. Where anything fails, the map follows
-//! Postgres.
+//! Postgres. One that goes straight to its guest is never on sale: `guest_seats`.
 
 use std::collections::BTreeSet;
 
@@ -92,15 +92,10 @@ async fn commit(
 
 /// Puts these seats on the map as Postgres has them, whether the last change of it came through or not. Where that fails
 /// they stay off sale, which harms nobody.
-async fn follow(state: &AppState, show: Uuid, seats: &[SeatIndex]) -> Result<(), Problem> {
+pub(super) async fn follow(state: &AppState, show: Uuid, seats: &[SeatIndex]) -> Result<(), Problem> {
     let mut tx = state.pg.begin().await?;
     // Nobody keeps them, or puts them back, until the map agrees.
-    let kept: Vec<i32> = sqlx::query_scalar("SELECT blocked FROM shows WHERE id = $1 FOR NO KEY UPDATE")
-        .bind(show)
-        .fetch_one(&mut *tx)
-        .await?;
-    let (on, off): (Vec<SeatIndex>, Vec<SeatIndex>) =
-        seats.iter().copied().partition(|seat| kept.contains(&seat.cast_signed()));
+    let (on, off) = kept_among(&mut tx, show, seats).await?;
     for (mut those, is_kept) in [(on, true), (off, false)] {
         if those.is_empty() {
             continue;
@@ -116,6 +111,19 @@ async fn follow(state: &AppState, show: Uuid, seats: &[SeatIndex]) -> Result<(),
     }
     tx.commit().await?;
     Ok(())
+}
+
+/// Which of these seats the house keeps, and which it does not, for as long as the transaction lasts.
+pub(super) async fn kept_among(
+    tx: &mut PgConnection,
+    show: Uuid,
+    seats: &[SeatIndex],
+) -> Result<(Vec<SeatIndex>, Vec<SeatIndex>), sqlx::Error> {
+    let kept: Vec<i32> = sqlx::query_scalar("SELECT blocked FROM shows WHERE id = $1 FOR NO KEY UPDATE")
+        .bind(show)
+        .fetch_one(tx)
+        .await?;
+    Ok(seats.iter().copied().partition(|seat| kept.contains(&seat.cast_signed())))
 }
 
 /// Notes why the house keeps seats of shows since they were planned there; `shows.blocked` has them already, written by
@@ -167,7 +175,8 @@ fn refused(show: &Show, refusal: &Refusal) -> Problem {
     }
 }
 
-async fn write(
+/// Notes in Postgres that the house keeps these seats, or keeps them no more.
+pub(super) async fn write(
     tx: &mut PgConnection,
     show: Uuid,
     seats: &[SeatIndex],

@@ -3,7 +3,8 @@
 //! A till is a person's drawer in a theatre, from its float to its cash-up (`tills`); its ledger is only ever added to
 //! (`ledger`), in the transaction of what it is about. Seats are held as everybody holds them, and sold by the booking
 //! machine like all others (`bookings::sell`); this room adds the money (`sell`, `take_back`), who sees whose seat is
-//! whose (`holders`), and seats the house keeps (`house_seats`). Every act is in the audit list.
+//! whose (`holders`), and seats the house keeps (`house_seats`) or gives straight to a guest (`guest_seats`). Every act is
+//! in the audit list.
 //!
 //! Locks are taken in one order: the till first, then the booking, its payment, its claims.
 //!
@@ -12,6 +13,7 @@
 mod caller_holds;
 mod exchange;
 mod find;
+mod guest_seats;
 mod holders;
 mod house_seats;
 mod http;

@@ -51,6 +51,6 @@ async fn wants(
     seats: Vec<u32>,
 ) -> Result<Option<Result<Held, Refusal>>, StoreError> {
     let asked = Asked { id: ids::new_id(), digest: 1 };
-    let attempt = Attempt { asked, owner: owner.to_owned(), lot: Lot::of_seats(seats) };
+    let attempt = Attempt { asked, owner: owner.to_owned(), lot: Lot::of_seats(seats), takes_kept: false };
     Ok(locks.lock(show, TERMS, &[attempt]).await?.pop())
 }

@@ -7,4 +7,4 @@ mod http;
 mod service;
 
 pub use http::routes;
-pub use service::{on_sale, places_problem, sales_open, seats_problem, total_with_places, view};
+pub use service::{on_sale, places_problem, refused, sales_open, seats_problem, terms, total_with_places, view};

@@ -103,7 +103,8 @@ pub fn on_sale(show: &Show, now: Timestamp) -> Result<(), Problem> {
 }
 
 /// What holds of this show may be.
-fn terms(state: &AppState, show: &Show) -> Terms {
+#[must_use]
+pub fn terms(state: &AppState, show: &Show) -> Terms {
     let cap_ms = state.config.hold_ms.unwrap_or(i64::MAX);
     let length_ms = show.hold_ms.min(cap_ms);
     let life_ms = length_ms + (show.hold_life_ms - show.hold_ms);
@@ -135,7 +136,7 @@ pub(super) async fn take(
     if state.waiting.has(show.id) {
         in_turn(state, show, owner, Some(asked.id)).await?;
     }
-    let attempt = Attempt { asked, owner: owner.to_owned(), lot };
+    let attempt = Attempt { asked, owner: owner.to_owned(), lot, takes_kept: false };
     let asked_at = state.locks.now();
     let answer = state.lock_queue.take(state, show, terms(state, show), attempt).await?;
     match answer {
@@ -220,7 +221,8 @@ pub(super) async fn unless_granted(
 }
 
 /// Tells a person why it was refused and what to do.
-pub(super) fn refused(show: &Show, refusal: &Refusal) -> Problem {
+#[must_use]
+pub fn refused(show: &Show, refusal: &Refusal) -> Problem {
     match refusal {
         Refusal::Taken(seats) => seats_problem(show, seats),
         Refusal::OtherHold(hold) => {

@@ -85,6 +85,8 @@ pub struct Attempt {
     pub owner: String,
     /// What is wished for; not empty.
     pub lot: Lot,
+    /// Whether seats the house keeps are free for it, as any that is on sale: the house gives them away, and Postgres knows.
+    pub takes_kept: bool,
 }
 
 /// A change to a hold.

@@ -126,7 +126,12 @@ fn attempt(entry: &Entry) -> Option<Attempt> {
         Offer::Places(places) => Lot { seats: vec![], places: vec![places] },
     };
     let id = entry.offer_hold?;
-    Some(Attempt { asked: Asked { id, digest: id.as_u64_pair().0 }, owner: entry.owner.clone(), lot })
+    Some(Attempt {
+        asked: Asked { id, digest: id.as_u64_pair().0 },
+        owner: entry.owner.clone(),
+        lot,
+        takes_kept: false,
+    })
 }
 
 enum Outcome {

@@ -142,6 +142,7 @@ pub const TABLE: &[Row] = &[
     ("POST", "/api/v1/theatres/{theatre}/box-office/shows/{show}/sales", Staff(&[Role::BoxOffice])),
     ("GET", "/api/v1/theatres/{theatre}/box-office/shows/{show}/seats/{seat}", Staff(&[Role::BoxOffice])),
     ("POST", "/api/v1/theatres/{theatre}/box-office/shows/{show}/house-seats", Staff(&[Role::BoxOffice])),
+    ("POST", "/api/v1/theatres/{theatre}/box-office/shows/{show}/house-seats/hold", Staff(&[Role::BoxOffice])),
     ("GET", "/api/v1/theatres/{theatre}/box-office/shows/{show}/caller-holds", Staff(&[Role::BoxOffice])),
     ("POST", "/api/v1/theatres/{theatre}/box-office/shows/{show}/caller-holds", Staff(&[Role::BoxOffice])),
     (

@@ -86,6 +86,13 @@ impl Problem {
         }
     }
 
+    /// Says one more sentence.
+    #[must_use]
+    pub fn saying(mut self, sentence: &str) -> Self {
+        self.detail = format!("{} {sentence}", self.detail);
+        self
+    }
+
     /// Names the seats meant.
     #[must_use]
     pub fn with_seats(mut self, seats: Vec<SeatProblem>) -> Self {

@@ -235,11 +235,14 @@ fn table(theatre: &str, lines: Vec<(AuditView, String)>) -> AnyView {
     .into_any()
 }
 
-/// To what it was done, by its name where it has one; a booking leads to its page.
+/// To what it was done, by its name where it has one; a booking leads to its page. The theatre is on the page already.
 fn subject(theatre: &str, line: &AuditView) -> AnyView {
     if let Some(reference) = line.subject.strip_prefix("booking ") {
         let href = format!("/staff/{theatre}/box-office/bookings?reference={reference}");
         return view! { <a href=href dir="ltr">{reference.to_owned()}</a> }.into_any();
+    }
+    if line.subject.strip_prefix("theatre ") == Some(theatre) {
+        return ().into_any();
     }
     let words = line.subject_name.as_ref().unwrap_or(&line.subject);
     match words.rsplit_once(" as ").and_then(|(who, role)| Some((who, Role::parse(role)?))) {
@@ -283,6 +286,7 @@ const ACTS: [(&str, &str); THEATRE_ACTS.len()] = [
     ("film_added", "acts.film_added"),
     ("seats_kept", "acts.seats_kept"),
     ("seats_put_back", "acts.seats_put_back"),
+    ("house_seats_taken", "acts.house_seats_taken"),
     ("seats_kept_from_start", "acts.seats_kept_from_start"),
     ("standing_seats_kept", "acts.standing_seats_kept"),
     ("standing_seats_put_back", "acts.standing_seats_put_back"),

@@ -24,7 +24,7 @@ pub(super) fn whose(selling: Selling) -> Option<impl IntoView + use<>> {
         <div class="counter-whose" data-testid="whose">
             <p role="status">{words}</p>
             {booking.map(|href| view! { <a class="button button-quiet" data-testid="to-holder" href=href>{say!("box_office.to_booking")}</a> })}
-            {is_kept.then(|| put_back(selling, seat))}
+            {is_kept.then(|| kept(selling, seat))}
         </div>
     })
 }
@@ -50,7 +50,8 @@ fn in_words(seat: &str, holder: &SeatHolder) -> String {
     }
 }
 
-fn put_back(selling: Selling, seat: SeatIndex) -> impl IntoView {
+/// What can be done with a seat the house keeps: give it to its guest, or put it back on sale.
+fn kept(selling: Selling, seat: SeatIndex) -> impl IntoView {
     view! {
         <div class="counter-put-back">
             <div class="field">
@@ -59,8 +60,13 @@ fn put_back(selling: Selling, seat: SeatIndex) -> impl IntoView {
                     prop:value=move || selling.reason.get()
                     on:input=move |event| selling.reason.set(event_target_value(&event)) />
             </div>
-            <button type="button" class="button button-quiet" data-testid="put-back"
-                on:click=move |_| selling.put_back(seat)>{say!("box_office.put_back")}</button>
+            <p class="quiet" id="take-for-guest-then">{say!("box_office.take_for_guest_then")}</p>
+            <div class="counter-pay">
+                <button type="button" class="button" data-testid="take-for-guest" aria-describedby="take-for-guest-then"
+                    on:click=move |_| selling.take_for_guest(seat)>{say!("box_office.take_for_guest")}</button>
+                <button type="button" class="button button-quiet" data-testid="put-back"
+                    on:click=move |_| selling.put_back(seat)>{say!("box_office.put_back")}</button>
+            </div>
         </div>
     }
 }

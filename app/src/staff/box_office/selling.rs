@@ -5,7 +5,7 @@
 
 use domain::api::HoldView;
 use domain::api::box_office::{
-    CallerHold, CallerHoldView, CounterBooking, HouseSeats, Reason, SaleRequest, SeatHolder,
+    CallerHold, CallerHoldView, CounterBooking, GuestSeats, HouseSeats, Reason, SaleRequest, SeatHolder,
 };
 use domain::money::Money;
 use domain::seats::SeatIndex;
@@ -250,13 +250,40 @@ impl Selling {
         });
     }
 
+    /// Takes a house seat for its guest: it is held here at once, and was never on sale.
+    pub(super) fn take_for_guest(self, seat: SeatIndex) {
+        let Some(reason) = self.why_of_house() else { return };
+        let wish = GuestSeats { seats: vec![seat], reason };
+        self.act(async move {
+            let path = self.path_of_show("house-seats/hold");
+            let taken = calls::change::<HoldView>(Method::POST, &path, &ids::new_key(), &wish).await;
+            if taken.is_err() {
+                // The house may keep it no more all the same: whose it is now is asked again.
+                self.ask_whose(seat);
+            }
+            taken?;
+            self.reason.set(String::new());
+            self.holder.set(None);
+            self.session.notice.set(None);
+            self.session.recall();
+            self.session.tell_tabs();
+            Ok(())
+        });
+    }
+
     fn house(self, seats: Vec<SeatIndex>, kept: bool) -> Option<HouseSeats> {
+        let reason = self.why_of_house()?;
+        (!seats.is_empty()).then_some(HouseSeats { seats, kept, reason })
+    }
+
+    /// The reason that was typed; says so where none was.
+    fn why_of_house(self) -> Option<String> {
         let reason = self.reason.get_untracked().trim().to_owned();
         if reason.is_empty() {
             self.trouble.set(Some(say!("box_office.say_why").into()));
             return None;
         }
-        (!seats.is_empty()).then_some(HouseSeats { seats, kept, reason })
+        Some(reason)
     }
 
     async fn tell_house(self, wish: HouseSeats) -> Result<(), Failure> {

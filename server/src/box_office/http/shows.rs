@@ -2,10 +2,11 @@
 
 use axum::Json;
 use axum::extract::State;
-use domain::api::ProblemView;
 use domain::api::box_office::{
-    CallerHold, CallerHoldView, CounterBooking, CounterShow, DayQuery, HouseSeats, Reason, SaleRequest, SeatHolder,
+    CallerHold, CallerHoldView, CounterBooking, CounterShow, DayQuery, GuestSeats, HouseSeats, Reason, SaleRequest,
+    SeatHolder,
 };
+use domain::api::{HoldView, ProblemView};
 use domain::seats::SeatIndex;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -14,7 +15,7 @@ use uuid::Uuid;
 use super::{COUNTER, at, intent};
 use crate::AppState;
 use crate::accounts::Staff;
-use crate::box_office::{caller_holds, holders, house_seats, sell, shows};
+use crate::box_office::{caller_holds, guest_seats, holders, house_seats, sell, shows};
 use crate::catalogue::read_date;
 use crate::idempotency::{Answer, IdempotencyKey};
 use crate::web::problem::ApiResult;
@@ -27,6 +28,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(sales))
         .routes(routes!(holder))
         .routes(routes!(house))
+        .routes(routes!(take_for_guest))
         .routes(routes!(callers, hold_for_caller))
         .routes(routes!(let_caller_go))
 }
@@ -103,6 +105,29 @@ async fn house(
     let counter = at(&staff, &theatre, COUNTER)?;
     let intent = intent(counter, key, &format!("shows/{show}/house-seats"), &request);
     house_seats::keep(&state, counter, show, &request, &intent).await
+}
+
+/// Hold seats the house keeps, for a guest: they are never on sale in between.
+#[utoipa::path(post, path = "/theatres/{theatre}/box-office/shows/{show}/house-seats/hold", tag = "box office",
+    request_body = GuestSeats,
+    params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
+    responses((status = 201, body = HoldView), NotStaff, KeyReused,
+        (status = 400, body = ProblemView, description = "malformed, key_missing, unknown_seat, seat_twice"),
+        (status = 404, body = ProblemView, description = "Also for another theatre's show"),
+        (status = 409, body = ProblemView, description = "wrong_state, one_hold_per_show, sales_closed, seats_taken"),
+        (status = 423, body = ProblemView, description = "seats_locked"),
+        (status = 429, body = ProblemView, description = "person_limit"),
+        (status = 503, body = ProblemView, description = "lock_store_unavailable")))]
+async fn take_for_guest(
+    State(state): State<AppState>,
+    staff: Staff,
+    ApiPath((theatre, show)): ApiPath<(String, Uuid)>,
+    key: IdempotencyKey,
+    ApiJson(request): ApiJson<GuestSeats>,
+) -> ApiResult<Answer> {
+    let counter = at(&staff, &theatre, COUNTER)?;
+    let intent = intent(counter, key, &format!("shows/{show}/house-seats/hold"), &request);
+    guest_seats::take(&state, counter, show, &request, &intent).await
 }
 
 /// What is held for callers in a show.

@@ -4,7 +4,8 @@
 --
 -- ARGV: 5 seats and places per person at most, 6 length of a hold in ms, 7 its longest life in ms,
 --       8 number of attempts, then for each: hold id (made by the caller), digest of the request, owner,
---       number of seats, number of areas, the seats in order and each once, area and places of each area
+--       "1" where seats the house keeps are free for it, else "0", number of seats, number of areas, the
+--       seats in order and each once, area and places of each area
 -- Answers {"OK", now, epoch, version, ran out, answer of attempt 1, …}; an attempt's:
 --   {"HELD", expires, latest, fence}  it is yours; a retry with the same id gets the same again, also
 --                                     when the hold is over by then
@@ -21,7 +22,7 @@ local limit, length, life, count = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumbe
 
 -- An attempt is known by where it starts in ARGV and read from there, and its seats stay the text they came
 -- as: a table each, and a number printed again for each, would cost more than the locking.
-local ID, DIGEST, OWNER, SEATS, AREAS, FIRST = 0, 1, 2, 3, 4, 5
+local ID, DIGEST, OWNER, KEPT, SEATS, AREAS, FIRST = 0, 1, 2, 3, 4, 5, 6
 local starts, ids, people = {}, {}, {}
 -- Where the last seat of an attempt stands, by where it starts.
 local last_of = {}
@@ -71,7 +72,7 @@ local function in_the_way(start)
   for place = first, last do
     local seat = ARGV[place]
     local state = just_locked[seat] or (bytes and string.byte(bytes, seat + offset)) or state_of(seat)
-    if state ~= AVAILABLE then
+    if state ~= AVAILABLE and not (state == BLOCKED and ARGV[start + KEPT] == '1') then
       taken = taken or { 'TAKEN' }
       taken[#taken + 1] = seat
       taken[#taken + 1] = state

@@ -52,7 +52,8 @@ impl Room {
         if let Some(last) = lot.seats.last().filter(|last| self.state_of(**last).is_none()) {
             return Err(Refusal::Outside(*last));
         }
-        self.all_available(lot.seats.iter().copied())?;
+        let is_given_away = |seat: &SeatIndex| attempt.takes_kept && self.state_of(*seat) == Some(SeatState::Blocked);
+        self.all_available(lot.seats.iter().copied().filter(|seat| !is_given_away(seat)))?;
         self.room_for(lot.places.iter().map(|place| (place.area, i64::from(place.count))))?;
         let expires = self.now.plus_ms(terms.length_ms);
         let hold = Hold {

@@ -124,7 +124,8 @@ impl SeatLocks for RedisLocks {
             command.arg(terms.per_person).arg(terms.length_ms).arg(terms.life_ms).arg(attempts.len());
             for attempt in attempts {
                 write_asked(command, attempt.asked);
-                command.arg(&attempt.owner).arg(attempt.lot.seats.len()).arg(attempt.lot.places.len());
+                command.arg(&attempt.owner).arg(u8::from(attempt.takes_kept));
+                command.arg(attempt.lot.seats.len()).arg(attempt.lot.places.len());
                 write_seats(command, &attempt.lot.seats);
                 write_places(command, &attempt.lot.places);
             }

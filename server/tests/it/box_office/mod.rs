@@ -5,6 +5,7 @@ mod exchanging;
 mod exchanging_at_once;
 mod exchanging_for_less;
 mod finding;
+mod guest_seats;
 mod house_seats;
 mod pages;
 mod sales;

@@ -230,7 +230,7 @@ pub fn asked() -> Asked {
 }
 
 pub fn attempt(owner: &str, lot: Lot) -> Attempt {
-    Attempt { asked: asked(), owner: owner.into(), lot }
+    Attempt { asked: asked(), owner: owner.into(), lot, takes_kept: false }
 }
 
 /// All that a hold has, as a booking has it.

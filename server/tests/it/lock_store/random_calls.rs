@@ -114,9 +114,9 @@ fn call() -> impl Strategy<Value = Call> {
 }
 
 fn lock() -> impl Strategy<Value = Call> {
-    let attempt = (of(), some_lot()).prop_map(|(of, lot)| {
-        let asked = Asked { id: of.hold(), digest: digest(&format!("{lot:?}")) };
-        Attempt { asked, owner: of.owner().into(), lot }
+    let attempt = (of(), some_lot(), any::<bool>()).prop_map(|(of, lot, takes_kept)| {
+        let asked = Asked { id: of.hold(), digest: digest(&format!("{lot:?} {takes_kept}")) };
+        Attempt { asked, owner: of.owner().into(), lot, takes_kept }
     });
     (any::<bool>(), vec(attempt, 1..5)).prop_map(|(flash, attempts)| Call::Lock { flash, attempts })
 }

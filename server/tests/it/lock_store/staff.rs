@@ -1,7 +1,7 @@
 //! What staff do: keep seats off sale, put them back, let every hold go.
 
-use domain::seats::SeatState::{Booked, Locked};
-use server::seat_locks::{KnownSeats, Refusal, ReleasedAll, Terms};
+use domain::seats::SeatState::{Blocked, Booked, Locked};
+use server::seat_locks::{Attempt, KnownSeats, Refusal, ReleasedAll, Terms};
 
 use super::house::{House, TERMS, attempt, lot, sale};
 
@@ -31,6 +31,44 @@ on_every_store! {
         assert_eq!(house.block(&[0, 1, 2], true).await, in_the_way);
         assert_eq!(house.block(&[0, 1, 2], false).await, in_the_way);
         assert_eq!(house.map().await, "021000000000");
+    }
+
+    async fn a_seat_that_is_given_away_goes_to_its_guest_in_one_step(house: &House) {
+        house.block(&[1, 2, 3], true).await.expect("they are free");
+        let version = house.version().await;
+        // Beside one that is on sale: as where the map was built anew meanwhile.
+        let gift = Attempt { takes_kept: true, ..attempt("ann", lot(&[0, 1, 2], &[])) };
+        let held = house.try_one(&gift).await.expect("the house gives them away");
+        assert_eq!((house.map().await, house.version().await), ("111300000000".into(), version + 1));
+        assert_eq!(house.mine("ann").await, Some(held.clone()));
+        // Let go they are on sale, and the same request takes nothing again.
+        house.release("ann", held.hold).await.expect("it is hers");
+        assert_eq!(house.try_one(&gift).await.map(|again| again.fence), Ok(held.fence));
+        assert_eq!(house.map().await, "000300000000");
+    }
+
+    async fn what_is_held_or_sold_is_not_given_away_and_then_nothing_is(house: &House) {
+        house.block(&[1], true).await.expect("it is free");
+        let sold = house.take("cat", &[3]).await.expect("it is free");
+        house.book(&sale("cat", &sold)).await;
+        house.take("ben", &[2]).await.expect("it is free");
+        let gift = |owner: &str, seats: &[u32]| Attempt { takes_kept: true, ..attempt(owner, lot(seats, &[])) };
+        let in_the_way = Err(Refusal::Taken(vec![(2, Locked), (3, Booked)]));
+        assert_eq!(house.try_one(&gift("ann", &[1, 2, 3])).await, in_the_way);
+        let many = house.try_one(&gift("ann", &[1, 4, 5, 6, 7, 8, 9])).await;
+        assert_eq!(many, Err(Refusal::Limit(6)), "as many as anybody");
+        assert_eq!(house.map().await, "031200000000");
+    }
+
+    async fn those_who_share_a_call_with_a_guest_take_no_seat_of_the_house(house: &House) {
+        house.block(&[1, 2, 3], true).await.expect("they are free");
+        let gift = Attempt { takes_kept: true, ..attempt("ann", lot(&[1], &[])) };
+        let wishes = [attempt("ben", lot(&[1], &[])), gift, attempt("cat", lot(&[1, 2], &[]))];
+        let answers = house.try_all(&wishes).await;
+        assert_eq!(answers[0], Err(Refusal::Taken(vec![(1, Blocked)])));
+        assert!(answers[1].is_ok());
+        assert_eq!(answers[2], Err(Refusal::Taken(vec![(1, Locked), (2, Blocked)])));
+        assert_eq!(house.map().await, "013300000000");
     }
 
     async fn staff_cannot_block_a_seat_the_room_has_not(house: &House) {

@@ -141,9 +141,9 @@ fn find(base: &str, date: &str, asked: &str) -> impl IntoView + use<> {
                 <label for="asked">{say!("box_office.find_booking")}</label>
                 <input id="asked" name="q" type="search" autocomplete="off" required minlength="2" maxlength="100"
                     aria-describedby="asked-hint" value=asked.to_owned() />
-                <p class="quiet small" id="asked-hint">{say!("box_office.find_by")}</p>
             </div>
             <button class="button button-quiet" type="submit" data-testid="find">{say!("box_office.find")}</button>
+            <p class="quiet small" id="asked-hint">{say!("box_office.find_by")}</p>
         </form>
     }
 }

@@ -1,0 +1,141 @@
+//! A seat the house keeps, given straight to its guest: a seller holds it, and it was never on sale.
+//!
+//! Postgres first says that the house keeps it no more. The map still says that it does, so nobody can take it; then one
+//! call to the lock store makes it the seller's (`Attempt::takes_kept`). From there on it is a hold like any other. Where
+//! that call is refused, or fails, the map follows Postgres: the seat is on sale, and the seller is told so.
+//!
+//! What the key stands for in Postgres is the first half. The second is known to the lock store by the same key, which
+//! tells the same hold again: a repeat goes on where the first request ended (docs/decisions/0058).
+
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use domain::api::box_office::GuestSeats;
+use domain::seats::{MAX_SEATS_PER_HOLD, SeatIndex};
+use uuid::Uuid;
+
+use super::house_seats::{follow, kept_among, known_seats, write};
+use super::{Counter, find};
+use crate::accounts::reason_of;
+use crate::audit::{self, Entry as Act};
+use crate::catalogue::Show;
+use crate::idempotency::{Answer, Intent};
+use crate::seat_locks::{Asked, Attempt, Held, Lot, Refusal, with_map};
+use crate::web::{Code, Problem};
+use crate::{AppState, holds, ids};
+
+/// Holds seats the house keeps for the seller; all or none.
+///
+/// # Errors
+/// 404 for another theatre's show, 400 for what cannot be read, 409 for seats the house does not keep, for whoever holds
+/// others in this show, or when nothing is sold. After the seats were lifted also whatever the lock store refuses.
+pub(super) async fn take(
+    state: &AppState,
+    counter: Counter<'_>,
+    show: Uuid,
+    request: &GuestSeats,
+    intent: &Intent,
+) -> Result<Answer, Problem> {
+    let was_lifted = intent.replay(&state.pg, state.locks.now()).await?.is_some();
+    let show = find::show_here(state, counter, show).await?;
+    let seats = known_seats(&show, &request.seats, MAX_SEATS_PER_HOLD)?;
+    let reason = reason_of(&request.reason)?;
+    let owner = counter.staff.session.owner.clone();
+    let id = ids::derived_id(&["guest", &owner, &show.id.to_string(), intent.key()]);
+    let asked = Asked { id, digest: intent.digest() };
+    let attempt = Attempt { asked, owner, lot: Lot::of_seats(seats), takes_kept: true };
+    if !was_lifted {
+        may_hold(state, &show, &attempt).await?;
+        lift(state, counter, &show, (&attempt.lot.seats, reason), intent).await?;
+    }
+    match hold(state, &show, &attempt).await {
+        Ok(held) => {
+            if !was_lifted {
+                state.reports.holds.granted(show.id);
+            }
+            Answer::json(StatusCode::CREATED, &holds::view(&show, &held, None))
+        }
+        Err(refused) => Err(lifted_in_vain(state, &show, &attempt.lot.seats, refused).await),
+    }
+}
+
+/// What would refuse the hold is looked at before anything is lifted for it.
+async fn may_hold(state: &AppState, show: &Show, attempt: &Attempt) -> Result<(), Problem> {
+    holds::on_sale(show, state.locks.now())?;
+    if attempt.lot.seats.len() > show.per_person {
+        return Err(holds::refused(show, &Refusal::Limit(show.per_person as u32)));
+    }
+    let own = with_map(state, show, || state.locks.mine(show.id, &attempt.owner)).await?;
+    match own.filter(|held| held.hold != attempt.asked.id) {
+        Some(other) => Err(holds::refused(show, &Refusal::OtherHold(other.hold))),
+        None => Ok(()),
+    }
+}
+
+/// The house keeps these seats no more; all or none. Nobody can take them yet, as the map says that it does.
+async fn lift(
+    state: &AppState,
+    counter: Counter<'_>,
+    show: &Show,
+    (seats, reason): (&[SeatIndex], &str),
+    intent: &Intent,
+) -> Result<(), Problem> {
+    let now = state.locks.now();
+    let mut tx = state.pg.begin().await?;
+    if intent.begin(&mut tx, now).await?.is_some() {
+        return Ok(());
+    }
+    let (_, others) = kept_among(&mut tx, show.id, seats).await?;
+    if !others.is_empty() {
+        let detail = format!("{}: not kept by the house (any more).", labels(show, &others));
+        return Err(Problem::new(Code::WrongState, detail));
+    }
+    write(&mut tx, show.id, seats, false, (reason, counter.account()), now).await?;
+    let words = format!("{}: {reason}", labels(show, seats));
+    let act = Act::by(counter.account(), "house_seats_taken", format!("show {}", show.id), &words).at(counter.theatre);
+    audit::record(&mut tx, &act, now).await?;
+    intent.complete(&mut tx, &Answer::no_content(), now).await?;
+    tx.commit().await?;
+    Ok(())
+}
+
+/// What was lifted becomes the seller's, where the house has not kept it again since: until the lock store has answered,
+/// nobody keeps these seats or puts them back.
+async fn hold(state: &AppState, show: &Arc<Show>, attempt: &Attempt) -> Result<Held, Problem> {
+    // Loads the map where there is none: that takes a connection, which the transaction must not wait for.
+    with_map(state, show, || state.locks.snapshot(show.id)).await?;
+    // Before asking: a grant whose answer gets lost must end in time as well.
+    state.watched.add(show.id);
+    let mut tx = state.pg.begin().await?;
+    let (kept_again, _) = kept_among(&mut tx, show.id, &attempt.lot.seats).await?;
+    let attempt = Attempt { takes_kept: kept_again.is_empty(), ..attempt.clone() };
+    let told = state.locks.lock(show.id, holds::terms(state, show), std::slice::from_ref(&attempt)).await;
+    // Nothing was written in it.
+    let _ends_either_way = tx.rollback().await;
+    let answer = told?.pop().ok_or_else(|| Problem::internal(&"an attempt without an answer"))?;
+    answer.map_err(|refusal| match refusal {
+        Refusal::Taken(_) if !kept_again.is_empty() => {
+            let detail = format!("{}: kept by the house again since.", labels(show, &kept_again));
+            Problem::new(Code::WrongState, detail)
+        }
+        other => holds::refused(show, &other),
+    })
+}
+
+/// Puts the map right, and says what became of the seats.
+async fn lifted_in_vain(state: &AppState, show: &Show, seats: &[SeatIndex], refused: Problem) -> Problem {
+    if let Err(problem) = follow(state, show.id, seats).await {
+        let why = problem.detail();
+        tracing::warn!(why, show = %show.id, "the map of {} may show house seats as they are not", show.id);
+        return refused
+            .saying("The house keeps the seats no more, but the map may not say so yet. Send the same again.");
+    }
+    if refused.code() == Code::WrongState {
+        return refused;
+    }
+    refused.saying("The house keeps the seats no more: those that nobody took are on sale.")
+}
+
+fn labels(show: &Show, seats: &[SeatIndex]) -> String {
+    seats.iter().map(|seat| show.label_of(*seat)).collect::<Vec<_>>().join(", ")
+}
