@@ -18,7 +18,7 @@ use crate::audit::{self, Entry as Act};
 use crate::catalogue::Show;
 use crate::clock::to_utc;
 use crate::idempotency::{Answer, Intent};
-use crate::organiser::Standing;
+use crate::organiser::ScreenHouseSeat;
 use crate::seat_locks::{Refusal, with_map};
 use crate::web::{Code, Problem};
 use crate::{AppState, bookings, holds};
@@ -134,7 +134,7 @@ pub(super) async fn kept_among(
 pub async fn keep_from_start(
     tx: &mut PgConnection,
     shows: &[Uuid],
-    standing: &[Standing],
+    standing: &[ScreenHouseSeat],
     now: Timestamp,
 ) -> Result<(), sqlx::Error> {
     sqlx::query(

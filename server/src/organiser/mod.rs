@@ -26,7 +26,8 @@ pub use layouts::{File, MAX_FILE_BYTES, REASON as IMPORT_REASON, Room, import, r
 pub use screens::{create as create_screen, list as screens, publish};
 pub use shows::{call_off, change_terms, instant, move_show, plan as plan_shows, preview_move, show, week};
 pub use standing::{
-    Standing, keep as keep_standing_seats, list as standing_seats, of_room as standing_in, unknown as unknown_seats,
+    ScreenHouseSeat, keep as keep_standing_seats, list as standing_seats, of_room as standing_in,
+    unknown as unknown_seats,
 };
 pub use tariffs::{PriceGround, current as tariff, price_ground, set as set_tariff};
 pub use theatres::{change as change_theatre, create as create_theatre, found as found_theatre, one as theatre};

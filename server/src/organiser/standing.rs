@@ -28,7 +28,7 @@ const MAX_NAMED: usize = 10;
 
 /// A seat the house keeps in shows of a screen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct ScreenHouseSeat {
     /// Its number in the room.
     pub seat: SeatIndex,
     /// Its name.
@@ -120,12 +120,12 @@ fn another_room() -> Problem {
 ///
 /// # Errors
 /// When the database fails.
-pub async fn of_room(tx: &mut PgConnection, screen: &str, layout: Uuid) -> Result<Vec<Standing>, sqlx::Error> {
+pub async fn of_room(tx: &mut PgConnection, screen: &str, layout: Uuid) -> Result<Vec<ScreenHouseSeat>, sqlx::Error> {
     let rows = sql::of_room(tx, screen, layout).await?;
     let standing = |row: StandingRow| {
         // Checked by the table to be none below 0.
         let seat = row.seat_no?.cast_unsigned();
-        Some(Standing { seat, label: row.label, reason: row.reason, by: row.kept_by })
+        Some(ScreenHouseSeat { seat, label: row.label, reason: row.reason, by: row.kept_by })
     };
     Ok(rows.into_iter().filter_map(standing).collect())
 }
@@ -154,7 +154,7 @@ pub(super) async fn carry_over(
 }
 
 /// What is kept and why, as the audit list has it: `A1, A2: Press; B1: House`.
-pub(super) fn in_words(standing: &[Standing]) -> String {
+pub(super) fn in_words(standing: &[ScreenHouseSeat]) -> String {
     let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for kept in standing {
         by_reason.entry(&kept.reason).or_default().push(&kept.label);
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn the_audit_list_has_every_seat_with_its_reason() {
-        let kept = |seat, label: &str, reason: &str| Standing {
+        let kept = |seat, label: &str, reason: &str| ScreenHouseSeat {
             seat,
             label: label.to_owned(),
             reason: reason.to_owned(),

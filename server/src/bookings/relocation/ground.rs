@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::sql::{self, FloorRow, ShowNow, SoldRow};
 use crate::AppState;
-use crate::organiser::{self, Standing};
+use crate::organiser::{self, ScreenHouseSeat};
 use crate::web::{Code, Problem};
 
 /// The room a show is in, and the one it is to be in.
@@ -41,7 +41,7 @@ pub(super) struct Ground {
     /// Seats of that kind that have no like there.
     pub lost: usize,
     /// Seats the other screen keeps for the house in every show, as far as nobody sits there.
-    pub standing: Vec<Standing>,
+    pub standing: Vec<ScreenHouseSeat>,
 }
 
 /// Looks at who has places in a show, and where they would sit.
@@ -84,9 +84,9 @@ fn seat(
     before: &Room,
     after: &Room,
     kept: &[(SeatIndex, SeatIndex)],
-    standing: Vec<Standing>,
+    standing: Vec<ScreenHouseSeat>,
     parties: &[Party],
-) -> (Vec<Fate>, Vec<Standing>) {
+) -> (Vec<Fate>, Vec<ScreenHouseSeat>) {
     let by_hand: BTreeSet<SeatIndex> = kept.iter().map(|(_, seat)| *seat).collect();
     let sold: Vec<SeatIndex> = parties.iter().flat_map(|party| party.seats.iter().copied()).collect();
     let same: BTreeSet<SeatIndex> = kept_by_name(before, after, &sold).into_iter().map(|(_, seat)| seat).collect();
@@ -97,7 +97,7 @@ fn seat(
         fates = relocate(before, after, &by_hand, parties);
     }
     let taken: BTreeSet<SeatIndex> = fates.iter().flat_map(seats_of).collect();
-    let is_free = |kept: &Standing| !taken.contains(&kept.seat) && !by_hand.contains(&kept.seat);
+    let is_free = |kept: &ScreenHouseSeat| !taken.contains(&kept.seat) && !by_hand.contains(&kept.seat);
     (fates, standing.into_iter().filter(is_free).collect())
 }
 

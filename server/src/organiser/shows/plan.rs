@@ -18,7 +18,7 @@ use crate::clock::{from_utc, rfc3339, to_utc};
 use crate::idempotency::Answer;
 use crate::organiser::films::MAX_RUNNING_MINUTES;
 use crate::organiser::sql::shows::{self as sql, NewShow};
-use crate::organiser::standing::{self, Standing};
+use crate::organiser::standing::{self, ScreenHouseSeat};
 use crate::organiser::{Act, Begun, name_of, sql as queries};
 use crate::web::{Code, Problem};
 use crate::{AppState, box_office, ids};
@@ -94,7 +94,7 @@ async fn keep_from_start(
     begun: &mut Begun<'_>,
     request: &ShowsRequest,
     shows: &[NewShow],
-    standing: &[Standing],
+    standing: &[ScreenHouseSeat],
 ) -> Result<(), Problem> {
     let ids: Vec<Uuid> = shows.iter().map(|show| show.id).collect();
     box_office::keep_from_start(&mut begun.tx, &ids, standing, begun.now).await?;
