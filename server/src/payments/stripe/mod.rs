@@ -9,6 +9,7 @@
 //! may answer with old news; what stands now, [`Gateway::status`] and webhooks say.
 
 mod objects;
+mod refunds;
 mod webhook;
 
 use anyhow::Context;
@@ -28,7 +29,7 @@ use super::gateway::{
 };
 use crate::config::Config;
 use crate::ids;
-use objects::{ErrorBody, Found, Intent, PaymentMethod, Refund, Session, minor_units};
+use objects::{ErrorBody, Found, Intent, PaymentMethod, Session, minor_units};
 
 /// Its name, also in the address of its webhooks.
 pub const NAME: &str = "stripe";
@@ -43,6 +44,8 @@ const SEARCH_LIMIT: &str = "10";
 const KEY_REUSED: &str = "idempotency_error";
 /// Metadata that every object of ours carries: the booking.
 const BOOKING: &str = "booking";
+/// …a refund also the key it is asked under, which Stripe itself forgets.
+const REFUND: &str = "refund";
 /// …and how it is paid: [`BY_TOKEN`], [`ON_PAGE`] or [`BARRED`].
 const WAY: &str = "way";
 const BY_TOKEN: &str = "token";
@@ -347,16 +350,11 @@ impl Gateway for StripeGateway {
         if !intent.currency.eq_ignore_ascii_case(amount.currency.code()) {
             return Err(GatewayError::refused("currency_differs", "the payment was made in another currency"));
         }
-        let fields = vec![
-            ("payment_intent", intent.id),
-            ("amount", minor_units(amount).to_string()),
-            ("metadata[booking]", payment.booking.to_string()),
-        ];
-        let refund: Refund = self.ask(self.post("v1/refunds", key, &fields)?).await?;
-        match refund.status.as_deref() {
-            Some("failed" | "canceled") => Err(GatewayError::refused("refund_failed", "Stripe could not send it back")),
-            _ => Ok(()),
+        let refund = self.send_back(payment, &intent, amount, key).await?;
+        if refund.has_failed() {
+            return Err(GatewayError::refused("refund_failed", "Stripe could not send it back"));
         }
+        Ok(())
     }
 
     fn read_webhook(
