@@ -33,6 +33,11 @@ mod stripe_alone {
     }
 
     #[tokio::test]
+    async fn a_refund_on_its_way_is_no_refund_yet() {
+        refunds::a_refund_on_its_way_is_no_refund_yet(House::open(Words::Stripes).await).await;
+    }
+
+    #[tokio::test]
     async fn a_refund_that_failed_is_asked_for_again_and_no_other() {
         refunds::a_refund_that_failed_is_asked_for_again_and_no_other(House::open(Words::Stripes).await).await;
     }

@@ -4,7 +4,7 @@ use ::simulator::payment::RefundStatus;
 
 use super::house::{House, money, unnoted};
 use crate::ids;
-use crate::payments::{GatewayError, Known, refund_key};
+use crate::payments::{GatewayError, Known, NewsKind, RefundAnswer, refund_key};
 
 async fn refused(house: &House, payment: &Known, minor: i64, key: &str) {
     let refused = house.gateway.refund(payment, money(minor), key).await.expect_err("refused");
@@ -78,4 +78,21 @@ pub(super) async fn a_refund_that_failed_is_asked_for_again_and_no_other(house: 
     house.gateway.refund(&paid, money(2_500), &key).await.expect("it is there");
     assert_eq!(known(&house, &paid), [RefundStatus::Failed, RefundStatus::Failed, RefundStatus::Succeeded]);
     assert_eq!(refunded(&house, &paid).await, 2_500);
+}
+
+pub(super) async fn a_refund_on_its_way_is_no_refund_yet(house: House) {
+    let paid = house.charged(Some("paid")).await;
+    let id = paid.gateway_ref.clone().expect("it was noted");
+    let key = refund_key(paid.booking, 0);
+    let ask = async || house.gateway.refund(&paid, money(2_500), &key).await.expect("an answer");
+    house.simulator.ledger.let_refunds_wait(true);
+    for _ in 0..2 {
+        assert_eq!(ask().await, RefundAnswer::Pending);
+    }
+    // To the key alone Stripe would go on saying "pending".
+    house.simulator.refund_becomes(&id, 0, RefundStatus::Succeeded).expect("it is there");
+    assert_eq!(ask().await, RefundAnswer::Settled);
+    assert_eq!(known(&house, &paid), [RefundStatus::Succeeded]);
+    let told = NewsKind::RefundSettled { number: Some(0) };
+    assert!(house.news(3).await.iter().any(|news| news.booking == paid.booking && news.kind == told));
 }

@@ -24,8 +24,8 @@ use uuid::Uuid;
 use super::PaymentNews;
 use super::calls::{Calls, Patience, Reading};
 use super::gateway::{
-    Charge, ChargeAnswer, Gateway, GatewayError, GatewayPayment, Known, PaymentStatus, VoidAnswer, WebhookRefused,
-    path_of, pay_key,
+    Charge, ChargeAnswer, Gateway, GatewayError, GatewayPayment, Known, PaymentStatus, RefundAnswer, VoidAnswer,
+    WebhookRefused, path_of, pay_key,
 };
 use crate::config::Config;
 use crate::ids;
@@ -344,17 +344,18 @@ impl Gateway for StripeGateway {
         }
     }
 
-    async fn refund(&self, payment: &Known, amount: Money, key: &str) -> Result<(), GatewayError> {
+    async fn refund(&self, payment: &Known, amount: Money, key: &str) -> Result<RefundAnswer, GatewayError> {
         let found = self.intent(payment).await?;
         let intent = found.ok_or_else(|| GatewayError::refused("unknown_payment", "there is no payment to refund"))?;
         if !intent.currency.eq_ignore_ascii_case(amount.currency.code()) {
             return Err(GatewayError::refused("currency_differs", "the payment was made in another currency"));
         }
         let refund = self.send_back(payment, &intent, amount, key).await?;
-        if refund.has_failed() {
-            return Err(GatewayError::refused("refund_failed", "Stripe could not send it back"));
+        match refund.status.as_deref() {
+            Some("succeeded") => Ok(RefundAnswer::Settled),
+            Some("failed" | "canceled") => Err(GatewayError::refused("refund_failed", "Stripe could not send it back")),
+            _ => Ok(RefundAnswer::Pending),
         }
-        Ok(())
     }
 
     fn read_webhook(

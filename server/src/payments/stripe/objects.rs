@@ -200,7 +200,10 @@ impl Session {
 #[derive(Debug, Deserialize)]
 pub(super) struct Refund {
     #[serde(default)]
+    pub(super) id: String,
+    #[serde(default)]
     pub(super) amount: i64,
+    pub(super) failure_reason: Option<String>,
     pub(super) status: Option<String>,
     pub(super) payment_intent: Option<String>,
     #[serde(default)]
