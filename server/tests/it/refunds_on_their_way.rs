@@ -3,10 +3,10 @@
 use serde_json::Value;
 use server::bookings::{retry_parked, settle_parked};
 use server::outbox;
-use simulator::payment::{Payment, RefundStatus};
+use simulator::payment::{Dialect, NewPayment, Payment, RefundStatus, StripeTerms};
 
 use crate::gateways::{KEY, SECRET, Till};
-use crate::world::{World, text, until};
+use crate::world::{PRICE, World, text, until};
 
 /// A server that charges at Stripe, and Stripe.
 async fn at_stripe() -> (World, Till) {
@@ -188,5 +188,60 @@ async fn a_part_that_a_person_has_tried_again_after_days_is_sent_once() {
     nothing_is_left_to_do(&world).await;
     assert_eq!(stand(&till, &booking), [RefundStatus::Succeeded], "there is one");
     assert_eq!(world.count("SELECT count(*) FROM refunds WHERE state = 'settled'").await, 1);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn money_that_a_gateway_left_behind_could_not_send_back_waits_for_a_person() {
+    let till = Till::closed(KEY, SECRET);
+    let settings = [
+        ("PAYMENT_GATEWAYS", "stripe,simulator"),
+        ("STRIPE_URL", &*till.url),
+        ("STRIPE_SECRET_KEY", KEY),
+        ("STRIPE_WEBHOOK_SECRET", SECRET),
+    ];
+    let world = World::start(1, &settings).await;
+    till.simulator.tell_stripe_events_to(format!("{}/api/v1/webhooks/payments/stripe", world.servers[0].url));
+    let ann = world.visitor();
+    let booking = ann.bought(&[1], "tok_paid").await;
+    assert_eq!(booking["state"], "CONFIRMED", "{booking}");
+    // The question that never left arrives all the same, and Stripe charges for it.
+    let id = text(&booking["id"]);
+    let metadata = [("booking", id), ("way", "token")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let asked = NewPayment {
+        amount_minor: PRICE,
+        currency: "EUR".into(),
+        reference: id.into(),
+        description: "late".into(),
+        return_url: format!("{}/bookings/{id}", ann.base),
+        cancel_url: None,
+        webhook_url: "http://stripe.invalid/".into(),
+        expires_at_ms: i64::MAX,
+        token: Some("tok_paid".into()),
+        dialect: Dialect::Stripe(StripeTerms { checkout: false, metadata: metadata.into() }),
+    };
+    till.simulator.ledger.open(&format!("pay:{id}"), asked, "pi_late".into(), 0).expect("opened");
+    till.simulator.pay("pi_late", simulator::cards::by_token("tok_paid").expect("a card")).expect("charged");
+    till.open().await;
+    until("its news are noted", || async {
+        world.count("SELECT count(*) FROM webhook_events WHERE gateway = 'stripe'").await == 2
+    })
+    .await;
+    nothing_is_left_to_do(&world).await;
+    let sent_back = "SELECT count(*) FROM payment_switches WHERE settled_as = 'refunded'";
+    assert_eq!(world.count(sent_back).await, 1);
+
+    till.simulator.refund_becomes("pi_late", 0, RefundStatus::Failed).expect("told");
+    until("it is parked", || async {
+        world.count("SELECT count(*) FROM outbox WHERE effect = 'void_left' AND parked_why IS NOT NULL").await == 1
+    })
+    .await;
+    assert_eq!(world.count(sent_back).await, 0, "it did not go back");
+    let parked = outbox::parked(&world.pg).await.expect("the list").remove(0);
+    retry_parked(&world.pg, parked.id, "The card is there again.", server::clock::now()).await.expect("tried again");
+    nothing_is_left_to_do(&world).await;
+    assert_eq!(world.count(sent_back).await, 1);
+    assert_eq!(stand(&till, &booking), [RefundStatus::Failed, RefundStatus::Succeeded]);
+    assert_eq!(ann.booking(&booking).await["money"], "PAID", "the sale is none of it");
     world.end().await;
 }
