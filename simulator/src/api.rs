@@ -3,6 +3,8 @@
 //! Errors are `{"error": {"code", "message"}}`: 400 unreadable · 401 · 404 `unknown_payment`, `unknown_token` ·
 //! 409 `already_charged`, `not_charged` · 422 `key_reused`, `above_charge`, `…_invalid` · 503 full.
 
+use std::collections::BTreeMap;
+
 use axum::Json;
 use axum::Router;
 use axum::extract::rejection::{JsonRejection, QueryRejection};
@@ -181,6 +183,6 @@ async fn refund(
 ) -> Answered<(StatusCode, Json<PaymentView>)> {
     let key = idempotency_key(&headers)?;
     let Json(NewRefund { amount_minor }) = body?;
-    let payment = simulator.refund(&id, key, amount_minor)?;
+    let payment = simulator.refund(&id, key, amount_minor, &BTreeMap::new())?;
     Ok((StatusCode::CREATED, Json(payment.view(&simulator.settings.public_url))))
 }

@@ -1,6 +1,7 @@
 //! What happens when a card meets a payment: the bank's verdict now, its verdict later, and who is
 //! told. The ledger decides; here is the order of things and the waiting.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use tokio::time::sleep;
 
 use crate::cards::{Answer, Card, Telling, Verdict};
 use crate::ledger::{Ledger, MAX_PAYMENTS, Outcome, Refused};
-use crate::payment::{Dialect, GAVE_UP, Payment, Status};
+use crate::payment::{Dialect, GAVE_UP, Payment, RefundStatus, Status};
 use crate::webhooks::{Courier, Event, EventKind, Letter, Place};
 use crate::{clock, stripe};
 
@@ -161,12 +162,33 @@ impl Simulator {
     ///
     /// # Errors
     /// [`NotNow`].
-    pub fn refund(&self, id: &str, key: &str, amount_minor: i64) -> Result<Payment, NotNow> {
+    pub fn refund(
+        &self,
+        id: &str,
+        key: &str,
+        amount_minor: i64,
+        metadata: &BTreeMap<String, String>,
+    ) -> Result<Payment, NotNow> {
         let place = self.courier.try_place().ok_or(NotNow::QueueFull)?;
-        let outcome = self.ledger.refund(id, key, amount_minor)?;
+        let outcome = self.ledger.refund_noted(id, key, amount_minor, metadata)?;
         if outcome.changed {
             tracing::info!(payment = id, amount_minor, "refunded");
             let letters = self.letters(EventKind::RefundSucceeded, &outcome.payment, clock::now_ms());
+            self.courier.send(place, letters, 1, Duration::ZERO);
+        }
+        Ok(outcome.payment)
+    }
+
+    /// The bank's word on a refund, told to a merchant who speaks Stripe's words; the others hear of refunds once.
+    ///
+    /// # Errors
+    /// [`NotNow`].
+    pub fn refund_becomes(&self, id: &str, refund: usize, status: RefundStatus) -> Result<Payment, NotNow> {
+        let place = self.courier.try_place().ok_or(NotNow::QueueFull)?;
+        let outcome = self.ledger.refund_becomes(id, refund, status)?;
+        let endpoint = self.stripe_endpoint.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(url) = endpoint.filter(|_| outcome.changed) {
+            let letters = stripe::refund_letters(&outcome.payment, refund, clock::now_ms(), &url);
             self.courier.send(place, letters, 1, Duration::ZERO);
         }
         Ok(outcome.payment)

@@ -5,6 +5,8 @@
 //!
 //! Bounded: the oldest finished payments go first; when nothing is finished, new ones are refused.
 
+mod refunds;
+
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -15,8 +17,6 @@ use crate::payment::{Dialect, NewPayment, Payment, Status};
 pub const MAX_PAYMENTS: usize = 200_000;
 /// Payments forgotten at once when the ledger is full: dropping one by one would search every time.
 const FORGET_AT_ONCE: usize = 1_000;
-/// Most refunds of one payment.
-const MAX_REFUNDS: usize = 50;
 
 /// Why the ledger refuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +59,8 @@ struct Book {
     by_key: HashMap<String, String>,
     /// Id and key in the order of arrival.
     arrivals: VecDeque<(String, String)>,
+    /// Refunds asked for from now on are accepted, and on their way for a while.
+    refunds_wait: bool,
 }
 
 impl Ledger {
@@ -191,32 +193,6 @@ impl Ledger {
             payment.status = Status::Voided;
         }
         Ok(Outcome { payment: payment.clone(), changed })
-    }
-
-    /// Sends money back, once per `key`.
-    ///
-    /// # Errors
-    /// [`Refused::AboveCharge`], [`Refused::NotCharged`], [`Refused::KeyReused`],
-    /// [`Refused::TooManyRefunds`], [`Refused::Unknown`].
-    pub fn refund(&self, id: &str, key: &str, amount_minor: i64) -> Result<Outcome, Refused> {
-        let mut book = self.book();
-        let payment = book.payment(id)?;
-        match payment.refunds.iter().find(|(earlier, _)| earlier == key) {
-            Some((_, amount)) if *amount == amount_minor => {
-                return Ok(Outcome { payment: payment.clone(), changed: false });
-            }
-            Some(_) => return Err(Refused::KeyReused),
-            None if payment.refunds.len() == MAX_REFUNDS => return Err(Refused::TooManyRefunds),
-            None => {}
-        }
-        if payment.status != Status::Succeeded {
-            return Err(Refused::NotCharged);
-        }
-        if amount_minor < 1 || amount_minor > payment.taken_minor - payment.refunded_minor() {
-            return Err(Refused::AboveCharge);
-        }
-        payment.refunds.push((key.to_owned(), amount_minor));
-        Ok(Outcome { payment: payment.clone(), changed: true })
     }
 }
 

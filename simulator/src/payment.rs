@@ -142,8 +142,34 @@ pub struct Payment {
     pub failure: Option<&'static str>,
     /// What the bank took, minor units; nothing until it succeeded.
     pub taken_minor: i64,
-    /// What went back: the refund's idempotency key and its amount, minor units.
-    pub refunds: Vec<(String, i64)>,
+    /// What went back, in the order it was asked for.
+    pub refunds: Vec<Refund>,
+}
+
+/// How a refund stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RefundStatus {
+    /// Accepted, and on its way.
+    Pending,
+    /// It reached the payer.
+    Succeeded,
+    /// It did not: the merchant has the money.
+    Failed,
+}
+
+/// Money that went back.
+#[derive(Clone, Debug)]
+pub struct Refund {
+    /// Its idempotency key, as long as that is known.
+    pub key: Option<String>,
+    /// How much, minor units.
+    pub amount_minor: i64,
+    /// The merchant's own notes on it.
+    pub metadata: BTreeMap<String, String>,
+    /// What the merchant was answered first, and is whenever it repeats the key.
+    pub answered: RefundStatus,
+    /// How it stands now.
+    pub status: RefundStatus,
 }
 
 /// A payment as `GET /v1/payments/{id}` shows it.
@@ -198,7 +224,14 @@ impl Payment {
     /// How much went back in all, minor units; never above the charge.
     #[must_use]
     pub fn refunded_minor(&self) -> i64 {
-        self.refunds.iter().map(|(_, amount_minor)| amount_minor).sum()
+        let back = self.refunds.iter().filter(|refund| refund.status != RefundStatus::Failed);
+        back.map(|refund| refund.amount_minor).sum()
+    }
+
+    /// The place of the refund that was asked for under this key.
+    #[must_use]
+    pub fn refund_under(&self, key: &str) -> Option<usize> {
+        self.refunds.iter().position(|refund| refund.key.as_deref() == Some(key))
     }
 
     /// As the API shows it; `public_url` is where our pages are.

@@ -34,6 +34,9 @@ pub enum EffectError {
     /// A refund that our own tables do not let pass, so that no gateway is asked.
     #[error("above_charge: refunds would come to more than was charged")]
     AboveCharge,
+    /// A gateway accepted a refund weeks ago and has not sent it.
+    #[error("refund_overdue: the gateway accepted the refund 30 days ago and has not sent it yet; ask the gateway")]
+    RefundOverdue,
     /// The lock store or the catalogue failed.
     #[error("{0:?}")]
     Store(Problem),
@@ -57,7 +60,7 @@ impl EffectError {
     pub const fn is_definite(&self) -> bool {
         match self {
             Self::Gateway(GatewayError::Refused { status, .. }) => *status != 409,
-            Self::AboveCharge => true,
+            Self::AboveCharge | Self::RefundOverdue => true,
             _ => false,
         }
     }

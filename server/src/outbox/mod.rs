@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 pub use parked::{MAX_LISTED, Parked, parked, parked_effect, retry, settle};
 pub use relay::{Lane, relay_forever};
-pub use sql::{add_done, add_enqueued, done, enqueue, name as effect_name};
+pub use sql::{add_done, add_enqueued, done, enqueue, holds, name as effect_name, park};
 
 /// Wakes the relay's lanes; a wake that comes while a lane is busy is kept for it.
 #[derive(Default)]

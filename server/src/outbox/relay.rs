@@ -167,7 +167,7 @@ async fn fail(state: &AppState, job: &Job, cause: &EffectError) {
     // The map is ours to mend, however long it takes; what needs others may need a person.
     let noted = if is_hopeless(job, cause) {
         tracing::error!(booking = %job.booking, effect = ?job.effect, %cause, "an effect of {} is parked for a person", job.booking);
-        sql::park(&state.pg, job.id, &cause.to_string()).await
+        sql::give_up(&state.pg, job.id, &cause.to_string()).await
     } else {
         tracing::warn!(booking = %job.booking, effect = ?job.effect, attempts = job.attempts, %cause, "an effect of {} will be tried again", job.booking);
         let doubled = FIRST_PAUSE_MS << job.attempts.clamp(0, 10);

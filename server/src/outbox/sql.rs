@@ -114,6 +114,58 @@ pub async fn enqueue(
     Ok(())
 }
 
+/// Whether this effect of a booking is on the list, parked or not.
+///
+/// # Errors
+/// When the database fails.
+pub async fn holds(tx: &mut PgConnection, booking: Uuid, effect: Effect) -> Result<bool, sqlx::Error> {
+    sqlx::query_scalar(
+        "SELECT EXISTS (SELECT 1 FROM outbox WHERE booking_id = $1 AND effect = $2 AND refund_number = $3)",
+    )
+    .bind(booking)
+    .bind(name(effect))
+    .bind(Terms::of(effect).number.cast_signed())
+    .fetch_one(tx)
+    .await
+}
+
+/// Puts an effect before a person that has come undone. One that is on the list still is parked as it stands there.
+///
+/// # Errors
+/// When the database fails.
+pub async fn park(
+    tx: &mut PgConnection,
+    booking: Uuid,
+    effect: Effect,
+    why: &str,
+    now: Timestamp,
+) -> Result<(), sqlx::Error> {
+    let Terms { amount, number, .. } = Terms::of(effect);
+    let parked =
+        sqlx::query("UPDATE outbox SET parked_why = $4 WHERE booking_id = $1 AND effect = $2 AND refund_number = $3")
+            .bind(booking)
+            .bind(name(effect))
+            .bind(number.cast_signed())
+            .bind(why)
+            .execute(&mut *tx)
+            .await?;
+    if parked.rows_affected() == 0 {
+        sqlx::query(
+            "INSERT INTO outbox (booking_id, effect, amount_minor, refund_number, run_after, parked_why, created_at)
+             VALUES ($1, $2, $3, $4, $6, $5, $6)",
+        )
+        .bind(booking)
+        .bind(name(effect))
+        .bind(amount)
+        .bind(number.cast_signed())
+        .bind(why)
+        .bind(to_utc(now))
+        .execute(tx)
+        .await?;
+    }
+    Ok(())
+}
+
 /// Takes an effect of a booking that was done outside the relay off the list.
 ///
 /// # Errors
@@ -270,9 +322,9 @@ pub(super) fn job(row: JobRow) -> Result<Job, sqlx::Error> {
     Ok(Job { id: row.id, booking: row.booking_id, effect, attempts: row.attempts })
 }
 
-/// The effects are done.
+/// The effects are done. One that was parked meanwhile has come undone again, and stays for the person.
 pub(super) async fn delete(pg: &PgPool, ids: &[i64]) -> Result<(), sqlx::Error> {
-    sqlx::query("DELETE FROM outbox WHERE id = ANY($1)").bind(ids).execute(pg).await?;
+    sqlx::query("DELETE FROM outbox WHERE id = ANY($1) AND parked_why IS NULL").bind(ids).execute(pg).await?;
     Ok(())
 }
 
@@ -283,7 +335,7 @@ pub(super) async fn postpone(pg: &PgPool, id: i64, at: Timestamp) -> Result<(), 
 }
 
 /// The effect failed too often: a person must look.
-pub(super) async fn park(pg: &PgPool, id: i64, why: &str) -> Result<(), sqlx::Error> {
+pub(super) async fn give_up(pg: &PgPool, id: i64, why: &str) -> Result<(), sqlx::Error> {
     sqlx::query("UPDATE outbox SET parked_why = $2 WHERE id = $1").bind(id).bind(why).execute(pg).await?;
     Ok(())
 }

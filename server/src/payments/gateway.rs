@@ -52,12 +52,12 @@ pub trait Gateway: Send + Sync {
     /// [`GatewayError`], as above; "charged already" is an answer, not an error.
     async fn void(&self, payment: &Known) -> Result<VoidAnswer, GatewayError>;
 
-    /// Sends money of a booking back, once per `key`: repeating it with the same amount is harmless, with
-    /// another amount it is refused.
+    /// Sends money of a booking back, once per `key`: repeating it with the same amount says how that refund
+    /// stands (one that failed is sent anew), with another amount it is refused.
     ///
     /// # Errors
     /// [`GatewayError`]; refused when there is no charge, or the amount is above what is left of it.
-    async fn refund(&self, payment: &Known, amount: Money, key: &str) -> Result<(), GatewayError>;
+    async fn refund(&self, payment: &Known, amount: Money, key: &str) -> Result<RefundAnswer, GatewayError>;
 
     /// Reads a webhook of this gateway, received at `now`; `None` for one that does not concern us.
     ///
@@ -81,6 +81,14 @@ pub fn pay_key(booking: Uuid) -> String {
 #[must_use]
 pub fn refund_key(booking: Uuid, number: u32) -> String {
     if number == 0 { format!("refund:{booking}") } else { format!("refund:{booking}:{number}") }
+}
+
+/// The booking and the number of a refund, by its key.
+#[must_use]
+pub(super) fn refund_of_key(key: &str) -> Option<(Uuid, u32)> {
+    let name = key.strip_prefix("refund:")?;
+    let (booking, number) = name.split_once(':').unwrap_or((name, "0"));
+    Some((Uuid::parse_str(booking).ok()?, number.parse().ok()?))
 }
 
 /// An address below a gateway's own with these parts of a path. A token comes from a stranger: whatever is in it stays one
@@ -164,6 +172,15 @@ pub struct GatewayPayment {
     pub refunded: Money,
 }
 
+/// The answer to a refund.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RefundAnswer {
+    /// Sent: as far as the gateway knows, the payer has it.
+    Settled,
+    /// Accepted, and not sent yet. It may fail.
+    Pending,
+}
+
 /// The answer to a void.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VoidAnswer {
@@ -232,6 +249,17 @@ impl GatewayError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_refund_is_known_by_its_key() {
+        let booking = Uuid::from_u128(7);
+        for number in [0, 1, 12] {
+            assert_eq!(refund_of_key(&refund_key(booking, number)), Some((booking, number)));
+        }
+        for other in ["", "refund:", "refund:7", "refund:7:1", &pay_key(booking), &format!("refund:{booking}:x")] {
+            assert_eq!(refund_of_key(other), None, "{other}");
+        }
+    }
 
     #[test]
     fn a_strangers_token_leads_nowhere_else() {

@@ -21,7 +21,9 @@ use tracing::Instrument;
 use uuid::Uuid;
 
 use super::PaymentNews;
-use super::gateway::{Charge, ChargeAnswer, Gateway, GatewayError, GatewayPayment, Known, VoidAnswer, WebhookRefused};
+use super::gateway::{
+    Charge, ChargeAnswer, Gateway, GatewayError, GatewayPayment, Known, RefundAnswer, VoidAnswer, WebhookRefused,
+};
 use crate::background::Rounds;
 use crate::breaker::{Breaker, Limits, Pass};
 use crate::telemetry::{self, GatewayOutcome, Question, STEP};
@@ -145,7 +147,7 @@ impl GuardedGateway {
     ///
     /// # Errors
     /// [`GatewayError`].
-    pub async fn refund(&self, payment: &Known, amount: Money, key: &str) -> Result<(), GatewayError> {
+    pub async fn refund(&self, payment: &Known, amount: Money, key: &str) -> Result<RefundAnswer, GatewayError> {
         self.counted(Question::Refund, self.through(self.gateway.refund(payment, amount, key))).await
     }
 

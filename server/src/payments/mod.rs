@@ -21,8 +21,8 @@ use uuid::Uuid;
 
 pub use calls::Patience;
 pub use gateway::{
-    Charge, ChargeAnswer, Gateway, GatewayError, GatewayPayment, Known, PaymentStatus, VoidAnswer, WebhookRefused,
-    refund_key,
+    Charge, ChargeAnswer, Gateway, GatewayError, GatewayPayment, Known, PaymentStatus, RefundAnswer, VoidAnswer,
+    WebhookRefused, refund_key,
 };
 pub use gateways::{Gateways, GuardedGateway, probe_forever, wrong_settings};
 pub use http::routes;
@@ -61,8 +61,20 @@ pub enum NewsKind {
     },
     /// It will never be charged.
     Voided,
-    /// The refund went through.
-    RefundSettled,
+    /// A refund went through.
+    RefundSettled {
+        /// Which of the booking, where the gateway says so.
+        number: Option<u32>,
+    },
+    /// A refund did not reach the payer, maybe days after it had been sent: the gateway has the money again.
+    RefundFailed {
+        /// The gateway's own id of the refund.
+        refund: String,
+        /// Which of the booking, where the gateway says so.
+        number: Option<u32>,
+        /// The gateway's reason, a stable word.
+        why: String,
+    },
 }
 
 /// The reason of a payment that its payer called off: no card was declined.

@@ -9,18 +9,18 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::world::{PRICE, Visitor, World, text, until};
 
-const KEY: &str = "a key of the second gateway";
-const SECRET: &str = "a secret of the second gateway";
+pub const KEY: &str = "a key of the second gateway";
+pub const SECRET: &str = "a secret of the second gateway";
 
 /// A simulator that listens to nobody yet, but has a port.
-struct Till {
-    url: String,
+pub struct Till {
+    pub url: String,
     port: u16,
-    simulator: Simulator,
+    pub simulator: Simulator,
 }
 
 impl Till {
-    fn closed(key: &str, secret: &str) -> Self {
+    pub fn closed(key: &str, secret: &str) -> Self {
         let port = crate::ports::free().port();
         let url = format!("http://127.0.0.1:{port}");
         let simulator = Simulator::new(Settings {
@@ -38,12 +38,12 @@ impl Till {
         Self { url, port, simulator }
     }
 
-    async fn open(&self) {
+    pub async fn open(&self) {
         let listener = TcpListener::bind(("127.0.0.1", self.port)).await.expect("the port is free again");
         tokio::spawn(simulator::serve(listener, self.simulator.clone(), std::future::pending()));
     }
 
-    fn payment(&self, key: &str) -> simulator::payment::Payment {
+    pub fn payment(&self, key: &str) -> simulator::payment::Payment {
         self.simulator.ledger.get_by_key(key).expect("a payment")
     }
 }

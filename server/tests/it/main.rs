@@ -49,6 +49,7 @@ mod redis_cluster;
 mod redis_process;
 mod redis_sentinel;
 mod redis_single;
+mod refunds_on_their_way;
 mod regions;
 mod remembered;
 mod replicas;

@@ -6,7 +6,7 @@ use server::outbox;
 use uuid::Uuid;
 
 use crate::sql_guards::{booking_in, pay_for};
-use crate::world::{World, until};
+use crate::world::{World, text, until};
 
 /// A booking that waits in vain for its money to go back; the number of the parked effect.
 async fn parked_refund(world: &World, effect: &str, number: i32) -> (Uuid, i64) {
@@ -83,5 +83,39 @@ async fn the_command_does_the_same_and_a_server_tries_again() {
     assert_eq!((&seen["money"], seen["refunds"].as_array().map(Vec::len)), (&json!("REFUNDED"), Some(1)), "{seen}");
     let (well, said) = world.command(&["parked", "settle", &number, "--reason", "Too late."]).await;
     assert!(!well && said.contains("no such parked effect"), "{said}");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_parked_while_it_is_being_done_stays_parked() {
+    let world = World::start(1, &[]).await;
+    let (ann, bob) = (world.visitor(), world.visitor());
+    let (first, second) = (ann.bought(&[1], "tok_paid").await, bob.bought(&[5], "tok_paid").await);
+    for (visitor, booking) in [(&ann, &first), (&bob, &second)] {
+        visitor.cancel(booking, None).await;
+        visitor.sees_money(booking, "REFUNDED").await;
+    }
+    until("nothing is left to do", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    let again = |booking: &serde_json::Value| {
+        let insert = "INSERT INTO outbox (booking_id, effect, amount_minor, run_after, created_at)
+                      SELECT booking_id, 'refund', amount_minor, now(), now() FROM refunds WHERE booking_id = $1::uuid";
+        sqlx::query(insert).bind(text(&booking["id"]).to_owned()).execute(&world.pg)
+    };
+    // The relay has taken it, and waits for the booking.
+    let mut lock = world.pg.begin().await.expect("a transaction");
+    let locked = sqlx::query("SELECT 1 FROM bookings WHERE id = $1::uuid FOR UPDATE").bind(text(&first["id"]));
+    locked.execute(&mut *lock).await.expect("it is locked");
+    again(&first).await.expect("it is to be done");
+    until("it is taken", || async { world.count("SELECT count(*) FROM outbox WHERE attempts = 1").await == 1 }).await;
+    let parked = sqlx::query("UPDATE outbox SET parked_why = 'It came back.'").execute(&world.pg).await;
+    parked.expect("it is parked");
+    again(&second).await.expect("it is to be done");
+    lock.commit().await.expect("the booking is free");
+    // The relay takes the second when it is through with the first.
+    until("the second is done", || async {
+        world.count("SELECT count(*) FROM outbox WHERE parked_why IS NULL").await == 0
+    })
+    .await;
+    assert_eq!(world.count("SELECT count(*) FROM outbox WHERE parked_why = 'It came back.'").await, 1);
     world.end().await;
 }

@@ -40,6 +40,15 @@ impl Error {
         Self { status: StatusCode::BAD_REQUEST, body }
     }
 
+    /// All of it went back before.
+    pub fn already_refunded() -> Self {
+        let body = json!({
+            "type": "invalid_request_error", "code": "charge_already_refunded",
+            "message": "Charge has already been refunded.",
+        });
+        Self { status: StatusCode::BAD_REQUEST, body }
+    }
+
     /// The bank said no.
     pub fn declined(payment: &Payment, intent: Value) -> Self {
         let mut body = objects::last_error(payment);

@@ -2,13 +2,14 @@
 //!
 //! Spoken, as <https://docs.stripe.com/api> has it: PaymentIntents (create with or without `confirm`,
 //! retrieve, cancel, search by one metadata key), Checkout Sessions in mode `payment` (create, retrieve,
-//! expire; the page is ours), payment methods (retrieve), refunds (create), webhook endpoints (create: the last one gets all events),
+//! expire; the page is ours), payment methods (retrieve), refunds (create, list by payment), webhook
+//! endpoints (create: the last one gets all events),
 //! `expand[]`, bearer keys, `Idempotency-Key`, errors with `type`, `code` and `decline_code`, events with
 //! `Stripe-Signature`. A payment method is `pm_` and a card of [`crate::cards`].
 //!
-//! Different from Stripe: a repeat is answered as things stand now, not with the first answer's bytes;
-//! search knows everything at once, not after a minute; a refund carries its payment's metadata; nothing is
-//! captured later, and nothing asks for 3-D Secure. Everything else of Stripe is not here.
+//! Different from Stripe: a repeat is answered as things stand now, not with the first answer's bytes (that of a refund
+//! is); search knows everything at once, not after a minute; keys are forgotten when a test says so; nothing is captured
+//! later, and nothing asks for 3-D Secure. Everything else of Stripe is not here.
 
 mod error;
 mod form;
@@ -30,7 +31,7 @@ use crate::ledger::{Outcome, Refused};
 use crate::payment::{Dialect, NewPayment, Payment, Status};
 use error::{Error, invalid};
 use form::{Fields, Pairs};
-pub(crate) use objects::letters;
+pub(crate) use objects::{letters, refund_letters};
 
 /// A page is open for this long at least, milliseconds.
 const SHORTEST_SESSION_MS: i64 = 30 * 60 * 1_000;
@@ -48,7 +49,7 @@ pub fn routes(simulator: &Simulator) -> Router<Simulator> {
         .route("/v1/checkout/sessions", post(create_session))
         .route("/v1/checkout/sessions/{id}", get(read_session))
         .route("/v1/checkout/sessions/{id}/expire", post(expire_session))
-        .route("/v1/refunds", post(create_refund))
+        .route("/v1/refunds", post(create_refund).get(list_refunds))
         .route("/v1/payment_methods/{id}", get(read_method))
         .route("/v1/webhook_endpoints", post(create_endpoint))
         .route_layer(middleware::from_fn_with_state(simulator.clone(), require_key))
@@ -197,13 +198,28 @@ async fn create_refund(State(simulator): State<Simulator>, headers: HeaderMap, b
     let mut fields = Fields::of_body(body)?;
     let intent = fields.required("payment_intent")?;
     let amount = fields.number("amount")?;
-    fields.metadata("metadata");
+    let metadata = fields.metadata("metadata");
     fields.take("reason");
     fields.none_left()?;
     let payment = intent_payment(&simulator, &intent)?;
-    let left = payment.taken_minor - payment.refunded_minor();
-    let refunded = simulator.refund(&payment.id, &key_of(&headers), amount.unwrap_or(left))?;
-    Ok(Json(objects::last_refund(&refunded)))
+    let (left, key) = (payment.taken_minor - payment.refunded_minor(), key_of(&headers));
+    if left == 0 && payment.status == Status::Succeeded && payment.refund_under(&key).is_none() {
+        return Err(Error::already_refunded());
+    }
+    let refunded = simulator.refund(&payment.id, &key, amount.unwrap_or(left), &metadata)?;
+    let place = refunded.refund_under(&key).ok_or_else(|| Error::missing("refund", &key))?;
+    Ok(Json(objects::refund(&refunded, place, refunded.refunds[place].answered)))
+}
+
+async fn list_refunds(State(simulator): State<Simulator>, query: Result<Query<Pairs>, QueryRejection>) -> Answered {
+    let mut fields = Fields::of_query(query)?;
+    let intent = fields.required("payment_intent")?;
+    let limit = usize::try_from(fields.number("limit")?.unwrap_or(10)).unwrap_or(0);
+    fields.none_left()?;
+    let mut data = objects::refunds(&intent_payment(&simulator, &intent)?);
+    let has_more = data.len() > limit;
+    data.truncate(limit);
+    Ok(Json(json!({ "object": "list", "url": "/v1/refunds", "has_more": has_more, "data": data })))
 }
 
 async fn read_method(Path(id): Path<String>, query: Result<Query<Pairs>, QueryRejection>) -> Answered {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::clock;
-use crate::payment::{Dialect, Payment, Status, StripeTerms};
+use crate::payment::{Dialect, Payment, RefundStatus, Status, StripeTerms};
 use crate::webhooks::{EventKind, Letter};
 
 /// Name of the signature's header.
@@ -103,17 +103,55 @@ pub fn session(payment: &Payment, public_url: &str, expand: &[String]) -> Value 
     })
 }
 
-/// The refund made last.
-pub fn last_refund(payment: &Payment) -> Value {
+/// The refund at that place, which stands like that.
+pub fn refund(payment: &Payment, place: usize, status: RefundStatus) -> Value {
+    let refund = &payment.refunds[place];
+    let (status, failure) = match status {
+        RefundStatus::Pending => ("pending", None),
+        RefundStatus::Succeeded => ("succeeded", None),
+        RefundStatus::Failed => ("failed", Some("expired_or_canceled_card")),
+    };
     json!({
-        "id": format!("re_{}_{}", secret(payment), payment.refunds.len()),
+        "id": format!("re_{}_{}", secret(payment), place + 1),
         "object": "refund",
-        "amount": payment.refunds.last().map(|(_, amount_minor)| amount_minor),
+        "amount": refund.amount_minor,
         "currency": payment.asked.currency.to_ascii_lowercase(),
-        "metadata": terms(payment).map(|terms| &terms.metadata),
+        "failure_reason": failure,
+        "metadata": refund.metadata,
         "payment_intent": format!("pi_{}", secret(payment)),
-        "status": "succeeded",
+        "status": status,
     })
+}
+
+/// Every refund of a payment as it stands, the newest first.
+pub fn refunds(payment: &Payment) -> Vec<Value> {
+    let each = payment.refunds.iter().enumerate().rev();
+    each.map(|(place, known)| refund(payment, place, known.status)).collect()
+}
+
+/// The refund made last.
+fn last_refund(payment: &Payment) -> Value {
+    let last = payment.refunds.len().checked_sub(1);
+    last.map_or(Value::Null, |place| refund(payment, place, payment.refunds[place].status))
+}
+
+/// What the merchant's endpoint is told of a refund that stands differently now, in this order.
+pub(crate) fn refund_letters(payment: &Payment, place: usize, created_ms: i64, url: &str) -> Vec<Letter> {
+    let status = payment.refunds[place].status;
+    let told = match status {
+        RefundStatus::Failed => vec!["charge.refund.updated", "refund.updated", "refund.failed"],
+        RefundStatus::Pending | RefundStatus::Succeeded => vec!["charge.refund.updated", "refund.updated"],
+    };
+    told.into_iter().map(|kind| letter(kind, &refund(payment, place, status), created_ms, url)).collect()
+}
+
+fn letter(kind: &str, object: &Value, created_ms: i64, url: &str) -> Letter {
+    let id = clock::new_id("evt");
+    let event = json!({
+        "id": id, "object": "event", "type": kind, "created": created_ms / 1_000, "livemode": false,
+        "data": { "object": object },
+    });
+    Letter { url: url.to_owned(), body: event.to_string(), event_id: id, header: SIGNATURE_HEADER }
 }
 
 /// What the merchant's endpoint is told, in this order.
@@ -136,13 +174,5 @@ pub(crate) fn letters(
         (EventKind::PaymentVoided, false) => vec![("payment_intent.canceled", of_intent())],
         (EventKind::RefundSucceeded, _) => vec![("refund.created", last_refund(payment))],
     };
-    let letter = |(kind, object): (&str, Value)| {
-        let id = clock::new_id("evt");
-        let event = json!({
-            "id": id, "object": "event", "type": kind, "created": created_ms / 1_000, "livemode": false,
-            "data": { "object": object },
-        });
-        Letter { url: url.to_owned(), body: event.to_string(), event_id: id, header: SIGNATURE_HEADER }
-    };
-    told.into_iter().map(letter).collect()
+    told.into_iter().map(|(kind, object)| letter(kind, &object, created_ms, url)).collect()
 }

@@ -37,8 +37,15 @@ async fn an_intent_is_paid_found_refunded_and_a_key_is_for_one_request() {
     assert_eq!((&refund["status"], &refund["amount"]), (&"succeeded".into(), &2000.into()));
     let (status, _) = ask(&merchant, "/v1/refunds", "r2", &format!("payment_intent={id}&amount=501")).await;
     assert_eq!(status, 400);
+    let noted = format!("payment_intent={id}&amount=500&metadata[refund]=r2");
+    let (_, rest) = ask(&merchant, "/v1/refunds", "r3", &noted).await;
+    assert_eq!((&rest["status"], &rest["metadata"]["refund"]), (&"succeeded".into(), &"r2".into()));
+    let (status, none_left) = ask(&merchant, "/v1/refunds", "r4", &format!("payment_intent={id}")).await;
+    assert_eq!((status, &none_left["error"]["code"]), (400, &"charge_already_refunded".into()));
+    let (_, refunds) = read(&merchant, &format!("/v1/refunds?payment_intent={id}&limit=1")).await;
+    assert_eq!((&refunds["data"][0]["id"], &refunds["has_more"]), (&rest["id"], &true.into()));
     let (_, expanded) = read(&merchant, &format!("/v1/payment_intents/{id}?expand[]=latest_charge")).await;
-    assert_eq!(expanded["latest_charge"]["amount_refunded"], 2000);
+    assert_eq!(expanded["latest_charge"]["amount_refunded"], 2500);
 }
 
 #[tokio::test]

@@ -13,7 +13,7 @@ use super::payment_rows::{self, Route};
 use crate::bookings::effects::EffectError;
 use crate::bookings::sql::{self, BookingRow};
 use crate::payments::{
-    Charge, ChargeAnswer, GatewayError, GatewayPayment, GuardedGateway, Known, VoidAnswer, refund_key,
+    Charge, ChargeAnswer, GatewayError, GatewayPayment, GuardedGateway, Known, RefundAnswer, VoidAnswer, refund_key,
 };
 use crate::{AppState, outbox};
 
@@ -88,7 +88,7 @@ pub(in crate::bookings) async fn refund(
     booking: Uuid,
     amount: Money,
     key: &str,
-) -> Result<(), EffectError> {
+) -> Result<RefundAnswer, EffectError> {
     let route = route(state, booking).await?.ok_or(EffectError::NoBooking(booking))?;
     Ok(gateway_named(state, &route.gateway)?.refund(&route.known(booking), amount, key).await?)
 }
@@ -106,6 +106,7 @@ pub(in crate::bookings) async fn void_left(state: &AppState, booking: Uuid) -> R
             VoidAnswer::Unknown => "never_asked",
             VoidAnswer::AlreadyCharged(amount) => {
                 tracing::error!(%booking, gateway = name, "a gateway that booking {booking} had left has charged it; the money goes back");
+                // One that is on its way and fails is told, and waits for a person then (`on_their_way`).
                 gateway.refund(&known, amount, &refund_key(booking, 0)).await?;
                 "refunded"
             }

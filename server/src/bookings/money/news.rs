@@ -5,8 +5,10 @@ use domain::money::Money;
 use domain::time::Timestamp;
 use sqlx::PgConnection;
 
+use super::on_their_way::{self, Lost};
 use super::payment_rows::{self, GatewayRole};
 use super::{declines, refunds};
+use crate::bookings::checkout::create::unmoved;
 use crate::bookings::commits::{CommitMode, Done, Work, retried};
 use crate::bookings::effects::{self, EffectError};
 use crate::bookings::moves::{Cause, causes};
@@ -47,7 +49,7 @@ pub(in crate::bookings) async fn hear_one(state: &AppState, news: &PaymentNews) 
         None => NewsOutcome::Unknown,
         Some(row) => match payment_rows::gateway_role(&mut tx, news.booking, news.gateway).await? {
             GatewayRole::Stranger => NewsOutcome::Unknown,
-            GatewayRole::Left => from_gateway_left(&mut tx, news, now).await?,
+            GatewayRole::Left => from_gateway_left(&mut tx, &row, news, now).await?,
             GatewayRole::Current => apply(state, &mut tx, &row, news, now).await?,
         },
     };
@@ -77,9 +79,16 @@ async fn apply(
         NewsKind::Failed { why: Some(why) } => (Event::PaymentFailed, Some("failed"), causes::said_no(why)),
         NewsKind::Failed { why: None } => (Event::PaymentFailed, Some("failed"), told),
         NewsKind::Voided => (Event::PaymentVoided, Some("voided"), told),
-        NewsKind::RefundSettled => (Event::RefundSettled, None, told),
+        NewsKind::RefundSettled { number: None } => (Event::RefundSettled, None, told),
+        NewsKind::RefundSettled { number: Some(number) } => {
+            return on_their_way::arrived(tx, row, *number, now).await.map_err(unmoved);
+        }
+        NewsKind::RefundFailed { refund, number, why } => {
+            let lost = Lost { gateway: news.gateway, refund, number: number.unwrap_or(0), why };
+            return on_their_way::came_back(tx, row, &lost, now).await.map_err(unmoved);
+        }
     };
-    if news.kind == NewsKind::RefundSettled && refunds::has_parts(tx, news.booking).await? {
+    if matches!(news.kind, NewsKind::RefundSettled { .. }) && refunds::has_parts(tx, news.booking).await? {
         return Ok(NewsOutcome::Ignored);
     }
     let cause = Cause { actor: "gateway", reason: &reason };
@@ -105,7 +114,16 @@ async fn apply(
 }
 
 /// News of a gateway the booking is not charged at any more. Money there goes back; nothing else matters.
-async fn from_gateway_left(tx: &mut PgConnection, news: &PaymentNews, now: Timestamp) -> Result<NewsOutcome, Problem> {
+async fn from_gateway_left(
+    tx: &mut PgConnection,
+    row: &BookingRow,
+    news: &PaymentNews,
+    now: Timestamp,
+) -> Result<NewsOutcome, Problem> {
+    if let NewsKind::RefundFailed { refund, why, .. } = &news.kind {
+        let lost = Lost { gateway: news.gateway, refund, number: 0, why };
+        return on_their_way::came_back_to_left(tx, row, &lost, now).await.map_err(unmoved);
+    }
     let NewsKind::Succeeded { amount } = news.kind else { return Ok(NewsOutcome::Ignored) };
     tracing::error!(booking = %news.booking, gateway = news.gateway, %amount, "a gateway that {} had left has charged it", news.booking);
     payment_rows::reopen_left(tx, news.booking, news.gateway, now).await?;

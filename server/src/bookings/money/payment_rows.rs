@@ -197,6 +197,22 @@ pub(in crate::bookings) async fn settle_left(
     Ok(())
 }
 
+/// A gateway the booking left has money of it after all, and somebody must see to it.
+pub(in crate::bookings) async fn unsettle_left(
+    tx: &mut PgConnection,
+    booking: Uuid,
+    gateway: &str,
+) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "UPDATE payment_switches SET settled_as = NULL, settled_at = NULL WHERE booking_id = $1 AND from_gateway = $2",
+    )
+    .bind(booking)
+    .bind(gateway)
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
 /// A gateway the booking left reports that it has money after all: it is to be sent back.
 pub(in crate::bookings) async fn reopen_left(
     tx: &mut PgConnection,
@@ -204,13 +220,7 @@ pub(in crate::bookings) async fn reopen_left(
     gateway: &str,
     now: Timestamp,
 ) -> Result<(), sqlx::Error> {
-    sqlx::query(
-        "UPDATE payment_switches SET settled_as = NULL, settled_at = NULL WHERE booking_id = $1 AND from_gateway = $2",
-    )
-    .bind(booking)
-    .bind(gateway)
-    .execute(&mut *tx)
-    .await?;
+    unsettle_left(tx, booking, gateway).await?;
     outbox::enqueue(tx, booking, &[Effect::VoidLeft], now).await
 }
 

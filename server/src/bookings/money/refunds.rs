@@ -13,14 +13,14 @@ use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::asking;
+use super::{asking, on_their_way};
 use crate::AppState;
 use crate::bookings::effects::EffectError;
 use crate::bookings::moves::{self, Cause, MoveError};
 use crate::bookings::sql::{self, BookingRow};
 use crate::bookings::story;
 use crate::clock::to_utc;
-use crate::payments::refund_key;
+use crate::payments::{RefundAnswer, refund_key};
 
 /// How often money may have moved from booking to booking: a bound for a search, far above what anybody does.
 const MAX_MOVES: i32 = 1_000;
@@ -157,17 +157,23 @@ pub(in crate::bookings) async fn perform(
         return Ok(());
     }
     let known = of_booking(&mut tx, row.id).await?;
-    if known.iter().any(|refund| refund.number.cast_unsigned() == number && refund.settled_at.is_some()) {
+    let was_settled = known.iter().any(|refund| refund.number.cast_unsigned() == number && refund.settled_at.is_some());
+    // One that came back after it was settled is sent again when a person says so.
+    if was_settled && !on_their_way::has_failed(&mut tx, row.id, number).await? {
+        on_their_way::is_over(&mut tx, row.id, number).await?;
+        tx.commit().await?;
         return Ok(());
     }
-    if number == 0 {
+    if number == 0 && !was_settled {
         sql::note_refund(&mut tx, row.id, "requested", Some(amount.minor), state.locks.now()).await?;
     }
     request(&mut tx, row.id, number, (amount, 0), state.locks.now()).await.map_err(above_charge)?;
     let charged = charged_as(&mut tx, row.id).await?;
     tx.commit().await?;
-    if amount.minor > 0 {
-        asking::refund(state, charged, amount, &refund_key(row.id, number)).await?;
+    if amount.minor > 0
+        && asking::refund(state, charged, amount, &refund_key(row.id, number)).await? == RefundAnswer::Pending
+    {
+        return on_their_way::wait(state, row.id, number).await;
     }
     let now = state.locks.now();
     let mut tx = state.pg.begin().await?;
@@ -219,6 +225,7 @@ pub(in crate::bookings) async fn mark_settled(
     number: u32,
     now: Timestamp,
 ) -> Result<bool, sqlx::Error> {
+    on_their_way::is_over(tx, booking, number).await?;
     if number == 0 {
         sql::note_refund(tx, booking, "settled", None, now).await?;
     }

@@ -2,6 +2,7 @@
 //!
 //! - held and not paid in time: expired, its seats free;
 //! - paid and neither sold nor refunded: settled, as the crash between the two would have;
+//! - sent back and not settled for hours: the relay asks how the refund stands (`money::on_their_way`);
 //! - being paid and not heard of for a while: the gateway is asked. While it does not answer, it is left
 //!   alone for longer and longer ([`rest`]), and nothing is decided: we do not know.
 //!
@@ -20,7 +21,7 @@ use futures::StreamExt;
 use uuid::Uuid;
 
 use super::effects::{self, EffectError};
-use super::money::asking;
+use super::money::{asking, on_their_way};
 use super::moves::{self, Cause};
 use super::sql;
 use crate::background::Rounds;
@@ -90,6 +91,7 @@ async fn watch(state: &AppState, what: Watch, rests: &Mutex<Rests>) {
 
 /// Finishes what is due without asking anybody. Whether there may be more.
 async fn settle_ours(state: &AppState) -> Result<bool, sqlx::Error> {
+    on_their_way::look_again(state).await?;
     let now = state.locks.now();
     let due = due::ours(&state.pg, now, now.plus_ms(-LEFT_BEHIND_AFTER_MS), MAX_PER_ROUND).await?;
     let failures = std::sync::atomic::AtomicUsize::new(0);

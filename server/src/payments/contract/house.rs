@@ -64,6 +64,8 @@ pub(super) struct House {
     pub(super) gateway: Arc<dyn Gateway>,
     /// Where the simulator is.
     pub(super) base: String,
+    /// What it remembers.
+    pub(super) simulator: Simulator,
     inbox: Arc<watch::Sender<Vec<Letter>>>,
 }
 
@@ -103,9 +105,9 @@ impl House {
         })
         .expect("a simulator");
         simulator.tell_stripe_events_to(public_url.clone());
-        tokio::spawn(::simulator::serve(listener, simulator, std::future::pending()));
+        tokio::spawn(::simulator::serve(listener, simulator.clone(), std::future::pending()));
         let gateway = words.gateway(&base, &public_url, API_KEY, &[SECRET], PATIENCE);
-        Self { words, gateway, base, inbox }
+        Self { words, gateway, base, simulator, inbox }
     }
 
     /// A charge of 25 euros with that card, or on the page.

@@ -23,6 +23,26 @@ macro_rules! on_every_gateway {
     };
 }
 
+/// What only Stripe does: it forgets keys, and refunds are on their way for days.
+mod stripe_alone {
+    use super::{House, Words, refunds};
+
+    #[tokio::test]
+    async fn a_refund_is_found_again_when_its_key_is_forgotten() {
+        refunds::a_refund_is_found_again_when_its_key_is_forgotten(House::open(Words::Stripes).await).await;
+    }
+
+    #[tokio::test]
+    async fn a_refund_on_its_way_is_no_refund_yet() {
+        refunds::a_refund_on_its_way_is_no_refund_yet(House::open(Words::Stripes).await).await;
+    }
+
+    #[tokio::test]
+    async fn a_refund_that_failed_is_asked_for_again_and_no_other() {
+        refunds::a_refund_that_failed_is_asked_for_again_and_no_other(House::open(Words::Stripes).await).await;
+    }
+}
+
 on_every_gateway! {
     payments:
         a_charge_without_a_token_leads_to_the_gateways_page,

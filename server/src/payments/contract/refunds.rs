@@ -1,8 +1,10 @@
 //! Sending money back.
 
+use ::simulator::payment::RefundStatus;
+
 use super::house::{House, money, unnoted};
 use crate::ids;
-use crate::payments::{GatewayError, Known, refund_key};
+use crate::payments::{GatewayError, Known, NewsKind, RefundAnswer, refund_key};
 
 async fn refused(house: &House, payment: &Known, minor: i64, key: &str) {
     let refused = house.gateway.refund(payment, money(minor), key).await.expect_err("refused");
@@ -40,4 +42,57 @@ pub(super) async fn what_was_never_charged_cannot_be_sent_back(house: House) {
     refused(&house, &unknown, 1, &refund_key(unknown.booking, 0)).await;
     let open = house.charged(None).await;
     refused(&house, &open, 1, &refund_key(open.booking, 0)).await;
+}
+
+/// The refunds that the service knows of, by how they stand, oldest first.
+fn known(house: &House, payment: &Known) -> Vec<RefundStatus> {
+    let id = payment.gateway_ref.as_deref().expect("it was noted");
+    house.simulator.ledger.get(id).expect("a payment").refunds.iter().map(|refund| refund.status).collect()
+}
+
+pub(super) async fn a_refund_is_found_again_when_its_key_is_forgotten(house: House) {
+    // A part, and all of it: what is left would not keep a second one of the first from being made.
+    for minor in [1_000, 2_500] {
+        let paid = house.charged(Some("paid")).await;
+        let key = refund_key(paid.booking, 1);
+        house.gateway.refund(&paid, money(minor), &key).await.expect("refunded");
+        house.simulator.ledger.forget_refund_keys();
+        house.gateway.refund(&paid, money(minor), &key).await.expect("it is there");
+        assert_eq!(refunded(&house, &paid).await, minor);
+        refused(&house, &paid, 1, &key).await;
+        assert_eq!(known(&house, &paid), [RefundStatus::Succeeded]);
+    }
+}
+
+pub(super) async fn a_refund_that_failed_is_asked_for_again_and_no_other(house: House) {
+    let paid = house.charged(Some("paid")).await;
+    let id = paid.gateway_ref.clone().expect("it was noted");
+    let key = refund_key(paid.booking, 0);
+    for tries in 0..3 {
+        house.gateway.refund(&paid, money(2_500), &key).await.expect("asked for");
+        assert_eq!(known(&house, &paid).len(), tries + 1);
+        if tries < 2 {
+            house.simulator.refund_becomes(&id, tries, RefundStatus::Failed).expect("it is there");
+        }
+    }
+    house.gateway.refund(&paid, money(2_500), &key).await.expect("it is there");
+    assert_eq!(known(&house, &paid), [RefundStatus::Failed, RefundStatus::Failed, RefundStatus::Succeeded]);
+    assert_eq!(refunded(&house, &paid).await, 2_500);
+}
+
+pub(super) async fn a_refund_on_its_way_is_no_refund_yet(house: House) {
+    let paid = house.charged(Some("paid")).await;
+    let id = paid.gateway_ref.clone().expect("it was noted");
+    let key = refund_key(paid.booking, 0);
+    let ask = async || house.gateway.refund(&paid, money(2_500), &key).await.expect("an answer");
+    house.simulator.ledger.let_refunds_wait(true);
+    for _ in 0..2 {
+        assert_eq!(ask().await, RefundAnswer::Pending);
+    }
+    // To the key alone Stripe would go on saying "pending".
+    house.simulator.refund_becomes(&id, 0, RefundStatus::Succeeded).expect("it is there");
+    assert_eq!(ask().await, RefundAnswer::Settled);
+    assert_eq!(known(&house, &paid), [RefundStatus::Succeeded]);
+    let told = NewsKind::RefundSettled { number: Some(0) };
+    assert!(house.news(3).await.iter().any(|news| news.booking == paid.booking && news.kind == told));
 }

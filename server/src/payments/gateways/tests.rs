@@ -7,7 +7,7 @@ use domain::money::Currency;
 use tokio::sync::Notify;
 
 use super::*;
-use crate::payments::PaymentStatus;
+use crate::payments::{PaymentStatus, RefundAnswer};
 
 /// How long anything may take before a test gives up on it.
 const DEADLINE: Duration = Duration::from_secs(20);
@@ -84,8 +84,8 @@ impl Gateway for Scripted {
         self.asked("void", VoidAnswer::Voided).await
     }
 
-    async fn refund(&self, _: &Known, _: Money, _: &str) -> Result<(), GatewayError> {
-        self.asked("refund", ()).await
+    async fn refund(&self, _: &Known, _: Money, _: &str) -> Result<RefundAnswer, GatewayError> {
+        self.asked("refund", RefundAnswer::Settled).await
     }
 
     fn read_webhook(&self, _: &HeaderMap, _: &[u8], _: Timestamp) -> Result<Option<PaymentNews>, WebhookRefused> {

@@ -17,8 +17,8 @@ use serde::{Deserialize, Serialize};
 use super::PaymentNews;
 use super::calls::{Calls, Patience, Reading};
 use super::gateway::{
-    Charge, ChargeAnswer, Gateway, GatewayError, GatewayPayment, Known, PaymentStatus, VoidAnswer, WebhookRefused,
-    path_of, pay_key,
+    Charge, ChargeAnswer, Gateway, GatewayError, GatewayPayment, Known, PaymentStatus, RefundAnswer, VoidAnswer,
+    WebhookRefused, path_of, pay_key,
 };
 use crate::config::Config;
 
@@ -235,7 +235,7 @@ impl Gateway for SimulatorGateway {
         }
     }
 
-    async fn refund(&self, payment: &Known, amount: Money, key: &str) -> Result<(), GatewayError> {
+    async fn refund(&self, payment: &Known, amount: Money, key: &str) -> Result<RefundAnswer, GatewayError> {
         let found = self.find(payment).await?;
         let payment = found.ok_or_else(|| GatewayError::refused("unknown_payment", "there is no payment to refund"))?;
         if payment.currency != amount.currency {
@@ -243,7 +243,7 @@ impl Gateway for SimulatorGateway {
         }
         let request = self.request(Method::POST, &format!("v1/payments/{}/refunds", payment.id))?;
         let body = NewRefund { amount_minor: amount.minor };
-        self.ask(request.header("idempotency-key", key).json(&body)).await.map(|_: Payment| ())
+        self.ask(request.header("idempotency-key", key).json(&body)).await.map(|_: Payment| RefundAnswer::Settled)
     }
 
     fn read_webhook(

@@ -55,7 +55,7 @@ fn news_of(event: Event) -> Result<Option<PaymentNews>, WebhookRefused> {
         }
         "payment.failed" => NewsKind::Failed { why: event.payment.failure },
         "payment.voided" => NewsKind::Voided,
-        "refund.succeeded" => NewsKind::RefundSettled,
+        "refund.succeeded" => NewsKind::RefundSettled { number: None },
         _ => return Ok(None),
     };
     let booking = Uuid::parse_str(&event.payment.reference).map_err(|_| WebhookRefused::UnknownPayment)?;

@@ -9,6 +9,7 @@
 //! may answer with old news; what stands now, [`Gateway::status`] and webhooks say.
 
 mod objects;
+mod refunds;
 mod webhook;
 
 use anyhow::Context;
@@ -23,12 +24,12 @@ use uuid::Uuid;
 use super::PaymentNews;
 use super::calls::{Calls, Patience, Reading};
 use super::gateway::{
-    Charge, ChargeAnswer, Gateway, GatewayError, GatewayPayment, Known, PaymentStatus, VoidAnswer, WebhookRefused,
-    path_of, pay_key,
+    Charge, ChargeAnswer, Gateway, GatewayError, GatewayPayment, Known, PaymentStatus, RefundAnswer, VoidAnswer,
+    WebhookRefused, path_of, pay_key,
 };
 use crate::config::Config;
 use crate::ids;
-use objects::{ErrorBody, Found, Intent, PaymentMethod, Refund, Session, minor_units};
+use objects::{ErrorBody, Found, Intent, PaymentMethod, Session, minor_units};
 
 /// Its name, also in the address of its webhooks.
 pub const NAME: &str = "stripe";
@@ -43,6 +44,8 @@ const SEARCH_LIMIT: &str = "10";
 const KEY_REUSED: &str = "idempotency_error";
 /// Metadata that every object of ours carries: the booking.
 const BOOKING: &str = "booking";
+/// …a refund also the key it is asked under, which Stripe itself forgets.
+const REFUND: &str = "refund";
 /// …and how it is paid: [`BY_TOKEN`], [`ON_PAGE`] or [`BARRED`].
 const WAY: &str = "way";
 const BY_TOKEN: &str = "token";
@@ -343,21 +346,17 @@ impl Gateway for StripeGateway {
         }
     }
 
-    async fn refund(&self, payment: &Known, amount: Money, key: &str) -> Result<(), GatewayError> {
+    async fn refund(&self, payment: &Known, amount: Money, key: &str) -> Result<RefundAnswer, GatewayError> {
         let found = self.intent(payment).await?;
         let intent = found.ok_or_else(|| GatewayError::refused("unknown_payment", "there is no payment to refund"))?;
         if !intent.currency.eq_ignore_ascii_case(amount.currency.code()) {
             return Err(GatewayError::refused("currency_differs", "the payment was made in another currency"));
         }
-        let fields = vec![
-            ("payment_intent", intent.id),
-            ("amount", minor_units(amount).to_string()),
-            ("metadata[booking]", payment.booking.to_string()),
-        ];
-        let refund: Refund = self.ask(self.post("v1/refunds", key, &fields)?).await?;
+        let refund = self.send_back(payment, &intent, amount, key).await?;
         match refund.status.as_deref() {
+            Some("succeeded") => Ok(RefundAnswer::Settled),
             Some("failed" | "canceled") => Err(GatewayError::refused("refund_failed", "Stripe could not send it back")),
-            _ => Ok(()),
+            _ => Ok(RefundAnswer::Pending),
         }
     }
 

@@ -199,10 +199,30 @@ impl Session {
 /// `Refund`.
 #[derive(Debug, Deserialize)]
 pub(super) struct Refund {
+    #[serde(default)]
+    pub(super) id: String,
+    #[serde(default)]
+    pub(super) amount: i64,
+    pub(super) failure_reason: Option<String>,
     pub(super) status: Option<String>,
     pub(super) payment_intent: Option<String>,
     #[serde(default)]
     pub(super) metadata: BTreeMap<String, String>,
+}
+
+impl Refund {
+    /// Whether the money is with us again, or still.
+    pub(super) fn has_failed(&self) -> bool {
+        matches!(self.status.as_deref(), Some("failed" | "canceled"))
+    }
+}
+
+/// The refunds of a payment.
+#[derive(Debug, Deserialize)]
+pub(super) struct Refunds {
+    pub(super) data: Vec<Refund>,
+    #[serde(default)]
+    pub(super) has_more: bool,
 }
 
 /// The answer to a search.

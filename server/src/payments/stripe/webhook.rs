@@ -10,7 +10,8 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::objects::{Intent, Refund, Session};
-use super::{BARRED, BOOKING, NAME, ON_PAGE};
+use super::{BARRED, BOOKING, NAME, ON_PAGE, REFUND};
+use crate::payments::gateway::refund_of_key;
 use crate::payments::{GatewayError, NewsKind, PaymentNews, WebhookRefused, signature};
 
 /// Name of the signature's header.
@@ -66,7 +67,9 @@ fn said(event: &str, value: Value) -> Result<Said, WebhookRefused> {
         "checkout.session.async_payment_failed" => {
             of_session(object(value)?, NewsKind::Failed { why: Some("async_payment_failed".to_owned()) })
         }
-        "refund.created" | "refund.updated" | "refund.failed" => Ok(of_refund(object(value)?)),
+        "refund.created" | "refund.updated" | "refund.failed" | "charge.refund.updated" => {
+            Ok(of_refund(object(value)?))
+        }
         _ => Ok(None),
     }
 }
@@ -91,16 +94,21 @@ fn of_session(session: Session, kind: NewsKind) -> Result<Said, WebhookRefused> 
 }
 
 fn of_refund(refund: Refund) -> Said {
-    let booking = refund.metadata.get(BOOKING)?.clone();
-    match refund.status.as_deref() {
-        Some("succeeded") => Some((booking, refund.payment_intent, NewsKind::RefundSettled)),
-        Some("failed" | "canceled") => {
-            // Days later, when the card is gone: the money is back with us, and a person must find its owner.
-            tracing::error!(booking, "Stripe could not send the money of booking {booking} back");
-            None
+    // The money may have been charged for another booking than it is sent back for.
+    let (booking, number) = match refund.metadata.get(REFUND).and_then(|key| refund_of_key(key)) {
+        Some((booking, number)) => (booking.to_string(), Some(number)),
+        None => (refund.metadata.get(BOOKING)?.clone(), None),
+    };
+    let kind = match refund.status.as_deref() {
+        Some("succeeded") => NewsKind::RefundSettled { number },
+        // Maybe days later, when the card is gone: the money is back with us, and a person must find its owner.
+        Some(status @ ("failed" | "canceled")) => {
+            let why = refund.failure_reason.unwrap_or_else(|| status.to_owned());
+            NewsKind::RefundFailed { refund: refund.id, number, why }
         }
-        _ => None,
-    }
+        _ => return None,
+    };
+    Some((booking, refund.payment_intent, kind))
 }
 
 #[cfg(test)]
@@ -136,11 +144,26 @@ mod tests {
     }
 
     #[test]
-    fn only_a_refund_that_arrived_is_settled() {
-        let refund = |status: &str| json!({ "status": status, "metadata": { "booking": BOOKING_ID } });
+    fn only_a_refund_that_arrived_is_settled_and_one_that_did_not_is_told() {
+        let of = |status: &str, metadata: Value| json!({ "id": "re_1", "status": status, "metadata": metadata });
+        let refund = |status: &str| of(status, json!({ "booking": BOOKING_ID }));
         assert_eq!(kind("refund.created", refund("pending")), None);
-        assert_eq!(kind("refund.updated", refund("succeeded")), Some(NewsKind::RefundSettled));
-        assert_eq!(kind("refund.failed", refund("failed")), None);
+        assert_eq!(kind("refund.updated", refund("requires_action")), None);
+        assert_eq!(kind("refund.updated", refund("succeeded")), Some(NewsKind::RefundSettled { number: None }));
+        let failed =
+            |number, why: &str| Some(NewsKind::RefundFailed { refund: "re_1".to_owned(), number, why: why.to_owned() });
+        for event in ["refund.failed", "refund.updated", "charge.refund.updated"] {
+            assert_eq!(kind(event, refund("failed")), failed(None, "failed"), "{event}");
+        }
+        // Money of another booking paid for this one: what is sent back is this one's.
+        let other = "0190d1b2-0000-4000-8000-000000000002";
+        let named = json!({ "booking": other, "refund": format!("refund:{BOOKING_ID}:3") });
+        let mut lost = of("canceled", named.clone());
+        lost["failure_reason"] = json!("lost_or_stolen_card");
+        let (booking, _, told) = said("refund.updated", lost).expect("readable").expect("of interest");
+        assert_eq!((booking.as_str(), Some(told)), (BOOKING_ID, failed(Some(3), "lost_or_stolen_card")));
+        let settled = kind("refund.updated", of("succeeded", named));
+        assert_eq!(settled, Some(NewsKind::RefundSettled { number: Some(3) }));
     }
 
     #[test]

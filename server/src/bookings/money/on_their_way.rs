@@ -1,0 +1,212 @@
+//! Refunds that a gateway has accepted, until they reach the payer or come back (docs/decisions/0059).
+//!
+//! Days may pass. Meanwhile no effect stands in the outbox, where it would keep others of its booking waiting: the
+//! gateway's webhook settles the refund, and a look every few hours is for the webhook that never comes. What comes
+//! back, also after it was settled, is parked for a person, once.
+
+use chrono::{DateTime, Utc};
+use domain::booking::Effect;
+use domain::money::Money;
+use domain::time::{MINUTE_MS, Timestamp};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::{payment_rows, refunds};
+use crate::bookings::effects::EffectError;
+use crate::bookings::moves::{Cause, MoveError, causes};
+use crate::bookings::sql::{self, BookingRow};
+use crate::bookings::story;
+use crate::clock::{from_utc, to_utc};
+use crate::payments::NewsOutcome;
+use crate::{AppState, outbox};
+
+/// A gateway is asked this often how a refund on its way stands, milliseconds.
+const LOOK_EVERY_MS: i64 = 6 * 60 * MINUTE_MS;
+/// A refund that is on its way for this long waits for a person, milliseconds: thirty days. Banks take ten.
+const LONGEST_MS: i64 = 30 * 24 * 60 * MINUTE_MS;
+/// Refunds looked at in one round; the next comes within a second.
+const MAX_PER_ROUND: i64 = 100;
+
+/// A refund that a gateway could not send.
+pub(in crate::bookings) struct Lost<'a> {
+    pub(in crate::bookings) gateway: &'a str,
+    /// The gateway's own id of the refund.
+    pub(in crate::bookings) refund: &'a str,
+    /// Which of the booking.
+    pub(in crate::bookings) number: u32,
+    /// The gateway's reason.
+    pub(in crate::bookings) why: &'a str,
+}
+
+/// Takes note that the gateway has accepted a refund: it is looked at again later.
+///
+/// # Errors
+/// [`EffectError::RefundOverdue`] when it is on its way for too long; or the database fails.
+pub(in crate::bookings) async fn wait(state: &AppState, booking: Uuid, number: u32) -> Result<(), EffectError> {
+    let now = state.locks.now();
+    let mut tx = state.pg.begin().await?;
+    sql::lock(&mut tx, booking).await?.ok_or(EffectError::NoBooking(booking))?;
+    let since: DateTime<Utc> = sqlx::query_scalar(
+        "INSERT INTO refund_waits (booking_id, number, since, look_at) VALUES ($1, $2, $3, $4)
+         ON CONFLICT (booking_id, number) DO UPDATE SET look_at = EXCLUDED.look_at RETURNING since",
+    )
+    .bind(booking)
+    .bind(number.cast_signed())
+    .bind(to_utc(now))
+    .bind(to_utc(now.plus_ms(LOOK_EVERY_MS)))
+    .fetch_one(&mut *tx)
+    .await?;
+    tx.commit().await?;
+    if from_utc(since).plus_ms(LONGEST_MS) < now {
+        return Err(EffectError::RefundOverdue);
+    }
+    Ok(())
+}
+
+/// It is not on its way any more. A repeat changes nothing.
+pub(in crate::bookings) async fn is_over(tx: &mut PgConnection, booking: Uuid, number: u32) -> Result<(), sqlx::Error> {
+    sqlx::query("DELETE FROM refund_waits WHERE booking_id = $1 AND number = $2")
+        .bind(booking)
+        .bind(number.cast_signed())
+        .execute(tx)
+        .await?;
+    Ok(())
+}
+
+/// Whether the gateway ever said that it could not send this refund.
+pub(in crate::bookings) async fn has_failed(
+    tx: &mut PgConnection,
+    booking: Uuid,
+    number: u32,
+) -> Result<bool, sqlx::Error> {
+    sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM refund_failures WHERE booking_id = $1 AND number = $2)")
+        .bind(booking)
+        .bind(number.cast_signed())
+        .fetch_one(tx)
+        .await
+}
+
+/// Hands refunds that are on their way for a while to the relay, which asks how they stand.
+pub(in crate::bookings) async fn look_again(state: &AppState) -> Result<(), sqlx::Error> {
+    let now = state.locks.now();
+    let due: Vec<(Uuid, i32)> =
+        sqlx::query_as("SELECT booking_id, number FROM refund_waits WHERE look_at <= $1 ORDER BY look_at LIMIT $2")
+            .bind(to_utc(now))
+            .bind(MAX_PER_ROUND)
+            .fetch_all(&state.pg)
+            .await?;
+    for (booking, number) in &due {
+        hand_over(state, *booking, number.cast_unsigned(), now).await?;
+    }
+    if !due.is_empty() {
+        outbox::wake(state);
+    }
+    Ok(())
+}
+
+async fn hand_over(state: &AppState, booking: Uuid, number: u32, now: Timestamp) -> Result<(), sqlx::Error> {
+    let mut tx = state.pg.begin().await?;
+    let Some(row) = sql::lock(&mut tx, booking).await? else { return Ok(()) };
+    let taken =
+        sqlx::query("UPDATE refund_waits SET look_at = $3 WHERE booking_id = $1 AND number = $2 AND look_at <= $4")
+            .bind(booking)
+            .bind(number.cast_signed())
+            .bind(to_utc(now.plus_ms(LOOK_EVERY_MS)))
+            .bind(to_utc(now))
+            .execute(&mut *tx)
+            .await?;
+    if taken.rows_affected() == 1
+        && let Some(effect) = effect_of(&mut tx, &row, number).await?
+        && !outbox::holds(&mut tx, booking, effect).await?
+    {
+        outbox::enqueue(&mut tx, booking, &[effect], now).await?;
+    }
+    tx.commit().await
+}
+
+/// The effect that sends a refund; none when there is no such refund.
+async fn effect_of(tx: &mut PgConnection, row: &BookingRow, number: u32) -> Result<Option<Effect>, sqlx::Error> {
+    let known = refunds::of_booking(tx, row.id).await?;
+    let refund = known.into_iter().find(|refund| refund.number.cast_unsigned() == number);
+    Ok(refund.map(|refund| {
+        let amount = Money::new(refund.amount_minor, row.machine.total.currency);
+        if number == 0 { Effect::Refund { amount } } else { Effect::RefundPart { number, amount } }
+    }))
+}
+
+/// The gateway says that a refund of a locked booking reached the payer.
+pub(in crate::bookings) async fn arrived(
+    tx: &mut PgConnection,
+    row: &BookingRow,
+    number: u32,
+    now: Timestamp,
+) -> Result<NewsOutcome, MoveError> {
+    is_over(tx, row.id, number).await?;
+    let known = refunds::of_booking(tx, row.id).await?;
+    let open = known.iter().any(|refund| refund.number.cast_unsigned() == number && refund.settled_at.is_none());
+    if !open {
+        return Ok(NewsOutcome::Ignored);
+    }
+    refunds::settle(tx, row, number, causes::WEBHOOK, now).await?;
+    Ok(NewsOutcome::Applied)
+}
+
+/// The gateway says that it could not send a refund of a locked booking, settled or not: a person must look, once
+/// however often it is told.
+pub(in crate::bookings) async fn came_back(
+    tx: &mut PgConnection,
+    row: &BookingRow,
+    lost: &Lost<'_>,
+    now: Timestamp,
+) -> Result<NewsOutcome, MoveError> {
+    let Some(effect) = effect_of(tx, row, lost.number).await? else {
+        tracing::error!(booking = %row.id, gateway = lost.gateway, refund = lost.refund, why = lost.why, "a refund that nobody here asked for did not reach the payer of {}", row.id);
+        return Ok(NewsOutcome::Ignored);
+    };
+    is_over(tx, row.id, lost.number).await?;
+    put_before_a_person(tx, row, lost, effect, now).await
+}
+
+/// The same of money that a gateway took which the booking had left: that it went back is not true any more.
+pub(in crate::bookings) async fn came_back_to_left(
+    tx: &mut PgConnection,
+    row: &BookingRow,
+    lost: &Lost<'_>,
+    now: Timestamp,
+) -> Result<NewsOutcome, MoveError> {
+    let outcome = put_before_a_person(tx, row, lost, Effect::VoidLeft, now).await?;
+    if outcome == NewsOutcome::Applied {
+        payment_rows::unsettle_left(tx, row.id, lost.gateway).await?;
+    }
+    Ok(outcome)
+}
+
+async fn put_before_a_person(
+    tx: &mut PgConnection,
+    row: &BookingRow,
+    lost: &Lost<'_>,
+    effect: Effect,
+    now: Timestamp,
+) -> Result<NewsOutcome, MoveError> {
+    let Lost { gateway, refund, number, why } = lost;
+    let noted = sqlx::query(
+        "INSERT INTO refund_failures (gateway, refund_ref, booking_id, number, why, told_at)
+         VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (gateway, refund_ref) DO NOTHING",
+    )
+    .bind(gateway)
+    .bind(refund)
+    .bind(row.id)
+    .bind(number.cast_signed())
+    .bind(why)
+    .bind(to_utc(now))
+    .execute(&mut *tx)
+    .await?;
+    if noted.rows_affected() == 0 {
+        return Ok(NewsOutcome::Ignored);
+    }
+    let words = format!("{gateway} could not send the refund to the payer ({why}), and has the money again.");
+    outbox::park(tx, row.id, effect, &words, now).await?;
+    story::note(tx, row, "refund_failed", Cause { actor: "gateway", reason: &words }, now).await?;
+    tracing::error!(booking = %row.id, gateway, refund, why, "a refund of {} did not reach the payer and waits for a person", row.id);
+    Ok(NewsOutcome::Applied)
+}

@@ -1,0 +1,71 @@
+//! Money that goes back through Stripe, once however often it is asked for.
+//!
+//! Stripe forgets a key after a day, and a person may have a refund tried again after weeks. So every refund carries the
+//! key it is asked under in its metadata, and before one is asked for those of its payment are looked through.
+
+use domain::money::Money;
+use reqwest::Method;
+
+use super::objects::{Intent, Refund, Refunds, minor_units};
+use super::{KEY_REUSED, REFUND, StripeGateway};
+use crate::payments::gateway::{GatewayError, Known};
+
+/// Refunds of one payment that are looked through: more than a booking has seats, and an answer we still read.
+const MAX_REFUNDS: usize = 50;
+/// The code for a charge of which nothing is left.
+const ALREADY_REFUNDED: &str = "charge_already_refunded";
+
+impl StripeGateway {
+    /// The refund of that key: the one there is, or a new one where there is none or Stripe could not send it back.
+    pub(super) async fn send_back(
+        &self,
+        payment: &Known,
+        intent: &Intent,
+        amount: Money,
+        key: &str,
+    ) -> Result<Refund, GatewayError> {
+        let (alive, failed) = self.refunds_under(&intent.id, key).await?;
+        if let Some(refund) = alive {
+            return of_this_amount(refund, amount);
+        }
+        // Stripe would repeat its answer about the one that failed.
+        let asked_under = if failed == 0 { key.to_owned() } else { format!("{key}:after:{failed}") };
+        let fields = vec![
+            ("payment_intent", intent.id.clone()),
+            ("amount", minor_units(amount).to_string()),
+            ("metadata[booking]", payment.booking.to_string()),
+            ("metadata[refund]", key.to_owned()),
+        ];
+        match self.ask(self.post("v1/refunds", &asked_under, &fields)?).await {
+            // Somebody who asked at the same moment was faster: then it is there now.
+            Err(GatewayError::Refused { status, code, message }) if code == ALREADY_REFUNDED || code == KEY_REUSED => {
+                let (alive, _) = self.refunds_under(&intent.id, key).await?;
+                let refund = alive.ok_or(GatewayError::Refused { status, code, message })?;
+                of_this_amount(refund, amount)
+            }
+            answer => answer,
+        }
+    }
+
+    /// The refund of that key which reached the payer or may yet, and how many did not.
+    async fn refunds_under(&self, intent: &str, key: &str) -> Result<(Option<Refund>, usize), GatewayError> {
+        let query = serde_urlencoded::to_string([("payment_intent", intent), ("limit", &MAX_REFUNDS.to_string())]);
+        let query = query.map_err(GatewayError::unreachable)?;
+        let known: Refunds = self.ask(self.request(Method::GET, &format!("v1/refunds?{query}"))?).await?;
+        let ours =
+            known.data.into_iter().filter(|refund| refund.metadata.get(REFUND).is_some_and(|under| under == key));
+        let (failed, mut alive): (Vec<Refund>, Vec<Refund>) = ours.partition(Refund::has_failed);
+        if alive.is_empty() && known.has_more {
+            return Err(GatewayError::refused("too_many_refunds", "there are more refunds than are looked through"));
+        }
+        Ok((alive.pop(), failed.len()))
+    }
+}
+
+/// A key is for one amount.
+fn of_this_amount(refund: Refund, amount: Money) -> Result<Refund, GatewayError> {
+    if refund.amount != minor_units(amount) {
+        return Err(GatewayError::refused(KEY_REUSED, "this refund was made of another amount"));
+    }
+    Ok(refund)
+}
