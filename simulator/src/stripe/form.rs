@@ -129,6 +129,9 @@ pub fn session(fields: &mut Fields) -> Result<NewPayment, Error> {
     if fields.required(&format!("{line}[quantity]"))? != "1" {
         return Err(invalid(StatusCode::BAD_REQUEST, "Only one line with quantity 1 is spoken here."));
     }
+    if fields.take("payment_method_types[0]").is_some_and(|kind| kind != "card") {
+        return Err(invalid(StatusCode::BAD_REQUEST, "Only payment_method_types 'card' is spoken here."));
+    }
     // A session's notes are its own; events of its payment carry those of the intent.
     fields.metadata("metadata");
     let metadata = fields.metadata("payment_intent_data[metadata]");

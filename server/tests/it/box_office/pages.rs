@@ -180,11 +180,8 @@ async fn the_page_of_a_show_leads_back_to_its_day() {
     let world = World::start(1, &[]).await;
     let ann = at_work(&world, "ann@example.org").await;
     let later = insert_show(&world.pg, 300_000, 3 * 24 * 60 * 60).await;
-    let day = sqlx::query_scalar::<_, String>("SELECT local_date::text FROM shows WHERE id = $1")
-        .bind(later)
-        .fetch_one(&world.pg)
-        .await
-        .expect("a day");
+    let day = "SELECT to_char(starts_at AT TIME ZONE 'Europe/Lisbon', 'YYYY-MM-DD') FROM shows WHERE id = $1";
+    let day = sqlx::query_scalar::<_, String>(day).bind(later).fetch_one(&world.pg).await.expect("a day");
     let home = "/staff/aurora/box-office";
     let (_, html) = page(&ann, &format!("{home}/shows/{later}")).await;
     let back = html.split("<a ").find(|link| link.contains("data-testid=\"back\"")).expect("a way back");
