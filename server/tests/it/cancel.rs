@@ -74,8 +74,8 @@ async fn in_time_the_price_comes_back_less_the_fee_and_the_seats_are_free() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_money_goes_back_although_the_map_cannot_be_told() {
     let world = World::start(1, &[]).await;
-    let ann = world.visitor();
-    let (whole, parted) = (ann.bought(&[46, 47], "tok_paid").await, ann.bought(&[10, 11], "tok_paid").await);
+    let (ann, bob) = (world.visitor(), world.visitor());
+    let (whole, parted) = (ann.bought(&[46, 47], "tok_paid").await, bob.bought(&[10, 11], "tok_paid").await);
     until("the map knows of both", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
     // As while the lock store is away: what is for the map is put off and put off.
     for statement in [
@@ -87,7 +87,7 @@ async fn the_money_goes_back_although_the_map_cannot_be_told() {
         sqlx::query(statement).execute(&world.pg).await.expect("a trigger");
     }
     assert_eq!(ann.cancel(&whole, None).await.0, StatusCode::OK);
-    assert_eq!(ann.cancel(&parted, Some(&[11])).await.0, StatusCode::OK);
+    assert_eq!(bob.cancel(&parted, Some(&[11])).await.0, StatusCode::OK);
     ann.sees_money(&whole, "REFUNDED").await;
     until("the part is paid back", || async {
         world.count("SELECT count(*) FROM refunds WHERE state = 'settled'").await == 2
