@@ -53,11 +53,18 @@ pub trait Gateway: Send + Sync {
     async fn void(&self, payment: &Known) -> Result<VoidAnswer, GatewayError>;
 
     /// Sends money of a booking back, once per `key`: repeating it with the same amount says how that refund
-    /// stands (one that failed is sent anew), with another amount it is refused.
+    /// stands, with another amount it is refused. One that failed is sent anew where all that failed are `lost`: a
+    /// person knows of them, by the gateway's own ids.
     ///
     /// # Errors
     /// [`GatewayError`]; refused when there is no charge, or the amount is above what is left of it.
-    async fn refund(&self, payment: &Known, amount: Money, key: &str) -> Result<RefundAnswer, GatewayError>;
+    async fn refund(
+        &self,
+        payment: &Known,
+        amount: Money,
+        key: &str,
+        lost: &[String],
+    ) -> Result<RefundAnswer, GatewayError>;
 
     /// Reads a webhook of this gateway, received at `now`; `None` for one that does not concern us.
     ///
@@ -173,12 +180,19 @@ pub struct GatewayPayment {
 }
 
 /// The answer to a refund.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RefundAnswer {
     /// Sent: as far as the gateway knows, the payer has it.
     Settled,
     /// Accepted, and not sent yet. It may fail.
     Pending,
+    /// Could not be sent; the gateway has the money again.
+    Failed {
+        /// The gateway's own id of the refund.
+        refund: String,
+        /// Its reason.
+        why: String,
+    },
 }
 
 /// The answer to a void.

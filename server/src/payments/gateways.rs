@@ -147,8 +147,14 @@ impl GuardedGateway {
     ///
     /// # Errors
     /// [`GatewayError`].
-    pub async fn refund(&self, payment: &Known, amount: Money, key: &str) -> Result<RefundAnswer, GatewayError> {
-        self.counted(Question::Refund, self.through(self.gateway.refund(payment, amount, key))).await
+    pub async fn refund(
+        &self,
+        payment: &Known,
+        amount: Money,
+        key: &str,
+        lost: &[String],
+    ) -> Result<RefundAnswer, GatewayError> {
+        self.counted(Question::Refund, self.through(self.gateway.refund(payment, amount, key, lost))).await
     }
 
     /// As [`Gateway::read_webhook`].

@@ -164,6 +164,43 @@ async fn a_refund_that_comes_back_after_it_was_settled_waits_for_a_person_once()
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_refund_that_failed_unheard_waits_for_a_person_and_no_other_is_sent() {
+    let (world, till) = at_stripe().await;
+    let ann = world.visitor();
+    let booking = ann.bought(&[1], "pm_paid").await;
+    till.simulator.ledger.let_refunds_wait(true);
+    ann.cancel(&booking, None).await;
+    until("it is on its way", || async { world.count("SELECT count(*) FROM refund_waits").await == 1 }).await;
+    nothing_is_left_to_do(&world).await;
+    // It fails, and the webhook does not come.
+    let id = payment(&till, &booking).id;
+    till.simulator.ledger.refund_becomes(&id, 0, RefundStatus::Failed).expect("it is there");
+    look_now(&world).await;
+    until("it is parked", || async {
+        world.count("SELECT count(*) FROM outbox WHERE parked_why IS NOT NULL").await == 1
+    })
+    .await;
+    assert_eq!(stand(&till, &booking), [RefundStatus::Failed], "nobody was asked for another");
+    assert_eq!(world.count("SELECT count(*) FROM refund_waits").await, 0);
+    let parked = outbox::parked(&world.pg).await.expect("the list").remove(0);
+    till.simulator.ledger.let_refunds_wait(false);
+    retry_parked(&world.pg, parked.id, "The buyer has another card there.", server::clock::now())
+        .await
+        .expect("tried again");
+    ann.sees_money(&booking, "REFUNDED").await;
+    nothing_is_left_to_do(&world).await;
+    let heard = world.count("SELECT count(*) FROM webhook_events").await;
+
+    // Now it comes: nobody is to pay once more for what has arrived meanwhile.
+    till.simulator.refund_becomes(&id, 0, RefundStatus::Failed).expect("told");
+    until("it is heard", || async { world.count("SELECT count(*) FROM webhook_events").await > heard }).await;
+    assert_eq!(world.count("SELECT count(*) FROM outbox").await, 0);
+    assert_eq!(world.count("SELECT count(*) FROM refund_failures").await, 1);
+    assert_eq!(stand(&till, &booking), [RefundStatus::Failed, RefundStatus::Succeeded]);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_part_that_a_person_has_tried_again_after_days_is_sent_once() {
     let (world, till) = at_stripe().await;
     let ann = world.visitor();

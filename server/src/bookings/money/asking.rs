@@ -9,6 +9,7 @@ use domain::booking::BookingState;
 use domain::money::Money;
 use uuid::Uuid;
 
+use super::on_their_way::{self, Lost};
 use super::payment_rows::{self, Route};
 use crate::bookings::effects::EffectError;
 use crate::bookings::sql::{self, BookingRow};
@@ -82,15 +83,19 @@ pub(in crate::bookings) async fn void(state: &AppState, booking: Uuid) -> Result
     Ok(gateway_named(state, &route.gateway)?.void(&route.known(booking)).await?)
 }
 
-/// Sends money of a booking back from where it was charged.
+/// Sends a refund of a booking back from where it was charged, maybe for another booking; which gateway that is, and its
+/// answer.
 pub(in crate::bookings) async fn refund(
     state: &AppState,
-    booking: Uuid,
+    (booking, number): (Uuid, u32),
+    charged: Uuid,
     amount: Money,
-    key: &str,
-) -> Result<RefundAnswer, EffectError> {
-    let route = route(state, booking).await?.ok_or(EffectError::NoBooking(booking))?;
-    Ok(gateway_named(state, &route.gateway)?.refund(&route.known(booking), amount, key).await?)
+) -> Result<(String, RefundAnswer), EffectError> {
+    let route = route(state, charged).await?.ok_or(EffectError::NoBooking(charged))?;
+    let lost = on_their_way::lost(&mut *state.pg.acquire().await?, &route.gateway, booking, number).await?;
+    let gateway = gateway_named(state, &route.gateway)?;
+    let answer = gateway.refund(&route.known(charged), amount, &refund_key(booking, number), &lost).await?;
+    Ok((route.gateway, answer))
 }
 
 /// Sees to it that no gateway a booking left keeps any of its money.
@@ -106,9 +111,16 @@ pub(in crate::bookings) async fn void_left(state: &AppState, booking: Uuid) -> R
             VoidAnswer::Unknown => "never_asked",
             VoidAnswer::AlreadyCharged(amount) => {
                 tracing::error!(%booking, gateway = name, "a gateway that booking {booking} had left has charged it; the money goes back");
-                // One that is on its way and fails is told, and waits for a person then (`on_their_way`).
-                gateway.refund(&known, amount, &refund_key(booking, 0)).await?;
-                "refunded"
+                let lost = on_their_way::lost(&mut *state.pg.acquire().await?, &name, booking, 0).await?;
+                // One that is on its way and fails is told, and waits for a person then.
+                match gateway.refund(&known, amount, &refund_key(booking, 0), &lost).await? {
+                    RefundAnswer::Settled | RefundAnswer::Pending => "refunded",
+                    RefundAnswer::Failed { refund, why } => {
+                        let lost = Lost { gateway: &name, refund: &refund, number: 0, why: &why };
+                        on_their_way::hear_of_left(state, booking, &lost).await?;
+                        continue;
+                    }
+                }
             }
         };
         let mut connection = state.pg.acquire().await?;

@@ -24,6 +24,8 @@ use crate::{AppState, outbox};
 const LOOK_EVERY_MS: i64 = 6 * 60 * MINUTE_MS;
 /// A refund that is on its way for this long waits for a person, milliseconds: thirty days. Banks take ten.
 const LONGEST_MS: i64 = 30 * 24 * 60 * MINUTE_MS;
+/// Refunds of one key that were lost, at most: a person had each of them sent again.
+const MAX_LOST: i64 = 100;
 /// Refunds looked at in one round; the next comes within a second.
 const MAX_PER_ROUND: i64 = 100;
 
@@ -84,6 +86,47 @@ pub(in crate::bookings) async fn has_failed(
         .bind(number.cast_signed())
         .fetch_one(tx)
         .await
+}
+
+/// The refunds of this number that this gateway could not send, by its own ids. Each was put before a person.
+pub(in crate::bookings) async fn lost(
+    tx: &mut PgConnection,
+    gateway: &str,
+    booking: Uuid,
+    number: u32,
+) -> Result<Vec<String>, sqlx::Error> {
+    sqlx::query_scalar(
+        "SELECT refund_ref FROM refund_failures WHERE booking_id = $1 AND number = $2 AND gateway = $3
+         ORDER BY told_at LIMIT $4",
+    )
+    .bind(booking)
+    .bind(number.cast_signed())
+    .bind(gateway)
+    .bind(MAX_LOST)
+    .fetch_all(tx)
+    .await
+}
+
+/// The gateway answers that it could not send a refund: as if its webhook had said so, which may come late or never.
+pub(in crate::bookings) async fn hear(state: &AppState, booking: Uuid, lost: &Lost<'_>) -> Result<(), EffectError> {
+    let mut tx = state.pg.begin().await?;
+    let row = sql::lock(&mut tx, booking).await?.ok_or(EffectError::NoBooking(booking))?;
+    came_back(&mut tx, &row, lost, state.locks.now()).await?;
+    tx.commit().await?;
+    Ok(())
+}
+
+/// The same of a gateway that the booking had left.
+pub(in crate::bookings) async fn hear_of_left(
+    state: &AppState,
+    booking: Uuid,
+    lost: &Lost<'_>,
+) -> Result<(), EffectError> {
+    let mut tx = state.pg.begin().await?;
+    let row = sql::lock(&mut tx, booking).await?.ok_or(EffectError::NoBooking(booking))?;
+    came_back_to_left(&mut tx, &row, lost, state.locks.now()).await?;
+    tx.commit().await?;
+    Ok(())
 }
 
 /// Hands refunds that are on their way for a while to the relay, which asks how they stand.

@@ -13,14 +13,15 @@ use domain::time::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::{asking, on_their_way};
+use super::asking;
+use super::on_their_way::{self, Lost};
 use crate::AppState;
 use crate::bookings::effects::EffectError;
 use crate::bookings::moves::{self, Cause, MoveError};
 use crate::bookings::sql::{self, BookingRow};
 use crate::bookings::story;
 use crate::clock::to_utc;
-use crate::payments::{RefundAnswer, refund_key};
+use crate::payments::RefundAnswer;
 
 /// How often money may have moved from booking to booking: a bound for a search, far above what anybody does.
 const MAX_MOVES: i32 = 1_000;
@@ -170,10 +171,16 @@ pub(in crate::bookings) async fn perform(
     request(&mut tx, row.id, number, (amount, 0), state.locks.now()).await.map_err(above_charge)?;
     let charged = charged_as(&mut tx, row.id).await?;
     tx.commit().await?;
-    if amount.minor > 0
-        && asking::refund(state, charged, amount, &refund_key(row.id, number)).await? == RefundAnswer::Pending
-    {
-        return on_their_way::wait(state, row.id, number).await;
+    if amount.minor > 0 {
+        let (gateway, answer) = asking::refund(state, (row.id, number), charged, amount).await?;
+        match answer {
+            RefundAnswer::Settled => {}
+            RefundAnswer::Pending => return on_their_way::wait(state, row.id, number).await,
+            RefundAnswer::Failed { refund, why } => {
+                let lost = Lost { gateway: &gateway, refund: &refund, number, why: &why };
+                return on_their_way::hear(state, row.id, &lost).await;
+            }
+        }
     }
     let now = state.locks.now();
     let mut tx = state.pg.begin().await?;

@@ -7,7 +7,7 @@ use crate::ids;
 use crate::payments::{GatewayError, Known, NewsKind, RefundAnswer, refund_key};
 
 async fn refused(house: &House, payment: &Known, minor: i64, key: &str) {
-    let refused = house.gateway.refund(payment, money(minor), key).await.expect_err("refused");
+    let refused = house.gateway.refund(payment, money(minor), key, &[]).await.expect_err("refused");
     assert!(matches!(refused, GatewayError::Refused { .. }), "{minor}: {refused}");
 }
 
@@ -20,7 +20,7 @@ pub(super) async fn a_refund_repeats_harmlessly_and_never_exceeds_the_charge(hou
     let key = refund_key(paid.booking, 0);
     refused(&house, &paid, 2_501, &refund_key(paid.booking, 1)).await;
     for _ in 0..2 {
-        house.gateway.refund(&paid, money(2_250), &key).await.expect("refunded");
+        house.gateway.refund(&paid, money(2_250), &key, &[]).await.expect("refunded");
     }
     assert_eq!(refunded(&house, &paid).await, 2_250);
     refused(&house, &paid, 1, &key).await;
@@ -32,7 +32,7 @@ pub(super) async fn pieces_have_keys_of_their_own(house: House) {
     let paid = house.charged(Some("paid")).await;
     for piece in 1..=2 {
         let key = refund_key(paid.booking, piece);
-        house.gateway.refund(&paid, money(1_250), &key).await.expect("refunded");
+        house.gateway.refund(&paid, money(1_250), &key, &[]).await.expect("refunded");
     }
     assert_eq!(refunded(&house, &paid).await, 2_500);
 }
@@ -55,9 +55,9 @@ pub(super) async fn a_refund_is_found_again_when_its_key_is_forgotten(house: Hou
     for minor in [1_000, 2_500] {
         let paid = house.charged(Some("paid")).await;
         let key = refund_key(paid.booking, 1);
-        house.gateway.refund(&paid, money(minor), &key).await.expect("refunded");
+        house.gateway.refund(&paid, money(minor), &key, &[]).await.expect("refunded");
         house.simulator.ledger.forget_refund_keys();
-        house.gateway.refund(&paid, money(minor), &key).await.expect("it is there");
+        house.gateway.refund(&paid, money(minor), &key, &[]).await.expect("it is there");
         assert_eq!(refunded(&house, &paid).await, minor);
         refused(&house, &paid, 1, &key).await;
         assert_eq!(known(&house, &paid), [RefundStatus::Succeeded]);
@@ -68,14 +68,24 @@ pub(super) async fn a_refund_that_failed_is_asked_for_again_and_no_other(house: 
     let paid = house.charged(Some("paid")).await;
     let id = paid.gateway_ref.clone().expect("it was noted");
     let key = refund_key(paid.booking, 0);
-    for tries in 0..3 {
-        house.gateway.refund(&paid, money(2_500), &key).await.expect("asked for");
+    let mut lost = Vec::new();
+    let ask = async |lost: &[String]| house.gateway.refund(&paid, money(2_500), &key, lost).await.expect("an answer");
+    for tries in 0..2 {
+        assert_eq!(ask(&lost).await, RefundAnswer::Settled);
         assert_eq!(known(&house, &paid).len(), tries + 1);
-        if tries < 2 {
-            house.simulator.refund_becomes(&id, tries, RefundStatus::Failed).expect("it is there");
+        house.simulator.refund_becomes(&id, tries, RefundStatus::Failed).expect("it is there");
+        // Nobody has seen that it failed: it is told, as often as it is asked, and no other is made.
+        for _ in 0..2 {
+            let RefundAnswer::Failed { refund, why } = ask(&lost).await else { panic!("it failed") };
+            assert!(!lost.contains(&refund) && !why.is_empty(), "{refund}: {why}");
+            assert_eq!(known(&house, &paid).len(), tries + 1);
         }
+        let RefundAnswer::Failed { refund, .. } = ask(&lost).await else { panic!("it failed") };
+        lost.push(refund);
     }
-    house.gateway.refund(&paid, money(2_500), &key).await.expect("it is there");
+    for _ in 0..2 {
+        assert_eq!(ask(&lost).await, RefundAnswer::Settled);
+    }
     assert_eq!(known(&house, &paid), [RefundStatus::Failed, RefundStatus::Failed, RefundStatus::Succeeded]);
     assert_eq!(refunded(&house, &paid).await, 2_500);
 }
@@ -84,7 +94,7 @@ pub(super) async fn a_refund_on_its_way_is_no_refund_yet(house: House) {
     let paid = house.charged(Some("paid")).await;
     let id = paid.gateway_ref.clone().expect("it was noted");
     let key = refund_key(paid.booking, 0);
-    let ask = async || house.gateway.refund(&paid, money(2_500), &key).await.expect("an answer");
+    let ask = async || house.gateway.refund(&paid, money(2_500), &key, &[]).await.expect("an answer");
     house.simulator.ledger.let_refunds_wait(true);
     for _ in 0..2 {
         assert_eq!(ask().await, RefundAnswer::Pending);

@@ -30,7 +30,7 @@ pub(super) async fn the_end_of_a_payment_is_told_and_believed(house: House) {
 
 pub(super) async fn refunds_are_told(house: House) {
     let paid = house.charged(Some("paid")).await;
-    house.gateway.refund(&paid, money(1_000), &refund_key(paid.booking, 0)).await.expect("refunded");
+    house.gateway.refund(&paid, money(1_000), &refund_key(paid.booking, 0), &[]).await.expect("refunded");
     let kinds: Vec<NewsKind> = house.news(2).await.into_iter().map(|news| news.kind).collect();
     // Stripe says which; in its own words the simulator has one payment and one refund.
     let number = (house.words == Words::Stripes).then_some(0);

@@ -84,7 +84,7 @@ impl Gateway for Scripted {
         self.asked("void", VoidAnswer::Voided).await
     }
 
-    async fn refund(&self, _: &Known, _: Money, _: &str) -> Result<RefundAnswer, GatewayError> {
+    async fn refund(&self, _: &Known, _: Money, _: &str, _: &[String]) -> Result<RefundAnswer, GatewayError> {
         self.asked("refund", RefundAnswer::Settled).await
     }
 

@@ -235,7 +235,13 @@ impl Gateway for SimulatorGateway {
         }
     }
 
-    async fn refund(&self, payment: &Known, amount: Money, key: &str) -> Result<RefundAnswer, GatewayError> {
+    async fn refund(
+        &self,
+        payment: &Known,
+        amount: Money,
+        key: &str,
+        _none_is_ever_lost: &[String],
+    ) -> Result<RefundAnswer, GatewayError> {
         let found = self.find(payment).await?;
         let payment = found.ok_or_else(|| GatewayError::refused("unknown_payment", "there is no payment to refund"))?;
         if payment.currency != amount.currency {

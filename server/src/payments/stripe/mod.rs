@@ -346,18 +346,24 @@ impl Gateway for StripeGateway {
         }
     }
 
-    async fn refund(&self, payment: &Known, amount: Money, key: &str) -> Result<RefundAnswer, GatewayError> {
+    async fn refund(
+        &self,
+        payment: &Known,
+        amount: Money,
+        key: &str,
+        lost: &[String],
+    ) -> Result<RefundAnswer, GatewayError> {
         let found = self.intent(payment).await?;
         let intent = found.ok_or_else(|| GatewayError::refused("unknown_payment", "there is no payment to refund"))?;
         if !intent.currency.eq_ignore_ascii_case(amount.currency.code()) {
             return Err(GatewayError::refused("currency_differs", "the payment was made in another currency"));
         }
-        let refund = self.send_back(payment, &intent, amount, key).await?;
-        match refund.status.as_deref() {
-            Some("succeeded") => Ok(RefundAnswer::Settled),
-            Some("failed" | "canceled") => Err(GatewayError::refused("refund_failed", "Stripe could not send it back")),
-            _ => Ok(RefundAnswer::Pending),
-        }
+        let refund = self.send_back(payment, &intent, amount, (key, lost)).await?;
+        Ok(match refund.status.as_deref() {
+            Some("succeeded") => RefundAnswer::Settled,
+            _ if refund.has_failed() => RefundAnswer::Failed { why: refund.why_failed(), refund: refund.id },
+            _ => RefundAnswer::Pending,
+        })
     }
 
     fn read_webhook(

@@ -215,6 +215,11 @@ impl Refund {
     pub(super) fn has_failed(&self) -> bool {
         matches!(self.status.as_deref(), Some("failed" | "canceled"))
     }
+
+    /// Stripe's reason; of one that was called off there is none but that.
+    pub(super) fn why_failed(&self) -> String {
+        self.failure_reason.clone().or_else(|| self.status.clone()).unwrap_or_default()
+    }
 }
 
 /// The refunds of a payment.

@@ -16,20 +16,24 @@ const MAX_REFUNDS: usize = 50;
 const ALREADY_REFUNDED: &str = "charge_already_refunded";
 
 impl StripeGateway {
-    /// The refund of that key: the one there is, or a new one where there is none or Stripe could not send it back.
+    /// The refund of that key: the one there is, or a new one where there is none, or none but those that are `lost`. One that
+    /// failed and that nobody has seen yet is the answer.
     pub(super) async fn send_back(
         &self,
         payment: &Known,
         intent: &Intent,
         amount: Money,
-        key: &str,
+        (key, lost): (&str, &[String]),
     ) -> Result<Refund, GatewayError> {
         let (alive, failed) = self.refunds_under(&intent.id, key).await?;
         if let Some(refund) = alive {
             return of_this_amount(refund, amount);
         }
         // Stripe would repeat its answer about the one that failed.
-        let asked_under = if failed == 0 { key.to_owned() } else { format!("{key}:after:{failed}") };
+        let asked_under = if failed.is_empty() { key.to_owned() } else { format!("{key}:after:{}", failed.len()) };
+        if let Some(unseen) = failed.into_iter().find(|refund| !lost.contains(&refund.id)) {
+            return Ok(unseen);
+        }
         let fields = vec![
             ("payment_intent", intent.id.clone()),
             ("amount", minor_units(amount).to_string()),
@@ -47,8 +51,8 @@ impl StripeGateway {
         }
     }
 
-    /// The refund of that key which reached the payer or may yet, and how many did not.
-    async fn refunds_under(&self, intent: &str, key: &str) -> Result<(Option<Refund>, usize), GatewayError> {
+    /// The refund of that key which reached the payer or may yet, and those that did not.
+    async fn refunds_under(&self, intent: &str, key: &str) -> Result<(Option<Refund>, Vec<Refund>), GatewayError> {
         let query = serde_urlencoded::to_string([("payment_intent", intent), ("limit", &MAX_REFUNDS.to_string())]);
         let query = query.map_err(GatewayError::unreachable)?;
         let known: Refunds = self.ask(self.request(Method::GET, &format!("v1/refunds?{query}"))?).await?;
@@ -58,7 +62,7 @@ impl StripeGateway {
         if alive.is_empty() && known.has_more {
             return Err(GatewayError::refused("too_many_refunds", "there are more refunds than are looked through"));
         }
-        Ok((alive.pop(), failed.len()))
+        Ok((alive.pop(), failed))
     }
 }
 

@@ -102,9 +102,8 @@ fn of_refund(refund: Refund) -> Said {
     let kind = match refund.status.as_deref() {
         Some("succeeded") => NewsKind::RefundSettled { number },
         // Maybe days later, when the card is gone: the money is back with us, and a person must find its owner.
-        Some(status @ ("failed" | "canceled")) => {
-            let why = refund.failure_reason.unwrap_or_else(|| status.to_owned());
-            NewsKind::RefundFailed { refund: refund.id, number, why }
+        Some("failed" | "canceled") => {
+            NewsKind::RefundFailed { why: refund.why_failed(), refund: refund.id.clone(), number }
         }
         _ => return None,
     };
