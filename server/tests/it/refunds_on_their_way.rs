@@ -192,6 +192,7 @@ async fn a_refund_that_failed_unheard_waits_for_a_person_and_no_other_is_sent() 
     let heard = world.count("SELECT count(*) FROM webhook_events").await;
 
     // Now it comes: nobody is to pay once more for what has arrived meanwhile.
+    till.simulator.ledger.refund_becomes(&id, 0, RefundStatus::Pending).expect("it is to be told");
     till.simulator.refund_becomes(&id, 0, RefundStatus::Failed).expect("told");
     until("it is heard", || async { world.count("SELECT count(*) FROM webhook_events").await > heard }).await;
     assert_eq!(world.count("SELECT count(*) FROM outbox").await, 0);
