@@ -1,5 +1,6 @@
 //! The one place that draws randomness: ids that cannot be guessed, and jitter.
 
+use domain::time::Timestamp;
 use rand::Rng;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
@@ -9,6 +10,16 @@ use uuid::Uuid;
 pub fn new_id() -> Uuid {
     // Not `Uuid::new_v4`, which asks the system each time.
     uuid::Builder::from_random_bytes(random_bits()).into_uuid()
+}
+
+/// The id of a booking made at `now` (UUID version 7: milliseconds, then 74 random bits). Nobody guesses it, and bookings
+/// of one moment are neighbours in every index that begins with their id: a sale writes eighteen such entries, and in
+/// tables of millions each would be on a page of its own.
+#[must_use]
+pub fn booking_id(now: Timestamp) -> Uuid {
+    let mut random = [0; 10];
+    random.copy_from_slice(&random_bits()[..10]);
+    uuid::Builder::from_unix_timestamp_millis(u64::try_from(now.0).unwrap_or_default(), &random).into_uuid()
 }
 
 /// 128 random bits, for cookies and ticket codes.
@@ -67,6 +78,14 @@ mod tests {
     fn a_retry_finds_the_id_of_its_first_try_and_nobody_elses() {
         assert_eq!(derived_id(&["a", "b"]), derived_id(&["a", "b"]));
         assert_ne!(derived_id(&["ab", "c"]), derived_id(&["a", "bc"]));
+    }
+
+    #[test]
+    fn bookings_of_later_have_greater_ids_and_no_two_have_the_same() {
+        let (before, after) = (booking_id(Timestamp(1_764_000_000_000)), booking_id(Timestamp(1_764_000_000_001)));
+        assert!(before < after);
+        assert_ne!(before, booking_id(Timestamp(1_764_000_000_000)));
+        assert_eq!(before.get_version_num(), 7);
     }
 
     #[test]

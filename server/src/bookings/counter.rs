@@ -136,7 +136,7 @@ fn sale_of(owner: &str, held: &Held) -> Sale {
 /// [`Unsold`].
 pub async fn sell(tx: &mut PgConnection, sale: &CounterSale<'_>, now: Timestamp) -> Result<Sold, Unsold> {
     let CounterSale { show, held, means, reason, .. } = sale;
-    let wanted = wanted(sale)?;
+    let wanted = wanted(sale, now)?;
     if wanted.machine.total.minor != sale.told_minor {
         let words = format!("It costs {} now. Tell the customer, then sell it once more.", wanted.machine.total);
         return Err(Problem::new(Code::WrongState, words).into());
@@ -163,9 +163,9 @@ pub async fn sell(tx: &mut PgConnection, sale: &CounterSale<'_>, now: Timestamp)
 }
 
 /// The booking to be made of a hold at the counter.
-pub(super) fn wanted(sale: &CounterSale<'_>) -> Result<BookingRow, Problem> {
+pub(super) fn wanted(sale: &CounterSale<'_>, now: Timestamp) -> Result<BookingRow, Problem> {
     let buyer = buyer(sale.buyer)?;
-    let row = create::wanted_row(sale.show, "", sale.held, buyer.clone(), buyer)?;
+    let row = create::wanted_row(sale.show, "", sale.held, (buyer.clone(), buyer), now)?;
     let total = if sale.means == Means::Free { Money::new(0, row.machine.total.currency) } else { row.machine.total };
     Ok(BookingRow {
         owner: format!("counter-{}", row.id.simple()),

@@ -70,7 +70,7 @@ pub async fn exchange(
         return Err(refuse("Money of this booking is still on its way back. Exchange it when that has arrived."));
     }
     let means = refunds::paid_at_counter(tx, from).await?;
-    let fresh = fresh_row(&old, sale, means)?;
+    let fresh = fresh_row(&old, sale, means, now)?;
     let difference = difference((&old, given.told_minor), (&fresh, sale.told_minor), means)?;
     if difference.minor < 0 && !manager_stands {
         // It was looked at before the booking was locked, and a part of it may have gone back since.
@@ -112,9 +112,14 @@ fn wrong_state(words: &str) -> Problem {
 }
 
 /// The new booking: the same people, other seats.
-fn fresh_row(old: &BookingRow, sale: &CounterSale<'_>, means: Option<Means>) -> Result<BookingRow, Problem> {
+fn fresh_row(
+    old: &BookingRow,
+    sale: &CounterSale<'_>,
+    means: Option<Means>,
+    now: Timestamp,
+) -> Result<BookingRow, Problem> {
     let sale = CounterSale { means: means.unwrap_or(Means::Card), buyer: ("", ""), ..*sale };
-    let row = counter::wanted(&sale)?;
+    let row = counter::wanted(&sale, now)?;
     // A buyer who paid online finds it among their own; one at the counter has none.
     let owner = if means.is_none() { old.owner.clone() } else { row.owner.clone() };
     Ok(BookingRow { owner, buyer: old.buyer.clone(), holder: old.holder.clone(), ..row })

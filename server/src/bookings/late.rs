@@ -286,7 +286,7 @@ async fn insert(
     };
     for _ in 0..MAX_REFERENCE_DRAWS {
         let fresh = BookingRow {
-            id: ids::new_id(),
+            id: ids::booking_id(now),
             reference: ids::booking_reference(ids::random_bits()),
             hold_id: held.hold,
             fence: held.fence,

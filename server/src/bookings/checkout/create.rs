@@ -82,7 +82,7 @@ async fn wish(
     })?;
     // Last: nobody is sent to their mail for seats that are gone.
     email_codes::check(state, show, visitor, &buyer.1).await?;
-    wanted_row(show, owner, &held, buyer, holder)
+    wanted_row(show, owner, &held, (buyer, holder), state.locks.now())
 }
 
 /// A checkout in a transaction of its own.
@@ -105,15 +105,15 @@ pub(in crate::bookings) fn wanted_row(
     show: &Show,
     owner: &str,
     held: &Held,
-    buyer: (String, String),
-    holder: (String, String),
+    (buyer, holder): ((String, String), (String, String)),
+    now: Timestamp,
 ) -> Result<BookingRow, Problem> {
     let total =
         held.lot.seats.iter().try_fold(Money::new(0, show.currency), |sum, seat| sum.checked_add(show.price_of(*seat)));
     let total = total.and_then(|seats| holds::total_with_places(show, seats, &held.lot.places));
     let total = total.ok_or_else(|| Problem::internal(&format!("prices of show {} do not add up", show.id)))?;
     Ok(BookingRow {
-        id: ids::new_id(),
+        id: ids::booking_id(now),
         reference: ids::booking_reference(ids::random_bits()),
         show_id: show.id,
         owner: owner.to_owned(),
