@@ -105,7 +105,7 @@ impl Writes {
         }
         let moved: Vec<Uuid> = told.column("moved", "id")?;
         if moved.len() != self.moves.len() {
-            return Err(Trouble::Unclear(format!("{} of {} locked bookings moved", moved.len(), self.moves.len())));
+            return Err(Trouble::MovedOn(format!("{} of {} bookings moved", moved.len(), self.moves.len())));
         }
         // Redis had lost a lock and granted a seat twice; by itself its buyer is told which.
         self.all_of(&self.claims, told.column("claimed", "booking_id")?)?;

@@ -67,35 +67,38 @@ pub(in crate::bookings) async fn found(
     Ok(rows.into_iter().map(|found| (found.row.id, found)).collect())
 }
 
-/// Whether to wait for bookings that somebody else keeps locked.
+/// Whether bookings are locked before they are planned, and what becomes of those that somebody else keeps locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kept {
-    /// Nearly always another batch, for a moment.
+pub(super) enum Locks {
+    /// They are read as they stand. A move finds its booking as it was read, or the batch is planned again.
+    Without,
+    /// They are waited for: nearly always another batch has them, for a moment.
     Await,
     /// Somebody took longer than the transaction waits: they are left out.
     PassBy,
 }
 
-/// Locks bookings in the order of their ids: see [`locked`].
-pub(super) fn add_locks(together: &mut Together, mut ids: Vec<Uuid>, kept: Kept) -> Result<(), sqlx::Error> {
+/// Asks for the versions of bookings, which are locked in the order of their ids where they are: see [`as_told`].
+pub(super) fn add_versions(together: &mut Together, mut ids: Vec<Uuid>, locks: Locks) -> Result<(), sqlx::Error> {
     ids.sort_unstable();
     ids.dedup();
-    let statement = match kept {
-        Kept::Await => "SELECT id, version FROM bookings WHERE id = ANY($1) ORDER BY id FOR UPDATE",
-        Kept::PassBy => "SELECT id, version FROM bookings WHERE id = ANY($1) ORDER BY id FOR UPDATE SKIP LOCKED",
+    let statement = match locks {
+        Locks::Without => "SELECT id, version FROM bookings WHERE id = ANY($1)",
+        Locks::Await => "SELECT id, version FROM bookings WHERE id = ANY($1) ORDER BY id FOR UPDATE",
+        Locks::PassBy => "SELECT id, version FROM bookings WHERE id = ANY($1) ORDER BY id FOR UPDATE SKIP LOCKED",
     };
-    together.add("locked", statement, &["id", "version"]).value(ids).done()
+    together.add("stand", statement, &["id", "version"]).value(ids).done()
 }
 
-/// The locked bookings. Those that are not `known` are read as they stand: whatever changes a booking or its seats
-/// steps its version, so a booking of the same version is the same. In a statement after the locking one: what it sees
-/// is as of after the last lock was had, the rows of other tables included.
-pub(super) async fn locked(
+/// Those bookings. Those that are not `known` are read: whatever changes a booking or its seats steps its version, so a
+/// booking of the same version is the same. In a statement after the locking one: what it sees is as of after the last
+/// lock was had, the rows of other tables included.
+pub(super) async fn as_told(
     tx: &mut PgConnection,
     told: &StatementResults,
     known: &HashMap<Uuid, &Found>,
 ) -> Result<HashMap<Uuid, Found>, sqlx::Error> {
-    let (ids, versions): (Vec<Uuid>, Vec<i32>) = (told.column("locked", "id")?, told.column("locked", "version")?);
+    let (ids, versions): (Vec<Uuid>, Vec<i32>) = (told.column("stand", "id")?, told.column("stand", "version")?);
     let mut bookings = HashMap::with_capacity(ids.len());
     let mut unknown = Vec::new();
     for (id, version) in ids.into_iter().zip(versions) {

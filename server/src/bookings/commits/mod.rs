@@ -1,7 +1,8 @@
 //! The commit pipeline: what many buyers do at the same moment is committed in one transaction.
 //!
 //! A sale passes here three times: checked out, submitted, paid. Each piece of work waits up to two
-//! milliseconds for others; then all of them are loaded in one statement, planned one by one by the pure
+//! milliseconds for others; then all of them are loaded in one statement, without locks as long as nobody else moves
+//! them (`rivals`), planned one by one by the pure
 //! step of `domain::booking` (`plan`), and written in another (`writes`, `flush`), arrays in order of their keys so that
 //! batches queue up instead of deadlocking. A durable commit, and each journey to Postgres, is then paid once for many:
 //! `synchronous_commit` stays on for sales; only what was done is taken off the outbox without waiting for the disk.
@@ -19,6 +20,7 @@ mod marks;
 mod plan;
 mod recent;
 mod records;
+mod rivals;
 mod run;
 mod writes;
 
@@ -42,6 +44,7 @@ use self::marks::Sold;
 pub(super) use self::plan::read;
 use self::recent::Recent;
 use self::records::Question;
+use self::rivals::Rivals;
 pub(super) use self::run::retried;
 use super::checkout::instruments::PaidWith;
 use super::sql::BookingRow;
@@ -108,6 +111,7 @@ pub struct Commits {
     errand_places: Arc<Semaphore>,
     alone: Arc<Semaphore>,
     recent: Recent,
+    rivals: Rivals,
 }
 
 /// A piece of work and the caller that waits for it.
@@ -238,6 +242,7 @@ impl Commits {
             errand_places: places(MAX_LOOKUPS),
             alone: places(ALONE_AT_ONCE),
             recent: Recent::default(),
+            rivals: Rivals::default(),
         }
     }
 

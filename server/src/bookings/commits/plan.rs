@@ -26,8 +26,8 @@ use crate::web::Problem;
 /// What is known before the batch is planned.
 #[derive(Default)]
 pub(super) struct Known {
-    /// Bookings the pieces name, locked. One missing here does not exist, or another transaction keeps it locked: its
-    /// piece is done alone, and waits or is refused.
+    /// Bookings the pieces name. One missing here does not exist, or another transaction keeps it locked: its piece is
+    /// done alone, and waits or is refused.
     pub(super) bookings: HashMap<Uuid, Found>,
     /// Holds of the pieces that have a booking already.
     pub(super) booked_holds: HashSet<Uuid>,

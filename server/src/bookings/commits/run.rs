@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use tracing::{Instrument, Span};
 use uuid::Uuid;
 
-use super::load::{self, Kept};
+use super::load::{self, Locks};
 use super::plan::{Known, Plan, Planned};
 use super::writes::Fresh;
 use super::{Checkout, Done, Found, Lesson, Piece, Work, marks};
@@ -51,6 +51,8 @@ pub(super) enum Trouble {
     Collides(sqlx::Error),
     /// Another transaction keeps a row locked for longer than a batch waits.
     Kept(sqlx::Error),
+    /// A booking is not as it was read any more.
+    MovedOn(String),
     /// Some piece cannot be written, and Postgres does not say which.
     Unclear(String),
 }
@@ -88,14 +90,14 @@ pub(super) async fn serve(state: AppState, lane: usize) {
 }
 
 async fn commit(state: AppState, mut batch: Vec<Piece>) {
-    let (mut fresh, mut kept) = (Fresh::Surely, Kept::Await);
+    let (mut fresh, mut locks) = (Fresh::Surely, state.commits.rivals.locks(Instant::now()));
     for attempt in 0..MAX_TRIES {
         if batch.is_empty() {
             return;
         }
         let works: Vec<&Work> = batch.iter().map(|piece| &piece.work).collect();
         let span = transaction_span(&batch);
-        let outcome = tokio::time::timeout(DEADLINE, together(&state, &works, fresh, kept)).instrument(span).await;
+        let outcome = tokio::time::timeout(DEADLINE, together(&state, &works, fresh, locks)).instrument(span).await;
         match outcome.unwrap_or_else(|_| Err(Trouble::Unavailable(too_slow()))) {
             Ok(planned) => return answer(&state, batch, planned),
             Err(Trouble::Apart(places)) => {
@@ -113,10 +115,17 @@ async fn commit(state: AppState, mut batch: Vec<Piece>) {
             Err(Trouble::Collides(cause)) if fresh == Fresh::Surely => {
                 tracing::debug!(%cause, of = batch.len(), "a batch is written with care");
                 fresh = Fresh::Perhaps;
+                // It may be the story of a booking that somebody else has moved on.
+                locks = if locks == Locks::Without { Locks::Await } else { locks };
             }
-            Err(Trouble::Kept(cause)) if kept == Kept::Await => {
+            Err(Trouble::MovedOn(cause)) if locks == Locks::Without => {
+                state.commits.rivals.met(Instant::now());
+                tracing::debug!(cause, of = batch.len(), "a batch is planned again, with locks");
+                locks = Locks::Await;
+            }
+            Err(Trouble::Kept(cause)) if locks != Locks::PassBy => {
                 tracing::debug!(%cause, of = batch.len(), "a batch goes on without bookings that somebody keeps locked");
-                kept = Kept::PassBy;
+                locks = Locks::PassBy;
             }
             Err(Trouble::Unavailable(problem)) => {
                 return batch.into_iter().for_each(|piece| drop(piece.reply.send(Err(problem.clone()))));
@@ -125,7 +134,7 @@ async fn commit(state: AppState, mut batch: Vec<Piece>) {
                 tracing::warn!(%cause, of = batch.len(), "a batch cannot be committed whole: each goes by itself");
                 break;
             }
-            Err(Trouble::Unclear(cause)) => {
+            Err(Trouble::MovedOn(cause) | Trouble::Unclear(cause)) => {
                 tracing::warn!(cause, of = batch.len(), "a batch cannot be committed whole: each goes by itself");
                 break;
             }
@@ -169,10 +178,10 @@ fn split(batch: Vec<Piece>, is_apart: impl Fn(usize) -> bool) -> (Vec<Piece>, Ve
 }
 
 /// One transaction for all of them. Nothing is done unless it answers.
-async fn together(state: &AppState, works: &[&Work], fresh: Fresh, kept: Kept) -> Result<Vec<Planned>, Trouble> {
+async fn together(state: &AppState, works: &[&Work], fresh: Fresh, locks: Locks) -> Result<Vec<Planned>, Trouble> {
     let began = Instant::now();
     let mut tx = state.pg.begin_with(BEGIN).await?;
-    let (planned, sold, made) = match plan_and_write(state, &mut tx, works, (fresh, kept)).await {
+    let (planned, sold, made) = match plan_and_write(state, &mut tx, works, (fresh, locks)).await {
         Ok(written) => written,
         Err(trouble) => {
             // At once, not when the connection is given back: pieces that are retried alone need these rows.
@@ -194,11 +203,11 @@ async fn plan_and_write(
     state: &AppState,
     tx: &mut PgConnection,
     works: &[&Work],
-    (fresh, kept): (Fresh, Kept),
+    (fresh, locks): (Fresh, Locks),
 ) -> Result<(Vec<Planned>, Vec<Found>, Vec<Found>), Trouble> {
     let now = state.locks.now();
     let claimed: Vec<&Intent> = works.iter().filter_map(|work| work.key_to_claim()).collect();
-    let (known, is_answered) = know(state, tx, works, kept, &claimed).await?;
+    let (known, is_answered) = know(state, tx, works, locks, &claimed).await?;
     let answers = if is_answered { idempotency::replay_all(tx, &claimed, now).await? } else { Vec::new() };
     let mut answered = answers.into_iter();
     let mut plan = Plan::new(known, now);
@@ -221,13 +230,13 @@ async fn know(
     state: &AppState,
     tx: &mut PgConnection,
     works: &[&Work],
-    kept: Kept,
+    locks: Locks,
     keys: &[&Intent],
 ) -> Result<(Known, bool), Trouble> {
     let holds = works.iter().filter_map(|work| work.checkout()).map(|made| made.wanted.hold_id).collect();
     let news: Vec<_> = works.iter().filter_map(|work| work.news()).collect();
     let mut together = Together::default();
-    load::add_locks(&mut together, works.iter().filter_map(|work| work.booking()).collect(), kept)?;
+    load::add_versions(&mut together, works.iter().filter_map(|work| work.booking()).collect(), locks)?;
     load::add_holds(&mut together, holds)?;
     load::add_news(&mut together, &news)?;
     idempotency::add_question(&mut together, keys, state.locks.now())?;
@@ -236,7 +245,7 @@ async fn know(
     let recent: Vec<Arc<Found>> = news.iter().filter_map(|news| state.commits.recent.of(news.booking)).collect();
     let seen = works.iter().filter_map(|work| work.seen()).chain(recent.iter().map(|found| &**found));
     let seen = seen.map(|found| (found.row.id, found)).collect();
-    let bookings = load::locked(tx, &told, &seen).await?;
+    let bookings = load::as_told(tx, &told, &seen).await?;
     let mut known = Known {
         booked_holds: load::booked_holds(&told)?,
         noted_events: load::noted_events(&told)?,
