@@ -1,5 +1,6 @@
 //! `payment-simulator`: starts the service, says where, and stops on Ctrl-C or SIGTERM.
 
+use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -9,6 +10,9 @@ use clap::builder::NonEmptyStringValueParser;
 use simulator::{Settings, Simulator};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// The first repeat of a webhook comes within this time.
 const WEBHOOK_BACKOFF_BASE: Duration = Duration::from_millis(500);
@@ -49,7 +53,11 @@ struct Arguments {
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "info".into());
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .init();
     let arguments = Arguments::parse();
     let listener =
         TcpListener::bind(arguments.listen).await.with_context(|| format!("cannot listen at {}", arguments.listen))?;

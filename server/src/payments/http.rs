@@ -76,7 +76,15 @@ async fn receive_webhook(
     check_event_id(&news.event_id)?;
     let (event_id, booking) = (news.event_id.clone(), news.booking);
     let outcome = bookings::payment_news(&state, news).await?;
-    tracing::info!(gateway = gateway.name(), %event_id, %booking, ?outcome, "payment webhook");
+    // What moves a booking, or repeats what moved it, stands in its story; a line for each would be one for every sale.
+    match outcome {
+        NewsOutcome::Applied | NewsOutcome::Ignored => {
+            tracing::debug!(gateway = gateway.name(), %event_id, %booking, ?outcome, "payment webhook");
+        }
+        NewsOutcome::Duplicate | NewsOutcome::Unknown | NewsOutcome::SentBack => {
+            tracing::info!(gateway = gateway.name(), %event_id, %booking, ?outcome, "payment webhook");
+        }
+    }
     match outcome {
         NewsOutcome::Unknown => Err(refused(&WebhookRefused::UnknownPayment)),
         outcome => Ok(Json(WebhookAnswer { outcome })),

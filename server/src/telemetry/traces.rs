@@ -4,6 +4,7 @@
 //! nobody listens to costs a comparison. A batch serves many requests; its transaction belongs to the first of them
 //! and is linked to the others.
 
+use std::io::{IsTerminal, Stderr};
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -21,9 +22,10 @@ use tokio::runtime::Handle;
 use tracing::{Level, Span};
 use tracing_opentelemetry::OpenTelemetrySpanExt;
 use tracing_subscriber::filter::{EnvFilter, Targets};
-use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::fmt::format::{DefaultFields, Format};
+use tracing_subscriber::layer::{Filter, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{Layer, Registry};
+use tracing_subscriber::{Layer, Registry, fmt};
 
 /// Target of the spans that are steps of a request.
 pub const STEP: &str = "rowlock_step";
@@ -52,20 +54,32 @@ pub struct Traces(Option<SdkTracerProvider>);
 /// # Errors
 /// When the collector's settings cannot be used.
 pub fn begin(traced: bool) -> anyhow::Result<Traces> {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
-    let as_json = std::env::var(LOG_FORMAT).is_ok_and(|format| format == "json");
+    let wanted = std::env::var(EnvFilter::DEFAULT_ENV).unwrap_or_default();
+    let wanted = if wanted.is_empty() { "info" } else { &wanted };
     let provider = if traced { provider()? } else { None };
+    // Levels by module, as nearly always, are looked up in a table. What speaks of spans and their fields looks at every
+    // span, under a lock.
+    match wanted.parse::<Targets>() {
+        Ok(levels) => begin_with(levels, provider),
+        Err(_) => begin_with(EnvFilter::try_new(wanted).unwrap_or_else(|_| EnvFilter::new("info")), provider),
+    }
+}
+
+fn begin_with<F>(filter: F, provider: Option<SdkTracerProvider>) -> anyhow::Result<Traces>
+where
+    F: Layer<Registry> + Filter<Registry> + Send + Sync + 'static,
+{
+    let as_json = std::env::var(LOG_FORMAT).is_ok_and(|format| format == "json");
     let Some(provider) = provider else {
-        let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+        let filtered = tracing_subscriber::registry().with(filter);
         if as_json {
-            lines.json().init()
+            filtered.with(lines().json()).init();
         } else {
-            lines.init()
+            filtered.with(lines()).init();
         }
         return Ok(Traces(None));
     };
-    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
-    let lines: Box<dyn Layer<Registry> + Send + Sync> = if as_json { lines.json().boxed() } else { lines.boxed() };
+    let lines: Box<dyn Layer<Registry> + Send + Sync> = if as_json { lines().json().boxed() } else { lines().boxed() };
     let steps = Targets::new().with_target(STEP, Level::DEBUG).with_target(env!("CARGO_PKG_NAME"), Level::INFO);
     let spans = tracing_opentelemetry::layer().with_tracer(provider.tracer(SERVICE)).with_location(false);
     let layers: Vec<Box<dyn Layer<Registry> + Send + Sync>> =
@@ -73,6 +87,11 @@ pub fn begin(traced: bool) -> anyhow::Result<Traces> {
     tracing_subscriber::registry().with(layers).init();
     let _first = ON.set(());
     Ok(Traces(Some(provider)))
+}
+
+/// Lines of the log, coloured for people at a terminal.
+fn lines<S>() -> fmt::Layer<S, DefaultFields, Format, fn() -> Stderr> {
+    fmt::layer().with_ansi(std::io::stderr().is_terminal()).with_writer(std::io::stderr as fn() -> Stderr)
 }
 
 impl Traces {
