@@ -179,23 +179,24 @@ pub async fn done(pg: &PgPool, booking: Uuid, effect: Effect) -> Result<(), sqlx
     Ok(())
 }
 
-const DELETE_OF_MANY: &str = "DELETE FROM outbox WHERE booking_id = ANY($1) AND effect = $2";
+const DELETE_OF_MANY: &str = "DELETE FROM outbox WHERE booking_id = ANY($1) AND effect = ANY($2)";
 
-/// Takes an effect of many bookings off the list, in the caller's transaction.
+/// Takes these effects of many bookings off the list, in the caller's transaction.
 ///
 /// # Errors
 /// When the database fails.
-pub(super) async fn done_all(tx: &mut PgConnection, bookings: &[Uuid], effect: Effect) -> Result<(), sqlx::Error> {
-    sqlx::query(DELETE_OF_MANY).bind(bookings).bind(name(effect)).execute(tx).await?;
+pub(super) async fn done_all(tx: &mut PgConnection, bookings: &[Uuid], effects: &[Effect]) -> Result<(), sqlx::Error> {
+    let names: Vec<_> = effects.iter().map(|effect| name(*effect)).collect();
+    sqlx::query(DELETE_OF_MANY).bind(bookings).bind(names).execute(tx).await?;
     Ok(())
 }
 
-/// The same, together with what else is written.
+/// The same of one effect, together with what else is written.
 ///
 /// # Errors
 /// When it cannot be put into words.
 pub fn add_done(together: &mut Together, bookings: &[Uuid], effect: Effect) -> Result<(), sqlx::Error> {
-    together.add("done", DELETE_OF_MANY, &[]).value(bookings).value(name(effect)).done()
+    together.add("done", DELETE_OF_MANY, &[]).value(bookings).value([name(effect)].as_slice()).done()
 }
 
 /// Hands the relay, at once, an effect of many bookings that could not be done outside it.
