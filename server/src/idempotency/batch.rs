@@ -50,7 +50,7 @@ pub fn none_known(told: &StatementResults) -> Result<bool, sqlx::Error> {
 
 /// Claims keys that nobody had when it was asked, those with an answer completed at once, together with what else is
 /// written. Waits for concurrent requests with the same key. No key may come twice. `surely_free`: none has a row, not
-/// even one that has run out; should one have some, it is a unique violation.
+/// even one that has run out; should one have some, it is a unique violation, and [`lost_claims`] has nothing to say.
 ///
 /// # Errors
 /// When they cannot be put into words.
@@ -74,7 +74,8 @@ pub fn add_claims(
     sql::add_claims(together, &rows, surely_free, now)
 }
 
-/// The places of those keys that another request claimed meanwhile: then nothing of the transaction may be committed.
+/// The places of those keys, not known to be free, that another request claimed meanwhile: then nothing of the transaction
+/// may be committed.
 ///
 /// # Errors
 /// When the answer cannot be read.

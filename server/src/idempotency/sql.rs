@@ -197,27 +197,25 @@ pub(super) fn add_question(together: &mut Together, names: &[(&str, &str)], now:
         .done()
 }
 
-/// Takes keys, in the order given: those that are free or have run out, or, if they are surely free, all of them or
-/// none.
+/// Takes keys, in the order given: those that are free or have run out, and tells which; or, if they are surely free, all
+/// of them or none, and tells nothing.
 pub(super) fn add_claims(
     together: &mut Together,
     rows: &[ClaimRow<'_>],
     surely_free: bool,
     now: Timestamp,
 ) -> Result<(), sqlx::Error> {
-    let statement = match surely_free {
-        true => concat!(insert_keys!(), " RETURNING owner, key"),
-        false => concat!(
-            insert_keys!(),
-            " ON CONFLICT (owner, key) DO UPDATE
-              SET request_hash = EXCLUDED.request_hash, state = EXCLUDED.state, status = EXCLUDED.status,
-                  body = EXCLUDED.body, expires_at = EXCLUDED.expires_at
-              WHERE idempotency_keys.expires_at <= $8
-              RETURNING owner, key"
-        ),
-    };
+    const TAKE_FREE: &str = concat!(
+        insert_keys!(),
+        " ON CONFLICT (owner, key) DO UPDATE
+          SET request_hash = EXCLUDED.request_hash, state = EXCLUDED.state, status = EXCLUDED.status,
+              body = EXCLUDED.body, expires_at = EXCLUDED.expires_at
+          WHERE idempotency_keys.expires_at <= $8
+          RETURNING owner, key"
+    );
+    let (statement, told): (_, &[_]) = if surely_free { (insert_keys!(), &[]) } else { (TAKE_FREE, &["owner", "key"]) };
     let values = together
-        .add("claimed_keys", statement, &["owner", "key"])
+        .add("claimed_keys", statement, told)
         .each(rows.iter().map(|row| row.owner))
         .each(rows.iter().map(|row| row.key))
         .each(rows.iter().map(|row| row.request_hash))
