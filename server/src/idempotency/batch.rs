@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use domain::time::Timestamp;
 use sqlx::PgConnection;
 
-use super::{Answer, COMPLETED_LIFE_MS, Intent, PENDING_LIFE_MS, sql};
+use super::{Answer, COMPLETED_LIFE_MS, Intent, KEPT_MS, PENDING_LIFE_MS, sql};
 use crate::together::{StatementResults, Together};
 use crate::web::Problem;
 
@@ -71,7 +71,7 @@ pub fn add_claims(
     });
     let mut rows: Vec<_> = rows.collect();
     rows.sort_unstable_by_key(|row| (row.owner, row.key));
-    sql::add_claims(together, &rows, surely_free, now)
+    sql::add_claims(together, &rows, surely_free, now, now.plus_ms(KEPT_MS))
 }
 
 /// The places of those keys, not known to be free, that another request claimed meanwhile: then nothing of the transaction
