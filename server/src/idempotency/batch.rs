@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use domain::time::Timestamp;
 use sqlx::PgConnection;
 
-use super::{Answer, COMPLETED_LIFE_MS, Intent, PENDING_LIFE_MS, sql};
+use super::{Answer, COMPLETED_LIFE_MS, Intent, KEPT_MS, PENDING_LIFE_MS, sql};
 use crate::together::{StatementResults, Together};
 use crate::web::Problem;
 
@@ -50,7 +50,7 @@ pub fn none_known(told: &StatementResults) -> Result<bool, sqlx::Error> {
 
 /// Claims keys that nobody had when it was asked, those with an answer completed at once, together with what else is
 /// written. Waits for concurrent requests with the same key. No key may come twice. `surely_free`: none has a row, not
-/// even one that has run out; should one have some, it is a unique violation.
+/// even one that has run out; should one have some, it is a unique violation, and [`lost_claims`] has nothing to say.
 ///
 /// # Errors
 /// When they cannot be put into words.
@@ -71,10 +71,11 @@ pub fn add_claims(
     });
     let mut rows: Vec<_> = rows.collect();
     rows.sort_unstable_by_key(|row| (row.owner, row.key));
-    sql::add_claims(together, &rows, surely_free, now)
+    sql::add_claims(together, &rows, surely_free, now, now.plus_ms(KEPT_MS))
 }
 
-/// The places of those keys that another request claimed meanwhile: then nothing of the transaction may be committed.
+/// The places of those keys, not known to be free, that another request claimed meanwhile: then nothing of the transaction
+/// may be committed.
 ///
 /// # Errors
 /// When the answer cannot be read.

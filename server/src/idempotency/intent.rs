@@ -6,7 +6,9 @@ use sha2::{Digest, Sha256};
 use sqlx::{PgConnection, PgPool, Postgres, Transaction};
 use uuid::Uuid;
 
-use super::{Answer, COMPLETED_LIFE_MS, Fingerprint, IdempotencyKey, PENDING_LIFE_MS, key_reused, sql, still_running};
+use super::{
+    Answer, COMPLETED_LIFE_MS, Fingerprint, IdempotencyKey, KEPT_MS, PENDING_LIFE_MS, key_reused, sql, still_running,
+};
 use crate::web::Problem;
 
 /// What an intent is known by in this process: a hash of what the key belongs to, of its owner and of itself.
@@ -95,8 +97,8 @@ impl Intent {
     /// # Errors
     /// As [`Intent::replay`].
     pub async fn begin(&self, tx: &mut PgConnection, now: Timestamp) -> Result<Option<Answer>, Problem> {
-        let until = now.plus_ms(PENDING_LIFE_MS);
-        if sql::claim(tx, &self.owner, &self.key, &self.request_hash, now, until).await? {
+        let (until, purge_at) = (now.plus_ms(PENDING_LIFE_MS), now.plus_ms(KEPT_MS));
+        if sql::claim(tx, &self.owner, &self.key, &self.request_hash, now, (until, purge_at)).await? {
             return Ok(None);
         }
         match sql::find(tx, &self.owner, &self.key, now).await? {

@@ -8,7 +8,7 @@ use domain::time::{SECOND_MS, Timestamp};
 
 use super::intent::{IntentId, id_of};
 use super::shared::{BUCKETS, Claim, Entry, Said, State};
-use super::{Answer, COMPLETED_LIFE_MS, Count, sql};
+use super::{Answer, COMPLETED_LIFE_MS, Count, KEPT_MS, sql};
 use crate::AppState;
 use crate::background::Rounds;
 use crate::web::Problem;
@@ -17,11 +17,13 @@ use crate::web::Problem;
 const COMPARE_EVERY: Duration = Duration::from_secs(5);
 /// Answers are looked at this long after they were stored: Redis has been told by then.
 const SETTLED_AFTER_MS: i64 = 3 * SECOND_MS;
-/// Answers compared in one round…
+/// Keys looked at in one round, in the order of their claims…
 const MAX_ANSWERS: i64 = 500;
 /// …and whatever is older than this by then is not compared any more: in a rush, sales go first. A replay
 /// still finds it in Postgres.
 const GIVEN_UP_AFTER_MS: i64 = 60 * SECOND_MS;
+/// Keys without an answer that are looked at again; more are not.
+const MAX_UNANSWERED: usize = 500;
 /// A key that is pending for longer than any work takes is looked at.
 const PENDING_FOR_MS: i64 = 10 * SECOND_MS;
 /// Pending keys of a bucket looked at in one round.
@@ -31,8 +33,10 @@ const MAX_TOLD: usize = 1_000;
 
 /// Where a replica is in its comparing.
 struct Walk {
-    /// End, owner and key of the last answer looked at.
+    /// Place in the order of claims, owner and key of the last key looked at.
     after: (Timestamp, String, String),
+    /// Keys that were not answered yet when they were looked at.
+    unanswered: Vec<(String, String)>,
     /// Differences that were told already.
     told: HashSet<IntentId>,
 }
@@ -40,9 +44,10 @@ struct Walk {
 /// Runs until the server stops.
 pub async fn reconcile_forever(state: AppState) {
     let mut rounds = Rounds::every(&state.stop, COMPARE_EVERY);
-    let mut walk = Walk { after: (oldest(&state), String::new(), String::new()), told: HashSet::new() };
+    let after = (oldest(&state), String::new(), String::new());
+    let mut walk = Walk { after, unanswered: Vec::new(), told: HashSet::new() };
     while rounds.go_on().await {
-        for compared in [walk.answers(&state).await, walk.pending(&state).await] {
+        for compared in [walk.late_answers(&state).await, walk.answers(&state).await, walk.pending(&state).await] {
             if let Err(problem) = compared {
                 // Its cause is in the log; the next round goes on from here.
                 tracing::debug!(?problem, "keys of requests could not be compared");
@@ -51,35 +56,65 @@ pub async fn reconcile_forever(state: AppState) {
     }
 }
 
-/// The end of the oldest answer that is compared.
+/// The place of the oldest claim whose answer is compared.
 fn oldest(state: &AppState) -> Timestamp {
-    state.locks.now().plus_ms(COMPLETED_LIFE_MS - GIVEN_UP_AFTER_MS)
+    state.locks.now().plus_ms(KEPT_MS - GIVEN_UP_AFTER_MS)
 }
 
 impl Walk {
-    /// Answers that were stored since the last round: Redis has the same.
+    /// Answers of keys that were claimed since the last round: Redis has the same.
     async fn answers(&mut self, state: &AppState) -> Result<(), Problem> {
         let oldest = oldest(state);
         if self.after.0 < oldest {
             self.skip_to(state, oldest).await?;
         }
-        let settled = state.locks.now().plus_ms(COMPLETED_LIFE_MS - SETTLED_AFTER_MS);
-        for stored in sql::completed(&state.pg, &self.after, settled, MAX_ANSWERS).await? {
-            let (owner, key, row) = (stored.owner, stored.key, stored.row);
-            let end = crate::clock::from_utc(row.expires_at);
-            match state.idempotency.shared.read(state, &owner, &key).await {
-                // Redis can be filled again when it is back; nobody waits for it here.
-                Said::Away => return Ok(()),
-                said => self.compare(state, (&owner, &key), row, said).await?,
+        let now = state.locks.now();
+        for claimed in
+            sql::claimed(&state.pg, &self.after, now.plus_ms(KEPT_MS - SETTLED_AFTER_MS), MAX_ANSWERS).await?
+        {
+            let (owner, key, row) = (claimed.named.owner, claimed.named.key, claimed.named.row);
+            if !is_settled(&row, now) {
+                if self.unanswered.len() < MAX_UNANSWERED {
+                    self.unanswered.push((owner.clone(), key.clone()));
+                }
+            } else {
+                match state.idempotency.shared.read(state, &owner, &key).await {
+                    // Redis can be filled again when it is back; nobody waits for it here.
+                    Said::Away => return Ok(()),
+                    said => self.compare(state, (&owner, &key), row, said).await?,
+                }
             }
-            self.after = (end, owner, key);
+            self.after = (crate::clock::from_utc(claimed.purge_at), owner, key);
+        }
+        Ok(())
+    }
+
+    /// The same of keys that were not answered when their turn came. Those that run out without an answer are forgotten.
+    async fn late_answers(&mut self, state: &AppState) -> Result<(), Problem> {
+        if self.unanswered.is_empty() {
+            return Ok(());
+        }
+        let now = state.locks.now();
+        let names: Vec<_> = self.unanswered.iter().map(|(owner, key)| (owner.as_str(), key.as_str())).collect();
+        let mut connection = state.pg.acquire().await?;
+        let mut rows = sql::find_all(&mut connection, &names, now).await?;
+        drop(connection);
+        for name in std::mem::take(&mut self.unanswered) {
+            match rows.remove(&name) {
+                None => {}
+                Some(row) if !is_settled(&row, now) => self.unanswered.push(name),
+                Some(row) => match state.idempotency.shared.read(state, &name.0, &name.1).await {
+                    Said::Away => self.unanswered.push(name),
+                    said => self.compare(state, (&name.0, &name.1), row, said).await?,
+                },
+            }
         }
         Ok(())
     }
 
     /// Too many to be compared in time.
     async fn skip_to(&mut self, state: &AppState, oldest: Timestamp) -> Result<(), Problem> {
-        let skips = !sql::completed(&state.pg, &self.after, oldest, 1).await?.is_empty();
+        let skips = !sql::claimed(&state.pg, &self.after, oldest, 1).await?.is_empty();
         self.after = (oldest, String::new(), String::new());
         if skips {
             state.idempotency.tally.add(Count::Skipped);
@@ -150,6 +185,12 @@ impl Walk {
             tracing::error!(owner, "Redis and Postgres have different requests or answers for a key of {owner}");
         }
     }
+}
+
+/// Whether it was answered long enough ago for Redis to know.
+fn is_settled(row: &sql::KeyRow, now: Timestamp) -> bool {
+    let latest = now.plus_ms(COMPLETED_LIFE_MS - SETTLED_AFTER_MS);
+    row.status.is_some() && crate::clock::from_utc(row.expires_at) <= latest
 }
 
 /// The end may differ by rounding; the answer may not.

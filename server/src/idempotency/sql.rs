@@ -1,4 +1,7 @@
 //! Queries of `idempotency_keys`.
+//!
+//! `expires_at` says until when a row is of use, and is in no index, so that an answer writes no entries into one.
+//! `purge_at` is set when a key is claimed, never changed while it is, and in an index.
 
 use std::collections::HashMap;
 
@@ -27,6 +30,14 @@ pub(super) struct Named {
     pub(super) row: KeyRow,
 }
 
+/// The same with its place in the order of claims.
+#[derive(sqlx::FromRow)]
+pub(super) struct Claimed {
+    pub(super) purge_at: DateTime<Utc>,
+    #[sqlx(flatten)]
+    pub(super) named: Named,
+}
+
 /// The row of a key that has not run out.
 pub(super) async fn find(
     tx: &mut PgConnection,
@@ -52,14 +63,14 @@ pub(super) async fn claim(
     key: &str,
     request_hash: &[u8],
     now: Timestamp,
-    until: Timestamp,
+    (until, purge_at): (Timestamp, Timestamp),
 ) -> Result<bool, sqlx::Error> {
     let claimed = sqlx::query(
-        "INSERT INTO idempotency_keys (owner, key, request_hash, state, expires_at)
-         VALUES ($1, $2, $3, 'pending', $5)
+        "INSERT INTO idempotency_keys (owner, key, request_hash, state, expires_at, purge_at)
+         VALUES ($1, $2, $3, 'pending', $5, $6)
          ON CONFLICT (owner, key) DO UPDATE
          SET request_hash = EXCLUDED.request_hash, state = 'pending', status = NULL, body = NULL,
-             expires_at = EXCLUDED.expires_at
+             expires_at = EXCLUDED.expires_at, purge_at = EXCLUDED.purge_at
          WHERE idempotency_keys.expires_at <= $4",
     )
     .bind(owner)
@@ -67,6 +78,7 @@ pub(super) async fn claim(
     .bind(request_hash)
     .bind(to_utc(now))
     .bind(to_utc(until))
+    .bind(to_utc(purge_at))
     .execute(tx)
     .await?;
     Ok(claimed.rows_affected() == 1)
@@ -121,18 +133,17 @@ pub(super) async fn let_go(
     Ok(freed.rows_affected() == 1)
 }
 
-/// Answers in the order of their ends, after the key `after` and no later than `until`.
-pub(super) async fn completed(
+/// Keys in the order of their claims, by `purge_at`: after the key `after` and no later than `until`.
+pub(super) async fn claimed(
     pg: &PgPool,
     after: &(Timestamp, String, String),
     until: Timestamp,
     limit: i64,
-) -> Result<Vec<Named>, sqlx::Error> {
+) -> Result<Vec<Claimed>, sqlx::Error> {
     sqlx::query_as(
-        "SELECT owner, key, request_hash, status, body, expires_at FROM idempotency_keys
-         WHERE state = 'completed' AND expires_at <= $4
-           AND expires_at >= $1 AND (expires_at, owner, key) > ($1, $2, $3)
-         ORDER BY expires_at, owner, key LIMIT $5",
+        "SELECT purge_at, owner, key, request_hash, status, body, expires_at FROM idempotency_keys
+         WHERE purge_at <= $4 AND purge_at >= $1 AND (purge_at, owner, key) > ($1, $2, $3)
+         ORDER BY purge_at, owner, key LIMIT $5",
     )
     .bind(to_utc(after.0))
     .bind(&after.1)
@@ -176,8 +187,8 @@ pub(super) struct ClaimRow<'a> {
 
 macro_rules! insert_keys {
     () => {
-        "INSERT INTO idempotency_keys (owner, key, request_hash, state, status, body, expires_at)
-         SELECT claim.*
+        "INSERT INTO idempotency_keys (owner, key, request_hash, state, status, body, expires_at, purge_at)
+         SELECT claim.*, $8
          FROM unnest($1::text[], $2::text[], $3::bytea[], $4::text[], $5::smallint[], $6::bytea[], $7::timestamptz[])
               AS claim"
     };
@@ -197,34 +208,34 @@ pub(super) fn add_question(together: &mut Together, names: &[(&str, &str)], now:
         .done()
 }
 
-/// Takes keys, in the order given: those that are free or have run out, or, if they are surely free, all of them or
-/// none.
+/// Takes keys, in the order given: those that are free or have run out, and tells which; or, if they are surely free, all
+/// of them or none, and tells nothing.
 pub(super) fn add_claims(
     together: &mut Together,
     rows: &[ClaimRow<'_>],
     surely_free: bool,
     now: Timestamp,
+    purge_at: Timestamp,
 ) -> Result<(), sqlx::Error> {
-    let statement = match surely_free {
-        true => concat!(insert_keys!(), " RETURNING owner, key"),
-        false => concat!(
-            insert_keys!(),
-            " ON CONFLICT (owner, key) DO UPDATE
-              SET request_hash = EXCLUDED.request_hash, state = EXCLUDED.state, status = EXCLUDED.status,
-                  body = EXCLUDED.body, expires_at = EXCLUDED.expires_at
-              WHERE idempotency_keys.expires_at <= $8
-              RETURNING owner, key"
-        ),
-    };
+    const TAKE_FREE: &str = concat!(
+        insert_keys!(),
+        " ON CONFLICT (owner, key) DO UPDATE
+          SET request_hash = EXCLUDED.request_hash, state = EXCLUDED.state, status = EXCLUDED.status,
+              body = EXCLUDED.body, expires_at = EXCLUDED.expires_at, purge_at = EXCLUDED.purge_at
+          WHERE idempotency_keys.expires_at <= $9
+          RETURNING owner, key"
+    );
+    let (statement, told): (_, &[_]) = if surely_free { (insert_keys!(), &[]) } else { (TAKE_FREE, &["owner", "key"]) };
     let values = together
-        .add("claimed_keys", statement, &["owner", "key"])
+        .add("claimed_keys", statement, told)
         .each(rows.iter().map(|row| row.owner))
         .each(rows.iter().map(|row| row.key))
         .each(rows.iter().map(|row| row.request_hash))
         .each(rows.iter().map(|row| row.state))
         .each(rows.iter().map(|row| row.status))
         .each(rows.iter().map(|row| row.body))
-        .each(rows.iter().map(|row| to_utc(row.until)));
+        .each(rows.iter().map(|row| to_utc(row.until)))
+        .value(to_utc(purge_at));
     if surely_free { values.done() } else { values.value(to_utc(now)).done() }
 }
 
@@ -261,11 +272,12 @@ pub(super) fn add_answers(
         .done()
 }
 
-/// Deletes at most this many keys that have run out; returns how many.
+/// Deletes at most this many keys that have run out, of those whose time to be looked at has come; returns how many. A key
+/// that is of use beyond that (answered late, or claimed anew by a version of before) is passed over.
 pub(super) async fn purge(pg: &PgPool, now: Timestamp, limit: i64) -> Result<u64, sqlx::Error> {
     let gone = sqlx::query(
         "DELETE FROM idempotency_keys
-         WHERE (owner, key) IN (SELECT owner, key FROM idempotency_keys WHERE expires_at <= $1
+         WHERE (owner, key) IN (SELECT owner, key FROM idempotency_keys WHERE purge_at <= $1 AND expires_at <= $1
                                 LIMIT $2 FOR UPDATE SKIP LOCKED)",
     )
     .bind(to_utc(now))

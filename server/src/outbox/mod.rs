@@ -31,16 +31,16 @@ pub fn wake(state: &crate::AppState) {
     state.outbox_wake.mail.notify_one();
 }
 
-/// Takes an effect of many bookings that was done outside the relay off the list.
+/// Takes effects of many bookings that were done outside the relay off the list, all of them or none.
 ///
 /// # Errors
 /// When the database fails; the effects will be done again.
-pub async fn done_all_now(state: &crate::AppState, bookings: &[Uuid], effect: Effect) -> Result<(), sqlx::Error> {
+pub async fn done_all_now(state: &crate::AppState, bookings: &[Uuid], effects: &[Effect]) -> Result<(), sqlx::Error> {
     if bookings.is_empty() {
         return Ok(());
     }
     let mut tx = state.pg.begin_with(sql::BY_KEYS_IN_PASSING).await?;
-    sql::done_all(&mut tx, bookings, effect).await?;
+    sql::done_all(&mut tx, bookings, effects).await?;
     tx.commit().await
 }
 

@@ -132,7 +132,7 @@ async fn run_together(state: &AppState, lane: Lane, jobs: Vec<Job>) {
     let mut done = Vec::new();
     for (job, outcome) in jobs.iter().zip(outcomes) {
         match outcome {
-            Ok(()) => done.push(job.id),
+            Ok(()) => done.push(job),
             Err(cause) => fail(state, job, &cause).await,
         }
     }
@@ -154,7 +154,7 @@ async fn run(state: &AppState, job: Job) {
     };
     match performed {
         Ok(()) => {
-            if let Err(cause) = sql::delete(&state.pg, &[job.id]).await {
+            if let Err(cause) = sql::delete(&state.pg, &[&job]).await {
                 // Its lease ends, and it is done again: effects may be repeated.
                 tracing::warn!(booking = %job.booking, %cause, "the outcome of an effect of {} could not be noted", job.booking);
             }
@@ -167,13 +167,13 @@ async fn fail(state: &AppState, job: &Job, cause: &EffectError) {
     // The map is ours to mend, however long it takes; what needs others may need a person.
     let noted = if is_hopeless(job, cause) {
         tracing::error!(booking = %job.booking, effect = ?job.effect, %cause, "an effect of {} is parked for a person", job.booking);
-        sql::give_up(&state.pg, job.id, &cause.to_string()).await
+        sql::give_up(&state.pg, job, &cause.to_string()).await
     } else {
         tracing::warn!(booking = %job.booking, effect = ?job.effect, attempts = job.attempts, %cause, "an effect of {} will be tried again", job.booking);
         let doubled = FIRST_PAUSE_MS << job.attempts.clamp(0, 10);
         let longest = if cause.is_gateway_away() { LONGEST_PAUSE_WHILE_AWAY_MS } else { LONGEST_PAUSE_MS };
         let pause = ids::jitter(doubled.min(longest)).cast_signed();
-        sql::postpone(&state.pg, job.id, state.locks.now().plus_ms(pause)).await
+        sql::postpone(&state.pg, job, state.locks.now().plus_ms(pause)).await
     };
     if let Err(cause) = noted {
         tracing::warn!(booking = %job.booking, %cause, "the failure of an effect of {} could not be noted", job.booking);

@@ -179,23 +179,24 @@ pub async fn done(pg: &PgPool, booking: Uuid, effect: Effect) -> Result<(), sqlx
     Ok(())
 }
 
-const DELETE_OF_MANY: &str = "DELETE FROM outbox WHERE booking_id = ANY($1) AND effect = $2";
+const DELETE_OF_MANY: &str = "DELETE FROM outbox WHERE booking_id = ANY($1) AND effect = ANY($2)";
 
-/// Takes an effect of many bookings off the list, in the caller's transaction.
+/// Takes these effects of many bookings off the list, in the caller's transaction.
 ///
 /// # Errors
 /// When the database fails.
-pub(super) async fn done_all(tx: &mut PgConnection, bookings: &[Uuid], effect: Effect) -> Result<(), sqlx::Error> {
-    sqlx::query(DELETE_OF_MANY).bind(bookings).bind(name(effect)).execute(tx).await?;
+pub(super) async fn done_all(tx: &mut PgConnection, bookings: &[Uuid], effects: &[Effect]) -> Result<(), sqlx::Error> {
+    let names: Vec<_> = effects.iter().map(|effect| name(*effect)).collect();
+    sqlx::query(DELETE_OF_MANY).bind(bookings).bind(names).execute(tx).await?;
     Ok(())
 }
 
-/// The same, together with what else is written.
+/// The same of one effect, together with what else is written.
 ///
 /// # Errors
 /// When it cannot be put into words.
 pub fn add_done(together: &mut Together, bookings: &[Uuid], effect: Effect) -> Result<(), sqlx::Error> {
-    together.add("done", DELETE_OF_MANY, &[]).value(bookings).value(name(effect)).done()
+    together.add("done", DELETE_OF_MANY, &[]).value(bookings).value([name(effect)].as_slice()).done()
 }
 
 /// Hands the relay, at once, an effect of many bookings that could not be done outside it.
@@ -272,7 +273,7 @@ pub(super) async fn take(
     let mut tx = pg.begin_with(BY_KEYS).await?;
     let rows: Vec<JobRow> = sqlx::query_as(
         "UPDATE outbox job SET attempts = job.attempts + 1, run_after = $2
-         FROM (SELECT due.id, booking.currency
+         FROM (SELECT due.booking_id, due.id, booking.currency
                FROM outbox due JOIN bookings booking ON booking.id = due.booking_id
                WHERE due.parked_why IS NULL AND due.run_after <= $1 AND due.effect = ANY($4)
                  AND (due.effect IN ('send_notice', 'void_left')
@@ -283,7 +284,7 @@ pub(super) async fn take(
                                             OR earlier.effect NOT IN ('mark_booked', 'release_seats', 'release_part', 'send_ticket'))))
                ORDER BY due.run_after LIMIT $3
                FOR UPDATE OF due SKIP LOCKED) taken
-         WHERE job.id = taken.id
+         WHERE job.booking_id = taken.booking_id AND job.id = taken.id
          RETURNING job.id, job.booking_id, job.effect, job.amount_minor, job.refund_number, taken.currency,
                    job.attempts",
     )
@@ -323,19 +324,40 @@ pub(super) fn job(row: JobRow) -> Result<Job, sqlx::Error> {
 }
 
 /// The effects are done. One that was parked meanwhile has come undone again, and stays for the person.
-pub(super) async fn delete(pg: &PgPool, ids: &[i64]) -> Result<(), sqlx::Error> {
-    sqlx::query("DELETE FROM outbox WHERE id = ANY($1) AND parked_why IS NULL").bind(ids).execute(pg).await?;
-    Ok(())
+pub(super) async fn delete(pg: &PgPool, jobs: &[&Job]) -> Result<(), sqlx::Error> {
+    if jobs.is_empty() {
+        return Ok(());
+    }
+    let mut tx = pg.begin_with(BY_KEYS).await?;
+    sqlx::query(
+        "DELETE FROM outbox job USING unnest($1::uuid[], $2::bigint[]) AS done (booking_id, id)
+         WHERE job.booking_id = done.booking_id AND job.id = done.id AND job.parked_why IS NULL",
+    )
+    .bind(jobs.iter().map(|job| job.booking).collect::<Vec<_>>())
+    .bind(jobs.iter().map(|job| job.id).collect::<Vec<_>>())
+    .execute(&mut *tx)
+    .await?;
+    tx.commit().await
 }
 
 /// The effect failed; again at `at`.
-pub(super) async fn postpone(pg: &PgPool, id: i64, at: Timestamp) -> Result<(), sqlx::Error> {
-    sqlx::query("UPDATE outbox SET run_after = $2 WHERE id = $1").bind(id).bind(to_utc(at)).execute(pg).await?;
+pub(super) async fn postpone(pg: &PgPool, job: &Job, at: Timestamp) -> Result<(), sqlx::Error> {
+    sqlx::query("UPDATE outbox SET run_after = $3 WHERE booking_id = $1 AND id = $2")
+        .bind(job.booking)
+        .bind(job.id)
+        .bind(to_utc(at))
+        .execute(pg)
+        .await?;
     Ok(())
 }
 
 /// The effect failed too often: a person must look.
-pub(super) async fn give_up(pg: &PgPool, id: i64, why: &str) -> Result<(), sqlx::Error> {
-    sqlx::query("UPDATE outbox SET parked_why = $2 WHERE id = $1").bind(id).bind(why).execute(pg).await?;
+pub(super) async fn give_up(pg: &PgPool, job: &Job, why: &str) -> Result<(), sqlx::Error> {
+    sqlx::query("UPDATE outbox SET parked_why = $3 WHERE booking_id = $1 AND id = $2")
+        .bind(job.booking)
+        .bind(job.id)
+        .bind(why)
+        .execute(pg)
+        .await?;
     Ok(())
 }

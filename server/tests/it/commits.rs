@@ -42,6 +42,13 @@ const COUNT_TICKETS_OF_THE_RELAY: &str = "
     BEGIN PERFORM nextval('taken'); RETURN NEW; END $$;
     CREATE TRIGGER count_taken BEFORE UPDATE OF attempts ON outbox
     FOR EACH ROW WHEN (NEW.effect = 'send_ticket') EXECUTE FUNCTION count_taken()";
+/// From now on it is written down what each statement takes off the outbox.
+const NOTE_WHAT_IS_DONE: &str = "
+    CREATE TABLE done (effects text[] NOT NULL);
+    CREATE FUNCTION note_done() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN INSERT INTO done SELECT array_agg(DISTINCT effect ORDER BY effect) FROM taken_off HAVING count(*) > 0; RETURN NULL; END $$;
+    CREATE TRIGGER note_done AFTER DELETE ON outbox REFERENCING OLD TABLE AS taken_off
+    FOR EACH STATEMENT EXECUTE FUNCTION note_done()";
 /// How many.
 const TICKETS_OF_THE_RELAY: &str = "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM taken";
 
@@ -55,6 +62,7 @@ async fn what_comes_together_is_committed_together_and_is_a_sale_like_any_other(
     let buyers = checked_out(&world, 12).await;
     assert!(world.count(TRANSACTIONS).await < 12, "several bookings share a transaction");
     run(&world, COUNT_TICKETS_OF_THE_RELAY).await;
+    run(&world, NOTE_WHAT_IS_DONE).await;
     let paid = join_all(buyers.iter().map(|(visitor, booking)| visitor.pay(booking, Some("tok_paid")))).await;
     for ((visitor, booking), (status, paid)) in buyers.iter().zip(paid) {
         assert_eq!((status, &paid["state"], &paid["money"]), (StatusCode::OK, &json!("CONFIRMED"), &json!("PAID")));
@@ -80,6 +88,8 @@ async fn what_comes_together_is_committed_together_and_is_a_sale_like_any_other(
     until("every effect is done", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
     until("a mail each", || async { world.mails().len() == 12 }).await;
     assert!(world.count(TICKETS_OF_THE_RELAY).await < 12, "who sells mails, the relay only what took too long");
+    let at_once = "SELECT count(*) FROM done WHERE effects = '{mark_booked,send_ticket}'";
+    assert!(world.count(at_once).await > 0, "whoever mails says that the map knows, too");
     let states = world.visitor().states().await;
     assert_eq!(states.matches('2').count(), 12, "{states}");
     // The webhooks come as well, and change nothing.

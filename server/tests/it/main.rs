@@ -32,6 +32,7 @@ mod gateway_away;
 mod gateways;
 mod holds;
 mod idempotency;
+mod idempotency_rows;
 mod idempotency_stores;
 mod instruments;
 mod kills;

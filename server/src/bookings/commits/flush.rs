@@ -2,7 +2,9 @@
 //! compared with what was planned.
 //!
 //! Bookings, then claims, then keys: batches lock them in this order, and within each by its key, so that they queue up;
-//! should two deadlock nevertheless, Postgres aborts one, and it is tried again.
+//! should two deadlock nevertheless, Postgres aborts one, and it is tried again. What tells nothing of its rows comes after
+//! what does (`together`): new keys are last either way, and events of a gateway are new under their booking's lock, so
+//! that nobody waits for one. New bookings tell, to be first.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -41,8 +43,7 @@ macro_rules! insert_gateway_events {
             "INSERT INTO webhook_events (gateway, event_id, received_at, outcome)
              SELECT event.gateway, event.id, $4, event.outcome
              FROM unnest($1::text[], $2::text[], $3::text[]) AS event (gateway, id, outcome) ",
-            $on_conflict,
-            " RETURNING gateway, event_id"
+            $on_conflict
         )
     };
 }
@@ -79,10 +80,13 @@ impl Writes {
         }
         let told = together.run(tx).await?;
         self.compare(&told)?;
-        let lost = idempotency::lost_claims(&told, &claims)?;
-        if !lost.is_empty() {
-            // The same request is running elsewhere: by itself it waits, and gets the same answer.
-            return Err(Trouble::Apart(lost.into_iter().map(|at| self.claimed_keys[at].0).collect()));
+        if fresh == Fresh::Perhaps {
+            self.compare_events(&told)?;
+            let lost = idempotency::lost_claims(&told, &claims)?;
+            if !lost.is_empty() {
+                // The same request is running elsewhere: by itself it waits, and gets the same answer.
+                return Err(Trouble::Apart(lost.into_iter().map(|at| self.claimed_keys[at].0).collect()));
+            }
         }
         Ok(idempotency::all_answered(&told, &answers)?)
     }
@@ -110,7 +114,11 @@ impl Writes {
         // Redis had lost a lock and granted a seat twice; by itself its buyer is told which.
         self.all_of(&self.claims, told.column("claimed", "booking_id")?)?;
         // A claim that is not the booking's own any more: by itself its money goes back.
-        self.all_of(&self.sales, told.column("sold", "booking_id")?)?;
+        self.all_of(&self.sales, told.column("sold", "booking_id")?)
+    }
+
+    /// Whether every event of a gateway was new. Surely new ones are all written or a unique violation, and tell nothing.
+    fn compare_events(&self, told: &StatementResults) -> Result<(), Trouble> {
         let noted: HashSet<(String, String)> =
             told.column("noted", "gateway")?.into_iter().zip(told.column("noted", "event_id")?).collect();
         if noted.len() < self.noted_events.len() {
@@ -250,12 +258,14 @@ impl Writes {
     fn add_gateway_events(&self, together: &mut Together, fresh: Fresh, now: Timestamp) -> Result<(), sqlx::Error> {
         let mut events: Vec<_> = self.noted_events.iter().collect();
         events.sort_unstable_by_key(|(_, news, _)| (news.gateway, &news.event_id));
-        let statement = match fresh {
-            Fresh::Surely => insert_gateway_events!(""),
-            Fresh::Perhaps => insert_gateway_events!("ON CONFLICT DO NOTHING"),
+        let (statement, told): (_, &[_]) = match fresh {
+            Fresh::Surely => (insert_gateway_events!(""), &[]),
+            Fresh::Perhaps => {
+                (insert_gateway_events!("ON CONFLICT DO NOTHING RETURNING gateway, event_id"), &["gateway", "event_id"])
+            }
         };
         together
-            .add("noted", statement, &["gateway", "event_id"])
+            .add("noted", statement, told)
             .each(events.iter().map(|(_, news, _)| news.gateway))
             .each(events.iter().map(|(_, news, _)| news.event_id.as_str()))
             .each(events.iter().map(|(_, _, outcome)| outcome.as_str()))

@@ -5,7 +5,8 @@
 //! into a folder (`tickets/mail/batch.rs`).
 //!
 //! The outbox has them as well, with a head start: whatever is lost here, the relay sends after that; what fails or comes
-//! too late, as soon as the mails that went out with it are done.
+//! too late, as soon as the mails that went out with it are done. A sale leaves the outbox here, whole: that the map was
+//! told is noted together with the mail. A crash in between has the map told of the sale once more, which changes nothing.
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
@@ -32,7 +33,7 @@ const FRESH_FOR: Duration = Duration::from_secs(2);
 /// server waits for what it has begun: so hardly one goes out twice.
 const MAILED_WITHIN: Duration = Duration::from_secs(8);
 
-/// Has the tickets of these bookings mailed.
+/// Has the tickets of these bookings mailed. The map was told of all of them, and the outbox does not know so yet.
 pub(super) fn send(state: &AppState, sold: Vec<Sold>) {
     let mut beyond = Vec::new();
     for sold in sold {
@@ -55,7 +56,7 @@ async fn serve(state: AppState) {
         let mut left: Vec<Uuid> = mails.iter().map(|sold| sold.found.row.id).collect();
         let sent = mail_all(&state, mails).await;
         left.retain(|booking| !sent.contains(booking));
-        if let Err(cause) = outbox::done_all_now(&state, &sent, Effect::SendTicket).await {
+        if let Err(cause) = outbox::done_all_now(&state, &sent, &[Effect::MarkBooked, Effect::SendTicket]).await {
             tracing::warn!(%cause, sent = sent.len(), "tickets that were mailed stay in the outbox, and are mailed again");
         }
         leave(&state, &left).await;
@@ -121,8 +122,11 @@ fn say_why(booking: Uuid, cause: &EffectError) {
     }
 }
 
-/// The relay mails these at once.
+/// The relay mails these at once, for which their marks must be gone: it does what it has of a booking in order.
 async fn leave(state: &AppState, bookings: &[Uuid]) {
+    if let Err(cause) = outbox::done_all_now(state, bookings, &[Effect::MarkBooked]).await {
+        tracing::warn!(%cause, left = bookings.len(), "sales that the map knows stay in the outbox, and are told again");
+    }
     if let Err(cause) = outbox::due_now(state, bookings, Effect::SendTicket).await {
         tracing::warn!(%cause, left = bookings.len(), "tickets are mailed when their head start is over");
     }

@@ -1,18 +1,18 @@
 //! The replica that committed sales tells the map at once, many sales in a call.
 //!
-//! The outbox has it as well, with a head start: whatever is lost or fails here, the relay does after that.
+//! The outbox has it as well, with a head start: whatever is lost or fails here, the relay does after that. What was told is
+//! taken off it with the mail (`mails`), which follows at once: one statement for both.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use domain::booking::Effect;
 use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::{Found, mails};
+use crate::AppState;
 use crate::seat_locks::{MAX_PER_CALL, Sale, with_map};
 use crate::web::Problem;
-use crate::{AppState, outbox};
 
 /// Sales that may wait to be told; those beyond are left to the relay.
 const MAX_MARKS: usize = 8_192;
@@ -63,10 +63,6 @@ async fn tell_batch(state: AppState, marks: Vec<Sold>) {
                 Err(_) => tracing::debug!(%show, sales = part.len(), "sales are left for the relay to tell"),
             }
         }
-    }
-    let bookings: Vec<Uuid> = told.iter().map(|sold| sold.found.row.id).collect();
-    if let Err(cause) = outbox::done_all_now(&state, &bookings, Effect::MarkBooked).await {
-        tracing::warn!(%cause, sales = told.len(), "sales that the map knows stay in the outbox, and are told again");
     }
     mails::send(&state, told);
 }
