@@ -43,5 +43,6 @@ test("places are counted live, each becomes a ticket in the friend's name, and a
   await expect(anna.page.getByTestId("cancel-confirm")).toHaveText("Cancel all places");
   await press(anna.page.getByTestId("cancel-confirm"));
   await bookingBecomes(anna.page, "CANCELLED");
+  await expect(anna.page.getByTestId("booking-state")).toHaveAttribute("data-money", "REFUNDED", { timeout: 20_000 });
   await expect(left).toHaveText(`${before} places left`);
 });
