@@ -187,19 +187,23 @@ impl OwnWaiting {
     }
 
     fn leave(self) {
+        if self.is_in_cart() {
+            // At once: the live map may tell of it before the answer does, and what is let go by this very button is
+            // neither to be explained nor to be got back.
+            self.session.move_on();
+            self.place.set(None);
+            browser::keep_focus(PLACES_TO_BE);
+        }
         spawn_local(async move {
             match calls::remove(&self.path(), &ids::new_key()).await {
-                Err(failure) if failure.status() != 404 => self.error.set(Some(in_words(&failure))),
-                _ => {
-                    if self.is_in_cart() {
-                        // Let go by this very button: there is nothing to explain, and nothing to get back.
-                        self.session.move_on();
-                    }
-                    self.place.set(None);
-                    self.session.recall();
-                    browser::keep_focus(PLACES_TO_BE);
+                Err(failure) if failure.status() != 404 => {
+                    self.error.set(Some(in_words(&failure)));
+                    self.ask();
                 }
+                _ => self.place.set(None),
             }
+            self.session.recall();
+            browser::keep_focus(PLACES_TO_BE);
         });
     }
 }
