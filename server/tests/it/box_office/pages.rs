@@ -8,7 +8,7 @@ use crate::accounts::{Browser, PASSWORD, form};
 use crate::world::{PRICE, World, insert_show, text};
 
 /// Status and text of a page.
-async fn page(browser: &Browser, path: &str) -> (StatusCode, String) {
+pub async fn page(browser: &Browser, path: &str) -> (StatusCode, String) {
     let visitor = browser.visitor();
     let request = visitor.client.get(format!("{}{path}", visitor.base)).header("cookie", &visitor.cookie);
     let answer = request.send().await.expect("the server answers");
@@ -16,7 +16,7 @@ async fn page(browser: &Browser, path: &str) -> (StatusCode, String) {
 }
 
 /// Sends a form with a fresh key; the status, and the way on or the page.
-async fn send(browser: &Browser, path: &str, fields: &[(&str, &str)]) -> (StatusCode, String) {
+pub async fn send(browser: &Browser, path: &str, fields: &[(&str, &str)]) -> (StatusCode, String) {
     let visitor = browser.visitor();
     let key = server::ids::new_id().to_string();
     let fields = [fields, &[("key", key.as_str())][..]].concat();
