@@ -68,7 +68,9 @@ pub(crate) fn room(session: Session, besides: impl IntoView) -> impl IntoView {
                 {live_mark(session)}
                 {view_switch(session, as_list)}
             </div>
-            {later(move || session.is_drawn(), "party party-coming", move |place| Box::pin(finder_part(session, place)))}
+            {(!session.is_for_looking).then(|| {
+                later(move || session.is_drawn(), "party party-coming", move |place| Box::pin(finder_part(session, place)))
+            })}
             {besides}
             {later(move || session.is_drawn(), "areas-coming", move |place| Box::pin(areas_part(session, place)))}
             <div class="seat-map-view">
