@@ -43,14 +43,14 @@ export default defineConfig({
     {
       // What depends on the room there is. The rest behaves as on a phone, which has the touch, or as on a laptop.
       name: "tablet",
-      testMatch: /(areas|box-office|cancelling|door|everyone|offline|reports|unusual|waiting-list)\.spec\.ts/,
+      testMatch: /(areas|box-office|cancelling|door|everyone|offline|parked|reports|unusual|waiting-list)\.spec\.ts/,
       // A picture of a whole page (`fullPage`) makes the browser claim a mouse from then on: the map then begins with tiny seats.
       use: { viewport: { width: 820, height: 1180 }, hasTouch: true, isMobile: true, deviceScaleFactor: 2 },
     },
     {
       name: "phone",
       // Staff work at a tablet or a laptop; a waiting room is the same everywhere, and waiting takes its time.
-      testIgnore: /(box-office|door|layout-editor|organiser|reports|unusual|waiting-room)\.spec\.ts/,
+      testIgnore: /(box-office|door|layout-editor|organiser|parked|reports|unusual|waiting-room)\.spec\.ts/,
       use: {
         viewport: { width: 390, height: 844 },
         hasTouch: true,

@@ -2,8 +2,9 @@
 //!
 //! Part of the seat map's island. What is offered is a hold of this visitor's own: the cart shows it.
 
-use domain::api::waiting_list::{WaitingRequest, WaitingState, WaitingView};
+use domain::api::waiting_list::{OfferView, WaitingRequest, WaitingState, WaitingView};
 use domain::seats::MAX_SEATS_PER_HOLD;
+use domain::time::Timestamp;
 use gloo_net::http::Method;
 use leptos::either::{Either, EitherOf3};
 use leptos::ev::SubmitEvent;
@@ -12,19 +13,23 @@ use leptos::task::spawn_local;
 use uuid::Uuid;
 
 use crate::browser::calls::{self, Failure};
-use crate::browser::{self, events, ids, is_visible};
+use crate::browser::{self, clock, events, ids, is_visible};
 use crate::checkout::wrong_email;
 use crate::language::{current, number, problem_in_words};
 use crate::say;
-use crate::seat_map::SHOW;
 use crate::seat_map::own_seats::cart::Cart;
 use crate::seat_map::session::Session;
 use crate::seat_map::telling::notices::Notice;
+use crate::seat_map::{SEATS, SHOW};
 
 /// How often somebody in line asks how it stands, milliseconds: an offer lasts minutes.
 const ASK_EVERY_MS: u32 = 5_000;
+/// The same while they look at another tab, whose title may tell them.
+const ASK_HIDDEN_EVERY_MS: u32 = 30_000;
 /// Id of the box, which the cart leads to.
 pub const BOX: &str = "waiting-list";
+/// Where somebody is who has joined or left: at the box, or at the seats where that is gone.
+const PLACES_TO_BE: &[&str] = &[".waiting", SEATS];
 
 /// What is known of this visitor's waiting, and what they typed.
 #[derive(Clone, Copy)]
@@ -65,11 +70,14 @@ pub fn waiting_box(session: Session) -> impl IntoView {
             own.ask();
         }
     });
-    events::every(ASK_EVERY_MS, move || {
-        if own.is_followed() && is_visible() {
+    let ask_if = move |is_seen: bool| {
+        if own.is_followed() && is_visible() == is_seen {
             own.ask();
         }
-    });
+    };
+    events::every(ASK_EVERY_MS, move || ask_if(true));
+    events::every(ASK_HIDDEN_EVERY_MS, move || ask_if(false));
+    events::on_document("visibilitychange", move |_| ask_if(true));
     // A hold of theirs that ended may have been the offer.
     let held = Memo::new(move |_| session.cart.with(|cart| cart.held().map(|held| held.id)));
     Effect::new(move |before: Option<Option<Uuid>>| {
@@ -81,8 +89,7 @@ pub fn waiting_box(session: Session) -> impl IntoView {
     });
     // A memo, so that what is being typed survives every other change.
     let is_shown = Memo::new(move |_| {
-        let state = own.place.with(|place| place.as_ref().map(|place| place.state));
-        let in_line = match state {
+        let in_line = match own.state() {
             None | Some(WaitingState::Taken) => false,
             // Whoever is paying for it has it longer than the offer lasted.
             Some(WaitingState::Lapsed) => !session.cart.with(Cart::is_paying),
@@ -97,6 +104,18 @@ impl OwnWaiting {
     /// Whether it may stand otherwise without their doing. What is being paid for is left in peace.
     fn is_followed(self) -> bool {
         self.place.with_untracked(|place| place.as_ref().is_some_and(may_change)) && !self.session.is_paying()
+    }
+
+    /// How they stand by now, as far as is known.
+    fn state(self) -> Option<WaitingState> {
+        let held = self.session.cart.with(|cart| cart.held().map(|held| held.id));
+        self.place.with(|place| place.as_ref().map(|place| state_at(place, held, clock::server_now())))
+    }
+
+    /// Whether what is offered is what the cart holds.
+    fn is_in_cart(self) -> bool {
+        let held = self.session.cart.with_untracked(|cart| cart.held().map(|held| held.id));
+        self.place.with_untracked(|place| held.is_some() && held == offered_hold(place.as_ref()))
     }
 
     fn path(self) -> String {
@@ -121,7 +140,9 @@ impl OwnWaiting {
             self.place.set(place);
         }
         if is_news {
-            self.session.notice.set(Some(Notice::new(say!("wait.your_turn"))));
+            // They may be looking at another tab meanwhile.
+            let headline = Some(say!("wait.your_turn_short"));
+            self.session.notice.set(Some(Notice { headline, ..Notice::new(say!("wait.your_turn")) }));
         }
         if is_new_offer {
             self.session.recall();
@@ -151,6 +172,7 @@ impl OwnWaiting {
                 Ok(place) => {
                     self.attempt.set_value(None);
                     self.learn(Some(place));
+                    browser::keep_focus(PLACES_TO_BE);
                 }
                 Err(failure) if failure.code() == "already_waiting" => self.ask(),
                 Err(failure) => {
@@ -165,14 +187,23 @@ impl OwnWaiting {
     }
 
     fn leave(self) {
+        if self.is_in_cart() {
+            // At once: the live map may tell of it before the answer does, and what is let go by this very button is
+            // neither to be explained nor to be got back.
+            self.session.move_on();
+            self.place.set(None);
+            browser::keep_focus(PLACES_TO_BE);
+        }
         spawn_local(async move {
             match calls::remove(&self.path(), &ids::new_key()).await {
-                Err(failure) if failure.status() != 404 => self.error.set(Some(in_words(&failure))),
-                _ => {
-                    self.place.set(None);
-                    self.session.recall();
+                Err(failure) if failure.status() != 404 => {
+                    self.error.set(Some(in_words(&failure)));
+                    self.ask();
                 }
+                _ => self.place.set(None),
             }
+            self.session.recall();
+            browser::keep_focus(PLACES_TO_BE);
         });
     }
 }
@@ -184,8 +215,22 @@ fn may_change(place: &WaitingView) -> bool {
 
 /// Whether something is held for them by now that was not when we last knew. The same offer again is no news.
 fn is_new_offer(known: Option<&WaitingView>, place: Option<&WaitingView>) -> bool {
-    let offered = |place: Option<&WaitingView>| place?.offer.as_ref().map(|offer| offer.hold);
-    offered(place).is_some() && offered(place) != offered(known)
+    offered_hold(place).is_some() && offered_hold(place) != offered_hold(known)
+}
+
+/// How they stand at this instant, with this hold in the cart. An offer whose time is over has gone to the next also while
+/// nobody can be asked; one that is still in the cart is being paid for.
+fn state_at(place: &WaitingView, held: Option<Uuid>, now: Option<Timestamp>) -> WaitingState {
+    let is_over = |offer: &OfferView| held != Some(offer.hold) && now.is_some_and(|now| now.0 >= offer.expires_at_ms);
+    match &place.offer {
+        Some(offer) if is_over(offer) => WaitingState::Lapsed,
+        _ => place.state,
+    }
+}
+
+/// The hold of what is offered.
+fn offered_hold(place: Option<&WaitingView>) -> Option<Uuid> {
+    place?.offer.as_ref().map(|offer| offer.hold)
 }
 
 fn in_words(failure: &Failure) -> String {
@@ -196,7 +241,7 @@ fn in_words(failure: &Failure) -> String {
 }
 
 fn content(own: OwnWaiting) -> impl IntoView {
-    let state = Memo::new(move |_| own.place.with(|place| place.as_ref().map(|place| place.state)));
+    let state = Memo::new(move |_| own.state());
     view! {
         <section class="waiting" id=BOX tabindex="-1" data-testid="waiting-list" aria-label=say!("wait.label")>
             {move || match state.get() {
@@ -280,7 +325,6 @@ fn place_in_words(place: &WaitingView) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use domain::api::waiting_list::OfferView;
 
     fn place(ahead: u32, quantity: u32) -> WaitingView {
         WaitingView {
@@ -318,6 +362,19 @@ mod tests {
         assert!(!is_new_offer(Some(&first), Some(&first)), "the same offer, asked for again");
         assert!(is_new_offer(Some(&first), Some(&second)));
         assert!(!is_new_offer(Some(&first), Some(&waiting)) && !is_new_offer(Some(&first), None));
+    }
+
+    #[test]
+    fn an_offer_is_over_with_its_time_unless_it_is_being_paid_for() {
+        // It lasts until 1.
+        let (offer, hold) = (offered(7), Some(Uuid::from_u128(7)));
+        let state = |held, now: Option<i64>| state_at(&offer, held, now.map(Timestamp));
+        assert_eq!(state(None, Some(0)), WaitingState::Offered, "the cart has not heard of it yet");
+        assert_eq!(state(None, None), WaitingState::Offered, "nobody knows how late it is");
+        assert_eq!(state(hold, Some(1)), WaitingState::Offered);
+        assert_eq!(state(None, Some(1)), WaitingState::Lapsed);
+        assert_eq!(state(Some(Uuid::from_u128(8)), Some(1)), WaitingState::Lapsed, "they hold something else");
+        assert_eq!(state_at(&place(0, 1), None, Some(Timestamp(1))), WaitingState::Waiting);
     }
 
     #[test]

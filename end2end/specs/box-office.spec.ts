@@ -2,6 +2,7 @@
 // refunded, one exchanged. On a tablet by touch, on a laptop by keyboard alone.
 import { PASSWORD } from "../pages/accounts.js";
 import { claimShow } from "../pages/catalogue.js";
+import { closingShow } from "../pages/closing.js";
 import { expectForEveryone, expectOnPhone } from "../pages/everyone.js";
 import { ShowPage } from "../pages/show.js";
 import { openBoxOffice, signInAsManager } from "../pages/staff.js";
@@ -231,4 +232,24 @@ test("a shift from float to cash-up while a moviegoer buys on the same map", asy
   await expect(seller.locator("#asked")).toHaveValue("nobody of this name");
   await expectForEveryone(seller, "bookings looked for by name");
   await expectOnPhone(seller, "bookings looked for by name");
+});
+
+test("a show that is sold no more has its map, for whoever comes late", async ({ request, newVisitor }) => {
+  const { page } = await newVisitor({ reducedMotion: "reduce" });
+  const show = closingShow();
+  const { theatre } = (await (await request.get(`/api/v1/shows/${show}`)).json()) as { theatre: string };
+  await signInAsManager(page);
+  await page.goto(`/staff/${theatre}/box-office/shows/${show}`);
+  await expect(page.getByTestId("not-on-sale")).toBeVisible();
+  const counter = new ShowPage(page);
+  await counter.live();
+  await expectForEveryone(page, "the map of a show that is sold no more");
+  await expectOnPhone(page, "the map of a show that is sold no more");
+  // A tap tells whose the seat is, and takes nothing.
+  await use(page, counter.seat(0));
+  await expect(page.getByTestId("whose")).toBeVisible();
+  await expect(page.getByTestId("message")).toBeHidden();
+  await counter.sees(0, "available");
+  for (const gone of ["cart-seat", "sell-cash", "party-find"]) await expect(page.getByTestId(gone)).toHaveCount(0);
+  await expectForEveryone(page, "whose a seat is in a show that is sold no more");
 });

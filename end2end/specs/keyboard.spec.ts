@@ -41,6 +41,22 @@ test("the list of seats and the keyboard alone can buy", async ({ request, anna 
   await payByKeys(anna.page);
 });
 
+test("whoever lets seats of the cart go stands at the next one, and at the seats after the last", async ({ request, anna }) => {
+  test.skip(!!test.info().project.use.hasTouch, "phones have no keyboard");
+  const show = await claimShow(request, [["C", "6"], ["C", "7"]]);
+  const hers = await anna.visit(show.id);
+  await hers.hold(show.seat("C", "6"));
+  await hers.hold(show.seat("C", "7"));
+  const letGo = anna.page.locator(".cart-seat-remove");
+  await letGo.last().focus();
+  await anna.page.keyboard.press("Enter");
+  await expect(hers.held()).toHaveCount(1);
+  await expect(letGo).toBeFocused();
+  await anna.page.keyboard.press("Enter");
+  await expect(hers.cartSeats).toHaveCount(0);
+  await expect(anna.page.locator('[role="gridcell"][tabindex="0"]')).toBeFocused();
+});
+
 /** From the cart to the ticket. */
 async function payByKeys(page: Page): Promise<void> {
   const keys = page.keyboard;

@@ -1,6 +1,7 @@
 // Paying, and everything people do while paying: rarer cards, impatience, reloads, the back button, tabs.
 import type { APIRequestContext, Page } from "@playwright/test";
 
+import { register } from "../pages/accounts.js";
 import { claimShow } from "../pages/catalogue.js";
 import { mailsTo } from "../pages/mailbox.js";
 import { annaHoldsC7, bookingBecomes, type Card, payWith, primaryButtons, readTickets } from "../pages/paying.js";
@@ -113,6 +114,31 @@ test("a reload at every step changes nothing", async ({ request, anna, ben }) =>
   await anna.page.reload();
   await expect(anna.page.getByTestId("ticket-seat")).toHaveText("C7");
   expect(code).toMatch(/\|C7\|/);
+});
+
+test("whoever is signed in and books for a friend finds the friend again after a reload, and the next one at this computer does not", async ({ request, anna }) => {
+  const show = await claimShow(request, [["C", "7"], ["C", "8"]]);
+  await register(anna.page, "Anna", `anna-${show.id}@example.org`);
+  const hers = await anna.visit(show.id);
+  await hers.hold(show.seat("C", "7"));
+  await hers.openCart();
+  const [forFriend, friendName] = [anna.page.getByTestId("for-friend"), anna.page.locator("#friend-name")];
+  await press(forFriend);
+  await friendName.fill("Ben");
+  await anna.page.reload();
+  await hers.openCart();
+  await expect(anna.page.locator("#buyer-name")).toHaveValue("Anna");
+  await expect(forFriend).toBeChecked();
+  await expect(friendName).toHaveValue("Ben");
+
+  // Her session ends without a word, as sessions do; what the tab keeps stays with the tab.
+  await anna.context.clearCookies();
+  await anna.page.reload();
+  await hers.live();
+  await hers.hold(show.seat("C", "8"));
+  await hers.openCart();
+  await expect(anna.page.locator("#buyer-name")).toHaveValue("");
+  await expect(forFriend).not.toBeChecked();
 });
 
 test("the back button leads out of every step and never to a second payment", async ({ request, anna, ben }) => {

@@ -1,6 +1,8 @@
 // A show is full: one waits in line, and gets what somebody lets go.
+import { lookAway, lookBack } from "../pages/another-tab.js";
 import { claimShow } from "../pages/catalogue.js";
 import { letGo, takeTheRest } from "../pages/crowd.js";
+import { messages } from "../pages/languages.js";
 import { mailsTo } from "../pages/mailbox.js";
 import { bookingBecomes, payWith, readTickets } from "../pages/paying.js";
 import { press } from "../pages/show.js";
@@ -60,6 +62,33 @@ test("an offer that is over is not called one's turn any longer", async ({ reque
   expect(left.status()).toBe(204);
   await expect(hers.held()).toHaveCount(0);
   await expect(offer).toHaveCount(0, { timeout: 20_000 });
+});
+
+test("who looks at another tab is told in the title, and nothing is to be explained to who lets the offer go", async ({ request, anna }) => {
+  test.setTimeout(120_000);
+  const show = await claimShow(request, [], { mostSeats: 100 });
+  const [first] = await takeTheRest(show);
+  const hers = await anna.visit(show.id);
+  const list = anna.page.getByTestId("waiting-list");
+  const title = await anna.page.title();
+  await anna.page.locator("#waiting-email").fill("anna@example.org");
+  await anna.page.locator("#waiting-email").press("Enter");
+  await expect(anna.page.getByTestId("waiting-place")).toBeVisible();
+  // The field and the button are gone: the keyboard goes on where they were.
+  await expect(list).toBeFocused();
+
+  await lookAway(anna.page);
+  if (!first) throw new Error("nobody holds anything");
+  await letGo(first, show);
+  await expect(anna.page).toHaveTitle(`${messages("en")["wait.your_turn_short"]!} · ${title}`, { timeout: 60_000 });
+  await lookBack(anna.page);
+  await expect(hers.held()).toHaveCount(1);
+  await press(anna.page.getByTestId("waiting-leave"));
+  await expect(hers.cartSeats).toHaveCount(0);
+  await expect(anna.page.getByTestId("waiting-offer")).toHaveCount(0);
+  await expect(hers.message).toBeEmpty();
+  await expect(anna.page.getByTestId("ask-again")).toHaveCount(0);
+  await expect(anna.page).toHaveTitle(title);
 });
 
 test("who does not want to wait any longer leaves the line", async ({ request, anna }) => {

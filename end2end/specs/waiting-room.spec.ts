@@ -1,6 +1,8 @@
 // On-sale day: people wait in front of a show, are drawn, and come in; their place stays theirs meanwhile.
+import { lookAway, lookBack } from "../pages/another-tab.js";
 import { claimShow } from "../pages/catalogue.js";
 import { expectForEveryone } from "../pages/everyone.js";
+import { messages } from "../pages/languages.js";
 import { press, ShowPage } from "../pages/show.js";
 import { signInAsManager } from "../pages/staff.js";
 import { expect, test } from "../pages/visitors.js";
@@ -59,6 +61,27 @@ test("one waits, is drawn, comes in, and takes a seat; the place survives a relo
   await seats.touch(show.seat("C", "7"));
   await seats.sees(show.seat("C", "7"), "mine");
   await expect(seats.countdown).toBeVisible();
+});
+
+test("whoever looks at another tab when their turn comes reads so in its title, and comes in once they look", async ({ request, anna }) => {
+  const show = await claimShow(request);
+  await openWaitingRoom(request, show.id, OPENS_IN_MS, 5);
+  const hers = anna.page;
+  await hers.goto(`/shows/${show.id}`);
+  await standsAs(hers, "outside");
+  const title = await hers.title();
+  // Whoever goes by the keyboard stands at what is said of it: the button is gone.
+  await hers.getByTestId("queue-join").focus();
+  await hers.keyboard.press("Enter");
+  await standsAs(hers, "waiting");
+  await expect(hers.getByTestId("queue-title")).toBeFocused();
+  await expect(hers).toHaveTitle(title);
+
+  await lookAway(hers);
+  await expect(hers).toHaveTitle(`${messages("en")["queue.called_title"]!} · ${title}`, { timeout: OPENS_IN_MS + 20_000 });
+  await lookBack(hers);
+  await standsAs(hers, "inside");
+  await expect(hers).toHaveTitle(`${messages("en")["queue.inside_title"]!} · ${title}`);
 });
 
 test("an organiser has people wait from a page, sees them, and lets them in", async ({ request, newVisitor, anna }) => {

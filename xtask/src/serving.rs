@@ -146,6 +146,11 @@ impl<'a> Product<'a> {
         &self.simulator_url
     }
 
+    /// What opens the API of payments.
+    pub fn simulator_key(&self) -> &str {
+        &self.simulator_key
+    }
+
     fn program(&self, name: &str) -> Command {
         let mut command = native::program(self.places, name);
         command

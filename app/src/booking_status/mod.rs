@@ -178,6 +178,9 @@ fn step_in_words(told: &StepView) -> String {
         ("paying", ..) => say!("story.paying"),
         ("paid", ..) => say!("story.paid"),
         ("paid_late", ..) => say!("story.paid_late"),
+        ("came_back", ..) => say!("story.came_back"),
+        ("sent_again", ..) => say!("story.sent_again"),
+        ("paid_otherwise", ..) => say!("story.paid_otherwise"),
         ("issued", ..) => say!("story.issued"),
         ("failed", ..) => say!(match told.why.as_deref() {
             Some("declined") => "story.declined",
@@ -293,7 +296,8 @@ mod tests {
         assert!(is_settled(&followed(BookingState::Expired, MoneyState::Moved)));
         let mut part = confirmed;
         let euro = |minor| Money::new(minor, domain::money::Currency::parse("EUR").expect("a code"));
-        part.refunds = vec![RefundView { number: 1, amount: euro(9), fee: euro(1), seats: vec![], settled: false }];
+        let (amount, fee) = (euro(9), euro(1));
+        part.refunds = vec![RefundView { number: 1, amount, fee, seats: vec![], settled: false, came_back: false }];
         assert!(!is_settled(&part), "one seat's money is still on its way");
         part.refunds[0].settled = true;
         assert!(is_settled(&part));

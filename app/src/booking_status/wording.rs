@@ -1,7 +1,7 @@
 //! What the page of a booking says of every state of seats and money, so that nobody ever pays and is left without a
 //! word; and the one thing to do next.
 
-use domain::api::{BookingState, MoneyState};
+use domain::api::{BookingState, MoneyState, RefundView};
 
 use super::FollowedBooking;
 use crate::again;
@@ -50,6 +50,12 @@ impl Words {
 /// What it means to the one who bought. A payment that was stopped because somebody cancelled did not fail.
 pub(super) fn words(booking: &FollowedBooking) -> Words {
     match (booking.state, booking.money) {
+        // Whatever it counted as before.
+        (state, _)
+            if state.is_final() && booking.refunds.iter().any(|refund| refund.number == 0 && refund.came_back) =>
+        {
+            Words::new("waiting", "…", "status.came_back_title", "status.came_back_text")
+        }
         (BookingState::Cancelled, MoneyState::Failed) if is_cancelled(booking) => {
             Words::of(booking.state, MoneyState::None)
         }
@@ -103,6 +109,7 @@ pub(super) fn money_in_words(booking: &FollowedBooking) -> String {
     // All that was left of it; parts that were given back before have lines of their own below.
     let whole = booking.refunds.iter().find(|refund| refund.number == 0);
     match (booking.money, whole) {
+        (_, Some(refund)) if refund.came_back => say!("status.money_came_back", amount = refund.amount),
         (MoneyState::None, _) => say!("status.money_none", total = total),
         (MoneyState::Pending, _) => say!("status.money_pending", total = total),
         (MoneyState::Paid, _) => say!("status.money_paid", total = total),
@@ -118,12 +125,16 @@ pub(super) fn money_in_words(booking: &FollowedBooking) -> String {
     }
 }
 
-/// What came back of each part that was given back, and what was kept of it.
+/// What went back of each part that was given back, and what was kept of it; and which of them did not reach the payer.
 pub(super) fn parts_in_words(booking: &FollowedBooking) -> Vec<String> {
-    let parts = booking.refunds.iter().filter(|refund| refund.number > 0 && refund.fee.minor > 0);
-    parts
-        .map(|part| say!("status.part_back", seats = &part.seats.join(", "), amount = part.amount, fee = part.fee))
-        .collect()
+    let parts = booking.refunds.iter().filter(|refund| refund.number > 0 && (refund.fee.minor > 0 || refund.came_back));
+    let words = |part: &RefundView| {
+        if part.came_back {
+            return say!("status.part_came_back", amount = part.amount);
+        }
+        say!("status.part_back", seats = &part.seats.join(", "), amount = part.amount, fee = part.fee)
+    };
+    parts.map(words).collect()
 }
 
 /// The one thing to do now: where it leads, the key of what it is called, and its name for tests.
@@ -305,6 +316,34 @@ mod tests {
         assert!(text.contains("Luís") && text.contains("luis@example.org"), "{text}");
         booking.holder.email = "ANNA@example.org".to_owned();
         assert_eq!(title(&booking), "You have your seats", "no mail went anywhere else");
+    }
+
+    #[test]
+    fn money_that_came_back_to_us_is_not_said_to_be_with_the_buyer() {
+        let refunded = |number, came_back| {
+            let total = followed(BookingState::Cancelled, MoneyState::Refunded).total;
+            let fee = domain::money::Money::new(0, total.currency);
+            let refund = RefundView { number, amount: total, fee, seats: vec![], settled: true, came_back };
+            FollowedBooking { refunds: vec![refund], ..followed(BookingState::Cancelled, MoneyState::Refunded) }
+        };
+        for language in Language::ALL {
+            let said = |booking: &FollowedBooking| {
+                speaking(language, || {
+                    (
+                        title(booking),
+                        said(words(booking).text, booking),
+                        money_in_words(booking),
+                        parts_in_words(booking),
+                    )
+                })
+            };
+            let (well, back, part) = (said(&refunded(0, false)), said(&refunded(0, true)), said(&refunded(1, true)));
+            assert!(well.0 != back.0 && well.1 != back.1 && well.2 != back.2, "{language:?} {back:?}");
+            assert!(well.3.is_empty() && back.3.is_empty(), "{language:?} {well:?} {back:?}");
+            assert_eq!((part.0, part.3.len()), (well.0, 1), "{language:?} {:?}", part.3);
+        }
+        let sold = FollowedBooking { state: BookingState::Confirmed, ..refunded(1, true) };
+        assert_eq!(title(&sold), "You have your seats", "a part of it came back, and they have the others");
     }
 
     #[test]

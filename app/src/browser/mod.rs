@@ -12,6 +12,7 @@ mod puzzle;
 pub mod socket;
 pub mod tabs;
 
+use leptos::prelude::request_animation_frame;
 use wasm_bindgen::{JsCast, JsValue};
 
 /// The window; islands run nowhere else.
@@ -64,6 +65,18 @@ pub fn focus_first_in_view(selector: &str, by_keyboard: bool) {
     if let Some(element) = first(selector) {
         focus_element(&element, by_keyboard);
     }
+}
+
+/// What was pressed may be gone from the page with what it did. Then the first of these selectors whose element takes the
+/// focus gets it with the next frame, and nobody who goes by the keyboard is back at the top of the page.
+pub fn keep_focus(selectors: &'static [&'static str]) {
+    request_animation_frame(move || {
+        for selector in selectors {
+            if has_no_focus() {
+                focus_first(selector);
+            }
+        }
+    });
 }
 
 /// Whether the browser shows where the focus is, as it does to people who go by the keyboard.

@@ -59,11 +59,11 @@ impl Details {
                 field.set(value);
             }
         };
-        if let Some(known) = browser::element(super::BUYER) {
-            for (field, attribute) in [(self.name, "data-name"), (self.email, "data-email")] {
-                put(field, known.get_attribute(attribute).unwrap_or_default());
-            }
-        } else if let Some(typed) = Typed::kept() {
+        let known = browser::element(super::BUYER);
+        for (field, attribute) in [(self.name, "data-name"), (self.email, "data-email")] {
+            put(field, known.as_ref().and_then(|known| known.get_attribute(attribute)).unwrap_or_default());
+        }
+        if let Some(typed) = Typed::kept_for(account().as_deref()) {
             put(self.name, typed.name);
             put(self.email, typed.email);
             put(self.friend_name, typed.friend_name);
@@ -77,17 +77,19 @@ impl Details {
 
     /// Keeps what is typed, as it is typed, for when the page is loaded again.
     pub fn keep(self) {
+        let account = account();
+        // The page knows who is signed in.
+        let unknown = |field: RwSignal<String>| if account.is_none() { field.get() } else { String::new() };
         let typed = Typed {
-            name: self.name.get(),
-            email: self.email.get(),
+            name: unknown(self.name),
+            email: unknown(self.email),
             for_friend: self.for_friend.get(),
             friend_name: self.friend_name.get(),
             friend_email: self.friend_email.get(),
             if_late: self.if_late.get(),
+            account,
         };
-        if browser::element(super::BUYER).is_none() {
-            typed.keep();
-        }
+        typed.keep();
     }
 
     /// The page is shown again after it was left to pay: the button works once more.
@@ -115,6 +117,11 @@ impl Details {
             </div>
         }
     }
+}
+
+/// The address of the account that is signed in.
+fn account() -> Option<String> {
+    browser::element(super::BUYER)?.get_attribute("data-email")
 }
 
 /// The form.

@@ -19,12 +19,16 @@ use self::details::Details;
 pub(crate) use self::details::wrong_email;
 use crate::browser::{self, events};
 use crate::language::{current, money};
+use crate::seat_map::SEATS;
 use crate::seat_map::own_seats::cart::Cart;
 use crate::seat_map::session::{Live, Session};
 use crate::{say, waiting_list};
 
 /// The element that says who is signed in, beside the island: its page is no cache's.
 pub const BUYER: &str = "signed-in-buyer";
+
+/// Where somebody is who has let a line of the cart go: at another, or at the seats when it was the last.
+const AFTER_A_LINE: &[&str] = &[".cart-seat-remove", SEATS];
 
 /// What stands under the sum.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -71,6 +75,10 @@ pub fn panel(session: Session) -> impl IntoView {
             details.forget_unreachable();
         }
     });
+    let back_to_map = move |_| {
+        open.set(false);
+        browser::focus_first(SEATS);
+    };
     let continue_to_details = move |_| {
         open.set(true);
         request_animation_frame(|| browser::focus("buyer-name"));
@@ -82,7 +90,7 @@ pub fn panel(session: Session) -> impl IntoView {
             <div class="cart-head">
                 <h2>{say!("cart.title")}</h2>
                 {countdown::countdown(session)}
-                <button type="button" class="cart-close" on:click=move |_| open.set(false)>{say!("cart.close")}</button>
+                <button type="button" class="cart-close" on:click=back_to_map>{say!("cart.close")}</button>
             </div>
             <div class="cart-body">
                 {move || is_empty.get().then(|| empty(session))}
@@ -161,7 +169,10 @@ pub(crate) fn lines(session: Session) -> impl IntoView {
                 <span class="cart-seat-category">{line.category}</span>
                 <span class="cart-seat-price">{money(line.price, current())}</span>
                 {can_change.then(|| view! {
-                    <button type="button" class="cart-seat-remove" aria-label=label on:click=move |_| session.tap(seat)>"×"</button>
+                    <button type="button" class="cart-seat-remove" aria-label=label on:click=move |_| {
+                        session.tap(seat);
+                        browser::keep_focus(AFTER_A_LINE);
+                    }>"×"</button>
                 })}
             </li>
         }
@@ -207,7 +218,10 @@ pub(crate) fn place_lines(session: Session) -> impl IntoView {
                 <span class="cart-seat-category">{line.category}</span>
                 <span class="cart-seat-price">{price}</span>
                 {can_change.then(|| view! {
-                    <button type="button" class="cart-seat-remove" aria-label=label on:click=move |_| session.step_places(area, false)>"−"</button>
+                    <button type="button" class="cart-seat-remove" aria-label=label on:click=move |_| {
+                        session.step_places(area, false);
+                        browser::keep_focus(AFTER_A_LINE);
+                    }>"−"</button>
                 })}
             </li>
         }

@@ -123,7 +123,7 @@ mod tests {
             let problem = ProblemView { status, ..problem(code, "Open the till first.") };
             (problem_for_staff(&problem), speaking(Language::German, || problem_for_staff(&problem)))
         };
-        for code in ["wrong_state", "malformed", "brand_new"] {
+        for code in ["wrong_state", "malformed", "list_invalid", "not_allowed", "brand_new"] {
             let (english, german) = told(code, 409);
             assert_eq!(english, Hindrance::from("Open the till first.".to_owned()));
             assert_eq!(german.detail.as_deref(), Some("Open the till first."), "{code}");

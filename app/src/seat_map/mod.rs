@@ -57,7 +57,7 @@ const DOTS_LONGEST_PAUSE_MS: u32 = 64_000;
 const SECTION_HEADING: &str = "section-heading";
 /// Where the focus goes when what had it is gone: the map's tab stop, or the first of the list or of the
 /// sections.
-const SEATS: &str = ".room [role=gridcell][tabindex='0'], .seat-list button, .section-card";
+pub(crate) const SEATS: &str = ".room [role=gridcell][tabindex='0'], .seat-list button, .section-card";
 
 /// The room, with `besides` between what it says and its seats.
 pub(crate) fn room(session: Session, besides: impl IntoView) -> impl IntoView {
@@ -68,7 +68,9 @@ pub(crate) fn room(session: Session, besides: impl IntoView) -> impl IntoView {
                 {live_mark(session)}
                 {view_switch(session, as_list)}
             </div>
-            {later(move || session.is_drawn(), "party party-coming", move |place| Box::pin(finder_part(session, place)))}
+            {(!session.is_for_looking).then(|| {
+                later(move || session.is_drawn(), "party party-coming", move |place| Box::pin(finder_part(session, place)))
+            })}
             {besides}
             {later(move || session.is_drawn(), "areas-coming", move |place| Box::pin(areas_part(session, place)))}
             <div class="seat-map-view">

@@ -47,6 +47,8 @@ pub(super) type Note = Rc<dyn Fn(SeatIndex)>;
 pub struct Session {
     /// The show.
     pub show: Uuid,
+    /// Whether nothing is taken from this map: a tap asks whose the seat is.
+    pub is_for_looking: bool,
     /// The room, once loaded.
     pub room: Told<Option<Arc<Room>>>,
     /// Why the room could not be loaded, in words.
@@ -120,6 +122,7 @@ impl Session {
     pub fn new(show: Uuid) -> Self {
         Self {
             show,
+            is_for_looking: false,
             room: Told::new(None),
             unreachable: Told::new(None),
             room_reads: Kept::new(0),
@@ -157,6 +160,12 @@ impl Session {
         }
     }
 
+    /// The same for staff, of a show that is sold no more.
+    #[must_use]
+    pub fn for_looking(show: Uuid) -> Self {
+        Self { is_for_looking: true, ..Self::new(show) }
+    }
+
     /// Address of something of this show.
     pub(super) fn path(&self, rest: &str) -> String {
         format!("/api/v1/shows/{}{rest}", self.show)
@@ -184,6 +193,11 @@ impl Session {
     /// A tap, click or key on a seat.
     pub fn tap(self, seat: SeatIndex) {
         let look = self.look_now(seat);
+        // What is held from before the end of sales can still be let go.
+        if self.is_for_looking && !matches!(look, Look::Mine | Look::Asked) {
+            self.tapped_in_vain.set(Some(seat));
+            return;
+        }
         if !look.can_be_tapped() {
             self.tapped_in_vain.set(Some(seat));
             let watchable = (look == Look::Locked).then_some(seat);

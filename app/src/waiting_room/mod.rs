@@ -39,6 +39,9 @@ const SOCKET_PAUSE_MS: u32 = 20_000;
 /// listen to that. A new step is read at once.
 const SPEAK_EVERY_MS: u32 = 30_000;
 
+/// Where somebody is who has joined or left: at what is said of it.
+const HEADING: &[&str] = &[".waiting-room h2"];
+
 /// What is known in this tab.
 #[derive(Clone, Copy)]
 struct Visit {
@@ -74,11 +77,12 @@ pub fn WaitingRoom(
     let told = Memo::new(move |_| visit.view.with(|view| view.as_ref().map(|view| words::of(view, &opens))));
     let title = Memo::new(move |_| told.get().map_or_else(|| say!("queue.loading"), |told| told.title));
     let spoken = spoken(title, told);
+    keep_title(state);
     view! {
         <section class="waiting-room card" data-testid="waiting-room" data-state=move || state.get().map(words::name)>
             <div>
                 <div role="status">
-                    <h2 data-testid="queue-title">{move || title.get()}</h2>
+                    <h2 data-testid="queue-title" tabindex="-1">{move || title.get()}</h2>
                 </div>
                 <p data-testid="queue-text">{move || told.get().map(|told| told.text)}</p>
                 <p class="visually-hidden" role="status" data-testid="queue-spoken">{move || spoken.get()}</p>
@@ -120,6 +124,19 @@ fn spoken(title: Memo<String>, told: Memo<Option<words::QueueWords>>) -> RwSigna
     });
     Effect::new(move |_| events::every(SPEAK_EVERY_MS, speak));
     spoken
+}
+
+/// Whoever looks at another tab meanwhile reads in the title of this one that it is their turn: they are let in once they
+/// look, and not before.
+fn keep_title(state: Memo<Option<QueueState>>) {
+    Effect::new(move |usual: Option<String>| {
+        let usual = usual.unwrap_or_else(browser::title);
+        match state.get().and_then(words::headline) {
+            Some(words) => set_title(&format!("{words} · {usual}")),
+            None => set_title(&usual),
+        }
+        usual
+    });
 }
 
 impl Visit {
@@ -171,9 +188,6 @@ impl Visit {
     }
 
     fn learn(self, view: QueueView) {
-        if view.state == QueueState::Inside {
-            set_title(&say!("queue.inside_title"));
-        }
         if self.view.with_untracked(|known| known.as_ref() != Some(&view)) {
             self.view.set(Some(view));
         }
@@ -235,17 +249,17 @@ impl Visit {
     /// Nobody is let in whose tab is somewhere in the background: their time inside would run.
     fn go_in_if_called(self) {
         if matches!(self.state(), Some(QueueState::Called | QueueState::Late)) && is_visible() {
-            self.come();
+            self.come(|| ());
         }
     }
 
     fn join(self) {
         self.error.set(None);
-        self.come();
+        self.come(|| browser::keep_focus(HEADING));
     }
 
-    /// Comes to the door: for a ticket, or with it.
-    fn come(self) {
+    /// Comes to the door: for a ticket, or with it. `then` runs once that is answered, unless by a no.
+    fn come(self, then: fn()) {
         if self.busy.get_untracked() {
             return;
         }
@@ -264,6 +278,7 @@ impl Visit {
                     } else {
                         self.learn(view);
                     }
+                    then();
                     return;
                 }
                 Err(failure) => self.error.set(Some(in_words(&failure))),
@@ -279,6 +294,7 @@ impl Visit {
                 _ => {
                     self.error.set(None);
                     self.ask().await;
+                    browser::keep_focus(HEADING);
                 }
             }
         });

@@ -38,6 +38,17 @@ pub(super) const fn name(state: QueueState) -> &'static str {
     }
 }
 
+/// What goes in front of the page's title, for whoever looks at another tab: that it is their turn.
+pub(super) fn headline(state: QueueState) -> Option<String> {
+    match state {
+        QueueState::Called | QueueState::Late => Some(say!("queue.called_title")),
+        QueueState::Inside => Some(say!("queue.inside_title")),
+        QueueState::Outside | QueueState::Waiting | QueueState::Elsewhere | QueueState::Over | QueueState::Closed => {
+            None
+        }
+    }
+}
+
 /// How somebody stands; `opens` is when it opens, in words.
 pub(super) fn of(view: &QueueView, opens: &str) -> QueueWords {
     let opens = Arg::Ours(opens);
@@ -157,6 +168,19 @@ mod tests {
         assert_eq!(left(0, 1), "At most one person is before you.");
         assert_eq!(left(0, 3), "At most 3 people are before you.");
         assert_eq!(left(1, 3), "Between 1 and 3 people are before you.");
+    }
+
+    #[test]
+    fn whoever_looks_at_another_tab_is_told_of_their_turn_and_of_nothing_else() {
+        for (state, told) in [
+            (QueueState::Called, Some("It is your turn")),
+            (QueueState::Late, Some("It is your turn")),
+            (QueueState::Inside, Some("Come in")),
+            (QueueState::Waiting, None),
+            (QueueState::Over, None),
+        ] {
+            assert_eq!(headline(state).as_deref(), told, "{state:?}");
+        }
     }
 
     #[test]

@@ -283,7 +283,7 @@ pub struct GrantRequest {
 }
 
 /// What is done in a theatre, as the audit list names it.
-pub const THEATRE_ACTS: [&str; 49] = [
+pub const THEATRE_ACTS: [&str; 51] = [
     "role_given",
     "role_taken",
     "pin_set",
@@ -325,6 +325,8 @@ pub const THEATRE_ACTS: [&str; 49] = [
     "refunded",
     "sale_undone",
     "paid_out",
+    "parked_retried",
+    "parked_settled",
     "tickets_printed",
     "held_for_caller",
     "caller_let_go",

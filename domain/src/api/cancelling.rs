@@ -70,6 +70,9 @@ pub struct RefundView {
     pub seats: Vec<String>,
     /// Whether the gateway acknowledged it.
     pub settled: bool,
+    /// Whether it came back all the same: the gateway could not send it to the payer, and a person looks at it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub came_back: bool,
 }
 
 /// One step of a booking as its page tells it.

@@ -14,6 +14,7 @@ pub mod fairness;
 pub mod holds;
 pub mod moving;
 pub mod organiser;
+pub mod parked;
 mod plan;
 mod problem;
 pub mod reports;

@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use super::checkout::{confirm, create};
 use super::views::view;
-use super::{cancel, relocation};
+use super::{cancel, parked, relocation};
 use crate::idempotency::{IdempotencyKey, Intent, Prefer, once};
 use crate::telemetry;
 use crate::web::problem::ApiResult;
@@ -33,6 +33,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(undo))
         .routes(routes!(story))
         .routes(routes!(choose))
+        .merge(parked::routes())
 }
 
 /// Check out: a live hold becomes a booking.

@@ -48,7 +48,7 @@ pub use effects::{EffectError, perform};
 pub use exchange::{Exchanged, Given, exchange};
 pub use http::routes;
 pub use money::news::payment_news;
-pub use parked::{retry_parked, settle_parked};
+pub use parked::{Decision, decide_parked, parked_at, retry_parked, settle_parked};
 pub use reconciler::{ask_soon, reconcile_forever};
 pub use sql::BookingRow;
 pub use views::of_person::of_person;

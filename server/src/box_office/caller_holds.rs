@@ -65,7 +65,7 @@ pub(super) async fn take(
     sqlx::query("SELECT 1 FROM shows WHERE id = $1 FOR NO KEY UPDATE").bind(show.id).execute(&mut *tx).await?;
     if open_of(&mut tx, show.id, now).await?.len() as i64 >= MAX_CALLERS {
         return Err(Problem::new(
-            Code::SeatsTaken,
+            Code::WrongState,
             "Seats are held for as many callers as may be. Let some of them go.",
         ));
     }

@@ -1,10 +1,13 @@
 //! Effects that failed too often and wait for a person. What a person decides is written into the
 //! booking's story by `bookings::parked`; here are the rows.
 
+use std::collections::HashMap;
+
 use chrono::{DateTime, Utc};
 use domain::booking::Effect;
 use domain::money::{Currency, Money};
 use domain::time::Timestamp;
+use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, PgPool, Row};
 use uuid::Uuid;
 
@@ -49,36 +52,99 @@ pub async fn parked(pg: &PgPool) -> Result<Vec<Parked>, sqlx::Error> {
     .bind(MAX_LISTED)
     .fetch_all(pg)
     .await?;
-    rows.iter()
-        .map(|row| {
-            let code: String = row.try_get("currency")?;
-            let currency = Currency::parse(&code)
-                .ok_or_else(|| sqlx::Error::Decode(format!("bookings.currency is {code:?}").into()))?;
-            Ok(Parked {
-                id: row.try_get("id")?,
-                booking: row.try_get("booking_id")?,
-                reference: row.try_get("reference")?,
-                effect: row.try_get("effect")?,
-                amount: row.try_get::<Option<i64>, _>("amount_minor")?.map(|minor| Money::new(minor, currency)),
-                attempts: row.try_get("attempts")?,
-                why: row.try_get("parked_why")?,
-                since: from_utc(row.try_get::<DateTime<Utc>, _>("created_at")?),
-            })
-        })
-        .collect()
+    rows.iter().map(read).collect()
 }
 
-/// The booking and the effect of a parked row; `None` when it is not parked (any more).
+/// The same of one theatre's shows alone.
+///
+/// # Errors
+/// As [`parked`].
+pub async fn parked_at(pg: &PgPool, theatre: &str) -> Result<Vec<Parked>, sqlx::Error> {
+    let rows = sqlx::query(
+        "SELECT job.id, job.booking_id, booking.reference, job.effect, job.amount_minor, booking.currency,
+                job.attempts, job.parked_why, job.created_at
+         FROM outbox job
+         JOIN bookings booking ON booking.id = job.booking_id
+         JOIN shows show ON show.id = booking.show_id
+         JOIN screens screen ON screen.id = show.screen_id
+         WHERE job.parked_why IS NOT NULL AND screen.theatre_id = $1 ORDER BY job.id LIMIT $2",
+    )
+    .bind(theatre)
+    .bind(MAX_LISTED)
+    .fetch_all(pg)
+    .await?;
+    rows.iter().map(read).collect()
+}
+
+fn read(row: &PgRow) -> Result<Parked, sqlx::Error> {
+    let code: String = row.try_get("currency")?;
+    let currency =
+        Currency::parse(&code).ok_or_else(|| sqlx::Error::Decode(format!("bookings.currency is {code:?}").into()))?;
+    Ok(Parked {
+        id: row.try_get("id")?,
+        booking: row.try_get("booking_id")?,
+        reference: row.try_get("reference")?,
+        effect: row.try_get("effect")?,
+        amount: row.try_get::<Option<i64>, _>("amount_minor")?.map(|minor| Money::new(minor, currency)),
+        attempts: row.try_get("attempts")?,
+        why: row.try_get("parked_why")?,
+        since: from_utc(row.try_get::<DateTime<Utc>, _>("created_at")?),
+    })
+}
+
+/// How much waits for a person in each of these theatres; those where nothing does are left out.
+///
+/// # Errors
+/// When the database fails.
+pub async fn parked_counts(pg: &PgPool, theatres: &[String]) -> Result<HashMap<String, i64>, sqlx::Error> {
+    let counts: Vec<(String, i64)> = sqlx::query_as(
+        "SELECT screen.theatre_id, count(*)
+         FROM outbox job
+         JOIN bookings booking ON booking.id = job.booking_id
+         JOIN shows show ON show.id = booking.show_id
+         JOIN screens screen ON screen.id = show.screen_id
+         WHERE job.parked_why IS NOT NULL AND screen.theatre_id = ANY($1) GROUP BY screen.theatre_id",
+    )
+    .bind(theatres)
+    .fetch_all(pg)
+    .await?;
+    Ok(counts.into_iter().collect())
+}
+
+/// The numbers of those refunds of a booking that wait for a person.
+///
+/// # Errors
+/// When the database fails.
+pub async fn parked_refunds(tx: &mut PgConnection, booking: Uuid) -> Result<Vec<i32>, sqlx::Error> {
+    sqlx::query_scalar(
+        "SELECT refund_number FROM outbox
+         WHERE booking_id = $1 AND effect IN ('refund', 'refund_part') AND parked_why IS NOT NULL",
+    )
+    .bind(booking)
+    .fetch_all(tx)
+    .await
+}
+
+/// The booking and the effect of a parked row, of a show of this theatre if one is named; `None` when it is not parked
+/// (any more), or another theatre's.
 ///
 /// # Errors
 /// When the database fails, or holds a row that cannot be.
-pub async fn parked_effect(tx: &mut PgConnection, id: i64) -> Result<Option<(Uuid, Effect)>, sqlx::Error> {
+pub async fn parked_effect(
+    tx: &mut PgConnection,
+    id: i64,
+    theatre: Option<&str>,
+) -> Result<Option<(Uuid, Effect)>, sqlx::Error> {
     let row: Option<JobRow> = sqlx::query_as(
         "SELECT job.id, job.booking_id, job.effect, job.amount_minor, job.refund_number, booking.currency, job.attempts
-         FROM outbox job JOIN bookings booking ON booking.id = job.booking_id
-         WHERE job.id = $1 AND job.parked_why IS NOT NULL",
+         FROM outbox job
+         JOIN bookings booking ON booking.id = job.booking_id
+         JOIN shows show ON show.id = booking.show_id
+         JOIN screens screen ON screen.id = show.screen_id
+         WHERE job.id = $1 AND job.parked_why IS NOT NULL AND ($2::text IS NULL OR screen.theatre_id = $2)",
     )
     .bind(id)
+    .bind(theatre)
     .fetch_optional(tx)
     .await?;
     row.map(|row| sql::job(row).map(|job| (job.booking, job.effect))).transpose()

@@ -132,7 +132,7 @@ fn body_for(method: &str, path: &str, held: &Value, world: &World) -> Value {
         }
         ("POST", "undo") if path.contains("/door/") => json!({ "scan": world.show, "reason": "" }),
         ("POST", "api-keys") => json!({ "name": "Test", "reason": "Test." }),
-        ("POST", "revoke" | "secret" | "replay" | "dismiss") => json!({ "reason": "Test." }),
+        ("POST", "revoke" | "secret" | "replay" | "dismiss" | "retry" | "settle") => json!({ "reason": "Test." }),
         ("POST", "webhooks") => {
             json!({ "url": "https://example.com/", "events": ["show.cancelled"], "reason": "Test." })
         }
@@ -236,6 +236,23 @@ async fn connect_systems(world: &World) {
     }
 }
 
+/// The number of what waits for a person at the Aurora.
+const PARKED: &str = "55";
+
+/// Something about this booking waits for a person.
+async fn park(world: &World, booking: &Value) {
+    let parked = sqlx::query(
+        "INSERT INTO outbox (id, booking_id, effect, run_after, parked_why, created_at) OVERRIDING SYSTEM VALUE
+         VALUES ($1::bigint, $2::uuid, 'void_left', now(), 'Test.', now())",
+    );
+    parked
+        .bind(PARKED.parse::<i64>().expect("a number"))
+        .bind(text(&booking["id"]))
+        .execute(&world.pg)
+        .await
+        .expect("parked");
+}
+
 /// A world with somebody of each kind.
 async fn peopled() -> World {
     let world = World::start(1, &[]).await;
@@ -274,6 +291,7 @@ fn path_of(row: &str, world: &World, held: &Value, booking: &Value, key: &str) -
         .replace("{api_key}", SYSTEM)
         .replace("{endpoint}", SYSTEM)
         .replace("{flag}", SYSTEM)
+        .replace("{parked}", PARKED)
         .replace("{till}", SYSTEM)
         .replace("{delivery}", "1")
         .replace("{seat}", "0")
@@ -298,12 +316,16 @@ async fn everybody_is_told_at_every_address_what_the_table_says() {
         assert_eq!(status, StatusCode::CREATED, "{held}");
         seat += 1;
         let mut booking = json!({ "id": "none" });
-        if row.contains("{booking}") || row.contains("{key}") {
+        if ["{booking}", "{key}", "{parked}"].iter().any(|part| row.contains(part)) {
             let buyer = json!({ "name": "Ann", "email": Who::Customer.email() });
             let wish = json!({ "show": world.show, "hold": held["id"], "buyer": buyer });
             let (status, made) = customer.call_with_key(Method::POST, "/api/v1/bookings", wish, &key).await;
             assert_eq!(status, StatusCode::CREATED, "{made}");
             booking = made;
+        }
+        if row.contains("{parked}") {
+            // Whoever may decide about it has it gone.
+            park(&world, &booking).await;
         }
         for who in Who::ALL {
             let visitor = match who {

@@ -1,10 +1,13 @@
 //! Effects that were tried in vain, and what a person decides about them.
 
+use reqwest::StatusCode;
 use serde_json::json;
 use server::bookings::{retry_parked, settle_parked};
 use server::outbox;
 use uuid::Uuid;
 
+use crate::box_office::pages::{page, send};
+use crate::box_office::{acts, hired, two_theatres};
 use crate::sql_guards::{booking_in, pay_for};
 use crate::world::{World, text, until};
 
@@ -117,5 +120,75 @@ async fn what_is_parked_while_it_is_being_done_stays_parked() {
     })
     .await;
     assert_eq!(world.count("SELECT count(*) FROM outbox WHERE parked_why = 'It came back.'").await, 1);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn managers_decide_about_what_waits_in_their_theatre_on_a_page_or_by_a_program() {
+    let world = World::start(1, &[]).await;
+    let mut rita = two_theatres(&world).await;
+    let mut max = hired(&world, "max@example.org", "manager").await;
+    let seller = hired(&world, "ann@example.org", "box_office").await;
+    let (home, api) = ("/staff/aurora/parked", "/api/v1/theatres/aurora/parked");
+    let (status, html) = page(&max, home).await;
+    assert!(status == StatusCode::OK && html.contains("data-testid=\"parked-none\""), "{html}");
+    assert!(!page(&max, "/staff").await.1.contains("data-parked"), "nothing waits");
+
+    let (_, paid) = parked_refund(&world, "refund", 0).await;
+    // There is nothing to do about the other, once somebody looks.
+    let again: i64 = sqlx::query_scalar(
+        "INSERT INTO outbox (booking_id, effect, attempts, run_after, parked_why, created_at)
+         VALUES ($1, 'void_left', 40, now(), 'no answer', now()) RETURNING id",
+    )
+    .bind(booking_in(&world.pg, world.show, "CANCELLED").await)
+    .fetch_one(&world.pg)
+    .await
+    .expect("it is parked");
+    assert!(page(&max, "/staff").await.1.contains("data-parked=\"2\""), "who manages it is told at the entrance");
+    for (browser, who) in [(&seller, "a seller"), (&rita, "a manager of another theatre")] {
+        assert!(!page(browser, "/staff").await.1.contains("data-parked"), "{who}");
+        assert_eq!(page(browser, home).await.0, StatusCode::NOT_FOUND, "{who}");
+        let (status, _) = send(browser, &format!("{home}/{paid}/settle"), &[("reason", "Mine.")]).await;
+        assert_eq!(status, StatusCode::NOT_FOUND, "{who}");
+    }
+    let (_, html) = page(&max, home).await;
+    let reference: String = sqlx::query_scalar(
+        "SELECT reference FROM bookings JOIN outbox ON booking_id = bookings.id WHERE outbox.id = $1",
+    )
+    .bind(paid)
+    .fetch_one(&world.pg)
+    .await
+    .expect("a booking");
+    for told in [reference.as_str(), "€5.00", "the gateway refused", "tried 40 times", "data-effect=\"refund\""] {
+        assert!(html.contains(told), "{told}: {html}");
+    }
+
+    // What was typed and refused stays, with what is wrong beside it.
+    let settle = format!("{home}/{paid}/settle");
+    let (status, html) = send(&max, &settle, &[("reason", " ")]).await;
+    let error = format!("id=\"reason-settle-{paid}-error\"");
+    assert!(status == StatusCode::BAD_REQUEST && html.contains(&error) && html.contains("<details open"), "{html}");
+    let done = send(&max, &settle, &[("reason", "Paid back in cash.")]).await;
+    assert_eq!(done, (StatusCode::SEE_OTHER, format!("{home}?done=true")));
+    let (status, html) = send(&max, &settle, &[("reason", "Once more.")]).await;
+    assert!(status == StatusCode::NOT_FOUND && html.contains("data-testid=\"parked-trouble\""), "{html}");
+    assert_eq!(world.count("SELECT count(*) FROM bookings WHERE money = 'REFUNDED'").await, 1);
+
+    let (status, list) = max.get(api).await;
+    assert_eq!(
+        (status, &list[0]["id"], list.as_array().map(Vec::len)),
+        (StatusCode::OK, &json!(again), Some(1)),
+        "{list}"
+    );
+    assert!(list[0]["why"] == "no answer" && list[0]["attempts"] == 40, "{list}");
+    let retry = format!("{api}/{again}/retry");
+    let why = json!({ "reason": "The gateway is back." });
+    assert_eq!(rita.post(&retry, why.clone()).await.0, StatusCode::NOT_FOUND);
+    let elsewhere = retry.replace("aurora", "rialto");
+    assert_eq!(rita.post(&elsewhere, why.clone()).await.0, StatusCode::NOT_FOUND, "it is not of her theatre");
+    assert_eq!(max.post(&retry, why).await.0, StatusCode::NO_CONTENT);
+    until("it was tried again", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+    assert_eq!(max.get(api).await.1, json!([]));
+    assert_eq!(acts(&world).await, ["parked_settled", "parked_retried"]);
     world.end().await;
 }

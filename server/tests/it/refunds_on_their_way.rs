@@ -5,8 +5,11 @@ use server::bookings::{retry_parked, settle_parked};
 use server::outbox;
 use simulator::payment::{Dialect, NewPayment, Payment, RefundStatus, StripeTerms};
 
+use crate::accounts::Browser;
+use crate::box_office::hired;
+use crate::box_office::pages::page;
 use crate::gateways::{KEY, SECRET, Till};
-use crate::world::{PRICE, World, text, until};
+use crate::world::{PRICE, Visitor, World, text, until};
 
 /// A server that charges at Stripe, and Stripe.
 async fn at_stripe() -> (World, Till) {
@@ -33,6 +36,23 @@ fn stand(till: &Till, booking: &Value) -> Vec<RefundStatus> {
 
 async fn nothing_is_left_to_do(world: &World) {
     until("nothing is left to do", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
+}
+
+/// Whether it is said that the booking's refund came back: by the API, by the buyer's page and by the staff's.
+async fn says_it_came_back(seller: &Browser, buyer: &Visitor, booking: &Value) -> [bool; 3] {
+    let id = text(&booking["id"]);
+    let view = buyer.booking(booking).await;
+    let request = buyer.client.get(format!("{}/bookings/{id}", buyer.base)).header("cookie", &buyer.cookie);
+    let own = request.send().await.expect("the server answers").text().await.expect("a page");
+    // What the page might say in another state stands in it as well.
+    let headline = own.split("<h1").nth(1).and_then(|rest| rest.split("</h1>").next()).unwrap_or_default();
+    let (status, at_counter) = page(seller, &format!("/staff/aurora/box-office/bookings/{id}")).await;
+    assert_eq!(status, reqwest::StatusCode::OK, "{at_counter}");
+    [
+        view["refunds"][0]["came_back"] == true,
+        headline.contains("Your money came back to us"),
+        at_counter.contains("data-testid=\"came-back\"") && at_counter.contains("Refund came back"),
+    ]
 }
 
 async fn look_now(world: &World) {
@@ -139,6 +159,8 @@ async fn a_refund_that_comes_back_after_it_was_settled_waits_for_a_person_once()
     assert_eq!((list[0].effect.as_str(), list[0].booking.to_string().as_str()), ("refund", text(&booking["id"])));
     assert!(list[0].amount.is_some() && list[0].why.contains("expired_or_canceled_card"), "{list:?}");
     assert_eq!(world.count("SELECT count(*) FROM booking_events WHERE event = 'refund_failed'").await, 1);
+    let seller = hired(&world, "ann@example.org", "box_office").await;
+    assert_eq!(says_it_came_back(&seller, &ann, &booking).await, [true; 3]);
 
     // A person has it sent again: another refund, and that one.
     retry_parked(&world.pg, list[0].id, "The buyer has another card there.", server::clock::now())
@@ -147,6 +169,7 @@ async fn a_refund_that_comes_back_after_it_was_settled_waits_for_a_person_once()
     nothing_is_left_to_do(&world).await;
     assert_eq!(stand(&till, &booking), [RefundStatus::Failed, RefundStatus::Succeeded]);
     assert_eq!(ann.booking(&booking).await["money"], "REFUNDED");
+    assert_eq!(says_it_came_back(&seller, &ann, &booking).await, [false; 3]);
 
     // In vain as well: then it is paid in another way, and Stripe is asked for no third.
     till.simulator.refund_becomes(&id, 1, RefundStatus::Failed).expect("told");
@@ -160,6 +183,11 @@ async fn a_refund_that_comes_back_after_it_was_settled_waits_for_a_person_once()
     assert_eq!(world.count("SELECT count(*) FROM outbox").await, 0);
     assert_eq!(stand(&till, &booking), [RefundStatus::Failed, RefundStatus::Failed]);
     assert_eq!(world.count("SELECT count(*) FROM refund_failures").await, 2);
+    assert_eq!(says_it_came_back(&seller, &ann, &booking).await, [false; 3]);
+    let story = ann.booking(&booking).await["steps"].clone();
+    let story: Vec<&str> = story.as_array().expect("steps").iter().map(|step| text(&step["step"])).collect();
+    let told = ["refunded", "came_back", "sent_again", "came_back", "paid_otherwise"];
+    assert_eq!(story[story.len() - told.len()..], told, "{story:?}");
     world.end().await;
 }
 

@@ -92,6 +92,8 @@ pub fn test(
         .env("MAILBOX_DIR", folder.mailbox())
         .env("LEAVE_GRACE_MS", LEAVE_GRACE_MS.to_string())
         .env("CLOSING_SHOW", closing.identity)
+        // What somebody does at the gateway past us.
+        .env("PAYMENTS_KEY", product.simulator_key())
         .env("PLAYWRIGHT_JSON_OUTPUT_FILE", &report);
     if let Some(chromium) = chromium {
         command.env("CHROMIUM", chromium);

@@ -16,6 +16,8 @@ pub struct Workplace {
     pub name: String,
     /// What they are in it.
     pub roles: Vec<Role>,
+    /// How much waits there for a manager.
+    pub parked: i64,
 }
 
 /// The page.
@@ -36,7 +38,11 @@ impl Page for Entrance {
         let nobody = self.places.is_empty().then(|| view! { <p class="quiet">{say!("staff.nowhere")}</p> });
         let places = self.places.into_iter().map(|place| {
             let rooms = Section::of(&place.roles).map(|section| {
-                view! { <li><a class="button button-quiet" href=section.href(&place.theatre)>{section.words()}</a></li> }
+                let count = (section == Section::Parked && place.parked > 0).then_some(place.parked);
+                let words = count.map_or_else(|| section.words(), |count| say!("parked.count", count = count));
+                view! {
+                    <li><a class="button button-quiet" href=section.href(&place.theatre) data-parked=count>{words}</a></li>
+                }
             });
             let rooms = rooms.collect_view();
             view! {

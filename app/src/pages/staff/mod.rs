@@ -6,6 +6,7 @@ mod door;
 mod entrance;
 mod fields;
 pub mod organiser;
+pub mod parked;
 pub mod reports;
 pub mod systems;
 pub mod team;
@@ -33,6 +34,8 @@ pub enum Section {
     Shows,
     /// What was sold.
     Reports,
+    /// What was tried in vain and waits for a person.
+    Parked,
     /// What is unusual about how seats are tried for.
     Unusual,
     /// Keys and messages for other systems.
@@ -45,11 +48,12 @@ pub enum Section {
 
 impl Section {
     /// All of them, in the order of the navigation.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::BoxOffice,
         Self::Door,
         Self::Shows,
         Self::Reports,
+        Self::Parked,
         Self::Unusual,
         Self::Systems,
         Self::Team,
@@ -64,6 +68,7 @@ impl Section {
             Self::Door => "door",
             Self::Shows => "shows",
             Self::Reports => "reports",
+            Self::Parked => "parked",
             Self::Unusual => "unusual",
             Self::Systems => "systems",
             Self::Team => "team",
@@ -77,7 +82,7 @@ impl Section {
         match self {
             Self::BoxOffice | Self::Door => &[Role::BoxOffice],
             Self::Shows | Self::Reports => &[Role::Manager, Role::Organiser],
-            Self::Unusual | Self::Systems | Self::Team | Self::Theatre => &[Role::Manager],
+            Self::Parked | Self::Unusual | Self::Systems | Self::Team | Self::Theatre => &[Role::Manager],
         }
     }
 
@@ -87,6 +92,7 @@ impl Section {
             Self::Door => say!("staff.door"),
             Self::Shows => say!("staff.shows"),
             Self::Reports => say!("staff.reports"),
+            Self::Parked => say!("staff.parked"),
             Self::Unusual => say!("staff.unusual"),
             Self::Systems => say!("staff.systems"),
             Self::Team => say!("staff.team"),

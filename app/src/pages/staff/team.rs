@@ -302,6 +302,8 @@ const ACTS: [(&str, &str); THEATRE_ACTS.len()] = [
     ("refunded", "acts.refunded"),
     ("sale_undone", "acts.sale_undone"),
     ("paid_out", "acts.paid_out"),
+    ("parked_retried", "acts.parked_retried"),
+    ("parked_settled", "acts.parked_settled"),
     ("tickets_printed", "acts.tickets_printed"),
     ("held_for_caller", "acts.held_for_caller"),
     ("caller_let_go", "acts.caller_let_go"),

@@ -40,16 +40,18 @@ fn card(session: Session, area: AreaView) -> impl IntoView {
             <span class="area-name">{name}</span>
             <span class="area-facts">{say!("map.category_and_price", category = &category_label, price = price)}</span>
             <span class="area-left" data-testid="places-left">{move || left_in_words(left.get())}</span>
-            <span class="stepper">
-                // Not disabled: a button that has the focus must not lose it.
-                <button type="button" class="stepper-button" aria-label=fewer data-testid="fewer-places"
-                    aria-disabled=move || off(may_remove.get())
-                    on:click=move |_| if may_remove.get_untracked() { session.step_places(area, false) }>"−"</button>
-                <output class="stepper-count" data-testid="wanted-places">{move || number(i64::from(wanted.get()), current())}</output>
-                <button type="button" class="stepper-button" aria-label=more data-testid="more-places"
-                    aria-disabled=move || off(may_add.get())
-                    on:click=move |_| if may_add.get_untracked() { session.step_places(area, true) }>"+"</button>
-            </span>
+            {(!session.is_for_looking).then(|| view! {
+                <span class="stepper">
+                    // Not disabled: a button that has the focus must not lose it.
+                    <button type="button" class="stepper-button" aria-label=fewer data-testid="fewer-places"
+                        aria-disabled=move || off(may_remove.get())
+                        on:click=move |_| if may_remove.get_untracked() { session.step_places(area, false) }>"−"</button>
+                    <output class="stepper-count" data-testid="wanted-places">{move || number(i64::from(wanted.get()), current())}</output>
+                    <button type="button" class="stepper-button" aria-label=more data-testid="more-places"
+                        aria-disabled=move || off(may_add.get())
+                        on:click=move |_| if may_add.get_untracked() { session.step_places(area, true) }>"+"</button>
+                </span>
+            })}
         </li>
     }
 }

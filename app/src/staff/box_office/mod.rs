@@ -11,6 +11,7 @@ mod selling;
 mod shows;
 
 pub use exchange::Exchanging;
+use leptos::either::Either;
 use leptos::html::Div;
 use leptos::mount::mount_to;
 use leptos::prelude::*;
@@ -35,13 +36,15 @@ pub fn StaffCounter(
     theatre: String,
     /// The show.
     show: Uuid,
+    /// Whether it is sold no more: then one sees whose the seats are, and sells none.
+    for_looking: bool,
     /// The booking whose seats are exchanged, if one is.
     exchange: Option<Exchanging>,
 ) -> impl IntoView {
     let place = NodeRef::<Div>::new();
     Effect::new(move |_| {
         if let Some(place) = place.get() {
-            let session = Session::new(show);
+            let session = if for_looking { Session::for_looking(show) } else { Session::new(show) };
             let selling = Selling::new(theatre.clone(), session, exchange.clone());
             place.set_inner_html("");
             mount_to((*place).clone().unchecked_into(), move || parts(selling)).forget();
@@ -57,9 +60,14 @@ pub fn StaffCounter(
 
 fn parts(selling: Selling) -> impl IntoView {
     let session = selling.session;
+    let beside = if session.is_for_looking {
+        Either::Left(panel::of_closed(selling))
+    } else {
+        Either::Right(panel::panel(selling))
+    };
     view! {
         {room(session, ())}
-        {panel::panel(selling)}
+        {beside}
         <p class="visually-hidden" role="status" data-testid="spoken">{move || session.spoken.get()}</p>
     }
 }

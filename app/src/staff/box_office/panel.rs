@@ -52,6 +52,16 @@ pub(super) fn panel(selling: Selling) -> impl IntoView {
     }
 }
 
+/// Beside the map of a show that is sold no more: whose the seats are.
+pub(super) fn of_closed(selling: Selling) -> impl IntoView {
+    view! {
+        <aside class="counter-panel card" data-testid="counter-panel" aria-label=say!("box_office.counter")>
+            <p class="quiet">{say!("box_office.tap_for_whose")}</p>
+            {move || seat::whose(selling)}
+        </aside>
+    }
+}
+
 /// Not disabled, so that the focus stays where it is: until something can be sold it does nothing.
 fn pay(selling: Selling, means: Means, words: String, test: &'static str) -> impl IntoView {
     let is_idle = move || if selling.ready().is_some() { "false" } else { "true" };

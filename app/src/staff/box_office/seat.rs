@@ -19,7 +19,8 @@ pub(super) fn whose(selling: Selling) -> Option<impl IntoView + use<>> {
         }
         _ => None,
     };
-    let is_kept = matches!(holder, SeatHolder::House { .. });
+    // Once nothing is sold any more, nothing is put back on sale.
+    let is_kept = matches!(holder, SeatHolder::House { .. }) && !selling.session.is_for_looking;
     Some(view! {
         <div class="counter-whose" data-testid="whose">
             <p role="status">{words}</p>

@@ -28,8 +28,9 @@ use wasm_bindgen::JsCast;
 use self::camera::Camera;
 use self::gate::{Gate, Link};
 use self::tell::{ScanOutcome, Tone, Undo};
+use super::in_the_way;
 use crate::browser::{self, events, ids};
-use crate::language::Arg;
+use crate::language::{Arg, Hindrance};
 use crate::say;
 
 /// Groups of messages this island uses; its page carries them.
@@ -116,7 +117,10 @@ fn bar(gate: Gate) -> impl IntoView {
                 {move || (waiting.get() > 0).then(|| say!("door.waiting", count = waiting.get()))}
             </p>
             <p class="field-error" role="alert" data-testid="door-stuck">
-                {move || gate.stuck.get().map(|why| say!("door.stuck", why = Arg::Ours(&why)))}
+                {move || gate.stuck.get().map(|why| {
+                    let words = say!("door.stuck", why = Arg::Ours(&why.words));
+                    in_the_way(why.said(words))
+                })}
             </p>
         </div>
     }
@@ -284,7 +288,7 @@ fn recent(gate: Gate) -> impl IntoView {
 }
 
 fn undo_form(gate: Gate, undo: Undo, undoing: RwSignal<Option<Undo>>) -> impl IntoView {
-    let (reason, error) = (NodeRef::<Input>::new(), RwSignal::new(None::<String>));
+    let (reason, error) = (NodeRef::<Input>::new(), RwSignal::new(None::<Hindrance>));
     // One key for one wish: pressing again after a failure nobody can explain is the same wish.
     let attempt = StoredValue::new(None::<(String, String)>);
     let busy = RwSignal::new(false);
@@ -297,7 +301,7 @@ fn undo_form(gate: Gate, undo: Undo, undoing: RwSignal<Option<Undo>>) -> impl In
         event.prevent_default();
         let text = reason.get_untracked().map(|field| field.value().trim().to_owned()).unwrap_or_default();
         if text.is_empty() {
-            error.set(Some(say!("door.why_needed")));
+            error.set(Some(say!("door.why_needed").into()));
             return;
         }
         if busy.get_untracked() {
@@ -323,7 +327,7 @@ fn undo_form(gate: Gate, undo: Undo, undoing: RwSignal<Option<Undo>>) -> impl In
             <div class="field">
                 <label for="door-reason">{why}</label>
                 <input id="door-reason" node_ref=reason r#type="text" maxlength="300" autocomplete="off" aria-describedby="door-reason-error" />
-                <p class="field-error" id="door-reason-error" role="alert">{move || error.get()}</p>
+                <p class="field-error" id="door-reason-error" role="alert">{move || error.get().map(in_the_way)}</p>
             </div>
             <button type="submit" class="button" data-testid="door-undo-confirm">{say!("door.undo_confirm")}</button>
             <button type="button" class="button button-quiet" on:click=move |_| close()>{say!("door.undo_not")}</button>

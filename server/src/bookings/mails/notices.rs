@@ -167,6 +167,7 @@ mod tests {
             fee_minor: 0,
             requested_at: chrono::DateTime::UNIX_EPOCH,
             settled_at: None,
+            came_back: false,
             seats: vec![],
         };
         let (headline, paragraphs) = part_words("difference_returned", "The new seats cost less.", Some(&over));

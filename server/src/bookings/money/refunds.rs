@@ -15,13 +15,13 @@ use uuid::Uuid;
 
 use super::asking;
 use super::on_their_way::{self, Lost};
-use crate::AppState;
 use crate::bookings::effects::EffectError;
 use crate::bookings::moves::{self, Cause, MoveError};
 use crate::bookings::sql::{self, BookingRow};
 use crate::bookings::story;
 use crate::clock::to_utc;
 use crate::payments::RefundAnswer;
+use crate::{AppState, outbox};
 
 /// How often money may have moved from booking to booking: a bound for a search, far above what anybody does.
 const MAX_MOVES: i32 = 1_000;
@@ -34,6 +34,8 @@ pub(in crate::bookings) struct RefundRow {
     pub(in crate::bookings) fee_minor: i64,
     pub(in crate::bookings) requested_at: DateTime<Utc>,
     pub(in crate::bookings) settled_at: Option<DateTime<Utc>>,
+    /// Whether the gateway could not send it, and nobody has decided yet what becomes of it.
+    pub(in crate::bookings) came_back: bool,
     /// Names of the seats it is for; none when it is for all that were left.
     pub(in crate::bookings) seats: Vec<String>,
 }
@@ -76,14 +78,21 @@ pub(in crate::bookings) async fn of_booking(
 ) -> Result<Vec<RefundRow>, sqlx::Error> {
     let mut refunds: Vec<RefundRow> = sqlx::query_as(
         "SELECT refund.number, refund.amount_minor, refund.fee_minor, refund.requested_at, refund.settled_at,
+                EXISTS (SELECT 1 FROM refund_failures failure
+                        WHERE failure.booking_id = refund.booking_id AND failure.number = refund.number) AS came_back,
                 ARRAY(SELECT label FROM returned_seats seat
                       WHERE seat.booking_id = refund.booking_id AND seat.number = refund.number
                       ORDER BY seat.seat_no) AS seats
          FROM refunds refund WHERE refund.booking_id = $1 ORDER BY refund.requested_at, refund.number",
     )
     .bind(booking)
-    .fetch_all(tx)
+    .fetch_all(&mut *tx)
     .await?;
+    if refunds.iter().any(|refund| refund.came_back) {
+        // What a person sent again, or paid in another way, is with the payer as far as anybody knows.
+        let parked = outbox::parked_refunds(tx, booking).await?;
+        refunds.iter_mut().for_each(|refund| refund.came_back &= parked.contains(&refund.number));
+    }
     refunds.iter_mut().for_each(|refund| put_as_read(&mut refund.seats, String::as_str));
     Ok(refunds)
 }

@@ -20,6 +20,7 @@ pub(in crate::bookings) fn refunds_view(refunds: &[RefundRow], currency: Currenc
         fee: Money::new(refund.fee_minor, currency),
         seats: refund.seats.clone(),
         settled: refund.settled_at.is_some(),
+        came_back: refund.came_back,
     };
     refunds.iter().map(view).collect()
 }
@@ -35,7 +36,9 @@ pub(in crate::bookings) fn steps(
     currency: Currency,
 ) -> Vec<StepView> {
     let mut steps: Vec<(Timestamp, StepWords)> = Vec::new();
-    for (event, seats) in events.iter().zip(given_back(events, refunds)) {
+    // What a gateway that the booking had left took and could not send back was never the buyer's news.
+    let told = |event: &EventRow| event.event != "refund_failed" || !refunds.is_empty();
+    for (event, seats) in events.iter().zip(given_back(events, refunds)).filter(|(event, _)| told(event)) {
         if let Some(told) = of_event(event, &seats) {
             steps.push((from_utc(event.at), told));
         }
@@ -132,10 +135,18 @@ fn of_event(event: &EventRow, seats: &str) -> Option<StepWords> {
             Some(StepWords { note: Some(event.reason.clone()), ..told })
         }
         "relocated" => told("other_seats_taken", "You took the other seats"),
+        "refund_failed" => told("came_back", "The money came back to us, and somebody is looking at it"),
+        "effect_retried" if is_of_refund(event) => told("sent_again", "The money was sent once more"),
+        "effect_settled" if is_of_refund(event) => told("paid_otherwise", "Paid back in another way"),
         "exchanged" => told("moved", "Exchanged for another booking"),
         "late_money_moved" => told("moved", "Your payment was used for a new booking"),
         _ => None,
     }
+}
+
+/// Whether what a person decided is about money on its way back.
+fn is_of_refund(event: &EventRow) -> bool {
+    event.reason.split_once(':').is_some_and(|(effect, _)| ["refund", "refund_part"].contains(&effect))
 }
 
 #[cfg(test)]
@@ -165,8 +176,20 @@ mod tests {
         assert_eq!(part.seats.as_deref(), Some("C7, C8"));
         let cinema = of_event("cancelled_by_staff", BookingState::Cancelled).expect("told");
         assert!(cinema.words.contains("The seat is broken.") && cinema.note.is_some(), "{cinema:?}");
+        assert_eq!(of_event("refund_failed", BookingState::Cancelled).expect("told").step, "came_back");
         let late = of_event("payment_succeeded", BookingState::Expired).expect("told");
         assert_eq!(late.step, "paid_late");
+    }
+
+    #[test]
+    fn what_a_person_did_about_a_refund_is_told_and_about_the_map_is_not() {
+        let told = |name: &str, reason: &str| {
+            let event = EventRow { reason: reason.to_owned(), ..event(name, BookingState::Cancelled) };
+            of_event(&event, "").map(|told| told.step)
+        };
+        assert_eq!(told("effect_retried", "refund: The bank is back."), Some("sent_again"));
+        assert_eq!(told("effect_settled", "refund_part: Paid back in cash."), Some("paid_otherwise"));
+        assert_eq!(told("effect_settled", "mark_booked: refund: no."), None);
     }
 
     #[test]
@@ -195,6 +218,7 @@ mod tests {
             fee_minor: 0,
             requested_at: DateTime::<Utc>::UNIX_EPOCH,
             settled_at: None,
+            came_back: false,
             seats: seats.iter().map(|seat| (*seat).to_owned()).collect(),
         };
         let names = ["seats_sold", "part_cancelled_by_buyer", "difference_returned", "part_cancelled_by_staff"];

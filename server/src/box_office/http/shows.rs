@@ -150,7 +150,7 @@ async fn callers(
     responses((status = 201, body = CallerHoldView), NotStaff, KeyReused,
         (status = 400, body = ProblemView, description = "malformed, key_missing, person_invalid, unknown_seat, seat_twice"),
         (status = 404, body = ProblemView, description = "Also for another theatre's show"),
-        (status = 409, body = ProblemView, description = "seats_taken, sales_closed, waiting_list_first"),
+        (status = 409, body = ProblemView, description = "seats_taken, sales_closed, waiting_list_first, wrong_state"),
         (status = 423, body = ProblemView, description = "seats_locked")))]
 async fn hold_for_caller(
     State(state): State<AppState>,

@@ -29,7 +29,7 @@ mod ticket_pdf;
 pub const PRIVATE_CACHE: &str = PRIVATE;
 
 /// Addresses of pages, as metrics name them.
-pub const ADDRESSES: [&str; 66] = [
+pub const ADDRESSES: [&str; 68] = [
     "/",
     "/cities/{id}",
     "/theatres/{id}",
@@ -63,6 +63,8 @@ pub const ADDRESSES: [&str; 66] = [
     "/staff/{theatre}/reports",
     "/staff/{theatre}/unusual",
     "/staff/{theatre}/unusual/{flag}/dismiss",
+    "/staff/{theatre}/parked",
+    "/staff/{theatre}/parked/{parked}/{decision}",
     "/staff/{theatre}/systems",
     "/staff/{theatre}/systems/keys",
     "/staff/{theatre}/systems/keys/{key}/revoke",

@@ -7,7 +7,7 @@ mod exchanging_for_less;
 mod finding;
 mod guest_seats;
 mod house_seats;
-mod pages;
+pub mod pages;
 mod sales;
 mod taking_back;
 mod tills;

@@ -8,7 +8,7 @@ use crate::accounts::{Browser, PASSWORD, form};
 use crate::world::{PRICE, World, insert_show, text};
 
 /// Status and text of a page.
-async fn page(browser: &Browser, path: &str) -> (StatusCode, String) {
+pub async fn page(browser: &Browser, path: &str) -> (StatusCode, String) {
     let visitor = browser.visitor();
     let request = visitor.client.get(format!("{}{path}", visitor.base)).header("cookie", &visitor.cookie);
     let answer = request.send().await.expect("the server answers");
@@ -16,7 +16,7 @@ async fn page(browser: &Browser, path: &str) -> (StatusCode, String) {
 }
 
 /// Sends a form with a fresh key; the status, and the way on or the page.
-async fn send(browser: &Browser, path: &str, fields: &[(&str, &str)]) -> (StatusCode, String) {
+pub async fn send(browser: &Browser, path: &str, fields: &[(&str, &str)]) -> (StatusCode, String) {
     let visitor = browser.visitor();
     let key = server::ids::new_id().to_string();
     let fields = [fields, &[("key", key.as_str())][..]].concat();
@@ -162,16 +162,28 @@ async fn a_booking_is_found_by_its_name_without_a_script() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_page_of_a_show_that_is_sold_no_more_says_what_can_still_be_done() {
+async fn the_page_of_a_show_that_is_sold_no_more_shows_its_map_and_says_what_can_still_be_done() {
     let world = World::start(1, &[]).await;
-    let ann = at_work(&world, "ann@example.org").await;
-    let begins = insert_show(&world.pg, 300_000, 4 * 60).await;
+    let mut ann = at_work(&world, "ann@example.org").await;
     let home = "/staff/aurora/box-office";
     let closed = ["data-testid=\"not-on-sale\"", "data-testid=\"find\"", "sell-another"];
-    let (status, html) = page(&ann, &format!("{home}/shows/{begins}")).await;
-    assert_eq!((status, closed.map(|part| html.contains(part))), (StatusCode::OK, [true; 3]), "{html}");
+    let map = "data-testid=\"counter\"";
+    // The film is over after a hundred minutes; until then people come late and look for their seats.
+    for (starts_in_s, has_map) in [(4 * 60, true), (-60 * 60, true), (-2 * 60 * 60, false)] {
+        let show = insert_show(&world.pg, 300_000, starts_in_s).await;
+        let (status, html) = page(&ann, &format!("{home}/shows/{show}")).await;
+        assert_eq!((status, closed.map(|part| html.contains(part))), (StatusCode::OK, [true; 3]), "{html}");
+        assert_eq!(html.contains(map), has_map, "{starts_in_s}: {html}");
+        // Nothing is sold from it, whoever asks: the rule is everybody's.
+        let (status, refused) = ann.post(&format!("/api/v1/shows/{show}/holds"), json!({ "seats": [0] })).await;
+        assert_eq!((status, &refused["code"]), (StatusCode::CONFLICT, &json!("sales_closed")), "{refused}");
+        let (status, holder) = ann.get(&desk(&format!("shows/{show}/seats/0"))).await;
+        assert_eq!((status, holder), (StatusCode::OK, json!({ "by": "nobody" })), "whose a seat is can be asked");
+        assert_eq!(ann.get(&format!("/api/v1/shows/{show}/seats")).await.0, StatusCode::OK);
+    }
     let (_, html) = page(&ann, &format!("{home}/shows/{}", world.show)).await;
-    assert_eq!(closed.map(|part| html.contains(part)), [false; 3], "there is a map: {html}");
+    assert_eq!(closed.map(|part| html.contains(part)), [false; 3], "it is sold from its map: {html}");
+    assert!(html.contains(map), "{html}");
     world.end().await;
 }
 

@@ -8,9 +8,9 @@ use domain::time::MINUTE_MS;
 use leptos::prelude::*;
 
 use super::super::fields::reason_field;
-use super::super::{Desk, Field, frame};
+use super::super::{Desk, Field, Section, frame};
 use super::{hidden, trouble_view};
-use crate::language::{Hindrance, current, money};
+use crate::language::{Arg, Hindrance, current, money};
 use crate::pages::accounts::username;
 use crate::pages::ticket::{SeatTicket, ShowFacts};
 use crate::say;
@@ -75,6 +75,7 @@ impl Page for CounterBookingPage {
                 <span>{self.starts}", "<bdi>{booking.screen.clone()}</bdi></span>
             </p>
             {trouble_view(self.trouble)}
+            {came_back(&self.desk, &booking, self.moved_to.as_ref())}
             {facts(&booking, self.moved_to.as_ref(), &counter)}
             <div class="counter-acts">
                 {is_sold.then(|| print(&base, &self.key))}
@@ -95,10 +96,45 @@ impl Page for CounterBookingPage {
     }
 }
 
+/// Its refunds, and those of the booking its money pays for now.
+fn refunds<'a>(
+    booking: &'a CounterBooking,
+    moved_to: Option<&'a CounterBooking>,
+) -> impl Iterator<Item = &'a RefundView> {
+    booking.refunds.iter().chain(moved_to.into_iter().flat_map(|next| &next.refunds))
+}
+
+/// That money which went back did not arrive, and who decides what becomes of it; nothing where all did.
+fn came_back(
+    desk: &Desk,
+    booking: &CounterBooking,
+    moved_to: Option<&CounterBooking>,
+) -> Option<impl IntoView + use<>> {
+    let lost: Vec<String> = refunds(booking, moved_to)
+        .filter(|refund| refund.came_back)
+        .map(|refund| say!("box_office.came_back_notice", amount = refund.amount))
+        .collect();
+    if lost.is_empty() {
+        return None;
+    }
+    let room = Section::Parked;
+    let next = if Section::of(&desk.roles).any(|section| section == room) {
+        let href = room.href(&desk.theatre);
+        view! { <a class="button button-quiet" href=href data-testid="to-parked">{say!("box_office.came_back_decide")}</a> }
+            .into_any()
+    } else {
+        say!("box_office.came_back_manager", page = Arg::Ours(&say!("parked.title"))).into_any()
+    };
+    let lost = lost.into_iter().map(|words| view! { <p>{words}</p> }).collect_view();
+    Some(view! { <div class="account-trouble" role="status" data-testid="came-back">{lost}<p>{next}</p></div> })
+}
+
 /// What it is and how its money stands: what went back with an exchange is a refund of the new booking.
 fn facts(booking: &CounterBooking, moved_to: Option<&CounterBooking>, counter: &str) -> impl IntoView + use<> {
+    let has_come_back = booking.refunds.iter().any(|refund| refund.number == 0 && refund.came_back);
     let state = match (booking.state, booking.money) {
         (BookingState::Confirmed, _) => say!("account.state_booked"),
+        _ if has_come_back => say!("box_office.came_back"),
         (_, MoneyState::Refunding) => say!("account.state_refunding"),
         (_, MoneyState::Refunded) => say!("account.state_refunded"),
         (_, MoneyState::Moved) => say!("account.state_moved"),
@@ -123,8 +159,7 @@ fn facts(booking: &CounterBooking, moved_to: Option<&CounterBooking>, counter: &
         let href = format!("{counter}/bookings/{}", next.id);
         view! { " · "<a href=href data-testid="moved-to">{next.reference.clone()}</a> }
     });
-    let refunds = booking.refunds.iter().chain(moved_to.into_iter().flat_map(|next| &next.refunds));
-    let went_back = refunds.map(went_back).collect_view();
+    let went_back = refunds(booking, moved_to).map(went_back).collect_view();
     view! {
         <dl class="card counter-sums" data-testid="booking" data-state=booking.state.as_str() data-money=booking.money.as_str()>
             <div><dt>{say!("box_office.seats")}</dt><dd>{what}</dd></div>
@@ -138,7 +173,11 @@ fn facts(booking: &CounterBooking, moved_to: Option<&CounterBooking>, counter: &
 }
 
 fn went_back(refund: &RefundView) -> impl IntoView + use<> {
-    let words = if refund.settled { say!("account.state_refunded") } else { say!("account.state_refunding") };
+    let words = match (refund.came_back, refund.settled) {
+        (true, _) => say!("box_office.came_back"),
+        (false, true) => say!("account.state_refunded"),
+        (false, false) => say!("account.state_refunding"),
+    };
     view! { <div data-testid="went-back"><dt>{words}</dt><dd>{money(refund.amount, current())}</dd></div> }
 }
 

@@ -11,7 +11,7 @@ mod till;
 pub use booking::{CounterBookingPage, PrintPage, TakeBackForm};
 pub use exchange::ExchangePage;
 pub use found::FoundPage;
-pub use sale::SalePage;
+pub use sale::{Sale, SalePage};
 pub use till::{CounterForm, PinForm, TillAct, TillForm};
 
 use domain::api::box_office::{CounterShow, DayView, TillView};

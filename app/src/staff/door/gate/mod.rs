@@ -20,7 +20,7 @@ use super::tell::{self, ScanOutcome, Tone, Undo};
 use super::{camera, sound};
 use crate::browser::calls::{self, Failure};
 use crate::browser::{clock, events, ids, is_offline, is_visible};
-use crate::language::problem_in_words;
+use crate::language::{Hindrance, problem_for_staff};
 use crate::say;
 
 /// How long the server may take over a ticket, milliseconds: a queue of people waits. Then the list decides.
@@ -75,7 +75,7 @@ pub struct Gate {
     /// What was done without a network.
     pub queue: RwSignal<Queue>,
     /// Why that cannot be settled, if it cannot.
-    pub stuck: RwSignal<Option<String>>,
+    pub stuck: RwSignal<Option<Hindrance>>,
     /// Whether answers are heard as well.
     pub is_loud: RwSignal<bool>,
     /// When the list was made, on the clocks there; without one that is good, nobody is let in without a network.
@@ -248,7 +248,8 @@ impl Gate {
         if failure.status() == 401 {
             self.link.set(Link::SignedOut);
         }
-        ScanOutcome::new(Tone::Unsure, say!("door.cannot_check"), vec![in_words(failure)])
+        let Hindrance { words, detail } = in_words(failure);
+        ScanOutcome::new(Tone::Unsure, say!("door.cannot_check"), [Some(words), detail].into_iter().flatten().collect())
     }
 
     /// There is no network: the list says it.
@@ -312,8 +313,8 @@ impl Gate {
         self.answer.set(Some(told));
     }
 
-    /// Undoes an admission; the trouble in words, if there is any.
-    pub async fn undo(self, undo: &Undo, reason: String, key: &str) -> Option<String> {
+    /// Undoes an admission; what stood in the way, if anything did.
+    pub async fn undo(self, undo: &Undo, reason: String, key: &str) -> Option<Hindrance> {
         let path = format!("{}/undo", self.base.get_value());
         let request = UndoRequest { scan: undo.scan, ticket: undo.ticket.clone(), reason };
         if let Err(failure) = calls::change::<Option<()>>(Method::POST, &path, key, &request).await {
@@ -346,14 +347,45 @@ impl Gate {
     }
 }
 
-fn in_words(failure: &Failure) -> String {
+fn in_words(failure: &Failure) -> Hindrance {
     match failure {
-        Failure::Unreachable => say!("common.unreachable"),
-        Failure::Problem(problem) => problem_in_words(problem),
+        Failure::Unreachable => say!("common.unreachable").into(),
+        Failure::Problem(problem) => problem_for_staff(problem),
     }
 }
 
 /// The server's time, as far as it is known; else the device's.
 fn now() -> Timestamp {
     clock::server_now().unwrap_or_else(|| Timestamp(clock::device_ms() as i64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::language::{Language, speaking};
+    use domain::api::ProblemView;
+
+    #[test]
+    fn a_refusal_at_the_door_is_no_fault_of_ours_in_any_language() {
+        let refused = ProblemView {
+            kind: String::new(),
+            title: String::new(),
+            status: 400,
+            detail: "The list is none of ours.".to_owned(),
+            code: "list_invalid".to_owned(),
+            seats: Vec::new(),
+            areas: Vec::new(),
+            findings: Vec::new(),
+            puzzle: None,
+            hold: None,
+            request_id: None,
+        };
+        let failure = Failure::Problem(Box::new(refused));
+        for language in Language::ALL {
+            let (told, fault) = speaking(language, || (in_words(&failure), say!("problem.other")));
+            assert_ne!(told.words, fault, "{language:?}");
+            let said = told.detail.unwrap_or(told.words);
+            assert_eq!(said, "The list is none of ours.", "{language:?}");
+        }
+    }
 }

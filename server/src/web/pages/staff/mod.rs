@@ -4,11 +4,14 @@
 mod box_office;
 mod door;
 mod organiser;
+mod parked;
 mod reports;
 mod systems;
 mod team;
 mod theatre;
 mod unusual;
+
+use std::collections::HashMap;
 
 use app::language::{self, Hindrance};
 use app::pages::accounts::Notice;
@@ -18,12 +21,14 @@ use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use chrono::{DateTime, Utc};
+use chrono_tz::Tz;
 
 use super::booking::passing_or_fault;
 use super::{PRIVATE_CACHE, PageError, html};
 use crate::accounts::{self, Staff};
 use crate::web::{Code, Problem, reader};
-use crate::{AppState, ids};
+use crate::{AppState, ids, outbox};
 
 /// The pages.
 pub fn routes() -> Router<AppState> {
@@ -31,6 +36,7 @@ pub fn routes() -> Router<AppState> {
         .route("/staff", get(entrance))
         .merge(door::routes())
         .route("/staff/{theatre}/reports", get(reports::page))
+        .merge(parked::routes())
         .merge(unusual::routes())
         .merge(systems::routes())
         .merge(team::routes())
@@ -94,9 +100,31 @@ pub(super) async fn desk(state: &AppState, who: Who, theatre: &str, section: Sec
     Ok((staff, desk))
 }
 
+/// The clocks of a theatre.
+async fn zone_of(state: &AppState, theatre: &str) -> Result<Tz, PageError> {
+    let found = state.catalogue.theatre(theatre).await?.ok_or(PageError::NotFound)?;
+    found.time_zone.parse().map_err(|_| {
+        tracing::error!(theatre, zone = found.time_zone, "a theatre's time zone is none");
+        PageError::Fault
+    })
+}
+
+/// An instant as the API tells it, on clocks like these: `2026-11-21T20:15:07`.
+fn on_its_clocks(at: &str, zone: Tz) -> String {
+    let read = DateTime::parse_from_rfc3339(at).map(|at| at.with_timezone(&Utc));
+    read.map_or_else(|_| at.to_owned(), |at| at.with_timezone(&zone).format("%Y-%m-%dT%H:%M:%S").to_string())
+}
+
 async fn entrance(State(state): State<AppState>, who: Who) -> Result<Response, Turned> {
     let staff = signed_in(who, "/staff")?;
     entrance_page(&state, &staff, None).await
+}
+
+/// How much waits for a manager in those of these theatres that they manage.
+async fn parked_in(state: &AppState, staff: &Staff, theatres: &[String]) -> Result<HashMap<String, i64>, sqlx::Error> {
+    let may_decide = |theatre: &&String| staff.at(theatre, Section::Parked.roles()).is_ok();
+    let managed: Vec<String> = theatres.iter().filter(may_decide).cloned().collect();
+    if managed.is_empty() { Ok(HashMap::new()) } else { outbox::parked_counts(&state.pg, &managed).await }
 }
 
 /// Where somebody works; with one more theatre as it was typed and refused, and why.
@@ -106,9 +134,12 @@ async fn entrance_page(
     refused: Option<(NewTheatreForm, Hindrance)>,
 ) -> Result<Response, Turned> {
     let mut places = Vec::new();
-    for theatre in staff.theatres() {
+    let theatres = staff.theatres();
+    let parked = parked_in(state, staff, &theatres).await?;
+    for theatre in theatres {
         if let Some(found) = state.catalogue.theatre(&theatre).await? {
-            places.push(Workplace { roles: staff.roles_at(&theatre), name: found.name, theatre });
+            let parked = parked.get(&theatre).copied().unwrap_or_default();
+            places.push(Workplace { roles: staff.roles_at(&theatre), name: found.name, parked, theatre });
         }
     }
     places.sort_by(|one, other| one.name.cmp(&other.name));

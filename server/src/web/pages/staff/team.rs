@@ -9,15 +9,13 @@ use axum::extract::{DefaultBodyLimit, Form, Path, Query, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use chrono::{DateTime, Utc};
-use chrono_tz::Tz;
-use domain::api::accounts::{AuditQuery, AuditView, GrantRequest};
+use domain::api::accounts::{AuditQuery, GrantRequest};
 use domain::roles::Role;
 use serde::Deserialize;
 
 use super::super::booking::passing_or_fault;
 use super::super::{PRIVATE_CACHE, PageError, html};
-use super::{Turned, Who, desk, hindrance};
+use super::{Turned, Who, desk, hindrance, on_its_clocks, zone_of};
 use crate::idempotency::{IdempotencyKey, Intent};
 use crate::web::{Code, Problem, reader};
 use crate::{AppState, accounts, audit, ids};
@@ -122,23 +120,13 @@ async fn acts(
     let Path(theatre) = theatre?;
     let (_, desk) = desk(&state, who, &theatre, Section::Team).await?;
     let Query(AuditQuery { before }) = asked?;
-    let found = state.catalogue.theatre(&theatre).await?.ok_or(PageError::NotFound)?;
-    let zone: Tz = found.time_zone.parse().map_err(|_| {
-        tracing::error!(theatre, zone = found.time_zone, "a theatre's time zone is none");
-        PageError::Fault
-    })?;
+    let zone = zone_of(&state, &theatre).await?;
     let lines = audit::of_theatre(&state.pg, &theatre, before).await.map_err(|cause| passing_or_fault(cause.into()))?;
     // A page that is full is followed by another, perhaps an empty one.
     let is_full = i64::try_from(lines.len()).is_ok_and(|count| count == audit::PER_PAGE);
     let next = lines.last().filter(|_| is_full).map(|line| line.number);
-    let lines = lines.into_iter().map(|line| (line.clone(), at_theatre(&line, zone))).collect();
+    let lines = lines.into_iter().map(|line| (line.clone(), on_its_clocks(&line.at, zone))).collect();
     Ok(html(Acts { desk, lines, is_later_page: before.is_some(), before: next }, PRIVATE_CACHE))
-}
-
-/// When it was, on the clocks of the theatre.
-fn at_theatre(line: &AuditView, zone: Tz) -> String {
-    let at = DateTime::parse_from_rfc3339(&line.at).map(|at| at.with_timezone(&Utc));
-    at.map_or_else(|_| line.at.clone(), |at| at.with_timezone(&zone).format("%Y-%m-%dT%H:%M:%S").to_string())
 }
 
 fn see(path: &str) -> Response {

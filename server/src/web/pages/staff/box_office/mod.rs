@@ -6,7 +6,7 @@ mod till;
 
 use app::language::Hindrance;
 use app::pages::staff::box_office::{
-    CounterBookingPage, CounterForm, CounterPage, FoundPage, PrintPage, SalePage, TakeBackForm,
+    CounterBookingPage, CounterForm, CounterPage, FoundPage, PrintPage, Sale, SalePage, TakeBackForm,
 };
 use app::pages::staff::{Desk, Section};
 use axum::Router;
@@ -17,6 +17,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use domain::api::box_office::{CounterBooking, DayQuery, PrintedTicket, TillView};
 use domain::roles::Role;
+use domain::time::{MINUTE_MS, Timestamp};
 use serde::Deserialize;
 use uuid::Uuid;
 
@@ -26,7 +27,7 @@ use super::super::{PRIVATE_CACHE, PageError, html, start_in_words};
 use super::{Turned, Who, desk, hindrance};
 use crate::accounts::{self, Staff};
 use crate::box_office::{self, Counter};
-use crate::catalogue::{clock_in, read_date, today_in};
+use crate::catalogue::{Show, clock_in, read_date, today_in};
 use crate::clock::from_utc;
 use crate::tickets::Ticket;
 use crate::web::{Code, Problem, reader};
@@ -195,11 +196,21 @@ async fn sale(
         show: show.id,
         film: show.film.clone(),
         when: format!("{}, {}", start_in_words(&show), show.screen),
-        is_on_sale: holds::sales_open(&show, now).is_ok(),
+        sale: sale_of(&show, now),
         has_till: till.is_some(),
         desk: here.desk,
     };
     Ok(html(page, PRIVATE_CACHE))
+}
+
+/// How a show stands at the counter: whoever comes late is helped until it ends.
+fn sale_of(show: &Show, now: Timestamp) -> Sale {
+    let ends_at = show.starts_at.plus_ms(i64::from(show.running_minutes) * MINUTE_MS);
+    match holds::sales_open(show, now) {
+        Ok(()) => Sale::Open,
+        Err(_) if show.is_called_off() || ends_at <= now => Sale::Over,
+        Err(_) => Sale::Closed,
+    }
 }
 
 /// What the form that looks for bookings sends.

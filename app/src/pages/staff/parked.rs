@@ -1,0 +1,153 @@
+//! What was to be done for bookings, was tried in vain and waits for a manager. A list, and two plain forms for each
+//! entry, without a script.
+
+use domain::api::parked::ParkedView;
+use leptos::prelude::*;
+
+use super::fields::reason_field;
+use super::{Desk, Field, frame};
+use crate::language::{Arg, Hindrance, Moment, current, money};
+use crate::say;
+use crate::shell::{Head, Page};
+use crate::staff::in_the_way;
+
+/// What was typed and refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParkedForm {
+    /// About which entry.
+    pub id: i64,
+    /// Which of its forms, by the last part of its address.
+    pub decision: String,
+    /// Why.
+    pub reason: Field,
+}
+
+/// The page of what waits for a manager.
+#[derive(Clone, Debug)]
+pub struct ParkedPage {
+    /// Whose.
+    pub desk: Desk,
+    /// The entries, the oldest first; `since` is on the clocks of the theatre.
+    pub parked: Vec<ParkedView>,
+    /// The form that was refused, if one was.
+    pub refused: Option<ParkedForm>,
+    /// Whether something was just decided.
+    pub done: bool,
+    /// What stood in the way of what was asked.
+    pub trouble: Option<Hindrance>,
+    /// Where idempotency keys of the forms begin; each form adds its own name.
+    pub intent: String,
+}
+
+impl Page for ParkedPage {
+    fn head(&self) -> Head {
+        Head { title: say!("parked.title"), private: true, ..Head::default() }
+    }
+
+    fn view(self) -> AnyView {
+        let Self { desk, parked, refused, done, trouble, intent } = self;
+        let trouble = trouble.map(|words| {
+            view! { <p class="account-trouble" role="alert" data-testid="parked-trouble">{in_the_way(words)}</p> }
+        });
+        let done = done.then(|| view! { <p role="status" data-testid="parked-done">{say!("parked.done")}</p> });
+        let content = view! {
+            <div class="systems">
+                {trouble}
+                {done}
+                <p class="quiet">{say!("parked.lead")}</p>
+                {list(&desk.theatre, parked, refused.as_ref(), &intent)}
+            </div>
+        };
+        frame(&desk, say!("parked.title"), content)
+    }
+}
+
+fn list(theatre: &str, parked: Vec<ParkedView>, refused: Option<&ParkedForm>, intent: &str) -> AnyView {
+    if parked.is_empty() {
+        return view! { <p class="card systems-part" data-testid="parked-none">{say!("parked.none")}</p> }.into_any();
+    }
+    let lines = parked.into_iter().map(|one| entry(theatre, one, refused, intent)).collect_view();
+    view! { <ul class="account-list" aria-label=say!("parked.list")>{lines}</ul> }.into_any()
+}
+
+fn entry(theatre: &str, parked: ParkedView, refused: Option<&ParkedForm>, intent: &str) -> AnyView {
+    let ParkedView { id, booking, reference, effect, amount, attempts, why, since } = parked;
+    let name = reference.clone();
+    let since = Moment::parse(&since).map_or(since, |moment| moment.in_words(current()));
+    let amount = amount.map(|amount| view! { ": "<strong>{money(amount, current())}</strong> });
+    let form = |decision| Form { theatre, id, decision, is_refund: is_refund(&effect), refused, intent }.view();
+    view! {
+        <li class="card systems-part" data-testid="parked" data-effect=effect.clone() data-reference=name>
+            <h2>{effect_words(&effect)}{amount}</h2>
+            <p>
+                {say!("parked.booking")}" "
+                <a href=format!("/staff/{theatre}/box-office/bookings/{booking}") dir="ltr" data-testid="parked-booking">{reference}</a>
+            </p>
+            <p class="quiet small">{say!("parked.since", time = Arg::Ours(&since), tries = attempts)}</p>
+            <p><bdi lang="en">{why}</bdi></p>
+            <div class="systems-acts">{form("retry")}{form("settle")}</div>
+        </li>
+    }
+    .into_any()
+}
+
+/// What is to be done, in the language of the page; what another version of the server does, by its name.
+fn effect_words(effect: &str) -> AnyView {
+    let key = match effect {
+        "charge" => "parked.charge",
+        "void_payment" => "parked.void_payment",
+        "void_left" => "parked.void_left",
+        "refund" => "parked.refund",
+        "refund_part" => "parked.refund_part",
+        "mark_booked" => "parked.mark_booked",
+        "release_seats" | "release_part" => "parked.release_seats",
+        "send_ticket" => "parked.send_ticket",
+        "send_notice" => "parked.send_notice",
+        "place_late" => "parked.place_late",
+        other => return view! { <bdi lang="en">{other.replace('_', " ")}</bdi> }.into_any(),
+    };
+    say!(key).into_any()
+}
+
+fn is_refund(effect: &str) -> bool {
+    matches!(effect, "refund" | "refund_part")
+}
+
+/// One of the two forms of an entry.
+#[derive(Clone, Copy)]
+struct Form<'a> {
+    theatre: &'a str,
+    id: i64,
+    /// The last part of its address.
+    decision: &'static str,
+    is_refund: bool,
+    refused: Option<&'a ParkedForm>,
+    intent: &'a str,
+}
+
+impl Form<'_> {
+    /// A reason and one button, behind a word that opens it.
+    fn view(self) -> impl IntoView + use<> {
+        let Self { theatre, id, decision, is_refund, refused, intent } = self;
+        let typed = refused.filter(|form| form.id == id && form.decision == decision);
+        let (words, then) = match (decision, is_refund) {
+            ("retry", true) => (say!("parked.retry"), say!("parked.retry_refund_then")),
+            ("retry", false) => (say!("parked.retry"), say!("parked.retry_then")),
+            (_, true) => (say!("parked.settle_refund"), say!("parked.settle_refund_then")),
+            (_, false) => (say!("parked.settle"), say!("parked.settle_then")),
+        };
+        let reason = typed.map(|form| form.reason.clone()).unwrap_or_default();
+        let (name, is_open) = (format!("{decision}-{id}"), typed.is_some());
+        view! {
+            <details class="systems-act" open=is_open>
+                <summary data-testid=format!("parked-{decision}")>{words.clone()}</summary>
+                <form action=format!("/staff/{theatre}/parked/{id}/{decision}") method="post" class="systems-form">
+                    <input r#type="hidden" name="key" value=format!("{intent}/{name}") />
+                    <p class="quiet small">{then}</p>
+                    {reason_field(&format!("reason-{name}"), say!("parked.reason"), reason, true)}
+                    <button class="button button-quiet" r#type="submit">{words}</button>
+                </form>
+            </details>
+        }
+    }
+}

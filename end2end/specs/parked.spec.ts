@@ -1,0 +1,72 @@
+// Money that did not go back, however often it was tried: managers see it, and say what becomes of it.
+import { randomUUID } from "node:crypto";
+
+import { claimShow } from "../pages/catalogue.js";
+import { expectForEveryone, expectOnPhone } from "../pages/everyone.js";
+import { bookingBecomes, pathOf, payWith } from "../pages/paying.js";
+import { press } from "../pages/show.js";
+import { signInAsManager } from "../pages/staff.js";
+import { expect, test } from "../pages/visitors.js";
+
+test("a refund that the gateway refuses waits for a manager, who settles it", async ({ request, newVisitor }) => {
+  const [anna, max] = [await newVisitor(), await newVisitor({ reducedMotion: "reduce", javaScriptEnabled: false })];
+  const show = await claimShow(request);
+  const hers = await anna.visit(show.id);
+  await hers.hold(show.seat("C", "7"));
+  await hers.checkOut("Anna", "anna@example.org");
+  const payment = new URL(anna.page.url());
+  await payWith(anna.page, "paid");
+  await bookingBecomes(anna.page, "CONFIRMED");
+
+  // Somebody has sent the money back at the gateway already, past us: there is nothing left to send.
+  const booking = pathOf(anna.page);
+  const { total } = (await (await anna.page.request.get(`/api/v1${booking}`)).json()) as { total: { minor: number } };
+  const refunds = `${payment.origin}/v1/payments/${payment.pathname.split("/").at(-1) ?? ""}/refunds`;
+  const sent = await request.post(refunds, {
+    headers: { authorization: `Bearer ${process.env.PAYMENTS_KEY ?? ""}`, "idempotency-key": randomUUID() },
+    data: { amount_minor: total.minor },
+  });
+  expect(sent.ok(), await sent.text()).toBe(true);
+  await press(anna.page.getByTestId("cancel-open"));
+  await press(anna.page.getByTestId("cancel-confirm"));
+  await bookingBecomes(anna.page, "CANCELLED");
+
+  await signInAsManager(max.page);
+  const address = `/staff/${show.theatre}/parked`;
+  const { reference } = (await (await anna.page.request.get(`/api/v1${booking}`)).json()) as { reference: string };
+  const parked = max.page.locator(`[data-testid=parked][data-reference="${reference}"]`);
+  await expect
+    .poll(async () => {
+      await max.page.goto(address);
+      return parked.count();
+    })
+    .toBe(1);
+  await expect(parked).toHaveAttribute("data-effect", "refund");
+  await expect(parked).toContainText("above_charge");
+  await expectOnPhone(max.page, "what waits for a manager");
+  await max.page.goto("/staff");
+  const way = max.page.locator(`a[data-parked][href="${address}"]`);
+  await expect(way).toHaveText(/: [1-9]\d*$/);
+  await press(way);
+
+  // Whose booking it is leads to it.
+  await expect(parked.getByTestId("parked-booking")).toHaveAttribute("href", new RegExp(`/box-office${booking}$`));
+  await press(parked.getByTestId("parked-settle"));
+  await parked.locator("details[open] input[name=reason]").fill("It was sent back at the gateway.");
+  await press(parked.locator("details[open] button[type=submit]"));
+  await expect(max.page.getByTestId("parked-done")).toBeVisible();
+  await expect(parked).toHaveCount(0);
+  await expect(anna.page.getByTestId("booking-state")).toHaveAttribute("data-money", "REFUNDED", { timeout: 20_000 });
+  await expect(anna.page.getByTestId("booking-story")).toContainText("Paid back in another way");
+});
+
+test("the page of what waits for a manager is for everyone", async ({ request, newVisitor }) => {
+  const { page } = await newVisitor({ reducedMotion: "reduce" });
+  const show = await claimShow(request);
+  await signInAsManager(page);
+  await page.goto(`/staff/${show.theatre}/parked`);
+  await expect(page.getByTestId("staff-parked")).toHaveAttribute("aria-current", "page");
+  await expectForEveryone(page, "what waits for a manager");
+  await page.goto("/staff");
+  await expectForEveryone(page, "where a manager works");
+});

@@ -1,0 +1,187 @@
+//! What a person decides about an effect that failed too often, written into the booking's story: at the command line
+//! by an operator, on a page or through the API by a manager of the theatre.
+
+mod http;
+
+use domain::api::parked::ParkedView;
+use domain::api::systems::ReasonRequest;
+use domain::booking::{Effect, Event};
+use domain::time::Timestamp;
+use sqlx::{PgConnection, PgPool};
+
+pub(super) use self::http::routes;
+use super::cancel::reason_of;
+use super::checkout::create::unmoved;
+use super::money::refunds;
+use super::moves::{self, Cause, MoveError};
+use super::sql::{self, BookingRow};
+use super::story;
+use crate::accounts::Staff;
+use crate::audit::{self, Entry};
+use crate::clock::rfc3339;
+use crate::idempotency::{Answer, Intent};
+use crate::web::Problem;
+use crate::{AppState, outbox};
+
+/// What becomes of a parked effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// It is put back to work.
+    Retry,
+    /// It is taken off the list: a person did it in another way. A refund counts as paid back then; late money that
+    /// found no seats goes back.
+    Settle,
+}
+
+impl Decision {
+    /// The last part of its address.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Retry => "retry",
+            Self::Settle => "settle",
+        }
+    }
+
+    /// The decision of that name; `None` for any other text.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        [Self::Retry, Self::Settle].into_iter().find(|decision| decision.as_str() == name)
+    }
+
+    /// Its name in the booking's story.
+    const fn event(self) -> &'static str {
+        match self {
+            Self::Retry => "effect_retried",
+            Self::Settle => "effect_settled",
+        }
+    }
+
+    /// Its name in the list of who did what.
+    const fn act(self) -> &'static str {
+        match self {
+            Self::Retry => "parked_retried",
+            Self::Settle => "parked_settled",
+        }
+    }
+}
+
+/// Puts a parked effect back to work.
+///
+/// # Errors
+/// 404 when it is not parked (any more), 400 when the reason cannot be used.
+pub async fn retry_parked(pg: &PgPool, id: i64, reason: &str, now: Timestamp) -> Result<(), Problem> {
+    let reason = reason_of(reason)?;
+    let mut tx = pg.begin().await?;
+    decide(&mut tx, (id, None), Decision::Retry, reason, now).await?;
+    tx.commit().await?;
+    Ok(())
+}
+
+/// Takes a parked effect off the list.
+///
+/// # Errors
+/// As [`retry_parked`].
+pub async fn settle_parked(pg: &PgPool, id: i64, reason: &str, now: Timestamp) -> Result<(), Problem> {
+    let reason = reason_of(reason)?;
+    let mut tx = pg.begin().await?;
+    decide(&mut tx, (id, None), Decision::Settle, reason, now).await?;
+    tx.commit().await?;
+    Ok(())
+}
+
+/// What waits for a person in a theatre, the oldest first.
+///
+/// # Errors
+/// When the database fails.
+pub async fn parked_at(state: &AppState, theatre: &str) -> Result<Vec<ParkedView>, Problem> {
+    let view = |job: outbox::Parked| ParkedView {
+        id: job.id,
+        booking: job.booking,
+        reference: job.reference,
+        effect: job.effect,
+        amount: job.amount,
+        attempts: job.attempts.unsigned_abs(),
+        why: job.why,
+        since: rfc3339(job.since),
+    };
+    Ok(outbox::parked_at(&state.pg, theatre).await?.into_iter().map(view).collect())
+}
+
+/// A manager of the theatre decides about one of its parked effects.
+///
+/// # Errors
+/// 404 when it is not parked (any more) or another theatre's, 400 when the reason cannot be used.
+pub async fn decide_parked(
+    state: &AppState,
+    staff: &Staff,
+    (theatre, id, decision): (&str, i64, Decision),
+    request: &ReasonRequest,
+    intent: &Intent,
+) -> Result<Answer, Problem> {
+    let now = state.locks.now();
+    if let Some(answer) = intent.replay(&state.pg, now).await? {
+        return Ok(answer);
+    }
+    let reason = reason_of(&request.reason)?;
+    let mut tx = state.pg.begin().await?;
+    if let Some(answer) = intent.begin(&mut tx, now).await? {
+        return Ok(answer);
+    }
+    let row = decide(&mut tx, (id, Some(theatre)), decision, reason, now).await?;
+    let subject = format!("booking {}", row.reference);
+    let entry = Entry::by(staff.session.account, decision.act(), subject, reason).at(theatre);
+    audit::record(&mut tx, &entry, now).await?;
+    let answer = intent.commit(tx, Answer::no_content(), now).await?;
+    outbox::wake(state);
+    Ok(answer)
+}
+
+/// Does it in the caller's transaction, of this theatre's shows alone if one is named; its booking.
+async fn decide(
+    tx: &mut PgConnection,
+    (id, theatre): (i64, Option<&str>),
+    decision: Decision,
+    reason: &str,
+    now: Timestamp,
+) -> Result<BookingRow, Problem> {
+    let gone = || Problem::not_found("parked effect");
+    let (booking, effect) = outbox::parked_effect(tx, id, theatre).await?.ok_or_else(gone)?;
+    // The booking first, like every other writer.
+    let row = sql::lock(tx, booking).await?.ok_or_else(gone)?;
+    let was_parked = match decision {
+        Decision::Retry => outbox::retry(tx, id, now).await?,
+        Decision::Settle => outbox::settle(tx, id).await?,
+    };
+    if !was_parked {
+        return Err(gone());
+    }
+    let words = format!("{}: {reason}", outbox::effect_name(effect));
+    let cause = Cause { actor: "staff", reason: &words };
+    let row = story::note(tx, &row, decision.event(), cause, now).await.map_err(unmoved)?;
+    if decision == Decision::Settle {
+        follow(tx, &row, effect, cause, now).await.map_err(unmoved)?;
+    }
+    Ok(row)
+}
+
+/// What it means for the booking that a person did it.
+async fn follow(
+    tx: &mut PgConnection,
+    row: &BookingRow,
+    effect: Effect,
+    cause: Cause<'_>,
+    now: Timestamp,
+) -> Result<(), MoveError> {
+    match effect {
+        Effect::Refund { amount } => {
+            refunds::request(tx, row.id, 0, (amount, 0), now).await?;
+            refunds::settle(tx, row, 0, cause, now).await
+        }
+        Effect::RefundPart { number, .. } => refunds::settle(tx, row, number, cause, now).await,
+        Effect::PlaceLate => {
+            moves::apply(tx, row, Event::LateMoneyReturned { amount: row.machine.total }, cause, now).await.map(drop)
+        }
+        _ => Ok(()),
+    }
+}
