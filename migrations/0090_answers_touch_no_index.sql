@@ -3,7 +3,7 @@
 -- answered version on the page of the claim (HOT).
 --
 -- Meanings stay: a key is of use until expires_at, whoever wrote it. purge_at only says when that is worth asking; a row
--- that is of use all the same stays (docs/decisions/0061). The version before writes rows without it, counted from the
+-- that is of use all the same stays (docs/decisions/0060). The version before writes rows without it, counted from the
 -- clock here, and looks for what has run out by reading the table, until its replicas are exchanged. Rows of before stay a
 -- day longer than they are of use: nothing is rewritten.
 SET LOCAL lock_timeout = '5s';

@@ -238,20 +238,24 @@ impl Writes {
             .done()
     }
 
-    /// As `seat_claims::sell`: only what is still the booking's own by booking and fence.
+    /// As `seat_claims::sell`: only what is still the booking's own by booking and fence. Seats next to each other are
+    /// looked up as one: what else lies between the first and the last is of another booking.
     fn add_sales(&self, together: &mut Together) -> Result<(), sqlx::Error> {
-        let sales = || self.sales.iter();
+        let runs: Vec<&[Claim]> = self.sales.chunk_by(Claim::is_followed_by).collect();
+        let firsts = || runs.iter().filter_map(|run| run.first());
         let statement = "UPDATE seat_claims claim SET state = 'sold'
-             FROM unnest($1::uuid[], $2::integer[], $3::uuid[], $4::bigint[]) AS own (show_id, seat_no, booking_id, fence)
-             WHERE claim.show_id = own.show_id AND claim.seat_no = own.seat_no
+             FROM unnest($1::uuid[], $2::integer[], $3::integer[], $4::uuid[], $5::bigint[])
+                  AS own (show_id, first, last, booking_id, fence)
+             WHERE claim.show_id = own.show_id AND claim.seat_no BETWEEN own.first AND own.last
                AND claim.booking_id = own.booking_id AND claim.fence = own.fence AND claim.state = 'claimed'
              RETURNING claim.booking_id";
         together
             .add("sold", statement, &["booking_id"])
-            .each(sales().map(|claim| claim.show))
-            .each(sales().map(|claim| claim.seat))
-            .each(sales().map(|claim| claim.booking))
-            .each(sales().map(|claim| claim.fence))
+            .each(firsts().map(|claim| claim.show))
+            .each(firsts().map(|claim| claim.seat))
+            .each(runs.iter().filter_map(|run| run.last()).map(|claim| claim.seat))
+            .each(firsts().map(|claim| claim.booking))
+            .each(firsts().map(|claim| claim.fence))
             .done()
     }
 

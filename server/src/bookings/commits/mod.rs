@@ -78,7 +78,7 @@ const ALONE_AT_ONCE: usize = 4;
 /// How long the first sale waits for others before the map is told, and then the mails are sent.
 const MARKS_GATHER: Duration = Duration::from_millis(3);
 /// Mails sent, and then taken off the outbox, together…
-const MAILS_TOGETHER: usize = 16;
+const MAILS_TOGETHER: usize = 64;
 /// …and how many such batches at one time: one that hangs leaves another.
 const MAILERS: usize = 2;
 /// Questions of each kind that may wait; "queue full" is an answer.

@@ -78,6 +78,10 @@ pub(super) struct PaymentNote {
     pub(super) pay_url: Option<String>,
 }
 
+/// Seats of a booking that are no further apart are looked up as one. Between them are claims of others, which are read
+/// in vain.
+const NEAR: i32 = 4;
+
 /// A seat of a booking that is to be claimed or sold. Ordered by show and seat.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Claim {
@@ -89,6 +93,11 @@ pub(super) struct Claim {
 }
 
 impl Claim {
+    /// Whether another is of the same booking, and so near behind it that both are found by one look.
+    pub(super) fn is_followed_by(&self, next: &Self) -> bool {
+        self.booking == next.booking && self.show == next.show && next.seat - self.seat <= NEAR
+    }
+
     fn all_of(row: &BookingRow) -> impl Iterator<Item = Self> {
         row.seats.iter().map(|seat: &SeatIndex| Self {
             show: row.show_id,
