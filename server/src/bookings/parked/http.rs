@@ -51,7 +51,7 @@ async fn retry(
     decide(state, staff, path, Decision::Retry, key, request).await
 }
 
-/// Take it off the list: you did it in another way, or it need not be done. A refund counts as paid back then. For managers.
+/// Take it off the list: you did it in another way, or it need not be done. A refund counts as paid back then, and late money that waits for seats goes back. For managers.
 #[utoipa::path(post, path = "/theatres/{theatre}/parked/{parked}/settle", tag = "bookings", request_body = ReasonRequest,
     params(("theatre" = String, Path), ("parked" = i64, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 204), NotStaff, KeyReused,
