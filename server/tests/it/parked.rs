@@ -124,6 +124,27 @@ async fn what_is_parked_while_it_is_being_done_stays_parked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_refund_that_waits_for_a_person_waits_no_more_when_its_gateway_has_sent_it() {
+    let world = World::start(1, &[]).await;
+    let ann = world.visitor();
+    let (booking, id) = parked_refund(&world, "refund", 0).await;
+    let (_, other) = parked_refund(&world, "refund", 0).await;
+    let event = json!({ "id": "evt_refund", "type": "refund.succeeded", "created_ms": 0,
+        "payment": { "id": "p", "reference": booking, "amount_minor": 500, "currency": "EUR" } })
+    .to_string();
+    let signed = World::sign(&event, server::clock::now().0 / 1_000);
+    let request = ann.client.post(format!("{}/api/v1/webhooks/payments/simulator", ann.base));
+    let request = request.header("content-type", "application/json").header("payment-signature", signed).body(event);
+    assert_eq!(request.send().await.expect("the server answers").status(), StatusCode::OK);
+    assert_eq!(world.count("SELECT count(*) FROM bookings WHERE money = 'REFUNDED'").await, 1);
+    let list = outbox::parked(&world.pg).await.expect("the list");
+    assert_eq!(list.iter().map(|job| job.id).collect::<Vec<_>>(), [other], "another booking's waits on");
+    let twice = settle_parked(&world.pg, id, "Paid back in cash.", server::clock::now()).await;
+    assert!(twice.is_err(), "nobody is to pay it a second time");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn managers_decide_about_what_waits_in_their_theatre_on_a_page_or_by_a_program() {
     let world = World::start(1, &[]).await;
     let mut rita = two_theatres(&world).await;

@@ -60,6 +60,16 @@ async fn look_now(world: &World) {
     due.expect("they are to be looked at");
 }
 
+/// A refund is on its way for so long that it is parked.
+async fn a_month_passes(world: &World) {
+    let old = "UPDATE refund_waits SET since = now() - interval '31 days', look_at = now() - interval '1 second'";
+    sqlx::query(old).execute(&world.pg).await.expect("it is old");
+    until("it is parked", || async {
+        world.count("SELECT count(*) FROM outbox WHERE parked_why LIKE 'refund_overdue%'").await == 1
+    })
+    .await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refund_on_its_way_is_settled_when_it_arrived_and_holds_nothing_up() {
     let (world, till) = at_stripe().await;
@@ -124,19 +134,62 @@ async fn a_refund_that_is_on_its_way_for_a_month_waits_for_a_person() {
     ann.cancel(&booking, None).await;
     until("it is on its way", || async { world.count("SELECT count(*) FROM refund_waits").await == 1 }).await;
     nothing_is_left_to_do(&world).await;
-    let old = "UPDATE refund_waits SET since = now() - interval '31 days', look_at = now() - interval '1 second'";
-    sqlx::query(old).execute(&world.pg).await.expect("it is old");
-    until("it is parked", || async {
-        world.count("SELECT count(*) FROM outbox WHERE parked_why LIKE 'refund_overdue%'").await == 1
-    })
-    .await;
+    a_month_passes(&world).await;
+    // It arrives after all: nobody is to pay it a second time.
     let id = payment(&till, &booking).id;
     till.simulator.refund_becomes(&id, 0, RefundStatus::Succeeded).expect("told");
     ann.sees_money(&booking, "REFUNDED").await;
-    let parked = outbox::parked(&world.pg).await.expect("the list").remove(0);
-    retry_parked(&world.pg, parked.id, "Stripe has sent it.", server::clock::now()).await.expect("tried again");
-    nothing_is_left_to_do(&world).await;
+    assert_eq!(world.count("SELECT count(*) FROM outbox").await, 0, "it waits no more");
     assert_eq!(stand(&till, &booking), [RefundStatus::Succeeded]);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refund_that_was_sent_again_and_arrived_after_a_month_waits_no_more() {
+    let (world, till) = at_stripe().await;
+    let ann = world.visitor();
+    let booking = ann.bought(&[1], "pm_paid").await;
+    ann.cancel(&booking, None).await;
+    ann.sees_money(&booking, "REFUNDED").await;
+    nothing_is_left_to_do(&world).await;
+    until("its news are noted", || async { world.count("SELECT count(*) FROM webhook_events").await == 2 }).await;
+    let id = payment(&till, &booking).id;
+    till.simulator.refund_becomes(&id, 0, RefundStatus::Failed).expect("told");
+    until("all three are noted", || async { world.count("SELECT count(*) FROM webhook_events").await == 5 }).await;
+    let parked = outbox::parked(&world.pg).await.expect("the list").remove(0);
+    till.simulator.ledger.let_refunds_wait(true);
+    retry_parked(&world.pg, parked.id, "The buyer has another card there.", server::clock::now())
+        .await
+        .expect("tried again");
+    until("it is on its way", || async { world.count("SELECT count(*) FROM refund_waits").await == 1 }).await;
+    nothing_is_left_to_do(&world).await;
+    a_month_passes(&world).await;
+    till.simulator.refund_becomes(&id, 1, RefundStatus::Succeeded).expect("told");
+    nothing_is_left_to_do(&world).await;
+    assert_eq!(world.count("SELECT count(*) FROM refund_waits").await, 0);
+    assert_eq!(stand(&till, &booking), [RefundStatus::Failed, RefundStatus::Succeeded]);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refund_that_came_back_waits_for_its_person_although_it_is_said_to_have_arrived() {
+    let (world, till) = at_stripe().await;
+    let ann = world.visitor();
+    let booking = ann.bought(&[1], "pm_paid").await;
+    till.simulator.ledger.let_refunds_wait(true);
+    ann.cancel(&booking, None).await;
+    until("it is on its way", || async { world.count("SELECT count(*) FROM refund_waits").await == 1 }).await;
+    nothing_is_left_to_do(&world).await;
+    let id = payment(&till, &booking).id;
+    till.simulator.refund_becomes(&id, 0, RefundStatus::Failed).expect("told");
+    until("it is parked", || async {
+        world.count("SELECT count(*) FROM outbox WHERE parked_why IS NOT NULL").await == 1
+    })
+    .await;
+    // The news of before come after those of the end.
+    till.simulator.refund_becomes(&id, 0, RefundStatus::Succeeded).expect("told");
+    ann.sees_money(&booking, "REFUNDED").await;
+    assert_eq!(world.count("SELECT count(*) FROM outbox WHERE parked_why IS NOT NULL").await, 1);
     world.end().await;
 }
 

@@ -234,14 +234,15 @@ pub(in crate::bookings) async fn settle(
     }
 }
 
-/// Whether it was not settled before.
+/// The same in the rows of money alone; whether it was not settled before. Whoever waits for a person to pay it waits no
+/// more.
 pub(in crate::bookings) async fn mark_settled(
     tx: &mut PgConnection,
     booking: Uuid,
     number: u32,
     now: Timestamp,
 ) -> Result<bool, sqlx::Error> {
-    on_their_way::is_over(tx, booking, number).await?;
+    on_their_way::reached(tx, booking, number).await?;
     if number == 0 {
         sql::note_refund(tx, booking, "settled", None, now).await?;
     }
