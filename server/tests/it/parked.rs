@@ -145,6 +145,31 @@ async fn a_refund_that_waits_for_a_person_waits_no_more_when_its_gateway_has_sen
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_refund_above_the_charge_can_be_settled_and_is_not_counted() {
+    let world = World::start(0, &[]).await;
+    let now = server::clock::now;
+    // One was to go back and could not be written down; the other should never have been asked for.
+    for (money, afterwards) in [("REFUNDING", "REFUNDED"), ("PAID", "PAID")] {
+        let booking = booking_in(&world.pg, world.show, "CANCELLED").await;
+        pay_for(&world.pg, booking, 500).await;
+        let stands = "UPDATE bookings SET money = $2, version = version + 1 WHERE id = $1";
+        sqlx::query(stands).bind(booking).bind(money).execute(&world.pg).await.expect("its money stands so");
+        let wrong = "INSERT INTO outbox (booking_id, effect, amount_minor, attempts, run_after, parked_why, created_at)
+                     VALUES ($1, 'refund', 501, 1, now(), 'above_charge', now()) RETURNING id";
+        let id: i64 = sqlx::query_scalar(wrong).bind(booking).fetch_one(&world.pg).await.expect("it is parked");
+        settle_parked(&world.pg, id, "Paid back in cash.", now()).await.expect("it is off the list");
+        let stands = sqlx::query_scalar("SELECT money FROM bookings WHERE id = $1").bind(booking);
+        let stands: String = stands.fetch_one(&world.pg).await.expect("a booking");
+        assert_eq!(stands, afterwards);
+    }
+    assert!(outbox::parked(&world.pg).await.expect("the list").is_empty());
+    assert_eq!(world.count("SELECT count(*) FROM refunds").await, 0, "no more than was charged is counted");
+    assert_eq!(world.count("SELECT count(*) FROM payments WHERE refund_state IS NOT NULL").await, 0);
+    assert_eq!(world.count("SELECT count(*) FROM booking_events WHERE event = 'effect_settled'").await, 2);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn managers_decide_about_what_waits_in_their_theatre_on_a_page_or_by_a_program() {
     let world = World::start(1, &[]).await;
     let mut rita = two_theatres(&world).await;
