@@ -170,6 +170,27 @@ async fn a_refund_above_the_charge_can_be_settled_and_is_not_counted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn money_at_a_gateway_that_was_left_is_not_asked_for_again_once_a_person_has_seen_to_it() {
+    let world = World::start(0, &[]).await;
+    let (seen_to, waits) =
+        (booking_in(&world.pg, world.show, "CANCELLED").await, booking_in(&world.pg, world.show, "CANCELLED").await);
+    for booking in [seen_to, waits] {
+        pay_for(&world.pg, booking, 500).await;
+        let left = "INSERT INTO payment_switches (booking_id, from_gateway, to_gateway, why, at)
+                    VALUES ($1, 'stripe', 'simulator', 'it did not answer', now())";
+        sqlx::query(left).bind(booking).execute(&world.pg).await.expect("it left a gateway");
+    }
+    let parked = "INSERT INTO outbox (booking_id, effect, attempts, run_after, parked_why, created_at)
+                  VALUES ($1, 'void_left', 40, now(), 'the gateway could not send it', now()) RETURNING id";
+    let id: i64 = sqlx::query_scalar(parked).bind(seen_to).fetch_one(&world.pg).await.expect("it is parked");
+    settle_parked(&world.pg, id, "Paid by bank transfer.", server::clock::now()).await.expect("settled");
+    let unsettled = "SELECT booking_id FROM payment_switches WHERE settled_as IS NULL OR settled_at IS NULL";
+    let unsettled: Vec<Uuid> = sqlx::query_scalar(unsettled).fetch_all(&world.pg).await.expect("the rows");
+    assert_eq!(unsettled, [waits], "the other booking's is still to be seen to");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn managers_decide_about_what_waits_in_their_theatre_on_a_page_or_by_a_program() {
     let world = World::start(1, &[]).await;
     let mut rita = two_theatres(&world).await;

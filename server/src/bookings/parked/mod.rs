@@ -12,7 +12,7 @@ use sqlx::{PgConnection, PgPool};
 pub(super) use self::http::routes;
 use super::cancel::reason_of;
 use super::checkout::create::unmoved;
-use super::money::refunds;
+use super::money::{payment_rows, refunds};
 use super::moves::{self, Cause, MoveError};
 use super::sql::{self, BookingRow};
 use super::story;
@@ -22,6 +22,10 @@ use crate::clock::rfc3339;
 use crate::idempotency::{Answer, Intent};
 use crate::web::Problem;
 use crate::{AppState, outbox};
+
+/// How it ended, for `payment_switches`, at a gateway that a booking had left and that a person has seen to: it keeps
+/// nothing of the payer's. How that came about is in the booking's story.
+const SETTLED_AS: &str = "refunded";
 
 /// What becomes of a parked effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,6 +188,13 @@ async fn follow(
             refunds::settle(tx, row, 0, cause, now).await
         }
         Effect::RefundPart { number, .. } => refunds::settle(tx, row, number, cause, now).await,
+        Effect::VoidLeft => {
+            // Or the next look at what the booking left would send the money back a second time.
+            for gateway in payment_rows::unsettled(tx, row.id).await? {
+                payment_rows::settle_left(tx, row.id, &gateway, SETTLED_AS, now).await?;
+            }
+            Ok(())
+        }
         Effect::PlaceLate => {
             moves::apply(tx, row, Event::LateMoneyReturned { amount: row.machine.total }, cause, now).await.map(drop)
         }
