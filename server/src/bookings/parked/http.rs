@@ -57,7 +57,7 @@ async fn retry(
     responses((status = 204), NotStaff, KeyReused,
         (status = 400, body = ProblemView, description = "malformed, key_missing"),
         (status = 404, body = ProblemView, description = "Not parked, or not any more; also for another theatre's staff"),
-        (status = 409, body = ProblemView, description = "still_running")))]
+        (status = 409, body = ProblemView, description = "wrong_state: the booking moved at the same moment, or late money went another way; still_running")))]
 async fn settle(
     state: State<AppState>,
     staff: Staff,
