@@ -125,6 +125,22 @@ pub async fn parked_refunds(tx: &mut PgConnection, booking: Uuid) -> Result<Vec<
     .await
 }
 
+/// Those of these bookings whose refund of all that was left waits for a person.
+///
+/// # Errors
+/// When the database fails.
+pub async fn with_parked_refund(pg: &PgPool, bookings: &[Uuid]) -> Result<Vec<Uuid>, sqlx::Error> {
+    if bookings.is_empty() {
+        return Ok(Vec::new());
+    }
+    sqlx::query_scalar(
+        "SELECT booking_id FROM outbox WHERE booking_id = ANY($1) AND effect = 'refund' AND parked_why IS NOT NULL",
+    )
+    .bind(bookings)
+    .fetch_all(pg)
+    .await
+}
+
 /// Takes the refund of that number off the list, if it waits for a person: it reached the payer after all. Whether it did.
 ///
 /// # Errors

@@ -38,8 +38,9 @@ async fn nothing_is_left_to_do(world: &World) {
     until("nothing is left to do", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
 }
 
-/// Whether it is said that the booking's refund came back: by the API, by the buyer's page and by the staff's.
-async fn says_it_came_back(seller: &Browser, buyer: &Visitor, booking: &Value) -> [bool; 3] {
+/// Whether it is said that the booking's refund came back: by the API, by the buyer's page, by the staff's and where the
+/// booking stands in a list.
+async fn says_it_came_back(seller: &Browser, buyer: &Visitor, booking: &Value) -> [bool; 4] {
     let id = text(&booking["id"]);
     let view = buyer.booking(booking).await;
     let request = buyer.client.get(format!("{}/bookings/{id}", buyer.base)).header("cookie", &buyer.cookie);
@@ -48,10 +49,13 @@ async fn says_it_came_back(seller: &Browser, buyer: &Visitor, booking: &Value) -
     let headline = own.split("<h1").nth(1).and_then(|rest| rest.split("</h1>").next()).unwrap_or_default();
     let (status, at_counter) = page(seller, &format!("/staff/aurora/box-office/bookings/{id}")).await;
     assert_eq!(status, reqwest::StatusCode::OK, "{at_counter}");
+    let (status, list) = page(seller, "/staff/aurora/box-office/bookings?q=ann%40example").await;
+    assert!(status == reqwest::StatusCode::OK && list.contains(id), "{list}");
     [
         view["refunds"][0]["came_back"] == true,
         headline.contains("Your money came back to us"),
         at_counter.contains("data-testid=\"came-back\"") && at_counter.contains("Refund came back"),
+        list.contains("Money came back to us"),
     ]
 }
 
@@ -213,7 +217,7 @@ async fn a_refund_that_comes_back_after_it_was_settled_waits_for_a_person_once()
     assert!(list[0].amount.is_some() && list[0].why.contains("expired_or_canceled_card"), "{list:?}");
     assert_eq!(world.count("SELECT count(*) FROM booking_events WHERE event = 'refund_failed'").await, 1);
     let seller = hired(&world, "ann@example.org", "box_office").await;
-    assert_eq!(says_it_came_back(&seller, &ann, &booking).await, [true; 3]);
+    assert_eq!(says_it_came_back(&seller, &ann, &booking).await, [true; 4]);
 
     // A person has it sent again: another refund, and that one.
     retry_parked(&world.pg, list[0].id, "The buyer has another card there.", server::clock::now())
@@ -222,7 +226,7 @@ async fn a_refund_that_comes_back_after_it_was_settled_waits_for_a_person_once()
     nothing_is_left_to_do(&world).await;
     assert_eq!(stand(&till, &booking), [RefundStatus::Failed, RefundStatus::Succeeded]);
     assert_eq!(ann.booking(&booking).await["money"], "REFUNDED");
-    assert_eq!(says_it_came_back(&seller, &ann, &booking).await, [false; 3]);
+    assert_eq!(says_it_came_back(&seller, &ann, &booking).await, [false; 4]);
 
     // In vain as well: then it is paid in another way, and Stripe is asked for no third.
     till.simulator.refund_becomes(&id, 1, RefundStatus::Failed).expect("told");
@@ -236,7 +240,7 @@ async fn a_refund_that_comes_back_after_it_was_settled_waits_for_a_person_once()
     assert_eq!(world.count("SELECT count(*) FROM outbox").await, 0);
     assert_eq!(stand(&till, &booking), [RefundStatus::Failed, RefundStatus::Failed]);
     assert_eq!(world.count("SELECT count(*) FROM refund_failures").await, 2);
-    assert_eq!(says_it_came_back(&seller, &ann, &booking).await, [false; 3]);
+    assert_eq!(says_it_came_back(&seller, &ann, &booking).await, [false; 4]);
     let story = ann.booking(&booking).await["steps"].clone();
     let story: Vec<&str> = story.as_array().expect("steps").iter().map(|step| text(&step["step"])).collect();
     let told = ["refunded", "came_back", "sent_again", "came_back", "paid_otherwise"];
