@@ -252,4 +252,15 @@ test("a show that is sold no more has its map, for whoever comes late", async ({
   await counter.sees(0, "available");
   for (const gone of ["cart-seat", "sell-cash", "party-find"]) await expect(page.getByTestId(gone)).toHaveCount(0);
   await expectForEveryone(page, "whose a seat is in a show that is sold no more");
+  // Where it cannot be asked, that is said.
+  const question = `**/box-office/shows/${show}/seats/*`;
+  await page.route(question, (route) => route.abort());
+  await use(page, counter.seat(1));
+  await expect(page.getByTestId("whose-trouble")).toBeVisible();
+  await expect(page.getByTestId("whose")).toHaveCount(0);
+  await expectForEveryone(page, "a seat nobody can ask about");
+  await page.unroute(question);
+  await use(page, counter.seat(0));
+  await expect(page.getByTestId("whose")).toBeVisible();
+  await expect(page.getByTestId("whose-trouble")).toBeHidden();
 });

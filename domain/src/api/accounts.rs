@@ -224,6 +224,9 @@ pub struct BookingSummary {
     pub state: BookingState,
     /// How its money stands.
     pub money: MoneyState,
+    /// Whether the refund of all that was left came back: the gateway could not send it, and a person looks at it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub came_back: bool,
     /// Names of its seats and places.
     pub what: Vec<String>,
     /// What it costs.

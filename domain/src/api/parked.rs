@@ -23,10 +23,10 @@ pub struct ParkedView {
     /// The sum, of a refund.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub amount: Option<Money>,
-    /// How often it was tried.
+    /// How often it was tried; not at all, where it had been done and came undone.
     pub attempts: u32,
     /// What went wrong the last time, in English.
     pub why: String,
-    /// When it was to be done first, RFC 3339.
+    /// When it was to be done first, or came undone, RFC 3339.
     pub since: String,
 }

@@ -12,7 +12,10 @@ use domain::booking::Effect;
 use tokio::sync::Notify;
 use uuid::Uuid;
 
-pub use parked::{MAX_LISTED, Parked, parked, parked_at, parked_counts, parked_effect, parked_refunds, retry, settle};
+pub use parked::{
+    MAX_LISTED, Parked, parked, parked_at, parked_counts, parked_effect, parked_refunds, retry, settle, unpark_refund,
+    with_parked_refund,
+};
 pub use relay::{Lane, relay_forever};
 pub use sql::{add_done, add_enqueued, done, enqueue, holds, name as effect_name, park};
 

@@ -125,6 +125,38 @@ pub async fn parked_refunds(tx: &mut PgConnection, booking: Uuid) -> Result<Vec<
     .await
 }
 
+/// Those of these bookings whose refund of all that was left waits for a person.
+///
+/// # Errors
+/// When the database fails.
+pub async fn with_parked_refund(pg: &PgPool, bookings: &[Uuid]) -> Result<Vec<Uuid>, sqlx::Error> {
+    if bookings.is_empty() {
+        return Ok(Vec::new());
+    }
+    sqlx::query_scalar(
+        "SELECT booking_id FROM outbox WHERE booking_id = ANY($1) AND effect = 'refund' AND parked_why IS NOT NULL",
+    )
+    .bind(bookings)
+    .fetch_all(pg)
+    .await
+}
+
+/// Takes the refund of that number off the list, if it waits for a person: it reached the payer after all. Whether it did.
+///
+/// # Errors
+/// When the database fails.
+pub async fn unpark_refund(tx: &mut PgConnection, booking: Uuid, number: u32) -> Result<bool, sqlx::Error> {
+    let taken = sqlx::query(
+        "DELETE FROM outbox WHERE booking_id = $1 AND effect IN ('refund', 'refund_part') AND refund_number = $2
+           AND parked_why IS NOT NULL",
+    )
+    .bind(booking)
+    .bind(number.cast_signed())
+    .execute(tx)
+    .await?;
+    Ok(taken.rows_affected() > 0)
+}
+
 /// The booking and the effect of a parked row, of a show of this theatre if one is named; `None` when it is not parked
 /// (any more), or another theatre's.
 ///

@@ -124,6 +124,73 @@ async fn what_is_parked_while_it_is_being_done_stays_parked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_refund_that_waits_for_a_person_waits_no_more_when_its_gateway_has_sent_it() {
+    let world = World::start(1, &[]).await;
+    let ann = world.visitor();
+    let (booking, id) = parked_refund(&world, "refund", 0).await;
+    let (_, other) = parked_refund(&world, "refund", 0).await;
+    let event = json!({ "id": "evt_refund", "type": "refund.succeeded", "created_ms": 0,
+        "payment": { "id": "p", "reference": booking, "amount_minor": 500, "currency": "EUR" } })
+    .to_string();
+    let signed = World::sign(&event, server::clock::now().0 / 1_000);
+    let request = ann.client.post(format!("{}/api/v1/webhooks/payments/simulator", ann.base));
+    let request = request.header("content-type", "application/json").header("payment-signature", signed).body(event);
+    assert_eq!(request.send().await.expect("the server answers").status(), StatusCode::OK);
+    assert_eq!(world.count("SELECT count(*) FROM bookings WHERE money = 'REFUNDED'").await, 1);
+    let list = outbox::parked(&world.pg).await.expect("the list");
+    assert_eq!(list.iter().map(|job| job.id).collect::<Vec<_>>(), [other], "another booking's waits on");
+    let twice = settle_parked(&world.pg, id, "Paid back in cash.", server::clock::now()).await;
+    assert!(twice.is_err(), "nobody is to pay it a second time");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refund_above_the_charge_can_be_settled_and_is_not_counted() {
+    let world = World::start(0, &[]).await;
+    let now = server::clock::now;
+    // One was to go back and could not be written down; the other should never have been asked for.
+    for (money, afterwards) in [("REFUNDING", "REFUNDED"), ("PAID", "PAID")] {
+        let booking = booking_in(&world.pg, world.show, "CANCELLED").await;
+        pay_for(&world.pg, booking, 500).await;
+        let stands = "UPDATE bookings SET money = $2, version = version + 1 WHERE id = $1";
+        sqlx::query(stands).bind(booking).bind(money).execute(&world.pg).await.expect("its money stands so");
+        let wrong = "INSERT INTO outbox (booking_id, effect, amount_minor, attempts, run_after, parked_why, created_at)
+                     VALUES ($1, 'refund', 501, 1, now(), 'above_charge', now()) RETURNING id";
+        let id: i64 = sqlx::query_scalar(wrong).bind(booking).fetch_one(&world.pg).await.expect("it is parked");
+        settle_parked(&world.pg, id, "Paid back in cash.", now()).await.expect("it is off the list");
+        let stands = sqlx::query_scalar("SELECT money FROM bookings WHERE id = $1").bind(booking);
+        let stands: String = stands.fetch_one(&world.pg).await.expect("a booking");
+        assert_eq!(stands, afterwards);
+    }
+    assert!(outbox::parked(&world.pg).await.expect("the list").is_empty());
+    assert_eq!(world.count("SELECT count(*) FROM refunds").await, 0, "no more than was charged is counted");
+    assert_eq!(world.count("SELECT count(*) FROM payments WHERE refund_state IS NOT NULL").await, 0);
+    assert_eq!(world.count("SELECT count(*) FROM booking_events WHERE event = 'effect_settled'").await, 2);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn money_at_a_gateway_that_was_left_is_not_asked_for_again_once_a_person_has_seen_to_it() {
+    let world = World::start(0, &[]).await;
+    let (seen_to, waits) =
+        (booking_in(&world.pg, world.show, "CANCELLED").await, booking_in(&world.pg, world.show, "CANCELLED").await);
+    for booking in [seen_to, waits] {
+        pay_for(&world.pg, booking, 500).await;
+        let left = "INSERT INTO payment_switches (booking_id, from_gateway, to_gateway, why, at)
+                    VALUES ($1, 'stripe', 'simulator', 'it did not answer', now())";
+        sqlx::query(left).bind(booking).execute(&world.pg).await.expect("it left a gateway");
+    }
+    let parked = "INSERT INTO outbox (booking_id, effect, attempts, run_after, parked_why, created_at)
+                  VALUES ($1, 'void_left', 40, now(), 'the gateway could not send it', now()) RETURNING id";
+    let id: i64 = sqlx::query_scalar(parked).bind(seen_to).fetch_one(&world.pg).await.expect("it is parked");
+    settle_parked(&world.pg, id, "Paid by bank transfer.", server::clock::now()).await.expect("settled");
+    let unsettled = "SELECT booking_id FROM payment_switches WHERE settled_as IS NULL OR settled_at IS NULL";
+    let unsettled: Vec<Uuid> = sqlx::query_scalar(unsettled).fetch_all(&world.pg).await.expect("the rows");
+    assert_eq!(unsettled, [waits], "the other booking's is still to be seen to");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn managers_decide_about_what_waits_in_their_theatre_on_a_page_or_by_a_program() {
     let world = World::start(1, &[]).await;
     let mut rita = two_theatres(&world).await;

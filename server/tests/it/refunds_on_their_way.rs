@@ -38,8 +38,9 @@ async fn nothing_is_left_to_do(world: &World) {
     until("nothing is left to do", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
 }
 
-/// Whether it is said that the booking's refund came back: by the API, by the buyer's page and by the staff's.
-async fn says_it_came_back(seller: &Browser, buyer: &Visitor, booking: &Value) -> [bool; 3] {
+/// Whether it is said that the booking's refund came back: by the API, by the buyer's page, by the staff's and where the
+/// booking stands in a list.
+async fn says_it_came_back(seller: &Browser, buyer: &Visitor, booking: &Value) -> [bool; 4] {
     let id = text(&booking["id"]);
     let view = buyer.booking(booking).await;
     let request = buyer.client.get(format!("{}/bookings/{id}", buyer.base)).header("cookie", &buyer.cookie);
@@ -48,16 +49,29 @@ async fn says_it_came_back(seller: &Browser, buyer: &Visitor, booking: &Value) -
     let headline = own.split("<h1").nth(1).and_then(|rest| rest.split("</h1>").next()).unwrap_or_default();
     let (status, at_counter) = page(seller, &format!("/staff/aurora/box-office/bookings/{id}")).await;
     assert_eq!(status, reqwest::StatusCode::OK, "{at_counter}");
+    let (status, list) = page(seller, "/staff/aurora/box-office/bookings?q=ann%40example").await;
+    assert!(status == reqwest::StatusCode::OK && list.contains(id), "{list}");
     [
         view["refunds"][0]["came_back"] == true,
         headline.contains("Your money came back to us"),
         at_counter.contains("data-testid=\"came-back\"") && at_counter.contains("Refund came back"),
+        list.contains("Money came back to us"),
     ]
 }
 
 async fn look_now(world: &World) {
     let due = sqlx::query("UPDATE refund_waits SET look_at = now() - interval '1 second'").execute(&world.pg).await;
     due.expect("they are to be looked at");
+}
+
+/// A refund is on its way for so long that it is parked.
+async fn a_month_passes(world: &World) {
+    let old = "UPDATE refund_waits SET since = now() - interval '31 days', look_at = now() - interval '1 second'";
+    sqlx::query(old).execute(&world.pg).await.expect("it is old");
+    until("it is parked", || async {
+        world.count("SELECT count(*) FROM outbox WHERE parked_why LIKE 'refund_overdue%'").await == 1
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -124,19 +138,62 @@ async fn a_refund_that_is_on_its_way_for_a_month_waits_for_a_person() {
     ann.cancel(&booking, None).await;
     until("it is on its way", || async { world.count("SELECT count(*) FROM refund_waits").await == 1 }).await;
     nothing_is_left_to_do(&world).await;
-    let old = "UPDATE refund_waits SET since = now() - interval '31 days', look_at = now() - interval '1 second'";
-    sqlx::query(old).execute(&world.pg).await.expect("it is old");
-    until("it is parked", || async {
-        world.count("SELECT count(*) FROM outbox WHERE parked_why LIKE 'refund_overdue%'").await == 1
-    })
-    .await;
+    a_month_passes(&world).await;
+    // It arrives after all: nobody is to pay it a second time.
     let id = payment(&till, &booking).id;
     till.simulator.refund_becomes(&id, 0, RefundStatus::Succeeded).expect("told");
     ann.sees_money(&booking, "REFUNDED").await;
-    let parked = outbox::parked(&world.pg).await.expect("the list").remove(0);
-    retry_parked(&world.pg, parked.id, "Stripe has sent it.", server::clock::now()).await.expect("tried again");
-    nothing_is_left_to_do(&world).await;
+    assert_eq!(world.count("SELECT count(*) FROM outbox").await, 0, "it waits no more");
     assert_eq!(stand(&till, &booking), [RefundStatus::Succeeded]);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refund_that_was_sent_again_and_arrived_after_a_month_waits_no_more() {
+    let (world, till) = at_stripe().await;
+    let ann = world.visitor();
+    let booking = ann.bought(&[1], "pm_paid").await;
+    ann.cancel(&booking, None).await;
+    ann.sees_money(&booking, "REFUNDED").await;
+    nothing_is_left_to_do(&world).await;
+    until("its news are noted", || async { world.count("SELECT count(*) FROM webhook_events").await == 2 }).await;
+    let id = payment(&till, &booking).id;
+    till.simulator.refund_becomes(&id, 0, RefundStatus::Failed).expect("told");
+    until("all three are noted", || async { world.count("SELECT count(*) FROM webhook_events").await == 5 }).await;
+    let parked = outbox::parked(&world.pg).await.expect("the list").remove(0);
+    till.simulator.ledger.let_refunds_wait(true);
+    retry_parked(&world.pg, parked.id, "The buyer has another card there.", server::clock::now())
+        .await
+        .expect("tried again");
+    until("it is on its way", || async { world.count("SELECT count(*) FROM refund_waits").await == 1 }).await;
+    nothing_is_left_to_do(&world).await;
+    a_month_passes(&world).await;
+    till.simulator.refund_becomes(&id, 1, RefundStatus::Succeeded).expect("told");
+    nothing_is_left_to_do(&world).await;
+    assert_eq!(world.count("SELECT count(*) FROM refund_waits").await, 0);
+    assert_eq!(stand(&till, &booking), [RefundStatus::Failed, RefundStatus::Succeeded]);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refund_that_came_back_waits_for_its_person_although_it_is_said_to_have_arrived() {
+    let (world, till) = at_stripe().await;
+    let ann = world.visitor();
+    let booking = ann.bought(&[1], "pm_paid").await;
+    till.simulator.ledger.let_refunds_wait(true);
+    ann.cancel(&booking, None).await;
+    until("it is on its way", || async { world.count("SELECT count(*) FROM refund_waits").await == 1 }).await;
+    nothing_is_left_to_do(&world).await;
+    let id = payment(&till, &booking).id;
+    till.simulator.refund_becomes(&id, 0, RefundStatus::Failed).expect("told");
+    until("it is parked", || async {
+        world.count("SELECT count(*) FROM outbox WHERE parked_why IS NOT NULL").await == 1
+    })
+    .await;
+    // The news of before come after those of the end.
+    till.simulator.refund_becomes(&id, 0, RefundStatus::Succeeded).expect("told");
+    ann.sees_money(&booking, "REFUNDED").await;
+    assert_eq!(world.count("SELECT count(*) FROM outbox WHERE parked_why IS NOT NULL").await, 1);
     world.end().await;
 }
 
@@ -160,7 +217,7 @@ async fn a_refund_that_comes_back_after_it_was_settled_waits_for_a_person_once()
     assert!(list[0].amount.is_some() && list[0].why.contains("expired_or_canceled_card"), "{list:?}");
     assert_eq!(world.count("SELECT count(*) FROM booking_events WHERE event = 'refund_failed'").await, 1);
     let seller = hired(&world, "ann@example.org", "box_office").await;
-    assert_eq!(says_it_came_back(&seller, &ann, &booking).await, [true; 3]);
+    assert_eq!(says_it_came_back(&seller, &ann, &booking).await, [true; 4]);
 
     // A person has it sent again: another refund, and that one.
     retry_parked(&world.pg, list[0].id, "The buyer has another card there.", server::clock::now())
@@ -169,7 +226,7 @@ async fn a_refund_that_comes_back_after_it_was_settled_waits_for_a_person_once()
     nothing_is_left_to_do(&world).await;
     assert_eq!(stand(&till, &booking), [RefundStatus::Failed, RefundStatus::Succeeded]);
     assert_eq!(ann.booking(&booking).await["money"], "REFUNDED");
-    assert_eq!(says_it_came_back(&seller, &ann, &booking).await, [false; 3]);
+    assert_eq!(says_it_came_back(&seller, &ann, &booking).await, [false; 4]);
 
     // In vain as well: then it is paid in another way, and Stripe is asked for no third.
     till.simulator.refund_becomes(&id, 1, RefundStatus::Failed).expect("told");
@@ -183,7 +240,7 @@ async fn a_refund_that_comes_back_after_it_was_settled_waits_for_a_person_once()
     assert_eq!(world.count("SELECT count(*) FROM outbox").await, 0);
     assert_eq!(stand(&till, &booking), [RefundStatus::Failed, RefundStatus::Failed]);
     assert_eq!(world.count("SELECT count(*) FROM refund_failures").await, 2);
-    assert_eq!(says_it_came_back(&seller, &ann, &booking).await, [false; 3]);
+    assert_eq!(says_it_came_back(&seller, &ann, &booking).await, [false; 4]);
     let story = ann.booking(&booking).await["steps"].clone();
     let story: Vec<&str> = story.as_array().expect("steps").iter().map(|step| text(&step["step"])).collect();
     let told = ["refunded", "came_back", "sent_again", "came_back", "paid_otherwise"];

@@ -101,7 +101,7 @@ fn bookings_view(page: BookingPage) -> AnyView {
 }
 
 fn line(booking: BookingSummary) -> impl IntoView {
-    let state = state_words(booking.state, booking.money);
+    let state = state_words(&booking);
     let language = language::current();
     let starts = Moment::parse(&booking.starts_local).map_or(booking.starts, |start| start.in_words(language));
     view! {
@@ -122,9 +122,11 @@ fn line(booking: BookingSummary) -> impl IntoView {
     }
 }
 
-pub(in crate::pages) fn state_words(state: BookingState, money: MoneyState) -> String {
-    match (state, money) {
+pub(in crate::pages) fn state_words(booking: &BookingSummary) -> String {
+    match (booking.state, booking.money) {
         (BookingState::Confirmed, _) => say!("account.state_booked"),
+        // Whatever it counted as before.
+        _ if booking.came_back => say!("account.state_came_back"),
         (_, MoneyState::Refunding) => say!("account.state_refunding"),
         (_, MoneyState::Refunded) => say!("account.state_refunded"),
         (_, MoneyState::Moved) => say!("account.state_moved"),

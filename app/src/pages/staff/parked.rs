@@ -75,7 +75,7 @@ fn entry(theatre: &str, parked: ParkedView, refused: Option<&ParkedForm>, intent
     let name = reference.clone();
     let since = Moment::parse(&since).map_or(since, |moment| moment.in_words(current()));
     let amount = amount.map(|amount| view! { ": "<strong>{money(amount, current())}</strong> });
-    let form = |decision| Form { theatre, id, decision, is_refund: is_refund(&effect), refused, intent }.view();
+    let form = |decision| Form { theatre, id, decision, effect: &effect, refused, intent }.view();
     view! {
         <li class="card systems-part" data-testid="parked" data-effect=effect.clone() data-reference=name>
             <h2>{effect_words(&effect)}{amount}</h2>
@@ -109,8 +109,16 @@ fn effect_words(effect: &str) -> AnyView {
     say!(key).into_any()
 }
 
-fn is_refund(effect: &str) -> bool {
-    matches!(effect, "refund" | "refund_part")
+/// What a decision about such an effect is called, and what happens then.
+fn decision_words(decision: &str, effect: &str) -> (String, String) {
+    match (decision, effect) {
+        ("retry", "refund" | "refund_part") => (say!("parked.retry"), say!("parked.retry_refund_then")),
+        ("retry", _) => (say!("parked.retry"), say!("parked.retry_then")),
+        (_, "refund" | "refund_part") => (say!("parked.settle_refund"), say!("parked.settle_refund_then")),
+        // Whoever gives it up for settled sends the money back.
+        (_, "place_late") => (say!("parked.refund"), say!("parked.settle_late_then")),
+        _ => (say!("parked.settle"), say!("parked.settle_then")),
+    }
 }
 
 /// One of the two forms of an entry.
@@ -120,7 +128,7 @@ struct Form<'a> {
     id: i64,
     /// The last part of its address.
     decision: &'static str,
-    is_refund: bool,
+    effect: &'a str,
     refused: Option<&'a ParkedForm>,
     intent: &'a str,
 }
@@ -128,14 +136,9 @@ struct Form<'a> {
 impl Form<'_> {
     /// A reason and one button, behind a word that opens it.
     fn view(self) -> impl IntoView + use<> {
-        let Self { theatre, id, decision, is_refund, refused, intent } = self;
+        let Self { theatre, id, decision, effect, refused, intent } = self;
         let typed = refused.filter(|form| form.id == id && form.decision == decision);
-        let (words, then) = match (decision, is_refund) {
-            ("retry", true) => (say!("parked.retry"), say!("parked.retry_refund_then")),
-            ("retry", false) => (say!("parked.retry"), say!("parked.retry_then")),
-            (_, true) => (say!("parked.settle_refund"), say!("parked.settle_refund_then")),
-            (_, false) => (say!("parked.settle"), say!("parked.settle_then")),
-        };
+        let (words, then) = decision_words(decision, effect);
         let reason = typed.map(|form| form.reason.clone()).unwrap_or_default();
         let (name, is_open) = (format!("{decision}-{id}"), typed.is_some());
         view! {
@@ -149,5 +152,24 @@ impl Form<'_> {
                 </form>
             </details>
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_came_undone_after_it_was_done_is_not_said_to_have_been_tried() {
+        let said = |tries: u32| say!("parked.since", time = Arg::Ours("Monday"), tries = tries);
+        assert_eq!([0, 1, 40].map(said), ["Since Monday", "Since Monday, tried once", "Since Monday, tried 40 times"]);
+    }
+
+    #[test]
+    fn whoever_settles_late_money_is_told_that_it_goes_back() {
+        let then = |effect: &str| decision_words("settle", effect).1;
+        assert!(then("place_late").contains("the money goes back"), "{}", then("place_late"));
+        assert!(then("refund").contains("counts as paid back"), "{}", then("refund"));
+        assert!(then("send_ticket").contains("Nothing more happens"), "{}", then("send_ticket"));
     }
 }

@@ -23,6 +23,7 @@ pub(super) fn panel(selling: Selling) -> impl IntoView {
         <aside class="counter-panel card" data-testid="counter-panel" aria-label=say!("box_office.counter")>
             {move || selling.sold.get().map(|sold| last_sale(selling, sold))}
             {move || seat::whose(selling)}
+            {seat::not_told(selling)}
             {move || exchange::what(selling)}
             <div class="cart-head">
                 <h2>{say!("cart.title")}</h2>
@@ -58,6 +59,7 @@ pub(super) fn of_closed(selling: Selling) -> impl IntoView {
         <aside class="counter-panel card" data-testid="counter-panel" aria-label=say!("box_office.counter")>
             <p class="quiet">{say!("box_office.tap_for_whose")}</p>
             {move || seat::whose(selling)}
+            {seat::not_told(selling)}
         </aside>
     }
 }

@@ -7,6 +7,7 @@ use leptos::prelude::*;
 use super::selling::Selling;
 use crate::language::Arg;
 use crate::say;
+use crate::staff::in_the_way;
 
 /// Whose it is, with what can be done about it.
 pub(super) fn whose(selling: Selling) -> Option<impl IntoView + use<>> {
@@ -28,6 +29,14 @@ pub(super) fn whose(selling: Selling) -> Option<impl IntoView + use<>> {
             {is_kept.then(|| kept(selling, seat))}
         </div>
     })
+}
+
+/// What stood in the way of asking whose it is.
+pub(super) fn not_told(selling: Selling) -> impl IntoView {
+    view! {
+        <p class="account-trouble" role="alert" data-testid="whose-trouble"
+            hidden=move || selling.not_told.with(Option::is_none)>{move || selling.not_told.get().map(in_the_way)}</p>
+    }
 }
 
 fn in_words(seat: &str, holder: &SeatHolder) -> String {

@@ -41,6 +41,8 @@ pub(super) struct Selling {
     pub(super) sold: RwSignal<Option<CounterBooking>>,
     /// Whose the seat is that was tapped in vain.
     pub(super) holder: RwSignal<Option<(SeatIndex, SeatHolder)>>,
+    /// Why nobody knows whose it is.
+    pub(super) not_told: RwSignal<Option<Hindrance>>,
     /// What is held for callers in this show.
     pub(super) callers: RwSignal<Vec<CallerHoldView>>,
     /// The booking whose seats are exchanged.
@@ -71,6 +73,7 @@ impl Selling {
             trouble: RwSignal::new(None),
             sold: RwSignal::new(None),
             holder: RwSignal::new(None),
+            not_told: RwSignal::new(None),
             callers: RwSignal::new(Vec::new()),
             exchange: RwSignal::new(exchange),
             due: RwSignal::new(None),
@@ -295,12 +298,16 @@ impl Selling {
 
     fn ask_whose(self, seat: SeatIndex) {
         self.holder.set(None);
+        self.not_told.set(None);
         spawn_local(async move {
             let path = self.path_of_show(&format!("seats/{seat}"));
-            if let Ok(holder) = calls::get::<SeatHolder>(&path).await
-                && self.session.tapped_in_vain.get_untracked() == Some(seat)
-            {
-                self.holder.set(Some((seat, holder)));
+            let told = calls::get::<SeatHolder>(&path).await;
+            if self.session.tapped_in_vain.get_untracked() != Some(seat) {
+                return;
+            }
+            match told {
+                Ok(holder) => self.holder.set(Some((seat, holder))),
+                Err(failure) => self.not_told.set(Some(in_words(&failure))),
             }
         });
     }
@@ -313,16 +320,19 @@ impl Selling {
         self.trouble.set(None);
         spawn_local(async move {
             if let Err(failure) = work.await {
-                let words = match &failure {
-                    Failure::Unreachable => say!("common.unreachable").into(),
-                    Failure::Problem(problem) => problem_for_staff(problem),
-                };
-                self.trouble.set(Some(words));
+                self.trouble.set(Some(in_words(&failure)));
                 // The hold may be over, or other than it looks.
                 self.session.recall();
             }
             self.busy.set(false);
         });
+    }
+}
+
+fn in_words(failure: &Failure) -> Hindrance {
+    match failure {
+        Failure::Unreachable => say!("common.unreachable").into(),
+        Failure::Problem(problem) => problem_for_staff(problem),
     }
 }
 

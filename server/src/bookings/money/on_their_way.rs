@@ -65,14 +65,36 @@ pub(in crate::bookings) async fn wait(state: &AppState, booking: Uuid, number: u
     Ok(())
 }
 
-/// It is not on its way any more. A repeat changes nothing.
-pub(in crate::bookings) async fn is_over(tx: &mut PgConnection, booking: Uuid, number: u32) -> Result<(), sqlx::Error> {
-    sqlx::query("DELETE FROM refund_waits WHERE booking_id = $1 AND number = $2")
+/// It is not on its way any more; whether it was. A repeat changes nothing.
+pub(in crate::bookings) async fn is_over(
+    tx: &mut PgConnection,
+    booking: Uuid,
+    number: u32,
+) -> Result<bool, sqlx::Error> {
+    let waited = sqlx::query("DELETE FROM refund_waits WHERE booking_id = $1 AND number = $2")
         .bind(booking)
         .bind(number.cast_signed())
         .execute(tx)
         .await?;
-    Ok(())
+    Ok(waited.rows_affected() == 1)
+}
+
+/// It reached the payer: it is on its way no more, and no person need pay it. One that came back waits for its person
+/// all the same, unless it was sent again and is what arrived. Whether a person was waited for.
+pub(in crate::bookings) async fn reached(
+    tx: &mut PgConnection,
+    booking: Uuid,
+    number: u32,
+) -> Result<bool, sqlx::Error> {
+    let was_on_its_way = is_over(tx, booking, number).await?;
+    if !was_on_its_way && has_failed(tx, booking, number).await? {
+        return Ok(false);
+    }
+    let was_parked = outbox::unpark_refund(tx, booking, number).await?;
+    if was_parked {
+        tracing::info!(%booking, number, "a refund of {booking} that waited for a person reached the payer");
+    }
+    Ok(was_parked)
 }
 
 /// Whether the gateway ever said that it could not send this refund.
@@ -184,11 +206,14 @@ pub(in crate::bookings) async fn arrived(
     number: u32,
     now: Timestamp,
 ) -> Result<NewsOutcome, MoveError> {
-    is_over(tx, row.id, number).await?;
     let known = refunds::of_booking(tx, row.id).await?;
-    let open = known.iter().any(|refund| refund.number.cast_unsigned() == number && refund.settled_at.is_none());
-    if !open {
+    let Some(refund) = known.into_iter().find(|refund| refund.number.cast_unsigned() == number) else {
         return Ok(NewsOutcome::Ignored);
+    };
+    if refund.settled_at.is_some() {
+        // One that came back after it was settled and was sent again may be parked: it is on its way for too long.
+        let was_parked = reached(tx, row.id, number).await?;
+        return Ok(if was_parked { NewsOutcome::Applied } else { NewsOutcome::Ignored });
     }
     refunds::settle(tx, row, number, causes::WEBHOOK, now).await?;
     Ok(NewsOutcome::Applied)

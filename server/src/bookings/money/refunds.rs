@@ -10,7 +10,7 @@ use domain::money::Money;
 use domain::seats::put_as_read;
 use domain::till::Means;
 use domain::time::Timestamp;
-use sqlx::PgConnection;
+use sqlx::{Connection, PgConnection};
 use uuid::Uuid;
 
 use super::asking;
@@ -206,9 +206,28 @@ pub(in crate::bookings) async fn perform(
 
 /// The trigger on `refunds` lets no sum exceed the charge.
 fn above_charge(cause: sqlx::Error) -> EffectError {
-    match &cause {
-        sqlx::Error::Database(refused) if refused.is_check_violation() => EffectError::AboveCharge,
-        _ => cause.into(),
+    if is_above_charge(&cause) { EffectError::AboveCharge } else { cause.into() }
+}
+
+fn is_above_charge(cause: &sqlx::Error) -> bool {
+    matches!(cause, sqlx::Error::Database(refused) if refused.is_check_violation())
+}
+
+/// As [`request`], of money that a person paid: `false`, and nothing is written, where the refunds would come to more
+/// than was charged.
+pub(in crate::bookings) async fn request_within_charge(
+    tx: &mut PgConnection,
+    booking: Uuid,
+    number: u32,
+    amount: Money,
+    now: Timestamp,
+) -> Result<bool, sqlx::Error> {
+    // Of its own, so that the caller's transaction goes on after a no.
+    let mut attempt = tx.begin().await?;
+    match request(&mut attempt, booking, number, (amount, 0), now).await {
+        Ok(()) => attempt.commit().await.map(|()| true),
+        Err(cause) if is_above_charge(&cause) => attempt.rollback().await.map(|()| false),
+        Err(cause) => Err(cause),
     }
 }
 
@@ -227,6 +246,16 @@ pub(in crate::bookings) async fn settle(
         }
         return Ok(());
     }
+    settle_uncounted(tx, row, cause, now).await
+}
+
+/// The same of all that was left, of a booking that has no row of it.
+pub(in crate::bookings) async fn settle_uncounted(
+    tx: &mut PgConnection,
+    row: &BookingRow,
+    cause: Cause<'_>,
+    now: Timestamp,
+) -> Result<(), MoveError> {
     match moves::apply(tx, row, Event::RefundSettled, cause, now).await {
         // The gateway's webhook was faster than its answer.
         Ok(_) | Err(MoveError::Refused(_)) => Ok(()),
@@ -234,14 +263,15 @@ pub(in crate::bookings) async fn settle(
     }
 }
 
-/// Whether it was not settled before.
+/// The same in the rows of money alone; whether it was not settled before. Whoever waits for a person to pay it waits no
+/// more.
 pub(in crate::bookings) async fn mark_settled(
     tx: &mut PgConnection,
     booking: Uuid,
     number: u32,
     now: Timestamp,
 ) -> Result<bool, sqlx::Error> {
-    on_their_way::is_over(tx, booking, number).await?;
+    on_their_way::reached(tx, booking, number).await?;
     if number == 0 {
         sql::note_refund(tx, booking, "settled", None, now).await?;
     }

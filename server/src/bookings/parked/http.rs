@@ -51,13 +51,13 @@ async fn retry(
     decide(state, staff, path, Decision::Retry, key, request).await
 }
 
-/// Take it off the list: you did it in another way, or it need not be done. A refund counts as paid back then. For managers.
+/// Take it off the list: you did it in another way, or it need not be done. A refund counts as paid back then, and late money that waits for seats goes back. For managers.
 #[utoipa::path(post, path = "/theatres/{theatre}/parked/{parked}/settle", tag = "bookings", request_body = ReasonRequest,
     params(("theatre" = String, Path), ("parked" = i64, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 204), NotStaff, KeyReused,
         (status = 400, body = ProblemView, description = "malformed, key_missing"),
         (status = 404, body = ProblemView, description = "Not parked, or not any more; also for another theatre's staff"),
-        (status = 409, body = ProblemView, description = "still_running")))]
+        (status = 409, body = ProblemView, description = "wrong_state: the booking moved at the same moment, or late money went another way; still_running")))]
 async fn settle(
     state: State<AppState>,
     staff: Staff,

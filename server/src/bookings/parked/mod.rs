@@ -12,7 +12,7 @@ use sqlx::{PgConnection, PgPool};
 pub(super) use self::http::routes;
 use super::cancel::reason_of;
 use super::checkout::create::unmoved;
-use super::money::refunds;
+use super::money::{payment_rows, refunds};
 use super::moves::{self, Cause, MoveError};
 use super::sql::{self, BookingRow};
 use super::story;
@@ -22,6 +22,10 @@ use crate::clock::rfc3339;
 use crate::idempotency::{Answer, Intent};
 use crate::web::Problem;
 use crate::{AppState, outbox};
+
+/// How it ended, for `payment_switches`, at a gateway that a booking had left and that a person has seen to: it keeps
+/// nothing of the payer's. How that came about is in the booking's story.
+const SETTLED_AS: &str = "refunded";
 
 /// What becomes of a parked effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,10 +179,22 @@ async fn follow(
 ) -> Result<(), MoveError> {
     match effect {
         Effect::Refund { amount } => {
-            refunds::request(tx, row.id, 0, (amount, 0), now).await?;
+            if !refunds::request_within_charge(tx, row.id, 0, amount, now).await? {
+                // An order that should never have been. The books have no room for more than came in, and a manager
+                // must be rid of it: the story keeps who decided, and no refund is counted.
+                tracing::error!(booking = %row.id, %amount, "a refund of {} above what was charged was settled by a person and is not counted", row.id);
+                return refunds::settle_uncounted(tx, row, cause, now).await;
+            }
             refunds::settle(tx, row, 0, cause, now).await
         }
         Effect::RefundPart { number, .. } => refunds::settle(tx, row, number, cause, now).await,
+        Effect::VoidLeft => {
+            // Or the next look at what the booking left would send the money back a second time.
+            for gateway in payment_rows::unsettled(tx, row.id).await? {
+                payment_rows::settle_left(tx, row.id, &gateway, SETTLED_AS, now).await?;
+            }
+            Ok(())
+        }
         Effect::PlaceLate => {
             moves::apply(tx, row, Event::LateMoneyReturned { amount: row.machine.total }, cause, now).await.map(drop)
         }

@@ -136,7 +136,7 @@ fn of_event(event: &EventRow, seats: &str) -> Option<StepWords> {
         }
         "relocated" => told("other_seats_taken", "You took the other seats"),
         "refund_failed" => told("came_back", "The money came back to us, and somebody is looking at it"),
-        "effect_retried" if is_of_refund(event) => told("sent_again", "The money was sent once more"),
+        "effect_retried" if is_of_refund(event) => told("sent_again", "The money is being sent once more"),
         "effect_settled" if is_of_refund(event) => told("paid_otherwise", "Paid back in another way"),
         "exchanged" => told("moved", "Exchanged for another booking"),
         "late_money_moved" => told("moved", "Your payment was used for a new booking"),

@@ -7,9 +7,9 @@ use domain::money::{Currency, Money};
 use domain::seats::put_as_read;
 use uuid::Uuid;
 
-use crate::AppState;
 use crate::clock::from_utc;
 use crate::web::Problem;
+use crate::{AppState, outbox};
 
 #[derive(sqlx::FromRow)]
 struct SummaryRow {
@@ -21,6 +21,8 @@ struct SummaryRow {
     total_minor: i64,
     currency: String,
     created_at: DateTime<Utc>,
+    /// Whether a gateway ever could not send the refund of all that was left.
+    has_failed: bool,
     seats: Vec<String>,
     places: Vec<String>,
 }
@@ -33,6 +35,8 @@ pub async fn summaries(state: &AppState, ids: &[Uuid]) -> Result<Vec<BookingSumm
     let rows: Vec<SummaryRow> = sqlx::query_as(
         "SELECT booking.id, booking.reference, booking.show_id, booking.state, booking.money, booking.total_minor,
                 booking.currency, booking.created_at,
+                EXISTS (SELECT 1 FROM refund_failures failure
+                        WHERE failure.booking_id = booking.id AND failure.number = 0) AS has_failed,
                 ARRAY(SELECT label FROM booking_seats WHERE booking_id = booking.id ORDER BY seat_no) AS seats,
                 ARRAY(SELECT quantity || ' × ' || name FROM booking_places WHERE booking_id = booking.id
                       ORDER BY area_no) AS places
@@ -42,6 +46,8 @@ pub async fn summaries(state: &AppState, ids: &[Uuid]) -> Result<Vec<BookingSumm
     .bind(ids)
     .fetch_all(&state.pg)
     .await?;
+    let failed: Vec<Uuid> = rows.iter().filter(|row| row.has_failed).map(|row| row.id).collect();
+    let came_back = outbox::with_parked_refund(&state.pg, &failed).await?;
     let mut summaries = Vec::with_capacity(rows.len());
     for mut row in rows {
         put_as_read(&mut row.seats, String::as_str);
@@ -59,6 +65,7 @@ pub async fn summaries(state: &AppState, ids: &[Uuid]) -> Result<Vec<BookingSumm
             starts_at_ms: show.starts_at.0,
             state: BookingState::parse(&row.state).ok_or_else(|| corrupt("state"))?,
             money: MoneyState::parse(&row.money).ok_or_else(|| corrupt("money"))?,
+            came_back: came_back.contains(&row.id),
             what: row.seats.iter().chain(&row.places).cloned().collect(),
             total: Money::new(row.total_minor, currency),
             created_at_ms: from_utc(row.created_at).0,

@@ -48,7 +48,7 @@ impl Page for FoundPage {
 
 fn line(base: &str, found: FoundBooking) -> impl IntoView + use<> {
     let FoundBooking { booking, name, email, holder } = found;
-    let state = state_words(booking.state, booking.money);
+    let state = state_words(&booking);
     let language = language::current();
     let starts = Moment::parse(&booking.starts_local).map_or(booking.starts, |start| start.in_words(language));
     view! {
