@@ -113,7 +113,7 @@ impl Simulator {
         let place = self.courier.try_place().ok_or(NotNow::QueueFull)?;
         let outcome = self.ledger.decide(id, card.first, clock::now_ms())?;
         if outcome.changed {
-            tracing::info!(payment = id, card = card.name, status = ?outcome.payment.status, "paid with a card");
+            tracing::debug!(payment = id, card = card.name, status = ?outcome.payment.status, "paid with a card");
             if card.first == Verdict::Pending {
                 // The place is taken again when there is something to tell.
                 drop(place);

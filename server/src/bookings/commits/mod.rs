@@ -22,6 +22,7 @@ mod recent;
 mod records;
 mod rivals;
 mod run;
+mod work;
 mod writes;
 
 use std::collections::HashMap;

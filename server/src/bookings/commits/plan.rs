@@ -86,15 +86,16 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    pub(super) fn new(known: Known, now: Timestamp) -> Self {
+    /// For so many pieces at most.
+    pub(super) fn new(known: Known, pieces: usize, now: Timestamp) -> Self {
         Self {
             known,
             now,
             writes: Writes::default(),
-            moved: HashSet::new(),
-            keys: HashSet::new(),
-            holds: HashSet::new(),
-            seats: HashSet::new(),
+            moved: HashSet::with_capacity(pieces),
+            keys: HashSet::with_capacity(pieces),
+            holds: HashSet::with_capacity(pieces),
+            seats: HashSet::with_capacity(pieces),
         }
     }
 

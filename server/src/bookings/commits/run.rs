@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::load::{self, Locks};
 use super::plan::{Known, Plan, Planned};
 use super::writes::Fresh;
-use super::{Checkout, Done, Found, Lesson, Piece, Work, marks};
+use super::{Done, Found, Piece, Work, marks};
 use crate::bookings::checkout::{confirm, create};
 use crate::bookings::effects;
 use crate::bookings::money::news;
@@ -210,7 +210,7 @@ async fn plan_and_write(
     let (known, is_answered) = know(state, tx, works, locks, &claimed).await?;
     let answers = if is_answered { idempotency::replay_all(tx, &claimed, now).await? } else { Vec::new() };
     let mut answered = answers.into_iter();
-    let mut plan = Plan::new(known, now);
+    let mut plan = Plan::new(known, works.len(), now);
     let mut planned = Vec::with_capacity(works.len());
     for (place, work) in works.iter().enumerate() {
         let earlier = work.key_to_claim().and_then(|_| answered.next()).unwrap_or(Ok(None));
@@ -263,75 +263,6 @@ async fn know(
     }
     known.bookings = bookings;
     Ok((known, !idempotency::none_known(&told)?))
-}
-
-impl Work {
-    /// Its name for those who trace it.
-    pub(super) const fn name(&self) -> &'static str {
-        match self {
-            Self::Create(_) => "create",
-            Self::Submit(_) => "submit",
-            Self::Learn(_) => "learn",
-            Self::Hear(_) => "hear",
-        }
-    }
-
-    /// The booking it is about, if there is one yet.
-    fn booking(&self) -> Option<Uuid> {
-        match self {
-            Self::Create(_) => None,
-            Self::Submit(submission) => Some(submission.booking),
-            Self::Learn(lesson) => Some(lesson.booking),
-            Self::Hear(news) => Some(news.booking),
-        }
-    }
-
-    /// Its booking as it stood when it was seen last.
-    fn seen(&self) -> Option<&Found> {
-        match self {
-            Self::Submit(submission) => submission.seen.as_deref(),
-            Self::Learn(lesson) => lesson.seen.as_deref(),
-            Self::Create(_) | Self::Hear(_) => None,
-        }
-    }
-
-    /// The booking, or the hold that will be one.
-    pub(super) fn subject(&self) -> Uuid {
-        match self {
-            Self::Create(checkout) => checkout.wanted.hold_id,
-            Self::Submit(_) | Self::Learn(_) | Self::Hear(_) => self.booking().unwrap_or_default(),
-        }
-    }
-
-    fn checkout(&self) -> Option<&Checkout> {
-        match self {
-            Self::Create(checkout) => Some(checkout),
-            Self::Submit(_) | Self::Learn(_) | Self::Hear(_) => None,
-        }
-    }
-
-    fn news(&self) -> Option<&crate::payments::PaymentNews> {
-        match self {
-            Self::Hear(news) => Some(news),
-            Self::Create(_) | Self::Submit(_) | Self::Learn(_) => None,
-        }
-    }
-
-    /// The key it will claim, if it has one nobody claimed yet.
-    fn key_to_claim(&self) -> Option<&Intent> {
-        match self {
-            Self::Create(checkout) => Some(&checkout.intent),
-            Self::Submit(submission) => Some(&submission.intent),
-            Self::Learn(lesson) => lesson.new_key(),
-            Self::Hear(_) => None,
-        }
-    }
-}
-
-impl Lesson {
-    fn new_key(&self) -> Option<&Intent> {
-        self.answer.as_ref().filter(|(_, key)| *key == super::Key::New).map(|(intent, _)| intent)
-    }
 }
 
 /// Each in transactions of its own, those of one booking in order; not more of them at once than leaves
