@@ -99,17 +99,27 @@ impl Walk {
         let mut connection = state.pg.acquire().await?;
         let mut rows = sql::find_all(&mut connection, &names, now).await?;
         drop(connection);
-        for name in std::mem::take(&mut self.unanswered) {
+        let mut left = std::mem::take(&mut self.unanswered).into_iter();
+        let mut compared = Ok(());
+        while let Some(name) = left.next() {
             match rows.remove(&name) {
                 None => {}
                 Some(row) if !is_settled(&row, now) => self.unanswered.push(name),
                 Some(row) => match state.idempotency.shared.read(state, &name.0, &name.1).await {
-                    Said::Away => self.unanswered.push(name),
-                    said => self.compare(state, (&name.0, &name.1), row, said).await?,
+                    // As with the others: whoever is left is asked about in the next round.
+                    Said::Away => {
+                        self.unanswered.push(name);
+                        break;
+                    }
+                    said => compared = self.compare(state, (&name.0, &name.1), row, said).await,
                 },
             }
+            if compared.is_err() {
+                break;
+            }
         }
-        Ok(())
+        self.unanswered.extend(left);
+        compared
     }
 
     /// Too many to be compared in time.

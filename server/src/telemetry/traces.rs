@@ -54,14 +54,15 @@ pub struct Traces(Option<SdkTracerProvider>);
 /// # Errors
 /// When the collector's settings cannot be used.
 pub fn begin(traced: bool) -> anyhow::Result<Traces> {
-    let wanted = std::env::var(EnvFilter::DEFAULT_ENV).unwrap_or_default();
-    let wanted = if wanted.is_empty() { "info" } else { &wanted };
+    let given = std::env::var(EnvFilter::DEFAULT_ENV).unwrap_or_default();
+    let parts: Vec<&str> = given.split(',').filter(|part| !part.is_empty()).collect();
+    let wanted = if parts.is_empty() { "info".to_owned() } else { parts.join(",") };
     let provider = if traced { provider()? } else { None };
     // Levels by module, as nearly always, are looked up in a table. What speaks of spans and their fields looks at every
     // span, under a lock.
     match wanted.parse::<Targets>() {
         Ok(levels) => begin_with(levels, provider),
-        Err(_) => begin_with(EnvFilter::try_new(wanted).unwrap_or_else(|_| EnvFilter::new("info")), provider),
+        Err(_) => begin_with(EnvFilter::try_new(&wanted).unwrap_or_else(|_| EnvFilter::new("info")), provider),
     }
 }
 
@@ -89,9 +90,10 @@ where
     Ok(Traces(Some(provider)))
 }
 
-/// Lines of the log, coloured for people at a terminal.
+/// Lines of the log, coloured for people at a terminal who have not said otherwise (<https://no-color.org>).
 fn lines<S>() -> fmt::Layer<S, DefaultFields, Format, fn() -> Stderr> {
-    fmt::layer().with_ansi(std::io::stderr().is_terminal()).with_writer(std::io::stderr as fn() -> Stderr)
+    let is_plain = std::env::var_os("NO_COLOR").is_some_and(|set| !set.is_empty());
+    fmt::layer().with_ansi(!is_plain && std::io::stderr().is_terminal()).with_writer(std::io::stderr as fn() -> Stderr)
 }
 
 impl Traces {

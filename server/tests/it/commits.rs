@@ -353,6 +353,39 @@ async fn a_booking_that_somebody_keeps_locked_holds_up_nobody_else_for_long() {
     world.end().await;
 }
 
+/// Requests of this world that wait for a lock.
+const WAITING: &str =
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_booking_that_moves_on_while_its_batch_is_written_is_planned_again_and_so_is_its_batch() {
+    let world = World::start(1, &[GATHERING]).await;
+    let buyers = checked_out(&world, 3).await;
+    let mut mover = world.pg.begin().await.expect("a transaction");
+    for statement in [
+        "UPDATE bookings SET version = version + 1 WHERE id = $1::uuid",
+        "INSERT INTO booking_events (booking_id, number, event, from_state, to_state, money, actor, reason, at)
+         SELECT id, version, 'kept_longer', state, state, money, 'buyer', 'Another window.', now()
+         FROM bookings WHERE id = $1::uuid",
+    ] {
+        sqlx::query(statement).bind(text(&buyers[0].1["id"])).execute(&mut *mover).await.expect("it moves");
+    }
+    let payments = buyers
+        .iter()
+        .cloned()
+        .map(|(visitor, booking)| tokio::spawn(async move { visitor.pay(&booking, Some("tok_paid")).await }));
+    let payments: Vec<_> = payments.collect();
+    until("the batch has read them and waits to write", || async { world.count(WAITING).await == 1 }).await;
+    mover.commit().await.expect("it has moved on");
+    for payment in payments {
+        let (status, paid) = payment.await.expect("it was sent");
+        assert_eq!((status, &paid["state"]), (StatusCode::OK, &json!("CONFIRMED")), "{paid}");
+    }
+    let submitted = "SELECT count(DISTINCT xmin::text) FROM booking_events WHERE event = 'payment_submitted'";
+    assert_eq!(world.count(submitted).await, 2, "the other two went on together");
+    world.end().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn sales_one_by_one_are_the_same_sales() {
     let world = World::start(1, &[("COMMITS", "interactive")]).await;

@@ -3,8 +3,8 @@
 //!
 //! Bookings, then claims, then keys: batches lock them in this order, and within each by its key, so that they queue up;
 //! should two deadlock nevertheless, Postgres aborts one, and it is tried again. What tells nothing of its rows comes after
-//! what does (`together`): new keys are last either way, and events of a gateway are new under their booking's lock, so
-//! that nobody waits for one. New bookings tell, to be first.
+//! what does (`together`): new bookings tell, to be first. For a key or an event of a gateway that another replica writes
+//! at the same moment a batch waits at the end, and is then planned again.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

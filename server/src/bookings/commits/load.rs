@@ -1,4 +1,4 @@
-//! Reading what the pieces of a batch are about: many bookings at once, locked where they will be moved.
+//! Reading what the pieces of a batch are about: many bookings at once, locked where others move them as well.
 
 use std::collections::{HashMap, HashSet};
 

@@ -62,6 +62,8 @@ impl From<sqlx::Error> for Trouble {
         match &cause {
             sqlx::Error::Database(error) => match error.code().as_deref() {
                 Some("40001" | "40P01") => Self::Again(cause),
+                // The story of a booking has one event for each version: somebody has written the next one.
+                Some("23505") if error.constraint() == Some("booking_events_pkey") => Self::MovedOn(cause.to_string()),
                 Some("23505") => Self::Collides(cause),
                 Some("55P03") => Self::Kept(cause),
                 Some("57014" | "57P01" | "57P02" | "57P03" | "53300") => Self::Unavailable(cause.into()),
@@ -115,8 +117,6 @@ async fn commit(state: AppState, mut batch: Vec<Piece>) {
             Err(Trouble::Collides(cause)) if fresh == Fresh::Surely => {
                 tracing::debug!(%cause, of = batch.len(), "a batch is written with care");
                 fresh = Fresh::Perhaps;
-                // It may be the story of a booking that somebody else has moved on.
-                locks = if locks == Locks::Without { Locks::Await } else { locks };
             }
             Err(Trouble::MovedOn(cause)) if locks == Locks::Without => {
                 state.commits.rivals.met(Instant::now());
