@@ -101,7 +101,7 @@ impl Walk {
         drop(connection);
         let mut left = std::mem::take(&mut self.unanswered).into_iter();
         let mut compared = Ok(());
-        while let Some(name) = left.next() {
+        for name in left.by_ref() {
             match rows.remove(&name) {
                 None => {}
                 Some(row) if !is_settled(&row, now) => self.unanswered.push(name),

@@ -147,7 +147,7 @@ impl Form<'_> {
                 <form action=format!("/staff/{theatre}/parked/{id}/{decision}") method="post" class="systems-form">
                     <input r#type="hidden" name="key" value=format!("{intent}/{name}") />
                     <p class="quiet small">{then}</p>
-                    {reason_field(&format!("reason-{name}"), say!("parked.reason"), reason, true)}
+                    {reason_field(format!("reason-{name}"), say!("parked.reason"), reason, true)}
                     <button class="button button-quiet" r#type="submit">{words}</button>
                 </form>
             </details>
