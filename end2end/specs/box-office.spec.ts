@@ -235,7 +235,8 @@ test("a shift from float to cash-up while a moviegoer buys on the same map", asy
 });
 
 test("a show that is sold no more has its map, for whoever comes late", async ({ request, newVisitor }) => {
-  const { page } = await newVisitor({ reducedMotion: "reduce" });
+  const late = await newVisitor({ reducedMotion: "reduce" });
+  const { page } = late;
   const show = closingShow();
   const { theatre } = (await (await request.get(`/api/v1/shows/${show}`)).json()) as { theatre: string };
   await signInAsManager(page);
@@ -253,6 +254,7 @@ test("a show that is sold no more has its map, for whoever comes late", async ({
   for (const gone of ["cart-seat", "sell-cash", "party-find"]) await expect(page.getByTestId(gone)).toHaveCount(0);
   await expectForEveryone(page, "whose a seat is in a show that is sold no more");
   // Where it cannot be asked, that is said.
+  late.mayBeCutOff();
   const question = `**/box-office/shows/${show}/seats/*`;
   await page.route(question, (route) => route.abort());
   await use(page, counter.seat(1));
