@@ -5,8 +5,9 @@ use std::time::Duration;
 use futures::future::join_all;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
+use tokio::task::JoinHandle;
 
-use crate::world::{Visitor, World, text, until};
+use crate::world::{Answer, Visitor, World, text, until};
 
 /// Requests that are sent together are committed together: the first of them waits this long.
 const GATHERING: (&str, &str) = ("COMMIT_GATHER_MS", "300");
@@ -32,6 +33,21 @@ async fn checked_out(world: &World, count: u32) -> Vec<(Visitor, Value)> {
     .await
 }
 
+/// Pays for all of them at once.
+fn all_pay(buyers: &[(Visitor, Value)]) -> Vec<JoinHandle<Answer>> {
+    let pay = |(visitor, booking): (Visitor, Value)| async move { visitor.pay(&booking, Some("tok_paid")).await };
+    buyers.iter().cloned().map(|buyer| tokio::spawn(pay(buyer))).collect()
+}
+
+async fn all_are_sold(payments: Vec<JoinHandle<Answer>>) {
+    for payment in payments {
+        let (status, paid) = payment.await.expect("it was sent");
+        assert_eq!((status, &paid["state"]), (StatusCode::OK, &json!("CONFIRMED")), "{paid}");
+    }
+}
+
+/// Transactions in which payments were submitted.
+const SUBMISSIONS: &str = "SELECT count(DISTINCT xmin::text) FROM booking_events WHERE event = 'payment_submitted'";
 /// Transactions that wrote the bookings as they stand.
 const TRANSACTIONS: &str = "SELECT count(DISTINCT xmin::text) FROM bookings";
 
@@ -42,6 +58,8 @@ const COUNT_TICKETS_OF_THE_RELAY: &str = "
     BEGIN PERFORM nextval('taken'); RETURN NEW; END $$;
     CREATE TRIGGER count_taken BEFORE UPDATE OF attempts ON outbox
     FOR EACH ROW WHEN (NEW.effect = 'send_ticket') EXECUTE FUNCTION count_taken()";
+/// How many.
+const TICKETS_OF_THE_RELAY: &str = "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM taken";
 /// From now on it is written down what each statement takes off the outbox.
 const NOTE_WHAT_IS_DONE: &str = "
     CREATE TABLE done (effects text[] NOT NULL);
@@ -49,8 +67,6 @@ const NOTE_WHAT_IS_DONE: &str = "
     BEGIN INSERT INTO done SELECT array_agg(DISTINCT effect ORDER BY effect) FROM taken_off HAVING count(*) > 0; RETURN NULL; END $$;
     CREATE TRIGGER note_done AFTER DELETE ON outbox REFERENCING OLD TABLE AS taken_off
     FOR EACH STATEMENT EXECUTE FUNCTION note_done()";
-/// How many.
-const TICKETS_OF_THE_RELAY: &str = "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM taken";
 
 async fn run(world: &World, statement: &'static str) {
     sqlx::raw_sql(statement).execute(&world.pg).await.expect("the statement is run");
@@ -335,21 +351,13 @@ async fn a_booking_that_somebody_keeps_locked_holds_up_nobody_else_for_long() {
         .execute(&mut *keeper)
         .await
         .expect("it is locked");
-    let payments = buyers
-        .iter()
-        .cloned()
-        .map(|(visitor, booking)| tokio::spawn(async move { visitor.pay(&booking, Some("tok_paid")).await }));
-    let payments: Vec<_> = payments.collect();
-    let others = || async { payments[1..].iter().all(tokio::task::JoinHandle::is_finished) };
+    let payments = all_pay(&buyers);
+    let others = || async { payments[1..].iter().all(JoinHandle::is_finished) };
     let soon = tokio::time::timeout(Duration::from_secs(8), until("the others have paid", others)).await;
     assert!(soon.is_ok() && !payments[0].is_finished());
-    let submitted = "SELECT count(DISTINCT xmin::text) FROM booking_events WHERE event = 'payment_submitted'";
-    assert!(world.count(submitted).await < 8, "they went on together");
+    assert!(world.count(SUBMISSIONS).await < 8, "they went on together");
     keeper.rollback().await.expect("it is let go");
-    for payment in payments {
-        let (status, paid) = payment.await.expect("it was sent");
-        assert_eq!((status, &paid["state"]), (StatusCode::OK, &json!("CONFIRMED")), "{paid}");
-    }
+    all_are_sold(payments).await;
     world.end().await;
 }
 
@@ -370,19 +378,11 @@ async fn a_booking_that_moves_on_while_its_batch_is_written_is_planned_again_and
     ] {
         sqlx::query(statement).bind(text(&buyers[0].1["id"])).execute(&mut *mover).await.expect("it moves");
     }
-    let payments = buyers
-        .iter()
-        .cloned()
-        .map(|(visitor, booking)| tokio::spawn(async move { visitor.pay(&booking, Some("tok_paid")).await }));
-    let payments: Vec<_> = payments.collect();
+    let payments = all_pay(&buyers);
     until("the batch has read them and waits to write", || async { world.count(WAITING).await == 1 }).await;
     mover.commit().await.expect("it has moved on");
-    for payment in payments {
-        let (status, paid) = payment.await.expect("it was sent");
-        assert_eq!((status, &paid["state"]), (StatusCode::OK, &json!("CONFIRMED")), "{paid}");
-    }
-    let submitted = "SELECT count(DISTINCT xmin::text) FROM booking_events WHERE event = 'payment_submitted'";
-    assert_eq!(world.count(submitted).await, 2, "the other two went on together");
+    all_are_sold(payments).await;
+    assert_eq!(world.count(SUBMISSIONS).await, 2, "the other two went on together");
     world.end().await;
 }
 
