@@ -9,6 +9,9 @@ use uuid::Uuid;
 /// Payment of a card that is good.
 pub const TOKEN: &str = "tok_paid";
 
+/// Who buys.
+const BUYER: &str = r#"{"name":"Ann Example","email":"ann@example.org"}"#;
+
 /// What a buyer does next.
 #[derive(Clone, Copy, Debug)]
 pub enum Step {
@@ -18,6 +21,13 @@ pub enum Step {
     Book {
         /// The hold they got.
         hold: Uuid,
+    },
+    /// Checks out and pays.
+    Buy {
+        /// The hold they got.
+        hold: Uuid,
+        /// What it costs, in minor units.
+        total: u64,
     },
     /// Pays.
     Pay {
@@ -62,10 +72,15 @@ impl Purchase<'_> {
                 "hold"
             }
             Step::Book { hold } => {
-                let buyer = r#"{"name":"Ann Example","email":"ann@example.org"}"#;
-                let _ = write!(body, r#"{{"show":"{show}","hold":"{hold}","buyer":{buyer}}}"#);
+                let _ = write!(body, r#"{{"show":"{show}","hold":"{hold}","buyer":{BUYER}}}"#);
                 text.push_str("POST /api/v1/bookings");
                 "book"
+            }
+            Step::Buy { hold, total } => {
+                let pay = format!(r#"{{"total_minor":{total},"payment_token":"{TOKEN}"}}"#);
+                let _ = write!(body, r#"{{"show":"{show}","hold":"{hold}","buyer":{BUYER},"pay":{pay}}}"#);
+                text.push_str("POST /api/v1/bookings");
+                "buy"
             }
             Step::Pay { booking } => {
                 let _ = write!(body, r#"{{"payment_token":"{TOKEN}"}}"#);

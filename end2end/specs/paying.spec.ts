@@ -2,6 +2,7 @@
 import type { APIRequestContext, Page } from "@playwright/test";
 
 import { register } from "../pages/accounts.js";
+import { Cable } from "../pages/cable.js";
 import { claimShow } from "../pages/catalogue.js";
 import { mailsTo } from "../pages/mailbox.js";
 import { annaHoldsC7, bookingBecomes, type Card, payWith, primaryButtons, readTickets } from "../pages/paying.js";
@@ -242,6 +243,31 @@ test("a second tab follows when the first begins to pay, and when it has paid", 
   await bookingBecomes(anna.page, "CONFIRMED");
   await second.sees(c7, "booked");
   await expect(second.cartSeats).toHaveCount(0);
+});
+
+test("whoever pays while another tab has taken one more seat is told the new total first, and pays that", async ({ request, anna }) => {
+  const show = await claimShow(request, [["C", "7"], ["C", "8"]]);
+  const cable = await Cable.lay();
+  const first = await anna.visit(show.id, cable.url);
+  await first.hold(show.seat("C", "7"));
+  await first.fillDetails("Anna", "anna@example.org");
+  const tab = await anna.newTab();
+  const second = await tab.visit(show.id);
+  await expect(second.held()).toHaveCount(1);
+
+  // The first tab hears nothing of it: its network is away until it has been asked to pay.
+  anna.mayBeCutOff();
+  await cable.cut();
+  await second.hold(show.seat("C", "8"));
+  await press(anna.page.getByTestId("pay"));
+  await cable.mend();
+  await expect(anna.page.getByTestId("pay-error")).toContainText("The price has changed");
+  await expect(first.held()).toHaveCount(2);
+  await expect(first.total).toHaveText(await second.total.innerText());
+  await press(anna.page.getByTestId("pay"));
+  await payWith(anna.page, "paid");
+  await bookingBecomes(anna.page, "CONFIRMED");
+  expect(await readTickets(anna.page)).toHaveLength(2);
 });
 
 /** How often something happened to the booking this page shows. */

@@ -33,6 +33,7 @@ pub mod outbox;
 pub mod payments;
 pub mod puzzles;
 pub mod rate_limits;
+pub mod recent;
 pub mod reports;
 pub mod seat_locks;
 pub mod signed_words;
@@ -59,6 +60,8 @@ pub struct Parts {
     pub locks: Arc<dyn seat_locks::SeatLocks>,
     /// Attempts on their way to the lock store.
     pub lock_queue: seat_locks::LockQueue,
+    /// Holds as they were granted or changed last.
+    pub latest_holds: holds::Latest,
     /// Shows whose map this replica has compared with the claims.
     pub first_looks: seat_locks::FirstLooks,
     /// Where it announces changes.

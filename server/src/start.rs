@@ -15,8 +15,9 @@ use crate::config::Config;
 use crate::seat_locks::link::Link;
 use crate::seat_locks::{RedisLocks, SeatLocks, ShadowLocks, known_source};
 use crate::{
-    AppState, Parts, accounts, bookings, catalogue, cdn, email_codes, fairness, idempotency, live, organiser, outbox,
-    payments, puzzles, rate_limits, reports, seat_locks, telemetry, tickets, waiting_list, waiting_room, web, webhooks,
+    AppState, Parts, accounts, bookings, catalogue, cdn, email_codes, fairness, holds, idempotency, live, organiser,
+    outbox, payments, puzzles, rate_limits, reports, seat_locks, telemetry, tickets, waiting_list, waiting_room, web,
+    webhooks,
 };
 
 /// Waiting for a free database connection longer than this is an answer: not now.
@@ -154,6 +155,7 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
         pg,
         locks,
         lock_queue: seat_locks::LockQueue::default(),
+        latest_holds: holds::Latest::default(),
         first_looks: seat_locks::FirstLooks::default(),
         redis,
         watched: seat_locks::Watched::default(),

@@ -88,7 +88,7 @@ impl Code {
         let request = EmailCodeRequest { email: email.to_owned(), language: Some(current().tag().to_owned()) };
         let path = format!("/api/v1/shows/{}/email-code", self.show);
         let asked = calls::change::<Mailed>(Method::POST, &path, &ids::new_key(), &request).await;
-        let mailed = asked.map_err(|failure| pay::trouble(&failure, None))?;
+        let mailed = asked.map_err(|failure| pay::trouble(&failure))?;
         keep::write_for_tab(&self.kept_as(), &format!("{} {email}", mailed.expires_at_ms));
         self.typed.set(String::new());
         self.error.set(None);
@@ -119,7 +119,7 @@ impl Code {
 
     fn refused(self, failure: &Failure) {
         self.news.set(None);
-        self.error.set(Some(pay::trouble(failure, None).text));
+        self.error.set(Some(pay::trouble(failure).text));
         browser::focus(FIELD);
     }
 

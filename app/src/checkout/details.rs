@@ -97,6 +97,11 @@ impl Details {
         self.busy.set(false);
     }
 
+    /// Whether an answer is awaited.
+    pub fn is_busy(self) -> bool {
+        self.busy.get()
+    }
+
     /// Clears the error.
     pub fn forget_trouble(self) {
         self.trouble.set(None);
@@ -113,7 +118,7 @@ impl Details {
     pub fn trouble(self) -> impl IntoView {
         view! {
             <div role="alert" class="details-trouble" data-testid="pay-error">
-                {move || self.trouble.get().map(trouble_view)}
+                {move || self.trouble.get().map(|met| view! { <p>{met.text}</p> })}
             </div>
         }
     }
@@ -150,11 +155,10 @@ pub fn form(session: Session, details: Details) -> impl IntoView {
                     return;
                 }
                 let Err(met) = pay::pay(session, (payer, holder), late, attempt).await else {
-                    // The way to the booking is in the form's place by now; the form may be wanted again.
+                    // Now the way to the booking takes the form's place, which may be wanted again.
                     busy.set(false);
                     return;
                 };
-                session.set_off_to_pay(false);
                 let met = if met.wants_code { code.have_mailed(&email).await.err() } else { Some(met) };
                 busy.set(false);
                 trouble.set(met);
@@ -274,13 +278,6 @@ impl Fields {
                 <p class="field-error" id=email_error_id>{move || email_error.get().map(|key| say!(key))}</p>
             </div>
         }
-    }
-}
-
-fn trouble_view(trouble: Trouble) -> impl IntoView {
-    view! {
-        <p>{trouble.text}</p>
-        {trouble.booking.map(|booking| view! { <a href=format!("/bookings/{booking}")>{say!("pay.see_booking")}</a> })}
     }
 }
 

@@ -41,10 +41,12 @@ enum Foot {
 }
 
 impl Foot {
-    fn of(cart: &Cart) -> Self {
+    /// `is_asking`: whether the form waits for an answer. The live map may say that the seats are being paid for before
+    /// the answer says as which booking; until then the form stays.
+    fn of(cart: &Cart, is_asking: bool) -> Self {
         match cart.held() {
             _ if cart.is_empty() => Self::Nothing,
-            Some(held) if held.paying => held.booking.map_or(Self::Nothing, Self::Begun),
+            Some(held) if held.paying && !is_asking => held.booking.map_or(Self::Nothing, Self::Begun),
             _ => Self::Details,
         }
     }
@@ -60,7 +62,7 @@ pub fn panel(session: Session) -> impl IntoView {
     Effect::new(move |_| details.keep());
     let is_empty = Memo::new(move |_| session.cart.with(Cart::is_empty));
     // A memo, so that the form keeps its focus through every other change of the cart.
-    let foot = Memo::new(move |_| session.cart.with(Foot::of));
+    let foot = Memo::new(move |_| session.cart.with(|cart| Foot::of(cart, details.is_busy())));
     let has_begun = Memo::new(move |_| matches!(foot.get(), Foot::Begun(_)));
     Effect::new(move |_| {
         if is_empty.get() {
@@ -189,14 +191,22 @@ pub(crate) fn count_in_words((seats, all): (usize, usize)) -> String {
 fn wanted_places(session: Session) -> Vec<(PlaceLine, bool)> {
     session.room.with(|room| {
         session.cart.with(|cart| {
-            let line_of = |places: &AreaQuantity| {
+            let drawn = |places: &AreaQuantity| {
                 let known = room.iter().flat_map(|room| &room.plan().areas).find(|known| known.area == places.area)?;
-                let line = PlaceLine {
+                Some(PlaceLine {
                     area: known.area,
                     label: known.name.clone(),
                     category: known.category_label.clone(),
                     price: known.price,
                     quantity: places.quantity,
+                })
+            };
+            let line_of = |places: &AreaQuantity| {
+                // As with seats: the room may be older than its prices are, the hold is not.
+                let held = cart.held().and_then(|held| held.places.iter().find(|line| line.area == places.area));
+                let line = match held {
+                    Some(line) => PlaceLine { quantity: places.quantity, ..line.clone() },
+                    None => drawn(places)?,
                 };
                 Some((line, cart.held_in(places.area) >= places.quantity))
             };
@@ -246,7 +256,48 @@ fn sum(prices: impl Iterator<Item = Money>) -> Option<Money> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use domain::api::HoldView;
     use domain::money::Currency;
+
+    /// Two places that cost 12.50 each.
+    fn places_held() -> HoldView {
+        let price = Money::new(1_250, Currency::parse("EUR").expect("a code"));
+        let (label, category) = ("Floor".to_owned(), "Standing".to_owned());
+        HoldView {
+            id: Uuid::from_u128(7),
+            show: Uuid::from_u128(1),
+            seats: vec![],
+            places: vec![PlaceLine { area: 0, label, category, price, quantity: 2 }],
+            total: price,
+            expires_at: String::new(),
+            expires_at_ms: 0,
+            latest_ms: 0,
+            paying: false,
+            booking: None,
+        }
+    }
+
+    #[test]
+    fn places_cost_what_their_hold_says_and_one_more_as_much_until_it_is_granted() {
+        let session = Session::new(Uuid::from_u128(1));
+        session.cart.update(|cart| cart.learn(Some(places_held())));
+        assert_eq!(total_of(session).map(|total| total.minor), Some(2_500));
+        session.cart.update(|cart| cart.step(0, true));
+        assert_eq!(
+            wanted_places(session).iter().map(|(line, held)| (line.quantity, *held)).collect::<Vec<_>>(),
+            [(3, false)]
+        );
+        assert_eq!(total_of(session).map(|total| total.minor), Some(3_750));
+    }
+
+    #[test]
+    fn the_form_stays_until_the_answer_names_the_booking() {
+        let (mut cart, booking) = (Cart::default(), Uuid::from_u128(9));
+        cart.learn(Some(HoldView { paying: true, ..places_held() }));
+        assert!(Foot::of(&cart, true) == Foot::Details && Foot::of(&cart, false) == Foot::Nothing);
+        cart.payment_begun(Uuid::from_u128(7), booking);
+        assert!(Foot::of(&cart, false) == Foot::Begun(booking));
+    }
 
     #[test]
     fn the_total_is_the_sum_of_the_lines() {

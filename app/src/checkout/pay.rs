@@ -1,16 +1,18 @@
-//! From a hold to the payment page: make the booking, confirm it, go.
+//! From a hold to the payment page: one request makes the booking and begins its payment, then the page is left.
 //!
-//! An attempt keeps its keys, so that pressing again after a failure nobody can explain repeats the
+//! An attempt keeps its key, so that pressing again after a failure nobody can explain repeats the
 //! same request and never makes a second booking.
 
 use domain::api::cancelling::IfLate;
-use domain::api::{AreaQuantity, BookingRequest, ConfirmRequest, Person};
+use domain::api::{AreaQuantity, BookingRequest, PayAtOnce, Person};
+use domain::money::Money;
 use domain::seats::SeatIndex;
 use gloo_net::http::Method;
 use leptos::prelude::*;
 use serde::Deserialize;
 use uuid::Uuid;
 
+use super::total_of;
 use crate::browser::calls::{self, Failure};
 use crate::browser::{self, events, ids};
 use crate::language::problem_in_words;
@@ -32,33 +34,39 @@ struct Begun {
     pay_url: Option<String>,
 }
 
-/// One intent to pay: what was asked, and under which keys.
-#[derive(Clone)]
-pub struct Attempt {
-    request: BookingRequest,
+/// What is to be paid for: a hold as the buyer sees it.
+#[derive(Clone, PartialEq)]
+struct Settled {
+    hold: Uuid,
     /// A hold keeps its id when its seats change; another choice is another intent.
     seats: Vec<SeatIndex>,
     places: Vec<AreaQuantity>,
-    booking_key: String,
-    confirm_key: String,
+    /// What stands in the cart: nobody pays another sum than they saw.
+    total: Money,
 }
 
-/// What stood in the way, and the booking concerned if there is one.
+/// One intent to pay: what was asked, of what, and under which key.
+#[derive(Clone)]
+pub struct Attempt {
+    request: BookingRequest,
+    settled: Settled,
+    key: String,
+}
+
+/// What stood in the way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trouble {
     /// What happened and what to do.
     pub text: String,
     /// Whether no answer came: once the server can be reached again, this is not true any more.
     pub is_unreachable: bool,
-    /// The booking to look at.
-    pub booking: Option<Uuid>,
     /// Whether a code that is mailed to the buyer would help.
     pub wants_code: bool,
 }
 
 impl Trouble {
     fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), is_unreachable: false, booking: None, wants_code: false }
+        Self { text: text.into(), is_unreachable: false, wants_code: false }
     }
 }
 
@@ -72,86 +80,97 @@ pub async fn pay(
     if_late: IfLate,
     attempt: StoredValue<Option<Attempt>>,
 ) -> Result<(), Trouble> {
-    let (hold, seats, places) = settled_hold(session).await?;
-    let request = BookingRequest { show: session.show, hold, buyer, holder, if_late };
-    let same = attempt
-        .get_value()
-        .filter(|attempt| attempt.request == request && attempt.seats == seats && attempt.places == places);
-    let intent = same.unwrap_or_else(|| Attempt {
-        request,
-        seats,
-        places,
-        booking_key: ids::new_key(),
-        confirm_key: ids::new_key(),
-    });
+    let settled = settled_hold(session).await?;
+    let hold = settled.hold;
+    let pay = Some(PayAtOnce { total_minor: settled.total.minor, payment_token: None });
+    let request = BookingRequest { show: session.show, hold, buyer, holder, if_late, pay };
+    let same = attempt.get_value().filter(|attempt| attempt.request == request && attempt.settled == settled);
+    let intent = same.unwrap_or_else(|| Attempt { request, settled, key: ids::new_key() });
     attempt.set_value(Some(intent.clone()));
 
-    let forget_if_final = |failure: &Failure| {
+    // Before it is sent: from then on the seats may be on their way to a booking that only the answer names.
+    session.set_off_to_pay(true);
+    let asked = calls::change::<Begun>(Method::POST, "/api/v1/bookings", &intent.key, &intent.request).await;
+    // Other tabs saw the hold close before there was a booking to lead to, and their countdowns would run out on the old
+    // instant: paying has moved it.
+    session.tell_tabs();
+    let booking = asked.map_err(|failure| {
         // A definite no is an answer; trying again is another intent.
         if (400..500).contains(&failure.status()) {
             attempt.set_value(None);
         }
-    };
-    let made = calls::change::<Begun>(Method::POST, "/api/v1/bookings", &intent.booking_key, &intent.request);
-    let booking = made.await.map_err(|failure| {
-        forget_if_final(&failure);
+        session.set_off_to_pay(false);
+        // What is held may have ended, or cost something else by now.
         session.recall();
-        trouble(&failure, None)
+        trouble(&failure)
     })?;
-    session.note_booked(hold, booking.id);
-    session.set_off_to_pay(true);
-    let path = format!("/api/v1/bookings/{}/confirm", booking.id);
-    let by_page = ConfirmRequest::default();
-    let asked = calls::change::<Begun>(Method::POST, &path, &intent.confirm_key, &by_page);
-    let confirmed = asked.await.map_err(|failure| {
-        forget_if_final(&failure);
-        session.recall();
-        trouble(&failure, Some(booking.id))
-    })?;
-    // Their countdowns would run out on the old instant: paying has moved it.
-    session.tell_tabs();
     // The browser may be stopped on its way, or what it goes to may not be there.
     session.note_paying(hold, booking.id);
-    browser::go_to(&confirmed.pay_url.unwrap_or_else(|| format!("/bookings/{}", booking.id)));
+    browser::go_to(&booking.pay_url.unwrap_or_else(|| format!("/bookings/{}", booking.id)));
     Ok(())
 }
 
-/// The hold with its seats and places, once every tap was answered.
-async fn settled_hold(session: Session) -> Result<(Uuid, Vec<SeatIndex>, Vec<AreaQuantity>), Trouble> {
+/// What is held, once every tap was answered.
+async fn settled_hold(session: Session) -> Result<Settled, Trouble> {
     for _ in 0..SETTLE_POLLS {
         if session.cart.with_untracked(Cart::is_settled) {
             break;
         }
         events::after(SETTLE_POLL_MS).await;
     }
+    let total = untrack(|| total_of(session));
     let held = session.cart.with_untracked(|cart| {
         let held = cart.held().filter(|_| cart.is_settled())?;
-        Some((held.id, cart.want().to_vec(), cart.want_places().to_vec()))
+        let (seats, places) = (cart.want().to_vec(), cart.want_places().to_vec());
+        // Whatever is held has a price; nobody pays for what has none.
+        Some(Settled { hold: held.id, seats, places, total: total? })
     });
     held.ok_or_else(|| Trouble::new(say!("pay.not_held")))
 }
 
-pub(super) fn trouble(failure: &Failure, booking: Option<Uuid>) -> Trouble {
+pub(super) fn trouble(failure: &Failure) -> Trouble {
     let text = match (failure.code(), failure) {
         ("hold_expired" | "not_found", _) => say!("pay.ran_out"),
         ("seats_taken" | "seats_locked", _) => say!("pay.not_kept"),
         ("gateway_unavailable", _) => say!("pay.gateway"),
+        // In every language what to do now; the new sum stands in the cart.
+        ("price_changed", _) => say!("problem.price_changed"),
         ("payment_declined", _) => say!("pay.declined"),
         (_, Failure::Unreachable) => say!("pay.unreachable"),
         (_, Failure::Problem(problem)) => problem_in_words(problem),
     };
     let is_unreachable = matches!(failure, Failure::Unreachable);
-    Trouble { text, is_unreachable, booking, wants_code: failure.code() == CODE_WANTED }
+    Trouble { text, is_unreachable, wants_code: failure.code() == CODE_WANTED }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use domain::api::ProblemView;
 
     #[test]
     fn no_answer_invites_to_press_again_without_fear() {
-        let met = trouble(&Failure::Unreachable, None);
+        let met = trouble(&Failure::Unreachable);
         assert!(met.text.contains("not be charged twice"), "{}", met.text);
         assert!(met.is_unreachable, "it is over when the line is back");
+    }
+
+    #[test]
+    fn whoever_is_told_another_price_is_told_what_to_do() {
+        let problem = ProblemView {
+            kind: String::new(),
+            title: "The price has changed".to_owned(),
+            status: 409,
+            detail: "It costs 12.50 EUR now.".to_owned(),
+            code: "price_changed".to_owned(),
+            seats: Vec::new(),
+            areas: Vec::new(),
+            findings: Vec::new(),
+            puzzle: None,
+            hold: None,
+            request_id: None,
+        };
+        let met = trouble(&Failure::Problem(Box::new(problem)));
+        assert!(met.text.contains("new total, then pay"), "{}", met.text);
     }
 }

@@ -106,7 +106,8 @@ pub struct Session {
     tabs: Kept<Option<Here<Tabs>>>,
     /// Counts what happened to the hold, so that a question asked before cannot overwrite it.
     pub(super) turn: Kept<u64>,
-    /// Set when leaving for the payment page: that is not abandoning.
+    /// Set while a payment is asked for: leaving the page then is not abandoning, nothing that is wanted changes, and
+    /// only the answer tells what became of the hold.
     pub(super) off_to_pay: Kept<bool>,
     /// The hold that was booked from this page, and its booking.
     pub(super) booked: Kept<Option<(Uuid, Uuid)>>,
@@ -205,14 +206,19 @@ impl Session {
             self.notice.set(Some(Notice { offer, ..Notice::not_free(&self.name_of(seat), look, watchable) }));
             return;
         }
-        let tapped = self.change_cart(|cart| cart.tap(seat));
+        let tapped = self.change_wish(|cart| cart.tap(seat));
         self.follow(tapped);
     }
 
     /// One place more or less in an area.
     pub fn step_places(self, area: AreaIndex, more: bool) {
-        let tapped = self.change_cart(|cart| cart.step(area, more));
+        let tapped = self.change_wish(|cart| cart.step(area, more));
         self.follow(tapped);
+    }
+
+    /// What is on its way to be paid for stays what the buyer saw when they pressed.
+    fn change_wish(self, change: impl FnOnce(&mut Cart) -> Tapped) -> Tapped {
+        if self.off_to_pay.get_value() { Tapped::Paying } else { self.change_cart(change) }
     }
 
     fn follow(self, tapped: Tapped) {
@@ -228,7 +234,7 @@ impl Session {
 
     /// Wants these seats and no others.
     pub(super) fn want_instead(self, seats: &[SeatIndex]) -> Tapped {
-        let outcome = self.change_cart(|cart| cart.want_instead(seats));
+        let outcome = self.change_wish(|cart| cart.want_instead(seats));
         self.notice.set((outcome == Tapped::Paying).then(Notice::paying));
         self.pump();
         outcome
@@ -261,7 +267,8 @@ impl Session {
         self.off_to_pay.get_value() || self.cart.with_untracked(Cart::is_paying)
     }
 
-    /// Says that the next time the page is left it is to pay (or that this came to nothing).
+    /// Says that a payment is asked for from here on: the next time the page is left it is to pay. Or that this came to
+    /// nothing.
     pub fn set_off_to_pay(self, off: bool) {
         self.off_to_pay.set_value(off);
     }

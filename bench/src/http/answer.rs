@@ -57,6 +57,11 @@ pub fn number_after(body: &[u8], name: &str) -> Option<u64> {
     std::str::from_utf8(&digits[..end]).ok()?.parse().ok()
 }
 
+/// The minor units of the first amount of that name.
+pub fn amount_after(body: &[u8], name: &str) -> Option<u64> {
+    number_after(&body[after(body, name)?..], "minor")
+}
+
 /// The text behind the first `name` in a JSON text; for ids and words without escapes.
 pub fn text_after<'a>(body: &'a [u8], name: &str) -> Option<&'a str> {
     let text = body[after(body, name)?..].strip_prefix(b"\"")?;

@@ -7,7 +7,7 @@
 mod answer;
 mod engine;
 
-pub use answer::{Answer, number_after, text_after};
+pub use answer::{Answer, amount_after, number_after, text_after};
 pub use engine::{Limits, run};
 
 /// What a load says when it is asked for the next request.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use crate::histogram::Histogram;
-use crate::http::{Answer, Load, Next, text_after};
+use crate::http::{Answer, Load, Next, amount_after, text_after};
 use crate::purchase::{Purchase, Step};
 use crate::random::Random;
 use crate::world::Show;
@@ -45,6 +45,7 @@ pub struct Buyers {
     address: SocketAddr,
     random: Random,
     until: u64,
+    at_once: bool,
     people: Vec<Buyer>,
     /// Steps after the first: whoever has begun goes first.
     going_on: VecDeque<Task>,
@@ -63,13 +64,14 @@ pub struct Buyers {
 }
 
 impl Buyers {
-    /// Buyers for these shows, who come for so long.
-    pub fn new(shows: &[Show], address: SocketAddr, come_for: Duration) -> Self {
+    /// Buyers for these shows, who come for so long. `at_once`: they check out and pay in one request.
+    pub fn new(shows: &[Show], address: SocketAddr, come_for: Duration, at_once: bool) -> Self {
         Self {
             shows: shows.to_vec(),
             address,
             random: Random::fresh(),
             until: come_for.as_nanos() as u64,
+            at_once,
             people: Vec::new(),
             going_on: VecDeque::new(),
             in_the_air: Vec::new(),
@@ -143,6 +145,15 @@ impl Buyers {
         }
     }
 
+    fn sold(&mut self, task: Task, booking: Uuid, now: u64) {
+        self.paying.record(now.saturating_sub(task.since.unwrap_or(now)));
+        let buyer = &mut self.people[task.buyer as usize];
+        buyer.bought = Some(booking);
+        self.purchases.record(now.saturating_sub(buyer.came));
+        self.last_sale = now;
+        self.open -= 1;
+    }
+
     fn fail(&mut self, kind: String) {
         *self.errors.entry(kind).or_default() += 1;
         self.open -= 1;
@@ -183,19 +194,21 @@ impl Load for Buyers {
             (_, 409, _) if code == "still_running" => self.again(task, now, code),
             (Step::Hold, 201, Some(hold)) => {
                 self.holding.record(took);
-                self.go_on(task.buyer, Step::Book { hold }, now);
+                match amount_after(answer.body, "total").filter(|_| self.at_once) {
+                    Some(total) => self.go_on(task.buyer, Step::Buy { hold, total }, now),
+                    None => self.go_on(task.buyer, Step::Book { hold }, now),
+                }
             }
             (Step::Book { .. }, 201, Some(booking)) => {
                 self.booking.record(took);
                 self.go_on(task.buyer, Step::Pay { booking }, now);
             }
+            (Step::Buy { .. }, 201, Some(booking)) if state == Some("CONFIRMED") => self.sold(task, booking, now),
+            (Step::Buy { .. }, 201, Some(booking)) if state == Some("PAYMENT_PENDING") => {
+                self.again(Task { step: Step::Look { booking }, ..task }, now, "still pending");
+            }
             (Step::Pay { booking } | Step::Look { booking }, 200, _) if state == Some("CONFIRMED") => {
-                self.paying.record(took);
-                let buyer = &mut self.people[task.buyer as usize];
-                buyer.bought = Some(booking);
-                self.purchases.record(now.saturating_sub(buyer.came));
-                self.last_sale = now;
-                self.open -= 1;
+                self.sold(task, booking, now);
             }
             (Step::Pay { booking } | Step::Look { booking }, 200, _) if state == Some("PAYMENT_PENDING") => {
                 self.again(Task { step: Step::Look { booking }, ..task }, now, "still pending");
@@ -219,9 +232,9 @@ mod tests {
     use super::*;
     use crate::purchase::TOKEN;
 
-    fn buyers(seats: u32) -> Buyers {
+    fn buyers(seats: u32, at_once: bool) -> Buyers {
         let show = Show { id: Uuid::from_u128(1), seats };
-        Buyers::new(&[show], "127.0.0.1:3000".parse().expect("an address"), Duration::from_secs(1))
+        Buyers::new(&[show], "127.0.0.1:3000".parse().expect("an address"), Duration::from_secs(1), at_once)
     }
 
     fn request(buyers: &mut Buyers, now: u64) -> Option<(u32, String)> {
@@ -234,7 +247,7 @@ mod tests {
 
     #[test]
     fn a_buyer_holds_four_seats_checks_out_and_pays_and_the_next_has_the_next_four() {
-        let mut buyers = buyers(8);
+        let mut buyers = buyers(8, false);
         let id = Uuid::from_u128(9);
         for (path, body, status, answer) in [
             ("/holds ", "[0,1,2,3]", 201, format!(r#"{{"id":"{id}"}}"#)),
@@ -252,8 +265,22 @@ mod tests {
     }
 
     #[test]
+    fn a_buyer_in_a_hurry_pays_what_the_hold_costs_in_the_request_that_checks_out() {
+        let mut buyers = buyers(4, true);
+        let id = Uuid::from_u128(9);
+        let hold = format!(r#"{{"id":"{id}","seats":[{{"price":{{"minor":900}}}}],"total":{{"minor":3600}}}}"#);
+        let (ticket, _) = request(&mut buyers, 20).expect("a request");
+        buyers.answered(ticket, 20, &Answer { status: 201, body: hold.as_bytes() });
+        let (ticket, text) = request(&mut buyers, 20).expect("a request");
+        assert!(text.contains("POST /api/v1/bookings ") && text.contains(r#""total_minor":3600"#), "{text}");
+        let sold = format!(r#"{{"id":"{id}","state":"CONFIRMED"}}"#);
+        buyers.answered(ticket, 20, &Answer { status: 201, body: sold.as_bytes() });
+        assert_eq!((buyers.sales(), buyers.unfinished(), buyers.errors()), (1, 0, 0));
+    }
+
+    #[test]
     fn who_is_put_off_repeats_with_the_same_key_and_nobody_comes_after_the_end() {
-        let mut buyers = buyers(400);
+        let mut buyers = buyers(400, true);
         let (ticket, first) = request(&mut buyers, 0).expect("a request");
         buyers.answered(ticket, 5, &Answer { status: 503, body: br#"{"code":"overloaded"}"# });
         let later = 1_500_000_000;

@@ -39,6 +39,21 @@ pub struct BookingRequest {
     /// What to do with money that comes when the time is over.
     #[serde(default, skip_serializing_if = "IfLate::is_usual")]
     pub if_late: IfLate,
+    /// Pay for it as well, in the same request. Without it `POST /bookings/{id}/confirm` does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pay: Option<PayAtOnce>,
+}
+
+/// What `POST /bookings/{id}/confirm` would be told, in the request that checks out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct PayAtOnce {
+    /// What the buyer was told that it costs, in minor units of the show's currency. Nobody pays another sum.
+    pub total_minor: i64,
+    /// As in [`ConfirmRequest`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payment_token: Option<String>,
 }
 
 /// `POST /bookings/{id}/confirm`: pay for it.

@@ -24,7 +24,9 @@ pub mod tills;
 pub mod waiting_list;
 pub mod waiting_room;
 
-pub use bookings::{BookingEventView, BookingRequest, BookingState, BookingView, ConfirmRequest, MoneyState, Person};
+pub use bookings::{
+    BookingEventView, BookingRequest, BookingState, BookingView, ConfirmRequest, MoneyState, PayAtOnce, Person,
+};
 pub use cancelling::{CancelRequest, IfLate, RefundView, StepView};
 pub use holds::{AreaQuantity, BestView, HoldChange, HoldRequest, HoldView, SuggestionView};
 pub use plan::{

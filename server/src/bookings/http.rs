@@ -14,6 +14,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
+use super::checkout::at_once::at_once;
 use super::checkout::{confirm, create};
 use super::views::view;
 use super::{cancel, parked, relocation};
@@ -36,16 +37,19 @@ pub fn routes() -> OpenApiRouter<AppState> {
         .merge(parked::routes())
 }
 
-/// Check out: a live hold becomes a booking.
+/// Check out: a live hold becomes a booking; with `pay` it is paid for in the same step.
 #[utoipa::path(post, path = "/bookings", tag = "bookings", request_body = BookingRequest,
     params(("Idempotency-Key" = String, Header), ("Prefer" = Option<String>, Header, description = "respond-async")),
     responses((status = 201, body = BookingView),
+        (status = 200, body = BookingView, description = "With `pay`: it is paid for already, or being paid for"),
         (status = 202, description = "With Prefer: respond-async; ask at Location"), KeyReused,
         (status = 400, body = ProblemView, description = "malformed, key_missing, person_invalid"),
         (status = 403, body = ProblemView, description = "email_code_wanted: have a code mailed and enter it, then come back"),
         (status = 404, body = ProblemView),
-        (status = 409, body = ProblemView, description = "sales_closed, still_running"),
-        (status = 410, body = ProblemView, description = "hold_expired; also for another's")))]
+        (status = 409, body = ProblemView, description = "sales_closed, still_running; with `pay` also price_changed, seats_taken"),
+        (status = 410, body = ProblemView, description = "hold_expired; also for another's"),
+        (status = 429, body = ProblemView, description = "With `pay`: person_limit, too_many_declines, instrument_limit"),
+        (status = 503, body = ProblemView, description = "With `pay`: gateway_unavailable: the hold is kept; nothing was charged")))]
 async fn make(
     State(state): State<AppState>,
     visitor: Visitor,
@@ -56,7 +60,11 @@ async fn make(
     let show = state.catalogue.known_show(request.show).await?;
     let intent = Intent::new(&visitor.owner, key, "POST /bookings", &request);
     let work = move |state: AppState, intent: Intent| async move {
-        create::create(&state, &show, &visitor, &request, &intent).await
+        let Some(terms) = &request.pay else { return create::create(&state, &show, &visitor, &request, &intent).await };
+        let began = Instant::now();
+        let answer = at_once(&state, &show, &visitor, (&request, terms), &intent).await;
+        telemetry::confirmed(began.elapsed());
+        answer
     };
     Ok(once(&state, intent, prefer, work).await?.into_response())
 }

@@ -124,6 +124,16 @@ pub(super) async fn find_owned(
         .await
 }
 
+/// The booking made from a hold, if it is this owner's.
+pub(super) async fn find_of_hold(
+    connection: &mut PgConnection,
+    hold: Uuid,
+    owner: &str,
+) -> Result<Option<BookingRow>, sqlx::Error> {
+    let found = sqlx::query_as(select_booking!("booking.hold_id = $1 AND booking.owner = $2"));
+    found.bind(hold).bind(owner).fetch_optional(connection).await
+}
+
 /// The show of a booking.
 pub(super) async fn show_of(tx: &mut PgConnection, id: Uuid) -> Result<Option<Uuid>, sqlx::Error> {
     sqlx::query_scalar("SELECT show_id FROM bookings WHERE id = $1").bind(id).fetch_optional(tx).await

@@ -4,7 +4,9 @@
 //! (docs/decisions/0002). What is not here: the lock store itself (`seat_locks`) and paying (`bookings`).
 
 mod http;
+mod latest;
 mod service;
 
 pub use http::routes;
+pub use latest::Latest;
 pub use service::{on_sale, places_problem, refused, sales_open, seats_problem, terms, total_with_places, view};

@@ -142,6 +142,7 @@ pub(super) async fn take(
     match answer {
         Ok(held) => {
             state.reports.holds.granted(show.id);
+            state.latest_holds.keep(owner, &held);
             Ok(held)
         }
         Err(refusal) => Err(refused(show, &refusal).with_times(|seat| state.hubs.locked_ago(show.id, seat, asked_at))),
@@ -169,7 +170,9 @@ pub(super) async fn change(
     let asked_at = state.locks.now();
     let changed = with_map(state, show, || state.locks.change(show.id, terms(state, show), &change)).await?;
     let ago = |seat| state.hubs.locked_ago(show.id, seat, asked_at);
-    changed.map_err(|refusal| refused(show, &refusal).with_times(ago))
+    let held = changed.map_err(|refusal| refused(show, &refusal).with_times(ago))?;
+    state.latest_holds.keep(owner, &held);
+    Ok(held)
 }
 
 /// Lets a hold last longer, as far as the show allows; less for an owner who let other holds run out lately.
@@ -192,7 +195,9 @@ pub(super) async fn extend(
 async fn lengthen(state: &AppState, show: &Show, owner: &str, asked: Asked, hold: Uuid) -> Result<Held, Problem> {
     sales_open(show, state.locks.now())?;
     let extended = with_map(state, show, || state.locks.extend(show.id, asked, hold, owner, HOLD_EXTENSION_MS)).await?;
-    extended.map_err(|refusal| refused(show, &refusal))
+    let held = extended.map_err(|refusal| refused(show, &refusal))?;
+    state.latest_holds.keep(owner, &held);
+    Ok(held)
 }
 
 /// What a request that is refused was granted before, perhaps by another replica: what refuses it now may have come

@@ -102,13 +102,32 @@ impl Buyer {
         self.ask(Method::POST, &format!("/api/v1/shows/{}/holds", self.show), &json!({ "seats": seats })).await
     }
 
-    pub async fn book(&self, hold: &Value) -> Told {
+    fn wish(&self, hold: &Value) -> Value {
         let buyer = json!({ "name": "Ann Example", "email": self.email });
         let mut wish = json!({ "show": self.show, "hold": hold["id"], "buyer": buyer });
         if let Some(if_late) = self.if_late {
             wish["if_late"] = if_late.into();
         }
-        self.ask(Method::POST, "/api/v1/bookings", &wish).await
+        wish
+    }
+
+    pub async fn book(&self, hold: &Value) -> Told {
+        self.ask(Method::POST, "/api/v1/bookings", &self.wish(hold)).await
+    }
+
+    /// What checks out a hold and pays for it in one request.
+    pub fn order(&self, hold: &Value, token: Option<&str>) -> Value {
+        let mut order = self.wish(hold);
+        order["pay"] = json!({ "total_minor": hold["total"]["minor"] });
+        if let Some(token) = token {
+            order["pay"]["payment_token"] = token.into();
+        }
+        order
+    }
+
+    /// Checks out and pays in one request.
+    pub async fn buy(&self, hold: &Value, token: Option<&str>) -> Told {
+        self.ask(Method::POST, "/api/v1/bookings", &self.order(hold, token)).await
     }
 
     pub async fn pay(&self, booking: Uuid, token: Option<&str>) -> Told {

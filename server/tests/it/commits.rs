@@ -10,10 +10,10 @@ use tokio::task::JoinHandle;
 use crate::world::{Answer, Visitor, World, text, until};
 
 /// Requests that are sent together are committed together: the first of them waits this long.
-const GATHERING: (&str, &str) = ("COMMIT_GATHER_MS", "300");
+pub const GATHERING: (&str, &str) = ("COMMIT_GATHER_MS", "300");
 
 /// Visitors with a hold of one seat each.
-async fn with_holds(world: &World, count: u32) -> Vec<(Visitor, Value)> {
+pub async fn with_holds(world: &World, count: u32) -> Vec<(Visitor, Value)> {
     join_all((0..count).map(|seat| async move {
         let visitor = world.visitor();
         let (status, hold) = visitor.hold(&[seat]).await;
@@ -47,7 +47,7 @@ async fn all_are_sold(payments: Vec<JoinHandle<Answer>>) {
 }
 
 /// Transactions in which payments were submitted.
-const SUBMISSIONS: &str = "SELECT count(DISTINCT xmin::text) FROM booking_events WHERE event = 'payment_submitted'";
+pub const SUBMISSIONS: &str = "SELECT count(DISTINCT xmin::text) FROM booking_events WHERE event = 'payment_submitted'";
 /// Transactions that wrote the bookings as they stand.
 const TRANSACTIONS: &str = "SELECT count(DISTINCT xmin::text) FROM bookings";
 
@@ -133,8 +133,7 @@ async fn the_same_key_and_the_same_hold_twice_in_one_batch_are_one_booking() {
     let world = World::start(1, &[GATHERING]).await;
     let holders = with_holds(&world, 1).await;
     let (ann, hold) = &holders[0];
-    let buyer = json!({ "name": "Ann Example", "email": "ann@example.org" });
-    let body = json!({ "show": world.show, "hold": hold["id"], "buyer": buyer });
+    let body = ann.wish(hold);
     let send = |key: &'static str| ann.raw(Method::POST, "/api/v1/bookings", body.clone(), key);
     let (first, second, other) = tokio::join!(send("once"), send("once"), send("another-tab"));
     assert_eq!((first.0, other.0), (StatusCode::CREATED, StatusCode::CREATED), "{} {}", first.1, other.1);
@@ -201,11 +200,10 @@ async fn a_row_that_is_there_already_is_found_with_care_and_its_batch_stays_toge
     .execute(&world.pg)
     .await
     .expect("the key is written");
-    let buyer = json!({ "name": "Ann Example", "email": "ann@example.org" });
-    let booked = join_all(holders.iter().map(|(visitor, hold)| {
-        let body = json!({ "show": world.show, "hold": hold["id"], "buyer": buyer });
-        visitor.call_with_key(Method::POST, "/api/v1/bookings", body, "once")
-    }));
+    let booked =
+        join_all(holders.iter().map(|(visitor, hold)| {
+            visitor.call_with_key(Method::POST, "/api/v1/bookings", visitor.wish(hold), "once")
+        }));
     for (status, booking) in booked.await {
         assert_eq!(status, StatusCode::CREATED, "{booking}");
     }
@@ -279,10 +277,8 @@ async fn a_full_queue_is_an_answer_and_the_same_key_may_come_back() {
         .execute(&mut *held_up)
         .await
         .expect("the table is locked");
-    let buyer = json!({ "name": "Ann Example", "email": "ann@example.org" });
     let sent = holders.iter().map(|(visitor, hold)| {
-        let body = json!({ "show": world.show, "hold": hold["id"], "buyer": buyer });
-        let visitor = visitor.clone();
+        let (body, visitor) = (visitor.wish(hold), visitor.clone());
         tokio::spawn(async move {
             let url = format!("{}/api/v1/bookings", visitor.base);
             let request = visitor.client.post(url).header("cookie", &visitor.cookie).header("idempotency-key", "k");
@@ -308,7 +304,7 @@ async fn a_full_queue_is_an_answer_and_the_same_key_may_come_back() {
     }
     assert_eq!(refused, 6);
     for (visitor, hold) in &holders {
-        let body = json!({ "show": world.show, "hold": hold["id"], "buyer": buyer });
+        let body = visitor.wish(hold);
         let (status, booking) = visitor.call_with_key(Method::POST, "/api/v1/bookings", body, "k").await;
         assert_eq!(status, StatusCode::CREATED, "{booking}");
     }

@@ -22,7 +22,7 @@ impl Told {
         serde_json::from_str(&self.body).unwrap_or_else(|_| panic!("{self:?} is no JSON"))
     }
 
-    fn header(&self, name: &str) -> &str {
+    pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_else(|| panic!("{self:?} has no {name}"))
     }
 
@@ -54,8 +54,7 @@ pub async fn told(answer: reqwest::Response) -> Told {
 
 /// A booking request for a hold.
 pub fn wish(visitor: &Visitor, hold: &Value) -> String {
-    let buyer = json!({ "name": "Ann Example", "email": "ann@example.org" });
-    json!({ "show": visitor.show, "hold": hold["id"], "buyer": buyer }).to_string()
+    visitor.wish(hold).to_string()
 }
 
 /// A booking of that seat.
@@ -258,7 +257,7 @@ async fn a_refusal_is_not_kept_the_same_key_may_try_again() {
 }
 
 /// Asks at the address until there is an answer.
-async fn at_last(visitor: &Visitor, location: &str) -> Told {
+pub async fn at_last(visitor: &Visitor, location: &str) -> Told {
     let ask = || async {
         let request = visitor.client.get(format!("{}{location}", visitor.base)).header("cookie", &visitor.cookie);
         told(request.send().await.expect("the server answers")).await

@@ -168,17 +168,21 @@ impl Sale {
             (StatusCode::CONFLICT | StatusCode::LOCKED, _) => return Ok(()),
             (status, answer) => return Err(format!("a hold was answered {status} {answer}")),
         };
-        let booking = match buyer.book(&hold).await? {
-            (StatusCode::CREATED, booking) => id_of(&booking),
-            // Redis lost the hold.
-            (StatusCode::GONE, _) => return Ok(()),
-            (status, answer) => return Err(format!("booking {} was answered {status} {answer}", hold["id"])),
+        // Half of them check out and pay in one request.
+        let paid = if chance.random() {
+            buyer.buy(&hold, Some(card)).await?
+        } else {
+            in_two_steps(buyer, &hold, card).await?
         };
-        match buyer.pay(booking, Some(card)).await? {
-            (StatusCode::OK, answer) => self.note(buyer, &answer, &wanted),
-            (StatusCode::GONE | StatusCode::CONFLICT, _) => return Ok(()),
-            (status, answer) => return Err(format!("paying {booking} was answered {status} {answer}")),
-        }
+        let booking = match paid {
+            (StatusCode::CREATED | StatusCode::OK, answer) => {
+                self.note(buyer, &answer, &wanted);
+                id_of(&answer)
+            }
+            // Redis lost the hold, or somebody else has a seat of it.
+            (StatusCode::GONE | StatusCode::CONFLICT, answer) if answer["code"] != "price_changed" => return Ok(()),
+            (status, answer) => return Err(format!("paying for {} was answered {status} {answer}", hold["id"])),
+        };
         let began = Instant::now();
         while began.elapsed() < WAITS_FOR_AN_END {
             let answer = buyer.booking(booking).await?;
@@ -291,6 +295,16 @@ impl Sale {
                 assert!(other.is_none(), "seat {seat} of {show} was promised to {other:?} and to {booking}");
             }
         }
+    }
+}
+
+/// Checks out, and then pays.
+async fn in_two_steps(buyer: &Buyer, hold: &Value, card: &str) -> buyer::Told {
+    match buyer.book(hold).await? {
+        (StatusCode::CREATED, booking) => buyer.pay(id_of(&booking), Some(card)).await,
+        // Redis lost the hold.
+        (StatusCode::GONE, answer) => Ok((StatusCode::GONE, answer)),
+        (status, answer) => Err(format!("booking {} was answered {status} {answer}", hold["id"])),
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod accounts;
 mod areas;
+mod at_once;
 mod authorisation;
 mod bad_input;
 mod bad_webhooks;

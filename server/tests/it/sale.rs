@@ -291,6 +291,6 @@ async fn a_hold_whose_booking_has_ended_is_not_said_to_last_longer() {
 }
 
 /// What happened to a booking, in order.
-fn names(story: &Value) -> Vec<&str> {
+pub fn names(story: &Value) -> Vec<&str> {
     story.as_array().expect("a list").iter().map(|event| text(&event["event"])).collect()
 }

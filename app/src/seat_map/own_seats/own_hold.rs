@@ -187,13 +187,17 @@ impl Session {
 
     /// The server knows no hold of ours any more: says why, as far as that can be known.
     pub(in crate::seat_map) fn hold_is_gone(self) {
+        // Paid in another tab, or out of time: the answer that is on its way says which, and asks again if it is no booking.
+        if self.off_to_pay.get_value() {
+            return;
+        }
         let Some(held) = self.cart.with_untracked(|cart| cart.held().cloned()) else {
             return;
         };
         let of_seats = |wanted: SeatState| held.seats.iter().filter(move |line| self.state_of(line.seat) == wanted);
         let booking = held.booking.or_else(|| self.booking_of(held.id));
         let is_sold = of_seats(SeatState::Booked).next().is_some();
-        if booking.is_some() || held.paying || self.off_to_pay.get_value() || is_sold {
+        if booking.is_some() || held.paying || is_sold {
             self.change_cart(Cart::moved_on);
             self.tick();
             self.notice.set(Some(Notice::moved_on(booking)));

@@ -4,19 +4,20 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use domain::api::ConfirmRequest;
+use domain::api::cancelling::IfLate;
 use domain::booking::{BookingState, Event, PAYMENT_EXTENSION_MS};
 use tracing::Instrument;
 use uuid::Uuid;
 
 use super::checks::{self, Checked};
-use super::create::{or_replay, unmoved};
+use super::create::{self, or_replay, unmoved};
 use super::{account_limit, instruments};
-use crate::bookings::commits::{CommitMode, Done, Found, Key, Lesson, Submission, Work, retried};
+use crate::bookings::commits::{CommitMode, Done, Found, Key, Lesson, NewBooking, Submission, Work, retried};
 use crate::bookings::money::payment_rows::Route;
 use crate::bookings::moves::{self, causes};
 use crate::bookings::sql::{self, BookingRow};
 use crate::bookings::views::view;
-use crate::bookings::{claims, effects};
+use crate::bookings::{claims, effects, late};
 use crate::catalogue::Show;
 use crate::idempotency::{Answer, Intent};
 use crate::web::{Code, Problem, Visitor};
@@ -56,7 +57,8 @@ async fn pay(
         // Checked out here a moment ago: most likely it stands as it did. Whether the cookie still opens it is
         // looked up with the buyer's record, its version compared when it moves.
         let (version, is_guest) = (found.row.version, visitor.account.is_none());
-        let wish = Wish { row: found.row.clone(), seen: Some(Box::new(found)), only_at: Some(version), is_guest };
+        let row = found.row.clone();
+        let wish = Wish { row, seen: Some(Box::new(found)), only_at: Some(version), is_guest, if_late: None };
         match submit(state, wish, request, intent).await {
             Ok(submitted) => return go_on(state, submitted).await,
             Err(problem) => refused = Some((version, problem)),
@@ -79,29 +81,32 @@ async fn pay(
             return Err(unmoved(moves::MoveError::Refused(domain::booking::Refused::Gone)));
         }
     }
-    let submitted = submit(state, Wish { row, seen, only_at: None, is_guest: false }, request, intent).await?;
+    let wish = Wish { row, seen, only_at: None, is_guest: false, if_late: None };
+    let submitted = submit(state, wish, request, intent).await?;
     go_on(state, submitted).await
 }
 
 /// A booking that its buyer wants to pay for.
-struct Wish {
-    row: BookingRow,
+pub(super) struct Wish {
+    pub(super) row: BookingRow,
     /// All that belongs to it, where that is at hand.
-    seen: Option<Box<Found>>,
-    /// The version it must have; none where it was read just now.
-    only_at: Option<i32>,
+    pub(super) seen: Option<Box<Found>>,
+    /// The version it must have; none where it was read just now, or is to be made.
+    pub(super) only_at: Option<i32>,
     /// Whether it is still to be looked up that its owner is nobody's visitor but their own.
-    is_guest: bool,
+    pub(super) is_guest: bool,
+    /// Of a booking that is to be made: what to do with late money.
+    pub(super) if_late: Option<IfLate>,
 }
 
-/// Checks it, and writes the payment down.
-async fn submit(
+/// Checks it, and writes the payment down, with the booking where it is to be made.
+pub(super) async fn submit(
     state: &AppState,
     wish: Wish,
     request: &ConfirmRequest,
     intent: &Intent,
 ) -> Result<(Submission, Done), Problem> {
-    let Wish { row, seen, only_at, is_guest } = wish;
+    let Wish { row, seen, only_at, is_guest, if_late } = wish;
     check_token(request)?;
     let show = state.catalogue.known_show(row.show_id).await?;
     let gateway = state.gateways.first_choice();
@@ -110,6 +115,7 @@ async fn submit(
     let submission = Submission {
         show,
         booking: row.id,
+        new: if_late.map(|if_late| Box::new(NewBooking { row: row.clone(), if_late })),
         // Goes along with what is written down, and is of no use afterwards.
         seen: None,
         only_at,
@@ -129,7 +135,7 @@ async fn submit(
     }
 }
 
-async fn go_on(state: &AppState, (submission, done): (Submission, Done)) -> Result<Answer, Problem> {
+pub(super) async fn go_on(state: &AppState, (submission, done): (Submission, Done)) -> Result<Answer, Problem> {
     match done {
         Done::Submitted(pending, seen) => charge_and_answer(state, submission, *pending, seen).await,
         Done::Answered(answer) => Ok(answer),
@@ -172,10 +178,12 @@ async fn charge_and_answer(
     let tasks = state.tasks.clone();
     // Boxed: it is kilobytes, and a task is moved several times.
     let rest = Box::pin(async move {
-        let Submission { show, booking, token, gateway, intent, .. } = submission;
+        let Submission { show, new, token, gateway, intent, .. } = submission;
+        let booking = pending.id;
+        let ours = Key::OursSinceSubmit(if new.is_some() { StatusCode::CREATED } else { StatusCode::OK });
         if state.config.commits == CommitMode::Interactive {
             effects::charge_now(&state, booking).await;
-            return answer_as_it_stands(&state, &show, booking, &intent, Key::OursSinceSubmit).await;
+            return answer_as_it_stands(&state, &show, booking, &intent, ours).await;
         }
         // Counted as the first question when the payment was written down.
         let route = Route { gateway: gateway.to_owned(), gateway_ref: None, payment_token: token };
@@ -187,7 +195,7 @@ async fn charge_and_answer(
                 (None, false)
             }
         };
-        let answer = Some((intent, Key::OursSinceSubmit));
+        let answer = Some((intent, ours));
         answered(
             state
                 .commits
@@ -200,7 +208,7 @@ async fn charge_and_answer(
 }
 
 /// The booking as it stands, together with whatever else is committed.
-async fn as_it_stands(
+pub(super) async fn as_it_stands(
     state: &AppState,
     show: &Arc<Show>,
     booking: Uuid,
@@ -229,9 +237,9 @@ pub(in crate::bookings) async fn give_up_payment(state: &AppState, show: &Show, 
     // Boxed, likewise: few are given up.
     let undone = Box::pin(async {
         let mut tx = state.pg.begin().await?;
-        let still_open =
-            sql::lock(&mut tx, booking).await?.is_some_and(|now| now.machine.state == BookingState::SeatsLocked);
-        if still_open {
+        // By its hold: one that was to be made and paid for at once is not there, or another tab made it.
+        let now = sql::lock_of_hold(&mut tx, row.hold_id).await?;
+        if now.is_none_or(|now| now.machine.state == BookingState::SeatsLocked) {
             state.locks.end_payment(show.id, &row.sale(), PAYMENT_EXTENSION_MS).await?;
         }
         tx.commit().await?;
@@ -259,13 +267,22 @@ fn check_token(request: &ConfirmRequest) -> Result<(), Problem> {
 /// Key, move, claims, payment and the wish to charge, in a transaction of its own. An answer instead: a twin
 /// was faster.
 pub(in crate::bookings) async fn submit_one(state: &AppState, submission: &Submission) -> Result<Done, Problem> {
-    let Submission { show, booking, token, instrument, account, gateway, until, intent, only_at, seen: _ } = submission;
+    let Submission { show, booking, new, token, instrument, account, gateway, until, intent, only_at, seen: _ } =
+        submission;
     let now = state.locks.now();
     let mut tx = state.pg.begin().await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {
         return Ok(Done::Answered(answer));
     }
-    let row = sql::lock(&mut tx, *booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
+    let row = match new {
+        Some(new) => create::insert_or_revise(&mut tx, show, new.row.clone(), now).await?,
+        None => sql::lock(&mut tx, *booking).await?.ok_or_else(|| Problem::not_found("booking"))?,
+    };
+    if new.is_some() && row.machine.state != BookingState::SeatsLocked {
+        // Another tab was faster: it is paid, or being paid, once.
+        tx.rollback().await?;
+        return answer_as_it_stands(state, show, row.id, intent, Key::New).await.map(Done::Answered);
+    }
     if only_at.is_some_and(|version| version != row.version) {
         return Err(unmoved(moves::MoveError::LostRace));
     }
@@ -275,10 +292,13 @@ pub(in crate::bookings) async fn submit_one(state: &AppState, submission: &Submi
         Err(moves::MoveError::Refused(domain::booking::Refused::AlreadyDone)) => {
             // Another key was slightly faster. This one is not kept pending; it gets the booking as it is now.
             tx.rollback().await?;
-            return answer_as_it_stands(state, show, *booking, intent, Key::New).await.map(Done::Answered);
+            return answer_as_it_stands(state, show, row.id, intent, Key::New).await.map(Done::Answered);
         }
         Err(error) => return Err(unmoved(error)),
     };
+    if let Some(new) = new {
+        late::note_wish(&mut tx, &row, new.if_late).await?;
+    }
     if let Some(account) = account {
         account_limit::claim(&mut tx, show, &pending, *account, now).await?;
     }
@@ -311,7 +331,7 @@ pub(in crate::bookings) async fn answer_as_it_stands(
     }
     let row = sql::find(&mut tx, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
     let booking = view::of_row(&mut tx, show, &row).await?;
-    let answer = Answer::json(StatusCode::OK, &booking)?;
+    let answer = Answer::json(key.status(), &booking)?;
     let answer = intent.commit(tx, answer, now).await?;
     outbox::wake(state);
     Ok(answer)

@@ -9,7 +9,7 @@ use domain::money::Money;
 use domain::time::Timestamp;
 use sqlx::PgConnection;
 
-use crate::bookings::commits::{Checkout, CommitMode, Done, Work, retried};
+use crate::bookings::commits::{Checkout, CommitMode, Done, NewBooking, Work, retried};
 use crate::bookings::moves::{self, Cause, MoveError, causes};
 use crate::bookings::sql::{self, BookingRow, SeatRow};
 use crate::bookings::views::view;
@@ -32,13 +32,14 @@ pub(in crate::bookings) async fn create(
     if !batched && let Some(answer) = intent.replay(&state.pg, state.locks.now()).await? {
         return Ok(answer);
     }
-    let wanted = match wish(state, show, visitor, request).await {
+    let wanted = match wish(state, show, visitor, request, None).await {
         Ok(wanted) => wanted,
         // What is refused now may have been granted before, to the same key.
         Err(refusal) if batched => return or_replay(state, intent, refusal).await,
         Err(refusal) => return Err(refusal),
     };
-    let checkout = Checkout { show: Arc::clone(show), wanted, if_late: request.if_late, intent: intent.clone() };
+    let new = NewBooking { row: wanted, if_late: request.if_late };
+    let checkout = Checkout { show: Arc::clone(show), new, intent: intent.clone() };
     if !batched {
         return Box::pin(retried(|| one_by_one(state, &checkout))).await;
     }
@@ -59,12 +60,13 @@ pub(in crate::bookings) async fn or_replay(
     intent.replay(&state.pg, state.locks.now()).await?.ok_or(refusal)
 }
 
-/// The booking to be made, if its hold is alive.
-async fn wish(
+/// The booking to be made of the caller's hold as it is, or as it was `known` last.
+pub(super) async fn wish(
     state: &AppState,
     show: &Arc<Show>,
     visitor: &Visitor,
     request: &BookingRequest,
+    known: Option<Held>,
 ) -> Result<BookingRow, Problem> {
     let buyer = accounts::check_person("buyer", &request.buyer)?;
     let holder = request
@@ -73,9 +75,10 @@ async fn wish(
         .map_or_else(|| Ok(buyer.clone()), |friend| accounts::check_person("ticket holder", friend))?;
     holds::sales_open(show, state.locks.now())?;
     let owner = visitor.owner.as_str();
-    let held = match state.config.commits {
-        CommitMode::Batched => state.commits.hold_of(state, show, owner).await?,
-        CommitMode::Interactive => with_map(state, show, || state.locks.mine(show.id, owner)).await?,
+    let held = match (known, state.config.commits) {
+        (Some(held), _) => Some(held),
+        (None, CommitMode::Batched) => state.commits.hold_of(state, show, owner).await?,
+        (None, CommitMode::Interactive) => with_map(state, show, || state.locks.mine(show.id, owner)).await?,
     };
     let held = held.filter(|held| held.hold == request.hold).ok_or_else(|| {
         Problem::new(Code::HoldExpired, "Your seats are free for everyone again. You can try to get them back.")
@@ -87,14 +90,14 @@ async fn wish(
 
 /// A checkout in a transaction of its own.
 pub(in crate::bookings) async fn one_by_one(state: &AppState, checkout: &Checkout) -> Result<Answer, Problem> {
-    let Checkout { show, wanted, if_late, intent } = checkout;
+    let Checkout { show, new, intent } = checkout;
     let now = state.locks.now();
     let mut tx = state.pg.begin().await?;
     if let Some(answer) = intent.begin(&mut tx, now).await? {
         return Ok(answer);
     }
-    let row = insert_or_revise(&mut tx, show, wanted.clone(), now).await?;
-    late::note_wish(&mut tx, &row, *if_late).await?;
+    let row = insert_or_revise(&mut tx, show, new.row.clone(), now).await?;
+    late::note_wish(&mut tx, &row, new.if_late).await?;
     let booking = view::of_row(&mut tx, show, &row).await?;
     let answer = Answer::json(StatusCode::CREATED, &booking)?;
     intent.commit(tx, answer, now).await
@@ -153,7 +156,7 @@ pub(in crate::bookings) fn place_lines(show: &Show, row: &BookingRow) -> Vec<Pla
 pub(in crate::bookings) const MAX_REFERENCE_DRAWS: u32 = 3;
 
 /// One booking a hold, also when two tabs check out at once.
-async fn insert_or_revise(
+pub(super) async fn insert_or_revise(
     tx: &mut PgConnection,
     show: &Show,
     mut wanted: BookingRow,

@@ -2,6 +2,7 @@
 //! is checked, the limits are counted.
 
 pub(super) mod account_limit;
+pub(super) mod at_once;
 pub(super) mod checks;
 pub(super) mod confirm;
 pub(super) mod create;

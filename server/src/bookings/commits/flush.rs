@@ -51,7 +51,7 @@ macro_rules! insert_gateway_events {
 impl Writes {
     /// Writes it all.
     pub(super) async fn flush(mut self, tx: &mut PgConnection, fresh: Fresh, now: Timestamp) -> Result<(), Trouble> {
-        self.bookings.sort_unstable_by_key(|(row, _)| row.hold_id);
+        self.bookings.sort_unstable_by_key(|new| new.row.hold_id);
         self.moves.sort_unstable_by_key(|update| update.booking);
         self.claims.sort_unstable();
         self.sales.sort_unstable();
@@ -94,6 +94,7 @@ impl Writes {
     fn is_more_than_checkouts(&self) -> bool {
         !(self.moves.is_empty()
             && self.notes.is_empty()
+            && self.payments.is_empty()
             && self.charged.is_empty()
             && self.noted_events.is_empty()
             && self.completed_keys.is_empty())
@@ -104,7 +105,7 @@ impl Writes {
         let made: HashSet<Uuid> = told.column("made", "id")?.into_iter().collect();
         if made.len() < self.bookings.len() {
             // Another tab checked the hold out, or a name is taken: done alone, it is refused or gets another name.
-            let missing = self.bookings.iter().map(|(row, _)| row.id).filter(|id| !made.contains(id)).collect();
+            let missing = self.bookings.iter().map(|new| new.row.id).filter(|id| !made.contains(id)).collect();
             return Err(self.pieces_of(&missing));
         }
         let moved: Vec<Uuid> = told.column("moved", "id")?;
@@ -149,7 +150,7 @@ impl Writes {
     }
 
     fn add_bookings(&self, together: &mut Together, fresh: Fresh, now: Timestamp) -> Result<(), sqlx::Error> {
-        let rows = || self.bookings.iter().map(|(row, _)| row);
+        let rows = || self.bookings.iter().map(|new| &new.row);
         let text = |text: fn(&BookingRow) -> &str| rows().map(text).collect::<Vec<&str>>();
         let statement = match fresh {
             Fresh::Surely => insert_bookings!(""),
@@ -175,7 +176,7 @@ impl Writes {
             .each(rows().map(|row| to_utc(row.machine.expires_at)))
             .value(to_utc(now))
             .done()?;
-        let seats = || self.bookings.iter().flat_map(|(row, lines)| lines.iter().map(move |line| (row.id, line)));
+        let seats = || self.bookings.iter().flat_map(|new| new.lines.iter().map(|line| (new.row.id, line)));
         let statement = "INSERT INTO booking_seats (booking_id, seat_no, label, category, price_minor)
              SELECT * FROM unnest($1::uuid[], $2::integer[], $3::text[], $4::text[], $5::bigint[])";
         together

@@ -67,9 +67,12 @@ pub(in crate::bookings) async fn found(
     Ok(rows.into_iter().map(|found| (found.row.id, found)).collect())
 }
 
-/// Whether bookings are locked before they are planned, and what becomes of those that somebody else keeps locked.
+/// How bookings are read before they are planned, and what becomes of those that somebody else keeps locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Locks {
+    /// Nothing is read where this replica wrote all of them a moment ago: they are taken to stand as they did then, and
+    /// keys, holds and events of gateways to be new. What is written finds all that so, or the batch is planned again.
+    Unread,
     /// They are read as they stand. A move finds its booking as it was read, or the batch is planned again.
     Without,
     /// They are waited for: nearly always another batch has them, for a moment.
@@ -83,7 +86,7 @@ pub(super) fn add_versions(together: &mut Together, mut ids: Vec<Uuid>, locks: L
     ids.sort_unstable();
     ids.dedup();
     let statement = match locks {
-        Locks::Without => "SELECT id, version FROM bookings WHERE id = ANY($1)",
+        Locks::Unread | Locks::Without => "SELECT id, version FROM bookings WHERE id = ANY($1)",
         Locks::Await => "SELECT id, version FROM bookings WHERE id = ANY($1) ORDER BY id FOR UPDATE",
         Locks::PassBy => "SELECT id, version FROM bookings WHERE id = ANY($1) ORDER BY id FOR UPDATE SKIP LOCKED",
     };

@@ -1,10 +1,10 @@
 //! The commit pipeline: what many buyers do at the same moment is committed in one transaction.
 //!
-//! A sale passes here three times: checked out, submitted, paid. Each piece of work waits up to two
-//! milliseconds for others; then all of them are loaded in one statement, without locks as long as nobody else moves
-//! them (`rivals`), planned one by one by the pure
-//! step of `domain::booking` (`plan`), and written in another (`writes`, `flush`), arrays in order of their keys so that
-//! batches queue up instead of deadlocking. A durable commit, and each journey to Postgres, is then paid once for many:
+//! A sale passes here three times, checked out, submitted, paid; or twice, where the first two are one request. Each
+//! piece of work waits up to two milliseconds for others; then their bookings are taken as this replica wrote them last,
+//! or loaded in one statement where somebody else may have (`know`, `rivals`), planned one by one by the pure step of
+//! `domain::booking` (`plan`), and written in another (`writes`, `flush`), arrays in order of their keys so that batches
+//! queue up instead of deadlocking. A durable commit, and each journey to Postgres, is then paid once for many:
 //! `synchronous_commit` stays on for sales; only what was done is taken off the outbox without waiting for the disk.
 //!
 //! A piece that fails does not take others down with it. One that needs more than the plan knows, or whose claim or
@@ -13,12 +13,12 @@
 
 mod errands;
 mod flush;
+mod know;
 mod line;
 mod load;
 mod mails;
 mod marks;
 mod plan;
-mod recent;
 mod records;
 mod rivals;
 mod run;
@@ -30,6 +30,7 @@ use std::num::NonZero;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::http::StatusCode;
 use domain::api::cancelling::IfLate;
 use domain::time::Timestamp;
 use sqlx::PgPool;
@@ -43,7 +44,6 @@ pub(super) use self::load::Found;
 use self::load::found;
 use self::marks::Sold;
 pub(super) use self::plan::read;
-use self::recent::Recent;
 use self::records::Question;
 use self::rivals::Rivals;
 pub(super) use self::run::retried;
@@ -53,6 +53,7 @@ use crate::AppState;
 use crate::catalogue::Show;
 use crate::idempotency::{Answer, Intent};
 use crate::payments::{NewsOutcome, PaymentNews, PaymentStatus};
+use crate::recent::Recent;
 use crate::seat_locks::MAX_PER_CALL;
 use crate::telemetry::STEP;
 use crate::web::{Code, Problem};
@@ -85,6 +86,10 @@ const MAILERS: usize = 2;
 /// Questions of each kind that may wait; "queue full" is an answer.
 const MAX_LOOKUPS: usize = 8_192;
 
+/// Bookings kept as they were committed, for the buyer who pays, the webhook that repeats the gateway's answer, and the
+/// mail: some seconds of a rush, some 2 KB each. Before one is used, its version is compared with the row's.
+const MAX_RECENT: usize = 8_192;
+
 /// How bookings are committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum CommitMode {
@@ -111,7 +116,7 @@ pub struct Commits {
     record_places: Arc<Semaphore>,
     errand_places: Arc<Semaphore>,
     alone: Arc<Semaphore>,
-    recent: Recent,
+    recent: Recent<Found>,
     rivals: Rivals,
 }
 
@@ -148,10 +153,16 @@ pub(super) enum Work {
 
 /// A booking to be made, in state CREATED.
 #[derive(Clone, Debug)]
+pub(super) struct NewBooking {
+    pub(super) row: BookingRow,
+    pub(super) if_late: IfLate,
+}
+
+/// One that is paid for by another request.
+#[derive(Clone, Debug)]
 pub(super) struct Checkout {
     pub(super) show: Arc<Show>,
-    pub(super) wanted: BookingRow,
-    pub(super) if_late: IfLate,
+    pub(super) new: NewBooking,
     pub(super) intent: Intent,
 }
 
@@ -159,7 +170,10 @@ pub(super) struct Checkout {
 #[derive(Clone, Debug)]
 pub(super) struct Submission {
     pub(super) show: Arc<Show>,
+    /// The id of a new one, should its hold have none yet.
     pub(super) booking: Uuid,
+    /// To be made in the same step, where it is checked out and paid for at once.
+    pub(super) new: Option<Box<NewBooking>>,
     /// It as it stood when it was looked up: read no second time if it still does.
     pub(super) seen: Option<Box<Found>>,
     /// The version it must still have, where nobody looked it up and what was checked is what this replica
@@ -182,8 +196,18 @@ pub(super) struct Submission {
 pub(super) enum Key {
     /// Not claimed yet, as far as we know.
     New,
-    /// Claimed for this very request when it submitted.
-    OursSinceSubmit,
+    /// Claimed for this very request when it submitted; it is answered with this status.
+    OursSinceSubmit(StatusCode),
+}
+
+impl Key {
+    /// The status of its answer.
+    pub(super) const fn status(self) -> StatusCode {
+        match self {
+            Self::New => StatusCode::OK,
+            Self::OursSinceSubmit(status) => status,
+        }
+    }
 }
 
 /// News of a payment for a caller who asked, and who wants the booking as it is afterwards.
@@ -242,7 +266,7 @@ impl Commits {
             record_places: places(MAX_LOOKUPS),
             errand_places: places(MAX_LOOKUPS),
             alone: places(ALONE_AT_ONCE),
-            recent: Recent::default(),
+            recent: Recent::new(MAX_RECENT),
             rivals: Rivals::default(),
         }
     }

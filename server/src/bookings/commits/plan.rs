@@ -1,11 +1,11 @@
 //! What a batch comes to: each piece is judged on what was loaded and on what the pieces before it planned,
 //! without a word to any store.
 
+mod making;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use axum::http::StatusCode;
-use domain::api::SeatLine;
 use domain::booking::{BookingState, Event, Refused, step};
 use domain::seats::SeatIndex;
 use domain::time::Timestamp;
@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::load::Found;
 use super::writes::{EventLine, Payment, PaymentNote, Update, Writes};
-use super::{Checkout, Done, Key, Lesson, Submission, Work};
+use super::{Done, Key, Lesson, Submission, Work};
 use crate::bookings::checkout::create::unmoved;
 use crate::bookings::moves::{Cause, MoveError, causes};
 use crate::bookings::sql::BookingRow;
@@ -77,6 +77,8 @@ pub(super) struct Plan {
     known: Known,
     now: Timestamp,
     pub(super) writes: Writes,
+    /// Bookings it makes: they are written as they stand in `known` at the end.
+    made: Vec<Uuid>,
     /// Bookings that moved: a piece that would move one again is done alone.
     moved: HashSet<Uuid>,
     /// Keys, holds and seats that a piece of this batch has taken.
@@ -92,6 +94,7 @@ impl Plan {
             known,
             now,
             writes: Writes::default(),
+            made: Vec::new(),
             moved: HashSet::with_capacity(pieces),
             keys: HashSet::with_capacity(pieces),
             holds: HashSet::with_capacity(pieces),
@@ -99,16 +102,10 @@ impl Plan {
         }
     }
 
-    /// Bookings the batch sells, as they will stand.
-    pub(super) fn sold(&self) -> Vec<Found> {
-        self.writes.sold().filter_map(|booking| self.known.bookings.get(&booking).cloned()).collect()
-    }
-
-    /// Bookings the batch makes, as they will stand.
-    pub(super) fn made(&self) -> Vec<Found> {
-        let made = self.writes.bookings.iter();
-        made.map(|(row, lines)| Found { row: row.clone(), lines: lines.clone(), gateway: None, pay_url: None })
-            .collect()
+    /// Bookings the batch makes, and those it moves, as they will stand.
+    pub(super) fn written(&self) -> (Vec<Arc<Found>>, Vec<Arc<Found>>) {
+        let found = |booking: &Uuid| self.known.bookings.get(booking).cloned().map(Arc::new);
+        (self.made.iter().filter_map(found).collect(), self.moved.iter().filter_map(found).collect())
     }
 
     /// Plans the piece at this place of the batch.
@@ -121,54 +118,22 @@ impl Plan {
         }
     }
 
-    fn create(&mut self, place: usize, checkout: &Checkout) -> Planned {
-        let hold = checkout.wanted.hold_id;
-        // A wish for late money is a row of its own, and rare.
-        if !checkout.if_late.is_usual() {
-            return Planned::Apart;
-        }
-        // The stock of an area is one row, which batches would stand in line for.
-        if !checkout.wanted.places.is_empty() {
-            return Planned::Apart;
-        }
-        // Checked out before: revised, if it still can be.
-        if self.known.booked_holds.contains(&hold) || self.holds.contains(&hold) || !self.take_key(&checkout.intent) {
-            return Planned::Apart;
-        }
-        let mut row = checkout.wanted.clone();
-        let created = EventLine::of(&row, None, "created", causes::CHECKED_OUT);
-        // Nobody ever sees it in CREATED: it is written as it stands when its hold was confirmed.
-        let (machine, effects) = match step(row.machine, Event::HoldTaken, self.now) {
-            Ok(stepped) => stepped,
-            Err(why) => return Planned::Refused(unmoved(MoveError::Refused(why))),
-        };
-        assert!(effects.is_empty(), "a hold that was taken asks for nothing");
-        let from = row.machine.state;
-        row.machine = machine;
-        row.version += 1;
-        let held = EventLine::of(&row, Some(from), Event::HoldTaken.name(), causes::HOLD_CONFIRMED);
-        let lines: Vec<SeatLine> = row.seats.iter().map(|seat| checkout.show.line(*seat)).collect();
-        let answer = match Answer::json(
-            StatusCode::CREATED,
-            &view::compose(&checkout.show, &row, lines.clone(), Vec::new(), None),
-        ) {
-            Ok(answer) => answer,
-            Err(problem) => return Planned::Refused(problem),
-        };
-        self.holds.insert(hold);
-        self.writes.touches(row.id, place);
-        self.writes.events.extend([created, held]);
-        self.writes.bookings.push((row, lines));
-        self.writes.claim_key(place, &checkout.intent, Some(answer.clone()));
-        Planned::Done(Done::Answered(answer))
-    }
-
     fn submit(&mut self, place: usize, submission: &Submission) -> Planned {
         // What its card has paid for, and what an account with several visitors has, is counted under a lock, which no
         // batch waits for.
         if submission.instrument.is_some() || submission.account.is_some() {
             return Planned::Apart;
         }
+        if self.keys.contains(&submission.intent.name()) {
+            return Planned::Apart;
+        }
+        match &submission.new {
+            Some(new) => self.submit_new(place, submission, new),
+            None => self.submit_known(place, submission),
+        }
+    }
+
+    fn submit_known(&mut self, place: usize, submission: &Submission) -> Planned {
         let Some(found) = self.known.bookings.get(&submission.booking) else { return Planned::Apart };
         if !found.row.places.is_empty() {
             return Planned::Apart;
@@ -176,20 +141,28 @@ impl Plan {
         if submission.only_at.is_some_and(|version| version != found.row.version) {
             return Planned::Refused(unmoved(MoveError::LostRace));
         }
-        let taken = found.row.seats.iter().any(|seat| self.seats.contains(&(found.row.show_id, *seat)));
-        // Redis granted a seat twice, and both are here: the second one is told by itself which.
-        if taken || self.keys.contains(&submission.intent.name()) {
+        if self.is_claimed(&found.row) {
             return Planned::Apart;
         }
         let event = Event::PaymentSubmitted { until: submission.until };
         match self.apply(place, submission.booking, event, causes::PRESSED_PAY) {
-            Ok(()) => {}
+            Ok(()) => self.submitted(place, submission),
             // Another key was slightly faster: this one is answered with the booking as it is now.
             Err(Refused::AlreadyDone) => {
-                return self.answer(place, (&submission.show, submission.booking), (&submission.intent, Key::New));
+                self.answer(place, (&submission.show, submission.booking), (&submission.intent, Key::New))
             }
-            Err(why) => return Planned::Refused(unmoved(MoveError::Refused(why))),
+            Err(why) => Planned::Refused(unmoved(MoveError::Refused(why))),
         }
+    }
+
+    /// Whether a piece before it claims a seat of this booking. Redis granted a seat twice, and both are here: the second
+    /// one is told by itself which.
+    fn is_claimed(&self, row: &BookingRow) -> bool {
+        row.seats.iter().any(|seat| self.seats.contains(&(row.show_id, *seat)))
+    }
+
+    /// What a booking that has moved to PAYMENT_PENDING needs besides.
+    fn submitted(&mut self, place: usize, submission: &Submission) -> Planned {
         self.take_key(&submission.intent);
         let Some(found) = self.known.bookings.get_mut(&submission.booking) else { return Planned::Apart };
         found.gateway = Some(submission.gateway.to_owned());
@@ -337,13 +310,13 @@ impl Plan {
             return Planned::Refused(Problem::not_found("booking"));
         };
         let view = view::compose(show, &found.row, found.lines.clone(), Vec::new(), found.pay_url.clone());
-        let answer = match Answer::json(StatusCode::OK, &view) {
+        let answer = match Answer::json(key.status(), &view) {
             Ok(answer) => answer,
             // A bug; what was learnt is kept all the same.
             Err(problem) => return Planned::Refused(problem),
         };
         match key {
-            Key::OursSinceSubmit => self.writes.complete_key(intent, answer.clone()),
+            Key::OursSinceSubmit(_) => self.writes.complete_key(intent, answer.clone()),
             Key::New => {
                 self.take_key(intent);
                 self.writes.claim_key(place, intent, Some(answer.clone()));

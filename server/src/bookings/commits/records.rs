@@ -1,8 +1,9 @@
 //! What Postgres knows of buyers, looked up in batches: every sale asks, and almost no buyer has a record.
 
-use domain::time::Timestamp;
+use sqlx::Connection as _;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
+use super::run::Connection;
 use super::{Commits, READ, full};
 use crate::AppState;
 use crate::bookings::checkout::checks::{self, Buyer, Record};
@@ -33,15 +34,18 @@ impl Commits {
 
 /// Answers questions until nobody waits.
 async fn serve(state: AppState) {
+    // Kept from question to question, as in `run`.
+    let mut on = None;
     while let Some(questions) = state.commits.records.gather().await {
         let buyers: Vec<&Buyer> = questions.iter().map(|question| &question.buyer).collect();
         // Nobody listening any more is fine: it may be asked again at will.
-        match read_all(&state, &buyers, state.locks.now()).await {
+        match read_all(&state, &mut on, &buyers).await {
             Ok(records) => {
                 assert_eq!(records.len(), questions.len(), "a record each");
                 questions.into_iter().zip(records).for_each(|(asked, record)| drop(asked.reply.send(Ok(record))));
             }
             Err(cause) => {
+                on = None;
                 let problem = Problem::from(cause);
                 questions.into_iter().for_each(|asked| drop(asked.reply.send(Err(problem.clone()))));
             }
@@ -49,9 +53,13 @@ async fn serve(state: AppState) {
     }
 }
 
-async fn read_all(state: &AppState, buyers: &[&Buyer], now: Timestamp) -> Result<Vec<Record>, sqlx::Error> {
-    let mut tx = state.pg.begin_with(READ).await?;
-    let records = checks::records(&mut tx, buyers, now).await?;
+async fn read_all(state: &AppState, on: &mut Connection, buyers: &[&Buyer]) -> Result<Vec<Record>, sqlx::Error> {
+    let connection = match on.take() {
+        Some(connection) => on.insert(connection),
+        None => on.insert(state.pg.acquire().await?),
+    };
+    let mut tx = connection.begin_with(READ).await?;
+    let records = checks::records(&mut tx, buyers, state.locks.now()).await?;
     tx.commit().await?;
     Ok(records)
 }

@@ -5,14 +5,16 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::booking::Effect;
-use sqlx::PgConnection;
+use domain::booking::{BookingState, Effect};
+use sqlx::pool::PoolConnection;
+use sqlx::{Connection as _, PgConnection, Postgres};
 use tokio::time::Instant;
 use tracing::{Instrument, Span};
 use uuid::Uuid;
 
-use super::load::{self, Locks};
-use super::plan::{Known, Plan, Planned};
+use super::know::know;
+use super::load::Locks;
+use super::plan::{Plan, Planned};
 use super::writes::Fresh;
 use super::{Done, Found, Piece, Work, marks};
 use crate::bookings::checkout::{confirm, create};
@@ -20,7 +22,6 @@ use crate::bookings::effects;
 use crate::bookings::money::news;
 use crate::idempotency::{self, Intent};
 use crate::telemetry::{self, STEP};
-use crate::together::Together;
 use crate::web::{Code, Problem};
 use crate::{AppState, ids, outbox};
 
@@ -34,9 +35,12 @@ const BEGIN: &str = "BEGIN; SET LOCAL lock_timeout = '500ms'; SET LOCAL statemen
 /// A batch, and a piece by itself, may take this long.
 const DEADLINE: Duration = Duration::from_secs(10);
 /// How often a transaction is tried that others made give way, and how often a batch goes on without some.
-const MAX_TRIES: u32 = 5;
+const MAX_TRIES: u32 = 6;
 /// First pause after giving way, milliseconds; doubles, with full jitter.
 const FIRST_PAUSE_MS: u64 = 5;
+
+/// A connection that is kept from batch to batch.
+pub(super) type Connection = Option<PoolConnection<Postgres>>;
 
 /// Why a batch was not committed.
 #[derive(Debug)]
@@ -81,27 +85,36 @@ impl From<sqlx::Error> for Trouble {
 
 /// Commits batch after batch of a lane until nobody waits in it.
 pub(super) async fn serve(state: AppState, lane: usize) {
+    // The same connection for batch after batch: Postgres has planned their statements on it, and has at hand what they
+    // touch. It goes with a batch that ends in trouble nobody understands.
+    let mut connection = None;
     while let Some(batch) = state.commits.work[lane].gather().await {
         // In a task of its own: a panic is told to those of this batch, and the line is served on. Boxed, because
         // kilobytes would be moved with it.
-        let done = state.tasks.spawn(Box::pin(commit(state.clone(), batch)));
-        if let Err(cause) = done.await {
-            tracing::error!(%cause, "a batch of bookings was left by a fault of ours");
+        let done = state.tasks.spawn(Box::pin(commit(state.clone(), connection.take(), batch)));
+        match done.await {
+            Ok(kept) => connection = kept,
+            Err(cause) => tracing::error!(%cause, "a batch of bookings was left by a fault of ours"),
         }
     }
 }
 
-async fn commit(state: AppState, mut batch: Vec<Piece>) {
+/// The connection it is done on, if it is as good as before.
+async fn commit(state: AppState, mut on: Connection, mut batch: Vec<Piece>) -> Connection {
     let (mut fresh, mut locks) = (Fresh::Surely, state.commits.rivals.locks(Instant::now()));
     for attempt in 0..MAX_TRIES {
         if batch.is_empty() {
-            return;
+            return on;
         }
         let works: Vec<&Work> = batch.iter().map(|piece| &piece.work).collect();
         let span = transaction_span(&batch);
-        let outcome = tokio::time::timeout(DEADLINE, together(&state, &works, fresh, locks)).instrument(span).await;
+        let outcome =
+            tokio::time::timeout(DEADLINE, together(&state, &mut on, &works, fresh, locks)).instrument(span).await;
         match outcome.unwrap_or_else(|_| Err(Trouble::Unavailable(too_slow()))) {
-            Ok(planned) => return answer(&state, batch, planned),
+            Ok(planned) => {
+                answer(&state, batch, planned);
+                return on;
+            }
             Err(Trouble::Apart(places)) => {
                 tracing::debug!(apart = places.len(), of = batch.len(), "a batch goes on without some");
                 let places: BTreeSet<usize> = places.into_iter().collect();
@@ -114,12 +127,17 @@ async fn commit(state: AppState, mut batch: Vec<Piece>) {
                 tracing::debug!(%cause, attempt, "a batch gave way and is tried again");
                 pause(attempt).await;
             }
+            Err(Trouble::Collides(cause)) if locks == Locks::Unread => {
+                state.commits.rivals.wrote_before(Instant::now());
+                tracing::debug!(%cause, of = batch.len(), "a batch is planned again, and read first");
+                locks = Locks::Without;
+            }
             Err(Trouble::Collides(cause)) if fresh == Fresh::Surely => {
                 tracing::debug!(%cause, of = batch.len(), "a batch is written with care");
                 fresh = Fresh::Perhaps;
             }
-            Err(Trouble::MovedOn(cause)) if locks == Locks::Without => {
-                state.commits.rivals.met(Instant::now());
+            Err(Trouble::MovedOn(cause)) if matches!(locks, Locks::Unread | Locks::Without) => {
+                state.commits.rivals.moved_on(Instant::now());
                 tracing::debug!(cause, of = batch.len(), "a batch is planned again, with locks");
                 locks = Locks::Await;
             }
@@ -128,7 +146,8 @@ async fn commit(state: AppState, mut batch: Vec<Piece>) {
                 locks = Locks::PassBy;
             }
             Err(Trouble::Unavailable(problem)) => {
-                return batch.into_iter().for_each(|piece| drop(piece.reply.send(Err(problem.clone()))));
+                batch.into_iter().for_each(|piece| drop(piece.reply.send(Err(problem.clone()))));
+                return None;
             }
             Err(Trouble::Collides(cause) | Trouble::Kept(cause)) => {
                 tracing::warn!(%cause, of = batch.len(), "a batch cannot be committed whole: each goes by itself");
@@ -141,6 +160,7 @@ async fn commit(state: AppState, mut batch: Vec<Piece>) {
         }
     }
     go_alone(&state, batch);
+    None
 }
 
 /// The transaction is the first one's, and known to the others.
@@ -178,33 +198,44 @@ fn split(batch: Vec<Piece>, is_apart: impl Fn(usize) -> bool) -> (Vec<Piece>, Ve
 }
 
 /// One transaction for all of them. Nothing is done unless it answers.
-async fn together(state: &AppState, works: &[&Work], fresh: Fresh, locks: Locks) -> Result<Vec<Planned>, Trouble> {
+async fn together(
+    state: &AppState,
+    on: &mut Connection,
+    works: &[&Work],
+    fresh: Fresh,
+    locks: Locks,
+) -> Result<Vec<Planned>, Trouble> {
     let began = Instant::now();
-    let mut tx = state.pg.begin_with(BEGIN).await?;
-    let (planned, sold, made) = match plan_and_write(state, &mut tx, works, (fresh, locks)).await {
+    let connection = match on.take() {
+        Some(connection) => on.insert(connection),
+        None => on.insert(state.pg.acquire().await?),
+    };
+    let mut tx = connection.begin_with(BEGIN).await?;
+    let (planned, written) = match plan_and_write(state, &mut tx, works, (fresh, locks)).await {
         Ok(written) => written,
         Err(trouble) => {
             // At once, not when the connection is given back: pieces that are retried alone need these rows.
             if let Err(cause) = tx.rollback().await {
                 tracing::debug!(%cause, "a batch could not be rolled back; its connection is closed");
+                *on = None;
             }
             return Err(trouble);
         }
     };
     tx.commit().await?;
-    let sold: Vec<Arc<Found>> = sold.into_iter().map(Arc::new).collect();
-    made.into_iter().map(Arc::new).chain(sold.iter().cloned()).for_each(|found| state.commits.recent.keep(found));
-    marks::tell(state, sold, began);
+    written.iter().for_each(|found| state.commits.recent.keep(found.row.id, Arc::clone(found)));
+    let is_sold = |found: &Arc<Found>| found.row.machine.state == BookingState::Confirmed;
+    marks::tell(state, written.into_iter().filter(is_sold).collect(), began);
     Ok(planned)
 }
 
-/// What becomes of each piece, the bookings that are sold, and those that are new, once this is committed.
+/// What becomes of each piece, and the bookings that are made or moved, once this is committed.
 async fn plan_and_write(
     state: &AppState,
     tx: &mut PgConnection,
     works: &[&Work],
     (fresh, locks): (Fresh, Locks),
-) -> Result<(Vec<Planned>, Vec<Found>, Vec<Found>), Trouble> {
+) -> Result<(Vec<Planned>, Vec<Arc<Found>>), Trouble> {
     let now = state.locks.now();
     let claimed: Vec<&Intent> = works.iter().filter_map(|work| work.key_to_claim()).collect();
     let (known, is_answered) = know(state, tx, works, locks, &claimed).await?;
@@ -220,49 +251,10 @@ async fn plan_and_write(
             Err(problem) => Planned::Refused(problem),
         });
     }
-    let (sold, made) = (plan.sold(), plan.made());
+    let (made, moved) = plan.written();
+    plan.writes.bookings.clone_from(&made);
     plan.writes.flush(tx, fresh, now).await?;
-    Ok((planned, sold, made))
-}
-
-/// Loads what the pieces are about, and whether a key that one of them is to claim is taken.
-async fn know(
-    state: &AppState,
-    tx: &mut PgConnection,
-    works: &[&Work],
-    locks: Locks,
-    keys: &[&Intent],
-) -> Result<(Known, bool), Trouble> {
-    let holds = works.iter().filter_map(|work| work.checkout()).map(|made| made.wanted.hold_id).collect();
-    let news: Vec<_> = works.iter().filter_map(|work| work.news()).collect();
-    let mut together = Together::default();
-    load::add_versions(&mut together, works.iter().filter_map(|work| work.booking()).collect(), locks)?;
-    load::add_holds(&mut together, holds)?;
-    load::add_news(&mut together, &news)?;
-    idempotency::add_question(&mut together, keys, state.locks.now())?;
-    let told = together.run(tx).await?;
-
-    let recent: Vec<Arc<Found>> = news.iter().filter_map(|news| state.commits.recent.of(news.booking)).collect();
-    let seen = works.iter().filter_map(|work| work.seen()).chain(recent.iter().map(|found| &**found));
-    let seen = seen.map(|found| (found.row.id, found)).collect();
-    let bookings = load::as_told(tx, &told, &seen).await?;
-    let mut known = Known {
-        booked_holds: load::booked_holds(&told)?,
-        noted_events: load::noted_events(&told)?,
-        ..Known::default()
-    };
-    for news in news {
-        // Loading one takes a connection of its own, which a transaction must not wait for.
-        let show = bookings.get(&news.booking).map(|found| found.row.show_id);
-        if let Some(show) = show
-            && !known.shows.contains_key(&show)
-            && let Some(at_hand) = state.catalogue.at_hand(show).await
-        {
-            known.shows.insert(show, at_hand);
-        }
-    }
-    known.bookings = bookings;
-    Ok((known, !idempotency::none_known(&told)?))
+    Ok((planned, made.into_iter().chain(moved).collect()))
 }
 
 /// Each in transactions of its own, those of one booking in order; not more of them at once than leaves

@@ -2,9 +2,9 @@
 
 use uuid::Uuid;
 
-use super::{Checkout, Found, Key, Lesson, Work};
+use super::{Found, Key, Lesson, Said, Work};
 use crate::idempotency::Intent;
-use crate::payments::PaymentNews;
+use crate::payments::{PaymentNews, PaymentStatus};
 
 impl Work {
     /// Its name for those who trace it.
@@ -21,9 +21,20 @@ impl Work {
     pub(super) fn booking(&self) -> Option<Uuid> {
         match self {
             Self::Create(_) => None,
-            Self::Submit(submission) => Some(submission.booking),
+            Self::Submit(submission) => submission.new.is_none().then_some(submission.booking),
             Self::Learn(lesson) => Some(lesson.booking),
             Self::Hear(news) => Some(news.booking),
+        }
+    }
+
+    /// Whether it moves its booking from where it was seen, or is refused there.
+    pub(super) const fn moves_its_booking(&self) -> bool {
+        match self {
+            Self::Submit(_) => true,
+            Self::Learn(lesson) => {
+                matches!(&lesson.said, Some(Said { status: PaymentStatus::Succeeded { .. }, .. }))
+            }
+            Self::Create(_) | Self::Hear(_) => false,
         }
     }
 
@@ -38,16 +49,15 @@ impl Work {
 
     /// The booking, or the hold that will be one.
     pub(super) fn subject(&self) -> Uuid {
-        match self {
-            Self::Create(checkout) => checkout.wanted.hold_id,
-            Self::Submit(_) | Self::Learn(_) | Self::Hear(_) => self.booking().unwrap_or_default(),
-        }
+        self.hold().or_else(|| self.booking()).unwrap_or_default()
     }
 
-    pub(super) fn checkout(&self) -> Option<&Checkout> {
+    /// The hold that will be a booking.
+    pub(super) fn hold(&self) -> Option<Uuid> {
         match self {
-            Self::Create(checkout) => Some(checkout),
-            Self::Submit(_) | Self::Learn(_) | Self::Hear(_) => None,
+            Self::Create(checkout) => Some(checkout.new.row.hold_id),
+            Self::Submit(submission) => submission.new.as_ref().map(|new| new.row.hold_id),
+            Self::Learn(_) | Self::Hear(_) => None,
         }
     }
 

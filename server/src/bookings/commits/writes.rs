@@ -1,14 +1,15 @@
 //! What a batch writes, gathered while it is planned. `flush` writes it.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
-use domain::api::SeatLine;
 use domain::booking::{Booking, BookingState, Effect};
 use domain::money::Money;
 use domain::seats::SeatIndex;
 use domain::time::Timestamp;
 use uuid::Uuid;
 
+use super::Found;
 use crate::bookings::moves::Cause;
 use crate::bookings::sql::BookingRow;
 use crate::idempotency::{Answer, Intent};
@@ -112,8 +113,8 @@ impl Claim {
 /// Everything a batch writes.
 #[derive(Default)]
 pub(super) struct Writes {
-    /// New ones, as they stand after their first step, with their seats.
-    pub(super) bookings: Vec<(BookingRow, Vec<SeatLine>)>,
+    /// New ones, as they stand after their first steps.
+    pub(super) bookings: Vec<Arc<Found>>,
     pub(super) events: Vec<EventLine>,
     pub(super) payments: Vec<Payment>,
     pub(super) effects: Vec<(Uuid, Effect)>,
@@ -170,10 +171,5 @@ impl Writes {
 
     pub(super) fn note_event(&mut self, place: usize, news: &PaymentNews, outcome: NewsOutcome) {
         self.noted_events.push((place, news.clone(), outcome));
-    }
-
-    /// Bookings it sells.
-    pub(super) fn sold(&self) -> impl Iterator<Item = Uuid> {
-        self.sold.iter().map(|(booking, _)| *booking)
     }
 }

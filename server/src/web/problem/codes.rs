@@ -71,6 +71,8 @@ pub enum Code {
     SalesClosed,
     /// Not possible from the booking's state.
     WrongState,
+    /// It costs another sum than the buyer was told.
+    PriceChanged,
     /// The show asks guests to prove their address before they check out.
     EmailCodeWanted,
     /// Another code than the one that was mailed.
@@ -153,7 +155,7 @@ pub enum Code {
 
 impl Code {
     /// All codes in the order of the documentation.
-    pub const ALL: [Self; 72] = [
+    pub const ALL: [Self; 73] = [
         Self::Malformed,
         Self::NotJson,
         Self::TooLarge,
@@ -187,6 +189,7 @@ impl Code {
         Self::HoldNotExtended,
         Self::SalesClosed,
         Self::WrongState,
+        Self::PriceChanged,
         Self::EmailCodeWanted,
         Self::EmailCodeWrong,
         Self::EmailCodeOver,
@@ -268,6 +271,7 @@ impl Code {
             }
             Self::SalesClosed => (S::CONFLICT, "sales_closed", "This show can no longer be booked"),
             Self::WrongState => (S::CONFLICT, "wrong_state", "The booking has moved on"),
+            Self::PriceChanged => (S::CONFLICT, "price_changed", "The price has changed"),
             Self::EmailCodeWanted => {
                 (S::FORBIDDEN, "email_code_wanted", "The e-mail address is to be proven by a code")
             }

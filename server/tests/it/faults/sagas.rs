@@ -31,6 +31,14 @@ pub enum Saga {
     /// While the gateway's page is open.
     BuyerCancelsUnpaid,
     StaffCancel,
+    /// Checked out and paid in one request, with a good card…
+    InOneRequest,
+    /// …with one that is declined…
+    InOneRequestDeclined,
+    /// …with one whose bank takes its time…
+    InOneRequestPending,
+    /// …or on the gateway's page, so late that the buyer wants the money back.
+    InOneRequestTooLate,
     /// The first gateway turns the charge away, and the second one takes it.
     AtSecondGateway,
     /// The same, but the first takes the money too, when it is told not to.
@@ -39,7 +47,7 @@ pub enum Saga {
 
 impl Saga {
     /// Where there is one gateway.
-    pub const WITH_ONE_GATEWAY: [Self; 14] = [
+    pub const WITH_ONE_GATEWAY: [Self; 18] = [
         Self::PaidAtOnce,
         Self::Declined,
         Self::PendingThenPaid,
@@ -54,6 +62,10 @@ impl Saga {
         Self::BuyerCancelsPart,
         Self::BuyerCancelsUnpaid,
         Self::StaffCancel,
+        Self::InOneRequest,
+        Self::InOneRequestDeclined,
+        Self::InOneRequestPending,
+        Self::InOneRequestTooLate,
     ];
 
     /// Where there is a second one.
@@ -65,13 +77,17 @@ impl Saga {
             Self::PaidAtOnce
             | Self::PendingThenPaid
             | Self::BuyerCancelsPart
+            | Self::InOneRequest
+            | Self::InOneRequestPending
             | Self::AtSecondGateway
             | Self::AtBothGateways => ("CONFIRMED", "PAID"),
-            Self::Declined | Self::PendingThenFailed | Self::BuyerCancelsUnpaid => ("CANCELLED", "FAILED"),
+            Self::Declined | Self::PendingThenFailed | Self::BuyerCancelsUnpaid | Self::InOneRequestDeclined => {
+                ("CANCELLED", "FAILED")
+            }
             Self::ExpiredUnpaid => ("EXPIRED", "NONE"),
             Self::ExpiredWhilePending => ("EXPIRED", "FAILED"),
             Self::LateMoney => ("EXPIRED", "MOVED"),
-            Self::LateMoneyReturned => ("EXPIRED", "REFUNDED"),
+            Self::LateMoneyReturned | Self::InOneRequestTooLate => ("EXPIRED", "REFUNDED"),
             Self::SeatsLost | Self::ShowStarted | Self::BuyerCancels | Self::StaffCancel => ("CANCELLED", "REFUNDED"),
         }
     }
@@ -79,7 +95,18 @@ impl Saga {
     /// What the buyer says at checkout about money that comes too late.
     pub const fn if_late(self) -> Option<&'static str> {
         match self {
-            Self::LateMoneyReturned => Some("refund"),
+            Self::LateMoneyReturned | Self::InOneRequestTooLate => Some("refund"),
+            _ => None,
+        }
+    }
+
+    /// Where it is checked out and paid in one request: with which token, if any.
+    pub const fn in_one_request(self) -> Option<Option<&'static str>> {
+        match self {
+            Self::InOneRequest => Some(Some("tok_paid")),
+            Self::InOneRequestDeclined => Some(Some("tok_declined")),
+            Self::InOneRequestPending => Some(Some("tok_pending_paid")),
+            Self::InOneRequestTooLate => Some(None),
             _ => None,
         }
     }
@@ -87,6 +114,7 @@ impl Saga {
     /// Plays it, from a booking that was just made.
     pub async fn play(self, stage: &Stage, order: &Order) -> Result<(), String> {
         match self {
+            Self::InOneRequest | Self::InOneRequestDeclined | Self::InOneRequestPending => Ok(()),
             Self::PaidAtOnce => pay(order, Some("tok_paid")).await,
             Self::Declined => pay(order, Some("tok_declined")).await,
             Self::PendingThenPaid => pay(order, Some("tok_pending_paid")).await,
@@ -100,8 +128,11 @@ impl Saga {
                 stage.time_is_over(order).await;
                 Ok(())
             }
-            Self::LateMoney | Self::LateMoneyReturned => {
-                open_page(stage, order).await?;
+            Self::LateMoney | Self::LateMoneyReturned | Self::InOneRequestTooLate => {
+                match self.in_one_request() {
+                    None => open_page(stage, order).await?,
+                    Some(_) => page_is_open(stage, order).await?,
+                }
                 stage.wires.pay_when_voided(order.booking);
                 stage.time_is_over(order).await;
                 Ok(())
@@ -170,9 +201,13 @@ async fn cancel(order: &Order, wish: &Value) -> Result<(), String> {
     }
 }
 
-/// Waits until the gateway's page is open, and everything about it is noted.
+/// Pays without a token, and waits until the gateway's page is open and everything about it is noted.
 async fn open_page(stage: &Stage, order: &Order) -> Result<(), String> {
     pay(order, None).await?;
+    page_is_open(stage, order).await
+}
+
+async fn page_is_open(stage: &Stage, order: &Order) -> Result<(), String> {
     loop {
         let booking = order.buyer.booking(order.booking).await?;
         if !booking["pay_url"].is_null() && stage.left_to_do(order).await == 0 {

@@ -1,11 +1,12 @@
 //! Where sagas are played: one server process, with a proxy on each way out of it.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+mod order;
+
+use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::{StreamExt, stream};
-use reqwest::StatusCode;
 use tokio::sync::Barrier;
 use uuid::Uuid;
 
@@ -15,9 +16,9 @@ use super::redis_wire;
 use super::sagas::Saga;
 use super::till::Till;
 use super::wires::{Fault, Wires};
-use crate::buyer::{self, Buyer, id_of};
+use crate::buyer::{self, Buyer};
 use crate::replicas::Replica;
-use crate::world::{API_KEY, SECRET, World, insert_show, text};
+use crate::world::{API_KEY, SECRET, World, insert_show};
 
 /// A saga with its fault takes no longer than this; most of it is waiting for its turn.
 const CASE_PATIENCE: Duration = Duration::from_secs(90);
@@ -111,6 +112,7 @@ impl Stage {
             second.simulator.tell_stripe_events_to(format!("{}/api/v1/webhooks/payments/stripe", server.url));
         }
         server.start().await;
+        wires.await_introductions();
         let premiere = Premiere { show: world.show, everybody: Barrier::new(1) };
         Self {
             servers: [server.url.clone()].into(),
@@ -165,14 +167,7 @@ impl Stage {
     }
 
     async fn play_one(&self, case: Case) -> Result<Uuid, String> {
-        let order = self.check_out(case).await?;
-        if let Some((effect, fault)) = case.strike {
-            if fault.is_on_the_way() {
-                self.wires.arm(order.booking, effect, fault);
-            } else {
-                self.notes.arm(order.booking, effect, fault).await;
-            }
-        }
+        let order = self.order(case).await?;
         let played = async {
             case.saga.play(self, &order).await?;
             self.ends(&order, case.saga.ends()).await
@@ -182,22 +177,6 @@ impl Stage {
             Ok(Err(why)) => Err(format!("{why}; {}", self.story(&order).await)),
             Err(_) => Err(format!("it does not come to its end; {}", self.story(&order).await)),
         }
-    }
-
-    async fn check_out(&self, case: Case) -> Result<Order, String> {
-        let number = self.next_seat.fetch_add(SEATS, Ordering::Relaxed);
-        let show = match case.saga {
-            Saga::ShowStarted => self.premiere.lock().unwrap_or_else(PoisonError::into_inner).show,
-            _ => self.world.show,
-        };
-        let email = format!("{number}@example.org");
-        let buyer = Buyer::new(&self.client, &self.servers, show, email).with_late_wish(case.saga.if_late());
-        let seats: Vec<u32> = (number..number + SEATS).collect();
-        let hold = expect(buyer.hold(&seats).await?, StatusCode::CREATED)?;
-        let answer = expect(buyer.book(&hold).await?, StatusCode::CREATED)?;
-        let (booking, reference) = (id_of(&answer), text(&answer["reference"]).to_owned());
-        self.wires.introduce(booking, id_of(&hold), &buyer.email);
-        Ok(Order { buyer, booking, reference, seat: number, strike: case.strike })
     }
 
     /// Waits until the booking stands so, its ticket was mailed if it has one, and nothing is left to do.
@@ -373,10 +352,6 @@ impl Stage {
         drop(self.notes);
         self.world.end().await;
     }
-}
-
-fn expect((status, answer): (StatusCode, serde_json::Value), wanted: StatusCode) -> Result<serde_json::Value, String> {
-    if status == wanted { Ok(answer) } else { Err(format!("{status} {answer}")) }
 }
 
 /// The same address of Redis, by way of a proxy.

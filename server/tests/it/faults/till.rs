@@ -161,6 +161,7 @@ async fn receive(State(till): State<Till>, request: Request, next: Next) -> Resp
     let effect = till.effect_of(&parts.method, &parts.uri, &body);
     let request = Request::from_parts(parts, Body::from(body));
     let Some((booking, effect)) = effect else { return next.run(request).await };
+    till.wires.introduced(booking).await;
     if effect == "charge" && till.turns_away(booking) {
         let mut refused = next.run(request).await;
         *refused.status_mut() = StatusCode::FORBIDDEN;

@@ -87,6 +87,7 @@ struct Armed {
 struct Known {
     armed: HashMap<(Uuid, &'static str), Armed>,
     of_hold: HashMap<Uuid, Uuid>,
+    introduced: HashSet<Uuid>,
     of_email: HashMap<String, Uuid>,
     /// Their payers press Pay at the very moment the payment is to be called off.
     paid_when_voided: HashSet<Uuid>,
@@ -98,6 +99,8 @@ struct Known {
 pub struct Wires {
     known: Mutex<Known>,
     kills: watch::Sender<u64>,
+    /// Whether strangers have to wait until they are introduced.
+    strangers_wait: watch::Sender<bool>,
 }
 
 /// A server that asked, which may have been killed since.
@@ -113,7 +116,7 @@ impl Asker {
 
 impl Default for Wires {
     fn default() -> Self {
-        Self { known: Mutex::default(), kills: watch::Sender::new(0) }
+        Self { known: Mutex::default(), kills: watch::Sender::new(0), strangers_wait: watch::Sender::new(false) }
     }
 }
 
@@ -127,6 +130,20 @@ impl Wires {
         let mut known = self.known();
         known.of_hold.insert(hold, booking);
         known.of_email.insert(email.to_owned(), booking);
+        known.introduced.insert(booking);
+        drop(known);
+        self.strangers_wait.send_modify(|_| {});
+    }
+
+    /// Everybody will be introduced: nobody is charged before, so that nothing goes right which is to go wrong.
+    pub fn await_introductions(&self) {
+        self.strangers_wait.send_replace(true);
+    }
+
+    /// Waits until a booking is introduced, where everybody is.
+    pub async fn introduced(&self, booking: Uuid) {
+        let may_go = |strangers_wait: &bool| !strangers_wait || self.known().introduced.contains(&booking);
+        self.strangers_wait.subscribe().wait_for(may_go).await.expect("the wires are there");
     }
 
     pub fn booking_of_email(&self, email: &str) -> Option<Uuid> {

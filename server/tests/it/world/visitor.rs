@@ -94,10 +94,44 @@ impl Visitor {
         self.call(Method::PATCH, &path, json!({ "add": add, "remove": remove })).await
     }
 
-    pub async fn book(&self, hold: &Value) -> Answer {
+    /// What checks out a hold.
+    pub fn wish(&self, hold: &Value) -> Value {
         let buyer = json!({ "name": "Ann Example", "email": "ann@example.org" });
-        self.call(Method::POST, "/api/v1/bookings", json!({ "show": self.show, "hold": hold["id"], "buyer": buyer }))
-            .await
+        json!({ "show": self.show, "hold": hold["id"], "buyer": buyer })
+    }
+
+    /// What checks it out and pays what it costs.
+    pub fn order(&self, hold: &Value, token: Option<&str>) -> Value {
+        let mut order = self.wish(hold);
+        order["pay"] = json!({ "total_minor": hold["total"]["minor"] });
+        if let Some(token) = token {
+            order["pay"]["payment_token"] = token.into();
+        }
+        order
+    }
+
+    pub async fn book(&self, hold: &Value) -> Answer {
+        self.call(Method::POST, "/api/v1/bookings", self.wish(hold)).await
+    }
+
+    /// Checks out and pays in one request.
+    pub async fn buy(&self, hold: &Value, token: Option<&str>) -> Answer {
+        self.call(Method::POST, "/api/v1/bookings", self.order(hold, token)).await
+    }
+
+    /// Pays for a hold: for the booking it became, or else it becomes one in the same request.
+    pub async fn pay_for(&self, hold: &Value, booking: Option<&Value>, token: &str) -> Answer {
+        match booking {
+            Some(booking) => self.pay(booking, Some(token)).await,
+            None => self.buy(hold, Some(token)).await,
+        }
+    }
+
+    /// What this visitor holds of the show.
+    pub async fn held(&self) -> Value {
+        let (status, hold) = self.get(&format!("/api/v1/shows/{}/hold", self.show)).await;
+        assert_eq!(status, StatusCode::OK, "{hold}");
+        hold
     }
 
     /// Whether seats of the show are held.

@@ -1,0 +1,119 @@
+//! Checking out and paying in one request: one journey for the buyer, one key, and before the charge one commit
+//! instead of two.
+//!
+//! All of `create` and `confirm` holds. What is refused has written nothing: there is no booking, and the hold is as it
+//! was.
+
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use domain::api::{BookingRequest, ConfirmRequest, PayAtOnce};
+use domain::booking::BookingState;
+
+use super::confirm::{self, Wish};
+use super::create;
+use crate::bookings::commits::{CommitMode, Done, Key, Submission};
+use crate::bookings::sql::{self, BookingRow};
+use crate::catalogue::Show;
+use crate::idempotency::{Answer, Intent};
+use crate::seat_locks::Held;
+use crate::web::{Code, Problem, Visitor};
+use crate::{AppState, accounts};
+
+/// Makes a booking of the caller's hold and pays for it. The answer says how it stands: confirmed, or pending with the
+/// gateway's page.
+pub(in crate::bookings) async fn at_once(
+    state: &AppState,
+    show: &Arc<Show>,
+    visitor: &Visitor,
+    (request, terms): (&BookingRequest, &PayAtOnce),
+    intent: &Intent,
+) -> Result<Answer, Problem> {
+    if state.config.commits == CommitMode::Interactive
+        && let Some(answer) = intent.replay(&state.pg, state.locks.now()).await?
+    {
+        return Ok(answer);
+    }
+    match buy(state, show, visitor, (request, terms), intent).await {
+        Ok(answer) => Ok(answer),
+        // Nothing that can be read was asked for.
+        Err(refusal) if refusal.code().describe().0 == StatusCode::BAD_REQUEST => Err(refusal),
+        // What is refused now may have been granted before: to the same key, or to another tab.
+        Err(refusal) => match create::or_replay(state, intent, refusal).await {
+            Ok(answer) => Ok(answer),
+            Err(refusal) => unless_paid(state, show, (visitor, request), intent, refusal).await,
+        },
+    }
+}
+
+async fn buy(
+    state: &AppState,
+    show: &Arc<Show>,
+    visitor: &Visitor,
+    (request, terms): (&BookingRequest, &PayAtOnce),
+    intent: &Intent,
+) -> Result<Answer, Problem> {
+    // As it was granted here a moment ago, most likely: the lock store is told what is to be paid for, and compares.
+    let known = state.latest_holds.of(request.hold, &visitor.owner);
+    let is_known = known.is_some();
+    match submit(state, show, visitor, (request, terms), intent, known).await {
+        Err(refusal) if is_known && may_be_outdated(refusal.code()) => {
+            let submitted = submit(state, show, visitor, (request, terms), intent, None).await?;
+            confirm::go_on(state, submitted).await
+        }
+        submitted => confirm::go_on(state, submitted?).await,
+    }
+}
+
+/// Whether another hold than the one that was known may be none to refuse, or one to refuse for another reason.
+const fn may_be_outdated(code: Code) -> bool {
+    matches!(code, Code::WrongState | Code::HoldExpired | Code::PriceChanged | Code::EmailCodeWanted)
+}
+
+async fn submit(
+    state: &AppState,
+    show: &Arc<Show>,
+    visitor: &Visitor,
+    (request, terms): (&BookingRequest, &PayAtOnce),
+    intent: &Intent,
+    known: Option<Held>,
+) -> Result<(Submission, Done), Problem> {
+    let row = create::wish(state, show, visitor, request, known).await?;
+    agreed(&row, terms)?;
+    let wish =
+        Wish { row, seen: None, only_at: None, is_guest: visitor.account.is_none(), if_late: Some(request.if_late) };
+    let means = ConfirmRequest { payment_token: terms.payment_token.clone() };
+    confirm::submit(state, wish, &means, intent).await
+}
+
+/// Whether it costs what the buyer was told.
+fn agreed(row: &BookingRow, terms: &PayAtOnce) -> Result<(), Problem> {
+    let total = row.machine.total;
+    if total.minor == terms.total_minor {
+        return Ok(());
+    }
+    let words = format!("It costs {total} now. Nothing was charged and your seats are still held.");
+    Err(Problem::new(Code::PriceChanged, words))
+}
+
+/// The booking of that hold, if it is paid or being paid: then there is nothing to refuse.
+async fn unless_paid(
+    state: &AppState,
+    show: &Arc<Show>,
+    (visitor, request): (&Visitor, &BookingRequest),
+    intent: &Intent,
+    refusal: Problem,
+) -> Result<Answer, Problem> {
+    // Boxed, as in `checks`.
+    let mut connection = Box::pin(state.pg.acquire()).await?;
+    let row = sql::find_of_hold(&mut connection, request.hold, &visitor.owner).await?;
+    drop(connection);
+    let goes_on = |row: &BookingRow| {
+        use BookingState::{Confirmed, PaymentPending, PaymentSucceeded};
+        row.show_id == show.id && matches!(row.machine.state, PaymentPending | PaymentSucceeded | Confirmed)
+    };
+    let Some(row) = row.filter(goes_on) else { return Err(refusal) };
+    // Not with a copy of the cookie of a guest who has signed in since.
+    accounts::owner_for(state, visitor, row.id).await?;
+    confirm::as_it_stands(state, show, row.id, intent, Key::New).await
+}

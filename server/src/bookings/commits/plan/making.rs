@@ -1,0 +1,102 @@
+//! New bookings in a batch: checked out, or checked out and paid for at once.
+
+use axum::http::StatusCode;
+use domain::api::SeatLine;
+use domain::booking::{Event, step};
+use domain::time::Timestamp;
+
+use super::{Plan, Planned};
+use crate::bookings::checkout::create::unmoved;
+use crate::bookings::commits::load::Found;
+use crate::bookings::commits::writes::EventLine;
+use crate::bookings::commits::{Checkout, Done, NewBooking, Submission};
+use crate::bookings::moves::{MoveError, causes};
+use crate::bookings::sql::BookingRow;
+use crate::bookings::views::view;
+use crate::catalogue::Show;
+use crate::idempotency::Answer;
+use crate::web::Problem;
+
+/// A new booking as it stands after its first step, and how it came there.
+struct Made {
+    row: BookingRow,
+    lines: Vec<SeatLine>,
+    story: [EventLine; 2],
+}
+
+impl Made {
+    fn of(show: &Show, new: &NewBooking, now: Timestamp) -> Result<Self, Problem> {
+        let mut row = new.row.clone();
+        let created = EventLine::of(&row, None, "created", causes::CHECKED_OUT);
+        // Nobody ever sees it in CREATED: it is written as it stands when its hold was confirmed, or later.
+        let stepped = step(row.machine, Event::HoldTaken, now);
+        let (machine, effects) = stepped.map_err(|why| unmoved(MoveError::Refused(why)))?;
+        assert!(effects.is_empty(), "a hold that was taken asks for nothing");
+        let from = row.machine.state;
+        row.machine = machine;
+        row.version += 1;
+        let held = EventLine::of(&row, Some(from), Event::HoldTaken.name(), causes::HOLD_CONFIRMED);
+        let lines = row.seats.iter().map(|seat| show.line(*seat)).collect();
+        Ok(Self { row, lines, story: [created, held] })
+    }
+}
+
+impl Plan {
+    pub(super) fn create(&mut self, place: usize, checkout: &Checkout) -> Planned {
+        if !self.can_make(&checkout.new) || !self.take_key(&checkout.intent) {
+            return Planned::Apart;
+        }
+        let made = match Made::of(&checkout.show, &checkout.new, self.now) {
+            Ok(made) => made,
+            Err(refused) => return Planned::Refused(refused),
+        };
+        let view = view::compose(&checkout.show, &made.row, made.lines.clone(), Vec::new(), None);
+        let answer = match Answer::json(StatusCode::CREATED, &view) {
+            Ok(answer) => answer,
+            Err(problem) => return Planned::Refused(problem),
+        };
+        self.make(place, made);
+        self.writes.claim_key(place, &checkout.intent, Some(answer.clone()));
+        Planned::Done(Done::Answered(answer))
+    }
+
+    /// Checked out and paid for at once: the booking is written as it stands then.
+    pub(super) fn submit_new(&mut self, place: usize, submission: &Submission, new: &NewBooking) -> Planned {
+        if !self.can_make(new) || self.is_claimed(&new.row) {
+            return Planned::Apart;
+        }
+        let event = Event::PaymentSubmitted { until: submission.until };
+        let made = Made::of(&submission.show, new, self.now);
+        let made = made.and_then(|made| match step(made.row.machine, event, self.now) {
+            Ok(_) => Ok(made),
+            Err(why) => Err(unmoved(MoveError::Refused(why))),
+        });
+        match made {
+            Ok(made) => self.make(place, made),
+            Err(refused) => return Planned::Refused(refused),
+        }
+        let taken = self.take(place, new.row.id, event, causes::PRESSED_PAY);
+        assert!(taken.is_ok(), "it was tried: {taken:?}");
+        self.submitted(place, submission)
+    }
+
+    /// Whether a booking can be made of its hold among others.
+    fn can_make(&self, new: &NewBooking) -> bool {
+        let hold = new.row.hold_id;
+        // A wish for late money is a row of its own, and rare. The stock of an area is one row, which batches would
+        // stand in line for. What was checked out before is revised, if it still can be.
+        new.if_late.is_usual()
+            && new.row.places.is_empty()
+            && !self.known.booked_holds.contains(&hold)
+            && !self.holds.contains(&hold)
+    }
+
+    /// Plans to write a new booking: its row last, when the steps that its piece takes with it are taken.
+    fn make(&mut self, place: usize, Made { row, lines, story }: Made) {
+        self.holds.insert(row.hold_id);
+        self.writes.touches(row.id, place);
+        self.writes.events.extend(story);
+        self.made.push(row.id);
+        self.known.bookings.insert(row.id, Found { row, lines, gateway: None, pay_url: None });
+    }
+}
