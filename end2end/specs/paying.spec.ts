@@ -270,6 +270,30 @@ test("whoever pays while another tab has taken one more seat is told the new tot
   expect(await readTickets(anna.page)).toHaveLength(2);
 });
 
+test("a page that is newer than the server that answers pays all the same", async ({ request, anna }) => {
+  const show = await claimShow(request);
+  const page = await anna.visit(show.id);
+  await page.hold(show.seat("C", "7"));
+  await page.fillDetails("Anna", "anna@example.org");
+  const asked: string[] = [];
+  // As a server of the version before answers what it does not know.
+  await anna.page.route("**/api/v1/bookings", async (route) => {
+    const atOnce = "pay" in (route.request().postDataJSON() as object);
+    asked.push(atOnce ? "at once" : "in two");
+    if (!atOnce) return route.continue();
+    return route.fulfill({
+      status: 400,
+      contentType: "application/problem+json",
+      json: { type: "/docs/problems#malformed", title: "The request could not be read", status: 400, detail: "unknown field `pay`", code: "malformed" },
+    });
+  });
+  anna.mayBeCutOff();
+  await press(anna.page.getByTestId("pay"));
+  await payWith(anna.page, "paid");
+  await bookingBecomes(anna.page, "CONFIRMED");
+  expect(asked).toEqual(["at once", "in two"]);
+});
+
 /** How often something happened to the booking this page shows. */
 async function timesInStory(page: Page, event: string): Promise<number> {
   return (await story(page.request, page.url())).filter((line) => line.event === event).length;

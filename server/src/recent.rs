@@ -1,5 +1,5 @@
-//! What this replica wrote or was granted a moment ago, for whoever asks next. It may have changed since: before it is
-//! used, whoever has the last word is asked whether it still stands.
+//! What this replica wrote or was granted a moment ago, for whoever asks next. It may have changed since: what rests on it
+//! is done by whoever has the last word only if it still stands, or is right however it stands.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -97,11 +97,6 @@ impl Details {
         self.busy.set(false);
     }
 
-    /// Whether an answer is awaited.
-    pub fn is_busy(self) -> bool {
-        self.busy.get()
-    }
-
     /// Clears the error.
     pub fn forget_trouble(self) {
         self.trouble.set(None);

@@ -41,12 +41,12 @@ enum Foot {
 }
 
 impl Foot {
-    /// `is_asking`: whether the form waits for an answer. The live map may say that the seats are being paid for before
-    /// the answer says as which booking; until then the form stays.
-    fn of(cart: &Cart, is_asking: bool) -> Self {
+    /// The seats may be known to be paid for before the booking is, or be closed for a payment that came to nothing: until
+    /// there is a booking the form stays. Who presses again gets the same one, and pays once.
+    fn of(cart: &Cart) -> Self {
         match cart.held() {
             _ if cart.is_empty() => Self::Nothing,
-            Some(held) if held.paying && !is_asking => held.booking.map_or(Self::Nothing, Self::Begun),
+            Some(held) if held.paying => held.booking.map_or(Self::Details, Self::Begun),
             _ => Self::Details,
         }
     }
@@ -62,7 +62,7 @@ pub fn panel(session: Session) -> impl IntoView {
     Effect::new(move |_| details.keep());
     let is_empty = Memo::new(move |_| session.cart.with(Cart::is_empty));
     // A memo, so that the form keeps its focus through every other change of the cart.
-    let foot = Memo::new(move |_| session.cart.with(|cart| Foot::of(cart, details.is_busy())));
+    let foot = Memo::new(move |_| session.cart.with(Foot::of));
     let has_begun = Memo::new(move |_| matches!(foot.get(), Foot::Begun(_)));
     Effect::new(move |_| {
         if is_empty.get() {
@@ -294,9 +294,9 @@ mod tests {
     fn the_form_stays_until_the_answer_names_the_booking() {
         let (mut cart, booking) = (Cart::default(), Uuid::from_u128(9));
         cart.learn(Some(HoldView { paying: true, ..places_held() }));
-        assert!(Foot::of(&cart, true) == Foot::Details && Foot::of(&cart, false) == Foot::Nothing);
+        assert!(Foot::of(&cart) == Foot::Details);
         cart.payment_begun(Uuid::from_u128(7), booking);
-        assert!(Foot::of(&cart, false) == Foot::Begun(booking));
+        assert!(Foot::of(&cart) == Foot::Begun(booking));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! same request and never makes a second booking.
 
 use domain::api::cancelling::IfLate;
-use domain::api::{AreaQuantity, BookingRequest, PayAtOnce, Person};
+use domain::api::{AreaQuantity, BookingRequest, ConfirmRequest, PayAtOnce, Person};
 use domain::money::Money;
 use domain::seats::SeatIndex;
 use gloo_net::http::Method;
@@ -23,6 +23,9 @@ use crate::seat_map::session::Session;
 /// How often we look whether the last taps were answered, milliseconds, and how often at most.
 const SETTLE_POLL_MS: u32 = 50;
 const SETTLE_POLLS: u32 = 100;
+
+/// Where bookings are made.
+const BOOKINGS: &str = "/api/v1/bookings";
 
 /// The code of the problem that is no trouble: a code is mailed, and typed in.
 const CODE_WANTED: &str = "email_code_wanted";
@@ -51,6 +54,23 @@ pub struct Attempt {
     request: BookingRequest,
     settled: Settled,
     key: String,
+}
+
+impl Attempt {
+    async fn begin(&self) -> Result<Begun, Failure> {
+        match calls::change(Method::POST, BOOKINGS, &self.key, &self.request).await {
+            // While replicas are exchanged the one that answers may be of the version before, which knows two requests.
+            Err(failure) if failure.code() == "malformed" => self.begin_in_two().await,
+            asked => asked,
+        }
+    }
+
+    async fn begin_in_two(&self) -> Result<Begun, Failure> {
+        let request = BookingRequest { pay: None, ..self.request.clone() };
+        let made: Begun = calls::change(Method::POST, BOOKINGS, &format!("{}-made", self.key), &request).await?;
+        let path = format!("{BOOKINGS}/{}/confirm", made.id);
+        calls::change(Method::POST, &path, &format!("{}-paid", self.key), &ConfirmRequest::default()).await
+    }
 }
 
 /// What stood in the way.
@@ -90,7 +110,7 @@ pub async fn pay(
 
     // Before it is sent: from then on the seats may be on their way to a booking that only the answer names.
     session.set_off_to_pay(true);
-    let asked = calls::change::<Begun>(Method::POST, "/api/v1/bookings", &intent.key, &intent.request).await;
+    let asked = intent.begin().await;
     // Other tabs saw the hold close before there was a booking to lead to, and their countdowns would run out on the old
     // instant: paying has moved it.
     session.tell_tabs();

@@ -1,4 +1,4 @@
-//! Holds as this replica granted or changed them last. Whoever checks out a moment later need not have the lock store say
+//! Holds as this replica was told of them last. Whoever checks out a moment later need not have the lock store say
 //! once more what they hold: it is told, and compares.
 
 use std::sync::Arc;

@@ -200,11 +200,9 @@ async fn a_row_that_is_there_already_is_found_with_care_and_its_batch_stays_toge
     .execute(&world.pg)
     .await
     .expect("the key is written");
-    let booked =
-        join_all(holders.iter().map(|(visitor, hold)| {
-            visitor.call_with_key(Method::POST, "/api/v1/bookings", visitor.wish(hold), "once")
-        }));
-    for (status, booking) in booked.await {
+    let path = "/api/v1/bookings";
+    let booked = holders.iter().map(|(ann, hold)| ann.call_with_key(Method::POST, path, ann.wish(hold), "once"));
+    for (status, booking) in join_all(booked).await {
         assert_eq!(status, StatusCode::CREATED, "{booking}");
     }
     assert!(world.count(TRANSACTIONS).await < 12, "several bookings share a transaction");
@@ -375,7 +373,7 @@ async fn a_booking_that_moves_on_while_its_batch_is_written_is_planned_again_and
         sqlx::query(statement).bind(text(&buyers[0].1["id"])).execute(&mut *mover).await.expect("it moves");
     }
     let payments = all_pay(&buyers);
-    until("the batch has read them and waits to write", || async { world.count(WAITING).await == 1 }).await;
+    until("the batch waits to write", || async { world.count(WAITING).await == 1 }).await;
     mover.commit().await.expect("it has moved on");
     all_are_sold(payments).await;
     assert_eq!(world.count(SUBMISSIONS).await, 2, "the other two went on together");

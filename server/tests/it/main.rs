@@ -68,6 +68,7 @@ mod systems;
 mod telemetry;
 mod ticket_files;
 mod traces;
+mod unread;
 mod waiting_list;
 mod waiting_room;
 mod world;

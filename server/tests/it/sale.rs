@@ -239,7 +239,7 @@ async fn a_payment_that_was_refused_before_it_began_leaves_the_hold_as_it_was() 
 }
 
 /// Delivers a webhook signed now.
-async fn deliver(visitor: &Visitor, event: &Value) -> (StatusCode, Value) {
+pub async fn deliver(visitor: &Visitor, event: &Value) -> (StatusCode, Value) {
     let body = event.to_string();
     let signature = World::sign(&body, server::clock::now().0 / 1_000);
     let answer = visitor

@@ -2,6 +2,7 @@
 
 use domain::booking::{ALL_STATES, may_move};
 use sqlx::PgPool;
+use sqlx::postgres::PgQueryResult;
 use uuid::Uuid;
 
 use crate::world::{CHECK_VIOLATION, UNIQUE_VIOLATION, World, refused_with, text};
@@ -9,6 +10,11 @@ use crate::world::{CHECK_VIOLATION, UNIQUE_VIOLATION, World, refused_with, text}
 /// A booking in that state, written past the code.
 pub async fn booking_in(pg: &PgPool, show: Uuid, state: &str) -> Uuid {
     let id = server::ids::new_id();
+    insert(pg, show, state, id).await.expect("the row is written");
+    id
+}
+
+async fn insert(pg: &PgPool, show: Uuid, state: &str, id: Uuid) -> Result<PgQueryResult, sqlx::Error> {
     sqlx::query(
         "INSERT INTO bookings (id, reference, show_id, owner, hold_id, fence, state, money, total_minor, currency,
                                buyer_name, buyer_email, holder_name, holder_email, expires_at, created_at, updated_at)
@@ -19,8 +25,6 @@ pub async fn booking_in(pg: &PgPool, show: Uuid, state: &str) -> Uuid {
     .bind(state)
     .execute(pg)
     .await
-    .expect("the row is written");
-    id
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -177,6 +181,8 @@ async fn nobody_begins_to_pay_for_a_show_that_was_called_off() {
     let go = "UPDATE bookings SET state = $2, version = version + 1 WHERE id = $1";
     let paid = sqlx::query(go).bind(held).bind("PAYMENT_PENDING").execute(&world.pg).await;
     refused_with("it is called off", paid, "RL001", "was called off");
+    let begun = insert(&world.pg, world.show, "PAYMENT_PENDING", server::ids::new_id()).await;
+    refused_with("nor is a payment begun with the booking", begun, "RL001", "was called off");
     for booking in [held, sold] {
         sqlx::query(go).bind(booking).bind("CANCELLED").execute(&world.pg).await.expect("what is there can be undone");
     }

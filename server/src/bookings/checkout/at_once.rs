@@ -2,7 +2,8 @@
 //! instead of two.
 //!
 //! All of `create` and `confirm` holds. What is refused has written nothing: there is no booking, and the hold is as it
-//! was.
+//! was. Where Postgres was cut off while it wrote, nobody knows; then the hold stays closed until its end, or until its
+//! owner asks again.
 
 use std::sync::Arc;
 
@@ -36,14 +37,18 @@ pub(in crate::bookings) async fn at_once(
     }
     match buy(state, show, visitor, (request, terms), intent).await {
         Ok(answer) => Ok(answer),
-        // Nothing that can be read was asked for.
-        Err(refusal) if refusal.code().describe().0 == StatusCode::BAD_REQUEST => Err(refusal),
+        // Nothing that can be read was asked for; or whoever knows what was granted does not answer.
+        Err(refusal) if !may_have_been_granted(refusal.code()) => Err(refusal),
         // What is refused now may have been granted before: to the same key, or to another tab.
         Err(refusal) => match create::or_replay(state, intent, refusal).await {
             Ok(answer) => Ok(answer),
             Err(refusal) => unless_paid(state, show, (visitor, request), intent, refusal).await,
         },
     }
+}
+
+fn may_have_been_granted(code: Code) -> bool {
+    code.describe().0 != StatusCode::BAD_REQUEST && !matches!(code, Code::DatabaseUnavailable | Code::Overloaded)
 }
 
 async fn buy(
@@ -104,10 +109,12 @@ async fn unless_paid(
     intent: &Intent,
     refusal: Problem,
 ) -> Result<Answer, Problem> {
-    // Boxed, as in `checks`.
-    let mut connection = Box::pin(state.pg.acquire()).await?;
-    let row = sql::find_of_hold(&mut connection, request.hold, &visitor.owner).await?;
-    drop(connection);
+    let looked = async {
+        // Boxed, as in `checks`.
+        let mut connection = Box::pin(state.pg.acquire()).await?;
+        sql::find_of_hold(&mut connection, request.hold, &visitor.owner).await
+    };
+    let row = looked.await.ok().flatten();
     let goes_on = |row: &BookingRow| {
         use BookingState::{Confirmed, PaymentPending, PaymentSucceeded};
         row.show_id == show.id && matches!(row.machine.state, PaymentPending | PaymentSucceeded | Confirmed)

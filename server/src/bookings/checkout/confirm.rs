@@ -128,6 +128,9 @@ pub(super) async fn submit(
     };
     match write_down(state, &submission, seen).await {
         Ok(done) => Ok((submission, done)),
+        // Whether it was written is not known: then it may be charged for, and its hold stays closed, until its end if it
+        // was not. The buyer may try again all the while.
+        Err(problem) if submission.new.is_some() && may_be_written(problem.code()) => Err(problem),
         Err(problem) => {
             give_up_payment(state, &submission.show, &row).await;
             Err(problem)
@@ -157,6 +160,11 @@ async fn owned(
     let mut connection = Box::pin(state.pg.acquire()).await?;
     let row = sql::find_owned(&mut connection, booking, owner).await?;
     Ok(row.map(|row| (row, None)))
+}
+
+/// Whether a transaction that ended so may have been committed nevertheless.
+const fn may_be_written(code: Code) -> bool {
+    matches!(code, Code::DatabaseUnavailable | Code::Internal)
 }
 
 async fn write_down(state: &AppState, submission: &Submission, seen: Option<Box<Found>>) -> Result<Done, Problem> {

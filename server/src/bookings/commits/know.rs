@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use domain::booking::BookingState;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
@@ -53,29 +54,46 @@ pub(super) async fn know(
     Ok((known, !idempotency::none_known(&told)?))
 }
 
-/// What the pieces are about without a question, if this replica wrote all of it a moment ago. None of them may be
-/// answered by what is not written: each moves its booking or makes it, which nobody else may have done meanwhile; or its
-/// booking is paid, and stays so whatever becomes of it.
+/// Whether all that the pieces are about is at hand.
+pub(super) fn is_at_hand<'a>(state: &AppState, mut works: impl Iterator<Item = &'a Work>) -> bool {
+    works.all(|work| match work.booking() {
+        Some(id) => latest(work, state.commits.recent.of(id).as_deref()).is_some(),
+        None => true,
+    })
+}
+
+/// What the pieces are about without a question, if this replica wrote all of it a moment ago.
 async fn at_hand(state: &AppState, works: &[&Work]) -> Option<Known> {
     let mut bookings: HashMap<Uuid, Found> = HashMap::with_capacity(works.len());
     for work in works {
         let Some(id) = work.booking() else { continue };
         let recent = state.commits.recent.of(id);
-        let seen = match work {
-            // Being paid, or paid. Before that somebody else has had it submitted.
-            Work::Hear(_) if recent.as_ref().is_some_and(|recent| recent.gateway.is_some()) => None,
-            _ if work.moves_its_booking() => Some(work.seen()?),
-            _ => return None,
-        };
-        // The webhook that says the same may have been faster, here or in this batch.
-        let latest = recent.as_deref().into_iter().chain(seen).max_by_key(|found| found.row.version)?;
-        if bookings.get(&id).is_none_or(|known| known.row.version < latest.row.version) {
-            bookings.insert(id, latest.clone());
+        let found = latest(work, recent.as_deref())?;
+        if bookings.get(&id).is_none_or(|known| known.row.version < found.row.version) {
+            bookings.insert(id, found.clone());
         }
     }
     let news: Vec<_> = works.iter().filter_map(|work| work.news()).collect();
     let shows = shows_of(state, &news, &bookings).await;
     Some(Known { bookings, shows, ..Known::default() })
+}
+
+/// A piece's booking as this replica wrote it last; none where its answer would rest on nothing that is written. What
+/// moves it is written for just this version. What finds it paid already is right whatever has become of it since: it was
+/// paid at that moment, and money that is here is not taken twice.
+fn latest<'a>(work: &'a Work, recent: Option<&'a Found>) -> Option<&'a Found> {
+    use BookingState::{Confirmed, PaymentPending, SeatsLocked};
+    let newest = |seen: &'a Found| recent.filter(|recent| recent.row.version > seen.row.version).unwrap_or(seen);
+    let in_state = |found: &&Found, states: &[BookingState]| states.contains(&found.row.machine.state);
+    match work {
+        Work::Submit(_) => Some(newest(work.seen()?)).filter(|found| in_state(found, &[SeatsLocked])),
+        // The webhook that says the same may have been faster.
+        Work::Learn(lesson) if lesson.is_paid() => {
+            Some(newest(work.seen()?)).filter(|found| in_state(found, &[PaymentPending, Confirmed]))
+        }
+        Work::Hear(_) => recent.filter(|found| in_state(found, &[PaymentPending, Confirmed])),
+        Work::Create(_) | Work::Learn(_) => None,
+    }
 }
 
 /// Shows of bookings that there is news of, as far as they are in memory: loading one takes a connection of its own, which

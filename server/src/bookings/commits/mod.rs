@@ -87,7 +87,7 @@ const MAILERS: usize = 2;
 const MAX_LOOKUPS: usize = 8_192;
 
 /// Bookings kept as they were committed, for the buyer who pays, the webhook that repeats the gateway's answer, and the
-/// mail: some seconds of a rush, some 2 KB each. Before one is used, its version is compared with the row's.
+/// mail: some seconds of a rush, some 2 KB each. What moves one is written for its version (`know`).
 const MAX_RECENT: usize = 8_192;
 
 /// How bookings are committed.

@@ -1,9 +1,10 @@
 //! What Postgres knows of buyers, looked up in batches: every sale asks, and almost no buyer has a record.
 
 use sqlx::Connection as _;
+use sqlx::pool::PoolConnection;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
-use super::run::Connection;
+use super::run::{BATCHES_ON_A_CONNECTION, Connection};
 use super::{Commits, READ, full};
 use crate::AppState;
 use crate::bookings::checkout::checks::{self, Buyer, Record};
@@ -35,8 +36,12 @@ impl Commits {
 /// Answers questions until nobody waits.
 async fn serve(state: AppState) {
     // Kept from question to question, as in `run`.
-    let mut on = None;
+    let (mut on, mut rounds) = (None, 0_u32);
     while let Some(questions) = state.commits.records.gather().await {
+        rounds += 1;
+        if rounds.is_multiple_of(BATCHES_ON_A_CONNECTION) {
+            on = None;
+        }
         let buyers: Vec<&Buyer> = questions.iter().map(|question| &question.buyer).collect();
         // Nobody listening any more is fine: it may be asked again at will.
         match read_all(&state, &mut on, &buyers).await {
@@ -45,6 +50,7 @@ async fn serve(state: AppState) {
                 questions.into_iter().zip(records).for_each(|(asked, record)| drop(asked.reply.send(Ok(record))));
             }
             Err(cause) => {
+                on.iter_mut().for_each(PoolConnection::close_on_drop);
                 on = None;
                 let problem = Problem::from(cause);
                 questions.into_iter().for_each(|asked| drop(asked.reply.send(Err(problem.clone()))));

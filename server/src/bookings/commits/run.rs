@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use domain::booking::{BookingState, Effect};
 use sqlx::pool::PoolConnection;
+use sqlx::postgres::PgDatabaseError;
 use sqlx::{Connection as _, PgConnection, Postgres};
 use tokio::time::Instant;
 use tracing::{Instrument, Span};
 use uuid::Uuid;
 
-use super::know::know;
+use super::know::{self, know};
 use super::load::Locks;
 use super::plan::{Plan, Planned};
 use super::writes::Fresh;
@@ -34,6 +35,8 @@ const BEGIN: &str = "BEGIN; SET LOCAL lock_timeout = '500ms'; SET LOCAL statemen
                      SET LOCAL plan_cache_mode = force_generic_plan";
 /// A batch, and a piece by itself, may take this long.
 const DEADLINE: Duration = Duration::from_secs(10);
+/// So many batches have the same connection: a second or two of a rush.
+pub(super) const BATCHES_ON_A_CONNECTION: u32 = 128;
 /// How often a transaction is tried that others made give way, and how often a batch goes on without some.
 const MAX_TRIES: u32 = 6;
 /// First pause after giving way, milliseconds; doubles, with full jitter.
@@ -57,6 +60,8 @@ pub(super) enum Trouble {
     Kept(sqlx::Error),
     /// A booking is not as it was read any more.
     MovedOn(String),
+    /// Nobody pays for seats of this show just now: it was called off, or is being moved.
+    ShowIsOff(Uuid),
     /// Some piece cannot be written, and Postgres does not say which.
     Unclear(String),
 }
@@ -70,6 +75,11 @@ impl From<sqlx::Error> for Trouble {
                 Some("23505") if error.constraint() == Some("booking_events_pkey") => Self::MovedOn(cause.to_string()),
                 Some("23505") => Self::Collides(cause),
                 Some("55P03") => Self::Kept(cause),
+                Some("RL001" | "RL002") => {
+                    let said = error.try_downcast_ref::<PgDatabaseError>().and_then(PgDatabaseError::detail);
+                    let show = said.and_then(|show| Uuid::parse_str(show).ok());
+                    show.map_or_else(|| Self::Unclear(cause.to_string()), Self::ShowIsOff)
+                }
                 Some("57014" | "57P01" | "57P02" | "57P03" | "53300") => Self::Unavailable(cause.into()),
                 _ => Self::Unclear(cause.to_string()),
             },
@@ -86,9 +96,13 @@ impl From<sqlx::Error> for Trouble {
 /// Commits batch after batch of a lane until nobody waits in it.
 pub(super) async fn serve(state: AppState, lane: usize) {
     // The same connection for batch after batch: Postgres has planned their statements on it, and has at hand what they
-    // touch. It goes with a batch that ends in trouble nobody understands.
-    let mut connection = None;
+    // touch. It goes with a batch that comes to nothing; and now and then, so that whoever waits for one has it in turn.
+    let (mut connection, mut batches) = (None, 0_u32);
     while let Some(batch) = state.commits.work[lane].gather().await {
+        batches += 1;
+        if batches.is_multiple_of(BATCHES_ON_A_CONNECTION) {
+            connection = None;
+        }
         // In a task of its own: a panic is told to those of this batch, and the line is served on. Boxed, because
         // kilobytes would be moved with it.
         let done = state.tasks.spawn(Box::pin(commit(state.clone(), connection.take(), batch)));
@@ -102,6 +116,9 @@ pub(super) async fn serve(state: AppState, lane: usize) {
 /// The connection it is done on, if it is as good as before.
 async fn commit(state: AppState, mut on: Connection, mut batch: Vec<Piece>) -> Connection {
     let (mut fresh, mut locks) = (Fresh::Surely, state.commits.rivals.locks(Instant::now()));
+    if locks == Locks::Unread && !know::is_at_hand(&state, batch.iter().map(|piece| &piece.work)) {
+        locks = Locks::Without;
+    }
     for attempt in 0..MAX_TRIES {
         if batch.is_empty() {
             return on;
@@ -118,7 +135,13 @@ async fn commit(state: AppState, mut on: Connection, mut batch: Vec<Piece>) -> C
             Err(Trouble::Apart(places)) => {
                 tracing::debug!(apart = places.len(), of = batch.len(), "a batch goes on without some");
                 let places: BTreeSet<usize> = places.into_iter().collect();
-                let (apart, rest) = split(batch, |place| places.contains(&place));
+                let (apart, rest) = split(batch, |place, _| places.contains(&place));
+                go_alone(&state, apart);
+                batch = rest;
+            }
+            Err(Trouble::ShowIsOff(show)) => {
+                tracing::debug!(%show, of = batch.len(), "a batch goes on without those who would pay for {show}");
+                let (apart, rest) = split(batch, |_, piece| piece.work.pays_in(show));
                 go_alone(&state, apart);
                 batch = rest;
             }
@@ -147,6 +170,8 @@ async fn commit(state: AppState, mut on: Connection, mut batch: Vec<Piece>) -> C
             }
             Err(Trouble::Unavailable(problem)) => {
                 batch.into_iter().for_each(|piece| drop(piece.reply.send(Err(problem.clone()))));
+                // It may have been cut off in the middle of anything.
+                on.iter_mut().for_each(PoolConnection::close_on_drop);
                 return None;
             }
             Err(Trouble::Collides(cause) | Trouble::Kept(cause)) => {
@@ -191,8 +216,9 @@ fn answer(state: &AppState, batch: Vec<Piece>, planned: Vec<Planned>) {
     go_alone(state, apart);
 }
 
-fn split(batch: Vec<Piece>, is_apart: impl Fn(usize) -> bool) -> (Vec<Piece>, Vec<Piece>) {
-    let (apart, rest): (Vec<_>, Vec<_>) = batch.into_iter().enumerate().partition(|(place, _)| is_apart(*place));
+fn split(batch: Vec<Piece>, is_apart: impl Fn(usize, &Piece) -> bool) -> (Vec<Piece>, Vec<Piece>) {
+    let (apart, rest): (Vec<_>, Vec<_>) =
+        batch.into_iter().enumerate().partition(|(place, piece)| is_apart(*place, piece));
     let pieces = |numbered: Vec<(usize, Piece)>| numbered.into_iter().map(|(_, piece)| piece).collect();
     (pieces(apart), pieces(rest))
 }
@@ -217,6 +243,7 @@ async fn together(
             // At once, not when the connection is given back: pieces that are retried alone need these rows.
             if let Err(cause) = tx.rollback().await {
                 tracing::debug!(%cause, "a batch could not be rolled back; its connection is closed");
+                on.iter_mut().for_each(PoolConnection::close_on_drop);
                 *on = None;
             }
             return Err(trouble);

@@ -27,15 +27,9 @@ impl Work {
         }
     }
 
-    /// Whether it moves its booking from where it was seen, or is refused there.
-    pub(super) const fn moves_its_booking(&self) -> bool {
-        match self {
-            Self::Submit(_) => true,
-            Self::Learn(lesson) => {
-                matches!(&lesson.said, Some(Said { status: PaymentStatus::Succeeded { .. }, .. }))
-            }
-            Self::Create(_) | Self::Hear(_) => false,
-        }
+    /// Whether it begins a payment in this show.
+    pub(super) fn pays_in(&self, show: Uuid) -> bool {
+        matches!(self, Self::Submit(submission) if submission.show.id == show)
     }
 
     /// Its booking as it stood when it was seen last.
@@ -80,6 +74,11 @@ impl Work {
 }
 
 impl Lesson {
+    /// Whether it is that the money is here.
+    pub(super) const fn is_paid(&self) -> bool {
+        matches!(&self.said, Some(Said { status: PaymentStatus::Succeeded { .. }, .. }))
+    }
+
     fn new_key(&self) -> Option<&Intent> {
         self.answer.as_ref().filter(|(_, key)| *key == Key::New).map(|(intent, _)| intent)
     }

@@ -18,7 +18,7 @@ use crate::payments::{NewsOutcome, PaymentNews};
 /// Whether rows that a batch writes anew may be there already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fresh {
-    /// They were looked for a moment ago: Postgres need not look again before it writes each.
+    /// They were looked for a moment ago, or are known to be new: Postgres need not look before it writes each.
     Surely,
     /// One was there all the same: each is looked for, so that it is known whose.
     Perhaps,

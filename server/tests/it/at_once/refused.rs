@@ -1,11 +1,13 @@
 //! What is refused has written nothing, and the hold is as it was.
 
+use futures::future::join_all;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::{WRITTEN, held};
 use crate::accounts::{Browser, PASSWORD, signed_up};
 use crate::cancel::books_balance;
+use crate::commits::{GATHERING, with_holds};
 use crate::world::{PRICE, Visitor, World, text, until};
 
 /// That nobody pays for a hold and that it can be changed; then it is as it was.
@@ -281,5 +283,31 @@ async fn a_copy_of_a_cookie_from_before_signing_in_is_not_told_what_was_bought()
         }
     }
     assert_eq!(world.count("SELECT count(*) FROM bookings").await, 1);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_pays_at_a_server_that_has_not_heard_that_the_show_is_off_or_moves() {
+    // Sent together, they are in one batch.
+    let world = World::start(1, &[GATHERING]).await;
+    let buyers = with_holds(&world, 3).await;
+    for off in ["called_off = true, is_moving = false", "called_off = false, is_moving = true"] {
+        let told = format!("UPDATE shows SET {off}");
+        sqlx::query(sqlx::AssertSqlSafe(told)).execute(&world.pg).await.expect("the show is told so");
+        let orders = buyers.iter().map(|(buyer, hold)| buyer.buy(hold, Some("tok_paid")));
+        for (status, refusal) in join_all(orders).await {
+            assert_eq!((status.as_u16(), &refusal["code"]), (409, &json!("sales_closed")), "{off}: {refusal}");
+            assert!(text(&refusal["detail"]).contains("Nothing was charged"), "Postgres has said it: {refusal}");
+        }
+        assert_eq!(world.count(WRITTEN).await, 0, "{off}");
+        for (buyer, hold) in &buyers {
+            assert_eq!(buyer.held().await, *hold, "{off}");
+        }
+    }
+    let on = sqlx::query("UPDATE shows SET called_off = false, is_moving = false").execute(&world.pg).await;
+    on.expect("it takes place where it was");
+    for (buyer, hold) in &buyers {
+        is_sold(buyer, hold).await;
+    }
     world.end().await;
 }

@@ -25,8 +25,9 @@ async fn twenty_times_with_one_key_at_two_servers_is_one_sale_and_one_answer() {
         let ann = world.visitor();
         let there = at_other(&world, &ann);
         let order = ann.order(&held(&ann, &[seat]).await, Some(token)).to_string();
-        let send =
-            |number: usize| post(if number % 2 == 0 { &ann } else { &there }, "/api/v1/bookings", "buy", &order, &[]);
+        let send = |number: usize| {
+            post(if number.is_multiple_of(2) { &ann } else { &there }, "/api/v1/bookings", "buy", &order, &[])
+        };
         let answers = join_all((0..20).map(send)).await;
         let given: Vec<_> = answers.iter().filter(|answer| answer.status == StatusCode::CREATED).collect();
         assert_eq!((given[0].status, text(&given[0].json()["state"])), (StatusCode::CREATED, "CONFIRMED"));
@@ -71,7 +72,7 @@ async fn tabs_are_one_sale(settings: &[(&str, &str)]) {
         let seats: Vec<u32> = (round * 10..round * 10 + 10).collect();
         let hold = held(&ann, &seats).await;
         // The last time all of them come to one server.
-        let at = |tab: usize| if tab % 2 == 0 || round == 3 { &ann } else { &there };
+        let at = |tab: usize| if tab.is_multiple_of(2) || round == 3 { &ann } else { &there };
         let answers = join_all((0..tabs).map(|tab| at(tab).buy(&hold, Some("tok_paid")))).await;
         let mut told: HashMap<StatusCode, usize> = HashMap::new();
         for (status, answer) in &answers {
