@@ -15,6 +15,8 @@ use crate::world::{Visitor, World, insert_show, until};
 
 const SHARDS: usize = 3;
 const SLOTS: [(u16, u16); SHARDS] = [(0, 5_460), (5_461, 10_922), (10_923, 16_383)];
+/// A key on the move may take this long, in milliseconds: its new home may be waiting for the disk.
+const MIGRATE_WITHIN_MS: &str = "10000";
 
 struct Cluster(Vec<Redis>);
 
@@ -82,7 +84,7 @@ impl Cluster {
             // One at a time: calls meet a show whose keys are here and there.
             let keys: Vec<String> = from.ask(&["CLUSTER", "GETKEYSINSLOT", &slot, "1"]).await;
             let Some(key) = keys.first() else { break };
-            from.ask::<()>(&["MIGRATE", "127.0.0.1", &to.port.to_string(), key, "0", "1000"]).await;
+            from.ask::<()>(&["MIGRATE", "127.0.0.1", &to.port.to_string(), key, "0", MIGRATE_WITHIN_MS]).await;
         }
     }
 

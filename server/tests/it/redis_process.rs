@@ -21,7 +21,7 @@ use crate::world::{PATIENCE, Visitor, until};
 pub const CALL_DEADLINE: Duration = Duration::from_secs(3);
 /// …and this much is granted for that, on a machine that does much else.
 pub const SLACK: Duration = Duration::from_secs(3);
-/// A question to a Redis of ours; one that is frozen does not answer.
+/// Whether a Redis answers at all is known after this; one that is frozen does not.
 const ANSWER_WITHIN: Duration = Duration::from_millis(500);
 
 /// A running Redis, and where it keeps its files. Killed when it goes out of scope.
@@ -37,7 +37,7 @@ pub struct Redis {
 impl Redis {
     /// Starts one with these settings, given as in its configuration file.
     pub async fn start(settings: &[&str]) -> Self {
-        let folder = std::env::temp_dir().join(format!("rowlock-redis-{}", server::ids::new_id().simple()));
+        let folder = in_memory().join(format!("rowlock-redis-{}", server::ids::new_id().simple()));
         std::fs::create_dir_all(&folder).expect("a folder");
         let (port, bus_port) = (ports::free().port(), ports::free().port());
         let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
@@ -60,22 +60,25 @@ impl Redis {
         format!("redis://127.0.0.1:{}/", self.port)
     }
 
-    /// Asks it something; it must answer.
+    /// Asks it something; it must answer. With patience: a busy machine or disk is no answer of Redis.
     pub async fn ask<T: FromRedisValue>(&self, words: &[&str]) -> T {
-        self.try_ask(words).await.unwrap_or_else(|error| panic!("{words:?}: {error}"))
+        self.ask_within(PATIENCE, words).await.unwrap_or_else(|error| panic!("{words:?}: {error}"))
     }
 
     pub async fn try_ask<T: FromRedisValue>(&self, words: &[&str]) -> redis::RedisResult<T> {
-        let mut connection = self.connection().await?;
+        self.ask_within(ANSWER_WITHIN, words).await
+    }
+
+    async fn ask_within<T: FromRedisValue>(&self, limit: Duration, words: &[&str]) -> redis::RedisResult<T> {
+        let mut connection = self.connection(limit).await?;
         let mut command = redis::cmd(words[0]);
         command.arg(&words[1..]);
         command.query_async(&mut connection).await
     }
 
-    async fn connection(&self) -> redis::RedisResult<MultiplexedConnection> {
-        let config = redis::AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(ANSWER_WITHIN))
-            .set_response_timeout(Some(ANSWER_WITHIN));
+    async fn connection(&self, limit: Duration) -> redis::RedisResult<MultiplexedConnection> {
+        let config =
+            redis::AsyncConnectionConfig::new().set_connection_timeout(Some(limit)).set_response_timeout(Some(limit));
         redis::Client::open(self.url())?.get_multiplexed_async_connection_with_config(&config).await
     }
 
@@ -107,6 +110,14 @@ impl Drop for Redis {
         let _ = self.process.start_kill();
         let _ = std::fs::remove_dir_all(&self.folder);
     }
+}
+
+/// Where files live in memory, if there is such a place. A node of a Cluster waits for the disk at every change of its
+/// map, for seconds when others write much, and its neighbours take it for dead. What a killed Redis wrote stays here
+/// as well; Redis promises no more to a kill.
+fn in_memory() -> PathBuf {
+    let shared = PathBuf::from("/dev/shm");
+    if shared.is_dir() { shared } else { std::env::temp_dir() }
 }
 
 /// Settings go by the file: Sentinel wants one of its own to write to.
