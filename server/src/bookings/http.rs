@@ -15,7 +15,8 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::checkout::at_once::at_once;
-use super::checkout::{confirm, create};
+use super::checkout::confirm;
+use super::checkout::create::{Order, create};
 use super::views::view;
 use super::{cancel, parked, relocation};
 use crate::idempotency::{IdempotencyKey, Intent, Prefer, once};
@@ -60,9 +61,10 @@ async fn make(
     let show = state.catalogue.known_show(request.show).await?;
     let intent = Intent::new(&visitor.owner, key, "POST /bookings", &request);
     let work = move |state: AppState, intent: Intent| async move {
-        let Some(terms) = &request.pay else { return create::create(&state, &show, &visitor, &request, &intent).await };
+        let order = Order { show: &show, visitor: &visitor, request: &request, intent: &intent };
+        let Some(terms) = &request.pay else { return create(&state, order).await };
         let began = Instant::now();
-        let answer = at_once(&state, &show, &visitor, (&request, terms), &intent).await;
+        let answer = at_once(&state, order, terms).await;
         telemetry::confirmed(began.elapsed());
         answer
     };

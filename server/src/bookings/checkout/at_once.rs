@@ -5,44 +5,40 @@
 //! was. Where Postgres was cut off while it wrote, nobody knows; then the hold stays closed until its end, or until its
 //! owner asks again.
 
-use std::sync::Arc;
-
 use axum::http::StatusCode;
-use domain::api::{BookingRequest, ConfirmRequest, PayAtOnce};
+use domain::api::{ConfirmRequest, PayAtOnce};
 use domain::booking::BookingState;
 
 use super::confirm::{self, Wish};
-use super::create;
+use super::create::{self, Order};
 use crate::bookings::commits::{CommitMode, Done, Key, Submission};
 use crate::bookings::sql::{self, BookingRow};
-use crate::catalogue::Show;
-use crate::idempotency::{Answer, Intent};
+use crate::idempotency::Answer;
 use crate::seat_locks::Held;
-use crate::web::{Code, Problem, Visitor};
+use crate::web::{Code, Problem};
 use crate::{AppState, accounts};
 
 /// Makes a booking of the caller's hold and pays for it. The answer says how it stands: confirmed, or pending with the
 /// gateway's page.
 pub(in crate::bookings) async fn at_once(
     state: &AppState,
-    show: &Arc<Show>,
-    visitor: &Visitor,
-    (request, terms): (&BookingRequest, &PayAtOnce),
-    intent: &Intent,
+    order: Order<'_>,
+    terms: &PayAtOnce,
 ) -> Result<Answer, Problem> {
+    let intent = order.intent;
     if state.config.commits == CommitMode::Interactive
         && let Some(answer) = intent.replay(&state.pg, state.locks.now()).await?
     {
         return Ok(answer);
     }
-    match buy(state, show, visitor, (request, terms), intent).await {
+    match buy(state, order, terms).await {
         Ok(answer) => Ok(answer),
         // Nothing that can be read was asked for; or whoever knows what was granted does not answer.
         Err(refusal) if !may_have_been_granted(refusal.code()) => Err(refusal),
         // What is refused now may have been granted before: to the same key, or to another tab.
         Err(refusal) => match create::or_replay(state, intent, refusal).await {
             Ok(answer) => Ok(answer),
-            Err(refusal) => unless_paid(state, show, (visitor, request), intent, refusal).await,
+            Err(refusal) => unless_paid(state, order, refusal).await,
         },
     }
 }
@@ -51,19 +47,13 @@ fn may_have_been_granted(code: Code) -> bool {
     code.describe().0 != StatusCode::BAD_REQUEST && !matches!(code, Code::DatabaseUnavailable | Code::Overloaded)
 }
 
-async fn buy(
-    state: &AppState,
-    show: &Arc<Show>,
-    visitor: &Visitor,
-    (request, terms): (&BookingRequest, &PayAtOnce),
-    intent: &Intent,
-) -> Result<Answer, Problem> {
+async fn buy(state: &AppState, order: Order<'_>, terms: &PayAtOnce) -> Result<Answer, Problem> {
     // As it was granted here a moment ago, most likely: the lock store is told what is to be paid for, and compares.
-    let known = state.latest_holds.of(request.hold, &visitor.owner);
+    let known = state.latest_holds.of(order.request.hold, &order.visitor.owner);
     let is_known = known.is_some();
-    match submit(state, show, visitor, (request, terms), intent, known).await {
+    match submit(state, order, terms, known).await {
         Err(refusal) if is_known && may_be_outdated(refusal.code()) => {
-            let submitted = submit(state, show, visitor, (request, terms), intent, None).await?;
+            let submitted = submit(state, order, terms, None).await?;
             confirm::go_on(state, submitted).await
         }
         submitted => confirm::go_on(state, submitted?).await,
@@ -77,18 +67,16 @@ const fn may_be_outdated(code: Code) -> bool {
 
 async fn submit(
     state: &AppState,
-    show: &Arc<Show>,
-    visitor: &Visitor,
-    (request, terms): (&BookingRequest, &PayAtOnce),
-    intent: &Intent,
+    order: Order<'_>,
+    terms: &PayAtOnce,
     known: Option<Held>,
 ) -> Result<(Submission, Done), Problem> {
-    let row = create::wish(state, show, visitor, request, known).await?;
+    let row = create::wish(state, order, known).await?;
     agreed(&row, terms)?;
-    let wish =
-        Wish { row, seen: None, only_at: None, is_guest: visitor.account.is_none(), if_late: Some(request.if_late) };
+    let (is_guest, if_late) = (order.visitor.account.is_none(), Some(order.request.if_late));
+    let wish = Wish { row, seen: None, only_at: None, is_guest, if_late };
     let means = ConfirmRequest { payment_token: terms.payment_token.clone() };
-    confirm::submit(state, wish, &means, intent).await
+    confirm::submit(state, wish, &means, order.intent).await
 }
 
 /// Whether it costs what the buyer was told.
@@ -104,9 +92,7 @@ fn agreed(row: &BookingRow, terms: &PayAtOnce) -> Result<(), Problem> {
 /// The booking of that hold, if it is paid or being paid: then there is nothing to refuse.
 async fn unless_paid(
     state: &AppState,
-    show: &Arc<Show>,
-    (visitor, request): (&Visitor, &BookingRequest),
-    intent: &Intent,
+    Order { show, visitor, request, intent }: Order<'_>,
     refusal: Problem,
 ) -> Result<Answer, Problem> {
     let looked = async {

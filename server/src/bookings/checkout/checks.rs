@@ -140,20 +140,39 @@ async fn clean_record(
     is_guest: bool,
     now: Timestamp,
 ) -> Result<Option<Uuid>, Problem> {
+    let record = record_at(state, row, now).await?;
+    refuse_handed_over(record, is_guest)?;
+    judge(record, wanted(row), show.per_person)?;
+    Ok(record.account.filter(|_| record.has_others))
+}
+
+/// That a guest who checks out is whom their cookie says. Who kept a copy of it from before signing in would name the
+/// tickets of the account that the hold belongs to now, and read its booking.
+///
+/// # Errors
+/// 404, as for any booking of another's.
+pub(super) async fn is_theirs(state: &AppState, row: &BookingRow, is_guest: bool) -> Result<(), Problem> {
+    if !is_guest {
+        return Ok(());
+    }
+    refuse_handed_over(record_at(state, row, state.locks.now()).await?, is_guest)
+}
+
+async fn record_at(state: &AppState, row: &BookingRow, now: Timestamp) -> Result<Record, Problem> {
     let buyer = Buyer::of(row);
-    let record = match state.config.commits {
-        CommitMode::Batched => state.commits.record_of(state, buyer).await?,
+    match state.config.commits {
+        CommitMode::Batched => state.commits.record_of(state, buyer).await,
         CommitMode::Interactive => {
             // Boxed: connecting takes kilobytes, which every payment would carry along.
             let mut connection = Box::pin(state.pg.acquire()).await?;
-            record_of(&mut connection, &buyer, now).await?
+            record_of(&mut connection, &buyer, now).await
         }
-    };
-    if is_guest && record.account.is_some() {
-        return Err(Problem::not_found("booking"));
     }
-    judge(record, wanted(row), show.per_person)?;
-    Ok(record.account.filter(|_| record.has_others))
+}
+
+/// `accounts::owner_for`, with what the record says.
+fn refuse_handed_over(record: Record, is_guest: bool) -> Result<(), Problem> {
+    if is_guest && record.account.is_some() { Err(Problem::not_found("booking")) } else { Ok(()) }
 }
 
 /// Looks at the buyer's record once more, in the transaction that submits the payment.

@@ -9,6 +9,7 @@ use domain::money::Money;
 use domain::time::Timestamp;
 use sqlx::PgConnection;
 
+use super::checks;
 use crate::bookings::commits::{Checkout, CommitMode, Done, NewBooking, Work, retried};
 use crate::bookings::moves::{self, Cause, MoveError, causes};
 use crate::bookings::sql::{self, BookingRow, SeatRow};
@@ -20,19 +21,28 @@ use crate::seat_locks::{Held, with_map};
 use crate::web::{Code, Problem, Visitor};
 use crate::{AppState, accounts, email_codes, holds, ids};
 
+/// What somebody wants to check out, and under which key.
+#[derive(Clone, Copy)]
+pub(in crate::bookings) struct Order<'a> {
+    pub(in crate::bookings) show: &'a Arc<Show>,
+    pub(in crate::bookings) visitor: &'a Visitor,
+    pub(in crate::bookings) request: &'a BookingRequest,
+    pub(in crate::bookings) intent: &'a Intent,
+}
+
 /// Makes a booking of the caller's hold, or brings the one it has up to date.
-pub(in crate::bookings) async fn create(
-    state: &AppState,
-    show: &Arc<Show>,
-    visitor: &Visitor,
-    request: &BookingRequest,
-    intent: &Intent,
-) -> Result<Answer, Problem> {
+pub(in crate::bookings) async fn create(state: &AppState, order: Order<'_>) -> Result<Answer, Problem> {
+    let Order { show, visitor, request, intent } = order;
     let batched = state.config.commits == CommitMode::Batched;
     if !batched && let Some(answer) = intent.replay(&state.pg, state.locks.now()).await? {
         return Ok(answer);
     }
-    let wanted = match wish(state, show, visitor, request, None).await {
+    let wanted = async {
+        let row = wish(state, order, None).await?;
+        checks::is_theirs(state, &row, visitor.account.is_none()).await?;
+        Ok(row)
+    };
+    let wanted = match wanted.await {
         Ok(wanted) => wanted,
         // What is refused now may have been granted before, to the same key.
         Err(refusal) if batched => return or_replay(state, intent, refusal).await,
@@ -63,9 +73,7 @@ pub(in crate::bookings) async fn or_replay(
 /// The booking to be made of the caller's hold as it is, or as it was `known` last.
 pub(super) async fn wish(
     state: &AppState,
-    show: &Arc<Show>,
-    visitor: &Visitor,
-    request: &BookingRequest,
+    Order { show, visitor, request, .. }: Order<'_>,
     known: Option<Held>,
 ) -> Result<BookingRow, Problem> {
     let buyer = accounts::check_person("buyer", &request.buyer)?;

@@ -287,6 +287,36 @@ async fn a_copy_of_a_cookie_from_before_signing_in_is_not_told_what_was_bought()
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_copy_of_a_cookie_from_before_signing_in_checks_nothing_out() {
+    for mode in ["batched", "interactive"] {
+        let world = World::start(1, &[("COMMITS", mode)]).await;
+        signed_up(&world, "ann@example.org").await;
+        let mut phone = Browser::new(&world);
+        phone.put_cookie("rowlock_visitor", &server::ids::new_id().simple().to_string());
+        let mut copy = Browser::new(&world);
+        copy.put_cookie("rowlock_visitor", phone.cookie("rowlock_visitor").expect("a guest"));
+        let hold = held(&phone.visitor(), &[1]).await;
+        // Until she signs in they are the same person.
+        let (status, booking) = copy.visitor().book(&hold).await;
+        assert_eq!(status, StatusCode::CREATED, "{mode}: {booking}");
+        assert_eq!(phone.log_in("ann@example.org", PASSWORD).await.0, StatusCode::OK);
+        let (ann, eve) = (phone.visitor(), copy.visitor());
+        let mut wish = eve.wish(&hold);
+        wish["buyer"] = json!({ "name": "Eve", "email": "eve@example.org" });
+        for of in ["seats locked", "paid for"] {
+            let (status, told) = eve.call(Method::POST, "/api/v1/bookings", wish.clone()).await;
+            assert!(matches!(status, StatusCode::NOT_FOUND | StatusCode::GONE), "{mode}, {of}: {status} {told}");
+            let (status, hers) = ann.buy(&hold, Some("tok_paid")).await;
+            let told = (&hers["id"], &hers["state"], &hers["buyer"]["name"]);
+            assert!(status.is_success(), "{mode}, {of}: {hers}");
+            assert_eq!(told, (&booking["id"], &json!("CONFIRMED"), &booking["buyer"]["name"]), "{mode}, {of}");
+        }
+        assert_eq!(world.count("SELECT count(*) FROM bookings WHERE buyer_email = 'eve@example.org'").await, 0);
+        world.end().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn nobody_pays_at_a_server_that_has_not_heard_that_the_show_is_off_or_moves() {
     // Sent together, they are in one batch.
     let world = World::start(1, &[GATHERING]).await;
