@@ -269,12 +269,9 @@ async fn a_claim_that_is_gone_when_the_money_comes_sends_back_one_payment_and_no
 async fn a_full_queue_is_an_answer_and_the_same_key_may_come_back() {
     let world = World::start(1, &[("COMMIT_QUEUE", "2")]).await;
     let holders = with_holds(&world, 8).await;
-    // Nothing can be committed for a while.
+    // Nothing can be written for a while; who the buyers are can be read.
     let mut held_up = world.pg.begin().await.expect("a transaction");
-    sqlx::query("LOCK TABLE bookings IN ACCESS EXCLUSIVE MODE")
-        .execute(&mut *held_up)
-        .await
-        .expect("the table is locked");
+    sqlx::query("LOCK TABLE bookings IN EXCLUSIVE MODE").execute(&mut *held_up).await.expect("the table is locked");
     let sent = holders.iter().map(|(visitor, hold)| {
         let (body, visitor) = (visitor.wish(hold), visitor.clone());
         tokio::spawn(async move {

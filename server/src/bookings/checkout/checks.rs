@@ -80,7 +80,7 @@ pub(in crate::bookings) async fn before_charge(
     let problem = match tokio::time::timeout(CHECKS_DEADLINE, side_by_side).await {
         Ok(Ok((until, account, instrument))) => return Ok(Checked { until, instrument, account }),
         Ok(Err(problem)) => problem,
-        Err(_) => Problem::new(Code::Overloaded, "Please try again in a moment; nothing was charged."),
+        Err(_) => too_slow(),
     };
     give_up_payment(state, show, row).await;
     Err(problem)
@@ -150,12 +150,19 @@ async fn clean_record(
 /// tickets of the account that the hold belongs to now, and read its booking.
 ///
 /// # Errors
-/// 404, as for any booking of another's.
+/// 404, as for any booking of another's; 503 when Postgres does not say in time.
 pub(super) async fn is_theirs(state: &AppState, row: &BookingRow, is_guest: bool) -> Result<(), Problem> {
     if !is_guest {
         return Ok(());
     }
-    refuse_handed_over(record_at(state, row, state.locks.now()).await?, is_guest)
+    match tokio::time::timeout(CHECKS_DEADLINE, record_at(state, row, state.locks.now())).await {
+        Ok(record) => refuse_handed_over(record?, is_guest),
+        Err(_) => Err(too_slow()),
+    }
+}
+
+fn too_slow() -> Problem {
+    Problem::new(Code::Overloaded, "Please try again in a moment; nothing was charged.")
 }
 
 async fn record_at(state: &AppState, row: &BookingRow, now: Timestamp) -> Result<Record, Problem> {
