@@ -98,10 +98,11 @@ impl Meter {
         Try::GrantedAndDue(self.under_way)
     }
 
-    /// The shared bucket was told, and is empty for so long; zero or less: it is not.
+    /// The shared bucket was told, and is empty for so long; zero or less: it is not. Not even until now: somebody who
+    /// tries beside this may have read the clock a moment before.
     pub const fn told(&mut self, empty_ms: i64, now: Timestamp) {
         self.under_way = 0;
-        self.empty_until = now.0 + empty_ms;
+        self.empty_until = if empty_ms > 0 { now.0 + empty_ms } else { 0 };
     }
 
     /// The bucket was unavailable: then this server's own count decides.
@@ -181,6 +182,19 @@ mod tests {
         assert!(!meter.is_idle(OF, START.plus_ms(2_999)));
         assert!(meter.is_idle(OF, START.plus_ms(3_000)));
         assert_eq!(meter.take(OF, START.plus_ms(3_000)), Try::Granted);
+    }
+
+    #[test]
+    fn whoever_read_the_clock_before_the_answer_came_is_not_refused_for_it() {
+        let mut meter = Meter::default();
+        meter.take(OF, START);
+        assert_eq!(meter.take(OF, START), Try::GrantedAndDue(2));
+        meter.told(0, START.plus_ms(5));
+        assert_eq!(meter.wait_ms(START), None);
+        assert_eq!(meter.take(OF, START), Try::Granted);
+        assert_eq!(meter.take(OF, START), Try::GrantedAndDue(2));
+        meter.told_nobody(OF, START.plus_ms(5));
+        assert_eq!(meter.take(OF, START), Try::Granted);
     }
 
     #[test]
