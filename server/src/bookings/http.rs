@@ -46,11 +46,11 @@ pub fn routes() -> OpenApiRouter<AppState> {
         (status = 202, description = "With Prefer: respond-async; ask at Location"), KeyReused,
         (status = 400, body = ProblemView, description = "malformed, key_missing, person_invalid"),
         (status = 403, body = ProblemView, description = "email_code_wanted: have a code mailed and enter it, then come back"),
-        (status = 404, body = ProblemView),
+        (status = 404, body = ProblemView, description = "Also for a guest's cookie from before they signed in"),
         (status = 409, body = ProblemView, description = "sales_closed, still_running; with `pay` also price_changed, seats_taken"),
         (status = 410, body = ProblemView, description = "hold_expired; also for another's"),
         (status = 429, body = ProblemView, description = "With `pay`: person_limit, too_many_declines, instrument_limit"),
-        (status = 503, body = ProblemView, description = "With `pay`: gateway_unavailable: the hold is kept; nothing was charged")))]
+        (status = 503, body = ProblemView, description = "overloaded; with `pay` also gateway_unavailable: the hold is kept; nothing was charged")))]
 async fn make(
     State(state): State<AppState>,
     visitor: Visitor,

@@ -37,8 +37,7 @@ pub struct Redis {
 impl Redis {
     /// Starts one with these settings, given as in its configuration file.
     pub async fn start(settings: &[&str]) -> Self {
-        let folder = in_memory().join(format!("rowlock-redis-{}", server::ids::new_id().simple()));
-        std::fs::create_dir_all(&folder).expect("a folder");
+        let folder = new_folder();
         let (port, bus_port) = (ports::free().port(), ports::free().port());
         let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
         let process = spawn(&folder, port, bus_port, &settings, &[]);
@@ -112,12 +111,14 @@ impl Drop for Redis {
     }
 }
 
-/// Where files live in memory, if there is such a place. A node of a Cluster waits for the disk at every change of its
-/// map, for seconds when others write much, and its neighbours take it for dead. What a killed Redis wrote stays here
-/// as well; Redis promises no more to a kill.
-fn in_memory() -> PathBuf {
-    let shared = PathBuf::from("/dev/shm");
-    if shared.is_dir() { shared } else { std::env::temp_dir() }
+/// A folder of its own, in memory if there is such a place. A node of a Cluster waits for the disk at every change of
+/// its map, for seconds when others write much, and its neighbours take it for dead. What a killed Redis wrote stays
+/// here as well; Redis promises no more to a kill.
+fn new_folder() -> PathBuf {
+    let name = format!("rowlock-redis-{}", server::ids::new_id().simple());
+    let places = [PathBuf::from("/dev/shm"), std::env::temp_dir()];
+    let mut folders = places.into_iter().map(|place| place.join(&name));
+    folders.find(|folder| std::fs::create_dir(folder).is_ok()).expect("a folder")
 }
 
 /// Settings go by the file: Sentinel wants one of its own to write to.

@@ -44,7 +44,7 @@ pub(in crate::bookings) async fn at_once(
 }
 
 fn may_have_been_granted(code: Code) -> bool {
-    code.describe().0 != StatusCode::BAD_REQUEST && !matches!(code, Code::DatabaseUnavailable | Code::Overloaded)
+    code.describe().0 != StatusCode::BAD_REQUEST && !create::is_out_of_reach(code)
 }
 
 async fn buy(state: &AppState, order: Order<'_>, terms: &PayAtOnce) -> Result<Answer, Problem> {

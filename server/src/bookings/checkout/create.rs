@@ -40,12 +40,12 @@ pub(in crate::bookings) async fn create(state: &AppState, order: Order<'_>) -> R
     let wanted = async {
         let row = wish(state, order, None).await?;
         checks::is_theirs(state, &row, visitor.account.is_none()).await?;
-        Ok(row)
+        Ok::<_, Problem>(row)
     };
     let wanted = match wanted.await {
         Ok(wanted) => wanted,
         // What is refused now may have been granted before, to the same key.
-        Err(refusal) if batched => return or_replay(state, intent, refusal).await,
+        Err(refusal) if batched && !is_out_of_reach(refusal.code()) => return or_replay(state, intent, refusal).await,
         Err(refusal) => return Err(refusal),
     };
     let new = NewBooking { row: wanted, if_late: request.if_late };
@@ -57,6 +57,11 @@ pub(in crate::bookings) async fn create(state: &AppState, order: Order<'_>) -> R
         Done::Answered(answer) => Ok(answer),
         other => Err(Problem::internal(&format!("a checkout came to {other:?}"))),
     }
+}
+
+/// Whether whoever knows what was granted does not answer: then nobody waits a second time to hear so.
+pub(super) const fn is_out_of_reach(code: Code) -> bool {
+    matches!(code, Code::DatabaseUnavailable | Code::Overloaded)
 }
 
 /// The answer this key was given before, or else the refusal.
