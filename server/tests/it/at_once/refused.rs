@@ -265,15 +265,21 @@ async fn the_limits_of_a_person_and_of_a_card_are_told_before_anything_is_writte
     world.end().await;
 }
 
+/// A guest with a hold, who has an account; and a browser with a copy of their cookie.
+async fn a_guest_who_is_copied(world: &World) -> (Browser, Browser, Value) {
+    signed_up(world, "ann@example.org").await;
+    let mut phone = Browser::new(world);
+    phone.put_cookie("rowlock_visitor", &server::ids::new_id().simple().to_string());
+    let mut copy = Browser::new(world);
+    copy.put_cookie("rowlock_visitor", phone.cookie("rowlock_visitor").expect("a guest"));
+    let hold = held(&phone.visitor(), &[1]).await;
+    (phone, copy, hold)
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_copy_of_a_cookie_from_before_signing_in_is_not_told_what_was_bought() {
     let world = World::start(1, &[]).await;
-    signed_up(&world, "ann@example.org").await;
-    let mut phone = Browser::new(&world);
-    phone.put_cookie("rowlock_visitor", &server::ids::new_id().simple().to_string());
-    let mut copy = Browser::new(&world);
-    copy.put_cookie("rowlock_visitor", phone.cookie("rowlock_visitor").expect("a guest"));
-    let hold = held(&phone.visitor(), &[1]).await;
+    let (mut phone, copy, hold) = a_guest_who_is_copied(&world).await;
     assert_eq!(phone.log_in("ann@example.org", PASSWORD).await.0, StatusCode::OK);
     // Neither while it is held, nor while it is paid for, nor when it is hers.
     let (ann, eve) = (phone.visitor(), copy.visitor());
@@ -300,12 +306,7 @@ const EVES: &str = "SELECT count(*) FROM bookings WHERE buyer_email = 'eve@examp
 async fn a_copy_of_a_cookie_from_before_signing_in_checks_nothing_out() {
     for mode in ["batched", "interactive"] {
         let world = World::start(1, &[("COMMITS", mode)]).await;
-        signed_up(&world, "ann@example.org").await;
-        let mut phone = Browser::new(&world);
-        phone.put_cookie("rowlock_visitor", &server::ids::new_id().simple().to_string());
-        let mut copy = Browser::new(&world);
-        copy.put_cookie("rowlock_visitor", phone.cookie("rowlock_visitor").expect("a guest"));
-        let hold = held(&phone.visitor(), &[1]).await;
+        let (mut phone, copy, hold) = a_guest_who_is_copied(&world).await;
         // Until she signs in they are the same person.
         let (status, booking) = copy.visitor().book(&hold).await;
         assert_eq!(status, StatusCode::CREATED, "{mode}: {booking}");
