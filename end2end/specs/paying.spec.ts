@@ -270,27 +270,54 @@ test("whoever pays while another tab has taken one more seat is told the new tot
   expect(await readTickets(anna.page)).toHaveLength(2);
 });
 
+/** Lets a server of the version before answer, which does not know `pay`; what is asked of it is noted. */
+async function meetsAnOlderServer(page: Page, total: (asWritten: number) => number = (minor) => minor): Promise<string[]> {
+  const asked: string[] = [];
+  await page.route("**/api/v1/bookings", async (route) => {
+    const atOnce = "pay" in (route.request().postDataJSON() as object);
+    asked.push(atOnce ? "at once" : "in two");
+    if (atOnce) {
+      return route.fulfill({
+        status: 400,
+        contentType: "application/problem+json",
+        json: { type: "/docs/problems#malformed", title: "The request could not be read", status: 400, detail: "unknown field `pay`", code: "malformed" },
+      });
+    }
+    const response = await route.fetch();
+    const booking = (await response.json()) as { total: { minor: number } };
+    booking.total.minor = total(booking.total.minor);
+    return route.fulfill({ response, json: booking });
+  });
+  await page.route("**/api/v1/bookings/*/confirm", (route) => {
+    asked.push("paid");
+    return route.continue();
+  });
+  return asked;
+}
+
 test("a page that is newer than the server that answers pays all the same", async ({ request, anna }) => {
   const show = await claimShow(request);
   const page = await anna.visit(show.id);
   await page.hold(show.seat("C", "7"));
   await page.fillDetails("Anna", "anna@example.org");
-  const asked: string[] = [];
-  // As a server of the version before answers what it does not know.
-  await anna.page.route("**/api/v1/bookings", async (route) => {
-    const atOnce = "pay" in (route.request().postDataJSON() as object);
-    asked.push(atOnce ? "at once" : "in two");
-    if (!atOnce) return route.continue();
-    return route.fulfill({
-      status: 400,
-      contentType: "application/problem+json",
-      json: { type: "/docs/problems#malformed", title: "The request could not be read", status: 400, detail: "unknown field `pay`", code: "malformed" },
-    });
-  });
+  const asked = await meetsAnOlderServer(anna.page);
   anna.mayBeCutOff();
   await press(anna.page.getByTestId("pay"));
   await payWith(anna.page, "paid");
   await bookingBecomes(anna.page, "CONFIRMED");
+  expect(asked).toEqual(["at once", "in two", "paid"]);
+});
+
+test("a page that is newer than the server that answers pays no other sum than it shows", async ({ request, anna }) => {
+  const show = await claimShow(request);
+  const page = await anna.visit(show.id);
+  await page.hold(show.seat("C", "7"));
+  await page.fillDetails("Anna", "anna@example.org");
+  const asked = await meetsAnOlderServer(anna.page, (minor) => minor + 100);
+  anna.mayBeCutOff();
+  await press(anna.page.getByTestId("pay"));
+  await expect(anna.page.getByTestId("pay-error")).toContainText("The price has changed");
+  await expect(page.held()).toHaveCount(1);
   expect(asked).toEqual(["at once", "in two"]);
 });
 

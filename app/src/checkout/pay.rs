@@ -37,6 +37,43 @@ struct Begun {
     pay_url: Option<String>,
 }
 
+/// A booking that is to be paid for by another request.
+#[derive(Deserialize)]
+struct Made {
+    id: Uuid,
+    total: Money,
+}
+
+/// Why no payment has begun.
+enum NotBegun {
+    Failed(Failure),
+    /// It costs something else than the buyer saw.
+    PriceChanged,
+}
+
+impl NotBegun {
+    /// Whether it is a definite no, and no trouble on the way.
+    fn is_an_answer(&self) -> bool {
+        match self {
+            Self::Failed(failure) => (400..500).contains(&failure.status()),
+            Self::PriceChanged => true,
+        }
+    }
+
+    fn trouble(&self) -> Trouble {
+        match self {
+            Self::Failed(failure) => trouble(failure),
+            Self::PriceChanged => Trouble::new(say!("problem.price_changed")),
+        }
+    }
+}
+
+impl From<Failure> for NotBegun {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
 /// What is to be paid for: a hold as the buyer sees it.
 #[derive(Clone, PartialEq)]
 struct Settled {
@@ -57,19 +94,22 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    async fn begin(&self) -> Result<Begun, Failure> {
+    async fn begin(&self) -> Result<Begun, NotBegun> {
         match calls::change(Method::POST, BOOKINGS, &self.key, &self.request).await {
             // While replicas are exchanged the one that answers may be of the version before, which knows two requests.
             Err(failure) if failure.code() == "malformed" => self.begin_in_two().await,
-            asked => asked,
+            asked => Ok(asked?),
         }
     }
 
-    async fn begin_in_two(&self) -> Result<Begun, Failure> {
+    async fn begin_in_two(&self) -> Result<Begun, NotBegun> {
         let request = BookingRequest { pay: None, ..self.request.clone() };
-        let made: Begun = calls::change(Method::POST, BOOKINGS, &format!("{}-made", self.key), &request).await?;
+        let made: Made = calls::change(Method::POST, BOOKINGS, &format!("{}-made", self.key), &request).await?;
+        if made.total != self.settled.total {
+            return Err(NotBegun::PriceChanged);
+        }
         let path = format!("{BOOKINGS}/{}/confirm", made.id);
-        calls::change(Method::POST, &path, &format!("{}-paid", self.key), &ConfirmRequest::default()).await
+        Ok(calls::change(Method::POST, &path, &format!("{}-paid", self.key), &ConfirmRequest::default()).await?)
     }
 }
 
@@ -114,15 +154,15 @@ pub async fn pay(
     // Other tabs saw the hold close before there was a booking to lead to, and their countdowns would run out on the old
     // instant: paying has moved it.
     session.tell_tabs();
-    let booking = asked.map_err(|failure| {
-        // A definite no is an answer; trying again is another intent.
-        if (400..500).contains(&failure.status()) {
+    let booking = asked.map_err(|why| {
+        // Trying again after a no is another intent.
+        if why.is_an_answer() {
             attempt.set_value(None);
         }
         session.set_off_to_pay(false);
         // What is held may have ended, or cost something else by now.
         session.recall();
-        trouble(&failure)
+        why.trouble()
     })?;
     // The browser may be stopped on its way, or what it goes to may not be there.
     session.note_paying(hold, booking.id);

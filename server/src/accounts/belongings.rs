@@ -19,19 +19,12 @@ const LATEST_MS: i64 = 253_402_300_799_999;
 /// As whose visitor the caller may ask for a booking: themselves, or the one who made it, if it belongs to their
 /// account. What is another's stays another's: then it is themselves, and nothing is found.
 ///
-/// A visitor who was handed over to an account is opened by a session of it alone: the cookie they had as a guest may
-/// have been set in that browser by somebody who kept a copy.
-///
 /// # Errors
-/// 404 for the cookie of such a visitor without a session; or when the database fails.
+/// 404 for a guest who is their own visitor no more ([`is_own_visitor`]); or when the database fails.
 pub async fn owner_for(state: &AppState, visitor: &Visitor, booking: Uuid) -> Result<String, Problem> {
     let Some(account) = visitor.account else {
-        let is_handed_over: bool =
-            sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM account_visitors WHERE owner = $1)")
-                .bind(&visitor.owner)
-                .fetch_one(&state.pg)
-                .await?;
-        return if is_handed_over { Err(Problem::not_found("booking")) } else { Ok(visitor.owner.clone()) };
+        let is_theirs = is_own_visitor(state, visitor).await?;
+        return if is_theirs { Ok(visitor.owner.clone()) } else { Err(Problem::not_found("booking")) };
     };
     let owner: Option<String> = sqlx::query_scalar(
         r#"SELECT booking.owner
@@ -48,6 +41,24 @@ pub async fn owner_for(state: &AppState, visitor: &Visitor, booking: Uuid) -> Re
     .fetch_optional(&state.pg)
     .await?;
     Ok(owner.unwrap_or_else(|| visitor.owner.clone()))
+}
+
+/// Whether the caller is the visitor their cookie names: always with a session.
+///
+/// A visitor who was handed over to an account is opened by a session of it alone: the cookie they had as a guest may
+/// have been set in that browser by somebody who kept a copy.
+///
+/// # Errors
+/// When the database fails.
+pub async fn is_own_visitor(state: &AppState, visitor: &Visitor) -> Result<bool, Problem> {
+    if visitor.account.is_some() {
+        return Ok(true);
+    }
+    let is_handed_over: bool = sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM account_visitors WHERE owner = $1)")
+        .bind(&visitor.owner)
+        .fetch_one(&state.pg)
+        .await?;
+    Ok(!is_handed_over)
 }
 
 /// A page of an account's bookings, the newest first. What was never paid for and is over is left out.

@@ -33,7 +33,7 @@ mod staff;
 mod tokens;
 mod view;
 
-pub use belongings::{owner_for, page as bookings_page};
+pub use belongings::{is_own_visitor, owner_for, page as bookings_page};
 pub use command::{close, create_manager};
 pub use email::{prove, send_proof};
 pub use grants::{change as change_role, list as people_at, make_manager, manages_all, reason_of};

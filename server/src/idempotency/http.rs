@@ -12,9 +12,9 @@ use utoipa_axum::routes;
 use super::intent::id_of;
 use super::shared::{Said, State as EntryState};
 use super::{Answer, prefer, sql};
-use crate::AppState;
 use crate::web::problem::ApiResult;
 use crate::web::{ApiPath, Problem, Visitor};
+use crate::{AppState, accounts};
 
 /// When it is worth asking how a request stands, seconds.
 const ASK_AFTER_S: u64 = 1;
@@ -44,6 +44,10 @@ async fn standing(
     visitor: Visitor,
     ApiPath(key): ApiPath<String>,
 ) -> ApiResult<Response> {
+    // What was answered to an account is told to a session of it.
+    if !accounts::is_own_visitor(&state, &visitor).await? {
+        return Err(Problem::not_found("request"));
+    }
     let (keys, now) = (&state.idempotency, state.locks.now());
     let id = id_of(None, &visitor.owner, &key);
     if let Some(kept) = keys.cache.find(&id, now) {

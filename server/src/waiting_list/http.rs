@@ -10,11 +10,11 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::{join, view};
-use crate::AppState;
 use crate::idempotency::{Answer, IdempotencyKey, Intent};
 use crate::web::problem::ApiResult;
 use crate::web::refusals::KeyReused;
-use crate::web::{ApiJson, ApiPath, ClientAddress, Visitor};
+use crate::web::{ApiJson, ApiPath, ClientAddress, Problem, Visitor};
+use crate::{AppState, accounts};
 
 /// The routes of waiting lists, under `/api/v1`.
 pub fn routes() -> OpenApiRouter<AppState> {
@@ -39,6 +39,7 @@ async fn wait(
     ApiJson(request): ApiJson<WaitingRequest>,
 ) -> ApiResult<Response> {
     let show = state.catalogue.known_show(show).await?;
+    own(&state, &visitor).await?;
     let intent = Intent::new(&visitor.owner, key, &format!("POST /shows/{}/waiting-list", show.id), &request);
     let answer = join::join(&state, &show, (&visitor.owner, &address), &request, &intent).await?;
     Ok((visitor, answer).into_response())
@@ -50,7 +51,9 @@ async fn wait(
         (status = 404, body = ProblemView, description = "No such show")))]
 async fn place(State(state): State<AppState>, visitor: Visitor, ApiPath(show): ApiPath<Uuid>) -> ApiResult<Response> {
     let show = state.catalogue.known_show(show).await?;
-    Ok(match view::of_owner(&state, &show, &visitor.owner).await? {
+    let is_theirs = accounts::is_own_visitor(&state, &visitor).await?;
+    let view = if is_theirs { view::of_owner(&state, &show, &visitor.owner).await? } else { None };
+    Ok(match view {
         Some(view) => (visitor, axum::Json(view)).into_response(),
         // Most who look wait for nothing, and a browser prints a 404 where its owner sees it.
         None => (visitor, StatusCode::NO_CONTENT).into_response(),
@@ -71,6 +74,14 @@ async fn leave(
     key: IdempotencyKey,
 ) -> ApiResult<Answer> {
     let show = state.catalogue.known_show(show).await?;
+    own(&state, &visitor).await?;
     let intent = Intent::new(&visitor.owner, key, &format!("DELETE /shows/{}/waiting-list", show.id), &());
     join::leave(&state, &show, &visitor.owner, &intent).await
+}
+
+/// A place in line names an address and is an account's as bookings are: whoever has but a copy of the cookie from before
+/// signing in finds none, and takes none in its name.
+async fn own(state: &AppState, visitor: &Visitor) -> Result<(), Problem> {
+    let is_theirs = accounts::is_own_visitor(state, visitor).await?;
+    if is_theirs { Ok(()) } else { Err(Problem::not_found("place in the waiting list")) }
 }

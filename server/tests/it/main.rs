@@ -21,6 +21,7 @@ mod cdn;
 mod checking;
 mod claims_in_parts;
 mod commits;
+mod cut_off;
 mod demo;
 mod door;
 mod email_codes;

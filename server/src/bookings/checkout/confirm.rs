@@ -10,7 +10,7 @@ use tracing::Instrument;
 use uuid::Uuid;
 
 use super::checks::{self, Checked};
-use super::create::{self, or_replay, unmoved};
+use super::create::{self, is_out_of_reach, or_replay, unmoved};
 use super::{account_limit, instruments};
 use crate::bookings::commits::{CommitMode, Done, Found, Key, Lesson, NewBooking, Submission, Work, retried};
 use crate::bookings::money::payment_rows::Route;
@@ -38,7 +38,9 @@ pub(in crate::bookings) async fn confirm(
     }
     match pay(state, visitor, booking, request, intent).await {
         // What is refused now may have been granted before, to the same key.
-        Err(refusal) if state.config.commits == CommitMode::Batched => or_replay(state, intent, refusal).await,
+        Err(refusal) if state.config.commits == CommitMode::Batched && !is_out_of_reach(refusal.code()) => {
+            or_replay(state, intent, refusal).await
+        }
         answered => answered,
     }
 }

@@ -16,6 +16,7 @@ mod flush;
 mod know;
 mod line;
 mod load;
+mod lookups;
 mod mails;
 mod marks;
 mod plan;
@@ -25,7 +26,6 @@ mod run;
 mod work;
 mod writes;
 
-use std::collections::HashMap;
 use std::num::NonZero;
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,7 +33,6 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use domain::api::cancelling::IfLate;
 use domain::time::Timestamp;
-use sqlx::PgPool;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tracing::{Instrument, Span};
 use uuid::Uuid;
@@ -41,7 +40,8 @@ use uuid::Uuid;
 use self::errands::Errand;
 use self::line::{Line, Terms};
 pub(super) use self::load::Found;
-use self::load::found;
+use self::lookups::Wanted;
+pub(super) use self::lookups::as_they_stand;
 use self::marks::Sold;
 pub(super) use self::plan::read;
 use self::records::Question;
@@ -128,14 +128,6 @@ struct Piece {
     _place: OwnedSemaphorePermit,
     /// What its request is doing, for those who trace it.
     span: Span,
-}
-
-/// A booking a caller wants to see, if it is theirs.
-struct Wanted {
-    id: Uuid,
-    owner: String,
-    reply: oneshot::Sender<Result<Option<Found>, Problem>>,
-    _place: OwnedSemaphorePermit,
 }
 
 /// What a piece of work is.
@@ -303,77 +295,8 @@ impl Commits {
     pub(super) fn lately(&self, id: Uuid, owner: &str) -> Option<Found> {
         self.recent.of(id).filter(|found| found.row.owner == owner).map(|found| Found::clone(&found))
     }
-
-    /// The booking of that id if it is this owner's, read together with whatever else is wanted.
-    ///
-    /// # Errors
-    /// 503 when too many wait already, or the database is unavailable.
-    pub(super) async fn find_owned(&self, state: &AppState, id: Uuid, owner: &str) -> Result<Option<Found>, Problem> {
-        let place = Arc::clone(&self.lookup_places).try_acquire_owned().map_err(|_| full())?;
-        let (reply, answer) = oneshot::channel();
-        if self.lookups.join(Wanted { id, owner: owner.to_owned(), reply, _place: place }) {
-            // Boxed: what may have to connect to Postgres is kilobytes, and a task is moved several times.
-            state.tasks.spawn(Box::pin(look_up(state.clone())));
-        }
-        answer.await.map_err(|_| Problem::internal(&"a booking was not looked up"))?
-    }
 }
 
 fn full() -> Problem {
     Problem::new(Code::Overloaded, "Very many people are buying right now. Nothing was lost; please try again.")
 }
-
-/// Answers lookups until nobody waits.
-async fn look_up(state: AppState) {
-    while let Some(wanted) = state.commits.lookups.gather().await {
-        let ids: Vec<Uuid> = wanted.iter().map(|wish| wish.id).collect();
-        match read_all(&state.pg, &ids).await {
-            Ok(bookings) => {
-                for wish in wanted {
-                    let theirs = bookings.get(&wish.id).filter(|found| found.row.owner == wish.owner);
-                    // Nobody listening any more is fine.
-                    drop(wish.reply.send(Ok(theirs.cloned())));
-                }
-            }
-            Err(cause) => {
-                let problem = Problem::from(cause);
-                wanted.into_iter().for_each(|wish| drop(wish.reply.send(Err(problem.clone()))));
-            }
-        }
-    }
-}
-
-/// Current bookings with all that belongs to them; those that were just sold here are not read again.
-pub(super) async fn as_they_stand(state: &AppState, ids: &[Uuid]) -> Result<HashMap<Uuid, Found>, sqlx::Error> {
-    let recent: Vec<Arc<Found>> = ids.iter().filter_map(|id| state.commits.recent.of(*id)).collect();
-    let mut bookings = HashMap::with_capacity(ids.len());
-    if !recent.is_empty() {
-        let of_recent: Vec<Uuid> = recent.iter().map(|found| found.row.id).collect();
-        let versions: HashMap<Uuid, i32> = sqlx::query_as("SELECT id, version FROM bookings WHERE id = ANY($1)")
-            .bind(&of_recent)
-            .fetch_all(&state.pg)
-            .await?
-            .into_iter()
-            .collect();
-        let stand = recent.iter().filter(|found| versions.get(&found.row.id) == Some(&found.row.version));
-        bookings.extend(stand.map(|found| (found.row.id, Found::clone(found))));
-    }
-    let others: Vec<Uuid> = ids.iter().copied().filter(|id| !bookings.contains_key(id)).collect();
-    bookings.extend(read_all(&state.pg, &others).await?);
-    Ok(bookings)
-}
-
-/// Bookings with all that belongs to them, in one statement.
-async fn read_all(pg: &PgPool, ids: &[Uuid]) -> Result<HashMap<Uuid, Found>, sqlx::Error> {
-    if ids.is_empty() {
-        return Ok(HashMap::new());
-    }
-    let mut tx = pg.begin_with(READ).await?;
-    let bookings = found(&mut tx, ids).await?;
-    tx.commit().await?;
-    Ok(bookings)
-}
-
-/// By their keys, as in `run`.
-const READ: &str = "BEGIN READ ONLY; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; \
-                    SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off";

@@ -1,11 +1,9 @@
 //! What Postgres knows of buyers, looked up in batches: every sale asks, and almost no buyer has a record.
 
-use sqlx::Connection as _;
-use sqlx::pool::PoolConnection;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
-use super::run::{BATCHES_ON_A_CONNECTION, Connection};
-use super::{Commits, READ, full};
+use super::run::BATCHES_ON_A_CONNECTION;
+use super::{Commits, full, lookups};
 use crate::AppState;
 use crate::bookings::checkout::checks::{self, Buyer, Record};
 use crate::web::Problem;
@@ -43,29 +41,14 @@ async fn serve(state: AppState) {
             on = None;
         }
         let buyers: Vec<&Buyer> = questions.iter().map(|question| &question.buyer).collect();
+        let read = lookups::read(&state, &mut on, async |tx| checks::records(tx, &buyers, state.locks.now()).await);
         // Nobody listening any more is fine: it may be asked again at will.
-        match read_all(&state, &mut on, &buyers).await {
+        match read.await {
             Ok(records) => {
                 assert_eq!(records.len(), questions.len(), "a record each");
                 questions.into_iter().zip(records).for_each(|(asked, record)| drop(asked.reply.send(Ok(record))));
             }
-            Err(cause) => {
-                on.iter_mut().for_each(PoolConnection::close_on_drop);
-                on = None;
-                let problem = Problem::from(cause);
-                questions.into_iter().for_each(|asked| drop(asked.reply.send(Err(problem.clone()))));
-            }
+            Err(problem) => questions.into_iter().for_each(|asked| drop(asked.reply.send(Err(problem.clone())))),
         }
     }
-}
-
-async fn read_all(state: &AppState, on: &mut Connection, buyers: &[&Buyer]) -> Result<Vec<Record>, sqlx::Error> {
-    let connection = match on.take() {
-        Some(connection) => on.insert(connection),
-        None => on.insert(state.pg.acquire().await?),
-    };
-    let mut tx = connection.begin_with(READ).await?;
-    let records = checks::records(&mut tx, buyers, state.locks.now()).await?;
-    tx.commit().await?;
-    Ok(records)
 }

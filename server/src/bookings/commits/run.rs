@@ -198,7 +198,7 @@ fn transaction_span(batch: &[Piece]) -> Span {
     span
 }
 
-fn too_slow() -> Problem {
+pub(super) fn too_slow() -> Problem {
     Problem::new(Code::DatabaseUnavailable, "Please try again in a moment; nothing was lost.")
 }
 

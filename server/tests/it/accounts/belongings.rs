@@ -75,6 +75,38 @@ async fn what_a_guest_holds_and_bought_comes_along_when_they_sign_in() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_copy_of_a_cookie_from_before_signing_in_is_in_no_line_and_hears_no_answer() {
+    let world = World::start(1, &[]).await;
+    world.sell_only(&[1]).await;
+    assert_eq!(world.visitor().hold(&[1]).await.0, StatusCode::CREATED);
+    signed_up(&world, "ann@example.org").await;
+    let mut phone = guest(&world).await;
+    let mut copy = Browser::new(&world);
+    copy.put_cookie("rowlock_visitor", phone.cookie("rowlock_visitor").expect("a guest"));
+    let (list, wish) =
+        (format!("/api/v1/shows/{}/waiting-list", world.show), json!({ "quantity": 1, "email": "ann@example.org" }));
+    let answer = "/api/v1/requests/hers";
+    let joined = phone.visitor().call_with_key(Method::POST, &list, wish.clone(), "hers").await;
+    assert_eq!((joined.0, &joined.1["email"]), (StatusCode::CREATED, &wish["email"]));
+    // Until she signs in they are the same person.
+    assert_eq!(copy.visitor().waiting().await.1, joined.1);
+    assert_eq!(copy.visitor().get(answer).await.0, StatusCode::CREATED);
+    assert_eq!(phone.log_in("ann@example.org", PASSWORD).await.0, StatusCode::OK);
+    let (ann, eve) = (phone.visitor(), copy.visitor());
+    assert_eq!(eve.waiting().await, (StatusCode::NO_CONTENT, Value::Null));
+    assert_eq!(eve.get(answer).await.0, StatusCode::NOT_FOUND);
+    assert_eq!(eve.call(Method::DELETE, &list, Value::Null).await.0, StatusCode::NOT_FOUND);
+    assert_eq!(eve.call_with_key(Method::POST, &list, wish, "hers").await.0, StatusCode::NOT_FOUND);
+    // Hers is as it was, and she leaves when she likes.
+    assert_eq!(ann.waiting().await, (StatusCode::OK, joined.1.clone()));
+    assert_eq!(ann.get(answer).await, joined);
+    assert_eq!(ann.call(Method::DELETE, &list, Value::Null).await.0, StatusCode::NO_CONTENT);
+    let (status, problem) = eve.wait_for(1).await;
+    assert_eq!((status, text(&problem["code"])), (StatusCode::NOT_FOUND, "not_found"), "nor does she join as Ann");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn whoever_uses_the_browser_next_finds_nothing_and_leaves_nothing_behind() {
     let world = World::start(1, &[]).await;
     signed_up(&world, "ann@example.org").await;

@@ -119,6 +119,12 @@ impl World {
         world
     }
 
+    /// Where its database is, as its servers are told.
+    pub fn database_url(&self) -> &str {
+        let url = self.settings.iter().find(|(key, _)| key == "DATABASE_URL");
+        &url.expect("every world has one").1
+    }
+
     /// One more server, with settings of its own; its place in `servers`.
     pub async fn add_server(&mut self, settings: &[(&str, &str)]) -> usize {
         let free = crate::ports::free();

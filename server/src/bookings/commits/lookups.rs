@@ -1,0 +1,128 @@
+//! Bookings looked up in batches; and how lookups read.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sqlx::pool::PoolConnection;
+use sqlx::{Connection as _, PgConnection};
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
+use uuid::Uuid;
+
+use super::load::found;
+use super::run::{Connection, too_slow};
+use super::{Commits, Found, full};
+use crate::AppState;
+use crate::web::Problem;
+
+/// A lookup, connecting included, may take this long. Less than its callers wait (`checks`): who serves the line is back
+/// for those who come next.
+const DEADLINE: Duration = Duration::from_secs(3);
+/// By their keys, as in `run`. Postgres gives up sooner than we do, and does not go on for nobody.
+const READ: &str = "BEGIN READ ONLY; SET LOCAL statement_timeout = '2500ms'; SET LOCAL enable_seqscan = off; \
+                    SET LOCAL enable_bitmapscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off";
+
+/// A booking a caller wants to see, if it is theirs.
+pub(super) struct Wanted {
+    id: Uuid,
+    owner: String,
+    reply: oneshot::Sender<Result<Option<Found>, Problem>>,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Commits {
+    /// The booking of that id if it is this owner's, read together with whatever else is wanted.
+    ///
+    /// # Errors
+    /// 503 when too many wait already, or the database is unavailable.
+    pub(in crate::bookings) async fn find_owned(
+        &self,
+        state: &AppState,
+        id: Uuid,
+        owner: &str,
+    ) -> Result<Option<Found>, Problem> {
+        let place = Arc::clone(&self.lookup_places).try_acquire_owned().map_err(|_| full())?;
+        let (reply, answer) = oneshot::channel();
+        if self.lookups.join(Wanted { id, owner: owner.to_owned(), reply, _place: place }) {
+            // Boxed: what may have to connect to Postgres is kilobytes, and a task is moved several times.
+            state.tasks.spawn(Box::pin(serve(state.clone())));
+        }
+        answer.await.map_err(|_| Problem::internal(&"a booking was not looked up"))?
+    }
+}
+
+/// Answers lookups until nobody waits.
+async fn serve(state: AppState) {
+    while let Some(wanted) = state.commits.lookups.gather().await {
+        let ids: Vec<Uuid> = wanted.iter().map(|wish| wish.id).collect();
+        match read(&state, &mut None, async |tx| found(tx, &ids).await).await {
+            Ok(bookings) => {
+                for wish in wanted {
+                    let theirs = bookings.get(&wish.id).filter(|found| found.row.owner == wish.owner);
+                    // Nobody listening any more is fine.
+                    drop(wish.reply.send(Ok(theirs.cloned())));
+                }
+            }
+            Err(problem) => wanted.into_iter().for_each(|wish| drop(wish.reply.send(Err(problem.clone())))),
+        }
+    }
+}
+
+/// Asks Postgres on this connection, or on a new one that is kept there. One on which it failed is closed: what it would
+/// still answer, if anything, is nobody's.
+///
+/// # Errors
+/// When the database does not answer in time, or fails.
+pub(super) async fn read<T>(
+    state: &AppState,
+    on: &mut Connection,
+    question: impl AsyncFnOnce(&mut PgConnection) -> Result<T, sqlx::Error>,
+) -> Result<T, Problem> {
+    let asked = async {
+        let connection = match on.take() {
+            Some(connection) => on.insert(connection),
+            None => on.insert(state.pg.acquire().await?),
+        };
+        let mut tx = connection.begin_with(READ).await?;
+        let told = question(&mut tx).await?;
+        tx.commit().await?;
+        Ok::<_, sqlx::Error>(told)
+    };
+    let told = match tokio::time::timeout(DEADLINE, asked).await {
+        Ok(told) => told.map_err(Problem::from),
+        Err(_) => Err(too_slow()),
+    };
+    if told.is_err() {
+        on.iter_mut().for_each(PoolConnection::close_on_drop);
+        *on = None;
+    }
+    told
+}
+
+/// Current bookings with all that belongs to them; those that were just sold here are not read again.
+///
+/// # Errors
+/// When the database does not answer in time, or fails.
+pub(in crate::bookings) async fn as_they_stand(
+    state: &AppState,
+    ids: &[Uuid],
+) -> Result<HashMap<Uuid, Found>, Problem> {
+    let recent: Vec<Arc<Found>> = ids.iter().filter_map(|id| state.commits.recent.of(*id)).collect();
+    let mut bookings = HashMap::with_capacity(ids.len());
+    if !recent.is_empty() {
+        let of_recent: Vec<Uuid> = recent.iter().map(|found| found.row.id).collect();
+        let versions: HashMap<Uuid, i32> = sqlx::query_as("SELECT id, version FROM bookings WHERE id = ANY($1)")
+            .bind(&of_recent)
+            .fetch_all(&state.pg)
+            .await?
+            .into_iter()
+            .collect();
+        let stand = recent.iter().filter(|found| versions.get(&found.row.id) == Some(&found.row.version));
+        bookings.extend(stand.map(|found| (found.row.id, Found::clone(found))));
+    }
+    let others: Vec<Uuid> = ids.iter().copied().filter(|id| !bookings.contains_key(id)).collect();
+    if !others.is_empty() {
+        bookings.extend(read(state, &mut None, async |tx| found(tx, &others).await).await?);
+    }
+    Ok(bookings)
+}

@@ -1,0 +1,141 @@
+//! A proxy in front of Postgres, which passes everything on until a connection says certain words.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+/// Read at once, bytes.
+const CHUNK_BYTES: usize = 16 * 1024;
+/// What ends a transaction, as sqlx says it; and as Postgres answers.
+const COMMIT: &[u8] = b"COMMIT\0";
+const ENDS: [&[u8]; 2] = [COMMIT, b"ROLLBACK\0"];
+
+/// What becomes of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It is cut instead of a commit: nothing was done.
+    CutBeforeCommit,
+    /// It is cut after a commit was passed on: it is done, and nobody hears so.
+    CutAfterCommit,
+    /// From the words on nothing goes either way, and it stays open.
+    Silence,
+}
+
+/// Strikes connections in whose transaction these words were said.
+#[derive(Clone, Copy, Debug)]
+struct Armed {
+    fate: Fate,
+    words: &'static str,
+    /// How many connections are left to strike.
+    left: u32,
+}
+
+#[derive(Default)]
+struct Shared {
+    armed: Mutex<Option<Armed>>,
+    struck: AtomicU32,
+}
+
+impl Shared {
+    fn struck_by(&self, said: &[u8]) -> Option<Fate> {
+        let mut guard = self.armed.lock().unwrap_or_else(PoisonError::into_inner);
+        let armed = guard.as_mut().filter(|armed| armed.left > 0)?;
+        let is_over = armed.fate == Fate::Silence || said.ends_with(COMMIT);
+        if !is_over || !said.windows(armed.words.len()).any(|words| words == armed.words.as_bytes()) {
+            return None;
+        }
+        armed.left -= 1;
+        self.struck.fetch_add(1, Ordering::SeqCst);
+        Some(armed.fate)
+    }
+}
+
+/// The proxy.
+pub struct Wire {
+    /// Its address, as DATABASE_URL.
+    pub url: String,
+    shared: Arc<Shared>,
+}
+
+impl Wire {
+    /// In front of that Postgres.
+    pub async fn open(database_url: &str) -> Self {
+        let mut url = reqwest::Url::parse(database_url).expect("DATABASE_URL is an address");
+        let behind = format!("{}:{}", url.host_str().expect("a host"), url.port().unwrap_or(5432));
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let own = listener.local_addr().expect("an address");
+        url.set_ip_host(own.ip()).expect("it has a host");
+        url.set_port(Some(own.port())).expect("it has a host");
+        let shared = Arc::<Shared>::default();
+        let wire = Self { url: url.to_string(), shared: Arc::clone(&shared) };
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let Ok(postgres) = TcpStream::connect(&behind).await else { continue };
+                tokio::spawn(pass(client, postgres, Arc::clone(&shared)));
+            }
+        });
+        wire
+    }
+
+    /// The next connections, so many, meet this fate once their transaction has said these words.
+    pub fn strike(&self, connections: u32, fate: Fate, words: &'static str) {
+        let armed = Armed { fate, words, left: connections };
+        *self.shared.armed.lock().unwrap_or_else(PoisonError::into_inner) = Some(armed);
+    }
+
+    /// Connections that have met theirs.
+    pub fn struck(&self) -> u32 {
+        self.shared.struck.load(Ordering::SeqCst)
+    }
+}
+
+/// Until one side closes, or fate strikes.
+async fn pass(mut client: TcpStream, mut postgres: TcpStream, shared: Arc<Shared>) -> std::io::Result<()> {
+    let (mut up, mut down) = (vec![0; CHUNK_BYTES], vec![0; CHUNK_BYTES]);
+    // What was said since the last transaction ended.
+    let mut said = Vec::new();
+    loop {
+        tokio::select! {
+            read = client.read(&mut up) => {
+                let chunk = &up[..read?];
+                if chunk.is_empty() {
+                    return Ok(());
+                }
+                said.extend_from_slice(chunk);
+                match shared.struck_by(&said) {
+                    None => postgres.write_all(chunk).await?,
+                    Some(Fate::CutBeforeCommit) => return Ok(()),
+                    Some(Fate::CutAfterCommit) => {
+                        postgres.write_all(chunk).await?;
+                        // Cut any sooner, it may not be done.
+                        return is_done(&mut postgres, &mut down).await;
+                    }
+                    Some(Fate::Silence) => std::future::pending().await,
+                }
+                if ENDS.iter().any(|end| said.ends_with(end)) {
+                    said.clear();
+                }
+            }
+            read = postgres.read(&mut down) => {
+                let chunk = &down[..read?];
+                if chunk.is_empty() {
+                    return Ok(());
+                }
+                client.write_all(chunk).await?;
+            }
+        }
+    }
+}
+
+/// Reads on until Postgres says that it has committed.
+async fn is_done(postgres: &mut TcpStream, chunk: &mut [u8]) -> std::io::Result<()> {
+    let mut told = Vec::new();
+    while !told.windows(COMMIT.len()).any(|words| words == COMMIT) {
+        let read = postgres.read(chunk).await?;
+        assert!(read > 0, "Postgres has closed the connection instead of committing");
+        told.extend_from_slice(&chunk[..read]);
+    }
+    Ok(())
+}
