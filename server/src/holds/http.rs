@@ -16,7 +16,7 @@ use crate::seat_locks::{Asked, Lot, Refusal, with_map};
 use crate::web::problem::ApiResult;
 use crate::web::refusals::KeyReused;
 use crate::web::{ApiJson, ApiPath, ClientAddress, Code, Problem, Visitor};
-use crate::{AppState, bookings, ids, puzzles, waiting_list, waiting_room};
+use crate::{AppState, accounts, bookings, ids, puzzles, waiting_list, waiting_room};
 
 /// The routes of holds, under `/api/v1`.
 pub fn routes() -> OpenApiRouter<AppState> {
@@ -149,6 +149,9 @@ async fn change(
     ApiJson(wish): ApiJson<HoldChange>,
 ) -> ApiResult<Response> {
     let show = state.catalogue.known_show(show).await?;
+    if is_anothers_offer(&state, &visitor, hold).await? {
+        return Err(service::refused(&show, &Refusal::Gone));
+    }
     let intent = Intent::new(&visitor.owner, key, "change", &(hold, &wish)).in_show(show.id);
     let answer = once(&state, &intent, async {
         let asked = asked(&visitor, &show, &intent);
@@ -190,6 +193,9 @@ async fn extend(
     key: IdempotencyKey,
 ) -> ApiResult<Answer> {
     let show = state.catalogue.known_show(show).await?;
+    if is_anothers_offer(&state, &visitor, hold).await? {
+        return Err(service::refused(&show, &Refusal::Gone));
+    }
     let intent = Intent::new(&visitor.owner, key, "extend", &hold).in_show(show.id);
     let answer = once(&state, &intent, async {
         let asked = asked(&visitor, &show, &intent);
@@ -213,6 +219,9 @@ async fn release(
     ApiPath((show, hold)): ApiPath<(Uuid, Uuid)>,
 ) -> ApiResult<StatusCode> {
     let show = state.catalogue.known_show(show).await?;
+    if is_anothers_offer(&state, &visitor, hold).await? {
+        return Ok(StatusCode::NO_CONTENT);
+    }
     let asked = with_map(&state, &show, || state.locks.release(show.id, hold, &visitor.owner));
     match asked.await? {
         Ok(()) if waiting_list::is_offer(hold) => waiting_list::given_back(&state, hold).await,
@@ -238,4 +247,10 @@ async fn leave(
     let grace_ms = state.config.leave_grace_ms;
     with_map(&state, &show, || state.locks.leave(show.id, hold, &visitor.owner, grace_ms)).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// Whether it is the offer of a place in a waiting list that the caller's cookie opens no more: as bookings are, such a
+/// place is an account's, and to let its hold go is to leave the line.
+async fn is_anothers_offer(state: &AppState, visitor: &Visitor, hold: Uuid) -> ApiResult<bool> {
+    Ok(waiting_list::is_offer(hold) && !accounts::is_own_visitor(state, visitor).await?)
 }

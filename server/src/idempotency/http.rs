@@ -11,7 +11,7 @@ use utoipa_axum::routes;
 
 use super::intent::id_of;
 use super::shared::{Said, State as EntryState};
-use super::{Answer, prefer, sql};
+use super::{prefer, sql};
 use crate::web::problem::ApiResult;
 use crate::web::{ApiPath, Problem, Visitor};
 use crate::{AppState, accounts};
@@ -44,34 +44,49 @@ async fn standing(
     visitor: Visitor,
     ApiPath(key): ApiPath<String>,
 ) -> ApiResult<Response> {
-    // What was answered to an account is told to a session of it.
-    if !accounts::is_own_visitor(&state, &visitor).await? {
-        return Err(Problem::not_found("request"));
+    match look(&state, &visitor, &key).await? {
+        Stands::Running => Ok(running(&key)),
+        Stands::Answered(answer) => {
+            // What was answered to an account is told to a session of it.
+            let is_theirs = accounts::is_own_visitor(&state, &visitor).await?;
+            if is_theirs { Ok(answer) } else { Err(Problem::not_found("request")) }
+        }
+        Stands::Unknown => Err(Problem::not_found("request")),
     }
+}
+
+/// How a request stands.
+enum Stands {
+    Running,
+    Answered(Response),
+    Unknown,
+}
+
+async fn look(state: &AppState, visitor: &Visitor, key: &str) -> ApiResult<Stands> {
     let (keys, now) = (&state.idempotency, state.locks.now());
-    let id = id_of(None, &visitor.owner, &key);
+    let id = id_of(None, &visitor.owner, key);
     if let Some(kept) = keys.cache.find(&id, now) {
-        return Ok(kept.answer.clone().into_response());
+        return Ok(Stands::Answered(kept.answer.clone().into_response()));
     }
     if keys.flights.contains(&id) {
-        return Ok(running(&key));
+        return Ok(Stands::Running);
     }
-    let stands = match keys.shared.read(&state, &visitor.owner, &key).await {
+    let shared = match keys.shared.read(state, &visitor.owner, key).await {
         Said::Stands(entry) => Some(entry.state),
         Said::Done | Said::Nothing | Said::Away => None,
     };
-    let is_pending = match stands {
-        Some(EntryState::Completed(answer)) => return Ok(answer.into_response()),
-        Some(EntryState::Failed(status, body)) => return failed(status, body),
-        Some(EntryState::Pending(claim)) => keys.shared.is_alive(&state, claim).await,
+    let is_pending = match shared {
+        Some(EntryState::Completed(answer)) => return Ok(Stands::Answered(answer.into_response())),
+        Some(EntryState::Failed(status, body)) => return failed(status, body).map(Stands::Answered),
+        Some(EntryState::Pending(claim)) => keys.shared.is_alive(state, claim).await,
         None => false,
     };
     let mut connection = state.pg.acquire().await?;
-    match sql::find(&mut connection, &visitor.owner, &key, now).await? {
-        Some(row) => Ok(row.answer()?.map_or_else(|| running(&key), Answer::into_response)),
-        None if is_pending => Ok(running(&key)),
-        None => Err(Problem::not_found("request")),
-    }
+    Ok(match sql::find(&mut connection, &visitor.owner, key, now).await? {
+        Some(row) => row.answer()?.map_or(Stands::Running, |answer| Stands::Answered(answer.into_response())),
+        None if is_pending => Stands::Running,
+        None => Stands::Unknown,
+    })
 }
 
 /// 202, and where to ask.

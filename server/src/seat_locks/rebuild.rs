@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use domain::seats::{AreaIndex, Places, SeatIndex, SeatState};
 use sqlx::PgPool;
@@ -15,6 +16,10 @@ use crate::AppState;
 use crate::bookings::{CLAIM_GRACE_MS, claim_is_alive};
 use crate::catalogue::{Catalogue, Show};
 use crate::web::{Code, Problem};
+
+/// What Postgres knows of a show is read within this time: who waits for it may be serving others (`bookings/commits`).
+const READ_WITHIN: Duration = Duration::from_secs(8);
+const NO_SEAT_LOST: &str = "No seat was lost. Please try again in a few seconds.";
 
 /// Runs `ask`; if the map is not there, loads it and asks once more. The one road from a capability
 /// to the store.
@@ -28,7 +33,8 @@ where
     let mut answer = ask().await;
     if matches!(answer, Err(StoreError::NoMap(_))) {
         // Boxed: every call would carry the room for it along, and hardly any finds no map.
-        let known = Box::pin(known_seats(&state.pg, show)).await?;
+        let known = tokio::time::timeout(READ_WITHIN, Box::pin(known_seats(&state.pg, show))).await;
+        let known = known.map_err(|_| Problem::new(Code::DatabaseUnavailable, NO_SEAT_LOST))??;
         state.locks.load(show.id, &known).await?;
         answer = ask().await;
     }
@@ -51,18 +57,17 @@ pub fn known_source(pg: PgPool, catalogue: Catalogue) -> KnownSource {
 
 impl From<StoreError> for Problem {
     fn from(cause: StoreError) -> Self {
-        let detail = "No seat was lost. Please try again in a few seconds.";
         match &cause {
             StoreError::NoMap(_) => tracing::warn!(%cause, "the lock store lost a map twice in a row"),
             // Logged once, when the breaker opened; not again for each request that is refused.
             StoreError::Unavailable(source @ LinkError::Resting { retry_after }) => {
                 tracing::debug!(%source, "the lock store did not answer lately and is not asked");
-                return Self::new(Code::LockStoreUnavailable, detail).with_retry_after(*retry_after);
+                return Self::new(Code::LockStoreUnavailable, NO_SEAT_LOST).with_retry_after(*retry_after);
             }
             StoreError::Unavailable(source) => tracing::warn!(%source, "the lock store is unavailable"),
             StoreError::Nonsense(_) => return Self::internal(&cause),
         }
-        Self::new(Code::LockStoreUnavailable, detail)
+        Self::new(Code::LockStoreUnavailable, NO_SEAT_LOST)
     }
 }
 

@@ -26,7 +26,7 @@ pub fn routes() -> OpenApiRouter<AppState> {
     params(("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 201, body = WaitingView), KeyReused,
         (status = 400, body = ProblemView, description = "malformed, key_missing, seat_count, person_invalid"),
-        (status = 404, body = ProblemView),
+        (status = 404, body = ProblemView, description = "No such show; also for a guest's cookie from before they signed in"),
         (status = 409, body = ProblemView, description = "seats_free, already_waiting, sales_closed, still_running"),
         (status = 429, body = ProblemView, description = "waiting_list_full, too_many_attempts"),
         (status = 503, body = ProblemView, description = "lock_store_unavailable")))]
@@ -65,7 +65,7 @@ async fn place(State(state): State<AppState>, visitor: Visitor, ApiPath(show): A
     params(("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
     responses((status = 204), KeyReused,
         (status = 400, body = ProblemView, description = "key_missing, key_malformed"),
-        (status = 404, body = ProblemView, description = "You are not in line"),
+        (status = 404, body = ProblemView, description = "You are not in line; also for a guest's cookie from before they signed in"),
         (status = 409, body = ProblemView, description = "still_running")))]
 async fn leave(
     State(state): State<AppState>,

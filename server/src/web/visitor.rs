@@ -2,8 +2,8 @@
 //!
 //! Who signs in hands their visitor over to the session (`accounts`), and the browser has a new, empty visitor for when
 //! the session is over. So whoever uses the browser next finds nothing. The cookie from before opens none of the
-//! visitor's bookings any more; whoever kept a copy of it still reaches what the visitor holds at the moment, for as
-//! long as it is held: the way to seats asks only whose a hold is.
+//! visitor's bookings and no place in a waiting list any more; whoever kept a copy of it still holds seats as that visitor:
+//! the way to seats asks only whose a hold is (decision 31).
 
 use axum::extract::FromRequestParts;
 use axum::http::header::{COOKIE as COOKIE_HEADER, SET_COOKIE};

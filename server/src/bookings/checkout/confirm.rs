@@ -1,6 +1,7 @@
 //! Paying: the hold is extended, claims are written, and only then the gateway is asked.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::http::StatusCode;
 use domain::api::ConfirmRequest;
@@ -63,6 +64,8 @@ async fn pay(
         let wish = Wish { row, seen: Some(Box::new(found)), only_at: Some(version), is_guest, if_late: None };
         match submit(state, wish, request, intent).await {
             Ok(submitted) => return go_on(state, submitted).await,
+            // Too many wait: nothing was written, and a look at it would only make one more wait.
+            Err(problem) if problem.code() == Code::Overloaded => return Err(problem),
             Err(problem) => refused = Some((version, problem)),
         }
     }
@@ -240,6 +243,9 @@ fn answered(done: Result<Done, Problem>) -> Result<Answer, Problem> {
     }
 }
 
+/// A buyer who is told "no" waits no longer for their hold to be opened.
+const GIVE_UP_WITHIN: Duration = Duration::from_secs(3);
+
 /// Nothing was submitted, so the hold is its owner's to change again; unless somebody else's request
 /// for the same booking was, meanwhile.
 pub(in crate::bookings) async fn give_up_payment(state: &AppState, show: &Show, row: &BookingRow) {
@@ -255,9 +261,12 @@ pub(in crate::bookings) async fn give_up_payment(state: &AppState, show: &Show, 
         tx.commit().await?;
         Ok::<(), Problem>(())
     });
-    if let Err(problem) = undone.await {
-        tracing::warn!(?problem, %booking, "the hold of {booking} stays closed until it expires");
-    }
+    let problem = match tokio::time::timeout(GIVE_UP_WITHIN, undone).await {
+        Ok(Ok(())) => return,
+        Ok(Err(problem)) => Some(problem),
+        Err(_) => None,
+    };
+    tracing::warn!(?problem, %booking, "the hold of {booking} stays closed until it expires");
 }
 
 /// Longest payment token, bytes.

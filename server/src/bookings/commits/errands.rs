@@ -76,7 +76,8 @@ struct OfShow {
 
 /// Runs errands until there are none.
 async fn serve(state: AppState) {
-    while let Some(errands) = state.commits.errands.gather().await {
+    let mut server = state.commits.errands.server();
+    while let Some(errands) = server.gather().await {
         assert!(errands.len() <= MAX_PER_CALL, "a batch is no larger than a call");
         let mut shows: BTreeMap<Uuid, OfShow> = BTreeMap::new();
         let mut places = Vec::with_capacity(errands.len());

@@ -58,9 +58,12 @@ impl<T> Line<T> {
         self.lock().waiting.len()
     }
 
-    /// The next batch: a whole one, or whatever came within the patience of its first piece. None: nobody
-    /// waits, and the server has ended.
-    pub(super) async fn gather(&self) -> Option<Vec<T>> {
+    /// For whom [`Line::join`] wanted a server.
+    pub(super) fn server(&self) -> Server<'_, T> {
+        Server { line: self, has_ended: false }
+    }
+
+    async fn gather(&self) -> Option<Vec<T>> {
         let ripe_at = {
             let state = self.lock();
             let first = state.waiting.front().map(|(since, _)| *since);
@@ -87,6 +90,30 @@ impl<T> Line<T> {
     }
 }
 
+/// Serves a line. One that is left by a panic makes room for another.
+pub(super) struct Server<'line, T> {
+    line: &'line Line<T>,
+    has_ended: bool,
+}
+
+impl<T> Server<'_, T> {
+    /// The next batch: a whole one, or whatever came within the patience of its first piece. None: nobody
+    /// waits, and this server has ended.
+    pub(super) async fn gather(&mut self) -> Option<Vec<T>> {
+        let batch = self.line.gather().await;
+        self.has_ended = batch.is_none();
+        batch
+    }
+}
+
+impl<T> Drop for Server<'_, T> {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            self.line.lock().serving -= 1;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,20 +126,35 @@ mod tests {
     async fn whoever_finds_too_few_servers_starts_one_and_they_end_when_nobody_waits() {
         let line = line(0);
         assert_eq!([line.join(1), line.join(2), line.join(3)], [true, true, false]);
-        assert_eq!(line.gather().await, Some(vec![1, 2, 3]));
-        assert_eq!((line.gather().await, line.gather().await), (None, None));
+        let (mut one, mut other) = (line.server(), line.server());
+        assert_eq!(one.gather().await, Some(vec![1, 2, 3]));
+        assert_eq!((one.gather().await, other.gather().await), (None, None));
         assert!(line.join(4), "both have ended");
+    }
+
+    #[tokio::test]
+    async fn a_server_that_is_left_makes_room_for_another() {
+        let line = line(0);
+        assert_eq!([line.join(1), line.join(2)], [true, true]);
+        let (mut left, other) = (line.server(), line.server());
+        assert_eq!(left.gather().await, Some(vec![1, 2]));
+        assert!(!line.join(3));
+        drop(left);
+        assert_eq!([line.join(4), line.join(5)], [true, false]);
+        assert_eq!(line.server().gather().await, Some(vec![3, 4, 5]), "nobody was forgotten");
+        drop(other);
     }
 
     #[tokio::test]
     async fn a_batch_leaves_when_it_is_whole_or_its_first_piece_has_waited_long_enough() {
         let (slow, quick) = (line(60_000), line(5));
         let _ = (slow.join(1), slow.join(2));
-        let (batch, _) = tokio::join!(slow.gather(), async { slow.join(3) });
+        let mut server = slow.server();
+        let (batch, _) = tokio::join!(server.gather(), async { slow.join(3) });
         assert_eq!(batch, Some(vec![1, 2, 3]), "the third completes it");
         let began = Instant::now();
         let _ = quick.join(7);
-        assert_eq!(quick.gather().await, Some(vec![7]));
+        assert_eq!(quick.server().gather().await, Some(vec![7]));
         assert!(began.elapsed() >= Duration::from_millis(5), "others had the time to come");
     }
 }

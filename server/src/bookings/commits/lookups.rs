@@ -15,12 +15,31 @@ use super::{Commits, Found, full};
 use crate::AppState;
 use crate::web::Problem;
 
-/// A lookup, connecting included, may take this long. Less than its callers wait (`checks`): who serves the line is back
-/// for those who come next.
-const DEADLINE: Duration = Duration::from_secs(3);
-/// By their keys, as in `run`. Postgres gives up sooner than we do, and does not go on for nobody.
-const READ: &str = "BEGIN READ ONLY; SET LOCAL statement_timeout = '2500ms'; SET LOCAL enable_seqscan = off; \
-                    SET LOCAL enable_bitmapscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off";
+macro_rules! begin_reading {
+    ($longest:literal) => {
+        concat!(
+            "BEGIN READ ONLY; SET LOCAL statement_timeout = '",
+            $longest,
+            "'; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; SET LOCAL enable_hashjoin = off; ",
+            "SET LOCAL enable_mergejoin = off"
+        )
+    };
+}
+
+/// How long a lookup may take, connecting included. Postgres gives up a little sooner, and does not go on for nobody.
+#[derive(Clone, Copy)]
+pub(super) struct Patience {
+    /// By their keys, as in `run`.
+    begin: &'static str,
+    within: Duration,
+}
+
+impl Patience {
+    /// Less than a buyer's checks may take (`checks`): who serves the line is back for those who come next.
+    pub(super) const OF_BUYERS: Self = Self { begin: begin_reading!("2500ms"), within: Duration::from_secs(3) };
+    /// The relay looks up many, and nobody waits; less than it has leased them for.
+    const OF_THE_RELAY: Self = Self { begin: begin_reading!("15s"), within: Duration::from_secs(20) };
+}
 
 /// A booking a caller wants to see, if it is theirs.
 pub(super) struct Wanted {
@@ -53,9 +72,10 @@ impl Commits {
 
 /// Answers lookups until nobody waits.
 async fn serve(state: AppState) {
-    while let Some(wanted) = state.commits.lookups.gather().await {
+    let mut server = state.commits.lookups.server();
+    while let Some(wanted) = server.gather().await {
         let ids: Vec<Uuid> = wanted.iter().map(|wish| wish.id).collect();
-        match read(&state, &mut None, async |tx| found(tx, &ids).await).await {
+        match read(&state, &mut None, Patience::OF_BUYERS, async |tx| found(tx, &ids).await).await {
             Ok(bookings) => {
                 for wish in wanted {
                     let theirs = bookings.get(&wish.id).filter(|found| found.row.owner == wish.owner);
@@ -76,6 +96,7 @@ async fn serve(state: AppState) {
 pub(super) async fn read<T>(
     state: &AppState,
     on: &mut Connection,
+    patience: Patience,
     question: impl AsyncFnOnce(&mut PgConnection) -> Result<T, sqlx::Error>,
 ) -> Result<T, Problem> {
     let asked = async {
@@ -83,12 +104,12 @@ pub(super) async fn read<T>(
             Some(connection) => on.insert(connection),
             None => on.insert(state.pg.acquire().await?),
         };
-        let mut tx = connection.begin_with(READ).await?;
+        let mut tx = connection.begin_with(patience.begin).await?;
         let told = question(&mut tx).await?;
         tx.commit().await?;
         Ok::<_, sqlx::Error>(told)
     };
-    let told = match tokio::time::timeout(DEADLINE, asked).await {
+    let told = match tokio::time::timeout(patience.within, asked).await {
         Ok(told) => told.map_err(Problem::from),
         Err(_) => Err(too_slow()),
     };
@@ -107,22 +128,30 @@ pub(in crate::bookings) async fn as_they_stand(
     state: &AppState,
     ids: &[Uuid],
 ) -> Result<HashMap<Uuid, Found>, Problem> {
+    if ids.is_empty() {
+        return Ok(HashMap::new());
+    }
     let recent: Vec<Arc<Found>> = ids.iter().filter_map(|id| state.commits.recent.of(*id)).collect();
-    let mut bookings = HashMap::with_capacity(ids.len());
-    if !recent.is_empty() {
-        let of_recent: Vec<Uuid> = recent.iter().map(|found| found.row.id).collect();
-        let versions: HashMap<Uuid, i32> = sqlx::query_as("SELECT id, version FROM bookings WHERE id = ANY($1)")
-            .bind(&of_recent)
-            .fetch_all(&state.pg)
-            .await?
-            .into_iter()
-            .collect();
-        let stand = recent.iter().filter(|found| versions.get(&found.row.id) == Some(&found.row.version));
-        bookings.extend(stand.map(|found| (found.row.id, Found::clone(found))));
+    let question = async |tx: &mut PgConnection| {
+        let mut bookings = still_so(tx, &recent).await?;
+        let others: Vec<Uuid> = ids.iter().copied().filter(|id| !bookings.contains_key(id)).collect();
+        if !others.is_empty() {
+            bookings.extend(found(tx, &others).await?);
+        }
+        Ok(bookings)
+    };
+    read(state, &mut None, Patience::OF_THE_RELAY, question).await
+}
+
+/// Those of these bookings that have not moved on.
+async fn still_so(tx: &mut PgConnection, recent: &[Arc<Found>]) -> Result<HashMap<Uuid, Found>, sqlx::Error> {
+    if recent.is_empty() {
+        return Ok(HashMap::new());
     }
-    let others: Vec<Uuid> = ids.iter().copied().filter(|id| !bookings.contains_key(id)).collect();
-    if !others.is_empty() {
-        bookings.extend(read(state, &mut None, async |tx| found(tx, &others).await).await?);
-    }
-    Ok(bookings)
+    let ids: Vec<Uuid> = recent.iter().map(|found| found.row.id).collect();
+    let versions: Vec<(Uuid, i32)> =
+        sqlx::query_as("SELECT id, version FROM bookings WHERE id = ANY($1)").bind(&ids).fetch_all(tx).await?;
+    let versions: HashMap<Uuid, i32> = versions.into_iter().collect();
+    let stand = recent.iter().filter(|found| versions.get(&found.row.id) == Some(&found.row.version));
+    Ok(stand.map(|found| (found.row.id, Found::clone(found))).collect())
 }

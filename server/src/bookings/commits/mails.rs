@@ -52,7 +52,8 @@ pub(super) fn send(state: &AppState, sold: Vec<Sold>) {
 
 /// Mails tickets until none waits.
 async fn serve(state: AppState) {
-    while let Some(mails) = state.commits.mails.gather().await {
+    let mut server = state.commits.mails.server();
+    while let Some(mails) = server.gather().await {
         let mut left: Vec<Uuid> = mails.iter().map(|sold| sold.found.row.id).collect();
         let sent = mail_all(&state, mails).await;
         left.retain(|booking| !sent.contains(booking));

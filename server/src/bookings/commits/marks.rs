@@ -39,7 +39,8 @@ pub(super) fn tell(state: &AppState, sold: Vec<Arc<Found>>, at: Instant) {
 
 /// Tells sales until none waits.
 async fn serve(state: AppState) {
-    while let Some(marks) = state.commits.marks.gather().await {
+    let mut server = state.commits.marks.server();
+    while let Some(marks) = server.gather().await {
         // In a task of its own: a panic loses a batch to the relay, and the line is served on.
         // Boxed, because kilobytes would be moved with it.
         let done = state.tasks.spawn(Box::pin(tell_batch(state.clone(), marks)));

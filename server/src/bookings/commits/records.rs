@@ -1,9 +1,11 @@
 //! What Postgres knows of buyers, looked up in batches: every sale asks, and almost no buyer has a record.
 
+use sqlx::PgConnection;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
+use super::lookups::{self, Patience};
 use super::run::BATCHES_ON_A_CONNECTION;
-use super::{Commits, full, lookups};
+use super::{Commits, full};
 use crate::AppState;
 use crate::bookings::checkout::checks::{self, Buyer, Record};
 use crate::web::Problem;
@@ -24,7 +26,7 @@ impl Commits {
         let place = std::sync::Arc::clone(&self.record_places).try_acquire_owned().map_err(|_| full())?;
         let (reply, answer) = oneshot::channel();
         if self.records.join(Question { buyer, reply, _place: place }) {
-            // Boxed, as in `look_up`.
+            // Boxed, as in `lookups`.
             state.tasks.spawn(Box::pin(serve(state.clone())));
         }
         answer.await.map_err(|_| Problem::internal(&"a buyer's record was not looked up"))?
@@ -35,13 +37,15 @@ impl Commits {
 async fn serve(state: AppState) {
     // Kept from question to question, as in `run`.
     let (mut on, mut rounds) = (None, 0_u32);
-    while let Some(questions) = state.commits.records.gather().await {
+    let mut server = state.commits.records.server();
+    while let Some(questions) = server.gather().await {
         rounds += 1;
         if rounds.is_multiple_of(BATCHES_ON_A_CONNECTION) {
             on = None;
         }
         let buyers: Vec<&Buyer> = questions.iter().map(|question| &question.buyer).collect();
-        let read = lookups::read(&state, &mut on, async |tx| checks::records(tx, &buyers, state.locks.now()).await);
+        let question = async |tx: &mut PgConnection| checks::records(tx, &buyers, state.locks.now()).await;
+        let read = lookups::read(&state, &mut on, Patience::OF_BUYERS, question);
         // Nobody listening any more is fine: it may be asked again at will.
         match read.await {
             Ok(records) => {

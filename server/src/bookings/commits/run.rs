@@ -98,7 +98,8 @@ pub(super) async fn serve(state: AppState, lane: usize) {
     // The same connection for batch after batch: Postgres has planned their statements on it, and has at hand what they
     // touch. It goes with a batch that comes to nothing; and now and then, so that whoever waits for one has it in turn.
     let (mut connection, mut batches) = (None, 0_u32);
-    while let Some(batch) = state.commits.work[lane].gather().await {
+    let mut server = state.commits.work[lane].server();
+    while let Some(batch) = server.gather().await {
         batches += 1;
         if batches.is_multiple_of(BATCHES_ON_A_CONNECTION) {
             connection = None;

@@ -78,7 +78,9 @@ async fn what_a_guest_holds_and_bought_comes_along_when_they_sign_in() {
 async fn a_copy_of_a_cookie_from_before_signing_in_is_in_no_line_and_hears_no_answer() {
     let world = World::start(1, &[]).await;
     world.sell_only(&[1]).await;
-    assert_eq!(world.visitor().hold(&[1]).await.0, StatusCode::CREATED);
+    let lucky = world.visitor();
+    let (status, sold_out) = lucky.hold(&[1]).await;
+    assert_eq!(status, StatusCode::CREATED, "{sold_out}");
     signed_up(&world, "ann@example.org").await;
     let mut phone = guest(&world).await;
     let mut copy = Browser::new(&world);
@@ -97,9 +99,17 @@ async fn a_copy_of_a_cookie_from_before_signing_in_is_in_no_line_and_hears_no_an
     assert_eq!(eve.get(answer).await.0, StatusCode::NOT_FOUND);
     assert_eq!(eve.call(Method::DELETE, &list, Value::Null).await.0, StatusCode::NOT_FOUND);
     assert_eq!(eve.call_with_key(Method::POST, &list, wish, "hers").await.0, StatusCode::NOT_FOUND);
-    // Hers is as it was, and she leaves when she likes.
+    // Hers is as it was, also when it is her turn; and she leaves when she likes.
     assert_eq!(ann.waiting().await, (StatusCode::OK, joined.1.clone()));
     assert_eq!(ann.get(answer).await, joined);
+    assert_eq!(lucky.let_go(&sold_out).await, StatusCode::NO_CONTENT);
+    let offered = ann.sees_waiting("OFFERED").await;
+    let offer = json!({ "id": offered["offer"]["hold"] });
+    assert_eq!(eve.let_go(&offer).await, StatusCode::NO_CONTENT, "as of any hold that is not hers");
+    assert_eq!(eve.change(&offer, &[], &[1]).await.0, StatusCode::GONE);
+    let extend = format!("/api/v1/shows/{}/holds/{}/extend", world.show, text(&offer["id"]));
+    assert_eq!(eve.call(Method::POST, &extend, Value::Null).await.0, StatusCode::GONE);
+    assert_eq!(ann.waiting().await, (StatusCode::OK, offered));
     assert_eq!(ann.call(Method::DELETE, &list, Value::Null).await.0, StatusCode::NO_CONTENT);
     let (status, problem) = eve.wait_for(1).await;
     assert_eq!((status, text(&problem["code"])), (StatusCode::NOT_FOUND, "not_found"), "nor does she join as Ann");

@@ -3,9 +3,11 @@
 
 mod wire;
 
+use std::sync::Arc;
+
 use futures::future::join_all;
 use reqwest::{Method, StatusCode};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::cancel::books_balance;
 use crate::commits::{GATHERING, with_holds};
@@ -18,8 +20,8 @@ const BUYERS: u32 = 4;
 const SUBMISSION: &str = "payment_submitted";
 /// …and when they have succeeded.
 const SUCCESS: &str = "payment_succeeded";
-/// Servers of the line of lookups, each on a connection (`commits`).
-const LOOKUPS_AT_ONCE: u32 = 2;
+/// More people than lookups are served at one time.
+const AT_A_LOSS: u32 = 4;
 /// In the question for a buyer's record.
 const RECORD: &str = "declined_payments";
 
@@ -31,29 +33,65 @@ async fn on_a_wire(settings: &[(&str, &str)]) -> (World, Wire) {
     (world, wire)
 }
 
-async fn buys(visitor: &Visitor, hold: &Value, key: &str) -> (StatusCode, Value) {
-    visitor.call_with_key(Method::POST, "/api/v1/bookings", visitor.order(hold, Some("tok_paid")), key).await
+/// Somebody who pays: for a booking by `/confirm`, or for a hold at once.
+struct Order {
+    buyer: Visitor,
+    path: String,
+    body: Value,
 }
 
-/// Some people pay in one batch, whose transaction meets this fate; they come back with the same key until they
-/// are told of their tickets.
+impl Order {
+    fn at_once(buyer: Visitor, hold: &Value) -> Self {
+        let body = buyer.order(hold, Some("tok_paid"));
+        Self { path: "/api/v1/bookings".to_owned(), body, buyer }
+    }
+
+    async fn after_checkout(buyer: Visitor, hold: &Value) -> Self {
+        let (status, booking) = buyer.book(hold).await;
+        assert_eq!(status, StatusCode::CREATED, "{booking}");
+        let path = format!("/api/v1/bookings/{}/confirm", text(&booking["id"]));
+        Self { path, body: json!({ "payment_token": "tok_paid" }), buyer }
+    }
+
+    /// Always the same request, under the same key.
+    async fn send(&self) -> (StatusCode, Value) {
+        self.buyer.call_with_key(Method::POST, &self.path, self.body.clone(), "k").await
+    }
+
+    async fn is_sold(&self) {
+        until("the same request is answered", || async { self.send().await.0.is_success() }).await;
+        let (_, booking) = self.send().await;
+        self.buyer.sees_booking(&booking, "CONFIRMED").await;
+    }
+}
+
+/// Some people pay at the same moment, and the first transaction that says these words meets this fate. They come back
+/// with the same key until they are answered.
 async fn all_are_sold_once_although(fate: Fate, words: &'static str) {
     let (world, wire) = on_a_wire(&[GATHERING]).await;
-    let buyers = with_holds(&world, BUYERS).await;
+    let mut orders = Vec::new();
+    for (number, (buyer, hold)) in with_holds(&world, BUYERS).await.into_iter().enumerate() {
+        orders.push(match number % 2 {
+            0 => Order::at_once(buyer, &hold),
+            _ => Order::after_checkout(buyer, &hold).await,
+        });
+    }
     wire.strike(1, fate, words);
-    let told = join_all(buyers.iter().map(|(buyer, hold)| buys(buyer, hold, "k"))).await;
+    let told = join_all(orders.iter().map(Order::send)).await;
     assert_eq!(wire.struck(), 1, "{told:?}");
-    let told: Vec<_> = told.iter().map(|(status, refusal)| (status.as_u16(), text(&refusal["code"]))).collect();
-    assert_eq!(told, [(503, "database_unavailable"); BUYERS as usize], "nobody is told what nobody knows");
+    // Who was in another batch is told how it stands.
+    let is_refused = |(status, _): &&(StatusCode, Value)| !status.is_success();
+    let refused: Vec<_> = told.iter().filter(is_refused).collect();
+    assert!(!refused.is_empty(), "somebody is not told what nobody knows: {told:?}");
+    for (status, refusal) in refused {
+        let code = text(&refusal["code"]);
+        assert!(matches!((status.as_u16(), code), (503, "database_unavailable") | (409, "still_running")), "{refusal}");
+    }
     // Should anybody's charge have been written down, and never asked for: the relay would, a minute later.
     let later = "UPDATE outbox SET run_after = now() WHERE effect = 'charge'";
     sqlx::query(later).execute(&world.pg).await.expect("time passes");
-    for (buyer, hold) in &buyers {
-        until("the same request is answered with a ticket", || async {
-            let (status, answer) = buys(buyer, hold, "k").await;
-            status.is_success() && answer["state"] == "CONFIRMED"
-        })
-        .await;
+    for order in &orders {
+        order.is_sold().await;
     }
     let sold = i64::from(BUYERS);
     assert_eq!(world.count("SELECT count(*) FROM payments").await, sold, "each paid once");
@@ -85,22 +123,30 @@ async fn a_success_that_was_committed_and_not_heard_of_is_found() {
 #[tokio::test(flavor = "multi_thread")]
 async fn lookups_that_nobody_answers_hold_up_nobody_who_comes_later() {
     let (world, wire) = on_a_wire(&[]).await;
-    let buyers = with_holds(&world, LOOKUPS_AT_ONCE + 1).await;
-    wire.strike(LOOKUPS_AT_ONCE, Fate::Silence, RECORD);
-    let [patient @ .., late] = buyers.as_slice() else { unreachable!("so many hold a seat") };
-    for (number, (buyer, hold)) in (1..).zip(patient) {
-        let (buyer, hold) = (buyer.clone(), hold.clone());
-        tokio::spawn(async move { buys(&buyer, &hold, "k").await });
-        until("a lookup is not answered", || async { wire.struck() == number }).await;
+    let holders = with_holds(&world, AT_A_LOSS + 1).await;
+    let mut orders = holders.into_iter().map(|(buyer, hold)| Arc::new(Order::at_once(buyer, &hold)));
+    let late = orders.next().expect("somebody");
+    let orders: Vec<_> = orders.collect();
+    wire.strike(u32::MAX, Fate::Silence, RECORD);
+    let mut sent = Vec::new();
+    for order in &orders {
+        let (struck, order) = (wire.struck(), Arc::clone(order));
+        let waits = tokio::spawn(async move { order.send().await });
+        until("their lookup is not answered, or nobody is left to serve them", || async {
+            wire.struck() > struck || waits.is_finished()
+        })
+        .await;
+        sent.push(waits);
     }
-    until("whoever comes later has a ticket", || async {
-        let (status, answer) = buys(&late.0, &late.1, "k").await;
-        status.is_success() && answer["state"] == "CONFIRMED"
-    })
-    .await;
-    // And so have they.
-    for (buyer, hold) in patient {
-        until("they have theirs", || async { buys(buyer, hold, "k").await.0.is_success() }).await;
+    wire.mend();
+    late.is_sold().await;
+    for waits in sent {
+        let (status, refusal) = waits.await.expect("it was sent");
+        let code = text(&refusal["code"]);
+        assert!(matches!((status.as_u16(), code), (503, "database_unavailable" | "overloaded")), "{refusal}");
+    }
+    for order in orders {
+        order.is_sold().await;
     }
     books_balance(&world).await;
     world.end().await;

@@ -23,7 +23,7 @@ pub enum Fate {
     Silence,
 }
 
-/// Strikes connections in whose transaction these words were said.
+/// Strikes connections that have said these words since their last transaction ended.
 #[derive(Clone, Copy, Debug)]
 struct Armed {
     fate: Fate,
@@ -79,10 +79,15 @@ impl Wire {
         wire
     }
 
-    /// The next connections, so many, meet this fate once their transaction has said these words.
+    /// The next connections, so many, meet this fate once they have said these words.
     pub fn strike(&self, connections: u32, fate: Fate, words: &'static str) {
         let armed = Armed { fate, words, left: connections };
         *self.shared.armed.lock().unwrap_or_else(PoisonError::into_inner) = Some(armed);
+    }
+
+    /// No more do.
+    pub fn mend(&self) {
+        *self.shared.armed.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     /// Connections that have met theirs.
