@@ -124,7 +124,11 @@ async fn mine(State(state): State<AppState>, visitor: Visitor, ApiPath(show): Ap
     let show = state.catalogue.known_show(show).await?;
     let held = with_map(&state, &show, || state.locks.mine(show.id, &visitor.owner)).await?;
     // Most visitors hold nothing, and a browser prints a 404 where its owner sees it.
-    let Some(held) = held else { return Ok((visitor, StatusCode::NO_CONTENT).into_response()) };
+    let nothing = |visitor| Ok((visitor, StatusCode::NO_CONTENT).into_response());
+    let Some(held) = held else { return nothing(visitor) };
+    if is_anothers_offer(&state, &visitor, held.hold).await? {
+        return nothing(visitor);
+    }
     let booking = bookings::of_hold(&state, &visitor.owner, held.hold).await?;
     let body = axum::Json(service::view(&show, &held, booking));
     Ok((visitor, body).into_response())

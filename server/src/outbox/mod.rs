@@ -58,6 +58,8 @@ pub async fn due_now(state: &crate::AppState, bookings: &[Uuid], effect: Effect)
     let mut tx = state.pg.begin_with(sql::BY_KEYS).await?;
     sql::due_now(&mut tx, bookings, effect, state.locks.now()).await?;
     tx.commit().await?;
-    state.outbox_wake.mail.notify_one();
+    if let Some(lane) = Lane::of(effect) {
+        lane.wake(state).notify_one();
+    }
     Ok(())
 }

@@ -3,6 +3,7 @@
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
+use domain::booking::Effect;
 use domain::time::SECOND_MS;
 use futures::{FutureExt, StreamExt};
 use tokio::sync::Notify;
@@ -56,7 +57,12 @@ impl Lane {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Gateway, Self::Map, Self::Mail];
 
-    fn wake(self, state: &AppState) -> &Notify {
+    /// The lane of that effect.
+    pub(super) fn of(effect: Effect) -> Option<Self> {
+        Self::ALL.into_iter().find(|lane| lane.effects().contains(&sql::name(effect)))
+    }
+
+    pub(super) fn wake(self, state: &AppState) -> &Notify {
         match self {
             Self::Gateway => &state.outbox_wake.gateway,
             Self::Map => &state.outbox_wake.map,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::seats::{AreaIndex, Places, SeatIndex, SeatState};
-use sqlx::PgPool;
+use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use super::link::LinkError;
@@ -33,8 +33,7 @@ where
     let mut answer = ask().await;
     if matches!(answer, Err(StoreError::NoMap(_))) {
         // Boxed: every call would carry the room for it along, and hardly any finds no map.
-        let known = tokio::time::timeout(READ_WITHIN, Box::pin(known_seats(&state.pg, show))).await;
-        let known = known.map_err(|_| Problem::new(Code::DatabaseUnavailable, NO_SEAT_LOST))??;
+        let known = Box::pin(known_in_time(&state.pg, show)).await?;
         state.locks.load(show.id, &known).await?;
         answer = ask().await;
     }
@@ -49,7 +48,7 @@ pub fn known_source(pg: PgPool, catalogue: Catalogue) -> KnownSource {
     Arc::new(move |show| {
         let (pg, catalogue) = (pg.clone(), catalogue.clone());
         Box::pin(async move {
-            let known = async { Ok::<_, Problem>(known_seats(&pg, &*catalogue.known_show(show).await?).await?) };
+            let known = async { known_in_time(&pg, &*catalogue.known_show(show).await?).await };
             known.await.inspect_err(|problem| tracing::warn!(?problem, %show, "the second store gets no map")).ok()
         })
     })
@@ -103,13 +102,24 @@ const LOWEST_FENCE: &str = "
     SELECT greatest((SELECT coalesce(max(fence), 0) FROM seat_claims WHERE show_id = $1),
                     (SELECT coalesce(max(fence), 0) FROM area_claims WHERE show_id = $1))";
 
-async fn known_seats(pg: &PgPool, show: &Show) -> Result<KnownSeats, sqlx::Error> {
+/// What Postgres knows of a show. A connection on which it does not say so in time is closed.
+async fn known_in_time(pg: &PgPool, show: &Show) -> Result<KnownSeats, Problem> {
+    let mut connection = pg.acquire().await?;
+    let Ok(known) = tokio::time::timeout(READ_WITHIN, known_seats(&mut connection, show)).await else {
+        tracing::warn!(show = %show.id, "Postgres does not say in time what it knows of a show");
+        connection.close_on_drop();
+        return Err(Problem::new(Code::DatabaseUnavailable, NO_SEAT_LOST));
+    };
+    Ok(known?)
+}
+
+async fn known_seats(pg: &mut PgConnection, show: &Show) -> Result<KnownSeats, sqlx::Error> {
     let claims: Vec<(i32, i64, String)> =
-        sqlx::query_as(CLAIMS).bind(show.id).bind(CLAIM_GRACE_MS).fetch_all(pg).await?;
-    let lowest_fence: i64 = sqlx::query_scalar(LOWEST_FENCE).bind(show.id).fetch_one(pg).await?;
+        sqlx::query_as(CLAIMS).bind(show.id).bind(CLAIM_GRACE_MS).fetch_all(&mut *pg).await?;
+    let lowest_fence: i64 = sqlx::query_scalar(LOWEST_FENCE).bind(show.id).fetch_one(&mut *pg).await?;
     // Read anew: staff keep seats and put them back while a show is on sale, an organiser moves it to another screen,
     // and a show is remembered for minutes.
-    let room: Option<(Vec<i32>, i32)> = sqlx::query_as(ROOM).bind(show.id).fetch_optional(pg).await?;
+    let room: Option<(Vec<i32>, i32)> = sqlx::query_as(ROOM).bind(show.id).fetch_optional(&mut *pg).await?;
     let (blocked, seat_count) = room.unwrap_or((Vec::new(), show.seat_count.cast_signed()));
     let mut map = vec![SeatState::Available as u8; seat_count.unsigned_abs() as usize];
     let mut mark = |seat: SeatIndex, state: SeatState| {
@@ -138,16 +148,16 @@ type SoldPlaces = Vec<(i64, Vec<Places>)>;
 
 /// Places left in every area, and the fence and places of every booking that has some; `bought` counts them.
 async fn known_places(
-    pg: &PgPool,
+    pg: &mut PgConnection,
     show: Uuid,
     bought: &mut BTreeMap<String, u32>,
 ) -> Result<(PlacesLeft, SoldPlaces), sqlx::Error> {
-    let stock: Vec<(i16, i32)> = sqlx::query_as(AREAS).bind(show).fetch_all(pg).await?;
+    let stock: Vec<(i16, i32)> = sqlx::query_as(AREAS).bind(show).fetch_all(&mut *pg).await?;
     if stock.is_empty() {
         return Ok((Vec::new(), Vec::new()));
     }
     let claims: Vec<(i16, i32, i64, String)> =
-        sqlx::query_as(AREA_CLAIMS).bind(show).bind(CLAIM_GRACE_MS).fetch_all(pg).await?;
+        sqlx::query_as(AREA_CLAIMS).bind(show).bind(CLAIM_GRACE_MS).fetch_all(&mut *pg).await?;
     let mut gone = BTreeMap::<AreaIndex, u32>::new();
     let mut sales: SoldPlaces = Vec::new();
     // The table keeps areas and quantities from being negative.

@@ -7,6 +7,8 @@ use axum::http::StatusCode;
 use domain::api::ConfirmRequest;
 use domain::api::cancelling::IfLate;
 use domain::booking::{BookingState, Event, PAYMENT_EXTENSION_MS};
+use sqlx::Connection as _;
+use sqlx::pool::PoolConnection;
 use tracing::Instrument;
 use uuid::Uuid;
 
@@ -64,8 +66,8 @@ async fn pay(
         let wish = Wish { row, seen: Some(Box::new(found)), only_at: Some(version), is_guest, if_late: None };
         match submit(state, wish, request, intent).await {
             Ok(submitted) => return go_on(state, submitted).await,
-            // Too many wait: nothing was written, and a look at it would only make one more wait.
-            Err(problem) if problem.code() == Code::Overloaded => return Err(problem),
+            // Whoever would be asked how it stands does not answer, or not in time.
+            Err(problem) if is_out_of_reach(problem.code()) => return Err(problem),
             Err(problem) => refused = Some((version, problem)),
         }
     }
@@ -245,14 +247,16 @@ fn answered(done: Result<Done, Problem>) -> Result<Answer, Problem> {
 
 /// A buyer who is told "no" waits no longer for their hold to be opened.
 const GIVE_UP_WITHIN: Duration = Duration::from_secs(3);
+/// Postgres goes on no longer than that.
+const BEGIN_GIVING_UP: &str = "BEGIN; SET LOCAL statement_timeout = '2500ms'";
 
 /// Nothing was submitted, so the hold is its owner's to change again; unless somebody else's request
 /// for the same booking was, meanwhile.
 pub(in crate::bookings) async fn give_up_payment(state: &AppState, show: &Show, row: &BookingRow) {
-    let booking = row.id;
+    let (booking, mut on) = (row.id, None);
     // Boxed, likewise: few are given up.
     let undone = Box::pin(async {
-        let mut tx = state.pg.begin().await?;
+        let mut tx = on.insert(state.pg.acquire().await?).begin_with(BEGIN_GIVING_UP).await?;
         // By its hold: one that was to be made and paid for at once is not there, or another tab made it.
         let now = sql::lock_of_hold(&mut tx, row.hold_id).await?;
         if now.is_none_or(|now| now.machine.state == BookingState::SeatsLocked) {
@@ -264,7 +268,10 @@ pub(in crate::bookings) async fn give_up_payment(state: &AppState, show: &Show, 
     let problem = match tokio::time::timeout(GIVE_UP_WITHIN, undone).await {
         Ok(Ok(())) => return,
         Ok(Err(problem)) => Some(problem),
-        Err(_) => None,
+        Err(_) => {
+            on.iter_mut().for_each(PoolConnection::close_on_drop);
+            None
+        }
     };
     tracing::warn!(?problem, %booking, "the hold of {booking} stays closed until it expires");
 }

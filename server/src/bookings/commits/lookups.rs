@@ -15,31 +15,12 @@ use super::{Commits, Found, full};
 use crate::AppState;
 use crate::web::Problem;
 
-macro_rules! begin_reading {
-    ($longest:literal) => {
-        concat!(
-            "BEGIN READ ONLY; SET LOCAL statement_timeout = '",
-            $longest,
-            "'; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; SET LOCAL enable_hashjoin = off; ",
-            "SET LOCAL enable_mergejoin = off"
-        )
-    };
-}
-
-/// How long a lookup may take, connecting included. Postgres gives up a little sooner, and does not go on for nobody.
-#[derive(Clone, Copy)]
-pub(super) struct Patience {
-    /// By their keys, as in `run`.
-    begin: &'static str,
-    within: Duration,
-}
-
-impl Patience {
-    /// Less than a buyer's checks may take (`checks`): who serves the line is back for those who come next.
-    pub(super) const OF_BUYERS: Self = Self { begin: begin_reading!("2500ms"), within: Duration::from_secs(3) };
-    /// The relay looks up many, and nobody waits; less than it has leased them for.
-    const OF_THE_RELAY: Self = Self { begin: begin_reading!("15s"), within: Duration::from_secs(20) };
-}
+/// A lookup, connecting included, may take this long. Less than a buyer's checks may (`checks`): who serves the line is
+/// back for those who come next.
+const WITHIN: Duration = Duration::from_secs(3);
+/// By their keys, as in `run`. One of at most two statements may take half of it: Postgres does not go on for nobody.
+const BEGIN: &str = "BEGIN READ ONLY; SET LOCAL statement_timeout = '1500ms'; SET LOCAL enable_seqscan = off; \
+                     SET LOCAL enable_bitmapscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off";
 
 /// A booking a caller wants to see, if it is theirs.
 pub(super) struct Wanted {
@@ -75,7 +56,7 @@ async fn serve(state: AppState) {
     let mut server = state.commits.lookups.server();
     while let Some(wanted) = server.gather().await {
         let ids: Vec<Uuid> = wanted.iter().map(|wish| wish.id).collect();
-        match read(&state, &mut None, Patience::OF_BUYERS, async |tx| found(tx, &ids).await).await {
+        match read(&state, &mut None, async |tx| found(tx, &ids).await).await {
             Ok(bookings) => {
                 for wish in wanted {
                     let theirs = bookings.get(&wish.id).filter(|found| found.row.owner == wish.owner);
@@ -96,7 +77,6 @@ async fn serve(state: AppState) {
 pub(super) async fn read<T>(
     state: &AppState,
     on: &mut Connection,
-    patience: Patience,
     question: impl AsyncFnOnce(&mut PgConnection) -> Result<T, sqlx::Error>,
 ) -> Result<T, Problem> {
     let asked = async {
@@ -104,14 +84,17 @@ pub(super) async fn read<T>(
             Some(connection) => on.insert(connection),
             None => on.insert(state.pg.acquire().await?),
         };
-        let mut tx = connection.begin_with(patience.begin).await?;
+        let mut tx = connection.begin_with(BEGIN).await?;
         let told = question(&mut tx).await?;
         tx.commit().await?;
         Ok::<_, sqlx::Error>(told)
     };
-    let told = match tokio::time::timeout(patience.within, asked).await {
+    let told = match tokio::time::timeout(WITHIN, asked).await {
         Ok(told) => told.map_err(Problem::from),
-        Err(_) => Err(too_slow()),
+        Err(_) => {
+            tracing::warn!("Postgres does not answer a lookup in time; its connection is closed");
+            Err(too_slow())
+        }
     };
     if told.is_err() {
         on.iter_mut().for_each(PoolConnection::close_on_drop);
@@ -140,7 +123,7 @@ pub(in crate::bookings) async fn as_they_stand(
         }
         Ok(bookings)
     };
-    read(state, &mut None, Patience::OF_THE_RELAY, question).await
+    read(state, &mut None, question).await
 }
 
 /// Those of these bookings that have not moved on.

@@ -13,6 +13,7 @@
 
 mod errands;
 mod flush;
+mod in_doubt;
 mod know;
 mod line;
 mod load;

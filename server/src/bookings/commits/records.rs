@@ -3,9 +3,8 @@
 use sqlx::PgConnection;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
-use super::lookups::{self, Patience};
 use super::run::BATCHES_ON_A_CONNECTION;
-use super::{Commits, full};
+use super::{Commits, full, lookups};
 use crate::AppState;
 use crate::bookings::checkout::checks::{self, Buyer, Record};
 use crate::web::Problem;
@@ -45,7 +44,7 @@ async fn serve(state: AppState) {
         }
         let buyers: Vec<&Buyer> = questions.iter().map(|question| &question.buyer).collect();
         let question = async |tx: &mut PgConnection| checks::records(tx, &buyers, state.locks.now()).await;
-        let read = lookups::read(&state, &mut on, Patience::OF_BUYERS, question);
+        let read = lookups::read(&state, &mut on, question);
         // Nobody listening any more is fine: it may be asked again at will.
         match read.await {
             Ok(records) => {

@@ -17,7 +17,7 @@ use super::know::{self, know};
 use super::load::Locks;
 use super::plan::{Plan, Planned};
 use super::writes::Fresh;
-use super::{Done, Found, Piece, Work, marks};
+use super::{Done, Found, Piece, Work, in_doubt, marks};
 use crate::bookings::checkout::{confirm, create};
 use crate::bookings::effects;
 use crate::bookings::money::news;
@@ -170,6 +170,7 @@ async fn commit(state: AppState, mut on: Connection, mut batch: Vec<Piece>) -> C
                 locks = Locks::PassBy;
             }
             Err(Trouble::Unavailable(problem)) => {
+                in_doubt::leave_to_the_relay(&state, &batch);
                 batch.into_iter().for_each(|piece| drop(piece.reply.send(Err(problem.clone()))));
                 // It may have been cut off in the middle of anything.
                 on.iter_mut().for_each(PoolConnection::close_on_drop);

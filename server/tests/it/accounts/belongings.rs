@@ -105,6 +105,9 @@ async fn a_copy_of_a_cookie_from_before_signing_in_is_in_no_line_and_hears_no_an
     assert_eq!(lucky.let_go(&sold_out).await, StatusCode::NO_CONTENT);
     let offered = ann.sees_waiting("OFFERED").await;
     let offer = json!({ "id": offered["offer"]["hold"] });
+    let own = format!("/api/v1/shows/{}/hold", world.show);
+    assert_eq!(ann.get(&own).await.1["id"], offer["id"]);
+    assert_eq!(eve.get(&own).await, (StatusCode::NO_CONTENT, Value::Null));
     assert_eq!(eve.let_go(&offer).await, StatusCode::NO_CONTENT, "as of any hold that is not hers");
     assert_eq!(eve.change(&offer, &[], &[1]).await.0, StatusCode::GONE);
     let extend = format!("/api/v1/shows/{}/holds/{}/extend", world.show, text(&offer["id"]));
