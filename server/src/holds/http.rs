@@ -123,12 +123,11 @@ async fn once(
 async fn mine(State(state): State<AppState>, visitor: Visitor, ApiPath(show): ApiPath<Uuid>) -> ApiResult<Response> {
     let show = state.catalogue.known_show(show).await?;
     let held = with_map(&state, &show, || state.locks.mine(show.id, &visitor.owner)).await?;
-    // Most visitors hold nothing, and a browser prints a 404 where its owner sees it.
-    let nothing = |visitor| Ok((visitor, StatusCode::NO_CONTENT).into_response());
-    let Some(held) = held else { return nothing(visitor) };
-    if is_anothers_offer(&state, &visitor, held.hold).await? {
-        return nothing(visitor);
-    }
+    let held = match held {
+        Some(held) if !is_anothers_offer(&state, &visitor, held.hold).await? => held,
+        // Most visitors hold nothing, and a browser prints a 404 where its owner sees it.
+        _ => return Ok((visitor, StatusCode::NO_CONTENT).into_response()),
+    };
     let booking = bookings::of_hold(&state, &visitor.owner, held.hold).await?;
     let body = axum::Json(service::view(&show, &held, booking));
     Ok((visitor, body).into_response())

@@ -41,9 +41,7 @@ pub(in crate::bookings) async fn confirm(
     }
     match pay(state, visitor, booking, request, intent).await {
         // What is refused now may have been granted before, to the same key.
-        Err(refusal) if state.config.commits == CommitMode::Batched && !is_out_of_reach(refusal.code()) => {
-            or_replay(state, intent, refusal).await
-        }
+        Err(refusal) if state.config.commits == CommitMode::Batched => or_replay(state, intent, refusal).await,
         answered => answered,
     }
 }

@@ -45,7 +45,7 @@ pub(in crate::bookings) async fn create(state: &AppState, order: Order<'_>) -> R
     let wanted = match wanted.await {
         Ok(wanted) => wanted,
         // What is refused now may have been granted before, to the same key.
-        Err(refusal) if batched && !is_out_of_reach(refusal.code()) => return or_replay(state, intent, refusal).await,
+        Err(refusal) if batched => return or_replay(state, intent, refusal).await,
         Err(refusal) => return Err(refusal),
     };
     let new = NewBooking { row: wanted, if_late: request.if_late };
@@ -64,7 +64,7 @@ pub(super) const fn is_out_of_reach(code: Code) -> bool {
     matches!(code, Code::DatabaseUnavailable | Code::Overloaded)
 }
 
-/// The answer this key was given before, or else the refusal.
+/// The answer this key was given before, or else the refusal; which stands where nobody would know ([`is_out_of_reach`]).
 ///
 /// Batches look keys up themselves, so that a request that goes well asks for its key no second time.
 pub(in crate::bookings) async fn or_replay(
@@ -72,6 +72,9 @@ pub(in crate::bookings) async fn or_replay(
     intent: &Intent,
     refusal: Problem,
 ) -> Result<Answer, Problem> {
+    if is_out_of_reach(refusal.code()) {
+        return Err(refusal);
+    }
     intent.replay(&state.pg, state.locks.now()).await?.ok_or(refusal)
 }
 

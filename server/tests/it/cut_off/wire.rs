@@ -10,7 +10,8 @@ use tokio::net::{TcpListener, TcpStream};
 const CHUNK_BYTES: usize = 16 * 1024;
 /// What ends a transaction, as sqlx says it; and as Postgres answers.
 const COMMIT: &[u8] = b"COMMIT\0";
-const ENDS: [&[u8]; 2] = [COMMIT, b"ROLLBACK\0"];
+/// Postgres waits for the next question, and no transaction is open (PostgreSQL manual, message `ReadyForQuery`).
+const IDLE: &[u8] = b"Z\0\0\0\x05I";
 
 /// What becomes of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,14 +120,14 @@ async fn pass(mut client: TcpStream, mut postgres: TcpStream, shared: Arc<Shared
                     }
                     Some(Fate::Silence) => std::future::pending().await,
                 }
-                if ENDS.iter().any(|end| said.ends_with(end)) {
-                    said.clear();
-                }
             }
             read = postgres.read(&mut down) => {
                 let chunk = &down[..read?];
                 if chunk.is_empty() {
                     return Ok(());
+                }
+                if chunk.ends_with(IDLE) {
+                    said.clear();
                 }
                 client.write_all(chunk).await?;
             }
