@@ -19,11 +19,12 @@ use super::checkout::confirm;
 use super::checkout::create::{Order, create};
 use super::views::view;
 use super::{cancel, parked, relocation};
+use crate::fairness::Trying;
 use crate::idempotency::{IdempotencyKey, Intent, Prefer, once};
 use crate::telemetry;
 use crate::web::problem::ApiResult;
 use crate::web::refusals::KeyReused;
-use crate::web::{ApiJson, ApiPath, Code, Problem, Visitor};
+use crate::web::{ApiJson, ApiPath, ClientAddress, Code, Problem, Visitor};
 use crate::{AppState, accounts};
 
 /// The routes of bookings, under `/api/v1`.
@@ -49,11 +50,12 @@ pub fn routes() -> OpenApiRouter<AppState> {
         (status = 404, body = ProblemView, description = "Also for a guest's cookie from before they signed in"),
         (status = 409, body = ProblemView, description = "sales_closed, still_running; with `pay` also price_changed, seats_taken"),
         (status = 410, body = ProblemView, description = "hold_expired; also for another's"),
-        (status = 429, body = ProblemView, description = "With `pay`: person_limit, too_many_declines, instrument_limit"),
+        (status = 429, body = ProblemView, description = "too_many_attempts; with `pay` also person_limit, too_many_declines, instrument_limit"),
         (status = 503, body = ProblemView, description = "overloaded; with `pay` also gateway_unavailable: the hold is kept; nothing was charged")))]
 async fn make(
     State(state): State<AppState>,
     visitor: Visitor,
+    address: ClientAddress,
     key: IdempotencyKey,
     prefer: Prefer,
     ApiJson(request): ApiJson<BookingRequest>,
@@ -61,10 +63,12 @@ async fn make(
     let show = state.catalogue.known_show(request.show).await?;
     let intent = Intent::new(&visitor.owner, key, "POST /bookings", &request);
     let work = move |state: AppState, intent: Intent| async move {
+        Trying::new(show.id, &visitor, &address).checks_out(&state, &show).await?;
+        let mut turn = state.commits.turn(&visitor.owner, request.hold).await?;
         let order = Order { show: &show, visitor: &visitor, request: &request, intent: &intent };
         let Some(terms) = &request.pay else { return create(&state, order).await };
         let began = Instant::now();
-        let answer = at_once(&state, order, terms).await;
+        let answer = at_once(&state, order, terms, &mut turn).await;
         telemetry::confirmed(began.elapsed());
         answer
     };
@@ -103,8 +107,9 @@ async fn pay(
     let intent = Intent::new(&visitor.owner, key, &format!("POST /bookings/{booking}/confirm"), &request);
     let work = move |state: AppState, intent: Intent| async move {
         let began = Instant::now();
+        let mut turn = state.commits.turn(&visitor.owner, booking).await?;
         // Behind the key: what was answered is answered again without a look at any store.
-        let answer = confirm::confirm(&state, &visitor, booking, &request, &intent).await;
+        let answer = confirm::confirm(&state, &visitor, booking, (&request, &intent), &mut turn).await;
         telemetry::confirmed(began.elapsed());
         answer
     };
@@ -134,6 +139,7 @@ async fn undo(
         .map_err(|cause| Problem::new(Code::Malformed, cause.to_string()))?;
     let intent = Intent::new(&visitor.owner, key, &format!("POST /bookings/{booking}/cancel"), &request);
     let work = move |state: AppState, intent: Intent| async move {
+        let _turn = state.commits.turn(&visitor.owner, booking).await?;
         let owner = accounts::owner_for(&state, &visitor, booking).await?;
         cancel::cancel_own(&state, &owner, booking, &request, &intent).await
     };
@@ -159,6 +165,7 @@ async fn choose(
 ) -> ApiResult<Response> {
     let intent = Intent::new(&visitor.owner, key, &format!("POST /bookings/{booking}/seat-offer"), &request);
     let work = move |state: AppState, intent: Intent| async move {
+        let _turn = state.commits.turn(&visitor.owner, booking).await?;
         let owner = accounts::owner_for(&state, &visitor, booking).await?;
         relocation::answer(&state, &owner, booking, &request, &intent).await
     };

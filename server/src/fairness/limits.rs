@@ -1,4 +1,5 @@
-//! How often one may try for seats: buckets that all replicas share, spent in lots (`domain::fairness::Meter`).
+//! How often one may try for seats, change a hold and check out: buckets that all replicas share, spent in lots
+//! (`domain::fairness::Meter`).
 //!
 //! Nobody waits for Redis here. A try is counted in memory; each replica tells the shared bucket once a lot, in the
 //! background, and is told how long the bucket is empty. While Redis is away each replica goes by its own count, as it
@@ -35,13 +36,34 @@ const LONGEST_MS: i64 = MINUTE_MS;
 /// Digits of a bucket's name: 128 bits keep people apart.
 const NAME_DIGITS: usize = 32;
 
-/// Both limits.
+/// Changes of holds one may make for each try for seats: adding a seat is both, letting one go is a change alone.
+const CHANGES_PER_TRY: u32 = 4;
+
+/// What is counted, each in separate buckets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Counts {
+    /// Tries for seats.
+    Tries,
+    /// Changes and extensions of holds: each may be remembered by the lock store.
+    Changes,
+    /// Checkouts: as many as tries, for each needs a hold.
+    Checkouts,
+}
+
+/// All limits.
 pub(super) struct Limits {
-    visitor: Option<Arc<Counted>>,
-    address: Option<Arc<Counted>>,
+    tries: Pair,
+    changes: Pair,
+    checkouts: Pair,
     prefix: String,
     spend: LuaScript,
     telling: Arc<Semaphore>,
+}
+
+/// The limit of a visitor, and that of an address; `None`: there is none.
+struct Pair {
+    visitor: Option<Arc<Counted>>,
+    address: Option<Arc<Counted>>,
 }
 
 /// A limit, and what this replica knows of its buckets.
@@ -71,29 +93,55 @@ impl Limits {
             let of = Allowance::per_minute(per_minute)?;
             Some(Arc::new(Counted { limit, of, meters: Mutex::default() }))
         };
+        let pair = |times: u32, visitor, address| Pair {
+            visitor: counted(visitor, config.holds_per_visitor_min.saturating_mul(times)),
+            address: counted(address, config.holds_per_address_min.saturating_mul(times)),
+        };
         Self {
-            visitor: counted(HoldLimit::Visitor, config.holds_per_visitor_min),
-            address: counted(HoldLimit::Address, config.holds_per_address_min),
+            tries: pair(1, HoldLimit::Visitor, HoldLimit::Address),
+            changes: pair(CHANGES_PER_TRY, HoldLimit::ChangesOfVisitor, HoldLimit::ChangesOfAddress),
+            checkouts: pair(1, HoldLimit::CheckoutsOfVisitor, HoldLimit::CheckoutsOfAddress),
             prefix: config.redis_prefix.clone(),
             spend: LuaScript::new(include_str!("lua/spend.lua")),
             telling: Arc::new(Semaphore::new(MAX_TOLD)),
         }
     }
 
-    /// Counts a try for whoever makes it. Where the address has nothing left nobody is counted: whoever comes as somebody
-    /// new each time would fill the table.
-    pub(super) fn of_visitor(&self, state: &AppState, trying: &Trying<'_>, now: Timestamp) -> Result<(), Refused> {
-        if let Some(counted) = &self.address
+    const fn of(&self, what: Counts) -> &Pair {
+        match what {
+            Counts::Tries => &self.tries,
+            Counts::Changes => &self.changes,
+            Counts::Checkouts => &self.checkouts,
+        }
+    }
+
+    /// Counts it for the person. Where the address has nothing left no person is counted: a program that comes as
+    /// a new visitor each time would fill the table.
+    pub(super) fn of_visitor(
+        &self,
+        state: &AppState,
+        what: Counts,
+        trying: &Trying<'_>,
+        now: Timestamp,
+    ) -> Result<(), Refused> {
+        let pair = self.of(what);
+        if let Some(counted) = &pair.address
             && let Some(wait_ms) = counted.wait_ms(&trying.address.0, now)
         {
             return Err(counted.refused(wait_ms));
         }
-        self.take(state, self.visitor.as_ref(), &trying.person(), now)
+        self.take(state, pair.visitor.as_ref(), &trying.person(), now)
     }
 
-    /// Counts a try for the address it comes from.
-    pub(super) fn of_address(&self, state: &AppState, trying: &Trying<'_>, now: Timestamp) -> Result<(), Refused> {
-        self.take(state, self.address.as_ref(), &trying.address.0, now)
+    /// Counts it for the address it comes from.
+    pub(super) fn of_address(
+        &self,
+        state: &AppState,
+        what: Counts,
+        trying: &Trying<'_>,
+        now: Timestamp,
+    ) -> Result<(), Refused> {
+        self.take(state, self.of(what).address.as_ref(), &trying.address.0, now)
     }
 
     fn take(
@@ -116,9 +164,9 @@ impl Limits {
 
     /// Forgets meters that nothing is lost with: an address is kept no longer than it matters.
     pub(super) fn forget_idle(&self, now: Timestamp) {
-        for counted in [&self.visitor, &self.address].into_iter().flatten() {
-            counted.forget_idle(now);
-        }
+        let pairs = [&self.tries, &self.changes, &self.checkouts];
+        let limits = pairs.into_iter().flat_map(|pair| [&pair.visitor, &pair.address]);
+        limits.flatten().for_each(|counted| counted.forget_idle(now));
     }
 
     /// Tells the shared bucket of a lot, beside everything else.
@@ -211,6 +259,18 @@ impl Refused {
             HoldLimit::Address => {
                 format!("Very many tries for seats come from your network. Please try again in {seconds} s.")
             }
+            HoldLimit::ChangesOfVisitor => {
+                format!("You have changed your seats very often in a short time. Please try again in {seconds} s.")
+            }
+            HoldLimit::ChangesOfAddress => {
+                format!("Very many changes of seats come from your network. Please try again in {seconds} s.")
+            }
+            HoldLimit::CheckoutsOfVisitor => {
+                format!("You have checked out very often in a short time. Please try again in {seconds} s.")
+            }
+            HoldLimit::CheckoutsOfAddress => {
+                format!("Very many checkouts come from your network. Please try again in {seconds} s.")
+            }
         };
         let whole = Duration::from_millis(self.of.whole_ms().unsigned_abs());
         let limit = Limit { name: self.limit.name(), burst: self.of.burst, window_s: whole.as_secs().max(1) };
@@ -222,8 +282,10 @@ impl Refused {
     fn spread_ms(&self) -> u64 {
         let lot_ms = i64::from(self.of.lot()) * self.of.each_ms;
         let spread = match self.limit {
-            HoldLimit::Visitor => 0,
-            HoldLimit::Address => self.wait_ms.max(lot_ms).min(LONGEST_MS - self.wait_ms),
+            HoldLimit::Visitor | HoldLimit::ChangesOfVisitor | HoldLimit::CheckoutsOfVisitor => 0,
+            HoldLimit::Address | HoldLimit::ChangesOfAddress | HoldLimit::CheckoutsOfAddress => {
+                self.wait_ms.max(lot_ms).min(LONGEST_MS - self.wait_ms)
+            }
         };
         spread.max(0).unsigned_abs()
     }

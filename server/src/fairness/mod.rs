@@ -29,7 +29,7 @@ use crate::seat_locks::with_map;
 use crate::web::{ClientAddress, Code, Problem, Visitor};
 use crate::{AppState, puzzles};
 
-use limits::Refused;
+use limits::{Counts, Refused};
 
 pub use batch::write_forever;
 pub use flags::{dismiss, list};
@@ -67,7 +67,7 @@ impl Fairness {
     }
 }
 
-/// Who tries for seats of a show, and from where.
+/// Who tries for seats of a show or pays for them, and from where.
 #[derive(Clone, Copy, Debug)]
 pub struct Trying<'a> {
     /// The show.
@@ -105,7 +105,7 @@ impl<'a> Trying<'a> {
             return Ok(());
         }
         let (fairness, now) = (&state.fairness, state.locks.now());
-        match fairness.limits.of_visitor(state, self, now) {
+        match fairness.limits.of_visitor(state, Counts::Tries, self, now) {
             Ok(()) => {
                 fairness.watches.tried(self, now);
                 Ok(())
@@ -126,9 +126,39 @@ impl<'a> Trying<'a> {
         if self.is_free {
             return Ok(());
         }
-        match state.fairness.limits.of_address(state, self, state.locks.now()) {
+        match state.fairness.limits.of_address(state, Counts::Tries, self, state.locks.now()) {
             Ok(()) => Ok(()),
             Err(refused) => Box::pin(self.unless_free(state, show, request, refused)).await,
+        }
+    }
+
+    /// They change a hold or let it last longer: an answer may be remembered for a day.
+    ///
+    /// # Errors
+    /// 429 when they, or all who come from there, do so too often.
+    pub async fn changes(&mut self, state: &AppState, show: &Show) -> Result<(), Problem> {
+        self.count(state, show, Counts::Changes).await
+    }
+
+    /// They check out a hold. A request with a known answer is not counted.
+    ///
+    /// # Errors
+    /// 429 when they, or all who come from there, check out too often.
+    pub async fn checks_out(&mut self, state: &AppState, show: &Show) -> Result<(), Problem> {
+        self.count(state, show, Counts::Checkouts).await
+    }
+
+    /// Counts it for the visitor and for the address; staff of the show's theatre are not counted.
+    async fn count(&mut self, state: &AppState, show: &Show, what: Counts) -> Result<(), Problem> {
+        self.is_free = puzzles::is_known_to_work_there(state, self.show, self.account).await;
+        if self.is_free {
+            return Ok(());
+        }
+        let (limits, now) = (&state.fairness.limits, state.locks.now());
+        let counted = limits.of_visitor(state, what, self, now);
+        match counted.and_then(|()| limits.of_address(state, what, self, now)) {
+            Ok(()) => Ok(()),
+            Err(refused) => Box::pin(self.unless_free(state, show, None, refused)).await,
         }
     }
 
@@ -177,7 +207,7 @@ impl<'a> Trying<'a> {
         }
         let now = state.locks.now();
         // They are refused already.
-        let _ = state.fairness.limits.of_address(state, self, now);
+        let _ = state.fairness.limits.of_address(state, Counts::Tries, self, now);
         if matches!(why.code(), Code::PuzzleWrong | Code::PuzzleSpent) {
             state.fairness.watches.puzzled(self, now);
         }

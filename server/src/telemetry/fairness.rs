@@ -1,9 +1,9 @@
-//! Who tries too often for seats, and what is unusual about how somebody does.
+//! Who tries too often for seats, changes holds or checks out too often, and what is unusual about how somebody does.
 
 use domain::fairness::Kind;
 use metrics::{Unit, counter, describe_counter};
 
-/// Tries for seats that came too soon: limit.
+/// Requests about seats that came too soon: limit.
 const LIMITED: &str = "rowlock_hold_limits_total";
 /// Sightings written down for managers: kind.
 const UNUSUAL: &str = "rowlock_unusual_total";
@@ -15,10 +15,25 @@ pub enum HoldLimit {
     Visitor,
     /// That of an address of the network.
     Address,
+    /// A visitor's changes of holds.
+    ChangesOfVisitor,
+    /// Those of an address.
+    ChangesOfAddress,
+    /// A visitor's checkouts.
+    CheckoutsOfVisitor,
+    /// Those of an address.
+    CheckoutsOfAddress,
 }
 
 impl HoldLimit {
-    const ALL: [Self; 2] = [Self::Visitor, Self::Address];
+    const ALL: [Self; 6] = [
+        Self::Visitor,
+        Self::Address,
+        Self::ChangesOfVisitor,
+        Self::ChangesOfAddress,
+        Self::CheckoutsOfVisitor,
+        Self::CheckoutsOfAddress,
+    ];
 
     /// Its name, for whoever runs into it as well.
     #[must_use]
@@ -26,12 +41,20 @@ impl HoldLimit {
         match self {
             Self::Visitor => "hold-visitor",
             Self::Address => "hold-address",
+            Self::ChangesOfVisitor => "change-visitor",
+            Self::ChangesOfAddress => "change-address",
+            Self::CheckoutsOfVisitor => "checkout-visitor",
+            Self::CheckoutsOfAddress => "checkout-address",
         }
     }
 }
 
 pub(super) fn describe() {
-    describe_counter!(LIMITED, Unit::Count, "Tries for seats that were refused because they came too often, by limit.");
+    describe_counter!(
+        LIMITED,
+        Unit::Count,
+        "Tries for seats, changes of holds and checkouts that were refused because they came too often, by limit."
+    );
     describe_counter!(UNUSUAL, Unit::Count, "Something unusual that was written down for managers, by kind.");
 }
 

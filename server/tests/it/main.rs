@@ -19,6 +19,7 @@ mod cancel_show;
 mod catalogue;
 mod cdn;
 mod checking;
+mod checkout_flood;
 mod claims_in_parts;
 mod commits;
 mod cut_off;

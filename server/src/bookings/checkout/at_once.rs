@@ -11,7 +11,7 @@ use domain::booking::BookingState;
 
 use super::confirm::{self, Wish};
 use super::create::{self, Order};
-use crate::bookings::commits::{CommitMode, Done, Key, Submission};
+use crate::bookings::commits::{CommitMode, Done, Key, Submission, Turn};
 use crate::bookings::sql::{self, BookingRow};
 use crate::idempotency::Answer;
 use crate::seat_locks::Held;
@@ -19,11 +19,12 @@ use crate::web::{Code, Problem};
 use crate::{AppState, accounts};
 
 /// Makes a booking of the caller's hold and pays for it. The answer says how it stands: confirmed, or pending with the
-/// gateway's page.
+/// gateway's page. `turn` ends when the payment is written down.
 pub(in crate::bookings) async fn at_once(
     state: &AppState,
     order: Order<'_>,
     terms: &PayAtOnce,
+    turn: &mut Turn,
 ) -> Result<Answer, Problem> {
     let intent = order.intent;
     if state.config.commits == CommitMode::Interactive
@@ -31,7 +32,7 @@ pub(in crate::bookings) async fn at_once(
     {
         return Ok(answer);
     }
-    match buy(state, order, terms).await {
+    match buy(state, order, terms, turn).await {
         Ok(answer) => Ok(answer),
         // Nothing that can be read was asked for; or whoever knows what was granted does not answer.
         Err(refusal) if !may_have_been_granted(refusal.code()) => Err(refusal),
@@ -47,17 +48,16 @@ fn may_have_been_granted(code: Code) -> bool {
     code.describe().0 != StatusCode::BAD_REQUEST && !create::is_out_of_reach(code)
 }
 
-async fn buy(state: &AppState, order: Order<'_>, terms: &PayAtOnce) -> Result<Answer, Problem> {
+async fn buy(state: &AppState, order: Order<'_>, terms: &PayAtOnce, turn: &mut Turn) -> Result<Answer, Problem> {
     // As it was granted here a moment ago, most likely: the lock store is told what is to be paid for, and compares.
     let known = state.latest_holds.of(order.request.hold, &order.visitor.owner);
     let is_known = known.is_some();
-    match submit(state, order, terms, known).await {
-        Err(refusal) if is_known && may_be_outdated(refusal.code()) => {
-            let submitted = submit(state, order, terms, None).await?;
-            confirm::go_on(state, submitted).await
-        }
-        submitted => confirm::go_on(state, submitted?).await,
-    }
+    let submitted = match submit(state, order, terms, known).await {
+        Err(refusal) if is_known && may_be_outdated(refusal.code()) => submit(state, order, terms, None).await?,
+        submitted => submitted?,
+    };
+    turn.end();
+    confirm::go_on(state, submitted).await
 }
 
 /// Whether another hold than the one that was known may be none to refuse, or one to refuse for another reason.

@@ -15,7 +15,7 @@ use uuid::Uuid;
 use super::checks::{self, Checked};
 use super::create::{self, is_out_of_reach, or_replay, unmoved};
 use super::{account_limit, instruments};
-use crate::bookings::commits::{CommitMode, Done, Found, Key, Lesson, NewBooking, Submission, Work, retried};
+use crate::bookings::commits::{CommitMode, Done, Found, Key, Lesson, NewBooking, Submission, Turn, Work, retried};
 use crate::bookings::money::payment_rows::Route;
 use crate::bookings::moves::{self, causes};
 use crate::bookings::sql::{self, BookingRow};
@@ -26,20 +26,21 @@ use crate::idempotency::{Answer, Intent};
 use crate::web::{Code, Problem, Visitor};
 use crate::{AppState, accounts, outbox};
 
-/// Pays for a booking. The answer says how it stands: confirmed, or pending with the gateway's page.
+/// Pays for a booking. The answer says how it stands: confirmed, or pending with the gateway's page. `turn` ends when the
+/// payment is written down.
 pub(in crate::bookings) async fn confirm(
     state: &AppState,
     visitor: &Visitor,
     booking: Uuid,
-    request: &ConfirmRequest,
-    intent: &Intent,
+    (request, intent): (&ConfirmRequest, &Intent),
+    turn: &mut Turn,
 ) -> Result<Answer, Problem> {
     if state.config.commits == CommitMode::Interactive
         && let Some(answer) = intent.replay(&state.pg, state.locks.now()).await?
     {
         return Ok(answer);
     }
-    match pay(state, visitor, booking, request, intent).await {
+    match pay(state, visitor, booking, (request, intent), turn).await {
         // What is refused now may have been granted before, to the same key.
         Err(refusal) if state.config.commits == CommitMode::Batched => or_replay(state, intent, refusal).await,
         answered => answered,
@@ -50,8 +51,8 @@ async fn pay(
     state: &AppState,
     visitor: &Visitor,
     booking: Uuid,
-    request: &ConfirmRequest,
-    intent: &Intent,
+    (request, intent): (&ConfirmRequest, &Intent),
+    turn: &mut Turn,
 ) -> Result<Answer, Problem> {
     let lately = state.commits.lately(booking, &visitor.owner);
     let lately = lately.filter(|found| found.row.machine.state == BookingState::SeatsLocked);
@@ -63,7 +64,10 @@ async fn pay(
         let row = found.row.clone();
         let wish = Wish { row, seen: Some(Box::new(found)), only_at: Some(version), is_guest, if_late: None };
         match submit(state, wish, request, intent).await {
-            Ok(submitted) => return go_on(state, submitted).await,
+            Ok(submitted) => {
+                turn.end();
+                return go_on(state, submitted).await;
+            }
             // Whoever would be asked how it stands does not answer, or not in time.
             Err(problem) if is_out_of_reach(problem.code()) => return Err(problem),
             Err(problem) => refused = Some((version, problem)),
@@ -88,6 +92,7 @@ async fn pay(
     }
     let wish = Wish { row, seen, only_at: None, is_guest: false, if_late: None };
     let submitted = submit(state, wish, request, intent).await?;
+    turn.end();
     go_on(state, submitted).await
 }
 

@@ -24,6 +24,7 @@ mod plan;
 mod records;
 mod rivals;
 mod run;
+mod turns;
 mod work;
 mod writes;
 
@@ -48,6 +49,8 @@ pub(super) use self::plan::read;
 use self::records::Question;
 use self::rivals::Rivals;
 pub(super) use self::run::retried;
+pub(super) use self::turns::Turn;
+use self::turns::Turns;
 use super::checkout::instruments::PaidWith;
 use super::sql::BookingRow;
 use crate::AppState;
@@ -76,8 +79,12 @@ const LOOKUPS_AT_ONCE: usize = 2;
 const ERRANDS_AT_ONCE: usize = 4;
 /// How long the first question to Postgres or to the lock store waits for others.
 const GATHER: Duration = Duration::from_millis(1);
-/// Pieces that go by themselves at one time.
+/// Pieces that go by themselves at one time…
 const ALONE_AT_ONCE: usize = 4;
+/// …of which so many are kept for news about money.
+const ALONE_FOR_MONEY: usize = 1;
+/// One part in so many of the queue is kept for payments: checkouts alone never fill it.
+const SHARE_FOR_PAYMENTS: usize = 4;
 /// How long the first sale waits for others before the map is told, and then the mails are sent.
 const MARKS_GATHER: Duration = Duration::from_millis(3);
 /// Mails sent, and then taken off the outbox, together…
@@ -109,14 +116,20 @@ pub struct Commits {
     errands: Line<Errand>,
     marks: Line<Sold>,
     mails: Line<Sold>,
+    /// Who may check out or pay for a hold now.
+    turns: Turns,
     /// Places of those who have not been charged…
     places: Arc<Semaphore>,
+    /// …of which checkouts without a payment may take so many…
+    checkout_places: Arc<Semaphore>,
     /// …and of news about money, which must not be kept out by buyers who wish to pay.
     paid_places: Arc<Semaphore>,
     lookup_places: Arc<Semaphore>,
     record_places: Arc<Semaphore>,
     errand_places: Arc<Semaphore>,
     alone: Arc<Semaphore>,
+    /// Permits of `alone` that are not kept for news about money.
+    alone_uncharged: Arc<Semaphore>,
     recent: Recent<Found>,
     rivals: Rivals,
 }
@@ -126,9 +139,14 @@ struct Piece {
     work: Work,
     reply: oneshot::Sender<Result<Done, Problem>>,
     /// Given back when the piece is answered.
-    _place: OwnedSemaphorePermit,
+    _place: Place,
     /// What its request is doing, for those who trace it.
     span: Span,
+}
+
+/// A place in the queue; of a checkout also one of those that checkouts may take.
+struct Place {
+    _permits: [Option<OwnedSemaphorePermit>; 2],
 }
 
 /// What a piece of work is.
@@ -253,12 +271,15 @@ impl Commits {
             errands: Line::new(Terms { batch: MAX_PER_CALL, patience: GATHER, servers: ERRANDS_AT_ONCE }),
             marks: Line::new(Terms { batch: MAX_PER_CALL, patience: MARKS_GATHER, servers: 1 }),
             mails: Line::new(Terms { batch: MAILS_TOGETHER, patience: MARKS_GATHER, servers: MAILERS }),
+            turns: Turns::default(),
             places: places(limit),
+            checkout_places: places(limit - limit / SHARE_FOR_PAYMENTS),
             paid_places: places(limit),
             lookup_places: places(MAX_LOOKUPS),
             record_places: places(MAX_LOOKUPS),
             errand_places: places(MAX_LOOKUPS),
             alone: places(ALONE_AT_ONCE),
+            alone_uncharged: places(ALONE_AT_ONCE - ALONE_FOR_MONEY),
             recent: Recent::new(MAX_RECENT),
             rivals: Rivals::default(),
         }
@@ -275,13 +296,7 @@ impl Commits {
     /// # Errors
     /// Its own refusal; 503 when too much waits already, or the database is unavailable.
     pub(super) async fn ask(&self, state: &AppState, work: Work) -> Result<Done, Problem> {
-        let place = match &work {
-            Work::Create(_) | Work::Submit(_) => Arc::clone(&self.places).try_acquire_owned().map_err(|_| full())?,
-            // The gateway sends it again.
-            Work::Hear(_) => Arc::clone(&self.paid_places).try_acquire_owned().map_err(|_| full())?,
-            // Each of these was submitted before, so there are hardly more of them than places.
-            Work::Learn(_) => Arc::clone(&self.paid_places).acquire_owned().await.map_err(|_| full())?,
-        };
+        let place = self.place_for(&work).await?;
         let (reply, answer) = oneshot::channel();
         let lane = (work.subject().as_u128() % self.work.len() as u128) as usize;
         let span = tracing::debug_span!(target: STEP, "commit", step = work.name());
@@ -289,6 +304,27 @@ impl Commits {
             state.tasks.spawn(run::serve(state.clone(), lane));
         }
         answer.instrument(span).await.map_err(|_| Problem::internal(&"a piece of work was left undone"))?
+    }
+
+    /// Waits until this owner's request about a hold or booking may begin. One is served and one waits at a time.
+    ///
+    /// # Errors
+    /// 409 for a third, and for one that waits too long.
+    pub(super) async fn turn(&self, owner: &str, subject: Uuid) -> Result<Turn, Problem> {
+        self.turns.take(owner, subject).await
+    }
+
+    async fn place_for(&self, work: &Work) -> Result<Place, Problem> {
+        let now = |places: &Arc<Semaphore>| Arc::clone(places).try_acquire_owned().map_err(|_| full());
+        let permits = match work {
+            Work::Create(_) => [Some(now(&self.checkout_places)?), Some(now(&self.places)?)],
+            Work::Submit(_) => [Some(now(&self.places)?), None],
+            // The gateway sends it again.
+            Work::Hear(_) => [Some(now(&self.paid_places)?), None],
+            // Each of these was submitted before, so there are hardly more of them than places.
+            Work::Learn(_) => [Some(Arc::clone(&self.paid_places).acquire_owned().await.map_err(|_| full())?), None],
+        };
+        Ok(Place { _permits: permits })
     }
 
     /// The booking of that id as this replica wrote it last, if that was not long ago and it is this owner's. It may

@@ -297,6 +297,12 @@ fn go_alone(state: &AppState, pieces: Vec<Piece>) {
         let state = state.clone();
         let tasks = state.tasks.clone();
         tasks.spawn(async move {
+            let is_about_money = pieces.iter().all(|piece| piece.work.is_about_money());
+            let uncharged = (!is_about_money).then(|| Arc::clone(&state.commits.alone_uncharged));
+            let _uncharged = match uncharged {
+                Some(permits) => permits.acquire_owned().await.ok(),
+                None => None,
+            };
             let Ok(_turn) = Arc::clone(&state.commits.alone).acquire_owned().await else { return };
             for Piece { work, reply, _place, span } in pieces {
                 let span = tracing::debug_span!(target: STEP, parent: &span, "transaction", alone = true);

@@ -32,6 +32,11 @@ impl Work {
         matches!(self, Self::Submit(submission) if submission.show.id == show)
     }
 
+    /// Whether a gateway was asked already: what it said is written down before others begin to pay.
+    pub(super) const fn is_about_money(&self) -> bool {
+        matches!(self, Self::Learn(_) | Self::Hear(_))
+    }
+
     /// Its booking as it stood when it was seen last.
     pub(super) fn seen(&self) -> Option<&Found> {
         match self {

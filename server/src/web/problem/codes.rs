@@ -242,7 +242,7 @@ impl Code {
             Self::KeyMissing => (S::BAD_REQUEST, "key_missing", "Idempotency-Key is missing"),
             Self::KeyMalformed => (S::BAD_REQUEST, "key_malformed", "Idempotency-Key cannot be used"),
             Self::KeyReused => (S::UNPROCESSABLE_ENTITY, "key_reused", "This key was used for another request"),
-            Self::StillRunning => (S::CONFLICT, "still_running", "The first request with this key is still running"),
+            Self::StillRunning => (S::CONFLICT, "still_running", "An earlier request is still running"),
             Self::NotFound => (S::NOT_FOUND, "not_found", "There is nothing here"),
             Self::OtherRegion => (S::MISDIRECTED_REQUEST, "other_region", "This show is sold in another region"),
             Self::MethodNotAllowed => (S::METHOD_NOT_ALLOWED, "method_not_allowed", "Not this way"),
