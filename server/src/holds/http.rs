@@ -159,9 +159,10 @@ async fn change(
     let answer = once(&state, &intent, async {
         let asked = asked(&visitor, &show, &intent);
         let changed = async {
+            let mut trying = Trying::new(show.id, &visitor, &address);
+            trying.changes(&state, &show).await?;
             if !wish.add.is_empty() || !wish.add_places.is_empty() {
                 waiting_room::check_pass(&state, &show, &visitor, &headers).await?;
-                let mut trying = Trying::new(show.id, &visitor, &address);
                 trying.once(&state, &show, None).await?;
                 trying.goes_on(&state, &show, None).await?;
             }
@@ -188,10 +189,12 @@ async fn change(
     responses((status = 200, body = HoldView), KeyReused,
         (status = 409, body = ProblemView, description = "hold_capped, hold_not_extended, hold_paying, sales_closed"),
         (status = 410, body = ProblemView, description = "hold_expired; also for another's"),
+        (status = 429, body = ProblemView, description = "too_many_attempts"),
         (status = 503, body = ProblemView, description = "lock_store_unavailable, database_unavailable")))]
 async fn extend(
     State(state): State<AppState>,
     visitor: Visitor,
+    address: ClientAddress,
     ApiPath((show, hold)): ApiPath<(Uuid, Uuid)>,
     key: IdempotencyKey,
 ) -> ApiResult<Answer> {
@@ -201,6 +204,7 @@ async fn extend(
     }
     let intent = Intent::new(&visitor.owner, key, "extend", &hold).in_show(show.id);
     let answer = once(&state, &intent, async {
+        Trying::new(show.id, &visitor, &address).changes(&state, &show).await?;
         let asked = asked(&visitor, &show, &intent);
         let held = service::extend(&state, &show, &visitor.owner, asked, hold).await?;
         Answer::json(StatusCode::OK, &service::view(&show, &held, None))

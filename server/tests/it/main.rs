@@ -38,6 +38,7 @@ mod idempotency;
 mod idempotency_rows;
 mod idempotency_stores;
 mod instruments;
+mod keyed_changes;
 mod kills;
 mod languages;
 mod late_money;

@@ -1,4 +1,5 @@
--- Adds seats and places to a hold and lets others go, in one step, all or none. Never moves the expiry.
+-- Adds seats and places to a hold and lets others go, in one step, all or none. Never moves the expiry. What changes
+-- nothing is answered with the hold as it is, and not remembered.
 --
 -- ARGV: 5 intent, 6 digest of the request, 7 seats and places per person at most, 8 hold id, 9 owner,
 --       10 seats to add, 11 seats to let go, 12 areas to add places of, 13 areas to let places go of,
@@ -11,7 +12,7 @@ local broken = unusable()
 if broken then return broken end
 
 local intent, digest, limit, id, owner = ARGV[5], ARGV[6], tonumber(ARGV[7]), ARGV[8], ARGV[9]
-local earlier = answered({ intent })[intent]
+local earlier = answered({ intent }, { owner })[intent]
 if earlier then
   local hold = granted(earlier, digest)
   return finish(hold and with_hold(say('OK'), hold) or say('REUSED'))
@@ -105,6 +106,11 @@ if #adding + #joining > 0 and bought + #kept + #added + total(places) > limit th
   return finish(answer)
 end
 
+-- A request that changes nothing is not remembered: there is nothing a replay could do a second time.
+local changes_something = #let_go + #added > 0
+for _, area in ipairs(order) do changes_something = changes_something or gives[area] ~= 0 end
+if not changes_something then return finish(with_hold(say('OK'), hold)) end
+
 for _, seat in ipairs(let_go) do set(seat, AVAILABLE) end
 for _, seat in ipairs(added) do set(seat, LOCKED) end
 for _, area in ipairs(order) do
@@ -118,5 +124,5 @@ if #kept == 0 and #places == 0 then
 else
   write_hold(id, hold)
 end
-remember({ intent, granted_text(digest, hold) })
+remember({ intent, granted_text(digest, hold) }, { owner })
 return finish(with_hold(say('OK'), hold))

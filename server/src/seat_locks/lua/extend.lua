@@ -10,7 +10,7 @@ local broken = unusable()
 if broken then return broken end
 
 local intent, digest, id = ARGV[5], ARGV[6], ARGV[7]
-local earlier = answered({ intent })[intent]
+local earlier = answered({ intent }, { ARGV[8] })[intent]
 if earlier then
   local hold = granted(earlier, digest)
   return finish(hold and with_hold(say('OK'), hold) or say('REUSED'))
@@ -26,5 +26,5 @@ local expires = math.min(hold.original + by, hold.latest)
 if expires <= hold.original then return finish(say('CAPPED')) end
 hold.expires, hold.original = expires, expires
 write_hold(id, hold)
-remember({ intent, granted_text(digest, hold) })
+remember({ intent, granted_text(digest, hold) }, { ARGV[8] })
 return finish(with_hold(say('OK'), hold))

@@ -48,7 +48,7 @@ local function places_of(start)
   return places
 end
 
-local earlier, standing = answered(ids), {}
+local earlier, standing = answered(ids, people), {}
 for place, text in ipairs(redis.call('HMGET', owners, unpack(people))) do standing[people[place]] = text or nil end
 
 -- A cinema's map is read once for all attempts; an arena's would cost more than the seats asked for.
@@ -149,7 +149,7 @@ if #new == 0 then return finish(answer) end
 local fence = redis.call('INCRBY', KEYS[8], #new) - #new
 local expires, latest = int(now + length), int(now + life)
 local until_then, promised = expires .. ':' .. expires .. ':' .. latest .. ':', ':' .. expires .. ':' .. latest .. ':'
-local held, due, owned, told = {}, {}, {}, {}
+local held, due, owned, told, askers = {}, {}, {}, {}, {}
 for place, number in ipairs(new) do
   local start, id, mine = starts[number], ids[number], int(fence + place)
   local owner, wanted = ARGV[start + OWNER], seats_text(start) .. ':' .. places_text(places_of(start))
@@ -158,6 +158,7 @@ for place, number in ipairs(new) do
   held[to] = until_then .. mine .. ':0:' .. owner .. ':' .. wanted
   due[to - 1], due[to] = expires, id
   owned[to - 1], owned[to] = owner, standing[owner]
+  askers[place] = owner
   told[to - 1] = id
   told[to] = ARGV[start + DIGEST] .. promised .. mine .. ':' .. wanted
   answer[number + HEAD] = { 'HELD', expires, latest, mine }
@@ -165,7 +166,7 @@ end
 redis.call('HSET', holds, unpack(held))
 redis.call('ZADD', expiry, unpack(due))
 redis.call('HSET', owners, unpack(owned))
-remember(told)
+remember(told, askers)
 -- The same intent twice in one call: the second gets the answer of the first.
 for _, number in ipairs(twins) do
   local first = new_by_id[ids[number]]

@@ -15,7 +15,8 @@
 --   7 version  counter of map versions
 --   8 fence    fencing counter: grows with every hold, never goes back
 --   9 epoch    when the map was built, microseconds; versions of two epochs do not compare
---  10 today    hash, intent -> what was granted for it (see answered); "day" -> which day that is
+--  10 today    hash, intent -> what was granted for it (see answered); "day" -> which day that is; "of:owner" -> the
+--              intents of that owner, in order and without anything between them
 --  11 before   the same of the day before; older days are forgotten
 --  12 lapses   hash, owner -> "count:last": holds of theirs that ran out, and when the last of them did, ms. Goes by
 --              itself when nobody's did for LAPSES_COUNT; buying takes its owner out
@@ -31,6 +32,11 @@ local AVAILABLE, LOCKED, BOOKED, BLOCKED = 0, 1, 2, 3
 local MAX_DUE_PER_CALL = '64'
 -- Granted answers are kept for one to two of these, milliseconds.
 local DAY = 24 * 3600 * 1000
+-- Answers kept of each owner and day; the oldest go first. Far more than a person changes a hold in the time a client
+-- repeats a request, and few enough that no program fills the memory.
+local MAX_ANSWERS_OF_OWNER = 100
+-- Characters of an intent: the hexadecimal digits of a UUID.
+local INTENT = 32
 -- Seats this close together are read in one go.
 local MAX_SPAN = 512
 -- Holds that ran out are counted on for so long after the last of them, milliseconds.
@@ -210,26 +216,47 @@ end
 local day = math.floor(now / DAY)
 local today, before = KEYS[10 + day % 2], KEYS[11 - day % 2]
 
--- What was granted for these intents, by intent: "digest:hold as text", or nothing.
+-- What was granted for these intents, by intent: "digest:hold as text", or nothing. The owners who ask are named with
+-- them, in any order: the lists of their intents are read in the same command.
 local is_today
-local function answered(intents)
-  local found = {}
-  local ours, theirs = redis.call('HMGET', today, 'day', unpack(intents)), redis.call('HMGET', before, 'day', unpack(intents))
+local intents_of = {}
+local function answered(intents, people)
+  local found, fields = {}, { 'day' }
+  for _, intent in ipairs(intents) do fields[#fields + 1] = intent end
+  local theirs = redis.call('HMGET', before, unpack(fields))
+  for _, owner in ipairs(people) do fields[#fields + 1] = 'of:' .. owner end
+  local ours = redis.call('HMGET', today, unpack(fields))
   is_today = tonumber(ours[1]) == day
   local is_before = tonumber(theirs[1]) == day - 1
   for place, intent in ipairs(intents) do
     found[intent] = (is_today and ours[place + 1]) or (is_before and theirs[place + 1]) or nil
   end
+  for place, owner in ipairs(people) do
+    intents_of[owner] = is_today and ours[#intents + 1 + place] or ''
+  end
   return found
 end
 
--- Keeps what was granted: a list of intent, text, intent, text, … Whoever grants has asked `answered` before.
-local function remember(list)
+-- Keeps what was granted: a list of intent, text, intent, text, …, and for each of them its owner. The script has called
+-- `answered` before, with these owners.
+local function remember(list, people)
   if not is_today then
     redis.call('UNLINK', today)
-    redis.call('HSET', today, 'day', int(day))
+    list[#list + 1], list[#list + 2] = 'day', int(day)
+  end
+  local oldest = {}
+  for place, owner in ipairs(people) do
+    local own = intents_of[owner] .. list[2 * place - 1]
+    local surplus = #own - MAX_ANSWERS_OF_OWNER * INTENT
+    if surplus > 0 then
+      for from = 1, surplus, INTENT do oldest[#oldest + 1] = string.sub(own, from, from + INTENT - 1) end
+      own = string.sub(own, surplus + 1)
+    end
+    intents_of[owner] = own
+    list[#list + 1], list[#list + 2] = 'of:' .. owner, own
   end
   redis.call('HSET', today, unpack(list))
+  if #oldest > 0 then redis.call('HDEL', today, unpack(oldest)) end
 end
 
 -- Reads an answer back: the hold as it was granted, or nil for another request's.

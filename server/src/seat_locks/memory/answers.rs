@@ -1,6 +1,6 @@
-//! What was granted for which request, for a day at least.
+//! What was granted for which request, for a day at least; of each owner the latest.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use domain::time::{MINUTE_MS, Timestamp};
 use uuid::Uuid;
@@ -9,23 +9,41 @@ use super::super::{Asked, Held, Refusal};
 
 const DAY_MS: i64 = 24 * 60 * MINUTE_MS;
 
+/// Answers kept of each owner and day: `MAX_ANSWERS_OF_OWNER` of `lua/prelude.lua`.
+const MAX_ANSWERS_OF_OWNER: usize = 100;
+
 /// Granted answers by request: today's and the day before's.
 #[derive(Default)]
-pub(super) struct Answers(BTreeMap<i64, HashMap<Uuid, (u64, Held)>>);
+pub(super) struct Answers(BTreeMap<i64, OfDay>);
+
+#[derive(Default)]
+struct OfDay {
+    by_request: HashMap<Uuid, (u64, Held)>,
+    /// Requests of an owner, the oldest first.
+    of_owner: HashMap<String, VecDeque<Uuid>>,
+}
 
 impl Answers {
     /// The answer to a request that was granted before, or `None`.
     pub(super) fn of(&self, asked: Asked, now: Timestamp) -> Option<Result<Held, Refusal>> {
         let today = now.0.div_euclid(DAY_MS);
-        let found = [today, today - 1].iter().find_map(|day| self.0.get(day)?.get(&asked.id))?;
+        let found = [today, today - 1].iter().find_map(|day| self.0.get(day)?.by_request.get(&asked.id))?;
         Some(if found.0 == asked.digest { Ok(found.1.clone()) } else { Err(Refusal::Reused) })
     }
 
-    /// Keeps what was granted. It says nothing of payments: there was none in progress.
-    pub(super) fn keep(&mut self, asked: Asked, held: &Held, now: Timestamp) {
+    /// Keeps what was granted to an owner. It says nothing of payments: there was none in progress.
+    pub(super) fn keep(&mut self, asked: Asked, owner: &str, held: &Held, now: Timestamp) {
         let today = now.0.div_euclid(DAY_MS);
         self.0.retain(|day, _| *day >= today - 1);
-        self.0.entry(today).or_default().insert(asked.id, (asked.digest, held.clone()));
+        let OfDay { by_request, of_owner } = self.0.entry(today).or_default();
+        by_request.insert(asked.id, (asked.digest, held.clone()));
+        let requests = of_owner.entry(owner.to_owned()).or_default();
+        requests.push_back(asked.id);
+        if requests.len() > MAX_ANSWERS_OF_OWNER
+            && let Some(oldest) = requests.pop_front()
+        {
+            by_request.remove(&oldest);
+        }
     }
 }
 
@@ -40,9 +58,15 @@ mod tests {
         let at = Timestamp(DAY_MS - 1);
         let held = Held { hold: asked.id, expires_at: at, latest: at, fence: 1, paying: false, lot: Lot::default() };
         let mut answers = Answers::default();
-        answers.keep(asked, &held, at);
+        answers.keep(asked, "ann", &held, at);
         assert_eq!(answers.of(asked, at.plus_ms(DAY_MS)), Some(Ok(held)));
         assert_eq!(answers.of(Asked { digest: 8, ..asked }, at), Some(Err(Refusal::Reused)));
         assert_eq!(answers.of(asked, at.plus_ms(DAY_MS + 1)), None);
+    }
+
+    #[test]
+    fn the_scripts_keep_as_many_answers_of_an_owner() {
+        let kept = format!("local MAX_ANSWERS_OF_OWNER = {MAX_ANSWERS_OF_OWNER}\n");
+        assert!(include_str!("../lua/prelude.lua").contains(&kept), "{kept}");
     }
 }

@@ -13,22 +13,22 @@ impl Room {
     pub(super) fn lock(&mut self, terms: Terms, attempts: &[Attempt]) -> Vec<Result<Held, Refusal>> {
         // What this call has granted. It becomes an earlier answer when the call is over, not before: a
         // twin under another request's id is told so either way.
-        let mut new = HashMap::<Uuid, (u64, Held)>::new();
+        let mut new = HashMap::<Uuid, (u64, &str, Held)>::new();
         let mut answers = Vec::with_capacity(attempts.len());
         for attempt in attempts {
             let asked = attempt.asked;
-            let twin = new.get(&asked.id).map(|(digest, held)| same(*digest == asked.digest, held));
+            let twin = new.get(&asked.id).map(|(digest, _, held)| same(*digest == asked.digest, held));
             let answer = twin.or_else(|| self.answers.of(asked, self.now)).unwrap_or_else(|| {
                 let held = self.grant(terms, attempt);
                 if let Ok((held, true)) = &held {
-                    new.insert(asked.id, (asked.digest, held.clone()));
+                    new.insert(asked.id, (asked.digest, &attempt.owner, held.clone()));
                 }
                 held.map(|(held, _)| held)
             });
             answers.push(answer);
         }
-        for (id, (digest, held)) in new {
-            self.answers.keep(Asked { id, digest }, &held, self.now);
+        for (id, (digest, owner, held)) in new {
+            self.answers.keep(Asked { id, digest }, owner, &held, self.now);
         }
         answers
     }
@@ -125,6 +125,9 @@ impl Room {
         if !add.is_empty() && standing.bought + size(&hold.lot) > terms.per_person {
             return Err(limit(terms, standing));
         }
+        if let_go.is_empty() && added.is_empty() && gives.iter().all(|(_, count)| *count == 0) {
+            return Ok(hold.held(change.hold));
+        }
         for seat in let_go {
             self.set(seat, SeatState::Available);
         }
@@ -140,7 +143,7 @@ impl Room {
         } else {
             self.write_hold(change.hold, hold);
         }
-        self.answers.keep(change.asked, &held, self.now);
+        self.answers.keep(change.asked, &change.owner, &held, self.now);
         Ok(held)
     }
 
@@ -156,7 +159,7 @@ impl Room {
         (hold.expires, hold.original) = (expires, expires);
         let held = hold.held(id);
         self.write_hold(id, hold);
-        self.answers.keep(asked, &held, self.now);
+        self.answers.keep(asked, owner, &held, self.now);
         Ok(held)
     }
 

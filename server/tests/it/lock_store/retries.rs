@@ -6,6 +6,8 @@ use server::seat_locks::{Asked, Change, Lot, Refusal};
 use super::house::{House, TERMS, asked, attempt, lot, sale};
 
 const HOUR_MS: i64 = 60 * MINUTE_MS;
+/// Answers kept of each owner and day.
+const KEPT_OF_OWNER: usize = 100;
 
 on_every_store! {
     async fn a_retry_gets_the_same_hold_and_changes_nothing(house: &House) {
@@ -110,6 +112,64 @@ on_every_store! {
         let first = house.try_change(&change).await;
         assert_eq!(first.as_ref().map(|held| held.lot.is_empty()), Ok(true));
         assert_eq!(house.try_change(&change).await, first);
+    }
+
+    async fn a_change_that_changes_nothing_is_not_remembered_and_its_id_is_free(house: &House) {
+        let held = house.take_lot("ann", lot(&[1], &[(0, 1)])).await.expect("it is free");
+        let version = house.version().await;
+        let asked = asked();
+        let change = |digest, add, remove| Change {
+            asked: Asked { digest, ..asked },
+            hold: held.hold,
+            owner: "ann".into(),
+            add,
+            remove,
+        };
+        let nothing = [
+            (lot(&[1], &[]), Lot::default()),
+            (Lot::default(), lot(&[2], &[])),
+            (lot(&[], &[(0, 1)]), lot(&[], &[(0, 1)])),
+            (Lot::default(), Lot::default()),
+        ];
+        for (digest, (add, remove)) in (1..).zip(nothing) {
+            assert_eq!(house.try_change(&change(digest, add, remove)).await, Ok(held.clone()), "{digest}");
+        }
+        assert_eq!(house.version().await, version, "nothing is announced");
+        let before = house.store.granted_before(house.show, asked, held.hold, "ann").await;
+        assert_eq!(before.expect("an answer"), None);
+        let something = change(9, lot(&[2], &[]), Lot::default());
+        let changed = house.try_change(&something).await;
+        assert_eq!(changed.as_ref().map(|held| held.lot.clone()), Ok(lot(&[1, 2], &[(0, 1)])));
+        assert_eq!(house.try_change(&something).await, changed);
+        assert_eq!(house.try_change(&change(1, lot(&[1], &[]), Lot::default())).await, Err(Refusal::Reused));
+    }
+
+    async fn of_each_owner_the_latest_answers_are_kept(house: &House) {
+        let held = house.take("ann", &[1]).await.expect("it is free");
+        let ben = attempt("ben", lot(&[5], &[]));
+        let first_of_ben = house.try_one(&ben).await;
+        let changes: Vec<Change> = (0..KEPT_OF_OWNER + 5)
+            .map(|number| {
+                let (seat, nothing) = (lot(&[2], &[]), Lot::default());
+                let (add, remove) = if number % 2 == 0 { (seat, nothing) } else { (nothing, seat) };
+                Change { asked: asked(), hold: held.hold, owner: "ann".into(), add, remove }
+            })
+            .collect();
+        for change in &changes {
+            house.try_change(change).await.expect("it is free");
+        }
+        let mut known = Vec::new();
+        for change in &changes {
+            let before = house.store.granted_before(house.show, change.asked, held.hold, "ann").await;
+            known.push(before.expect("an answer").is_some());
+        }
+        let expected: Vec<bool> = (0..changes.len()).map(|number| number >= 5).collect();
+        assert_eq!(known, expected);
+        let last = changes.last().expect("there are some");
+        let version = house.version().await;
+        assert!(house.try_change(last).await.is_ok());
+        assert_eq!(house.version().await, version, "a replay changes nothing");
+        assert_eq!(house.try_one(&ben).await, first_of_ben, "another owner loses none");
     }
 
     async fn an_extension_asked_again_happens_once(house: &House) {

@@ -1,0 +1,103 @@
+//! Changes of holds with keys: those that change nothing leave nothing in Redis, and all of them are counted.
+
+use futures::{StreamExt, stream};
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+use server::seat_locks::Keys;
+
+use crate::idempotency::post;
+use crate::world::{Visitor, World, text};
+
+/// Changes that change nothing, in all.
+const CHANGES: usize = 3_000;
+/// …and at one time.
+const AT_ONCE: usize = 50;
+
+fn path_of(visitor: &Visitor, hold: &Value) -> String {
+    format!("/api/v1/shows/{}/holds/{}", visitor.show, text(&hold["id"]))
+}
+
+/// Fields of the hashes of remembered answers of the show, and the bytes of all its keys.
+async fn remembered(world: &World) -> (u64, u64) {
+    let mut redis = world.redis().await;
+    let keys = Keys::of(world.setting("REDIS_PREFIX"), world.show).0;
+    let (mut fields, mut bytes) = (0, 0);
+    for key in &keys {
+        let used: Option<u64> = redis::cmd("MEMORY")
+            .arg("USAGE")
+            .arg(key)
+            .arg("SAMPLES")
+            .arg(0)
+            .query_async(&mut redis)
+            .await
+            .expect("bytes");
+        bytes += used.unwrap_or_default();
+    }
+    for key in keys.iter().filter(|key| key.ends_with(":today") || key.ends_with(":before")) {
+        fields += redis::cmd("HLEN").arg(key).query_async::<u64>(&mut redis).await.expect("a length");
+    }
+    (fields, bytes)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn thousands_of_changes_that_change_nothing_leave_nothing_and_real_ones_are_still_replayed() {
+    let world = World::start(2, &[]).await;
+    let ann = world.visitor();
+    let (status, hold) = ann.hold(&[1, 2]).await;
+    assert_eq!(status, StatusCode::CREATED, "{hold}");
+    let path = path_of(&ann, &hold);
+    let before = remembered(&world).await;
+    let same_seats = json!({ "add": [1, 2], "remove": [7] });
+    let answers = stream::iter(0..CHANGES)
+        .map(|number| {
+            let (ann, path, body) = (&ann, &path, same_seats.clone());
+            async move { ann.call_with_key(Method::PATCH, path, body, &format!("nothing {number}")).await }
+        })
+        .buffer_unordered(AT_ONCE);
+    let answers: Vec<_> = answers.collect().await;
+    for (status, answer) in answers {
+        assert_eq!((status, &answer["seats"]), (StatusCode::OK, &hold["seats"]), "{answer}");
+    }
+    assert_eq!(remembered(&world).await, before, "fields and bytes");
+
+    // A real change is remembered, and replayed by a server that has not seen it.
+    let elsewhere = Visitor { base: world.servers[1].url.clone(), ..ann.clone() };
+    let real = json!({ "add": [3], "remove": [1] });
+    let changed = ann.call_with_key(Method::PATCH, &path, real.clone(), "real").await;
+    assert_eq!(changed.0, StatusCode::OK, "{}", changed.1);
+    let (status, later) = ann.change(&hold, &[1], &[3]).await;
+    assert_eq!(status, StatusCode::OK, "{later}");
+    assert_eq!(elsewhere.call_with_key(Method::PATCH, &path, real, "real").await, changed);
+    assert_eq!(ann.held().await["seats"], later["seats"], "the replay changes nothing");
+    assert!(remembered(&world).await.0 > before.0);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_keyed_change_of_a_hold_is_counted_and_an_extension_is_one() {
+    let world = World::start(1, &[("HOLDS_PER_VISITOR_MIN", "12")]).await;
+    let (ann, ben) = (world.visitor(), world.visitor());
+    let (_, hold) = ann.hold(&[1]).await;
+    let path = path_of(&ann, &hold);
+    let mut heard = 0;
+    let refusal = loop {
+        let (status, answer) = ann.call(Method::PATCH, &path, json!({ "remove": [7] })).await;
+        if status != StatusCode::OK {
+            break (status, answer);
+        }
+        heard += 1;
+        assert!(heard <= 96, "three buckets' worth");
+    };
+    assert_eq!(refusal.0, StatusCode::TOO_MANY_REQUESTS, "{}", refusal.1);
+    assert!(heard >= 48, "{heard} changes were heard");
+    let extended = post(&ann, &format!("{path}/extend"), "longer", "", &[]).await;
+    assert_eq!(extended.status, StatusCode::TOO_MANY_REQUESTS, "{extended:?}");
+    assert_eq!(extended.json()["code"], "too_many_attempts");
+    assert_eq!(extended.header("ratelimit-policy"), "\"change-visitor\";q=48;w=60");
+    // Seats are let go at any time, and another visitor changes what they hold.
+    assert_eq!(ann.let_go(&hold).await, StatusCode::NO_CONTENT);
+    let (_, hold) = ben.hold(&[1]).await;
+    let (status, changed) = ben.change(&hold, &[2], &[1]).await;
+    assert_eq!(status, StatusCode::OK, "{changed}");
+    world.end().await;
+}
