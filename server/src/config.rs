@@ -99,6 +99,9 @@ pub struct Config {
     /// The same for everybody who comes from one address of the network.
     #[arg(long, env = "HOLDS_PER_ADDRESS_MIN", default_value_t = 1_200)]
     pub holds_per_address_min: u32,
+    /// Live maps that may be open from one address of the network at one server; 0: as many as there is room for.
+    #[arg(long, env = "SOCKETS_PER_ADDRESS", default_value_t = 500)]
+    pub sockets_per_address: usize,
     /// Somebody who holds seats again and again is not said to have bought nothing before so long, milliseconds: they may
     /// be about to pay.
     #[arg(long, env = "NEVER_BOUGHT_AFTER_MS", default_value_t = domain::fairness::NEVER_BOUGHT_AFTER_MS)]

@@ -159,7 +159,7 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
         first_looks: seat_locks::FirstLooks::default(),
         redis,
         watched: seat_locks::Watched::default(),
-        hubs: live::Hubs::default(),
+        hubs: live::Hubs::new(config.sockets_per_address),
         gateways,
         mailer,
         waiting_rooms,

@@ -20,7 +20,7 @@ use super::upgrade;
 use crate::AppState;
 use crate::web::caching::PRIVATE;
 use crate::web::problem::ApiResult;
-use crate::web::{ApiPath, ApiQuery, Code, Problem, Visitor};
+use crate::web::{ApiPath, ApiQuery, ClientAddress, Code, Problem, Visitor};
 
 /// The routes of the live map, under `/api/v1`.
 pub fn routes() -> OpenApiRouter<AppState> {
@@ -89,10 +89,11 @@ struct LiveQuery {
 #[utoipa::path(get, path = "/shows/{show}/live", tag = "live",
     params(("show" = Uuid, Path), ("epoch" = Option<u64>, Query), ("version" = Option<u64>, Query),
         ("sections" = Option<String>, Query, description = "Numbers of sections, `2,5`: only their changes")),
-    responses((status = 101), (status = 400), (status = 403), (status = 404), (status = 503)))]
+    responses((status = 101), (status = 400), (status = 403), (status = 404), (status = 429), (status = 503)))]
 async fn live(
     State(state): State<AppState>,
     visitor: Visitor,
+    address: ClientAddress,
     ApiPath(show): ApiPath<Uuid>,
     ApiQuery(query): ApiQuery<LiveQuery>,
     mut request: Request,
@@ -101,6 +102,8 @@ async fn live(
     if !crate::web::router::is_own_origin(&state, request.headers()) {
         return Err(Problem::new(Code::ForeignOrigin, "The live map is for our own pages."));
     }
+    // Before any store is asked.
+    let place = state.hubs.sockets.admit(&address.0, &visitor.owner)?;
     let show = state.catalogue.public_show(show).await?;
     let mut reader = state.hubs.open(&state, &show).await?;
     if let Some((epoch, version)) = query.epoch.zip(query.version) {
@@ -110,7 +113,6 @@ async fn live(
         let sections = sections_of(sections).ok_or_else(unreadable_sections)?;
         reader.follow(&sections).map_err(|NoSuchSection(section)| no_such_section(section))?;
     }
-    let place = state.hubs.admit()?;
     let greeting = Greeting { show, owner: visitor.owner.clone() };
     // Tracked, so that a stopping server waits until every reader was told.
     let tasks = state.tasks.clone();

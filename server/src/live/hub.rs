@@ -11,7 +11,7 @@ use bytes::Bytes;
 use domain::seats::{AreaIndex, SeatIndex, SeatState};
 use domain::time::Timestamp;
 use domain::waiting_room::Queue;
-use domain::wire::Frame;
+use domain::wire::{Change, Frame};
 use tokio::sync::{OnceCell, watch};
 use uuid::Uuid;
 
@@ -20,7 +20,7 @@ use super::inbox::Inbox;
 use super::lately::Lately;
 use super::map::{At, LiveMap, Sections};
 use super::packed::packed;
-use super::view::{News, NumberedFrame, Tick, View};
+use super::view::{self, News, NumberedFrame, Tick, View};
 use crate::seat_locks::MapSnapshot;
 
 /// Sets of sections one show encodes deltas for, besides the whole room. Readers of further sets get the
@@ -60,6 +60,16 @@ struct Inner {
     /// The present as JSON.
     json: Option<Bytes>,
     stopping: bool,
+}
+
+/// What a reader lacks.
+enum Untold {
+    /// These bytes say it.
+    Encoded(Bytes),
+    /// These changes.
+    Changes(Vec<Change>),
+    /// More than the history knows.
+    Everything,
 }
 
 impl Hub {
@@ -212,7 +222,8 @@ impl Hub {
     }
 
     /// Brings a reader of these sections from `at` to the present, with every seat of the sections that
-    /// are `new` to them; `None` when there is nothing to tell.
+    /// are `new` to them; `None` when there is nothing to tell. The changes are collected under the hub's lock and
+    /// encoded outside of it: a reader who asks again and again delays no tick.
     pub(super) fn catch_up(
         &self,
         at: Option<At>,
@@ -220,23 +231,72 @@ impl Hub {
         new: &[Range<SeatIndex>],
         now: Timestamp,
     ) -> Option<(At, Bytes)> {
-        let mut inner = self.lock();
-        let Inner { map: Some(map), views, .. } = &mut *inner else { return None };
-        let present = map.at();
-        if at == Some(present) && new.is_empty() {
-            return None;
-        }
-        let view = views.iter_mut().find(|view| *view.sections == *sections);
-        let delta = match (at.filter(|at| map.reaches_back_to(*at)), view) {
-            (Some(at), Some(view)) if new.is_empty() => Some(view.merged_since(at.version, map)),
-            (Some(at), Some(view)) => Some(view.since_with(at.version, new, map)),
-            _ => None,
+        let (present, untold) = self.untold(at, sections, new)?;
+        let delta = match (untold, at) {
+            (Untold::Encoded(bytes), _) => Some(bytes),
+            (Untold::Changes(changes), Some(at)) => {
+                let bytes = view::delta(at.version, present.version, changes);
+                if new.is_empty() {
+                    self.keep_merged(at.version, present, sections, &bytes);
+                }
+                Some(bytes)
+            }
+            (Untold::Everything | Untold::Changes(_), _) => None,
         };
         if let Some(delta) = delta.as_ref().filter(|delta| delta.len() <= SHORT_DELTA_BYTES) {
             return Some((present, delta.clone()));
         }
-        let snapshot = inner.snapshot(now)?;
-        Some((present, delta.filter(|delta| delta.len() <= snapshot.len()).unwrap_or(snapshot)))
+        let (snapshot_at, snapshot) = self.snapshot(now)?;
+        let shorter = delta.filter(|delta| delta.len() <= snapshot.len());
+        Some(shorter.map_or((snapshot_at, snapshot), |delta| (present, delta)))
+    }
+
+    /// The present version, and what leads a reader there.
+    fn untold(&self, at: Option<At>, sections: &[u16], new: &[Range<SeatIndex>]) -> Option<(At, Untold)> {
+        let inner = self.lock();
+        let map = inner.map.as_ref()?;
+        let present = map.at();
+        if at == Some(present) && new.is_empty() {
+            return None;
+        }
+        let view = inner.views.iter().find(|view| *view.sections == *sections);
+        let untold = match (at.filter(|at| map.reaches_back_to(*at)), view) {
+            (Some(at), Some(view)) if new.is_empty() => view
+                .merged_since(at.version)
+                .map_or_else(|| Untold::Changes(view.changes_since(at.version, map)), Untold::Encoded),
+            (Some(at), Some(view)) => Untold::Changes(view.changes_with(at.version, new, map)),
+            _ => Untold::Everything,
+        };
+        Some((present, untold))
+    }
+
+    /// Keeps a delta for readers who ask for the same, if it still leads to the present.
+    fn keep_merged(&self, from: u64, to: At, sections: &[u16], bytes: &Bytes) {
+        let mut inner = self.lock();
+        let is_present = inner.map.as_ref().is_some_and(|map| map.at() == to);
+        if let Some(view) = inner.views.iter_mut().find(|view| *view.sections == *sections).filter(|_| is_present) {
+            view.keep_merged(from, bytes);
+        }
+    }
+
+    /// The present as a frame, encoded once for all who ask within a moment, outside the lock.
+    fn snapshot(&self, now: Timestamp) -> Option<(At, Bytes)> {
+        let (at, seats) = {
+            let inner = self.lock();
+            let map = inner.map.as_ref()?;
+            if let Some((told, bytes)) = &inner.snapshot
+                && (0..=SNAPSHOT_LIFE_MS).contains(&(now.0 - told.0))
+            {
+                return Some((map.at(), bytes.clone()));
+            }
+            (map.at(), map.seats().to_vec())
+        };
+        let bytes = packed(&Frame::Snapshot { epoch: at.epoch, version: at.version, now, map: seats });
+        let mut inner = self.lock();
+        if inner.map.as_ref().is_some_and(|map| map.at() == at) {
+            inner.snapshot = Some((now, bytes.clone()));
+        }
+        Some((at, bytes))
     }
 
     /// The present as JSON, written once a version by `write`. It does not wait for the tick: who has
@@ -308,18 +368,5 @@ impl Inner {
         let Some(left) = self.map.as_ref().map(LiveMap::areas).filter(|left| *left != self.areas_of) else { return };
         self.areas_of.clone_from(&left);
         self.areas.tell(&Frame::Areas { left });
-    }
-
-    fn snapshot(&mut self, now: Timestamp) -> Option<Bytes> {
-        if let Some((told, bytes)) = &self.snapshot
-            && (0..=SNAPSHOT_LIFE_MS).contains(&(now.0 - told.0))
-        {
-            return Some(bytes.clone());
-        }
-        let map = self.map.as_ref()?;
-        let At { epoch, version } = map.at();
-        let bytes = packed(&Frame::Snapshot { epoch, version, now, map: map.seats().to_vec() });
-        self.snapshot = Some((now, bytes.clone()));
-        Some(bytes)
     }
 }

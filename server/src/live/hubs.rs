@@ -14,6 +14,7 @@ use uuid::Uuid;
 use super::hub::Hub;
 use super::map::Sections;
 use super::reader::Reader;
+use super::sockets::Sockets;
 use super::ticks::tick;
 use crate::AppState;
 use crate::catalogue::Show;
@@ -22,8 +23,6 @@ use crate::web::{Code, Problem};
 
 /// Shows one replica serves live at most.
 const MAX_HUBS: usize = 2_000;
-/// Sockets one replica serves at most.
-const MAX_SOCKETS: usize = 20_000;
 /// Opening a show may take this long; the subscriber may be reconnecting.
 const OPEN_DEADLINE: Duration = Duration::from_secs(4);
 /// Channels to follow that may wait for the subscriber.
@@ -42,22 +41,22 @@ pub struct Hubs {
     open: Mutex<HashMap<Uuid, Arc<Hub>>>,
     orders: mpsc::Sender<Order>,
     pub(super) orders_taken: AsyncMutex<Option<mpsc::Receiver<Order>>>,
-    sockets: Arc<tokio::sync::Semaphore>,
+    pub(super) sockets: Sockets,
 }
 
-impl Default for Hubs {
-    fn default() -> Self {
+impl Hubs {
+    /// None is open yet. `sockets_per_address`: 0 for no limit.
+    #[must_use]
+    pub fn new(sockets_per_address: usize) -> Self {
         let (orders, taken) = mpsc::channel(MAX_WAITING_ORDERS);
         Self {
             open: Mutex::default(),
             orders,
             orders_taken: AsyncMutex::new(Some(taken)),
-            sockets: Arc::new(tokio::sync::Semaphore::new(MAX_SOCKETS)),
+            sockets: Sockets::new(sockets_per_address),
         }
     }
-}
 
-impl Hubs {
     /// The hub of a show, if somebody reads it or is about to.
     pub(super) fn get(&self, show: Uuid) -> Option<Arc<Hub>> {
         self.lock().get(&show).cloned()
@@ -82,7 +81,7 @@ impl Hubs {
     /// Shows that are live here, and sockets.
     #[must_use]
     pub fn counts(&self) -> (usize, usize) {
-        (self.lock().len(), MAX_SOCKETS - self.sockets.available_permits())
+        (self.lock().len(), self.sockets.count())
     }
 
     /// How long before `now` a seat was taken, milliseconds; `None` when that was not just now, or nobody here
@@ -96,13 +95,6 @@ impl Hubs {
         if let Some(hub) = self.get(show) {
             hub.note_queue(queue);
         }
-    }
-
-    /// A place for one more socket.
-    pub(super) fn admit(&self) -> Result<tokio::sync::OwnedSemaphorePermit, Problem> {
-        let full =
-            |_| Problem::new(Code::Overloaded, "Too many people are watching right now. Please try again shortly.");
-        Arc::clone(&self.sockets).try_acquire_owned().map_err(full)
     }
 
     /// A reader of a show; opens its hub when this is the first.
@@ -218,7 +210,7 @@ mod tests {
 
     /// Hubs whose orders to follow are obeyed at once.
     async fn hubs() -> Arc<Hubs> {
-        let hubs = Arc::new(Hubs::default());
+        let hubs = Arc::new(Hubs::new(0));
         let mut orders = hubs.orders_taken.lock().await.take().expect("nobody took them");
         tokio::spawn(async move {
             while let Some(order) = orders.recv().await {

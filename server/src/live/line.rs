@@ -82,6 +82,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Line<S> {
         std::future::poll_fn(|cx| self.poll(cx)).await
     }
 
+    /// Waits until everything is written and reads nothing; for ever, when there is nothing to write. May be dropped and
+    /// called again.
+    pub(super) async fn written(&mut self) -> Result<Event, Fault> {
+        std::future::poll_fn(|cx| {
+            if self.out.is_empty() && self.pong.is_empty() {
+                return Poll::Pending;
+            }
+            ready!(self.poll_write(cx)).map_err(|_| Fault::Gone)?;
+            Poll::Ready(Ok(Event::Written))
+        })
+        .await
+    }
+
     /// Writes what is left, and then `frames`, and says no more.
     pub(super) async fn finish(&mut self, frames: &[Bytes]) -> io::Result<()> {
         for frame in frames {

@@ -7,15 +7,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::time::Timestamp;
-use domain::wire::{Ask, Frame, Mine};
+use domain::wire::{Frame, Mine};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tungstenite::protocol::frame::coding::CloseCode;
 
+use super::hearing::Hearing;
 use super::line::{Event, Fault, Line};
 use super::packed::{self, packed};
-use super::reader::{Next, NoSuchSection, Reader};
+use super::reader::{Next, Reader};
 use crate::catalogue::Show;
 use crate::seat_locks::with_map;
 use crate::{AppState, ids};
@@ -90,13 +91,16 @@ where
     let Greeting { show, owner } = greeting;
     let asked = with_map(state, &show, || state.locks.mine(show.id, &owner));
     // The map goes out while the store is asked.
+    let mut hearing = Hearing::default();
     let told = async {
         while !line.is_free() {
-            if let Event::Said(bytes) = line.event().await? {
-                obey(reader, &bytes)?;
+            match next_event(line, hearing.is_full()).await? {
+                Event::Written => {}
+                Event::Alive => hearing.heard(),
+                Event::Said(bytes) => hearing.obey(reader, &bytes)?,
             }
         }
-        Ok::<(), End>(())
+        hearing.go_on(reader)
     };
     let (held, told) = tokio::join!(asked, timeout(GREETING, told));
     told.map_err(|_| End::Gone)??;
@@ -125,8 +129,9 @@ where
 {
     // The first beat is drawn, so that readers who came together do not beat together.
     let mut beat = std::pin::pin!(sleep(Duration::from_millis(ids::jitter(BEAT.as_millis() as u64))));
-    let (mut silent, mut stuck) = (0, 0);
+    let (mut silent, mut stuck, mut hearing) = (0, 0, Hearing::default());
     loop {
+        let is_full = hearing.is_full();
         if line.is_free() {
             match reader.next(&now) {
                 Next::Frame(frame) => line.put(frame),
@@ -136,14 +141,18 @@ where
         }
         tokio::select! {
             biased;
-            event = line.event() => match event? {
+            event = next_event(line, is_full) => match event? {
                 Event::Written => {}
-                Event::Alive => silent = 0,
+                Event::Alive => {
+                    silent = 0;
+                    hearing.heard();
+                }
                 Event::Said(bytes) => {
                     silent = 0;
-                    obey(reader, &bytes)?;
+                    hearing.obey(reader, &bytes)?;
                 }
             },
+            () = hearing.pause_is_over(), if hearing.is_pausing() => hearing.go_on(reader)?,
             ticked = reader.ticks.changed(), if line.is_free() => {
                 ticked.map_err(|_| End::Close(CloseCode::Restart, "the map was closed, come back"))?;
             }
@@ -166,11 +175,12 @@ where
     }
 }
 
-fn obey(reader: &mut Reader, bytes: &[u8]) -> Result<(), End> {
-    let Ok(Ask::Subscribe { sections }) = Ask::decode(bytes) else {
-        return Err(End::Close(CloseCode::Unsupported, "nothing we understand; see docs/api.md"));
-    };
-    reader.follow(&sections).map_err(|NoSuchSection(_)| End::Close(CloseCode::Policy, "the room has no such section"))
+/// What happens next. A reader who has said enough for now is not read.
+async fn next_event<S>(line: &mut Line<S>, has_said_enough: bool) -> Result<Event, Fault>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    if has_said_enough { line.written().await } else { line.event().await }
 }
 
 async fn say_goodbye<S>(line: &mut Line<S>, end: End)

@@ -368,3 +368,38 @@ async fn a_reader_changes_sections_over_the_line() {
     drop(peer);
     assert!(talking.await.expect("no panic").is_err());
 }
+
+/// A message of a client, masked with zeros, which changes nothing.
+fn said(sections: &[u16]) -> Vec<u8> {
+    let ask = Ask::Subscribe { sections: sections.to_vec() }.encode();
+    [&[0x82, 0x80 | ask.len() as u8, 0, 0, 0, 0][..], &ask].concat()
+}
+
+#[tokio::test]
+async fn of_the_sections_asked_for_within_a_tick_the_last_count_and_a_flood_waits_in_its_own_connection() {
+    use tokio::io::AsyncWriteExt;
+    let hub = hub();
+    let (ours, mut peer) = duplex(1 << 20);
+    let mut reader = Reader::new(Arc::clone(&hub));
+    let talking = tokio::spawn(async move {
+        let mut line = Line::new(ours, &[]);
+        converse(&mut line, &mut reader, &CancellationToken::new(), || NOW).await.map(|_| ())
+    });
+    assert!(matches!(read(&mut peer).await, Frame::Snapshot { .. }));
+    // More than is read in a pause: the rest waits for the next one.
+    let flood: Vec<u8> = (0..20).flat_map(|_| [said(&[0]), said(&[1])]).flatten().chain(said(&[0, 3])).collect();
+    peer.write_all(&flood).await.expect("there is room");
+    let mut seats = Vec::new();
+    // After each change of sections a delta brings what was added.
+    while !seats.contains(&30) {
+        match read(&mut peer).await {
+            Frame::Delta { changes, .. } => seats.extend(changes.iter().map(|change| change.seat)),
+            Frame::Overview { .. } => {}
+            other => panic!("{other:?} is no answer"),
+        }
+    }
+    // The first at once, the last of each pause after it: forty-one changes are three.
+    assert!(seats.len() <= 3 * 20, "{seats:?}");
+    drop(peer);
+    assert!(talking.await.expect("no panic").is_err());
+}

@@ -120,25 +120,30 @@ impl View {
         });
     }
 
-    /// The delta from a version of this epoch that the history reaches back to, to the present.
-    pub(super) fn merged_since(&mut self, from: u64, map: &LiveMap) -> Bytes {
-        if let Some((_, bytes)) = self.merged.iter().find(|(version, _)| *version == from) {
-            return bytes.clone();
-        }
-        let bytes = delta(from, map.at().version, map.changes_since(from, self.within()));
-        if self.merged.len() < MAX_MERGED {
+    /// The delta from that version to the present, if a reader asked for it before.
+    pub(super) fn merged_since(&self, from: u64) -> Option<Bytes> {
+        self.merged.iter().find(|(version, _)| *version == from).map(|(_, bytes)| bytes.clone())
+    }
+
+    /// Keeps the delta from that version to the present for those who ask for the same.
+    pub(super) fn keep_merged(&mut self, from: u64, bytes: &Bytes) {
+        if self.merged.len() < MAX_MERGED && self.merged_since(from).is_none() {
             self.merged.push((from, bytes.clone()));
         }
-        bytes
+    }
+
+    /// What changed since a version of this epoch that the history reaches back to.
+    pub(super) fn changes_since(&self, from: u64, map: &LiveMap) -> Vec<Change> {
+        map.changes_since(from, self.within())
     }
 
     /// The same, and every seat of the sections that are `new` to the reader.
-    pub(super) fn since_with(&self, from: u64, new: &[Range<SeatIndex>], map: &LiveMap) -> Bytes {
-        let mut changes = map.changes_since(from, self.within());
+    pub(super) fn changes_with(&self, from: u64, new: &[Range<SeatIndex>], map: &LiveMap) -> Vec<Change> {
+        let mut changes = self.changes_since(from, map);
         changes.extend(map.states_of(new));
         changes.sort_unstable_by_key(|change| change.seat);
         changes.dedup_by_key(|change| change.seat);
-        delta(from, map.at().version, changes)
+        changes
     }
 
     /// Forgets deltas to a version that is not the present any more.
@@ -147,6 +152,7 @@ impl View {
     }
 }
 
-fn delta(from: u64, to: u64, changes: Vec<Change>) -> Bytes {
+/// The frame of these changes.
+pub(super) fn delta(from: u64, to: u64, changes: Vec<Change>) -> Bytes {
     packed(&Frame::Delta { from, to, changes })
 }

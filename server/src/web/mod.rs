@@ -6,6 +6,7 @@ pub mod authorisation;
 pub mod budget;
 pub mod caching;
 pub mod client_address;
+pub mod concurrency;
 pub mod connections;
 pub mod extract;
 mod fast_road;

@@ -43,6 +43,7 @@ mod kills;
 mod languages;
 mod late_money;
 mod live;
+mod live_flood;
 mod lock_store;
 mod organiser;
 mod parked;

@@ -1,0 +1,81 @@
+//! What one reader says, no faster than a tick: of the sections they ask for in between, the last count.
+//!
+//! A reader who says more is not read until the pause is over. What they say waits in their own connection, and costs no
+//! other reader anything.
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use domain::wire::Ask;
+use tokio::time::{Sleep, sleep};
+use tungstenite::protocol::frame::coding::CloseCode;
+
+use super::reader::{NoSuchSection, Reader};
+use super::socket::End;
+
+/// A reader changes sections once in so long: as long as the shortest tick.
+const PAUSE: Duration = Duration::from_millis(50);
+/// Messages of a reader that are read in so long; a page sends one or two.
+const MAX_PER_PAUSE: u8 = 32;
+
+/// What was heard of a reader since the last pause. Nearly always nothing, and then no timer either.
+#[derive(Default)]
+pub(super) struct Hearing {
+    messages: u8,
+    /// Sections asked for last, and not followed yet.
+    wanted: Option<Vec<u16>>,
+    /// Runs since the first message.
+    pause: Option<Pin<Box<Sleep>>>,
+}
+
+impl Hearing {
+    /// Whether the reader has said enough for now.
+    pub(super) fn is_full(&self) -> bool {
+        self.messages >= MAX_PER_PAUSE
+    }
+
+    /// Counts a message.
+    pub(super) fn heard(&mut self) {
+        self.messages = self.messages.saturating_add(1);
+        self.pause.get_or_insert_with(|| Box::pin(sleep(PAUSE)));
+    }
+
+    /// Does what the reader says: at once, or when the pause is over.
+    pub(super) fn obey(&mut self, reader: &mut Reader, bytes: &[u8]) -> Result<(), End> {
+        let Ok(Ask::Subscribe { sections }) = Ask::decode(bytes) else {
+            return Err(End::Close(CloseCode::Unsupported, "nothing we understand; see docs/api.md"));
+        };
+        let is_first = self.pause.is_none();
+        self.heard();
+        if is_first {
+            return follow(reader, &sections);
+        }
+        self.wanted = Some(sections);
+        Ok(())
+    }
+
+    /// Whether a pause is under way.
+    pub(super) fn is_pausing(&self) -> bool {
+        self.pause.is_some()
+    }
+
+    /// Waits until the pause is over. There must be one.
+    pub(super) async fn pause_is_over(&mut self) {
+        if let Some(pause) = &mut self.pause {
+            pause.as_mut().await;
+        }
+    }
+
+    /// The pause is over: what was asked for last is done, and the next pause begins with it.
+    pub(super) fn go_on(&mut self, reader: &mut Reader) -> Result<(), End> {
+        let wanted = std::mem::take(self).wanted;
+        let Some(sections) = wanted else { return Ok(()) };
+        self.pause = Some(Box::pin(sleep(PAUSE)));
+        follow(reader, &sections)
+    }
+}
+
+fn follow(reader: &mut Reader, sections: &[u16]) -> Result<(), End> {
+    let no_such_section = |NoSuchSection(_)| End::Close(CloseCode::Policy, "the room has no such section");
+    reader.follow(sections).map_err(no_such_section)
+}

@@ -1,0 +1,70 @@
+//! How many of something one caller has at one time, such as connections of an address.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Slots in use, by whose they are. Who has none takes no memory.
+#[derive(Clone, Debug, Default)]
+pub struct Concurrency(Arc<Mutex<HashMap<String, usize>>>);
+
+/// One slot in use, free again when it is dropped.
+#[derive(Debug)]
+pub struct Slot {
+    counts: Concurrency,
+    whose: String,
+}
+
+impl Concurrency {
+    /// One more slot; `None` when so many are in use.
+    #[must_use]
+    pub fn take(&self, whose: &str, most: usize) -> Option<Slot> {
+        let mut counts = self.lock();
+        let count = counts.get(whose).copied().unwrap_or_default();
+        if count >= most {
+            return None;
+        }
+        counts.insert(whose.to_owned(), count + 1);
+        drop(counts);
+        Some(Slot { counts: self.clone(), whose: whose.to_owned() })
+    }
+
+    /// Callers that have a slot.
+    #[must_use]
+    pub fn callers(&self) -> usize {
+        self.lock().len()
+    }
+
+    // Held for a map operation only, never across an await.
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, usize>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        if let Entry::Occupied(mut count) = self.counts.lock().entry(std::mem::take(&mut self.whose)) {
+            *count.get_mut() -= 1;
+            if *count.get() == 0 {
+                count.remove();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_caller_has_so_many_slots_and_a_free_one_can_be_taken_again() {
+        let slots = Concurrency::default();
+        let (one, two) = (slots.take("ann", 2), slots.take("ann", 2));
+        assert!(one.is_some() && two.is_some() && slots.take("ann", 2).is_none());
+        assert!(slots.take("ben", 2).is_some(), "another caller");
+        drop(one);
+        assert!(slots.take("ann", 2).is_some());
+        drop(two);
+        assert_eq!(slots.callers(), 0);
+    }
+}
