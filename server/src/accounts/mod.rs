@@ -45,7 +45,7 @@ pub use person::{check as check_person, email_of, known_as};
 pub use pin::{PinIntent, check_pin, managers_with_pin, set_pin};
 pub use purge::purge_forever;
 pub use register::register;
-pub use sessions::{HINT_COOKIE, SESSION_COOKIE, Session, SignedIn, of_request, to_end};
+pub use sessions::{Session, SignedIn, of_request, to_end};
 pub use staff::{Staff, may_at, works_at};
 pub use tokens::long_enough as secrets_are_long_enough;
 pub use view::{has_proven_address, named, of_account};

@@ -20,10 +20,12 @@ use super::{sql, tokens};
 use crate::web::{Code, Problem};
 use crate::{AppState, ids};
 
-/// Name of the cookie.
-pub const SESSION_COOKIE: &str = "rowlock_session";
+/// Name of the cookie where there is no TLS.
+const SESSION_COOKIE: &str = "rowlock_session";
+/// Its name where there is, which no other host can set (`web::visitor`).
+const HOST_SESSION_COOKIE: &str = "__Host-rowlock_session";
 /// Tells scripts of ours that it is worth asking who is signed in; opens nothing.
-pub const HINT_COOKIE: &str = "rowlock_signed_in";
+const HINT_COOKIE: &str = "rowlock_signed_in";
 /// Length of the cookie's value: 256 bits in hex.
 const SECRET_LENGTH: usize = 64;
 /// A session that was looked up is believed for so long.
@@ -83,7 +85,7 @@ impl Credential {
             let named = state.accounts.tokens.read(token?, state.locks.now())?;
             return Ok(Some(Self::Token(named.session, named.account)));
         }
-        Ok(cookie(headers).map(|secret| Self::Cookie(Sha256::digest(secret).into())))
+        Ok(cookie(headers, state.config.is_https()).map(|secret| Self::Cookie(Sha256::digest(secret).into())))
     }
 }
 
@@ -98,11 +100,15 @@ fn bearer(headers: &HeaderMap) -> Option<Result<&str, Problem>> {
     }
 }
 
+const fn cookie_name(https: bool) -> &'static str {
+    if https { HOST_SESSION_COOKIE } else { SESSION_COOKIE }
+}
+
 /// The secret in the session's cookie, if it can be one.
-fn cookie(headers: &HeaderMap) -> Option<&[u8]> {
+fn cookie(headers: &HeaderMap, https: bool) -> Option<&[u8]> {
+    let name = cookie_name(https).as_bytes();
     let cookies = headers.get_all(COOKIE).into_iter().flat_map(|value| value.as_bytes().split(|byte| *byte == b';'));
-    let mut ours =
-        cookies.filter_map(|cookie| cookie.trim_ascii().strip_prefix(SESSION_COOKIE.as_bytes())?.strip_prefix(b"="));
+    let mut ours = cookies.filter_map(|cookie| cookie.trim_ascii().strip_prefix(name)?.strip_prefix(b"="));
     ours.find(|secret| secret.len() == SECRET_LENGTH && secret.iter().all(u8::is_ascii_hexdigit))
 }
 
@@ -192,17 +198,18 @@ pub(super) fn new_secret() -> (String, [u8; 32]) {
 /// The cookies of a session that begins.
 pub(super) fn cookies(secret: &str, life: Life, https: bool) -> [HeaderValue; 2] {
     let (secure, age) = (if https { "; Secure" } else { "" }, life.absolute_ms / SECOND_MS);
+    let name = cookie_name(https);
     [
-        value(&format!("{SESSION_COOKIE}={secret}; Path=/; Max-Age={age}; HttpOnly; SameSite=Lax{secure}")),
+        value(&format!("{name}={secret}; Path=/; Max-Age={age}; HttpOnly; SameSite=Lax{secure}")),
         value(&format!("{HINT_COOKIE}=1; Path=/; Max-Age={age}; SameSite=Lax{secure}")),
     ]
 }
 
 /// The cookies of a session that is over.
 pub(super) fn no_cookies(https: bool) -> [HeaderValue; 2] {
-    let secure = if https { "; Secure" } else { "" };
+    let (name, secure) = (cookie_name(https), if https { "; Secure" } else { "" });
     [
-        value(&format!("{SESSION_COOKIE}=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax{secure}")),
+        value(&format!("{name}=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax{secure}")),
         value(&format!("{HINT_COOKIE}=; Path=/; Max-Age=0; SameSite=Lax{secure}")),
     ]
 }
@@ -229,10 +236,10 @@ mod tests {
         assert_eq!(secret.len(), SECRET_LENGTH);
         let ours = format!("a=1; {SESSION_COOKIE}={secret}; b=2");
         let found = headers(&[("cookie", &ours)]);
-        assert_eq!(cookie(&found), Some(secret.as_bytes()));
-        assert_eq!(<[u8; 32]>::from(Sha256::digest(cookie(&found).expect("found"))), hash);
+        assert_eq!(cookie(&found, false), Some(secret.as_bytes()));
+        assert_eq!(<[u8; 32]>::from(Sha256::digest(cookie(&found, false).expect("found"))), hash);
         for odd in ["", "rowlock_session=", "rowlock_session=abc", &format!("x{SESSION_COOKIE}={secret}")] {
-            assert_eq!(cookie(&headers(&[("cookie", odd)])), None, "{odd}");
+            assert_eq!(cookie(&headers(&[("cookie", odd)]), false), None, "{odd}");
         }
     }
 
@@ -250,7 +257,9 @@ mod tests {
     #[test]
     fn the_cookie_is_for_us_alone_and_secure_where_there_is_tls() {
         let [session, hint] = cookies("abc", STAFF, true);
-        assert_eq!(session, "rowlock_session=abc; Path=/; Max-Age=57600; HttpOnly; SameSite=Lax; Secure");
+        assert_eq!(session, "__Host-rowlock_session=abc; Path=/; Max-Age=57600; HttpOnly; SameSite=Lax; Secure");
+        let planted = format!("rowlock_session={}", "a".repeat(SECRET_LENGTH));
+        assert_eq!(cookie(&headers(&[("cookie", &planted)]), true), None, "another host may have set it");
         assert!(!hint.to_str().expect("text").contains("abc"));
         let [session, _] = no_cookies(false);
         assert_eq!(session, "rowlock_session=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax");

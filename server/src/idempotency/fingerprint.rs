@@ -20,11 +20,11 @@ pub struct Fingerprint {
 }
 
 impl Fingerprint {
-    /// Of a request by a known visitor with a usable key; `None` for every other.
+    /// Of a request by a known visitor with a usable key; `None` for every other. `https`: whether people reach us over TLS.
     #[must_use]
-    pub fn of(parts: &Parts, body: &[u8]) -> Option<Self> {
+    pub fn of(parts: &Parts, body: &[u8], https: bool) -> Option<Self> {
         let key = read_key(&parts.headers).ok()??;
-        let secret = *visitor::plain_secret(&parts.headers)?;
+        let secret = *visitor::plain_secret(&parts.headers, https)?;
         let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
         let mut hash = Sha256::new();
         hash.update(secret);
@@ -71,7 +71,7 @@ mod tests {
             request = request.header(*name, *value);
         }
         let (parts, ()) = request.body(()).expect("a request").into_parts();
-        Fingerprint::of(&parts, body.as_bytes()).map(|fingerprint| fingerprint.digest)
+        Fingerprint::of(&parts, body.as_bytes(), false).map(|fingerprint| fingerprint.digest)
     }
 
     #[test]
@@ -111,7 +111,7 @@ mod tests {
             .body(())
             .expect("a request")
             .into_parts();
-        let fingerprint = Fingerprint::of(&parts, b"").expect("one");
+        let fingerprint = Fingerprint::of(&parts, b"", false).expect("one");
         assert!(fingerprint.is_of(&visitor::owner_of(b"0123456789abcdef0123456789abcdef")));
         assert!(!fingerprint.is_of(&visitor::owner_of(b"fedcba9876543210fedcba9876543210")));
         assert!(!format!("{fingerprint:?}").contains("0123"));

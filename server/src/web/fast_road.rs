@@ -89,7 +89,7 @@ where
             && request.uri().path().starts_with(API)
             && matches!(read_key(headers), Ok(Some(_)))
             && !headers.contains_key("prefer")
-            && visitor::plain_secret(headers).is_some()
+            && visitor::plain_secret(headers, self.state.config.is_https()).is_some()
             && is_own_origin(&self.state, headers);
         let length = request.body().size_hint().exact().and_then(|length| usize::try_from(length).ok());
         length.filter(|length| may_be && *length <= self.max_body)
@@ -103,7 +103,7 @@ where
             Ok(None) | Err(_) => return Ok(Problem::new(Code::Malformed, "The body broke off.").into_response()),
         };
         let began = Instant::now();
-        if let Some(fingerprint) = Fingerprint::of(&parts, &body) {
+        if let Some(fingerprint) = Fingerprint::of(&parts, &body, self.state.config.is_https()) {
             let answer = self.state.idempotency.replayed(&fingerprint, self.state.locks.now());
             if let Some(answer) = answer.filter(|answer| is_sent_as_it_is(answer, &parts.headers)) {
                 let response = self.respond(&parts, &answer);

@@ -44,6 +44,8 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Scripts and styles are files of ours; WebAssembly may be compiled; nothing else is allowed.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; \
      img-src 'self' data:; font-src 'self'; connect-src 'self'; worker-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+/// For a year browsers ask this host by TLS alone. Not its subdomains: those are not ours to speak for.
+const STRICT_TRANSPORT_SECURITY: &str = "max-age=31536000";
 /// What is no page allows nothing, in as many words: it goes with every file of a page.
 const NO_PAGE_SECURITY_POLICY: &str = "default-src 'none'; frame-ancestors 'none'";
 /// How the types begin of what is no page. Not scripts, whose policy is the one of a worker made of them, and not what has
@@ -176,11 +178,20 @@ fn route_names() -> &'static telemetry::Routes {
 pub fn is_own_origin(state: &AppState, headers: &HeaderMap) -> bool {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     if let Some(origin) = text("origin") {
-        let authority = origin.split_once("://").map(|(_, authority)| authority);
-        return origin == state.config.public_url.trim_end_matches('/')
-            || (authority.is_some() && authority == text("host"));
+        return is_same_origin(origin, &state.config.public_url, text("host"));
     }
     matches!(text("sec-fetch-site"), None | Some("same-origin" | "none"))
+}
+
+/// Whether it is the address people type, or the one this request came to. The scheme is that of the address people type:
+/// a page that came without TLS, which any machine on the way may have written, is none of a site that has it.
+fn is_same_origin(origin: &str, public_url: &str, host: Option<&str>) -> bool {
+    let public_url = public_url.trim_end_matches('/');
+    let (Some((scheme, authority)), Some((own_scheme, _))) = (origin.split_once("://"), public_url.split_once("://"))
+    else {
+        return false;
+    };
+    origin == public_url || (scheme == own_scheme && Some(authority) == host)
 }
 
 /// Refuses what another site's page sent; answers people in their language; sees to it that nobody keeps what nobody
@@ -215,6 +226,9 @@ pub(super) fn write_manners(state: &AppState, headers: &mut HeaderMap, is_api: b
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let is_no_page = NO_PAGE_TYPES.iter().any(|no_page| kind.starts_with(no_page));
     let policy = if is_no_page { NO_PAGE_SECURITY_POLICY } else { CONTENT_SECURITY_POLICY };
+    if state.config.is_https() {
+        headers.insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static(STRICT_TRANSPORT_SECURITY));
+    }
     for (name, value) in [
         (header::CONTENT_SECURITY_POLICY, policy),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -290,6 +304,26 @@ pub(super) fn write_request_id(asked: &HeaderMap, answer: &mut HeaderMap) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_origin_is_ours_by_scheme_and_host() {
+        let (tls, plain, host) = ("https://seats.example/", "http://127.0.0.1:3000", Some("replica.example:8080"));
+        for (origin, public_url, is_ours) in [
+            ("https://seats.example", tls, true),
+            ("https://replica.example:8080", tls, true),
+            ("http://seats.example", tls, false),
+            ("http://replica.example:8080", tls, false),
+            ("https://evil.example", tls, false),
+            ("https://seats.example.evil.example", tls, false),
+            ("null", tls, false),
+            ("http://127.0.0.1:3000", plain, true),
+            ("http://replica.example:8080", plain, true),
+            ("https://replica.example:8080", plain, false),
+        ] {
+            assert_eq!(is_same_origin(origin, public_url, host), is_ours, "{origin} at {public_url}");
+        }
+        assert!(!is_same_origin("https://seats.example", "https://other.example", None));
+    }
 
     #[test]
     fn every_address_of_the_api_is_documented() {

@@ -17,8 +17,11 @@ use uuid::Uuid;
 use super::Problem;
 use crate::{AppState, accounts, ids};
 
-/// Name of the cookie.
-pub const COOKIE: &str = "rowlock_visitor";
+/// Name of the cookie where there is no TLS.
+const COOKIE: &str = "rowlock_visitor";
+/// Its name where there is. A browser takes a name that begins so from us alone, over TLS and for all paths: neither a
+/// subdomain nor a machine on the way can set it.
+const HOST_COOKIE: &str = "__Host-rowlock_visitor";
 /// How long a browser keeps it: half a year, in seconds.
 const COOKIE_LIFE_S: u32 = 180 * 24 * 3600;
 /// Length of the cookie's value: 128 bits in hex.
@@ -37,15 +40,22 @@ pub fn owner_of(secret: &Secret) -> String {
     owner
 }
 
+/// The name of the cookie.
+#[must_use]
+pub const fn cookie_name(https: bool) -> &'static str {
+    if https { HOST_COOKIE } else { COOKIE }
+}
+
 /// The cookie where it is one of ours and stands there once, as it is. Quicker than a jar of all cookies; one
 /// that is written in any other way is left to that.
 #[must_use]
-pub fn plain_secret(headers: &HeaderMap) -> Option<&Secret> {
+pub fn plain_secret(headers: &HeaderMap, https: bool) -> Option<&Secret> {
+    let name = cookie_name(https).as_bytes();
     let mut cookies = headers
         .get_all(COOKIE_HEADER)
         .into_iter()
         .flat_map(|value| value.as_bytes().split(|byte| *byte == b';'))
-        .filter_map(|cookie| cookie.trim_ascii().strip_prefix(COOKIE.as_bytes())?.strip_prefix(b"="));
+        .filter_map(|cookie| cookie.trim_ascii().strip_prefix(name)?.strip_prefix(b"="));
     let secret: &Secret = cookies.next()?.try_into().ok()?;
     (cookies.next().is_none() && secret.iter().all(u8::is_ascii_hexdigit)).then_some(secret)
 }
@@ -73,9 +83,9 @@ impl Visitor {
     }
 
     fn new(secret: &Secret, https: bool) -> Self {
-        let secure = if https { "; Secure" } else { "" };
+        let (name, secure) = (cookie_name(https), if https { "; Secure" } else { "" });
         let value = String::from_utf8_lossy(secret);
-        let cookie = format!("{COOKIE}={value}; Path=/; Max-Age={COOKIE_LIFE_S}; HttpOnly; SameSite=Lax{secure}");
+        let cookie = format!("{name}={value}; Path=/; Max-Age={COOKIE_LIFE_S}; HttpOnly; SameSite=Lax{secure}");
         Self { set_cookie: HeaderValue::try_from(cookie).ok(), ..Self::known(secret) }
     }
 }
@@ -99,15 +109,16 @@ impl FromRequestParts<AppState> for Visitor {
         if let Some(session) = accounts::of_request(state, &parts.headers).await? {
             return Ok(Self { owner: session.owner, account: Some(session.account), set_cookie: None });
         }
-        if let Some(secret) = plain_secret(&parts.headers) {
+        let https = state.config.is_https();
+        if let Some(secret) = plain_secret(&parts.headers, https) {
             return Ok(Self::known(secret));
         }
         let jar = CookieJar::from_headers(&parts.headers);
         let usable = |secret: &&Secret| secret.iter().all(u8::is_ascii_hexdigit);
-        let secret = jar.get(COOKIE).and_then(|cookie| <&Secret>::try_from(cookie.value().as_bytes()).ok());
+        let secret = jar.get(cookie_name(https)).and_then(|cookie| <&Secret>::try_from(cookie.value().as_bytes()).ok());
         Ok(match secret.filter(usable) {
             Some(secret) => Self::known(secret),
-            None => Self::unseen(state.config.is_https()),
+            None => Self::unseen(https),
         })
     }
 }
@@ -134,7 +145,7 @@ mod tests {
         for value in values {
             headers.append(COOKIE_HEADER, value.parse().expect("a header value"));
         }
-        plain_secret(&headers).map(|secret| String::from_utf8_lossy(secret).into_owned())
+        plain_secret(&headers, false).map(|secret| String::from_utf8_lossy(secret).into_owned())
     }
 
     #[test]
@@ -143,6 +154,19 @@ mod tests {
             assert_eq!(read(&[&value.replace('@', SECRET)]), Some(SECRET.into()), "{value}");
         }
         assert_eq!(read(&["a=1", &format!("rowlock_visitor={SECRET}")]), Some(SECRET.into()));
+    }
+
+    #[test]
+    fn with_tls_the_cookie_is_one_that_no_other_host_can_set() {
+        let set = Visitor::unseen(true).set_cookie.expect("it is new");
+        let set = set.to_str().expect("text");
+        assert!(set.starts_with("__Host-rowlock_visitor=") && set.contains("; Path=/;"), "{set}");
+        assert!(set.ends_with("; Secure") && !set.contains("Domain"), "{set}");
+        let mut headers = HeaderMap::new();
+        headers.append(COOKIE_HEADER, format!("rowlock_visitor={SECRET}").parse().expect("a header value"));
+        assert!(plain_secret(&headers, true).is_none(), "another host may have set it");
+        headers.append(COOKIE_HEADER, format!("__Host-rowlock_visitor={SECRET}").parse().expect("a header value"));
+        assert_eq!(plain_secret(&headers, true).map(|secret| &secret[..]), Some(SECRET.as_bytes()));
     }
 
     #[test]

@@ -71,6 +71,7 @@ mod storm;
 mod systems;
 mod telemetry;
 mod ticket_files;
+mod tls_site;
 mod traces;
 mod unread;
 mod waiting_list;
