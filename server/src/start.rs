@@ -242,7 +242,8 @@ pub fn spawn_background(state: &AppState) {
 /// work ends.
 pub async fn serve(state: AppState, listener: TcpListener) {
     spawn_background(&state);
-    let server = web::connections::serve(listener, web::router::build(state.clone()), state.stop.clone());
+    let limits = web::connections::Limits::of(&state.config);
+    let server = web::connections::serve(listener, web::router::build(state.clone()), limits, state.stop.clone());
     let stopped = async {
         state.stop.cancelled().await;
         tokio::time::sleep(STOP_DEADLINE).await;

@@ -5,7 +5,6 @@ use axum::extract::Request;
 use axum::response::Response;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
-use hyper_util::server::conn::auto::upgrade::downcast;
 use socket2::SockRef;
 use tokio::net::TcpStream;
 use tungstenite::handshake::server::create_response_with_body;
@@ -32,7 +31,7 @@ pub(super) fn accept(request: &mut Request) -> Result<(Response, OnUpgrade), Pro
 pub(super) async fn connected(upgrade: OnUpgrade) -> Option<Line<TcpStream>> {
     let upgraded = upgrade.await.inspect_err(|cause| tracing::debug!(%cause, "a reader left during the handshake"));
     // What HTTP kept of the connection, its eight kilobytes of buffer first of all, ends here.
-    let Ok(parts) = downcast::<Gathered<TokioIo<TcpStream>>>(upgraded.ok()?) else {
+    let Ok(parts) = upgraded.ok()?.downcast::<Gathered<TokioIo<TcpStream>>>() else {
         tracing::error!("live connections need a listener of plain TCP");
         return None;
     };

@@ -47,7 +47,8 @@ impl ClientAddress {
     }
 }
 
-fn counted(address: IpAddr) -> String {
+/// What an address is counted as: itself, or its network.
+pub(super) fn counted(address: IpAddr) -> String {
     match address.to_canonical() {
         IpAddr::V4(address) => address.to_string(),
         IpAddr::V6(address) => {

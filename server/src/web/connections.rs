@@ -8,6 +8,7 @@ use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -16,15 +17,47 @@ use axum::extract::Request;
 use axum::response::Response;
 use hyper::body::Incoming;
 use hyper::rt::{Read, ReadBufCursor, Write};
-use hyper_util::rt::{TokioExecutor, TokioIo};
-use hyper_util::server::conn::auto::Builder;
+use hyper::server::conn::http1::Builder;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::{Service, ServiceExt};
 
-use super::client_address::Peer;
+use super::client_address::{self, Peer};
+use super::concurrency::{Concurrency, Slot};
+use crate::config::Config;
+
+/// The headers of a request have come within this, the first and any later one; else its connection ends. So does one
+/// that is idle for so long: a client that has something to say opens another.
+const HEADERS_WITHIN: Duration = Duration::from_secs(30);
+/// Connections at one time; one more waits in the system's queue. Live maps are counted where they are (`live::sockets`).
+const MAX_CONNECTIONS: usize = 20_000;
+/// Connections of an address for each live map it may have open: a browser has up to six more beside it.
+const CONNECTIONS_PER_SOCKET: usize = 4;
+
+/// What connections are limited to.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Headers come within this.
+    headers_within: Duration,
+    /// All of them at one time.
+    all: usize,
+    /// Those of one address; none where a proxy of ours stands in front, whose address all of them have.
+    per_address: Option<usize>,
+}
+
+impl Limits {
+    /// As the settings say.
+    #[must_use]
+    pub fn of(config: &Config) -> Self {
+        let is_direct = config.trusted_proxies == 0 && config.sockets_per_address > 0;
+        let per_address = is_direct.then_some(config.sockets_per_address * CONNECTIONS_PER_SOCKET);
+        Self { headers_within: HEADERS_WITHIN, all: MAX_CONNECTIONS, per_address }
+    }
+}
 
 /// When the system has no more connections to give, it is asked again after this.
 const ACCEPT_AGAIN: Duration = Duration::from_secs(1);
@@ -37,18 +70,33 @@ const LOOKS: u8 = 8;
 const SWITCHING: &[u8] = b"HTTP/1.1 101";
 
 /// Serves `service` until `stop`; then ends when every connection has.
-pub async fn serve<S>(listener: TcpListener, service: S, stop: CancellationToken)
+pub async fn serve<S>(listener: TcpListener, service: S, limits: Limits, stop: CancellationToken)
 where
     S: Service<Request, Response = Response, Error = Infallible, Future: Send> + Clone + Send + Sync + 'static,
 {
-    let connections = TaskTracker::new();
+    let (connections, places) = (TaskTracker::new(), Arc::new(Semaphore::new(limits.all)));
+    let of_addresses = Concurrency::default();
     loop {
+        let next = async {
+            let place = Arc::clone(&places).acquire_owned().await.map_err(io::Error::other)?;
+            Ok::<_, io::Error>((listener.accept().await?, place))
+        };
         let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+            accepted = next => accepted,
             () = stop.cancelled() => break,
         };
         match accepted {
-            Ok((stream, peer)) => drop(connections.spawn(one(stream, peer, service.clone(), stop.clone()))),
+            Ok(((stream, peer), place)) => {
+                let Ok(slot) = slot_of(&of_addresses, peer, limits) else {
+                    tracing::debug!(%peer, "an address has too many connections; one more is closed");
+                    continue;
+                };
+                let (service, stop) = (service.clone(), stop.clone());
+                connections.spawn(async move {
+                    one(stream, peer, service, limits.headers_within, stop).await;
+                    drop((slot, place));
+                });
+            }
             Err(cause) if is_of_one_connection(&cause) => tracing::debug!(%cause, "a visitor left at the door"),
             Err(cause) => {
                 tracing::error!(%cause, "no more connections can be accepted for now");
@@ -62,13 +110,22 @@ where
     connections.wait().await;
 }
 
+/// An address has as many connections as it may have.
+struct TooMany;
+
+/// A slot of the address a connection comes from; none where addresses are not limited.
+fn slot_of(of_addresses: &Concurrency, peer: SocketAddr, limits: Limits) -> Result<Option<Slot>, TooMany> {
+    let Some(most) = limits.per_address else { return Ok(None) };
+    of_addresses.take(&client_address::counted(peer.ip()), most).map(Some).ok_or(TooMany)
+}
+
 /// Whether the next visitor may have more luck.
 fn is_of_one_connection(cause: &io::Error) -> bool {
     use io::ErrorKind as Kind;
     matches!(cause.kind(), Kind::ConnectionRefused | Kind::ConnectionAborted | Kind::ConnectionReset)
 }
 
-async fn one<S>(stream: TcpStream, peer: SocketAddr, service: S, stop: CancellationToken)
+async fn one<S>(stream: TcpStream, peer: SocketAddr, service: S, headers_within: Duration, stop: CancellationToken)
 where
     S: Service<Request, Response = Response, Error = Infallible, Future: Send> + Clone + Send + Sync + 'static,
 {
@@ -82,8 +139,11 @@ where
         request
     });
     let service = TowerToHyperService::new(service);
-    let builder = Builder::new(TokioExecutor::new());
-    let mut connection = pin!(builder.serve_connection_with_upgrades(Gathered::new(TokioIo::new(stream)), service));
+    // HTTP/1.1 alone: one that offers another version as well waits for its preface without a deadline.
+    let mut builder = Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(headers_within);
+    let connection = builder.serve_connection(Gathered::new(TokioIo::new(stream)), service);
+    let mut connection = pin!(connection.with_upgrades());
     let served = tokio::select! {
         biased;
         served = connection.as_mut() => served,
@@ -220,6 +280,8 @@ mod tests {
     use super::*;
     use std::task::Waker;
 
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
     /// Notes every write; takes `room` bytes and then none until told.
     #[derive(Debug, Default)]
     struct Wire {
@@ -327,5 +389,75 @@ mod tests {
         assert!(connection.waiting.is_empty());
         let _ = write(&mut connection, b"frame");
         assert_eq!(connection.inner.writes.last(), Some(&b"frame".to_vec()));
+    }
+
+    /// A server with these limits, which answers everything with nothing.
+    async fn served(limits: Limits) -> (SocketAddr, CancellationToken) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let (address, stop) = (listener.local_addr().expect("an address"), CancellationToken::new());
+        let service = tower::service_fn(|_: Request| async { Ok::<_, Infallible>(Response::new(Body::empty())) });
+        tokio::spawn(serve(listener, service, limits, stop.clone()));
+        (address, stop)
+    }
+
+    const GENEROUS: Limits = Limits { headers_within: Duration::from_secs(60), all: 100, per_address: None };
+
+    async fn connect(address: SocketAddr) -> TcpStream {
+        TcpStream::connect(address).await.expect("the system accepts it")
+    }
+
+    /// Sends this and reads until the other side has closed, or an answer has come.
+    async fn answer_to(stream: &mut TcpStream, request: &[u8]) -> String {
+        stream.write_all(request).await.expect("it is sent");
+        let mut bytes = [0; 1_024];
+        let read = stream.read(&mut bytes).await.unwrap_or_default();
+        String::from_utf8_lossy(&bytes[..read]).into_owned()
+    }
+
+    const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nhost: here\r\n\r\n";
+
+    #[tokio::test]
+    async fn a_connection_whose_headers_do_not_come_is_closed_and_an_idle_one_as_well() {
+        let (address, stop) = served(Limits { headers_within: Duration::from_millis(50), ..GENEROUS }).await;
+        for slow in [&b""[..], b"G", b"PRI * HTTP/2.0", b"GET / HTTP/1.1\r\nhost: he"] {
+            let answer = answer_to(&mut connect(address).await, slow).await;
+            assert!(!answer.contains("200"), "{answer}");
+        }
+        let mut stream = connect(address).await;
+        assert!(answer_to(&mut stream, REQUEST).await.starts_with("HTTP/1.1 200"));
+        assert_eq!(stream.read(&mut [0; 8]).await.unwrap_or_default(), 0, "closed when it had been idle");
+        stop.cancel();
+    }
+
+    #[tokio::test]
+    async fn an_address_has_so_many_connections_and_one_more_is_closed() {
+        let (address, stop) = served(Limits { per_address: Some(2), ..GENEROUS }).await;
+        let (mut one, mut two) = (connect(address).await, connect(address).await);
+        assert!(answer_to(&mut one, REQUEST).await.starts_with("HTTP/1.1 200"));
+        assert!(answer_to(&mut two, REQUEST).await.starts_with("HTTP/1.1 200"));
+        assert_eq!(connect(address).await.read(&mut [0; 8]).await.unwrap_or_default(), 0, "the third is closed");
+        assert!(answer_to(&mut one, REQUEST).await.starts_with("HTTP/1.1 200"), "the others are still served");
+        drop(one);
+        loop {
+            let mut next = connect(address).await;
+            if next.write_all(REQUEST).await.is_ok() && next.read(&mut [0; 8]).await.is_ok_and(|read| read > 0) {
+                break;
+            }
+        }
+        stop.cancel();
+    }
+
+    #[tokio::test]
+    async fn when_all_places_are_taken_one_more_waits_until_a_connection_ends() {
+        let (address, stop) = served(Limits { all: 1, ..GENEROUS }).await;
+        let mut first = connect(address).await;
+        assert!(answer_to(&mut first, REQUEST).await.starts_with("HTTP/1.1 200"));
+        let mut second = connect(address).await;
+        let mut waiting = Box::pin(answer_to(&mut second, REQUEST));
+        assert!(answer_to(&mut first, REQUEST).await.starts_with("HTTP/1.1 200"));
+        assert!(futures::poll!(&mut waiting).is_pending(), "it is not read yet");
+        drop(first);
+        assert!(waiting.await.starts_with("HTTP/1.1 200"));
+        stop.cancel();
     }
 }
