@@ -26,9 +26,11 @@ use crate::{AppState, ids};
 const DEADLINE: Duration = Duration::from_millis(250);
 /// Buckets told at a time; whoever comes when all are on their way is counted by this replica alone.
 const MAX_TOLD: usize = 64;
-/// Meters kept of each limit at most. Those nothing would be lost with go first; where none does, who is new is not
-/// counted until one does.
+/// Meters kept of each limit at most. Those nothing would be lost with go first; where none does, all who are new share
+/// one meter until one does.
 const MAX_METERS: usize = 100_000;
+/// The meter of those who find no room for a new one. No visitor and no address has this name.
+const SHARED: &str = "";
 /// Meters are looked through for those at most once in so long, milliseconds.
 const LOOK_EVERY_MS: i64 = SECOND_MS;
 /// Nobody is sent away for longer because others are, milliseconds.
@@ -171,7 +173,7 @@ impl Limits {
 
     /// Tells the shared bucket of a lot, beside everything else.
     fn tell(&self, state: &AppState, counted: &Arc<Counted>, whose: &str, lot: u32) {
-        let (counted, whose) = (Arc::clone(counted), whose.to_owned());
+        let (counted, whose) = (Arc::clone(counted), counted.bucket_of(whose).to_owned());
         let Ok(turn) = Arc::clone(&self.telling).try_acquire_owned() else {
             counted.told(&whose, None, state.locks.now());
             return;
@@ -211,10 +213,14 @@ impl Counted {
         if let Some(meter) = meters.by_name.get_mut(whose) {
             return meter.take(self.of, now);
         }
-        if meters.by_name.len() >= MAX_METERS && !meters.make_room(self.of, now) {
-            return Try::Granted;
-        }
+        let has_room = meters.by_name.len() < MAX_METERS || meters.make_room(self.of, now);
+        let whose = if has_room { whose } else { SHARED };
         meters.by_name.entry(whose.to_owned()).or_default().take(self.of, now)
+    }
+
+    /// The bucket a lot is taken from: visitors who share a meter share the bucket.
+    fn bucket_of<'a>(&self, whose: &'a str) -> &'a str {
+        if self.lock().by_name.contains_key(whose) { whose } else { SHARED }
     }
 
     fn told(&self, whose: &str, empty_ms: Option<i64>, now: Timestamp) {
@@ -363,8 +369,15 @@ mod tests {
             counted.told(&who.to_string(), Some(0), now);
         }
         let kept = || counted.lock().by_name.len();
-        assert_eq!(counted.take("late", now), Try::Granted, "nobody is turned away for that");
-        assert_eq!(kept(), MAX_METERS);
+        // All new visitors share one bucket, as large as any other.
+        let late = |who: usize| counted.take(&format!("late {who}"), now);
+        assert_eq!(late(0), Try::GrantedAndDue(1));
+        assert_eq!(counted.bucket_of("late 0"), SHARED);
+        assert_eq!(counted.bucket_of("7"), "7");
+        let granted = 1 + (1..100).filter(|who| !matches!(late(*who), Try::Refused(_))).count();
+        assert_eq!(granted, 6, "what one bucket holds while no answer comes");
+        assert_eq!(kept(), MAX_METERS + 1);
+        counted.told(SHARED, Some(0), now);
         assert_eq!(counted.take("late", now.plus_ms(60_000)), Try::GrantedAndDue(1));
         assert_eq!(kept(), 1);
     }

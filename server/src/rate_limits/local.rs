@@ -7,23 +7,22 @@ use domain::time::Timestamp;
 
 use super::{Act, Allowance, Said, step};
 
-/// Buckets kept at most. Those that are full are forgotten first; when none is, whoever comes next is refused:
-/// so many who try in vain at a time are a flood.
+/// Buckets kept at most, and one more for each limit. Those that are full are forgotten first; when none is, all who are
+/// new share one bucket of their limit: so many who are counted at a time are a flood.
 const MAX_BUCKETS: usize = 50_000;
-/// How long whoever finds no bucket is sent away, milliseconds.
-const NO_ROOM_MS: i64 = 5_000;
 
 /// By name, when each will be full again.
 #[derive(Default)]
 pub(super) struct Buckets(Mutex<HashMap<String, Timestamp>>);
 
 impl Buckets {
-    pub(super) fn act(&self, of: &Allowance, key: String, act: Act, now: Timestamp) -> Said {
+    pub(super) fn act(&self, of: &Allowance, mut key: String, act: Act, now: Timestamp) -> Said {
         let mut buckets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if buckets.len() >= MAX_BUCKETS && !buckets.contains_key(&key) {
             buckets.retain(|_, full_at| *full_at > now);
             if buckets.len() >= MAX_BUCKETS {
-                return Said::Empty(NO_ROOM_MS);
+                // The keys of all others are longer.
+                of.name.clone_into(&mut key);
             }
         }
         let (full_at, said) = step(of, buckets.get(&key).copied(), act, now);
@@ -49,7 +48,8 @@ mod tests {
         for who in 3..=MAX_BUCKETS {
             assert_eq!(take(who, now), Said::Granted);
         }
-        assert_eq!(take(MAX_BUCKETS + 1, now), Said::Empty(NO_ROOM_MS));
-        assert_eq!(take(MAX_BUCKETS + 1, now.plus_ms(1_000)), Said::Granted, "the others are full again");
+        assert_eq!(take(MAX_BUCKETS + 1, now), Said::Granted, "all who are new share one bucket");
+        assert_eq!(take(MAX_BUCKETS + 2, now), Said::Empty(1_000));
+        assert_eq!(take(MAX_BUCKETS + 2, now.plus_ms(1_000)), Said::Granted, "the others are full again");
     }
 }
