@@ -18,8 +18,13 @@ pub(super) const REGISTER_ADDRESS: Allowance = Allowance { name: "register-addre
 pub(super) const MAIL_PERSON: Allowance = Allowance { name: "mail-person", burst: 4, each_ms: 300_000 };
 /// Changes a manager makes to who works in a theatre: each tells whether an address has an account.
 pub(super) const GRANTS_MANAGER: Allowance = Allowance { name: "grants-manager", burst: 30, each_ms: 20_000 };
-/// PINs typed: of a manager, and by whoever is at the till. One that is right does not count.
+/// PINs typed by one account, of any manager. One that is right does not count.
 pub(super) const PIN: Allowance = Allowance { name: "pin", burst: 5, each_ms: 180_000 };
+/// PINs of one manager typed by one account: fewer in the long run than come back to the manager's own allowance.
+pub(super) const PIN_PAIR: Allowance = Allowance { name: "pin-pair", burst: 5, each_ms: 1_200_000 };
+/// PINs of one manager typed by all accounts together: no colleague shuts a manager out. Of a million PINs all colleagues
+/// together guess one in three thousand a day.
+pub(super) const PIN_MANAGER: Allowance = Allowance { name: "pin-manager", burst: 50, each_ms: 300_000 };
 /// Mails asked for from an address, and links tried from there.
 pub(super) const MAIL_ADDRESS: Allowance = Allowance { name: "mail-address", burst: 20, each_ms: 30_000 };
 

@@ -1,6 +1,7 @@
 //! PINs of managers: a few digits, by which one stands for what somebody else does at the counter.
 //!
-//! A PIN is short, so tries are few: counted for the manager and for whoever types it.
+//! A PIN is short, so tries are few: counted for the account that types it, for that account and the manager, and, many
+//! more, for the manager and all accounts together. A colleague who types wrong PINs shuts out themselves alone.
 
 use domain::api::accounts::Password;
 use domain::api::box_office::{ManagerView, PinRequest};
@@ -10,7 +11,7 @@ use serde::Serialize;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::limits::PIN;
+use super::limits::{PIN, PIN_MANAGER, PIN_PAIR};
 use super::sql;
 use super::staff::Staff;
 use crate::AppState;
@@ -96,9 +97,16 @@ pub async fn check_pin(
     manager: Uuid,
     pin: &Password,
 ) -> Result<(), Problem> {
-    let (typist, of) = (format!("by {}", staff.session.account), format!("of {manager}"));
-    state.rate_limits.take(state, &PIN, &typist).await?;
-    state.rate_limits.take(state, &PIN, &of).await?;
+    let typist = staff.session.account;
+    // The narrow ones first: an account that has used them up takes nothing from the manager.
+    let tries = [
+        (&PIN, format!("by {typist}")),
+        (&PIN_PAIR, format!("by {typist} of {manager}")),
+        (&PIN_MANAGER, format!("of {manager}")),
+    ];
+    for (limit, whose) in &tries {
+        state.rate_limits.take(state, limit, whose).await?;
+    }
     let mut connection = state.pg.acquire().await?;
     let is_manager = sql::grants::of_account(&mut connection, manager)
         .await?
@@ -110,8 +118,9 @@ pub async fn check_pin(
     // What is longer than any PIN is not worth hashing.
     let is_short = pin.as_bytes().len() <= *DIGITS.end();
     if is_short && state.accounts.hashing.is_right(pin, stored.as_deref()).await? {
-        state.rate_limits.give_back(state, &PIN, &typist).await;
-        state.rate_limits.give_back(state, &PIN, &of).await;
+        for (limit, whose) in &tries {
+            state.rate_limits.give_back(state, limit, whose).await;
+        }
         return Ok(());
     }
     Err(Problem::new(Code::PinWrong, "Manager and PIN do not go together. Nothing was done."))

@@ -90,6 +90,25 @@ async fn a_pin_is_guessed_by_nobody_and_another_theatres_manager_stands_for_noth
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_colleague_who_types_wrong_pins_shuts_out_themselves_and_not_the_manager() {
+    let world = World::start(1, &[]).await;
+    let (_, max) = manager(&world).await;
+    let (mut ann, mut sam) = (at_work(&world, "ann@example.org").await, at_work(&world, "sam@example.org").await);
+    let path = of_booking(&sells(&mut sam, &world, &[4], "cash").await, "/refund");
+    let mut wrong = 0;
+    while code(&ann.post(&path, refund(&max, "123456", None)).await).0 == 422 {
+        wrong += 1;
+        assert!(wrong <= 5, "five tries are enough");
+    }
+    // Signing in anew brings no tries.
+    assert_eq!(ann.log_in("ann@example.org", PASSWORD).await.0, StatusCode::OK);
+    assert_eq!(code(&ann.post(&path, refund(&max, PIN, None)).await), (429, "too_many_attempts".into()));
+    let (status, all) = sam.post(&path, refund(&max, PIN, None)).await;
+    assert_eq!((status, &all["state"]), (StatusCode::OK, &json!("CANCELLED")), "{all}");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_sale_of_a_moment_ago_is_undone_by_who_made_it_out_of_the_same_till() {
     let world = World::start(1, &[]).await;
     let mut ann = at_work(&world, "ann@example.org").await;
