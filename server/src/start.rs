@@ -224,6 +224,7 @@ pub fn spawn_background(state: &AppState) {
     state.tasks.spawn(organiser::follow_forever(state.clone()));
     state.tasks.spawn(accounts::send_mails_forever(state.clone()));
     state.tasks.spawn(accounts::purge_forever(state.clone()));
+    state.tasks.spawn(accounts::follow_handed_over_forever(state.clone()));
     state.tasks.spawn(email_codes::send_forever(state.clone()));
     state.tasks.spawn(email_codes::purge_forever(state.clone()));
     state.tasks.spawn(idempotency::purge_forever(state.clone()));

@@ -61,6 +61,14 @@ pub async fn is_own_visitor(state: &AppState, visitor: &Visitor) -> Result<bool,
     Ok(!is_handed_over)
 }
 
+/// Refuses a caller who is not the visitor their cookie names ([`is_own_visitor`]).
+///
+/// # Errors
+/// 404, as for any booking of another's; or when the database fails.
+pub async fn refuse_handed_over(state: &AppState, visitor: &Visitor) -> Result<(), Problem> {
+    if is_own_visitor(state, visitor).await? { Ok(()) } else { Err(Problem::not_found("booking")) }
+}
+
 /// A page of an account's bookings, the newest first. What was never paid for and is over is left out.
 ///
 /// # Errors

@@ -99,6 +99,8 @@ pub async fn log_in(
             sql::sessions::end(&mut tx, before.id, before.account, now).await?;
         }
         let owner = take_over(&mut tx, &visitor.owner, account.id, now).await?;
+        // Here at once; other replicas ask (`handed_over`).
+        state.idempotency.hand_over([owner.clone()], now);
         with_cookie(&mut tx, state, view, owner, now).await?
     };
     sql::sessions::end_oldest(&mut tx, account.id, MAX_SESSIONS, now).await?;

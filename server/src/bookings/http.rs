@@ -20,7 +20,7 @@ use super::checkout::create::{Order, create};
 use super::views::view;
 use super::{cancel, parked, relocation};
 use crate::fairness::Trying;
-use crate::idempotency::{IdempotencyKey, Intent, Prefer, once};
+use crate::idempotency::{IdempotencyKey, Intent, Prefer, once_for};
 use crate::telemetry;
 use crate::web::problem::ApiResult;
 use crate::web::refusals::KeyReused;
@@ -62,6 +62,7 @@ async fn make(
 ) -> ApiResult<Response> {
     let show = state.catalogue.known_show(request.show).await?;
     let intent = Intent::new(&visitor.owner, key, "POST /bookings", &request);
+    let caller = visitor.clone();
     let work = move |state: AppState, intent: Intent| async move {
         Trying::new(show.id, &visitor, &address).checks_out(&state, &show).await?;
         let mut turn = state.commits.turn(&visitor.owner, request.hold).await?;
@@ -72,7 +73,8 @@ async fn make(
         telemetry::confirmed(began.elapsed());
         answer
     };
-    Ok(once(&state, intent, prefer, work).await?.into_response())
+    let is_theirs = accounts::refuse_handed_over(&state, &caller);
+    Ok(once_for(&state, intent, prefer, is_theirs, work).await?.into_response())
 }
 
 /// Your booking.
@@ -105,6 +107,7 @@ async fn pay(
     ApiJson(request): ApiJson<ConfirmRequest>,
 ) -> ApiResult<Response> {
     let intent = Intent::new(&visitor.owner, key, &format!("POST /bookings/{booking}/confirm"), &request);
+    let caller = visitor.clone();
     let work = move |state: AppState, intent: Intent| async move {
         let began = Instant::now();
         let mut turn = state.commits.turn(&visitor.owner, booking).await?;
@@ -113,7 +116,8 @@ async fn pay(
         telemetry::confirmed(began.elapsed());
         answer
     };
-    Ok(once(&state, intent, prefer, work).await?.into_response())
+    let is_theirs = accounts::refuse_handed_over(&state, &caller);
+    Ok(once_for(&state, intent, prefer, is_theirs, work).await?.into_response())
 }
 
 /// Cancel: all of it, or some seats. Until `cancel_until_ms` of the booking the price goes back less a fee.
@@ -138,12 +142,14 @@ async fn undo(
     let request = serde_json::from_value::<CancelRequest>(Value::Object(body))
         .map_err(|cause| Problem::new(Code::Malformed, cause.to_string()))?;
     let intent = Intent::new(&visitor.owner, key, &format!("POST /bookings/{booking}/cancel"), &request);
+    let caller = visitor.clone();
     let work = move |state: AppState, intent: Intent| async move {
         let _turn = state.commits.turn(&visitor.owner, booking).await?;
         let owner = accounts::owner_for(&state, &visitor, booking).await?;
         cancel::cancel_own(&state, &owner, booking, &request, &intent).await
     };
-    Ok(once(&state, intent, prefer, work).await?.into_response())
+    let is_theirs = accounts::refuse_handed_over(&state, &caller);
+    Ok(once_for(&state, intent, prefer, is_theirs, work).await?.into_response())
 }
 
 /// Your show was moved to another screen: take the other seats, or have all of your money back.
@@ -164,12 +170,14 @@ async fn choose(
     ApiJson(request): ApiJson<SeatOfferAnswer>,
 ) -> ApiResult<Response> {
     let intent = Intent::new(&visitor.owner, key, &format!("POST /bookings/{booking}/seat-offer"), &request);
+    let caller = visitor.clone();
     let work = move |state: AppState, intent: Intent| async move {
         let _turn = state.commits.turn(&visitor.owner, booking).await?;
         let owner = accounts::owner_for(&state, &visitor, booking).await?;
         relocation::answer(&state, &owner, booking, &request, &intent).await
     };
-    Ok(once(&state, intent, prefer, work).await?.into_response())
+    let is_theirs = accounts::refuse_handed_over(&state, &caller);
+    Ok(once_for(&state, intent, prefer, is_theirs, work).await?.into_response())
 }
 
 /// Everything that happened to your booking: who, when, why.

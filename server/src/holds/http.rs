@@ -109,6 +109,7 @@ async fn once(
 ) -> Result<Answer, Problem> {
     let now = state.locks.now();
     if let Some(answer) = state.idempotency.known(intent, now)? {
+        state.idempotency.note_wording(intent);
         return Ok(answer);
     }
     let answer = ask.await?;

@@ -47,6 +47,11 @@ impl Intent {
         self
     }
 
+    /// The same, not known by the bytes it was asked in.
+    pub(super) fn without_bytes(&self) -> Self {
+        Self { fingerprint: None, ..self.clone() }
+    }
+
     /// Whose key it is, and the key: what it is known by in Postgres.
     #[must_use]
     pub fn name(&self) -> (String, String) {

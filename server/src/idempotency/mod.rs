@@ -34,7 +34,7 @@ pub use fingerprint::Fingerprint;
 pub use http::routes;
 pub use intent::Intent;
 pub use key::{IdempotencyKey, read_key};
-pub use once::{Given, once};
+pub use once::{Given, once, once_for};
 pub use prefer::Prefer;
 pub use purge::purge_forever;
 pub use reconcile::reconcile_forever;
@@ -91,9 +91,18 @@ impl Idempotency {
         if kept.request_hash != intent.request_hash {
             return Err(key_reused());
         }
-        self.cache.note_wording(intent);
         self.tally.add(Count::Process);
         Ok(Some(kept.answer.clone()))
+    }
+
+    /// Notes the bytes of a request whose answer is kept and was given: the same bytes find it again ([`Self::replayed`]).
+    pub fn note_wording(&self, intent: &Intent) {
+        self.cache.note_wording(intent);
+    }
+
+    /// These visitors were handed over to accounts: the bytes of a request alone replay no answer of theirs.
+    pub fn hand_over(&self, owners: impl IntoIterator<Item = String>, now: Timestamp) {
+        self.cache.hand_over(owners, now);
     }
 
     /// Keeps an answer in this process for as long as the store of its effect does: a day from `asked_at`.

@@ -1,6 +1,8 @@
 //! Doing the work of a key once, however often and on whichever replica it is asked for.
 
 use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::response::{IntoResponse, Response};
@@ -53,6 +55,48 @@ where
     W: FnOnce(AppState, Intent) -> F + Send + 'static,
     F: Future<Output = Result<Answer, Problem>> + Send + 'static,
 {
+    let given = answer_once(state, intent.clone(), prefer, work).await?;
+    state.idempotency.note_wording(&intent);
+    Ok(given)
+}
+
+/// [`once`] for a caller whose cookie may have been copied. An answer that this request has not worked for is given if
+/// `is_theirs` does not refuse it; the work makes sure of that by itself.
+///
+/// # Errors
+/// As [`once`], and what `is_theirs` refuses it for.
+pub async fn once_for<W, F>(
+    state: &AppState,
+    intent: Intent,
+    prefer: Prefer,
+    is_theirs: impl Future<Output = Result<(), Problem>>,
+    work: W,
+) -> Result<Given, Problem>
+where
+    W: FnOnce(AppState, Intent) -> F + Send + 'static,
+    F: Future<Output = Result<Answer, Problem>> + Send + 'static,
+{
+    let has_worked = Arc::new(AtomicBool::new(false));
+    let noted = Arc::clone(&has_worked);
+    let work = move |state, intent| {
+        noted.store(true, Ordering::Relaxed);
+        work(state, intent)
+    };
+    let given = answer_once(state, intent.clone(), prefer, work).await?;
+    // What it worked for was kept with its bytes.
+    if !has_worked.load(Ordering::Relaxed) {
+        is_theirs.await?;
+        state.idempotency.note_wording(&intent);
+    }
+    Ok(given)
+}
+
+/// The answer, whose it is not looked at.
+async fn answer_once<W, F>(state: &AppState, intent: Intent, prefer: Prefer, work: W) -> Result<Given, Problem>
+where
+    W: FnOnce(AppState, Intent) -> F + Send + 'static,
+    F: Future<Output = Result<Answer, Problem>> + Send + 'static,
+{
     let keys = &state.idempotency;
     if let Some(answer) = keys.known(&intent, state.locks.now())? {
         return Ok(Given::Answer(answer));
@@ -94,7 +138,9 @@ where
 {
     let asked_at = state.locks.now();
     let claim = state.idempotency.shared.new_claim();
-    let result = match look(&state, &intent, claim).await {
+    // What is found was worked for by another request: the bytes of this one are noted when its caller may have the answer.
+    let found = look(&state, &intent.without_bytes(), claim).await;
+    let result = match found {
         Ok(Some(answer)) => Ok(answer),
         Ok(None) => {
             lead.working();

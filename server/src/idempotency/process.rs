@@ -4,10 +4,10 @@
 //! in Redis or Postgres, so the oldest go first: a repeat comes soon after its request or not at all.
 
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use domain::time::Timestamp;
+use domain::time::{MINUTE_MS, Timestamp};
 
 use super::intent::IntentId;
 use super::{Answer, Intent};
@@ -23,6 +23,10 @@ const OVERHEAD_BYTES: usize = 512;
 /// Wordings of one request that are known by their bytes; more take the longer way.
 const MAX_WORDINGS: usize = 4;
 
+/// A request of a guest that was under way when their visitor was handed over to an account has ended by then,
+/// milliseconds.
+const HANDED_OVER_FOR_MS: i64 = 5 * MINUTE_MS;
+
 /// How much the cache may keep.
 #[derive(Clone, Copy, Debug)]
 struct Limits {
@@ -36,6 +40,7 @@ pub(super) struct Kept {
     pub(super) request_hash: [u8; 32],
     pub(super) answer: Answer,
     id: IntentId,
+    owner: String,
     until: Timestamp,
 }
 
@@ -60,6 +65,8 @@ struct Inner {
     /// Oldest first. What was replaced stays in it until its turn comes.
     line: VecDeque<Arc<Kept>>,
     bytes: usize,
+    /// Visitors who were handed over to accounts lately, and until when that is remembered.
+    handed_over: HashMap<String, Timestamp>,
 }
 
 #[derive(Debug)]
@@ -107,6 +114,20 @@ impl ProcessCache {
         inner.add_wording(&intent.id(), &intent.request_hash, fingerprint.digest);
     }
 
+    /// These visitors were handed over to accounts: no answer of theirs is found by the bytes of a request any more. A
+    /// guest's cookie from before may have been copied.
+    pub(super) fn hand_over(&self, owners: impl IntoIterator<Item = String>, now: Timestamp) {
+        let mut inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
+        let Inner { by_wording, handed_over, .. } = &mut *inner;
+        handed_over.retain(|_, until| *until > now);
+        let until = now.plus_ms(HANDED_OVER_FOR_MS);
+        let new: HashSet<String> =
+            owners.into_iter().filter(|owner| handed_over.insert(owner.clone(), until).is_none()).collect();
+        if !new.is_empty() {
+            by_wording.retain(|_, kept| !new.contains(&kept.owner));
+        }
+    }
+
     fn read(&self) -> std::sync::RwLockReadGuard<'_, Inner> {
         self.inner.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -118,7 +139,7 @@ impl Inner {
         let known = self.by_id.get(&id).filter(|slot| slot.kept.until > now);
         if known.is_none_or(|slot| slot.kept.request_hash != intent.request_hash) {
             let (request_hash, answer) = (intent.request_hash, answer.clone());
-            let kept = Arc::new(Kept { request_hash, answer, id, until });
+            let kept = Arc::new(Kept { request_hash, answer, id, owner: intent.owner.clone(), until });
             self.bytes += kept.weight();
             self.line.push_back(Arc::clone(&kept));
             if let Some(old) = self.by_id.insert(id, Slot { kept, wordings: Vec::new() }) {
@@ -132,7 +153,10 @@ impl Inner {
 
     fn add_wording(&mut self, id: &IntentId, request_hash: &[u8; 32], wording: [u8; 32]) {
         let Some(slot) = self.by_id.get_mut(id) else { return };
-        if slot.kept.request_hash != *request_hash || slot.wordings.len() >= MAX_WORDINGS {
+        if slot.kept.request_hash != *request_hash
+            || slot.wordings.len() >= MAX_WORDINGS
+            || self.handed_over.contains_key(&slot.kept.owner)
+        {
             return;
         }
         if let Entry::Vacant(place) = self.by_wording.entry(wording) {
@@ -225,6 +249,23 @@ mod tests {
         cache.keep(&intent("next", ""), &answer("y"), LATER, NOW);
         assert!(cache.find_by_wording(&[0; 32], NOW).is_none());
         assert!(cache.read().by_wording.is_empty());
+    }
+
+    #[test]
+    fn an_answer_of_a_visitor_who_was_handed_over_is_found_by_its_key_and_not_by_its_bytes() {
+        let cache = ProcessCache::default();
+        let hers = intent("k", "b");
+        cache.keep(&hers, &answer("x"), LATER, NOW);
+        let add =
+            |wording| cache.inner.write().expect("unpoisoned").add_wording(&hers.id(), &hers.request_hash, wording);
+        add([1; 32]);
+        cache.hand_over(["ben".to_owned()], NOW);
+        assert!(cache.find_by_wording(&[1; 32], NOW).is_some(), "another's");
+        cache.hand_over(["ann".to_owned()], NOW);
+        assert!(cache.find_by_wording(&[1; 32], NOW).is_none());
+        add([2; 32]);
+        assert!(cache.find_by_wording(&[2; 32], NOW).is_none(), "a request that was under way");
+        assert!(cache.find(&hers.id(), NOW).is_some());
     }
 
     #[test]

@@ -22,6 +22,7 @@ mod checking;
 mod checkout_flood;
 mod claims_in_parts;
 mod commits;
+mod copied_cookies;
 mod cut_off;
 mod demo;
 mod door;

@@ -28,7 +28,7 @@ pub(in crate::bookings) async fn at_once(
 ) -> Result<Answer, Problem> {
     let intent = order.intent;
     if state.config.commits == CommitMode::Interactive
-        && let Some(answer) = intent.replay(&state.pg, state.locks.now()).await?
+        && let Some(answer) = create::replayed(state, order.visitor, intent).await?
     {
         return Ok(answer);
     }
@@ -37,7 +37,7 @@ pub(in crate::bookings) async fn at_once(
         // Nothing that can be read was asked for; or whoever knows what was granted does not answer.
         Err(refusal) if !may_have_been_granted(refusal.code()) => Err(refusal),
         // What is refused now may have been granted before: to the same key, or to another tab.
-        Err(refusal) => match create::or_replay(state, intent, refusal).await {
+        Err(refusal) => match create::or_replay(state, order.visitor, intent, refusal).await {
             Ok(answer) => Ok(answer),
             Err(refusal) => unless_paid(state, order, refusal).await,
         },

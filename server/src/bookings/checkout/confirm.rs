@@ -36,13 +36,13 @@ pub(in crate::bookings) async fn confirm(
     turn: &mut Turn,
 ) -> Result<Answer, Problem> {
     if state.config.commits == CommitMode::Interactive
-        && let Some(answer) = intent.replay(&state.pg, state.locks.now()).await?
+        && let Some(answer) = create::replayed(state, visitor, intent).await?
     {
         return Ok(answer);
     }
     match pay(state, visitor, booking, (request, intent), turn).await {
         // What is refused now may have been granted before, to the same key.
-        Err(refusal) if state.config.commits == CommitMode::Batched => or_replay(state, intent, refusal).await,
+        Err(refusal) if state.config.commits == CommitMode::Batched => or_replay(state, visitor, intent, refusal).await,
         answered => answered,
     }
 }

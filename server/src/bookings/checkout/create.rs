@@ -34,7 +34,7 @@ pub(in crate::bookings) struct Order<'a> {
 pub(in crate::bookings) async fn create(state: &AppState, order: Order<'_>) -> Result<Answer, Problem> {
     let Order { show, visitor, request, intent } = order;
     let batched = state.config.commits == CommitMode::Batched;
-    if !batched && let Some(answer) = intent.replay(&state.pg, state.locks.now()).await? {
+    if !batched && let Some(answer) = replayed(state, visitor, intent).await? {
         return Ok(answer);
     }
     let wanted = async {
@@ -45,7 +45,7 @@ pub(in crate::bookings) async fn create(state: &AppState, order: Order<'_>) -> R
     let wanted = match wanted.await {
         Ok(wanted) => wanted,
         // What is refused now may have been granted before, to the same key.
-        Err(refusal) if batched => return or_replay(state, intent, refusal).await,
+        Err(refusal) if batched => return or_replay(state, visitor, intent, refusal).await,
         Err(refusal) => return Err(refusal),
     };
     let new = NewBooking { row: wanted, if_late: request.if_late };
@@ -69,13 +69,26 @@ pub(super) const fn is_out_of_reach(code: Code) -> bool {
 /// Batches look keys up themselves, so that a request that goes well asks for its key no second time.
 pub(in crate::bookings) async fn or_replay(
     state: &AppState,
+    visitor: &Visitor,
     intent: &Intent,
     refusal: Problem,
 ) -> Result<Answer, Problem> {
     if is_out_of_reach(refusal.code()) {
         return Err(refusal);
     }
-    intent.replay(&state.pg, state.locks.now()).await?.ok_or(refusal)
+    replayed(state, visitor, intent).await?.ok_or(refusal)
+}
+
+/// The answer this key was given before, if it was.
+///
+/// # Errors
+/// 404 where the cookie is a guest's from before they signed in: who sends it may have copied it.
+pub(super) async fn replayed(state: &AppState, visitor: &Visitor, intent: &Intent) -> Result<Option<Answer>, Problem> {
+    let answer = intent.replay(&state.pg, state.locks.now()).await?;
+    if answer.is_some() {
+        accounts::refuse_handed_over(state, visitor).await?;
+    }
+    Ok(answer)
 }
 
 /// The booking to be made of the caller's hold as it is, or as it was `known` last.

@@ -1,0 +1,38 @@
+//! Visitors who were handed over to accounts lately, by any replica: this process replays no answer of theirs to a guest.
+
+use std::time::Duration;
+
+use domain::time::{SECOND_MS, Timestamp};
+use sqlx::PgPool;
+
+use crate::AppState;
+use crate::background::Rounds;
+use crate::clock::to_utc;
+
+/// How often it is asked.
+const ASK_EVERY: Duration = Duration::from_secs(2);
+/// A sign-in that began so long ago may be committed only now, milliseconds.
+const OVERLAP_MS: i64 = 60 * SECOND_MS;
+/// Visitors read in one round at most, the latest first.
+const MAX_VISITORS: i64 = 20_000;
+
+/// Runs until the server stops.
+pub async fn follow_handed_over_forever(state: AppState) {
+    let mut rounds = Rounds::every(&state.stop, ASK_EVERY);
+    while rounds.go_on().await {
+        let now = state.locks.now();
+        match since(&state.pg, now.plus_ms(-OVERLAP_MS)).await {
+            Ok(owners) => state.idempotency.hand_over(owners, now),
+            // Without Postgres there is no sign-in either; the next round asks again.
+            Err(cause) => tracing::debug!(%cause, "reading the visitors handed over lately failed"),
+        }
+    }
+}
+
+async fn since(pg: &PgPool, since: Timestamp) -> Result<Vec<String>, sqlx::Error> {
+    sqlx::query_scalar("SELECT owner FROM account_visitors WHERE joined_at > $1 ORDER BY joined_at DESC LIMIT $2")
+        .bind(to_utc(since))
+        .bind(MAX_VISITORS)
+        .fetch_all(pg)
+        .await
+}

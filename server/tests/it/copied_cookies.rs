@@ -1,0 +1,99 @@
+//! A copy of a guest's cookie from before they signed in: it hears no answer again that the guest was given.
+
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::accounts::{Browser, PASSWORD, signed_up};
+use crate::idempotency::{Told, post};
+use crate::world::{World, text, until};
+
+const BOOKINGS: &str = "/api/v1/bookings";
+
+/// Sends the same bytes as that visitor, to that server.
+async fn again(browser: &Browser, world: &World, server: usize, body: &str) -> Told {
+    post(&browser.moved_to(world, server).visitor(), BOOKINGS, "hers", body, &[]).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_of_a_cookie_from_before_signing_in_is_replayed_no_answer_by_any_server() {
+    for mode in ["batched", "interactive"] {
+        let mut world = World::start(2, &[("COMMITS", mode)]).await;
+        signed_up(&world, "ann@example.org").await;
+        let mut phone = Browser::new(&world);
+        phone.put_cookie("rowlock_visitor", &server::ids::new_id().simple().to_string());
+        let mut copy = Browser::new(&world);
+        copy.put_cookie("rowlock_visitor", phone.cookie("rowlock_visitor").expect("a guest"));
+        let (status, hold) = phone.visitor().hold(&[1]).await;
+        assert_eq!(status, StatusCode::CREATED, "{hold}");
+        let order = phone.visitor().order(&hold, Some("tok_paid"));
+        let bytes = order.to_string();
+        let in_other_words = serde_json::to_string_pretty(&order).expect("JSON");
+        let bought = again(&phone, &world, 0, &bytes).await;
+        assert_eq!((bought.status, text(&bought.json()["state"])), (StatusCode::CREATED, "CONFIRMED"), "{mode}");
+        // Until she signs in they are the same person, and both servers have her answer in memory.
+        for server in [0, 1, 1] {
+            assert_eq!(again(&copy, &world, server, &bytes).await.what(), bought.what(), "{mode}");
+        }
+
+        assert_eq!(phone.log_in("ann@example.org", PASSWORD).await.0, StatusCode::OK);
+        let (copied, here) = (&copy, &world);
+        let is_refused = async |server: usize, body: &str| {
+            let answer = again(copied, here, server, body).await;
+            assert!(answer.status == StatusCode::NOT_FOUND || answer.what() == bought.what(), "{mode}: {answer:?}");
+            answer.status == StatusCode::NOT_FOUND
+        };
+        assert!(is_refused(0, &bytes).await, "{mode}: at once where she signs in");
+        until("the other server has heard of it", || is_refused(1, &bytes)).await;
+        // Nothing that is asked in between brings it back.
+        for server in [0, 1, 0, 1] {
+            assert!(is_refused(server, &in_other_words).await && is_refused(server, &bytes).await, "{mode}: {server}");
+        }
+        // One that never had it finds it in the stores, and keeps it to itself.
+        let fresh = world.add_server(&[]).await;
+        for _ in 0..2 {
+            assert_eq!(again(&copy, &world, fresh, &bytes).await.status, StatusCode::NOT_FOUND, "{mode}");
+        }
+        // Ann's session gets the answer from every server.
+        for server in [0, 1, fresh] {
+            assert_eq!(again(&phone, &world, server, &bytes).await.what(), bought.what(), "{mode}: {server}");
+        }
+        assert_eq!(world.count("SELECT count(*) FROM bookings").await, 1, "{mode}");
+        world.end().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_to_paying_and_to_cancelling_is_replayed_to_no_copy_either() {
+    let world = World::start(1, &[]).await;
+    signed_up(&world, "ann@example.org").await;
+    let mut phone = Browser::new(&world);
+    phone.put_cookie("rowlock_visitor", &server::ids::new_id().simple().to_string());
+    let mut copy = Browser::new(&world);
+    copy.put_cookie("rowlock_visitor", phone.cookie("rowlock_visitor").expect("a guest"));
+    let (_, hold) = phone.visitor().hold(&[1, 2]).await;
+    let (_, booking) = phone.visitor().book(&hold).await;
+    let of = |step: &str| format!("{BOOKINGS}/{}/{step}", text(&booking["id"]));
+    let steps: [(String, Value); 2] =
+        [(of("confirm"), json!({ "payment_token": "tok_paid" })), (of("cancel"), json!({ "seats": [2] }))];
+    for (path, body) in &steps {
+        let (status, answer) = phone.visitor().call_with_key(Method::POST, path, body.clone(), "hers").await;
+        // A key belongs to one request.
+        let key = if status == StatusCode::UNPROCESSABLE_ENTITY { "hers too" } else { "hers" };
+        let (status, answer) = match key {
+            "hers" => (status, answer),
+            _ => phone.visitor().call_with_key(Method::POST, path, body.clone(), key).await,
+        };
+        assert_eq!(status, StatusCode::OK, "{path}: {answer}");
+        let replayed = copy.visitor().call_with_key(Method::POST, path, body.clone(), key).await;
+        assert_eq!(replayed, (status, answer), "{path}");
+    }
+    assert_eq!(phone.log_in("ann@example.org", PASSWORD).await.0, StatusCode::OK);
+    for (path, body) in &steps {
+        for key in ["hers", "hers too"] {
+            let (status, answer) = copy.visitor().call_with_key(Method::POST, path, body.clone(), key).await;
+            let is_reused = status == StatusCode::UNPROCESSABLE_ENTITY;
+            assert!(status == StatusCode::NOT_FOUND || is_reused, "{path}, {key}: {status} {answer}");
+        }
+    }
+    world.end().await;
+}
