@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::config::Config;
-use crate::seat_locks::link::Link;
+use crate::seat_locks::link::{Link, LinkError};
 use crate::seat_locks::{RedisLocks, SeatLocks, ShadowLocks, known_source};
 use crate::{
     AppState, Parts, accounts, bookings, catalogue, cdn, email_codes, fairness, holds, idempotency, live, organiser,
@@ -92,6 +92,23 @@ fn standby(config: &Config) -> anyhow::Result<Option<catalogue::Standby>> {
 /// The schema, step by step.
 pub static MIGRATOR: sqlx::migrate::Migrator = sqlx::migrate!("../migrations");
 
+/// What Postgres says of a table that is not there.
+const UNDEFINED_TABLE: &str = "42P01";
+
+/// Whether every migration this server knows was applied. A schema of a later version fits: migrations only add.
+///
+/// # Errors
+/// When the database does not answer.
+pub async fn is_schema_up_to_date(pg: &PgPool) -> Result<bool, sqlx::Error> {
+    let known: Vec<i64> = MIGRATOR.iter().map(|migration| migration.version).collect();
+    let applied = "SELECT count(*) FROM _sqlx_migrations WHERE success AND version = ANY($1)";
+    match sqlx::query_scalar::<_, i64>(applied).bind(&known).fetch_one(pg).await {
+        Ok(applied) => Ok(applied == i64::try_from(known.len()).unwrap_or(i64::MAX)),
+        Err(sqlx::Error::Database(error)) if error.code().as_deref() == Some(UNDEFINED_TABLE) => Ok(false),
+        Err(cause) => Err(cause),
+    }
+}
+
 /// Brings the schema up to date.
 ///
 /// # Errors
@@ -105,10 +122,25 @@ pub async fn migrate(pg: &PgPool) -> anyhow::Result<()> {
 /// # Errors
 /// When the address is unusable or nobody answers there.
 pub async fn lock_store(url: &str, prefix: &str) -> anyhow::Result<(Link, RedisLocks)> {
-    use_one_tls_provider();
-    let redis = Link::connect(url).await.context("Redis cannot be used")?;
-    let locks = RedisLocks::new(redis.clone(), prefix).await.context("Redis tells no time")?;
+    let (redis, locks) = lock_store_later(url, prefix)?;
+    reach(&redis, &locks).await.context("Redis cannot be used")?;
     Ok((redis, locks))
+}
+
+/// A Redis that may be away: it is connected to when it is first asked, and whatever needs no seat lock is served.
+///
+/// # Errors
+/// When the address is unusable.
+fn lock_store_later(url: &str, prefix: &str) -> anyhow::Result<(Link, RedisLocks)> {
+    use_one_tls_provider();
+    let redis = Link::open(url).context("Redis cannot be used")?;
+    let locks = RedisLocks::new(redis.clone(), prefix);
+    Ok((redis, locks))
+}
+
+async fn reach(redis: &Link, locks: &RedisLocks) -> Result<(), LinkError> {
+    redis.reach().await?;
+    locks.read_clock().await
 }
 
 /// One for all TLS of the process; a second call is harmless.
@@ -134,7 +166,10 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
         Some(regions) => catalogue.of_region(regions),
         None => catalogue,
     };
-    let (redis, first) = lock_store(&config.redis_url, &config.redis_prefix).await?;
+    let (redis, first) = lock_store_later(&config.redis_url, &config.redis_prefix)?;
+    if let Err(cause) = reach(&redis, &first).await {
+        tracing::error!(%cause, "Redis cannot be reached: no seat can be held until it can, everything else is served");
+    }
     let locks = with_shadow(first, &config, &pg, &catalogue).await?;
     let gateways = payments::Gateways::from_config(&config)?;
     let cdn = cdn::Cdn::from_config(&config)?;
@@ -190,8 +225,11 @@ async fn with_shadow(
 ) -> anyhow::Result<Arc<dyn SeatLocks>> {
     let Some(url) = &config.shadow_redis_url else { return Ok(Arc::new(first)) };
     anyhow::ensure!(*url != config.redis_url, "SHADOW_REDIS_URL is REDIS_URL; a store cannot be its own shadow");
-    match lock_store(url, &config.redis_prefix).await {
-        Ok((_, second)) => {
+    match lock_store_later(url, &config.redis_prefix) {
+        Ok((redis, second)) => {
+            if let Err(cause) = reach(&redis, &second).await {
+                tracing::error!(%cause, "SHADOW_REDIS_URL cannot be reached: calls are not compared until it can");
+            }
             tracing::info!("every call to the lock store is asked of SHADOW_REDIS_URL as well, and compared");
             let source = known_source(pg.clone(), catalogue.clone());
             Ok(Arc::new(ShadowLocks::new(Arc::new(first), Arc::new(second), source)))

@@ -19,7 +19,7 @@ use super::{cancel, late};
 use crate::catalogue::Show;
 use crate::payments::{Charge, GatewayError, PaymentStatus, VoidAnswer};
 use crate::seat_locks::with_map;
-use crate::web::Problem;
+use crate::web::{Code, Problem};
 use crate::{AppState, outbox};
 
 /// Why an effect is not done yet.
@@ -69,6 +69,12 @@ impl EffectError {
     #[must_use]
     pub const fn is_gateway_away(&self) -> bool {
         matches!(self, Self::Gateway(GatewayError::NotTaken(_) | GatewayError::Unreachable(_)))
+    }
+
+    /// True if the lock store is away, which passes too.
+    #[must_use]
+    pub const fn is_lock_store_away(&self) -> bool {
+        matches!(self, Self::Store(problem) if matches!(problem.code(), Code::LockStoreUnavailable))
     }
 }
 

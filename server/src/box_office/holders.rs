@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::{Counter, caller_holds, find};
 use crate::bookings::Holder;
-use crate::seat_locks::with_map;
+use crate::seat_locks::map_or_claims;
 use crate::web::{Code, Problem};
 use crate::{AppState, bookings};
 
@@ -25,7 +25,7 @@ pub(super) async fn of_seat(
     if !show.has(seat) {
         return Err(Problem::new(Code::UnknownSeat, "The room has no such seat."));
     }
-    let map = with_map(state, &show, || state.locks.snapshot(show.id)).await?;
+    let map = map_or_claims(state, &show).await?;
     let byte = map.map.get(seat as usize).copied().unwrap_or_default();
     let mut connection = state.pg.acquire().await?;
     // Who pays has a claim, whatever the map says; who bought as well.

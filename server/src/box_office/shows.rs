@@ -7,15 +7,15 @@ use domain::time::Timestamp;
 
 use super::Counter;
 use crate::catalogue::{Show, today_in};
-use crate::seat_locks::{MapSnapshot, with_map};
+use crate::seat_locks::{MapSnapshot, map_or_claims};
 use crate::web::Problem;
 use crate::{AppState, holds};
 
 /// The shows of a theatre on `date`, today where none is said, in the order of their start. Each is asked of the lock
-/// store: what is told is as it is now.
+/// store, so the numbers are as of now. While it is away, seats that are only held count as free.
 ///
 /// # Errors
-/// When the database or the lock store fails.
+/// When the database fails.
 pub async fn today(
     state: &AppState,
     counter: Counter<'_>,
@@ -31,7 +31,7 @@ pub async fn today(
     let mut shows = Vec::with_capacity(ids.len());
     for id in ids {
         let show = state.catalogue.known_show(id).await?;
-        let map = with_map(state, &show, || state.locks.snapshot(show.id)).await?;
+        let map = map_or_claims(state, &show).await?;
         shows.push(view(&show, &map, now));
     }
     Ok(shows)

@@ -118,6 +118,9 @@ async fn readiness(client: &Client, base: &Url) -> Vec<Finding> {
     let status = answer.status();
     let body: Value = answer.json().await.unwrap_or_default();
     found.push(match (status, body.get("lock_store")) {
+        (StatusCode::OK, Some(Value::Bool(false))) => {
+            Finding::warning(format!("a server answers at {base}, and cannot reach Redis: no seat can be held"))
+        }
         (StatusCode::OK, Some(_)) => Finding::good(format!("a server answers at {base} and is ready")),
         (_, Some(_)) => Finding::bad(format!("a server answers and is not ready: {body}")),
         _ => Finding::bad(format!("somebody else answers at {base}, with {status}")),

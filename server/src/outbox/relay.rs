@@ -32,13 +32,14 @@ const MAIL_LEASE_MS: i64 = 45 * SECOND_MS;
 /// After this many tries a person must look. With the pauses below that is an hour and a half at the mean:
 /// a gateway that is away for as long as twenty minutes is waited for, and parks nothing.
 const MAX_ATTEMPTS: i32 = 200;
-/// After this many, if it is only that the gateway is away: about half a day.
+/// After this many, if it is only that the gateway or the lock store is away: about half a day.
 const MAX_ATTEMPTS_WHILE_AWAY: i32 = 9_000;
 /// First pause after a failure, milliseconds; doubles, with full jitter.
 const FIRST_PAUSE_MS: u64 = 500;
 /// Longest pause, milliseconds.
 const LONGEST_PAUSE_MS: u64 = 60_000;
-/// …while a gateway is away, whose breaker says so without a call: so nothing waits much longer once it is back.
+/// …while a gateway or the lock store is away, whose breaker says so without a call: so nothing waits much longer once
+/// it is back.
 const LONGEST_PAUSE_WHILE_AWAY_MS: u64 = 10_000;
 
 /// Effects that may hold each other up. A gateway or a mail server that hangs must not keep sold seats from
@@ -177,7 +178,7 @@ async fn fail(state: &AppState, job: &Job, cause: &EffectError) {
     } else {
         tracing::warn!(booking = %job.booking, effect = ?job.effect, attempts = job.attempts, %cause, "an effect of {} will be tried again", job.booking);
         let doubled = FIRST_PAUSE_MS << job.attempts.clamp(0, 10);
-        let longest = if cause.is_gateway_away() { LONGEST_PAUSE_WHILE_AWAY_MS } else { LONGEST_PAUSE_MS };
+        let longest = if is_away(cause) { LONGEST_PAUSE_WHILE_AWAY_MS } else { LONGEST_PAUSE_MS };
         let pause = ids::jitter(doubled.min(longest)).cast_signed();
         sql::postpone(&state.pg, job, state.locks.now().plus_ms(pause)).await
     };
@@ -186,8 +187,13 @@ async fn fail(state: &AppState, job: &Job, cause: &EffectError) {
     }
 }
 
+/// True if the gateway or the lock store is away, which passes.
+const fn is_away(cause: &EffectError) -> bool {
+    cause.is_gateway_away() || cause.is_lock_store_away()
+}
+
 /// Whether a person must look. A definite no of a gateway will not become a yes.
 fn is_hopeless(job: &Job, cause: &EffectError) -> bool {
-    let patience = if cause.is_gateway_away() { MAX_ATTEMPTS_WHILE_AWAY } else { MAX_ATTEMPTS };
+    let patience = if is_away(cause) { MAX_ATTEMPTS_WHILE_AWAY } else { MAX_ATTEMPTS };
     !job.is_for_the_map() && (cause.is_definite() || job.attempts >= patience)
 }

@@ -262,7 +262,8 @@ pub(super) const BY_KEYS_IN_PASSING: &str = concat!(begin_by_keys!(), "; SET LOC
 
 /// Takes due effects of these kinds until `lease_until`; the first open one of each booking only. A notice
 /// waits for nothing, and nothing waits for it: people hear of a cancelled show although a gateway is away. A refund waits
-/// for what else is done with the money, and not for the map: a lock store that is away keeps nobody's money.
+/// for what else is done with the money, and not for the map, and a ticket does not wait for the map either: a lock store
+/// that is away keeps neither money nor tickets from people.
 pub(super) async fn take(
     pg: &PgPool,
     kinds: &[&str],
@@ -281,7 +282,8 @@ pub(super) async fn take(
                                      WHERE earlier.booking_id = due.booking_id AND earlier.id < due.id
                                        AND earlier.parked_why IS NULL AND earlier.effect NOT IN ('send_notice', 'void_left')
                                        AND (due.effect NOT IN ('refund', 'refund_part')
-                                            OR earlier.effect NOT IN ('mark_booked', 'release_seats', 'release_part', 'send_ticket'))))
+                                            OR earlier.effect NOT IN ('mark_booked', 'release_seats', 'release_part', 'send_ticket'))
+                                       AND (due.effect <> 'send_ticket' OR earlier.effect <> 'mark_booked')))
                ORDER BY due.run_after LIMIT $3
                FOR UPDATE OF due SKIP LOCKED) taken
          WHERE job.booking_id = taken.booking_id AND job.id = taken.id

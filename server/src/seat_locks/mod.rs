@@ -27,7 +27,7 @@ pub use forget::forget_forever;
 pub use keys::{Keys, channel_of, show_of_channel};
 pub use memory::{Announcement, ManualClock, MemoryLocks};
 pub use queue::LockQueue;
-pub use rebuild::{known_source, with_map};
+pub use rebuild::{known_source, map_or_claims, with_map};
 pub use redis_store::RedisLocks;
 pub use shadow::{Divergence, Kind, KnownSource, ShadowLocks};
 pub use sweeper::{Watched, sweep_forever};

@@ -11,7 +11,7 @@ use sqlx::{PgConnection, PgPool};
 use uuid::Uuid;
 
 use super::link::LinkError;
-use super::{KnownSeats, KnownSource, StoreError, first_look};
+use super::{KnownSeats, KnownSource, MapSnapshot, StoreError, first_look};
 use crate::AppState;
 use crate::bookings::{CLAIM_GRACE_MS, claim_is_alive};
 use crate::catalogue::{Catalogue, Show};
@@ -40,6 +40,21 @@ where
     let answer = answer?;
     first_look::take(state, show.id);
     Ok(answer)
+}
+
+/// The map of a show, to be looked at. While the lock store is away it is what Postgres knows: seats that are sold, being
+/// paid for or kept, and no holds.
+///
+/// # Errors
+/// 503 when the database cannot be reached.
+pub async fn map_or_claims(state: &AppState, show: &Show) -> Result<MapSnapshot, Problem> {
+    match with_map(state, show, || state.locks.snapshot(show.id)).await {
+        Err(away) if away.code() == Code::LockStoreUnavailable => {
+            let known = Box::pin(known_in_time(&state.pg, show)).await?;
+            Ok(MapSnapshot { epoch: 0, version: 0, map: known.map.into(), areas: known.areas })
+        }
+        map => map,
+    }
 }
 
 /// What Postgres knows of any show, for the second of two stores.

@@ -30,7 +30,7 @@ use super::fast_road::FastRoad;
 use super::{Code, Problem, files, pages, reader};
 use crate::{
     AppState, accounts, api_keys, bookings, box_office, catalogue, door, email_codes, fairness, holds, idempotency,
-    ids, live, organiser, payments, reports, telemetry, waiting_list, waiting_room, webhooks,
+    ids, live, organiser, payments, reports, start, telemetry, waiting_list, waiting_room, webhooks,
 };
 
 /// Largest body of an API call, bytes; ten seats and two names are far below.
@@ -39,6 +39,8 @@ const MAX_BODY_BYTES: usize = 16 * 1024;
 const REQUEST_DEADLINE: Duration = Duration::from_secs(30);
 /// Shorter answers fit one packet as they are.
 pub(super) const MIN_COMPRESSED_BYTES: u16 = 1_024;
+/// How long the answer about readiness waits for the lock store. A proxy asks again after half a second.
+const LOCK_STORE_LOOK: Duration = Duration::from_millis(100);
 /// Finds a request in the logs.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Scripts and styles are files of ours; WebAssembly may be compiled; nothing else is allowed.
@@ -251,13 +253,19 @@ async fn wrong_method(method: Method, uri: Uri) -> Response {
     Problem::new(Code::MethodNotAllowed, format!("{method} is not possible on {}.", uri.path())).into_response()
 }
 
+/// Readiness: everything that needs no seat lock can be served. The lock store is reported and does not decide: it is away
+/// for all replicas at once, and tickets, doors, tills and payments do without it.
 async fn ready(State(state): State<AppState>) -> Response {
-    let database = sqlx::query("SELECT 1").execute(&state.pg).await.is_ok();
-    let lock_store = state.locks.ping().await.is_ok();
+    let lock_store = tokio::time::timeout(LOCK_STORE_LOOK, state.locks.ping());
+    let (schema, lock_store) = tokio::join!(start::is_schema_up_to_date(&state.pg), lock_store);
+    let (database, schema) = (schema.is_ok(), schema.unwrap_or(false));
+    let lock_store = matches!(lock_store, Ok(Ok(())));
     let stopping = state.stop.is_cancelled();
-    let is_ready = database && lock_store && !stopping;
+    let is_ready = database && schema && !stopping;
     let status = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    let truth = serde_json::json!({ "database": database, "lock_store": lock_store, "stopping": stopping });
+    let truth = serde_json::json!({
+        "database": database, "schema": schema, "lock_store": lock_store, "stopping": stopping,
+    });
     (status, Json(truth)).into_response()
 }
 

@@ -54,6 +54,8 @@ pub struct Connection {
     heard_at: f64,
     /// Whether it is made anew because a request found nobody: that it stands takes nothing back of what was said of that.
     is_doubted: bool,
+    /// The notice shown about a map that cannot be read; removed once the connection is there.
+    pub(super) said: Option<Notice>,
 }
 
 impl Connection {
@@ -199,6 +201,9 @@ impl Session {
             if !was_doubted {
                 // Only this notice: any other is as true as before.
                 self.unsay(&Notice::failed(&Failure::Unreachable));
+            }
+            if let Some(said) = self.connection.update_value(|connection| connection.said.take()) {
+                self.unsay(&said);
             }
         }
     }

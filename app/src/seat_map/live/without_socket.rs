@@ -5,8 +5,9 @@ use domain::seats::{AreaIndex, SeatState};
 use leptos::task::spawn_local;
 
 use super::connection::TRIES_UNTIL_OFFLINE;
-use crate::browser::calls;
+use crate::browser::calls::{self, Failure};
 use crate::seat_map::session::{Live, Session};
+use crate::seat_map::telling::notices::Notice;
 
 /// The map as the API tells it without a socket.
 struct SeatsView {
@@ -56,8 +57,12 @@ impl Session {
             return;
         }
         spawn_local(async move {
-            // Without an answer the next failure asks again.
-            let Ok(seats) = calls::read::<SeatsView>(&self.path("/seats")).await else { return };
+            let seats = match calls::read::<SeatsView>(&self.path("/seats")).await {
+                Ok(seats) => seats,
+                // Without an answer the next failure asks again.
+                Err(Failure::Unreachable) => return,
+                Err(refused @ Failure::Problem(_)) => return self.tell_once(&refused),
+            };
             let reached = self.connection.with_value(|connection| connection.follower.resume_from());
             let is_older = reached.is_some_and(|at| at.0 == seats.epoch && at.1 > seats.version);
             // The socket goes on from where it was itself: deltas repeat what this map says already.
@@ -66,6 +71,18 @@ impl Session {
                 self.places_left.set(seats.areas.iter().map(|area| (area.area, area.left)).collect());
             }
         });
+    }
+
+    /// Says why there is no map: seats cannot be held just now, for one. Once until the connection is there again, and
+    /// not over what is said already.
+    fn tell_once(self, refused: &Failure) {
+        let is_told = self.connection.with_value(|connection| connection.said.is_some());
+        if is_told || self.notice.with_untracked(Option::is_some) {
+            return;
+        }
+        let notice = Notice::failed(refused);
+        self.connection.update_value(|connection| connection.said = Some(notice.clone()));
+        self.notice.set(Some(notice));
     }
 }
 

@@ -3,7 +3,8 @@
 //!
 //! - somebody takes payments, and the show may be booked: known here, without asking anyone;
 //! - the hold is alive and is for just these seats: asked of the lock store, which closes it to changes and
-//!   lets it last until the payment is over;
+//!   lets it last until the payment is over. While the lock store is away, a booking that was checked out before is
+//!   paid for as it was checked out, until its time is over: the claims in Postgres decide whose the seats are;
 //! - what pays is told by its gateway, where the show has a cap on what one card pays for (`instruments`);
 //! - the buyer is within the limit of seats, and has not been trying card after card: asked of Postgres.
 //!
@@ -59,12 +60,13 @@ pub(in crate::bookings) struct Checked {
 ///
 /// `is_guest`: they came with a cookie, and nobody has looked yet whether that visitor was handed over to an account;
 /// then it is not theirs any more, and to them not there (`accounts::owner_for`). `means`: the gateway that will be asked
-/// for the money, and the buyer's token.
+/// for the money, and the buyer's token. `is_checked_out`: the booking is in Postgres, and not only about to be made.
 pub(in crate::bookings) async fn before_charge(
     state: &AppState,
     show: &Arc<Show>,
     row: &BookingRow,
     is_guest: bool,
+    is_checked_out: bool,
     means: (&str, Option<&str>),
 ) -> Result<Checked, Problem> {
     let now = state.locks.now();
@@ -72,7 +74,7 @@ pub(in crate::bookings) async fn before_charge(
     state.gateways.available()?;
     let side_by_side = async {
         tokio::try_join!(
-            hold_alive(state, show, row),
+            hold_alive(state, show, row, is_checked_out),
             clean_record(state, show, row, is_guest, now),
             PaidWith::of_token(state, show, means),
         )
@@ -86,15 +88,29 @@ pub(in crate::bookings) async fn before_charge(
     Err(problem)
 }
 
-async fn hold_alive(state: &AppState, show: &Arc<Show>, row: &BookingRow) -> Result<Timestamp, Problem> {
+async fn hold_alive(
+    state: &AppState,
+    show: &Arc<Show>,
+    row: &BookingRow,
+    is_checked_out: bool,
+) -> Result<Timestamp, Problem> {
     let sale = row.sale();
     let asked = match state.config.commits {
-        CommitMode::Batched => state.commits.begin_payment(state, show, sale).await?,
+        CommitMode::Batched => state.commits.begin_payment(state, show, sale).await,
         CommitMode::Interactive => {
-            with_map(state, show, || state.locks.begin_payment(show.id, &sale, PAYMENT_EXTENSION_MS)).await?
+            with_map(state, show, || state.locks.begin_payment(show.id, &sale, PAYMENT_EXTENSION_MS)).await
         }
     };
-    asked.map_err(|refusal| match refusal {
+    let ends = row.machine.expires_at;
+    let answered = match asked {
+        // The hold may have been let go meanwhile and the seats be held by another: the first to pay has them.
+        Err(away) if away.code() == Code::LockStoreUnavailable && is_checked_out && state.locks.now() < ends => {
+            tracing::info!(booking = %row.id, "the lock store is away: {} is paid for as it was checked out", row.id);
+            return Ok(ends.plus_ms(PAYMENT_EXTENSION_MS));
+        }
+        asked => asked?,
+    };
+    answered.map_err(|refusal| match refusal {
         Refusal::Changed => Problem::new(
             Code::WrongState,
             "Your seats have changed since you checked out. Please look at the total again.",

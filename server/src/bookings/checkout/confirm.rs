@@ -121,7 +121,8 @@ pub(super) async fn submit(
     let show = state.catalogue.known_show(row.show_id).await?;
     let gateway = state.gateways.first_choice();
     let means = (gateway, request.payment_token.as_deref());
-    let Checked { until, instrument, account } = checks::before_charge(state, &show, &row, is_guest, means).await?;
+    let Checked { until, instrument, account } =
+        checks::before_charge(state, &show, &row, is_guest, if_late.is_none(), means).await?;
     let submission = Submission {
         show,
         booking: row.id,
@@ -336,7 +337,7 @@ pub(in crate::bookings) async fn submit_one(state: &AppState, submission: &Submi
     }
     if let Some(lost) = claims::claim_all(&mut tx, show, &pending, now).await? {
         tx.rollback().await?;
-        return Err(lost.told(state, show).await?);
+        return Err(lost.told(state, show).await);
     }
     sql::insert_payment(&mut tx, &pending, gateway, token.as_deref(), now).await?;
     tx.commit().await?;

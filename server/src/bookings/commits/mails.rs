@@ -123,11 +123,16 @@ fn say_why(booking: Uuid, cause: &EffectError) {
     }
 }
 
-/// The relay mails these at once, for which their marks must be gone: it does what it has of a booking in order.
+/// The map knows of these; the relay mails them at once.
 async fn leave(state: &AppState, bookings: &[Uuid]) {
     if let Err(cause) = outbox::done_all_now(state, bookings, &[Effect::MarkBooked]).await {
         tracing::warn!(%cause, left = bookings.len(), "sales that the map knows stay in the outbox, and are told again");
     }
+    leave_to_relay(state, bookings).await;
+}
+
+/// The relay mails these at once, whether the map knows of them or not.
+pub(super) async fn leave_to_relay(state: &AppState, bookings: &[Uuid]) {
     if let Err(cause) = outbox::due_now(state, bookings, Effect::SendTicket).await {
         tracing::warn!(%cause, left = bookings.len(), "tickets are mailed when their head start is over");
     }

@@ -55,17 +55,21 @@ async fn tell_batch(state: AppState, marks: Vec<Sold>) {
     for sold in marks {
         shows.entry(sold.found.row.show_id).or_default().push(sold);
     }
-    let mut told = Vec::new();
+    let (mut told, mut untold) = (Vec::new(), Vec::new());
     for (show, marks) in shows {
         for part in marks.chunks(MAX_PER_CALL) {
             match book(&state, show, part).await {
                 Ok(()) => told.extend_from_slice(part),
                 // The cause was logged where it arose.
-                Err(_) => tracing::debug!(%show, sales = part.len(), "sales are left for the relay to tell"),
+                Err(_) => {
+                    tracing::debug!(%show, sales = part.len(), "sales are left for the relay to tell");
+                    untold.extend(part.iter().map(|sold| sold.found.row.id));
+                }
             }
         }
     }
     mails::send(&state, told);
+    mails::leave_to_relay(&state, &untold).await;
 }
 
 async fn book(state: &AppState, show: Uuid, marks: &[Sold]) -> Result<(), Problem> {

@@ -42,13 +42,12 @@ struct Map {
 }
 
 impl Cluster {
-    /// Learns the map from whichever of `seeds` answers first, and keeps it fresh from then on.
-    pub(super) async fn connect(seeds: &[ConnectionInfo]) -> Result<Arc<Self>, Fault> {
+    /// Keeps a map from now on; it is empty until [`Cluster::learn`] or the first call that finds it so.
+    pub(super) fn open(seeds: &[ConnectionInfo]) -> Result<Arc<Self>, Fault> {
         let template = seeds.first().ok_or(Fault::Nobody("no server is named"))?.clone();
         let seeds = seeds.iter().map(|seed| Node::new(seed).map(Arc::new)).collect::<Result<Vec<_>, _>>()?;
         let map = RwLock::new(Map { by_name: HashMap::new(), by_slot: vec![None; SLOTS] });
         let this = Arc::new(Self { seeds, template, map, wake: Notify::new() });
-        this.learn().await?;
         tokio::spawn(keep_fresh(Arc::downgrade(&this)));
         Ok(this)
     }
@@ -89,7 +88,7 @@ impl Cluster {
 
     /// Asks all healthy servers at once and takes the first answer: one that hangs delays nothing.
     /// The seeds are asked when no other server is left.
-    async fn learn(&self) -> Result<(), Fault> {
+    pub(super) async fn learn(&self) -> Result<(), Fault> {
         let mut known: Vec<Arc<Node>> = self.read().by_name.values().cloned().collect();
         known.retain(|node| !node.is_resting());
         let (asked, runs) = match first_answer(&known).await {

@@ -124,20 +124,38 @@ impl Link {
     /// # Errors
     /// When the address is unusable or nobody answers there.
     pub async fn connect(url: &str) -> Result<Self, LinkError> {
-        let unavailable = |cause| LinkError::Unavailable { tries: 1, cause };
-        let shape = match address::parse(url)? {
-            Address::Single(info) => {
-                let node = Node::new(&info).map_err(|cause| unavailable(cause.into()))?;
-                Shape::Single(Arc::new(node))
-            }
-            Address::Sentinel { sentinels, service, master } => {
-                Shape::Sentinel(Sentinel::connect(&sentinels, service, master).await.map_err(unavailable)?)
-            }
-            Address::Cluster(seeds) => Shape::Cluster(Cluster::connect(&seeds).await.map_err(unavailable)?),
-        };
-        let link = Self { shape };
-        link.ping().await?;
+        let link = Self::open(url)?;
+        link.reach().await?;
         Ok(link)
+    }
+
+    /// A link to a Redis that may be away: it connects at the first call, and again after every loss.
+    ///
+    /// # Errors
+    /// When the address is unusable.
+    pub fn open(url: &str) -> Result<Self, LinkError> {
+        let shape = match address::parse(url)? {
+            Address::Single(info) => Node::new(&info).map(|node| Shape::Single(Arc::new(node))).map_err(Fault::from),
+            Address::Sentinel { sentinels, service, master } => {
+                Sentinel::open(&sentinels, service, master).map(Shape::Sentinel)
+            }
+            Address::Cluster(seeds) => Cluster::open(&seeds).map(Shape::Cluster),
+        };
+        shape.map(|shape| Self { shape }).map_err(|cause| LinkError::Unavailable { tries: 1, cause })
+    }
+
+    /// Finds out who has which slot, or who is the master, and asks for a sign of life.
+    ///
+    /// # Errors
+    /// When nobody answers.
+    pub async fn reach(&self) -> Result<(), LinkError> {
+        let found = match &self.shape {
+            Shape::Single(_) => Ok(()),
+            Shape::Sentinel(sentinel) => sentinel.look().await,
+            Shape::Cluster(cluster) => cluster.learn().await,
+        };
+        found.map_err(|cause| LinkError::Unavailable { tries: 1, cause })?;
+        self.ping().await
     }
 
     /// Whether there is such an address; no server is asked.
@@ -260,7 +278,7 @@ impl Link {
                     Ok(answer) => return Ok((answer, effective)),
                     Err(fault) => fault,
                 },
-                None => Fault::Nobody("no server of the Cluster is known"),
+                None => Fault::Nobody("none is known yet"),
             };
             match verdict(&fault) {
                 Verdict::InFull if !wording.in_full => {
@@ -321,7 +339,7 @@ impl Link {
     fn node(&self, whom: Whom, failed: Option<&Arc<Node>>) -> Option<Arc<Node>> {
         match (&self.shape, whom) {
             (Shape::Single(node), _) => Some(Arc::clone(node)),
-            (Shape::Sentinel(sentinel), _) => Some(sentinel.master()),
+            (Shape::Sentinel(sentinel), _) => sentinel.master(),
             (Shape::Cluster(cluster), Whom::Slot(slot)) => cluster.node_of(slot),
             (Shape::Cluster(cluster), Whom::Any) => cluster.any(failed),
         }

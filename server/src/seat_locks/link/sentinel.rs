@@ -32,10 +32,11 @@ pub(super) struct Sentinel {
     wake: Notify,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Followed {
     epoch: u64,
-    master: Arc<Node>,
+    /// None before the sentinels have answered for the first time.
+    master: Option<Arc<Node>>,
 }
 
 /// What a sentinel says of the master.
@@ -47,24 +48,21 @@ struct Said {
 }
 
 impl Sentinel {
-    /// Finds the master and follows it from then on.
-    pub(super) async fn connect(
+    /// Looks for the master from now on, and follows it.
+    pub(super) fn open(
         sentinels: &[ConnectionInfo],
         service: String,
         template: ConnectionInfo,
     ) -> Result<Arc<Self>, Fault> {
         let sentinels = sentinels.iter().map(Node::new).collect::<Result<Vec<_>, _>>()?;
-        let said = newest(&sentinels, &service).await.ok_or(Fault::Nobody("no sentinel names a master"))?;
-        let master = Arc::new(node(&template, &said)?);
-        let followed = RwLock::new(Followed { epoch: said.epoch, master });
-        let this = Arc::new(Self { sentinels, service, template, followed, wake: Notify::new() });
+        let this = Arc::new(Self { sentinels, service, template, followed: RwLock::default(), wake: Notify::new() });
         tokio::spawn(follow(Arc::downgrade(&this)));
         Ok(this)
     }
 
     /// The master as far as we know.
-    pub(super) fn master(&self) -> Arc<Node> {
-        Arc::clone(&self.followed.read().unwrap_or_else(PoisonError::into_inner).master)
+    pub(super) fn master(&self) -> Option<Arc<Node>> {
+        self.followed.read().unwrap_or_else(PoisonError::into_inner).master.clone()
     }
 
     /// Something is wrong with it: the sentinels are asked at once.
@@ -72,25 +70,23 @@ impl Sentinel {
         self.wake.notify_one();
     }
 
-    async fn look(&self) {
-        let Some(said) = newest(&self.sentinels, &self.service).await else {
-            tracing::debug!(service = self.service, "no sentinel answers");
-            return;
-        };
+    /// Asks the sentinels, and follows the master they name.
+    pub(super) async fn look(&self) -> Result<(), Fault> {
+        let said = newest(&self.sentinels, &self.service).await.ok_or(Fault::Nobody("no sentinel names a master"))?;
         let mut followed = self.followed.write().unwrap_or_else(PoisonError::into_inner);
         let name = address(&self.template, &said).to_string();
-        if said.epoch < followed.epoch || followed.master.name == name {
+        let is_known = followed.master.as_ref().is_some_and(|master| master.name == name);
+        if said.epoch < followed.epoch || is_known {
             followed.epoch = followed.epoch.max(said.epoch);
-            return;
+            return Ok(());
         }
-        match node(&self.template, &said) {
-            Ok(master) => {
-                tracing::warn!(from = followed.master.name, to = master.name, "Redis has another master");
-                followed.master.retired.cancel();
-                *followed = Followed { epoch: said.epoch, master: Arc::new(master) };
-            }
-            Err(cause) => tracing::warn!(%cause, %name, "cannot follow the new Redis master"),
+        let master = Arc::new(node(&self.template, &said)?);
+        if let Some(before) = followed.master.replace(Arc::clone(&master)) {
+            tracing::warn!(from = before.name, to = master.name, "Redis has another master");
+            before.retired.cancel();
         }
+        followed.epoch = said.epoch;
+        Ok(())
     }
 }
 
@@ -99,7 +95,9 @@ async fn follow(sentinel: Weak<Sentinel>) {
     loop {
         let Some(this) = sentinel.upgrade() else { return };
         let _ = tokio::time::timeout(ASK_EVERY, this.wake.notified()).await;
-        this.look().await;
+        if let Err(cause) = this.look().await {
+            tracing::debug!(%cause, service = this.service, "the Redis master could not be looked for");
+        }
         drop(this);
         tokio::time::sleep(Duration::from_millis(ids::jitter(ASK_AGAIN_MS))).await;
     }

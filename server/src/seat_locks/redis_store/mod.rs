@@ -46,20 +46,25 @@ pub struct RedisLocks {
 }
 
 impl RedisLocks {
-    /// Takes the first look at Redis' clock.
-    ///
-    /// # Errors
-    /// When nobody answers.
-    pub async fn new(link: Link, prefix: &str) -> Result<Self, LinkError> {
-        let store = Self {
+    /// Knows nothing yet: until the first answer Redis' clock is taken to be ours.
+    #[must_use]
+    pub fn new(link: Link, prefix: &str) -> Self {
+        Self {
             link,
             prefix: prefix.to_owned(),
             scripts: Scripts::new(),
             positions: Positions::default(),
             ahead_ms: AtomicI64::new(0),
-        };
-        store.set_clock(store.link.time_ms().await?);
-        Ok(store)
+        }
+    }
+
+    /// Takes the first look at Redis' clock.
+    ///
+    /// # Errors
+    /// When nobody answers.
+    pub async fn read_clock(&self) -> Result<(), LinkError> {
+        self.set_clock(self.link.time_ms().await?);
+        Ok(())
     }
 
     fn set_clock(&self, now_ms: i64) {

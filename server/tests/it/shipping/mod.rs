@@ -2,6 +2,7 @@
 //! with other addresses.
 
 mod pooled;
+mod redis_away;
 mod rolling;
 mod versions;
 
