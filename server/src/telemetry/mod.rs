@@ -18,6 +18,7 @@ mod puzzles;
 mod routes;
 #[cfg(test)]
 mod rules;
+mod shadow;
 pub mod traces;
 mod upkeep;
 
@@ -37,6 +38,7 @@ pub use self::fairness::{HoldLimit, hold_limited, unusual};
 pub use self::gateways::{GatewayOutcome, Question, expect_gateway, gateway_asked};
 pub use self::puzzles::{PuzzleOutcome, puzzle};
 pub use self::routes::{RouteName, Routes};
+pub use self::shadow::{ShadowOutcome, shadow_call};
 pub use self::traces::STEP;
 pub use self::upkeep::upkeep_forever;
 
@@ -66,6 +68,8 @@ const REPLAY_DURATION: &str = "rowlock_idempotent_replay_duration_seconds";
 const RESCUED: &str = "rowlock_bookings_rescued_total";
 /// Transactions done again because they gave way to others.
 const SERIALIZATION_RETRIES: &str = "rowlock_serialization_retries_total";
+/// Calls to Redis, answered or given up after every try; not those that were not tried at all.
+const REDIS_CALLS: &str = "rowlock_redis_calls_total";
 /// Calls to Redis that failed, tries included: kind.
 const REDIS_ERRORS: &str = "rowlock_redis_errors_total";
 
@@ -119,12 +123,14 @@ fn describe() {
         "Payments whose news did not come or was left behind, and which the reconciler finished."
     );
     describe_counter!(SERIALIZATION_RETRIES, Unit::Count, "Transactions done again because they gave way to others.");
+    describe_counter!(REDIS_CALLS, Unit::Count, "Calls to Redis that were tried, answered or not.");
     describe_counter!(REDIS_ERRORS, Unit::Count, "Calls to Redis that failed, by kind.");
     catalogue::describe();
     cdn::describe();
     fairness::describe();
     gateways::describe();
     puzzles::describe();
+    shadow::describe();
     for (name, unit, meaning) in gauges::DESCRIBED {
         describe_gauge!(name, unit, meaning);
     }
@@ -137,6 +143,7 @@ fn begin_at_zero() {
     cdn::begin_at_zero();
     fairness::begin_at_zero();
     puzzles::begin_at_zero();
+    shadow::begin_at_zero();
     for class in Class::ALL {
         counter!(SHED, "class" => class.label()).increment(0);
     }
@@ -149,7 +156,7 @@ fn begin_at_zero() {
     for count in COUNTS {
         counter!(IDEMPOTENCY, "outcome" => count.label()).absolute(0);
     }
-    for name in [HOLDS_EXPIRED, RESCUED, SERIALIZATION_RETRIES] {
+    for name in [HOLDS_EXPIRED, RESCUED, SERIALIZATION_RETRIES, REDIS_CALLS] {
         counter!(name).increment(0);
     }
     for name in [LOCK_DURATION, CONFIRM_DURATION, REPLAY_DURATION] {
@@ -242,7 +249,15 @@ impl RedisError {
     }
 }
 
+/// Counts a call to Redis that was answered.
+pub fn redis_answered() {
+    counter!(REDIS_CALLS).increment(1);
+}
+
 /// Counts a call to Redis that failed.
 pub fn redis_failed(error: RedisError) {
+    if error != RedisError::Resting {
+        counter!(REDIS_CALLS).increment(1);
+    }
     counter!(REDIS_ERRORS, "kind" => error.label()).increment(1);
 }

@@ -4,7 +4,8 @@ use reqwest::StatusCode;
 use serde_json::json;
 
 use crate::redis_process::Redis;
-use crate::world::{Visitor, World, text};
+use crate::telemetry::{TOKEN, value};
+use crate::world::{Visitor, World, text, until};
 
 /// The same person, at another server.
 fn moved(world: &World, server: usize, visitor: &Visitor) -> Visitor {
@@ -62,5 +63,32 @@ async fn a_shadow_that_dies_or_was_never_there_disturbs_nobody() {
         assert_eq!(ann.pay(&booking, Some("tok_paid")).await.1["state"], "CONFIRMED");
         ann.sees(seat as usize, '2').await;
     }
+    world.end().await;
+}
+
+/// One answer that differs is counted, beside those that were compared.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_of_the_shadow_that_differs_is_counted() {
+    let shadow = Redis::start(&[]).await;
+    let settings = [("SHADOW_REDIS_URL", shadow.url()), ("METRICS_TOKEN", TOKEN.to_owned())];
+    let world = World::start(1, &settings.each_ref().map(|(name, value)| (*name, value.as_str()))).await;
+    let url = world.servers[0].url.clone();
+    let [compared, differed] =
+        ["compared", "differed"].map(|outcome| format!("rowlock_shadow_calls_total{{outcome=\"{outcome}\"}}"));
+    assert_eq!((value(&url, &compared).await, value(&url, &differed).await), (0.0, 0.0));
+    assert_eq!(world.visitor().hold(&[1]).await.0, StatusCode::CREATED);
+    until("the answer is compared", || async { value(&url, &compared).await > 0.0 }).await;
+    assert_eq!(value(&url, &differed).await, 0.0);
+
+    // The shadow believes that a seat is sold.
+    let map = &server::seat_locks::Keys::of(world.setting("REDIS_PREFIX"), world.show).0[0];
+    shadow.ask::<u32>(&["SETRANGE", map, "5", "\u{2}"]).await;
+    assert_eq!(world.visitor().hold(&[5]).await.0, StatusCode::CREATED, "the first store answers");
+    until("the difference is counted", || async { value(&url, &differed).await > 0.0 }).await;
+
+    shadow.freeze().await;
+    let unreachable = "rowlock_shadow_calls_total{outcome=\"unreachable\"}";
+    assert_eq!(world.visitor().hold(&[7]).await.0, StatusCode::CREATED);
+    until("a shadow that is away is counted", || async { value(&url, unreachable).await > 0.0 }).await;
     world.end().await;
 }

@@ -24,6 +24,9 @@ const NAMES: [&str; 8] = [
     "rowlock_http_requests_total{method=\"POST\",route=\"/api/v1/shows/{show}/holds\",status=\"201\"}",
 ];
 
+/// Calls to Redis that were tried.
+const CALLS: &str = "rowlock_redis_calls_total";
+
 async fn scrape(url: &str, token: Option<&str>) -> (StatusCode, String) {
     let request = reqwest::Client::builder().no_proxy().build().expect("a client").get(format!("{url}/metrics"));
     let request = match token {
@@ -91,7 +94,8 @@ async fn each_line_moves_when_what_it_counts_happens() {
         ("rowlock_idempotent_replay_duration_seconds_count", "rowlock_idempotency_total{outcome=\"fast_road\"}");
     let (unavailable, failed) =
         ("rowlock_redis_errors_total{kind=\"unavailable\"}", "rowlock_lock_attempts_total{outcome=\"failed\"}");
-    for line in [expired, retries, rescued, oldest, replays, fast, unavailable, failed] {
+    let without_redis = "rowlock_idempotency_total{outcome=\"without_redis\"}";
+    for line in [expired, retries, rescued, oldest, replays, fast, unavailable, failed, without_redis] {
         assert_eq!(value(&url, line).await, 0.0, "{line}");
     }
 
@@ -144,10 +148,13 @@ async fn each_line_moves_when_what_it_counts_happens() {
     rises(&url, rescued).await;
     assert_eq!(value(&url, oldest).await, 0.0, "it is paid");
 
-    // Redis stops answering.
+    // Redis stops answering: keys go by Postgres alone.
     redis.freeze().await;
     assert_eq!(ann.hold(&[3]).await.0, StatusCode::SERVICE_UNAVAILABLE);
     assert!(value(&url, unavailable).await > 0.0 && value(&url, failed).await > 0.0);
+    assert!(value(&url, CALLS).await > value(&url, unavailable).await, "those that were answered are calls as well");
+    assert_eq!(ann.cancel(&booking, None).await.0, StatusCode::OK);
+    rises(&url, without_redis).await;
     let (_, text) = scrape(&url, Some(TOKEN)).await;
     redis.thaw().await;
     tokio::task::spawn_blocking(move || taken_by_prometheus(&text)).await.expect("Prometheus takes it");

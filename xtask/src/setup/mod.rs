@@ -4,5 +4,6 @@ pub mod chromium;
 pub mod node;
 pub mod operating;
 pub mod packages;
+pub mod pgbouncer;
 pub mod wasm;
 pub mod wasm_opt;

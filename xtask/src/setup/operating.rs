@@ -1,4 +1,4 @@
-//! What operators have, to try on it what is shipped for them: Prometheus' tool, a proxy, a pooler.
+//! What operators have, to try on it what is shipped for them: Prometheus' tool and a proxy.
 
 use std::path::PathBuf;
 
@@ -26,20 +26,6 @@ const HAPROXY: Need = Need {
     otherwise: "Or set HAPROXY to the program of one.",
 };
 
-const PGBOUNCER: Need = Need {
-    what: "PgBouncer",
-    debian: &["pgbouncer"],
-    dnf: "pgbouncer",
-    pacman: "pgbouncer",
-    brew: "pgbouncer",
-    otherwise: "Or set PGBOUNCER to the program of one.",
-};
-
-/// The pooler in front of Postgres. An old one is of use as well: it must be told from one that works.
-pub fn pgbouncer(stop: &Stop) -> Result<PathBuf> {
-    require("PGBOUNCER", "pgbouncer", &PGBOUNCER, stop)
-}
-
 /// Prometheus' own tool, which tries the alerts.
 pub fn promtool(stop: &Stop) -> Result<PathBuf> {
     require("PROMTOOL", "promtool", &PROMTOOL, stop)
@@ -50,7 +36,7 @@ pub fn haproxy(stop: &Stop) -> Result<PathBuf> {
     require("HAPROXY", "haproxy", &HAPROXY, stop)
 }
 
-fn require(variable: &str, name: &str, need: &Need, stop: &Stop) -> Result<PathBuf> {
+pub(super) fn require(variable: &str, name: &str, need: &Need, stop: &Stop) -> Result<PathBuf> {
     if let Some(named) = std::env::var_os(variable) {
         return Ok(PathBuf::from(named));
     }

@@ -11,7 +11,7 @@ use crate::places::Places;
 use crate::processes::Processes;
 use crate::progress::{Step, note};
 use crate::services::{self, Folder, Stores};
-use crate::setup::operating;
+use crate::setup::{operating, pgbouncer};
 use crate::stop::Stop;
 
 mod browser;
@@ -96,7 +96,7 @@ fn cargo_tests(places: &Places, options: &Options, stores: &Stores, stop: &Stop)
     command.arg("--no-fail-fast").env("DATABASE_URL", &stores.postgres).env("REDIS_URL", &stores.redis);
     command.env("REDIS_SERVER", services::redis_program(stop)?);
     command.env("PROMTOOL", operating::promtool(stop)?).env("HAPROXY", operating::haproxy(stop)?);
-    command.env("PGBOUNCER", operating::pgbouncer(stop)?);
+    command.env("PGBOUNCER", pgbouncer::find_or_build(places, stop)?);
     command.args(&options.filter);
     let mut counts = Counts::default();
     let status = command::status_seeing(&mut command, stop, |line| {

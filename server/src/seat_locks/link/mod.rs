@@ -275,7 +275,10 @@ impl Link {
             let node = redirected.take().or_else(|| self.node(whom, failed.as_ref()));
             let fault = match &node {
                 Some(node) => match ask(Arc::clone(node), wording, until).await {
-                    Ok(answer) => return Ok((answer, effective)),
+                    Ok(answer) => {
+                        telemetry::redis_answered();
+                        return Ok((answer, effective));
+                    }
                     Err(fault) => fault,
                 },
                 None => Fault::Nobody("none is known yet"),

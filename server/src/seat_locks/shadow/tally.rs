@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use uuid::Uuid;
 
 use super::super::StoreError;
+use crate::telemetry::{ShadowOutcome, shadow_call};
 
 /// A way in which two stores answered differently: "lock: held there, taken here".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -56,10 +57,12 @@ impl Tally {
     }
 
     pub(super) fn compared(&self) {
+        shadow_call(ShadowOutcome::Compared);
         self.lock().compared += 1;
     }
 
     pub(super) fn differs(&self, show: Uuid, kind: Kind, detail: &dyn std::fmt::Debug) {
+        shadow_call(ShadowOutcome::Differed);
         let count = {
             let mut so_far = self.lock();
             let count = so_far.kinds.entry(kind).or_default();
@@ -72,14 +75,17 @@ impl Tally {
     }
 
     pub(super) fn unordered(&self) {
+        shadow_call(ShadowOutcome::Unordered);
         self.lock().unordered += 1;
     }
 
     pub(super) fn unknown_hold(&self) {
+        shadow_call(ShadowOutcome::UnknownHold);
         self.lock().unknown_holds += 1;
     }
 
     pub(super) fn missed(&self) {
+        shadow_call(ShadowOutcome::Missed);
         let count = {
             let mut so_far = self.lock();
             so_far.missed += 1;
@@ -91,6 +97,7 @@ impl Tally {
     }
 
     pub(super) fn unreachable(&self, show: Uuid, cause: &StoreError) {
+        shadow_call(ShadowOutcome::Unreachable);
         let count = {
             let mut so_far = self.lock();
             so_far.unreachable += 1;

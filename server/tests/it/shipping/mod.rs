@@ -23,13 +23,18 @@ fn program(variable: &str, name: &str) -> Option<PathBuf> {
     if let Some(named) = std::env::var_os(variable) {
         return Some(named.into());
     }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path).chain([PathBuf::from(SBIN)]).map(|folder| folder.join(name));
-    let found = found.into_iter().find(|program| program.is_file());
+    let found = system_program(name);
     if found.is_none() {
         eprintln!("{name} is not here: this is left to `cargo xtask test`");
     }
     found
+}
+
+/// The system's own, if it has one.
+fn system_program(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).chain([PathBuf::from(SBIN)]).map(|folder| folder.join(name));
+    found.into_iter().find(|program| program.is_file())
 }
 
 /// A file of settings as it is shipped, each line that begins so replaced.
