@@ -31,6 +31,7 @@ pub mod live;
 pub mod organiser;
 pub mod outbox;
 pub mod payments;
+pub mod postgres_hosts;
 pub mod puzzles;
 pub mod rate_limits;
 pub mod recent;

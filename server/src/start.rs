@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use anyhow::Context;
 use sqlx::Connection;
-use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
+use sqlx::postgres::{PgPool, PgPoolOptions};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::config::Config;
+use crate::postgres_hosts::{Followed, HostsError, PostgresHosts};
 use crate::seat_locks::link::{Link, LinkError};
 use crate::seat_locks::{RedisLocks, SeatLocks, ShadowLocks, known_source};
 use crate::{
@@ -49,30 +50,42 @@ pub fn listen(at: SocketAddr) -> std::io::Result<TcpListener> {
 /// # Errors
 /// When the address is unusable or nobody answers there.
 pub async fn database(url: &str, connections: u32) -> anyhow::Result<PgPool> {
-    let options: PgConnectOptions = url.parse().context("DATABASE_URL")?;
-    pool(connections, POOL_DEADLINE)
-        .connect_with(options.application_name("rowlock"))
-        .await
-        .context("Postgres does not answer at DATABASE_URL")
+    let followed = Followed::new(PostgresHosts::parse(url).context("DATABASE_URL")?);
+    followed.find_first().await.context("Postgres does not answer at DATABASE_URL")?;
+    let pool = pool(connections, POOL_DEADLINE, Arc::clone(&followed)).connect_with(followed.options()).await;
+    let pool = pool.context("Postgres does not answer at DATABASE_URL")?;
+    followed.follow(pool.clone());
+    Ok(pool)
 }
 
 /// A Postgres that need not be there yet: it is connected to when it is first asked.
 ///
 /// # Errors
 /// When the address is unusable.
-pub fn database_later(url: &str, connections: u32, deadline: Duration) -> Result<PgPool, sqlx::Error> {
-    let options: PgConnectOptions = url.parse()?;
-    Ok(pool(connections, deadline).connect_lazy_with(options.application_name("rowlock")))
+pub fn database_later(url: &str, connections: u32, deadline: Duration) -> Result<PgPool, HostsError> {
+    let followed = Followed::new(PostgresHosts::parse(url)?);
+    let pool = pool(connections, deadline, Arc::clone(&followed)).connect_lazy_with(followed.options());
+    followed.follow(pool.clone());
+    Ok(pool)
 }
 
-/// So many connections, for one of which somebody waits so long.
-fn pool(connections: u32, deadline: Duration) -> PgPoolOptions {
+/// A pool of so many connections with this deadline for a free one; all to the primary, where there are several hosts.
+fn pool(connections: u32, deadline: Duration, followed: Arc<Followed>) -> PgPoolOptions {
+    let at_first = Arc::clone(&followed);
     PgPoolOptions::new()
         .max_connections(connections)
         .acquire_timeout(deadline)
         .test_before_acquire(false)
-        .before_acquire(|connection, rested| {
+        .after_connect(move |connection, _| {
+            let followed = Arc::clone(&at_first);
+            Box::pin(async move { followed.check_new(connection).await })
+        })
+        .before_acquire(move |connection, rested| {
+            let is_fresh = followed.is_fresh(rested.age);
             Box::pin(async move {
+                if !is_fresh {
+                    return Ok(false);
+                }
                 if rested.idle_for >= ASK_AFTER_REST {
                     connection.ping().await?;
                 }
@@ -92,10 +105,10 @@ fn standby(config: &Config) -> anyhow::Result<Option<catalogue::Standby>> {
 /// The schema, step by step.
 pub static MIGRATOR: sqlx::migrate::Migrator = sqlx::migrate!("../migrations");
 
-/// What Postgres says of a table that is not there.
+/// SQLSTATE of a missing table.
 const UNDEFINED_TABLE: &str = "42P01";
 
-/// Whether every migration this server knows was applied. A schema of a later version fits: migrations only add.
+/// True if every migration this server knows was applied. A schema of a later version fits: migrations only add.
 ///
 /// # Errors
 /// When the database does not answer.

@@ -7,6 +7,7 @@ use reqwest::Url;
 
 use super::Config;
 use crate::catalogue::Regions;
+use crate::postgres_hosts::PostgresHosts;
 use crate::seat_locks::link::Link;
 use crate::{accounts, cdn, payments, tickets};
 
@@ -76,9 +77,13 @@ impl Config {
             ("DATABASE_URL", Some(&self.database_url)),
             ("CATALOGUE_DATABASE_URL", self.catalogue_database_url.as_ref()),
         ] {
-            if url.is_some_and(|url| url.parse::<sqlx::postgres::PgConnectOptions>().is_err()) {
-                complain(setting, "is no address of Postgres: postgres://user:password@host:5432/database".to_owned());
+            if let Some(Err(cause)) = url.map(|url| PostgresHosts::parse(url)) {
+                complain(setting, cause.to_string());
             }
+        }
+        let standby = self.catalogue_database_url.as_ref().and_then(|url| PostgresHosts::parse(url).ok());
+        if standby.is_some_and(|hosts| hosts.are_several()) {
+            complain("CATALOGUE_DATABASE_URL", "names several hosts; a standby is one".to_owned());
         }
         if self.catalogue_database_url.as_ref() == Some(&self.database_url) {
             complain("CATALOGUE_DATABASE_URL", "is DATABASE_URL; a database cannot be its own standby".to_owned());

@@ -86,6 +86,8 @@ struct Sale {
     redis: tokio::sync::Mutex<Redis>,
     redis_url: String,
     postgres: tokio::sync::Mutex<Postgres>,
+    /// Has every commit that was acknowledged, where there is one.
+    standby: Option<Postgres>,
     servers: [Replica; 2],
     shows: Mutex<Vec<Uuid>>,
     told: Mutex<Told>,
@@ -94,19 +96,34 @@ struct Sale {
 
 impl Sale {
     async fn begin() -> Self {
+        let postgres = Postgres::start().await;
+        let url = postgres.url();
+        Self::begin_on(postgres, None, url).await
+    }
+
+    /// With a synchronous standby; the servers know both addresses.
+    async fn begin_beside_a_standby() -> Self {
+        let postgres = Postgres::start().await;
+        let standby = postgres.standby().await;
+        postgres.commit_with_the_standby().await;
+        let url = format!("postgres://rowlock@{},{}/postgres", postgres.address(), standby.address());
+        Self::begin_on(postgres, Some(standby), url).await
+    }
+
+    async fn begin_on(postgres: Postgres, standby: Option<Postgres>, url: String) -> Self {
         // As `cargo xtask run` has them.
         let redis = Redis::start(&["appendonly yes", "appendfsync everysec", "maxmemory-policy noeviction"]).await;
-        let postgres = Postgres::start().await;
         let till = Till::open(Arc::<Wires>::default()).await;
         let redis_url = redis.url();
         let settings = [("REDIS_URL", redis_url.as_str()), ("SIMULATOR_URL", till.url.as_str())];
-        let world = World::start_on(postgres.url(), 0, &settings).await;
+        let world = World::start_on(url, 0, &settings).await;
         let servers = [Replica::new(&world, &[]), Replica::new(&world, &[])];
         tokio::join!(servers[0].start(), servers[1].start());
         Self {
             shows: Mutex::new(vec![world.show]),
             redis: redis.into(),
             postgres: postgres.into(),
+            standby,
             told: Mutex::default(),
             is_over: AtomicBool::new(false),
             world,
@@ -266,6 +283,34 @@ impl Sale {
         killed
     }
 
+    /// The machine of the primary is lost; its standby takes its place. The primary comes back on what it had, as one that
+    /// does not know of that; a server that starts then asks both.
+    async fn lose_the_primary(&self) {
+        let standby = self.standby.as_ref().expect("there is a standby");
+        self.goes_on("its beginning").await;
+        let mut primary = self.postgres.lock().await;
+        primary.kill().await;
+        standby.promote().await;
+        self.goes_on("the promotion").await;
+
+        primary.restart();
+        primary.comes_back().await;
+        let there = primary.url_like(self.world.database_url());
+        let written = async || {
+            let there = server::start::database(&there, 1).await.expect("it answers");
+            sqlx::query_scalar::<_, i64>("SELECT count(*) FROM booking_events")
+                .fetch_one(&there)
+                .await
+                .expect("a count")
+        };
+        let before = written().await;
+        self.servers[1].kill().await;
+        self.servers[1].start().await;
+        self.goes_on("the return of the old primary").await;
+        assert_eq!(written().await, before, "nothing is written to the primary of before");
+        self.is_over.store(true, Ordering::SeqCst);
+    }
+
     /// The minute of one reconciler cycle is over.
     async fn one_cycle_later(&self) {
         for statement in [
@@ -295,6 +340,17 @@ impl Sale {
                 assert!(other.is_none(), "seat {seat} of {show} was promised to {other:?} and to {booking}");
             }
         }
+    }
+}
+
+impl Sale {
+    async fn end(self) {
+        let Self { world, servers, redis, postgres, standby, .. } = self;
+        for server in &servers {
+            server.kill().await;
+        }
+        world.end().await;
+        drop((redis, postgres, standby));
     }
 }
 
@@ -329,10 +385,20 @@ async fn a_sale_whose_servers_and_stores_are_killed_loses_no_booking_and_no_mone
     println!("{killed:?} in {:?}: {totals:?}", began.elapsed());
     assert!(totals.confirmed >= kills as usize * SALES_BETWEEN, "it was a sale: {totals:?}");
     sale.promises_hold().await;
-    let Sale { world, servers, redis, postgres, .. } = sale;
-    for server in &servers {
-        server.kill().await;
-    }
-    world.end().await;
-    drop((redis, postgres));
+    sale.end().await;
+}
+
+/// Every sale that was acknowledged was on the standby's disk by then.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sale_whose_postgres_node_is_lost_goes_on_at_the_standby_and_loses_nothing() {
+    let seed = u64::from_be_bytes(*server::ids::random_bits().first_chunk().expect("there are sixteen"));
+    let sale = Sale::begin_beside_a_standby().await;
+    let buyers = futures::future::join_all((0..BUYERS).map(|number| sale.keep_buying(number, seed)));
+    tokio::join!(buyers, sale.keep_looking(), sale.lose_the_primary());
+
+    sale.one_cycle_later().await;
+    let totals = sale.world.books(&sale.redis_url, &sale.till.simulator).balance().await;
+    assert!(totals.confirmed >= 3 * SALES_BETWEEN, "it was a sale: {totals:?}");
+    sale.promises_hold().await;
+    sale.end().await;
 }

@@ -108,15 +108,40 @@ impl Postgres {
         matches!(tokio::time::timeout(ANSWER_WITHIN, asked).await, Ok(Ok(())))
     }
 
+    /// Where it listens.
+    pub fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    /// Has every commit wait until the standby has it on its disk as well.
+    pub async fn commit_with_the_standby(&self) {
+        let mut connection = PgConnection::connect(&self.url()).await.expect("it answers");
+        for statement in ["ALTER SYSTEM SET synchronous_standby_names = '*'", "SELECT pg_reload_conf()"] {
+            sqlx::query(statement).execute(&mut connection).await.expect(statement);
+        }
+        until("commits wait for the standby", || async {
+            let mut connection = PgConnection::connect(&self.url()).await.expect("it answers");
+            let follows = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'";
+            sqlx::query_scalar::<_, i64>(follows).fetch_one(&mut connection).await.expect("it says") == 1
+        })
+        .await;
+    }
+
+    /// Makes a standby the primary.
+    pub async fn promote(&self) {
+        let mut connection = PgConnection::connect(&self.url()).await.expect("it answers");
+        let promoted = sqlx::query_scalar::<_, bool>("SELECT pg_promote()").fetch_one(&mut connection).await;
+        assert!(promoted.expect("it is promoted"), "it is promoted in time");
+    }
+
     pub fn url(&self) -> String {
         format!("postgres://{ROLE}@127.0.0.1:{}/postgres", self.port)
     }
 
     /// Where a database of another Postgres is found in this one.
     pub fn url_like(&self, elsewhere: &str) -> String {
-        let mut url = reqwest::Url::parse(elsewhere).expect("it is an address");
-        url.set_port(Some(self.port)).expect("it has a host");
-        url.to_string()
+        let (_, database) = elsewhere.rsplit_once('/').expect("it names a database");
+        format!("postgres://{ROLE}@{}/{database}", self.address())
     }
 
     /// Kills it as a power cut does: the first process, and then each of its children by its id, which in

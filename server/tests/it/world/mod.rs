@@ -12,9 +12,10 @@ use std::time::Duration;
 
 use reqwest::StatusCode;
 use serde_json::{Value, json};
+use server::postgres_hosts::PostgresHosts;
 use simulator::{Settings, Simulator};
 use sqlx::postgres::PgQueryResult;
-use sqlx::{Connection, PgConnection, PgPool};
+use sqlx::{PgConnection, PgPool};
 use tokio::process::{Child, Command};
 use uuid::Uuid;
 
@@ -76,7 +77,7 @@ impl World {
         let redis_url = std::env::var("REDIS_URL").expect("REDIS_URL; `cargo xtask test` sets it");
         let name = server::ids::new_id().simple().to_string();
         let database = format!("rowlock_test_{name}");
-        let mut admin = PgConnection::connect(&admin_url).await.expect("Postgres answers");
+        let mut admin = connect(&admin_url).await;
         sqlx::query(sqlx::AssertSqlSafe(format!("CREATE DATABASE {database}")))
             .execute(&mut admin)
             .await
@@ -256,7 +257,7 @@ impl World {
 
     /// Cuts every connection to the database, and lets nobody in or in again.
     pub async fn shut_postgres(&self, shut: bool) {
-        let mut admin = PgConnection::connect(&self.admin_url).await.expect("Postgres answers");
+        let mut admin = connect(&self.admin_url).await;
         let allow = format!("ALTER DATABASE {} ALLOW_CONNECTIONS {}", self.database, !shut);
         sqlx::query(sqlx::AssertSqlSafe(allow)).execute(&mut admin).await.expect("the door is moved");
         if shut {
@@ -284,7 +285,7 @@ impl World {
                 .expect("it can be waited for");
         }
         self.pg.close().await;
-        let mut admin = PgConnection::connect(&self.admin_url).await.expect("Postgres answers");
+        let mut admin = connect(&self.admin_url).await;
         let drop = format!("DROP DATABASE {} WITH (FORCE)", self.database);
         sqlx::query(sqlx::AssertSqlSafe(drop)).execute(&mut admin).await.expect("the database goes");
         let _ = std::fs::remove_dir_all(&self.mailbox);
@@ -320,10 +321,20 @@ pub async fn until<F: Future<Output = bool>>(what: &str, holds: impl Fn() -> F) 
     tokio::time::timeout(PATIENCE, looked).await.unwrap_or_else(|_| panic!("waited in vain until {what}"));
 }
 
+/// A connection to a Postgres, or to the primary of several.
+async fn connect(url: &str) -> PgConnection {
+    let hosts = PostgresHosts::parse(url).expect("DATABASE_URL is an address");
+    hosts.connect().await.expect("Postgres answers")
+}
+
+/// The address of another database there. It may name several hosts.
 fn url_of(admin_url: &str, database: &str) -> String {
-    let mut url = reqwest::Url::parse(admin_url).expect("DATABASE_URL is an address");
-    url.set_path(database);
-    url.to_string()
+    let (address, query) =
+        admin_url.split_once('?').map_or((admin_url, None), |(address, query)| (address, Some(query)));
+    let (scheme, rest) = address.split_once("://").expect("DATABASE_URL is an address");
+    let hosts = rest.split('/').next().unwrap_or(rest);
+    let query = query.map(|query| format!("?{query}")).unwrap_or_default();
+    format!("{scheme}://{hosts}/{database}{query}")
 }
 
 async fn start_simulator() -> String {

@@ -1,0 +1,343 @@
+//! The hosts of Postgres that `DATABASE_URL` names: one, or several of which one is the primary.
+//!
+//! Several are written in libpq's form:
+//! `postgres://user:password@one,two:5433/database?target_session_attrs=read-write`. The primary is the host that is not
+//! in recovery. Of two that are not, it is the one of the later timeline: a promotion begins a new one, so an old primary
+//! that comes back differs from the standby that took its place. An older timeline than one seen before is never used.
+//!
+//! While the primary answers, one connection beside the pool asks it once a second. When it does not, all hosts are asked
+//! until one is the primary. The pool's next connections go there, and its earlier ones are closed. Behind PgBouncers,
+//! each host is a PgBouncer, and the Postgres behind it answers.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use sqlx::postgres::{PgConnectOptions, PgPool};
+use sqlx::{Connection, PgConnection, Row};
+
+/// How often the primary is asked whether it still is one, and, when it is not, the other hosts.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// One host is given so long to answer, connecting included. Of a machine that lost its power comes no word at all.
+const ANSWER_WITHIN: Duration = Duration::from_secs(2);
+/// Most hosts in one address.
+const MAX_HOSTS: usize = 8;
+/// libpq's parameter for a host that takes writes.
+const WISH: &str = "target_session_attrs";
+
+/// Reads if a host takes writes, and the timeline it writes.
+const STANDING: &str = "
+    SELECT NOT pg_is_in_recovery(),
+           CASE WHEN pg_is_in_recovery() THEN 0
+                ELSE ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int8 END";
+
+/// Why an address cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum HostsError {
+    /// It is not `postgres://…`.
+    #[error("is no address of Postgres: postgres://user:password@host:5432/database")]
+    NoAddress,
+    /// A host without a name, or more than [`MAX_HOSTS`].
+    #[error("names an empty host, or more than {}", MAX_HOSTS)]
+    Hosts,
+    /// Another value than the two that mean the primary.
+    #[error("may have target_session_attrs=read-write or =primary, and nothing else")]
+    Wish,
+}
+
+/// The hosts of one address.
+#[derive(Clone, Debug)]
+pub struct PostgresHosts {
+    /// At least one.
+    hosts: Vec<PgConnectOptions>,
+    /// Only the primary may be used. A single host is taken as it is, unless the address says otherwise.
+    only_primary: bool,
+}
+
+/// A host's role and timeline.
+#[derive(Clone, Copy, Debug)]
+struct Standing {
+    is_primary: bool,
+    timeline: i64,
+}
+
+impl PostgresHosts {
+    /// Reads an address.
+    ///
+    /// # Errors
+    /// [`HostsError`].
+    pub fn parse(url: &str) -> Result<Self, HostsError> {
+        let (scheme, rest) = url.split_once("://").ok_or(HostsError::NoAddress)?;
+        if !matches!(scheme, "postgres" | "postgresql") {
+            return Err(HostsError::NoAddress);
+        }
+        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        let (authority, path) = rest.split_at(end);
+        let (user, hosts) = authority.rsplit_once('@').map_or(("", authority), |(user, hosts)| (user, hosts));
+        let at = if authority.contains('@') { "@" } else { "" };
+        let (path, wish) = without_wish(path)?;
+        let names: Vec<&str> = hosts.split(',').collect();
+        if names.len() > MAX_HOSTS || (names.len() > 1 && names.iter().any(|name| name.is_empty())) {
+            return Err(HostsError::Hosts);
+        }
+        let hosts = names.iter().map(|host| format!("{scheme}://{user}{at}{host}{path}").parse::<PgConnectOptions>());
+        let hosts = hosts.collect::<Result<Vec<_>, _>>().map_err(|_| HostsError::NoAddress)?;
+        let hosts: Vec<_> = hosts.into_iter().map(|host| host.application_name("rowlock")).collect();
+        Ok(Self { only_primary: wish || hosts.len() > 1, hosts })
+    }
+
+    /// True if there is more than one.
+    #[must_use]
+    pub fn are_several(&self) -> bool {
+        self.hosts.len() > 1
+    }
+
+    /// A connection to the primary, for those who need no pool.
+    ///
+    /// # Errors
+    /// When no host is the primary.
+    pub async fn connect(&self) -> Result<PgConnection, sqlx::Error> {
+        if !self.only_primary {
+            return PgConnection::connect_with(&self.hosts[0]).await;
+        }
+        self.find(0).await.map(|found| found.connection).ok_or_else(no_primary)
+    }
+
+    /// The primary, if it answers and its timeline is this one or a later.
+    async fn find(&self, least: i64) -> Option<Found> {
+        let mut asked: FuturesUnordered<_> = (0..self.hosts.len()).map(|place| self.ask(place)).collect();
+        let mut best: Option<Found> = None;
+        while let Some(found) = asked.next().await {
+            if let Some(found) = found
+                && found.timeline >= best.as_ref().map_or(least, |best| best.timeline + 1)
+            {
+                best = Some(found);
+            }
+        }
+        best
+    }
+
+    /// A host, if it is a primary.
+    async fn ask(&self, place: usize) -> Option<Found> {
+        let asked = async {
+            let mut connection = PgConnection::connect_with(&self.hosts[place]).await?;
+            let standing = standing_of(&mut connection).await?;
+            Ok::<_, sqlx::Error>((connection, standing))
+        };
+        let Ok(Ok((connection, standing))) = tokio::time::timeout(ANSWER_WITHIN, asked).await else { return None };
+        let Standing { is_primary, timeline } = standing;
+        is_primary.then_some(Found { place, timeline, connection })
+    }
+}
+
+/// A primary that was found.
+struct Found {
+    place: usize,
+    timeline: i64,
+    connection: PgConnection,
+}
+
+/// Not prepared: a PgBouncer may be in between, of any age.
+async fn standing_of(connection: &mut PgConnection) -> Result<Standing, sqlx::Error> {
+    let row = sqlx::raw_sql(STANDING).fetch_one(connection).await?;
+    Ok(Standing { is_primary: row.try_get(0)?, timeline: row.try_get(1)? })
+}
+
+/// Removes [`WISH`] from the part after the hosts; true if it was there.
+fn without_wish(path: &str) -> Result<(String, bool), HostsError> {
+    let Some((path, query)) = path.split_once('?') else { return Ok((path.to_owned(), false)) };
+    let (wishes, others): (Vec<&str>, Vec<&str>) =
+        query.split('&').partition(|pair| pair.split('=').next() == Some(WISH));
+    for wish in &wishes {
+        if !matches!(wish.split_once('='), Some((_, "read-write" | "primary"))) {
+            return Err(HostsError::Wish);
+        }
+    }
+    let query = if others.is_empty() { String::new() } else { format!("?{}", others.join("&")) };
+    Ok((format!("{path}{query}"), !wishes.is_empty()))
+}
+
+fn no_primary() -> sqlx::Error {
+    let words = "none of the hosts in DATABASE_URL is a primary that answers";
+    sqlx::Error::Io(std::io::Error::new(std::io::ErrorKind::ConnectionRefused, words))
+}
+
+/// The primary that a pool follows.
+#[derive(Debug)]
+pub struct Followed {
+    hosts: PostgresHosts,
+    now: Mutex<Now>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Now {
+    place: usize,
+    /// The latest that was seen; 0 before any.
+    timeline: i64,
+    /// Connections from before this are not used any more.
+    since: Instant,
+}
+
+impl Followed {
+    /// Begins with the first host.
+    #[must_use]
+    pub fn new(hosts: PostgresHosts) -> Arc<Self> {
+        let now = Mutex::new(Now { place: 0, timeline: 0, since: Instant::now() });
+        Arc::new(Self { hosts, now })
+    }
+
+    /// The host that is connected to now.
+    #[must_use]
+    pub fn options(&self) -> PgConnectOptions {
+        self.hosts.hosts[self.now().place].clone()
+    }
+
+    /// True if connections must lead to the primary.
+    #[must_use]
+    pub const fn is_choosy(&self) -> bool {
+        self.hosts.only_primary
+    }
+
+    /// Looks for the primary before there is a pool.
+    ///
+    /// # Errors
+    /// When no host is the primary.
+    pub async fn find_first(&self) -> Result<(), sqlx::Error> {
+        if !self.is_choosy() {
+            return Ok(());
+        }
+        let found = self.hosts.find(0).await.ok_or_else(no_primary)?;
+        self.take(&found);
+        Ok(())
+    }
+
+    /// Refuses a new connection that does not lead to the primary: one to a standby, or to a primary of before.
+    ///
+    /// # Errors
+    /// Then.
+    pub async fn check_new(&self, connection: &mut PgConnection) -> Result<(), sqlx::Error> {
+        if !self.is_choosy() {
+            return Ok(());
+        }
+        let standing = standing_of(connection).await?;
+        if standing.is_primary && standing.timeline >= self.now().timeline {
+            return Ok(());
+        }
+        Err(no_primary())
+    }
+
+    /// True if a connection of that age leads to the current primary.
+    #[must_use]
+    pub fn is_fresh(&self, age: Duration) -> bool {
+        age <= self.now().since.elapsed()
+    }
+
+    /// Goes where the primary is, until the pool is closed.
+    pub fn follow(self: Arc<Self>, pool: PgPool) {
+        if !self.is_choosy() {
+            return;
+        }
+        tokio::spawn(async move {
+            let mut watching = None;
+            loop {
+                tokio::select! {
+                    () = pool.close_event() => return,
+                    () = tokio::time::sleep(LOOK_EVERY) => {}
+                }
+                self.look(&pool, &mut watching).await;
+            }
+        });
+    }
+
+    /// Asks the primary of now; if it is none any more, the others.
+    async fn look(&self, pool: &PgPool, watching: &mut Option<PgConnection>) {
+        if let Some(connection) = watching
+            && let Ok(Ok(standing)) = tokio::time::timeout(ANSWER_WITHIN, standing_of(connection)).await
+            && standing.is_primary
+        {
+            self.note_timeline(standing.timeline);
+            return;
+        }
+        *watching = None;
+        let least = self.now().timeline;
+        let Some(found) = self.hosts.find(least).await else {
+            tracing::debug!("no host in DATABASE_URL is a primary that answers");
+            return;
+        };
+        if self.take(&found) {
+            let options = &self.hosts.hosts[found.place];
+            let (host, port) = (options.get_host(), options.get_port());
+            tracing::warn!(host, port, timeline = found.timeline, "another host of Postgres is the primary now");
+            pool.set_connect_options(self.options());
+        }
+        *watching = Some(found.connection);
+    }
+
+    /// Takes the primary that was found; whether it is another host than before.
+    fn take(&self, found: &Found) -> bool {
+        let mut now = self.now();
+        let is_another = now.place != found.place;
+        let since = if is_another { Instant::now() } else { now.since };
+        *now = Now { place: found.place, timeline: now.timeline.max(found.timeline), since };
+        is_another
+    }
+
+    fn note_timeline(&self, timeline: i64) {
+        let mut now = self.now();
+        now.timeline = now.timeline.max(timeline);
+    }
+
+    // Held for a few assignments only, never across an await.
+    fn now(&self) -> MutexGuard<'_, Now> {
+        self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places(url: &str) -> Vec<(String, u16)> {
+        let hosts = PostgresHosts::parse(url).expect("an address").hosts;
+        hosts.iter().map(|host| (host.get_host().to_owned(), host.get_port())).collect()
+    }
+
+    #[test]
+    fn several_hosts_share_user_database_and_what_else_is_said() {
+        let url = "postgres://ann:pa%2Css@one,two:5433/cinema?sslmode=disable&target_session_attrs=read-write";
+        assert_eq!(places(url), [("one".to_owned(), 5432), ("two".to_owned(), 5433)]);
+        let hosts = PostgresHosts::parse(url).expect("an address");
+        assert!(hosts.are_several() && hosts.only_primary);
+        for host in &hosts.hosts {
+            assert_eq!((host.get_username(), host.get_database()), ("ann", Some("cinema")));
+        }
+    }
+
+    #[test]
+    fn one_host_is_taken_as_it_is_unless_the_primary_is_asked_for() {
+        for (url, only_primary) in [
+            ("postgres://ann@one/cinema", false),
+            ("postgresql://one", false),
+            ("postgres://ann@one/cinema?target_session_attrs=primary", true),
+        ] {
+            let hosts = PostgresHosts::parse(url).expect("an address");
+            assert_eq!((hosts.hosts.len(), hosts.only_primary), (1, only_primary), "{url}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_refused() {
+        for url in [
+            "postgres",
+            "mysql://one/cinema",
+            "postgres://one,,two/cinema",
+            "postgres://one,/cinema",
+            "postgres://one,two:nowhere/cinema",
+            "postgres://one,two/cinema?target_session_attrs=any",
+            "postgres://a,b,c,d,e,f,g,h,i/cinema",
+        ] {
+            assert!(PostgresHosts::parse(url).is_err(), "{url}");
+        }
+    }
+}
