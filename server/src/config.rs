@@ -4,6 +4,7 @@
 
 mod file;
 mod given;
+mod secrets;
 mod wrong;
 
 use std::net::SocketAddr;
@@ -113,6 +114,10 @@ pub struct Config {
     /// when the first is down.
     #[arg(long, env = "PAYMENT_GATEWAYS", default_value = "simulator", value_delimiter = ',')]
     pub payment_gateways: Vec<String>,
+    /// Lets the payment simulator stand in for a gateway behind an https `PUBLIC_URL`, where people could take it for
+    /// one: no money moves. For systems to practise on.
+    #[arg(long, env = "ALLOW_SIMULATOR")]
+    pub allow_simulator: bool,
     /// Where the payment simulator is.
     #[arg(long, env = "SIMULATOR_URL")]
     pub simulator_url: Option<String>,

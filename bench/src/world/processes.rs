@@ -20,8 +20,8 @@ const STOP_WITHIN: Duration = Duration::from_secs(25);
 /// How often a condition is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// Keys between the server and the simulator of a run; both are ours and listen on this machine only.
-const API_KEY: &str = "the key of this run";
-const WEBHOOK_SECRET: &str = "the webhook secret of this run";
+const API_KEY: &str = "the key of this run; 32 bytes or more";
+const WEBHOOK_SECRET: &str = "the webhook secret of this run; 32 bytes";
 const TOKEN_SECRET: &str = "the secret of tokens of this run; 32 bytes";
 
 /// A program that runs until it is dropped.

@@ -49,7 +49,6 @@ pub use purge::purge_forever;
 pub use register::register;
 pub use sessions::{Session, SignedIn, of_request, to_end};
 pub use staff::{Staff, may_at, works_at};
-pub use tokens::long_enough as secrets_are_long_enough;
 pub use view::{has_proven_address, named, of_account};
 
 use tokio::sync::Notify;

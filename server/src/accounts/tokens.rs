@@ -49,7 +49,7 @@ pub(super) struct Named {
 ///
 /// # Errors
 /// Why not, to be read after their name.
-pub fn long_enough(secrets: &[String]) -> Result<(), String> {
+fn long_enough(secrets: &[String]) -> Result<(), String> {
     if secrets.is_empty() || secrets.iter().any(|secret| secret.len() < MIN_SECRET_BYTES) {
         return Err(format!("needs {MIN_SECRET_BYTES} characters or more: with less anybody could guess it"));
     }

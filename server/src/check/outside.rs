@@ -31,6 +31,9 @@ pub(super) async fn gateways(config: &Config, report: &mut Report) {
         let began = Instant::now();
         let asked = within(door.status(&Known { booking: Uuid::nil(), gateway_ref: None })).await;
         let found = match asked {
+            Ok(Ok(_)) if config.is_https() && config.allow_simulator => Finding::warning(
+                "answers, and may be the simulator behind https (ALLOW_SIMULATOR): no money moves there",
+            ),
             Ok(Ok(_)) => Finding::good("answers, and believes our key"),
             Ok(Err(cause)) => {
                 let why = std::error::Error::source(&cause).map(|why| format!(": {why}")).unwrap_or_default();

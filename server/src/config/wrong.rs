@@ -6,10 +6,11 @@ use std::ops::RangeInclusive;
 use reqwest::Url;
 
 use super::Config;
+use super::secrets::wrong_secrets;
 use crate::catalogue::Regions;
 use crate::postgres_hosts::PostgresHosts;
 use crate::seat_locks::link::Link;
-use crate::{accounts, cdn, payments, tickets};
+use crate::{cdn, payments, tickets};
 
 /// A setting that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,8 +99,8 @@ impl Config {
         if self.shadow_redis_url.as_ref() == Some(&self.redis_url) {
             complain("SHADOW_REDIS_URL", "is REDIS_URL; a store cannot be its own shadow".to_owned());
         }
-        if let Err(cause) = accounts::secrets_are_long_enough(&self.token_secret) {
-            complain("TOKEN_SECRET", cause);
+        for (setting, why) in wrong_secrets(self) {
+            complain(setting, why);
         }
         if self.metrics_token.as_ref().is_some_and(String::is_empty) {
             complain("METRICS_TOKEN", "is empty: leave it out, and there are no metrics".to_owned());

@@ -4,7 +4,10 @@
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
-use crate::world::{PRICE, Visitor, World, text, until};
+use crate::world::{PRICE, SECRET, Visitor, World, text, until};
+
+/// The secret that [`SECRET`] takes the place of.
+const BEFORE: &str = "the secret before that one; 32 bytes or more";
 
 async fn checked_out(visitor: &Visitor, seats: &[u32]) -> Value {
     let (status, hold) = visitor.hold(seats).await;
@@ -43,7 +46,8 @@ async fn outcomes(world: &World, event_id: &str) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_signed_by_the_gateway_now_is_refused_and_leaves_no_row() {
-    let world = World::start(1, &[("SIMULATOR_WEBHOOK_SECRET", "a secret of this test,the one before")]).await;
+    let both = format!("{SECRET},{BEFORE}");
+    let world = World::start(1, &[("SIMULATOR_WEBHOOK_SECRET", both.as_str())]).await;
     let ann = world.visitor();
     let booking = checked_out(&ann, &[1]).await;
     ann.pay(&booking, None).await;
@@ -65,7 +69,7 @@ async fn what_is_not_signed_by_the_gateway_now_is_refused_and_leaves_no_row() {
     assert_eq!(world.count("SELECT count(*) FROM webhook_events").await, 0);
     assert_eq!(text(&ann.booking(&booking).await["state"]), "PAYMENT_PENDING");
     // The secret that is being replaced is good until it is gone.
-    let before = simulator::webhooks::sign("the one before", now_s(), body.as_bytes());
+    let before = simulator::webhooks::sign(BEFORE, now_s(), body.as_bytes());
     let (status, answer) = deliver(&ann, "simulator", &body, ("payment-signature", &before)).await;
     assert_eq!((status, answer), (200, json!({ "outcome": "applied" })));
     world.end().await;

@@ -50,6 +50,19 @@ async fn a_system_that_sells_is_found_to_sell_and_left_as_it_was() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_simulator_behind_https_is_found_and_where_it_is_allowed_warned_of() {
+    let world = World::start(0, &[]).await;
+    let address = ["--public-url", "https://127.0.0.1:9"];
+    let (good, report) = check(&world, &address).await;
+    assert!(!good && state(&report, "settings") == "failed", "{report:#}");
+    assert!(report.to_string().contains("names the payment simulator, where no money moves"), "{report:#}");
+    let (_, report) = check(&world, &[&address[..], &["--allow-simulator"]].concat()).await;
+    assert_eq!(state(&report, "settings"), "ok", "{report:#}");
+    assert_eq!(state(&report, "gateway simulator"), "warning", "{report:#}");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn whatever_is_broken_is_named_and_keeps_nothing_else_from_being_looked_at() {
     let world = World::start(0, &[]).await;
     sqlx::query("DELETE FROM _sqlx_migrations WHERE version = (SELECT max(version) FROM _sqlx_migrations)")
@@ -62,6 +75,8 @@ async fn whatever_is_broken_is_named_and_keeps_nothing_else_from_being_looked_at
         assert_eq!(state(&report, about), "failed", "{about}: {report:#}");
     }
     assert_eq!(state(&report, "redis seats"), "ok", "{report:#}");
+    // The key is another, and too short.
+    assert!(report.to_string().contains("SIMULATOR_API_KEY needs 32 characters"), "{report:#}");
     assert!(report.to_string().contains("are missing: rowlock migrate"), "{report:#}");
     let (good, report) = check(&world, &["--redis-url", "redis://127.0.0.1:1/", "--commit-queue", "0"]).await;
     assert!(!good && state(&report, "redis") == "failed" && state(&report, "settings") == "failed", "{report:#}");

@@ -9,8 +9,8 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::world::{PRICE, Visitor, World, text, until};
 
-pub const KEY: &str = "a key of the second gateway";
-pub const SECRET: &str = "a secret of the second gateway";
+pub const KEY: &str = "a key of the second gateway; 32 bytes";
+pub const SECRET: &str = "a secret of the second gateway; 32 bytes";
 
 /// A simulator that listens to nobody yet, but has a port.
 pub struct Till {
@@ -66,8 +66,8 @@ async fn first_is_down() -> (World, Till, Till) {
     (world, first, second)
 }
 
-const FIRST_KEY: &str = "a key of the first gateway";
-const FIRST_SECRET: &str = "a secret of the first gateway";
+const FIRST_KEY: &str = "a key of the first gateway; 32 bytes";
+const FIRST_SECRET: &str = "a secret of the first gateway; 32 bytes";
 
 async fn checked_out(visitor: &Visitor, seats: &[u32]) -> Value {
     let (status, hold) = visitor.hold(seats).await;

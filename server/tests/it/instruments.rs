@@ -113,7 +113,7 @@ async fn what_nobody_can_name_passes() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_show_without_a_cap_asks_no_gateway_and_keeps_nothing() {
-    let token = "a token of this test";
+    let token = "a token of this test; 32 bytes or more";
     let world = World::start(1, &[("METRICS_TOKEN", token)]).await;
     let ann = world.visitor();
     assert_eq!(ann.bought(&[1, 2], "tok_paid@1111").await["state"], "CONFIRMED");

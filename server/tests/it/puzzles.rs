@@ -19,7 +19,8 @@ const CONTESTED: u32 = 299;
 /// How often one of the crowd tries.
 const CROWD_EVERY: Duration = Duration::from_millis(200);
 /// What these servers call calm: a crowd of five a second is none.
-const HOT_SOON: [(&str, &str); 2] = [("PUZZLE_HOLDS_PER_S", "1"), ("METRICS_TOKEN", "a token of this test")];
+const HOT_SOON: [(&str, &str); 2] =
+    [("PUZZLE_HOLDS_PER_S", "1"), ("METRICS_TOKEN", "a token of this test; 32 bytes or more")];
 /// Enough numbers for the hardest puzzle.
 const TRIES: u64 = 64 << MOST_BITS;
 
@@ -96,7 +97,7 @@ async fn is_asked(visitor: &Visitor, seats: &[u32], key: &str) -> Value {
 /// How many puzzles ended so, at the first server.
 async fn counted(world: &World, outcome: &str) -> u64 {
     let url = format!("{}/metrics", world.servers[0].url);
-    let request = world.visitor().client.get(url).bearer_auth("a token of this test");
+    let request = world.visitor().client.get(url).bearer_auth("a token of this test; 32 bytes or more");
     let lines = request.send().await.expect("the server answers").text().await.expect("text");
     let line = format!("rowlock_puzzles_total{{outcome=\"{outcome}\"}} ");
     let value = lines.lines().find_map(|found| found.strip_prefix(&line));

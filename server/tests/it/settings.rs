@@ -36,6 +36,8 @@ impl Drop for File {
 }
 
 const SECRET: &str = "not to be shown";
+/// A secret that may be used.
+const LONG: &str = "0123456789abcdef0123456789abcdef";
 
 #[test]
 fn a_server_that_cannot_start_says_all_that_is_wrong_with_its_settings_at_once() {
@@ -48,7 +50,7 @@ fn a_server_that_cannot_start_says_all_that_is_wrong_with_its_settings_at_once()
             ("REDIS_URL", "mysql://somewhere"),
             ("PUBLIC_URL", "cinema.example"),
             ("PAYMENT_GATEWAYS", "simulator,stripe"),
-            ("STRIPE_SECRET_KEY", "sk_test"),
+            ("STRIPE_SECRET_KEY", LONG),
             ("HOLD_MS", "0"),
             ("CATALOGUE_DATABASE_URL", "nowhere"),
         ],
@@ -90,16 +92,84 @@ fn a_cdn_is_told_with_a_token_at_an_address_or_not_at_all() {
     let url = "https://cdn.example/purge";
     for (given, wrong) in [
         (vec![("CDN_PURGE_URL", url)], "CDN_PURGE_TOKEN is not set"),
-        (vec![("CDN_PURGE_TOKEN", "a-token")], "CDN_PURGE_TOKEN is set, and CDN_PURGE_URL is not"),
-        (vec![("CDN_PURGE_URL", "cdn.example"), ("CDN_PURGE_TOKEN", "a-token")], "CDN_PURGE_URL is no address"),
+        (vec![("CDN_PURGE_TOKEN", LONG)], "CDN_PURGE_TOKEN is set, and CDN_PURGE_URL is not"),
+        (vec![("CDN_PURGE_URL", "cdn.example"), ("CDN_PURGE_TOKEN", LONG)], "CDN_PURGE_URL is no address"),
         (vec![("CDN_PURGE_URL", url), ("CDN_PURGE_TOKEN", "a token\n")], "CDN_PURGE_TOKEN is empty, or has in it"),
     ] {
         let (code, said) = run(&["serve"], &given);
         assert_eq!(code, Some(2), "{said}");
-        assert!(said.contains(wrong) && !said.contains("a-token"), "{wrong} is not in:\n{said}");
+        assert!(said.contains(wrong) && !said.contains(LONG), "{wrong} is not in:\n{said}");
     }
-    let (_, said) = run(&["serve"], &[("CDN_PURGE_URL", url), ("CDN_PURGE_TOKEN", "a-token")]);
+    let (_, said) = run(&["serve"], &[("CDN_PURGE_URL", url), ("CDN_PURGE_TOKEN", LONG)]);
     assert!(!said.contains("CDN_PURGE"), "{said}");
+}
+
+#[test]
+fn secrets_that_are_short_or_published_are_refused_by_name_and_never_shown() {
+    const SHORT: &str = "abcdefghijklmnopqrstuvwxyz01234";
+    const PUBLISHED: &str = "replace-me-replace-me-replace-me-replace-me";
+    let secrets = [
+        "TOKEN_SECRET",
+        "METRICS_TOKEN",
+        "CDN_PURGE_TOKEN",
+        "SIMULATOR_API_KEY",
+        "SIMULATOR_WEBHOOK_SECRET",
+        "STRIPE_SECRET_KEY",
+        "STRIPE_WEBHOOK_SECRET",
+    ];
+    for (value, why) in [(SHORT, "needs 32 characters or more"), (PUBLISHED, "is the value of a public example")] {
+        let given = secrets.map(|setting| (setting, value));
+        let (code, said) = run(&["serve"], &given);
+        assert_eq!(code, Some(2), "{said}");
+        for setting in secrets {
+            assert!(said.contains(&format!("{setting} {why}")), "{setting} {why} is not in:\n{said}");
+        }
+        assert!(!said.contains(value), "{said}");
+    }
+    // One of two is as bad as both; where all can be used, none is named.
+    for setting in ["TOKEN_SECRET", "SIMULATOR_WEBHOOK_SECRET", "STRIPE_WEBHOOK_SECRET"] {
+        let both = format!("{LONG},{SHORT}");
+        let (_, said) = run(&["serve"], &[(setting, both.as_str())]);
+        assert!(said.contains(&format!("{setting} needs 32")) && !said.contains(SHORT), "{said}");
+    }
+    let (_, said) = run(&["serve"], &secrets.map(|setting| (setting, LONG)));
+    assert!(!said.contains("needs 32") && !said.contains("example"), "{said}");
+    for (setting, address) in [
+        ("DATABASE_URL", "postgres://rowlock:replace-me@127.0.0.1:1/rowlock"),
+        ("REDIS_URL", "redis://:Replace-Me@127.0.0.1:1/"),
+        ("SMTP_URL", "smtps://user:password@127.0.0.1"),
+    ] {
+        let (_, said) = run(&["serve"], &[(setting, address)]);
+        assert!(said.contains(&format!("{setting} has the password of a public example")), "{said}");
+        assert!(!said.contains(address), "{said}");
+    }
+}
+
+#[test]
+fn the_simulator_is_refused_behind_https_unless_it_is_allowed() {
+    const ADDRESS: &str = "https://cinema.example";
+    let stripe = [("PAYMENT_GATEWAYS", "stripe"), ("STRIPE_SECRET_KEY", LONG), ("STRIPE_WEBHOOK_SECRET", LONG)];
+    let elsewhere = [&stripe[..], &[("STRIPE_URL", "http://127.0.0.1:3010")]].concat();
+    for (given, why) in [
+        (vec![], "PAYMENT_GATEWAYS names the payment simulator"),
+        (vec![("PAYMENT_GATEWAYS", "stripe,simulator")], "PAYMENT_GATEWAYS names the payment simulator"),
+        (elsewhere, "STRIPE_URL is not at api.stripe.com"),
+    ] {
+        for address in [ADDRESS, "HTTPS://cinema.example"] {
+            let (code, said) = run(&["serve"], &[&given[..], &[("PUBLIC_URL", address)]].concat());
+            assert_eq!(code, Some(2), "{said}");
+            assert!(said.contains(why) && said.contains("ALLOW_SIMULATOR=true"), "{why} is not in:\n{said}");
+        }
+        for allowed in [
+            [("PUBLIC_URL", "http://127.0.0.1:3000"), ("ALLOW_SIMULATOR", "false")],
+            [("PUBLIC_URL", ADDRESS), ("ALLOW_SIMULATOR", "true")],
+        ] {
+            let (_, said) = run(&["serve"], &[&given[..], &allowed].concat());
+            assert!(!said.contains(why), "{allowed:?}: {said}");
+        }
+    }
+    let (_, said) = run(&["serve"], &[&stripe[..], &[("PUBLIC_URL", ADDRESS)]].concat());
+    assert!(!said.contains("ALLOW_SIMULATOR"), "Stripe itself needs no leave: {said}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Context;
+use reqwest::Url;
 
 use super::Gateways;
 use crate::config::Config;
@@ -10,6 +11,8 @@ use crate::payments::{Gateway, SimulatorGateway, StripeGateway, simulator, strip
 
 /// Gateways that can be named: a first and a second.
 const MAX_GATEWAYS: usize = 2;
+/// The setting that names them.
+const NAMES: &str = "PAYMENT_GATEWAYS";
 
 impl Gateways {
     /// Those that the settings name.
@@ -36,10 +39,31 @@ impl Gateways {
     }
 }
 
+/// Stripe's own host.
+const STRIPE_HOST: &str = "api.stripe.com";
+
+/// The setting that lets a simulator take payments behind https, and why one does that should not: to be read after its
+/// name. A simulator takes no money: every ticket it pays for is free.
+fn simulator_behind_https(config: &Config) -> Option<(&'static str, String)> {
+    let is_https = Url::parse(&config.public_url).is_ok_and(|url| url.scheme() == "https");
+    if !is_https || config.allow_simulator {
+        return None;
+    }
+    let named = |name: &str| config.payment_gateways.iter().any(|gateway| gateway == name);
+    let practise = "set ALLOW_SIMULATOR=true if this system is only to practise on";
+    if named(simulator::NAME) {
+        let why = format!("names the payment simulator, where no money moves, and PUBLIC_URL is https: {practise}");
+        return Some((NAMES, why));
+    }
+    let is_stripes =
+        Url::parse(&config.stripe_url).is_ok_and(|url| url.scheme() == "https" && url.host_str() == Some(STRIPE_HOST));
+    let why = || format!("is not at {STRIPE_HOST}, and PUBLIC_URL is https: {practise}");
+    (named(stripe::NAME) && !is_stripes).then(|| ("STRIPE_URL", why()))
+}
+
 /// What is wrong with the settings of gateways, and why: to be read after their names.
 #[must_use]
 pub fn wrong_settings(config: &Config) -> Vec<(&'static str, String)> {
-    const NAMES: &str = "PAYMENT_GATEWAYS";
     let mut wrong = Vec::new();
     let names = &config.payment_gateways;
     if !(1..=MAX_GATEWAYS).contains(&names.len()) {
@@ -79,5 +103,6 @@ pub fn wrong_settings(config: &Config) -> Vec<(&'static str, String)> {
             wrong.push((url, format!("cannot be used: {cause:#}")));
         }
     }
+    wrong.extend(simulator_behind_https(config));
     wrong
 }

@@ -59,7 +59,7 @@ async fn the_cookie_is_random_kept_as_a_hash_and_another_one_after_each_sign_in(
 #[tokio::test(flavor = "multi_thread")]
 async fn behind_tls_the_cookies_are_secure() {
     let mut world = World::start(0, &[]).await;
-    world.add_server(&[("PUBLIC_URL", "https://rowlock.example")]).await;
+    world.add_server(&[("PUBLIC_URL", "https://rowlock.example"), ("ALLOW_SIMULATOR", "true")]).await;
     let mut ann = Browser::new(&world);
     ann.register("ann@example.org", PASSWORD).await;
     let login = json!({ "email": "ann@example.org", "password": PASSWORD });

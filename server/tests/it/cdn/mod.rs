@@ -7,7 +7,7 @@ mod wishes;
 use crate::systems::receiver::Receiver;
 
 /// What it knows us by.
-const TOKEN: &str = "a-token-of-this-test";
+const TOKEN: &str = "a-token-of-this-test-32-bytes-or-more";
 
 /// Settings of a server that tells this CDN.
 fn telling(url: &str) -> [(&str, &str); 2] {

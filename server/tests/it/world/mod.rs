@@ -24,8 +24,8 @@ pub const PATIENCE: Duration = Duration::from_secs(20);
 /// How often a predicate is looked at again.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-pub const SECRET: &str = "a secret of this test";
-pub const API_KEY: &str = "a key of this test";
+pub const SECRET: &str = "a secret of this test; 32 bytes or more";
+pub const API_KEY: &str = "a key of this test; thirty-two bytes or more";
 /// What servers sign tokens with.
 pub const TOKEN_SECRET: &str = "a secret of this test; thirty-two bytes or more";
 /// Fifteen rows of twenty: the 300 seats of opening night.

@@ -1,0 +1,126 @@
+//! Checks the secrets among the settings: long enough, and none from a public example.
+
+use super::Config;
+
+/// Shortest secret, characters.
+const MIN_SECRET_CHARS: usize = 32;
+/// Every secret in `deploy/example.env`; one made longer by typing more behind it is as public.
+const EXAMPLE: &str = "replace-me";
+/// Passwords in the addresses that the documentation shows.
+const EXAMPLE_PASSWORDS: [&str; 2] = ["password", EXAMPLE];
+
+/// What is wrong with the secrets, to be read after the names of their settings. No value is in it.
+pub(super) fn wrong_secrets(config: &Config) -> Vec<(&'static str, String)> {
+    let mut wrong = Vec::new();
+    let one = |value: &Option<String>| value.iter().cloned().collect::<Vec<_>>();
+    for (setting, values) in [
+        ("TOKEN_SECRET", config.token_secret.clone()),
+        ("METRICS_TOKEN", one(&config.metrics_token)),
+        ("CDN_PURGE_TOKEN", one(&config.cdn_purge_token)),
+        ("SIMULATOR_API_KEY", one(&config.simulator_api_key)),
+        ("SIMULATOR_WEBHOOK_SECRET", config.simulator_webhook_secret.clone()),
+        ("STRIPE_SECRET_KEY", one(&config.stripe_secret_key)),
+        ("STRIPE_WEBHOOK_SECRET", config.stripe_webhook_secret.clone()),
+    ] {
+        // One that is not set is another complaint, where it is needed.
+        let is_set = setting == "TOKEN_SECRET" || values.iter().any(|value| !value.is_empty());
+        if is_set && let Err(why) = check(&values) {
+            wrong.push((setting, why));
+        }
+    }
+    for (setting, address) in [
+        ("DATABASE_URL", Some(&config.database_url)),
+        ("CATALOGUE_DATABASE_URL", config.catalogue_database_url.as_ref()),
+        ("REDIS_URL", Some(&config.redis_url)),
+        ("SHADOW_REDIS_URL", config.shadow_redis_url.as_ref()),
+        ("SMTP_URL", config.smtp_url.as_ref()),
+    ] {
+        // How long it has to be, the other system decides.
+        if address.and_then(|address| password_of(address)).is_some_and(is_example_password) {
+            wrong.push((
+                setting,
+                "has the password of a public example: give the other system one of your own".to_owned(),
+            ));
+        }
+    }
+    wrong
+}
+
+fn check(values: &[String]) -> Result<(), String> {
+    if values.iter().any(|value| is_example(value)) {
+        return Err("is the value of a public example: make one of your own, `openssl rand -hex 32`".to_owned());
+    }
+    if values.is_empty() || values.iter().any(|value| value.chars().count() < MIN_SECRET_CHARS) {
+        return Err(format!("needs {MIN_SECRET_CHARS} characters or more: with less anybody could guess it"));
+    }
+    Ok(())
+}
+
+fn is_example(value: &str) -> bool {
+    value.to_ascii_lowercase().contains(EXAMPLE)
+}
+
+fn is_example_password(password: &str) -> bool {
+    is_example(password) || EXAMPLE_PASSWORDS.iter().any(|example| password.eq_ignore_ascii_case(example))
+}
+
+/// The password in an address; several hosts may follow it.
+fn password_of(address: &str) -> Option<&str> {
+    let (_, rest) = address.split_once("://")?;
+    let authority = rest.split(['/', '?']).next()?;
+    let (user, _) = authority.rsplit_once('@')?;
+    Some(user.split_once(':')?.1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = "0123456789abcdef0123456789abcdef";
+
+    fn of(values: &[&str]) -> Result<(), String> {
+        check(&values.iter().map(|value| (*value).to_owned()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_secret_is_long_and_no_example() {
+        assert_eq!(of(&[GOOD]), Ok(()));
+        assert_eq!(of(&[GOOD, &GOOD.to_uppercase()]), Ok(()));
+        for short in [&[][..], &[""], &[GOOD, ""], &[&GOOD[1..]], &["a secret, 24 characters."]] {
+            assert!(of(short).is_err_and(|why| why.starts_with("needs 32")), "{short:?}");
+        }
+        for example in ["replace-me", "Replace-Me-Replace-Me-Replace-Me-Replace-Me"] {
+            let why = of(&[GOOD, example]).expect_err("an example");
+            assert!(why.contains("public example") && !why.contains(example), "{why}");
+        }
+    }
+
+    #[test]
+    fn every_secret_of_the_shipped_example_is_refused() {
+        let shipped = include_str!("../../../deploy/example.env");
+        let secrets = shipped.lines().filter_map(|line| line.split_once('=')).filter(|(name, _)| {
+            !name.starts_with('#') && ["SECRET", "TOKEN", "KEY", "PASSWORD"].iter().any(|part| name.contains(part))
+        });
+        let secrets: Vec<_> = secrets.collect();
+        assert!(secrets.len() >= 6, "{secrets:?}");
+        for (name, value) in secrets {
+            assert!(is_example(value) && is_example_password(value), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_password_is_found_in_every_shape_of_address() {
+        for (address, password) in [
+            ("postgres://rowlock:replace-me@pgbouncer:6432/rowlock", Some("replace-me")),
+            ("redis://:replace-me@redis:6379/", Some("replace-me")),
+            ("redis+cluster://user:p:w@one:6379,two:6379", Some("p:w")),
+            ("smtps://user:password@mail.example", Some("password")),
+            ("postgres://rowlock@127.0.0.1:5432/rowlock", None),
+            ("postgres:///rowlock?host=/run/a:b@c", None),
+            ("redis://127.0.0.1:6379/", None),
+            ("nowhere", None),
+        ] {
+            assert_eq!(password_of(address), password, "{address}");
+        }
+    }
+}
