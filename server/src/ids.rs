@@ -22,6 +22,16 @@ pub fn booking_id(now: Timestamp) -> Uuid {
     uuid::Builder::from_unix_timestamp_millis(u64::try_from(now.0).unwrap_or_default(), &random).into_uuid()
 }
 
+/// Below the id of every booking made at that instant or later.
+#[must_use]
+pub fn first_booking_id(at: Timestamp) -> Uuid {
+    let made = uuid::Builder::from_unix_timestamp_millis(u64::try_from(at.0).unwrap_or_default(), &[0; 10]).into_uuid();
+    // The time is in the first six bytes.
+    let mut bytes = [0; 16];
+    bytes[..6].copy_from_slice(&made.as_bytes()[..6]);
+    Uuid::from_bytes(bytes)
+}
+
 /// 128 random bits, for cookies and ticket codes.
 #[must_use]
 #[expect(clippy::disallowed_methods, reason = "this is the edge where randomness comes in")]

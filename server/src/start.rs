@@ -265,6 +265,7 @@ pub fn spawn_background(state: &AppState) {
         state.tasks.spawn(outbox::relay_forever(state.clone(), lane));
     }
     state.tasks.spawn(bookings::reconcile_forever(state.clone()));
+    state.tasks.spawn(bookings::compare_ledgers_forever(state.clone()));
     state.tasks.spawn(payments::probe_forever(state.clone()));
     state.tasks.spawn(waiting_list::serve_forever(state.clone()));
     state.tasks.spawn(waiting_list::send_mails_forever(state.clone()));

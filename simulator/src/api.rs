@@ -19,11 +19,13 @@ use serde_json::json;
 use crate::cards;
 use crate::charging::{NotNow, Simulator};
 use crate::clock;
-use crate::ledger::{Outcome, Refused};
-use crate::payment::{NewPayment, PaymentView, Status};
+use crate::ledger::{Line, Outcome, Refused};
+use crate::payment::{Dialect, NewPayment, PaymentView, Status};
 
 /// Longest idempotency key, bytes.
 const MAX_KEY_BYTES: usize = 255;
+/// Lines of the ledger on one page, at most.
+const MAX_LEDGER_LINES: usize = 100;
 /// How long a merchant should wait when we are full, seconds.
 const RETRY_AFTER_S: u32 = 1;
 
@@ -97,6 +99,7 @@ pub fn routes(simulator: &Simulator) -> Router<Simulator> {
         .route("/v1/payments/{id}/void", post(void))
         .route("/v1/payments/{id}/refunds", post(refund))
         .route("/v1/tokens/{token}", get(token))
+        .route("/v1/ledger", get(ledger))
         .route_layer(middleware::from_fn_with_state(simulator.clone(), require_key))
 }
 
@@ -159,6 +162,36 @@ async fn read(State(simulator): State<Simulator>, Path(id): Path<String>) -> Ans
 
 async fn void(State(simulator): State<Simulator>, Path(id): Path<String>) -> Answered<Json<PaymentView>> {
     Ok(Json(simulator.void(&id)?.view(&simulator.settings.public_url)))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LedgerPage {
+    /// Milliseconds since 1970.
+    from_ms: i64,
+    /// The first millisecond that is not asked for.
+    until_ms: i64,
+    /// Where the page before ended.
+    after: Option<u64>,
+    limit: usize,
+}
+
+/// Payments that were charged or refunded in a window, as they stand now, once for each charge and refund.
+async fn ledger(
+    State(simulator): State<Simulator>,
+    query: Result<Query<LedgerPage>, QueryRejection>,
+) -> Answered<Json<serde_json::Value>> {
+    let Query(LedgerPage { from_ms, until_ms, after, limit }) = query?;
+    if !(1..=MAX_LEDGER_LINES).contains(&limit) {
+        let message = format!("limit must be between 1 and {MAX_LEDGER_LINES}");
+        return Err(error(StatusCode::UNPROCESSABLE_ENTITY, "limit_invalid", message));
+    }
+    let is_own = |line: &Line| line.payment.asked.dialect == Dialect::Own;
+    let (lines, has_more) = simulator.ledger.movements_after(&(from_ms..until_ms), after, limit, is_own);
+    let next = lines.last().filter(|_| has_more).map(|line| line.number);
+    let public_url = &simulator.settings.public_url;
+    let payments: Vec<PaymentView> = lines.iter().map(|line| line.payment.view(public_url)).collect();
+    Ok(Json(json!({ "payments": payments, "next": next })))
 }
 
 /// What a token stands for, as far as anybody can tell.

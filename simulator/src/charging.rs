@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use tokio::time::sleep;
 
 use crate::cards::{Answer, Card, Telling, Verdict};
-use crate::ledger::{Ledger, MAX_PAYMENTS, Outcome, Refused};
+use crate::ledger::{Ledger, MAX_PAYMENTS, Movement, Outcome, Refused};
 use crate::payment::{Dialect, GAVE_UP, Payment, RefundStatus, Status};
 use crate::webhooks::{Courier, Event, EventKind, Letter, Place};
 use crate::{clock, stripe};
@@ -119,6 +119,7 @@ impl Simulator {
                 drop(place);
                 self.settle_later(id.to_owned(), card);
             } else {
+                self.note_charge(&outcome.payment);
                 self.tell(place, &outcome.payment, card.telling);
             }
         }
@@ -173,6 +174,8 @@ impl Simulator {
         let outcome = self.ledger.refund_noted(id, key, amount_minor, metadata)?;
         if outcome.changed {
             tracing::info!(payment = id, amount_minor, "refunded");
+            let place = outcome.payment.refunds.len().saturating_sub(1);
+            self.ledger.note_movement(id, Movement::Refund(place), clock::now_ms());
             let letters = self.letters(EventKind::RefundSucceeded, &outcome.payment, clock::now_ms());
             self.courier.send(place, letters, 1, Duration::ZERO);
         }
@@ -202,9 +205,16 @@ impl Simulator {
             // Voided meanwhile, or forgotten: then there is nothing left to say.
             if let Ok(Outcome { payment, changed: true }) = simulator.ledger.settle(&id, card.later) {
                 tracing::info!(payment = id, status = ?payment.status, "settled");
+                simulator.note_charge(&payment);
                 simulator.tell(place, &payment, card.telling);
             }
         });
+    }
+
+    fn note_charge(&self, payment: &Payment) {
+        if payment.status == Status::Succeeded {
+            self.ledger.note_movement(&payment.id, Movement::Charge, clock::now_ms());
+        }
     }
 
     fn tell(&self, place: Place, payment: &Payment, telling: Telling) {

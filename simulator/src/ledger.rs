@@ -5,6 +5,7 @@
 //!
 //! Bounded: the oldest finished payments go first; when nothing is finished, new ones are refused.
 
+mod movements;
 mod refunds;
 
 use std::collections::{HashMap, VecDeque};
@@ -12,6 +13,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::cards::Verdict;
 use crate::payment::{Dialect, NewPayment, Payment, Status};
+
+pub use movements::{Line, Movement};
 
 /// Most payments remembered.
 pub const MAX_PAYMENTS: usize = 200_000;
@@ -61,6 +64,7 @@ struct Book {
     arrivals: VecDeque<(String, String)>,
     /// Refunds asked for from now on are accepted, and on their way for a while.
     refunds_wait: bool,
+    movements: movements::Movements,
 }
 
 impl Ledger {

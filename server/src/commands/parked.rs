@@ -42,12 +42,18 @@ pub async fn run(what: Parked, database: &Database) -> anyhow::Result<()> {
                     job.id, job.reference, job.effect, job.attempts, job.why
                 );
             }
+            let differences = bookings::ledger_differences(&pg).await?;
+            for found in &differences {
+                let (since, booking) = (clock::rfc3339(found.since), found.booking.to_string());
+                let reference = found.reference.as_deref().unwrap_or(&booking);
+                println!("{}  {reference}  ledger {}  since {since}: {}", found.id, found.amount, found.why);
+            }
             let purges = cdn::parked(&pg).await?;
             for purge in &purges {
                 let since = clock::rfc3339(purge.since);
                 println!("purge of {}  since {since}, {} tries: {}", purge.tag, purge.tries, purge.why);
             }
-            eprintln!("{} wait for a person", list.len() + purges.len());
+            eprintln!("{} wait for a person", list.len() + differences.len() + purges.len());
             Ok(())
         }
         Parked::Retry { id, reason } => {

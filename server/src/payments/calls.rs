@@ -21,6 +21,8 @@ pub(super) const MAX_TRIES: u32 = 3;
 const BACKOFF_BASE_MS: u64 = 100;
 /// Largest answer we read, bytes.
 pub(super) const MAX_ANSWER_BYTES: usize = 64 * 1024;
+/// Largest page of a ledger we read, bytes: a hundred objects of several thousand each.
+pub(super) const MAX_PAGE_BYTES: usize = 1024 * 1024;
 /// Longest piece of a foreign text that goes into our log, characters.
 const MAX_LOGGED_CHARS: usize = 200;
 
@@ -108,6 +110,16 @@ impl Calls {
         request: RequestBuilder,
         read: impl Fn(StatusCode, &HeaderMap, &[u8]) -> Reading<T>,
     ) -> Result<T, GatewayError> {
+        self.ask_up_to(MAX_ANSWER_BYTES, request, read).await
+    }
+
+    /// The same, for an answer of so many bytes at most.
+    pub(super) async fn ask_up_to<T>(
+        &self,
+        max_bytes: usize,
+        request: RequestBuilder,
+        read: impl Fn(StatusCode, &HeaderMap, &[u8]) -> Reading<T>,
+    ) -> Result<T, GatewayError> {
         let deadline = Instant::now() + self.patience.in_all;
         let mut maybe_heard = false;
         let mut tries = 1;
@@ -116,7 +128,7 @@ impl Calls {
                 .try_clone()
                 .ok_or_else(|| GatewayError::unreachable("a streamed request cannot be repeated"))?;
             let until = deadline.min(Instant::now() + self.patience.one_try);
-            let fault = match timeout_at(until, one_try(this_try, &read)).await {
+            let fault = match timeout_at(until, one_try(this_try, max_bytes, &read)).await {
                 Ok(Ok(answer)) => return Ok(answer),
                 Ok(Err(fault)) => fault,
                 Err(elapsed) => Fault::Unknown { cause: elapsed.into(), again: true },
@@ -143,6 +155,7 @@ impl Calls {
 
 async fn one_try<T>(
     request: RequestBuilder,
+    max_bytes: usize,
     read: &impl Fn(StatusCode, &HeaderMap, &[u8]) -> Reading<T>,
 ) -> Result<T, Fault> {
     let unknown = |cause: Cause| Fault::Unknown { cause, again: true };
@@ -158,8 +171,8 @@ async fn one_try<T>(
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(|cause| unknown(cause.into()))? {
         body.extend_from_slice(&chunk);
-        if body.len() > MAX_ANSWER_BYTES {
-            let cause = Unexpected(format!("{status} with more than {MAX_ANSWER_BYTES} bytes"));
+        if body.len() > max_bytes {
+            let cause = Unexpected(format!("{status} with more than {max_bytes} bytes"));
             return Err(unknown(cause.into()));
         }
     }

@@ -66,6 +66,14 @@ pub trait Gateway: Send + Sync {
         lost: &[String],
     ) -> Result<RefundAnswer, GatewayError>;
 
+    /// A page of the gateway's ledger: payments of which money moved in the window, as they stand now. One that was charged
+    /// and refunded there may be listed twice; one of which money moves while pages are read may be left out, and is in
+    /// the window of that movement. `after` is where the page before ended.
+    ///
+    /// # Errors
+    /// [`GatewayError`], as above.
+    async fn ledger(&self, window: Window, after: Option<&str>) -> Result<LedgerPage, GatewayError>;
+
     /// Reads a webhook of this gateway, received at `now`; `None` for one that does not concern us.
     ///
     /// # Errors
@@ -177,6 +185,40 @@ pub struct GatewayPayment {
     pub status: PaymentStatus,
     /// How much of it went back.
     pub refunded: Money,
+}
+
+/// Payments on one page of a ledger, at most.
+pub const MAX_LEDGER_ENTRIES: usize = 100;
+
+/// A span of time on the gateway's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Its first instant, a whole second.
+    pub from: Timestamp,
+    /// The first instant after it, a whole second.
+    pub until: Timestamp,
+}
+
+/// A payment in a gateway's ledger.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LedgerEntry {
+    /// The gateway's own id of the payment.
+    pub gateway_ref: String,
+    /// The booking it was charged for; `None` for a payment of another system that shares the account.
+    pub booking: Option<Uuid>,
+    /// What was taken.
+    pub charged: Money,
+    /// How much of it went back, or is on its way.
+    pub refunded: Money,
+}
+
+/// A page of a gateway's ledger.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LedgerPage {
+    /// Up to [`MAX_LEDGER_ENTRIES`].
+    pub entries: Vec<LedgerEntry>,
+    /// Where the next page begins; `None` on the last one.
+    pub next: Option<String>,
 }
 
 /// The answer to a refund.

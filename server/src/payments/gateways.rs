@@ -22,7 +22,8 @@ use uuid::Uuid;
 
 use super::PaymentNews;
 use super::gateway::{
-    Charge, ChargeAnswer, Gateway, GatewayError, GatewayPayment, Known, RefundAnswer, VoidAnswer, WebhookRefused,
+    Charge, ChargeAnswer, Gateway, GatewayError, GatewayPayment, Known, LedgerPage, RefundAnswer, VoidAnswer,
+    WebhookRefused, Window,
 };
 use crate::background::Rounds;
 use crate::breaker::{Breaker, Limits, Pass};
@@ -155,6 +156,14 @@ impl GuardedGateway {
         lost: &[String],
     ) -> Result<RefundAnswer, GatewayError> {
         self.counted(Question::Refund, self.through(self.gateway.refund(payment, amount, key, lost))).await
+    }
+
+    /// As [`Gateway::ledger`].
+    ///
+    /// # Errors
+    /// [`GatewayError`].
+    pub async fn ledger(&self, window: Window, after: Option<&str>) -> Result<LedgerPage, GatewayError> {
+        self.counted(Question::Ledger, self.through(self.gateway.ledger(window, after))).await
     }
 
     /// As [`Gateway::read_webhook`].

@@ -21,8 +21,8 @@ use uuid::Uuid;
 
 pub use calls::Patience;
 pub use gateway::{
-    Charge, ChargeAnswer, Gateway, GatewayError, GatewayPayment, Known, PaymentStatus, RefundAnswer, VoidAnswer,
-    WebhookRefused, refund_key,
+    Charge, ChargeAnswer, Gateway, GatewayError, GatewayPayment, Known, LedgerEntry, LedgerPage, PaymentStatus,
+    RefundAnswer, VoidAnswer, WebhookRefused, Window, refund_key,
 };
 pub use gateways::{Gateways, GuardedGateway, probe_forever, wrong_settings};
 pub use http::routes;

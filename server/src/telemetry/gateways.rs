@@ -22,10 +22,12 @@ pub enum Question {
     Void,
     /// To send money back.
     Refund,
+    /// For a page of its ledger.
+    Ledger,
 }
 
 impl Question {
-    const ALL: [Self; 5] = [Self::Instrument, Self::Charge, Self::Status, Self::Void, Self::Refund];
+    const ALL: [Self; 6] = [Self::Instrument, Self::Charge, Self::Status, Self::Void, Self::Refund, Self::Ledger];
 
     const fn label(self) -> &'static str {
         match self {
@@ -34,6 +36,7 @@ impl Question {
             Self::Status => "status",
             Self::Void => "void",
             Self::Refund => "refund",
+            Self::Ledger => "ledger",
         }
     }
 }

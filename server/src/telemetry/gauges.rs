@@ -10,7 +10,7 @@ use crate::AppState;
 use crate::idempotency::COUNTS;
 
 /// Names, units and meanings.
-pub(super) const DESCRIBED: [(&str, Unit, &str); 13] = [
+pub(super) const DESCRIBED: [(&str, Unit, &str); 15] = [
     (
         OLDEST_PENDING,
         Unit::Seconds,
@@ -19,6 +19,12 @@ pub(super) const DESCRIBED: [(&str, Unit, &str); 13] = [
     (OUTBOX_WAITING, Unit::Count, "Effects that are still to be done, of all replicas."),
     (OUTBOX_OLDEST, Unit::Seconds, "Age of the oldest of them."),
     (OUTBOX_PARKED, Unit::Count, "Effects that wait for a person: see `rowlock parked`."),
+    (
+        LEDGER_DIFFERENCES,
+        Unit::Count,
+        "Differences between ledgers of gateways and payments here that wait for a person: see `rowlock parked`.",
+    ),
+    (LEDGER_LATE, Unit::Seconds, "Age of the oldest day's ledger that is still to be compared; 0 when there is none."),
     (CDN_LATE, Unit::Seconds, "How long the CDN has not taken a purge it should have taken; 0 when there is none."),
     (CDN_PARKED, Unit::Count, "Purges the CDN did not take in any try, and which wait for a person."),
     (LIVE_SOCKETS, Unit::Count, "People who watch a seat map on this replica."),
@@ -38,6 +44,8 @@ const OLDEST_PENDING: &str = "rowlock_oldest_pending_payment_age_seconds";
 const OUTBOX_WAITING: &str = "rowlock_outbox_waiting";
 const OUTBOX_OLDEST: &str = "rowlock_outbox_oldest_age_seconds";
 const OUTBOX_PARKED: &str = "rowlock_outbox_parked";
+const LEDGER_DIFFERENCES: &str = "rowlock_ledger_differences";
+const LEDGER_LATE: &str = "rowlock_ledger_late_seconds";
 const CDN_LATE: &str = "rowlock_cdn_purges_late_seconds";
 const CDN_PARKED: &str = "rowlock_cdn_purges_parked";
 const LIVE_SOCKETS: &str = "rowlock_live_sockets";
@@ -57,6 +65,8 @@ struct Backlog {
     waiting: i64,
     oldest_waiting_s: f64,
     parked: i64,
+    ledger_differences: i64,
+    ledger_late_s: f64,
     cdn_late_s: f64,
     cdn_parked: i64,
 }
@@ -68,6 +78,9 @@ const BACKLOG: &str = "
            coalesce(extract(epoch FROM now() - min(created_at) FILTER (WHERE parked_why IS NULL)), 0)::float8
                AS oldest_waiting_s,
            count(*) FILTER (WHERE parked_why IS NOT NULL) AS parked,
+           (SELECT count(*) FROM ledger_differences WHERE settled_at IS NULL) AS ledger_differences,
+           (SELECT greatest(coalesce(extract(epoch FROM now() - min(planned_at)), 0), 0) FROM ledger_comparisons
+            WHERE finished_at IS NULL AND gateway = ANY($1))::float8 AS ledger_late_s,
            (SELECT greatest(coalesce(extract(epoch FROM now() - min(due_at)), 0), 0) FROM cdn_purges
             WHERE EXISTS (SELECT FROM cdn WHERE told_until > now()))::float8
                AS cdn_late_s,
@@ -90,13 +103,16 @@ pub(super) async fn refresh(state: &AppState) {
     let limit = state.config.commit_queue;
     gauge!(COMMITS_WAITING).set(limit.saturating_sub(state.commits.free_places()) as f64);
     gauge!(COMMITS_LIMIT).set(limit as f64);
-    let backlog = timeout(DATABASE_DEADLINE, sqlx::query_as::<_, Backlog>(BACKLOG).fetch_one(&state.pg)).await;
+    let asked = sqlx::query_as::<_, Backlog>(BACKLOG).bind(&state.config.payment_gateways);
+    let backlog = timeout(DATABASE_DEADLINE, asked.fetch_one(&state.pg)).await;
     let known = match backlog {
         Ok(Ok(backlog)) => {
             gauge!(OLDEST_PENDING).set(backlog.oldest_pending_s);
             gauge!(OUTBOX_WAITING).set(backlog.waiting as f64);
             gauge!(OUTBOX_OLDEST).set(backlog.oldest_waiting_s);
             gauge!(OUTBOX_PARKED).set(backlog.parked as f64);
+            gauge!(LEDGER_DIFFERENCES).set(backlog.ledger_differences as f64);
+            gauge!(LEDGER_LATE).set(backlog.ledger_late_s);
             gauge!(CDN_LATE).set(backlog.cdn_late_s);
             gauge!(CDN_PARKED).set(backlog.cdn_parked as f64);
             true

@@ -2,7 +2,8 @@
 //!
 //! Spoken, as <https://docs.stripe.com/api> has it: PaymentIntents (create with or without `confirm`,
 //! retrieve, cancel, search by one metadata key), Checkout Sessions in mode `payment` (create, retrieve,
-//! expire; the page is ours), payment methods (retrieve), refunds (create, list by payment), webhook
+//! expire; the page is ours), payment methods (retrieve), refunds (create, list by payment or by time), charges (list
+//! by time), webhook
 //! endpoints (create: the last one gets all events),
 //! `expand[]`, bearer keys, `Idempotency-Key`, errors with `type`, `code` and `decline_code`, events with
 //! `Stripe-Signature`. A payment method is `pm_` and a card of [`crate::cards`].
@@ -14,6 +15,8 @@
 mod error;
 mod form;
 mod objects;
+
+use std::ops::Range;
 
 use axum::extract::rejection::{FormRejection, QueryRejection};
 use axum::extract::{Form, Path, Query, Request, State};
@@ -27,12 +30,16 @@ use serde_json::{Value, json};
 use crate::cards::{self, Card};
 use crate::charging::{NotNow, Simulator};
 use crate::clock;
-use crate::ledger::{Outcome, Refused};
+use crate::ledger::{Line, Movement, Outcome, Refused};
 use crate::payment::{Dialect, NewPayment, Payment, Status};
 use error::{Error, invalid};
 use form::{Fields, Pairs};
 pub(crate) use objects::{letters, refund_letters};
 
+/// Objects in a list, where the merchant does not say how many.
+const DEFAULT_LIMIT: i64 = 10;
+/// …and at most.
+const MAX_LIMIT: usize = 100;
 /// A page is open for this long at least, milliseconds.
 const SHORTEST_SESSION_MS: i64 = 30 * 60 * 1_000;
 
@@ -50,6 +57,7 @@ pub fn routes(simulator: &Simulator) -> Router<Simulator> {
         .route("/v1/checkout/sessions/{id}", get(read_session))
         .route("/v1/checkout/sessions/{id}/expire", post(expire_session))
         .route("/v1/refunds", post(create_refund).get(list_refunds))
+        .route("/v1/charges", get(list_charges))
         .route("/v1/payment_methods/{id}", get(read_method))
         .route("/v1/webhook_endpoints", post(create_endpoint))
         .route_layer(middleware::from_fn_with_state(simulator.clone(), require_key))
@@ -213,12 +221,59 @@ async fn create_refund(State(simulator): State<Simulator>, headers: HeaderMap, b
 
 async fn list_refunds(State(simulator): State<Simulator>, query: Result<Query<Pairs>, QueryRejection>) -> Answered {
     let mut fields = Fields::of_query(query)?;
-    let intent = fields.required("payment_intent")?;
-    let limit = usize::try_from(fields.number("limit")?.unwrap_or(10)).unwrap_or(0);
+    let Some(intent) = fields.take("payment_intent") else { return list_refunds_by_time(&simulator, fields) };
+    let limit = limit(&mut fields)?;
     fields.none_left()?;
     let mut data = objects::refunds(&intent_payment(&simulator, &intent)?);
     let has_more = data.len() > limit;
     data.truncate(limit);
+    Ok(Json(json!({ "object": "list", "url": "/v1/refunds", "has_more": has_more, "data": data })))
+}
+
+fn limit(fields: &mut Fields) -> Result<usize, Error> {
+    let limit = fields.number("limit")?.unwrap_or(DEFAULT_LIMIT);
+    let limit = usize::try_from(limit).ok().filter(|limit| (1..=MAX_LIMIT).contains(limit));
+    limit.ok_or_else(|| invalid(StatusCode::BAD_REQUEST, "limit must be between 1 and 100."))
+}
+
+/// `created[gte]` and `created[lt]`, seconds there and milliseconds here.
+fn created(fields: &mut Fields) -> Result<Range<i64>, Error> {
+    let from_s = fields.number("created[gte]")?.unwrap_or(0);
+    let until_s = fields.number("created[lt]")?.unwrap_or(i64::MAX);
+    Ok(from_s.saturating_mul(1_000)..until_s.saturating_mul(1_000))
+}
+
+async fn list_charges(State(simulator): State<Simulator>, query: Result<Query<Pairs>, QueryRejection>) -> Answered {
+    let mut fields = Fields::of_query(query)?;
+    let (window_ms, limit, last) = (created(&mut fields)?, limit(&mut fields)?, fields.take("starting_after"));
+    fields.none_left()?;
+    let is_charge = |line: &Line| line.movement == Movement::Charge && objects::is_stripes(&line.payment);
+    let is_last = last.map(|last| move |line: &Line| objects::charge_id(&line.payment) == last);
+    let (lines, has_more) = simulator.ledger.movements_before(&window_ms, is_last, limit, is_charge);
+    let data: Vec<Value> = lines.iter().map(|line| objects::charge(&line.payment)).collect();
+    Ok(Json(json!({ "object": "list", "url": "/v1/charges", "has_more": has_more, "data": data })))
+}
+
+fn list_refunds_by_time(simulator: &Simulator, mut fields: Fields) -> Answered {
+    let (window_ms, limit, last) = (created(&mut fields)?, limit(&mut fields)?, fields.take("starting_after"));
+    fields.none_left()?;
+    let expands = fields.expand.iter().any(|path| path == "data.charge");
+    let place_of = |line: &Line| match line.movement {
+        Movement::Refund(place) if objects::is_stripes(&line.payment) => Some(place),
+        _ => None,
+    };
+    let is_last = last
+        .map(|last| move |line: &Line| place_of(line).is_some_and(|at| objects::refund_id(&line.payment, at) == last));
+    let (lines, has_more) =
+        simulator.ledger.movements_before(&window_ms, is_last, limit, |line| place_of(line).is_some());
+    let refund = |line: &Line| {
+        let place = place_of(line)?;
+        let mut refund = objects::refund(&line.payment, place, line.payment.refunds.get(place)?.status);
+        refund["charge"] =
+            if expands { objects::charge(&line.payment) } else { json!(objects::charge_id(&line.payment)) };
+        Some(refund)
+    };
+    let data: Vec<Value> = lines.iter().filter_map(refund).collect();
     Ok(Json(json!({ "object": "list", "url": "/v1/refunds", "has_more": has_more, "data": data })))
 }
 

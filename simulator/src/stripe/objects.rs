@@ -103,6 +103,38 @@ pub fn session(payment: &Payment, public_url: &str, expand: &[String]) -> Value 
     })
 }
 
+/// Whether it was asked for in Stripe's words.
+pub fn is_stripes(payment: &Payment) -> bool {
+    terms(payment).is_some()
+}
+
+/// The id of its charge.
+pub fn charge_id(payment: &Payment) -> String {
+    format!("ch_{}", secret(payment))
+}
+
+/// The charge of a payment that was charged. Stripe copies the notes of the intent when it makes one.
+pub fn charge(payment: &Payment) -> Value {
+    json!({
+        "id": charge_id(payment),
+        "object": "charge",
+        "amount": payment.taken_minor,
+        "amount_captured": payment.taken_minor,
+        "amount_refunded": payment.refunded_minor(),
+        "currency": payment.asked.currency.to_ascii_lowercase(),
+        "livemode": false,
+        "metadata": terms(payment).map(|terms| &terms.metadata),
+        "paid": payment.status == Status::Succeeded,
+        "payment_intent": format!("pi_{}", secret(payment)),
+        "status": if payment.status == Status::Succeeded { "succeeded" } else { "failed" },
+    })
+}
+
+/// The id of the refund at that place.
+pub fn refund_id(payment: &Payment, place: usize) -> String {
+    format!("re_{}_{}", secret(payment), place + 1)
+}
+
 /// The refund at that place, which stands like that.
 pub fn refund(payment: &Payment, place: usize, status: RefundStatus) -> Value {
     let refund = &payment.refunds[place];
@@ -112,7 +144,7 @@ pub fn refund(payment: &Payment, place: usize, status: RefundStatus) -> Value {
         RefundStatus::Failed => ("failed", Some("expired_or_canceled_card")),
     };
     json!({
-        "id": format!("re_{}_{}", secret(payment), place + 1),
+        "id": refund_id(payment, place),
         "object": "refund",
         "amount": refund.amount_minor,
         "currency": payment.asked.currency.to_ascii_lowercase(),

@@ -104,6 +104,7 @@ fn effect_words(effect: &str) -> AnyView {
         "send_ticket" => "parked.send_ticket",
         "send_notice" => "parked.send_notice",
         "place_late" => "parked.place_late",
+        "compare_ledger" => "parked.compare_ledger",
         other => return view! { <bdi lang="en">{other.replace('_', " ")}</bdi> }.into_any(),
     };
     say!(key).into_any()
@@ -113,6 +114,8 @@ fn effect_words(effect: &str) -> AnyView {
 fn decision_words(decision: &str, effect: &str) -> (String, String) {
     match (decision, effect) {
         ("retry", "refund" | "refund_part") => (say!("parked.retry"), say!("parked.retry_refund_then")),
+        ("retry", "compare_ledger") => (say!("parked.retry"), say!("parked.retry_ledger_then")),
+        (_, "compare_ledger") => (say!("parked.settle"), say!("parked.settle_ledger_then")),
         ("retry", _) => (say!("parked.retry"), say!("parked.retry_then")),
         (_, "refund" | "refund_part") => (say!("parked.settle_refund"), say!("parked.settle_refund_then")),
         // Whoever gives it up for settled sends the money back.

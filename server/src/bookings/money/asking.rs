@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use super::on_their_way::{self, Lost};
 use super::payment_rows::{self, Route};
+use super::unknown_voids;
 use crate::bookings::effects::EffectError;
 use crate::bookings::sql::{self, BookingRow};
 use crate::payments::{
@@ -77,10 +78,28 @@ pub(in crate::bookings) async fn status(
     Ok(gateway_named(state, &route.gateway)?.status(&route.known(booking)).await?)
 }
 
-/// Tells the gateway of a booking never to charge it.
+/// Voids the payment of a booking at its gateway. An unknown payment is voided again later: a charge may still be on its
+/// way there.
 pub(in crate::bookings) async fn void(state: &AppState, booking: Uuid) -> Result<VoidAnswer, EffectError> {
     let Some(route) = route(state, booking).await? else { return Ok(VoidAnswer::Unknown) };
-    Ok(gateway_named(state, &route.gateway)?.void(&route.known(booking)).await?)
+    let answer = gateway_named(state, &route.gateway)?.void(&route.known(booking)).await?;
+    if answer == VoidAnswer::Unknown {
+        let mut connection = state.pg.acquire().await?;
+        unknown_voids::schedule(&mut connection, booking, &route.gateway, state.locks.now()).await?;
+    }
+    Ok(answer)
+}
+
+/// The same of the gateway of that name, which may be one that the booking left; whether it is where the booking is charged.
+pub(in crate::bookings) async fn void_at(
+    state: &AppState,
+    booking: Uuid,
+    name: &str,
+) -> Result<(VoidAnswer, bool), EffectError> {
+    let current = route(state, booking).await?.filter(|route| route.gateway == name);
+    let is_current = current.is_some();
+    let known = current.map_or(Known { booking, gateway_ref: None }, |route| route.known(booking));
+    Ok((gateway_named(state, name)?.void(&known).await?, is_current))
 }
 
 /// Sends a refund of a booking back from where it was charged, maybe for another booking; which gateway that is, and its
@@ -108,7 +127,11 @@ pub(in crate::bookings) async fn void_left(state: &AppState, booking: Uuid) -> R
         let known = Known { booking, gateway_ref: None };
         let settled_as = match gateway.void(&known).await? {
             VoidAnswer::Voided => "voided",
-            VoidAnswer::Unknown => "never_asked",
+            VoidAnswer::Unknown => {
+                let mut connection = state.pg.acquire().await?;
+                unknown_voids::schedule(&mut connection, booking, &name, state.locks.now()).await?;
+                "never_asked"
+            }
             VoidAnswer::AlreadyCharged(amount) => {
                 tracing::error!(%booking, gateway = name, "a gateway that booking {booking} had left has charged it; the money goes back");
                 let lost = on_their_way::lost(&mut *state.pg.acquire().await?, &name, booking, 0).await?;

@@ -6,3 +6,4 @@ pub(super) mod news;
 pub(super) mod on_their_way;
 pub(super) mod payment_rows;
 pub(super) mod refunds;
+pub(super) mod unknown_voids;

@@ -3,6 +3,8 @@
 
 mod http;
 
+use std::collections::HashMap;
+
 use domain::api::parked::ParkedView;
 use domain::api::systems::ReasonRequest;
 use domain::booking::{Effect, Event};
@@ -12,6 +14,7 @@ use sqlx::{PgConnection, PgPool};
 pub(super) use self::http::routes;
 use super::cancel::reason_of;
 use super::checkout::create::unmoved;
+use super::ledger;
 use super::money::{payment_rows, refunds};
 use super::moves::{self, Cause, MoveError};
 use super::sql::{self, BookingRow};
@@ -23,6 +26,8 @@ use crate::idempotency::{Answer, Intent};
 use crate::web::Problem;
 use crate::{AppState, outbox};
 
+/// The name of a difference between a gateway's ledger and a payment here, where effects have theirs.
+const LEDGER: &str = "compare_ledger";
 /// How it ended, for `payment_switches`, at a gateway that a booking had left and that a person has seen to: it keeps
 /// nothing of the payer's. How that came about is in the booking's story.
 const SETTLED_AS: &str = "refunded";
@@ -109,7 +114,35 @@ pub async fn parked_at(state: &AppState, theatre: &str) -> Result<Vec<ParkedView
         why: job.why,
         since: rfc3339(job.since),
     };
-    Ok(outbox::parked_at(&state.pg, theatre).await?.into_iter().map(view).collect())
+    let mut parked: Vec<ParkedView> = outbox::parked_at(&state.pg, theatre).await?.into_iter().map(view).collect();
+    parked.extend(ledger::open_at(&state.pg, theatre).await?.into_iter().map(difference_view));
+    parked.sort_by_key(|one| one.id);
+    Ok(parked)
+}
+
+fn difference_view(found: ledger::Open) -> ParkedView {
+    ParkedView {
+        id: found.id,
+        booking: found.booking,
+        reference: found.reference.unwrap_or_default(),
+        effect: LEDGER.to_owned(),
+        amount: Some(found.amount),
+        attempts: 0,
+        why: found.why,
+        since: rfc3339(found.since),
+    }
+}
+
+/// How much waits for a person in each of these theatres; those where nothing does are left out.
+///
+/// # Errors
+/// When the database fails.
+pub async fn parked_counts(pg: &PgPool, theatres: &[String]) -> Result<HashMap<String, i64>, sqlx::Error> {
+    let mut counts = outbox::parked_counts(pg, theatres).await?;
+    for (theatre, differences) in ledger::open_counts(pg, theatres).await? {
+        *counts.entry(theatre).or_default() += differences;
+    }
+    Ok(counts)
 }
 
 /// A manager of the theatre decides about one of its parked effects.
@@ -132,8 +165,8 @@ pub async fn decide_parked(
     if let Some(answer) = intent.begin(&mut tx, now).await? {
         return Ok(answer);
     }
-    let row = decide(&mut tx, (id, Some(theatre)), decision, reason, now).await?;
-    let subject = format!("booking {}", row.reference);
+    let reference = decide(&mut tx, (id, Some(theatre)), decision, reason, now).await?;
+    let subject = format!("booking {reference}");
     let entry = Entry::by(staff.session.account, decision.act(), subject, reason).at(theatre);
     audit::record(&mut tx, &entry, now).await?;
     let answer = intent.commit(tx, Answer::no_content(), now).await?;
@@ -141,16 +174,18 @@ pub async fn decide_parked(
     Ok(answer)
 }
 
-/// Does it in the caller's transaction, of this theatre's shows alone if one is named; its booking.
+/// Does it in the caller's transaction, of this theatre's shows alone if one is named; the name of its booking.
 async fn decide(
     tx: &mut PgConnection,
     (id, theatre): (i64, Option<&str>),
     decision: Decision,
     reason: &str,
     now: Timestamp,
-) -> Result<BookingRow, Problem> {
+) -> Result<String, Problem> {
     let gone = || Problem::not_found("parked effect");
-    let (booking, effect) = outbox::parked_effect(tx, id, theatre).await?.ok_or_else(gone)?;
+    let Some((booking, effect)) = outbox::parked_effect(tx, id, theatre).await? else {
+        return decide_difference(tx, (id, theatre), decision, reason, now).await;
+    };
     // The booking first, like every other writer.
     let row = sql::lock(tx, booking).await?.ok_or_else(gone)?;
     let was_parked = match decision {
@@ -166,7 +201,35 @@ async fn decide(
     if decision == Decision::Settle {
         follow(tx, &row, effect, cause, now).await.map_err(unmoved)?;
     }
-    Ok(row)
+    Ok(row.reference)
+}
+
+/// The same about a difference between the ledger of a gateway and a payment here.
+async fn decide_difference(
+    tx: &mut PgConnection,
+    (id, theatre): (i64, Option<&str>),
+    decision: Decision,
+    reason: &str,
+    now: Timestamp,
+) -> Result<String, Problem> {
+    let gone = || Problem::not_found("parked effect");
+    let found = ledger::find(tx, id, theatre).await?.ok_or_else(gone)?;
+    let was_open = match decision {
+        Decision::Retry => ledger::compare_again(tx, id, now).await?,
+        Decision::Settle => ledger::settle(tx, id, now).await?,
+    };
+    if !was_open {
+        return Err(gone());
+    }
+    // One that a gateway has and we do not has no story.
+    let Some(row) = found.booking else { return Ok(String::new()) };
+    let words = format!("{LEDGER}: {reason}");
+    let event = match decision {
+        Decision::Retry => "ledger_compared_again",
+        Decision::Settle => "ledger_settled",
+    };
+    let row = story::note(tx, &row, event, Cause { actor: "staff", reason: &words }, now).await.map_err(unmoved)?;
+    Ok(row.reference)
 }
 
 /// What it means for the booking that a person did it.

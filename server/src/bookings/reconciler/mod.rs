@@ -4,7 +4,8 @@
 //! - paid and neither sold nor refunded: settled, as the crash between the two would have;
 //! - sent back and not settled for hours: the relay asks how the refund stands (`money::on_their_way`);
 //! - being paid and not heard of for a while: the gateway is asked. While it does not answer, it is left
-//!   alone for longer and longer ([`rest`]), and nothing is decided: we do not know.
+//!   alone for longer and longer ([`rest`]), and nothing is decided: we do not know;
+//! - voided at a gateway that did not know the payment: voided again for a day (`money::unknown_voids`).
 //!
 //! Nobody works twice: an unpaid booking is taken with its row's lock or skipped, a question to a
 //! gateway is noted before it is asked, in the statement that picks it ([`due`]).
@@ -21,7 +22,7 @@ use futures::StreamExt;
 use uuid::Uuid;
 
 use super::effects::{self, EffectError};
-use super::money::{asking, on_their_way};
+use super::money::{asking, on_their_way, unknown_voids};
 use super::moves::{self, Cause};
 use super::sql;
 use crate::background::Rounds;
@@ -41,7 +42,7 @@ const ASK_OVERDUE_AFTER_MS: i64 = 12 * SECOND_MS;
 /// A paid booking is settled in the step that learns of the money; one that stands for this long was
 /// left behind by a crash.
 const LEFT_BEHIND_AFTER_MS: i64 = 5 * SECOND_MS;
-/// Bookings looked at side by side, by each of the two watches; together half of the usual connections.
+/// Bookings looked at side by side, by each watch; together no more than the usual connections.
 const SIDE_BY_SIDE: usize = 4;
 /// Bookings looked at in one round. The next follows at once while there are more.
 const MAX_PER_ROUND: usize = 100;
@@ -53,6 +54,8 @@ enum Watch {
     Ours,
     /// What only a gateway knows.
     TheGateways,
+    /// Payments of final bookings that a gateway did not know.
+    UnknownVoids,
 }
 
 /// The buyer is back from the gateway's page and looks: whichever replica is next asks how the payment stands,
@@ -68,7 +71,11 @@ pub async fn ask_soon(state: &AppState, booking: Uuid) -> Result<(), sqlx::Error
 /// Runs until the server stops.
 pub async fn reconcile_forever(state: AppState) {
     let rests = Mutex::default();
-    tokio::join!(watch(&state, Watch::Ours, &rests), watch(&state, Watch::TheGateways, &rests));
+    tokio::join!(
+        watch(&state, Watch::Ours, &rests),
+        watch(&state, Watch::TheGateways, &rests),
+        watch(&state, Watch::UnknownVoids, &rests)
+    );
 }
 
 async fn watch(state: &AppState, what: Watch, rests: &Mutex<Rests>) {
@@ -81,6 +88,7 @@ async fn watch(state: &AppState, what: Watch, rests: &Mutex<Rests>) {
         let looked_at = match what {
             Watch::Ours => settle_ours(state).await,
             Watch::TheGateways => ask_gateways(state, rests).await,
+            Watch::UnknownVoids => unknown_voids::check_due(state).await,
         };
         was_full = looked_at.unwrap_or_else(|cause| {
             tracing::warn!(%cause, ?what, "the reconciler could not look for due bookings");

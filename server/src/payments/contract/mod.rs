@@ -3,6 +3,7 @@
 
 mod failures;
 mod house;
+mod ledger;
 mod payments;
 mod refunds;
 mod webhooks;
@@ -59,6 +60,10 @@ on_every_gateway! {
         a_refund_repeats_harmlessly_and_never_exceeds_the_charge,
         pieces_have_keys_of_their_own,
         what_was_never_charged_cannot_be_sent_back;
+    ledger:
+        the_ledger_has_what_was_charged_and_what_went_back,
+        a_ledger_is_read_page_by_page,
+        a_window_has_what_moved_in_it;
     webhooks:
         the_end_of_a_payment_is_told_and_believed,
         only_its_own_signature_of_now_over_these_bytes_is_believed,

@@ -88,6 +88,10 @@ impl Gateway for Scripted {
         self.asked("refund", RefundAnswer::Settled).await
     }
 
+    async fn ledger(&self, _: Window, _: Option<&str>) -> Result<LedgerPage, GatewayError> {
+        self.asked("ledger", LedgerPage { entries: Vec::new(), next: None }).await
+    }
+
     fn read_webhook(&self, _: &HeaderMap, _: &[u8], _: Timestamp) -> Result<Option<PaymentNews>, WebhookRefused> {
         Ok(None)
     }

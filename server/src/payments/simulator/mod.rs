@@ -13,12 +13,13 @@ use domain::time::Timestamp;
 use reqwest::{Method, RequestBuilder, StatusCode, Url};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use super::PaymentNews;
-use super::calls::{Calls, Patience, Reading};
+use super::calls::{Calls, MAX_PAGE_BYTES, Patience, Reading};
 use super::gateway::{
-    Charge, ChargeAnswer, Gateway, GatewayError, GatewayPayment, Known, PaymentStatus, RefundAnswer, VoidAnswer,
-    WebhookRefused, path_of, pay_key,
+    Charge, ChargeAnswer, Gateway, GatewayError, GatewayPayment, Known, LedgerEntry, LedgerPage, MAX_LEDGER_ENTRIES,
+    PaymentStatus, RefundAnswer, VoidAnswer, WebhookRefused, Window, path_of, pay_key,
 };
 use crate::config::Config;
 
@@ -57,6 +58,7 @@ struct NewRefund {
 #[derive(Debug, Deserialize)]
 struct Payment {
     id: String,
+    reference: String,
     status: String,
     page_url: String,
     amount_minor: i64,
@@ -69,6 +71,13 @@ struct Payment {
 #[derive(Deserialize)]
 struct Token {
     fingerprint: Option<String>,
+}
+
+/// A page of its ledger.
+#[derive(Deserialize)]
+struct Listed {
+    payments: Vec<Payment>,
+    next: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -250,6 +259,30 @@ impl Gateway for SimulatorGateway {
         let request = self.request(Method::POST, &format!("v1/payments/{}/refunds", payment.id))?;
         let body = NewRefund { amount_minor: amount.minor };
         self.ask(request.header("idempotency-key", key).json(&body)).await.map(|_: Payment| RefundAnswer::Settled)
+    }
+
+    async fn ledger(&self, window: Window, after: Option<&str>) -> Result<LedgerPage, GatewayError> {
+        let mut query = vec![
+            ("from_ms", window.from.0.to_string()),
+            ("until_ms", window.until.0.to_string()),
+            ("limit", MAX_LEDGER_ENTRIES.to_string()),
+        ];
+        query.extend(after.map(|after| ("after", after.to_owned())));
+        let query = serde_urlencoded::to_string(query).map_err(GatewayError::unreachable)?;
+        let request = self.request(Method::GET, &format!("v1/ledger?{query}"))?;
+        let page: Listed =
+            self.calls.ask_up_to(MAX_PAGE_BYTES, request, |status, _, body| reading(status, body)).await?;
+        let entry = |payment: Payment| {
+            let is_charged = payment.status == "succeeded";
+            LedgerEntry {
+                booking: Uuid::parse_str(&payment.reference).ok(),
+                charged: Money::new(if is_charged { payment.amount_minor } else { 0 }, payment.currency),
+                refunded: Money::new(payment.refunded_minor, payment.currency),
+                gateway_ref: payment.id,
+            }
+        };
+        let entries = page.payments.into_iter().map(entry).collect();
+        Ok(LedgerPage { entries, next: page.next.map(|next| next.to_string()) })
     }
 
     fn read_webhook(

@@ -8,6 +8,7 @@
 //! Stripe repeats a key's first answer for a day, whatever became of the payment since. So a repeated charge
 //! may answer with old news; what stands now, [`Gateway::status`] and webhooks say.
 
+mod ledger;
 mod objects;
 mod refunds;
 mod webhook;
@@ -24,8 +25,8 @@ use uuid::Uuid;
 use super::PaymentNews;
 use super::calls::{Calls, Patience, Reading};
 use super::gateway::{
-    Charge, ChargeAnswer, Gateway, GatewayError, GatewayPayment, Known, PaymentStatus, RefundAnswer, VoidAnswer,
-    WebhookRefused, path_of, pay_key,
+    Charge, ChargeAnswer, Gateway, GatewayError, GatewayPayment, Known, LedgerPage, PaymentStatus, RefundAnswer,
+    VoidAnswer, WebhookRefused, Window, path_of, pay_key,
 };
 use crate::config::Config;
 use crate::ids;
@@ -364,6 +365,10 @@ impl Gateway for StripeGateway {
             _ if refund.has_failed() => RefundAnswer::Failed { why: refund.why_failed(), refund: refund.id },
             _ => RefundAnswer::Pending,
         })
+    }
+
+    async fn ledger(&self, window: Window, after: Option<&str>) -> Result<LedgerPage, GatewayError> {
+        self.ledger_page(window, after).await
     }
 
     fn read_webhook(

@@ -230,6 +230,45 @@ pub(super) struct Refunds {
     pub(super) has_more: bool,
 }
 
+/// `Charge`, as a list has it.
+#[derive(Debug, Deserialize)]
+pub(super) struct Charged {
+    pub(super) id: String,
+    #[serde(default)]
+    pub(super) paid: bool,
+    #[serde(default)]
+    pub(super) amount_captured: i64,
+    #[serde(default)]
+    pub(super) amount_refunded: i64,
+    pub(super) currency: String,
+    pub(super) payment_intent: Option<String>,
+    /// Of its intent, copied when it was charged.
+    #[serde(default)]
+    pub(super) metadata: BTreeMap<String, String>,
+}
+
+/// `Refund` with its charge in full.
+#[derive(Debug, Deserialize)]
+pub(super) struct RefundOf {
+    pub(super) id: String,
+    pub(super) charge: Option<Charged>,
+}
+
+/// A page of a list, the newest first.
+#[derive(Debug, Deserialize)]
+pub(super) struct List<T> {
+    pub(super) data: Vec<T>,
+    #[serde(default)]
+    has_more: bool,
+}
+
+impl<T> List<T> {
+    /// The last of this page, behind which the next begins; `None` when there is no next.
+    pub(super) fn next(&self, id: impl Fn(&T) -> &String) -> Option<String> {
+        self.data.last().filter(|_| self.has_more).map(|last| id(last).clone())
+    }
+}
+
 /// The answer to a search.
 #[derive(Debug, Deserialize)]
 pub(super) struct Found {

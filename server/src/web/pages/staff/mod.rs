@@ -28,7 +28,7 @@ use super::booking::passing_or_fault;
 use super::{PRIVATE_CACHE, PageError, html};
 use crate::accounts::{self, Staff};
 use crate::web::{Code, Problem, reader};
-use crate::{AppState, ids, outbox};
+use crate::{AppState, bookings, ids};
 
 /// The pages.
 pub fn routes() -> Router<AppState> {
@@ -124,7 +124,7 @@ async fn entrance(State(state): State<AppState>, who: Who) -> Result<Response, T
 async fn parked_in(state: &AppState, staff: &Staff, theatres: &[String]) -> Result<HashMap<String, i64>, sqlx::Error> {
     let may_decide = |theatre: &&String| staff.at(theatre, Section::Parked.roles()).is_ok();
     let managed: Vec<String> = theatres.iter().filter(may_decide).cloned().collect();
-    if managed.is_empty() { Ok(HashMap::new()) } else { outbox::parked_counts(&state.pg, &managed).await }
+    if managed.is_empty() { Ok(HashMap::new()) } else { bookings::parked_counts(&state.pg, &managed).await }
 }
 
 /// Where somebody works; with one more theatre as it was typed and refused, and why.

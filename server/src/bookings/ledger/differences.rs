@@ -1,0 +1,296 @@
+//! What differs waits for a person, who has it compared again or says how it was settled.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use domain::money::{Currency, Money};
+use domain::time::{MINUTE_MS, Timestamp};
+use sqlx::{PgConnection, PgPool};
+use uuid::Uuid;
+
+use super::compare::{Difference, Kind};
+use super::{CompareError, gap};
+use crate::bookings::effects;
+use crate::bookings::money::payment_rows::{self, GatewayRole};
+use crate::bookings::sql::{self, BookingRow};
+use crate::clock::{from_utc, to_utc};
+use crate::payments::{Known, PaymentStatus};
+use crate::{AppState, outbox};
+
+/// A difference that a person wants compared again belongs to one replica for this long, milliseconds.
+const LEASE_MS: i64 = MINUTE_MS;
+/// Differences compared again in one round.
+const MAX_PER_ROUND: i64 = 20;
+
+/// A difference that waits for a person.
+#[derive(Clone, Debug)]
+pub struct Open {
+    /// Its number, among those of parked effects.
+    pub id: i64,
+    /// The gateway it is with.
+    pub gateway: String,
+    /// The booking, as the gateway has it.
+    pub booking: Uuid,
+    /// The booking's name for people; none where it is not here.
+    pub reference: Option<String>,
+    /// The sum it is about.
+    pub amount: Money,
+    /// What differs, in English.
+    pub why: String,
+    /// When it was found.
+    pub since: Timestamp,
+}
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    id: i64,
+    gateway: String,
+    payment_ref: String,
+    booking_id: Uuid,
+    reference: Option<String>,
+    kind: String,
+    here_minor: i64,
+    there_minor: i64,
+    currency: String,
+    found_at: DateTime<Utc>,
+}
+
+impl Row {
+    fn open(self) -> Result<Open, sqlx::Error> {
+        let unreadable = || sqlx::Error::Decode(format!("ledger_differences({}) cannot be", self.id).into());
+        let currency = Currency::parse(&self.currency).ok_or_else(unreadable)?;
+        let kind = Kind::parse(&self.kind).ok_or_else(unreadable)?;
+        let (here, there) = (Money::new(self.here_minor, currency), Money::new(self.there_minor, currency));
+        let Self { gateway, payment_ref, .. } = &self;
+        let why = match kind {
+            Kind::UnknownBooking => format!("{gateway} has {there} for a booking that is not here."),
+            Kind::ChargedUnpaid => format!("{gateway} has {there} for this booking, which is not paid here."),
+            Kind::ChargedDiffers => format!("{gateway} took {there}; here it is {here}."),
+            Kind::RefundedThere => format!("{gateway} sent {there} back; here it is {here}."),
+            Kind::RefundedHere => format!("Here {here} counts as sent back; {gateway} sent {there}."),
+            Kind::MissingThere => format!("{here} is paid here, and {gateway} knows of no such payment."),
+        };
+        Ok(Open {
+            why: format!("{why} Payment {payment_ref}."),
+            id: self.id,
+            booking: self.booking_id,
+            reference: self.reference,
+            amount: gap(self.here_minor, self.there_minor, currency),
+            since: from_utc(self.found_at),
+            gateway: self.gateway,
+        })
+    }
+}
+
+/// Writes a difference down; `false` when it was found before.
+pub(super) async fn record(
+    pg: &PgPool,
+    gateway: &str,
+    (payment, booking): (&str, Uuid),
+    found: &Difference,
+    now: Timestamp,
+) -> Result<bool, sqlx::Error> {
+    let recorded = sqlx::query(
+        "INSERT INTO ledger_differences (gateway, payment_ref, booking_id, kind, here_minor, there_minor, currency, found_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+         ON CONFLICT (gateway, payment_ref, kind, here_minor, there_minor) DO NOTHING",
+    )
+    .bind(gateway)
+    .bind(payment)
+    .bind(booking)
+    .bind(found.kind.as_str())
+    .bind(found.here.minor)
+    .bind(found.there.minor)
+    .bind(found.there.currency.code())
+    .bind(to_utc(now))
+    .execute(pg)
+    .await?;
+    Ok(recorded.rows_affected() == 1)
+}
+
+/// What differs and waits for a person, the oldest first, up to [`outbox::MAX_LISTED`].
+///
+/// # Errors
+/// When the database fails, or holds a row that cannot be.
+pub async fn open(pg: &PgPool) -> Result<Vec<Open>, sqlx::Error> {
+    let rows: Vec<Row> = sqlx::query_as(
+        "SELECT found.*, booking.reference FROM ledger_differences found
+         LEFT JOIN bookings booking ON booking.id = found.booking_id
+         WHERE found.settled_at IS NULL AND found.check_at IS NULL ORDER BY found.id LIMIT $1",
+    )
+    .bind(outbox::MAX_LISTED)
+    .fetch_all(pg)
+    .await?;
+    rows.into_iter().map(Row::open).collect()
+}
+
+/// The same of bookings of one theatre.
+pub(in crate::bookings) async fn open_at(pg: &PgPool, theatre: &str) -> Result<Vec<Open>, sqlx::Error> {
+    let rows: Vec<Row> = sqlx::query_as(
+        "SELECT found.*, booking.reference FROM ledger_differences found
+         JOIN bookings booking ON booking.id = found.booking_id
+         JOIN shows show ON show.id = booking.show_id
+         JOIN screens screen ON screen.id = show.screen_id
+         WHERE found.settled_at IS NULL AND found.check_at IS NULL AND screen.theatre_id = $1
+         ORDER BY found.id LIMIT $2",
+    )
+    .bind(theatre)
+    .bind(outbox::MAX_LISTED)
+    .fetch_all(pg)
+    .await?;
+    rows.into_iter().map(Row::open).collect()
+}
+
+/// How much differs and waits for a person in each of these theatres; those where nothing does are left out.
+///
+/// # Errors
+/// When the database fails.
+pub async fn open_counts(pg: &PgPool, theatres: &[String]) -> Result<HashMap<String, i64>, sqlx::Error> {
+    let counts: Vec<(String, i64)> = sqlx::query_as(
+        "SELECT screen.theatre_id, count(*) FROM ledger_differences found
+         JOIN bookings booking ON booking.id = found.booking_id
+         JOIN shows show ON show.id = booking.show_id
+         JOIN screens screen ON screen.id = show.screen_id
+         WHERE found.settled_at IS NULL AND found.check_at IS NULL AND screen.theatre_id = ANY($1)
+         GROUP BY screen.theatre_id",
+    )
+    .bind(theatres)
+    .fetch_all(pg)
+    .await?;
+    Ok(counts.into_iter().collect())
+}
+
+/// A difference that waits for a person.
+pub(in crate::bookings) struct Found {
+    /// The booking, locked; none where it is not here.
+    pub(in crate::bookings) booking: Option<BookingRow>,
+}
+
+/// Finds the difference of this number, of a show of this theatre if one is named, and locks its booking.
+pub(in crate::bookings) async fn find(
+    tx: &mut PgConnection,
+    id: i64,
+    theatre: Option<&str>,
+) -> Result<Option<Found>, sqlx::Error> {
+    let booking: Option<Uuid> = sqlx::query_scalar(
+        "SELECT found.booking_id FROM ledger_differences found
+         WHERE found.id = $1 AND found.settled_at IS NULL AND found.check_at IS NULL
+           AND ($2::text IS NULL OR EXISTS (SELECT FROM bookings booking
+                JOIN shows show ON show.id = booking.show_id
+                JOIN screens screen ON screen.id = show.screen_id
+                WHERE booking.id = found.booking_id AND screen.theatre_id = $2))",
+    )
+    .bind(id)
+    .bind(theatre)
+    .fetch_optional(&mut *tx)
+    .await?;
+    let Some(booking) = booking else { return Ok(None) };
+    Ok(Some(Found { booking: sql::lock(tx, booking).await? }))
+}
+
+/// Has a difference compared again; `false` when another person was faster.
+pub(in crate::bookings) async fn compare_again(
+    tx: &mut PgConnection,
+    id: i64,
+    now: Timestamp,
+) -> Result<bool, sqlx::Error> {
+    let put_back = sqlx::query(
+        "UPDATE ledger_differences SET check_at = $2 WHERE id = $1 AND settled_at IS NULL AND check_at IS NULL",
+    )
+    .bind(id)
+    .bind(to_utc(now))
+    .execute(tx)
+    .await?;
+    Ok(put_back.rows_affected() == 1)
+}
+
+/// Takes a difference off the list: a person has settled it; `false` when another person was faster.
+pub(in crate::bookings) async fn settle(tx: &mut PgConnection, id: i64, now: Timestamp) -> Result<bool, sqlx::Error> {
+    let settled = sqlx::query(
+        "UPDATE ledger_differences SET settled_at = $2 WHERE id = $1 AND settled_at IS NULL AND check_at IS NULL",
+    )
+    .bind(id)
+    .bind(to_utc(now))
+    .execute(tx)
+    .await?;
+    Ok(settled.rows_affected() == 1)
+}
+
+#[derive(sqlx::FromRow)]
+struct Due {
+    id: i64,
+    gateway: String,
+    payment_ref: String,
+    booking_id: Uuid,
+}
+
+/// Compares what people want compared again.
+pub(super) async fn compare_due(state: &AppState) -> Result<(), sqlx::Error> {
+    let now = state.locks.now();
+    let due: Vec<Due> = sqlx::query_as(
+        "UPDATE ledger_differences found SET check_at = $2
+         FROM (SELECT id FROM ledger_differences WHERE settled_at IS NULL AND check_at <= $1
+               ORDER BY check_at LIMIT $3 FOR UPDATE SKIP LOCKED) due
+         WHERE found.id = due.id RETURNING found.id, found.gateway, found.payment_ref, found.booking_id",
+    )
+    .bind(to_utc(now))
+    .bind(to_utc(now.plus_ms(LEASE_MS)))
+    .bind(MAX_PER_ROUND)
+    .fetch_all(&state.pg)
+    .await?;
+    for due in due {
+        if let Err(cause) = compare(state, &due).await {
+            let booking = due.booking_id;
+            tracing::warn!(%booking, gateway = due.gateway, %cause, "a difference of {booking} is compared again later");
+        }
+    }
+    Ok(())
+}
+
+/// Money that was taken enters as late money does; what differs after that waits for a person again.
+async fn compare(state: &AppState, due: &Due) -> Result<(), CompareError> {
+    let booking = due.booking_id;
+    let missing = || sqlx::Error::Configuration(format!("{} is no gateway here", due.gateway).into());
+    let gateway = state.gateways.named(&due.gateway).ok_or_else(missing)?;
+    let gateway_ref = Some(due.payment_ref.clone()).filter(|id| *id != booking.to_string());
+    let known = Known { booking, gateway_ref };
+    let found = super::ask(state, gateway, &known).await?;
+    if found.is_some_and(|found| found.kind == Kind::ChargedUnpaid) {
+        enter(state, &due.gateway, &known).await?;
+    }
+    let found = super::ask(state, gateway, &known).await?;
+    let settled_at = found.is_none().then(|| to_utc(state.locks.now()));
+    sqlx::query("UPDATE ledger_differences SET check_at = NULL, settled_at = $2 WHERE id = $1 AND settled_at IS NULL")
+        .bind(due.id)
+        .bind(settled_at)
+        .execute(&state.pg)
+        .await?;
+    Ok(())
+}
+
+/// A gateway has money of a booking that is not paid here: it pays for a new booking, or goes back.
+async fn enter(state: &AppState, gateway: &str, known: &Known) -> Result<(), CompareError> {
+    let booking = known.booking;
+    let mut connection = state.pg.acquire().await?;
+    let role = payment_rows::gateway_role(&mut connection, booking, gateway).await?;
+    drop(connection);
+    match role {
+        GatewayRole::Current => {
+            let Some(guarded) = state.gateways.named(gateway) else { return Ok(()) };
+            if let Some(payment) = guarded.status(known).await?
+                && matches!(payment.status, PaymentStatus::Succeeded { .. })
+            {
+                effects::learn(state, booking, &payment.status, None, "staff").await?;
+            }
+        }
+        GatewayRole::Left => {
+            let mut tx = state.pg.begin().await?;
+            sql::lock(&mut tx, booking).await?;
+            payment_rows::reopen_left(&mut tx, booking, gateway, state.locks.now()).await?;
+            tx.commit().await?;
+            outbox::wake(state);
+        }
+        GatewayRole::Stranger => {}
+    }
+    Ok(())
+}

@@ -1,0 +1,257 @@
+//! Once a day the ledger of each gateway is compared with our payments.
+//!
+//! A day of UTC is compared when it is over for two hours. Both sides are looked through: what the gateway lists, and what
+//! is paid here and was not listed. What seems to differ is asked about once more before it counts: a page may be older than
+//! our rows. What differs waits for a person (`parked`) and stands in a metric.
+//!
+//! Any replica compares, under a lease that each page renews; one that dies leaves the day to another, which begins it anew.
+
+mod compare;
+mod differences;
+mod sql;
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use chrono::{DateTime, Days, NaiveDate, NaiveTime, Utc};
+use domain::money::Money;
+use domain::time::{MINUTE_MS, Timestamp};
+use uuid::Uuid;
+
+use self::compare::{Amounts, Book, Difference, Kind};
+pub use self::differences::{Open, open, open_counts};
+pub(super) use self::differences::{compare_again, find, open_at, settle};
+use super::effects::EffectError;
+use crate::background::Rounds;
+use crate::clock::{from_utc, to_utc};
+use crate::payments::{GatewayError, GuardedGateway, Known, LedgerEntry, PaymentStatus, Window};
+use crate::{AppState, ids};
+
+/// How often days and differences that are due are looked for.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+/// A day is compared so long after its end, milliseconds: what moved in its last minutes is settled by then.
+const SETTLED_AFTER_MS: i64 = 120 * MINUTE_MS;
+/// Days that are made up for after a standstill.
+const MAX_DAYS_BACK: u64 = 7;
+/// A comparison belongs to one replica for this long after each page, milliseconds.
+const LEASE_MS: i64 = 5 * MINUTE_MS;
+/// A comparison that failed begins anew after this long, milliseconds.
+const AGAIN_AFTER_MS: i64 = 10 * MINUTE_MS;
+/// A comparison may take this long.
+const DEADLINE: Duration = Duration::from_secs(3_600);
+/// Pages of one ledger and day, at most: half a million payments.
+const MAX_PAGES: u32 = 5_000;
+/// Our own payments on a page.
+const OWN_PER_PAGE: i64 = 1_000;
+/// Payments that are asked about once more in one comparison; where more differ, something else is wrong.
+const MAX_ASKED: u32 = 1_000;
+
+/// Why a comparison did not come to its end.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum CompareError {
+    #[error(transparent)]
+    Database(#[from] sqlx::Error),
+    #[error(transparent)]
+    Gateway(#[from] GatewayError),
+    #[error(transparent)]
+    Effect(#[from] EffectError),
+    #[error("its ledger has more than {} pages", MAX_PAGES)]
+    TooLong,
+    #[error("more than {} payments differ", MAX_ASKED)]
+    TooMany,
+    #[error("it is not done after {} s", DEADLINE.as_secs())]
+    Overdue,
+    #[error("another replica has taken it, or the server stops")]
+    Lost,
+}
+
+/// A day of a gateway that this replica compares.
+struct Comparison<'a> {
+    state: &'a AppState,
+    gateway: &'a GuardedGateway,
+    day: NaiveDate,
+    /// Fencing token of the lease.
+    taken: i32,
+    /// Bookings whose payments the gateway listed.
+    listed: HashSet<Uuid>,
+    asked: u32,
+}
+
+/// Compares until the server stops.
+pub async fn compare_forever(state: AppState) {
+    let mut rounds = Rounds::every(&state.stop, LOOK_EVERY);
+    while rounds.go_on().await {
+        for name in &state.config.payment_gateways {
+            let Some(gateway) = state.gateways.named(name) else { continue };
+            if let Err(cause) = compare_due(&state, gateway).await {
+                tracing::warn!(%cause, gateway = name, "days of {name} could not be looked for");
+            }
+        }
+        if let Err(cause) = differences::compare_due(&state).await {
+            tracing::warn!(%cause, "differences could not be compared again");
+        }
+    }
+}
+
+async fn compare_due(state: &AppState, gateway: &GuardedGateway) -> Result<(), sqlx::Error> {
+    let (now, name) = (state.locks.now(), gateway.name());
+    plan(state, name, now).await?;
+    let lease = now.plus_ms(LEASE_MS);
+    let Some((day, taken)) = sql::take(&state.pg, name, now, lease).await? else { return Ok(()) };
+    let mut comparison = Comparison { state, gateway, day, taken, listed: HashSet::new(), asked: 0 };
+    let compared = tokio::time::timeout(DEADLINE, comparison.run()).await.unwrap_or(Err(CompareError::Overdue));
+    let now = state.locks.now();
+    match compared {
+        Ok(()) => sql::finish(&state.pg, (name, day, taken), comparison.listed.len() as i64, now).await?,
+        Err(CompareError::Lost) => sql::renew(&state.pg, (name, day, taken), now).await.map(drop)?,
+        Err(cause) => {
+            tracing::error!(%cause, gateway = name, %day, "the ledger of {name} could not be compared; again later");
+            sql::renew(&state.pg, (name, day, taken), now.plus_ms(AGAIN_AFTER_MS)).await.map(drop)?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes down which days are to be compared.
+async fn plan(state: &AppState, gateway: &str, now: Timestamp) -> Result<(), sqlx::Error> {
+    let last = sql::last_planned(&state.pg, gateway).await?;
+    for day in days_after(last, to_utc(now.plus_ms(-SETTLED_AFTER_MS)).date_naive()) {
+        sql::plan(&state.pg, gateway, day, now).await?;
+    }
+    Ok(())
+}
+
+/// Days that are over on that day and come after the last one planned; with none planned, the day before.
+fn days_after(last: Option<NaiveDate>, today: NaiveDate) -> Vec<NaiveDate> {
+    let earliest = today - Days::new(MAX_DAYS_BACK);
+    let first = last.map_or(today - Days::new(1), |last| last + Days::new(1)).max(earliest);
+    first.iter_days().take_while(|day| *day < today).collect()
+}
+
+impl Comparison<'_> {
+    async fn run(&mut self) -> Result<(), CompareError> {
+        let (from, until) = (midnight(self.day), midnight(self.day + Days::new(1)));
+        let window = Window { from: from_utc(from), until: from_utc(until) };
+        self.compare_listed(window).await?;
+        self.compare_own(window).await
+    }
+
+    /// What the gateway lists, against what we have of it.
+    async fn compare_listed(&mut self, window: Window) -> Result<(), CompareError> {
+        let mut after: Option<String> = None;
+        for _ in 0..MAX_PAGES {
+            let page = self.gateway.ledger(window, after.as_deref()).await?;
+            let ids: Vec<Uuid> = page.entries.iter().filter_map(|entry| entry.booking).collect();
+            let books = sql::books(&self.state.pg, self.gateway.name(), &ids).await?;
+            for entry in &page.entries {
+                let Some(booking) = entry.booking else { continue };
+                if self.listed.insert(booking) && compare::judge(amounts(entry), books.get(&booking)).is_some() {
+                    self.look_again(booking, Some(entry.gateway_ref.clone())).await?;
+                }
+            }
+            self.renew().await?;
+            after = page.next;
+            if after.is_none() {
+                return Ok(());
+            }
+        }
+        Err(CompareError::TooLong)
+    }
+
+    /// What is paid here and was not listed. A payment at the edge of the day is in the next, and is there when it is asked
+    /// for.
+    async fn compare_own(&mut self, window: Window) -> Result<(), CompareError> {
+        let name = self.gateway.name();
+        let mut after = first_id(window.from);
+        loop {
+            let own = sql::paid(&self.state.pg, name, (after, first_id(window.until)), OWN_PER_PAGE).await?;
+            for (booking, gateway_ref) in &own {
+                if !self.listed.contains(booking) {
+                    self.look_again(*booking, gateway_ref.clone()).await?;
+                }
+            }
+            self.renew().await?;
+            match own.last() {
+                Some((last, _)) if own.len() as i64 == OWN_PER_PAGE => after = *last,
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    /// Asks about a payment that seems to differ; what still does waits for a person.
+    async fn look_again(&mut self, booking: Uuid, gateway_ref: Option<String>) -> Result<(), CompareError> {
+        self.asked += 1;
+        if self.asked > MAX_ASKED {
+            return Err(CompareError::TooMany);
+        }
+        let known = Known { booking, gateway_ref: gateway_ref.clone() };
+        let Some(found) = ask(self.state, self.gateway, &known).await? else { return Ok(()) };
+        if found.kind == Kind::UnknownBooking && !self.state.config.regions.is_empty() {
+            // Another region's, whose bookings are in another database.
+            return Ok(());
+        }
+        let payment = gateway_ref.unwrap_or_else(|| booking.to_string());
+        let name = self.gateway.name();
+        if differences::record(&self.state.pg, name, (&payment, booking), &found, self.state.locks.now()).await? {
+            tracing::error!(%booking, gateway = name, ?found, "the ledger of {name} and the payment of {booking} differ");
+        }
+        Ok(())
+    }
+
+    async fn renew(&self) -> Result<(), CompareError> {
+        let lease = self.state.locks.now().plus_ms(LEASE_MS);
+        let is_ours = sql::renew(&self.state.pg, (self.gateway.name(), self.day, self.taken), lease).await?;
+        if is_ours && !self.state.stop.is_cancelled() { Ok(()) } else { Err(CompareError::Lost) }
+    }
+}
+
+/// What differs about a payment, as the gateway has it now.
+async fn ask(state: &AppState, gateway: &GuardedGateway, known: &Known) -> Result<Option<Difference>, CompareError> {
+    let payment = gateway.status(known).await?;
+    let there = payment.as_ref().and_then(|payment| match payment.status {
+        PaymentStatus::Succeeded { amount } => Some(Amounts { charged: amount, refunded: payment.refunded }),
+        _ => None,
+    });
+    let books = sql::books(&state.pg, gateway.name(), &[known.booking]).await?;
+    let book: Option<&Book> = books.get(&known.booking);
+    Ok(match there {
+        Some(there) => compare::judge(there, book),
+        None => book.and_then(compare::missing),
+    })
+}
+
+fn amounts(entry: &LedgerEntry) -> Amounts {
+    Amounts { charged: entry.charged, refunded: entry.refunded }
+}
+
+fn midnight(day: NaiveDate) -> DateTime<Utc> {
+    day.and_time(NaiveTime::MIN).and_utc()
+}
+
+/// Below every booking made from that instant on: their ids are in the order of time.
+fn first_id(at: Timestamp) -> Uuid {
+    ids::first_booking_id(at)
+}
+
+/// The sum a difference is about.
+fn gap(here: i64, there: i64, currency: domain::money::Currency) -> Money {
+    Money::new((there - here).abs(), currency)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn day(number: u32) -> NaiveDate {
+        NaiveDate::from_ymd_opt(2026, 11, number).expect("a day")
+    }
+
+    #[test]
+    fn every_day_that_is_over_is_compared_once_and_a_week_is_made_up_for() {
+        assert_eq!(days_after(None, day(20)), [day(19)]);
+        assert!(days_after(Some(day(19)), day(20)).is_empty());
+        assert_eq!(days_after(Some(day(17)), day(20)), [day(18), day(19)]);
+        assert_eq!(days_after(Some(day(1)), day(20)), (13..20).map(day).collect::<Vec<_>>());
+        assert!(days_after(Some(day(25)), day(20)).is_empty(), "a clock that was put back");
+    }
+}

@@ -1,0 +1,200 @@
+//! Queries of `ledger_comparisons`, and of our side of what is compared.
+
+use std::collections::HashMap;
+
+use chrono::NaiveDate;
+use domain::money::{Currency, Money};
+use domain::time::Timestamp;
+use sqlx::PgPool;
+use uuid::Uuid;
+
+use super::compare::{Book, Standing};
+use crate::clock::to_utc;
+
+/// How often money may have moved from booking to booking: a bound for a search.
+const MAX_MOVES: i32 = 1_000;
+
+/// A comparison and the fencing token of its lease: gateway, day, token.
+pub(super) type Taken<'a> = (&'a str, NaiveDate, i32);
+
+/// The last day that is planned for a gateway.
+pub(super) async fn last_planned(pg: &PgPool, gateway: &str) -> Result<Option<NaiveDate>, sqlx::Error> {
+    sqlx::query_scalar("SELECT max(day) FROM ledger_comparisons WHERE gateway = $1").bind(gateway).fetch_one(pg).await
+}
+
+/// Plans a day; a repeat changes nothing.
+pub(super) async fn plan(pg: &PgPool, gateway: &str, day: NaiveDate, now: Timestamp) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "INSERT INTO ledger_comparisons (gateway, day, planned_at, leased_until) VALUES ($1, $2, $3, $3)
+         ON CONFLICT (gateway, day) DO NOTHING",
+    )
+    .bind(gateway)
+    .bind(day)
+    .bind(to_utc(now))
+    .execute(pg)
+    .await?;
+    Ok(())
+}
+
+/// Takes the earliest day of a gateway that is not compared and that no replica has; its fencing token.
+pub(super) async fn take(
+    pg: &PgPool,
+    gateway: &str,
+    now: Timestamp,
+    leased_until: Timestamp,
+) -> Result<Option<(NaiveDate, i32)>, sqlx::Error> {
+    sqlx::query_as(
+        "UPDATE ledger_comparisons comparison SET leased_until = $3, taken = comparison.taken + 1
+         FROM (SELECT gateway, day FROM ledger_comparisons
+               WHERE gateway = $1 AND finished_at IS NULL AND leased_until <= $2
+               ORDER BY day LIMIT 1 FOR UPDATE SKIP LOCKED) due
+         WHERE comparison.gateway = due.gateway AND comparison.day = due.day
+         RETURNING comparison.day, comparison.taken",
+    )
+    .bind(gateway)
+    .bind(to_utc(now))
+    .bind(to_utc(leased_until))
+    .fetch_optional(pg)
+    .await
+}
+
+/// Renews a lease, or ends it; `false` when another replica has taken the comparison since.
+pub(super) async fn renew(
+    pg: &PgPool,
+    (gateway, day, taken): Taken<'_>,
+    leased_until: Timestamp,
+) -> Result<bool, sqlx::Error> {
+    let renewed = sqlx::query(
+        "UPDATE ledger_comparisons SET leased_until = $4
+         WHERE gateway = $1 AND day = $2 AND taken = $3 AND finished_at IS NULL",
+    )
+    .bind(gateway)
+    .bind(day)
+    .bind(taken)
+    .bind(to_utc(leased_until))
+    .execute(pg)
+    .await?;
+    Ok(renewed.rows_affected() == 1)
+}
+
+/// Notes that a day is compared.
+pub(super) async fn finish(
+    pg: &PgPool,
+    (gateway, day, taken): Taken<'_>,
+    payments: i64,
+    now: Timestamp,
+) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "UPDATE ledger_comparisons SET finished_at = $5, payments = $4
+         WHERE gateway = $1 AND day = $2 AND taken = $3 AND finished_at IS NULL",
+    )
+    .bind(gateway)
+    .bind(day)
+    .bind(taken)
+    .bind(payments)
+    .bind(to_utc(now))
+    .execute(pg)
+    .await?;
+    Ok(())
+}
+
+#[derive(sqlx::FromRow)]
+struct BookRow {
+    id: Uuid,
+    is_open: bool,
+    payment: Option<String>,
+    charged_minor: Option<i64>,
+    currency: String,
+    has_left: bool,
+    is_leaving: bool,
+    is_checked: bool,
+    by_person: bool,
+    requested_minor: i64,
+    settled_minor: i64,
+}
+
+impl BookRow {
+    fn book(self) -> Result<(Uuid, Book), sqlx::Error> {
+        let unreadable = || sqlx::Error::Decode(format!("bookings.currency is {:?}", self.currency).into());
+        let currency = Currency::parse(&self.currency).ok_or_else(unreadable)?;
+        let standing = match self.payment.as_deref() {
+            Some("succeeded") => Standing::Paid,
+            Some(_) => Standing::Unpaid,
+            None if self.is_leaving => Standing::Leaving,
+            None if self.has_left => Standing::Left,
+            None => Standing::Stranger,
+        };
+        let book = Book {
+            standing,
+            is_open: self.is_open,
+            is_checked: self.is_checked,
+            by_person: self.by_person,
+            charged: Money::new(self.charged_minor.unwrap_or(0), currency),
+            requested_minor: self.requested_minor,
+            settled_minor: self.settled_minor,
+        };
+        Ok((self.id, book))
+    }
+}
+
+/// Our books of these bookings, as seen from one gateway. Refunds of a booking that the money moved on to are among those
+/// of the first: the gateway knows the money under that one.
+pub(super) async fn books(pg: &PgPool, gateway: &str, bookings: &[Uuid]) -> Result<HashMap<Uuid, Book>, sqlx::Error> {
+    let rows: Vec<BookRow> = sqlx::query_as(
+        "WITH RECURSIVE owed (first, booking_id, steps) AS (
+             SELECT DISTINCT id, id, 0 FROM unnest($2::uuid[]) AS asked (id)
+             UNION ALL
+             SELECT owed.first, payment.moved_to, owed.steps + 1
+             FROM owed JOIN payments payment ON payment.booking_id = owed.booking_id
+             WHERE payment.moved_to IS NOT NULL AND owed.steps < $3),
+         back (first, requested_minor, settled_minor, by_person) AS (
+             SELECT owed.first, coalesce(sum(refund.amount_minor), 0)::bigint,
+                    coalesce(sum(refund.amount_minor) FILTER (WHERE refund.state = 'settled'), 0)::bigint,
+                    coalesce(bool_or(
+                        EXISTS (SELECT FROM refund_failures failure WHERE failure.booking_id = owed.booking_id)
+                        OR EXISTS (SELECT FROM booking_events event
+                                   WHERE event.booking_id = owed.booking_id AND event.event = 'effect_settled')), false)
+             FROM owed LEFT JOIN refunds refund ON refund.booking_id = owed.booking_id GROUP BY owed.first)
+         SELECT booking.id, booking.is_open, payment.state AS payment,
+                coalesce(payment.charged_minor, payment.amount_minor) AS charged_minor,
+                coalesce(payment.currency, booking.currency)::text AS currency,
+                switch.booking_id IS NOT NULL AS has_left,
+                switch.booking_id IS NOT NULL AND switch.settled_as IS NULL AS is_leaving,
+                waiting.booking_id IS NOT NULL AS is_checked,
+                back.by_person, back.requested_minor, back.settled_minor
+         FROM bookings booking
+         JOIN back ON back.first = booking.id
+         LEFT JOIN payments payment ON payment.booking_id = booking.id AND payment.gateway = $1
+         LEFT JOIN payment_switches switch ON switch.booking_id = booking.id AND switch.from_gateway = $1
+         LEFT JOIN unknown_voids waiting ON waiting.booking_id = booking.id AND waiting.gateway = $1",
+    )
+    .bind(gateway)
+    .bind(bookings)
+    .bind(MAX_MOVES)
+    .fetch_all(pg)
+    .await?;
+    rows.into_iter().map(BookRow::book).collect()
+}
+
+/// Payments of this gateway that are paid here and that it knows under the same booking, with its own ids: of bookings
+/// between these ids, in their order.
+pub(super) async fn paid(
+    pg: &PgPool,
+    gateway: &str,
+    (after, before): (Uuid, Uuid),
+    limit: i64,
+) -> Result<Vec<(Uuid, Option<String>)>, sqlx::Error> {
+    sqlx::query_as(
+        "SELECT payment.booking_id, payment.gateway_ref FROM payments payment
+         WHERE payment.booking_id > $2 AND payment.booking_id < $3
+           AND payment.gateway = $1 AND payment.state = 'succeeded'
+           AND NOT EXISTS (SELECT FROM payments earlier WHERE earlier.moved_to = payment.booking_id)
+         ORDER BY payment.booking_id LIMIT $4",
+    )
+    .bind(gateway)
+    .bind(after)
+    .bind(before)
+    .bind(limit)
+    .fetch_all(pg)
+    .await
+}

@@ -1,0 +1,166 @@
+//! Payments that a gateway did not know when they were voided.
+//!
+//! The booking is final by then, and the webhook of a charge that arrives late may be lost. So the payment is voided again,
+//! at growing distances: a charge that is under way is called off, and money that was taken is late money like any other. The schedule is in Postgres; a check is leased in the statement that picks it, so that one replica makes it.
+
+use chrono::{DateTime, Utc};
+use domain::time::{MINUTE_MS, SECOND_MS, Timestamp};
+use futures::StreamExt;
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::{asking, payment_rows};
+use crate::bookings::effects::{self, EffectError};
+use crate::bookings::sql;
+use crate::clock::{from_utc, to_utc};
+use crate::payments::{PaymentStatus, VoidAnswer};
+use crate::{AppState, outbox, telemetry};
+
+/// How long after the answer "unknown" the payment is voided again, milliseconds: a minute, ten minutes, an hour, a day.
+const CHECK_AFTER_MS: [i64; 4] = [MINUTE_MS, 10 * MINUTE_MS, 60 * MINUTE_MS, 24 * 60 * MINUTE_MS];
+/// A check belongs to one replica for this long, milliseconds: longer than a gateway may take to answer. One without an
+/// answer is made again then.
+const LEASE_MS: i64 = 60 * SECOND_MS;
+/// Checks of one round; the next comes within a second.
+const MAX_PER_ROUND: i64 = 100;
+/// Checks side by side.
+const SIDE_BY_SIDE: usize = 4;
+
+/// A check that is due.
+#[derive(Clone, Debug, sqlx::FromRow)]
+struct Due {
+    booking_id: Uuid,
+    gateway: String,
+    since: DateTime<Utc>,
+    checks: i16,
+}
+
+/// Plans the checks of a payment that the gateway does not know. A repeat changes nothing.
+pub(in crate::bookings) async fn schedule(
+    tx: &mut PgConnection,
+    booking: Uuid,
+    gateway: &str,
+    now: Timestamp,
+) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "INSERT INTO unknown_voids (booking_id, gateway, since, check_at) VALUES ($1, $2, $3, $4)
+         ON CONFLICT (booking_id, gateway) DO NOTHING",
+    )
+    .bind(booking)
+    .bind(gateway)
+    .bind(to_utc(now))
+    .bind(to_utc(now.plus_ms(CHECK_AFTER_MS[0])))
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+/// Makes the checks that are due. Whether there may be more.
+pub(in crate::bookings) async fn check_due(state: &AppState) -> Result<bool, sqlx::Error> {
+    let due = take(state, state.locks.now()).await?;
+    let is_full = due.len() as i64 == MAX_PER_ROUND;
+    futures::stream::iter(due)
+        .for_each_concurrent(SIDE_BY_SIDE, async |due| {
+            if let Err(cause) = check(state, &due).await {
+                let Due { booking_id, gateway, .. } = &due;
+                tracing::warn!(booking = %booking_id, gateway, %cause, "a payment of {booking_id} that was unknown is checked again later");
+            }
+        })
+        .await;
+    Ok(is_full)
+}
+
+async fn take(state: &AppState, now: Timestamp) -> Result<Vec<Due>, sqlx::Error> {
+    sqlx::query_as(
+        "UPDATE unknown_voids waiting SET check_at = $2
+         FROM (SELECT booking_id, gateway FROM unknown_voids WHERE check_at <= $1
+               ORDER BY check_at LIMIT $3 FOR UPDATE SKIP LOCKED) due
+         WHERE waiting.booking_id = due.booking_id AND waiting.gateway = due.gateway
+         RETURNING waiting.booking_id, waiting.gateway, waiting.since, waiting.checks",
+    )
+    .bind(to_utc(now))
+    .bind(to_utc(now.plus_ms(LEASE_MS)))
+    .bind(MAX_PER_ROUND)
+    .fetch_all(&state.pg)
+    .await
+}
+
+async fn check(state: &AppState, due: &Due) -> Result<(), EffectError> {
+    let booking = due.booking_id;
+    let (answer, is_current) = asking::void_at(state, booking, &due.gateway).await?;
+    match answer {
+        VoidAnswer::Unknown => return Ok(plan_next(state, due).await?),
+        VoidAnswer::Voided => {}
+        VoidAnswer::AlreadyCharged(amount) => {
+            tracing::warn!(%booking, gateway = due.gateway, %amount, "a payment of {booking} that the gateway had not known was charged");
+            if is_current {
+                effects::learn(state, booking, &PaymentStatus::Succeeded { amount }, None, "reconciler").await?;
+                telemetry::rescued();
+            } else {
+                send_back(state, booking, &due.gateway).await?;
+            }
+        }
+    }
+    forget(state, due).await?;
+    Ok(())
+}
+
+/// Money at a gateway that the booking left goes back from there.
+async fn send_back(state: &AppState, booking: Uuid, gateway: &str) -> Result<(), EffectError> {
+    let mut tx = state.pg.begin().await?;
+    sql::lock(&mut tx, booking).await?.ok_or(EffectError::NoBooking(booking))?;
+    payment_rows::reopen_left(&mut tx, booking, gateway, state.locks.now()).await?;
+    tx.commit().await?;
+    outbox::wake(state);
+    Ok(())
+}
+
+/// Plans the next check; after the last the daily comparison of ledgers is all that is left.
+async fn plan_next(state: &AppState, due: &Due) -> Result<(), sqlx::Error> {
+    let Some(check_at) = next_check(from_utc(due.since), due.checks, state.locks.now()) else {
+        return forget(state, due).await;
+    };
+    sqlx::query(
+        "UPDATE unknown_voids SET checks = checks + 1, check_at = $4
+         WHERE booking_id = $1 AND gateway = $2 AND checks = $3",
+    )
+    .bind(due.booking_id)
+    .bind(&due.gateway)
+    .bind(due.checks)
+    .bind(to_utc(check_at))
+    .execute(&state.pg)
+    .await?;
+    Ok(())
+}
+
+/// When the check comes that follows so many and one more; checks that a standstill held up do not come all at once.
+fn next_check(since: Timestamp, checks: i16, now: Timestamp) -> Option<Timestamp> {
+    let after_ms = CHECK_AFTER_MS.get(usize::try_from(checks).ok()? + 1)?;
+    Some(since.plus_ms(*after_ms).max(now.plus_ms(CHECK_AFTER_MS[0])))
+}
+
+async fn forget(state: &AppState, due: &Due) -> Result<(), sqlx::Error> {
+    sqlx::query("DELETE FROM unknown_voids WHERE booking_id = $1 AND gateway = $2 AND checks = $3")
+        .bind(due.booking_id)
+        .bind(&due.gateway)
+        .bind(due.checks)
+        .execute(&state.pg)
+        .await?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_payment_is_voided_after_ten_minutes_an_hour_and_a_day_and_then_no_more() {
+        let since = Timestamp(1_000);
+        let at = |checks, after_ms| next_check(since, checks, since.plus_ms(after_ms)).map(|at| at.since(since));
+        assert_eq!(at(0, MINUTE_MS), Some(10 * MINUTE_MS));
+        assert_eq!(at(1, 10 * MINUTE_MS), Some(60 * MINUTE_MS));
+        assert_eq!(at(2, 60 * MINUTE_MS), Some(24 * 60 * MINUTE_MS));
+        assert_eq!(at(3, 24 * 60 * MINUTE_MS), None);
+        assert_eq!(at(0, 600 * MINUTE_MS), Some(601 * MINUTE_MS), "a minute later at the earliest");
+    }
+}

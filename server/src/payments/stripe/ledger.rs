@@ -1,0 +1,113 @@
+//! Stripe's ledger: charges of a window, then refunds of it, the newest first, each with its charge as it stands now.
+
+use domain::time::SECOND_MS;
+use reqwest::Method;
+use serde::de::DeserializeOwned;
+use uuid::Uuid;
+
+use super::objects::{Charged, List, RefundOf, money};
+use super::{BOOKING, StripeGateway, reading};
+use crate::payments::calls::MAX_PAGE_BYTES;
+use crate::payments::gateway::{GatewayError, LedgerEntry, LedgerPage, MAX_LEDGER_ENTRIES, Window};
+
+/// Where in the two lists a page begins. Its text is ours alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Place {
+    /// Behind this charge, or at the first.
+    Charges(Option<String>),
+    /// Behind this refund, or at the first.
+    Refunds(Option<String>),
+}
+
+impl Place {
+    fn parse(text: Option<&str>) -> Result<Self, GatewayError> {
+        let Some(text) = text else { return Ok(Self::Charges(None)) };
+        let last = |id: &str| Some(id.to_owned()).filter(|id| !id.is_empty());
+        match text.split_once(':') {
+            Some(("charges", id)) => Ok(Self::Charges(last(id))),
+            Some(("refunds", id)) => Ok(Self::Refunds(last(id))),
+            _ => Err(GatewayError::refused("no_such_page", "the ledger has no such page")),
+        }
+    }
+
+    fn text(&self) -> String {
+        let (list, id) = match self {
+            Self::Charges(id) => ("charges", id),
+            Self::Refunds(id) => ("refunds", id),
+        };
+        format!("{list}:{}", id.as_deref().unwrap_or_default())
+    }
+}
+
+impl StripeGateway {
+    /// A page of the ledger.
+    pub(super) async fn ledger_page(&self, window: Window, after: Option<&str>) -> Result<LedgerPage, GatewayError> {
+        match Place::parse(after)? {
+            Place::Charges(last) => {
+                let page: List<Charged> = self.list("v1/charges", window, last, None).await?;
+                let next = page.next(|charge| &charge.id).map_or(Place::Refunds(None), |id| Place::Charges(Some(id)));
+                let entries = page.data.iter().filter_map(entry).collect::<Result<_, _>>()?;
+                Ok(LedgerPage { entries, next: Some(next.text()) })
+            }
+            Place::Refunds(last) => {
+                let page: List<RefundOf> = self.list("v1/refunds", window, last, Some("data.charge")).await?;
+                let next = page.next(|refund| &refund.id).map(|id| Place::Refunds(Some(id)).text());
+                let charges = page.data.iter().filter_map(|refund| refund.charge.as_ref());
+                Ok(LedgerPage { entries: charges.filter_map(entry).collect::<Result<_, _>>()?, next })
+            }
+        }
+    }
+
+    async fn list<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        window: Window,
+        last: Option<String>,
+        expand: Option<&str>,
+    ) -> Result<List<T>, GatewayError> {
+        let mut query = vec![
+            ("created[gte]", (window.from.0 / SECOND_MS).to_string()),
+            ("created[lt]", (window.until.0 / SECOND_MS).to_string()),
+            ("limit", MAX_LEDGER_ENTRIES.to_string()),
+        ];
+        query.extend(last.map(|last| ("starting_after", last)));
+        query.extend(expand.map(|path| ("expand[]", path.to_owned())));
+        let query = serde_urlencoded::to_string(query).map_err(GatewayError::unreachable)?;
+        let request = self.request(Method::GET, &format!("{path}?{query}"))?;
+        self.calls.ask_up_to(MAX_PAGE_BYTES, request, reading).await
+    }
+}
+
+/// A charge of a card that was declined is none.
+fn entry(charge: &Charged) -> Option<Result<LedgerEntry, GatewayError>> {
+    if !charge.paid {
+        return None;
+    }
+    let amounts =
+        || Ok((money(charge.amount_captured, &charge.currency)?, money(charge.amount_refunded, &charge.currency)?));
+    Some(amounts().map(|(charged, refunded)| LedgerEntry {
+        gateway_ref: charge.payment_intent.clone().unwrap_or_else(|| charge.id.clone()),
+        booking: charge.metadata.get(BOOKING).and_then(|id| Uuid::parse_str(id).ok()),
+        charged,
+        refunded,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_found_again_by_its_text() {
+        for place in [
+            Place::Charges(None),
+            Place::Charges(Some("ch_1".to_owned())),
+            Place::Refunds(None),
+            Place::Refunds(Some("re_1".to_owned())),
+        ] {
+            assert_eq!(Place::parse(Some(&place.text())).expect("a place"), place);
+        }
+        assert_eq!(Place::parse(None).expect("a place"), Place::Charges(None));
+        assert!(Place::parse(Some("payouts:")).is_err() && Place::parse(Some("")).is_err());
+    }
+}

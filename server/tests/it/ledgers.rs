@@ -1,0 +1,212 @@
+//! The ledger of a gateway is compared with the payments of a day: what differs waits for a person, once.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use reqwest::StatusCode;
+use serde_json::json;
+use simulator::cards;
+use simulator::payment::{Dialect, NewPayment};
+use uuid::Uuid;
+
+use crate::box_office::pages::page;
+use crate::box_office::{acts, hired};
+use crate::faults::till::Till;
+use crate::sql_guards::pay_for;
+use crate::telemetry::{TOKEN, value};
+use crate::world::{PRICE, World, text, until};
+
+/// Payments of other systems with the same account: more than a page.
+const OTHERS: u32 = 120;
+
+/// A booking of today that is over, written past the code.
+async fn over(world: &World, money: &str) -> Uuid {
+    let id = server::ids::booking_id(server::clock::now());
+    let insert = "INSERT INTO bookings (id, reference, show_id, owner, hold_id, fence, state, money, total_minor, currency,
+                      buyer_name, buyer_email, holder_name, holder_email, expires_at, created_at, updated_at)
+                  VALUES ($1, $1::text, $2, 'nobody', $1, 1, 'EXPIRED', $3, 1250, 'EUR', '', '', '', '', now(), now(), now())";
+    let written = sqlx::query(insert).bind(id).bind(world.show).bind(money).execute(&world.pg).await;
+    written.expect("a booking is written");
+    id
+}
+
+/// A payment at the gateway that nobody here hears of.
+fn charged(till: &Till, reference: &str, key: &str) {
+    let asked = NewPayment {
+        amount_minor: PRICE,
+        currency: "EUR".to_owned(),
+        reference: reference.to_owned(),
+        description: String::new(),
+        return_url: "http://127.0.0.1:9/".to_owned(),
+        cancel_url: None,
+        webhook_url: "http://127.0.0.1:9/".to_owned(),
+        expires_at_ms: server::clock::now().plus_ms(600_000).0,
+        token: None,
+        dialect: Dialect::Own,
+    };
+    let id = simulator_id(key);
+    till.simulator.ledger.open(key, asked, id.clone(), server::clock::now().0).expect("it is opened");
+    till.simulator.pay(&id, cards::by_name("paid").expect("a card")).expect("it is charged");
+}
+
+fn simulator_id(key: &str) -> String {
+    format!("pay_{}", key.replace([':', '-'], ""))
+}
+
+/// Has today compared, and yesterday, should it be midnight; waits until it is.
+async fn compared(world: &World) {
+    let days = "INSERT INTO ledger_comparisons (gateway, day, planned_at, leased_until)
+                SELECT 'simulator', (now() AT TIME ZONE 'UTC')::date - ago, now(), now() FROM generate_series(0, 1) AS ago
+                ON CONFLICT (gateway, day) DO UPDATE SET finished_at = NULL, payments = NULL, leased_until = now()";
+    sqlx::query(days).execute(&world.pg).await.expect("days are planned");
+    until("both days are compared", || async {
+        world.count("SELECT count(*) FROM ledger_comparisons WHERE finished_at IS NULL").await == 0
+    })
+    .await;
+}
+
+async fn found(world: &World) -> BTreeMap<String, (Uuid, i64, i64)> {
+    let rows: Vec<(String, Uuid, i64, i64)> = sqlx::query_as(
+        "SELECT kind, booking_id, here_minor, there_minor FROM ledger_differences WHERE settled_at IS NULL",
+    )
+    .fetch_all(&world.pg)
+    .await
+    .expect("the rows");
+    let kinds: BTreeMap<_, _> = rows.iter().cloned().map(|(kind, id, here, there)| (kind, (id, here, there))).collect();
+    assert_eq!(kinds.len(), rows.len(), "each once: {rows:?}");
+    kinds
+}
+
+fn id(booking: &serde_json::Value) -> Uuid {
+    Uuid::parse_str(text(&booking["id"])).expect("an id")
+}
+
+/// One payment of each kind that is not what the gateway has; what is to be found: booking, the sum here, the sum there.
+async fn differ(world: &World, till: &Till, by_hand: Uuid) -> BTreeMap<String, (Uuid, i64, i64)> {
+    let payment = till.simulator.ledger.get_by_key(&format!("pay:{by_hand}")).expect("a payment");
+    till.simulator.refund(&payment.id, "by hand", 500, &BTreeMap::new()).expect("refunded");
+    let more = id(&world.visitor().bought(&[31], "tok_paid").await);
+    let changed = "UPDATE payments SET charged_minor = amount_minor - 1 WHERE booking_id = $1";
+    sqlx::query(changed).bind(more).execute(&world.pg).await.expect("another sum is noted");
+    let unheard = over(world, "FAILED").await;
+    let voided = "INSERT INTO payments (booking_id, gateway, state, amount_minor, currency, updated_at)
+                  VALUES ($1, 'simulator', 'voided', 1250, 'EUR', now())";
+    sqlx::query(voided).bind(unheard).execute(&world.pg).await.expect("a payment that was called off");
+    charged(till, &unheard.to_string(), &format!("pay:{unheard}"));
+    let stranger = server::ids::new_id();
+    charged(till, &stranger.to_string(), &format!("pay:{stranger}"));
+    let missing = over(world, "PAID").await;
+    pay_for(&world.pg, missing, 700).await;
+    let sent = id(&world.visitor().bought(&[41], "tok_paid").await);
+    let refund = "INSERT INTO refunds VALUES ($1, 1, 300, 0, 'settled', now(), now())";
+    sqlx::query(refund).bind(sent).execute(&world.pg).await.expect("a refund that was never sent");
+
+    [
+        ("refunded_there", by_hand, 0, 500),
+        ("charged_differs", more, PRICE - 1, PRICE),
+        ("charged_unpaid", unheard, 0, PRICE),
+        ("unknown_booking", stranger, 0, PRICE),
+        ("missing_there", missing, 700, 0),
+        ("refunded_here", sent, 300, 0),
+    ]
+    .map(|(kind, booking, here, there)| (kind.to_owned(), (booking, here, there)))
+    .into()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_differs_between_a_gateway_and_here_waits_for_a_person_once() {
+    let till = Till::open(Arc::default()).await;
+    let world = World::start(2, &[("SIMULATOR_URL", till.url.as_str()), ("METRICS_TOKEN", TOKEN)]).await;
+    let payment = |booking: Uuid| till.simulator.ledger.get_by_key(&format!("pay:{booking}")).expect("a payment");
+    let metric = async || value(&world.servers[0].url, "rowlock_ledger_differences").await;
+    // What agrees: sold, given back, or of another system.
+    let ann = world.visitor();
+    ann.bought(&[1], "tok_paid").await;
+    let (part, whole) = (world.visitor().bought(&[11, 12], "tok_paid").await, world.visitor());
+    let whole_booking = whole.bought(&[21], "tok_paid").await;
+    whole.cancel(&whole_booking, None).await;
+    whole.sees_money(&whole_booking, "REFUNDED").await;
+    for number in 0..OTHERS {
+        charged(&till, "an order of another shop", &format!("other:{number}"));
+    }
+    compared(&world).await;
+    assert_eq!(found(&world).await, BTreeMap::new());
+    assert_eq!(metric().await, 0.0);
+
+    // What does not.
+    let expected = differ(&world, &till, id(&part)).await;
+    let booking = |kind: &str| expected[kind].0;
+    let (by_hand, more, missing) = (booking("refunded_there"), booking("charged_differs"), booking("missing_there"));
+    let (unheard, stranger, sent) = (booking("charged_unpaid"), booking("unknown_booking"), booking("refunded_here"));
+    for _ in 0..2 {
+        compared(&world).await;
+        assert_eq!(found(&world).await, expected, "also when it is compared once more");
+    }
+    assert_eq!(metric().await, 6.0);
+
+    let mut max = hired(&world, "max@example.org", "manager").await;
+    let api = "/api/v1/theatres/aurora/parked";
+    let (status, list) = max.get(api).await;
+    let listed = list.as_array().expect("a list");
+    assert_eq!((status, listed.len()), (StatusCode::OK, 5), "the unknown booking is no theatre's: {list}");
+    assert!(listed.iter().all(|one| one["effect"] == "compare_ledger" && one["attempts"] == 0), "{list}");
+    let number = |booking: Uuid| {
+        let one = listed.iter().find(|one| one["booking"] == booking.to_string()).expect("it is listed");
+        one["id"].as_i64().expect("a number")
+    };
+    let (_, html) = page(&max, "/staff/aurora/parked").await;
+    assert!(html.contains("data-effect=\"compare_ledger\"") && html.contains("sent €5.00 back"), "{html}");
+    assert!(page(&max, "/staff").await.1.contains("data-parked=\"5\""), "the entrance counts them");
+    let (well, said) = world.command(&["parked"]).await;
+    assert!(well && said.contains(&stranger.to_string()) && said.contains("6 wait for a person"), "{said}");
+
+    // Compared again: the money enters as late money does, and goes back.
+    let why = json!({ "reason": "The gateway says so." });
+    let again = format!("{api}/{}/retry", number(unheard));
+    assert_eq!(max.post(&again, why.clone()).await.0, StatusCode::NO_CONTENT);
+    until("the money went back", || async { payment(unheard).refunded_minor() == PRICE }).await;
+    until("both sides agree", || async { !found(&world).await.contains_key("charged_unpaid") }).await;
+    let back = "SELECT count(*) FROM bookings WHERE money = 'REFUNDED' AND state = 'EXPIRED'";
+    until("it is noted", || async { world.count(back).await == 1 }).await;
+    // Compared again and still another: it waits again.
+    assert_eq!(max.post(&format!("{api}/{}/retry", number(by_hand)), why.clone()).await.0, StatusCode::NO_CONTENT);
+    until("it waits again", || async {
+        world.count("SELECT count(*) FROM ledger_differences WHERE settled_at IS NULL AND check_at IS NULL").await == 5
+    })
+    .await;
+    for booking in [by_hand, more, missing, sent] {
+        let settle = format!("{api}/{}/settle", number(booking));
+        assert_eq!(max.post(&settle, why.clone()).await.0, StatusCode::NO_CONTENT, "{booking}");
+        assert_eq!(max.post(&settle, why.clone()).await.0, StatusCode::NOT_FOUND, "{booking} waits no more");
+    }
+    let id: i64 = sqlx::query_scalar("SELECT id FROM ledger_differences WHERE kind = 'unknown_booking'")
+        .fetch_one(&world.pg)
+        .await
+        .expect("a number");
+    let (well, said) = world.command(&["parked", "settle", &id.to_string(), "--reason", "Of the shop."]).await;
+    assert!(well, "{said}");
+    compared(&world).await;
+    assert_eq!(found(&world).await, BTreeMap::new(), "what a person has settled is not found again");
+    assert_eq!(metric().await, 0.0);
+    let acts = acts(&world).await;
+    assert_eq!(acts.iter().filter(|act| *act == "parked_settled").count(), 4, "{acts:?}");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_day_is_compared_by_one_replica_and_by_another_when_the_first_is_gone() {
+    let till = Till::open(Arc::default()).await;
+    let world = World::start(2, &[("SIMULATOR_URL", till.url.as_str())]).await;
+    until("yesterday is compared", || async {
+        world.count("SELECT count(*) FROM ledger_comparisons WHERE finished_at IS NOT NULL AND taken = 1").await == 1
+    })
+    .await;
+    assert_eq!(world.count("SELECT count(*) FROM ledger_comparisons").await, 1, "and no other day");
+    let gone = "UPDATE ledger_comparisons SET finished_at = NULL, payments = NULL, leased_until = now() + interval '3 seconds'";
+    sqlx::query(gone).execute(&world.pg).await.expect("a replica has taken it and is gone");
+    until("another takes it", || async {
+        world.count("SELECT count(*) FROM ledger_comparisons WHERE finished_at IS NOT NULL AND taken = 2").await == 1
+    })
+    .await;
+    world.end().await;
+}
