@@ -8,7 +8,7 @@ use domain::booking::{BookingState, Effect, Event};
 use domain::time::Timestamp;
 use uuid::Uuid;
 
-use super::claims::{area_claims, seat_claims};
+use super::claims::{area_claims, on_map, seat_claims};
 use super::commits::{self, CommitMode, Lesson, Said, Work};
 use super::mails::{notices, ticket_mails};
 use super::money::payment_rows::{self, Ask, Route};
@@ -129,7 +129,7 @@ pub async fn perform(state: &AppState, booking: Uuid, effect: Effect) -> Result<
             seat_claims::release(&mut tx, &row).await?;
             tx.commit().await?;
             let sale = row.sale();
-            with_map(state, &show, || state.locks.free(show.id, &sale)).await.map_err(Into::into)
+            on_map::free(state, &show, &sale).await
         }
         Effect::ReleasePart { number } => cancel::release_part(state, &show, &row, number).await,
         Effect::SendTicket => {

@@ -32,7 +32,8 @@ mod story;
 mod views;
 
 pub use cancel::{
-    Batch, TakenBack, Undone, call_off, call_off_in, cancel_booking, pay_out, take_back, undo_batch,
+    Batch, TakenBack, Undone, bookings_with, call_off, call_off_in, cancel_booking, pay_out, take_back, undo_batch,
+    withdraw_forever as look_after_withdrawn_seats_forever, withdraw_in as withdraw_seats_in,
     work_forever as look_after_shows_forever,
 };
 pub use checkout::keep_longer::keep_longer;
@@ -48,8 +49,8 @@ pub use counter::{
 pub use effects::{EffectError, perform};
 pub use exchange::{Exchanged, Given, exchange};
 pub use http::routes;
-pub use money::news::payment_news;
 pub use ledger::{Open as LedgerDifference, compare_forever as compare_ledgers_forever, open as ledger_differences};
+pub use money::news::payment_news;
 pub use parked::{Decision, decide_parked, parked_at, parked_counts, retry_parked, settle_parked};
 pub use reconciler::{ask_soon, reconcile_forever};
 pub use sql::BookingRow;

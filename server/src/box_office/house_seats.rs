@@ -92,7 +92,10 @@ async fn commit(
 
 /// Puts these seats on the map as Postgres has them, whether the last change of it came through or not. Where that fails
 /// they stay off sale, which harms nobody.
-pub(super) async fn follow(state: &AppState, show: Uuid, seats: &[SeatIndex]) -> Result<(), Problem> {
+///
+/// # Errors
+/// When the database or the lock store fails.
+pub async fn follow(state: &AppState, show: Uuid, seats: &[SeatIndex]) -> Result<(), Problem> {
     let mut tx = state.pg.begin().await?;
     // Nobody keeps them, or puts them back, until the map agrees.
     let (on, off) = kept_among(&mut tx, show, seats).await?;
@@ -176,7 +179,10 @@ fn refused(show: &Show, refusal: &Refusal) -> Problem {
 }
 
 /// Notes in Postgres that the house keeps these seats, or keeps them no more.
-pub(super) async fn write(
+///
+/// # Errors
+/// When the database fails.
+pub async fn write(
     tx: &mut PgConnection,
     show: Uuid,
     seats: &[SeatIndex],

@@ -27,7 +27,7 @@ mod tills;
 
 pub use caller_holds::is_held_for_callers;
 pub use find::{ASKED_CHARS, by_id, by_person, by_reference};
-pub use house_seats::keep_from_start;
+pub use house_seats::{follow as follow_house_seats, keep_from_start, write as write_house_seats};
 pub use http::routes;
 pub use shows::today;
 pub use take_back::{pay_out, refund, undo};

@@ -24,7 +24,9 @@ pub use films::{add as add_film, list as films};
 pub use http::routes;
 pub use layouts::{File, MAX_FILE_BYTES, REASON as IMPORT_REASON, Room, import, room, sold_seats};
 pub use screens::{create as create_screen, list as screens, publish};
-pub use shows::{call_off, change_terms, instant, move_show, plan as plan_shows, preview_move, show, week};
+pub use shows::{
+    call_off, change_terms, instant, move_show, plan as plan_shows, preview_move, show, week, withdraw_seats,
+};
 pub use standing::{
     ScreenHouseSeat, keep as keep_standing_seats, list as standing_seats, of_room as standing_in,
     unknown as unknown_seats,

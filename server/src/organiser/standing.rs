@@ -188,7 +188,7 @@ fn wanted(seats: &[String]) -> Result<BTreeSet<String>, Problem> {
 
 /// The seats of these names, as far as the room has them. Looks at every seat: an arena takes long enough that it would
 /// hold up every request on this thread.
-async fn numbers(room: Layout, labels: BTreeSet<String>) -> Result<BTreeMap<String, SeatIndex>, Problem> {
+pub(super) async fn numbers(room: Layout, labels: BTreeSet<String>) -> Result<BTreeMap<String, SeatIndex>, Problem> {
     let looking = tokio::task::spawn_blocking(move || {
         let seats = (0..).zip(room.seats()).filter(|(_, seat)| labels.contains(&seat.label));
         seats.map(|(number, seat)| (seat.label, number)).collect()

@@ -303,9 +303,16 @@ pub trait SeatLocks: Send + Sync + 'static {
         Ok(())
     }
     /// A booking gives its lot back, held or sold; only what is still its own by fence.
-    async fn free(&self, show: Uuid, sale: &Sale) -> Result<(), StoreError>;
+    async fn free(&self, show: Uuid, sale: &Sale) -> Result<(), StoreError> {
+        self.free_keeping(show, sale, &[]).await
+    }
+    /// The same, but those of these seats that come back are kept off sale, in the same step.
+    async fn free_keeping(&self, show: Uuid, sale: &Sale, kept: &[SeatIndex]) -> Result<(), StoreError>;
     /// Staff keep seats off sale, or put them back; all or none, held and sold ones stand in the way.
     async fn block(&self, show: Uuid, seats: &[SeatIndex], blocked: bool) -> Result<Result<(), Refusal>, StoreError>;
+    /// Staff take seats out of sale at once: free ones, and those of holds with no payment in progress, which keep their
+    /// other seats. Which of them are being paid for or sold, and stay as they are.
+    async fn withdraw(&self, show: Uuid, seats: &[SeatIndex]) -> Result<Result<Vec<SeatIndex>, Refusal>, StoreError>;
     /// Staff let every hold go; those with a payment in progress stay.
     async fn release_all(&self, show: Uuid) -> Result<ReleasedAll, StoreError>;
     /// Another store granted this hold, as of `theirs` on its clock: it stands here as it stands there, with

@@ -130,6 +130,7 @@ pub const TABLE: &[Row] = &[
     ("GET", "/api/v1/theatres/{theatre}/programme/{show}", ORGANISERS),
     ("POST", "/api/v1/theatres/{theatre}/programme/{show}/terms", ORGANISERS),
     ("POST", "/api/v1/theatres/{theatre}/programme/{show}/cancel", ORGANISERS),
+    ("POST", "/api/v1/theatres/{theatre}/programme/{show}/defective-seats", ORGANISERS),
     ("GET", "/api/v1/theatres/{theatre}/programme/{show}/move", ORGANISERS),
     ("POST", "/api/v1/theatres/{theatre}/programme/{show}/move", ORGANISERS),
     ("GET", "/api/v1/theatres/{theatre}/box-office/till", Staff(&[Role::BoxOffice])),

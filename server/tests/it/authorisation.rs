@@ -168,6 +168,7 @@ fn body_for(method: &str, path: &str, held: &Value, world: &World) -> Value {
             json!({ "layout": world.layout, "seats": [], "kept": true, "reason": "" })
         }
         ("POST", "house-seats") => json!({ "seats": [], "kept": true, "reason": "Test." }),
+        ("POST", "defective-seats") => json!({ "seats": [], "reason": "Test." }),
         ("POST", "hold") => json!({ "seats": [], "reason": "Test." }),
         ("POST", "exchange") => {
             json!({ "show": world.show, "hold": held["id"], "total_minor": 1, "reason": "Test." })

@@ -9,8 +9,8 @@ mod terms;
 
 pub use films::{FilmChoice, FilmRequest};
 pub use programme::{
-    CancelShowRequest, CancellationView, DayPattern, InGap, OrganisedShow, PlannedShow, PlannedShows, ShowsRequest,
-    WeekQuery,
+    CancelShowRequest, CancellationView, DayPattern, DefectiveSeatsRequest, DefectiveSeatsView, InGap, OrganisedShow,
+    PlannedShow, PlannedShows, ShowsRequest, WeekQuery,
 };
 pub use rooms::{
     FileForm, FileQuery, LayoutCategory, LayoutImport, LayoutView, PublishRequest, ScreenRequest, ScreenView,

@@ -161,6 +161,35 @@ pub struct OrganisedShow {
     pub moved: Option<MoveView>,
 }
 
+/// `POST …/programme/{show}/defective-seats`: nobody is to sit there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct DefectiveSeatsRequest {
+    /// Their names, as they are printed: `C7`. 1 to 20.
+    pub seats: Vec<String>,
+    /// In every planned show of the screen, or in this one alone.
+    #[serde(default)]
+    pub all_shows: bool,
+    /// Why, in one line: those who bought them are told.
+    pub reason: String,
+}
+
+/// Seats that were taken out of sale.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+pub struct DefectiveSeatsView {
+    /// Their names.
+    pub seats: Vec<String>,
+    /// In so many shows.
+    pub shows: u32,
+    /// Bookings that had one of them, sold or being paid for: their money for it goes back within seconds.
+    pub bookings: u32,
+    /// The first ten shows of the screen, by their ids, whose room lacks one of these seats: there the others are out of
+    /// sale.
+    pub elsewhere: Vec<Uuid>,
+}
+
 /// `POST …/programme/{show}/cancel`: it will not take place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]

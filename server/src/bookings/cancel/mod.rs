@@ -8,6 +8,7 @@ mod counter;
 mod returned;
 mod shows;
 mod staff;
+mod withdrawals;
 
 use domain::booking::{BUYER_CANCELS_UNTIL_MS, BookingState, Event, back_to_buyer};
 use domain::money::Money;
@@ -22,6 +23,7 @@ pub(super) use returned::release_part;
 pub use shows::{Batch, call_off, call_off_in, undo_batch, work_forever};
 pub(super) use staff::reason_of;
 pub use staff::{Undone, cancel_booking};
+pub use withdrawals::{bookings_with, withdraw_forever, withdraw_in};
 
 use super::money::refunds;
 use super::moves::{self, Cause, MoveError};

@@ -7,11 +7,10 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::AppState;
-use crate::bookings::claims::seat_claims;
+use crate::bookings::claims::{on_map, seat_claims};
 use crate::bookings::effects::EffectError;
 use crate::bookings::sql::{BookingRow, SeatRow};
 use crate::catalogue::Show;
-use crate::seat_locks::with_map;
 use crate::web::{Code, Problem};
 
 /// Divides the seats of a booking into those to be given back and those to be kept. The one validator of
@@ -77,7 +76,7 @@ pub(in crate::bookings) async fn release_part(
     seat_claims::release(&mut tx, &part).await?;
     tx.commit().await?;
     let sale = part.sale();
-    with_map(state, show, || state.locks.free(show.id, &sale)).await.map_err(Into::into)
+    on_map::free(state, show, &sale).await
 }
 
 #[cfg(test)]

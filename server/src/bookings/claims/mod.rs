@@ -2,6 +2,7 @@
 
 pub(super) mod area_claims;
 pub(super) mod holders;
+pub(super) mod on_map;
 pub(super) mod seat_claims;
 
 use domain::seats::SeatState;

@@ -6,8 +6,8 @@ use axum::response::{IntoResponse, Response};
 use domain::api::ProblemView;
 use domain::api::moving::{MovePreview, MoveQuery, MoveRequest};
 use domain::api::organiser::{
-    CancelShowRequest, FilmChoice, FilmRequest, OrganisedShow, PlannedShows, ShowsRequest, TariffRequest, TariffView,
-    TermsRequest, WeekQuery,
+    CancelShowRequest, DefectiveSeatsRequest, DefectiveSeatsView, FilmChoice, FilmRequest, OrganisedShow, PlannedShows,
+    ShowsRequest, TariffRequest, TariffView, TermsRequest, WeekQuery,
 };
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -29,6 +29,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(show))
         .routes(routes!(terms))
         .routes(routes!(cancel))
+        .routes(routes!(defective_seats))
         .routes(routes!(look_at_move, start_move))
 }
 
@@ -183,6 +184,29 @@ async fn cancel(
     let intent = Intent::new(&staff.session.owner, key, &path, &request);
     let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
     Ok(shows::call_off(&state, &act, show, &request).await?.into_response())
+}
+
+/// Take defective seats out of sale at once, in this show or in every planned show of its screen: their buyers get their
+/// money back with a notice, holds of others lose them, and nobody is offered one. For organisers and managers.
+#[utoipa::path(post, path = "/theatres/{theatre}/programme/{show}/defective-seats", tag = "organiser",
+    request_body = DefectiveSeatsRequest,
+    params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
+    responses((status = 202, body = DefectiveSeatsView), NotStaff, KeyReused,
+        (status = 400, body = ProblemView, description = "malformed, key_missing, unknown_seat, seat_twice"),
+        (status = 404, body = ProblemView, description = "No such show; also for another theatre's staff"),
+        (status = 409, body = ProblemView, description = "wrong_state: it has begun, was called off or is being moved; still_running")))]
+async fn defective_seats(
+    State(state): State<AppState>,
+    staff: Staff,
+    ApiPath((theatre, show)): ApiPath<(String, Uuid)>,
+    key: IdempotencyKey,
+    ApiJson(request): ApiJson<DefectiveSeatsRequest>,
+) -> ApiResult<Response> {
+    staff.at(&theatre, ROLES)?;
+    let path = format!("POST /theatres/{theatre}/programme/{show}/defective-seats");
+    let intent = Intent::new(&staff.session.owner, key, &path, &request);
+    let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+    Ok(shows::withdraw_seats(&state, &act, show, &request).await?.into_response())
 }
 
 /// What moving a show to another screen of the theatre would mean for those who bought, as things stand. For organisers

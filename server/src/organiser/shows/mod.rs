@@ -1,6 +1,7 @@
 //! Shows: weeks of them by a pattern, how each is sold, and those that will not take place.
 
 mod call_off;
+mod defective_seats;
 mod moving;
 mod overlap;
 mod pattern;
@@ -9,6 +10,7 @@ mod terms;
 mod week;
 
 pub use call_off::call_off;
+pub use defective_seats::withdraw as withdraw_seats;
 pub use moving::{begin as move_show, preview as preview_move};
 pub(super) use pattern::Start;
 pub use plan::plan;

@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use crate::clock::to_utc;
 use crate::organiser::shows::{Start, Terms};
+use crate::web::{Code, Problem};
 
 /// A show about to be written.
 pub(in crate::organiser) struct NewShow {
@@ -280,6 +281,59 @@ pub(in crate::organiser) async fn lock(tx: &mut PgConnection, theatre: &str, sho
     .fetch_optional(tx)
     .await?;
     Ok(found.is_some())
+}
+
+/// This show of a theatre, or every planned show of its screen, each with its room, by id; none that has begun or was called
+/// off.
+pub(in crate::organiser) async fn planned_on_screen(
+    connection: &mut PgConnection,
+    (theatre, show, all_shows): (&str, Uuid, bool),
+    now: Timestamp,
+    most: usize,
+) -> Result<Vec<(Uuid, Uuid)>, Problem> {
+    let screen: Option<String> = sqlx::query_scalar(
+        "SELECT screen_id FROM shows WHERE id = $2 AND screen_id IN (SELECT id FROM screens WHERE theatre_id = $1)",
+    )
+    .bind(theatre)
+    .bind(show)
+    .fetch_optional(&mut *connection)
+    .await?;
+    let screen = screen.ok_or_else(|| Problem::not_found("show"))?;
+    let planned: Vec<(Uuid, Uuid)> = sqlx::query_as(
+        "SELECT id, layout_id FROM shows
+         WHERE screen_id = $1 AND starts_at > $2 AND NOT called_off AND (id = $3 OR $4) ORDER BY id LIMIT $5",
+    )
+    .bind(screen)
+    .bind(to_utc(now))
+    .bind(show)
+    .bind(all_shows)
+    .bind(most as i64 + 1)
+    .fetch_all(connection)
+    .await?;
+    if planned.len() > most {
+        let detail = format!("More than {most} shows are planned on this screen. Take the seats out show by show.");
+        return Err(Problem::new(Code::Malformed, detail));
+    }
+    Ok(planned)
+}
+
+/// Locks these shows in the order of their ids; those of them that are still planned, each with its room.
+pub(in crate::organiser) async fn lock_planned(
+    tx: &mut PgConnection,
+    shows: &[Uuid],
+    now: Timestamp,
+) -> Result<Vec<(Uuid, Uuid)>, sqlx::Error> {
+    sqlx::query_scalar::<_, Uuid>("SELECT id FROM shows WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE")
+        .bind(shows)
+        .fetch_all(&mut *tx)
+        .await?;
+    sqlx::query_as(
+        "SELECT id, layout_id FROM shows WHERE id = ANY($1) AND starts_at > $2 AND NOT called_off ORDER BY id",
+    )
+    .bind(shows)
+    .bind(to_utc(now))
+    .fetch_all(tx)
+    .await
 }
 
 /// Whether somebody has bought seats or places of a show, or is about to.

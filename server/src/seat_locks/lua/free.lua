@@ -1,28 +1,37 @@
--- A booking gives its seats and places back, held or sold; only what is still its own by fence.
+-- A booking gives its seats and places back, held or sold; only what is still its own by fence. Seats that are to be kept
+-- off sale are so in the same step.
 --
--- ARGV: 5 hold id, 6 owner, 7 fence, 8 number of seats, then the seats, then area and places of each area
+-- ARGV: 5 number of seats to be kept, then those, then hold id, owner, fence, number of seats, then the seats, then area
+--       and places of each area
 -- Answers {"OK", now, epoch, version, ran out} (for a repeat as well).
 local broken = unusable()
 if broken then return broken end
 
-local id, owner, fence, seats = ARGV[5], ARGV[6], ARGV[7], tonumber(ARGV[8])
+local first = 6 + tonumber(ARGV[5])
+local kept = {}
+for at = 6, first - 1 do kept[ARGV[at]] = true end
+local id, owner, fence, seats = ARGV[first], ARGV[first + 1], ARGV[first + 2], tonumber(ARGV[first + 3])
 local hold = read_hold(id)
 if hold and hold.fence == fence then drop_hold(id, hold) end
 
 local freed = 0
-for at = 9, 8 + seats do
+for at = first + 4, first + 3 + seats do
   local seat = ARGV[at]
   if redis.call('HGET', sold, seat) == fence then
     redis.call('HDEL', sold, seat)
-    set(tonumber(seat), AVAILABLE)
+    set(tonumber(seat), kept[seat] and BLOCKED or AVAILABLE)
     freed = freed + 1
   end
+end
+-- Those of the hold.
+for at = 6, first - 1 do
+  if state_of(ARGV[at]) == AVAILABLE then set(ARGV[at], BLOCKED) end
 end
 local text = redis.call('HGET', sold, 'areas ' .. fence)
 if text then
   -- Part of a sale may come back: what was asked for, and no more than was sold.
   local left, back = {}, {}
-  for at = 9 + seats, #ARGV, 2 do back[tonumber(ARGV[at])] = tonumber(ARGV[at + 1]) end
+  for at = first + 4 + seats, #ARGV, 2 do back[tonumber(ARGV[at])] = tonumber(ARGV[at + 1]) end
   for _, pair in ipairs(read_places(text)) do
     local count = math.min(pair[2], back[pair[1]] or 0)
     if count > 0 then take_places(pair[1], -count) end

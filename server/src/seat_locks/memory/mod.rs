@@ -168,12 +168,16 @@ impl SeatLocks for MemoryLocks {
         self.with(show, |room| room.book(sale))
     }
 
-    async fn free(&self, show: Uuid, sale: &Sale) -> Result<(), StoreError> {
-        self.with(show, |room| room.free(sale))
+    async fn free_keeping(&self, show: Uuid, sale: &Sale, kept: &[SeatIndex]) -> Result<(), StoreError> {
+        self.with(show, |room| room.free(sale, kept))
     }
 
     async fn block(&self, show: Uuid, seats: &[SeatIndex], blocked: bool) -> Result<Result<(), Refusal>, StoreError> {
         self.with(show, |room| room.block(seats, blocked))
+    }
+
+    async fn withdraw(&self, show: Uuid, seats: &[SeatIndex]) -> Result<Result<Vec<SeatIndex>, Refusal>, StoreError> {
+        self.with(show, |room| room.withdraw(seats))
     }
 
     async fn release_all(&self, show: Uuid) -> Result<ReleasedAll, StoreError> {

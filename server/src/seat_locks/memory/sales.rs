@@ -78,7 +78,7 @@ impl Room {
     }
 
     /// Somebody else holds a seat that was sold: they keep the rest of their hold.
-    fn evict(&mut self, seat: SeatIndex) {
+    pub(super) fn evict(&mut self, seat: SeatIndex) {
         let Some(id) = self.hold_with(seat) else { return };
         let Some(mut hold) = self.hold(id).cloned() else { return };
         hold.lot.seats.retain(|held| *held != seat);
@@ -113,7 +113,7 @@ impl Room {
         sold.iter().map(|place| place.count as usize).sum()
     }
 
-    pub(super) fn free(&mut self, sale: &Sale) {
+    pub(super) fn free(&mut self, sale: &Sale, kept: &[SeatIndex]) {
         if self.hold(sale.hold).is_some_and(|hold| hold.fence == sale.fence) {
             self.drop_hold(sale.hold);
         }
@@ -121,8 +121,15 @@ impl Room {
         for seat in &sale.lot.seats {
             if self.sold.get(seat) == Some(&sale.fence) {
                 self.sold.remove(seat);
-                self.set(*seat, SeatState::Available);
+                let is_kept = kept.contains(seat);
+                self.set(*seat, if is_kept { SeatState::Blocked } else { SeatState::Available });
                 freed += 1;
+            }
+        }
+        // Those of the hold.
+        for seat in kept {
+            if self.state_of(*seat) == Some(SeatState::Available) {
+                self.set(*seat, SeatState::Blocked);
             }
         }
         // Part of a sale may come back: what was asked for, and no more than was sold.

@@ -27,6 +27,26 @@ impl Room {
         Ok(())
     }
 
+    pub(super) fn withdraw(&mut self, seats: &[SeatIndex]) -> Result<Vec<SeatIndex>, Refusal> {
+        if let Some(outside) = seats.iter().find(|seat| self.state_of(**seat).is_none()) {
+            return Err(Refusal::Outside(*outside));
+        }
+        let mut left = Vec::new();
+        for seat in seats {
+            let is_paying = self.hold_with(*seat).and_then(|id| self.hold(id)).is_some_and(|hold| hold.paying);
+            match self.state_of(*seat) {
+                Some(SeatState::Available) => self.set(*seat, SeatState::Blocked),
+                Some(SeatState::Locked) if !is_paying => {
+                    self.evict(*seat);
+                    self.set(*seat, SeatState::Blocked);
+                }
+                Some(SeatState::Locked | SeatState::Booked) => left.push(*seat),
+                Some(SeatState::Blocked) | None => {}
+            }
+        }
+        Ok(left)
+    }
+
     /// In one step; Redis takes several for very many.
     pub(super) fn release_all(&mut self) -> ReleasedAll {
         let mut sum = ReleasedAll::default();

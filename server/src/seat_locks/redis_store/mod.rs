@@ -268,8 +268,13 @@ impl SeatLocks for RedisLocks {
         asked.await.map(drop)
     }
 
-    async fn free(&self, show: Uuid, sale: &Sale) -> Result<(), StoreError> {
-        self.call(show, &self.scripts.free, |command| write_sale(command, sale)).await.map(drop)
+    async fn free_keeping(&self, show: Uuid, sale: &Sale, kept: &[SeatIndex]) -> Result<(), StoreError> {
+        let asked = self.call(show, &self.scripts.free, |command| {
+            command.arg(kept.len());
+            write_seats(command, kept);
+            write_sale(command, sale);
+        });
+        asked.await.map(drop)
     }
 
     async fn block(&self, show: Uuid, seats: &[SeatIndex], blocked: bool) -> Result<Result<(), Refusal>, StoreError> {
@@ -279,6 +284,18 @@ impl SeatLocks for RedisLocks {
         });
         let answer = asked.await?;
         if answer.is("OK") { Ok(Ok(())) } else { answer.refused().map(Err) }
+    }
+
+    async fn withdraw(&self, show: Uuid, seats: &[SeatIndex]) -> Result<Result<Vec<SeatIndex>, Refusal>, StoreError> {
+        let answer = self.call(show, &self.scripts.withdraw, |command| write_seats(command, seats)).await?;
+        if !answer.is("OK") {
+            return answer.refused().map(Err);
+        }
+        let (mut rest, mut left) = (answer.rest(), Vec::new());
+        while !rest.0.is_empty() {
+            left.push(rest.seat()?);
+        }
+        Ok(Ok(left))
     }
 
     async fn release_all(&self, show: Uuid) -> Result<ReleasedAll, StoreError> {

@@ -35,6 +35,7 @@ scripts!(
     book,
     free,
     block,
+    withdraw,
     release_all,
     adopt,
     stamp,

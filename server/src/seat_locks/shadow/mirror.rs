@@ -40,8 +40,9 @@ pub(super) enum Call {
     BeginPayment(Sale, i64, Result<Timestamp, Refusal>),
     EndPayment(Sale, i64),
     Book(Sale),
-    Free(Sale),
+    Free(Sale, Vec<SeatIndex>),
     Block(Vec<SeatIndex>, bool, Result<(), Refusal>),
+    Withdraw(Vec<SeatIndex>),
     ReleaseAll(ReleasedAll),
     Adopt(String, Held, Timestamp, Result<(), Refusal>),
     Stamp(Vec<(Uuid, i64)>),
@@ -113,12 +114,14 @@ impl One<'_> {
             Call::BeginPayment(sale, extension_ms, first) => self.begin_payment(sale, *extension_ms, first).await,
             Call::EndPayment(sale, extension_ms) => self.loaded(|| store.end_payment(show, sale, *extension_ms)).await,
             Call::Book(sale) => self.loaded(|| store.book(show, sale)).await,
-            Call::Free(sale) => self.loaded(|| store.free(show, sale)).await,
+            Call::Free(sale, kept) => self.loaded(|| store.free_keeping(show, sale, kept)).await,
             Call::Block(seats, blocked, first) => {
                 let second = self.loaded(|| store.block(show, seats, *blocked)).await?;
                 self.compare("block", first, &second, |(), ()| true);
                 Ok(())
             }
+            // The second may not know of holds that are being paid for.
+            Call::Withdraw(seats) => self.loaded(|| store.withdraw(show, seats)).await.map(drop),
             Call::ReleaseAll(first) => {
                 let second = self.loaded(|| store.release_all(show)).await?;
                 self.compare("release_all", &Ok(*first), &Ok(second), |first, second| first == second);

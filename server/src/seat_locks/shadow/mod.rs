@@ -200,13 +200,19 @@ impl SeatLocks for ShadowLocks {
         self.ask(show, self.first.book(show, sale), |()| Call::Book(sale.clone())).await
     }
 
-    async fn free(&self, show: Uuid, sale: &Sale) -> Result<(), StoreError> {
-        self.ask(show, self.first.free(show, sale), |()| Call::Free(sale.clone())).await
+    async fn free_keeping(&self, show: Uuid, sale: &Sale, kept: &[SeatIndex]) -> Result<(), StoreError> {
+        let answer = self.first.free_keeping(show, sale, kept);
+        self.ask(show, answer, |()| Call::Free(sale.clone(), kept.to_vec())).await
     }
 
     async fn block(&self, show: Uuid, seats: &[SeatIndex], blocked: bool) -> Result<Result<(), Refusal>, StoreError> {
         let answer = self.first.block(show, seats, blocked);
         self.ask(show, answer, |answer| Call::Block(seats.to_vec(), blocked, answer.clone())).await
+    }
+
+    async fn withdraw(&self, show: Uuid, seats: &[SeatIndex]) -> Result<Result<Vec<SeatIndex>, Refusal>, StoreError> {
+        let answer = self.first.withdraw(show, seats);
+        self.ask(show, answer, |_| Call::Withdraw(seats.to_vec())).await
     }
 
     async fn release_all(&self, show: Uuid) -> Result<ReleasedAll, StoreError> {

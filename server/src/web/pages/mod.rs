@@ -77,6 +77,7 @@ pub const ADDRESSES: [&str; 68] = [
     "/staff/{theatre}/shows/{show}",
     "/staff/{theatre}/shows/{show}/terms",
     "/staff/{theatre}/shows/{show}/cancel",
+    "/staff/{theatre}/shows/{show}/defective-seats",
     "/staff/{theatre}/shows/{show}/move",
     "/staff/{theatre}/shows/{show}/waiting-room",
     "/staff/{theatre}/shows/{show}/waiting-room/terms",

@@ -194,6 +194,15 @@ impl House {
         self.store.block(self.show, seats, blocked).await.expect("an answer")
     }
 
+    /// Frees a sale, and keeps these seats of it off sale.
+    pub async fn free_keeping(&self, sale: &Sale, kept: &[SeatIndex]) {
+        self.store.free_keeping(self.show, sale, kept).await.expect("an answer");
+    }
+
+    pub async fn withdraw(&self, seats: &[SeatIndex]) -> Result<Vec<SeatIndex>, Refusal> {
+        self.store.withdraw(self.show, seats).await.expect("an answer")
+    }
+
     /// Holds there are.
     pub async fn holds(&self) -> u64 {
         self.store.sweep(self.show).await.expect("an answer")

@@ -33,6 +33,31 @@ on_every_store! {
         assert_eq!(house.map().await, "021000000000");
     }
 
+    async fn withdrawn_seats_go_at_once_from_the_map_and_from_holds_that_are_not_paid_for(house: &House) {
+        let sold = house.take("ann", &[1]).await.expect("it is free");
+        house.book(&sale("ann", &sold)).await;
+        let held = house.take("ben", &[2, 3]).await.expect("they are free");
+        house.take("cat", &[4]).await.expect("it is free");
+        let paying = house.take("dan", &[5, 6]).await.expect("they are free");
+        house.begin_payment(&sale("dan", &paying)).await.expect("he pays");
+        let version = house.version().await;
+        assert_eq!(house.withdraw(&[0, 1, 2, 4, 5]).await, Ok(vec![1, 5]));
+        assert_eq!((house.map().await, house.version().await), ("323131100000".into(), version + 1));
+        let rest = house.mine("ben").await.expect("the other seat is his");
+        assert_eq!((rest.hold, rest.lot.seats.as_slice()), (held.hold, &[3][..]));
+        assert_eq!(house.mine("cat").await, None, "nothing was left of it");
+        assert_eq!(house.holds().await, 2);
+        house.take("eve", &[4]).await.expect_err("it is out of sale");
+        // Again nothing changes; what is paid for and sold comes back to nobody.
+        assert_eq!(house.withdraw(&[0, 2, 4]).await, Ok(vec![]));
+        house.free_keeping(&sale("dan", &paying), &[5]).await;
+        house.free_keeping(&sale("ann", &sold), &[1]).await;
+        assert_eq!(house.map().await, "333133000000");
+        house.take("ann", &[6, 7, 8, 9, 10, 11]).await.expect("as many as anybody: what went back does not count");
+        assert_eq!(house.withdraw(&[11, 12]).await, Err(Refusal::Outside(12)), "all or none");
+        assert_eq!(house.map().await, "333133111111");
+    }
+
     async fn a_seat_that_is_given_away_goes_to_its_guest_in_one_step(house: &House) {
         house.block(&[1, 2, 3], true).await.expect("they are free");
         let version = house.version().await;

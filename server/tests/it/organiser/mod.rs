@@ -1,5 +1,6 @@
 //! Organisers from outside: rooms from files, weeks of shows, prices, how shows are sold, shows called off.
 
+mod defective_seats;
 mod house_seat_pages;
 mod house_seats;
 mod moving;

@@ -23,7 +23,7 @@ pub use preview::Preview;
 pub use prices::{PriceForm, PriceLine, Prices};
 pub use programme::Programme;
 pub use rooms::{GiveForm, ImportForm, RoomPage, Screens};
-pub use show::{ShowForm, ShowPage};
+pub use show::{DefectForm, ShowForm, ShowPage};
 pub use waiting_room::{RoomForm, RoomPart, RoomStands, WaitingRoomPage};
 
 use domain::api::organiser::Sales;

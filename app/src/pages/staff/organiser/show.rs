@@ -42,6 +42,19 @@ pub struct ShowForm {
     pub reason: Field,
     /// Why it is called off.
     pub cancel_reason: Field,
+    /// Seats nobody is to sit on.
+    pub defects: DefectForm,
+}
+
+/// What stands in the form of defective seats.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DefectForm {
+    /// Their names, as they were typed.
+    pub seats: String,
+    /// Whether in every planned show of the screen.
+    pub all_shows: bool,
+    /// Why.
+    pub reason: Field,
 }
 
 impl ShowForm {
@@ -103,7 +116,8 @@ impl Page for ShowPage {
         let way = moving::way(&base, &screens, &show.screen);
         let forms = (is_on && !is_over && !is_moving).then(|| {
             let cancel = cancelling(&base, show.sold, form.cancel_reason.clone(), &key);
-            view! { <div class="organiser-cards">{selling(&base, form, currency, &key)}{way}{cancel}</div> }
+            let defects = defective(&base, form.defects.clone(), &key);
+            view! { <div class="organiser-cards">{selling(&base, form, currency, &key)}{way}{defects}{cancel}</div> }
         });
         let content = view! {
             <div class="organiser-facts">
@@ -160,6 +174,25 @@ fn selling(base: &str, form: ShowForm, currency: Currency, key: &str) -> impl In
             </fieldset>
             {reason_field("terms-reason", say!("organiser.reason"), form.reason, true)}
             <button class="button" r#type="submit" data-testid="change-terms">{say!("organiser.change")}</button>
+        </form>
+    }
+}
+
+/// Seats nobody is to sit on.
+fn defective(base: &str, form: DefectForm, key: &str) -> impl IntoView + use<> {
+    let DefectForm { seats, all_shows, reason } = form;
+    view! {
+        <form class="organiser-form card organiser-card" action=format!("{base}/defective-seats") method="post" aria-labelledby="defects">
+            <h2 id="defects" class="organiser-wide">{say!("organiser.defect_title")}</h2>
+            <p class="organiser-wide">{say!("organiser.defect_lead")}</p>
+            {hidden("key", key.to_owned())}
+            <div class="field organiser-wide">
+                <label for="defect-seats">{say!("organiser.defect_seats")}</label>
+                <input id="defect-seats" name="seats" r#type="text" autocomplete="off" spellcheck="false" dir="ltr" required value=seats />
+            </div>
+            {tick("all_shows", say!("organiser.defect_all"), all_shows)}
+            {reason_field("defect-reason", say!("organiser.reason"), reason, true)}
+            <button class="button" r#type="submit" data-testid="defective-seats">{say!("organiser.defect")}</button>
         </form>
     }
 }

@@ -49,6 +49,7 @@ pub(super) fn routes() -> Router<AppState> {
         .route("/staff/{theatre}/shows/{show}", get(show::look))
         .route("/staff/{theatre}/shows/{show}/terms", post(show::terms))
         .route("/staff/{theatre}/shows/{show}/cancel", post(show::cancel))
+        .route("/staff/{theatre}/shows/{show}/defective-seats", post(show::defective_seats))
         .route("/staff/{theatre}/shows/{show}/move", get(moving::look).post(moving::start))
         .route("/staff/{theatre}/shows/{show}/waiting-room", get(waiting_room::look))
         .route("/staff/{theatre}/shows/{show}/waiting-room/terms", get(waiting_room::terms).post(waiting_room::set))

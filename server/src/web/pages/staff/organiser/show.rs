@@ -1,11 +1,11 @@
 //! A single show: how it is sold, and that it will not take place.
 
-use app::pages::staff::organiser::{PriceLine, ShowForm, ShowPage, Trouble};
+use app::pages::staff::organiser::{DefectForm, PriceLine, ShowForm, ShowPage, Trouble};
 use app::pages::staff::{Desk, Field, Refusal, Section};
 use axum::extract::{Form, Path, Query, State};
 use axum::http::{HeaderValue, header};
 use domain::api::moving::MoveState;
-use domain::api::organiser::{CancelShowRequest, OrganisedShow, TermsRequest};
+use domain::api::organiser::{CancelShowRequest, DefectiveSeatsRequest, OrganisedShow, TermsRequest};
 use domain::money::Currency;
 use serde::Deserialize;
 
@@ -57,6 +57,7 @@ impl Seen {
             prices: self.show.prices.iter().map(line).collect(),
             reason: Field::default(),
             cancel_reason: Field::default(),
+            defects: DefectForm::default(),
         }
     }
 
@@ -86,6 +87,7 @@ impl Seen {
             prices: lines,
             reason: Field::reason(field(sent, "reason")),
             cancel_reason: Field::default(),
+            defects: DefectForm::default(),
         };
         (form, prices)
     }
@@ -198,6 +200,45 @@ pub(super) async fn cancel(
             let (status, trouble) = trouble(problem)?;
             let seen = Seen::of(&state, &theatre, show).await?;
             let form = ShowForm { cancel_reason: Field::reason(request.reason), ..seen.as_kept() };
+            Ok(with_status(status, seen.page(&state, desk, form, false, Some(trouble)).await?))
+        }
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct DefectsForm {
+    key: String,
+    seats: String,
+    #[serde(default)]
+    all_shows: Option<String>,
+    reason: String,
+}
+
+pub(super) async fn defective_seats(
+    State(state): State<AppState>,
+    who: Who,
+    thing: Thing,
+    form: FormResult<DefectsForm>,
+) -> PageResult {
+    let Path((theatre, show)) = thing?;
+    let (staff, desk) = desk(&state, who, &theatre, Section::Shows).await?;
+    let Form(DefectsForm { key, seats, all_shows, reason }) = form?;
+    let names = seats.split([',', ';', '\n']).map(str::trim).filter(|name| !name.is_empty());
+    let request =
+        DefectiveSeatsRequest { seats: names.map(str::to_owned).collect(), all_shows: all_shows.is_some(), reason };
+    let done = async {
+        let intent = intent(&staff, &key, &format!("form /staff/{theatre}/shows/{show}/defective-seats"), &request)?;
+        let act = Act { staff: &staff, theatre: &theatre, intent: &intent, reason: &request.reason };
+        organiser::withdraw_seats(&state, &act, show, &request).await
+    };
+    match done.await {
+        Ok(_) => Ok(see(&format!("/staff/{theatre}/shows/{show}?done=true"))),
+        Err(problem) => {
+            let (status, trouble) = trouble(problem)?;
+            let seen = Seen::of(&state, &theatre, show).await?;
+            let DefectiveSeatsRequest { all_shows, reason, .. } = request;
+            let defects = DefectForm { seats, all_shows, reason: Field::reason(reason) };
+            let form = ShowForm { defects, ..seen.as_kept() };
             Ok(with_status(status, seen.page(&state, desk, form, false, Some(trouble)).await?))
         }
     }

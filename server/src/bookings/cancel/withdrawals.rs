@@ -1,0 +1,250 @@
+//! Defective seats, out of sale: their bookings are undone, in full.
+//!
+//! The act writes `shows.blocked` and a row a seat here, in one transaction, and takes the seats off the map at once where
+//! they are free or held. From then on they stay off sale: a seat that a booking gives back is blocked in the step
+//! that frees it (`claims::on_map`). The bookings that have such seats are undone here, by any replica, until the map and the
+//! claims have no holder of one: a payment that was under way just then is found by a later look.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use domain::booking::BookingState;
+use domain::seats::SeatIndex;
+use domain::time::{SECOND_MS, Timestamp};
+use sqlx::{PgConnection, PgPool};
+use uuid::Uuid;
+
+use super::{By, undo_in_full, undo_seats};
+use crate::background::Rounds;
+use crate::bookings::moves::Cause;
+use crate::bookings::sql;
+use crate::catalogue::Show;
+use crate::clock::to_utc;
+use crate::seat_locks::with_map;
+use crate::web::Problem;
+use crate::{AppState, outbox};
+
+/// How often replicas look for seats that were taken out of sale.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// A seat is looked after for at least this long, milliseconds: a payment that had begun has its claim, or failed, by then.
+const LEAST_MS: i64 = 60 * SECOND_MS;
+/// A seat without a holder is looked at again after this long, milliseconds…
+const LOOK_AGAIN_MS: i64 = 5 * SECOND_MS;
+/// …and one with a holder after this long.
+const LOOK_SOON_MS: i64 = SECOND_MS;
+/// A look belongs to one replica for this long, milliseconds.
+const LEASE_MS: i64 = 30 * SECOND_MS;
+/// Seats looked at in one round.
+const MAX_PER_ROUND: i64 = 1_000;
+
+/// A seat that is looked after.
+#[derive(Clone, Debug, sqlx::FromRow)]
+struct Row {
+    seat_no: i32,
+    layout_id: Uuid,
+    reason: String,
+    requested_at: DateTime<Utc>,
+}
+
+impl Row {
+    fn seat(&self) -> SeatIndex {
+        self.seat_no.cast_unsigned()
+    }
+}
+
+/// Plans that bookings with these seats are undone, once the caller's transaction is committed.
+///
+/// # Errors
+/// When the database fails.
+pub async fn withdraw_in(
+    tx: &mut PgConnection,
+    (show, layout): (Uuid, Uuid),
+    seats: &[SeatIndex],
+    reason: &str,
+    now: Timestamp,
+) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "INSERT INTO seat_withdrawals (show_id, seat_no, layout_id, reason, requested_at, look_at)
+         SELECT $1, seat, $3, $4, $5, $5 FROM unnest($2::integer[]) AS seat
+         ON CONFLICT (show_id, seat_no) DO UPDATE
+         SET layout_id = EXCLUDED.layout_id, reason = EXCLUDED.reason, requested_at = EXCLUDED.requested_at,
+             look_at = EXCLUDED.look_at, finished_at = NULL",
+    )
+    .bind(show)
+    .bind(seats.iter().map(|seat| seat.cast_signed()).collect::<Vec<_>>())
+    .bind(layout)
+    .bind(reason)
+    .bind(to_utc(now))
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+/// Bookings that have one of these seats, sold or being paid for, in a show.
+///
+/// # Errors
+/// When the database fails.
+pub async fn bookings_with(tx: &mut PgConnection, show: Uuid, seats: &[SeatIndex]) -> Result<Vec<Uuid>, sqlx::Error> {
+    sqlx::query_scalar(
+        "SELECT DISTINCT claim.booking_id FROM seat_claims claim JOIN bookings booking ON booking.id = claim.booking_id
+         WHERE claim.show_id = $1 AND claim.seat_no = ANY($2) AND claim.state <> 'released'
+           AND booking.state IN ('PAYMENT_PENDING', 'PAYMENT_SUCCEEDED', 'CONFIRMED')
+         ORDER BY claim.booking_id",
+    )
+    .bind(show)
+    .bind(seats.iter().map(|seat| seat.cast_signed()).collect::<Vec<_>>())
+    .fetch_all(tx)
+    .await
+}
+
+/// Looks after seats that were taken out of sale, until the server stops: any replica, no leader.
+pub async fn withdraw_forever(state: AppState) {
+    let mut rounds = Rounds::every(&state.stop, LOOK_EVERY);
+    while rounds.go_on().await {
+        let shows = match take_due(&state.pg, state.locks.now()).await {
+            Ok(shows) => shows,
+            Err(cause) => {
+                tracing::warn!(%cause, "defective seats could not be looked for");
+                continue;
+            }
+        };
+        for show in shows {
+            if let Err(problem) = look_after(&state, show).await {
+                tracing::warn!(?problem, %show, "defective seats of {show} are not all given back yet");
+            }
+            if state.stop.is_cancelled() {
+                return;
+            }
+        }
+    }
+}
+
+/// Takes seats that are to be looked at; their shows.
+async fn take_due(pg: &PgPool, now: Timestamp) -> Result<BTreeSet<Uuid>, sqlx::Error> {
+    let shows: Vec<Uuid> = sqlx::query_scalar(
+        "UPDATE seat_withdrawals taken SET look_at = $2
+         FROM (SELECT show_id, seat_no FROM seat_withdrawals WHERE finished_at IS NULL AND look_at <= $1
+               ORDER BY look_at LIMIT $3 FOR UPDATE SKIP LOCKED) due
+         WHERE taken.show_id = due.show_id AND taken.seat_no = due.seat_no RETURNING taken.show_id",
+    )
+    .bind(to_utc(now))
+    .bind(to_utc(now.plus_ms(LEASE_MS)))
+    .bind(MAX_PER_ROUND)
+    .fetch_all(pg)
+    .await?;
+    Ok(shows.into_iter().collect())
+}
+
+async fn look_after(state: &AppState, show: Uuid) -> Result<(), Problem> {
+    let show = state.catalogue.known_show(show).await?;
+    let rows: Vec<Row> = sqlx::query_as(
+        "SELECT seat_no, layout_id, reason, requested_at FROM seat_withdrawals
+         WHERE show_id = $1 AND finished_at IS NULL ORDER BY seat_no",
+    )
+    .bind(show.id)
+    .fetch_all(&state.pg)
+    .await?;
+    let now = state.locks.now();
+    let (off_sale, left) = take_off(state, &show, &rows, now).await?;
+    let mut is_left = false;
+    if !off_sale.is_empty() {
+        let bookings = bookings_with(&mut *state.pg.acquire().await?, show.id, &off_sale).await?;
+        for booking in bookings {
+            is_left |= undo_one(state, booking, &rows, &off_sale).await?;
+        }
+    }
+    let is_done = |row: &&Row| {
+        let is_off_sale = off_sale.contains(&row.seat());
+        let is_settled = to_utc(now.plus_ms(-LEAST_MS)) >= row.requested_at && !is_left && !left.contains(&row.seat());
+        !is_off_sale || is_settled
+    };
+    let done: Vec<i32> = rows.iter().filter(is_done).map(|row| row.seat_no).collect();
+    // One that was taken out once more meanwhile is looked after anew.
+    sqlx::query(
+        "UPDATE seat_withdrawals SET finished_at = $3
+         WHERE show_id = $1 AND seat_no = ANY($2) AND finished_at IS NULL AND requested_at <= $4",
+    )
+    .bind(show.id)
+    .bind(&done)
+    .bind(to_utc(now))
+    .bind(rows.iter().map(|row| row.requested_at).max())
+    .execute(&state.pg)
+    .await?;
+    let looked_at: Vec<i32> = rows.iter().map(|row| row.seat_no).collect();
+    let again_ms = if is_left || !left.is_empty() { LOOK_SOON_MS } else { LOOK_AGAIN_MS };
+    sqlx::query(
+        "UPDATE seat_withdrawals SET look_at = $2
+         WHERE show_id = $1 AND seat_no = ANY($3) AND finished_at IS NULL AND requested_at <= $4",
+    )
+    .bind(show.id)
+    .bind(to_utc(now.plus_ms(again_ms)))
+    .bind(&looked_at)
+    .bind(rows.iter().map(|row| row.requested_at).max())
+    .execute(&state.pg)
+    .await?;
+    Ok(())
+}
+
+/// Takes these seats off the map; those that are off sale, and those of them that are being paid for or sold. A seat
+/// that was put back on sale, or a show that has begun or was moved or called off, is nothing to be looked after.
+async fn take_off(
+    state: &AppState,
+    show: &Show,
+    rows: &[Row],
+    now: Timestamp,
+) -> Result<(Vec<SeatIndex>, Vec<SeatIndex>), Problem> {
+    // Loads the map where there is none: that takes a connection, which the transaction must not wait for.
+    with_map(state, show, || state.locks.snapshot(show.id)).await?;
+    let mut tx = state.pg.begin().await?;
+    // The lock keeps them from being put back on sale until the map agrees.
+    let (blocked, layout, is_on): (Vec<i32>, Uuid, bool) = sqlx::query_as(
+        "SELECT blocked, layout_id, starts_at > $2 AND NOT called_off FROM shows WHERE id = $1 FOR NO KEY UPDATE",
+    )
+    .bind(show.id)
+    .bind(to_utc(now))
+    .fetch_one(&mut *tx)
+    .await?;
+    let is_off_sale = |row: &&Row| is_on && row.layout_id == layout && blocked.contains(&row.seat_no);
+    let seats: Vec<SeatIndex> = rows.iter().filter(is_off_sale).map(Row::seat).collect();
+    if seats.is_empty() {
+        return Ok((seats, Vec::new()));
+    }
+    let withdrawn = state.locks.withdraw(show.id, &seats).await?;
+    tx.commit().await?;
+    let left =
+        withdrawn.map_err(|refusal| Problem::internal(&format!("the lock store withdraws no seats: {refusal:?}")))?;
+    Ok((seats, left))
+}
+
+/// Undoes a booking as far as it has these seats; whether it has to be looked at again.
+async fn undo_one(state: &AppState, booking: Uuid, rows: &[Row], seats: &[SeatIndex]) -> Result<bool, Problem> {
+    let mut tx = state.pg.begin().await?;
+    let free: Option<Uuid> = sqlx::query_scalar("SELECT id FROM bookings WHERE id = $1 FOR UPDATE SKIP LOCKED")
+        .bind(booking)
+        .fetch_optional(&mut *tx)
+        .await?;
+    let row = match free {
+        Some(_) => sql::lock(&mut tx, booking).await?,
+        None => return Ok(true),
+    };
+    let Some(row) = row else { return Ok(false) };
+    let own: BTreeSet<SeatIndex> = row.seats.iter().copied().collect();
+    let gone: Vec<SeatIndex> = seats.iter().copied().filter(|seat| own.contains(seat)).collect();
+    // What it gave back before is claimed until the outbox has released it.
+    let Some(first) = rows.iter().find(|row| gone.contains(&row.seat())) else { return Ok(false) };
+    let (reason, now) = (first.reason.as_str(), state.locks.now());
+    match row.machine.state {
+        BookingState::Confirmed if gone.len() < row.seats.len() => {
+            undo_seats(&mut tx, &row, &gone, By::Staff, reason, now).await?;
+        }
+        // All of its seats; a payment under way is stopped.
+        BookingState::Confirmed | BookingState::PaymentPending | BookingState::PaymentSucceeded => {
+            undo_in_full(&mut tx, &row, Cause { actor: "staff", reason }, now).await?;
+        }
+        _ => return Ok(false),
+    }
+    tx.commit().await?;
+    outbox::wake(state);
+    Ok(true)
+}

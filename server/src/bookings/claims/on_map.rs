@@ -1,0 +1,37 @@
+//! What a booking gives back, on the map.
+
+use domain::seats::SeatIndex;
+
+use crate::AppState;
+use crate::bookings::effects::EffectError;
+use crate::catalogue::Show;
+use crate::seat_locks::{Sale, StoreError, with_map};
+use crate::web::Problem;
+
+/// Tells the map that a booking has given its lot back. Seats the house has kept meanwhile, a defective one for example,
+/// are blocked in the same step, so that the waiting list is never offered one.
+pub(in crate::bookings) async fn free(state: &AppState, show: &Show, sale: &Sale) -> Result<(), EffectError> {
+    match free_once(state, show, sale).await? {
+        Ok(()) => Ok(()),
+        // Loading takes a connection, which a transaction must not wait for.
+        Err(StoreError::NoMap(_)) => {
+            with_map(state, show, || state.locks.snapshot(show.id)).await?;
+            free_once(state, show, sale).await?.map_err(|cause| Problem::from(cause).into())
+        }
+        Err(cause) => Err(Problem::from(cause).into()),
+    }
+}
+
+async fn free_once(state: &AppState, show: &Show, sale: &Sale) -> Result<Result<(), StoreError>, sqlx::Error> {
+    let mut tx = state.pg.begin().await?;
+    // The lock keeps house seats of the show as they are until the map agrees.
+    let blocked: Vec<i32> = sqlx::query_scalar("SELECT blocked FROM shows WHERE id = $1 FOR SHARE")
+        .bind(show.id)
+        .fetch_one(&mut *tx)
+        .await?;
+    let kept: Vec<SeatIndex> =
+        sale.lot.seats.iter().copied().filter(|seat| blocked.contains(&seat.cast_signed())).collect();
+    let freed = state.locks.free_keeping(show.id, sale, &kept).await;
+    tx.commit().await?;
+    Ok(freed)
+}

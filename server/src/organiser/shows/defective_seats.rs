@@ -1,0 +1,171 @@
+//! Defective seats, taken out of sale at once in a show, or in every planned show of its screen. Refunds and notices are the
+//! work of `bookings`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use axum::http::StatusCode;
+use domain::api::organiser::{DefectiveSeatsRequest, DefectiveSeatsView};
+use domain::seats::SeatIndex;
+use uuid::Uuid;
+
+use crate::idempotency::Answer;
+use crate::organiser::Act;
+use crate::organiser::sql::shows as sql;
+use crate::organiser::standing::numbers;
+use crate::seat_locks::StoreError;
+use crate::web::{Code, Problem};
+use crate::{AppState, bookings, box_office};
+
+/// Seats in one act, at most: each is a row of each planned show.
+const MAX_SEATS: usize = 20;
+/// Planned shows of a screen that one act reaches, at most.
+const MAX_SHOWS: usize = 500;
+/// Shows that are named whose room lacks a seat.
+const MAX_NAMED: usize = 10;
+
+/// A show and the seats of it that go out of sale.
+struct Part {
+    show: Uuid,
+    layout: Uuid,
+    seats: Vec<SeatIndex>,
+    /// Whether its room has all that were named.
+    is_whole: bool,
+}
+
+/// Takes seats out of sale. Those who bought them have their money back within seconds; holds of others lose them at once.
+///
+/// # Errors
+/// 404 for a show of others, 400 for seats its room lacks, 409 for a show that has begun or was called off.
+pub async fn withdraw(
+    state: &AppState,
+    act: &Act<'_>,
+    show: Uuid,
+    request: &DefectiveSeatsRequest,
+) -> Result<Answer, Problem> {
+    if let Some(answer) = act.intent.replay(&state.pg, state.locks.now()).await? {
+        return Ok(answer);
+    }
+    let wanted = wanted(&request.seats)?;
+    // Rooms are read before the transaction, which must not wait for another connection.
+    let scope = (act.theatre, show, request.all_shows);
+    let planned = sql::planned_on_screen(&mut *state.pg.acquire().await?, scope, state.locks.now(), MAX_SHOWS).await?;
+    let parts = parts_of(state, show, planned, &wanted).await?;
+
+    let mut begun = match act.begin(state).await? {
+        Ok(begun) => begun,
+        Err(answer) => return Ok(answer),
+    };
+    let (now, who, reason) = (begun.now, act.staff.session.account, begun.reason);
+    let ids: Vec<Uuid> = parts.iter().map(|part| part.show).collect();
+    let locked = sql::lock_planned(&mut begun.tx, &ids, now).await?;
+    if locked != parts.iter().map(|part| (part.show, part.layout)).collect::<Vec<_>>() {
+        let detail = "A show of this screen was moved, called off or has begun meanwhile. Please look again.";
+        return Err(Problem::new(Code::WrongState, detail));
+    }
+    let mut affected = 0;
+    for Part { show, layout, seats, .. } in &parts {
+        box_office::write_house_seats(&mut begun.tx, *show, seats, true, (reason, who), now).await?;
+        bookings::withdraw_seats_in(&mut begun.tx, (*show, *layout), seats, reason, now).await?;
+        affected += bookings::bookings_with(&mut begun.tx, *show, seats).await?.len();
+    }
+    let names: Vec<String> = wanted.into_iter().collect();
+    let view = DefectiveSeatsView {
+        seats: names.clone(),
+        shows: u32::try_from(parts.len()).unwrap_or(u32::MAX),
+        bookings: u32::try_from(affected).unwrap_or(u32::MAX),
+        elsewhere: parts.iter().filter(|part| !part.is_whole).map(|part| part.show).take(MAX_NAMED).collect(),
+    };
+    let others = if request.all_shows { format!(" and {} more of its screen", parts.len() - 1) } else { String::new() };
+    let subject = format!("show {show}{others}: {}", names.join(", "));
+    let answer = Answer::json(StatusCode::ACCEPTED, &view)?;
+    for part in &parts {
+        take_off_map(state, part).await?;
+    }
+    let done = begun.done("defective_seats", subject, answer).await;
+    if done.is_err() {
+        for Part { show, seats, .. } in &parts {
+            if let Err(problem) = box_office::follow_house_seats(state, *show, seats).await {
+                let why = problem.detail();
+                tracing::warn!(why, %show, "the map of {show} may show house seats as they are not");
+            }
+        }
+    }
+    done
+}
+
+/// Off the map before it is committed. A map that is not loaded, or a store that is away, follows when `bookings`
+/// looks after the seats.
+async fn take_off_map(state: &AppState, part: &Part) -> Result<(), Problem> {
+    match state.locks.withdraw(part.show, &part.seats).await {
+        Ok(Ok(_)) | Err(StoreError::NoMap(_)) => Ok(()),
+        Ok(Err(refusal)) => Err(Problem::internal(&format!("the lock store withdraws no seats: {refusal:?}"))),
+        Err(cause) => {
+            tracing::warn!(%cause, show = %part.show, "the map of {} is told of defective seats later", part.show);
+            Ok(())
+        }
+    }
+}
+
+/// The names of seats, each once.
+fn wanted(seats: &[String]) -> Result<BTreeSet<String>, Problem> {
+    let named: BTreeSet<String> = seats.iter().map(|label| label.trim().to_owned()).collect();
+    if seats.is_empty() || seats.len() > MAX_SEATS {
+        return Err(Problem::new(Code::Malformed, format!("Name 1 to {MAX_SEATS} seats.")));
+    }
+    if named.len() < seats.len() {
+        return Err(Problem::new(Code::SeatTwice, "Name every seat once."));
+    }
+    Ok(named)
+}
+
+/// The seats of these names in each of these shows.
+async fn parts_of(
+    state: &AppState,
+    show: Uuid,
+    planned: Vec<(Uuid, Uuid)>,
+    wanted: &BTreeSet<String>,
+) -> Result<Vec<Part>, Problem> {
+    if !planned.iter().any(|(id, _)| *id == show) {
+        return Err(Problem::new(Code::WrongState, "This show has begun or was called off."));
+    }
+    let mut rooms: BTreeMap<Uuid, BTreeMap<String, SeatIndex>> = BTreeMap::new();
+    let mut parts = Vec::new();
+    for (id, layout) in planned {
+        if !rooms.contains_key(&layout) {
+            let found = state.catalogue.known_show(id).await?;
+            if found.layout_id != layout {
+                return Err(Problem::new(
+                    Code::WrongState,
+                    "The show is being moved to another room. Please look again.",
+                ));
+            }
+            rooms.insert(layout, numbers((*found.layout).clone(), wanted.clone()).await?);
+        }
+        let known = rooms.get(&layout).ok_or_else(|| Problem::not_found("layout"))?;
+        if id == show
+            && let Some(strange) = wanted.iter().find(|label| !known.contains_key(*label))
+        {
+            return Err(Problem::new(Code::UnknownSeat, format!("The room has no seat {strange}.")));
+        }
+        let mut seats: Vec<SeatIndex> = known.values().copied().collect();
+        seats.sort_unstable();
+        if !seats.is_empty() {
+            parts.push(Part { show: id, layout, is_whole: seats.len() == wanted.len(), seats });
+        }
+    }
+    Ok(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seats_are_named_one_to_twenty_and_each_once() {
+        let named = |labels: &[&str]| wanted(&labels.iter().map(|label| (*label).to_owned()).collect::<Vec<_>>());
+        assert_eq!(named(&["B2", " A1 "]).ok(), Some(BTreeSet::from(["A1".to_owned(), "B2".to_owned()])));
+        assert!(named(&[]).is_err() && named(&["A1", "A1 "]).is_err());
+        let many: Vec<String> = (0..=MAX_SEATS).map(|number| format!("A{number}")).collect();
+        assert!(wanted(&many).is_err() && wanted(&many[1..]).is_ok());
+    }
+}

@@ -1,0 +1,47 @@
+-- Staff take seats out of sale at once: free ones, and those of holds with no payment in progress, which keep their other
+-- seats. Seats that are being paid for or sold stay as they are.
+--
+-- ARGV: 5… the seats
+-- Answers {"OK", now, epoch, version, ran out, seats that stay …}, or, in place of "OK", {"OUTSIDE", …, seat}.
+local broken = unusable()
+if broken then return broken end
+
+for at = 5, #ARGV do
+  if tonumber(ARGV[at]) >= room then
+    local answer = say('OUTSIDE')
+    answer[HEAD + 1] = tonumber(ARGV[at])
+    return finish(answer)
+  end
+end
+
+-- Takes a seat from the hold that has it; false while that is being paid for.
+local function evict(seat)
+  for _, id in ipairs(redis.call('HKEYS', holds)) do
+    local hold = read_hold(id)
+    local others = {}
+    for _, held in ipairs(hold.seats) do
+      if held ~= seat then others[#others + 1] = held end
+    end
+    if #others < #hold.seats then
+      if hold.paying then return false end
+      hold.seats = others
+      if #others == 0 and #hold.places == 0 then forget_hold(id, hold) else write_hold(id, hold) end
+      return true
+    end
+  end
+  return true
+end
+
+local left = {}
+for at = 5, #ARGV do
+  local seat = tonumber(ARGV[at])
+  local now_is = state_of(seat)
+  if now_is == AVAILABLE or (now_is == LOCKED and evict(seat)) then
+    set(seat, BLOCKED)
+  elseif now_is ~= BLOCKED then
+    left[#left + 1] = seat
+  end
+end
+local answer = say('OK')
+for place, seat in ipairs(left) do answer[HEAD + place] = seat end
+return finish(answer)
