@@ -103,6 +103,10 @@ pub struct Config {
     /// Live maps that may be open from one address of the network at one server; 0: as many as there is room for.
     #[arg(long, env = "SOCKETS_PER_ADDRESS", default_value_t = 500)]
     pub sockets_per_address: usize,
+    /// Tickets of one waiting room that an address of the network takes in a row, all servers together; as many again
+    /// are back within twenty minutes. The first sixth costs no puzzle; 0: no limit and no puzzles.
+    #[arg(long, env = "QUEUE_TICKETS_PER_ADDRESS", default_value_t = 120)]
+    pub queue_tickets_per_address: u32,
     /// Somebody who holds seats again and again is not said to have bought nothing before so long, milliseconds: they may
     /// be about to pay.
     #[arg(long, env = "NEVER_BOUGHT_AFTER_MS", default_value_t = domain::fairness::NEVER_BOUGHT_AFTER_MS)]

@@ -60,7 +60,9 @@ impl Server {
 /// Settings of a server that a test or a measurement tries for seats at, and watches maps: all of it comes from one
 /// address, and is quicker than people.
 pub fn without_hold_limits() -> Vec<(&'static str, String)> {
-    ["HOLDS_PER_VISITOR_MIN", "HOLDS_PER_ADDRESS_MIN", "SOCKETS_PER_ADDRESS"].map(|name| (name, "0".to_owned())).into()
+    ["HOLDS_PER_VISITOR_MIN", "HOLDS_PER_ADDRESS_MIN", "SOCKETS_PER_ADDRESS", "QUEUE_TICKETS_PER_ADDRESS"]
+        .map(|name| (name, "0".to_owned()))
+        .into()
 }
 
 /// Who works in every theatre of the demo.

@@ -126,11 +126,32 @@ pub async fn take<T: FromJson>(
     is_wanted: impl Fn() -> bool,
 ) -> Result<Option<T>, Failure> {
     let body = serde_json::to_string(body).map_err(|_| Failure::Unreachable)?;
+    let answer = solving(path, key, &body, begins, is_wanted).await?;
+    answer.map(|text| parse_small(&text)).transpose()
+}
+
+/// Joins something, as [`change`] and with puzzles as [`take`]: `begins` runs when one is being solved.
+///
+/// # Errors
+/// The last try's [`Failure`]; the one that asked for a puzzle where that cannot be solved here.
+pub async fn join<T: DeserializeOwned>(path: &str, key: &str, begins: impl Fn()) -> Result<T, Failure> {
+    let answer = solving(path, key, "null", begins, || true).await?;
+    parse(&answer.ok_or(Failure::Unreachable)?)
+}
+
+/// Sends a call, and again with the solution of each puzzle that is asked for; `None` when it is not wanted any more.
+async fn solving(
+    path: &str,
+    key: &str,
+    body: &str,
+    begins: impl Fn(),
+    is_wanted: impl Fn() -> bool,
+) -> Result<Option<String>, Failure> {
     let (mut solution, mut puzzles) = (None::<String>, 0);
     loop {
-        let call = Call { solution: solution.as_deref(), ..Call::changing(Method::POST, path, key, &body) };
+        let call = Call { solution: solution.as_deref(), ..Call::changing(Method::POST, path, key, body) };
         let failure = match retrying(&call).await {
-            Ok(text) => return parse_small(&text).map(Some),
+            Ok(text) => return Ok(Some(text)),
             Err(failure) => failure,
         };
         let Some(challenge) = failure.challenge().filter(|_| puzzles < PUZZLES) else { return Err(failure) };

@@ -11,7 +11,6 @@ use domain::api::waiting_room::{QueueState, QueueView};
 use domain::time::{MINUTE_MS, SECOND_MS, Timestamp};
 use domain::waiting_room::Queue;
 use domain::wire::Frame;
-use gloo_net::http::Method;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use uuid::Uuid;
@@ -49,6 +48,8 @@ struct Visit {
     view: RwSignal<Option<QueueView>>,
     error: RwSignal<Option<String>>,
     busy: RwSignal<bool>,
+    /// A puzzle is being solved, which joining from a busy network costs.
+    solving: RwSignal<bool>,
     socket: StoredValue<Option<Socket>, LocalStorage>,
     /// One intent, however often it has to be sent.
     key: StoredValue<Option<String>>,
@@ -67,6 +68,7 @@ pub fn WaitingRoom(
         view: RwSignal::new(None),
         error: RwSignal::new(None),
         busy: RwSignal::new(false),
+        solving: RwSignal::new(false),
         socket: StoredValue::new_local(None),
         key: StoredValue::new(None),
     };
@@ -91,7 +93,8 @@ pub fn WaitingRoom(
                 {move || left_ms.get().filter(|_| state.get() == Some(QueueState::Waiting)).map(words::opens_in)}
             </p>
             <p class="waiting-room-wait" data-testid="queue-wait">{move || told.get().and_then(|told| told.wait)}</p>
-            <p class="field-error" role="alert">{move || visit.error.get()}</p>
+            <p role="status" data-testid="queue-solving">{move || visit.solving.get().then(|| say!("queue.solving"))}</p>
+            <p class="field-error" role="alert" data-testid="queue-error">{move || visit.error.get()}</p>
             <p class="waiting-room-acts">
                 {move || matches!(state.get(), Some(QueueState::Outside | QueueState::Over | QueueState::Elsewhere)).then(|| view! {
                     <button type="button" class="button" data-testid="queue-join" on:click=move |_| visit.join()>{say!("queue.join")}</button>
@@ -267,7 +270,9 @@ impl Visit {
         let key = self.key.get_value().unwrap_or_else(ids::new_key);
         self.key.set_value(Some(key.clone()));
         spawn_local(async move {
-            match calls::change::<QueueView>(Method::POST, &self.path(), &key, &()).await {
+            let answer = calls::join::<QueueView>(&self.path(), &key, move || self.solving.set(true)).await;
+            self.solving.set(false);
+            match answer {
                 Ok(view) => {
                     self.key.set_value(None);
                     self.busy.set(false);

@@ -165,6 +165,7 @@ impl World {
             .env("HOLDS_PER_VISITOR_MIN", "0")
             .env("HOLDS_PER_ADDRESS_MIN", "0")
             .env("SOCKETS_PER_ADDRESS", "0")
+            .env("QUEUE_TICKETS_PER_ADDRESS", "0")
             .envs(settings.iter().copied());
         let mut process = Process::start(&mut command, name, &self.places.logs)?;
         process.wait_for(address, "/readyz")?;

@@ -5,15 +5,19 @@
 //! room inside; whoever left is passed over.
 
 pub mod draw;
+mod ticket_limit;
 
 pub use draw::Draw;
+pub use ticket_limit::{TICKET_BITS, TicketLimit};
 
 use serde::{Deserialize, Serialize};
 
 use crate::time::MINUTE_MS;
 
-/// People a waiting room has tickets for. Beyond, nobody's turn would come.
-pub const MAX_PEOPLE: u64 = 20_000_000;
+/// People who may wait at once. Who was called, or left, makes room for another.
+pub const MAX_WAITING: u64 = 20_000_000;
+/// Tickets a waiting room gives out in its life: a bit each is kept of them, 12.5 MB in all.
+pub const MAX_TICKETS: u64 = 100_000_000;
 /// People let in a second at most.
 pub const MAX_PER_SECOND: u32 = 1_000;
 /// How long one is inside, milliseconds: to choose seats. What one holds by then may be paid for in peace.

@@ -34,7 +34,7 @@ impl fmt::Display for Wrong {
 }
 
 /// Numbers and what they may be.
-pub(super) const LIMITS: [(&str, RangeInclusive<i64>); 14] = [
+pub(super) const LIMITS: [(&str, RangeInclusive<i64>); 15] = [
     ("TRUSTED_PROXIES", 0..=10),
     // Four transactions of the pipeline, four that go by themselves, and some for everybody else.
     ("DATABASE_CONNECTIONS", 10..=1_000),
@@ -48,6 +48,7 @@ pub(super) const LIMITS: [(&str, RangeInclusive<i64>); 14] = [
     ("HOLDS_PER_ADDRESS_MIN", 0..=60_000),
     // As many as one server serves at all.
     ("SOCKETS_PER_ADDRESS", 0..=20_000),
+    ("QUEUE_TICKETS_PER_ADDRESS", 0..=60_000),
     // Beyond, nobody is watched for so long.
     ("NEVER_BOUGHT_AFTER_MS", 0..=1_200_000),
     ("WAITING_OFFER_MS", 1_000..=86_400_000),
@@ -130,6 +131,7 @@ impl Config {
             "HOLDS_PER_VISITOR_MIN" => of(self.holds_per_visitor_min.into()),
             "HOLDS_PER_ADDRESS_MIN" => of(self.holds_per_address_min.into()),
             "SOCKETS_PER_ADDRESS" => of(self.sockets_per_address as u64),
+            "QUEUE_TICKETS_PER_ADDRESS" => of(self.queue_tickets_per_address.into()),
             "NEVER_BOUGHT_AFTER_MS" => Some(self.never_bought_after_ms),
             "WAITING_OFFER_MS" => Some(self.waiting_offer_ms),
             "WEBHOOK_DEADLINE_MS" => of(self.webhook_deadline_ms),

@@ -22,6 +22,7 @@ use axum::http::HeaderMap;
 use domain::api::PuzzleView;
 use domain::puzzle::{bits_asked, challenge_of, is_solved};
 use domain::time::Timestamp;
+use domain::waiting_room::TICKET_BITS;
 use moka::future::Cache;
 use uuid::Uuid;
 
@@ -127,9 +128,46 @@ pub async fn note_works_there(state: &AppState, show: Uuid, account: Uuid) {
     state.puzzles.staff.insert((account, show), true).await;
 }
 
+/// The puzzle for a new ticket of a waiting room. It is bound to room and visitor, and a solution pays for one request:
+/// solving one opens nothing else, and a visitor who comes for another ticket solves another.
+#[derive(Clone, Copy)]
+pub struct TicketPuzzle<'a> {
+    /// The server.
+    pub state: &'a AppState,
+    /// The waiting room.
+    pub room: Uuid,
+    /// The visitor.
+    pub owner: &'a str,
+}
+
+impl TicketPuzzle<'_> {
+    /// Checks the solution that a request brings; `false` when it brings none.
+    ///
+    /// # Errors
+    /// 400 for a solution that is none, 409 for one that was used; each brings a puzzle.
+    pub async fn is_solved(&self, headers: &HeaderMap, request: Uuid) -> Result<bool, Problem> {
+        let Some(solution) = headers.get(SOLUTION_HEADER) else { return Ok(false) };
+        self.asking().look(solution.as_bytes(), request).await.map(|()| true)
+    }
+
+    /// Asks for a solution: 428.
+    #[must_use]
+    pub fn wanted(&self) -> Problem {
+        puzzle(PuzzleOutcome::Asked);
+        let detail = "Many join from your network. Solve the puzzle, then send the same request with the solution.";
+        self.asking().again(Code::PuzzleWanted, detail)
+    }
+
+    fn asking(&self) -> Asking<'_> {
+        let Self { state, room, owner } = *self;
+        Asking { state, show: room, owner, bits: TICKET_BITS, now: state.locks.now() }
+    }
+}
+
 /// Who is asked for what.
 struct Asking<'a> {
     state: &'a AppState,
+    /// The show, or the waiting room.
     show: Uuid,
     owner: &'a str,
     bits: u8,

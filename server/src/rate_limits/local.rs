@@ -16,7 +16,7 @@ const MAX_BUCKETS: usize = 50_000;
 pub(super) struct Buckets(Mutex<HashMap<String, Timestamp>>);
 
 impl Buckets {
-    pub(super) fn act(&self, of: &Allowance, mut key: String, act: Act, now: Timestamp) -> Said {
+    pub(super) fn act(&self, of: &Allowance, mut key: String, act: (Act, u32), now: Timestamp) -> Said {
         let mut buckets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if buckets.len() >= MAX_BUCKETS && !buckets.contains_key(&key) {
             buckets.retain(|_, full_at| *full_at > now);
@@ -43,7 +43,7 @@ mod tests {
     #[test]
     fn everybody_has_a_bucket_of_their_own_and_full_ones_are_forgotten() {
         let (buckets, now) = (Buckets::default(), Timestamp(9_000));
-        let take = |who: usize, now| buckets.act(&OF, who.to_string(), Act::Take, now);
+        let take = |who: usize, now| buckets.act(&OF, who.to_string(), (Act::Take, 0), now);
         assert_eq!((take(1, now), take(1, now), take(2, now)), (Said::Granted, Said::Empty(1_000), Said::Granted));
         for who in 3..=MAX_BUCKETS {
             assert_eq!(take(who, now), Said::Granted);

@@ -35,7 +35,9 @@ pub struct Allowance {
 }
 
 impl Allowance {
-    const fn limit(&self) -> Limit {
+    /// The limit as a refusal names it.
+    #[must_use]
+    pub const fn limit(&self) -> Limit {
         Limit { name: self.name, burst: self.burst, window_s: self.burst as u64 * self.each_ms.unsigned_abs() / 1_000 }
     }
 }
@@ -46,6 +48,19 @@ enum Said {
     Granted,
     /// Nothing in it for so long, milliseconds.
     Empty(i64),
+    /// Only reserved ones are left.
+    Reserved,
+}
+
+/// The outcome of a take that leaves reserved ones in the bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// One was taken.
+    Granted,
+    /// Only reserved ones are left; nothing was taken.
+    Reserved,
+    /// The bucket is empty for so long.
+    Empty(Duration),
 }
 
 /// What is done to a bucket.
@@ -86,32 +101,40 @@ impl RateLimits {
     /// # Errors
     /// 429, with how long to wait.
     pub async fn take(&self, state: &AppState, of: &Allowance, whose: &str) -> Result<(), Problem> {
-        match self.act(state, of, whose, Act::Take).await {
-            Said::Granted => Ok(()),
-            Said::Empty(ms) => {
-                tracing::info!(limit = of.name, wait_ms = ms, "somebody tries too often");
-                let pause = Duration::from_millis(ms.unsigned_abs());
+        match self.take_leaving(state, of, whose, 0).await {
+            Taken::Granted | Taken::Reserved => Ok(()),
+            Taken::Empty(pause) => {
+                tracing::info!(limit = of.name, wait_ms = pause.as_millis(), "a rate limit refuses a try");
                 let detail = "That was too often in a short time. Please wait a little, then try again.";
                 Err(Problem::new(Code::TooManyAttempts, detail).with_limit(of.limit()).with_retry_after(pause))
             }
         }
     }
 
+    /// Takes one if at least `reserved` are left after it.
+    pub async fn take_leaving(&self, state: &AppState, of: &Allowance, whose: &str, reserved: u32) -> Taken {
+        match self.act(state, of, whose, Act::Take, reserved).await {
+            Said::Granted => Taken::Granted,
+            Said::Reserved => Taken::Reserved,
+            Said::Empty(ms) => Taken::Empty(Duration::from_millis(ms.unsigned_abs())),
+        }
+    }
+
     /// The try that was counted went well: it does not count.
     pub async fn give_back(&self, state: &AppState, of: &Allowance, whose: &str) {
-        self.act(state, of, whose, Act::Give).await;
+        self.act(state, of, whose, Act::Give, 0).await;
     }
 
     /// Forgets all tries.
     pub async fn clear(&self, state: &AppState, of: &Allowance, whose: &str) {
-        self.act(state, of, whose, Act::Clear).await;
+        self.act(state, of, whose, Act::Clear, 0).await;
     }
 
-    async fn act(&self, state: &AppState, of: &Allowance, whose: &str, act: Act) -> Said {
+    async fn act(&self, state: &AppState, of: &Allowance, whose: &str, act: Act, reserved: u32) -> Said {
         // Named as it always was: versions that run side by side during an update count together.
         let key = format!("{}throttle:{}:{}", self.prefix, of.name, hashed(whose));
         let mut call = self.script.call(&[&key]);
-        call.arg(of.burst).arg(of.each_ms).arg(act.as_str());
+        call.arg(of.burst).arg(of.each_ms).arg(act.as_str()).arg(reserved);
         match tokio::time::timeout(DEADLINE, self.ask(state, act, &call)).await {
             Ok(Ok(answer)) => match read(&answer.value) {
                 Some(said) => return said,
@@ -120,7 +143,7 @@ impl RateLimits {
             Ok(Err(cause)) => tracing::debug!(%cause, "tries are counted by this replica alone for now"),
             Err(_) => tracing::debug!("tries are counted by this replica alone: Redis takes too long"),
         }
-        self.local.act(of, key, act, state.locks.now())
+        self.local.act(of, key, (act, reserved), state.locks.now())
     }
 
     /// A try whose answer is lost was perhaps counted, and is not counted twice.
@@ -137,6 +160,7 @@ fn read(answer: &Value) -> Option<Said> {
     match parts.as_slice() {
         [Value::Int(1), Value::Int(_), Value::Int(_)] => Some(Said::Granted),
         [Value::Int(0), Value::Int(_), Value::Int(wait)] => Some(Said::Empty(*wait)),
+        [Value::Int(2), Value::Int(_), Value::Int(_)] => Some(Said::Reserved),
         _ => None,
     }
 }
@@ -148,8 +172,13 @@ fn hashed(whose: &str) -> String {
     name
 }
 
-/// The same arithmetic as `take.lua`: when a bucket will be full again, after `act`.
-fn step(of: &Allowance, full_at: Option<Timestamp>, act: Act, now: Timestamp) -> (Option<Timestamp>, Said) {
+/// The same arithmetic as `take.lua`: when a bucket will be full again, after `act`; a take leaves so many `reserved`.
+fn step(
+    of: &Allowance,
+    full_at: Option<Timestamp>,
+    (act, reserved): (Act, u32),
+    now: Timestamp,
+) -> (Option<Timestamp>, Said) {
     let full_at = full_at.map_or(now.0, |at| at.0.max(now.0));
     let whole = i64::from(of.burst) * of.each_ms;
     let full_at = match act {
@@ -157,6 +186,9 @@ fn step(of: &Allowance, full_at: Option<Timestamp>, act: Act, now: Timestamp) ->
         Act::Give => full_at - of.each_ms,
         Act::Take if full_at + of.each_ms - now.0 > whole => {
             return (Some(Timestamp(full_at)), Said::Empty(full_at + of.each_ms - now.0 - whole));
+        }
+        Act::Take if full_at + of.each_ms - now.0 > whole - i64::from(reserved) * of.each_ms => {
+            return (Some(Timestamp(full_at)).filter(|at| at.0 > now.0), Said::Reserved);
         }
         Act::Take => full_at + of.each_ms,
     };
@@ -174,25 +206,34 @@ mod tests {
         let now = Timestamp(5_000);
         let mut bucket = None;
         for _ in 0..3 {
-            let (after, said) = step(&OF, bucket, Act::Take, now);
+            let (after, said) = step(&OF, bucket, (Act::Take, 0), now);
             assert_eq!(said, Said::Granted);
             bucket = after;
         }
-        assert_eq!(step(&OF, bucket, Act::Take, now), (bucket, Said::Empty(1_000)));
-        assert_eq!(step(&OF, bucket, Act::Take, now.plus_ms(400)).1, Said::Empty(600));
-        let (after, said) = step(&OF, bucket, Act::Take, now.plus_ms(1_000));
+        assert_eq!(step(&OF, bucket, (Act::Take, 0), now), (bucket, Said::Empty(1_000)));
+        assert_eq!(step(&OF, bucket, (Act::Take, 0), now.plus_ms(400)).1, Said::Empty(600));
+        let (after, said) = step(&OF, bucket, (Act::Take, 0), now.plus_ms(1_000));
         assert_eq!((after, said), (Some(now.plus_ms(4_000)), Said::Granted));
-        assert_eq!(step(&OF, bucket, Act::Take, now.plus_ms(60_000)).0, Some(now.plus_ms(61_000)), "never fuller");
+        assert_eq!(step(&OF, bucket, (Act::Take, 0), now.plus_ms(60_000)).0, Some(now.plus_ms(61_000)), "never fuller");
     }
 
     #[test]
     fn what_is_given_back_can_be_taken_and_no_more_than_that() {
         let now = Timestamp(5_000);
         let full = Some(now.plus_ms(3_000));
-        let (given, _) = step(&OF, full, Act::Give, now);
-        assert_eq!(step(&OF, given, Act::Take, now), (full, Said::Granted));
-        assert_eq!(step(&OF, None, Act::Give, now), (None, Said::Granted));
-        assert_eq!(step(&OF, full, Act::Clear, now), (None, Said::Granted));
+        let (given, _) = step(&OF, full, (Act::Give, 0), now);
+        assert_eq!(step(&OF, given, (Act::Take, 0), now), (full, Said::Granted));
+        assert_eq!(step(&OF, None, (Act::Give, 0), now), (None, Said::Granted));
+        assert_eq!(step(&OF, full, (Act::Clear, 0), now), (None, Said::Granted));
+    }
+
+    #[test]
+    fn a_take_leaves_the_reserved_ones_and_a_take_without_reserve_gets_them() {
+        let now = Timestamp(5_000);
+        let (after, said) = step(&OF, None, (Act::Take, 2), now);
+        assert_eq!((after, said), (Some(now.plus_ms(1_000)), Said::Granted), "two of three are left");
+        assert_eq!(step(&OF, after, (Act::Take, 2), now), (after, Said::Reserved));
+        assert_eq!(step(&OF, after, (Act::Take, 0), now), (Some(now.plus_ms(2_000)), Said::Granted));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use domain::time::{MINUTE_MS, SECOND_MS, Timestamp};
 use domain::waiting_room::PASS_MS;
 use uuid::Uuid;
 
+use super::limits::{self, Joiner};
 use super::room::Room;
 use super::store::{self, Entered};
 use super::tickets::Pass;
@@ -19,6 +20,9 @@ use crate::web::{Code, Problem, Visitor};
 
 /// How long somebody who is called has to come in, milliseconds. Who is late comes in as soon as there is room.
 pub(super) const CLAIM_MS: i64 = 2 * MINUTE_MS;
+/// The same for a ticket whose holder never asked again since joining, milliseconds: a page that is open asks within
+/// seconds of the opening.
+pub(super) const ABSENT_CLAIM_MS: i64 = 15 * SECOND_MS;
 /// Devices one ticket lets in: the one it was on, and one more.
 const DEVICES: u32 = 2;
 /// A pass is good for so long after its end, milliseconds: what was sent in time may arrive late.
@@ -161,11 +165,18 @@ pub(super) enum Came {
 /// Somebody comes to the door: without a ticket they get one, with one they go in if it is their turn.
 ///
 /// # Errors
-/// 503 when a store cannot be reached or too many come.
-pub(super) async fn come(state: &AppState, room: &Arc<Room>, owner: &str, papers: Papers) -> Result<Came, Problem> {
+/// 503 when a store cannot be reached or too many come; for a new ticket as [`limits::count`] says.
+pub(super) async fn come(
+    state: &AppState,
+    room: &Arc<Room>,
+    joiner: Joiner<'_>,
+    papers: Papers,
+) -> Result<Came, Problem> {
     let Some(number) = papers.number else {
-        return number_of(state, room, owner).await.map(Came::Joined);
+        return number_of(state, room, joiner).await.map(Came::Joined);
     };
+    room.present.note(number);
+    let owner = joiner.owner;
     if let Some(pass) = papers.pass {
         return Ok(Came::With(number, Entered::Inside(pass.until)));
     }
@@ -188,10 +199,10 @@ pub(super) async fn come(state: &AppState, room: &Arc<Room>, owner: &str, papers
 
 /// The number of a visitor: the same each time they ask, also while the first request is running; another when they
 /// gave that one back.
-async fn number_of(state: &AppState, room: &Arc<Room>, owner: &str) -> Result<u64, Problem> {
-    let (joins, asked) = (&state.waiting_rooms.joins, (room.id, owner.to_owned()));
+async fn number_of(state: &AppState, room: &Arc<Room>, joiner: Joiner<'_>) -> Result<u64, Problem> {
+    let (joins, asked) = (&state.waiting_rooms.joins, (room.id, joiner.owner.to_owned()));
     let join = async || {
-        let joined = joins.entry(asked.clone()).or_try_insert_with(joining::take_number(state, room)).await;
+        let joined = joins.entry(asked.clone()).or_try_insert_with(new_number(state, room, joiner)).await;
         joined.map_err(|problem| (*problem).clone())
     };
     let joined = join().await?;
@@ -200,6 +211,18 @@ async fn number_of(state: &AppState, room: &Arc<Room>, owner: &str) -> Result<u6
     }
     joins.invalidate(&asked).await;
     Ok(join().await?.into_value())
+}
+
+/// A new number, counted for the address it goes to.
+async fn new_number(state: &AppState, room: &Arc<Room>, joiner: Joiner<'_>) -> Result<u64, Problem> {
+    let counted = limits::count(state, room, joiner).await?;
+    match joining::take_number(state, room).await {
+        Ok(number) => Ok(number),
+        Err(problem) => {
+            counted.give_back(state).await;
+            Err(problem)
+        }
+    }
 }
 
 /// Somebody leaves for good.

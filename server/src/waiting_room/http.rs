@@ -13,16 +13,17 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::door::{self, Came, Papers};
+use super::limits::Joiner;
 use super::store::Entered;
 use super::tickets::Pass;
 use super::{Refused, show_at, switch, view};
-use crate::AppState;
 use crate::accounts::Staff;
 use crate::holds::sales_open;
 use crate::idempotency::{IdempotencyKey, Intent};
 use crate::web::problem::ApiResult;
 use crate::web::refusals::{KeyReused, NotStaff};
-use crate::web::{ApiJson, ApiPath, Problem, Visitor};
+use crate::web::{ApiJson, ApiPath, ClientAddress, Problem, Visitor};
+use crate::{AppState, ids};
 
 /// The routes of waiting rooms, under `/api/v1`.
 pub fn routes() -> OpenApiRouter<AppState> {
@@ -36,27 +37,37 @@ pub fn routes() -> OpenApiRouter<AppState> {
 /// key, and a repeat tells how the room stands by then.
 #[utoipa::path(post, path = "/shows/{show}/queue", tag = "waiting room",
     params(("show" = Uuid, Path), ("Idempotency-Key" = String, Header, description = "One per intent"),
-        ("Queue-Ticket" = Option<String>, Header, description = "Your ticket, where it is no cookie")),
+        ("Queue-Ticket" = Option<String>, Header, description = "Your ticket, where it is no cookie"),
+        ("Puzzle-Solution" = Option<String>, Header, description = "Where a puzzle was asked for")),
     responses(
         (status = 201, body = QueueView, description = "A new ticket"),
         (status = 200, body = QueueView, description = "The ticket you came with"),
-        (status = 400, body = ProblemView, description = "key_missing, key_malformed"),
+        (status = 400, body = ProblemView, description = "key_missing, key_malformed, puzzle_wrong"),
         (status = 404, body = ProblemView, description = "No such show, or it has no waiting room"),
-        (status = 409, body = ProblemView, description = "sales_closed"),
-        (status = 429, body = ProblemView, description = "waiting_list_full"),
+        (status = 409, body = ProblemView, description = "sales_closed, puzzle_spent"),
+        (status = 428, body = ProblemView, description = "puzzle_wanted"),
+        (status = 429, body = ProblemView, description = "waiting_list_full, too_many_attempts"),
         (status = 503, body = ProblemView, description = "lock_store_unavailable, overloaded")))]
 async fn come(
     State(state): State<AppState>,
     visitor: Visitor,
+    address: ClientAddress,
     ApiPath(show): ApiPath<Uuid>,
     headers: HeaderMap,
-    _key: IdempotencyKey,
+    key: IdempotencyKey,
 ) -> ApiResult<Response> {
     let show = state.catalogue.known_show(show).await?;
     let room = state.waiting_rooms.known(show.id)?;
     sales_open(&show, state.locks.now())?;
     let papers = door::papers(&state, &room, &visitor.owner, &headers);
-    let came = door::come(&state, &room, &visitor.owner, papers).await?;
+    let intent = Intent::new(&visitor.owner, key, "queue", &()).in_show(show.id);
+    let request = ids::derived_id(&[&visitor.owner, &room.id.to_string(), intent.key()]);
+    let joiner = Joiner { owner: &visitor.owner, address: &address, headers: &headers, request };
+    let came = match door::come(&state, &room, joiner, papers).await {
+        Ok(came) => came,
+        // A new visitor keeps the cookie of a refusal: the puzzle is for them.
+        Err(problem) => return Ok((visitor, problem).into_response()),
+    };
     let (status, papers, told) = match came {
         Came::Joined(number) => (StatusCode::CREATED, Papers { number: Some(number), pass: None }, None),
         Came::With(number, entered) => {
@@ -100,6 +111,9 @@ async fn look(
     let show = state.catalogue.known_show(show).await?;
     let room = state.waiting_rooms.known(show.id)?;
     let papers = door::papers(&state, &room, &visitor.owner, &headers);
+    if let Some(number) = papers.number {
+        room.present.note(number);
+    }
     let view = view::view(&state, &show, &room, &visitor.owner, papers, None);
     Ok((visitor, Json(view)).into_response())
 }

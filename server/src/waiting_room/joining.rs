@@ -2,8 +2,9 @@
 //! come while its call is on its way share the next.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use domain::waiting_room::MAX_PEOPLE;
+use domain::waiting_room::MAX_TICKETS;
 use tokio::sync::oneshot;
 
 use super::room::Room;
@@ -20,6 +21,8 @@ const MAX_WAITING: usize = 16_384;
 const BLOCK: u64 = 256;
 /// …and more where many come: enough for so many steps like this one.
 const STEPS_AHEAD: u64 = 4;
+/// When it is worth asking again at a full room.
+const FULL_FOR: Duration = Duration::from_secs(60);
 /// How often a step is tried: past the mark, past a room that was lost, and once more.
 const TRIES: u32 = 4;
 
@@ -102,7 +105,7 @@ async fn serve(state: AppState, room: Arc<Room>) {
 async fn hand_out(state: &AppState, room: &Room, mut batch: Vec<Reply>) {
     while !batch.is_empty() {
         match step(state, room, batch.len() as u64).await {
-            Ok(Given { first, count }) => {
+            Ok(Given { first, count, .. }) => {
                 let served = usize::try_from(count).unwrap_or(usize::MAX).min(batch.len());
                 for (reply, number) in batch.drain(..served).zip(first..) {
                     // Nobody listening any more: a number stays nobody's.
@@ -125,13 +128,13 @@ async fn step(state: &AppState, room: &Room, people: u64) -> Result<Given, Probl
     for _ in 0..TRIES {
         match store::join(state, room, people).await? {
             Some(given) if given.count > 0 => return Ok(given),
-            Some(given) if given.first >= MAX_PEOPLE => {
-                let detail = "So many are waiting for this show that your turn would not come.";
-                return Err(Problem::new(Code::WaitingListFull, detail));
+            Some(given) if given.is_full => {
+                let detail = "The waiting room is full. It takes others as soon as people are called or leave.";
+                return Err(Problem::new(Code::WaitingListFull, detail).with_retry_after(FULL_FOR));
             }
             // The mark first, in Postgres: a number is never given out before it stands there.
             Some(given) => {
-                let mark = (given.first + BLOCK.max(STEPS_AHEAD * people)).min(MAX_PEOPLE);
+                let mark = (given.first + BLOCK.max(STEPS_AHEAD * people)).min(MAX_TICKETS);
                 room.may_reach(sql::reserve(&state.pg, room.id, mark).await?);
             }
             None => rebuild::rebuild(state, room).await?,

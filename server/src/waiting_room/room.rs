@@ -14,6 +14,7 @@ use sqlx::PgPool;
 use uuid::Uuid;
 
 use super::joining::Joining;
+use super::present::Present;
 use super::sellers::Sellers;
 use super::sql::{self, RoomRow};
 use super::store::{self, Scripts, Stands};
@@ -50,8 +51,9 @@ pub struct Room {
     pub show: Uuid,
     /// SHA-256 of the key of its draw, hex.
     pub commitment: String,
-    pub(super) keys: [String; 5],
+    pub(super) keys: [String; 6],
     pub(super) joining: Joining,
+    pub(super) present: Present,
     key: [u8; KEY_BYTES],
     terms: RwLock<Terms>,
     /// The draw, once it is written down how many are drawn.
@@ -82,6 +84,7 @@ impl Room {
             commitment: hex::encode(commitment(&key)),
             keys: store::keys(prefix, row.show_id, row.id),
             joining: Joining::default(),
+            present: Present::default(),
             key,
             terms: RwLock::new(terms_of(row)),
             draw: OnceLock::new(),

@@ -8,8 +8,9 @@ use domain::seats::SeatState;
 use domain::waiting_room::PASS_MS;
 use futures::StreamExt;
 
-use super::door::CLAIM_MS;
+use super::door::{ABSENT_CLAIM_MS, CLAIM_MS};
 use super::room::Room;
+use super::store::Claim;
 use super::{rebuild, sql, store};
 use crate::background::Rounds;
 use crate::seat_locks::{MapSnapshot, with_map};
@@ -60,7 +61,10 @@ async fn one_round(state: &AppState, room: &Arc<Room>, looks: bool) -> Result<()
     let (from, numbers) = room.next_numbers();
     // Nobody is called to seats they cannot take: before the sale begins, and while it is paused.
     let limit = if holds::on_sale(&show, state.locks.now()).is_ok() { room.inside_limit() } else { 0 };
-    let Some(stands) = store::admit(state, room, limit, CLAIM_MS, (from, &numbers)).await? else {
+    report_present(state, room).await?;
+    let claim = Claim { present_ms: CLAIM_MS, absent_ms: ABSENT_CLAIM_MS };
+    let Some(stands) = store::admit(state, room, limit, claim, (from, &numbers)).await? else {
+        room.present.forget();
         return rebuild::rebuild(state, room).await;
     };
     room.note_stands(stands);
@@ -83,6 +87,17 @@ async fn one_round(state: &AppState, room: &Arc<Room>, looks: bool) -> Result<()
         sql::note(&state.pg, room.id, stands.joined, stands.called, stands.inside).await?;
     }
     Ok(())
+}
+
+/// Reports which tickets are in use, before places are called.
+async fn report_present(state: &AppState, room: &Room) -> Result<(), Problem> {
+    loop {
+        let numbers = room.present.take_pending();
+        if numbers.is_empty() {
+            return Ok(());
+        }
+        store::note_present(state, room, &numbers).await.inspect_err(|_| room.present.forget())?;
+    }
 }
 
 /// Seats nobody has bought, held ones included: who holds them is inside.

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use domain::time::Timestamp;
+use domain::waiting_room::{MAX_TICKETS, MAX_WAITING};
 use redis::Value;
 use uuid::Uuid;
 
@@ -12,7 +13,7 @@ use crate::seat_locks::StoreError;
 use crate::seat_locks::link::{Call, LuaScript};
 
 /// The keys every script gets, in the order of `lua/join.lua`.
-const NAMES: [&str; 5] = ["room", "left", "inside", "entered", "lately"];
+const NAMES: [&str; 6] = ["room", "left", "inside", "entered", "lately", "present"];
 
 /// All scripts, hashed once.
 pub(super) struct Scripts {
@@ -23,6 +24,7 @@ pub(super) struct Scripts {
     left: LuaScript,
     load: LuaScript,
     close: LuaScript,
+    present: LuaScript,
 }
 
 impl Scripts {
@@ -35,6 +37,7 @@ impl Scripts {
             left: LuaScript::new(include_str!("lua/left.lua")),
             load: LuaScript::new(include_str!("lua/load.lua")),
             close: LuaScript::new(include_str!("lua/close.lua")),
+            present: LuaScript::new(include_str!("lua/present.lua")),
         }
     }
 }
@@ -53,6 +56,8 @@ pub(super) type IfThere<T> = Result<Option<T>, StoreError>;
 pub(super) struct Given {
     pub(super) first: u64,
     pub(super) count: u64,
+    /// The room is full.
+    pub(super) is_full: bool,
 }
 
 /// How a room stands.
@@ -96,10 +101,29 @@ pub(super) async fn join(state: &AppState, room: &Room, people: u64) -> IfThere<
     let scripts = &state.waiting_rooms.scripts;
     let mut call = scripts.join.call(&room.keys);
     call.arg(people).arg(room.least_free()).arg(room.reserved()).arg(room.setting().opens_at.0);
-    let Some([first, count]) = ask(state, room, &call).await? else { return Ok(None) };
-    let given = Given { first: positive(first)?, count: positive(count)? };
+    call.arg(MAX_WAITING).arg(MAX_TICKETS);
+    let Some([first, count, full]) = ask(state, room, &call).await? else { return Ok(None) };
+    let given = Given { first: positive(first)?, count: positive(count)?, is_full: full == 1 };
     room.saw(given.first + given.count);
     Ok(Some(given))
+}
+
+/// The time to come in after a call, milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Claim {
+    /// For a ticket whose holder has asked again since joining.
+    pub(super) present_ms: i64,
+    /// For an unused ticket.
+    pub(super) absent_ms: i64,
+}
+
+/// Notes that the holders of these tickets have asked again since they joined.
+pub(super) async fn note_present(state: &AppState, room: &Room, numbers: &[u64]) -> Result<(), StoreError> {
+    let mut call = state.waiting_rooms.scripts.present.call(&room.keys);
+    for number in numbers {
+        call.arg(*number);
+    }
+    words(state, room, &call).await.map(|_| ())
 }
 
 /// Calls the next places; `numbers` are those at the drawn places from `from`.
@@ -107,14 +131,14 @@ pub(super) async fn admit(
     state: &AppState,
     room: &Room,
     limit: u64,
-    claim_ms: i64,
+    claim: Claim,
     (from, numbers): (u64, &[u64]),
 ) -> IfThere<Stands> {
     let scripts = &state.waiting_rooms.scripts;
     let setting = room.setting();
     let mut call = scripts.admit.call(&room.keys);
     call.arg(setting.opens_at.0).arg(room.least_free()).arg(or_none(room.people())).arg(setting.per_second);
-    call.arg(limit).arg(claim_ms).arg(from);
+    call.arg(limit).arg(claim.present_ms).arg(claim.absent_ms).arg(from);
     for number in numbers {
         call.arg(*number);
     }

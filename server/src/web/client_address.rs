@@ -47,6 +47,25 @@ impl ClientAddress {
     }
 }
 
+impl ClientAddress {
+    /// The network around the address: an IPv4 /24, an IPv6 /48. An owner of many addresses mostly has those of one.
+    #[must_use]
+    pub fn network(&self) -> String {
+        let address = self.0.strip_suffix("/64").unwrap_or(&self.0);
+        match address.parse::<IpAddr>() {
+            Ok(IpAddr::V4(address)) => {
+                let [a, b, c, _] = address.octets();
+                format!("{a}.{b}.{c}.0/24")
+            }
+            Ok(IpAddr::V6(address)) => {
+                let [a, b, c, ..] = address.segments();
+                format!("{}/48", Ipv6Addr::new(a, b, c, 0, 0, 0, 0, 0))
+            }
+            Err(_) => self.0.clone(),
+        }
+    }
+}
+
 /// What an address is counted as: itself, or its network.
 pub(super) fn counted(address: IpAddr) -> String {
     match address.to_canonical() {
@@ -82,6 +101,15 @@ mod tests {
         assert_eq!(of("10.0.0.1", &["6.6.6.6", "198.51.100.1, 10.0.0.2"], 2), "198.51.100.1");
         assert_eq!(of("10.0.0.1", &["198.51.100.1"], 2), "10.0.0.1", "fewer hops than there should be");
         assert_eq!(of("10.0.0.1", &["nobody"], 1), "10.0.0.1");
+    }
+
+    #[test]
+    fn the_network_around_an_address_is_a_24_or_a_48() {
+        let network = |peer| ClientAddress(of(peer, &[], 0)).network();
+        assert_eq!(network("203.0.113.7"), "203.0.113.0/24");
+        assert_eq!(network("2001:db8:1:2:3:4:5:6"), "2001:db8:1::/48");
+        assert_eq!(network("2001:db8:1:ffff::1"), "2001:db8:1::/48");
+        assert_eq!(ClientAddress("nowhere".to_owned()).network(), "nowhere");
     }
 
     #[test]

@@ -3,8 +3,9 @@
 --
 -- KEYS: as join.lua
 -- ARGV: 1 when the room opens, ms, 2 no number below this is free, 3 how many were drawn; -1: not written down yet,
---       4 people a second, 5 people inside at most, 6 how long somebody has to come in, ms,
---       7 a place, 8… the numbers at this and the following places, as far as they were drawn
+--       4 people a second, 5 people inside at most, 6 how long somebody has to come in, ms, 7 the same for a ticket
+--       whose holder never asked again, ms,
+--       8 a place, 9… the numbers at this and the following places, as far as they were drawn
 -- Answers {1, now ms, next, drawn or -1, called, gone, inside, let in within a minute} or {0}, as join.lua
 local MOST_ENDED = 1000   -- people whose time inside ends in one call
 local MOST_CALLED = 1000  -- places in one call
@@ -32,11 +33,14 @@ if now >= tonumber(known[8] or 0) then
   ghosts = 0
 end
 
+local absent = 0
 for _, number in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now, 'LIMIT', 0, MOST_ENDED)) do
   redis.call('ZREM', KEYS[3], number)
   -- Who never came in may still come; who did had their time.
   if redis.call('HDEL', KEYS[4], number) == 1 then
     redis.call('SETBIT', KEYS[2], number, 1)
+  else
+    absent = absent + 1
   end
 end
 
@@ -60,14 +64,15 @@ local tenth = math.floor(now / TENTH_MS)
 if people >= 0 then
   local rate = tonumber(ARGV[4])
   -- In thousandths of a person. At most half a second is made up for: a pause is no reason for a rush.
-  local credit = tonumber(known[4] or 0) + math.max(0, now - tonumber(known[5] or now)) * rate
+  -- An unanswered call is made again, to another: the pace is that of people, not of tickets.
+  local credit = tonumber(known[4] or 0) + math.max(0, now - tonumber(known[5] or now)) * rate + absent * 1000
   credit = math.min(credit, math.max(1000, rate * 500))
-  local limit, until_ms, from = tonumber(ARGV[5]), now + tonumber(ARGV[6]), tonumber(ARGV[7])
+  local limit, from = tonumber(ARGV[5]), tonumber(ARGV[8])
   local steps, let_in = 0, 0
   while called < next and inside < limit and credit >= 1000 and steps < MOST_CALLED do
     local number = called
     if called < people then
-      number = tonumber(ARGV[8 + called - from])
+      number = tonumber(ARGV[9 + called - from])
     end
     if not number or (called < people and called < from) then
       break
@@ -75,7 +80,8 @@ if people >= 0 then
     if is_nobodys(number) or redis.call('GETBIT', KEYS[2], number) == 1 then
       gone = math.max(0, gone - 1)
     else
-      redis.call('ZADD', KEYS[3], until_ms, number)
+      local is_present = redis.call('GETBIT', KEYS[6], number) == 1
+      redis.call('ZADD', KEYS[3], now + tonumber(is_present and ARGV[6] or ARGV[7]), number)
       inside, credit, let_in = inside + 1, credit - 1000, let_in + 1
     end
     called, steps = called + 1, steps + 1

@@ -1,6 +1,7 @@
 //! The waiting room: people at the door of a show, on several servers, with a Redis that may forget.
 
 mod calling;
+mod crowds;
 mod draw;
 mod losses;
 mod pages;

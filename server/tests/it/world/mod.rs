@@ -106,6 +106,7 @@ impl World {
             ("HOLDS_PER_VISITOR_MIN".into(), "0".into()),
             ("HOLDS_PER_ADDRESS_MIN".into(), "0".into()),
             ("SOCKETS_PER_ADDRESS".into(), "0".into()),
+            ("QUEUE_TICKETS_PER_ADDRESS".into(), "0".into()),
         ];
         all.extend(settings.iter().map(|(key, value)| ((*key).into(), (*value).into())));
         let client = reqwest::Client::builder()

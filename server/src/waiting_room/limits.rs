@@ -1,0 +1,106 @@
+//! Limits on the tickets of a waiting room for each address and its network, and the puzzles in front of them.
+//!
+//! Two buckets a room, shared by all replicas (`rate_limits`): the caller's address (IPv4, or an IPv6 /64), and the
+//! network around it (/24, or /48). A ticket takes one from each. The first ones of a full bucket are free; the others go
+//! to callers who solved a puzzle of this room (`puzzles`), and an empty bucket refuses both. While Redis is away each
+//! replica counts by itself, in a bounded table, where newcomers share one bucket when it is full; no numbers are given out
+//! then anyhow, for the counter is in Redis too.
+
+use std::time::Duration;
+
+use axum::http::HeaderMap;
+use domain::waiting_room::TicketLimit;
+use uuid::Uuid;
+
+use super::room::Room;
+use crate::rate_limits::{Allowance, Taken};
+use crate::web::{ClientAddress, Code, Problem};
+use crate::{AppState, ids, puzzles};
+
+/// Names of the buckets, in the header `RateLimit` and in Redis.
+const ADDRESS: &str = "queue-address";
+const NETWORK: &str = "queue-network";
+/// All who share an address are refused together: they are sent away for up to this much longer, milliseconds, so that
+/// they do not come back together.
+const SPREAD_MS: u64 = 20_000;
+
+/// A request to join.
+#[derive(Clone, Copy)]
+pub(super) struct Joiner<'a> {
+    pub(super) owner: &'a str,
+    pub(super) address: &'a ClientAddress,
+    pub(super) headers: &'a HeaderMap,
+    /// Names the request: a repeat of it may bring the same solution.
+    pub(super) request: Uuid,
+}
+
+/// Takes from the buckets, to be given back when no ticket is given out.
+#[derive(Debug, Default)]
+pub(super) struct Counted(Vec<(Allowance, String)>);
+
+/// Counts a new ticket for the address and the network of its caller.
+///
+/// # Errors
+/// 428 when a puzzle is to be solved first, 400 and 409 for a solution that is none or was used; 429 when address or
+/// network have no ticket left, with how long to wait.
+pub(super) async fn count(state: &AppState, room: &Room, joiner: Joiner<'_>) -> Result<Counted, Problem> {
+    let Some(of_address) = TicketLimit::of_address(state.config.queue_tickets_per_address) else {
+        return Ok(Counted::default());
+    };
+    let asking = puzzles::TicketPuzzle { state, room: room.id, owner: joiner.owner };
+    let has_solved = asking.is_solved(joiner.headers, joiner.request).await?;
+    let buckets =
+        [(ADDRESS, of_address, joiner.address.0.clone()), (NETWORK, of_address.of_network(), joiner.address.network())];
+    let mut counted = Counted::default();
+    for (name, limit, whose) in buckets {
+        let of = Allowance { name, burst: limit.burst, each_ms: limit.each_ms };
+        let whose = format!("{} {whose}", room.id);
+        let reserved = if has_solved { 0 } else { limit.reserved() };
+        let refusal = match state.rate_limits.take_leaving(state, &of, &whose, reserved).await {
+            Taken::Granted => {
+                counted.0.push((of, whose));
+                continue;
+            }
+            Taken::Reserved => asking.wanted(),
+            Taken::Empty(pause) => refusal(&of, pause),
+        };
+        counted.give_back(state).await;
+        return Err(refusal);
+    }
+    Ok(counted)
+}
+
+impl Counted {
+    /// No ticket was given out.
+    pub(super) async fn give_back(self, state: &AppState) {
+        for (of, whose) in self.0 {
+            state.rate_limits.give_back(state, &of, &whose).await;
+        }
+    }
+}
+
+fn refusal(of: &Allowance, pause: Duration) -> Problem {
+    let pause = pause + Duration::from_millis(ids::jitter(SPREAD_MS));
+    let detail = format!(
+        "Very many people have joined from your network. Please try again in {} s: who joins before the room opens has the \
+         same chance in the draw as all others.",
+        pause.as_millis().div_ceil(1_000).max(1)
+    );
+    tracing::info!(limit = of.name, "joining a waiting room was refused: no ticket left for the address");
+    Problem::new(Code::TooManyAttempts, detail).with_limit(of.limit()).with_retry_after(pause)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_says_when_to_come_back_and_spreads_people() {
+        let of = Allowance { name: ADDRESS, burst: 120, each_ms: 10_000 };
+        let problem = refusal(&of, Duration::from_secs(7));
+        assert_eq!(problem.code(), Code::TooManyAttempts);
+        let response = axum::response::IntoResponse::into_response(problem);
+        let wait: u64 = response.headers()["retry-after"].to_str().expect("text").parse().expect("seconds");
+        assert!((7..=7 + SPREAD_MS / 1_000).contains(&wait), "{wait}");
+    }
+}

@@ -1,0 +1,88 @@
+//! The tickets in use: those whose holders have asked again since they joined.
+//!
+//! An unused ticket is called like any other, but keeps a place inside for seconds instead of minutes
+//! (`door::ABSENT_CLAIM_MS`), so that tickets taken in bulk do not hold others up. A bit each: here, so that a ticket is
+//! reported once, and in Redis, where the places are called (`lua/present.lua`). Losing either costs an honest holder
+//! nothing once they ask again.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Tickets reported in one call.
+const MAX_PER_CALL: usize = 2_000;
+/// Tickets that wait to be reported; beyond, a ticket is noted the next time its holder asks.
+const MAX_PENDING: usize = 200_000;
+
+/// Tickets seen in use at this replica, and those not reported to Redis yet.
+#[derive(Default)]
+pub(super) struct Present(Mutex<Seen>);
+
+#[derive(Default)]
+struct Seen {
+    bits: Vec<u64>,
+    pending: Vec<u64>,
+}
+
+impl Present {
+    /// The holder of this ticket asks. The number is a genuine ticket's: it bounds the memory.
+    pub(super) fn note(&self, number: u64) {
+        let Ok(word) = usize::try_from(number / 64) else { return };
+        let mut seen = self.lock();
+        if seen.pending.len() >= MAX_PENDING {
+            return;
+        }
+        if seen.bits.len() <= word {
+            seen.bits.resize(word + 1, 0);
+        }
+        let bit = 1_u64 << (number % 64);
+        if seen.bits[word] & bit == 0 {
+            seen.bits[word] |= bit;
+            seen.pending.push(number);
+        }
+    }
+
+    /// Some of those that are to be reported.
+    pub(super) fn take_pending(&self) -> Vec<u64> {
+        let mut seen = self.lock();
+        let left = seen.pending.len().saturating_sub(MAX_PER_CALL);
+        seen.pending.split_off(left)
+    }
+
+    /// Redis may have forgotten them, or never heard of them: each is reported again when its holder asks.
+    pub(super) fn forget(&self) {
+        *self.lock() = Seen::default();
+    }
+
+    // Held for a few additions, never across an await.
+    fn lock(&self) -> MutexGuard<'_, Seen> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ticket_is_reported_once_until_it_is_forgotten() {
+        let present = Present::default();
+        for number in [3, 64, 3] {
+            present.note(number);
+        }
+        assert_eq!(present.take_pending(), [3, 64]);
+        present.note(3);
+        assert_eq!(present.take_pending(), [0; 0]);
+        present.forget();
+        present.note(3);
+        assert_eq!(present.take_pending(), [3]);
+    }
+
+    #[test]
+    fn a_call_and_the_queue_are_bounded() {
+        let present = Present::default();
+        for number in 0..=MAX_PENDING as u64 {
+            present.note(number);
+        }
+        assert_eq!(present.take_pending().len(), MAX_PER_CALL);
+        assert_eq!(present.lock().pending.len(), MAX_PENDING - MAX_PER_CALL);
+    }
+}
