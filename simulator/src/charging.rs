@@ -109,8 +109,9 @@ impl Simulator {
     ///
     /// # Errors
     /// [`NotNow`]. A payment decided earlier is no error: the outcome says that nothing changed.
-    pub fn pay(&self, id: &str, card: &'static Card) -> Result<Outcome, NotNow> {
+    pub fn pay(&self, id: &str, card: &'static Card, fingerprint: Option<String>) -> Result<Outcome, NotNow> {
         let place = self.courier.try_place().ok_or(NotNow::QueueFull)?;
+        self.ledger.give_card(id, fingerprint)?;
         let outcome = self.ledger.decide(id, card.first, clock::now_ms())?;
         if outcome.changed {
             tracing::debug!(payment = id, card = card.name, status = ?outcome.payment.status, "paid with a card");

@@ -102,6 +102,7 @@ impl Ledger {
             asked,
             status: Status::RequiresPayer,
             failure: None,
+            fingerprint: None,
             taken_minor: 0,
             refunds: Vec::new(),
         };
@@ -148,6 +149,19 @@ impl Ledger {
     /// [`Refused::Unknown`].
     pub fn decide(&self, id: &str, verdict: Verdict, now_ms: i64) -> Result<Outcome, Refused> {
         self.rule(id, verdict, |payment| payment.status == Status::RequiresPayer && !payment.is_overdue(now_ms))
+    }
+
+    /// Notes the fingerprint of the card that is given to a payment that waits for one.
+    ///
+    /// # Errors
+    /// [`Refused::Unknown`].
+    pub fn give_card(&self, id: &str, fingerprint: Option<String>) -> Result<(), Refused> {
+        let mut book = self.book();
+        let payment = book.payment(id)?;
+        if payment.status == Status::RequiresPayer {
+            payment.fingerprint = fingerprint;
+        }
+        Ok(())
     }
 
     /// The bank's last word on a pending payment, in time or not. Nothing changes when it was voided

@@ -140,6 +140,8 @@ pub struct Payment {
     pub status: Status,
     /// Why it failed, or why the payer's last try did, where they may try again.
     pub failure: Option<&'static str>,
+    /// Fingerprint of the card that was given last; `None` for a card without one.
+    pub fingerprint: Option<String>,
     /// What the bank took, minor units; nothing until it succeeded.
     pub taken_minor: i64,
     /// What went back, in the order it was asked for.
@@ -189,6 +191,9 @@ pub struct PaymentView {
     pub currency: String,
     /// How much went back.
     pub refunded_minor: i64,
+    /// Fingerprint of the card that paid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<String>,
     /// Why it failed, a stable word.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
@@ -245,6 +250,7 @@ impl Payment {
             amount_minor: self.amount_minor(),
             currency: self.asked.currency.clone(),
             refunded_minor: self.refunded_minor(),
+            fingerprint: self.fingerprint.clone().filter(|_| self.status == Status::Succeeded),
             failure: self.failure.map(str::to_owned),
         }
     }

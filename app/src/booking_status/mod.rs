@@ -191,6 +191,7 @@ fn step_in_words(told: &StepView) -> String {
         ("moved", ..) => say!("story.moved"),
         ("relocated", Some(note), ..) => say!("story.relocated", note = note),
         ("other_seats_taken", ..) => say!("story.other_seats_taken"),
+        ("lost", ..) if told.why.as_deref() == Some("card_limit") => say!("story.card_limit"),
         // The API says in English which seats it was.
         ("lost", ..) if current() != Language::English => say!("story.lost"),
         _ => told.words.clone(),

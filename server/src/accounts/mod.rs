@@ -43,7 +43,7 @@ pub use http::{Registration, ResetIntent, routes};
 pub use login::{Gone, LoggedIn, end_all, end_session, log_in};
 pub use mails::send_forever as send_mails_forever;
 pub use password::{change as change_password, forgotten as password_forgotten, reset as reset_password};
-pub use person::{check as check_person, email_of, known_as};
+pub use person::{check as check_person, email_of, known_as, mailbox};
 pub use pin::{PinIntent, check_pin, managers_with_pin, set_pin};
 pub use purge::purge_forever;
 pub use register::register;

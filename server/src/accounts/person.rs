@@ -37,6 +37,18 @@ pub fn known_as(email: &str) -> String {
     email.trim().to_ascii_lowercase()
 }
 
+/// The mailbox an address leads to, as caps on seats count it: [`known_as`], without a tag behind a plus. As `mailbox` in
+/// SQL (`migrations/0120`).
+#[must_use]
+pub fn mailbox(email: &str) -> String {
+    let email = known_as(email);
+    let untagged = email.rsplit_once('@').and_then(|(local, domain)| {
+        let (name, _tag) = local.split_once('+')?;
+        (!name.is_empty()).then(|| format!("{name}@{domain}"))
+    });
+    untagged.unwrap_or(email)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -51,6 +63,16 @@ mod tests {
     fn an_address_is_one_however_it_is_typed_and_no_other_letters_are_taken_for_its() {
         assert_eq!(known_as(" Ann@Example.ORG "), known_as("ann@example.org"));
         assert_ne!(known_as("\u{212A}im@example.org"), known_as("kim@example.org"), "the Kelvin sign is no k");
+    }
+
+    #[test]
+    fn a_tag_and_the_case_of_letters_make_no_other_mailbox() {
+        for same in ["ann@example.org", "Ann@Example.org", "ann+cinema@example.org", "ann+a+b@example.org"] {
+            assert_eq!(mailbox(same), "ann@example.org", "{same}");
+        }
+        for other in ["an.n@example.org", "ann@example.com", "+ann@example.org", "anna@example.org"] {
+            assert_eq!(mailbox(other), other, "another mailbox, or nothing is known of it");
+        }
     }
 
     #[test]

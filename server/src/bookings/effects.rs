@@ -8,6 +8,7 @@ use domain::booking::{BookingState, Effect, Event};
 use domain::time::Timestamp;
 use uuid::Uuid;
 
+use super::checkout::instruments::{self, PaidWith};
 use super::claims::{area_claims, on_map, seat_claims};
 use super::commits::{self, CommitMode, Lesson, Said, Work};
 use super::mails::{notices, ticket_mails};
@@ -219,7 +220,10 @@ pub(super) async fn learn(
 ) -> Result<(), EffectError> {
     let now = state.locks.now();
     let (noted, pay_url, event) = commits::read(status);
-    load_show_of(state, booking).await?;
+    let instrument = match (load_show_of(state, booking).await?, status) {
+        (Some(show), PaymentStatus::Succeeded { .. }) => PaidWith::of_payment(state, &show, booking).await?,
+        _ => None,
+    };
     let mut tx = state.pg.begin().await?;
     let row = sql::lock(&mut tx, booking).await?.ok_or(EffectError::NoBooking(booking))?;
     sql::note_payment(&mut tx, booking, noted, gateway_ref, pay_url.as_deref(), now).await?;
@@ -234,7 +238,8 @@ pub(super) async fn learn(
             }
             _ => causes::GATEWAY_SAID.reason.to_owned(),
         };
-        move_by_gateway(state, &mut tx, &row, event, Cause { actor, reason: &reason }, now).await?;
+        let cause = Cause { actor, reason: &reason };
+        move_by_gateway(state, &mut tx, &row, event, cause, instrument.as_ref(), now).await?;
     }
     tx.commit().await?;
     outbox::wake(state);
@@ -243,24 +248,25 @@ pub(super) async fn learn(
 
 /// Brings the booking's show into the catalogue's cache. Loading takes a connection of its own, which a
 /// transaction must not wait for while it holds one.
-pub(super) async fn load_show_of(state: &AppState, booking: Uuid) -> Result<(), Problem> {
+pub(super) async fn load_show_of(state: &AppState, booking: Uuid) -> Result<Option<Arc<Show>>, Problem> {
     let mut connection = state.pg.acquire().await?;
     let show = sql::show_of(&mut connection, booking).await?;
     drop(connection);
-    if let Some(show) = show {
-        state.catalogue.known_show(show).await?;
+    match show {
+        Some(show) => state.catalogue.known_show(show).await.map(Some),
+        None => Ok(None),
     }
-    Ok(())
 }
 
-/// A gateway's event on a locked booking; a paid one is settled in the same transaction. `false`: there
-/// was nothing to do.
+/// A gateway's event on a locked booking; a paid one is settled in the same transaction, unless the `instrument` that paid
+/// has paid for too many seats: then the money goes back. `false`: there was nothing to do.
 pub(super) async fn move_by_gateway(
     state: &AppState,
     tx: &mut sqlx::PgConnection,
     row: &BookingRow,
     event: Event,
     cause: Cause<'_>,
+    instrument: Option<&PaidWith>,
     now: Timestamp,
 ) -> Result<bool, EffectError> {
     if let Event::PaymentSucceeded { amount } = event
@@ -278,6 +284,12 @@ pub(super) async fn move_by_gateway(
     };
     if moved.machine.state == BookingState::PaymentSucceeded {
         let show = state.catalogue.known_show(moved.show_id).await?;
+        if let Some(instrument) = instrument
+            && !instruments::settle(tx, &show, &moved, instrument).await?
+        {
+            moves::apply(tx, &moved, Event::SeatsLost, causes::CARD_LIMIT, now).await?;
+            return Ok(true);
+        }
         moves::settle(tx, &moved, show.starts_at <= now, now).await?;
     }
     Ok(true)

@@ -12,6 +12,7 @@ use domain::time::{SECOND_MS, Timestamp};
 use sqlx::PgConnection;
 
 use super::checkout::create::MAX_REFERENCE_DRAWS;
+use super::checkout::instruments::{self, PaidWith};
 use super::claims::seat_claims;
 use super::effects::EffectError;
 use super::money::payment_rows;
@@ -58,12 +59,13 @@ pub(super) async fn place(state: &AppState, show: &Show, row: &BookingRow) -> Re
     if let Some(why) = circumstances.why_not(show, now) {
         return give_back(state, row, why).await;
     }
+    let instrument = PaidWith::of_payment(state, show, row.id).await?;
     match hold_seats(state, show, row, circumstances.if_late).await {
-        Ok(Some(held)) => match take(state, show, row, &held).await {
-            Ok(true) => Ok(()),
-            Ok(false) => {
+        Ok(Some(held)) => match take(state, show, row, &held, instrument.as_ref()).await {
+            Ok(None) => Ok(()),
+            Ok(Some(why)) => {
                 let_go(state, show, row, &held).await;
-                give_back(state, row, "The seats were sold to others meanwhile.").await
+                give_back(state, row, why).await
             }
             Err(error) => Err(error),
         },
@@ -224,14 +226,23 @@ async fn let_go(state: &AppState, show: &Show, row: &BookingRow, held: &Held) {
     }
 }
 
-/// A new booking takes the seats and the money, in one transaction; `false`, and nothing is done, when a
-/// seat was sold to somebody else.
-async fn take(state: &AppState, show: &Show, row: &BookingRow, held: &Held) -> Result<bool, EffectError> {
+/// Why late money found no seats.
+const SOLD_TO_OTHERS: &str = "The seats were sold to others meanwhile.";
+
+/// A new booking takes the seats and the money, in one transaction. Nothing is done, and the answer says why, when a seat
+/// was sold to somebody else, or the card has paid for too many.
+async fn take(
+    state: &AppState,
+    show: &Show,
+    row: &BookingRow,
+    held: &Held,
+    instrument: Option<&PaidWith>,
+) -> Result<Option<&'static str>, EffectError> {
     let now = state.locks.now();
     let mut tx = state.pg.begin().await?;
     let row = sql::lock(&mut tx, row.id).await?.ok_or(EffectError::NoBooking(row.id))?;
     if !is_waiting(&row) {
-        return Ok(true);
+        return Ok(None);
     }
     let agreed = sql::seats(&mut tx, row.id).await?;
     let Some(fresh) = insert(&mut tx, &row, held, now).await? else {
@@ -244,21 +255,26 @@ async fn take(state: &AppState, show: &Show, row: &BookingRow, held: &Held) -> R
     let moved_in = Event::PaymentMovedIn { until: held.expires_at };
     let pending = step(&mut tx, &locked, moved_in, &reason, now).await?;
     if !seat_claims::claim(&mut tx, &pending, now).await?.is_empty() {
-        return Ok(false);
+        return Ok(Some(SOLD_TO_OTHERS));
     }
     let has_moved = payment_rows::move_on(&mut tx, (row.id, fresh.id), None, now).await?;
     assert!(has_moved, "money that waits has not moved");
+    if let Some(instrument) = instrument
+        && !instruments::settle(&mut tx, show, &pending, instrument).await?
+    {
+        return Ok(Some(moves::causes::CARD_LIMIT.reason));
+    }
     let paid = Event::PaymentSucceeded { amount: row.machine.total };
     let paid = step(&mut tx, &pending, paid, "The gateway has the money.", now).await?;
     let sold = moves::settle(&mut tx, &paid, show.starts_at <= now, now).await?;
     if sold.machine.state != BookingState::Confirmed {
-        return Ok(false);
+        return Ok(Some(SOLD_TO_OTHERS));
     }
     let reason = format!("It pays for booking {} now.", sold.reference);
     step(&mut tx, &row, Event::LateMoneyMoved, &reason, now).await?;
     tx.commit().await?;
     outbox::wake(state);
-    Ok(true)
+    Ok(None)
 }
 
 async fn step(

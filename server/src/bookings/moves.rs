@@ -41,6 +41,11 @@ pub(super) mod causes {
     pub(in crate::bookings) const CLAIM_GONE: Cause<'_> =
         Cause::of("system", "A seat was no longer claimed for this booking.");
 
+    pub(in crate::bookings) const CARD_LIMIT: Cause<'_> = Cause::of(
+        "system",
+        "This card had already paid for as many seats of this show as one card may. The payment goes back to it.",
+    );
+
     /// Around a gateway's own word for its no.
     const SAID_NO: (&str, &str) = ("The gateway said no: ", ".");
 

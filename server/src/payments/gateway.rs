@@ -185,6 +185,8 @@ pub struct GatewayPayment {
     pub status: PaymentStatus,
     /// How much of it went back.
     pub refunded: Money,
+    /// Whose instrument paid, once it did: the same name as [`Gateway::fingerprint`] gives; `None` when it has none.
+    pub instrument: Option<String>,
 }
 
 /// Payments on one page of a ledger, at most.

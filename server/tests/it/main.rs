@@ -16,6 +16,7 @@ mod budgets;
 mod buyer;
 mod cancel;
 mod cancel_show;
+mod caps;
 mod catalogue;
 mod cdn;
 mod checking;

@@ -161,6 +161,7 @@ pub(super) mod tests {
             },
             status: Status::RequiresPayer,
             failure: None,
+            fingerprint: None,
             taken_minor: 0,
             refunds: Vec::new(),
         }

@@ -66,8 +66,10 @@ async fn submit(
     };
     let (outcome, answer) = if pressed.action == "cancel" {
         (simulator.give_up(&id), Answer::Prompt)
-    } else if let Some(card) = cards::by_name(&pressed.card) {
-        (simulator.pay(&id, card), card.answer)
+    } else if let Some(card) = cards::by_token(&format!("tok_{}", pressed.card)) {
+        // Behind an `@` a program says which card of that kind it is, as in a token.
+        let fingerprint = cards::fingerprint(&format!("tok_{}", pressed.card));
+        (simulator.pay(&id, card, fingerprint), card.answer)
     } else {
         return again("Please choose a card.", StatusCode::UNPROCESSABLE_ENTITY);
     };

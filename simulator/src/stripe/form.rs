@@ -92,15 +92,16 @@ fn currency(fields: &mut Fields, name: &str) -> Result<String, Error> {
     Err(invalid(StatusCode::BAD_REQUEST, "Currencies are three lowercase letters."))
 }
 
-/// A new PaymentIntent, and the card that pays for it if it is to be confirmed at once.
-pub fn intent(fields: &mut Fields) -> Result<(NewPayment, Option<&'static Card>), Error> {
+/// A new PaymentIntent; and the card that pays for it, with its payment method, if it is to be confirmed at once.
+pub fn intent(fields: &mut Fields) -> Result<(NewPayment, Option<(&'static Card, String)>), Error> {
     let metadata = fields.metadata("metadata");
     fields.metadata("automatic_payment_methods");
     let confirm = fields.take("confirm").as_deref() == Some("true");
     let method = fields.take("payment_method");
     let card = match (&method, confirm) {
         (Some(method), true) => {
-            Some(cards::by_payment_method(method).ok_or_else(|| Error::missing("PaymentMethod", method))?)
+            let card = cards::by_payment_method(method).ok_or_else(|| Error::missing("PaymentMethod", method))?;
+            Some((card, method.clone()))
         }
         (None, true) => return Err(invalid(StatusCode::BAD_REQUEST, "You cannot confirm without a payment method.")),
         (_, false) => None,
@@ -114,7 +115,7 @@ pub fn intent(fields: &mut Fields) -> Result<(NewPayment, Option<&'static Card>)
         cancel_url: None,
         webhook_url: NOWHERE.to_owned(),
         expires_at_ms: NEVER_MS,
-        token: card.map(|card| format!("tok_{}", card.name)),
+        token: card.as_ref().map(|(card, _)| format!("tok_{}", card.name)),
         dialect: Dialect::Stripe(StripeTerms { checkout: false, metadata }),
     };
     Ok((asked, card))

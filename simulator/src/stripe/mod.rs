@@ -83,7 +83,7 @@ async fn create_intent(State(simulator): State<Simulator>, headers: HeaderMap, b
     fields.none_left()?;
     let payment = open(&simulator, &key_of(&headers), asked, "pi")?;
     let payment = match card {
-        Some(card) => confirm(&simulator, payment, card).await?,
+        Some((card, method)) => confirm(&simulator, payment, card, &method).await?,
         None => payment,
     };
     if payment.status == Status::Failed {
@@ -98,11 +98,11 @@ fn open(simulator: &Simulator, key: &str, asked: NewPayment, prefix: &str) -> Re
     Ok(opened.payment)
 }
 
-async fn confirm(simulator: &Simulator, payment: Payment, card: &'static Card) -> Result<Payment, Error> {
+async fn confirm(simulator: &Simulator, payment: Payment, card: &'static Card, method: &str) -> Result<Payment, Error> {
     if payment.status != Status::RequiresPayer {
         return Ok(payment);
     }
-    let Outcome { payment, changed } = simulator.pay(&payment.id, card)?;
+    let Outcome { payment, changed } = simulator.pay(&payment.id, card, cards::fingerprint(method))?;
     if changed && !simulator.answers(card).await {
         return Err(invalid(StatusCode::GATEWAY_TIMEOUT, "Nobody should still be listening."));
     }

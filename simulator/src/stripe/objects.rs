@@ -42,7 +42,11 @@ pub fn intent(payment: &Payment, expand: &[String]) -> Value {
     let charge = (payment.status == Status::Succeeded).then(|| {
         let id = format!("ch_{}", secret(payment));
         if wants(expand, "latest_charge") {
-            json!({ "id": id, "object": "charge", "amount": payment.taken_minor, "amount_refunded": payment.refunded_minor() })
+            let card = json!({ "brand": "visa", "fingerprint": payment.fingerprint });
+            json!({
+                "id": id, "object": "charge", "amount": payment.taken_minor, "amount_refunded": payment.refunded_minor(),
+                "payment_method_details": { "type": "card", "card": card },
+            })
         } else {
             json!(id)
         }

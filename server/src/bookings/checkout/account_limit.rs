@@ -1,42 +1,113 @@
-//! The limit of seats per person, for an account with several visitors.
+//! The limit of seats per person, for a person with several visitors.
 //!
-//! Every browser that signs in makes its visitor one more of the account's. What they all bought is counted before a
-//! charge (`checks`); but two browsers of one account that pay at the same moment would both be told that the other has
-//! nothing yet. So the submission of such a buyer goes by itself, past the batches: it takes a lock of its show and
-//! account that lasts until its transaction ends, counts again, and only then claims seats. Everybody else, guests and
-//! accounts with one visitor, neither waits nor is counted twice: their own hold stands in the way of another.
+//! Every browser that signs in makes its visitor one more of the account's, and a guest may give the address of an
+//! account. What they all bought is counted before a charge (`checks`); but two browsers of one person that pay at the same
+//! moment would both find that the other has nothing yet. So the submission of such a buyer takes a lock of its show and
+//! person that lasts until its transaction ends, counts again in the next statement, and only then claims seats. A batch
+//! takes the locks of all its persons without waiting, and counts them in one statement; a submission whose lock is
+//! another's runs alone, and waits. All others, guests without a proven address and accounts with one visitor and
+//! no proven address, take no lock and are not counted twice: their own hold stands in the way of another.
 //!
 //! The lock is taken after the booking's row, before that of a card (`instruments`) and before any claim. Nobody who
 //! holds it waits for what somebody who waits for it has locked: that is their own key and booking.
 //!
-//! **What is left.** Whether there are several is asked with the buyer's record. An account whose second browser signs in
-//! for the first time within the milliseconds between that and the first one's submission may pass the limit once.
+//! **What is left.** Who the person is is asked with the buyer's record. An account that proves its address, or whose
+//! second browser signs in for the first time, within the milliseconds between that and the submission may pass the limit
+//! once.
+
+use std::collections::{HashMap, HashSet};
 
 use domain::time::Timestamp;
 use sqlx::PgConnection;
-use uuid::Uuid;
 
-use super::{checks, instruments};
+use super::checks::{self, Person};
+use super::instruments;
 use crate::bookings::sql::BookingRow;
 use crate::catalogue::Show;
 use crate::web::Problem;
 
-/// Keeps the advisory locks of accounts apart from others: "acct" in ASCII.
+/// Keeps the advisory locks of persons apart from others: "acct" in ASCII.
 const LOCK_SPACE: i64 = 0x6163_6374;
 
-/// Lets a submission pass unless the account's visitors have too many seats of its show by now. In the submission's
+/// Lets a submission pass unless the person's visitors have too many seats of its show by now. In the submission's
 /// transaction, after the booking was locked.
 ///
 /// # Errors
-/// As the check before it: 429 `person_limit`; 503 when others of this account take too long.
+/// As the check before it: 429 `person_limit`; 503 when others of this person take too long.
 pub(in crate::bookings) async fn claim(
     tx: &mut PgConnection,
     show: &Show,
     row: &BookingRow,
-    account: Uuid,
+    person: &Person,
     now: Timestamp,
 ) -> Result<(), Problem> {
-    instruments::lock(tx, LOCK_SPACE, format!("{}{account}", show.id)).await?;
-    // In a statement after the lock: it sees what whoever had it before has committed.
+    instruments::lock(tx, LOCK_SPACE, person.0.clone()).await?;
+    // In a statement after the lock: it sees what the transaction before it has committed.
     checks::look_again(tx, show, row, now).await
+}
+
+/// A submission of a batch, whose person is counted under a lock.
+pub(in crate::bookings) struct Claimant<'a> {
+    /// Its place in the batch.
+    pub(in crate::bookings) place: usize,
+    /// The buyer.
+    pub(in crate::bookings) person: &'a Person,
+    /// The show.
+    pub(in crate::bookings) show: &'a Show,
+    /// The booking.
+    pub(in crate::bookings) row: &'a BookingRow,
+}
+
+/// Why a submission of a batch does not go on.
+pub(in crate::bookings) enum Verdict {
+    /// Their lock is another's: it runs alone, and waits.
+    Busy,
+    /// They would have too many seats.
+    Refused(Problem),
+}
+
+/// [`claim`] for the submissions of a batch: takes each lock unless it is another's, in one statement, and counts in the
+/// next. Those that are not named in the answer may go on.
+///
+/// # Errors
+/// When the database fails.
+pub(in crate::bookings) async fn try_claim(
+    tx: &mut PgConnection,
+    claimants: &[Claimant<'_>],
+    now: Timestamp,
+) -> Result<HashMap<usize, Verdict>, sqlx::Error> {
+    let mut verdicts = HashMap::new();
+    if claimants.is_empty() {
+        return Ok(verdicts);
+    }
+    let names: Vec<&str> = claimants.iter().map(|claimant| claimant.person.0.as_str()).collect();
+    let locked: Vec<bool> = sqlx::query_scalar(
+        "SELECT pg_try_advisory_xact_lock(hashtextextended(name, $2))
+         FROM unnest($1::text[]) WITH ORDINALITY AS person (name, place) ORDER BY place",
+    )
+    .bind(&names)
+    .bind(LOCK_SPACE)
+    .fetch_all(&mut *tx)
+    .await?;
+    let (mut mine, mut seen) = (Vec::with_capacity(claimants.len()), HashSet::new());
+    for (claimant, is_locked) in claimants.iter().zip(locked) {
+        // A second submission of a person is counted after the first one is written.
+        if is_locked && seen.insert(claimant.person) {
+            mine.push(claimant);
+        } else {
+            verdicts.insert(claimant.place, Verdict::Busy);
+        }
+    }
+    let bookings: Vec<(&Show, &BookingRow)> = mine.iter().map(|claimant| (claimant.show, claimant.row)).collect();
+    if bookings.is_empty() {
+        return Ok(verdicts);
+    }
+    // In a statement after the locks.
+    let judged = checks::look_again_at(tx, &bookings, now).await?;
+    for (claimant, judged) in mine.into_iter().zip(judged) {
+        if let Err(problem) = judged {
+            verdicts.insert(claimant.place, Verdict::Refused(problem));
+        }
+    }
+    Ok(verdicts)
 }

@@ -8,8 +8,10 @@
 //! - what pays is told by its gateway, where the show has a cap on what one card pays for (`instruments`);
 //! - the buyer is within the limit of seats, and has not been trying card after card: asked of Postgres.
 //!
-//! The seats of a buyer with an account are those of all its visitors: every browser that signs in makes one more of
-//! them. Where there are several, they are counted once more as the payment is written down (`account_limit`).
+//! Seats are counted by person, not by cookie: by account (every browser that signs in makes one more visitor of it) and
+//! by mailbox, where its owner is known: an account's proven address, or any address in a show that asks for
+//! codes. A guest who gives such an address counts together with its account and with other guests who gave it. Persons
+//! who may pay in several browsers at once are counted once more as the payment is written down (`account_limit`).
 //!
 //! The fraud rule is plain and says so: [`MAX_DECLINES_OF_VISITOR`] declined payments by one visitor, or
 //! [`MAX_DECLINES_OF_EMAIL`] for one e-mail address, within [`DECLINES_WINDOW_MS`]. The address has the higher
@@ -26,6 +28,7 @@ use uuid::Uuid;
 
 use super::confirm::give_up_payment;
 use super::instruments::PaidWith;
+use crate::accounts::mailbox;
 use crate::bookings::commits::CommitMode;
 use crate::bookings::sql::BookingRow;
 use crate::catalogue::Show;
@@ -51,8 +54,8 @@ pub(in crate::bookings) struct Checked {
     pub(in crate::bookings) until: Timestamp,
     /// What pays, where that is asked for and known.
     pub(in crate::bookings) instrument: Option<PaidWith>,
-    /// The buyer's account, where another visitor of it may be paying at this moment.
-    pub(in crate::bookings) account: Option<Uuid>,
+    /// The buyer, where another visitor of the same person may be paying at this moment.
+    pub(in crate::bookings) person: Option<Person>,
 }
 
 /// All checks. The end of the hold, which is now closed to changes: a caller that does not go on to submit
@@ -80,7 +83,7 @@ pub(in crate::bookings) async fn before_charge(
         )
     };
     let problem = match tokio::time::timeout(CHECKS_DEADLINE, side_by_side).await {
-        Ok(Ok((until, account, instrument))) => return Ok(Checked { until, instrument, account }),
+        Ok(Ok((until, person, instrument))) => return Ok(Checked { until, instrument, person }),
         Ok(Err(problem)) => problem,
         Err(_) => too_slow(),
     };
@@ -126,40 +129,59 @@ pub(in crate::bookings) struct Buyer {
     show: Uuid,
     booking: Uuid,
     email: String,
+    /// The show has guests prove their addresses: then each is its person's.
+    has_proven: bool,
 }
 
 impl Buyer {
-    fn of(row: &BookingRow) -> Self {
-        Self { owner: row.owner.clone(), show: row.show_id, booking: row.id, email: row.buyer.1.clone() }
+    pub(in crate::bookings) fn of(show: &Show, row: &BookingRow) -> Self {
+        let (owner, email) = (row.owner.clone(), row.buyer.1.clone());
+        Self { owner, show: row.show_id, booking: row.id, email, has_proven: show.email_code }
     }
 }
 
 /// What Postgres knows of a buyer.
-#[derive(Clone, Copy, Debug, sqlx::FromRow)]
+#[derive(Clone, Debug, sqlx::FromRow)]
 pub(in crate::bookings) struct Record {
-    /// Seats and places of this show in their other bookings, paid for or being paid for; of an account in those of
-    /// all its visitors.
+    /// Seats and places of this show in their other bookings, paid for or being paid for; of a person in those of
+    /// all its visitors, and of guests who gave its address.
     seats_elsewhere: i64,
     /// Whose the visitor is, if they are an account's.
     account: Option<Uuid>,
-    /// Whether that account has other visitors.
+    /// The person's mailbox, where it is known to be theirs: the account's, or that of the account whose address a guest
+    /// gave.
+    mailbox: Option<String>,
+    /// The person has other visitors.
     has_others: bool,
     declines_of_visitor: i64,
     declines_of_email: i64,
 }
 
-/// The account of a buyer with a clean record, if it has other visitors.
+/// A person whose seats are counted under a lock, by the name of that lock.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(in crate::bookings) struct Person(pub(in crate::bookings) String);
+
+impl Record {
+    /// The buyer, where they may be paying in another browser at this moment. One lock for each: the mailbox, where one
+    /// is known, else the account.
+    fn person(&self, show: Uuid) -> Option<Person> {
+        let account = || self.account.filter(|_| self.has_others).map(|account| account.to_string());
+        self.mailbox.clone().or_else(account).map(|name| Person(format!("{show}{name}")))
+    }
+}
+
+/// The person a buyer with a clean record is, if they may have other visitors.
 async fn clean_record(
     state: &AppState,
     show: &Show,
     row: &BookingRow,
     is_guest: bool,
     now: Timestamp,
-) -> Result<Option<Uuid>, Problem> {
-    let record = record_at(state, row, now).await?;
-    refuse_handed_over(record, is_guest)?;
-    judge(record, wanted(row), show.per_person)?;
-    Ok(record.account.filter(|_| record.has_others))
+) -> Result<Option<Person>, Problem> {
+    let record = record_at(state, show, row, now).await?;
+    refuse_handed_over(&record, is_guest)?;
+    judge(&record, wanted(row), show.per_person)?;
+    Ok(record.person(show.id))
 }
 
 /// That a guest who checks out is whom their cookie says. Who kept a copy of it from before signing in would name the
@@ -167,12 +189,12 @@ async fn clean_record(
 ///
 /// # Errors
 /// 404, as for any booking of another's; 503 when Postgres does not say in time.
-pub(super) async fn is_theirs(state: &AppState, row: &BookingRow, is_guest: bool) -> Result<(), Problem> {
+pub(super) async fn is_theirs(state: &AppState, show: &Show, row: &BookingRow, is_guest: bool) -> Result<(), Problem> {
     if !is_guest {
         return Ok(());
     }
-    match tokio::time::timeout(CHECKS_DEADLINE, record_at(state, row, state.locks.now())).await {
-        Ok(record) => refuse_handed_over(record?, is_guest),
+    match tokio::time::timeout(CHECKS_DEADLINE, record_at(state, show, row, state.locks.now())).await {
+        Ok(record) => refuse_handed_over(&record?, is_guest),
         Err(_) => Err(too_slow()),
     }
 }
@@ -181,8 +203,8 @@ fn too_slow() -> Problem {
     Problem::new(Code::Overloaded, "Please try again in a moment; nothing was charged.")
 }
 
-async fn record_at(state: &AppState, row: &BookingRow, now: Timestamp) -> Result<Record, Problem> {
-    let buyer = Buyer::of(row);
+async fn record_at(state: &AppState, show: &Show, row: &BookingRow, now: Timestamp) -> Result<Record, Problem> {
+    let buyer = Buyer::of(show, row);
     match state.config.commits {
         CommitMode::Batched => state.commits.record_of(state, buyer).await,
         CommitMode::Interactive => {
@@ -194,7 +216,7 @@ async fn record_at(state: &AppState, row: &BookingRow, now: Timestamp) -> Result
 }
 
 /// `accounts::owner_for`, with what the record says.
-fn refuse_handed_over(record: Record, is_guest: bool) -> Result<(), Problem> {
+fn refuse_handed_over(record: &Record, is_guest: bool) -> Result<(), Problem> {
     if is_guest && record.account.is_some() { Err(Problem::not_found("booking")) } else { Ok(()) }
 }
 
@@ -205,8 +227,20 @@ pub(in crate::bookings) async fn look_again(
     row: &BookingRow,
     now: Timestamp,
 ) -> Result<(), Problem> {
-    let record = record_of(tx, &Buyer::of(row), now).await?;
-    judge(record, wanted(row), show.per_person)
+    let record = record_of(tx, &Buyer::of(show, row), now).await?;
+    judge(&record, wanted(row), show.per_person)
+}
+
+/// As [`look_again`], for many at once: whether each may go on. Their persons are locked.
+pub(in crate::bookings) async fn look_again_at(
+    tx: &mut PgConnection,
+    bookings: &[(&Show, &BookingRow)],
+    now: Timestamp,
+) -> Result<Vec<Result<(), Problem>>, sqlx::Error> {
+    let buyers: Vec<Buyer> = bookings.iter().map(|(show, row)| Buyer::of(show, row)).collect();
+    let records = records(tx, &buyers.iter().collect::<Vec<_>>(), now).await?;
+    let judged = records.iter().zip(bookings).map(|(record, (show, row))| judge(record, wanted(row), show.per_person));
+    Ok(judged.collect())
 }
 
 /// Seats and places of a booking.
@@ -220,33 +254,66 @@ async fn record_of(connection: &mut PgConnection, buyer: &Buyer, now: Timestamp)
     records.into_iter().next().ok_or_else(|| Problem::internal(&"a buyer without a record"))
 }
 
-/// The records of these buyers, in their order. One question for both rules: this is asked for every sale.
+/// The records of these buyers, in their order. One question for both rules: this is asked for every sale. Bookings of a
+/// mailbox are found by the index of addresses: those without a tag, and those with one, which lie between "+" and the
+/// sign after it.
 pub(in crate::bookings) async fn records(
     connection: &mut PgConnection,
     buyers: &[&Buyer],
     now: Timestamp,
 ) -> Result<Vec<Record>, sqlx::Error> {
     sqlx::query_as(
-        "SELECT (SELECT coalesce(sum((SELECT count(*) FROM booking_seats WHERE booking_id = other.id)
+        r#"SELECT (SELECT coalesce(sum((SELECT count(*) FROM booking_seats WHERE booking_id = other.id)
                                      + (SELECT coalesce(sum(quantity), 0) FROM booking_places
                                         WHERE booking_id = other.id)), 0)::bigint
-                 FROM bookings other
-                 WHERE other.owner = ANY (coalesce(theirs.owners, ARRAY[buyer.owner]))
-                   AND other.show_id = buyer.show AND other.id <> buyer.booking
+                 FROM (SELECT own.id, own.state, own.expires_at FROM bookings own
+                       WHERE own.owner = ANY (theirs.owners) AND own.show_id = buyer.show
+                       UNION
+                       SELECT guest.id, guest.state, guest.expires_at FROM bookings guest
+                       WHERE lower(guest.buyer_email COLLATE "C") = person.mailbox AND guest.show_id = buyer.show
+                         AND NOT EXISTS (SELECT 1 FROM account_visitors known WHERE known.owner = guest.owner)
+                       UNION
+                       SELECT tagged.id, tagged.state, tagged.expires_at FROM bookings tagged
+                       WHERE lower(tagged.buyer_email COLLATE "C") >= split_part(person.mailbox, '@', 1) || '+'
+                         AND lower(tagged.buyer_email COLLATE "C") < split_part(person.mailbox, '@', 1) || ','
+                         AND mailbox(tagged.buyer_email) = person.mailbox AND tagged.show_id = buyer.show
+                         AND NOT EXISTS (SELECT 1 FROM account_visitors known WHERE known.owner = tagged.owner)
+                      ) AS other
+                 WHERE other.id <> buyer.booking
                    AND (other.state IN ('PAYMENT_SUCCEEDED', 'CONFIRMED')
                         OR (other.state = 'PAYMENT_PENDING' AND other.expires_at > $8))) AS seats_elsewhere,
                 visitor.account_id AS account,
-                coalesce(cardinality(theirs.owners) > 1, false) AS has_others,
+                person.mailbox,
+                cardinality(theirs.owners) > 1 AS has_others,
                 (SELECT count(*) FROM (SELECT 1 FROM declined_payments
                                        WHERE owner = buyer.owner AND at > $5 LIMIT $6) AS v) AS declines_of_visitor,
                 (SELECT count(*) FROM (SELECT 1 FROM declined_payments
                                        WHERE email = lower(buyer.email) AND at > $5 LIMIT $7) AS e) AS declines_of_email
-         FROM unnest($1::text[], $2::uuid[], $3::uuid[], $4::text[])
-              WITH ORDINALITY AS buyer (owner, show, booking, email, place)
+         FROM unnest($1::text[], $2::uuid[], $3::uuid[], $4::text[], $9::text[], $10::bool[])
+              WITH ORDINALITY AS buyer (owner, show, booking, email, mailbox, has_proven, place)
          LEFT JOIN account_visitors visitor ON visitor.owner = buyer.owner
-         LEFT JOIN LATERAL (SELECT array_agg(sibling.owner) AS owners FROM account_visitors sibling
-                            WHERE sibling.account_id = visitor.account_id) AS theirs ON true
-         ORDER BY buyer.place",
+         CROSS JOIN LATERAL (
+             SELECT CASE
+                 WHEN visitor.account_id IS NOT NULL THEN
+                     coalesce((SELECT mailbox(own.email) FROM accounts own
+                               WHERE own.id = visitor.account_id AND own.email_proven_at IS NOT NULL),
+                              CASE WHEN buyer.has_proven THEN buyer.mailbox END)
+                 WHEN buyer.has_proven
+                      OR EXISTS (SELECT 1 FROM accounts named WHERE mailbox(named.email) = buyer.mailbox
+                                 AND named.email_proven_at IS NOT NULL AND named.closed_at IS NULL) THEN buyer.mailbox
+             END AS mailbox
+             -- Looked up once for each buyer, not once for each place it is used at.
+             OFFSET 0) AS person
+         CROSS JOIN LATERAL (
+             SELECT array_agg(DISTINCT sibling.owner) AS owners
+             FROM (SELECT buyer.owner
+                   UNION ALL
+                   SELECT known.owner FROM account_visitors known WHERE known.account_id = visitor.account_id
+                   UNION ALL
+                   SELECT known.owner FROM accounts named JOIN account_visitors known ON known.account_id = named.id
+                   WHERE mailbox(named.email) = person.mailbox AND named.email_proven_at IS NOT NULL
+                     AND named.closed_at IS NULL) AS sibling (owner)) AS theirs
+         ORDER BY buyer.place"#,
     )
     .bind(buyers.iter().map(|buyer| buyer.owner.as_str()).collect::<Vec<_>>())
     .bind(buyers.iter().map(|buyer| buyer.show).collect::<Vec<_>>())
@@ -256,16 +323,31 @@ pub(in crate::bookings) async fn records(
     .bind(MAX_DECLINES_OF_VISITOR)
     .bind(MAX_DECLINES_OF_EMAIL)
     .bind(to_utc(now))
+    .bind(buyers.iter().map(|buyer| mailbox(&buyer.email)).collect::<Vec<_>>())
+    .bind(buyers.iter().map(|buyer| buyer.has_proven).collect::<Vec<_>>())
     .fetch_all(connection)
     .await
 }
 
-fn judge(record: Record, seats: usize, most: usize) -> Result<(), Problem> {
+fn judge(record: &Record, seats: usize, most: usize) -> Result<(), Problem> {
     let elsewhere = usize::try_from(record.seats_elsewhere).unwrap_or(usize::MAX);
     if elsewhere.saturating_add(seats) > most {
-        // The others may have been bought in another browser, and not be on the screen of this one.
-        let whose = if record.account.is_some() { "your account has" } else { "you have" };
-        let words = format!("One person may have {most} seats and places in this show; {whose} {elsewhere} already.");
+        let words = match (record.account, &record.mailbox) {
+            // The others may have been bought in another browser, and not be on the screen of this one.
+            (Some(_), _) => {
+                format!(
+                    "One person may have {most} seats and places in this show; your account has {elsewhere} already."
+                )
+            }
+            // Anyone can type another's address: how many its account has is not said.
+            (None, Some(_)) => format!(
+                "One person may have {most} seats and places in this show. With these, this e-mail address would have \
+                 more. Nothing was charged."
+            ),
+            (None, None) => {
+                format!("One person may have {most} seats and places in this show; you have {elsewhere} already.")
+            }
+        };
         return Err(Problem::new(Code::PersonLimit, words));
     }
     if record.declines_of_visitor >= MAX_DECLINES_OF_VISITOR || record.declines_of_email >= MAX_DECLINES_OF_EMAIL {
@@ -281,13 +363,19 @@ mod tests {
     use super::*;
     use domain::seats::MAX_SEATS_PER_PERSON;
 
-    const CLEAN: Record =
-        Record { seats_elsewhere: 0, account: None, has_others: false, declines_of_visitor: 0, declines_of_email: 0 };
+    const CLEAN: Record = Record {
+        seats_elsewhere: 0,
+        account: None,
+        mailbox: None,
+        has_others: false,
+        declines_of_visitor: 0,
+        declines_of_email: 0,
+    };
 
     #[test]
     fn ten_seats_in_all_are_within_the_limit_and_eleven_are_not() {
         let code = |seats_elsewhere, seats| {
-            judge(Record { seats_elsewhere, ..CLEAN }, seats, MAX_SEATS_PER_PERSON).err().map(|problem| problem.code())
+            judge(&Record { seats_elsewhere, ..CLEAN }, seats, MAX_SEATS_PER_PERSON).err().map(|problem| problem.code())
         };
         assert_eq!(code(0, 10), None);
         assert_eq!(code(6, 4), None);
@@ -299,10 +387,31 @@ mod tests {
     fn a_few_declined_cards_are_bad_luck_and_many_are_a_sign() {
         let code = |visitor, email| {
             let record = Record { declines_of_visitor: visitor, declines_of_email: email, ..CLEAN };
-            judge(record, 1, MAX_SEATS_PER_PERSON).err().map(|problem| problem.code())
+            judge(&record, 1, MAX_SEATS_PER_PERSON).err().map(|problem| problem.code())
         };
         assert_eq!(code(MAX_DECLINES_OF_VISITOR - 1, MAX_DECLINES_OF_EMAIL - 1), None);
         assert_eq!(code(MAX_DECLINES_OF_VISITOR, 0), Some(Code::TooManyDeclines));
         assert_eq!(code(0, MAX_DECLINES_OF_EMAIL), Some(Code::TooManyDeclines));
+    }
+
+    #[test]
+    fn a_guest_is_not_told_how_many_seats_the_account_of_an_address_has() {
+        let record = Record { seats_elsewhere: 7, mailbox: Some("ann@example.org".to_owned()), ..CLEAN };
+        let refusal = judge(&record, 4, 10).expect_err("eleven");
+        assert!(!refusal.detail().contains('7') && !refusal.detail().contains("account"), "{}", refusal.detail());
+        let own = Record { account: Some(Uuid::from_u128(1)), ..record };
+        assert!(judge(&own, 4, 10).expect_err("eleven").detail().contains("your account has 7"));
+    }
+
+    #[test]
+    fn a_person_has_one_lock_and_a_plain_guest_has_none() {
+        let (show, account) = (Uuid::from_u128(1), Uuid::from_u128(2));
+        let name = |record: &Record| record.person(show).map(|person| person.0);
+        assert_eq!(name(&CLEAN), None);
+        let alone = Record { account: Some(account), ..CLEAN };
+        assert_eq!(name(&alone), None, "one visitor has one hold at a time");
+        assert_eq!(name(&Record { has_others: true, ..alone.clone() }), Some(format!("{show}{account}")));
+        let known = Record { mailbox: Some("ann@example.org".to_owned()), ..alone };
+        assert_eq!(name(&known), Some(format!("{show}ann@example.org")), "the guest's lock is the account's");
     }
 }

@@ -121,7 +121,7 @@ pub(super) async fn submit(
     let show = state.catalogue.known_show(row.show_id).await?;
     let gateway = state.gateways.first_choice();
     let means = (gateway, request.payment_token.as_deref());
-    let Checked { until, instrument, account } =
+    let Checked { until, instrument, person } =
         checks::before_charge(state, &show, &row, is_guest, if_late.is_none(), means).await?;
     let submission = Submission {
         show,
@@ -132,7 +132,7 @@ pub(super) async fn submit(
         only_at,
         token: request.payment_token.clone(),
         instrument,
-        account,
+        person,
         gateway,
         until,
         intent: intent.clone(),
@@ -297,7 +297,7 @@ fn check_token(request: &ConfirmRequest) -> Result<(), Problem> {
 /// Key, move, claims, payment and the wish to charge, in a transaction of its own. An answer instead: a twin
 /// was faster.
 pub(in crate::bookings) async fn submit_one(state: &AppState, submission: &Submission) -> Result<Done, Problem> {
-    let Submission { show, booking, new, token, instrument, account, gateway, until, intent, only_at, seen: _ } =
+    let Submission { show, booking, new, token, instrument, person, gateway, until, intent, only_at, seen: _ } =
         submission;
     let now = state.locks.now();
     let mut tx = state.pg.begin().await?;
@@ -329,8 +329,8 @@ pub(in crate::bookings) async fn submit_one(state: &AppState, submission: &Submi
     if let Some(new) = new {
         late::note_wish(&mut tx, &row, new.if_late).await?;
     }
-    if let Some(account) = account {
-        account_limit::claim(&mut tx, show, &pending, *account, now).await?;
+    if let Some(person) = person {
+        account_limit::claim(&mut tx, show, &pending, person, now).await?;
     }
     if let Some(instrument) = instrument {
         instruments::claim(&mut tx, show, &pending, instrument).await?;

@@ -39,7 +39,7 @@ pub(in crate::bookings) async fn create(state: &AppState, order: Order<'_>) -> R
     }
     let wanted = async {
         let row = wish(state, order, None).await?;
-        checks::is_theirs(state, &row, visitor.account.is_none()).await?;
+        checks::is_theirs(state, show, &row, visitor.account.is_none()).await?;
         Ok::<_, Problem>(row)
     };
     let wanted = match wanted.await {

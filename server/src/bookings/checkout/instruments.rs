@@ -11,11 +11,15 @@
 //! it causes no deadlock: a transaction that waits for it has locked nothing but its own booking, and the holder of
 //! the lock never waits for that.
 //!
+//! **On the gateway's page.** Every browser pays there, and which card it was is known with the outcome. So a payment that
+//! succeeded in a show with a cap is looked up at its gateway ([`PaidWith::of_payment`]) before its booking is settled, and
+//! counted under the same lock ([`settle`]): one above the cap is not sold, its money goes back at once, and the notice
+//! says why. A gateway that does not answer is asked again, by its webhook's repeat or the reconciler; the booking stays
+//! pending meanwhile.
+//!
 //! **When the card is unknown.** A gateway that does not answer is not asked for money either: `gateway_unavailable`,
-//! and nothing is charged. The booking passes ([`PaidWith::of_token`] is none) where the gateway answers that it has
-//! no name for what is behind a token, and where there is no token because the buyer pays on the gateway's page:
-//! every browser pays there, and refusing it would close the show to people rather than to programs. The other caps
-//! still hold, and a show that wants more asks for codes as well (`email_codes`).
+//! and nothing is charged. The booking passes where the gateway answers that it has no name for what paid or is behind a
+//! token. The other caps still hold, and a show that wants more asks for codes as well (`email_codes`).
 
 use sqlx::PgConnection;
 use uuid::Uuid;
@@ -23,7 +27,7 @@ use uuid::Uuid;
 use crate::AppState;
 use crate::bookings::sql::BookingRow;
 use crate::catalogue::Show;
-use crate::payments::GatewayError;
+use crate::payments::{GatewayError, Known};
 use crate::web::{Code, Problem};
 
 /// Keeps the advisory locks of instruments apart from others: "card" in ASCII.
@@ -52,11 +56,7 @@ impl PaidWith {
         let token = state.gateways.token_for(gateway, token.map(str::to_owned));
         let (Some(token), Some(asked)) = (token, state.gateways.named(gateway)) else { return Ok(None) };
         match asked.fingerprint(&token).await {
-            Ok(Some(name)) => {
-                // The gateways' names of cards have nothing to do with each other.
-                let digest = state.accounts.derived_secret(&format!("payment instrument\0{gateway}\0{name}"));
-                Ok(Some(Self(digest)))
-            }
+            Ok(Some(name)) => Ok(Some(Self::of_name(state, gateway, &name))),
             Ok(None) => {
                 tracing::info!(gateway, show = %show.id, "the gateway cannot tell whose instrument pays; it passes");
                 Ok(None)
@@ -73,6 +73,90 @@ impl PaidWith {
             }
         }
     }
+
+    /// Asks what has paid for a booking, where the show has a cap, its gateway knows it, and it was not known before the
+    /// charge. Outside any transaction: the gateway is asked.
+    ///
+    /// # Errors
+    /// 503 when the gateway or the database gives no answer.
+    pub(in crate::bookings) async fn of_payment(
+        state: &AppState,
+        show: &Show,
+        booking: Uuid,
+    ) -> Result<Option<Self>, Problem> {
+        if show.per_instrument.is_none() {
+            return Ok(None);
+        }
+        let paid: Option<(String, Option<String>, bool)> = sqlx::query_as(
+            "SELECT gateway, gateway_ref, EXISTS (SELECT 1 FROM payment_instruments WHERE booking_id = $1)
+             FROM payments WHERE booking_id = $1",
+        )
+        .bind(booking)
+        .fetch_optional(&state.pg)
+        .await?;
+        let Some((gateway, gateway_ref, false)) = paid else { return Ok(None) };
+        let Some(asked) = state.gateways.named(&gateway) else { return Ok(None) };
+        match asked.status(&Known { booking, gateway_ref }).await {
+            Ok(known) => {
+                let name = known.and_then(|payment| payment.instrument);
+                if name.is_none() {
+                    tracing::info!(gateway, %booking, "the gateway has no name for what paid; the cap does not count it");
+                }
+                Ok(name.map(|name| Self::of_name(state, &gateway, &name)))
+            }
+            Err(cause @ GatewayError::Refused { .. }) => {
+                tracing::warn!(gateway, %booking, %cause, "the gateway refuses to say what paid: no cap holds");
+                Ok(None)
+            }
+            Err(cause) => {
+                tracing::warn!(gateway, %booking, %cause, "the gateway did not say what paid; it is asked again");
+                Err(Problem::new(Code::GatewayUnavailable, "Which card paid is not known yet."))
+            }
+        }
+    }
+
+    /// The gateways' names of cards have nothing to do with each other.
+    fn of_name(state: &AppState, gateway: &str, name: &str) -> Self {
+        Self(state.accounts.derived_secret(&format!("payment instrument\0{gateway}\0{name}")))
+    }
+}
+
+/// Notes what has paid for a booking that is being settled; `false`, with nothing written, when it has paid for too many
+/// seats of the show. In the transaction of the sale, after the booking was locked.
+///
+/// # Errors
+/// When the database fails, or others with this card take too long.
+pub(in crate::bookings) async fn settle(
+    tx: &mut PgConnection,
+    show: &Show,
+    row: &BookingRow,
+    instrument: &PaidWith,
+) -> Result<bool, sqlx::Error> {
+    let Some(most) = show.per_instrument else { return Ok(true) };
+    lock(tx, LOCK_SPACE, format!("{}{}", show.id, instrument.0)).await?;
+    // In a statement after the lock.
+    let elsewhere = usize::try_from(paid_for(tx, row, instrument).await?).unwrap_or(usize::MAX);
+    if elsewhere.saturating_add(wanted(row)) > most {
+        return Ok(false);
+    }
+    note(tx, row, instrument).await?;
+    Ok(true)
+}
+
+/// Seats and places of a booking.
+fn wanted(row: &BookingRow) -> usize {
+    let places: u32 = row.places.iter().map(|places| places.count).sum();
+    row.seats.len() + places as usize
+}
+
+async fn note(tx: &mut PgConnection, row: &BookingRow, instrument: &PaidWith) -> Result<(), sqlx::Error> {
+    sqlx::query("INSERT INTO payment_instruments (booking_id, show_id, instrument) VALUES ($1, $2, $3)")
+        .bind(row.id)
+        .bind(row.show_id)
+        .bind(&instrument.0)
+        .execute(tx)
+        .await?;
+    Ok(())
 }
 
 /// Writes down what pays for a booking that is being submitted, unless it has paid for too many seats of its show. In
@@ -90,21 +174,14 @@ pub(in crate::bookings) async fn claim(
     let Some(most) = show.per_instrument else { return Ok(()) };
     lock(tx, LOCK_SPACE, format!("{}{}", show.id, instrument.0)).await?;
     let elsewhere = usize::try_from(paid_for(tx, row, instrument).await?).unwrap_or(usize::MAX);
-    let places: u32 = row.places.iter().map(|places| places.count).sum();
-    let wanted = row.seats.len() + places as usize;
-    if elsewhere.saturating_add(wanted) > most {
+    if elsewhere.saturating_add(wanted(row)) > most {
         let words = format!(
             "One card may pay for {most} seats and places in this show, and this one has paid for {elsewhere}. Nothing \
              was charged and your seats are still held: take fewer of them, or pay with another card."
         );
         return Err(Problem::new(Code::InstrumentLimit, words));
     }
-    sqlx::query("INSERT INTO payment_instruments (booking_id, show_id, instrument) VALUES ($1, $2, $3)")
-        .bind(row.id)
-        .bind(show.id)
-        .bind(&instrument.0)
-        .execute(tx)
-        .await?;
+    note(tx, row, instrument).await?;
     Ok(())
 }
 

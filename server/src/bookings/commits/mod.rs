@@ -51,6 +51,7 @@ use self::rivals::Rivals;
 pub(super) use self::run::retried;
 pub(super) use self::turns::Turn;
 use self::turns::Turns;
+use super::checkout::checks::Person;
 use super::checkout::instruments::PaidWith;
 use super::sql::BookingRow;
 use crate::AppState;
@@ -193,8 +194,8 @@ pub(super) struct Submission {
     pub(super) token: Option<String>,
     /// What will pay, where the show has a cap and it is known.
     pub(super) instrument: Option<PaidWith>,
-    /// The buyer's account, where its visitors' seats must be counted together under a lock.
-    pub(super) account: Option<Uuid>,
+    /// The buyer, where the seats of their visitors must be counted together under a lock.
+    pub(super) person: Option<Person>,
     /// Who will be asked for the money.
     pub(super) gateway: &'static str,
     /// The hold's new end.

@@ -14,6 +14,7 @@ use uuid::Uuid;
 use super::load::Found;
 use super::writes::{EventLine, Payment, PaymentNote, Update, Writes};
 use super::{Done, Key, Lesson, Submission, Work};
+use crate::bookings::checkout::account_limit::Claimant;
 use crate::bookings::checkout::create::unmoved;
 use crate::bookings::moves::{Cause, MoveError, causes};
 use crate::bookings::sql::BookingRow;
@@ -108,6 +109,21 @@ impl Plan {
         (self.made.iter().filter_map(found).collect(), self.moved.iter().filter_map(found).collect())
     }
 
+    /// The submissions whose persons are counted under a lock, as their bookings are known. The others are refused or go
+    /// by themselves before anything is written for them.
+    pub(super) fn claimants<'a>(&'a self, works: &[&'a Work]) -> Vec<Claimant<'a>> {
+        let of = |(place, work): (usize, &&'a Work)| {
+            let Work::Submit(submission) = *work else { return None };
+            let person = submission.person.as_ref().filter(|_| submission.instrument.is_none())?;
+            let row = match &submission.new {
+                Some(new) => &new.row,
+                None => &self.known.bookings.get(&submission.booking)?.row,
+            };
+            Some(Claimant { place, person, show: &submission.show, row })
+        };
+        works.iter().enumerate().filter_map(of).collect()
+    }
+
     /// Plans the piece at this place of the batch.
     pub(super) fn piece(&mut self, place: usize, work: &Work) -> Planned {
         match work {
@@ -119,9 +135,8 @@ impl Plan {
     }
 
     fn submit(&mut self, place: usize, submission: &Submission) -> Planned {
-        // What its card has paid for, and what an account with several visitors has, is counted under a lock, which no
-        // batch waits for.
-        if submission.instrument.is_some() || submission.account.is_some() {
+        // What its card has paid for is counted under a lock, which no batch waits for.
+        if submission.instrument.is_some() {
             return Planned::Apart;
         }
         if self.keys.contains(&submission.intent.name()) {
@@ -245,6 +260,8 @@ impl Plan {
     fn road(&self, found: &Found, show: &Show, event: Event) -> Road {
         match step(found.row.machine, event, self.now) {
             Ok(_) if self.moved.contains(&found.row.id) => Road::Another,
+            // Which card has paid is asked of its gateway, where the show has a cap on that.
+            Ok(_) if show.per_instrument.is_some() => Road::Another,
             Ok((paid, effects))
                 if paid.state == BookingState::PaymentSucceeded && effects.is_empty() && show.starts_at > self.now =>
             {

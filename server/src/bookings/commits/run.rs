@@ -18,6 +18,7 @@ use super::load::Locks;
 use super::plan::{Plan, Planned};
 use super::writes::Fresh;
 use super::{Done, Found, Piece, Work, in_doubt, marks};
+use crate::bookings::checkout::account_limit::{self, Verdict};
 use crate::bookings::checkout::{confirm, create};
 use crate::bookings::effects;
 use crate::bookings::money::news;
@@ -271,11 +272,16 @@ async fn plan_and_write(
     let answers = if is_answered { idempotency::replay_all(tx, &claimed, now).await? } else { Vec::new() };
     let mut answered = answers.into_iter();
     let mut plan = Plan::new(known, works.len(), now);
+    let mut verdicts = account_limit::try_claim(tx, &plan.claimants(works), now).await?;
     let mut planned = Vec::with_capacity(works.len());
     for (place, work) in works.iter().enumerate() {
         let earlier = work.key_to_claim().and_then(|_| answered.next()).unwrap_or(Ok(None));
         planned.push(match earlier {
-            Ok(None) => plan.piece(place, work),
+            Ok(None) => match verdicts.remove(&place) {
+                None => plan.piece(place, work),
+                Some(Verdict::Busy) => Planned::Apart,
+                Some(Verdict::Refused(problem)) => Planned::Refused(problem),
+            },
             Ok(Some(answer)) => Planned::Done(Done::Answered(answer)),
             Err(problem) => Planned::Refused(problem),
         });

@@ -9,6 +9,7 @@ use super::on_their_way::{self, Lost};
 use super::payment_rows::{self, GatewayRole};
 use super::{declines, refunds};
 use crate::bookings::checkout::create::unmoved;
+use crate::bookings::checkout::instruments::PaidWith;
 use crate::bookings::commits::{CommitMode, Done, Work, retried};
 use crate::bookings::effects::{self, EffectError};
 use crate::bookings::moves::{Cause, causes};
@@ -43,14 +44,17 @@ pub(in crate::bookings) async fn hear_one(state: &AppState, news: &PaymentNews) 
         return Ok(NewsOutcome::Duplicate);
     }
     drop(connection);
-    effects::load_show_of(state, news.booking).await?;
+    let instrument = match (effects::load_show_of(state, news.booking).await?, &news.kind) {
+        (Some(show), NewsKind::Succeeded { .. }) => PaidWith::of_payment(state, &show, news.booking).await?,
+        _ => None,
+    };
     let mut tx = state.pg.begin().await?;
     let outcome = match sql::lock(&mut tx, news.booking).await? {
         None => NewsOutcome::Unknown,
         Some(row) => match payment_rows::gateway_role(&mut tx, news.booking, news.gateway).await? {
             GatewayRole::Stranger => NewsOutcome::Unknown,
             GatewayRole::Left => from_gateway_left(&mut tx, &row, news, now).await?,
-            GatewayRole::Current => apply(state, &mut tx, &row, news, now).await?,
+            GatewayRole::Current => apply(state, &mut tx, &row, news, instrument.as_ref(), now).await?,
         },
     };
     if !payment_rows::note_event(&mut tx, news.gateway, &news.event_id, outcome, now).await? {
@@ -67,6 +71,7 @@ async fn apply(
     tx: &mut PgConnection,
     row: &BookingRow,
     news: &PaymentNews,
+    instrument: Option<&PaidWith>,
     now: Timestamp,
 ) -> Result<NewsOutcome, Problem> {
     let told = causes::WEBHOOK.reason.to_owned();
@@ -92,7 +97,7 @@ async fn apply(
         return Ok(NewsOutcome::Ignored);
     }
     let cause = Cause { actor: "gateway", reason: &reason };
-    let moved = match effects::move_by_gateway(state, tx, row, event, cause, now).await {
+    let moved = match effects::move_by_gateway(state, tx, row, event, cause, instrument, now).await {
         Ok(moved) => moved,
         Err(EffectError::Store(problem)) => return Err(problem),
         Err(EffectError::Database(cause)) => return Err(cause.into()),

@@ -127,7 +127,7 @@ async fn settle(state: &AppState, booking: Uuid) -> Result<(), EffectError> {
     let row = sql::lock(&mut tx, booking).await?.ok_or(EffectError::NoBooking(booking))?;
     match row.machine.state {
         BookingState::Created | BookingState::SeatsLocked => {
-            effects::move_by_gateway(state, &mut tx, &row, Event::TimedOut, ITS_TIME_WAS_OVER, now).await?;
+            effects::move_by_gateway(state, &mut tx, &row, Event::TimedOut, ITS_TIME_WAS_OVER, None, now).await?;
         }
         BookingState::PaymentSucceeded => {
             let show = state.catalogue.known_show(row.show_id).await?;
@@ -210,7 +210,7 @@ async fn time_out(state: &AppState, booking: Uuid) -> Result<(), EffectError> {
     let now = state.locks.now();
     let mut tx = state.pg.begin().await?;
     let row = sql::lock(&mut tx, booking).await?.ok_or(EffectError::NoBooking(booking))?;
-    if effects::move_by_gateway(state, &mut tx, &row, Event::TimedOut, ITS_TIME_WAS_OVER, now).await? {
+    if effects::move_by_gateway(state, &mut tx, &row, Event::TimedOut, ITS_TIME_WAS_OVER, None, now).await? {
         tx.commit().await?;
         outbox::wake(state);
     }

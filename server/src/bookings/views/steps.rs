@@ -120,7 +120,10 @@ fn of_event(event: &EventRow, seats: &str) -> Option<StepWords> {
         "payment_succeeded" if is_over => told("paid_late", "Your payment arrived, too late for this booking"),
         "payment_succeeded" => told("paid", "Paid"),
         "seats_sold" => told("issued", "Tickets issued"),
-        "seats_lost" => told("lost", &event.reason),
+        "seats_lost" => {
+            let is_card = event.reason == causes::CARD_LIMIT.reason;
+            Some(StepWords { why: is_card.then_some("card_limit"), ..StepWords::new("lost", &*event.reason) })
+        }
         "payment_failed" => Some(StepWords::failed(&event.reason)),
         "timed_out" => told("expired", "The time ran out"),
         "cancelled_by_buyer" => told("cancelled", "Cancelled by you"),

@@ -51,6 +51,7 @@ on_every_gateway! {
         cards_are_decided_later,
         an_answer_that_was_lost_is_asked_for_again,
         every_token_of_a_card_is_of_one_instrument,
+        a_payment_names_the_instrument_that_paid,
         a_payment_nobody_made_is_not_there,
         a_payment_is_found_before_its_id_was_noted,
         void_says_voided_or_charged,

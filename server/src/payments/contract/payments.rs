@@ -76,6 +76,24 @@ pub(super) async fn every_token_of_a_card_is_of_one_instrument(house: House) {
     assert_eq!(of("paid/../../payments?key=1#").await, None, "a stranger's token leads nowhere else");
 }
 
+pub(super) async fn a_payment_names_the_instrument_that_paid(house: House) {
+    let of = async |known: &Known| house.gateway.status(known).await.expect("an answer").expect("known").instrument;
+    let token = house.charge(Some("paid@1111.a")).token.expect("a token");
+    let name = house.gateway.fingerprint(&token).await.expect("an answer");
+    assert!(name.is_some());
+    assert_eq!(of(&house.charged(Some("paid@1111.b")).await).await, name, "as its tokens");
+    assert_eq!(of(&house.charged(Some("paid@")).await).await, None, "it has no name");
+    // On the gateway's page nothing is known before the payment.
+    let charge = house.charge(None);
+    let opened = house.gateway.charge(&charge).await.expect("opened");
+    let PaymentStatus::Pending { pay_url: Some(page) } = &opened.status else { panic!("{opened:?}") };
+    let known = Known { booking: charge.booking, gateway_ref: Some(opened.gateway_ref.clone()) };
+    assert_eq!(of(&known).await, None);
+    house.press(page, "card=paid%401111.c&action=pay").await;
+    assert_eq!(house.status(&known).await, succeeded(2_500));
+    assert_eq!(of(&known).await, name, "on the page as by a token");
+}
+
 pub(super) async fn a_payment_nobody_made_is_not_there(house: House) {
     assert_eq!(house.gateway.status(&unnoted(ids::new_id())).await.expect("an answer"), None);
 }

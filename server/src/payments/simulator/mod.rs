@@ -64,6 +64,7 @@ struct Payment {
     amount_minor: i64,
     currency: Currency,
     refunded_minor: i64,
+    fingerprint: Option<String>,
     failure: Option<String>,
 }
 
@@ -226,6 +227,7 @@ impl Gateway for SimulatorGateway {
         Ok(Some(GatewayPayment {
             status: payment.status()?,
             refunded: Money::new(payment.refunded_minor, payment.currency),
+            instrument: payment.fingerprint,
             gateway_ref: payment.id,
         }))
     }

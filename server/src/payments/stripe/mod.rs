@@ -307,7 +307,7 @@ impl Gateway for StripeGateway {
     async fn fingerprint(&self, token: &str) -> Result<Option<String>, GatewayError> {
         let url = path_of(&self.base, &["v1", "payment_methods", token])?;
         let request = self.calls.http().get(url).bearer_auth(&self.secret_key).header("stripe-version", API_VERSION);
-        Ok(there(self.ask::<PaymentMethod>(request).await)?.and_then(PaymentMethod::fingerprint))
+        Ok(there(self.ask::<PaymentMethod>(request).await)?.and_then(|method| method.fingerprint()))
     }
 
     async fn charge(&self, charge: &Charge) -> Result<ChargeAnswer, GatewayError> {

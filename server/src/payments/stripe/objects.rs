@@ -24,7 +24,7 @@ pub(super) fn money(minor: i64, currency: &str) -> Result<Money, GatewayError> {
     Ok(Money::new(if HUNDREDTHS.contains(&currency.code()) { minor / 100 } else { minor }, currency))
 }
 
-/// `PaymentMethod`: beside its type an object of that name, which has a `fingerprint` where Stripe can tell one card (or
+/// `PaymentMethod`, or the details of one in a charge: beside its type an object of that name, which has a `fingerprint` where Stripe can tell one card (or
 /// account) from another. Of a wallet it may be that of the wallet's own number for the card.
 #[derive(Debug, Deserialize)]
 pub(super) struct PaymentMethod {
@@ -36,7 +36,7 @@ pub(super) struct PaymentMethod {
 
 impl PaymentMethod {
     /// The same for every payment method of that card. Types do not share one.
-    pub(super) fn fingerprint(self) -> Option<String> {
+    pub(super) fn fingerprint(&self) -> Option<String> {
         let found = self.rest.get(&self.kind)?.get("fingerprint")?.as_str()?;
         Some(format!("{}:{found}", self.kind))
     }
@@ -69,6 +69,7 @@ enum Expandable<T> {
 struct LatestCharge {
     #[serde(default)]
     amount_refunded: i64,
+    payment_method_details: Option<PaymentMethod>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -127,11 +128,15 @@ impl Intent {
 
     /// As we speak of payments.
     pub(super) fn payment(self) -> Result<GatewayPayment, GatewayError> {
-        let refunded = match &self.latest_charge {
-            Some(Expandable::Full(charge)) => charge.amount_refunded,
-            Some(Expandable::Id(_)) | None => 0,
+        let charge = match &self.latest_charge {
+            Some(Expandable::Full(charge)) => Some(charge),
+            Some(Expandable::Id(_)) | None => None,
         };
-        Ok(GatewayPayment { status: self.status()?, refunded: money(refunded, &self.currency)?, gateway_ref: self.id })
+        let refunded = charge.map_or(0, |charge| charge.amount_refunded);
+        let details = charge.and_then(|charge| charge.payment_method_details.as_ref());
+        let instrument = details.and_then(PaymentMethod::fingerprint);
+        let (status, refunded) = (self.status()?, money(refunded, &self.currency)?);
+        Ok(GatewayPayment { status, refunded, instrument, gateway_ref: self.id })
     }
 }
 
@@ -188,11 +193,14 @@ impl Session {
     pub(super) fn payment(self) -> Result<GatewayPayment, GatewayError> {
         let (status, gateway_ref) = (self.status()?, self.id.clone());
         let currency = self.currency.clone().unwrap_or_default();
-        let refunded = match self.into_intent() {
-            Some(intent) => intent.payment()?.refunded,
-            None => money(0, &currency)?,
+        let (refunded, instrument) = match self.into_intent() {
+            Some(intent) => {
+                let paid = intent.payment()?;
+                (paid.refunded, paid.instrument)
+            }
+            None => (money(0, &currency)?, None),
         };
-        Ok(GatewayPayment { gateway_ref, status, refunded })
+        Ok(GatewayPayment { gateway_ref, status, refunded, instrument })
     }
 }
 
