@@ -78,7 +78,7 @@ async fn an_answer_to_paying_and_to_cancelling_is_replayed_to_no_copy_either() {
     for (path, body) in &steps {
         let (status, answer) = phone.visitor().call_with_key(Method::POST, path, body.clone(), "hers").await;
         // A key belongs to one request.
-        let key = if status == StatusCode::UNPROCESSABLE_ENTITY { "hers too" } else { "hers" };
+        let key = if status == StatusCode::UNPROCESSABLE_ENTITY { "hers-too" } else { "hers" };
         let (status, answer) = match key {
             "hers" => (status, answer),
             _ => phone.visitor().call_with_key(Method::POST, path, body.clone(), key).await,
@@ -89,7 +89,7 @@ async fn an_answer_to_paying_and_to_cancelling_is_replayed_to_no_copy_either() {
     }
     assert_eq!(phone.log_in("ann@example.org", PASSWORD).await.0, StatusCode::OK);
     for (path, body) in &steps {
-        for key in ["hers", "hers too"] {
+        for key in ["hers", "hers-too"] {
             let (status, answer) = copy.visitor().call_with_key(Method::POST, path, body.clone(), key).await;
             let is_reused = status == StatusCode::UNPROCESSABLE_ENTITY;
             assert!(status == StatusCode::NOT_FOUND || is_reused, "{path}, {key}: {status} {answer}");

@@ -51,7 +51,7 @@ async fn thousands_of_changes_that_change_nothing_leave_nothing_and_real_ones_ar
     let answers = stream::iter(0..CHANGES)
         .map(|number| {
             let (ann, path, body) = (&ann, &path, same_seats.clone());
-            async move { ann.call_with_key(Method::PATCH, path, body, &format!("nothing {number}")).await }
+            async move { ann.call_with_key(Method::PATCH, path, body, &format!("nothing-{number}")).await }
         })
         .buffer_unordered(AT_ONCE);
     let answers: Vec<_> = answers.collect().await;

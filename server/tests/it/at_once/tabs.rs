@@ -64,7 +64,7 @@ async fn twenty_times_with_one_key_at_two_servers_is_one_sale_and_one_answer() {
 
 /// A tab buys what is held, and sends its request again while others of the same hold are served, as a page does.
 async fn buys(visitor: &Visitor, hold: &Value, tab: usize) -> Answer {
-    let (order, key) = (visitor.order(hold, Some("tok_paid")), format!("tab {tab}"));
+    let (order, key) = (visitor.order(hold, Some("tok_paid")), format!("tab-{tab}"));
     loop {
         let answer = visitor.call_with_key(Method::POST, "/api/v1/bookings", order.clone(), &key).await;
         if answer.1["code"] != "still_running" {
