@@ -85,7 +85,10 @@ where
     let given = answer_once(state, intent.clone(), prefer, work).await?;
     // What it worked for was kept with its bytes.
     if !has_worked.load(Ordering::Relaxed) {
-        is_theirs.await?;
+        // An answer that this process keeps for the guest asks no store, whatever the wording.
+        if !state.idempotency.cache.has_wording(&intent) {
+            is_theirs.await?;
+        }
         state.idempotency.note_wording(&intent);
     }
     Ok(given)

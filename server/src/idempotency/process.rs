@@ -114,6 +114,14 @@ impl ProcessCache {
         inner.add_wording(&intent.id(), &intent.request_hash, fingerprint.digest);
     }
 
+    /// Whether the answer to this request was found by its bytes: then it was given to the visitor of that cookie, who was
+    /// not handed over to an account since, as far as this process knows.
+    pub(super) fn has_wording(&self, intent: &Intent) -> bool {
+        let inner = self.read();
+        let slot = inner.by_id.get(&intent.id()).filter(|slot| slot.kept.request_hash == intent.request_hash);
+        slot.is_some_and(|slot| slot.wordings.iter().any(|wording| inner.by_wording.contains_key(wording)))
+    }
+
     /// These visitors were handed over to accounts: no answer of theirs is found by the bytes of a request any more. A
     /// guest's cookie from before may have been copied.
     pub(super) fn hand_over(&self, owners: impl IntoIterator<Item = String>, now: Timestamp) {
@@ -260,9 +268,10 @@ mod tests {
             |wording| cache.inner.write().expect("unpoisoned").add_wording(&hers.id(), &hers.request_hash, wording);
         add([1; 32]);
         cache.hand_over(["ben".to_owned()], NOW);
-        assert!(cache.find_by_wording(&[1; 32], NOW).is_some(), "another's");
+        assert!(cache.find_by_wording(&[1; 32], NOW).is_some() && cache.has_wording(&hers), "another's");
+        assert!(!cache.has_wording(&intent("k", "another body")));
         cache.hand_over(["ann".to_owned()], NOW);
-        assert!(cache.find_by_wording(&[1; 32], NOW).is_none());
+        assert!(cache.find_by_wording(&[1; 32], NOW).is_none() && !cache.has_wording(&hers));
         add([2; 32]);
         assert!(cache.find_by_wording(&[2; 32], NOW).is_none(), "a request that was under way");
         assert!(cache.find(&hers.id(), NOW).is_some());
