@@ -51,6 +51,12 @@ export async function payWith(page: Page, card: Card): Promise<void> {
   await page.waitForURL(/\/bookings\/[0-9a-f-]{36}\?submitted=1$/);
 }
 
+/** Leaves the gateway's page without paying, for the page of the booking. */
+export async function stopPaying(page: Page): Promise<void> {
+  await press(page.locator("#cancel"));
+  await page.waitForURL(/\/bookings\/[0-9a-f-]{36}$/);
+}
+
 /** The address of the booking on show, without what the gateway added. */
 export function pathOf(page: Page): string {
   return new URL(page.url()).pathname;

@@ -6,7 +6,7 @@ import { claimShow, largestShow, showsToCome, showWithArea } from "../pages/cata
 import { closingShow } from "../pages/closing.js";
 import { takeTheRest } from "../pages/crowd.js";
 import { expectForEveryone } from "../pages/everyone.js";
-import { bookingBecomes, lookForThemAgain, pathOf, payWith } from "../pages/paying.js";
+import { bookingBecomes, lookForThemAgain, pathOf, payWith, stopPaying } from "../pages/paying.js";
 import { press, ShowPage } from "../pages/show.js";
 import { expect, test } from "../pages/visitors.js";
 
@@ -212,6 +212,10 @@ test("a booking that came to nothing", async ({ request, newVisitor }) => {
   await hers.hold(show.seat("C", "7"));
   await hers.checkOut("Anna", "anna@example.org");
   await payWith(anna.page, "declined");
+  await bookingBecomes(anna.page, "CANCELLED");
+  await expectForEveryone(anna.page, "a card that was declined");
+  await press(anna.page.getByTestId("another-card"));
+  await stopPaying(anna.page);
   await bookingBecomes(anna.page, "CANCELLED");
   await expectForEveryone(anna.page, "a payment that did not go through");
   await lookForThemAgain(anna.page);

@@ -5,6 +5,7 @@
 
 #![allow(missing_docs, reason = "the island macro makes a struct for the props and gives it no words")]
 
+mod another_card;
 mod asking;
 mod cancelling;
 mod seat_offer;
@@ -12,7 +13,7 @@ mod wording;
 
 use domain::api::cancelling::{RefundView, StepView};
 use domain::api::moving::SeatOffer;
-use domain::api::{BookingState, BookingView, MoneyState, Person, PlaceLine, SeatLine};
+use domain::api::{BookingState, BookingView, KeptHold, MoneyState, Person, PlaceLine, SeatLine};
 use domain::money::Money;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
@@ -78,6 +79,9 @@ pub struct FollowedBooking {
     /// Other places, because the show was moved; the buyer may take or leave them.
     #[serde(default)]
     pub seat_offer: Option<SeatOffer>,
+    /// Its seats, still held for another card.
+    #[serde(default)]
+    pub kept_hold: Option<KeptHold>,
     /// Whether the buyer comes from the gateway's page, where a card was given: the answer is on its way. The address says
     /// so, the API does not.
     #[serde(default)]
@@ -104,6 +108,7 @@ impl From<&BookingView> for FollowedBooking {
             steps: booking.steps.clone(),
             moved_to: booking.moved_to,
             seat_offer: booking.seat_offer.clone(),
+            kept_hold: booking.kept_hold.clone(),
             is_submitted: false,
         }
     }
@@ -146,6 +151,7 @@ pub fn BookingStatus(
                     <p class="booking-money quiet" data-testid="booking-fee">{words}</p>
                 }).collect_view()}
             </div>
+            {another_card::button(booking)}
             <p class="booking-next">{move || booking.with(next_step).map(|(href, words, name)| view! {
                 <a class=move || if is_second() { "button button-quiet" } else { "button" } data-testid=name href=href>{say!(words)}</a>
             })}</p>
@@ -264,6 +270,7 @@ mod tests {
             steps: vec![],
             moved_to: None,
             seat_offer: None,
+            kept_hold: None,
             is_submitted: false,
         }
     }

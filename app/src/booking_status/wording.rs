@@ -59,6 +59,11 @@ pub(super) fn words(booking: &FollowedBooking) -> Words {
         (BookingState::Cancelled, MoneyState::Failed) if is_cancelled(booking) => {
             Words::of(booking.state, MoneyState::None)
         }
+        (BookingState::Cancelled, MoneyState::Failed) if booking.kept_hold.is_some() => {
+            let is_declined = why_it_failed(booking) == Some("declined");
+            let title = if is_declined { "status.declined_title" } else { "status.failed_title" };
+            Words::new("waiting", "…", title, "status.declined_kept_text")
+        }
         (BookingState::Cancelled, MoneyState::Failed) => match why_it_failed(booking) {
             Some("declined") => Words::new("sorry", "×", "status.declined_title", "status.declined_text"),
             Some("stopped") => Words::new("sorry", "×", "status.stopped_title", "status.stopped_text"),
@@ -99,9 +104,10 @@ fn is_for_a_friend(booking: &FollowedBooking) -> bool {
     !booking.holder.email.eq_ignore_ascii_case(&booking.buyer.email)
 }
 
-/// Until when it must be paid, on the clocks of the theatre: `19:42`.
+/// Until when it must be paid, or its seats are kept for another card, on the clocks of the theatre: `19:42`.
 fn until(booking: &FollowedBooking) -> Option<String> {
-    Moment::parse(booking.expires_at_theatre.as_ref()?).map(|until| until.time(current()))
+    let kept = booking.kept_hold.as_ref().map(|kept| &kept.until_theatre);
+    Moment::parse(booking.expires_at_theatre.as_ref().or(kept)?).map(|until| until.time(current()))
 }
 
 pub(super) fn money_in_words(booking: &FollowedBooking) -> String {
@@ -153,6 +159,7 @@ pub(super) fn next_step(booking: &FollowedBooking) -> Option<(String, &'static s
         (BookingState::Created | BookingState::SeatsLocked, _, None) => {
             (show, "status.next_back_to_pay", "back-to-show")
         }
+        (state, ..) if state.is_final() && booking.kept_hold.is_some() => (show, "status.next_back", "back-to-show"),
         (state, ..) if state.is_final() && may_want_them_again(booking) => {
             (again::address(booking.show, &booking.seats, &booking.places), "status.next_again", "again-link")
         }
@@ -167,10 +174,10 @@ fn may_want_them_again(booking: &FollowedBooking) -> bool {
     came_to_nothing && !(booking.seats.is_empty() && booking.places.is_empty()) && !is_cancelled(booking)
 }
 
-/// Whether something else on the page comes before the next step: an offer that waits for an answer, or seats that are
-/// being given back. One button at a time is the one to press.
+/// Whether something else on the page comes before the next step: an offer that waits for an answer, another card, or
+/// seats that are being given back. One button at a time is the one to press.
 pub(super) fn is_second(booking: &FollowedBooking, giving_back: bool) -> bool {
-    booking.seat_offer.is_some() || (giving_back && booking.cancel_until_ms.is_some())
+    booking.seat_offer.is_some() || booking.kept_hold.is_some() || (giving_back && booking.cancel_until_ms.is_some())
 }
 
 #[cfg(test)]
@@ -266,6 +273,24 @@ mod tests {
             assert_eq!((key, name), ("status.next_again", "again-link"), "{why:?}");
             assert!(address.contains("?again=30-31-n"), "{address}");
         }
+    }
+
+    #[test]
+    fn who_may_try_another_card_is_told_how_long_the_seats_are_kept() {
+        let mut booking = failed(Some("declined"));
+        booking.kept_hold = Some(domain::api::KeptHold {
+            hold: uuid::Uuid::nil(),
+            until_ms: 1,
+            until_theatre: "2026-11-21T19:42:07".to_owned(),
+        });
+        assert_eq!(title(&booking), "Your bank declined the card");
+        for language in Language::ALL {
+            let text = speaking(language, || said(words(&booking).text, &booking));
+            assert!(text.contains("19:42") || language != Language::English, "{text}");
+            assert!(!text.contains(['{', '}']) && !text.starts_with("status."), "{language:?}: {text}");
+        }
+        assert_eq!(next_step(&booking).map(|(_, _, name)| name), Some("back-to-show"));
+        assert!(is_second(&booking, false), "another card comes first");
     }
 
     #[test]

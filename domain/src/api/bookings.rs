@@ -163,6 +163,21 @@ pub struct BookingView {
     /// is read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seat_offer: Option<SeatOffer>,
+    /// Its seats, still held after the payment was declined: a new booking of this hold pays for them with another card.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept_hold: Option<KeptHold>,
+}
+
+/// A hold that outlives a declined payment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+pub struct KeptHold {
+    /// Its id: what `POST /bookings` takes as `hold`.
+    pub hold: Uuid,
+    /// Until when it lasts, milliseconds since 1970.
+    pub until_ms: i64,
+    /// The same on the clocks of the theatre: `2026-11-21T19:42:07`.
+    pub until_theatre: String,
 }
 
 /// One move of a booking: who, when, why. Immutable.

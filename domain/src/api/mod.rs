@@ -25,7 +25,8 @@ pub mod waiting_list;
 pub mod waiting_room;
 
 pub use bookings::{
-    BookingEventView, BookingRequest, BookingState, BookingView, ConfirmRequest, MoneyState, PayAtOnce, Person,
+    BookingEventView, BookingRequest, BookingState, BookingView, ConfirmRequest, KeptHold, MoneyState, PayAtOnce,
+    Person,
 };
 pub use cancelling::{CancelRequest, IfLate, RefundView, StepView};
 pub use holds::{AreaQuantity, BestView, HoldChange, HoldRequest, HoldView, SuggestionView};

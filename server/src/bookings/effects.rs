@@ -9,14 +9,13 @@ use domain::time::Timestamp;
 use uuid::Uuid;
 
 use super::checkout::instruments::{self, PaidWith};
-use super::claims::{area_claims, on_map, seat_claims};
 use super::commits::{self, CommitMode, Lesson, Said, Work};
 use super::mails::{notices, ticket_mails};
 use super::money::payment_rows::{self, Ask, Route};
 use super::money::{asking, declines, news, refunds};
 use super::moves::{self, Cause, MoveError, causes};
 use super::sql::{self, BookingRow};
-use super::{cancel, late};
+use super::{cancel, late, released};
 use crate::catalogue::Show;
 use crate::payments::{Charge, GatewayError, PaymentStatus, VoidAnswer};
 use crate::seat_locks::with_map;
@@ -125,12 +124,8 @@ pub async fn perform(state: &AppState, booking: Uuid, effect: Effect) -> Result<
             with_map(state, &show, || state.locks.book(show.id, &sale)).await.map_err(Into::into)
         }
         Effect::ReleaseSeats => {
-            let mut tx = state.pg.begin().await?;
-            area_claims::release(&mut tx, &row).await?;
-            seat_claims::release(&mut tx, &row).await?;
-            tx.commit().await?;
-            let sale = row.sale();
-            on_map::free(state, &show, &sale).await
+            released::release(state, &show, &row).await?;
+            Ok(())
         }
         Effect::ReleasePart { number } => cancel::release_part(state, &show, &row, number).await,
         Effect::SendTicket => {

@@ -15,12 +15,12 @@ use super::checkout::create::MAX_REFERENCE_DRAWS;
 use super::checkout::instruments::{self, PaidWith};
 use super::claims::seat_claims;
 use super::effects::EffectError;
-use super::money::payment_rows;
+use super::money::{declines, payment_rows};
 use super::moves::{self, Cause, MoveError};
 use super::sql::{self, BookingRow, SeatRow};
 use crate::catalogue::Show;
 use crate::clock::from_utc;
-use crate::seat_locks::{Asked, Attempt, Held, Lot, Refusal, Terms, with_map};
+use crate::seat_locks::{Asked, Attempt, Held, Lot, Refusal, Renewal, Sale, Terms, with_map};
 use crate::{AppState, holds, ids, outbox};
 
 /// How long seats are held for late money, milliseconds: the sale follows at once.
@@ -158,6 +158,9 @@ async fn hold_seats(
     if !row.places.is_empty() {
         return Ok(None);
     }
+    if let Some(held) = kept_through_decline(state, show, row).await? {
+        return Ok(Some(held));
+    }
     if let Some(held) = hold(state, show, row, &row.seats).await? {
         return Ok(Some(held));
     }
@@ -183,6 +186,29 @@ fn place_of(show: &Show, seat: SeatIndex) -> Option<Place> {
     let ((x, y), _) = show.layout.place(seat)?;
     let category = show.category(seat);
     Some(Place { seat, x, y, kind: category.kind, price: category.price.minor })
+}
+
+/// The hold its buyer keeps for another card, which is not needed any more: the money of the first one came.
+async fn kept_through_decline(state: &AppState, show: &Show, row: &BookingRow) -> Result<Option<Held>, EffectError> {
+    let kept = declines::kept(&mut *state.pg.acquire().await?, row.id).await?;
+    let Some(kept) = kept else { return Ok(None) };
+    let mine = with_map(state, show, || state.locks.mine(show.id, &row.owner)).await?;
+    let Some(mine) = mine.filter(|held| held.hold == kept.hold && held.lot.seats == row.seats) else { return Ok(None) };
+    let party = Sale { hold: mine.hold, owner: row.owner.clone(), fence: mine.fence, lot: mine.lot };
+    let renewal = Renewal {
+        hold: ids::derived_id(&["late", &row.id.to_string(), "kept"]),
+        owner: late_owner(row),
+        until: state.locks.now().plus_ms(HOLD_MS),
+        ends_payment: false,
+        per_person: None,
+    };
+    let held = with_map(state, show, || state.locks.renew(show.id, &party, &renewal)).await?.ok();
+    // Others were chosen at the same moment.
+    if let Some(held) = held.as_ref().filter(|held| held.lot.seats != row.seats) {
+        let_go(state, show, row, held).await;
+        return Ok(None);
+    }
+    Ok(held)
 }
 
 /// Under a name of its own: the buyer may be choosing other seats just now. A repeat finds its own hold.

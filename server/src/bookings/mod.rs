@@ -26,6 +26,7 @@ mod moves;
 mod parked;
 mod places;
 mod reconciler;
+mod released;
 pub mod relocation;
 mod sql;
 mod story;

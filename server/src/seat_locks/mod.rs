@@ -134,6 +134,21 @@ pub struct Sale {
     pub lot: Lot,
 }
 
+/// What a hold becomes that goes on as another one.
+#[derive(Clone, Debug)]
+pub struct Renewal {
+    /// Its next id.
+    pub hold: Uuid,
+    /// Its next owner; no colon in it.
+    pub owner: String,
+    /// Until when it lasts, on this store's clock.
+    pub until: Timestamp,
+    /// Whether a payment in progress ends by it; otherwise it is [`Refusal::Paying`].
+    pub ends_payment: bool,
+    /// Seats and places its next owner may hold and own; not looked at where it stays with its owner.
+    pub per_person: Option<usize>,
+}
+
 /// Sales, owners or payments in one call at most: a thousandth of a second in which no other call is
 /// served.
 pub const MAX_PER_CALL: usize = 64;
@@ -293,6 +308,9 @@ pub trait SeatLocks: Send + Sync + 'static {
     }
     /// The payment was not submitted after all: takes the extension back and opens the hold again.
     async fn end_payment(&self, show: Uuid, sale: &Sale, extension_ms: i64) -> Result<(), StoreError>;
+    /// A hold of this party goes on as another one, under a new fence and open to changes; its seats are never free in
+    /// between. As it is now, also for a repeat. [`Refusal::Gone`] where it is over, or goes on as something else.
+    async fn renew(&self, show: Uuid, party: &Sale, renewal: &Renewal) -> Result<Result<Held, Refusal>, StoreError>;
     /// Postgres has sold this lot: the map says so.
     async fn book(&self, show: Uuid, sale: &Sale) -> Result<(), StoreError>;
     /// The same of several sales, [`MAX_PER_CALL`] at most, as if told one after the other.

@@ -23,14 +23,39 @@ pub use http::routes;
 pub use mails::send_forever as send_mails_forever;
 pub use rounds::serve_forever;
 
+use domain::time::Timestamp;
+use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::{AppState, ids};
 
 /// The hold of an entry's offer of that number; the only ids of version 5 among holds.
 fn hold_of(entry: Uuid, number: i32) -> Uuid {
-    let derived = ids::derived_id(&["waiting list", &entry.to_string(), &number.to_string()]);
-    uuid::Builder::from_sha1_bytes(derived.into_bytes()).into_uuid()
+    offer_id(&["waiting list", &entry.to_string(), &number.to_string()])
+}
+
+/// The next id of an offer's hold that outlives the payment of this booking.
+#[must_use]
+pub fn renewed_offer(hold: Uuid, booking: Uuid) -> Uuid {
+    offer_id(&["waiting list", &hold.to_string(), &booking.to_string()])
+}
+
+fn offer_id(parts: &[&str]) -> Uuid {
+    uuid::Builder::from_sha1_bytes(ids::derived_id(parts).into_bytes()).into_uuid()
+}
+
+/// The hold of an offer goes on as another one.
+///
+/// # Errors
+/// When the database fails.
+pub async fn offer_renewed(
+    tx: &mut PgConnection,
+    hold: Uuid,
+    next: Uuid,
+    until: Timestamp,
+    now: Timestamp,
+) -> Result<(), sqlx::Error> {
+    sql::renewed(tx, (hold, next), until, now).await
 }
 
 /// Whether a hold is an offer: told by its id, so that nobody needs to ask a store.

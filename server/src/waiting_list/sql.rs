@@ -107,7 +107,7 @@ mod offers;
 
 pub(super) use offers::{
     back_in_line, count_offers, given_back, intend, note_lapsed, note_mailed, note_taken, offered, offering,
-    postpone_mail, take_mail,
+    postpone_mail, renewed, take_mail,
 };
 
 /// Opens a show's list if it is not open, and locks it: nobody else joins or plans until the transaction ends.

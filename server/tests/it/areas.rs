@@ -134,11 +134,15 @@ async fn places_bought_count_towards_what_one_person_may_have() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_declined_card_gives_the_places_back() {
+async fn places_kept_through_a_declined_card_come_back_when_they_are_let_go() {
     let world = with_floor(1, 5).await;
     let ann = world.visitor();
     let (_, booking) = checked_out(&ann, 4).await;
-    assert_eq!(ann.pay(&booking, Some("tok_declined")).await.1["state"], "CANCELLED");
+    let (_, declined) = ann.pay(&booking, Some("tok_declined")).await;
+    assert_eq!(declined["state"], "CANCELLED", "{declined}");
+    until("no place is claimed", || async { stock(&world).await == (0, 0) }).await;
+    assert_eq!(ann.places_left().await, 1, "they are held for another card");
+    ann.lets_kept_hold_go(&declined).await;
     until("they are back", || async { ann.places_left().await == 5 }).await;
     assert_eq!(stock(&world).await, (0, 0));
     the_books_agree(&world).await;

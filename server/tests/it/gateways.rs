@@ -272,7 +272,15 @@ async fn whoever_tries_card_after_card_is_told_to_wait_and_loses_no_seat() {
     let eve = world.visitor();
     for seat in 0..5 {
         let booking = checked_out(&eve, &[seat]).await;
-        assert_eq!(eve.pay(&booking, Some("tok_declined")).await.1["state"], "CANCELLED");
+        let (_, declined) = eve.pay(&booking, Some("tok_declined")).await;
+        assert_eq!(
+            (&declined["state"], declined["kept_hold"].is_null()),
+            (&json!("CANCELLED"), seat == 4),
+            "{declined}"
+        );
+        if seat < 4 {
+            eve.lets_kept_hold_go(&declined).await;
+        }
         eve.sees(seat as usize, '0').await;
     }
     let (_, hold) = eve.hold(&[7]).await;

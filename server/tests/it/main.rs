@@ -40,6 +40,7 @@ mod idempotency;
 mod idempotency_rows;
 mod idempotency_stores;
 mod instruments;
+mod kept_holds;
 mod keyed_changes;
 mod kills;
 mod languages;

@@ -34,7 +34,7 @@ async fn paid_at_once_is_a_ticket_a_mail_and_a_sold_seat() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_declined_card_frees_the_seats() {
+async fn a_declined_card_releases_the_claims_and_keeps_the_hold() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
     let booking = checked_out(&ann, &[3]).await;
@@ -47,8 +47,13 @@ async fn a_declined_card_frees_the_seats() {
     let last = seen["steps"].as_array().and_then(|steps| steps.last()).expect("a step");
     assert_eq!((&last["step"], &last["why"]), (&json!("failed"), &json!("declined")), "{seen}");
     assert!(seen["expires_at_theatre"].is_null(), "there is nothing to pay any more: {seen}");
+    until("the claims are released", || async {
+        world.count("SELECT count(*) FROM seat_claims WHERE state <> 'released'").await == 0
+    })
+    .await;
+    assert_eq!(world.visitor().hold(&[3]).await.0, StatusCode::LOCKED);
+    ann.lets_kept_hold_go(&declined).await;
     ann.sees(3, '0').await;
-    assert_eq!(world.count("SELECT count(*) FROM seat_claims WHERE state <> 'released'").await, 0);
     assert_eq!(world.visitor().hold(&[3]).await.0, StatusCode::CREATED);
     world.end().await;
 }
@@ -57,7 +62,7 @@ async fn a_declined_card_frees_the_seats() {
 async fn pending_then_paid_and_pending_then_failed_end_by_webhook() {
     let world = World::start(1, &[]).await;
     for (token, state, seat, seen) in
-        [("tok_pending_paid", "CONFIRMED", 5, '2'), ("tok_pending_failed", "CANCELLED", 6, '0')]
+        [("tok_pending_paid", "CONFIRMED", 5, '2'), ("tok_pending_failed", "CANCELLED", 6, '1')]
     {
         let visitor = world.visitor();
         let booking = checked_out(&visitor, &[seat]).await;

@@ -40,11 +40,11 @@ use crate::{AppState, holds};
 /// All checks together may take this long; then the buyer is asked to try again.
 const CHECKS_DEADLINE: Duration = Duration::from_secs(4);
 /// Declined payments count for this long, milliseconds.
-const DECLINES_WINDOW_MS: i64 = 60 * MINUTE_MS;
+pub(in crate::bookings) const DECLINES_WINDOW_MS: i64 = 60 * MINUTE_MS;
 /// So many by one visitor are enough.
-const MAX_DECLINES_OF_VISITOR: i64 = 5;
+pub(in crate::bookings) const MAX_DECLINES_OF_VISITOR: i64 = 5;
 /// So many for one e-mail address are enough.
-const MAX_DECLINES_OF_EMAIL: i64 = 10;
+pub(in crate::bookings) const MAX_DECLINES_OF_EMAIL: i64 = 10;
 /// A buyer with too many declined payments waits at least this long.
 const WAIT_AFTER_DECLINES: Duration = Duration::from_secs(60);
 

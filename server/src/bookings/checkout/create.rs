@@ -14,7 +14,7 @@ use crate::bookings::commits::{Checkout, CommitMode, Done, NewBooking, Work, ret
 use crate::bookings::moves::{self, Cause, MoveError, causes};
 use crate::bookings::sql::{self, BookingRow, SeatRow};
 use crate::bookings::views::view;
-use crate::bookings::{late, places};
+use crate::bookings::{late, places, released};
 use crate::catalogue::Show;
 use crate::idempotency::{Answer, Intent};
 use crate::seat_locks::{Held, with_map};
@@ -109,7 +109,12 @@ pub(super) async fn wish(
         (None, CommitMode::Batched) => state.commits.hold_of(state, show, owner).await?,
         (None, CommitMode::Interactive) => with_map(state, show, || state.locks.mine(show.id, owner)).await?,
     };
-    let held = held.filter(|held| held.hold == request.hold).ok_or_else(|| {
+    let held = match held.filter(|held| held.hold == request.hold) {
+        Some(held) => Some(held),
+        // Kept through a declined card a moment ago, perhaps. Boxed: hardly anybody's was.
+        None => Box::pin(released::kept_hold(state, show, request.hold, owner)).await?,
+    };
+    let held = held.ok_or_else(|| {
         Problem::new(Code::HoldExpired, "Your seats are free for everyone again. You can try to get them back.")
     })?;
     // Last: nobody is sent to their mail for seats that are gone.

@@ -8,3 +8,5 @@ pub(super) mod confirm;
 pub(super) mod create;
 pub(super) mod instruments;
 pub(super) mod keep_longer;
+
+pub(super) use checks::{DECLINES_WINDOW_MS, MAX_DECLINES_OF_EMAIL, MAX_DECLINES_OF_VISITOR};

@@ -1,9 +1,11 @@
 //! What a booking gives back, on the map.
 
 use domain::seats::SeatIndex;
+use sqlx::PgConnection;
 
 use crate::AppState;
 use crate::bookings::effects::EffectError;
+use crate::bookings::sql::BookingRow;
 use crate::catalogue::Show;
 use crate::seat_locks::{Sale, StoreError, with_map};
 use crate::web::Problem;
@@ -20,6 +22,19 @@ pub(in crate::bookings) async fn free(state: &AppState, show: &Show, sale: &Sale
         }
         Err(cause) => Err(Problem::from(cause).into()),
     }
+}
+
+/// Whether the house has kept one of a booking's seats.
+pub(in crate::bookings) async fn is_kept_by_house(
+    tx: &mut PgConnection,
+    row: &BookingRow,
+) -> Result<bool, sqlx::Error> {
+    let seats: Vec<i32> = row.seats.iter().map(|seat| seat.cast_signed()).collect();
+    sqlx::query_scalar("SELECT blocked && $2 FROM shows WHERE id = $1")
+        .bind(row.show_id)
+        .bind(seats)
+        .fetch_one(tx)
+        .await
 }
 
 async fn free_once(state: &AppState, show: &Show, sale: &Sale) -> Result<Result<(), StoreError>, sqlx::Error> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::api::{BookingEventView, BookingView, Person, PlaceLine, SeatLine};
+use domain::api::{BookingEventView, BookingView, KeptHold, Person, PlaceLine, SeatLine};
 use domain::booking::{BookingState, MoneyState, buyer_cancels_until};
 use domain::money::Money;
 use domain::seats::put_as_read;
@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::steps;
 use crate::AppState;
-use crate::bookings::money::{payment_rows, refunds};
+use crate::bookings::money::{declines, payment_rows, refunds};
 use crate::bookings::sql::{self, BookingRow};
 use crate::bookings::{places, relocation};
 use crate::catalogue::Show;
@@ -56,6 +56,7 @@ pub async fn view(state: &AppState, owner: &str, id: Uuid) -> Result<Option<Book
     // Afterwards the seats may be others', whatever the gateway still finds out.
     let may_be_paid = row.machine.state == BookingState::PaymentPending && state.locks.now() < row.machine.expires_at;
     view.expires_at_theatre = may_be_paid.then(|| show.local_iso(row.machine.expires_at));
+    view.kept_hold = view.kept_hold.filter(|kept| state.locks.now().0 < kept.until_ms);
     view.cancel_until_ms = view.cancel_until_ms.filter(|until| state.locks.now().0 <= *until);
     Ok(Some(view))
 }
@@ -143,7 +144,15 @@ pub(in crate::bookings) async fn of_row(
         BookingState::PaymentPending => sql::payment_of(tx, row.id).await?.and_then(|(pay_url, _)| pay_url),
         _ => None,
     };
-    Ok(compose(show, row, seats, places, pay_url))
+    let mut view = compose(show, row, seats, places, pay_url);
+    if (row.machine.state, row.machine.money) == (BookingState::Cancelled, MoneyState::Failed) {
+        view.kept_hold = declines::kept(tx, row.id).await?.map(|kept| KeptHold {
+            hold: kept.hold,
+            until_ms: kept.until.0,
+            until_theatre: show.local_iso(kept.until),
+        });
+    }
+    Ok(view)
 }
 
 /// The same from what is known already; the gateway's page is shown only while it waits for the buyer.
@@ -178,5 +187,6 @@ pub(in crate::bookings) fn compose(
         steps: Vec::new(),
         moved_to: None,
         seat_offer: None,
+        kept_hold: None,
     }
 }

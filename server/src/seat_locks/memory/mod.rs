@@ -22,7 +22,8 @@ use uuid::Uuid;
 
 use self::room::Room;
 use super::{
-    Asked, Attempt, Change, Held, KnownSeats, MapSnapshot, Refusal, ReleasedAll, Sale, SeatLocks, StoreError, Terms,
+    Asked, Attempt, Change, Held, KnownSeats, MapSnapshot, Refusal, ReleasedAll, Renewal, Sale, SeatLocks, StoreError,
+    Terms,
 };
 
 /// Announcements kept for a slow listener; beyond, it is told how many it missed.
@@ -162,6 +163,10 @@ impl SeatLocks for MemoryLocks {
 
     async fn end_payment(&self, show: Uuid, sale: &Sale, extension_ms: i64) -> Result<(), StoreError> {
         self.with(show, |room| room.end_payment(sale, extension_ms))
+    }
+
+    async fn renew(&self, show: Uuid, party: &Sale, renewal: &Renewal) -> Result<Result<Held, Refusal>, StoreError> {
+        self.with(show, |room| room.renew(party, renewal))
     }
 
     async fn book(&self, show: Uuid, sale: &Sale) -> Result<(), StoreError> {

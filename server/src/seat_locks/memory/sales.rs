@@ -3,8 +3,8 @@
 use domain::seats::{AreaIndex, Places, SeatIndex, SeatState};
 use domain::time::Timestamp;
 
-use super::super::{Lot, Refusal, Sale};
-use super::room::{Hold, Room, Standing};
+use super::super::{Held, Lot, Refusal, Renewal, Sale};
+use super::room::{Hold, Room, Standing, size};
 
 impl Room {
     pub(super) fn begin_payment(&mut self, sale: &Sale, extension_ms: i64) -> Result<Timestamp, Refusal> {
@@ -27,6 +27,36 @@ impl Room {
         hold.expires = hold.original.plus_ms(-extension_ms);
         hold.original = hold.expires;
         self.write_hold(sale.hold, hold);
+    }
+
+    pub(super) fn renew(&mut self, party: &Sale, renewal: &Renewal) -> Result<Held, Refusal> {
+        let Renewal { hold: id, owner, until, ends_payment, per_person } = renewal;
+        if let Some(renewed) = self.hold_of(*id, owner) {
+            return Ok(renewed.held(*id));
+        }
+        let mut hold = self.hold_of_party(party).ok_or(Refusal::Gone)?;
+        if *until <= self.now || self.hold(*id).is_some() {
+            return Err(Refusal::Gone);
+        }
+        if hold.paying && !ends_payment {
+            return Err(Refusal::Paying);
+        }
+        let standing = self.standing(owner);
+        if let Some(other) = standing.hold.filter(|current| *current != party.hold) {
+            return Err(Refusal::OtherHold(other));
+        }
+        if let Some(most) = per_person.filter(|most| standing.bought + size(&hold.lot) > *most) {
+            return Err(Refusal::Limit(u32::try_from(most.saturating_sub(standing.bought)).unwrap_or(u32::MAX)));
+        }
+        self.forget_hold(party.hold);
+        hold.owner.clone_from(owner);
+        hold.fence = self.next_fence();
+        hold.paying = false;
+        (hold.expires, hold.original, hold.latest) = (*until, *until, hold.latest.max(*until));
+        let held = hold.held(*id);
+        self.write_hold(*id, hold);
+        self.stand(owner, Standing { hold: Some(*id), ..standing });
+        Ok(held)
     }
 
     fn hold_of_party(&self, sale: &Sale) -> Option<Hold> {

@@ -22,8 +22,8 @@ use self::positions::Positions;
 use self::scripts::Scripts;
 use super::link::{Link, LinkError, LuaScript};
 use super::{
-    Asked, Attempt, Change, Held, Keys, KnownSeats, MapSnapshot, Refusal, ReleasedAll, Sale, SeatLocks, StoreError,
-    Terms, channel_of,
+    Asked, Attempt, Change, Held, Keys, KnownSeats, MapSnapshot, Refusal, ReleasedAll, Renewal, Sale, SeatLocks,
+    StoreError, Terms, channel_of,
 };
 use crate::{clock, telemetry};
 
@@ -249,6 +249,19 @@ impl SeatLocks for RedisLocks {
             command.arg(extension_ms);
         });
         asked.await.map(drop)
+    }
+
+    async fn renew(&self, show: Uuid, party: &Sale, renewal: &Renewal) -> Result<Result<Held, Refusal>, StoreError> {
+        let asked = self.call(show, &self.scripts.renew, |command| {
+            write_party(command, party);
+            write_id(command, renewal.hold);
+            command.arg(&renewal.owner).arg(renewal.until.0).arg(u8::from(renewal.ends_payment));
+            match renewal.per_person {
+                Some(most) => command.arg(most),
+                None => command.arg("-"),
+            };
+        });
+        asked.await?.hold(renewal.hold)
     }
 
     async fn book(&self, show: Uuid, sale: &Sale) -> Result<(), StoreError> {

@@ -43,4 +43,5 @@ scripts!(
     snapshot,
     load,
     forget,
+    renew,
 );

@@ -10,7 +10,8 @@ use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 
 use super::super::{
-    Asked, Attempt, Change, Held, KnownSeats, MapSnapshot, Refusal, ReleasedAll, Sale, SeatLocks, StoreError, Terms,
+    Asked, Attempt, Change, Held, KnownSeats, MapSnapshot, Refusal, ReleasedAll, Renewal, Sale, SeatLocks, StoreError,
+    Terms,
 };
 use super::KnownSource;
 use super::tally::{Kind, Tally};
@@ -39,6 +40,7 @@ pub(super) enum Call {
     Release(Uuid, String, Result<(), Refusal>),
     BeginPayment(Sale, i64, Result<Timestamp, Refusal>),
     EndPayment(Sale, i64),
+    Renew(Sale, Renewal, Result<Held, Refusal>),
     Book(Sale),
     Free(Sale, Vec<SeatIndex>),
     Block(Vec<SeatIndex>, bool, Result<(), Refusal>),
@@ -113,6 +115,7 @@ impl One<'_> {
             }
             Call::BeginPayment(sale, extension_ms, first) => self.begin_payment(sale, *extension_ms, first).await,
             Call::EndPayment(sale, extension_ms) => self.loaded(|| store.end_payment(show, sale, *extension_ms)).await,
+            Call::Renew(party, renewal, first) => self.renew(party, renewal, first).await,
             Call::Book(sale) => self.loaded(|| store.book(show, sale)).await,
             Call::Free(sale, kept) => self.loaded(|| store.free_keeping(show, sale, kept)).await,
             Call::Block(seats, blocked, first) => {
@@ -248,6 +251,21 @@ impl One<'_> {
             }
             (Err(_), Ok(_)) => store.end_payment(show, sale, extension_ms).await,
             _ => Ok(()),
+        }
+    }
+
+    async fn renew(&self, party: &Sale, renewal: &Renewal, first: &Result<Held, Refusal>) -> Result<(), StoreError> {
+        let (store, show) = (&self.mirror.second, self.show);
+        // As long by its own clock.
+        let until = store.now().plus_ms(renewal.until.since(self.at));
+        let here = Renewal { until, ..renewal.clone() };
+        let second = self.loaded(|| store.renew(show, party, &here)).await?;
+        self.of_known("renew", first, &second, is_same_hold);
+        match (first, second) {
+            (Ok(held), Ok(_)) => store.stamp(show, &[(held.hold, held.fence)]).await,
+            (Ok(held), Err(_)) => store.adopt(show, &renewal.owner, held, self.at).await.map(drop),
+            (Err(_), Ok(held)) => store.release(show, held.hold, &renewal.owner).await.map(drop),
+            (Err(_), Err(_)) => Ok(()),
         }
     }
 

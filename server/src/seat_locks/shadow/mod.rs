@@ -33,7 +33,8 @@ use self::overlap::Overlaps;
 use self::tally::Tally;
 pub use self::tally::{Divergence, Kind};
 use super::{
-    Asked, Attempt, Change, Held, KnownSeats, MapSnapshot, Refusal, ReleasedAll, Sale, SeatLocks, StoreError, Terms,
+    Asked, Attempt, Change, Held, KnownSeats, MapSnapshot, Refusal, ReleasedAll, Renewal, Sale, SeatLocks, StoreError,
+    Terms,
 };
 
 /// Lines to the second store: shows are spread over them, each stays in its own.
@@ -194,6 +195,11 @@ impl SeatLocks for ShadowLocks {
     async fn end_payment(&self, show: Uuid, sale: &Sale, extension_ms: i64) -> Result<(), StoreError> {
         let answer = self.first.end_payment(show, sale, extension_ms);
         self.ask(show, answer, |()| Call::EndPayment(sale.clone(), extension_ms)).await
+    }
+
+    async fn renew(&self, show: Uuid, party: &Sale, renewal: &Renewal) -> Result<Result<Held, Refusal>, StoreError> {
+        let answer = self.first.renew(show, party, renewal);
+        self.ask(show, answer, |answer| Call::Renew(party.clone(), renewal.clone(), answer.clone())).await
     }
 
     async fn book(&self, show: Uuid, sale: &Sale) -> Result<(), StoreError> {

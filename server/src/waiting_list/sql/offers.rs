@@ -105,6 +105,26 @@ pub(in crate::waiting_list) async fn given_back(pg: &PgPool, hold: Uuid, now: Ti
     Ok(())
 }
 
+/// The hold of an offer, the first of the two, goes on as the second until then.
+pub(in crate::waiting_list) async fn renewed(
+    tx: &mut PgConnection,
+    (hold, next): (Uuid, Uuid),
+    until: Timestamp,
+    now: Timestamp,
+) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "UPDATE waiting_list SET offer_hold = $2, offer_until = $3, updated_at = $4
+         WHERE offer_hold = $1 AND state = 'offered'",
+    )
+    .bind(hold)
+    .bind(next)
+    .bind(to_utc(until))
+    .bind(to_utc(now))
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
 /// Offers that were bought.
 pub(in crate::waiting_list) async fn note_taken(pg: &PgPool, now: Timestamp) -> Result<u64, sqlx::Error> {
     let done = sqlx::query(

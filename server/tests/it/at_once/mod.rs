@@ -147,11 +147,11 @@ async fn without_a_token_the_gateways_page_is_where_it_is_paid() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_declined_card_frees_the_seats_and_a_slow_bank_ends_by_webhook() {
+async fn a_declined_card_keeps_the_hold_and_a_slow_bank_ends_by_webhook() {
     let world = World::start(1, &[]).await;
     for (token, first, last, map) in [
-        ("tok_declined", "CANCELLED", "CANCELLED", '0'),
-        ("tok_pending_failed", "PAYMENT_PENDING", "CANCELLED", '0'),
+        ("tok_declined", "CANCELLED", "CANCELLED", '1'),
+        ("tok_pending_failed", "PAYMENT_PENDING", "CANCELLED", '1'),
         ("tok_pending_paid", "PAYMENT_PENDING", "CONFIRMED", '2'),
     ] {
         let ann = world.visitor();
@@ -161,6 +161,10 @@ async fn a_declined_card_frees_the_seats_and_a_slow_bank_ends_by_webhook() {
         let money = if last == "CONFIRMED" { "PAID" } else { "FAILED" };
         assert_eq!(seen["money"], money, "{token}: {seen}");
         ann.sees(3, map).await;
+        if last == "CANCELLED" {
+            ann.lets_kept_hold_go(&seen).await;
+            ann.sees(3, '0').await;
+        }
     }
     assert_eq!(world.count("SELECT count(*) FROM seat_claims WHERE state <> 'released'").await, 1);
     books_balance(&world).await;
@@ -232,11 +236,12 @@ async fn places_without_numbers_are_bought_beside_seats() {
         assert_eq!((status, text(&paid["state"])), (StatusCode::CREATED, "CONFIRMED"), "{mode}: {paid}");
         assert_eq!((&paid["places"], &paid["total"]), (&hold["places"], &hold["total"]));
         has_the_story_of_a_sale(&ann, &paid).await;
-        // The other two are given back when a card is declined.
+        // The other two are given back when a card is declined and no other one is tried.
         let bob = world.visitor();
         let (_, hold) = bob.stand(2).await;
         let (status, declined) = bob.buy(&hold, Some("tok_declined")).await;
         assert_eq!((status, text(&declined["state"])), (StatusCode::CREATED, "CANCELLED"), "{mode}: {declined}");
+        bob.lets_kept_hold_go(&declined).await;
         until("the outbox is empty", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
         assert_eq!((ann.places_left().await, &ann.states().await[7..8]), (json!(2), "2"));
         let stock: (i32, i32) =

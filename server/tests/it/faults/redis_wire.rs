@@ -22,8 +22,11 @@ macro_rules! script {
 }
 
 /// Scripts that are effects of bookings.
-const EFFECTS: [(&[&str], &str); 2] =
-    [(&["mark_booked"], script!("book")), (&["release_seats", "release_part"], script!("free"))];
+const EFFECTS: [(&[&str], &str); 3] = [
+    (&["mark_booked"], script!("book")),
+    (&["release_seats", "release_part"], script!("free")),
+    (&["release_seats"], script!("renew")),
+];
 
 /// Scripts by their text and by their hash.
 struct Scripts(Vec<(&'static [&'static str], &'static str, String)>);

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use domain::seats::{AreaIndex, Places, SeatIndex, SeatState};
 use domain::time::{MINUTE_MS, Timestamp};
 use server::seat_locks::{
-    Asked, Attempt, Change, Held, KnownSeats, Lot, ManualClock, MemoryLocks, RedisLocks, Refusal, Sale, SeatLocks,
-    ShadowLocks, StoreError, Terms,
+    Asked, Attempt, Change, Held, KnownSeats, Lot, ManualClock, MemoryLocks, RedisLocks, Refusal, Renewal, Sale,
+    SeatLocks, ShadowLocks, StoreError, Terms,
 };
 use uuid::Uuid;
 
@@ -180,6 +180,10 @@ impl House {
 
     pub async fn end_payment(&self, sale: &Sale) {
         self.store.end_payment(self.show, sale, PAYING_MS).await.expect("an answer");
+    }
+
+    pub async fn renew(&self, party: &Sale, renewal: &Renewal) -> Result<Held, Refusal> {
+        self.store.renew(self.show, party, renewal).await.expect("an answer")
     }
 
     pub async fn book(&self, sale: &Sale) {

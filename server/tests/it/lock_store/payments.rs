@@ -1,9 +1,15 @@
 //! A payment for a hold begins, and is given up.
 
-use domain::time::MINUTE_MS;
-use server::seat_locks::{Lot, Refusal};
+use domain::time::{MINUTE_MS, Timestamp};
+use server::seat_locks::{Lot, Refusal, Renewal};
 
 use super::house::{House, PAYING_MS, TERMS, lot, sale};
+
+/// What a hold becomes for this owner.
+fn renewal(owner: &str, until: Timestamp) -> Renewal {
+    let hold = server::ids::derived_id(&["renewed", owner]);
+    Renewal { hold, owner: owner.to_owned(), until, ends_payment: true, per_person: None }
+}
 
 on_every_store! {
     async fn a_payment_makes_the_hold_last_longer_once_however_often_it_begins(house: &House) {
@@ -68,6 +74,64 @@ on_every_store! {
         house.end_payment(&older).await;
         house.pass(TERMS.length_ms).await;
         assert_eq!(house.begin_payment(&sale("ann", &held)).await, Err(Refusal::Gone));
+    }
+
+    async fn a_declined_payment_leaves_the_hold_under_another_id_and_fence_its_seats_never_free(house: &House) {
+        let held = house.take_lot("ann", lot(&[1, 2], &[(0, 1)])).await.expect("they are free");
+        let old = sale("ann", &held);
+        house.begin_payment(&old).await.expect("it is hers");
+        let next = renewal("ann", held.expires_at);
+        let renewed = house.renew(&old, &next).await.expect("it is hers");
+        assert_eq!((renewed.hold, renewed.paying, &renewed.lot), (next.hold, false, &held.lot));
+        assert_eq!(renewed.expires_at, held.expires_at);
+        assert!(renewed.fence > held.fence);
+        assert_eq!(house.map().await, "011000000000");
+        assert_eq!(house.mine("ann").await, Some(renewed.clone()));
+        assert_eq!(house.renew(&old, &next).await, Ok(renewed.clone()), "a repeat");
+        // Whatever the first booking still does, it does to nothing.
+        house.free(&old).await;
+        house.end_payment(&old).await;
+        assert_eq!(house.begin_payment(&old).await, Err(Refusal::Gone));
+        assert_eq!(house.map().await, "011000000000");
+        house.begin_payment(&sale("ann", &renewed)).await.expect("it is hers");
+        house.book(&sale("ann", &renewed)).await;
+        house.free(&old).await;
+        assert_eq!(house.map().await, "022000000000");
+        assert_eq!(house.renew(&old, &next).await, Err(Refusal::Gone), "it was sold");
+    }
+
+    async fn a_renewed_hold_runs_out_when_it_was_said_to(house: &House) {
+        let held = house.take("ann", &[1]).await.expect("it is free");
+        house.begin_payment(&sale("ann", &held)).await.expect("it is hers");
+        house.renew(&sale("ann", &held), &renewal("ann", held.expires_at)).await.expect("it is hers");
+        house.pass(TERMS.length_ms - 1_000).await;
+        assert_eq!(house.map().await, "010000000000");
+        house.pass(1_000).await;
+        assert_eq!(house.map().await, "000000000000");
+    }
+
+    async fn a_hold_goes_on_as_anothers_only_where_it_is_open_and_they_may_have_it(house: &House) {
+        let held = house.take("ann", &[1, 2]).await.expect("they are free");
+        let open = |owner: &str, most| Renewal {
+            ends_payment: false,
+            per_person: Some(most),
+            ..renewal(owner, held.expires_at)
+        };
+        let mut older = sale("ann", &held);
+        older.fence -= 1;
+        assert_eq!(house.renew(&older, &open("ben", 10)).await, Err(Refusal::Gone));
+        assert_eq!(house.renew(&sale("eve", &held), &open("ben", 10)).await, Err(Refusal::Gone));
+        assert_eq!(house.renew(&sale("ann", &held), &open("ben", 1)).await, Err(Refusal::Limit(1)));
+        let other = house.take("ben", &[5]).await.expect("it is free");
+        assert_eq!(house.renew(&sale("ann", &held), &open("ben", 10)).await, Err(Refusal::OtherHold(other.hold)));
+        house.release("ben", other.hold).await.expect("it is his");
+        house.begin_payment(&sale("ann", &held)).await.expect("it is hers");
+        assert_eq!(house.renew(&sale("ann", &held), &open("ben", 10)).await, Err(Refusal::Paying));
+        house.end_payment(&sale("ann", &held)).await;
+        let his = house.renew(&sale("ann", &held), &open("ben", 10)).await.expect("he may have it");
+        assert_eq!((house.mine("ann").await, house.mine("ben").await), (None, Some(his)));
+        assert_eq!(house.map().await, "011000000000");
+        house.take("ann", &[7]).await.expect("she has none any more");
     }
 
     async fn what_several_ask_in_one_call_is_answered_each_by_its_own(house: &House) {

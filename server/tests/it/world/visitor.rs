@@ -83,6 +83,16 @@ impl Visitor {
         self.call(Method::DELETE, &path, Value::Null).await.0
     }
 
+    /// Lets go of what is kept for another card after the payment of this booking was declined.
+    pub async fn lets_kept_hold_go(&self, declined: &Value) {
+        let kept = json!({ "id": declined["kept_hold"]["hold"] });
+        until("the kept hold is let go", || async {
+            self.let_go(&kept).await;
+            !self.holds_something().await
+        })
+        .await;
+    }
+
     /// Places left on the floor, as everyone sees it.
     pub async fn places_left(&self) -> Value {
         let (_, body) = self.get(&format!("/api/v1/shows/{}/seats", self.show)).await;
