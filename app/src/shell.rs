@@ -237,6 +237,7 @@ fn footer(chooser: impl IntoView) -> impl IntoView {
             <p>{say!("site.promise")}</p>
             <nav aria-label=say!("site.more")>
                 <a href="/search">{say!("site.search_all")}</a>
+                <a href="/bookings/find">{say!("mailed.find_title")}</a>
                 <a href="/api/openapi.json">{say!("site.api")}</a>
             </nav>
             {chooser}

@@ -41,7 +41,7 @@ test("pages one browses by", async ({ request, newVisitor }) => {
 test("an account: registering, signing in, one's own page, a forgotten password", async ({ newVisitor }) => {
   const { page } = await newVisitor(CALM);
   const email = `anna-${randomUUID()}@example.org`;
-  for (const path of ["/register", "/login", "/reset"]) {
+  for (const path of ["/register", "/login", "/reset", "/bookings/find"]) {
     await page.goto(path);
     await expect(page.getByRole("heading", { level: 1 })).toBeVisible();
     await expectForEveryone(page, path);

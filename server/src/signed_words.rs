@@ -3,8 +3,10 @@
 //! What is said, and how it is written, is the business of whoever says it; the signature is the same for all. Each
 //! purpose has keys of its own, so that no word of one is ever a word of another.
 
+use domain::time::{SECOND_MS, Timestamp};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
+use uuid::Uuid;
 
 /// Length of a signature, bytes: 128 bits are beyond guessing.
 const SIGNATURE_BYTES: usize = 16;
@@ -50,6 +52,37 @@ impl Keys {
     }
 }
 
+/// Digits of the id in a dated key…
+const ID_DIGITS: usize = 32;
+/// …and of its instant.
+const UNTIL_DIGITS: usize = 10;
+
+/// A key for an address: 32 hex digits that name something, 10 that say until when the key is good (seconds since 1970), and a
+/// signature over both.
+#[must_use]
+pub fn dated_key(keys: &Keys, id: Uuid, until: Timestamp) -> String {
+    let until_s = until.0 / SECOND_MS;
+    format!("{}{until_s:010x}{}", id.simple(), keys.sign(&dated(id, until_s)))
+}
+
+/// What a dated key names; `None` for one we did not make with these keys, or whose time is over.
+#[must_use]
+pub fn read_dated_key(keys: &Keys, key: &str, now: Timestamp) -> Option<Uuid> {
+    let (id, rest) = key.split_at_checked(ID_DIGITS)?;
+    let (until, signature) = rest.split_at_checked(UNTIL_DIGITS)?;
+    let id = Uuid::try_parse(id).ok()?;
+    let until_s = i64::from_str_radix(until, 16).ok()?;
+    let is_good = keys.is_genuine(&dated(id, until_s), signature) && now.0 / SECOND_MS < until_s;
+    is_good.then_some(id)
+}
+
+fn dated(id: Uuid, until_s: i64) -> [u8; 24] {
+    let mut message = [0; 24];
+    message[..16].copy_from_slice(id.as_bytes());
+    message[16..].copy_from_slice(&until_s.to_be_bytes());
+    message
+}
+
 /// A number as we write it: digits only, so that a word has one spelling.
 #[must_use]
 pub fn plain(text: &str) -> Option<u64> {
@@ -86,6 +119,27 @@ mod tests {
         assert!(!keys(&["new"], b"a test").is_genuine(b"a word", &signature));
         let none = keys(&[], b"a test");
         assert!(!none.is_genuine(b"a word", &none.sign(b"a word")));
+    }
+
+    #[test]
+    fn a_dated_key_is_good_for_its_id_time_and_purpose() {
+        let (signer, other) = (keys(&["one"], b"a test"), keys(&["one"], b"another test"));
+        let (ours, now) = (Uuid::from_u128(7 << 100 | 0xabc), Timestamp(1_795_000_000_000));
+        let until = now.plus_ms(60_000);
+        let key = dated_key(&signer, ours, until);
+        assert_eq!(key.len(), ID_DIGITS + UNTIL_DIGITS + 2 * SIGNATURE_BYTES);
+        assert_eq!(read_dated_key(&signer, &key, now), Some(ours));
+        // Some programs turn addresses into capital letters.
+        assert_eq!(read_dated_key(&signer, &key.to_ascii_uppercase(), now), Some(ours));
+        assert_eq!(read_dated_key(&other, &key, now), None, "another purpose");
+        assert_eq!(read_dated_key(&signer, &key, until), None, "its time is over");
+        let until_s = until.0 / SECOND_MS;
+        let longer = key.replace(&format!("{until_s:010x}"), &format!("{:010x}", until_s + 1));
+        let anothers = key.replace(&ours.simple().to_string(), &Uuid::from_u128(8).simple().to_string());
+        let unsigned = &key[..ID_DIGITS + UNTIL_DIGITS];
+        for wrong in [longer.as_str(), &anothers, unsigned, &key[..73], &format!("{key}00"), "", "é"] {
+            assert_eq!(read_dated_key(&signer, wrong, now), None, "{wrong}");
+        }
     }
 
     #[test]

@@ -163,6 +163,23 @@ pub fn BookingStatus(
     }
 }
 
+/// How a booking stands as the page is read, without a script that follows it.
+pub fn standing(booking: &FollowedBooking) -> impl IntoView + use<> {
+    let words = words(booking);
+    let (title, text) = (said(words.title, booking), said(words.text, booking));
+    let parts = parts_in_words(booking).into_iter().map(|words| view! { <p class="booking-money quiet">{words}</p> });
+    view! {
+        <p class="booking-mark" aria-hidden="true">{words.mark}</p>
+        <div class="booking-said">
+            <h1 data-testid="booking-state" data-state=booking.state.as_str() data-money=booking.money.as_str()>{title}</h1>
+            <p class="booking-words">{text}</p>
+            <p class="booking-money" data-testid="booking-money">{money_in_words(booking)}</p>
+            {parts.collect_view()}
+        </div>
+        <ol class="booking-story" data-testid="booking-story">{story(booking)}</ol>
+    }
+}
+
 /// What happened, with times.
 fn story(booking: &FollowedBooking) -> impl IntoView + use<> {
     let line = |told: &StepView| {

@@ -33,50 +33,58 @@ impl Page for Booking {
     }
 
     fn view(self) -> AnyView {
-        let language = current();
-        let lines = self.booking.seats.clone().into_iter().map(|line| {
-            view! {
-                <li>
-                    <span class="booking-seat">{line.label}</span>
-                    <span class="quiet">{line.category}</span>
-                    <span class="booking-price">{money(line.price, language)}</span>
-                </li>
-            }
-        });
-        let lines = lines.collect_view();
-        let places = self.booking.places.clone().into_iter().map(|line| {
-            let price = money(line.total(), language);
-            view! {
-                <li>
-                    <span class="booking-seat">{say!("booking.quantity", quantity = line.quantity, area = &line.label)}</span>
-                    <span class="quiet">{line.category}</span>
-                    <span class="booking-price">{price}</span>
-                </li>
-            }
-        });
-        let places = places.collect_view();
-        let (buyer, holder) = (self.booking.buyer.clone(), self.booking.holder.clone());
-        let is_for_a_friend = buyer != holder;
-        let payer = if is_for_a_friend {
-            say!("booking.paid_by", name = &buyer.name, email = &buyer.email)
-        } else {
-            format!("{} · {}", buyer.name, buyer.email)
-        };
+        let status = FollowedBooking { is_submitted: self.is_submitted, ..FollowedBooking::from(&self.booking) };
         view! {
             <div class="booking">
-                <BookingStatus booking=FollowedBooking { is_submitted: self.is_submitted, ..FollowedBooking::from(&self.booking) } />
-                <section class="booking-facts card" aria-label=say!("booking.facts")>
-                    <p class="booking-reference"><span class="quiet">{say!("booking.booking")}" "</span><strong data-testid="reference">{self.booking.reference}</strong></p>
-                    {self.show.view()}
-                    <ul class="booking-seats">{lines}{places}</ul>
-                    <p class="booking-total"><span>{say!("booking.total")}</span><strong>{money(self.booking.total, language)}</strong></p>
-                    {is_for_a_friend.then(|| view! {
-                        <p class="quiet small" data-testid="holder">{say!("booking.tickets_for", name = &holder.name, email = &holder.email)}</p>
-                    })}
-                    <p class="quiet small">{payer}</p>
-                </section>
+                <BookingStatus booking=status />
+                {facts(self.booking, self.show)}
             </div>
         }
         .into_any()
+    }
+}
+
+/// What a booking is for, and who pays.
+pub(super) fn facts(booking: BookingView, show: ShowFacts) -> impl IntoView {
+    let language = current();
+    let lines = booking.seats.clone().into_iter().map(|line| {
+        view! {
+            <li>
+                <span class="booking-seat">{line.label}</span>
+                <span class="quiet">{line.category}</span>
+                <span class="booking-price">{money(line.price, language)}</span>
+            </li>
+        }
+    });
+    let lines = lines.collect_view();
+    let places = booking.places.clone().into_iter().map(|line| {
+        let price = money(line.total(), language);
+        view! {
+            <li>
+                <span class="booking-seat">{say!("booking.quantity", quantity = line.quantity, area = &line.label)}</span>
+                <span class="quiet">{line.category}</span>
+                <span class="booking-price">{price}</span>
+            </li>
+        }
+    });
+    let places = places.collect_view();
+    let (buyer, holder) = (booking.buyer.clone(), booking.holder.clone());
+    let is_for_a_friend = buyer != holder;
+    let payer = if is_for_a_friend {
+        say!("booking.paid_by", name = &buyer.name, email = &buyer.email)
+    } else {
+        format!("{} · {}", buyer.name, buyer.email)
+    };
+    view! {
+        <section class="booking-facts card" aria-label=say!("booking.facts")>
+            <p class="booking-reference"><span class="quiet">{say!("booking.booking")}" "</span><strong data-testid="reference">{booking.reference}</strong></p>
+            {show.view()}
+            <ul class="booking-seats">{lines}{places}</ul>
+            <p class="booking-total"><span>{say!("booking.total")}</span><strong>{money(booking.total, language)}</strong></p>
+            {is_for_a_friend.then(|| view! {
+                <p class="quiet small" data-testid="holder">{say!("booking.tickets_for", name = &holder.name, email = &holder.email)}</p>
+            })}
+            <p class="quiet small">{payer}</p>
+        </section>
     }
 }

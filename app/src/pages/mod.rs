@@ -4,6 +4,7 @@
 
 pub mod accounts;
 pub mod booking;
+pub mod booking_by_mail;
 pub mod city;
 pub mod film;
 pub mod home;

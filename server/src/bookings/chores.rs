@@ -12,7 +12,7 @@ use super::effects::{EffectError, perform};
 use super::mails::ticket_mails;
 use crate::AppState;
 use crate::seat_locks::{MAX_PER_CALL, Sale, with_map};
-use crate::tickets::TicketMail;
+use crate::tickets::{Ticket, TicketMail};
 use crate::web::Problem;
 
 /// Effects under way at the same time, mails included; half of the usual connections to Postgres.
@@ -70,10 +70,14 @@ async fn ticket(state: &AppState, found: &Found) -> Result<(), EffectError> {
     ticket_mails::send(state, &show, &found.row, seats(found)).await
 }
 
-/// The mails that bring the tickets of a booking as it was read.
-pub(super) async fn mails_of(state: &AppState, found: &Found) -> Result<Vec<TicketMail>, EffectError> {
+/// The mails that bring these tickets of a booking as it was read.
+pub(super) async fn mails_of(
+    state: &AppState,
+    found: &Found,
+    tickets: &[Ticket],
+) -> Result<Vec<TicketMail>, EffectError> {
     let show = state.catalogue.known_show(found.row.show_id).await?;
-    ticket_mails::of_sale(state, &show, &found.row, seats(found)).await
+    ticket_mails::of_sale(state, &show, &found.row, seats(found), tickets).await
 }
 
 /// Name and category of each.

@@ -240,11 +240,26 @@ pub async fn find_by_id(tx: &mut PgConnection, id: Uuid) -> Result<Option<Found>
 /// # Errors
 /// When the database fails.
 pub async fn find_by_reference(tx: &mut PgConnection, reference: &str) -> Result<Option<Found>, sqlx::Error> {
-    let id = sqlx::query_scalar("SELECT id FROM bookings WHERE reference = $1").bind(as_written(reference));
-    match id.fetch_optional(&mut *tx).await? {
+    match id_of_reference(tx, reference).await? {
         Some(id) => find_by_id(tx, id).await,
         None => Ok(None),
     }
+}
+
+/// The same as it is stored.
+pub(super) async fn row_of_reference(
+    tx: &mut PgConnection,
+    reference: &str,
+) -> Result<Option<BookingRow>, sqlx::Error> {
+    match id_of_reference(tx, reference).await? {
+        Some(id) => sql::find(tx, id).await,
+        None => Ok(None),
+    }
+}
+
+async fn id_of_reference(tx: &mut PgConnection, reference: &str) -> Result<Option<Uuid>, sqlx::Error> {
+    let id = sqlx::query_scalar("SELECT id FROM bookings WHERE reference = $1").bind(as_written(reference));
+    id.fetch_optional(tx).await
 }
 
 /// `k7qm 2xpa` as `K7QM-2XPA`.

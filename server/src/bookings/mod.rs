@@ -9,6 +9,7 @@
 //! happens afterwards; `views` and `mails` tell of it. What is not here: the gateway (`payments`), the lock store
 //! (`seat_locks`), the queue of effects (`outbox`).
 
+mod by_mail;
 mod cancel;
 mod checkout;
 mod chores;
@@ -20,6 +21,7 @@ mod exchange;
 mod http;
 mod late;
 mod ledger;
+mod mail_links;
 mod mails;
 mod money;
 mod moves;
@@ -32,6 +34,9 @@ mod sql;
 mod story;
 mod views;
 
+pub use by_mail::{
+    OpenedByMail, ask_to_cancel, cancel_by_mail, find as find_by_mail, opened as opened_by_mail, to_be_cancelled,
+};
 pub use cancel::{
     Batch, TakenBack, Undone, bookings_with, call_off, call_off_in, cancel_booking, pay_out, take_back, undo_batch,
     withdraw_forever as look_after_withdrawn_seats_forever, withdraw_in as withdraw_seats_in,
@@ -51,6 +56,7 @@ pub use effects::{EffectError, perform};
 pub use exchange::{Exchanged, Given, exchange};
 pub use http::routes;
 pub use ledger::{Open as LedgerDifference, compare_forever as compare_ledgers_forever, open as ledger_differences};
+pub use mail_links::sign_links_with;
 pub use money::news::payment_news;
 pub use parked::{Decision, decide_parked, parked_at, parked_counts, retry_parked, settle_parked};
 pub use reconciler::{ask_soon, reconcile_forever};

@@ -50,4 +50,10 @@ impl EmailCodes {
     pub fn new(messenger: Arc<dyn Messenger>) -> Self {
         Self { messenger, wake: Notify::new() }
     }
+
+    /// What carries codes, for other words that prove an address.
+    #[must_use]
+    pub fn carrier(&self) -> &dyn Messenger {
+        &*self.messenger
+    }
 }

@@ -5,6 +5,7 @@
 
 mod batch;
 mod lane;
+mod papers;
 mod words;
 
 use std::path::{Path, PathBuf};
@@ -19,6 +20,7 @@ use uuid::Uuid;
 
 pub use self::batch::{Composed, Letters};
 pub use self::lane::{LEASE_MS, MailLane, SEND_WITHIN};
+pub use self::papers::Papers;
 pub(super) use self::words::one_line;
 use self::words::write;
 use super::notice::{self, NoticeMail};
@@ -71,12 +73,14 @@ pub struct TicketMail {
     pub holder_name: String,
     /// The film or concert.
     pub film: String,
-    /// Where: theatre and screen, and the address if there is room.
+    /// Where: theatre, screen and address.
     pub place: String,
     /// When, in the theatre's zone, written for people.
     pub starts: String,
     /// Seat names with their categories.
     pub seats: Vec<(String, String)>,
+    /// The tickets themselves, where they could be read.
+    pub papers: Option<Papers>,
     /// When it was written.
     pub at: Timestamp,
 }
@@ -163,7 +167,11 @@ impl Mailer {
     /// # Errors
     /// [`MailError`].
     pub async fn send_ticket(&self, mail: &TicketMail) -> Result<(), MailError> {
-        self.hand_over(&mail.name(), write(&self.from, mail)?).await
+        let (from, written) = (self.from.clone(), mail.clone());
+        // Beside the threads that serve requests: what is attached takes milliseconds.
+        let message =
+            tokio::task::spawn_blocking(move || write(&from, &written)).await.map_err(|_| MailError::Panicked)?;
+        self.hand_over(&mail.name(), message?).await
     }
 
     /// Tells a buyer what became of a booking and of the money. Doing it twice shows one mail.

@@ -13,6 +13,7 @@ pub mod mail;
 pub mod notice;
 mod offer_mail;
 pub mod pdf;
+mod png;
 pub mod qr;
 mod signing;
 mod sql;
@@ -21,13 +22,13 @@ pub use account_mail::AccountMail;
 pub use code::TicketCode;
 pub use code_mail::CodeMail;
 pub use mail::{
-    Addressee, Composed, LEASE_MS as MAIL_LEASE_MS, Letters, MailError, MailLane, Mailer, SEND_WITHIN, TicketMail,
-    is_address, wrong_settings,
+    Addressee, Composed, LEASE_MS as MAIL_LEASE_MS, Letters, MailError, MailLane, Mailer, Papers, SEND_WITHIN,
+    TicketMail, is_address, wrong_settings,
 };
 pub use notice::NoticeMail;
 pub use offer_mail::OfferMail;
 pub use signing::{Signed, judge};
-pub use sql::{Ticket, add_issued, booking_of_code, in_use, issue, issue_places, of_booking, revoke};
+pub use sql::{Ticket, add_issued, booking_of_code, in_use, issue, issue_places, of_booking, of_bookings, revoke};
 
 /// Says with what codes and addresses are signed: the first secret signs, all of them are believed. A second call
 /// changes nothing.

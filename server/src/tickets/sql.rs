@@ -1,5 +1,7 @@
 //! The rows of `tickets` and `place_tickets`: one a sold seat or place, made once.
 
+use std::collections::HashMap;
+
 use domain::seats::{Places, put_as_read};
 use domain::time::Timestamp;
 use sqlx::{PgConnection, PgPool};
@@ -191,6 +193,39 @@ pub async fn of_booking(pg: &PgPool, booking: Uuid) -> sqlx::Result<Vec<Ticket>>
     .fetch_all(pg)
     .await?;
     put_as_read(&mut tickets, |ticket| ticket.label.as_str());
+    Ok(tickets)
+}
+
+/// The same of several bookings, each with its tickets; those that have none are not among them.
+///
+/// # Errors
+/// Whatever Postgres says.
+pub async fn of_bookings(pg: &PgPool, bookings: &[Uuid]) -> sqlx::Result<HashMap<Uuid, Vec<Ticket>>> {
+    let rows: Vec<(Uuid, String, String, String)> = sqlx::query_as(
+        "SELECT booking_id, label, category, code
+           FROM (SELECT 0 AS part, tickets.booking_id, tickets.seat_no AS first, 0 AS second,
+                        booking_seats.label, booking_seats.category, tickets.code
+                   FROM tickets
+                   JOIN booking_seats USING (booking_id, seat_no)
+                  WHERE tickets.booking_id = ANY($1) AND tickets.revoked_at IS NULL
+                 UNION ALL
+                 SELECT 1, place_tickets.booking_id, place_tickets.area_no, place_tickets.number,
+                        booking_places.name, booking_places.category, place_tickets.code
+                   FROM place_tickets
+                   JOIN booking_places USING (booking_id, area_no)
+                  WHERE place_tickets.booking_id = ANY($1)) AS all_tickets
+          ORDER BY booking_id, part, first, second",
+    )
+    .bind(bookings)
+    .fetch_all(pg)
+    .await?;
+    let mut tickets: HashMap<Uuid, Vec<Ticket>> = HashMap::new();
+    for (booking, label, category, code) in rows {
+        tickets.entry(booking).or_default().push(Ticket { label, category, code });
+    }
+    for tickets in tickets.values_mut() {
+        put_as_read(tickets, |ticket| ticket.label.as_str());
+    }
     Ok(tickets)
 }
 

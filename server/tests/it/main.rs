@@ -14,6 +14,7 @@ mod books;
 mod box_office;
 mod budgets;
 mod buyer;
+mod by_mail;
 mod cancel;
 mod cancel_show;
 mod caps;

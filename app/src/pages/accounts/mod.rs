@@ -19,7 +19,7 @@ use leptos::prelude::*;
 use crate::say;
 
 /// What stood in the way, said when the page is read.
-fn trouble_view(trouble: Option<String>) -> impl IntoView {
+pub(in crate::pages) fn trouble_view(trouble: Option<String>) -> impl IntoView {
     trouble.map(|words| view! { <p class="account-trouble" role="alert" data-testid="account-trouble">{words}</p> })
 }
 
@@ -39,7 +39,7 @@ fn name_field(value: String) -> impl IntoView {
     }
 }
 
-fn email_field(value: String) -> impl IntoView {
+pub(in crate::pages) fn email_field(value: String) -> impl IntoView {
     view! {
         <div class="field">
             <label for="email">{say!("account.email")}</label>

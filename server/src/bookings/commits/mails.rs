@@ -8,6 +8,7 @@
 //! too late, as soon as the mails that went out with it are done. A sale leaves the outbox here, whole: that the map was
 //! told is noted together with the mail. A crash in between has the map told of the sale once more, which changes nothing.
 
+use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ use super::MAILS_TOGETHER;
 use super::marks::Sold;
 use crate::bookings::chores;
 use crate::bookings::effects::EffectError;
-use crate::tickets::{Composed, Letters, MailError};
+use crate::tickets::{self, Composed, Letters, MailError, Ticket};
 use crate::{AppState, outbox};
 
 /// Tickets that may wait to be mailed; those beyond are left to the relay.
@@ -66,7 +67,15 @@ async fn serve(state: AppState) {
 
 /// Mails tickets, and says of which bookings. All others are the relay's.
 async fn mail_all(state: &AppState, mails: Vec<Sold>) -> Vec<Uuid> {
-    let letters = stream::iter(mails).map(|sold| read(state, sold)).buffer_unordered(SIDE_BY_SIDE);
+    let ids: Vec<Uuid> = mails.iter().map(|sold| sold.found.row.id).collect();
+    // Where they cannot be read now, the relay mails them.
+    let mut codes = tickets::of_bookings(&state.pg, &ids).await.unwrap_or_else(|cause| {
+        tracing::warn!(%cause, left = ids.len(), "tickets that were to be mailed could not be read");
+        HashMap::new()
+    });
+    let sold = mails.into_iter().filter_map(|sold| Some((codes.remove(&sold.found.row.id)?, sold)));
+    let sold: Vec<_> = sold.collect();
+    let letters = stream::iter(sold).map(|(codes, sold)| read(state, sold, codes)).buffer_unordered(SIDE_BY_SIDE);
     // Those already in memory go together, mostly the whole batch; those that must be read first follow.
     let together = letters.filter_map(std::future::ready).ready_chunks(MAILS_TOGETHER);
     let composed = together.map(|letters| compose(state, letters)).buffer_unordered(SIDE_BY_SIDE);
@@ -75,12 +84,12 @@ async fn mail_all(state: &AppState, mails: Vec<Sold>) -> Vec<Uuid> {
 }
 
 /// What is to be mailed, if it was sold just now.
-async fn read(state: &AppState, Sold { found, at }: Sold) -> Option<Letters> {
+async fn read(state: &AppState, Sold { found, at }: Sold, codes: Vec<Ticket>) -> Option<Letters> {
     let (booking, begin_by, until) = (found.row.id, at + FRESH_FOR, at + MAILED_WITHIN);
     if Instant::now() >= begin_by {
         return None;
     }
-    let mails = timeout_at(begin_by, caught(chores::mails_of(state, &found))).await;
+    let mails = timeout_at(begin_by, caught(chores::mails_of(state, &found, &codes))).await;
     match mails.unwrap_or_else(|_| Err(MailError::TooLate.into())) {
         Ok(mails) => Some(Letters { booking, mails, begin_by, until }),
         Err(cause) => {

@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use crate::AppState;
 use crate::bookings::effects::EffectError;
+use crate::bookings::mail_links;
 use crate::bookings::money::refunds::{self, RefundRow};
 use crate::bookings::sql::BookingRow;
 use crate::catalogue::Show;
@@ -59,7 +60,7 @@ pub(in crate::bookings) async fn send(
         paragraphs,
         film: show.film.clone(),
         show: format!("{}, {}, {}", show.starts_local, show.theatre, show.screen),
-        booking_url: format!("{}/bookings/{}", state.config.public_url, row.id),
+        booking_url: mail_links::page_url(&state.config.public_url, row.id, state.locks.now()),
         at: state.locks.now(),
     };
     state.mailer.send_notice(&mail).await.map_err(Into::into)

@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use super::sql::{self, DueMail};
-use crate::bookings::sql as bookings;
+use crate::bookings::{mail_links, sql as bookings};
 use crate::clock::from_utc;
 use crate::tickets::{MAIL_LEASE_MS, MailError, MailLane, NoticeMail, SEND_WITHIN};
 use crate::web::Problem;
@@ -83,7 +83,7 @@ async fn mail(state: &AppState, due: &DueMail) -> Result<Option<NoticeMail>, Pro
         paragraphs: words(due, until.as_deref()),
         film: show.film.clone(),
         show: format!("{}, {}, {}", show.starts_local, show.theatre, show.screen),
-        booking_url: format!("{}/bookings/{}", state.config.public_url, row.id),
+        booking_url: mail_links::page_url(&state.config.public_url, row.id, state.locks.now()),
         at: state.locks.now(),
     }))
 }

@@ -19,8 +19,65 @@ pub(super) fn mail() -> TicketMail {
         place: "Rialto, Screen 2".to_owned(),
         starts: "Saturday 21 November 2026, 20:15".to_owned(),
         seats: vec![("C7".to_owned(), "Gold".to_owned()), ("C8".to_owned(), "Gold".to_owned())],
+        papers: None,
         at: Timestamp(1_795_000_000_000),
     }
+}
+
+/// Two tickets with all that is attached.
+fn papers() -> Papers {
+    let ticket = |label: &str| crate::tickets::Ticket {
+        label: label.to_owned(),
+        category: "Gold".to_owned(),
+        code: "7ZZZZZZZZZZZZZZZZZZZZZZZZZ".to_owned(),
+    };
+    Papers {
+        sheet: crate::tickets::pdf::Sheet {
+            reference: "K7QM-2XPA".to_owned(),
+            holder: "Luís".to_owned(),
+            film: "The Long Row".to_owned(),
+            hue: 200,
+            starts: "Sat 21 Nov, 20:15".to_owned(),
+            theatre: "Rialto".to_owned(),
+            address: "Rua 1, Lisbon".to_owned(),
+            screen: "Screen 2".to_owned(),
+            format: "2D, English".to_owned(),
+            tickets: vec![ticket("C7"), ticket("C8")],
+        },
+        entry: crate::tickets::calendar::Entry {
+            booking: Uuid::from_u128(7),
+            title: "The Long Row".to_owned(),
+            place: "Rialto, Screen 2, Rua 1, Lisbon".to_owned(),
+            notes: vec!["C7, C8".to_owned(), "K7QM-2XPA".to_owned()],
+            url: "https://rowlock.example/tickets/7F".to_owned(),
+            starts_at: Timestamp(1_795_000_000_000),
+            running_minutes: 100,
+            written_at: Timestamp(1_795_000_000_000),
+        },
+    }
+}
+
+#[test]
+fn a_ticket_mail_carries_the_code_the_file_and_the_entry() {
+    let mail = TicketMail { papers: Some(papers()), ..mail() };
+    let began = std::time::Instant::now();
+    let message = String::from_utf8(write(&from(), &mail).expect("writable").formatted()).expect("ASCII");
+    println!("a mail with its papers took {:?}, {} bytes", began.elapsed(), message.len());
+    for part in [
+        "multipart/mixed",
+        "multipart/related",
+        "Content-ID: <tickets-qr>",
+        "image/png",
+        "application/pdf",
+        "rowlock-K7QM-2XPA.pdf",
+        "text/calendar",
+        "rowlock-K7QM-2XPA.ics",
+    ] {
+        assert!(message.contains(part), "{part} is missing: {message}");
+    }
+    let words = Words::of(&mail).with_qr(true);
+    assert!(words::as_html(&words).contains(r#"<img src="cid:tickets-qr" alt="QR code"#));
+    assert!(as_text(&mail).ends_with("and the show as an entry for your calendar.\n"));
 }
 
 pub(super) fn from() -> Mailbox {

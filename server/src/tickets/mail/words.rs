@@ -5,6 +5,7 @@ use std::fmt::{self, Display, Write as _};
 use lettre::message::{Mailbox, MultiPart};
 use lettre::{Address, Message};
 
+use super::papers::{Papers, QR_ID};
 use super::{Addressee, MailError, TicketMail, sent_at};
 use crate::tickets::qr::Escaped;
 
@@ -27,6 +28,10 @@ pub(super) struct Words<'m> {
     holder: String,
     /// Name and category of each.
     seats: Vec<(String, String)>,
+    /// Whether tickets are attached…
+    has_papers: bool,
+    /// …and their code is shown.
+    shows_qr: bool,
 }
 
 impl<'m> Words<'m> {
@@ -44,7 +49,14 @@ impl<'m> Words<'m> {
             reference: one_line(&mail.reference),
             holder: one_line(&mail.holder_name),
             seats: mail.seats.iter().map(|(label, category)| (one_line(label), one_line(category))).collect(),
+            has_papers: mail.papers.is_some(),
+            shows_qr: false,
         }
+    }
+
+    /// The same, with the code of the tickets as a picture or without it.
+    pub(super) fn with_qr(self, shows_qr: bool) -> Self {
+        Self { shows_qr, ..self }
     }
 }
 
@@ -54,7 +66,13 @@ pub(super) fn write(from: &Mailbox, mail: &TicketMail) -> Result<Message, MailEr
     let address: Address = mail.to_email.parse().map_err(|error| unsendable(Box::new(error)))?;
     let name = Some(one_line(&mail.to_name)).filter(|name| !name.is_empty());
     let seats: Vec<&str> = mail.seats.iter().map(|(label, _)| label.as_str()).collect();
-    let words = Words::of(mail);
+    let qr_png = mail.papers.as_ref().and_then(Papers::qr_png);
+    let words = Words::of(mail).with_qr(qr_png.is_some());
+    let (text, html) = (as_text(&words), as_html(&words));
+    let parts = match &mail.papers {
+        Some(papers) => papers.around(text, html, qr_png),
+        None => MultiPart::alternative_plain_html(text, html),
+    };
     Message::builder()
         .from(from.clone())
         .to(Mailbox::new(name, address))
@@ -62,7 +80,7 @@ pub(super) fn write(from: &Mailbox, mail: &TicketMail) -> Result<Message, MailEr
         .message_id(Some(format!("<ticket.{}@{}>", mail.name(), from.email.domain())))
         // The film comes last: a title that runs from right to left cannot swallow what follows it.
         .subject(one_line(&format!("Your tickets {}: {}", seats.join(", "), mail.film)))
-        .multipart(MultiPart::alternative_plain_html(as_text(&words), as_html(&words)))
+        .multipart(parts)
         .map_err(|error| unsendable(Box::new(error)))
 }
 
@@ -95,7 +113,7 @@ pub(super) fn as_text(words: &Words<'_>) -> String {
 }
 
 fn put_text(text: &mut String, words: &Words<'_>) -> fmt::Result {
-    let Words { addressee, from, film, starts, place, reference, holder, seats } = words;
+    let Words { addressee, from, film, starts, place, reference, holder, seats, has_papers, .. } = words;
     write!(text, "{film}\n{starts}\n{place}\n\n")?;
     match addressee {
         Addressee::Buyer { total, ticket_url } => {
@@ -103,17 +121,21 @@ fn put_text(text: &mut String, words: &Words<'_>) -> fmt::Result {
                 writeln!(text, "  {label}  ({category})")?;
             }
             write!(text, "\nFor {holder}\nPaid {total}\nBooking {reference}\n\n")?;
-            write!(text, "Your tickets, to show at the door:\n{ticket_url}\n\n{KEEP_IT}\n")
+            write!(text, "Your tickets, to show at the door:\n{ticket_url}\n\n{KEEP_IT}\n")?;
         }
         Addressee::Holder { links, .. } => {
             for ((label, category), link) in seats.iter().zip(links) {
                 write!(text, "  {label}  ({category})\n  {link}\n")?;
             }
             write!(text, "\nFor {holder}, from {from}\nBooking {reference}\n\n")?;
-            writeln!(text, "Each address is a ticket, to show at the door.")
+            writeln!(text, "Each address is a ticket, to show at the door.")?;
         }
     }
+    if *has_papers { writeln!(text, "\n{ATTACHED}") } else { Ok(()) }
 }
+
+/// Where tickets are attached.
+const ATTACHED: &str = "The tickets are attached as a PDF, and the show as an entry for your calendar.";
 
 /// Beside the address of all tickets.
 const KEEP_IT: &str = "It opens on any phone. Keep it to yourself: the tickets belong to anyone who has it.";
@@ -154,7 +176,15 @@ fn put_html(html: &mut String, words: &Words<'_>) -> fmt::Result {
         place = Safe(&words.place),
     )?;
     put_rows(html, words)?;
-    html.push_str("</table>\n<p style=\"margin:0 0 24px;color:#555\">");
+    html.push_str("</table>\n");
+    if words.shows_qr {
+        let alt = "QR code of your tickets, to show at the door";
+        writeln!(
+            html,
+            "<p style=\"margin:0 0 16px\"><img src=\"cid:{QR_ID}\" alt=\"{alt}\" width=\"240\" height=\"240\"></p>"
+        )?;
+    }
+    html.push_str("<p style=\"margin:0 0 24px;color:#555\">");
     let holder = Safe(&words.holder);
     match words.addressee {
         Addressee::Buyer { total, .. } => write!(html, "For {holder} · paid {}", Escaped(&total.to_string()))?,
@@ -165,6 +195,9 @@ fn put_html(html: &mut String, words: &Words<'_>) -> fmt::Result {
         let url = Escaped(ticket_url);
         write!(html, "<p style=\"margin:0\"><a href=\"{url}\" style=\"{BUTTON}\">Open your tickets</a></p>")?;
         write!(html, "\n<p style=\"margin:16px 0 0;color:#555;font-size:14px\">{KEEP_IT}</p>")?;
+    }
+    if words.has_papers {
+        write!(html, "\n<p style=\"margin:16px 0 0;color:#555;font-size:14px\">{ATTACHED}</p>")?;
     }
     html.push_str("\n</div></body></html>\n");
     Ok(())

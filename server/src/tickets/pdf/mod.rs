@@ -77,7 +77,11 @@ pub async fn file(sheet: Sheet) -> Result<Vec<u8>, PdfError> {
     tokio::task::spawn_blocking(work).await.map_err(|panicked| PdfError::Unwritable(panicked.to_string()))?
 }
 
-fn write(sheet: &Sheet) -> Result<Vec<u8>, PdfError> {
+/// The file, for a thread that may wait.
+///
+/// # Errors
+/// [`PdfError`].
+pub(super) fn write(sheet: &Sheet) -> Result<Vec<u8>, PdfError> {
     let mut document = Document::new();
     let title = format!("{} {}", if sheet.tickets.len() == 1 { "Ticket" } else { "Tickets" }, sheet.reference);
     document.set_metadata(Metadata::new().title(title).creator("Rowlock".to_owned()).language("en".to_owned()));

@@ -20,6 +20,7 @@ use crate::web::{Code, Problem, reader};
 
 mod accounts;
 mod booking;
+mod booking_by_mail;
 pub mod browse;
 mod show;
 mod staff;
@@ -29,7 +30,7 @@ mod ticket_pdf;
 pub const PRIVATE_CACHE: &str = PRIVATE;
 
 /// Addresses of pages, as metrics name them.
-pub const ADDRESSES: [&str; 68] = [
+pub const ADDRESSES: [&str; 72] = [
     "/",
     "/cities/{id}",
     "/theatres/{id}",
@@ -41,6 +42,10 @@ pub const ADDRESSES: [&str; 68] = [
     "/bookings/{id}/ticket",
     "/bookings/{id}/ticket.ics",
     "/bookings/{id}/ticket.pdf",
+    "/bookings/find",
+    "/bookings/by-mail/{key}",
+    "/bookings/by-mail/{key}/cancel",
+    "/bookings/cancel/{key}",
     "/tickets/{code}",
     "/tickets/{code}/ticket.ics",
     "/tickets/{code}/ticket.pdf",
@@ -107,6 +112,7 @@ pub fn routes() -> Router<AppState> {
         .merge(browse::routes())
         .merge(show::routes())
         .merge(booking::routes())
+        .merge(booking_by_mail::routes())
         .merge(ticket_pdf::routes())
         .merge(accounts::routes())
         .merge(staff::routes())

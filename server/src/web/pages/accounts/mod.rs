@@ -56,7 +56,7 @@ impl Ask {
     }
 }
 
-type FormResult<T> = Result<Form<T>, FormRejection>;
+pub(super) type FormResult<T> = Result<Form<T>, FormRejection>;
 
 impl From<FormRejection> for PageError {
     fn from(rejection: FormRejection) -> Self {
@@ -74,7 +74,7 @@ fn way_on(next: &str) -> Option<&str> {
 }
 
 /// The way on after a form, as browsers take it: with GET.
-fn see(path: &str) -> Response {
+pub(super) fn see(path: &str) -> Response {
     let mut response = StatusCode::SEE_OTHER.into_response();
     let location = HeaderValue::try_from(path).unwrap_or(HeaderValue::from_static("/"));
     response.headers_mut().insert(header::LOCATION, location);
@@ -88,7 +88,7 @@ fn see_with(path: &str, notice: Notice) -> Response {
 }
 
 /// The form once more, with what stood in the way; faults of ours have a page of their own.
-fn once_more(problem: Problem, page: impl FnOnce(String) -> Response) -> Response {
+pub(super) fn once_more(problem: Problem, page: impl FnOnce(String) -> Response) -> Response {
     match problem.code() {
         Code::Internal => return PageError::Fault.into_response(),
         Code::DatabaseUnavailable => return PageError::Busy.into_response(),
@@ -119,7 +119,7 @@ fn new_key() -> String {
 }
 
 /// A page nobody keeps.
-fn private(page: impl app::Page) -> Response {
+pub(super) fn private(page: impl app::Page) -> Response {
     html(page, PRIVATE_CACHE)
 }
 

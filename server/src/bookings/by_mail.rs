@@ -1,0 +1,200 @@
+//! A booking without its buyer's cookie: opened by the signed address of a mail, found by reference and e-mail, and
+//! cancelled by an address that is mailed for it.
+//!
+//! Whoever asks learns nothing: whether a booking was found is said by the mail alone, which goes to the address the
+//! booking has. It is written and sent in a task of its own, so that no answer takes longer for having found one.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use app::language::Language;
+use app::say;
+use domain::api::BookingView;
+use domain::api::cancelling::CancelRequest;
+use domain::time::Timestamp;
+use tokio::sync::Semaphore;
+
+use super::mail_links::{self, Purpose};
+use super::sql::{self, BookingRow};
+use super::views::view;
+use super::{cancel, counter};
+use crate::catalogue::Show;
+use crate::email_codes::Message;
+use crate::idempotency::{IdempotencyKey, Intent};
+use crate::rate_limits::Allowance;
+use crate::web::{ClientAddress, Code, Problem};
+use crate::{AppState, accounts, ids};
+
+/// Searches from one address of the network: a household.
+const FIND_ADDRESS: Allowance = Allowance { name: "find-address", burst: 10, each_ms: 60_000 };
+/// Searches for one e-mail address, whoever makes them.
+const FIND_PERSON: Allowance = Allowance { name: "find-person", burst: 4, each_ms: 600_000 };
+/// Mails with which one booking can be cancelled.
+const CANCEL_BOOKING: Allowance = Allowance { name: "cancel-mail", burst: 3, each_ms: 600_000 };
+/// Mails of this kind that are on their way at one time, of this replica; beyond, everybody is told to try again.
+const MAILS_AT_ONCE: usize = 64;
+/// Tries to hand one over.
+const MAIL_TRIES: u32 = 3;
+/// Longest pause before another try, milliseconds, with full jitter.
+const PAUSE_MS: u64 = 5_000;
+
+static MAILS: Semaphore = Semaphore::const_new(MAILS_AT_ONCE);
+
+/// A booking that was opened by a key.
+pub struct OpenedByMail {
+    /// As its buyer sees it.
+    pub booking: BookingView,
+    /// What it is for.
+    pub show: Arc<Show>,
+}
+
+/// The booking that a mail's address opens.
+///
+/// # Errors
+/// 404 for a key that is none, or whose time is over.
+pub async fn opened(state: &AppState, key: &str) -> Result<OpenedByMail, Problem> {
+    open(state, Purpose::Open, key).await.map(|(_, opened)| opened)
+}
+
+/// The booking that a mail's address cancels.
+///
+/// # Errors
+/// As [`opened`].
+pub async fn to_be_cancelled(state: &AppState, key: &str) -> Result<OpenedByMail, Problem> {
+    open(state, Purpose::Cancel, key).await.map(|(_, opened)| opened)
+}
+
+async fn open(state: &AppState, purpose: Purpose, key: &str) -> Result<(BookingRow, OpenedByMail), Problem> {
+    let not_found = || Problem::not_found("booking");
+    let id = mail_links::booking_of(purpose, key, state.locks.now()).ok_or_else(not_found)?;
+    let row = sql::find(&mut *state.pg.acquire().await?, id).await?.ok_or_else(not_found)?;
+    let booking = view::view(state, &row.owner, id).await?.ok_or_else(not_found)?;
+    let show = state.catalogue.known_show(row.show_id).await?;
+    Ok((row, OpenedByMail { booking, show }))
+}
+
+/// Mails the address of a booking to its buyer, if reference and e-mail are those of one. The answer never says.
+///
+/// # Errors
+/// 400 for what cannot be an address, 429 after a few in a row, 503 where too many mails wait: whether or not there is such
+/// a booking.
+pub async fn find(
+    state: &AppState,
+    address: &ClientAddress,
+    (reference, email): (&str, &str),
+    language: Language,
+) -> Result<(), Problem> {
+    let email = accounts::known_as(accounts::email_of(email)?);
+    state.rate_limits.take(state, &FIND_ADDRESS, &address.0).await?;
+    state.rate_limits.take(state, &FIND_PERSON, &email).await?;
+    let place = MAILS.try_acquire().map_err(|_| too_many())?;
+    let (state, reference, tasks) = (state.clone(), reference.to_owned(), state.tasks.clone());
+    tasks.spawn(async move {
+        let _place = place;
+        match buyer_of(&state, &reference, &email).await {
+            Ok(Some(row)) => {
+                let now = state.locks.now();
+                let url = mail_links::page_url(&state.config.public_url, row.id, now);
+                send(&state, written(language, &row, Purpose::Open, &url, now)).await;
+            }
+            Ok(None) => {}
+            Err(problem) => tracing::warn!(?problem, "a booking could not be looked for"),
+        }
+    });
+    Ok(())
+}
+
+/// The booking of that name for people, if its buyer has this address.
+async fn buyer_of(state: &AppState, reference: &str, email: &str) -> Result<Option<BookingRow>, Problem> {
+    let mut connection = state.pg.acquire().await?;
+    let row = counter::row_of_reference(&mut connection, reference).await?;
+    Ok(row.filter(|row| !row.buyer.1.is_empty() && accounts::known_as(&row.buyer.1) == email))
+}
+
+/// Mails the address that cancels a booking to its buyer, for somebody who has opened it by `key`. What the buyer's address
+/// is, with all but its ends left out.
+///
+/// # Errors
+/// 404 as [`opened`]; 409 where there is nothing to cancel; 429 after a few; 503 where too many mails wait.
+pub async fn ask_to_cancel(state: &AppState, key: &str, language: Language) -> Result<String, Problem> {
+    let (row, OpenedByMail { booking, .. }) = open(state, Purpose::Open, key).await?;
+    if booking.cancel_until_ms.is_none() {
+        return Err(Problem::new(Code::TooLateToCancel, "This booking cannot be cancelled any more."));
+    }
+    state.rate_limits.take(state, &CANCEL_BOOKING, &row.id.to_string()).await?;
+    let place = MAILS.try_acquire().map_err(|_| too_many())?;
+    let now = state.locks.now();
+    let url = mail_links::cancel_url(&state.config.public_url, row.id, now);
+    let message = written(language, &row, Purpose::Cancel, &url, now);
+    let (state, tasks) = (state.clone(), state.tasks.clone());
+    tasks.spawn(async move {
+        let _place = place;
+        send(&state, message).await;
+    });
+    Ok(hinted(&row.buyer.1))
+}
+
+/// Cancels all of a booking, by the key of a mail, on its buyer's terms; and the key of its page. A repeat has the same
+/// effect.
+///
+/// # Errors
+/// 404 for a key that is none, or whose time is over; as cancelling with the buyer's own cookie otherwise.
+pub async fn cancel_by_mail(state: &AppState, key: &str) -> Result<String, Problem> {
+    let (row, _) = open(state, Purpose::Cancel, key).await?;
+    let request = CancelRequest::default();
+    // One address, one intent: pressed twice, it is done once.
+    let named = IdempotencyKey::of_form(&format!("by-mail-{key}"))?;
+    let intent = Intent::new(&row.owner, named, &format!("form /bookings/cancel {}", row.id), &request);
+    cancel::cancel_own(state, &row.owner, row.id, &request, &intent).await?;
+    Ok(mail_links::key(Purpose::Open, row.id, state.locks.now()))
+}
+
+/// `ann@example.org` as `a…@example.org`.
+fn hinted(email: &str) -> String {
+    let (name, host) = email.rsplit_once('@').unwrap_or_default();
+    format!("{}…@{host}", name.chars().next().map(String::from).unwrap_or_default())
+}
+
+fn too_many() -> Problem {
+    Problem::new(Code::Overloaded, "Very many people ask for mails right now. Please try again in a moment.")
+}
+
+fn written(language: Language, row: &BookingRow, purpose: Purpose, url: &str, at: Timestamp) -> Message {
+    let reference = row.reference.as_str();
+    let (subject, lead) = match purpose {
+        Purpose::Open => {
+            (say!(in language, "mailed.find_subject", reference = reference), say!(in language, "mailed.find_lead"))
+        }
+        Purpose::Cancel => {
+            (say!(in language, "mailed.cancel_subject", reference = reference), say!(in language, "mailed.cancel_lead"))
+        }
+    };
+    let text = format!("{lead}\n\n{url}\n\n{}\n", say!(in language, "mailed.not_you"));
+    Message { id: ids::new_id(), to: row.buyer.1.clone(), subject, text, at }
+}
+
+async fn send(state: &AppState, message: Message) {
+    for number in 1..=MAIL_TRIES {
+        match state.email_codes.carrier().send(&message).await {
+            Ok(()) => return,
+            Err(not_sent) => {
+                tracing::warn!(carrier = not_sent.carrier, cause = %not_sent.cause, number, "the address of a booking was not mailed");
+            }
+        }
+        if number < MAIL_TRIES {
+            tokio::time::sleep(Duration::from_millis(ids::jitter(PAUSE_MS))).await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_hinted_at_and_not_shown() {
+        assert_eq!(hinted("ann@example.org"), "a…@example.org");
+        assert_eq!(hinted("\"a@b\"@example.org"), "\"…@example.org");
+        assert_eq!(hinted(""), "…@");
+    }
+}

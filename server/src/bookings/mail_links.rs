@@ -1,0 +1,77 @@
+//! Addresses in mails that open a booking on any device, and those that cancel it. Each purpose has keys of its own: what
+//! opens a booking never cancels it.
+
+use std::sync::OnceLock;
+
+use domain::time::{MINUTE_MS, Timestamp};
+use uuid::Uuid;
+
+use crate::signed_words::{Keys, dated_key, read_dated_key};
+
+/// How long an address in a mail opens a booking, milliseconds: refunds are looked for weeks later.
+const OPENS_FOR_MS: i64 = 90 * 24 * 60 * MINUTE_MS;
+/// How long an address in a mail cancels a booking, milliseconds.
+const CANCELS_FOR_MS: i64 = 30 * MINUTE_MS;
+
+/// What a key is good for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// The booking is shown.
+    Open,
+    /// The booking is cancelled, after one more press.
+    Cancel,
+}
+
+impl Purpose {
+    const fn words(self) -> &'static [u8] {
+        match self {
+            Self::Open => b"rowlock page of a booking 1\n",
+            Self::Cancel => b"rowlock cancelling of a booking 1\n",
+        }
+    }
+
+    const fn life_ms(self) -> i64 {
+        match self {
+            Self::Open => OPENS_FOR_MS,
+            Self::Cancel => CANCELS_FOR_MS,
+        }
+    }
+
+    /// The keys of this process, set once.
+    fn keys(self) -> &'static OnceLock<Keys> {
+        static OPEN: OnceLock<Keys> = OnceLock::new();
+        static CANCEL: OnceLock<Keys> = OnceLock::new();
+        match self {
+            Self::Open => &OPEN,
+            Self::Cancel => &CANCEL,
+        }
+    }
+}
+
+/// Sets the secrets that sign keys: the first signs, all are believed. A second call changes nothing.
+pub fn sign_links_with(secrets: &[String]) {
+    for purpose in [Purpose::Open, Purpose::Cancel] {
+        let _ = purpose.keys().set(Keys::derived(secrets, purpose.words()));
+    }
+}
+
+/// The address of a booking's page for a mail written `now`.
+pub(super) fn page_url(public_url: &str, booking: Uuid, now: Timestamp) -> String {
+    format!("{public_url}/bookings/by-mail/{}", key(Purpose::Open, booking, now))
+}
+
+/// The address that cancels a booking, for a mail written `now`.
+pub(super) fn cancel_url(public_url: &str, booking: Uuid, now: Timestamp) -> String {
+    format!("{public_url}/bookings/cancel/{}", key(Purpose::Cancel, booking, now))
+}
+
+/// A key made `now`; empty before there are secrets.
+pub(super) fn key(purpose: Purpose, booking: Uuid, now: Timestamp) -> String {
+    let keys = purpose.keys().get();
+    keys.map(|keys| dated_key(keys, booking, now.plus_ms(purpose.life_ms()))).unwrap_or_default()
+}
+
+/// The booking a key is good for; `None` for a key we did not make, of another purpose, or whose time is over.
+pub(super) fn booking_of(purpose: Purpose, key: &str, now: Timestamp) -> Option<Uuid> {
+    read_dated_key(purpose.keys().get()?, key, now)
+}

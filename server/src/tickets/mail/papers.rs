@@ -1,0 +1,68 @@
+//! What a ticket mail carries besides words: the code to show at the door as a picture, the tickets as a file to print, the
+//! show as an entry for the calendar. What cannot be made is left out, and the mail goes without it: its links open the
+//! same.
+
+use lettre::message::header::ContentType;
+use lettre::message::{Attachment, MultiPart, SinglePart};
+
+use super::super::calendar::{self, Entry};
+use super::super::pdf::{self, Sheet};
+use super::super::{code, png};
+
+/// By which name the words of the mail show the picture.
+pub(super) const QR_ID: &str = "tickets-qr";
+
+/// Everything that is attached.
+#[derive(Clone, Debug)]
+pub struct Papers {
+    /// The tickets, at least one.
+    pub sheet: Sheet,
+    /// The show.
+    pub entry: Entry,
+}
+
+impl Papers {
+    /// The picture of the one code for all tickets.
+    pub(super) fn qr_png(&self) -> Option<Vec<u8>> {
+        let Sheet { tickets, holder, .. } = &self.sheet;
+        let text = match tickets.as_slice() {
+            [] => return None,
+            [one] => code::qr_text(&one.code, &one.label, holder),
+            all => code::group_qr_text(&all.iter().map(|ticket| ticket.code.as_str()).collect::<Vec<_>>(), holder),
+        };
+        let drawn = png::of_text(&text);
+        drawn.inspect_err(|cause| tracing::error!(%cause, "a code cannot be drawn for a mail")).ok()
+    }
+
+    /// The mail: its words, the picture inside them, and the files beside. For a thread that may wait.
+    pub(super) fn around(&self, text: String, html: String, qr_png: Option<Vec<u8>>) -> MultiPart {
+        let html = SinglePart::html(html);
+        let words = MultiPart::alternative().singlepart(SinglePart::plain(text));
+        let words = match qr_png.zip(kind("image/png")) {
+            Some((picture, kind)) => {
+                let picture = Attachment::new_inline(QR_ID.to_owned()).body(picture, kind);
+                words.multipart(MultiPart::related().singlepart(html).singlepart(picture))
+            }
+            None => words.singlepart(html),
+        };
+        let mut mail = MultiPart::mixed().multipart(words);
+        let name = &self.sheet.reference;
+        match pdf::write(&self.sheet) {
+            Ok(file) => {
+                if let Some(kind) = kind("application/pdf") {
+                    mail = mail.singlepart(Attachment::new(format!("rowlock-{name}.pdf")).body(file, kind));
+                }
+            }
+            Err(cause) => tracing::error!(%cause, "tickets cannot be attached to a mail"),
+        }
+        if let Some(kind) = kind("text/calendar; charset=utf-8; method=PUBLISH") {
+            let file = calendar::file(&self.entry);
+            mail = mail.singlepart(Attachment::new(format!("rowlock-{name}.ics")).body(file, kind));
+        }
+        mail
+    }
+}
+
+fn kind(text: &str) -> Option<ContentType> {
+    ContentType::parse(text).ok()
+}

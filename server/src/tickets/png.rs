@@ -1,0 +1,91 @@
+//! A QR code as a PNG picture, for mails: programs that read them show no SVG. One bit a pixel, black on white.
+
+use std::io::Write;
+
+use flate2::write::ZlibEncoder;
+use flate2::{Compression, Crc};
+
+use super::qr::{Drawing, TooLong, drawing};
+
+/// Pixels of a module: enough to be read from the screen of another phone.
+const PIXELS_PER_MODULE: usize = 6;
+const SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
+/// One bit a pixel, shades of grey, no interlacing.
+const FORMAT: [u8; 5] = [1, 0, 0, 0, 0];
+
+/// The QR code of `text`.
+///
+/// # Errors
+/// [`TooLong`], as for every drawing of it.
+pub fn of_text(text: &str) -> Result<Vec<u8>, TooLong> {
+    drawing(text).map(|drawing| of_drawing(&drawing))
+}
+
+fn of_drawing(Drawing { side, bars }: &Drawing) -> Vec<u8> {
+    let pixels = side * PIXELS_PER_MODULE;
+    let row_bytes = pixels.div_ceil(8);
+    let mut rows = vec![vec![0xFF_u8; row_bytes]; *side];
+    for (column, row, run) in bars {
+        for pixel in column * PIXELS_PER_MODULE..(column + run) * PIXELS_PER_MODULE {
+            rows[*row][pixel / 8] &= !(0x80 >> (pixel % 8));
+        }
+    }
+    let mut packed = ZlibEncoder::new(Vec::new(), Compression::fast());
+    for row in &rows {
+        for _ in 0..PIXELS_PER_MODULE {
+            // Each line begins with how it is filtered: not at all. Writing to a Vec cannot fail.
+            let _infallible = packed.write_all(&[0]).and_then(|()| packed.write_all(row));
+        }
+    }
+    let side = u32::try_from(pixels).unwrap_or(u32::MAX).to_be_bytes();
+    let mut file = SIGNATURE.to_vec();
+    chunk(&mut file, *b"IHDR", &[&side[..], &side, &FORMAT].concat());
+    chunk(&mut file, *b"IDAT", &packed.finish().unwrap_or_default());
+    chunk(&mut file, *b"IEND", &[]);
+    file
+}
+
+/// Length, name, content, and the checksum of the last two.
+fn chunk(file: &mut Vec<u8>, name: [u8; 4], content: &[u8]) {
+    let mut checked = Crc::new();
+    checked.update(&name);
+    checked.update(content);
+    file.extend(u32::try_from(content.len()).unwrap_or(u32::MAX).to_be_bytes());
+    file.extend(name);
+    file.extend(content);
+    file.extend(checked.sum().to_be_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use super::*;
+
+    #[test]
+    fn a_picture_has_every_module_where_the_drawing_has_it() {
+        let drawing = drawing("ROWLOCK1|0123456789ABCDEFGHJKMNPQRS|C7|Ana").expect("it fits");
+        let file = of_drawing(&drawing);
+        assert!(file.starts_with(SIGNATURE) && file.len() < 8_000, "{} bytes", file.len());
+        let number = |at: usize| u32::from_be_bytes(file[at..at + 4].try_into().expect("four bytes")) as usize;
+        let pixels = drawing.side * PIXELS_PER_MODULE;
+        assert_eq!((&file[12..16], number(16), number(20)), (&b"IHDR"[..], pixels, pixels));
+        let (length, content) = (number(33), 41);
+        assert_eq!(&file[37..41], b"IDAT");
+        let mut lines = Vec::new();
+        flate2::read::ZlibDecoder::new(&file[content..content + length]).read_to_end(&mut lines).expect("packed");
+        let row_bytes = pixels.div_ceil(8) + 1;
+        assert_eq!(lines.len(), row_bytes * pixels);
+        let is_dark = |column: usize, row: usize| {
+            let pixel = column * PIXELS_PER_MODULE;
+            lines[row * PIXELS_PER_MODULE * row_bytes + 1 + pixel / 8] & (0x80 >> (pixel % 8)) == 0
+        };
+        for row in 0..drawing.side {
+            for column in 0..drawing.side {
+                let expected = drawing.bars.iter().any(|(at, of, run)| *of == row && (*at..at + run).contains(&column));
+                assert_eq!(is_dark(column, row), expected, "column {column}, row {row}");
+            }
+        }
+        assert!(file.ends_with(&[0, 0, 0, 0, b'I', b'E', b'N', b'D', 0xAE, 0x42, 0x60, 0x82]));
+    }
+}

@@ -1,0 +1,105 @@
+//! Pages of bookings for whoever has their mail: the signed address, "Find my booking", and cancelling.
+
+use app::pages::booking_by_mail::{CancelByMail, FindBooking, MailedBooking};
+use axum::Router;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{DefaultBodyLimit, Form, Path, State};
+use axum::response::Response;
+use axum::routing::{get, post};
+use domain::booking::BookingState;
+use serde::Deserialize;
+
+use super::PageError;
+use super::accounts::{FormResult, once_more, private, see};
+use super::booking::{facts, passing_or_fault};
+use crate::bookings::{self, OpenedByMail};
+use crate::web::{ClientAddress, reader};
+use crate::{AppState, tickets};
+
+/// Largest form, bytes.
+const MAX_FORM_BYTES: usize = 2 * 1024;
+
+type Key = Result<Path<String>, PathRejection>;
+type PageResult = Result<Response, PageError>;
+
+/// The pages.
+pub fn routes() -> Router<AppState> {
+    Router::new()
+        .route("/bookings/find", get(ask).post(find))
+        .route("/bookings/by-mail/{key}", get(opened))
+        .route("/bookings/by-mail/{key}/cancel", post(ask_to_cancel))
+        .route("/bookings/cancel/{key}", get(look).post(cancel))
+        .layer(DefaultBodyLimit::max(MAX_FORM_BYTES))
+}
+
+async fn ask() -> Response {
+    private(FindBooking::Ask { reference: String::new(), email: String::new(), trouble: None })
+}
+
+#[derive(Deserialize)]
+struct FindForm {
+    reference: String,
+    email: String,
+}
+
+async fn find(State(state): State<AppState>, address: ClientAddress, form: FormResult<FindForm>) -> PageResult {
+    let Form(FindForm { reference, email }) = form?;
+    Ok(match bookings::find_by_mail(&state, &address, (&reference, &email), reader::language()).await {
+        Ok(()) => private(FindBooking::Sent),
+        Err(problem) => {
+            once_more(problem, |trouble| private(FindBooking::Ask { reference, email, trouble: Some(trouble) }))
+        }
+    })
+}
+
+async fn opened(State(state): State<AppState>, key: Key) -> PageResult {
+    let Path(key) = key?;
+    let opened = bookings::opened_by_mail(&state, &key).await.map_err(passing_or_fault)?;
+    Ok(private(page(opened, &key)))
+}
+
+fn page(OpenedByMail { booking, show }: OpenedByMail, key: &str) -> MailedBooking {
+    let is_sold = booking.state == BookingState::Confirmed;
+    MailedBooking {
+        tickets: is_sold.then(|| format!("/tickets/{}", tickets::links::key_of(booking.id))),
+        cancel: booking.cancel_until_ms.map(|_| format!("/bookings/by-mail/{key}/cancel")),
+        show: facts(&show),
+        booking,
+        is_mailed_to: None,
+        trouble: None,
+    }
+}
+
+async fn ask_to_cancel(State(state): State<AppState>, key: Key) -> PageResult {
+    let Path(key) = key?;
+    let asked = bookings::ask_to_cancel(&state, &key, reader::language()).await;
+    let opened = bookings::opened_by_mail(&state, &key).await.map_err(passing_or_fault)?;
+    let page = page(opened, &key);
+    Ok(match asked {
+        Ok(email) => private(MailedBooking { is_mailed_to: Some(email), ..page }),
+        Err(problem) => once_more(problem, |trouble| private(MailedBooking { trouble: Some(trouble), ..page })),
+    })
+}
+
+async fn look(State(state): State<AppState>, key: Key) -> PageResult {
+    let Path(key) = key?;
+    let opened = bookings::to_be_cancelled(&state, &key).await.map_err(passing_or_fault)?;
+    Ok(private(question(opened, &key)))
+}
+
+fn question(OpenedByMail { booking, show }: OpenedByMail, key: &str) -> CancelByMail {
+    let action = booking.cancel_until_ms.map(|_| format!("/bookings/cancel/{key}"));
+    CancelByMail { action, show: facts(&show), booking, trouble: None }
+}
+
+async fn cancel(State(state): State<AppState>, key: Key) -> PageResult {
+    let Path(key) = key?;
+    let opened = bookings::to_be_cancelled(&state, &key).await.map_err(passing_or_fault)?;
+    Ok(match bookings::cancel_by_mail(&state, &key).await {
+        Ok(page) => see(&format!("/bookings/by-mail/{page}")),
+        Err(problem) => {
+            let question = question(opened, &key);
+            once_more(problem, |trouble| private(CancelByMail { trouble: Some(trouble), ..question }))
+        }
+    })
+}

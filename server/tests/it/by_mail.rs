@@ -1,0 +1,162 @@
+//! Bookings without their buyer's cookie: opened, found and cancelled by mail.
+
+use reqwest::StatusCode;
+use serde_json::Value;
+
+use crate::cancel::books_balance;
+use crate::world::{PRICE, Visitor, World, text, until};
+
+/// Mails as read: quoted-printable undone as far as links need it.
+fn mails(world: &World) -> Vec<String> {
+    world.mails().into_iter().map(|mail| mail.replace("=\r\n", "").replace("=3D", "=")).collect()
+}
+
+/// The path of an address in the mail with this subject, once it is there.
+async fn link_mailed(world: &World, subject: &str, path: &str) -> String {
+    let found = || mails(world).into_iter().find(|mail| mail.contains(&format!("Subject: {subject}")));
+    until(&format!("{subject:?} is mailed"), || async { found().is_some() }).await;
+    let mail = found().expect("it was there");
+    let (_, rest) = mail.split_once(path).unwrap_or_else(|| panic!("no {path} in {mail}"));
+    let key: String = rest.chars().take_while(char::is_ascii_hexdigit).collect();
+    format!("{path}{key}")
+}
+
+async fn page(visitor: &Visitor, path: &str) -> (StatusCode, String) {
+    let answer = visitor.client.get(format!("{}{path}", visitor.base)).header("cookie", &visitor.cookie);
+    let answer = answer.send().await.expect("the server answers");
+    assert_eq!(answer.headers()["cache-control"], "private, no-store", "nobody keeps {path}");
+    (answer.status(), answer.text().await.expect("HTML"))
+}
+
+/// Status, where it leads, and the page.
+async fn submit(visitor: &Visitor, path: &str, fields: &[(&str, &str)]) -> (StatusCode, String, String) {
+    let request = visitor.client.post(format!("{}{path}", visitor.base)).header("origin", &visitor.base);
+    let request = request.header("cookie", &visitor.cookie);
+    let body = serde_urlencoded::to_string(fields).expect("a form");
+    let request = request.header("content-type", "application/x-www-form-urlencoded").body(body);
+    let answer = request.send().await.expect("the server answers");
+    let to = answer.headers().get("location").map(|to| to.to_str().expect("text").to_owned()).unwrap_or_default();
+    (answer.status(), to, answer.text().await.expect("HTML"))
+}
+
+fn path_of(booking: &Value) -> String {
+    format!("/bookings/{}", text(&booking["id"]))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_notices_link_opens_the_booking_on_any_device_and_cancelling_takes_a_second_mail() {
+    let world = World::start(2, &[]).await;
+    let ann = world.visitor();
+    let paid = ann.bought(&[46, 47], "tok_paid").await;
+    let reference = text(&paid["reference"]).to_owned();
+    assert_eq!(ann.cancel(&paid, Some(&[47])).await.0, StatusCode::OK);
+    let opens = link_mailed(&world, "Cancelled: C8", "/bookings/by-mail/").await;
+    // A device that has never been here, at another server.
+    let phone = world.visitor_at(1);
+    let (status, shown) = page(&phone, &opens).await;
+    assert_eq!(status, StatusCode::OK, "{shown}");
+    assert!(shown.contains(&reference) && shown.contains("C7") && shown.contains("/tickets/"), "{shown}");
+    // It opens nothing else: neither the booking's own page, nor what the API says of it.
+    assert_eq!(page(&phone, &path_of(&paid)).await.0, StatusCode::NOT_FOUND);
+    assert_eq!(phone.get(&format!("/api/v1{}", path_of(&paid))).await.0, StatusCode::NOT_FOUND);
+    assert_eq!(phone.cancel(&paid, None).await.0, StatusCode::NOT_FOUND);
+    // What opens does not cancel.
+    let as_cancel = opens.replace("/by-mail/", "/cancel/");
+    assert_eq!(submit(&phone, &as_cancel, &[]).await.0, StatusCode::NOT_FOUND);
+
+    let (status, _, answer) = submit(&phone, &format!("{opens}/cancel"), &[]).await;
+    assert_eq!(status, StatusCode::OK, "{answer}");
+    assert!(answer.contains("a…@example.org"), "{answer}");
+    let cancels = link_mailed(&world, &format!("Cancel booking {reference}?"), "/bookings/cancel/").await;
+    // A mail program that looks ahead cancels nothing.
+    let (status, question) = page(&phone, &cancels).await;
+    assert_eq!((status, question.contains("data-testid=\"cancel-now\"")), (StatusCode::OK, true), "{question}");
+    assert_eq!(ann.booking(&paid).await["state"], "CONFIRMED");
+    let as_page = cancels.replace("/cancel/", "/by-mail/");
+    assert_eq!(page(&phone, &as_page).await.0, StatusCode::NOT_FOUND, "nor does what cancels open");
+
+    let (status, to, _) = submit(&phone, &cancels, &[]).await;
+    assert_eq!(status, StatusCode::SEE_OTHER);
+    assert!(page(&phone, &to).await.1.contains("data-state=\"CANCELLED\""));
+    // Pressed twice, it is done once.
+    assert_eq!(submit(&phone, &cancels, &[]).await.0, StatusCode::SEE_OTHER);
+    ann.sees_money(&paid, "REFUNDED").await;
+    assert_eq!(world.count("SELECT count(*) FROM refunds").await, 2);
+    assert_eq!(world.count("SELECT sum(amount_minor + fee_minor)::bigint FROM refunds").await, 2 * PRICE);
+    books_balance(&world).await;
+    let (_, shown) = page(&phone, &cancels).await;
+    assert!(!shown.contains("cancel-now"), "there is nothing to cancel any more: {shown}");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_forged_key_opens_nothing() {
+    let world = World::start(1, &[]).await;
+    let ann = world.visitor();
+    let (paid, other) = (ann.bought(&[1], "tok_paid").await, world.visitor().bought(&[2], "tok_paid").await);
+    assert_eq!(ann.cancel(&paid, None).await.0, StatusCode::OK);
+    let opens = link_mailed(&world, "You cancelled your booking", "/bookings/by-mail/").await;
+    let simple = |booking: &Value| text(&booking["id"]).replace('-', "");
+    let forged = opens.replace(&simple(&paid), &simple(&other));
+    assert_ne!(forged, opens);
+    let (head, signature) = opens.split_at(opens.len() - 32);
+    let digit = if head.ends_with('f') { 'e' } else { 'f' };
+    let later = format!("{}{digit}{signature}", &head[..head.len() - 1]);
+    for wrong in [forged.as_str(), &later, &opens[..opens.len() - 2], "/bookings/by-mail/x", "/bookings/cancel/x"] {
+        assert_eq!(page(&ann, wrong).await.0, StatusCode::NOT_FOUND, "{wrong}");
+    }
+    assert_eq!(page(&ann, &opens).await.0, StatusCode::OK);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_guest_finds_a_booking_by_mail_and_the_answer_never_says_whether_there_is_one() {
+    let world = World::start(1, &[]).await;
+    let ann = world.visitor();
+    let paid = ann.bought(&[46], "tok_paid").await;
+    until("the tickets are mailed", || async { world.mails().len() == 1 }).await;
+    let reference = text(&paid["reference"]).to_owned();
+    let guest = world.visitor();
+    assert_eq!(page(&guest, "/bookings/find").await.0, StatusCode::OK);
+    let find = async |reference: &str, email: &str| {
+        submit(&guest, "/bookings/find", &[("reference", reference), ("email", email)]).await
+    };
+    let mut answers = Vec::new();
+    for (reference, email) in [
+        ("ZZZZ-ZZZZ", "ann@example.org"),
+        (reference.as_str(), "eve@example.org"),
+        // As people type them.
+        (&reference.to_lowercase().replace('-', " "), " ANN@example.org "),
+    ] {
+        answers.push(find(reference, email).await);
+    }
+    assert_eq!(answers[0].0, StatusCode::OK, "{}", answers[0].2);
+    assert!(answers.iter().all(|answer| *answer == answers[0]), "{answers:?}");
+    let opens = link_mailed(&world, &format!("Your booking {reference}"), "/bookings/by-mail/").await;
+    assert!(page(&guest, &opens).await.1.contains(&reference));
+    // Nobody was mailed who did not book; and the mail went to the buyer's address.
+    assert_eq!(world.mails().len(), 2);
+    assert!(mails(&world).iter().all(|mail| mail.contains("ann@example.org") && !mail.contains("eve@example.org")));
+    // One who guesses is told to wait, whether or not there is such a booking.
+    let mut last = StatusCode::OK;
+    for _ in 0..4 {
+        last = find("ZZZZ-ZZZZ", "ann@example.org").await.0;
+    }
+    assert_eq!(last, StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(find(&reference, "ann@example.org").await.0, StatusCode::TOO_MANY_REQUESTS);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_ticket_mail_carries_code_file_entry_and_the_theatres_address() {
+    let world = World::start(1, &[]).await;
+    let ann = world.visitor();
+    ann.bought(&[46, 47], "tok_paid").await;
+    until("the tickets are mailed", || async { world.mails().len() == 1 }).await;
+    let mail = mails(&world).remove(0);
+    for part in ["cid:tickets-qr", "Content-ID: <tickets-qr>", "image/png", "application/pdf", "text/calendar"] {
+        assert!(mail.contains(part), "{part} is missing");
+    }
+    assert!(mail.contains("Aurora, Screen 1, Rua 1, Lisbon"), "{mail}");
+    world.end().await;
+}
