@@ -195,6 +195,7 @@ pub async fn assemble(config: Config) -> anyhow::Result<AppState> {
     let accounts = accounts::Accounts::new(&config)?;
     tickets::sign_with(&config.token_secret);
     bookings::sign_links_with(&config.token_secret);
+    waiting_list::sign_offers_with(&config.token_secret);
     web::files::announce(&config.site_root);
     let waiting_rooms = waiting_room::Rooms::load(&config, &pg, locks.now()).await.context("the waiting rooms")?;
     let commits = bookings::Commits::new(config.commit_queue, Duration::from_millis(config.commit_gather_ms));

@@ -10,6 +10,7 @@ pub mod film;
 pub mod home;
 pub mod listing;
 pub mod not_found;
+pub mod offer;
 pub mod poster;
 pub mod problems;
 pub mod search;

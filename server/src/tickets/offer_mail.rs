@@ -24,7 +24,7 @@ pub struct OfferMail {
     pub what: Vec<String>,
     /// Until when it is held, as `starts`.
     pub until: String,
-    /// The show's page.
+    /// The page of the offer, which opens anywhere.
     pub url: String,
     /// When it was written.
     pub at: Timestamp,
@@ -57,7 +57,7 @@ fn as_text(mail: &OfferMail) -> String {
     format!(
         "Your turn has come: these are held for you until {until}.\n\n\
          {film}\n{starts}\n{place}\n\n{what}\n\
-         Buy them with the browser you joined the waiting list with:\n{url}\n\n\
+         Buy them here, on any device:\n{url}\n\n\
          After that they go to the next in line.\n",
         until = one_line(&mail.until),
         film = one_line(&mail.film),
@@ -80,7 +80,7 @@ mod tests {
             starts: "Sat 21 Nov, 20:15".to_owned(),
             what: vec!["C7".to_owned(), "C8".to_owned()],
             until: "Fri 20 Nov, 18:10".to_owned(),
-            url: "https://rowlock.example/shows/7".to_owned(),
+            url: "https://rowlock.example/waiting-list/7".to_owned(),
             at: Timestamp(1_795_000_000_000),
         }
     }
@@ -97,8 +97,8 @@ mod tests {
           C7
           C8
 
-        Buy them with the browser you joined the waiting list with:
-        https://rowlock.example/shows/7
+        Buy them here, on any device:
+        https://rowlock.example/waiting-list/7
 
         After that they go to the next in line.
         ");

@@ -4,6 +4,7 @@
 
 use tokio::time::timeout;
 
+use super::hand_over;
 use super::sql::{self, Entry};
 use crate::clock::from_utc;
 use crate::tickets::{MAIL_LEASE_MS, MailError, MailLane, OfferMail, SEND_WITHIN};
@@ -70,7 +71,7 @@ async fn mail(state: &AppState, entry: &Entry) -> Option<OfferMail> {
         starts: show.starts_local.clone(),
         what: seats.chain(places).collect(),
         until: show.local_time(from_utc(entry.offer_until?)),
-        url: format!("{}/shows/{}", state.config.public_url, show.id),
+        url: hand_over::url(&state.config.public_url, entry.id, from_utc(entry.offer_until?)),
         at: state.locks.now(),
     })
 }

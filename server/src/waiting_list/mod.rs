@@ -9,6 +9,7 @@
 //! While somebody waits, nobody else takes what is free ([`Open`]): they would jump the line.
 
 mod gate;
+mod hand_over;
 mod http;
 mod join;
 mod limits;
@@ -19,6 +20,7 @@ mod sql;
 mod view;
 
 pub use gate::Open;
+pub use hand_over::{OpenedOffer, opened_offer, sign_offers_with, take_offer};
 pub use http::routes;
 pub use mails::send_forever as send_mails_forever;
 pub use rounds::serve_forever;

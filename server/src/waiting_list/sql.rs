@@ -106,8 +106,8 @@ macro_rules! entries {
 mod offers;
 
 pub(super) use offers::{
-    back_in_line, count_offers, given_back, intend, note_lapsed, note_mailed, note_taken, offered, offering,
-    postpone_mail, renewed, take_mail,
+    back_in_line, count_offers, given_back, handed_over, intend, note_lapsed, note_mailed, note_taken, offered,
+    offering, postpone_mail, renewed, take_mail,
 };
 
 /// Opens a show's list if it is not open, and locks it: nobody else joins or plans until the transaction ends.
@@ -188,6 +188,29 @@ pub(super) async fn insert(
     .execute(tx)
     .await?;
     Ok(inserted.rows_affected() == 1)
+}
+
+/// The entry of that id.
+pub(super) async fn find(tx: &mut PgConnection, id: Uuid) -> Result<Option<Entry>, sqlx::Error> {
+    sqlx::query_as(entries!("WHERE id = $1")).bind(id).fetch_optional(tx).await
+}
+
+/// Locks an entry until the transaction ends.
+pub(super) async fn lock(tx: &mut PgConnection, id: Uuid) -> Result<(), sqlx::Error> {
+    sqlx::query("SELECT 1 FROM waiting_list WHERE id = $1 FOR UPDATE").bind(id).execute(tx).await?;
+    Ok(())
+}
+
+/// Whether somebody is in this line.
+pub(super) async fn is_in_line(tx: &mut PgConnection, show: Uuid, owner: &str) -> Result<bool, sqlx::Error> {
+    sqlx::query_scalar(
+        "SELECT EXISTS (SELECT 1 FROM waiting_list
+                        WHERE show_id = $1 AND owner = $2 AND state IN ('waiting', 'offering', 'offered'))",
+    )
+    .bind(show)
+    .bind(owner)
+    .fetch_one(tx)
+    .await
 }
 
 /// Somebody's newest entry in a show.

@@ -29,7 +29,7 @@ pub(super) async fn newest(
     Ok(of_entry(show, &entry, ahead, now))
 }
 
-fn of_entry(show: &Show, entry: &Entry, ahead: i64, now: Timestamp) -> Option<WaitingView> {
+pub(super) fn of_entry(show: &Show, entry: &Entry, ahead: i64, now: Timestamp) -> Option<WaitingView> {
     let until = entry.offer_until.map_or(now, from_utc);
     let state = match entry.state {
         // What is about to be held is not held yet.

@@ -79,6 +79,7 @@ const TABLE: &[Row] = &[
     ("/reset", Never),
     ("/reset/new", Never),
     ("/confirm-email", Never),
+    ("/waiting-list/{key}", Never),
     ("/api/openapi.json", Never),
     // The address names what is in it.
     ("/site/{version}/{*file}", Immutable),

@@ -50,6 +50,7 @@ mod ledgers;
 mod live;
 mod live_flood;
 mod lock_store;
+mod offers_by_mail;
 mod organiser;
 mod parked;
 mod ports;

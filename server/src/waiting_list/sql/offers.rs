@@ -125,6 +125,29 @@ pub(in crate::waiting_list) async fn renewed(
     Ok(())
 }
 
+/// An offer and its hold, which has this id from now on, are another's; `false` when it is no longer as it was read.
+pub(in crate::waiting_list) async fn handed_over(
+    tx: &mut PgConnection,
+    entry: &Entry,
+    hold: Uuid,
+    owner: &str,
+    now: Timestamp,
+) -> Result<bool, sqlx::Error> {
+    let done = sqlx::query(
+        "UPDATE waiting_list SET owner = $4, offer_hold = $5, updated_at = $6
+         WHERE id = $1 AND state = 'offered' AND owner = $2 AND offer_hold = $3",
+    )
+    .bind(entry.id)
+    .bind(&entry.owner)
+    .bind(entry.offer_hold)
+    .bind(owner)
+    .bind(hold)
+    .bind(to_utc(now))
+    .execute(tx)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}
+
 /// Offers that were bought.
 pub(in crate::waiting_list) async fn note_taken(pg: &PgPool, now: Timestamp) -> Result<u64, sqlx::Error> {
     let done = sqlx::query(

@@ -22,6 +22,7 @@ mod accounts;
 mod booking;
 mod booking_by_mail;
 pub mod browse;
+mod offer;
 mod show;
 mod staff;
 mod ticket_pdf;
@@ -30,7 +31,7 @@ mod ticket_pdf;
 pub const PRIVATE_CACHE: &str = PRIVATE;
 
 /// Addresses of pages, as metrics name them.
-pub const ADDRESSES: [&str; 72] = [
+pub const ADDRESSES: [&str; 74] = [
     "/",
     "/cities/{id}",
     "/theatres/{id}",
@@ -46,6 +47,7 @@ pub const ADDRESSES: [&str; 72] = [
     "/bookings/by-mail/{key}",
     "/bookings/by-mail/{key}/cancel",
     "/bookings/cancel/{key}",
+    "/waiting-list/{key}",
     "/tickets/{code}",
     "/tickets/{code}/ticket.ics",
     "/tickets/{code}/ticket.pdf",
@@ -113,6 +115,7 @@ pub fn routes() -> Router<AppState> {
         .merge(show::routes())
         .merge(booking::routes())
         .merge(booking_by_mail::routes())
+        .merge(offer::routes())
         .merge(ticket_pdf::routes())
         .merge(accounts::routes())
         .merge(staff::routes())

@@ -1,0 +1,72 @@
+//! The page that the mail about an offer of a waiting list opens, on any device.
+
+use domain::api::waiting_list::OfferView;
+use leptos::prelude::*;
+
+use super::accounts::trouble_view;
+use super::ticket::ShowFacts;
+use crate::say;
+use crate::shell::{Head, Page};
+
+/// What is held for whoever has the mail.
+#[derive(Clone, Debug)]
+pub struct Offer {
+    /// What is held; nothing when its time is over or it was bought.
+    pub offer: Option<OfferView>,
+    /// Until when, on the clocks of the theatre, for people.
+    pub until: String,
+    /// What it is for.
+    pub show: ShowFacts,
+    /// Path of the show's page.
+    pub show_path: String,
+    /// Where the form goes.
+    pub action: String,
+    /// What stood in the way.
+    pub trouble: Option<String>,
+}
+
+impl Page for Offer {
+    fn head(&self) -> Head {
+        Head { title: say!("offer.title"), private: true, ..Head::default() }
+    }
+
+    fn view(self) -> AnyView {
+        let form = match self.offer {
+            Some(offer) => {
+                let seats = offer
+                    .seats
+                    .into_iter()
+                    .map(|line| view! { <li><span class="booking-seat">{line.label}</span></li> });
+                let places = offer.places.into_iter().map(|line| {
+                    view! { <li>{say!("booking.quantity", quantity = line.quantity, area = &line.label)}</li> }
+                });
+                view! {
+                    <h1>{say!("offer.title")}</h1>
+                    <p data-testid="offer-until">{say!("offer.until", when = &self.until)}</p>
+                    <ul class="booking-seats">{seats.collect_view()}{places.collect_view()}</ul>
+                    <form action=self.action method="post">
+                        <button class="button" r#type="submit" data-testid="take-offer-here">{say!("offer.take_here")}</button>
+                    </form>
+                    <p class="quiet small">{say!("offer.one_device")}</p>
+                }
+                .into_any()
+            }
+            None => view! {
+                <h1>{say!("offer.over")}</h1>
+                <p>{say!("offer.over_lead")}</p>
+                <p><a class="button button-quiet" href=self.show_path>{say!("status.next_back")}</a></p>
+            }
+            .into_any(),
+        };
+        view! {
+            <div class="booking">
+                <section class="booking-status">
+                    {trouble_view(self.trouble)}
+                    {form}
+                </section>
+                <section class="booking-facts card" aria-label=say!("offer.facts")>{self.show.view()}</section>
+            </div>
+        }
+        .into_any()
+    }
+}

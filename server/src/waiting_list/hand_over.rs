@@ -1,0 +1,145 @@
+//! An offer is opened on another device: by the signed address of its mail, whoever has it becomes the one owner of the
+//! offer and of its hold.
+//!
+//! The lock store gives the hold another id, fence and owner in one step (`renew.lua`): its seats are never free, and
+//! whoever had it before finds nothing by the old id. The entry follows in the transaction that has it locked. A crash
+//! between the two is mended by opening the address once more: the same visitor renews to the same id. Only the mail names
+//! the key; a copied cookie opens nothing here (decision 31).
+
+use std::sync::{Arc, OnceLock};
+
+use domain::api::waiting_list::{WaitingState, WaitingView};
+use domain::time::{MINUTE_MS, Timestamp};
+use uuid::Uuid;
+
+use super::sql::{self, Entry, EntryState};
+use super::{offer_id, view};
+use crate::catalogue::Show;
+use crate::clock::from_utc;
+use crate::seat_locks::{Held, Renewal, Sale, with_map};
+use crate::signed_words::{Keys, dated_key, read_dated_key};
+use crate::web::{Code, Problem, Visitor};
+use crate::{AppState, accounts, holds};
+
+/// What the keys are derived for: nothing else that the secrets sign is ever such an address.
+const PURPOSE: &[u8] = b"rowlock offer of a waiting list 1\n";
+/// How long after the end of the offer the address still says that it is over, milliseconds; a hold that outlives a
+/// declined card ends a little later than the mail said.
+const READ_FOR_MS: i64 = 24 * 60 * MINUTE_MS;
+
+static KEYS: OnceLock<Keys> = OnceLock::new();
+
+/// Sets the secrets that sign addresses: the first signs, all are believed. A second call changes nothing.
+pub fn sign_offers_with(secrets: &[String]) {
+    let _ = KEYS.set(Keys::derived(secrets, PURPOSE));
+}
+
+/// The address of an entry's offer that lasts until then.
+pub(super) fn url(public_url: &str, entry: Uuid, until: Timestamp) -> String {
+    let key = KEYS.get().map(|keys| dated_key(keys, entry, until.plus_ms(READ_FOR_MS))).unwrap_or_default();
+    format!("{public_url}/waiting-list/{key}")
+}
+
+/// An offer as its mail opens it.
+pub struct OpenedOffer {
+    /// The place in line, and what is held while that is so.
+    pub place: WaitingView,
+    /// What it is for.
+    pub show: Arc<Show>,
+    /// Whether the caller is its owner already.
+    pub is_own: bool,
+}
+
+/// The offer that an address opens. Looking changes nothing: mail programs look ahead.
+///
+/// # Errors
+/// 404 for a key that is none, and for a guest's cookie from before they signed in.
+pub async fn opened_offer(state: &AppState, visitor: &Visitor, key: &str) -> Result<OpenedOffer, Problem> {
+    let id = entry_of(state, visitor, key).await?;
+    let entry = sql::find(&mut *state.pg.acquire().await?, id).await?.ok_or_else(not_found)?;
+    let show = state.catalogue.known_show(entry.show_id).await?;
+    let place = view::of_entry(&show, &entry, 0, state.locks.now()).ok_or_else(not_found)?;
+    Ok(OpenedOffer { place, show, is_own: entry.owner == visitor.owner })
+}
+
+/// Makes the caller the owner of the offer. The show, where its hold is theirs to check out.
+///
+/// # Errors
+/// 404 as [`opened_offer`]; 409 while it is being paid for, or where the caller holds other seats of the show or waits for
+/// it; 410 when it is over; 429 where they may have no more.
+pub async fn take_offer(state: &AppState, visitor: &Visitor, key: &str) -> Result<Uuid, Problem> {
+    let id = entry_of(state, visitor, key).await?;
+    let found = sql::find(&mut *state.pg.acquire().await?, id).await?.ok_or_else(not_found)?;
+    let show = state.catalogue.known_show(found.show_id).await?;
+    // The map is there from here on: building it takes a connection of its own, which no transaction waits for.
+    with_map(state, &show, || state.locks.mine(show.id, &found.owner)).await?;
+    let now = state.locks.now();
+    let mut tx = state.pg.begin().await?;
+    sql::lock(&mut tx, id).await?;
+    let entry = sql::find(&mut tx, id).await?.ok_or_else(not_found)?;
+    if entry.owner == visitor.owner {
+        return Ok(show.id);
+    }
+    let hold = entry.offer_hold.filter(|_| entry.state == EntryState::Offered).ok_or_else(over)?;
+    if entry.offer_until.is_none_or(|until| from_utc(until) <= now) {
+        return Err(over());
+    }
+    if sql::is_in_line(&mut tx, show.id, &visitor.owner).await? {
+        let detail = "You wait for this show in this browser as well. Leave that line first, then open the link again.";
+        return Err(Problem::new(Code::AlreadyWaiting, detail));
+    }
+    let held = renew(state, &show, (&entry, hold), visitor).await?;
+    if !sql::handed_over(&mut tx, &entry, held.hold, &visitor.owner, now).await? {
+        return Err(Problem::internal(&"an entry of the waiting list moved under its lock"));
+    }
+    tx.commit().await?;
+    Ok(show.id)
+}
+
+async fn entry_of(state: &AppState, visitor: &Visitor, key: &str) -> Result<Uuid, Problem> {
+    let keys = KEYS.get().ok_or_else(not_found)?;
+    let entry = read_dated_key(keys, key, state.locks.now()).ok_or_else(not_found)?;
+    if accounts::is_own_visitor(state, visitor).await? { Ok(entry) } else { Err(not_found()) }
+}
+
+/// The hold as the caller's. Where the map is lost meanwhile, they try again.
+async fn renew(
+    state: &AppState,
+    show: &Show,
+    (entry, hold): (&Entry, Uuid),
+    visitor: &Visitor,
+) -> Result<Held, Problem> {
+    let next = offer_id(&["waiting list", &hold.to_string(), &visitor.owner]);
+    let theirs = state.locks.mine(show.id, &entry.owner).await?;
+    let Some(theirs) = theirs.filter(|held| held.hold == hold) else {
+        // Renewed before, and the entry did not follow.
+        let ours = state.locks.mine(show.id, &visitor.owner).await?;
+        return ours.filter(|held| held.hold == next).ok_or_else(over);
+    };
+    let party = Sale { hold, owner: entry.owner.clone(), fence: theirs.fence, lot: theirs.lot };
+    let renewal = Renewal {
+        hold: next,
+        owner: visitor.owner.clone(),
+        until: theirs.expires_at,
+        ends_payment: false,
+        per_person: Some(show.per_person),
+    };
+    let renewed = state.locks.renew(show.id, &party, &renewal).await?;
+    renewed.map_err(|refusal| holds::refused(show, &refusal))
+}
+
+impl OpenedOffer {
+    /// Whether it can be taken here.
+    #[must_use]
+    pub fn can_be_taken(&self) -> bool {
+        self.place.state == WaitingState::Offered
+    }
+}
+
+fn not_found() -> Problem {
+    Problem::not_found("offer")
+}
+
+fn over() -> Problem {
+    Problem::new(Code::HoldExpired, "The time for this offer is over, and its seats went to the next in line.")
+}

@@ -1,0 +1,57 @@
+//! The page that the mail about an offer of a waiting list opens.
+
+use app::pages::offer::Offer;
+use axum::Router;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use domain::time::Timestamp;
+
+use super::accounts::{once_more, private, see};
+use super::booking::{facts, passing_or_fault};
+use super::{PageError, in_words};
+use crate::AppState;
+use crate::waiting_list::{self, OpenedOffer};
+use crate::web::Visitor;
+
+type Key = Result<Path<String>, PathRejection>;
+
+/// The page.
+pub fn routes() -> Router<AppState> {
+    Router::new().route("/waiting-list/{key}", get(opened).post(take))
+}
+
+async fn opened(State(state): State<AppState>, visitor: Visitor, key: Key) -> Result<Response, PageError> {
+    let Path(key) = key?;
+    let opened = waiting_list::opened_offer(&state, &visitor, &key).await.map_err(passing_or_fault)?;
+    if opened.is_own && opened.can_be_taken() {
+        return Ok(see(&format!("/shows/{}", opened.show.id)));
+    }
+    Ok(private(page(opened, &key)))
+}
+
+fn page(opened: OpenedOffer, key: &str) -> Offer {
+    let OpenedOffer { place, show, .. } = opened;
+    let until = place.offer.as_ref().map(|offer| in_words(&show, Timestamp(offer.expires_at_ms)));
+    Offer {
+        until: until.unwrap_or_default(),
+        offer: place.offer,
+        show: facts(&show),
+        show_path: format!("/shows/{}", show.id),
+        action: format!("/waiting-list/{key}"),
+        trouble: None,
+    }
+}
+
+/// The way on sets the cookie of a device that has never been here: what it takes is that visitor's.
+async fn take(State(state): State<AppState>, visitor: Visitor, key: Key) -> Result<Response, PageError> {
+    let Path(key) = key?;
+    let problem = match waiting_list::take_offer(&state, &visitor, &key).await {
+        Ok(show) => return Ok((visitor, see(&format!("/shows/{show}"))).into_response()),
+        Err(problem) => problem,
+    };
+    let opened = waiting_list::opened_offer(&state, &visitor, &key).await.map_err(passing_or_fault)?;
+    let page = page(opened, &key);
+    Ok(once_more(problem, |trouble| private(Offer { trouble: Some(trouble), ..page })))
+}

@@ -1,0 +1,158 @@
+//! Offers of the waiting list, opened on another device by their mail.
+
+use futures::future::join_all;
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::cancel::books_balance;
+use crate::world::{Visitor, World, text, until};
+
+/// A world in which one seat is for sale: who waits for it has an offer of it, and this is the offer's path.
+async fn offered(settings: &[(&str, &str)]) -> (World, Visitor, Value, String) {
+    let world = World::start(2, settings).await;
+    world.sell_only(&[46, 47]).await;
+    let lucky = world.visitor();
+    let (status, hold) = lucky.hold(&[46, 47]).await;
+    assert_eq!(status, StatusCode::CREATED, "{hold}");
+    let ann = world.visitor();
+    assert_eq!(ann.wait_for(2).await.0, StatusCode::CREATED);
+    assert_eq!(lucky.let_go(&hold).await, StatusCode::NO_CONTENT);
+    let place = ann.sees_waiting("OFFERED").await;
+    let path = link(&world).await;
+    (world, ann, place, path)
+}
+
+/// The path in the mail about an offer.
+async fn link(world: &World) -> String {
+    let found = || {
+        let mails = world.mails().into_iter().map(|mail| mail.replace("=\r\n", "").replace("=3D", "="));
+        mails.into_iter().find(|mail| mail.contains("Subject: Held for you"))
+    };
+    until("the offer is mailed", || async { found().is_some() }).await;
+    let mail = found().expect("it was there");
+    let (_, rest) = mail.split_once("/waiting-list/").expect("a link");
+    format!("/waiting-list/{}", rest.chars().take_while(char::is_ascii_hexdigit).collect::<String>())
+}
+
+/// Status, where it leads, the cookie it sets, and the page.
+async fn ask(visitor: &Visitor, method: Method, path: &str) -> (StatusCode, String, String, String) {
+    let request = visitor.client.request(method, format!("{}{path}", visitor.base)).header("origin", &visitor.base);
+    let request = if visitor.cookie.is_empty() { request } else { request.header("cookie", &visitor.cookie) };
+    let answer = request.send().await.expect("the server answers");
+    let header = |name: &str| {
+        answer.headers().get(name).map(|value| value.to_str().expect("text").to_owned()).unwrap_or_default()
+    };
+    let (to, cookie) = (header("location"), header("set-cookie"));
+    (answer.status(), to, cookie, answer.text().await.expect("HTML"))
+}
+
+/// Takes the offer on a device; it must go well.
+async fn takes(visitor: &Visitor, path: &str) {
+    let (status, to, _, page) = ask(visitor, Method::POST, path).await;
+    assert_eq!((status, to), (StatusCode::SEE_OTHER, format!("/shows/{}", visitor.show)), "{page}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_offer_opens_on_a_new_device_which_buys_it_and_the_first_one_cannot() {
+    let (world, ann, place, path) = offered(&[]).await;
+    let bob = world.visitor();
+    // A device without any cookie, at another server; looking moves nothing.
+    let mut phone = Visitor { cookie: String::new(), ..world.visitor_at(1) };
+    let (status, _, _, page) = ask(&phone, Method::GET, &path).await;
+    assert_eq!((status, page.contains("data-testid=\"take-offer-here\"")), (StatusCode::OK, true), "{page}");
+    assert_eq!(ann.held().await["id"], place["offer"]["hold"]);
+    let (status, to, cookie, page) = ask(&phone, Method::POST, &path).await;
+    assert_eq!((status, to), (StatusCode::SEE_OTHER, format!("/shows/{}", world.show)), "{page}");
+    phone.cookie = cookie.split(';').next().expect("a cookie").to_owned();
+    // One owner at a time.
+    let hold = phone.held().await;
+    assert_ne!(hold["id"], place["offer"]["hold"]);
+    assert_eq!(hold["expires_at_ms"], place["offer"]["expires_at_ms"]);
+    assert!(!ann.holds_something().await);
+    assert_eq!(bob.hold(&[46]).await.0, StatusCode::LOCKED, "nobody else takes them meanwhile");
+    let old = json!({ "id": place["offer"]["hold"], "total": hold["total"] });
+    let (status, refused) = ann.buy(&old, Some("tok_paid")).await;
+    assert_eq!((status, text(&refused["code"])), (StatusCode::GONE, "hold_expired"), "{refused}");
+    let (status, sold) = phone.buy(&hold, Some("tok_paid")).await;
+    assert_eq!((status, &sold["state"]), (StatusCode::CREATED, &json!("CONFIRMED")), "{sold}");
+    until("the place is taken", || async {
+        world.count("SELECT count(*) FROM waiting_list WHERE state = 'taken'").await == 1
+    })
+    .await;
+    let (status, _, _, page) = ask(&bob, Method::GET, &path).await;
+    assert_eq!((status, page.contains("take-offer-here")), (StatusCode::OK, false), "{page}");
+    assert_eq!(ask(&bob, Method::POST, &path).await.0, StatusCode::GONE);
+    assert_eq!(world.count("SELECT count(*) FROM tickets").await, 2);
+    books_balance(&world).await;
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn devices_that_take_an_offer_at_once_leave_it_with_one_of_them() {
+    let (world, ann, place, path) = offered(&[]).await;
+    let devices: Vec<Visitor> = (0..6).map(|number| world.visitor_at(number % 2)).collect();
+    let answers = join_all(devices.iter().map(|device| ask(device, Method::POST, &path))).await;
+    for (status, ..) in &answers {
+        assert_eq!(*status, StatusCode::SEE_OTHER);
+    }
+    let mut owners = 0;
+    for device in devices.iter().chain([&ann]) {
+        owners += u32::from(device.holds_something().await);
+    }
+    assert_eq!(owners, 1, "whoever came last has it");
+    assert_eq!(world.count("SELECT count(*) FROM waiting_list WHERE state = 'offered'").await, 1);
+    // Back to the first device; the hold ends when it would have.
+    takes(&ann, &path).await;
+    let hold = ann.held().await;
+    assert_eq!(hold["expires_at_ms"], place["offer"]["expires_at_ms"]);
+    assert_eq!(ask(&ann, Method::GET, &path).await.0, StatusCode::SEE_OTHER, "it is hers");
+    assert_eq!(ann.buy(&hold, Some("tok_paid")).await.1["state"], "CONFIRMED");
+    books_balance(&world).await;
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_offer_that_is_being_paid_for_stays_until_the_card_is_declined() {
+    let (world, ann, _, path) = offered(&[]).await;
+    let phone = world.visitor();
+    let (_, pending) = ann.buy(&ann.held().await, None).await;
+    assert_eq!(pending["state"], "PAYMENT_PENDING", "{pending}");
+    let (status, _, _, page) = ask(&phone, Method::POST, &path).await;
+    assert_eq!((status, page.contains("account-trouble")), (StatusCode::CONFLICT, true), "{page}");
+    assert!(!phone.holds_something().await);
+    // The payment is declined: the offer's hold is kept, and may be taken elsewhere.
+    let form = ann.client.post(text(&pending["pay_url"])).header("content-type", "application/x-www-form-urlencoded");
+    form.body("card=declined&action=pay").send().await.expect("a page");
+    ann.sees_booking(&pending, "CANCELLED").await;
+    until("it can be taken", || async { ask(&phone, Method::POST, &path).await.0 == StatusCode::SEE_OTHER }).await;
+    assert!(phone.holds_something().await && !ann.holds_something().await);
+    assert_eq!(phone.buy(&phone.held().await, Some("tok_paid")).await.1["state"], "CONFIRMED");
+    until("the place is taken", || async {
+        world.count("SELECT count(*) FROM waiting_list WHERE state = 'taken'").await == 1
+    })
+    .await;
+    books_balance(&world).await;
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copied_cookie_takes_no_offer_and_a_forged_key_opens_none() {
+    let (world, ann, place, path) = offered(&[]).await;
+    // A guest who has signed in since: what is left of the cookie from before opens no place in a line.
+    let handed_over = "INSERT INTO accounts (id, email, name, password_hash, created_at, updated_at)
+                       VALUES (gen_random_uuid(), 'ann@example.org', 'Ann', 'none', now(), now());
+                       INSERT INTO account_visitors (owner, account_id, joined_at)
+                       SELECT waiting_list.owner, accounts.id, now() FROM waiting_list, accounts";
+    sqlx::raw_sql(handed_over).execute(&world.pg).await.expect("the visitor is an account's");
+    assert_eq!(ask(&ann, Method::GET, &path).await.0, StatusCode::NOT_FOUND);
+    assert_eq!(ask(&ann, Method::POST, &path).await.0, StatusCode::NOT_FOUND);
+    let phone = world.visitor();
+    let last = if path.ends_with('0') { '1' } else { '0' };
+    let forged = format!("{}{last}", &path[..path.len() - 1]);
+    for wrong in [forged.as_str(), "/waiting-list/x", &path[..path.len() - 2]] {
+        assert_eq!(ask(&phone, Method::POST, wrong).await.0, StatusCode::NOT_FOUND, "{wrong}");
+    }
+    takes(&phone, &path).await;
+    assert_eq!(phone.held().await["expires_at_ms"], place["offer"]["expires_at_ms"]);
+    world.end().await;
+}
