@@ -1,5 +1,5 @@
-//! Calls to the API: a deadline on each, retries only under an idempotency key, the server's clock read
-//! from every answer.
+//! Calls to the API, all requests of the pages: a deadline on each, retries of what changes nothing or has an idempotency
+//! key ([`retry`]), the server's clock read from every answer.
 
 use domain::api::{ProblemView, SERVER_TIME_HEADER};
 use domain::json::{self, FromJson};
@@ -9,16 +9,13 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use web_sys::AbortSignal;
 
+use super::retry::{Outcome, pause_ms, read_retry_after};
 use super::{clock, events, ids, puzzle};
 
 /// How long an answer may take, milliseconds.
 const DEADLINE_MS: u32 = 10_000;
-/// Tries in all of a call that may be retried.
-const TRIES: u32 = 4;
 /// Puzzles solved for one call at most: one, and another where the first ran out.
 const PUZZLES: u32 = 2;
-/// Longest wait before the second try, milliseconds; doubles with each further one.
-const FIRST_PAUSE_MS: u32 = 300;
 
 /// Why a call brought nothing.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,7 +56,7 @@ impl Failure {
     /// Whether the same call may go better in a moment.
     #[must_use]
     pub fn may_pass(&self) -> bool {
-        matches!(self.status(), 0 | 502..=504) || self.code() == "still_running"
+        matches!(self.status(), 0 | 500 | 502..=504) || self.code() == "still_running"
     }
 }
 
@@ -68,7 +65,7 @@ impl Failure {
 /// # Errors
 /// [`Failure`].
 pub async fn read<T: FromJson>(path: &str) -> Result<T, Failure> {
-    parse_small(&once(&Call::reading(path)).await?)
+    parse_small(&retrying(&Call::reading(path)).await?)
 }
 
 /// Reads a resource.
@@ -76,7 +73,7 @@ pub async fn read<T: FromJson>(path: &str) -> Result<T, Failure> {
 /// # Errors
 /// [`Failure`].
 pub async fn get<T: DeserializeOwned>(path: &str) -> Result<T, Failure> {
-    parse(&once(&Call::reading(path)).await?)
+    parse(&retrying(&Call::reading(path)).await?)
 }
 
 /// Reads a resource that is no text.
@@ -84,12 +81,12 @@ pub async fn get<T: DeserializeOwned>(path: &str) -> Result<T, Failure> {
 /// # Errors
 /// [`Failure`].
 pub async fn bytes(path: &str) -> Result<Vec<u8>, Failure> {
-    let answer = send(&Call::reading(path)).await?;
+    let answer = send(&Call::reading(path)).await.map_err(|refused| refused.failure)?;
     answer.binary().await.map_err(|_| Failure::Unreachable)
 }
 
 /// A call that changes something, under its idempotency key. Retried with full jitter while it is not
-/// known to have been answered: the key makes that harmless.
+/// known to have been answered, or the answer says to come back: the key makes that harmless.
 ///
 /// # Errors
 /// The last try's [`Failure`].
@@ -237,31 +234,63 @@ impl<'a> Call<'a> {
     }
 }
 
+/// Tries again what may pass. A reading that has no answer is left to its page, which knows when the line is back.
 async fn retrying(call: &Call<'_>) -> Result<String, Failure> {
-    let mut pause_ms = FIRST_PAUSE_MS;
-    for _ in 1..TRIES {
-        match once(call).await {
-            Err(failure) if failure.may_pass() => events::after(ids::jitter(pause_ms)).await,
-            answer => return answer,
+    let mut tries = 0;
+    loop {
+        let refused = match read_text(call).await {
+            Ok(text) => return Ok(text),
+            Err(refused) => refused,
+        };
+        tries += 1;
+        let is_unanswered_reading = call.key.is_none() && refused.failure.status() == 0;
+        match pause_ms(tries, refused.outcome(), ids::jitter).filter(|_| !is_unanswered_reading) {
+            Some(pause_ms) => events::after(pause_ms).await,
+            None => return Err(refused.failure),
         }
-        pause_ms *= 2;
     }
-    once(call).await
 }
 
 async fn once(call: &Call<'_>) -> Result<String, Failure> {
-    send(call).await?.text().await.map_err(|_| Failure::Unreachable)
+    read_text(call).await.map_err(|refused| refused.failure)
+}
+
+/// A try that brought nothing.
+struct Refused {
+    failure: Failure,
+    /// The pause the server asked for, milliseconds.
+    retry_after_ms: Option<u32>,
+}
+
+impl Refused {
+    fn outcome(&self) -> Outcome<'_> {
+        Outcome { status: self.failure.status(), code: self.failure.code(), retry_after_ms: self.retry_after_ms }
+    }
+}
+
+impl From<Failure> for Refused {
+    fn from(failure: Failure) -> Self {
+        Self { failure, retry_after_ms: None }
+    }
+}
+
+async fn read_text(call: &Call<'_>) -> Result<String, Refused> {
+    Ok(send(call).await?.text().await.map_err(|_| Failure::Unreachable)?)
 }
 
 /// Sends it once; an answer is one of success.
-async fn send(call: &Call<'_>) -> Result<Response, Failure> {
+async fn send(call: &Call<'_>) -> Result<Response, Refused> {
     let asked_at = clock::monotonic_ms();
     let request = call.request().map_err(|_| Failure::Unreachable)?;
     let answer = request.send().await.map_err(|_| Failure::Unreachable)?;
     if let Some(now) = answer.headers().get(SERVER_TIME_HEADER).and_then(|text| text.parse().ok()) {
         clock::observe(Timestamp(now), asked_at);
     }
-    if answer.ok() { Ok(answer) } else { Err(problem_of(&answer).await) }
+    if answer.ok() {
+        return Ok(answer);
+    }
+    let retry_after_ms = answer.headers().get("retry-after").as_deref().and_then(read_retry_after);
+    Err(Refused { failure: problem_of(&answer).await, retry_after_ms })
 }
 
 async fn problem_of(answer: &Response) -> Failure {

@@ -9,6 +9,7 @@ pub mod events;
 pub mod ids;
 pub mod keep;
 mod puzzle;
+mod retry;
 pub mod socket;
 pub mod tabs;
 
