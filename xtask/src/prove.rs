@@ -1,19 +1,56 @@
 //! `cargo xtask prove`: what is promised whatever fails, shown on real processes.
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 use clap::Args;
 
 use crate::bench;
+use crate::command;
+use crate::native;
 use crate::places::Places;
 use crate::processes::Processes;
-use crate::services::{self, Folder};
+use crate::progress::Step;
+use crate::services::{self, Folder, Stores};
 use crate::stop::Stop;
+use crate::test::test_result;
 
-/// The proofs, and what each is about.
-const PROOFS: [(&str, &str); 1] = [(
-    "on-sale",
-    "50,000 seats and a crowd through the waiting room; replicas are restarted and Redis fails over meanwhile",
-)];
+/// A proof and what it is about.
+struct Proof {
+    name: &'static str,
+    about: &'static str,
+    by: By,
+}
+
+/// What runs a proof.
+enum By {
+    /// The load generator, under the same name.
+    LoadGenerator,
+    /// An integration test of the server, which a variable tells how much to do.
+    Test {
+        /// The test's full name.
+        test: &'static str,
+        /// Set to the proof's argument.
+        variable: &'static str,
+        /// The argument where none is given.
+        usual: &'static str,
+    },
+}
+
+const PROOFS: [Proof; 2] = [
+    Proof {
+        name: "on-sale",
+        about: "50,000 seats and a crowd through the waiting room; replicas are restarted and Redis fails over meanwhile",
+        by: By::LoadGenerator,
+    },
+    Proof {
+        name: "free-places",
+        about: "[500] times in each commit mode, a hold is checked out twice at once at two replicas while its places go",
+        by: By::Test {
+            test: "free_places::nobody_gets_places_for_the_price_of_a_seat_however_they_check_out",
+            variable: "ROWLOCK_FREE_PLACES",
+            usual: "500",
+        },
+    },
+];
 
 /// What to prove.
 #[derive(Args)]
@@ -28,19 +65,47 @@ pub struct Options {
 /// Runs one; whether it holds.
 pub fn prove(places: &Places, options: &Options, stop: &Stop) -> Result<bool> {
     let Some(name) = &options.name else {
-        for (name, about) in PROOFS {
-            println!("cargo xtask prove {name:<8} {about}");
+        for Proof { name, about, .. } in &PROOFS {
+            println!("cargo xtask prove {name:<11} {about}");
         }
         return Ok(true);
     };
-    if !PROOFS.iter().any(|(known, _)| known == name) {
+    let Some(proof) = PROOFS.iter().find(|proof| proof.name == name) else {
         bail!("there is no proof called {name}; `cargo xtask prove` lists them");
-    }
+    };
     let mut folder = Folder::open(places, "prove", true)?;
     let mut processes = Processes::new(stop);
     let stores = services::start(&mut folder, &mut processes, stop)?;
-    let holds = bench::from_outside(places, name, &options.arguments, &folder, &stores, stop)?;
+    let holds = match proof.by {
+        By::LoadGenerator => bench::from_outside(places, name, &options.arguments, &folder, &stores, stop)?,
+        By::Test { test, variable, usual } => {
+            ensure!(options.arguments.len() <= 1, "{name} takes one number");
+            let much = options.arguments.first().map_or(usual, String::as_str);
+            run_test(places, test, (variable, much), &stores, stop)?
+        }
+    };
     processes.check()?;
     processes.end_all();
     Ok(holds)
+}
+
+/// Runs an integration test with a variable set; whether it was there and passed.
+fn run_test(
+    places: &Places,
+    test: &str,
+    (variable, value): (&str, &str),
+    stores: &Stores,
+    stop: &Stop,
+) -> Result<bool> {
+    let step = Step::start(format!("{test} with {variable}={value}"));
+    let mut command = native::cargo_all(places, "test");
+    command.args(["--test", "it", "--", test, "--exact", "--nocapture"]);
+    command.env("DATABASE_URL", &stores.postgres).env("REDIS_URL", &stores.redis).env(variable, value);
+    command.env("REDIS_SERVER", services::redis_program(stop)?);
+    let mut passed = 0;
+    let status = command::status_seeing(&mut command, stop, |line| {
+        passed += test_result(line).map_or(0, |(passed, _)| passed);
+    })?;
+    step.done();
+    Ok(status.success() && passed == 1)
 }

@@ -210,10 +210,7 @@ pub(super) async fn put_lines(
         lines.iter_mut().for_each(|line| line.price.minor = 0);
     }
     sql::put_seats(tx, row.id, &seats).await?;
-    if !lines.is_empty() {
-        places::put(tx, row.id, &lines).await?;
-    }
-    Ok(())
+    places::put(tx, row.id, &lines).await
 }
 
 /// A booking and its show, before anything of it is shown: the caller must work at its theatre.

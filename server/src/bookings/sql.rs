@@ -87,6 +87,8 @@ impl sqlx::FromRow<'_, sqlx::postgres::PgRow> for BookingRow {
     }
 }
 
+/// Selects a booking with its seats and places, as of one snapshot. Never with a row lock: after a lock wait the row is as
+/// it stands then, and the sub-selects still see what stood before the wait. [`lock`] locks first and reads then.
 macro_rules! select_booking {
     ($condition:literal) => {
         concat!(
@@ -101,9 +103,11 @@ macro_rules! select_booking {
     };
 }
 
-/// The booking of that id, locked until the transaction ends: moves of one booking queue up.
+/// The booking of that id, locked until the transaction ends: moves of one booking queue up. Two statements: the second
+/// sees what the lock has waited for, also in the tables of its seats and places.
 pub(super) async fn lock(tx: &mut PgConnection, id: Uuid) -> Result<Option<BookingRow>, sqlx::Error> {
-    sqlx::query_as(select_booking!("booking.id = $1 FOR UPDATE")).bind(id).fetch_optional(tx).await
+    sqlx::query("SELECT 1 FROM bookings WHERE id = $1 FOR UPDATE").bind(id).execute(&mut *tx).await?;
+    find(tx, id).await
 }
 
 /// The booking of that id.
@@ -139,9 +143,17 @@ pub(super) async fn show_of(tx: &mut PgConnection, id: Uuid) -> Result<Option<Uu
     sqlx::query_scalar("SELECT show_id FROM bookings WHERE id = $1").bind(id).fetch_optional(tx).await
 }
 
-/// The booking made from a hold, locked.
+/// The booking made from a hold, locked as by [`lock`].
 pub(super) async fn lock_of_hold(tx: &mut PgConnection, hold: Uuid) -> Result<Option<BookingRow>, sqlx::Error> {
-    sqlx::query_as(select_booking!("booking.hold_id = $1 FOR UPDATE")).bind(hold).fetch_optional(tx).await
+    let locked: Option<Uuid> = sqlx::query_scalar("SELECT id FROM bookings WHERE hold_id = $1 FOR UPDATE")
+        .bind(hold)
+        .fetch_optional(&mut *tx)
+        .await?;
+    match locked {
+        Some(id) => find(tx, id).await,
+        // Made since by another tab: its insert is in the way of ours, and the next look finds it.
+        None => Ok(None),
+    }
 }
 
 /// Where a booking is made.

@@ -251,10 +251,20 @@ impl From<sqlx::Error> for Problem {
                 let detail = "This show moves to another screen. Nothing was charged: please choose again in a moment.";
                 Self::new(Code::SalesClosed, detail)
             }
+            // The database's own word on a bug: what was to be written or paid is not what its lines add up to.
+            sqlx::Error::Database(error) if error.constraint() == Some(TOTAL_IS_OF_LINES) => {
+                tracing::error!(cause = %error, "a booking would have had a total that is not of its lines; it was refused");
+                let detail =
+                    "The total does not fit the seats. Nothing was charged or changed: please check out again.";
+                Self::new(Code::WrongState, detail)
+            }
             other => Self::internal(&other),
         }
     }
 }
+
+/// The name under which `migrations/0100` refuses a total that is not the sum of a booking's lines.
+const TOTAL_IS_OF_LINES: &str = "booking_total_is_of_lines";
 
 /// Serialisation failure, deadlock, lock time-out, cancelled, shut down, starting, too many connections
 /// (PostgreSQL manual, appendix A).

@@ -114,7 +114,7 @@ fn cargo_tests(places: &Places, options: &Options, stores: &Stores, stop: &Stop)
 }
 
 /// Passed and failed of a line like `test result: ok. 12 passed; 0 failed; 1 ignored; …`.
-fn test_result(line: &str) -> Option<(u64, u64)> {
+pub fn test_result(line: &str) -> Option<(u64, u64)> {
     let counts = line.strip_prefix("test result: ")?.split_once(". ")?.1;
     let mut parts = counts.split("; ");
     let passed = parts.next()?.strip_suffix(" passed")?.parse().ok()?;

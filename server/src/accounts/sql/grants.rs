@@ -105,11 +105,16 @@ pub(in crate::accounts) async fn manages_all(tx: &mut PgConnection, account: Uui
 /// Managers of a theatre with an open account, in the order of their ids, locked: two of them cannot dismiss each other
 /// at once.
 pub(in crate::accounts) async fn lock_managers(tx: &mut PgConnection, theatre: &str) -> Result<Vec<Uuid>, sqlx::Error> {
+    sqlx::query("SELECT 1 FROM staff_grants WHERE theatre_id = $1 AND role = 'manager' ORDER BY account_id FOR UPDATE")
+        .bind(theatre)
+        .execute(&mut *tx)
+        .await?;
+    // A statement of its own: it sees whose account was closed while the locks were waited for.
     sqlx::query_scalar(
         "SELECT staff.account_id
          FROM staff_grants staff JOIN accounts account ON account.id = staff.account_id
          WHERE staff.theatre_id = $1 AND staff.role = 'manager' AND account.closed_at IS NULL
-         ORDER BY staff.account_id FOR UPDATE OF staff",
+         ORDER BY staff.account_id",
     )
     .bind(theatre)
     .fetch_all(tx)

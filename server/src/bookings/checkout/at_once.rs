@@ -5,6 +5,8 @@
 //! was. Where Postgres was cut off while it wrote, nobody knows; then the hold stays closed until its end, or until its
 //! owner asks again.
 
+use std::sync::Arc;
+
 use axum::http::StatusCode;
 use domain::api::{ConfirmRequest, PayAtOnce};
 use domain::booking::BookingState;
@@ -76,7 +78,8 @@ async fn submit(
     let (is_guest, if_late) = (order.visitor.account.is_none(), Some(order.request.if_late));
     let wish = Wish { row, seen: None, only_at: None, is_guest, if_late };
     let means = ConfirmRequest { payment_token: terms.payment_token.clone() };
-    confirm::submit(state, wish, &means, order.intent).await
+    // The very show that the total was added up with: its lines are priced by the same prices.
+    confirm::submit(state, Arc::clone(order.show), wish, &means, order.intent).await
 }
 
 /// Whether it costs what the buyer was told.

@@ -59,11 +59,11 @@ async fn pay(
     let mut refused = None;
     if let Some(found) = lately {
         // Checked out here a moment ago: most likely it stands as it did. Whether the cookie still opens it is
-        // looked up with the buyer's record, its version compared when it moves.
-        let (version, is_guest) = (found.row.version, visitor.account.is_none());
-        let row = found.row.clone();
+        // looked up with the buyer's record.
+        let (row, is_guest) = (found.row.clone(), visitor.account.is_none());
+        let (version, show) = (row.version, state.catalogue.known_show(row.show_id).await?);
         let wish = Wish { row, seen: Some(Box::new(found)), only_at: Some(version), is_guest, if_late: None };
-        match submit(state, wish, request, intent).await {
+        match submit(state, show, wish, request, intent).await {
             Ok(submitted) => {
                 turn.end();
                 return go_on(state, submitted).await;
@@ -74,34 +74,48 @@ async fn pay(
         }
     }
     let owner = accounts::owner_for(state, visitor, booking).await?;
-    let (row, seen) = owned(state, &owner, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
-    // A refusal stands if what it was about still does.
-    if let Some((_, problem)) = refused.filter(|(version, _)| *version == row.version) {
-        return Err(problem);
-    }
-    match row.machine.state {
-        BookingState::Created | BookingState::SeatsLocked => {}
-        // A second tab or a second key: it is paid, or being paid, once.
-        BookingState::PaymentPending | BookingState::PaymentSucceeded | BookingState::Confirmed => {
-            let show = state.catalogue.known_show(row.show_id).await?;
-            return as_it_stands(state, &show, booking, intent, Key::New).await;
+    for _ in 0..MAX_LOOKS {
+        let (row, seen) = owned(state, &owner, booking).await?.ok_or_else(|| Problem::not_found("booking"))?;
+        // A refusal stands if what it was about still does.
+        if let Some((_, problem)) = refused.take_if(|(version, _)| *version == row.version) {
+            return Err(problem);
         }
-        BookingState::Cancelled | BookingState::Expired => {
-            return Err(unmoved(moves::MoveError::Refused(domain::booking::Refused::Gone)));
+        let show = state.catalogue.known_show(row.show_id).await?;
+        match row.machine.state {
+            BookingState::Created | BookingState::SeatsLocked => {}
+            // A second tab or a second key: it is paid, or being paid, once.
+            BookingState::PaymentPending | BookingState::PaymentSucceeded | BookingState::Confirmed => {
+                return as_it_stands(state, &show, booking, intent, Key::New).await;
+            }
+            BookingState::Cancelled | BookingState::Expired => {
+                return Err(unmoved(moves::MoveError::Refused(domain::booking::Refused::Gone)));
+            }
+        }
+        let version = row.version;
+        let wish = Wish { row, seen, only_at: Some(version), is_guest: false, if_late: None };
+        match submit(state, show, wish, request, intent).await {
+            Ok(submitted) => {
+                turn.end();
+                return go_on(state, submitted).await;
+            }
+            // It may have moved on since it was read.
+            Err(problem) if problem.code() == Code::WrongState => refused = Some((version, problem)),
+            Err(problem) => return Err(problem),
         }
     }
-    let wish = Wish { row, seen, only_at: None, is_guest: false, if_late: None };
-    let submitted = submit(state, wish, request, intent).await?;
-    turn.end();
-    go_on(state, submitted).await
+    Err(refused.map_or_else(|| unmoved(moves::MoveError::LostRace), |(_, problem)| problem))
 }
+
+/// A booking is read so often before its buyer is told that it moves too fast.
+const MAX_LOOKS: u32 = 3;
 
 /// A booking that its buyer wants to pay for.
 pub(super) struct Wish {
     pub(super) row: BookingRow,
     /// All that belongs to it, where that is at hand.
     pub(super) seen: Option<Box<Found>>,
-    /// The version it must have; none where it was read just now, or is to be made.
+    /// The version it must still have when it moves: what is checked before a charge is what is charged for. None where
+    /// it is to be made.
     pub(super) only_at: Option<i32>,
     /// Whether it is still to be looked up that its owner is nobody's visitor but their own.
     pub(super) is_guest: bool,
@@ -112,13 +126,13 @@ pub(super) struct Wish {
 /// Checks it, and writes the payment down, with the booking where it is to be made.
 pub(super) async fn submit(
     state: &AppState,
+    show: Arc<Show>,
     wish: Wish,
     request: &ConfirmRequest,
     intent: &Intent,
 ) -> Result<(Submission, Done), Problem> {
     let Wish { row, seen, only_at, is_guest, if_late } = wish;
     check_token(request)?;
-    let show = state.catalogue.known_show(row.show_id).await?;
     let gateway = state.gateways.first_choice();
     let means = (gateway, request.payment_token.as_deref());
     let Checked { until, instrument, person } =

@@ -210,13 +210,17 @@ pub(super) async fn insert_or_revise(
 }
 
 async fn begin(tx: &mut PgConnection, show: &Show, row: BookingRow, now: Timestamp) -> Result<BookingRow, Problem> {
-    sql::put_seats(tx, row.id, &seat_rows(show, &row)).await?;
-    if !row.places.is_empty() {
-        places::put(tx, row.id, &place_lines(show, &row)).await?;
-    }
+    put_lines(tx, show, &row).await?;
     let Cause { actor, reason } = causes::CHECKED_OUT;
     sql::insert_event(tx, &row, None, "created", actor, reason, now).await?;
     moves::apply(tx, &row, Event::HoldTaken, causes::HOLD_CONFIRMED, now).await.map_err(unmoved)
+}
+
+/// Writes all lines of a booking, seats and places, in place of any it had: whatever those were, what stands afterwards
+/// is what its total was added up from.
+async fn put_lines(tx: &mut PgConnection, show: &Show, row: &BookingRow) -> Result<(), sqlx::Error> {
+    sql::put_seats(tx, row.id, &seat_rows(show, row)).await?;
+    places::put(tx, row.id, &place_lines(show, row)).await
 }
 
 /// The buyer went back, changed seats or names, and checks out again: the same booking, as agreed now.
@@ -250,10 +254,7 @@ async fn revise(
     if !sql::update(tx, earlier, &revised, now).await? {
         return Err(unmoved(MoveError::LostRace));
     }
-    sql::put_seats(tx, revised.id, &seat_rows(show, &revised)).await?;
-    if !(earlier.places.is_empty() && revised.places.is_empty()) {
-        places::put(tx, revised.id, &place_lines(show, &revised)).await?;
-    }
+    put_lines(tx, show, &revised).await?;
     let from = Some(earlier.machine.state);
     sql::insert_event(tx, &revised, from, "revised", "buyer", "Checked out again with other seats or names.", now)
         .await?;

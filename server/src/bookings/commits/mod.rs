@@ -188,8 +188,8 @@ pub(super) struct Submission {
     pub(super) new: Option<Box<NewBooking>>,
     /// It as it stood when it was looked up: read no second time if it still does.
     pub(super) seen: Option<Box<Found>>,
-    /// The version it must still have, where nobody looked it up and what was checked is what this replica
-    /// wrote last.
+    /// The version it must still have: the one that was checked, whether it was read or is what this replica wrote last.
+    /// None where the booking is to be made.
     pub(super) only_at: Option<i32>,
     pub(super) token: Option<String>,
     /// What will pay, where the show has a cap and it is known.

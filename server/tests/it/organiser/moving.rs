@@ -356,7 +356,7 @@ async fn a_show_moves_only_where_it_may_and_a_seat_of_another_name_is_never_paid
 
     // A server that still believes in the first room would sell B11, which is nothing here.
     let booking = crate::sql_guards::booking_in(&world.pg, world.show, "SEATS_LOCKED").await;
-    let named = "INSERT INTO booking_seats VALUES ($1, 3, 'B11', 'Gold', 1250)";
+    let named = "INSERT INTO booking_seats VALUES ($1, 3, 'B11', 'Gold', 0)";
     sqlx::query(named).bind(booking).execute(&world.pg).await.expect("it names a seat");
     let pay = "UPDATE bookings SET state = 'PAYMENT_PENDING', version = version + 1 WHERE id = $1";
     let paid = sqlx::query(pay).bind(booking).execute(&world.pg).await;
@@ -370,7 +370,7 @@ async fn a_show_moves_only_where_it_may_and_a_seat_of_another_name_is_never_paid
                  SELECT $2, $2::text, show_id, owner, $2, fence, 'PAYMENT_PENDING', 'PENDING', total_minor, currency, buyer_name,
                         buyer_email, holder_name, holder_email, expires_at, created_at, updated_at
                  FROM bookings WHERE id = $1 RETURNING id),
-             seats AS (INSERT INTO booking_seats VALUES ($2, 3, $3, 'Gold', 1250))
+             seats AS (INSERT INTO booking_seats VALUES ($2, 3, $3, 'Gold', 0))
              SELECT id FROM made",
         );
         let at_once = at_once.bind(booking).bind(server::ids::new_id()).bind(label).execute(&world.pg).await;

@@ -1,0 +1,139 @@
+//! Places for nothing: a hold whose places come and go while it is checked out twice at the same time.
+//!
+//! Two checkouts of one booking wait for each other. One that was made to wait once read lines as of before its wait, left
+//! places standing that its total did not count, and five places were sold for the price of one seat. A few rounds at two
+//! servers by default; `ROWLOCK_FREE_PLACES=500` for so many (`cargo xtask prove free-places`).
+
+use std::time::{Duration, Instant};
+
+use futures::future::join_all;
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::world::{PRICE, Visitor, World, insert_show, text};
+
+/// Rounds when nobody asks for more.
+const USUAL_ROUNDS: u32 = 24;
+/// Rounds at one time.
+const AT_ONCE: u32 = 4;
+/// Rounds in one show: each takes a seat of its own.
+const ROUNDS_OF_A_SHOW: u32 = 240;
+/// Places that come and go.
+const PLACES: u32 = 5;
+/// The second checkout begins so long after the first, milliseconds: each in turn, up to this.
+const LATEST_MS: u64 = 8;
+
+/// What a round came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    /// Sold, and every line was paid for.
+    Sold,
+    /// Not sold: the seats had changed since the checkout.
+    Refused,
+}
+
+/// A show with a floor that every round may fill.
+async fn show_with_floor(world: &World) -> Uuid {
+    let show = insert_show(&world.pg, 300_000, 24 * 3600).await;
+    sqlx::query(
+        "INSERT INTO area_stock (show_id, area_no, name, category, capacity) VALUES ($1, 0, 'Floor', 'gold', $2)",
+    )
+    .bind(show)
+    .bind((ROUNDS_OF_A_SHOW * PLACES * 2).cast_signed())
+    .execute(&world.pg)
+    .await
+    .expect("the floor is opened");
+    show
+}
+
+/// One try to get places for nothing.
+async fn attempt(world: &World, show: Uuid, round: u32) -> Outcome {
+    let here = Visitor { show, ..world.visitor_at(0) };
+    let there = Visitor { base: world.servers[1].url.clone(), ..here.clone() };
+    let (status, hold) = here.hold(&[round % ROUNDS_OF_A_SHOW]).await;
+    assert_eq!(status, StatusCode::CREATED, "{hold}");
+    let own = format!("/api/v1/shows/{show}/holds/{}", text(&hold["id"]));
+    let change = async |visitor: &Visitor, verb: &str| {
+        let wish = json!({ verb: [{ "area": 0, "quantity": PLACES }] });
+        let (status, changed) = visitor.call(Method::PATCH, &own, wish).await;
+        assert_eq!(status, StatusCode::OK, "{changed}");
+    };
+    let book = async |visitor: &Visitor| {
+        let (status, booking) = visitor.book(&hold).await;
+        assert_eq!(status, StatusCode::CREATED, "{booking}");
+        booking
+    };
+    let booking = book(&here).await;
+    change(&here, "add_places").await;
+    let later = Duration::from_millis(u64::from(round) % LATEST_MS);
+    let second = async {
+        tokio::time::sleep(later).await;
+        change(&there, "remove_places").await;
+        book(&there).await
+    };
+    tokio::join!(book(&here), second);
+    change(&here, "add_places").await;
+    let (status, paid) = here.pay(&booking, Some("tok_paid")).await;
+    if status == StatusCode::CONFLICT {
+        assert_eq!(text(&paid["code"]), "wrong_state", "{paid}");
+        return Outcome::Refused;
+    }
+    assert_eq!((status, text(&paid["state"])), (StatusCode::OK, "CONFIRMED"), "{paid}");
+    assert_eq!(paid["total"]["minor"], lines_of(&paid), "round {round}: what it costs is what its lines cost: {paid}");
+    Outcome::Sold
+}
+
+/// What the lines of a booking cost, as its buyer sees them.
+fn lines_of(booking: &Value) -> i64 {
+    let lines = |name: &str| booking[name].as_array().cloned().unwrap_or_default();
+    let seats: i64 = lines("seats").iter().map(|seat| seat["price"]["minor"].as_i64().expect("a price")).sum();
+    let places = lines("places")
+        .into_iter()
+        .map(|line| line["price"]["minor"].as_i64().expect("a price") * line["quantity"].as_i64().expect("a number"));
+    seats + places.sum::<i64>()
+}
+
+/// Tickets that were given out beyond what was paid for them, cents.
+const NOT_PAID_FOR: &str = "
+    SELECT coalesce(sum((SELECT count(*) FROM tickets WHERE booking_id = booking.id)
+                        + (SELECT count(*) FROM place_tickets WHERE booking_id = booking.id)), 0)::bigint * 1250
+           - (SELECT coalesce(sum(amount_minor), 0)::bigint FROM payments)
+    FROM bookings booking";
+
+async fn rounds(mode: &str, rounds: u32) {
+    let world = World::start(2, &[("COMMITS", mode)]).await;
+    let began = Instant::now();
+    let (mut sold, mut refused, mut done) = (0, 0, 0);
+    let mut show = world.show;
+    while done < rounds {
+        if done % ROUNDS_OF_A_SHOW == 0 {
+            show = show_with_floor(&world).await;
+        }
+        let next = (done + AT_ONCE).min(rounds);
+        for outcome in join_all((done..next).map(|round| attempt(&world, show, round))).await {
+            match outcome {
+                Outcome::Sold => sold += 1,
+                Outcome::Refused => refused += 1,
+            }
+        }
+        done = next;
+    }
+    assert_eq!(PRICE, 1_250, "as the query has it");
+    let free = world.count(NOT_PAID_FOR).await;
+    println!(
+        "free places, {mode}: {done} rounds in {:?}, {sold} sold, {refused} refused, {free} cents not paid for",
+        began.elapsed()
+    );
+    assert_eq!(free, 0, "nothing was given away");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_gets_places_for_the_price_of_a_seat_however_they_check_out() {
+    let asked = std::env::var("ROWLOCK_FREE_PLACES").ok().filter(|asked| !asked.is_empty());
+    let asked = asked.map(|asked| asked.parse().expect("ROWLOCK_FREE_PLACES is a number"));
+    for mode in ["batched", "interactive"] {
+        rounds(mode, asked.unwrap_or(USUAL_ROUNDS)).await;
+    }
+}
