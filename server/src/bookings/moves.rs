@@ -36,6 +36,8 @@ pub(super) mod causes {
     pub(in crate::bookings) const WEBHOOK: Cause<'_> = Cause::of("gateway", "The gateway sent a signed webhook.");
     pub(in crate::bookings) const SHOW_STARTED: Cause<'_> =
         Cause::of("system", "The show had started when the payment came.");
+    pub(in crate::bookings) const SHOW_CALLED_OFF: Cause<'_> =
+        Cause::of("system", "The show had been called off when the payment came.");
     pub(in crate::bookings) const ALL_CLAIMED: Cause<'_> =
         Cause::of("system", "Every seat was still claimed for this booking.");
     pub(in crate::bookings) const CLAIM_GONE: Cause<'_> =
@@ -95,7 +97,7 @@ pub(super) async fn apply(
 }
 
 /// A paid booking becomes a sale in the same transaction, or its money goes back: claims to sold and
-/// tickets written, or seats lost.
+/// tickets written, or seats lost. Nothing is sold in a show that was called off, whatever a server believes of it.
 pub(super) async fn settle(
     tx: &mut PgConnection,
     paid: &BookingRow,
@@ -105,6 +107,9 @@ pub(super) async fn settle(
     assert_eq!(paid.machine.state, BookingState::PaymentSucceeded, "only a paid booking is settled");
     if show_started {
         return apply(tx, paid, Event::SeatsLost, causes::SHOW_STARTED, now).await;
+    }
+    if sql::is_called_off(tx, paid.show_id).await? {
+        return apply(tx, paid, Event::SeatsLost, causes::SHOW_CALLED_OFF, now).await;
     }
     if area_claims::sell(tx, paid).await? {
         let sold = apply(tx, paid, Event::SeatsSold, causes::ALL_CLAIMED, now).await?;

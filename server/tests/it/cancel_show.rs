@@ -2,11 +2,14 @@
 
 use reqwest::StatusCode;
 use serde_json::{Value, json};
-use server::bookings::{Batch, call_off, undo_batch};
+use server::bookings::{Batch, call_off, call_off_in, undo_batch};
+use sqlx::PgConnection;
+use sqlx::postgres::PgQueryResult;
 
 use crate::cancel::books_balance;
 use crate::sql_guards::{booking_in, pay_for};
-use crate::world::{PRICE, World, text, until};
+use crate::totals::WAITING;
+use crate::world::{PATIENCE, PRICE, World, refused_with, text, until};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn everyone_gets_all_of_it_back_whatever_they_were_doing() {
@@ -125,4 +128,101 @@ async fn money_that_comes_after_a_show_was_called_off_goes_back() {
     assert_eq!((&seen["state"], &seen["moved_to"]), (&json!("CANCELLED"), &Value::Null));
     books_balance(&world).await;
     world.end().await;
+}
+
+/// Begins to pay for a booking as it makes it, for no seat and no money, past the code.
+pub async fn begin_to_pay(world: &World, tx: &mut PgConnection) -> Result<PgQueryResult, sqlx::Error> {
+    sqlx::query(
+        "INSERT INTO bookings (id, reference, show_id, owner, hold_id, fence, state, money, total_minor, currency,
+                               buyer_name, buyer_email, holder_name, holder_email, expires_at, created_at, updated_at)
+         VALUES ($1, $1::text, $2, 'nobody', $1, 1, 'PAYMENT_PENDING', 'PENDING', 0, 'EUR', '', '', '', '',
+                 now() + interval '1 day', now(), now())",
+    )
+    .bind(server::ids::new_id())
+    .bind(world.show)
+    .execute(tx)
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payment_that_begins_as_its_show_is_called_off_is_refused_or_undone_and_never_escapes() {
+    let world = World::start(0, &[]).await;
+    let now = server::clock::now;
+    // Begun before: whoever calls the show off waits for it, and then finds it.
+    let mut buyer = world.pg.begin().await.expect("a transaction");
+    begin_to_pay(&world, &mut buyer).await.expect("the show is on");
+    let (pg, show) = (world.pg.clone(), world.show);
+    let called_off = tokio::spawn(async move { call_off(&pg, show, "Storm.", now()).await });
+    until("the mark waits for it", || async { world.count(WAITING).await == 1 }).await;
+    buyer.commit().await.expect("the payment has begun");
+    assert!(called_off.await.expect("it was called off").expect("called off"));
+    assert_eq!(undo_batch(&world.pg, show, now()).await.expect("a batch"), Batch::Undone(1));
+    assert_eq!(undo_batch(&world.pg, show, now()).await.expect("a batch"), Batch::NoneLeft);
+
+    // Begun after: it waits for whoever calls the show off, and is refused.
+    sqlx::query("UPDATE shows SET called_off = false").execute(&world.pg).await.expect("it is on again");
+    let mut organiser = world.pg.begin().await.expect("a transaction");
+    call_off_in(&mut organiser, show, "Storm.", now()).await.expect("called off");
+    let begun = async {
+        let mut buyer = world.pg.acquire().await.expect("a connection");
+        begin_to_pay(&world, &mut buyer).await
+    };
+    let marked = async {
+        until("it waits for the mark", || async { world.count(WAITING).await == 1 }).await;
+        organiser.commit().await.expect("it is called off");
+    };
+    let (begun, ()) = tokio::join!(begun, marked);
+    refused_with("it is called off", begun, "RL001", "was called off");
+    assert_eq!(world.count("SELECT count(*) FROM bookings WHERE is_open").await, 0, "nothing has escaped");
+    world.end().await;
+}
+
+/// As while a show is sold without a pause: somebody is always writing a booking of it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_show_is_called_off_also_while_bookings_are_written_without_a_pause_and_none_escapes() {
+    let world = World::start(0, &[]).await;
+    let now = server::clock::now;
+    let mut buyer = world.pg.begin().await.expect("a transaction");
+    begin_to_pay(&world, &mut buyer).await.expect("the show is on");
+    // It is not waited for without end, and sales end.
+    let called_off = call_off(&world.pg, world.show, "Storm.", now());
+    let called_off = tokio::time::timeout(PATIENCE, called_off).await.expect("soon");
+    assert!(called_off.expect("called off"));
+    let begun = begin_to_pay(&world, &mut world.pg.acquire().await.expect("a connection")).await;
+    refused_with("it is called off", begun, "RL001", "was called off");
+    // Nobody says that none is left while one is being written.
+    assert_eq!(undo_batch(&world.pg, world.show, now()).await.expect("a batch"), Batch::Busy);
+    buyer.commit().await.expect("the payment has begun");
+    assert_eq!(undo_batch(&world.pg, world.show, now()).await.expect("a batch"), Batch::Undone(1));
+    assert_eq!(undo_batch(&world.pg, world.show, now()).await.expect("a batch"), Batch::NoneLeft);
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payment_that_is_settled_after_its_show_was_called_off_and_undone_goes_back() {
+    for mode in ["batched", "interactive"] {
+        let world = World::start(1, &[("COMMITS", mode)]).await;
+        let (ann, eva) = (world.visitor(), world.visitor());
+        let (_, hold) = ann.hold(&[1]).await;
+        let (_, booking) = ann.book(&hold).await;
+        let (_, pending) = ann.pay(&booking, None).await;
+        assert_eq!(pending["state"], "PAYMENT_PENDING", "{mode}: {pending}");
+        // As if it had been overlooked: the show is called off and done with, and this booking stands.
+        for statement in [
+            "UPDATE shows SET called_off = true",
+            "INSERT INTO show_cancellations (show_id, reason, requested_at, holds_released_at, finished_at)
+             SELECT id, 'Storm.', now(), now(), now() FROM shows",
+        ] {
+            sqlx::query(statement).execute(&world.pg).await.expect("it is called off");
+        }
+        until("the server knows", || async { eva.hold(&[8]).await.1["code"] == "sales_closed" }).await;
+        let page = ann.client.post(text(&pending["pay_url"]));
+        let form = page.header("content-type", "application/x-www-form-urlencoded").body("card=paid");
+        form.send().await.expect("the gateway answers");
+        let seen = ann.sees_money(&booking, "REFUNDED").await;
+        assert_eq!(seen["state"], "CANCELLED", "{mode}: {seen}");
+        assert_eq!(seen["refunds"][0]["amount"]["minor"], PRICE, "{mode}: all of it: {seen}");
+        assert_eq!(world.count("SELECT count(*) FROM tickets").await, 0, "{mode}");
+        world.end().await;
+    }
 }

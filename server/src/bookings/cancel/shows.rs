@@ -1,9 +1,12 @@
 //! A show that will not take place: nothing more is sold, holds go, every booking is undone in full.
 //!
-//! First the show is marked, in one transaction with the row that keeps the progress. From then on nobody
-//! begins to pay for it: replicas learn it within a second, and a trigger refuses those that do not know yet
-//! (`migrations/0008`). A booking that was submitted before is seen by the batches, because they look after
-//! the mark was committed; one that is being paid just then is locked, passed over and found by the next.
+//! First the show is locked against everybody who writes a booking of it, and marked, in one transaction with the row
+//! that keeps the progress. The lock waits for bookings that are being written, whose foreign key has the show locked;
+//! those that come later wait for the mark, and a trigger refuses them (`migrations/0008`, `0093`). Replicas learn of it
+//! within a second. So a booking that was submitted before is seen by the batches, because they look after the mark was
+//! committed; one that is being paid just then is locked, passed over and found by the next. No batch says that none is
+//! left before it had the show's lock once more: where sales never pause, the mark is set without. A payment that is
+//! settled all the same goes back (`moves::settle`).
 //! If a server dies half way, the row stays open, and any replica goes on.
 
 use std::time::Duration;
@@ -40,7 +43,7 @@ const MAX_SHOWS: i64 = 1_000;
 pub enum Batch {
     /// So many bookings were undone; there may be more.
     Undone(usize),
-    /// Another replica is working on it, or has locked the bookings that are left.
+    /// Another replica is working on it, or has locked the bookings that are left, or a booking is being written.
     Busy,
     /// No booking is left.
     NoneLeft,
@@ -64,6 +67,7 @@ pub async fn call_off(pg: &PgPool, show: Uuid, reason: &str, now: Timestamp) -> 
 /// As [`call_off`].
 pub async fn call_off_in(tx: &mut PgConnection, show: Uuid, reason: &str, now: Timestamp) -> Result<bool, Problem> {
     let reason = reason_of(reason)?;
+    sql::lock_show_before_mark(tx, show).await?;
     let marked = sqlx::query("UPDATE shows SET called_off = true WHERE id = $1").bind(show).execute(&mut *tx).await?;
     if marked.rows_affected() == 0 {
         return Err(Problem::not_found("show"));
@@ -94,7 +98,9 @@ pub async fn undo_batch(pg: &PgPool, show: Uuid, now: Timestamp) -> Result<Batch
     let Some(reason) = reason else { return Ok(Batch::Busy) };
     let ids = take_some(&mut tx, show).await?;
     if ids.is_empty() {
-        return Ok(if any_left(&mut tx, show).await? { Batch::Busy } else { Batch::NoneLeft });
+        // In this order: whatever began before the mark is committed once the lock is had, and then it is looked for.
+        let is_over = is_nobody_writing(&mut tx, show).await? && !any_left(&mut tx, show).await?;
+        return Ok(if is_over { Batch::NoneLeft } else { Batch::Busy });
     }
     let words = format!("The show will not take place. {reason}");
     let mut undone = 0;
@@ -140,6 +146,15 @@ async fn take_some(tx: &mut PgConnection, show: Uuid) -> Result<Vec<Uuid>, sqlx:
         ids.extend(sold);
     }
     Ok(ids)
+}
+
+/// Whether no transaction is writing a booking of the show: such a one has it locked by its foreign key.
+async fn is_nobody_writing(tx: &mut PgConnection, show: Uuid) -> Result<bool, sqlx::Error> {
+    let locked: Option<i32> = sqlx::query_scalar("SELECT 1 FROM shows WHERE id = $1 FOR UPDATE SKIP LOCKED")
+        .bind(show)
+        .fetch_optional(tx)
+        .await?;
+    Ok(locked.is_some())
 }
 
 async fn any_left(tx: &mut PgConnection, show: Uuid) -> Result<bool, sqlx::Error> {

@@ -263,7 +263,10 @@ impl Plan {
             // Which card has paid is asked of its gateway, where the show has a cap on that.
             Ok(_) if show.per_instrument.is_some() => Road::Another,
             Ok((paid, effects))
-                if paid.state == BookingState::PaymentSucceeded && effects.is_empty() && show.starts_at > self.now =>
+                if paid.state == BookingState::PaymentSucceeded
+                    && effects.is_empty()
+                    && show.starts_at > self.now
+                    && !show.is_called_off() =>
             {
                 Road::Straight
             }

@@ -54,11 +54,14 @@ pub struct Wish {
     pub reason: String,
 }
 
-/// Begins a move, in the transaction of the caller, who has locked the show. Any replica does the rest ([`round`]).
+/// Begins a move, in the transaction of the caller, who has locked the show against other organisers; here it is locked
+/// against everybody who writes a booking of it as well, as far as that is to be had. Any replica does the rest
+/// ([`round`]), and waits for that lock before it carries anybody.
 ///
 /// # Errors
 /// 409 when it is over, called off, being moved, moved too often, or buyers of the last move may still answer.
 pub async fn begin_in(tx: &mut PgConnection, wish: &Wish, now: Timestamp) -> Result<(), Problem> {
+    super::sql::lock_show_before_mark(tx, wish.show).await?;
     let show = sql::show(tx, wish.show).await?.ok_or_else(|| Problem::not_found("show"))?;
     let refuse = |words: &str| Err(Problem::new(Code::WrongState, words));
     if show.called_off || from_utc(show.starts_at) <= now {

@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 use super::{HERE, ask, done, organiser, screen_of};
 use crate::accounts::{Browser, another_theatre};
 use crate::cancel::books_balance;
+use crate::cancel_show::begin_to_pay;
 use crate::silent_post::SilentPost;
+use crate::totals::WAITING;
 use crate::world::{PRICE, Visitor, World, refused_with, text, until};
 
 /// A room with these rows of ten and these areas, all gold: `A-B` has A1 to B10, numbered 0 to 19.
@@ -384,5 +386,23 @@ async fn a_show_moves_only_where_it_may_and_a_seat_of_another_name_is_never_paid
     let right = "UPDATE booking_seats SET label = 'A4' WHERE booking_id = $1";
     sqlx::query(right).bind(booking).execute(&world.pg).await.expect("it has another name");
     assert!(sqlx::query(pay).bind(booking).execute(&world.pg).await.is_ok());
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_move_waits_for_a_payment_that_is_being_begun() {
+    let world = World::start(1, &[]).await;
+    let mut olga = organiser(&world).await;
+    let screen = small_screen(&mut olga, "A-B").await;
+    let mut buyer = world.pg.begin().await.expect("a transaction");
+    begin_to_pay(&world, &mut buyer).await.expect("the show is not moving");
+    let ended = async {
+        until("the mark waits for it", || async { world.count(WAITING).await == 1 }).await;
+        buyer.rollback().await.expect("it comes to nothing");
+    };
+    let begun = async { ask(&mut olga, &path(&world), wish(&screen)).await };
+    let ((status, view), ()) = tokio::join!(begun, ended);
+    assert_eq!(status, StatusCode::ACCEPTED, "{view}");
+    is_done(&olga, &world).await;
     world.end().await;
 }
