@@ -175,8 +175,8 @@ impl Simulator {
         let outcome = self.ledger.refund_noted(id, key, amount_minor, metadata)?;
         if outcome.changed {
             tracing::info!(payment = id, amount_minor, "refunded");
-            let place = outcome.payment.refunds.len().saturating_sub(1);
-            self.ledger.note_movement(id, Movement::Refund(place), clock::now_ms());
+            let last = outcome.payment.refunds.len().saturating_sub(1);
+            self.ledger.note_movement(id, Movement::Refund(last), clock::now_ms());
             let letters = self.letters(EventKind::RefundSucceeded, &outcome.payment, clock::now_ms());
             self.courier.send(place, letters, 1, Duration::ZERO);
         }
