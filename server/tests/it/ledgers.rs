@@ -22,9 +22,12 @@ const OTHERS: u32 = 120;
 /// A booking of today that is over, written past the code.
 async fn over(world: &World, money: &str) -> Uuid {
     let id = server::ids::booking_id(server::clock::now());
-    let insert = "INSERT INTO bookings (id, reference, show_id, owner, hold_id, fence, state, money, total_minor, currency,
-                      buyer_name, buyer_email, holder_name, holder_email, expires_at, created_at, updated_at)
-                  VALUES ($1, $1::text, $2, 'nobody', $1, 1, 'EXPIRED', $3, 1250, 'EUR', '', '', '', '', now(), now(), now())";
+    let insert = "WITH made AS (
+                      INSERT INTO bookings (id, reference, show_id, owner, hold_id, fence, state, money, total_minor, currency,
+                          buyer_name, buyer_email, holder_name, holder_email, expires_at, created_at, updated_at)
+                      VALUES ($1, $1::text, $2, 'nobody', $1, 1, 'EXPIRED', $3, 1250, 'EUR', '', '', '', '', now(), now(), now()))
+                  INSERT INTO booking_seats (booking_id, seat_no, label, category, price_minor)
+                  VALUES ($1, 1, 'A2', 'Gold', 1250)";
     let written = sqlx::query(insert).bind(id).bind(world.show).bind(money).execute(&world.pg).await;
     written.expect("a booking is written");
     id
