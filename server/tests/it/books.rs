@@ -2,9 +2,16 @@
 //! gateways' ledgers and the map in Redis. Every finding is a sentence with ids in it.
 //!
 //! money in = tickets of confirmed bookings + refunds + cancellation fees + what is still pending
+//! total of a booking = sum of its lines
 //! seats sold = claims sold = tickets; no seat twice; nothing left to be done; the map shows the claims
+//! places sold = claims sold = tickets; stock of an area = sum of its claims
+//!
+//! [`World::end`] looks at them at the end of every test, as [`Books::close`] does: what is wrong fails the test, what is
+//! still under way does not. A test that breaks them on purpose ends with [`World::end_despite`]. One that wants all of
+//! it done asks for [`Books::balance`].
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
 
 use domain::booking::CANCELLATION_FEE_PERCENT;
 use domain::seats::SeatState;
@@ -18,6 +25,10 @@ use crate::world::{PATIENCE, World};
 
 /// Findings told at once; more would hide the first.
 const TOLD: usize = 30;
+/// How long the end of a test waits for what is under way.
+const SETTLES_WITHIN: Duration = Duration::from_secs(2);
+/// How often it looks meanwhile.
+const LOOKS_EVERY: Duration = Duration::from_millis(50);
 
 /// What is compared with what.
 pub struct Books<'a> {
@@ -42,6 +53,26 @@ pub struct Totals {
     pub pending: i64,
 }
 
+/// What is not as it should be.
+#[derive(Default)]
+pub struct Findings {
+    /// What no later step can put right.
+    pub wrong: Vec<String>,
+    /// What is still to be done, or of a booking of which something is.
+    pub under_way: Vec<String>,
+}
+
+impl Findings {
+    fn all(self) -> Vec<String> {
+        [self.under_way, self.wrong].concat()
+    }
+
+    /// Something about a booking.
+    fn of(&mut self, booking: &Booking, what: String) {
+        if booking.is_under_way { self.under_way.push(what) } else { self.wrong.push(what) }
+    }
+}
+
 #[derive(sqlx::FromRow)]
 struct Booking {
     id: Uuid,
@@ -50,11 +81,21 @@ struct Booking {
     state: String,
     money: String,
     total_minor: i64,
+    /// What its seats and places cost.
+    lines_minor: i64,
     is_overdue: bool,
     was_cancelled_by_buyer: bool,
+    /// Something of it is in the outbox, or a gateway has accepted its refund and not sent it.
+    is_under_way: bool,
+    /// The code made it; a test that writes rows of its own tells no story.
+    has_story: bool,
     seats: Vec<i32>,
     tickets: Vec<i32>,
-    /// What its tickets cost.
+    /// Its places as `area: number`, of lines, claims that are sold, and tickets.
+    places: Vec<String>,
+    places_sold: Vec<String>,
+    place_tickets: Vec<String>,
+    /// What its tickets cost, seats and places.
     tickets_minor: i64,
     /// The booking that its money pays for, having come too late or its seats having been exchanged.
     moved_to: Option<Uuid>,
@@ -65,12 +106,26 @@ struct Booking {
 
 const BOOKINGS: &str = "
     SELECT id, show_id, fence, state, money, total_minor, expires_at <= now() AS is_overdue,
+           (SELECT coalesce(sum(price_minor), 0) FROM booking_seats WHERE booking_id = id)::bigint
+               + (SELECT coalesce(sum(price_minor * quantity), 0) FROM booking_places WHERE booking_id = id)::bigint
+               AS lines_minor,
+           EXISTS (SELECT 1 FROM outbox WHERE booking_id = bookings.id)
+               OR EXISTS (SELECT 1 FROM refund_waits WHERE booking_id = bookings.id) AS is_under_way,
+           EXISTS (SELECT 1 FROM booking_events WHERE booking_id = bookings.id) AS has_story,
+           ARRAY(SELECT area_no || ': ' || quantity FROM booking_places WHERE booking_id = id ORDER BY area_no) AS places,
+           ARRAY(SELECT area_no || ': ' || quantity FROM area_claims claim
+                 WHERE claim.booking_id = bookings.id AND claim.show_id = bookings.show_id
+                   AND claim.fence = bookings.fence AND claim.state = 'sold' ORDER BY area_no) AS places_sold,
+           ARRAY(SELECT area_no || ': ' || count(*) FROM place_tickets WHERE booking_id = id
+                 GROUP BY area_no ORDER BY area_no) AS place_tickets,
            EXISTS (SELECT 1 FROM booking_events WHERE booking_id = id AND event LIKE '%cancelled_by_buyer')
                AS was_cancelled_by_buyer,
            ARRAY(SELECT seat_no FROM booking_seats WHERE booking_id = id ORDER BY seat_no) AS seats,
            ARRAY(SELECT seat_no FROM tickets WHERE booking_id = id AND revoked_at IS NULL ORDER BY seat_no) AS tickets,
            (SELECT coalesce(sum(price_minor), 0)::bigint FROM tickets JOIN booking_seats USING (booking_id, seat_no)
-            WHERE booking_id = id AND revoked_at IS NULL) AS tickets_minor,
+            WHERE booking_id = id AND revoked_at IS NULL)
+               + (SELECT coalesce(sum(price_minor), 0)::bigint FROM place_tickets JOIN booking_places USING (booking_id, area_no)
+                  WHERE booking_id = id) AS tickets_minor,
            (SELECT moved_to FROM payments WHERE booking_id = id) AS moved_to,
            (SELECT coalesce(sum(greatest(amount_minor, 0)), 0)::bigint FROM till_rows WHERE booking_id = id) AS till_in,
            (SELECT coalesce(sum(greatest(-amount_minor, 0)), 0)::bigint FROM till_rows WHERE booking_id = id) AS till_out
@@ -100,6 +155,32 @@ struct Claim {
     state: String,
 }
 
+/// An area, and what the claims on it that are not released come to.
+#[derive(sqlx::FromRow)]
+struct Stock {
+    show_id: Uuid,
+    area_no: i16,
+    capacity: i32,
+    claimed: i32,
+    sold: i32,
+    sum_claimed: i64,
+    sum_sold: i64,
+    /// Claims by bookings that are neither being paid for nor sold.
+    strays: Vec<Uuid>,
+}
+
+const STOCKS: &str = "
+    SELECT show_id, area_no, capacity, claimed, sold,
+           (SELECT coalesce(sum(quantity), 0) FROM area_claims claim
+            WHERE claim.show_id = stock.show_id AND claim.area_no = stock.area_no AND state = 'claimed') AS sum_claimed,
+           (SELECT coalesce(sum(quantity), 0) FROM area_claims claim
+            WHERE claim.show_id = stock.show_id AND claim.area_no = stock.area_no AND state = 'sold') AS sum_sold,
+           ARRAY(SELECT claim.booking_id FROM area_claims claim JOIN bookings booking ON booking.id = claim.booking_id
+                 WHERE claim.show_id = stock.show_id AND claim.area_no = stock.area_no
+                   AND (claim.state, booking.state) NOT IN (('sold', 'CONFIRMED'), ('claimed', 'PAYMENT_PENDING'))
+                   AND claim.state <> 'released') AS strays
+    FROM area_stock stock";
+
 #[derive(sqlx::FromRow)]
 struct Leftover {
     booking_id: Option<Uuid>,
@@ -124,7 +205,7 @@ impl Books<'_> {
     ///
     /// # Errors
     /// When Postgres or Redis cannot be read.
-    pub async fn findings(&self) -> anyhow::Result<(Vec<String>, Totals)> {
+    pub async fn findings(&self) -> anyhow::Result<(Findings, Totals)> {
         // One instant of the database. The gateways are asked before: what they did since is news to nobody.
         let payments: Vec<Payment> = self.gateways.iter().flat_map(|gateway| gateway.ledger.all()).collect();
         let mut tx = self.pg.begin().await?;
@@ -137,14 +218,42 @@ impl Books<'_> {
             sqlx::query_as("SELECT booking_id, effect, attempts, parked_why FROM outbox ORDER BY id")
                 .fetch_all(&mut *tx)
                 .await?;
+        let stocks: Vec<Stock> = sqlx::query_as(STOCKS).fetch_all(&mut *tx).await?;
         tx.commit().await?;
 
-        let mut findings = leftovers.iter().map(told).collect();
+        let mut findings = Findings { under_way: leftovers.iter().map(told).collect(), ..Findings::default() };
         let bookings: BTreeMap<Uuid, Booking> = bookings.into_iter().map(|booking| (booking.id, booking)).collect();
         let totals = money(&bookings, &payments, &mut findings);
+        lines(&bookings, &mut findings);
         seats(&bookings, &claims, &mut findings);
-        self.map(&claims, &mut findings).await?;
+        places(&bookings, &stocks, &mut findings);
+        // What Redis shows is no money: it may be told of a sale again, or be away.
+        if let Err(cause) = self.map(&claims, &mut findings.under_way).await {
+            findings.under_way.push(format!("the map cannot be read: {cause:#}"));
+        }
         Ok((findings, totals))
+    }
+
+    /// Looks at the end of a test. Waits a moment until nothing is wrong, and while `somebody_works`, until nothing is under
+    /// way. What is wrong then, and is no finding that the test `knows_of`, fails it.
+    pub async fn close(&self, somebody_works: bool, knows_of: &[&str]) {
+        let began = tokio::time::Instant::now();
+        let mut again = tokio::time::interval(LOOKS_EVERY);
+        let is_news = |finding: &String| !knows_of.iter().any(|known| finding.contains(known));
+        let news = loop {
+            again.tick().await;
+            let is_over = began.elapsed() >= SETTLES_WITHIN;
+            let (news, is_settled) = match self.findings().await {
+                Ok((Findings { wrong, under_way }, _)) => {
+                    (wrong.into_iter().filter(is_news).collect(), under_way.is_empty() || !somebody_works)
+                }
+                Err(cause) => (vec![format!("the books could not be read: {cause:#}")], false),
+            };
+            if is_over || (news.is_empty() && is_settled) {
+                break news;
+            }
+        };
+        assert!(news.is_empty(), "the books do not balance at the end, {} findings:{}", news.len(), listed(&news));
     }
 
     /// Waits until there is no finding, and returns the sums; fails with the findings that stay.
@@ -154,7 +263,7 @@ impl Books<'_> {
         let balanced = async {
             loop {
                 again.tick().await;
-                match self.findings().await {
+                match self.findings().await.map(|(findings, totals)| (findings.all(), totals)) {
                     Ok((findings, totals)) if findings.is_empty() => return totals,
                     Ok((findings, _)) => last = findings,
                     Err(cause) => last = vec![format!("the books could not be read: {cause:#}")],
@@ -162,10 +271,7 @@ impl Books<'_> {
             }
         };
         let balanced = tokio::time::timeout(PATIENCE, balanced).await;
-        balanced.unwrap_or_else(|_| {
-            let told = last.iter().take(TOLD).map(|finding| format!("\n  - {finding}")).collect::<String>();
-            panic!("the books do not balance, {} findings:{told}", last.len())
-        })
+        balanced.unwrap_or_else(|_| panic!("the books do not balance, {} findings:{}", last.len(), listed(&last)))
     }
 
     /// The map shows as sold what is sold, and as taken nothing that nobody holds.
@@ -211,6 +317,10 @@ impl World {
     }
 }
 
+fn listed(findings: &[String]) -> String {
+    findings.iter().take(TOLD).map(|finding| format!("\n  - {finding}")).collect()
+}
+
 fn told(leftover: &Leftover) -> String {
     let Leftover { booking_id, effect, attempts, parked_why } = leftover;
     let whose = booking_id.map_or_else(|| "nobody".to_owned(), |id| id.to_string());
@@ -232,12 +342,14 @@ fn where_it_is(bookings: &BTreeMap<Uuid, Booking>, booking: &Booking) -> Uuid {
 }
 
 /// What every gateway and every till took against what every booking says.
-fn money(bookings: &BTreeMap<Uuid, Booking>, payments: &[Payment], findings: &mut Vec<String>) -> Totals {
+fn money(bookings: &BTreeMap<Uuid, Booking>, payments: &[Payment], findings: &mut Findings) -> Totals {
     let mut taken: HashMap<Uuid, Taken> = HashMap::new();
     for payment in payments {
         let reference = &payment.asked.reference;
         let Some(booking) = Uuid::parse_str(reference).ok().and_then(|id| bookings.get(&id)) else {
-            findings.push(format!("payment {}: the gateway has it for {reference}, which is no booking", payment.id));
+            findings
+                .wrong
+                .push(format!("payment {}: the gateway has it for {reference}, which is no booking", payment.id));
             continue;
         };
         let of_booking = taken.entry(where_it_is(bookings, booking)).or_default();
@@ -271,11 +383,17 @@ fn money(bookings: &BTreeMap<Uuid, Booking>, payments: &[Payment], findings: &mu
         } else {
             totals.pending += kept;
         }
-        findings.extend(money_of(booking, &of_booking).map(|what| format!("booking {}: {what}", booking.id)));
+        if booking.has_story {
+            let wrong = money_of(booking, &of_booking).map(|what| format!("booking {}: {what}", booking.id));
+            wrong.for_each(|what| findings.of(booking, what));
+        }
+        if booking.is_overdue && !booking.is_final() && !booking.is_confirmed() {
+            findings.under_way.push(format!("booking {}: {}, and its time is over", booking.id, booking.state));
+        }
     }
     let Totals { money_in, tickets, refunds, fees, pending, .. } = totals;
     if money_in != tickets + refunds + fees + pending {
-        findings.push(format!("money in {money_in} is not {tickets} + {refunds} + {fees} + {pending}"));
+        findings.wrong.push(format!("money in {money_in} is not {tickets} + {refunds} + {fees} + {pending}"));
     }
     totals
 }
@@ -320,54 +438,82 @@ fn money_of(booking: &Booking, taken: &Taken) -> impl Iterator<Item = String> {
     } else if state == "PAYMENT_PENDING" {
         if *undecided == 0 {
             wrong.push(format!("PAYMENT_PENDING, and nothing is to be decided: {charged} of {total_minor} were taken"));
-        } else if booking.is_overdue {
-            wrong.push("PAYMENT_PENDING, and its time is over".to_owned());
         }
-    } else {
-        if *charged > 0 {
-            wrong.push(format!("{state}, and {charged} were taken"));
-        }
-        if booking.is_overdue {
-            wrong.push(format!("{state}, and its time is over"));
-        }
+    } else if *charged > 0 {
+        wrong.push(format!("{state}, and {charged} were taken"));
     }
     wrong.into_iter()
 }
 
+/// Every booking costs what its lines cost, at any time.
+fn lines(bookings: &BTreeMap<Uuid, Booking>, findings: &mut Findings) {
+    for Booking { id, state, total_minor, lines_minor, .. } in bookings.values() {
+        if total_minor != lines_minor {
+            findings.wrong.push(format!("booking {id}: {state}, costs {total_minor}, and its lines {lines_minor}"));
+        }
+    }
+}
+
+/// Places sold = claims sold = tickets, and the stock of every area is the sum of its claims.
+fn places(bookings: &BTreeMap<Uuid, Booking>, stocks: &[Stock], findings: &mut Findings) {
+    for booking in bookings.values().filter(|booking| booking.is_confirmed() && booking.has_story) {
+        let Booking { id, places, places_sold, place_tickets, .. } = booking;
+        if places != places_sold || places != place_tickets {
+            findings.wrong.push(format!(
+                "booking {id}: CONFIRMED with places {places:?}, claims {places_sold:?}, and tickets {place_tickets:?}"
+            ));
+        }
+    }
+    for Stock { show_id, area_no, capacity, claimed, sold, sum_claimed, sum_sold, strays } in stocks {
+        let area = format!("area {area_no} of show {show_id}");
+        if (i64::from(*claimed), i64::from(*sold)) != (*sum_claimed, *sum_sold) {
+            findings.wrong.push(format!(
+                "{area}: {claimed} claimed and {sold} sold, where its claims are {sum_claimed} and {sum_sold}"
+            ));
+        }
+        if i64::from(*capacity) < sum_claimed + sum_sold {
+            findings.wrong.push(format!("{area}: has {capacity} places, of which {sum_claimed} + {sum_sold} are gone"));
+        }
+        for stray in strays.iter().filter_map(|id| bookings.get(id)) {
+            findings.of(stray, format!("{area}: places are claimed by {}, which is {}", stray.id, stray.state));
+        }
+    }
+}
+
 /// Seats sold = claims sold = tickets, and none of them twice.
-fn seats(bookings: &BTreeMap<Uuid, Booking>, claims: &[Claim], findings: &mut Vec<String>) {
+fn seats(bookings: &BTreeMap<Uuid, Booking>, claims: &[Claim], findings: &mut Findings) {
     let claims: HashMap<(Uuid, i32), &Claim> =
         claims.iter().map(|claim| ((claim.show_id, claim.seat_no), claim)).collect();
     let mut sold: HashMap<(Uuid, i32), Uuid> = HashMap::new();
-    for booking in bookings.values().filter(|booking| booking.is_confirmed()) {
+    for booking in bookings.values().filter(|booking| booking.is_confirmed() && booking.has_story) {
         let Booking { id, show_id, seats, tickets, .. } = booking;
-        if seats != tickets && !booking.was_cancelled_by_buyer {
-            findings.push(format!("booking {id}: CONFIRMED with seats {seats:?} and tickets for {tickets:?}"));
+        if seats != tickets {
+            findings.wrong.push(format!("booking {id}: CONFIRMED with seats {seats:?} and tickets for {tickets:?}"));
         }
         for seat in tickets {
             if let Some(other) = sold.insert((*show_id, *seat), *id) {
-                findings.push(format!("show {show_id}: seat {seat} is sold twice, to {other} and to {id}"));
+                findings.wrong.push(format!("show {show_id}: seat {seat} is sold twice, to {other} and to {id}"));
             }
             match claims.get(&(*show_id, *seat)) {
                 Some(claim) if claim.state == "sold" && claim.booking_id == *id && claim.fence == booking.fence => {}
-                Some(Claim { state, booking_id, fence, .. }) => findings.push(format!(
+                Some(Claim { state, booking_id, fence, .. }) => findings.wrong.push(format!(
                     "booking {id}: has a ticket for seat {seat}, whose claim is {state} by {booking_id} with fence {fence}"
                 )),
-                None => findings.push(format!("booking {id}: has a ticket for seat {seat}, which nobody claimed")),
+                None => findings.wrong.push(format!("booking {id}: has a ticket for seat {seat}, which nobody claimed")),
             }
         }
     }
     for claim in claims.values() {
         let Claim { show_id, seat_no, booking_id, state, .. } = claim;
-        let Some(booking) = bookings.get(booking_id) else { continue };
+        let Some(booking) = bookings.get(booking_id).filter(|booking| booking.has_story) else { continue };
         let wrong = match state.as_str() {
             "sold" => sold.get(&(*show_id, *seat_no)) != Some(booking_id),
             "claimed" => booking.state != "PAYMENT_PENDING",
             _ => false,
         };
         if wrong {
-            findings
-                .push(format!("show {show_id}: seat {seat_no} is {state} by {booking_id}, which is {}", booking.state));
+            let what = format!("show {show_id}: seat {seat_no} is {state} by {booking_id}, which is {}", booking.state);
+            findings.of(booking, what);
         }
     }
 }

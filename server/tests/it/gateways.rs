@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use simulator::{Settings, Simulator};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::world::{PRICE, Visitor, World, text, until};
+use crate::world::{PRICE, Visitor, World, gateway, text, until};
 
 pub const KEY: &str = "a key of the second gateway; 32 bytes";
 pub const SECRET: &str = "a secret of the second gateway; 32 bytes";
@@ -23,7 +23,7 @@ impl Till {
     pub fn closed(key: &str, secret: &str) -> Self {
         let port = crate::ports::free().port();
         let url = format!("http://127.0.0.1:{port}");
-        let simulator = Simulator::new(Settings {
+        let simulator = gateway(Settings {
             api_key: key.into(),
             webhook_secret: secret.into(),
             public_url: url.clone(),
@@ -33,8 +33,7 @@ impl Till {
             no_answer: Duration::from_secs(30),
             late: Duration::from_millis(300),
             backoff_base: Duration::from_millis(50),
-        })
-        .expect("the simulator can be made");
+        });
         Self { url, port, simulator }
     }
 

@@ -311,4 +311,5 @@ async fn the_best_seats_are_free_ones_and_the_next_best_when_they_are_taken() {
             "{wrong}"
         );
     }
+    world.end().await;
 }

@@ -6,8 +6,10 @@ mod visitor;
 
 pub use visitor::{Answer, Visitor};
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use reqwest::StatusCode;
@@ -18,6 +20,8 @@ use sqlx::postgres::PgQueryResult;
 use sqlx::{PgConnection, PgPool};
 use tokio::process::{Child, Command};
 use uuid::Uuid;
+
+use crate::books::Books;
 
 /// How long anything may take before a test gives up on it.
 pub const PATIENCE: Duration = Duration::from_secs(20);
@@ -56,11 +60,41 @@ pub struct World {
     settings: Vec<(String, String)>,
     mailbox: PathBuf,
     client: reqwest::Client,
+    ending: Ending,
 }
 
 pub struct Server {
     pub url: String,
     process: Child,
+}
+
+impl Server {
+    fn is_running(&self) -> bool {
+        self.process.id().is_some()
+    }
+}
+
+/// Fails a test that leaves a world without ending it: its books were not looked at.
+struct Ending {
+    is_ended: bool,
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        let is_failing = std::thread::panicking() || std::env::var_os("ROWLOCK_CLOSE_BOOKS").is_none();
+        assert!(self.is_ended || is_failing, "a world ends with `world.end().await`, which looks at its books");
+    }
+}
+
+/// Gateways of all tests of this process by their addresses, so that the end of a world finds its own.
+static GATEWAYS: Mutex<BTreeMap<String, Simulator>> = Mutex::new(BTreeMap::new());
+
+/// A gateway of a test, at its `public_url`. The only way to make one: the books look at all of a world's.
+pub fn gateway(settings: Settings) -> Simulator {
+    let url = settings.public_url.clone();
+    let simulator = Simulator::new(settings).expect("the simulator can be made");
+    GATEWAYS.lock().unwrap_or_else(PoisonError::into_inner).insert(url, simulator.clone());
+    simulator
 }
 
 impl World {
@@ -114,8 +148,20 @@ impl World {
             .redirect(reqwest::redirect::Policy::none())
             .build()
             .expect("a client");
-        let mut world =
-            Self { pg, show, screen, layout, servers: vec![], admin_url, database, settings: all, mailbox, client };
+        let ending = Ending { is_ended: false };
+        let mut world = Self {
+            pg,
+            show,
+            screen,
+            layout,
+            servers: vec![],
+            admin_url,
+            database,
+            settings: all,
+            mailbox,
+            client,
+            ending,
+        };
         for _ in 0..servers {
             world.add_server(&[]).await;
         }
@@ -274,8 +320,18 @@ impl World {
         folder.filter_map(|file| std::fs::read_to_string(file.ok()?.path()).ok()).collect()
     }
 
-    /// Ends it: servers stop as operators stop them, and the database goes.
-    pub async fn end(mut self) {
+    /// Ends it: the books balance, servers stop as operators stop them, and the database goes.
+    pub async fn end(self) {
+        self.end_despite(&[]).await;
+    }
+
+    /// Ends a world whose books the test broke on purpose, past the code: findings that contain one of these words are
+    /// its doing. Any other fails it.
+    pub async fn end_despite(mut self, findings: &[&str]) {
+        if std::env::var_os("ROWLOCK_CLOSE_BOOKS").is_some() {
+            self.close_books(findings).await;
+        }
+        self.ending.is_ended = true;
         for server in &mut self.servers {
             if let Some(id) = server.process.id() {
                 let _ = Command::new("kill").arg("-TERM").arg(id.to_string()).status().await;
@@ -290,6 +346,23 @@ impl World {
         let drop = format!("DROP DATABASE {} WITH (FORCE)", self.database);
         sqlx::query(sqlx::AssertSqlSafe(drop)).execute(&mut admin).await.expect("the database goes");
         let _ = std::fs::remove_dir_all(&self.mailbox);
+    }
+}
+
+impl World {
+    /// The books at the end of the test, with all gateways that its servers were told of.
+    async fn close_books(&self, knows_of: &[&str]) {
+        let gateways: Vec<Simulator> = {
+            let mut known = GATEWAYS.lock().unwrap_or_else(PoisonError::into_inner);
+            self.settings.iter().filter_map(|(_, value)| known.remove(value)).collect()
+        };
+        let books = Books {
+            pg: &self.pg,
+            redis_url: self.setting("REDIS_URL"),
+            redis_prefix: self.setting("REDIS_PREFIX"),
+            gateways: gateways.iter().collect(),
+        };
+        books.close(self.servers.iter().any(Server::is_running), knows_of).await;
     }
 }
 
@@ -347,7 +420,7 @@ async fn start_simulator() -> String {
 
 /// The payment simulator as every test has it, with its pages at `url`.
 pub fn simulator_at(url: &str) -> Simulator {
-    Simulator::new(Settings {
+    gateway(Settings {
         api_key: API_KEY.into(),
         webhook_secret: SECRET.into(),
         public_url: url.into(),
@@ -358,7 +431,6 @@ pub fn simulator_at(url: &str) -> Simulator {
         late: Duration::from_secs(1),
         backoff_base: Duration::from_millis(50),
     })
-    .expect("the simulator can be made")
 }
 
 /// Inserts the room and a show in it that starts in so many seconds.
