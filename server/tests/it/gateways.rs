@@ -156,7 +156,7 @@ async fn money_that_the_first_gateway_takes_all_the_same_goes_back_from_there() 
     };
     let opened = first.simulator.ledger.open(&key, asked, "pay_late".into(), 0).expect("opened");
     let card = simulator::cards::by_token("tok_paid").expect("a card");
-    first.simulator.pay(&opened.payment.id, card).expect("charged");
+    first.simulator.pay(&opened.payment.id, card, None).expect("charged");
     first.open().await;
     until("the first sent it back", || async { settled_as(&world).await.as_deref() == Some("refunded") }).await;
     until("its ledger says so", || async { first.payment(&key).refunded_minor() == 2 * PRICE }).await;

@@ -49,7 +49,7 @@ fn charged(till: &Till, reference: &str, key: &str) {
     };
     let id = simulator_id(key);
     till.simulator.ledger.open(key, asked, id.clone(), server::clock::now().0).expect("it is opened");
-    till.simulator.pay(&id, cards::by_name("paid").expect("a card")).expect("it is charged");
+    till.simulator.pay(&id, cards::by_name("paid").expect("a card"), None).expect("it is charged");
 }
 
 fn simulator_id(key: &str) -> String {

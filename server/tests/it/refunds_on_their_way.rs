@@ -344,7 +344,7 @@ async fn money_that_a_gateway_left_behind_could_not_send_back_waits_for_a_person
         dialect: Dialect::Stripe(StripeTerms { checkout: false, metadata: metadata.into() }),
     };
     till.simulator.ledger.open(&format!("pay:{id}"), asked, "pi_late".into(), 0).expect("opened");
-    till.simulator.pay("pi_late", simulator::cards::by_token("tok_paid").expect("a card")).expect("charged");
+    till.simulator.pay("pi_late", simulator::cards::by_token("tok_paid").expect("a card"), None).expect("charged");
     till.open().await;
     until("its news are noted", || async {
         world.count("SELECT count(*) FROM webhook_events WHERE gateway = 'stripe'").await == 2

@@ -60,7 +60,7 @@ fn arrives(deaf: &Deaf, booking: Uuid, card: &str) {
     let now_ms = server::clock::now().0;
     deaf.till.simulator.ledger.open(&format!("pay:{booking}"), asked, id.clone(), now_ms).expect("it is opened");
     if let Some(card) = cards::by_name(card) {
-        deaf.till.simulator.pay(&id, card).expect("it is charged");
+        deaf.till.simulator.pay(&id, card, None).expect("it is charged");
     }
 }
 

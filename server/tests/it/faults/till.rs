@@ -100,7 +100,7 @@ impl Till {
     pub fn press_pay(&self, booking: Uuid) {
         let payment = self.simulator.ledger.get_by_key(&format!("pay:{booking}")).expect("the payment is open");
         let paid = cards::by_name("paid").expect("there is such a card");
-        self.simulator.pay(&payment.id, paid).expect("the gateway takes it");
+        self.simulator.pay(&payment.id, paid, None).expect("the gateway takes it");
     }
 
     fn note_question(&self, booking: Uuid) {
