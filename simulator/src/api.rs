@@ -133,7 +133,7 @@ async fn open(
     // Also on a repeat: the first request may have been turned away between opening and charging.
     if let (Some(card), Status::RequiresPayer) = (card, payment.status) {
         let Outcome { payment: charged, changed } =
-            simulator.pay_with(&payment.id, card, payment.asked.token.as_deref().and_then(cards::fingerprint))?;
+            simulator.pay(&payment.id, card, payment.asked.token.as_deref().and_then(cards::fingerprint))?;
         payment = charged;
         if changed && !simulator.answers(card).await {
             return Err(error(StatusCode::GATEWAY_TIMEOUT, "no_answer", "nobody should still be listening"));

@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, header};
 use sha2::{Digest, Sha256};
 use tokio::time::sleep;
 
-use crate::cards::{self, Answer, Card, Telling, Verdict};
+use crate::cards::{Answer, Card, Telling, Verdict};
 use crate::ledger::{Ledger, MAX_PAYMENTS, Movement, Outcome, Refused};
 use crate::payment::{Dialect, GAVE_UP, Payment, RefundStatus, Status};
 use crate::webhooks::{Courier, Event, EventKind, Letter, Place};
@@ -109,15 +109,7 @@ impl Simulator {
     ///
     /// # Errors
     /// [`NotNow`]. A payment decided earlier is no error: the outcome says that nothing changed.
-    pub fn pay(&self, id: &str, card: &'static Card) -> Result<Outcome, NotNow> {
-        self.pay_with(id, card, cards::fingerprint(&format!("tok_{}", card.name)))
-    }
-
-    /// The same with one of the cards of that kind, by its fingerprint.
-    ///
-    /// # Errors
-    /// [`NotNow`].
-    pub fn pay_with(&self, id: &str, card: &'static Card, fingerprint: Option<String>) -> Result<Outcome, NotNow> {
+    pub fn pay(&self, id: &str, card: &'static Card, fingerprint: Option<String>) -> Result<Outcome, NotNow> {
         let place = self.courier.try_place().ok_or(NotNow::QueueFull)?;
         self.ledger.give_card(id, fingerprint)?;
         let outcome = self.ledger.decide(id, card.first, clock::now_ms())?;

@@ -69,7 +69,7 @@ async fn submit(
     } else if let Some(card) = cards::by_token(&format!("tok_{}", pressed.card)) {
         // Behind an `@` a program says which card of that kind it is, as in a token.
         let fingerprint = cards::fingerprint(&format!("tok_{}", pressed.card));
-        (simulator.pay_with(&id, card, fingerprint), card.answer)
+        (simulator.pay(&id, card, fingerprint), card.answer)
     } else {
         return again("Please choose a card.", StatusCode::UNPROCESSABLE_ENTITY);
     };

@@ -102,7 +102,7 @@ async fn confirm(simulator: &Simulator, payment: Payment, card: &'static Card, m
     if payment.status != Status::RequiresPayer {
         return Ok(payment);
     }
-    let Outcome { payment, changed } = simulator.pay_with(&payment.id, card, cards::fingerprint(method))?;
+    let Outcome { payment, changed } = simulator.pay(&payment.id, card, cards::fingerprint(method))?;
     if changed && !simulator.answers(card).await {
         return Err(invalid(StatusCode::GATEWAY_TIMEOUT, "Nobody should still be listening."));
     }
