@@ -65,7 +65,7 @@ pub fn dated_key(keys: &Keys, id: Uuid, until: Timestamp) -> String {
     format!("{}{until_s:010x}{}", id.simple(), keys.sign(&dated(id, until_s)))
 }
 
-/// What a dated key names; `None` for one we did not make with these keys, or whose time is over.
+/// The id in a dated key; `None` for one we did not make with these keys, or whose time is over.
 #[must_use]
 pub fn read_dated_key(keys: &Keys, key: &str, now: Timestamp) -> Option<Uuid> {
     let (id, rest) = key.split_at_checked(ID_DIGITS)?;

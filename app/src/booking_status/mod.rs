@@ -163,7 +163,7 @@ pub fn BookingStatus(
     }
 }
 
-/// How a booking stands as the page is read, without a script that follows it.
+/// State, money and story of a booking as text, without a script that follows it.
 pub fn standing(booking: &FollowedBooking) -> impl IntoView + use<> {
     let words = words(booking);
     let (title, text) = (said(words.title, booking), said(words.text, booking));

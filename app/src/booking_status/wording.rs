@@ -174,7 +174,7 @@ fn may_want_them_again(booking: &FollowedBooking) -> bool {
     came_to_nothing && !(booking.seats.is_empty() && booking.places.is_empty()) && !is_cancelled(booking)
 }
 
-/// Whether something else on the page comes before the next step: an offer that waits for an answer, another card, or
+/// True if something else on the page comes before the next step: an offer that waits for an answer, another card, or
 /// seats that are being given back. One button at a time is the one to press.
 pub(super) fn is_second(booking: &FollowedBooking, giving_back: bool) -> bool {
     booking.seat_offer.is_some() || booking.kept_hold.is_some() || (giving_back && booking.cancel_until_ms.is_some())

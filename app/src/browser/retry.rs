@@ -7,7 +7,7 @@ pub const TRIES: u32 = 4;
 const FIRST_PAUSE_MS: u32 = 300;
 /// …up to this.
 const LONGEST_PAUSE_MS: u32 = 5_000;
-/// A server that asks for a longer pause is not tried again, milliseconds: somebody looks at the page meanwhile.
+/// A server that asks for a longer pause is not tried again, milliseconds: a person looks at the page meanwhile.
 const LONGEST_RETRY_AFTER_MS: u32 = 15_000;
 
 /// Why a try brought nothing, as far as repeating it goes.
@@ -22,7 +22,7 @@ pub struct Outcome<'a> {
 }
 
 impl Outcome<'_> {
-    /// Whether the same call may go better in a moment. A 429 is a limit that is there to stay unless it says when to come
+    /// True if the same call may succeed in a moment. A 429 is a limit that is there to stay unless it says when to come
     /// back, and two of its codes are answers that the page acts on.
     #[must_use]
     pub fn may_pass(&self) -> bool {
@@ -34,7 +34,7 @@ impl Outcome<'_> {
     }
 }
 
-/// How long to wait after so many tries, milliseconds; `None`: the call is given up. `jitter` draws evenly below its
+/// The pause after so many tries, milliseconds; `None`: the call is given up. `jitter` draws evenly below its
 /// argument.
 #[must_use]
 pub fn pause_ms(tries: u32, outcome: Outcome<'_>, jitter: impl FnOnce(u32) -> u32) -> Option<u32> {

@@ -44,7 +44,7 @@ impl Page for Booking {
     }
 }
 
-/// What a booking is for, and who pays.
+/// Show, seats, total and buyer of a booking.
 pub(super) fn facts(booking: BookingView, show: ShowFacts) -> impl IntoView {
     let language = current();
     let lines = booking.seats.clone().into_iter().map(|line| {

@@ -1,4 +1,4 @@
-//! A booking for whoever has its mail: opened by the address in it, on any device; found again by reference and e-mail;
+//! A booking without its buyer's cookie: opened on any device by the address in a mail; found again by reference and e-mail;
 //! cancelled by an address that is mailed for it. Forms without a script.
 
 use domain::api::BookingView;
@@ -19,7 +19,7 @@ const MAX_REFERENCE_CHARS: u32 = 20;
 pub struct MailedBooking {
     /// The booking, as its buyer sees it.
     pub booking: BookingView,
-    /// What it is for.
+    /// Its show.
     pub show: ShowFacts,
     /// Path of its tickets, which opens anywhere.
     pub tickets: Option<String>,
@@ -27,7 +27,7 @@ pub struct MailedBooking {
     pub cancel: Option<String>,
     /// The buyer's address, all but its ends left out: that mail is on its way.
     pub is_mailed_to: Option<String>,
-    /// What stood in the way.
+    /// The refusal of the last try.
     pub trouble: Option<String>,
 }
 
@@ -74,11 +74,11 @@ impl Page for MailedBooking {
 pub struct CancelByMail {
     /// The booking, as its buyer sees it.
     pub booking: BookingView,
-    /// What it is for.
+    /// Its show.
     pub show: ShowFacts,
     /// Where the form goes, while there is something to cancel.
     pub action: Option<String>,
-    /// What stood in the way.
+    /// The refusal of the last try.
     pub trouble: Option<String>,
 }
 
@@ -123,7 +123,7 @@ pub enum FindBooking {
         reference: String,
         /// The address likewise.
         email: String,
-        /// What stood in the way.
+        /// The refusal of the last try.
         trouble: Option<String>,
     },
     /// A mail is on its way, or not: that is not said.

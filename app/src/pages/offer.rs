@@ -8,20 +8,20 @@ use super::ticket::ShowFacts;
 use crate::say;
 use crate::shell::{Head, Page};
 
-/// What is held for whoever has the mail.
+/// An offer, as the holder of its mail sees it.
 #[derive(Clone, Debug)]
 pub struct Offer {
-    /// What is held; nothing when its time is over or it was bought.
+    /// Seats and places that are held; none when its time is over or it was bought.
     pub offer: Option<OfferView>,
     /// Until when, on the clocks of the theatre, for people.
     pub until: String,
-    /// What it is for.
+    /// Its show.
     pub show: ShowFacts,
     /// Path of the show's page.
     pub show_path: String,
     /// Where the form goes.
     pub action: String,
-    /// What stood in the way.
+    /// The refusal of the last try.
     pub trouble: Option<String>,
 }
 

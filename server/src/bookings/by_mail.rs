@@ -1,8 +1,8 @@
 //! A booking without its buyer's cookie: opened by the signed address of a mail, found by reference and e-mail, and
 //! cancelled by an address that is mailed for it.
 //!
-//! Whoever asks learns nothing: whether a booking was found is said by the mail alone, which goes to the address the
-//! booking has. It is written and sent in a task of its own, so that no answer takes longer for having found one.
+//! The answer to a search is always the same: only the mail says that a booking was found, and it goes to the address the
+//! booking has. A background task searches and sends it, so no answer takes longer because there is such a booking.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,11 +27,11 @@ use crate::{AppState, accounts, ids};
 
 /// Searches from one address of the network: a household.
 const FIND_ADDRESS: Allowance = Allowance { name: "find-address", burst: 10, each_ms: 60_000 };
-/// Searches for one e-mail address, whoever makes them.
+/// Searches for one e-mail address, from all addresses of the network.
 const FIND_PERSON: Allowance = Allowance { name: "find-person", burst: 4, each_ms: 600_000 };
 /// Mails with which one booking can be cancelled.
 const CANCEL_BOOKING: Allowance = Allowance { name: "cancel-mail", burst: 3, each_ms: 600_000 };
-/// Mails of this kind that are on their way at one time, of this replica; beyond, everybody is told to try again.
+/// Mails of this kind that are on their way at one time, of this replica; beyond, every search is answered 503.
 const MAILS_AT_ONCE: usize = 64;
 /// Tries to hand one over.
 const MAIL_TRIES: u32 = 3;
@@ -44,7 +44,7 @@ static MAILS: Semaphore = Semaphore::const_new(MAILS_AT_ONCE);
 pub struct OpenedByMail {
     /// As its buyer sees it.
     pub booking: BookingView,
-    /// What it is for.
+    /// Its show.
     pub show: Arc<Show>,
 }
 
@@ -111,7 +111,7 @@ async fn buyer_of(state: &AppState, reference: &str, email: &str) -> Result<Opti
     Ok(row.filter(|row| !row.buyer.1.is_empty() && accounts::known_as(&row.buyer.1) == email))
 }
 
-/// Mails the address that cancels a booking to its buyer, for somebody who has opened it by `key`. What the buyer's address
+/// Mails the address that cancels a booking to its buyer, for a visitor who has opened it by `key`. Returns the buyer's address
 /// is, with all but its ends left out.
 ///
 /// # Errors

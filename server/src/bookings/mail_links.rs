@@ -1,5 +1,5 @@
-//! Addresses in mails that open a booking on any device, and those that cancel it. Each purpose has keys of its own: what
-//! opens a booking never cancels it.
+//! Addresses in mails that open a booking on any device, and those that cancel it. Each purpose has its own signing key: an
+//! address that opens a booking never cancels it.
 
 use std::sync::OnceLock;
 
@@ -8,12 +8,12 @@ use uuid::Uuid;
 
 use crate::signed_words::{Keys, dated_key, read_dated_key};
 
-/// How long an address in a mail opens a booking, milliseconds: refunds are looked for weeks later.
+/// Life of an address that opens a booking, milliseconds: refunds are looked for weeks later.
 const OPENS_FOR_MS: i64 = 90 * 24 * 60 * MINUTE_MS;
-/// How long an address in a mail cancels a booking, milliseconds.
+/// Life of an address that cancels a booking, milliseconds.
 const CANCELS_FOR_MS: i64 = 30 * MINUTE_MS;
 
-/// What a key is good for.
+/// The purpose of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// The booking is shown.

@@ -13,7 +13,7 @@ use crate::web::Problem;
 /// Gives claims and hold of a booking back. The hold goes on where its payment was declined and the buyer may try another
 /// card; then it is returned as it is now. Harmless when repeated.
 ///
-/// The claims go first: whoever pays for the hold under its next id finds none of this booking's in the way.
+/// The claims go first: none of them is in the way of a payment for the hold under its next id.
 pub(super) async fn release(state: &AppState, show: &Show, row: &BookingRow) -> Result<Option<Held>, Problem> {
     let mut tx = state.pg.begin().await?;
     area_claims::release(&mut tx, row).await?;
@@ -39,7 +39,7 @@ pub(super) async fn release(state: &AppState, show: &Show, row: &BookingRow) -> 
     Ok(None)
 }
 
-/// The hold of that id, if a declined payment of this owner's left it and nobody has told the lock store yet.
+/// The hold of that id, if a declined payment of this owner's left it and the effect of that booking has not run yet.
 pub(super) async fn kept_hold(state: &AppState, show: &Show, hold: Uuid, owner: &str) -> Result<Option<Held>, Problem> {
     let mut connection = state.pg.acquire().await?;
     let Some(booking) = declines::left_by(&mut connection, hold, owner).await? else { return Ok(None) };

@@ -51,7 +51,7 @@ impl EmailCodes {
         Self { messenger, wake: Notify::new() }
     }
 
-    /// What carries codes, for other words that prove an address.
+    /// The carrier of codes, for other messages that prove an address.
     #[must_use]
     pub fn carrier(&self) -> &dyn Messenger {
         &*self.messenger

@@ -134,7 +134,7 @@ pub struct Sale {
     pub lot: Lot,
 }
 
-/// What a hold becomes that goes on as another one.
+/// The next id, owner and end of a hold that continues as another one.
 #[derive(Clone, Debug)]
 pub struct Renewal {
     /// Its next id.
@@ -143,7 +143,7 @@ pub struct Renewal {
     pub owner: String,
     /// Until when it lasts, on this store's clock.
     pub until: Timestamp,
-    /// Whether a payment in progress ends by it; otherwise it is [`Refusal::Paying`].
+    /// True if a payment in progress ends by it; otherwise it is [`Refusal::Paying`].
     pub ends_payment: bool,
     /// Seats and places its next owner may hold and own; not looked at where it stays with its owner.
     pub per_person: Option<usize>,

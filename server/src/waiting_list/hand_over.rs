@@ -1,8 +1,8 @@
-//! An offer is opened on another device: by the signed address of its mail, whoever has it becomes the one owner of the
+//! An offer is opened on another device: by the signed address of its mail, a visitor becomes the one owner of the
 //! offer and of its hold.
 //!
 //! The lock store gives the hold another id, fence and owner in one step (`renew.lua`): its seats are never free, and
-//! whoever had it before finds nothing by the old id. The entry follows in the transaction that has it locked. A crash
+//! the owner before finds nothing by the old id. The entry follows in the transaction that has it locked. A crash
 //! between the two is mended by opening the address once more: the same visitor renews to the same id. Only the mail names
 //! the key; a copied cookie opens nothing here (decision 31).
 
@@ -21,9 +21,9 @@ use crate::signed_words::{Keys, dated_key, read_dated_key};
 use crate::web::{Code, Problem, Visitor};
 use crate::{AppState, accounts, holds};
 
-/// What the keys are derived for: nothing else that the secrets sign is ever such an address.
+/// The purpose that the signing key is derived for: no other signature is valid as such an address.
 const PURPOSE: &[u8] = b"rowlock offer of a waiting list 1\n";
-/// How long after the end of the offer the address still says that it is over, milliseconds; a hold that outlives a
+/// Life of the address after the end of the offer, milliseconds: it says then that the offer is over; a hold that outlives a
 /// declined card ends a little later than the mail said.
 const READ_FOR_MS: i64 = 24 * 60 * MINUTE_MS;
 
@@ -44,9 +44,9 @@ pub(super) fn url(public_url: &str, entry: Uuid, until: Timestamp) -> String {
 pub struct OpenedOffer {
     /// The place in line, and what is held while that is so.
     pub place: WaitingView,
-    /// What it is for.
+    /// Its show.
     pub show: Arc<Show>,
-    /// Whether the caller is its owner already.
+    /// True if the caller is its owner already.
     pub is_own: bool,
 }
 
@@ -71,7 +71,7 @@ pub async fn take_offer(state: &AppState, visitor: &Visitor, key: &str) -> Resul
     let id = entry_of(state, visitor, key).await?;
     let found = sql::find(&mut *state.pg.acquire().await?, id).await?.ok_or_else(not_found)?;
     let show = state.catalogue.known_show(found.show_id).await?;
-    // The map is there from here on: building it takes a connection of its own, which no transaction waits for.
+    // The map is there from here on: building it takes another connection, which no transaction waits for.
     with_map(state, &show, || state.locks.mine(show.id, &found.owner)).await?;
     let now = state.locks.now();
     let mut tx = state.pg.begin().await?;
@@ -129,7 +129,7 @@ async fn renew(
 }
 
 impl OpenedOffer {
-    /// Whether it can be taken here.
+    /// True if it can be taken here.
     #[must_use]
     pub fn can_be_taken(&self) -> bool {
         self.place.state == WaitingState::Offered

@@ -201,7 +201,7 @@ pub(super) async fn lock(tx: &mut PgConnection, id: Uuid) -> Result<(), sqlx::Er
     Ok(())
 }
 
-/// Whether somebody is in this line.
+/// True if this visitor is in the line of the show.
 pub(super) async fn is_in_line(tx: &mut PgConnection, show: Uuid, owner: &str) -> Result<bool, sqlx::Error> {
     sqlx::query_scalar(
         "SELECT EXISTS (SELECT 1 FROM waiting_list

@@ -24,7 +24,7 @@ async fn link_mailed(world: &World, subject: &str, path: &str) -> String {
 async fn page(visitor: &Visitor, path: &str) -> (StatusCode, String) {
     let answer = visitor.client.get(format!("{}{path}", visitor.base)).header("cookie", &visitor.cookie);
     let answer = answer.send().await.expect("the server answers");
-    assert_eq!(answer.headers()["cache-control"], "private, no-store", "nobody keeps {path}");
+    assert_eq!(answer.headers()["cache-control"], "private, no-store", "no cache keeps {path}");
     (answer.status(), answer.text().await.expect("HTML"))
 }
 
@@ -134,10 +134,10 @@ async fn a_guest_finds_a_booking_by_mail_and_the_answer_never_says_whether_there
     assert!(answers.iter().all(|answer| *answer == answers[0]), "{answers:?}");
     let opens = link_mailed(&world, &format!("Your booking {reference}"), "/bookings/by-mail/").await;
     assert!(page(&guest, &opens).await.1.contains(&reference));
-    // Nobody was mailed who did not book; and the mail went to the buyer's address.
+    // No other address was mailed; and the mail went to the buyer's address.
     assert_eq!(world.mails().len(), 2);
     assert!(mails(&world).iter().all(|mail| mail.contains("ann@example.org") && !mail.contains("eve@example.org")));
-    // One who guesses is told to wait, whether or not there is such a booking.
+    // A guesser is answered 429, whether or not there is such a booking.
     let mut last = StatusCode::OK;
     for _ in 0..4 {
         last = find("ZZZZ-ZZZZ", "ann@example.org").await.0;

@@ -69,7 +69,7 @@ async fn an_offer_opens_on_a_new_device_which_buys_it_and_the_first_one_cannot()
     assert_ne!(hold["id"], place["offer"]["hold"]);
     assert_eq!(hold["expires_at_ms"], place["offer"]["expires_at_ms"]);
     assert!(!ann.holds_something().await);
-    assert_eq!(bob.hold(&[46]).await.0, StatusCode::LOCKED, "nobody else takes them meanwhile");
+    assert_eq!(bob.hold(&[46]).await.0, StatusCode::LOCKED, "no other visitor takes them meanwhile");
     let old = json!({ "id": place["offer"]["hold"], "total": hold["total"] });
     let (status, refused) = ann.buy(&old, Some("tok_paid")).await;
     assert_eq!((status, text(&refused["code"])), (StatusCode::GONE, "hold_expired"), "{refused}");
@@ -99,7 +99,7 @@ async fn devices_that_take_an_offer_at_once_leave_it_with_one_of_them() {
     for device in devices.iter().chain([&ann]) {
         owners += u32::from(device.holds_something().await);
     }
-    assert_eq!(owners, 1, "whoever came last has it");
+    assert_eq!(owners, 1, "one of the devices has it");
     assert_eq!(world.count("SELECT count(*) FROM waiting_list WHERE state = 'offered'").await, 1);
     // Back to the first device; the hold ends when it would have.
     takes(&ann, &path).await;

@@ -24,7 +24,7 @@ pub(in crate::bookings) async fn free(state: &AppState, show: &Show, sale: &Sale
     }
 }
 
-/// Whether the house has kept one of a booking's seats.
+/// True if the house has kept one of a booking's seats.
 pub(in crate::bookings) async fn is_kept_by_house(
     tx: &mut PgConnection,
     row: &BookingRow,

@@ -127,7 +127,7 @@ fn one_more(seen: u64, second: u64) -> Option<u64> {
     (seen & ((1 << COUNT_BITS) - 1) < PAPERS_PER_S).then_some(seen + 1)
 }
 
-/// What the mail carries; nothing where the tickets are gone, or are more than one file is for, and in a rush.
+/// The attachments of a mail; none where the tickets are gone, or are more than one file is for, and in a rush.
 fn papers(state: &AppState, show: &Show, row: &BookingRow, tickets: &[Ticket], url: &str) -> Option<Papers> {
     if tickets.is_empty() || tickets.len() > MAX_SEATS_PER_PERSON || !take_papers(state.locks.now()) {
         return None;

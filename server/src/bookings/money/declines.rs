@@ -2,7 +2,7 @@
 //!
 //! A booking whose payment was declined is over, and its hold goes on under another id ([`Kept`]): the buyer pays for a
 //! new booking with the next card, and the seats are never free in between. The row of the decline says so, in the
-//! transaction of the move; the lock store is told by the effect that gives the seats back
+//! transaction of the move; the effect that gives the seats back calls the lock store
 //! ([`crate::bookings::released`]). A payer who changed their mind keeps no hold, nor does a hold with
 //! [`MAX_DECLINES_OF_HOLD`], nor a buyer who must wait before the next try.
 

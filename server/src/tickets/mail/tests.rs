@@ -60,9 +60,7 @@ fn papers() -> Papers {
 #[test]
 fn a_ticket_mail_carries_the_code_the_file_and_the_entry() {
     let mail = TicketMail { papers: Some(papers()), ..mail() };
-    let began = std::time::Instant::now();
     let message = String::from_utf8(write(&from(), &mail).expect("writable").formatted()).expect("ASCII");
-    println!("a mail with its papers took {:?}, {} bytes", began.elapsed(), message.len());
     for part in [
         "multipart/mixed",
         "multipart/related",

@@ -28,7 +28,7 @@ pub(super) struct Words<'m> {
     holder: String,
     /// Name and category of each.
     seats: Vec<(String, String)>,
-    /// Whether tickets are attached…
+    /// True if tickets are attached…
     has_papers: bool,
     /// …and their code is shown.
     shows_qr: bool,

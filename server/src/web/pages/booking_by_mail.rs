@@ -1,4 +1,4 @@
-//! Pages of bookings for whoever has their mail: the signed address, "Find my booking", and cancelling.
+//! Pages of bookings that open without the buyer's cookie: the signed address, "Find my booking", and cancelling.
 
 use app::pages::booking_by_mail::{CancelByMail, FindBooking, MailedBooking};
 use axum::Router;

@@ -5,7 +5,7 @@ use server::seat_locks::{Lot, Refusal, Renewal};
 
 use super::house::{House, PAYING_MS, TERMS, lot, sale};
 
-/// What a hold becomes for this owner.
+/// The renewal of a hold for this owner.
 fn renewal(owner: &str, until: Timestamp) -> Renewal {
     let hold = server::ids::derived_id(&["renewed", owner]);
     Renewal { hold, owner: owner.to_owned(), until, ends_payment: true, per_person: None }
