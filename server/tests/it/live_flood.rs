@@ -1,7 +1,7 @@
 //! One hostile reader of the live map, or one hostile address: other readers do not notice.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use domain::wire::{Ask, Frame};
@@ -21,6 +21,10 @@ const SEATS_OF_A_SECTION: u32 = 500;
 const SEATS: u32 = SECTIONS as u32 * SEATS_OF_A_SECTION;
 /// SUBSCRIBEs of the hostile reader that are written at one time; it writes until the end, as fast as they are read.
 const AT_ONCE: usize = 200;
+/// A reader changes sections once in so long, milliseconds.
+const PAUSE_MS: u128 = 50;
+/// Frames of one reader in that time at most: what was added, the overview, the areas, and what a tick brings.
+const FRAMES_PER_PAUSE: u32 = 6;
 /// Changes of the seat map, one after the other.
 const CHANGES: u32 = 20;
 /// The other reader has a change within this.
@@ -76,7 +80,14 @@ async fn a_reader_who_floods_the_server_with_subscribes_delays_no_other() {
     let mut watching = connect(&bob, "203.0.113.1").await.expect("the live map opens");
     let (mut says, mut hears) = connect(&eve, "203.0.113.7").await.expect("the live map opens").split();
     // A reader who takes nothing gets nothing: the hostile reader reads all of it.
-    let reading = tokio::spawn(async move { while hears.next().await.is_some_and(|heard| heard.is_ok()) {} });
+    let frames = Arc::new(AtomicU32::new(0));
+    let counted = Arc::clone(&frames);
+    let reading = tokio::spawn(async move {
+        while hears.next().await.is_some_and(|heard| heard.is_ok()) {
+            counted.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    let began = tokio::time::Instant::now();
     let (has_begun, is_over) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
     let flooding = {
         let (has_begun, is_over) = (Arc::clone(&has_begun), Arc::clone(&is_over));
@@ -119,6 +130,9 @@ async fn a_reader_who_floods_the_server_with_subscribes_delays_no_other() {
         };
     }
     assert!(!flooding.is_finished(), "the flood is still under way");
+    let (frames, pauses) = (frames.load(Ordering::Relaxed), began.elapsed().as_millis() / PAUSE_MS + 1);
+    let most = u128::from(FRAMES_PER_PAUSE) * pauses;
+    assert!(u128::from(frames) <= most, "{frames} frames in {pauses} pauses: SUBSCRIBEs are answered one by one");
     is_over.store(true, Ordering::Relaxed);
     flooding.abort();
     reading.abort();
