@@ -286,7 +286,7 @@ pub struct GrantRequest {
 }
 
 /// What is done in a theatre, as the audit list names it.
-pub const THEATRE_ACTS: [&str; 51] = [
+pub const THEATRE_ACTS: [&str; 52] = [
     "role_given",
     "role_taken",
     "pin_set",
@@ -306,6 +306,7 @@ pub const THEATRE_ACTS: [&str; 51] = [
     "show_terms_changed",
     "show_moved",
     "show_called_off",
+    "defective_seats",
     "screen_created",
     "layout_imported",
     "layout_published",

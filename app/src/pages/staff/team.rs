@@ -280,6 +280,7 @@ const ACTS: [(&str, &str); THEATRE_ACTS.len()] = [
     ("show_terms_changed", "acts.show_terms_changed"),
     ("show_moved", "acts.show_moved"),
     ("show_called_off", "acts.show_called_off"),
+    ("defective_seats", "acts.defective_seats"),
     ("screen_created", "acts.screen_created"),
     ("layout_imported", "acts.layout_imported"),
     ("layout_published", "acts.layout_published"),
