@@ -112,14 +112,13 @@ async fn one_address_with_many_tries_beside_a_thousand_people_gets_its_limit_of_
     let (key, people, _) = draw_of(&visitor.get(&path).await.1);
     let key = hex::decode(key.expect("the key is published")).expect("hex");
     let draw = Draw::new(key.as_slice().try_into().expect("32 bytes"), people.expect("it is drawn"));
-    let first = |numbers: &[u64]| numbers.iter().filter(|n| draw.place_of(**n) < u64::from(PEOPLE)).count();
-    let (theirs, ours) = (first(&greedy), first(&honest));
-    println!(
-        "{tries} tries of one address: {} tickets, {theirs} of the first {PEOPLE} called; people: {ours}",
-        greedy.len()
-    );
+    // In the order of the draw, and without numbers that a slow call to Redis left to no holder.
+    let tickets = honest.iter().map(|number| (false, *number)).chain(greedy.iter().map(|number| (true, *number)));
+    let mut line: Vec<(u64, bool)> = tickets.map(|(is_greedy, number)| (draw.place_of(number), is_greedy)).collect();
+    line.sort_unstable();
+    let theirs = line.iter().take(PEOPLE as usize).filter(|(_, is_greedy)| *is_greedy).count();
+    println!("{tries} tries of one address: {} tickets, {theirs} of the first {PEOPLE} called", greedy.len());
     assert!(theirs <= most, "{theirs} of the first {PEOPLE} called are one address's; its limit is {most}");
-    assert!(ours >= PEOPLE as usize - most, "{ours} of the first {PEOPLE} called are people");
     world.end().await;
 }
 
