@@ -191,7 +191,9 @@ async fn cancel(
 #[utoipa::path(post, path = "/theatres/{theatre}/programme/{show}/defective-seats", tag = "organiser",
     request_body = DefectiveSeatsRequest,
     params(("theatre" = String, Path), ("show" = Uuid, Path), ("Idempotency-Key" = String, Header)),
-    responses((status = 202, body = DefectiveSeatsView), NotStaff, KeyReused,
+    responses(
+        (status = 202, body = DefectiveSeatsView, description = "Out of sale; bookings are undone within seconds"),
+        NotStaff, KeyReused,
         (status = 400, body = ProblemView, description = "malformed, key_missing, unknown_seat, seat_twice"),
         (status = 404, body = ProblemView, description = "No such show; also for another theatre's staff"),
         (status = 409, body = ProblemView, description = "wrong_state: it has begun, was called off or is being moved; still_running")))]
