@@ -193,7 +193,11 @@ async fn what_differs_between_a_gateway_and_here_waits_for_a_person_once() {
     assert_eq!(metric().await, 0.0);
     let acts = acts(&world).await;
     assert_eq!(acts.iter().filter(|act| *act == "parked_settled").count(), 4, "{acts:?}");
-    world.end().await;
+    // Their books were broken on purpose, and so were the sums.
+    let broken: Vec<String> = expected.values().map(|(booking, ..)| booking.to_string()).collect();
+    let mut findings: Vec<&str> = broken.iter().map(String::as_str).collect();
+    findings.extend(["which is no booking", "money in"]);
+    world.end_despite(&findings).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
