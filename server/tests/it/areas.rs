@@ -251,5 +251,5 @@ async fn the_table_itself_refuses_too_many_too_few_and_a_skipped_version() {
     }
     let right = "UPDATE area_stock SET version = version + 1, sold = 5";
     assert!(sqlx::query(right).execute(&world.pg).await.is_ok());
-    world.end().await;
+    world.end_despite(&["0 claimed and 5 sold, where its claims are 0 and 0"]).await;
 }

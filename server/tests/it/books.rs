@@ -6,9 +6,11 @@
 //! seats sold = claims sold = tickets; no seat twice; nothing left to be done; the map shows the claims
 //! places sold = claims sold = tickets; stock of an area = sum of its claims
 //!
-//! [`World::end`] looks at them at the end of every test, as [`Books::close`] does: what is wrong fails the test, what is
-//! still under way does not. A test that breaks them on purpose ends with [`World::end_despite`]. One that wants all of
-//! it done asks for [`Books::balance`].
+//! [`World::end`] looks at them at the end of every test ([`Books::close`]). What one transaction writes together is broken
+//! if it ever differs, and fails the test: totals and lines, stocks and claims, what a sold booking has. With
+//! `ROWLOCK_CLOSE_BOOKS=1` so does everything that is wrong when nothing is under way any more: the money at gateways and
+//! tills, claims of bookings that are over. A test that breaks them on purpose ends with [`World::end_despite`]. One that
+//! wants all of it done asks for [`Books::balance`].
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
@@ -56,6 +58,8 @@ pub struct Totals {
 /// What is not as it should be.
 #[derive(Default)]
 pub struct Findings {
+    /// What is never so, at any instant: one transaction writes both sides.
+    pub broken: Vec<String>,
     /// What no later step can put right.
     pub wrong: Vec<String>,
     /// What is still to be done, or of a booking of which something is.
@@ -64,7 +68,7 @@ pub struct Findings {
 
 impl Findings {
     fn all(self) -> Vec<String> {
-        [self.under_way, self.wrong].concat()
+        [self.under_way, self.wrong, self.broken].concat()
     }
 
     /// Something about a booking.
@@ -234,18 +238,20 @@ impl Books<'_> {
         Ok((findings, totals))
     }
 
-    /// Looks at the end of a test. Waits a moment until nothing is wrong, and while `somebody_works`, until nothing is under
-    /// way. What is wrong then, and is no finding that the test `knows_of`, fails it.
-    pub async fn close(&self, somebody_works: bool, knows_of: &[&str]) {
+    /// Looks at the end of a test. What is broken, and is no finding that the test `knows_of`, fails it; in full, what is
+    /// wrong as well: then it waits a moment until nothing is, and while `somebody_works`, until nothing is under way.
+    pub async fn close(&self, in_full: bool, somebody_works: bool, knows_of: &[&str]) {
         let began = tokio::time::Instant::now();
         let mut again = tokio::time::interval(LOOKS_EVERY);
         let is_news = |finding: &String| !knows_of.iter().any(|known| finding.contains(known));
-        let news = loop {
+        let news: Vec<String> = loop {
             again.tick().await;
-            let is_over = began.elapsed() >= SETTLES_WITHIN;
-            let (news, is_settled) = match self.findings().await {
-                Ok((Findings { wrong, under_way }, _)) => {
-                    (wrong.into_iter().filter(is_news).collect(), under_way.is_empty() || !somebody_works)
+            let is_over = !in_full || began.elapsed() >= SETTLES_WITHIN;
+            let (news, is_settled): (Vec<String>, bool) = match self.findings().await {
+                Ok((Findings { broken, wrong, under_way }, _)) => {
+                    let wrong = if in_full { wrong } else { Vec::new() };
+                    let news = broken.into_iter().chain(wrong).filter(is_news).collect();
+                    (news, under_way.is_empty() || !somebody_works)
                 }
                 Err(cause) => (vec![format!("the books could not be read: {cause:#}")], false),
             };
@@ -449,7 +455,7 @@ fn money_of(booking: &Booking, taken: &Taken) -> impl Iterator<Item = String> {
 fn lines(bookings: &BTreeMap<Uuid, Booking>, findings: &mut Findings) {
     for Booking { id, state, total_minor, lines_minor, .. } in bookings.values() {
         if total_minor != lines_minor {
-            findings.wrong.push(format!("booking {id}: {state}, costs {total_minor}, and its lines {lines_minor}"));
+            findings.broken.push(format!("booking {id}: {state}, costs {total_minor}, and its lines {lines_minor}"));
         }
     }
 }
@@ -459,7 +465,7 @@ fn places(bookings: &BTreeMap<Uuid, Booking>, stocks: &[Stock], findings: &mut F
     for booking in bookings.values().filter(|booking| booking.is_confirmed() && booking.has_story) {
         let Booking { id, places, places_sold, place_tickets, .. } = booking;
         if places != places_sold || places != place_tickets {
-            findings.wrong.push(format!(
+            findings.broken.push(format!(
                 "booking {id}: CONFIRMED with places {places:?}, claims {places_sold:?}, and tickets {place_tickets:?}"
             ));
         }
@@ -467,12 +473,14 @@ fn places(bookings: &BTreeMap<Uuid, Booking>, stocks: &[Stock], findings: &mut F
     for Stock { show_id, area_no, capacity, claimed, sold, sum_claimed, sum_sold, strays } in stocks {
         let area = format!("area {area_no} of show {show_id}");
         if (i64::from(*claimed), i64::from(*sold)) != (*sum_claimed, *sum_sold) {
-            findings.wrong.push(format!(
+            findings.broken.push(format!(
                 "{area}: {claimed} claimed and {sold} sold, where its claims are {sum_claimed} and {sum_sold}"
             ));
         }
         if i64::from(*capacity) < sum_claimed + sum_sold {
-            findings.wrong.push(format!("{area}: has {capacity} places, of which {sum_claimed} + {sum_sold} are gone"));
+            findings
+                .broken
+                .push(format!("{area}: has {capacity} places, of which {sum_claimed} + {sum_sold} are gone"));
         }
         for stray in strays.iter().filter_map(|id| bookings.get(id)) {
             findings.of(stray, format!("{area}: places are claimed by {}, which is {}", stray.id, stray.state));
@@ -488,18 +496,18 @@ fn seats(bookings: &BTreeMap<Uuid, Booking>, claims: &[Claim], findings: &mut Fi
     for booking in bookings.values().filter(|booking| booking.is_confirmed() && booking.has_story) {
         let Booking { id, show_id, seats, tickets, .. } = booking;
         if seats != tickets {
-            findings.wrong.push(format!("booking {id}: CONFIRMED with seats {seats:?} and tickets for {tickets:?}"));
+            findings.broken.push(format!("booking {id}: CONFIRMED with seats {seats:?} and tickets for {tickets:?}"));
         }
         for seat in tickets {
             if let Some(other) = sold.insert((*show_id, *seat), *id) {
-                findings.wrong.push(format!("show {show_id}: seat {seat} is sold twice, to {other} and to {id}"));
+                findings.broken.push(format!("show {show_id}: seat {seat} is sold twice, to {other} and to {id}"));
             }
             match claims.get(&(*show_id, *seat)) {
                 Some(claim) if claim.state == "sold" && claim.booking_id == *id && claim.fence == booking.fence => {}
-                Some(Claim { state, booking_id, fence, .. }) => findings.wrong.push(format!(
+                Some(Claim { state, booking_id, fence, .. }) => findings.broken.push(format!(
                     "booking {id}: has a ticket for seat {seat}, whose claim is {state} by {booking_id} with fence {fence}"
                 )),
-                None => findings.wrong.push(format!("booking {id}: has a ticket for seat {seat}, which nobody claimed")),
+                None => findings.broken.push(format!("booking {id}: has a ticket for seat {seat}, which nobody claimed")),
             }
         }
     }
