@@ -62,6 +62,9 @@ async fn twenty_times_with_one_key_at_two_servers_is_one_sale_and_one_answer() {
     world.end().await;
 }
 
+/// A tab that is asked to wait sends its request again after this.
+const PAUSE: Duration = Duration::from_millis(50);
+
 /// A tab buys what is held, and sends its request again while others of the same hold are served, as a page does.
 async fn buys(visitor: &Visitor, hold: &Value, tab: usize) -> Answer {
     let (order, key) = (visitor.order(hold, Some("tok_paid")), format!("tab-{tab}"));
@@ -70,6 +73,7 @@ async fn buys(visitor: &Visitor, hold: &Value, tab: usize) -> Answer {
         if answer.1["code"] != "still_running" {
             return answer;
         }
+        tokio::time::sleep(PAUSE).await;
     }
 }
 
