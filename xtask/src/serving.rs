@@ -203,6 +203,22 @@ fn reachable(ip: IpAddr) -> IpAddr {
     if ip.is_unspecified() { IpAddr::V4(Ipv4Addr::LOCALHOST) } else { ip }
 }
 
+/// The body of one GET that is answered with 200.
+pub fn get(address: SocketAddr, path: &str) -> Result<Vec<u8>> {
+    let mut stream = TcpStream::connect_timeout(&address, ANSWER_WITHIN)?;
+    stream.set_read_timeout(Some(READY_WITHIN))?;
+    // HTTP/1.0: the body comes whole and ends with the connection.
+    write!(stream, "GET {path} HTTP/1.0\r\nHost: {address}\r\n\r\n")?;
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer)?;
+    let end_of_head = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n");
+    let is_ok = answer.get(9..12) == Some(b"200".as_slice());
+    match end_of_head {
+        Some(end) if is_ok => Ok(answer.split_off(end + 4)),
+        _ => bail!("GET {path} was answered with {:?}", String::from_utf8_lossy(answer.get(..12).unwrap_or_default())),
+    }
+}
+
 /// The status of one GET, `None` if nobody answers.
 fn status(address: SocketAddr, path: &str) -> Option<u16> {
     let mut stream = TcpStream::connect_timeout(&address, ANSWER_WITHIN).ok()?;

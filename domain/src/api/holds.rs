@@ -14,15 +14,18 @@ use utoipa::ToSchema;
 /// `POST /shows/{id}/holds`: 1 to 10 seats and places in all, all or none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[cfg_attr(feature = "openapi", schema(example = json!({ "seats": [46, 47] })))]
 #[serde(deny_unknown_fields)]
 pub struct HoldRequest {
     /// Seat indices, each once.
+    #[cfg_attr(feature = "openapi", schema(max_items = 10))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub seats: Vec<SeatIndex>,
     /// An area without numbered seats; with `quantity`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub area: Option<AreaIndex>,
     /// How many places in `area`.
+    #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 10))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quantity: Option<u32>,
 }

@@ -36,8 +36,10 @@ struct RequestView {
 /// How your request stands: 202 while it is running, then its own answer.
 #[utoipa::path(get, path = "/requests/{key}", tag = "requests",
     params(("key" = String, Path, description = "The Idempotency-Key it was sent with, percent-encoded")),
-    responses((status = 200, description = "Its answer; the status is the one it would have had, for example 201"),
-        (status = 202, body = RequestView, description = "Still running; ask again after Retry-After"),
+    responses((status = 200, description = "Its answer"), (status = 201, description = "Its answer"),
+        (status = 202, description = "Still running: a `RequestView`, ask again after Retry-After; or an answer that had this status",
+            body = serde_json::Value),
+        (status = 204, description = "Its answer"),
         (status = 404, body = ProblemView, description = "Not known, or not yours: send the request again with the same key")))]
 async fn standing(
     State(state): State<AppState>,

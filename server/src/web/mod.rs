@@ -8,6 +8,7 @@ pub mod caching;
 pub mod client_address;
 pub mod concurrency;
 pub mod connections;
+mod description;
 pub mod extract;
 mod fast_road;
 pub mod files;

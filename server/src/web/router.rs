@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::{Next, from_fn_with_state};
@@ -27,7 +27,7 @@ use utoipa_axum::router::OpenApiRouter;
 use super::budget::BudgetLayer;
 use super::caching::{self, PRIVATE, REVALIDATED};
 use super::fast_road::FastRoad;
-use super::{Code, Problem, files, pages, reader};
+use super::{Code, Problem, description, files, pages, reader};
 use crate::{
     AppState, accounts, api_keys, bookings, box_office, catalogue, door, email_codes, fairness, holds, idempotency,
     ids, live, organiser, payments, reports, start, telemetry, waiting_list, waiting_room, webhooks,
@@ -78,7 +78,7 @@ fn api() -> (Router<AppState>, OpenApi) {
     OpenApiRouter::with_openapi(OpenApiBuilder::new().info(info).build()).nest("/api/v1", v1).split_for_parts()
 }
 
-/// The description of the API, generated from its handlers.
+/// The description of the API as it is derived from its handlers; [`description::complete`] adds what all have alike.
 #[must_use]
 pub fn openapi() -> OpenApi {
     api().1
@@ -114,7 +114,9 @@ pub fn build(
 }
 
 fn routes(state: AppState) -> Router {
-    let (api, description) = api();
+    let (api, derived) = api();
+    let derived = serde_json::to_value(derived).expect("a description is text, numbers and lists of them");
+    let document = Bytes::from(description::complete(derived, &state.config.public_url).to_string());
     let api = api.method_not_allowed_fallback(wrong_method).layer(DefaultBodyLimit::max(MAX_BODY_BYTES));
     let revalidate = (
         SetResponseHeaderLayer::if_not_present(header::CACHE_CONTROL, HeaderValue::from_static(REVALIDATED)),
@@ -132,7 +134,7 @@ fn routes(state: AppState) -> Router {
     plain
         .fold(Router::new(), |router, route| router.route(route, get(files::plain)))
         .merge(api)
-        .route("/api/openapi.json", get(async move || Json(description)))
+        .route("/api/openapi.json", get(async move || ([(header::CONTENT_TYPE, "application/json")], document)))
         .merge(pages::routes())
         .route(files::ROUTE, get(files::of_version))
         .route_service(

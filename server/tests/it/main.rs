@@ -52,6 +52,7 @@ mod live;
 mod live_flood;
 mod lock_store;
 mod offers_by_mail;
+mod openapi;
 mod organiser;
 mod parked;
 mod ports;

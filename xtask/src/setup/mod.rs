@@ -5,5 +5,6 @@ pub mod node;
 pub mod operating;
 pub mod packages;
 pub mod pgbouncer;
+pub mod python;
 pub mod wasm;
 pub mod wasm_opt;

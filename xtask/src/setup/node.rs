@@ -1,4 +1,4 @@
-//! Node and npm: for wasm-opt and for Playwright.
+//! Node and npm: for wasm-opt, for Playwright and for the linter of the API's document.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -50,6 +50,8 @@ pub fn install_locked(npm: &Path, folder: &Path, stop: &Stop) -> Result<bool> {
     }
     let mut command = Command::new(npm);
     command.current_dir(folder).env("PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD", "1");
+    // Packages that report who installs them are not let to.
+    command.env("SCARF_ANALYTICS", "false").env("DO_NOT_TRACK", "1");
     command::run_silently(command.args(["ci", "--no-audit", "--no-fund", "--loglevel=error"]), stop)?;
     std::fs::write(&stamp, lock)?;
     Ok(true)

@@ -1,6 +1,6 @@
 //! `cargo xtask test`: every test there is, on fresh private stores.
 //!
-//! First cargo's, then two visitors in a real browser. The last line counts both.
+//! First cargo's, then two visitors in a real browser, then the API against its description. The last line counts all.
 
 use anyhow::{Result, ensure};
 use clap::Args;
@@ -14,6 +14,7 @@ use crate::services::{self, Folder, Stores};
 use crate::setup::{operating, pgbouncer};
 use crate::stop::Stop;
 
+mod api_contract;
 mod browser;
 mod closing_show;
 
@@ -29,6 +30,12 @@ pub struct Options {
     /// Only the tests in a browser.
     #[arg(long, conflicts_with = "skip_browser")]
     pub only_browser: bool,
+    /// Leave out the tests of the API against its OpenAPI document.
+    #[arg(long)]
+    pub skip_api_contract: bool,
+    /// Only the tests of the API against its OpenAPI document.
+    #[arg(long, conflicts_with_all = ["skip_api_contract", "only_browser"])]
+    pub only_api_contract: bool,
     /// Keep new pictures of the pages instead of comparing them with those that are kept.
     #[arg(long, requires = "only_browser")]
     pub renew_pictures: bool,
@@ -55,6 +62,21 @@ impl Counts {
 
 /// Runs them; whether all passed.
 pub fn test(places: &Places, options: &Options, stop: &Stop) -> Result<bool> {
+    let mut counts = Counts::default();
+    if !options.only_api_contract {
+        counts.add(cargo_and_browser(places, options, stop)?);
+    }
+    if options.skip_api_contract {
+        note("the tests of the API against its document were left out, as asked");
+    } else if !options.only_browser {
+        counts.add(or_failed("tests of the API contract", api_contract::test(places, options, stop), stop)?);
+    }
+    println!("{} passed, {} failed", counts.passed, counts.failed);
+    verdict(counts, options.filter.as_deref())
+}
+
+/// Cargo's tests and those in a browser, on the same stores.
+fn cargo_and_browser(places: &Places, options: &Options, stop: &Stop) -> Result<Counts> {
     let mut folder = Folder::open(places, "test", true)?;
     let mut processes = Processes::new(stop);
     let stores = services::start(&mut folder, &mut processes, stop)?;
@@ -65,19 +87,20 @@ pub fn test(places: &Places, options: &Options, stop: &Stop) -> Result<bool> {
     if options.skip_browser {
         note("the tests in a browser were left out, as asked");
     } else {
-        // A failure here must not hide what the tests before it found.
-        match browser::test(places, options, &mut folder, &mut processes, stores, stop) {
-            Ok(browser) => counts.add(browser),
-            Err(error) => {
-                stop.check()?;
-                eprintln!("\nerror: the browser tests did not come to an end: {error:#}");
-                counts.failed += 1;
-            }
-        }
+        let browser = browser::test(places, options, &mut folder, &mut processes, stores, stop);
+        counts.add(or_failed("browser tests", browser, stop)?);
     }
     processes.end_all();
-    println!("{} passed, {} failed", counts.passed, counts.failed);
-    verdict(counts, options.filter.as_deref())
+    Ok(counts)
+}
+
+/// Counts a part that did not come to an end as one failure: it must not hide what the parts before it found.
+fn or_failed(part: &str, counts: Result<Counts>, stop: &Stop) -> Result<Counts> {
+    counts.or_else(|error| {
+        stop.check()?;
+        eprintln!("\nerror: the {part} did not come to an end: {error:#}");
+        Ok(Counts { passed: 0, failed: 1 })
+    })
 }
 
 /// Whether all passed. Where a filter left none, nothing was proved: that is an error, for it is most likely mistyped.

@@ -70,6 +70,7 @@ pub struct LayoutView {
 #[serde(default)]
 pub struct FileQuery {
     /// `seating_plan`, the public JSON, or `own`, as it was brought.
+    #[cfg_attr(feature = "openapi", param(inline))]
     pub form: FileForm,
 }
 
