@@ -46,6 +46,8 @@ pub struct Show {
     pub opens: Option<String>,
     /// Whether its organiser paused the sale.
     pub is_paused: bool,
+    /// Whether it will not take place.
+    pub is_called_off: bool,
     /// How long what comes back is held for whoever is next in its waiting list, minutes.
     pub offer_minutes: i64,
 }
@@ -84,7 +86,7 @@ impl Page for Show {
             }
             .into_any()
         } else {
-            closed(self.opens, self.is_paused, film).into_any()
+            closed(&self, film).into_any()
         };
         view! {
             {heading}
@@ -111,11 +113,12 @@ pub(super) fn heading(show: &Show) -> impl IntoView + use<> {
     }
 }
 
-fn closed(opens: Option<String>, is_paused: bool, film: String) -> impl IntoView {
+fn closed(show: &Show, film: String) -> impl IntoView + use<> {
     let minutes = SALES_CLOSE_BEFORE_START_MS / MINUTE_MS;
-    let (title, advice) = match opens {
-        Some(time) => (say!("show.opens_title"), say!("show.opens_advice", time = Arg::Ours(&time))),
-        None if is_paused => (say!("show.paused_title"), say!("show.paused_advice")),
+    let (title, advice) = match &show.opens {
+        _ if show.is_called_off => (say!("show.called_off_title"), say!("show.called_off_advice")),
+        Some(time) => (say!("show.opens_title"), say!("show.opens_advice", time = Arg::Ours(time))),
+        None if show.is_paused => (say!("show.paused_title"), say!("show.paused_advice")),
         None => (say!("show.closed_title"), say!("show.closed_advice", minutes = minutes)),
     };
     view! {

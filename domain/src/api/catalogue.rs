@@ -6,7 +6,10 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::api::CategoryView;
+use crate::api::organiser::Sales;
+use crate::booking::SALES_CLOSE_BEFORE_START_MS;
 use crate::money::Money;
+use crate::time::Timestamp;
 
 #[cfg(feature = "openapi")]
 use utoipa::{IntoParams, ToSchema};
@@ -99,6 +102,38 @@ impl Availability {
     }
 }
 
+/// Whether seats of a show can be taken just now, and why not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ShowStatus {
+    /// They can.
+    OnSale,
+    /// The sale begins later.
+    Upcoming,
+    /// The organiser has paused the sale.
+    Paused,
+    /// Too late: the show begins, or has begun.
+    Closed,
+    /// The show will not take place; everything paid for it goes back.
+    CalledOff,
+}
+
+impl ShowStatus {
+    /// Judges a show that is sold like this, `now`.
+    #[must_use]
+    pub fn of(is_called_off: bool, sales: Sales, from: Option<Timestamp>, starts: Timestamp, now: Timestamp) -> Self {
+        match sales {
+            _ if is_called_off => Self::CalledOff,
+            _ if starts.since(now) <= SALES_CLOSE_BEFORE_START_MS => Self::Closed,
+            Sales::Planned => Self::Upcoming,
+            Sales::Open if from.is_some_and(|from| from > now) => Self::Upcoming,
+            Sales::Open => Self::OnSale,
+            Sales::Paused => Self::Paused,
+        }
+    }
+}
+
 /// A show in a list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(ToSchema))]
@@ -142,6 +177,16 @@ pub struct ShowView {
     pub seats_left: u32,
     /// The same in a word.
     pub availability: Availability,
+    /// Whether they can be taken just now. Of a show that was called off no seat is left.
+    pub status: ShowStatus,
+}
+
+impl ShowView {
+    /// The same show, called off: nothing of it is for sale.
+    #[must_use]
+    pub fn called_off(self) -> Self {
+        Self { seats_left: 0, availability: Availability::SoldOut, status: ShowStatus::CalledOff, ..self }
+    }
 }
 
 /// Shows found, in the order they start.
@@ -203,6 +248,18 @@ pub struct ShowQuery {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_show_is_on_sale_only_while_its_seats_can_be_taken() {
+        let (now, starts) = (Timestamp(1_000_000), Timestamp(1_000_000 + 60 * 60_000));
+        let status = |is_called_off, sales, from, starts| ShowStatus::of(is_called_off, sales, from, starts, now);
+        assert_eq!(status(false, Sales::Open, None, starts), ShowStatus::OnSale);
+        assert_eq!(status(false, Sales::Open, Some(now), starts), ShowStatus::OnSale);
+        assert_eq!(status(false, Sales::Open, Some(now.plus_ms(1)), starts), ShowStatus::Upcoming);
+        assert_eq!(status(false, Sales::Paused, None, starts), ShowStatus::Paused);
+        assert_eq!(status(false, Sales::Open, None, now.plus_ms(SALES_CLOSE_BEFORE_START_MS)), ShowStatus::Closed);
+        assert_eq!(status(true, Sales::Paused, None, now), ShowStatus::CalledOff);
+    }
 
     #[test]
     fn a_show_fills_fast_when_one_seat_in_five_is_left() {

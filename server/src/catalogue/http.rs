@@ -5,7 +5,7 @@ use axum::extract::State;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use domain::api::catalogue::{CityView, DayQuery, ShowDetail, ShowList, ShowQuery, TheatreView};
+use domain::api::catalogue::{CityView, DayQuery, ShowDetail, ShowList, ShowQuery, ShowStatus, TheatreView};
 use domain::api::{PlanView, ProblemView};
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -118,7 +118,13 @@ async fn show(State(state): State<AppState>, ApiPath(id): ApiPath<Uuid>) -> ApiR
     let listed =
         state.catalogue.listings().listed(id, clock::now()).await?.ok_or_else(|| Problem::not_found("show"))?;
     let tags = Tags::default().show(id).listing([&listed]);
-    let detail = ShowDetail { show: listed.show, categories: show.categories.clone(), hold_ms: show.hold_ms };
+    // The first read after the show was called off marks it for this server, which is notified within a second otherwise.
+    // A standby may be later than that.
+    if listed.show.status == ShowStatus::CalledOff {
+        show.call_off();
+    }
+    let listed_show = if show.is_called_off() { listed.show.called_off() } else { listed.show };
+    let detail = ShowDetail { show: listed_show, categories: show.categories.clone(), hold_ms: show.hold_ms };
     Ok((Kept::under(tags), Json(detail)).into_response())
 }
 

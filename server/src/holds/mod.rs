@@ -9,4 +9,6 @@ mod service;
 
 pub use http::routes;
 pub use latest::Latest;
-pub use service::{on_sale, places_problem, refused, sales_open, seats_problem, terms, total_with_places, view};
+pub use service::{
+    on_sale, places_problem, refused, sales_open, seats_problem, takes_place, terms, total_with_places, view,
+};

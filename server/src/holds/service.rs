@@ -63,17 +63,24 @@ fn unknown_seat(show: &Show, seat: SeatIndex) -> Problem {
     Problem::new(Code::UnknownSeat, format!("Seats of this show are 0 to {}; {seat} is none.", show.seat_count - 1))
 }
 
+/// Whether the show takes place.
+///
+/// # Errors
+/// 409 when it was called off.
+pub fn takes_place(show: &Show) -> Result<(), Problem> {
+    if show.is_called_off() {
+        let detail = "This show will not take place. Everything paid for it goes back in full.";
+        return Err(Problem::new(Code::SalesClosed, detail));
+    }
+    Ok(())
+}
+
 /// Whether the show may still be booked.
 ///
 /// # Errors
 /// 409 within [`SALES_CLOSE_BEFORE_START_MS`] of the start, after it, and when the show was called off.
 pub fn sales_open(show: &Show, now: Timestamp) -> Result<(), Problem> {
-    if show.is_called_off() {
-        return Err(Problem::new(
-            Code::SalesClosed,
-            "This show will not take place. Whoever has paid gets the money back.",
-        ));
-    }
+    takes_place(show)?;
     if show.starts_at.since(now) > SALES_CLOSE_BEFORE_START_MS {
         return Ok(());
     }

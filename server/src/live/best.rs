@@ -11,10 +11,10 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use uuid::Uuid;
 
-use crate::AppState;
 use crate::catalogue::Show;
 use crate::web::problem::ApiResult;
 use crate::web::{ApiPath, ApiQuery, Code, Problem};
+use crate::{AppState, holds};
 
 /// Suggestions unless somebody asks for another number.
 const USUAL_SUGGESTIONS: usize = 3;
@@ -37,13 +37,15 @@ struct BestQuery {
     params(("show" = Uuid, Path), ("count" = usize, Query, description = "How many seats, 1 to 10"),
         ("category" = Option<String>, Query, description = "Name of a category, `gold`: only its seats"),
         ("most" = Option<usize>, Query, description = "Suggestions at most, 1 to 8; 3 unless said")),
-    responses((status = 200, body = BestView), (status = 400, description = "malformed, seat_count"), (status = 404)))]
+    responses((status = 200, body = BestView), (status = 400, description = "malformed, seat_count"), (status = 404),
+        (status = 409, description = "sales_closed: the show was called off")))]
 async fn best(
     State(state): State<AppState>,
     ApiPath(show): ApiPath<Uuid>,
     ApiQuery(query): ApiQuery<BestQuery>,
 ) -> ApiResult<Json<BestView>> {
     let show = state.catalogue.public_show(show).await?;
+    holds::takes_place(&show)?;
     if !(1..=MAX_SEATS_PER_HOLD).contains(&query.count) {
         return Err(Problem::new(Code::SeatCount, format!("Ask for 1 to {MAX_SEATS_PER_HOLD} seats.")));
     }

@@ -17,10 +17,11 @@ use super::map::{At, LiveMap};
 use super::reader::NoSuchSection;
 use super::socket::{self, Greeting};
 use super::upgrade;
-use crate::AppState;
+use crate::catalogue::Show;
 use crate::web::caching::PRIVATE;
 use crate::web::problem::ApiResult;
 use crate::web::{ApiPath, ApiQuery, ClientAddress, Code, Problem, Visitor};
+use crate::{AppState, holds};
 
 /// The routes of the live map, under `/api/v1`.
 pub fn routes() -> OpenApiRouter<AppState> {
@@ -49,6 +50,14 @@ struct PlacesLeft {
 }
 
 impl SeatsView {
+    /// The map of a show that was called off: nothing is for sale, whatever became of each seat.
+    fn called_off(show: &Show, At { epoch, version }: At) -> Self {
+        let blocked = char::from(b'0' + SeatState::Blocked as u8);
+        let states = std::iter::repeat_n(blocked, show.seat_count as usize).collect();
+        let areas = show.areas.iter().map(|area| PlacesLeft { area: area.area, left: 0 }).collect();
+        Self { epoch, version, states, areas }
+    }
+
     fn of(map: &LiveMap) -> Self {
         let At { epoch, version } = map.at();
         let digit = |seat: &SeatState| char::from(b'0' + *seat as u8);
@@ -65,9 +74,14 @@ async fn seats(State(state): State<AppState>, ApiPath(show): ApiPath<Uuid>, head
     let reader = state.hubs.open(&state, &show).await?;
     // However many ask, a version is read from the store once and written down once.
     let write = |map: &LiveMap| serde_json::to_vec(&SeatsView::of(map)).map(Bytes::from).unwrap_or_default();
-    let (At { epoch, version }, body) =
-        reader.hub.json(write).ok_or_else(|| Problem::internal(&"an open hub has no map"))?;
-    let etag = HeaderValue::try_from(format!("\"{epoch}-{version}\"")).map_err(|cause| Problem::internal(&cause))?;
+    let (at, body) = reader.hub.json(write).ok_or_else(|| Problem::internal(&"an open hub has no map"))?;
+    let (body, suffix) = if show.is_called_off() {
+        (Bytes::from(serde_json::to_vec(&SeatsView::called_off(&show, at)).unwrap_or_default()), "-off")
+    } else {
+        (body, "")
+    };
+    let etag = format!("\"{}-{}{suffix}\"", at.epoch, at.version);
+    let etag = HeaderValue::try_from(etag).map_err(|cause| Problem::internal(&cause))?;
     // Never stale for someone choosing: nobody keeps it, and whoever has it may ask whether it is still so.
     let caching = [(header::ETAG, etag.clone()), (header::CACHE_CONTROL, HeaderValue::from_static(PRIVATE))];
     if headers.get(header::IF_NONE_MATCH) == Some(&etag) {
@@ -89,7 +103,8 @@ struct LiveQuery {
 #[utoipa::path(get, path = "/shows/{show}/live", tag = "live",
     params(("show" = Uuid, Path), ("epoch" = Option<u64>, Query), ("version" = Option<u64>, Query),
         ("sections" = Option<String>, Query, description = "Numbers of sections, `2,5`: only their changes")),
-    responses((status = 101), (status = 400), (status = 403), (status = 404), (status = 429), (status = 503)))]
+    responses((status = 101), (status = 400), (status = 403), (status = 404),
+        (status = 409, description = "sales_closed: the show was called off"), (status = 429), (status = 503)))]
 async fn live(
     State(state): State<AppState>,
     visitor: Visitor,
@@ -105,6 +120,7 @@ async fn live(
     // Before any store is asked.
     let place = state.hubs.sockets.admit(&address.0, &visitor.owner)?;
     let show = state.catalogue.public_show(show).await?;
+    holds::takes_place(&show)?;
     let mut reader = state.hubs.open(&state, &show).await?;
     if let Some((epoch, version)) = query.epoch.zip(query.version) {
         reader.resume(At { epoch, version });

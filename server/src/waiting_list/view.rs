@@ -32,6 +32,7 @@ pub(super) async fn newest(
 pub(super) fn of_entry(show: &Show, entry: &Entry, ahead: i64, now: Timestamp) -> Option<WaitingView> {
     let until = entry.offer_until.map_or(now, from_utc);
     let state = match entry.state {
+        EntryState::Waiting | EntryState::Offering | EntryState::Offered if show.is_called_off() => WaitingState::Over,
         // What is about to be held is not held yet.
         EntryState::Waiting | EntryState::Offering => WaitingState::Waiting,
         EntryState::Offered if until > now => WaitingState::Offered,

@@ -26,6 +26,8 @@ pub(super) fn view(
     let place = papers.number.and_then(|number| room.place_of(number));
     let standing = match (told, papers.number) {
         (Some(told), _) => told,
+        // A pass leads to no seat any more.
+        _ if show.is_called_off() => QueueState::Closed,
         _ if papers.pass.is_some() => QueueState::Inside,
         _ if is_closed => QueueState::Closed,
         (None, None) => QueueState::Outside,

@@ -44,8 +44,8 @@ async fn everyone_gets_all_of_it_back_whatever_they_were_doing() {
         world.count("SELECT count(*) FROM show_cancellations WHERE finished_at IS NOT NULL").await == 1
     })
     .await;
-    ann.sees(7, '0').await;
-    assert!(!ann.states().await.contains(['1', '2']), "every seat is free");
+    let released = "SELECT count(*) FROM show_cancellations WHERE holds_released_at IS NOT NULL";
+    assert_eq!(world.count(released).await, 1, "the lock store has let every hold go");
     books_balance(&world).await;
     until("they are told", || async {
         world.mails().iter().filter(|mail| mail.contains("The projector is broken.")).count() >= 3
@@ -58,6 +58,37 @@ async fn everyone_gets_all_of_it_back_whatever_they_were_doing() {
     assert!(well && said.contains("0 bookings undone"), "{said}");
     let (well, said) = world.command(&["cancel-show", &server::ids::new_id().to_string(), "--reason", "None."]).await;
     assert!(!well && said.contains("no such show"), "{said}");
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_show_that_was_called_off_is_offered_nowhere() {
+    let world = World::start(2, &[]).await;
+    let show = world.show;
+    let (ann, ben) = (world.visitor(), world.visitor_at(1));
+    let address = format!("/api/v1/shows/{show}");
+    let (_, detail) = ann.get(&address).await;
+    assert_eq!((text(&detail["status"]), text(&detail["availability"])), ("on_sale", "available"), "{detail}");
+    assert_eq!(ann.get(&format!("{address}/best?count=2")).await.0, StatusCode::OK);
+    ann.bought(&[1, 2], "tok_paid").await;
+
+    let (well, said) = world.command(&["cancel-show", &show.to_string(), "--reason", "The projector is broken."]).await;
+    assert!(well, "{said}");
+    for visitor in [&ann, &ben] {
+        until("every server says so", || async { visitor.get(&address).await.1["status"] == "called_off" }).await;
+        let (_, detail) = visitor.get(&address).await;
+        assert_eq!((&detail["seats_left"], text(&detail["availability"])), (&json!(0), "sold_out"), "{detail}");
+        let (status, refusal) = visitor.get(&format!("{address}/best?count=2")).await;
+        assert_eq!((status, text(&refusal["code"])), (StatusCode::CONFLICT, "sales_closed"), "{refusal}");
+        assert_eq!(visitor.states().await, "3".repeat(300), "no seat is for sale");
+        let (status, refusal) = visitor.wait_for(1).await;
+        assert_eq!((status, text(&refusal["code"])), (StatusCode::CONFLICT, "sales_closed"), "{refusal}");
+        let page = visitor.client.get(format!("{}/shows/{show}", visitor.base)).header("cookie", &visitor.cookie);
+        let page = page.send().await.expect("a page").text().await.expect("a text");
+        assert!(page.contains("This show will not take place"), "{page}");
+        assert!(page.contains("on its way back"), "what to do: {page}");
+        assert!(!page.contains("seat-map"), "no map: {page}");
+    }
     world.end().await;
 }
 

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use chrono::{DateTime, NaiveDate, Utc};
-use domain::api::catalogue::{Availability, FilmView, ShowView};
+use domain::api::catalogue::{Availability, FilmView, ShowStatus, ShowView};
+use domain::api::organiser::Sales;
 use domain::money::{Currency, Money};
 use domain::time::Timestamp;
 use sqlx::postgres::PgArguments;
@@ -64,12 +65,17 @@ struct ListedRow {
     taken: i64,
     places: i64,
     places_taken: i64,
+    sales: String,
+    sales_from: Option<DateTime<Utc>>,
+    called_off: bool,
 }
 
 impl ListedRow {
     /// A row that cannot be is an error that names itself, never a default.
-    fn read(self) -> Result<ListedShow, sqlx::Error> {
+    fn read(self, now: Timestamp) -> Result<ListedShow, sqlx::Error> {
         let id = self.id;
+        let sales = Sales::parse(&self.sales).ok_or_else(|| wrong_row("shows", "sales", &id))?;
+        let sales_from = self.sales_from.map(clock::from_utc);
         let currency = Currency::parse(&self.currency).ok_or_else(|| wrong_row("shows", "currency", &id))?;
         let cheapest = self.prices.values().min().ok_or_else(|| wrong_row("shows", "prices", &id))?;
         let local = local_start(self.starts_at, &self.time_zone)?;
@@ -100,7 +106,9 @@ impl ListedRow {
             seat_count,
             seats_left,
             availability: Availability::of(seats_left, seat_count),
+            status: ShowStatus::of(self.called_off, sales, sales_from, starts_at, now),
         };
+        let show = if self.called_off { show.called_off() } else { show };
         Ok(ListedShow { show, film })
     }
 }
@@ -108,6 +116,7 @@ impl ListedRow {
 const LISTED: &str = "
     WITH listed AS (
         SELECT s.id, s.starts_at, s.local_date, s.language, s.format, s.currency, s.prices,
+               s.sales, s.sales_from, s.called_off,
                cardinality(s.blocked) AS house_seats,
                sc.name AS screen,
                t.id AS theatre, t.name AS theatre_name,
@@ -189,7 +198,7 @@ pub(in crate::catalogue) async fn shows(
     let rows: Vec<ListedRow> = query.build_query_as().fetch_all(pool).await?;
     let limit = usize::try_from(SHOW_LIMIT).unwrap_or(usize::MAX);
     let more = rows.len() > limit;
-    let shows = rows.into_iter().take(limit).map(ListedRow::read).collect::<Result<_, _>>()?;
+    let shows = rows.into_iter().take(limit).map(|row| row.read(now)).collect::<Result<_, _>>()?;
     Ok(Found { shows, more, asked })
 }
 
@@ -221,7 +230,7 @@ pub(in crate::catalogue) async fn listed(
     query.push(FIRST_TO_START).push_bind(1_i64);
     query.push(WITH_TAKEN);
     let row: Option<ListedRow> = query.build_query_as().fetch_optional(pool).await?;
-    row.map(ListedRow::read).transpose()
+    row.map(|row| row.read(now)).transpose()
 }
 
 /// A LIKE pattern for "contains `text`", in which the text's own wildcards mean themselves.

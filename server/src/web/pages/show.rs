@@ -61,9 +61,11 @@ async fn show(
         running_minutes: show.running_minutes,
         is_on_sale: show.starts_at.since(now) > SALES_CLOSE_BEFORE_START_MS
             && show.sales == Sales::Open
+            && !show.is_called_off()
             && opens.is_none(),
         opens: opens.map(|from| in_words(&show, from)),
-        is_paused: show.sales == Sales::Paused && show.starts_at > now,
+        is_paused: show.sales == Sales::Paused && show.starts_at > now && !show.is_called_off(),
+        is_called_off: show.is_called_off(),
         offer_minutes: (state.config.waiting_offer_ms / MINUTE_MS).max(1),
     };
     // Also before the sale begins: people come to wait for it.
