@@ -10,6 +10,7 @@ pub mod booking;
 pub mod csv;
 pub mod door;
 pub mod fairness;
+pub mod hidden_characters;
 pub mod json;
 pub mod layout;
 pub mod money;

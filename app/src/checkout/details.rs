@@ -2,7 +2,7 @@
 
 use domain::api::Person;
 use domain::api::cancelling::IfLate;
-use domain::person::{MAX_EMAIL_BYTES, MAX_NAME_CHARS};
+use domain::person::{MAX_EMAIL_BYTES, MAX_NAME_CHARS, has_mail_domain};
 use leptos::ev::SubmitEvent;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
@@ -289,9 +289,7 @@ fn wrong_name(name: &str, who: &str) -> Option<&'static str> {
 /// The key of what is wrong with an address. Catches slips of the finger; whether it exists only a mail can
 /// tell.
 pub(crate) fn wrong_email(email: &str) -> Option<&'static str> {
-    let looks_right = email.split_once('@').is_some_and(|(local, host)| {
-        !local.is_empty() && host.len() > 2 && host.contains('.') && !host.starts_with('.') && !host.ends_with('.')
-    });
+    let looks_right = has_mail_domain(email) && !email.starts_with('@');
     let clean = email.len() <= MAX_EMAIL_BYTES && !email.chars().any(|c| c.is_whitespace() || c.is_control());
     match () {
         () if email.is_empty() => Some("pay.email_missing"),

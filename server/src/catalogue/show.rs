@@ -359,9 +359,18 @@ pub(super) fn wrong_row(table: &str, column: &str, key: &dyn std::fmt::Display) 
     sqlx::Error::Decode(format!("{table}.{column} of {key} holds what it never may").into())
 }
 
-/// An address that names the city, once.
+/// Fewest digits of a postcode; house numbers have fewer, nearly always.
+const POSTCODE_DIGITS: usize = 4;
+
+/// An address that names the city, once. What follows a postcode is the city in its own language, which may be another
+/// name than ours: `1200-469 Lisboa` is in Lisbon.
 fn with_city(address: &str, city: &str) -> String {
-    if address.to_lowercase().contains(&city.to_lowercase()) {
+    let last = address.rsplit_once(", ").map_or("", |(_, last)| last);
+    let names_town = last.split_once(' ').is_some_and(|(code, town)| {
+        let digits = code.chars().filter(char::is_ascii_digit).count();
+        digits >= POSTCODE_DIGITS && town.chars().any(char::is_alphabetic)
+    });
+    if names_town || address.to_lowercase().contains(&city.to_lowercase()) {
         address.to_owned()
     } else {
         format!("{address}, {city}")
@@ -376,5 +385,7 @@ mod tests {
     fn an_address_names_its_city_once() {
         assert_eq!(with_city("Hill Road 112", "Mumbai"), "Hill Road 112, Mumbai");
         assert_eq!(with_city("Schönhauser Allee 180, 10119 BERLIN", "Berlin"), "Schönhauser Allee 180, 10119 BERLIN");
+        assert_eq!(with_city("Rua da Trindade 41, 1200-469 Lisboa", "Lisbon"), "Rua da Trindade 41, 1200-469 Lisboa");
+        assert_eq!(with_city("Unit 4, 12 High Street", "Leeds"), "Unit 4, 12 High Street, Leeds");
     }
 }

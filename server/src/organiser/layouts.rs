@@ -18,7 +18,7 @@ use super::{Act, sql};
 use crate::AppState;
 use crate::idempotency::Answer;
 use crate::ids;
-use crate::web::{Code, Problem};
+use crate::web::{Code, Problem, unreadable};
 
 /// Largest file of a room, bytes: 100,000 seats with all that editors write about them.
 pub const MAX_FILE_BYTES: usize = 32 * 1024 * 1024;
@@ -153,12 +153,19 @@ async fn read(file: File) -> Result<Imported, Problem> {
 /// A plan as text, as forms have it.
 fn take_plan(text: &str) -> Result<Value, Problem> {
     serde_json::from_str(text.trim_start_matches('\u{feff}')).map_err(|cause| {
-        let finding = Finding { kind: FindingKind::NotAPlan, place: cause.to_string(), count: 1 };
+        let place = format!("it is no JSON (line {} column {})", cause.line(), cause.column());
+        let finding = Finding { kind: FindingKind::NotAPlan, place, count: 1 };
         refused(vec![finding])
     })
 }
 
-fn refused(findings: Vec<Finding>) -> Problem {
+fn refused(mut findings: Vec<Finding>) -> Problem {
+    for finding in findings.iter_mut().filter(|finding| finding.kind == FindingKind::NotAPlan) {
+        let is_of_a_reader = ["missing field", "unknown ", "invalid ", "duplicate field", "data did not match"];
+        if is_of_a_reader.iter().any(|words| finding.place.contains(words)) {
+            unreadable::describe(&finding.place).trim_end_matches('.').clone_into(&mut finding.place);
+        }
+    }
     let told = findings.iter().take(MAX_IN_WORDS).map(ToString::to_string).collect::<Vec<_>>().join(" ");
     let more = findings.len().saturating_sub(MAX_IN_WORDS);
     let more = if more > 0 { format!(" And {more} more.") } else { String::new() };

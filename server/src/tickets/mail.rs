@@ -231,7 +231,7 @@ fn not_delivered(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> 
 /// Whether mail can be addressed to this at all. Asked before a booking is made, not after it is paid.
 #[must_use]
 pub fn is_address(email: &str) -> bool {
-    email.parse::<Address>().is_ok()
+    domain::person::has_mail_domain(email) && email.parse::<Address>().is_ok()
 }
 
 /// Puts a mail into the folder; one errand for a thread that may wait: a step each would cost more than the writing.

@@ -17,6 +17,7 @@ pub mod problem;
 pub mod reader;
 pub mod refusals;
 pub mod router;
+pub mod unreadable;
 pub mod visitor;
 
 pub use client_address::ClientAddress;

@@ -133,6 +133,12 @@ async fn another_amount_goes_back_and_the_story_says_both_sums() {
         let lines = story.as_array().expect("a list");
         assert!(lines.iter().any(|line| line["reason"] == told), "{story}");
     }
+    until("both buyers have a mail", || async {
+        world.mails().iter().filter(|mail| mail.contains("Subject: Your payment was not the agreed amount")).count()
+            == 2
+    })
+    .await;
+    assert!(!world.mails().iter().any(|mail| mail.contains("too late")), "{:?}", world.mails());
     assert_eq!(world.count("SELECT count(*) FROM tickets").await, 0);
     world.end().await;
 }

@@ -70,6 +70,10 @@ async fn the_openapi_document_is_whole_and_says_what_is_answered() {
         let documented = &document["paths"][template][name]["responses"][status.to_string()];
         let schema = &documented["content"]["application/problem+json"]["schema"]["$ref"];
         assert_eq!(schema, "#/components/schemas/ProblemView", "{method} {path} {status}");
+        // In words for people: no type of ours, no place in a line.
+        for word in ["u32", "struct", "at line", "deserialize", "expected"] {
+            assert!(!text(&problem["detail"]).contains(word), "{problem}");
+        }
     }
     world.end().await;
 }

@@ -18,6 +18,7 @@ pub fn words(finding: &Finding) -> String {
         FindingKind::UnknownCategory => say!("organiser.finding_unknown_category", count = count, place = place),
         FindingKind::DuplicateCategory => say!("organiser.finding_duplicate_category", place = place),
         FindingKind::NameTooLong => say!("organiser.finding_name_too_long", place = place),
+        FindingKind::HiddenCharacters => say!("organiser.finding_hidden_characters", place = place),
         FindingKind::OutOfBounds => say!("organiser.finding_out_of_bounds", place = place),
         FindingKind::DuplicateArea => say!("organiser.finding_duplicate_area", count = count, place = place),
         FindingKind::AreaCapacity => say!("organiser.finding_area_capacity", place = place),

@@ -45,6 +45,8 @@ pub enum FindingKind {
     DuplicateCategory,
     /// A name nobody could read.
     NameTooLong,
+    /// A name with characters nobody sees, which are written out in `place`.
+    HiddenCharacters,
     /// A seat outside of any room, or without a place.
     OutOfBounds,
     /// Areas without seats of one name.
@@ -121,6 +123,9 @@ impl fmt::Display for Finding {
             FindingKind::UnknownCategory => write!(f, "{count} seats are of category {place:?}, which is not defined."),
             FindingKind::DuplicateCategory => write!(f, "The category {place:?} is defined {count} times."),
             FindingKind::NameTooLong => write!(f, "The name {place:?}… is too long."),
+            FindingKind::HiddenCharacters => {
+                write!(f, "The name {place:?} has characters that nobody sees; take out what stands in brackets.")
+            }
             FindingKind::OutOfBounds => write!(f, "{place} lies outside of any room, or has no place."),
             FindingKind::DuplicateArea => write!(f, "{count} areas are called {place:?}."),
             FindingKind::AreaCapacity => write!(f, "The area {place:?} has no number of places from 1 to 100,000."),

@@ -1,10 +1,11 @@
 //! A stranger's file on its way to becoming a room: everything that stands in the way is named at once, what means
 //! the same is tidied without asking, and what needs a decision is mended where the person says so.
 //!
-//! Tidied always: numbers written as numbers, keys that are `null`, seats listed in another order than they stand,
+//! Tidied always: letters with two spellings, numbers written as numbers, keys that are `null`, seats listed in another order than they stand,
 //! zones of one name whose seats could not be told apart. Mended on request: seats without a number or with
 //! somebody else's, categories that are not defined or are there twice. What is never changed is where seats are,
-//! and in which direction they are numbered. A sketch is read as it is.
+//! and in which direction they are numbered. A sketch is read as it is, but for the spelling of letters. Invisible
+//! characters are refused in names of both: rows that differ by them look the same.
 
 mod finding;
 mod plan;
@@ -42,6 +43,12 @@ pub fn import(mut file: Value, name: &str, mend: bool) -> Result<Imported, Vec<F
         let problems = plan::look(&mut file, mend, &mut remarks);
         if !problems.is_empty() {
             return Err(capped(problems));
+        }
+    } else {
+        tidy::compose(&mut file);
+        let hidden = plan::hidden_in_texts(&file);
+        if !hidden.is_empty() {
+            return Err(capped(hidden));
         }
     }
     // What is left to refuse is refused by the room itself, one thing at a time.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use serde_json::{Value, json};
 
 use super::{Finding, FindingKind, MAX_FINDINGS};
+use crate::hidden_characters::{is_bidi_control, is_zero_width, shown};
 use crate::layout::areas::{self, MAX_AREA_CAPACITY};
 use crate::layout::error::{MAX_CATEGORIES, MAX_NAME_CHARS};
 use crate::layout::frame::is_place;
@@ -66,9 +67,27 @@ fn row_name(zone: &Value, row: &Value) -> String {
         .join(" ")
 }
 
+/// Whether a name has invisible characters. Joiners are part of how some scripts are written.
+fn has_hidden(name: &str) -> bool {
+    !name.is_ascii() && name.chars().any(|c| is_bidi_control(c) || is_zero_width(c))
+}
+
+/// Texts of a sketch that have invisible characters.
+pub(super) fn hidden_in_texts(value: &Value) -> Vec<Finding> {
+    match value {
+        Value::String(text) if has_hidden(text) => vec![Finding::new(FindingKind::HiddenCharacters, shown(text), 1)],
+        Value::Array(list) => list.iter().flat_map(hidden_in_texts).collect(),
+        Value::Object(object) => object.values().flat_map(hidden_in_texts).collect(),
+        _ => Vec::new(),
+    }
+}
+
 fn names(plan: &Value, problems: &mut Vec<Finding>) {
-    let mut long = BTreeSet::new();
+    let (mut long, mut hidden) = (BTreeSet::new(), BTreeSet::new());
     let mut look = |name: &str| {
+        if has_hidden(name) && hidden.len() < MAX_FINDINGS {
+            hidden.insert(shown(name));
+        }
         if name.len() > MAX_NAME_CHARS && name.chars().count() > MAX_NAME_CHARS && long.len() < MAX_FINDINGS {
             long.insert(name.chars().take(20).collect::<String>());
         }
@@ -81,7 +100,9 @@ fn names(plan: &Value, problems: &mut Vec<Finding>) {
             look(text(row, "row_number"));
             list(row, "seats").for_each(|seat| look(text(seat, "seat_number")));
         }
+        list(zone, "areas").for_each(|area| look(text(area, "name")));
     }
+    problems.extend(hidden.into_iter().map(|name| Finding::new(FindingKind::HiddenCharacters, name, 1)));
     problems.extend(long.into_iter().map(|name| Finding::new(FindingKind::NameTooLong, name, 1)));
 }
 

@@ -74,6 +74,33 @@ fn all_that_is_wrong_is_told_at_once_with_its_place() {
 }
 
 #[test]
+fn rows_that_look_alike_are_one_row_or_refused() {
+    let rows = |one: &str, other: &str| plan(vec![zone("", vec![numbered(one, &["1"]), numbered(other, &["1"])])]);
+    let told = problems(rows("e\u{301}", "\u{e9}"));
+    assert_eq!(told, [(FindingKind::DuplicateSeat, "\u{e9}1".to_owned(), 2)]);
+    for hidden in ["\u{202e}", "\u{200b}", "\u{2066}", "\u{feff}"] {
+        let told = problems(rows("A", &format!("A{hidden}")));
+        let place = format!("A[U+{:04X}]", u32::from(hidden.chars().next().expect("one")));
+        assert_eq!(told, [(FindingKind::HiddenCharacters, place, 1)], "{hidden:?}");
+    }
+    // A zone in Persian is written with a joiner.
+    let persian = plan(vec![zone("نیم\u{200c}طبقه", vec![numbered("A", &["1"])])]);
+    assert!(import(persian, "", false).is_ok());
+}
+
+#[test]
+fn an_accent_that_stands_alone_joins_its_letter_in_a_sketch_as_well() {
+    let sketch = |name: &str| {
+        json!({"sketch": 1, "name": name, "categories": [{"name": "a"}],
+               "zones": [{"category": "a", "rows": [{"rows": "A", "seats": "1-2"}]}]})
+    };
+    let imported = import(sketch("Cafe\u{301}"), "", false).expect("a room");
+    assert_eq!(imported.layout.name(), "Caf\u{e9}");
+    let refused = import(sketch("Room \u{202e}1"), "", false).expect_err("refused");
+    assert_eq!(refused[0].kind, FindingKind::HiddenCharacters);
+}
+
+#[test]
 fn two_seats_of_one_name_are_refused_by_name_and_count() {
     let told = problems(plan(vec![zone("", vec![numbered("12", &["7", "7", "7"]), numbered("A", &["1", "2"])])]));
     assert_eq!(told, [(FindingKind::DuplicateSeat, "12-7".to_owned(), 3)]);

@@ -1,6 +1,7 @@
 //! What other programs write another way and mean the same, brought into the one shape that is read.
 
 use serde_json::{Map, Value};
+use unicode_normalization::{UnicodeNormalization, is_nfc};
 
 use super::{Finding, FindingKind};
 
@@ -9,7 +10,7 @@ use super::{Finding, FindingKind};
 /// # Errors
 /// When it is no plan at all.
 pub(super) fn plan(file: &mut Value, name: &str, remarks: &mut Vec<Finding>) -> Result<(), Vec<Finding>> {
-    let mut tidied = Tidied(0);
+    let mut tidied = Tidied(compose(file));
     tidied.no_nul(file);
     let not_a_plan = |why: &str| vec![Finding::new(FindingKind::NotAPlan, why, 1)];
     let Value::Object(plan) = file else { return Err(not_a_plan("it is no JSON object")) };
@@ -49,6 +50,20 @@ pub(super) fn plan(file: &mut Value, name: &str, remarks: &mut Vec<Finding>) -> 
         remarks.push(Finding::new(FindingKind::Tidied, "", tidied.0));
     }
     Ok(())
+}
+
+/// Writes every text of a file in normalization form C, where each letter has one spelling: `e` with an accent behind it
+/// becomes `é`. How many were changed.
+pub(super) fn compose(value: &mut Value) -> usize {
+    match value {
+        Value::String(text) if !is_nfc(text) => {
+            *text = text.nfc().collect();
+            1
+        }
+        Value::Array(list) => list.iter_mut().map(compose).sum(),
+        Value::Object(object) => object.values_mut().map(compose).sum(),
+        _ => 0,
+    }
 }
 
 /// How many values were tidied.

@@ -43,10 +43,10 @@ pub(in crate::bookings) async fn send(
     let last = last_event(&mut connection, row.id, if number == 0 { TOLD } else { TOLD_OF_SEATS }).await?;
     let moved = if row.machine.money == MoneyState::Moved { moved_to(&mut connection, row.id).await? } else { None };
     drop(connection);
-    let (event, reason) = last.unwrap_or_default();
+    let (event, from, reason) = last.unwrap_or_default();
     let (headline, mut paragraphs) = match (number, moved) {
         (0, Some((reference, seats))) => moved_words(&reference, &seats),
-        (0, None) => whole_words(&event, &reason),
+        (0, None) => whole_words(&event, from.as_deref(), &reason),
         _ => part_words(&event, &reason, refund.as_ref()),
     };
     paragraphs.extend(money_words(row, number, refund.as_ref()));
@@ -70,9 +70,9 @@ async fn last_event(
     tx: &mut PgConnection,
     booking: Uuid,
     of: &[&str],
-) -> Result<Option<(String, String)>, sqlx::Error> {
+) -> Result<Option<(String, Option<String>, String)>, sqlx::Error> {
     sqlx::query_as(
-        "SELECT event, reason FROM booking_events WHERE booking_id = $1 AND event = ANY($2)
+        "SELECT event, from_state, reason FROM booking_events WHERE booking_id = $1 AND event = ANY($2)
          ORDER BY number DESC LIMIT 1",
     )
     .bind(booking)
@@ -105,10 +105,14 @@ fn moved_words(reference: &str, seats: &str) -> (String, Vec<String>) {
     ("Your payment came late, and you have seats".to_owned(), vec![text])
 }
 
-fn whole_words(event: &str, reason: &str) -> (String, Vec<String>) {
+fn whole_words(event: &str, from: Option<&str>, reason: &str) -> (String, Vec<String>) {
     let (headline, why) = match event {
         "cancelled_by_buyer" => ("You cancelled your booking", "Your seats are free for others again.".to_owned()),
         "cancelled_by_staff" => ("Your booking was cancelled", reason.to_owned()),
+        // In time, and yet no sale: it was not what was agreed.
+        "payment_succeeded" if from == Some("PAYMENT_PENDING") => {
+            ("Your payment was not the agreed amount", reason.to_owned())
+        }
         "seats_lost" => ("We could not give you the seats", reason.to_owned()),
         _ => ("Your payment came too late", reason.to_owned()),
     };
@@ -157,10 +161,14 @@ mod tests {
     #[test]
     fn every_notice_has_a_headline_and_says_why() {
         for event in TOLD {
-            let (headline, paragraphs) = whole_words(event, "Because.");
+            let (headline, paragraphs) = whole_words(event, None, "Because.");
             assert!(!headline.is_empty() && !paragraphs[0].is_empty(), "{event}");
         }
-        assert_eq!(whole_words("cancelled_by_staff", "The projector is broken.").1, ["The projector is broken."]);
+        let wrong_amount = whole_words("payment_succeeded", Some("PAYMENT_PENDING"), "€12.49 where €12.50 was agreed.");
+        assert_eq!(wrong_amount.0, "Your payment was not the agreed amount");
+        let late = whole_words("payment_succeeded", Some("EXPIRED"), "It came after its time was over.");
+        assert_eq!(late.0, "Your payment came too late");
+        assert_eq!(whole_words("cancelled_by_staff", None, "The projector is broken.").1, ["The projector is broken."]);
         assert!(part_words("part_cancelled_by_staff", "C7: broken.", None).1[0].contains("broken"));
         let over = RefundRow {
             number: 1,

@@ -242,7 +242,18 @@ fn addresses_that_cannot_be_one_are_refused_before_anything_is_sold() {
     for good in ["ana@example.org", "a.b+tickets@sub.example.co.uk"] {
         assert!(is_address(good), "{good}");
     }
-    for bad in ["", "ana", "ana@", "@example.org", "a b@example.org", "a@b\r\nBcc: c@d", "a@b@c", "Ana <a@b.org>"] {
+    for bad in [
+        "",
+        "ana",
+        "ana@",
+        "@example.org",
+        "a b@example.org",
+        "a@b\r\nBcc: c@d",
+        "a@b@c",
+        "a@b",
+        "a@b.",
+        "Ana <a@b.org>",
+    ] {
         assert!(!is_address(bad), "{bad:?}");
     }
     let refused = write(&from(), &TicketMail { to_email: "nobody".to_owned(), ..mail() });

@@ -16,7 +16,7 @@ use crate::AppState;
 use crate::catalogue::{Show, Unreadable};
 use crate::cdn::Tags;
 use crate::web::caching::{Kept, PRIVATE};
-use crate::web::{Code, Problem, reader};
+use crate::web::{Code, Problem, reader, unreadable};
 
 mod accounts;
 mod booking;
@@ -204,7 +204,7 @@ impl From<PathRejection> for PageError {
 
 impl From<QueryRejection> for PageError {
     fn from(rejection: QueryRejection) -> Self {
-        Self::Unreadable(rejection.body_text())
+        Self::Unreadable(unreadable::describe(&rejection.body_text()))
     }
 }
 

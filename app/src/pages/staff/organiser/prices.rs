@@ -20,6 +20,8 @@ pub struct PriceLine {
     pub label: String,
     /// Its price; empty where it has none.
     pub amount: Field,
+    /// Whether a room has it. Another has no name for people; its price is kept and not shown.
+    pub is_in_a_room: bool,
 }
 
 /// What stands in the fields.
@@ -77,7 +79,11 @@ impl Page for Prices {
     fn view(self) -> AnyView {
         let Self { desk, form, currency, key, done, trouble } = self;
         let PriceForm { version, lines, weekend, matinee, prime, surcharges, reason } = form;
-        let lead = if lines.is_empty() { say!("organiser.prices_none") } else { say!("organiser.prices_lead") };
+        let lead = if !lines.iter().any(|line| line.is_in_a_room) {
+            say!("organiser.prices_none")
+        } else {
+            say!("organiser.prices_lead")
+        };
         let surcharges = surcharges.into_iter().map(|(format, amount)| {
             let name = format!("surcharge:{}", format.as_str());
             let id = format!("surcharge-{}", format.as_str());
@@ -113,7 +119,11 @@ impl Page for Prices {
 /// A field for the price of each category. Their ids are numbers: names may hold what no id may.
 pub(super) fn price_fields(lines: Vec<PriceLine>, currency: Currency) -> Vec<AnyView> {
     let fields = lines.into_iter().enumerate().map(|(number, line)| {
-        let names = (format!("price-{number}"), format!("price:{}", line.category));
+        let name = format!("price:{}", line.category);
+        if !line.is_in_a_room && !line.amount.is_refused() {
+            return view! { <input r#type="hidden" name=name value=line.amount.value /> }.into_any();
+        }
+        let names = (format!("price-{number}"), name);
         amount_field(names, line.label, Some(currency), line.amount, false)
     });
     fields.collect()

@@ -16,7 +16,7 @@ use serde::Deserialize;
 
 use super::{PRIVATE_CACHE, PageError, html, words};
 use crate::idempotency::IdempotencyKey;
-use crate::web::{Code, Problem};
+use crate::web::{Code, Problem, unreadable};
 use crate::{AppState, ids};
 
 /// Largest form, bytes: an address, a name and two passwords are far below.
@@ -60,7 +60,7 @@ pub(super) type FormResult<T> = Result<Form<T>, FormRejection>;
 
 impl From<FormRejection> for PageError {
     fn from(rejection: FormRejection) -> Self {
-        Self::Unreadable(rejection.body_text())
+        Self::Unreadable(unreadable::describe(&rejection.body_text()))
     }
 }
 

@@ -17,7 +17,7 @@ use crate::bookings::{self, Decision};
 use crate::idempotency::{IdempotencyKey, Intent};
 use crate::web::pages::booking::passing_or_fault;
 use crate::web::pages::{PRIVATE_CACHE, PageError, html};
-use crate::web::{Code, Problem, reader};
+use crate::web::{Code, Problem, reader, unreadable};
 use crate::{AppState, ids};
 
 /// Largest form, bytes.
@@ -98,7 +98,7 @@ async fn decide(
     let Path((theatre, id, name)) = named?;
     let (staff, _) = desk(&state, who, &theatre, Section::Parked).await?;
     let decision = Decision::parse(&name).ok_or(PageError::NotFound)?;
-    let Form(sent) = sent.map_err(|rejection| PageError::Unreadable(rejection.body_text()))?;
+    let Form(sent) = sent.map_err(|rejection| PageError::Unreadable(unreadable::describe(&rejection.body_text())))?;
     let request = ReasonRequest { reason: sent.reason };
     let done = async {
         let path = format!("form /staff/{theatre}/parked/{id}/{name}");

@@ -21,7 +21,7 @@ use crate::accounts::Staff;
 use crate::idempotency::{Answer, IdempotencyKey, Intent};
 use crate::web::pages::booking::passing_or_fault;
 use crate::web::pages::{PRIVATE_CACHE, PageError, html};
-use crate::web::{Code, Problem, reader};
+use crate::web::{Code, Problem, reader, unreadable};
 use crate::{AppState, api_keys, ids, webhooks};
 
 /// Largest form, bytes.
@@ -128,7 +128,7 @@ async fn filled<T>(state: &AppState, who: Who, theatre: &str, sent: Sent<T>) -> 
     let (staff, _) = desk(state, who, theatre, Section::Systems).await?;
     match sent {
         Ok(Form(form)) => Ok((staff, form)),
-        Err(rejection) => Err(PageError::Unreadable(rejection.body_text()).into()),
+        Err(rejection) => Err(PageError::Unreadable(unreadable::describe(&rejection.body_text())).into()),
     }
 }
 

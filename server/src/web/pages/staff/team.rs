@@ -17,7 +17,7 @@ use super::super::booking::passing_or_fault;
 use super::super::{PRIVATE_CACHE, PageError, html};
 use super::{Turned, Who, desk, hindrance, on_its_clocks, zone_of};
 use crate::idempotency::{IdempotencyKey, Intent};
-use crate::web::{Code, Problem, reader};
+use crate::web::{Code, Problem, reader, unreadable};
 use crate::{AppState, accounts, audit, ids};
 
 /// Largest form, bytes.
@@ -71,7 +71,7 @@ async fn change(
 ) -> PageResult {
     let Path(theatre) = theatre?;
     let (staff, desk) = desk(&state, who, &theatre, Section::Team).await?;
-    let Form(sent) = sent.map_err(|rejection| PageError::Unreadable(rejection.body_text()))?;
+    let Form(sent) = sent.map_err(|rejection| PageError::Unreadable(unreadable::describe(&rejection.body_text())))?;
     let GrantForm { key, email, role, granted, reason } = sent;
     let request = GrantRequest { email, role, granted, reason };
     let done = async {

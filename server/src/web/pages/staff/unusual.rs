@@ -17,7 +17,7 @@ use super::{Turned, Who, desk, hindrance};
 use crate::idempotency::{IdempotencyKey, Intent};
 use crate::web::pages::booking::passing_or_fault;
 use crate::web::pages::{PRIVATE_CACHE, PageError, html};
-use crate::web::{Code, Problem, reader};
+use crate::web::{Code, Problem, reader, unreadable};
 use crate::{AppState, fairness, ids};
 
 /// Largest form, bytes.
@@ -70,7 +70,7 @@ async fn dismiss(
     let Path((theatre, id)) = named?;
     // Others are turned away before anything of the theatre, or the form, is looked at.
     let (staff, _) = desk(&state, who, &theatre, Section::Unusual).await?;
-    let Form(sent) = sent.map_err(|rejection| PageError::Unreadable(rejection.body_text()))?;
+    let Form(sent) = sent.map_err(|rejection| PageError::Unreadable(unreadable::describe(&rejection.body_text())))?;
     let request = ReasonRequest { reason: sent.reason };
     let done = async {
         let path = format!("form /staff/{theatre}/unusual/{id}/dismiss");

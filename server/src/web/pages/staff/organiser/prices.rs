@@ -76,6 +76,7 @@ fn as_kept(tariff: &TariffView, ground: &PriceGround, currency: Currency) -> Pri
         category: name.clone(),
         label: ground.label_of(name),
         amount: amount(tariff.base.get(name)),
+        is_in_a_room: ground.categories.contains_key(name),
     };
     let surcharges = Format::ALL.into_iter().filter_map(|format| {
         let minor = tariff.surcharge.get(&format);
@@ -104,7 +105,8 @@ fn as_sent(sent: &[(String, String)], ground: &PriceGround, currency: Currency) 
     for name in names {
         let (amount, minor) = price_in(field(sent, &format!("price:{name}")), currency);
         base.extend(minor.map(|minor| (name.to_owned(), minor)));
-        lines.push(PriceLine { category: name.to_owned(), label: ground.label_of(name), amount });
+        let is_in_a_room = ground.categories.contains_key(name);
+        lines.push(PriceLine { category: name.to_owned(), label: ground.label_of(name), amount, is_in_a_room });
     }
     let mut surcharge = BTreeMap::new();
     let mut surcharges = Vec::with_capacity(Format::ALL.len());
@@ -178,6 +180,17 @@ mod tests {
         assert_eq!(tariff.base, BTreeMap::from([("gold".to_owned(), 35_000)]));
         assert_eq!(tariff.surcharge, BTreeMap::from([(Format::Live, 5_000)]));
         assert_eq!((tariff.weekend_percent, tariff.matinee_percent, tariff.prime_percent), (120, 80, 100));
+    }
+
+    #[test]
+    fn a_category_no_room_has_keeps_its_price_and_is_not_shown() {
+        let (form, tariff) = sent(&[("price:gold", "350.00"), ("price:couple", "800.00")]);
+        assert_eq!(tariff.base.get("couple"), Some(&80_000), "kept");
+        let shown: Vec<&str> =
+            form.lines.iter().filter(|line| line.is_in_a_room).map(|line| line.category.as_str()).collect();
+        assert_eq!(shown, ["cat-2", "gold", "vip"]);
+        let kept = as_kept(&tariff, &ground(), Currency::parse("INR").expect("a code"));
+        assert!(kept.lines.iter().any(|line| line.category == "couple" && !line.is_in_a_room), "{kept:?}");
     }
 
     #[test]

@@ -44,6 +44,7 @@ impl Seen {
             category: category.clone(),
             label: self.ground.label_of(category),
             amount: Field::amount(*minor, self.currency),
+            is_in_a_room: true,
         };
         ShowForm {
             version: self.show.version.to_string(),
@@ -73,7 +74,8 @@ impl Seen {
                 amount.refusal = Some(Refusal::NoAmount(self.currency));
             }
             prices.extend(minor.map(|minor| (category.to_owned(), minor)));
-            lines.push(PriceLine { category: category.to_owned(), label: self.ground.label_of(category), amount });
+            let label = self.ground.label_of(category);
+            lines.push(PriceLine { category: category.to_owned(), label, amount, is_in_a_room: true });
         }
         let form = ShowForm {
             version: text("version"),

@@ -1,0 +1,55 @@
+//! Characters that are not seen and change how other text is read: marks that turn the direction of text around, and
+//! characters without a width. Two names that differ by them alone look the same.
+
+use std::fmt::Write as _;
+
+/// Whether it embeds, overrides or isolates a direction (Unicode Standard Annex 9, 2): the text behind it is turned
+/// around as well, where nothing ends it.
+#[must_use]
+pub const fn is_bidi_override(c: char) -> bool {
+    matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Whether it has a say in the direction of text: the above, and the marks that stand for one letter of a direction.
+#[must_use]
+pub const fn is_bidi_control(c: char) -> bool {
+    is_bidi_override(c) || matches!(c, '\u{61C}' | '\u{200E}' | '\u{200F}')
+}
+
+/// Whether it joins or parts letters without a width. Persian, Hindi and emoji are written with both.
+#[must_use]
+pub const fn is_joiner(c: char) -> bool {
+    matches!(c, '\u{200C}' | '\u{200D}')
+}
+
+/// Whether it has no width and no use in a name: everything without a width but the joiners.
+#[must_use]
+pub const fn is_zero_width(c: char) -> bool {
+    matches!(c, '\u{AD}' | '\u{34F}' | '\u{180E}' | '\u{200B}' | '\u{2060}'..='\u{2064}' | '\u{FEFF}')
+}
+
+/// The text with these characters written out, `A[U+202E]1`, for who has to find them.
+#[must_use]
+pub fn shown(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_bidi_control(c) || is_joiner(c) || is_zero_width(c) {
+            // Writing to a String cannot fail.
+            let _infallible = write!(shown, "[U+{:04X}]", u32::from(c));
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hidden_characters_are_written_out_and_all_others_stay() {
+        assert_eq!(shown("A\u{202E}1 e\u{301} \u{200D}\u{FEFF}"), "A[U+202E]1 e\u{301} [U+200D][U+FEFF]");
+        assert!(!is_zero_width('\u{200D}') && !is_bidi_control('ل'));
+    }
+}
