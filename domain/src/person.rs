@@ -79,6 +79,8 @@ mod tests {
             "   ",
             "a\r\nBcc: b@example.org",
             "\u{0}",
+            "\u{202E}nnA",
+            "Ann\u{2066}",
             &"x".repeat(MAX_NAME_CHARS + 1),
         ] {
             assert_eq!(personal_name(name), None, "{name:?}");

@@ -240,7 +240,7 @@ pub struct ShowQuery {
     pub language: Option<String>,
     /// `2D`, `3D`, `IMAX` or `LIVE`; case does not matter.
     pub format: Option<String>,
-    /// Text in the film's title or genre or in the theatre's name; case does not matter. At most 80
+    /// Text in the film's title or genre or in the theatre's name; case and accents do not matter. At most 80
     /// characters.
     pub q: Option<String>,
 }

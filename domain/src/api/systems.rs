@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use crate::api::Person;
 use crate::booking::{BookingState, MoneyState};
+use crate::hidden_characters::is_bidi_override;
 use crate::money::Money;
 
 #[cfg(feature = "openapi")]
@@ -19,11 +20,14 @@ pub const MAX_REASON_CHARS: usize = 300;
 /// Longest address of an endpoint, bytes.
 pub const MAX_URL_BYTES: usize = 500;
 
-/// A text of one line and so many characters at most, without the white space around it.
+/// A text of one line and so many characters at most, without the white space around it. One that turns the text behind
+/// it around is none: it stands in lists, mails and tickets beside others.
 #[must_use]
 pub fn one_line(text: &str, max_chars: usize) -> Option<&str> {
     let line = text.trim();
-    let is_good = !line.is_empty() && line.chars().count() <= max_chars && !line.chars().any(char::is_control);
+    let is_good = !line.is_empty()
+        && line.chars().count() <= max_chars
+        && !line.chars().any(|c| c.is_control() || is_bidi_override(c));
     is_good.then_some(line)
 }
 

@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use domain::api::organiser::{FilmChoice, FilmRequest};
 use sha2::{Digest, Sha256};
 
-use super::{Act, MAX_TEXT_CHARS, name_of, slug_of, sql, text_of};
+use super::{Act, MAX_TEXT_CHARS, slug_of, sql, text_of, title_of};
 use crate::AppState;
 use crate::idempotency::Answer;
 use crate::web::{Code, Problem};
@@ -29,7 +29,7 @@ pub async fn list(state: &AppState) -> Result<Vec<FilmChoice>, Problem> {
 /// # Errors
 /// 400 when something about it cannot be.
 pub async fn add(state: &AppState, act: &Act<'_>, request: &FilmRequest) -> Result<Answer, Problem> {
-    let title = name_of(&request.title, "the title")?;
+    let title = title_of(&request.title)?;
     let text = |text, what| text_of(text, MAX_TEXT_CHARS, what);
     let (tagline, synopsis) = (text(&request.tagline, "The tagline")?, text(&request.synopsis, "The synopsis")?);
     let (rating, genre) = (text_of(&request.rating, 20, "The rating")?, text_of(&request.genre, 60, "The genre")?);

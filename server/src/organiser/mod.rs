@@ -35,6 +35,7 @@ pub use tariffs::{PriceGround, current as tariff, price_ground, set as set_tarif
 pub use theatres::{change as change_theatre, create as create_theatre, found as found_theatre, one as theatre};
 pub use told::follow_forever;
 
+use domain::hidden_characters::is_bidi_override;
 use domain::roles::Role;
 use domain::time::Timestamp;
 use sqlx::{Postgres, Transaction};
@@ -49,6 +50,8 @@ use crate::web::{Code, Problem};
 pub const ROLES: &[Role] = &[Role::Manager, Role::Organiser];
 /// Longest name of a screen, a film or a language, characters.
 const MAX_NAME_CHARS: usize = 120;
+/// Longest title of a film, characters: the longest real ones have about 150.
+const MAX_TITLE_CHARS: usize = 200;
 /// Longest text about a film, characters.
 const MAX_TEXT_CHARS: usize = 2_000;
 
@@ -101,7 +104,16 @@ impl Begun<'_> {
 
 /// A name people read, without the white space around it.
 fn name_of<'a>(text: &'a str, what: &str) -> Result<&'a str, Problem> {
-    match text_of(text, MAX_NAME_CHARS, what)? {
+    named(text, MAX_NAME_CHARS, what)
+}
+
+/// A film's title, likewise.
+fn title_of(text: &str) -> Result<&str, Problem> {
+    named(text, MAX_TITLE_CHARS, "the title")
+}
+
+fn named<'a>(text: &'a str, most: usize, what: &str) -> Result<&'a str, Problem> {
+    match text_of(text, most, what)? {
         "" => Err(Problem::new(Code::Malformed, format!("Write down {what}."))),
         name => Ok(name),
     }
@@ -110,7 +122,8 @@ fn name_of<'a>(text: &'a str, what: &str) -> Result<&'a str, Problem> {
 /// A text people read; may be empty.
 fn text_of<'a>(text: &'a str, most: usize, what: &str) -> Result<&'a str, Problem> {
     let text = text.trim();
-    if text.chars().count() > most || text.chars().any(|letter| letter.is_control() && letter != '\n') {
+    let is_unreadable = |letter: char| (letter.is_control() && letter != '\n') || is_bidi_override(letter);
+    if text.chars().count() > most || text.chars().any(is_unreadable) {
         return Err(Problem::new(
             Code::Malformed,
             format!("{what} is longer than {most} characters, or cannot be read."),
@@ -161,5 +174,7 @@ mod tests {
         assert_eq!(name_of("  Kino ", "a name").ok(), Some("Kino"));
         assert!(name_of(" ", "a name").is_err() && name_of("a\u{7}", "a name").is_err());
         assert!(name_of(&"x".repeat(MAX_NAME_CHARS + 1), "a name").is_err());
+        assert!(title_of(&"ま".repeat(MAX_TITLE_CHARS)).is_ok() && title_of(&"x".repeat(MAX_TITLE_CHARS + 1)).is_err());
+        assert!(title_of("Live \u{202E}evil").is_err() && text_of("\u{2067}", MAX_TEXT_CHARS, "A text").is_err());
     }
 }

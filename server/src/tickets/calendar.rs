@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use domain::hidden_characters::is_bidi_override;
 use domain::time::{MINUTE_MS, Timestamp};
 use uuid::Uuid;
 
@@ -79,7 +80,7 @@ fn text(value: &str) -> String {
         match letter {
             '\\' | ';' | ',' => safe.extend(['\\', letter]),
             '\n' => safe.push_str("\\n"),
-            other if other.is_control() => {}
+            other if other.is_control() || is_bidi_override(other) => {}
             other => safe.push(other),
         }
     }

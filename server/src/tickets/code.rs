@@ -6,6 +6,7 @@
 use std::fmt;
 
 use domain::door::Code;
+use domain::hidden_characters::is_bidi_override;
 
 use super::signing;
 
@@ -107,7 +108,8 @@ pub fn group_qr_text(codes: &[&str], holder: &str) -> String {
 }
 
 fn clean(text: &str) -> String {
-    let spaced: String = text.chars().map(|c| if c == '|' || c.is_control() { ' ' } else { c }).collect();
+    let text = text.chars().filter(|c| !is_bidi_override(*c));
+    let spaced: String = text.map(|c| if c == '|' || c.is_control() { ' ' } else { c }).collect();
     spaced.trim().chars().take(MAX_HOLDER_CHARS).collect()
 }
 

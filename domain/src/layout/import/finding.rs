@@ -45,7 +45,7 @@ pub enum FindingKind {
     DuplicateCategory,
     /// A name nobody could read.
     NameTooLong,
-    /// A name with characters nobody sees, which are written out in `place`.
+    /// A name with invisible characters, which are written out in `place`.
     HiddenCharacters,
     /// A seat outside of any room, or without a place.
     OutOfBounds,
@@ -107,6 +107,11 @@ impl Finding {
     }
 }
 
+/// `1 seat is`, `2 seats are`.
+fn are(count: u32, one: &str, more: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { more })
+}
+
 impl fmt::Display for Finding {
     /// In a sentence, for the API and for logs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -118,29 +123,64 @@ impl fmt::Display for Finding {
                 write!(f, "The room has too many seats; a show sells at most {MAX_SEATS_PER_SHOW}.")
             }
             FindingKind::TooManyCategories => write!(f, "The room has {count} categories; at most 255 are possible."),
-            FindingKind::DuplicateSeat => write!(f, "{count} seats are called {place:?}."),
-            FindingKind::Unnumbered => write!(f, "{count} seats of {place:?} have no number."),
-            FindingKind::UnknownCategory => write!(f, "{count} seats are of category {place:?}, which is not defined."),
+            FindingKind::DuplicateSeat => write!(f, "{} called {place:?}.", are(*count, "seat is", "seats are")),
+            FindingKind::Unnumbered => {
+                let (one, more) = (format!("seat of {place:?} has"), format!("seats of {place:?} have"));
+                write!(f, "{} no number.", are(*count, &one, &more))
+            }
+            FindingKind::UnknownCategory => {
+                write!(f, "{} of category {place:?}, which is not defined.", are(*count, "seat is", "seats are"))
+            }
             FindingKind::DuplicateCategory => write!(f, "The category {place:?} is defined {count} times."),
             FindingKind::NameTooLong => write!(f, "The name {place:?}… is too long."),
             FindingKind::HiddenCharacters => {
-                write!(f, "The name {place:?} has characters that nobody sees; take out what stands in brackets.")
+                write!(f, "The name {place:?} has invisible characters; take out what is in brackets.")
             }
             FindingKind::OutOfBounds => write!(f, "{place} lies outside of any room, or has no place."),
-            FindingKind::DuplicateArea => write!(f, "{count} areas are called {place:?}."),
+            FindingKind::DuplicateArea => write!(f, "{} called {place:?}.", are(*count, "area is", "areas are")),
             FindingKind::AreaCapacity => write!(f, "The area {place:?} has no number of places from 1 to 100,000."),
             FindingKind::Refused => write!(f, "{place}."),
-            FindingKind::Tidied => write!(f, "{count} values were tidied: numbers as text, empty keys left out."),
+            FindingKind::Tidied => {
+                write!(f, "{} tidied: numbers as text, empty keys left out.", are(*count, "value was", "values were"))
+            }
             FindingKind::ZoneRenamed => write!(f, "A zone is now called {place:?}, for its seats were another's."),
-            FindingKind::SeatsRenumbered => write!(f, "{count} seats were given another number."),
-            FindingKind::CategoryAdded => write!(f, "The category {place:?} was added for {count} seats."),
-            FindingKind::RowsReordered => write!(f, "The seats of {count} rows were put in the order they stand in."),
-            FindingKind::RightToLeft => write!(f, "{count} rows are numbered from right to left."),
-            FindingKind::OddOrEven => write!(f, "{count} rows have odd numbers only, or even ones."),
-            FindingKind::SamePlace => write!(f, "{count} seats lie on another; the first is {place:?}."),
+            FindingKind::SeatsRenumbered => {
+                write!(f, "{} given another number.", are(*count, "seat was", "seats were"))
+            }
+            FindingKind::CategoryAdded => {
+                write!(f, "The category {place:?} was added for {}.", are(*count, "seat", "seats"))
+            }
+            FindingKind::RowsReordered => {
+                write!(f, "The seats of {} were put in the order they stand in.", are(*count, "row", "rows"))
+            }
+            FindingKind::RightToLeft => write!(f, "{} numbered from right to left.", are(*count, "row is", "rows are")),
+            FindingKind::OddOrEven => {
+                write!(f, "{} odd numbers only, or even ones.", are(*count, "row has", "rows have"))
+            }
+            FindingKind::SamePlace => {
+                write!(f, "{} on another; the first is {place:?}.", are(*count, "seat lies", "seats lie"))
+            }
             FindingKind::AreasNotSold => {
-                write!(f, "{count} areas of the drawing have no capacity, so nothing is sold there.")
+                write!(
+                    f,
+                    "{} no capacity, so nothing is sold there.",
+                    are(*count, "area of the drawing has", "areas of the drawing have")
+                )
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_is_one_and_two_are_two() {
+        let says = |kind, count| Finding::new(kind, "Stalls B", count).to_string();
+        assert_eq!(says(FindingKind::Unnumbered, 1), "1 seat of \"Stalls B\" has no number.");
+        assert_eq!(says(FindingKind::Unnumbered, 2), "2 seats of \"Stalls B\" have no number.");
+        assert_eq!(says(FindingKind::RowsReordered, 1), "The seats of 1 row were put in the order they stand in.");
+        assert_eq!(says(FindingKind::SamePlace, 1), "1 seat lies on another; the first is \"Stalls B\".");
     }
 }

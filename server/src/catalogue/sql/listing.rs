@@ -186,10 +186,11 @@ pub(in crate::catalogue) async fn shows(
         query.push(" AND s.format = upper(").push_bind(format).push(")");
     }
     if let Some(text) = &search.text {
-        let pattern = containing(text);
-        query.push(" AND (f.title ILIKE ").push_bind(pattern.clone());
-        query.push(" OR f.genre ILIKE ").push_bind(pattern.clone());
-        query.push(" OR t.name ILIKE ").push_bind(pattern).push(")");
+        for (column, before) in [("f.title", " AND ("), ("f.genre", " OR "), ("t.name", " OR ")] {
+            query.push(format_args!("{before}strpos(search_text({column}), search_text(")).push_bind(text);
+            query.push(")) > 0");
+        }
+        query.push(")");
     }
     query.push(FIRST_TO_START).push_bind(SHOW_LIMIT + 1);
     query.push(WITH_TAKEN);

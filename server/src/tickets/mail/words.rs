@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Display, Write as _};
 
+use domain::hidden_characters::is_bidi_override;
 use lettre::message::{Mailbox, MultiPart};
 use lettre::{Address, Message};
 
@@ -89,7 +90,7 @@ pub(super) fn write(from: &Mailbox, mail: &TicketMail) -> Result<Message, MailEr
 pub(in crate::tickets) fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len().min(MAX_TEXT_CHARS));
     let mut is_parted = false;
-    let kept = text.chars().filter(|c| !matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}'));
+    let kept = text.chars().filter(|c| !is_bidi_override(*c));
     for c in kept.take(MAX_TEXT_CHARS) {
         // The separators of lines and of paragraphs are white space.
         if c.is_control() || c.is_whitespace() {

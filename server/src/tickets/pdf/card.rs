@@ -20,10 +20,18 @@ const CODE: f32 = 140.0;
 /// Between a card's border and what it says.
 const PADDING: f32 = 18.0;
 
+/// Seats of a party named in one line of large letters; more of them stand in lines of small ones.
+const MOST_LARGE_SEATS: usize = 3;
+/// Lines for the seats of a party: their height together is that of one line of large letters.
+const SEAT_LINES: usize = 3;
+/// Height of each of them, points.
+const SEAT_LINE: f32 = 9.5;
+
 /// A card: what is large on it, what the small print says, and its code.
 pub(super) struct Card {
     label: &'static str,
-    seats: String,
+    /// In lines: several only of a party that no line could name.
+    seats: Vec<String>,
     category: String,
     code_in_letters: String,
     foot: String,
@@ -43,7 +51,7 @@ pub(super) fn cards(sheet: &Sheet) -> Result<Vec<Card>, PdfError> {
         let text = group_qr_text(&codes, &sheet.holder);
         cards.push(Card {
             label: "Everyone together",
-            seats: seats.join(", "),
+            seats: seat_lines(&seats),
             category: format!("{count} tickets in one code"),
             code_in_letters: String::new(),
             foot: "For all of you".to_owned(),
@@ -55,7 +63,7 @@ pub(super) fn cards(sheet: &Sheet) -> Result<Vec<Card>, PdfError> {
         let text = qr_text(&ticket.code, &ticket.label, &sheet.holder);
         cards.push(Card {
             label: "Seat",
-            seats: ticket.label.clone(),
+            seats: vec![ticket.label.clone()],
             category: ticket.category.clone(),
             code_in_letters: ticket.code.clone(),
             foot: format!("{number} of {count}"),
@@ -64,6 +72,12 @@ pub(super) fn cards(sheet: &Sheet) -> Result<Vec<Card>, PdfError> {
         });
     }
     Ok(cards)
+}
+
+/// The seats of a party in as few lines as name them all, of about as many seats each.
+pub(super) fn seat_lines(seats: &[&str]) -> Vec<String> {
+    let lines = if seats.len() > MOST_LARGE_SEATS { SEAT_LINES.min(seats.len()) } else { 1 };
+    seats.chunks(seats.len().div_ceil(lines).max(1)).map(|some| some.join(", ")).collect()
 }
 
 const fn style(size: f32, weight: Weight, colour: Colour) -> Style {
@@ -102,7 +116,14 @@ impl Card {
             canvas.text((x, y), label, style(7.5, Weight::Regular, QUIET), room);
             canvas.text((x, y + size + 1.0), value, style(size, weight, INK), room)
         };
-        fact(0.0, 0.0, self.label, &self.seats, 18.0, Weight::Bold, true);
+        if let [seats] = &self.seats[..] {
+            fact(0.0, 0.0, self.label, seats, 18.0, Weight::Bold, true);
+        } else {
+            fact(0.0, 0.0, self.label, "", SEAT_LINE, Weight::Bold, true);
+            for (number, seats) in (0_u8..).zip(&self.seats) {
+                fact(0.0, SEAT_LINE * f32::from(number), "", seats, SEAT_LINE - 1.0, Weight::Bold, true);
+            }
+        }
         let theatre = format!("{}, {}", sheet.theatre, sheet.screen);
         fact(0.0, 36.0, "Theatre", &theatre, 11.0, Weight::Regular, true);
         fact(0.0, 62.0, "Address", &sheet.address, 9.0, Weight::Regular, true);

@@ -149,6 +149,18 @@ mod tests {
     }
 
     #[test]
+    fn the_card_of_a_party_names_every_seat() {
+        let labels: Vec<String> = (1..=10).map(|number| format!("Circle left C{number}")).collect();
+        for count in 1..=labels.len() {
+            let seats: Vec<&str> = labels[..count].iter().map(String::as_str).collect();
+            let lines = card::seat_lines(&seats);
+            assert_eq!(lines.join(", "), seats.join(", "));
+            // No line is cut: it fits in small letters.
+            assert!(lines.len() <= 3 && lines.iter().all(|line| line.chars().count() <= 80), "{lines:?}");
+        }
+    }
+
+    #[test]
     fn a_party_has_one_card_more_than_seats_and_a_single_guest_has_one() {
         let cards = |count| card::cards(&sheet("Ana", count)).expect("they fit").len();
         assert_eq!((cards(1), cards(2), cards(10)), (1, 3, 11));

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::LazyLock;
 
+use domain::hidden_characters::is_bidi_override;
 use krilla::text::{Font, GlyphId, KrillaGlyph};
 use rustybuzz::{Direction, Face, UnicodeBuffer};
 use unicode_bidi::BidiInfo;
@@ -84,7 +85,9 @@ pub(super) struct Line {
 /// Shapes a line of text.
 pub(super) fn line(text: &str, weight: Weight) -> Line {
     let typefaces = weight.typefaces();
-    let clean: String = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
+    // Marks that turn the text behind them around are no letters: without them the text is complete.
+    let text = text.chars().filter(|letter| !is_bidi_override(*letter));
+    let clean: String = text.map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
     let known: String = clean.chars().filter(|letter| is_known(typefaces, *letter)).collect();
     let is_complete = known.chars().count() == clean.chars().count();
     let runs: Vec<Run> = pieces(known.trim(), typefaces)
