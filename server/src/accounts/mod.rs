@@ -47,7 +47,7 @@ pub use person::{check as check_person, email_of, known_as, mailbox};
 pub use pin::{PinIntent, check_pin, managers_with_pin, set_pin};
 pub use purge::purge_forever;
 pub use register::register;
-pub use sessions::{Session, SignedIn, of_request, to_end};
+pub use sessions::{Session, SignedIn, of_request, session_cookie_name, to_end};
 pub use staff::{Staff, may_at, works_at};
 pub use view::{has_proven_address, named, of_account};
 

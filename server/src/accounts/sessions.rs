@@ -100,13 +100,15 @@ fn bearer(headers: &HeaderMap) -> Option<Result<&str, Problem>> {
     }
 }
 
-const fn cookie_name(https: bool) -> &'static str {
+/// Name of the cookie that carries a session, by whether the site is served over https.
+#[must_use]
+pub const fn session_cookie_name(https: bool) -> &'static str {
     if https { HOST_SESSION_COOKIE } else { SESSION_COOKIE }
 }
 
 /// The secret in the session's cookie, if it can be one.
 fn cookie(headers: &HeaderMap, https: bool) -> Option<&[u8]> {
-    let name = cookie_name(https).as_bytes();
+    let name = session_cookie_name(https).as_bytes();
     let cookies = headers.get_all(COOKIE).into_iter().flat_map(|value| value.as_bytes().split(|byte| *byte == b';'));
     let mut ours = cookies.filter_map(|cookie| cookie.trim_ascii().strip_prefix(name)?.strip_prefix(b"="));
     ours.find(|secret| secret.len() == SECRET_LENGTH && secret.iter().all(u8::is_ascii_hexdigit))
@@ -198,7 +200,7 @@ pub(super) fn new_secret() -> (String, [u8; 32]) {
 /// The cookies of a session that begins.
 pub(super) fn cookies(secret: &str, life: Life, https: bool) -> [HeaderValue; 2] {
     let (secure, age) = (if https { "; Secure" } else { "" }, life.absolute_ms / SECOND_MS);
-    let name = cookie_name(https);
+    let name = session_cookie_name(https);
     [
         value(&format!("{name}={secret}; Path=/; Max-Age={age}; HttpOnly; SameSite=Lax{secure}")),
         value(&format!("{HINT_COOKIE}=1; Path=/; Max-Age={age}; SameSite=Lax{secure}")),
@@ -207,7 +209,7 @@ pub(super) fn cookies(secret: &str, life: Life, https: bool) -> [HeaderValue; 2]
 
 /// The cookies of a session that is over.
 pub(super) fn no_cookies(https: bool) -> [HeaderValue; 2] {
-    let (name, secure) = (cookie_name(https), if https { "; Secure" } else { "" });
+    let (name, secure) = (session_cookie_name(https), if https { "; Secure" } else { "" });
     [
         value(&format!("{name}=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax{secure}")),
         value(&format!("{HINT_COOKIE}=; Path=/; Max-Age=0; SameSite=Lax{secure}")),

@@ -121,7 +121,7 @@ const SHARED_REFUSALS: [SharedRefusal; 14] = [
 ];
 
 /// Completes the document for a server that is reached at `public_url`.
-pub(super) fn complete(mut document: Value, public_url: &str) -> Value {
+pub(super) fn complete(mut document: Value, public_url: &str, is_https: bool) -> Value {
     if let Some(paths) = document["paths"].as_object_mut() {
         for (path, item) in paths {
             for method in METHODS {
@@ -139,7 +139,7 @@ pub(super) fn complete(mut document: Value, public_url: &str) -> Value {
     });
     document["servers"] = json!([{ "url": public_url.trim_end_matches('/'), "description": "This server" }]);
     document["tags"] = TAGS.iter().map(|(name, says)| json!({ "name": name, "description": says })).collect();
-    document["components"]["securitySchemes"] = security_schemes();
+    document["components"]["securitySchemes"] = security_schemes(is_https);
     bound_integers(&mut document);
     document
 }
@@ -202,11 +202,11 @@ fn security(access: Access, path: &str) -> Value {
     }
 }
 
-fn security_schemes() -> Value {
+fn security_schemes(is_https: bool) -> Value {
     json!({
-        "visitor": { "type": "apiKey", "in": "cookie", "name": visitor::COOKIE,
+        "visitor": { "type": "apiKey", "in": "cookie", "name": visitor::cookie_name(is_https),
             "description": "Whose holds and bookings are meant. The first answer that needs one sets it." },
-        "session": { "type": "apiKey", "in": "cookie", "name": accounts::SESSION_COOKIE,
+        "session": { "type": "apiKey", "in": "cookie", "name": accounts::session_cookie_name(is_https),
             "description": "A browser that signed in." },
         "token": { "type": "http", "scheme": "bearer",
             "description": "A program that signed in: `POST /api/v1/users/login` with `\"token\": true`." },
@@ -291,7 +291,7 @@ mod tests {
 
     fn document() -> Value {
         let derived = serde_json::to_value(crate::web::router::openapi()).expect("a description is JSON");
-        complete(derived, "https://tickets.example.org/")
+        complete(derived, "https://tickets.example.org/", true)
     }
 
     fn operations(document: &Value) -> Vec<(String, &Value)> {

@@ -116,7 +116,8 @@ pub fn build(
 fn routes(state: AppState) -> Router {
     let (api, derived) = api();
     let derived = serde_json::to_value(derived).expect("a description is text, numbers and lists of them");
-    let document = Bytes::from(description::complete(derived, &state.config.public_url).to_string());
+    let document =
+        Bytes::from(description::complete(derived, &state.config.public_url, state.config.is_https()).to_string());
     let api = api.method_not_allowed_fallback(wrong_method).layer(DefaultBodyLimit::max(MAX_BODY_BYTES));
     let revalidate = (
         SetResponseHeaderLayer::if_not_present(header::CACHE_CONTROL, HeaderValue::from_static(REVALIDATED)),
