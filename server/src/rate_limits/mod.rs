@@ -22,6 +22,8 @@ use crate::web::{Code, Problem};
 
 /// A try waits so long for Redis, then this replica counts by itself.
 const DEADLINE: Duration = Duration::from_millis(250);
+/// A try that is counted in Redis or not at all waits so long.
+const SHARED_DEADLINE: Duration = Duration::from_secs(2);
 
 /// What one may do in a row, and how soon again.
 #[derive(Clone, Copy, Debug)]
@@ -101,49 +103,71 @@ impl RateLimits {
     /// # Errors
     /// 429, with how long to wait.
     pub async fn take(&self, state: &AppState, of: &Allowance, whose: &str) -> Result<(), Problem> {
-        match self.take_leaving(state, of, whose, 0).await {
-            Taken::Granted | Taken::Reserved => Ok(()),
-            Taken::Empty(pause) => {
-                tracing::info!(limit = of.name, wait_ms = pause.as_millis(), "a rate limit refuses a try");
+        match self.act(state, of, whose, Act::Take).await {
+            Said::Granted | Said::Reserved => Ok(()),
+            Said::Empty(ms) => {
+                tracing::info!(limit = of.name, wait_ms = ms, "a rate limit refuses a try");
+                let pause = Duration::from_millis(ms.unsigned_abs());
                 let detail = "That was too often in a short time. Please wait a little, then try again.";
                 Err(Problem::new(Code::TooManyAttempts, detail).with_limit(of.limit()).with_retry_after(pause))
             }
         }
     }
 
-    /// Takes one if at least `reserved` are left after it.
-    pub async fn take_leaving(&self, state: &AppState, of: &Allowance, whose: &str, reserved: u32) -> Taken {
-        match self.act(state, of, whose, Act::Take, reserved).await {
+    /// Takes one if at least `reserved` are left after it, for an act that needs Redis anyhow: this replica counts nothing
+    /// by itself. `None` when Redis does not answer in time.
+    pub async fn take_shared(&self, state: &AppState, of: &Allowance, whose: &str, reserved: u32) -> Option<Taken> {
+        let key = self.key(of, whose);
+        let said = self.ask_shared(state, (of, key.as_str()), (Act::Take, reserved), SHARED_DEADLINE).await?;
+        Some(match said {
             Said::Granted => Taken::Granted,
             Said::Reserved => Taken::Reserved,
             Said::Empty(ms) => Taken::Empty(Duration::from_millis(ms.unsigned_abs())),
-        }
+        })
     }
 
     /// The try that was counted went well: it does not count.
     pub async fn give_back(&self, state: &AppState, of: &Allowance, whose: &str) {
-        self.act(state, of, whose, Act::Give, 0).await;
+        self.act(state, of, whose, Act::Give).await;
     }
 
     /// Forgets all tries.
     pub async fn clear(&self, state: &AppState, of: &Allowance, whose: &str) {
-        self.act(state, of, whose, Act::Clear, 0).await;
+        self.act(state, of, whose, Act::Clear).await;
     }
 
-    async fn act(&self, state: &AppState, of: &Allowance, whose: &str, act: Act, reserved: u32) -> Said {
-        // Named as it always was: versions that run side by side during an update count together.
-        let key = format!("{}throttle:{}:{}", self.prefix, of.name, hashed(whose));
-        let mut call = self.script.call(&[&key]);
+    async fn act(&self, state: &AppState, of: &Allowance, whose: &str, act: Act) -> Said {
+        let key = self.key(of, whose);
+        match self.ask_shared(state, (of, key.as_str()), (act, 0), DEADLINE).await {
+            Some(said) => said,
+            None => self.local.act(of, key, (act, 0), state.locks.now()),
+        }
+    }
+
+    /// Named as it always was: versions that run side by side during an update count together.
+    fn key(&self, of: &Allowance, whose: &str) -> String {
+        format!("{}throttle:{}:{}", self.prefix, of.name, hashed(whose))
+    }
+
+    /// The answer of the bucket in Redis; `None` when there is none in time.
+    async fn ask_shared(
+        &self,
+        state: &AppState,
+        (of, key): (&Allowance, &str),
+        (act, reserved): (Act, u32),
+        deadline: Duration,
+    ) -> Option<Said> {
+        let mut call = self.script.call(&[key]);
         call.arg(of.burst).arg(of.each_ms).arg(act.as_str()).arg(reserved);
-        match tokio::time::timeout(DEADLINE, self.ask(state, act, &call)).await {
+        match tokio::time::timeout(deadline, self.ask(state, act, &call)).await {
             Ok(Ok(answer)) => match read(&answer.value) {
-                Some(said) => return said,
+                Some(said) => return Some(said),
                 None => tracing::error!(answer = ?answer.value, "a rate-limit bucket holds an invalid value"),
             },
-            Ok(Err(cause)) => tracing::debug!(%cause, "tries are counted by this replica alone for now"),
-            Err(_) => tracing::debug!("tries are counted by this replica alone: Redis takes too long"),
+            Ok(Err(cause)) => tracing::debug!(%cause, "Redis does not count tries for now"),
+            Err(_) => tracing::debug!("Redis takes too long to count a try"),
         }
-        self.local.act(of, key, (act, reserved), state.locks.now())
+        None
     }
 
     /// A try whose answer is lost was perhaps counted, and is not counted twice.

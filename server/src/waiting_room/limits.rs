@@ -2,9 +2,9 @@
 //!
 //! Two buckets a room, shared by all replicas (`rate_limits`): the caller's address (IPv4, or an IPv6 /64), and the
 //! network around it (/24, or /48). A ticket takes one from each. The first ones of a full bucket are free; the others go
-//! to callers who solved a puzzle of this room (`puzzles`), and an empty bucket refuses both. While Redis is away each
-//! replica counts by itself, in a bounded table, where newcomers share one bucket when it is full; no numbers are given out
-//! then anyhow, for the counter is in Redis too.
+//! to callers who solved a puzzle of this room (`puzzles`), and an empty bucket refuses both. While Redis does not
+//! answer no ticket is given out (503): a replica that counted by itself would give an address its bucket once more, and
+//! numbers come from Redis anyhow.
 
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ pub(super) struct Counted(Vec<(Allowance, String)>);
 ///
 /// # Errors
 /// 428 when a puzzle is to be solved first, 400 and 409 for a solution that is none or was used; 429 when address or
-/// network have no ticket left, with how long to wait.
+/// network have no ticket left, with how long to wait; 503 when Redis does not answer.
 pub(super) async fn count(state: &AppState, room: &Room, joiner: Joiner<'_>) -> Result<Counted, Problem> {
     let Some(of_address) = TicketLimit::of_address(state.config.queue_tickets_per_address) else {
         return Ok(Counted::default());
@@ -56,13 +56,17 @@ pub(super) async fn count(state: &AppState, room: &Room, joiner: Joiner<'_>) -> 
         let of = Allowance { name, burst: limit.burst, each_ms: limit.each_ms };
         let whose = format!("{} {whose}", room.id);
         let reserved = if has_solved { 0 } else { limit.reserved() };
-        let refusal = match state.rate_limits.take_leaving(state, &of, &whose, reserved).await {
-            Taken::Granted => {
+        let refusal = match state.rate_limits.take_shared(state, &of, &whose, reserved).await {
+            Some(Taken::Granted) => {
                 counted.0.push((of, whose));
                 continue;
             }
-            Taken::Reserved => asking.wanted(),
-            Taken::Empty(pause) => refusal(&of, pause),
+            Some(Taken::Reserved) => asking.wanted(),
+            Some(Taken::Empty(pause)) => refusal(&of, pause),
+            None => {
+                let detail = "The waiting room gives out no tickets at this moment. Please try again in a few seconds.";
+                Problem::new(Code::LockStoreUnavailable, detail)
+            }
         };
         counted.give_back(state).await;
         return Err(refusal);
