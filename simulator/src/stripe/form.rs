@@ -92,8 +92,11 @@ fn currency(fields: &mut Fields, name: &str) -> Result<String, Error> {
     Err(invalid(StatusCode::BAD_REQUEST, "Currencies are three lowercase letters."))
 }
 
-/// A new PaymentIntent; and the card that pays for it, with its payment method, if it is to be confirmed at once.
-pub fn intent(fields: &mut Fields) -> Result<(NewPayment, Option<(&'static Card, String)>), Error> {
+/// A card, and the payment method by which Stripe names it.
+pub type CardMethod = (&'static Card, String);
+
+/// A new PaymentIntent; and the card that pays for it, if it is to be confirmed at once.
+pub fn intent(fields: &mut Fields) -> Result<(NewPayment, Option<CardMethod>), Error> {
     let metadata = fields.metadata("metadata");
     fields.metadata("automatic_payment_methods");
     let confirm = fields.take("confirm").as_deref() == Some("true");
