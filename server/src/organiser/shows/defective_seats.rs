@@ -1,6 +1,7 @@
 //! Defective seats, taken out of sale at once in a show, or in every planned show of its screen. Refunds and notices are the
 //! work of `bookings`.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use axum::http::StatusCode;
@@ -131,7 +132,7 @@ async fn parts_of(
     let mut rooms: BTreeMap<Uuid, BTreeMap<String, SeatIndex>> = BTreeMap::new();
     let mut parts = Vec::new();
     for (id, layout) in planned {
-        if !rooms.contains_key(&layout) {
+        if let Entry::Vacant(room) = rooms.entry(layout) {
             let found = state.catalogue.known_show(id).await?;
             if found.layout_id != layout {
                 return Err(Problem::new(
@@ -139,7 +140,7 @@ async fn parts_of(
                     "The show is being moved to another room. Please look again.",
                 ));
             }
-            rooms.insert(layout, numbers((*found.layout).clone(), wanted.clone()).await?);
+            room.insert(numbers((*found.layout).clone(), wanted.clone()).await?);
         }
         let known = rooms.get(&layout).ok_or_else(|| Problem::not_found("layout"))?;
         if id == show
