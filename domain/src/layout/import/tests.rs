@@ -25,9 +25,12 @@ fn plan(zones: Vec<Value>) -> Value {
     json!({"name": "Room", "size": {"width": 100, "height": 100}, "categories": [{"name": "a", "color": "#fff"}], "zones": zones})
 }
 
-/// A row of seats with these numbers, 20 apart; each row at a place of its own.
+/// Rows of a room that [`numbered`] tells apart by their place.
+const ROWS: u32 = 1_000;
+
+/// A row of seats with these numbers, 20 apart; each row at a place of its own, within the bounds of a room.
 fn numbered(label: &str, numbers: &[&str]) -> Value {
-    let y = 24.0 * label.chars().map(|letter| f64::from(u32::from(letter))).sum::<f64>();
+    let y = 24.0 * f64::from(label.chars().map(u32::from).sum::<u32>() % ROWS);
     row(label, numbers.iter().zip(0..).map(|(number, at)| seat(*number, 20.0 * f64::from(at), y)).collect())
 }
 
