@@ -2,6 +2,7 @@
 import { claimShow } from "../pages/catalogue.js";
 import { mailsTo } from "../pages/mailbox.js";
 import { annaHoldsC7, bookingBecomes, expectNotReloaded, markPage, pathOf, payWith, readTickets } from "../pages/paying.js";
+import { press } from "../pages/show.js";
 import { expect, test } from "../pages/visitors.js";
 
 test("a paid seat is sold for everyone, and the ticket's QR code reads", async ({ request, anna, ben }) => {

@@ -36,6 +36,7 @@ const GUEST_COOKIE: &str = "Cookie: rowlock_visitor=0123456789abcdef0123456789ab
 /// What a manager is not asked: it ends the session that all other questions need, and signing in again is limited. Guests
 /// are asked both.
 const ENDS_THE_SESSION: &str = "^/api/v1/users/logout";
+
 /// Runs those a filter leaves.
 pub fn test(places: &Places, options: &Options, stop: &Stop) -> Result<Counts> {
     let is_wanted = |name: &str| options.filter.as_deref().is_none_or(|filter| name.contains(filter));
@@ -48,7 +49,10 @@ pub fn test(places: &Places, options: &Options, stop: &Stop) -> Result<Counts> {
     node::install_locked(&npm, &contract, stop)?;
     let programs =
         python::install_locked(&contract.join("requirements.txt"), &places.tools().join("schemathesis"), stop)?;
-    native::build(places, stop)?;
+    if options.only_api_contract {
+        // Otherwise cargo's tests have just built the programs.
+        native::build(places, stop)?;
+    }
 
     let mut folder = Folder::open(places, "api-contract", true)?;
     let mut processes = Processes::new(stop);
