@@ -35,7 +35,7 @@ enum By {
     },
 }
 
-const PROOFS: [Proof; 2] = [
+const PROOFS: [Proof; 3] = [
     Proof {
         name: "on-sale",
         about: "50,000 seats and a crowd through the waiting room; replicas are restarted and Redis fails over meanwhile",
@@ -48,6 +48,15 @@ const PROOFS: [Proof; 2] = [
             test: "free_places::nobody_gets_places_for_the_price_of_a_seat_however_they_check_out",
             variable: "ROWLOCK_FREE_PLACES",
             usual: "500",
+        },
+    },
+    Proof {
+        name: "interleavings",
+        about: "[all] schedules with up to two preemptions of each pair of actions on one booking; or so many, or one by name",
+        by: By::Test {
+            test: "interleavings::schedules_of_two_actions_on_one_booking_leave_the_books_right",
+            variable: "ROWLOCK_INTERLEAVINGS",
+            usual: "all",
         },
     },
 ];
@@ -66,7 +75,7 @@ pub struct Options {
 pub fn prove(places: &Places, options: &Options, stop: &Stop) -> Result<bool> {
     let Some(name) = &options.name else {
         for Proof { name, about, .. } in &PROOFS {
-            println!("cargo xtask prove {name:<11} {about}");
+            println!("cargo xtask prove {name:<13} {about}");
         }
         return Ok(true);
     };
@@ -79,7 +88,7 @@ pub fn prove(places: &Places, options: &Options, stop: &Stop) -> Result<bool> {
     let holds = match proof.by {
         By::LoadGenerator => bench::from_outside(places, name, &options.arguments, &folder, &stores, stop)?,
         By::Test { test, variable, usual } => {
-            ensure!(options.arguments.len() <= 1, "{name} takes one number");
+            ensure!(options.arguments.len() <= 1, "{name} takes one argument");
             let much = options.arguments.first().map_or(usual, String::as_str);
             run_test(places, test, (variable, much), &stores, stop)?
         }

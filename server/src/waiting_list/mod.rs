@@ -23,7 +23,7 @@ pub use gate::Open;
 pub use hand_over::{OpenedOffer, opened_offer, sign_offers_with, take_offer};
 pub use http::routes;
 pub use mails::send_forever as send_mails_forever;
-pub use rounds::serve_forever;
+pub use rounds::{round, serve_forever};
 
 use domain::time::Timestamp;
 use sqlx::PgConnection;

@@ -22,13 +22,17 @@ const MAX_OPEN_LISTS: i64 = 100_000;
 pub async fn serve_forever(state: AppState) {
     let mut rounds = Rounds::every(&state.stop, LOOK_EVERY);
     while rounds.go_on().await {
-        if let Err(cause) = one_round(&state).await {
+        if let Err(cause) = round(&state).await {
             tracing::warn!(%cause, "waiting lists could not be looked at");
         }
     }
 }
 
-async fn one_round(state: &AppState) -> Result<(), sqlx::Error> {
+/// One round over all shows in which somebody waits.
+///
+/// # Errors
+/// When the database fails. Troubles of single shows are logged, and the next round tries again.
+pub async fn round(state: &AppState) -> Result<(), sqlx::Error> {
     let now = state.locks.now();
     state.waiting.replace(sql::open_shows(&state.pg, MAX_OPEN_LISTS).await?);
     settle(state, now).await?;

@@ -67,7 +67,8 @@ pub struct Findings {
 }
 
 impl Findings {
-    fn all(self) -> Vec<String> {
+    /// All of it, what is under way first.
+    pub fn all(self) -> Vec<String> {
         [self.under_way, self.wrong, self.broken].concat()
     }
 

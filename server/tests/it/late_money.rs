@@ -22,8 +22,8 @@ async fn paying(visitor: &Visitor, seats: &[u32], if_late: Option<&str>) -> Valu
     pending
 }
 
-/// Lets a booking's time run out while the gateway hears nothing of it: a gateway that is away.
-async fn expire(world: &World, booking: &Value) {
+/// Lets a booking's time run out while the gateway hears nothing of it: a gateway that is away. Its seats are to be freed.
+pub async fn time_out(world: &World, booking: &Value) {
     let statements = [
         "UPDATE bookings SET state = 'EXPIRED', expires_at = now() - interval '1 second', version = version + 1,
                              updated_at = now() WHERE id = $1::uuid",
@@ -37,11 +37,16 @@ async fn expire(world: &World, booking: &Value) {
         sqlx::query(statement).bind(text(&booking["id"])).execute(&mut *tx).await.expect("time passes");
     }
     tx.commit().await.expect("time has passed");
+}
+
+/// The same, and its seats are free.
+async fn expire(world: &World, booking: &Value) {
+    time_out(world, booking).await;
     until("its seats are free", || async { world.count("SELECT count(*) FROM outbox").await == 0 }).await;
 }
 
 /// The buyer pays on the gateway's page.
-async fn pay_on_page(visitor: &Visitor, pending: &Value, card: &str) {
+pub async fn pay_on_page(visitor: &Visitor, pending: &Value, card: &str) {
     let page = visitor.client.post(text(&pending["pay_url"]));
     let form = page.header("content-type", "application/x-www-form-urlencoded").body(format!("card={card}"));
     let answer = form.send().await.expect("the gateway answers");

@@ -4,7 +4,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
+
+use crate::postgres_proxy;
 
 /// Read at once, bytes.
 const CHUNK_BYTES: usize = 16 * 1024;
@@ -63,21 +65,11 @@ pub struct Wire {
 impl Wire {
     /// In front of that Postgres.
     pub async fn open(database_url: &str) -> Self {
-        let mut url = reqwest::Url::parse(database_url).expect("DATABASE_URL is an address");
-        let behind = format!("{}:{}", url.host_str().expect("a host"), url.port().unwrap_or(5432));
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let own = listener.local_addr().expect("an address");
-        url.set_ip_host(own.ip()).expect("it has a host");
-        url.set_port(Some(own.port())).expect("it has a host");
         let shared = Arc::<Shared>::default();
-        let wire = Self { url: url.to_string(), shared: Arc::clone(&shared) };
-        tokio::spawn(async move {
-            while let Ok((client, _)) = listener.accept().await {
-                let Ok(postgres) = TcpStream::connect(&behind).await else { continue };
-                tokio::spawn(pass(client, postgres, Arc::clone(&shared)));
-            }
-        });
-        wire
+        let to_all = Arc::clone(&shared);
+        let url =
+            postgres_proxy::open(database_url, move |client, postgres| pass(client, postgres, Arc::clone(&to_all)));
+        Self { url: url.await, shared }
     }
 
     /// The next connections, so many, meet this fate once they have said these words.

@@ -65,12 +65,13 @@ pub struct World {
 
 pub struct Server {
     pub url: String,
-    process: Child,
+    /// None: it runs in the test's own process.
+    process: Option<Child>,
 }
 
 impl Server {
     fn is_running(&self) -> bool {
-        self.process.id().is_some()
+        self.process.as_ref().is_some_and(|process| process.id().is_some())
     }
 }
 
@@ -196,7 +197,13 @@ impl World {
             () = is_ready => {}
             end = process.wait() => panic!("the server at {free} ended before it was ready: {end:?}"),
         }
-        self.servers.push(Server { url, process });
+        self.servers.push(Server { url, process: Some(process) });
+        self.servers.len() - 1
+    }
+
+    /// One more server, which runs in the test's own process and ends with it; its place in `servers`.
+    pub fn add_own_server(&mut self, url: String) -> usize {
+        self.servers.push(Server { url, process: None });
         self.servers.len() - 1
     }
 
@@ -215,7 +222,8 @@ impl World {
 
     /// Kills a server as a crash does.
     pub async fn kill(&mut self, server: usize) {
-        self.servers[server].process.kill().await.expect("the server can be killed");
+        let process = self.servers[server].process.as_mut().expect("a process of its own");
+        process.kill().await.expect("the server can be killed");
     }
 
     /// A visitor nobody has seen, at the first server.
@@ -330,11 +338,11 @@ impl World {
     pub async fn end_despite(mut self, findings: &[&str]) {
         self.close_books(findings).await;
         self.ending.is_ended = true;
-        for server in &mut self.servers {
-            if let Some(id) = server.process.id() {
+        for process in self.servers.iter_mut().filter_map(|server| server.process.as_mut()) {
+            if let Some(id) = process.id() {
                 let _ = Command::new("kill").arg("-TERM").arg(id.to_string()).status().await;
             }
-            tokio::time::timeout(PATIENCE, server.process.wait())
+            tokio::time::timeout(PATIENCE, process.wait())
                 .await
                 .expect("the server stops when asked to")
                 .expect("it can be waited for");
