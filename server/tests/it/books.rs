@@ -6,11 +6,10 @@
 //! seats sold = claims sold = tickets; no seat twice; nothing left to be done; the map shows the claims
 //! places sold = claims sold = tickets; stock of an area = sum of its claims
 //!
-//! [`World::end`] looks at them at the end of every test ([`Books::close`]). What one transaction writes together is broken
-//! if it ever differs, and fails the test: totals and lines, stocks and claims, what a sold booking has. With
-//! `ROWLOCK_CLOSE_BOOKS=1` so does everything that is wrong when nothing is under way any more: the money at gateways and
-//! tills, claims of bookings that are over. A test that breaks them on purpose ends with [`World::end_despite`]. One that
-//! wants all of it done asks for [`Books::balance`].
+//! [`World::end`] looks at them at the end of every test ([`Books::close`]). A test fails if what one transaction writes
+//! together differs (totals and lines, stocks and claims, what a sold booking has), or if a booking of which nothing is
+//! under way is wrong (the money at gateways and tills, claims of bookings that are over). A test that breaks them on
+//! purpose ends with [`World::end_despite`]. One that wants all of it done asks for [`Books::balance`].
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
@@ -27,7 +26,7 @@ use crate::world::{PATIENCE, World};
 
 /// Findings told at once; more would hide the first.
 const TOLD: usize = 30;
-/// How long the end of a test waits for what is under way.
+/// How long the end of a test waits for what is under way, where nothing is wrong.
 const SETTLES_WITHIN: Duration = Duration::from_secs(2);
 /// How often it looks meanwhile.
 const LOOKS_EVERY: Duration = Duration::from_millis(50);
@@ -239,25 +238,29 @@ impl Books<'_> {
         Ok((findings, totals))
     }
 
-    /// Looks at the end of a test. What is broken, and is no finding that the test `knows_of`, fails it; in full, what is
-    /// wrong as well: then it waits a moment until nothing is, and while `somebody_works`, until nothing is under way.
-    pub async fn close(&self, in_full: bool, somebody_works: bool, knows_of: &[&str]) {
+    /// Checks the books at the end of a test. A finding that the test does not know of fails it: what is broken at once, what
+    /// is wrong if it stays until patience is over. Where servers work, waits a moment for what is still under way.
+    pub async fn close(&self, in_full: bool, servers_work: bool, knows_of: &[&str]) {
         let began = tokio::time::Instant::now();
         let mut again = tokio::time::interval(LOOKS_EVERY);
         let is_news = |finding: &String| !knows_of.iter().any(|known| finding.contains(known));
         let news: Vec<String> = loop {
             again.tick().await;
-            let is_over = !in_full || began.elapsed() >= SETTLES_WITHIN;
-            let (news, is_settled): (Vec<String>, bool) = match self.findings().await {
+            let is_over = began.elapsed() >= PATIENCE;
+            match self.findings().await {
                 Ok((Findings { broken, wrong, under_way }, _)) => {
+                    let is_broken = broken.iter().any(is_news);
                     let wrong = if in_full { wrong } else { Vec::new() };
-                    let news = broken.into_iter().chain(wrong).filter(is_news).collect();
-                    (news, under_way.is_empty() || !somebody_works)
+                    let news: Vec<String> = broken.into_iter().chain(wrong).filter(is_news).collect();
+                    let may_settle =
+                        in_full && servers_work && began.elapsed() < SETTLES_WITHIN && !under_way.is_empty();
+                    if is_over || is_broken || (news.is_empty() && !may_settle) {
+                        break news;
+                    }
                 }
-                Err(cause) => (vec![format!("the books could not be read: {cause:#}")], false),
-            };
-            if is_over || (news.is_empty() && is_settled) {
-                break news;
+                // Connections that a test cut are found out one by one.
+                Err(cause) if is_over => break vec![format!("the books could not be read: {cause:#}")],
+                Err(_) => {}
             }
         };
         assert!(news.is_empty(), "the books do not balance at the end, {} findings:{}", news.len(), listed(&news));
