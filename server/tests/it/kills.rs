@@ -4,7 +4,7 @@
 //! while. A dozen kills by default, `ROWLOCK_KILLS=100` for all of them. Every run says its seed;
 //! `ROWLOCK_SEED` draws the same victims and moments again.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -29,7 +29,7 @@ const USUAL_KILLS: u32 = 12;
 const BUYERS: u64 = 12;
 /// Seats of a show.
 const SEATS: u32 = 300;
-/// A show is no longer offered when so many of its seats were bought: the rest would only be looked for.
+/// A show is no longer offered when so many of its seats were held by somebody: the rest would only be looked for.
 const ALMOST_SOLD_OUT: usize = 240;
 /// A kill comes this long after the sale was seen to go on, at most, milliseconds.
 const MOMENT_MS: u64 = 400;
@@ -76,6 +76,8 @@ const VICTIMS: [Victim; 4] = [Victim::OneServer, Victim::OtherServer, Victim::Re
 struct Told {
     /// Bookings they were told are CONFIRMED, with the show and seats.
     confirmed: HashMap<Uuid, (Uuid, Vec<u32>)>,
+    /// Seats of each show that somebody held: sold, or held for minutes after a declined card.
+    taken: HashMap<Uuid, BTreeSet<u32>>,
     /// Answers that no fault excuses.
     surprises: Vec<String>,
 }
@@ -185,6 +187,7 @@ impl Sale {
             (StatusCode::CONFLICT | StatusCode::LOCKED, _) => return Ok(()),
             (status, answer) => return Err(format!("a hold was answered {status} {answer}")),
         };
+        self.told().taken.entry(buyer.show).or_default().extend(&wanted);
         // Half of them check out and pay in one request.
         let paid = if chance.random() {
             buyer.buy(&hold, Some(card)).await?
@@ -233,9 +236,8 @@ impl Sale {
 
     async fn offer_another_show(&self) {
         let show = *self.shows().last().expect("there is one");
-        let bought: usize =
-            self.told().confirmed.values().filter(|(of, _)| *of == show).map(|(_, seats)| seats.len()).sum();
-        if bought >= ALMOST_SOLD_OUT {
+        let taken = self.told().taken.get(&show).map_or(0, BTreeSet::len);
+        if taken >= ALMOST_SOLD_OUT {
             let next = insert_show(&self.world.pg, 300_000, 24 * 3600).await;
             self.shows().push(next);
         }
