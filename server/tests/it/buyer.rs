@@ -12,7 +12,7 @@ use crate::world::text;
 
 /// One request may take this long; a charge takes ten seconds at most.
 const ANSWER_WITHIN: Duration = Duration::from_secs(15);
-/// After this long even this buyer gives up.
+/// After this long even this buyer gives up, unless told otherwise.
 const PERSISTENCE: Duration = Duration::from_secs(40);
 /// A request that died with its server keeps its key for minutes: after so many answers that it is still
 /// running, the same wish is sent with a new one.
@@ -30,6 +30,8 @@ pub struct Buyer {
     pub show: Uuid,
     /// What they say at checkout about money that comes too late.
     if_late: Option<&'static str>,
+    /// How long one request is sent again and again.
+    persistence: Duration,
 }
 
 /// Status and JSON, or why there is none.
@@ -46,7 +48,20 @@ impl Buyer {
     /// One whom nobody has seen.
     pub fn new(client: &reqwest::Client, servers: &Arc<[String]>, show: Uuid, email: String) -> Self {
         let cookie = format!("rowlock_visitor={}", server::ids::new_id().simple());
-        Self { client: client.clone(), servers: Arc::clone(servers), cookie, email, show, if_late: None }
+        Self {
+            client: client.clone(),
+            servers: Arc::clone(servers),
+            cookie,
+            email,
+            show,
+            if_late: None,
+            persistence: PERSISTENCE,
+        }
+    }
+
+    /// The same, who never gives up: whoever waits for this buyer has a deadline.
+    pub fn without_end(self) -> Self {
+        Self { persistence: Duration::MAX, ..self }
     }
 
     /// The same, saying this about money that comes too late.
@@ -64,10 +79,10 @@ impl Buyer {
             let is_running = matches!(&told, Ok((_, answer)) if answer["code"] == "still_running");
             match &told {
                 Ok((status, _)) if !is_running && !is_passing(*status) => return told,
-                Ok((status, answer)) if began.elapsed() > PERSISTENCE => {
+                Ok((status, answer)) if began.elapsed() > self.persistence => {
                     return Err(format!("{method} {path}: for too long {status} {answer}"));
                 }
-                Err(cause) if began.elapsed() > PERSISTENCE => return Err(format!("{method} {path}: {cause}")),
+                Err(cause) if began.elapsed() > self.persistence => return Err(format!("{method} {path}: {cause}")),
                 _ => {}
             }
             still_running += u32::from(is_running);

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::{StreamExt, stream};
-use tokio::sync::Barrier;
+use tokio::sync::{Barrier, watch};
 use uuid::Uuid;
 
 use super::mail_wire::Post;
@@ -20,7 +20,8 @@ use crate::buyer::{self, Buyer};
 use crate::replicas::Replica;
 use crate::world::{API_KEY, SECRET, World, insert_show};
 
-/// A saga with its fault takes no longer than this; most of it is waiting for its turn.
+/// A saga with its fault comes to its end this long after the last start of the server at most. Each fault kills once:
+/// how long all the kills take is a matter of the machine.
 const CASE_PATIENCE: Duration = Duration::from_secs(90);
 /// How often a predicate is looked at again.
 const LOOK_AGAIN: Duration = Duration::from_millis(150);
@@ -70,6 +71,8 @@ pub struct Stage {
     pub notes: Notes,
     redis_url: String,
     server: Replica,
+    /// Starts of the server after it was killed.
+    starts: watch::Sender<u64>,
     servers: Arc<[String]>,
     client: reqwest::Client,
     next_seat: AtomicU32,
@@ -118,6 +121,7 @@ impl Stage {
             servers: [server.url.clone()].into(),
             client: buyer::client(),
             next_seat: AtomicU32::new(0),
+            starts: watch::Sender::new(0),
             premiere: Mutex::new(Arc::new(premiere)),
             problems: Mutex::default(),
             world,
@@ -167,16 +171,38 @@ impl Stage {
     }
 
     async fn play_one(&self, case: Case) -> Result<Uuid, String> {
-        let order = self.order(case).await?;
+        let Some(order) = self.while_servers_start(self.order(case)).await else {
+            return Err("there is no booking".to_owned());
+        };
+        let order = order?;
         let played = async {
             case.saga.play(self, &order).await?;
             self.ends(&order, case.saga.ends()).await
         };
-        match tokio::time::timeout(CASE_PATIENCE, played).await {
-            Ok(Ok(())) => Ok(order.booking),
-            Ok(Err(why)) => Err(format!("{why}; {}", self.story(&order).await)),
-            Err(_) => Err(format!("it does not come to its end; {}", self.story(&order).await)),
+        match self.while_servers_start(played).await {
+            Some(Ok(())) => Ok(order.booking),
+            Some(Err(why)) => Err(format!("{why}; {}", self.story(&order).await)),
+            None => Err(format!("it does not come to its end; {}", self.story(&order).await)),
         }
+    }
+
+    /// Waits for something; gives up when it has not come, and the server was not started anew, for [`CASE_PATIENCE`].
+    async fn while_servers_start<T>(&self, awaited: impl Future<Output = T>) -> Option<T> {
+        let mut starts = self.starts.subscribe();
+        let mut awaited = std::pin::pin!(awaited);
+        loop {
+            tokio::select! {
+                outcome = &mut awaited => return Some(outcome),
+                started = tokio::time::timeout(CASE_PATIENCE, starts.changed()) => {
+                    started.ok()?.expect("the stage is there");
+                }
+            }
+        }
+    }
+
+    async fn start_anew(&self) {
+        self.server.start().await;
+        self.starts.send_modify(|starts| *starts += 1);
     }
 
     /// Waits until the booking stands so, its ticket was mailed if it has one, and nothing is left to do.
@@ -258,7 +284,7 @@ impl Stage {
             let begins = sqlx::query("UPDATE shows SET starts_at = now() - interval '1 minute' WHERE id = $1");
             begins.bind(premiere.show).execute(&self.world.pg).await.expect("the show begins");
             self.server.kill().await;
-            self.server.start().await;
+            self.start_anew().await;
         }
         premiere.everybody.wait().await;
     }
@@ -337,7 +363,7 @@ impl Stage {
             .execute(&self.world.pg)
             .await
             .expect("time passes");
-        self.server.start().await;
+        self.start_anew().await;
     }
 
     /// Waits until the books balance.

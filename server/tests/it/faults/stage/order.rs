@@ -20,7 +20,8 @@ impl Stage {
             _ => self.world.show,
         };
         let email = format!("{number}@example.org");
-        let buyer = Buyer::new(&self.client, &self.servers, show, email).with_late_wish(case.saga.if_late());
+        let buyer =
+            Buyer::new(&self.client, &self.servers, show, email).with_late_wish(case.saga.if_late()).without_end();
         let seats: Vec<u32> = (number..number + SEATS).collect();
         let hold = expect(buyer.hold(&seats).await, &[StatusCode::CREATED])?;
         let made = async {
