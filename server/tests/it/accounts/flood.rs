@@ -1,13 +1,13 @@
 //! A flood of logins: those who only want a seat get one all the same.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 
 use super::{Browser, PASSWORD, signed_up};
-use crate::world::{World, text};
+use crate::world::{World, text, until};
 
 /// Logins at a time: far more than may wait for a core.
 const AT_A_TIME: usize = 120;
@@ -19,12 +19,12 @@ async fn holds_are_granted_while_logins_are_turned_away() {
     // Everybody comes from an address of their own, as behind a proxy: the limit per address stops nobody.
     let world = World::start(1, &[("TRUSTED_PROXIES", "1")]).await;
     let mut ann = signed_up(&world, "ann@example.org").await;
-    let over = Arc::new(AtomicBool::new(false));
+    let (over, refused) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU32::new(0)));
     let flood: Vec<_> = (0..AT_A_TIME)
         .map(|number| {
-            let (mut eve, over) = (Browser::new(&world), Arc::clone(&over));
+            let (mut eve, over, refused) = (Browser::new(&world), Arc::clone(&over), Arc::clone(&refused));
             tokio::spawn(async move {
-                let (mut refused, mut tried) = (0_u32, 0_u32);
+                let mut tried = 0_u32;
                 while !over.load(Ordering::Relaxed) {
                     let body = json!({ "email": format!("{number}-{tried}@example.org"), "password": PASSWORD });
                     let address = format!("10.{}.{}.{}", number, tried / 250, tried % 250);
@@ -36,13 +36,12 @@ async fn holds_are_granted_while_logins_are_turned_away() {
                         StatusCode::SERVICE_UNAVAILABLE => {
                             assert_eq!(problem["code"], "overloaded");
                             assert!(headers.contains_key("retry-after"));
-                            refused += 1;
+                            refused.fetch_add(1, Ordering::Relaxed);
                         }
                         other => panic!("a login in a flood is answered {other}: {problem}"),
                     }
                     tried += 1;
                 }
-                refused
             })
         })
         .collect();
@@ -57,12 +56,11 @@ async fn holds_are_granted_while_logins_are_turned_away() {
         }
     }
     assert_eq!(text(&ann.me().await.1["email"]), "ann@example.org");
+    until("the line is full, and says so", || async { refused.load(Ordering::Relaxed) > 0 }).await;
     over.store(true, Ordering::Relaxed);
-    let mut refused = 0;
     for one in flood {
-        refused += one.await.expect("nobody in the flood saw what should not be");
+        one.await.expect("nobody in the flood saw what should not be");
     }
-    assert!(refused > 0, "the line was full, and said so");
     // When it is over, people sign in again.
     assert_eq!(Browser::new(&world).log_in("ann@example.org", PASSWORD).await.0, StatusCode::OK);
     world.end().await;
