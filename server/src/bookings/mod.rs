@@ -32,6 +32,7 @@ mod released;
 pub mod relocation;
 mod sql;
 mod story;
+mod ticket_sheet;
 mod views;
 
 pub use by_mail::{
@@ -61,6 +62,7 @@ pub use money::news::payment_news;
 pub use parked::{Decision, decide_parked, parked_at, parked_counts, retry_parked, settle_parked};
 pub use reconciler::{ask_soon, reconcile_forever};
 pub use sql::BookingRow;
+pub use ticket_sheet::ticket_sheet;
 pub use views::of_person::of_person;
 pub use views::selling::{Selling, selling};
 pub use views::summaries::summaries;

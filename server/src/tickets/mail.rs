@@ -3,9 +3,9 @@
 //! Names in it come from strangers. They never reach a header unencoded, never open a tag, never
 //! break a line, and never turn the direction of the text around them. Nothing here is logged.
 
+mod attachments;
 mod batch;
 mod lane;
-mod papers;
 mod words;
 
 use std::path::{Path, PathBuf};
@@ -18,9 +18,9 @@ use lettre::message::Mailbox;
 use lettre::{Address, AsyncSmtpTransport, AsyncTransport, Message, Tokio1Executor};
 use uuid::Uuid;
 
+pub use self::attachments::Attachments;
 pub use self::batch::{Composed, Letters};
 pub use self::lane::{LEASE_MS, MailLane, SEND_WITHIN};
-pub use self::papers::Papers;
 pub(super) use self::words::one_line;
 use self::words::write;
 use super::notice::{self, NoticeMail};
@@ -79,8 +79,8 @@ pub struct TicketMail {
     pub starts: String,
     /// Seat names with their categories.
     pub seats: Vec<(String, String)>,
-    /// The tickets themselves, where they could be read.
-    pub papers: Option<Papers>,
+    /// The tickets themselves; none where they could not be read, and in a rush.
+    pub attachments: Option<Attachments>,
     /// When it was written.
     pub at: Timestamp,
 }
@@ -168,7 +168,7 @@ impl Mailer {
     /// [`MailError`].
     pub async fn send_ticket(&self, mail: &TicketMail) -> Result<(), MailError> {
         let (from, written) = (self.from.clone(), mail.clone());
-        // Beside the threads that serve requests: what is attached takes milliseconds.
+        // On a blocking thread: making the attachments takes milliseconds.
         let message =
             tokio::task::spawn_blocking(move || write(&from, &written)).await.map_err(|_| MailError::Panicked)?;
         self.hand_over(&mail.name(), message?).await

@@ -22,7 +22,7 @@ pub use account_mail::AccountMail;
 pub use code::TicketCode;
 pub use code_mail::CodeMail;
 pub use mail::{
-    Addressee, Composed, LEASE_MS as MAIL_LEASE_MS, Letters, MailError, MailLane, Mailer, Papers, SEND_WITHIN,
+    Addressee, Attachments, Composed, LEASE_MS as MAIL_LEASE_MS, Letters, MailError, MailLane, Mailer, SEND_WITHIN,
     TicketMail, is_address, wrong_settings,
 };
 pub use notice::NoticeMail;

@@ -196,7 +196,7 @@ pub async fn of_booking(pg: &PgPool, booking: Uuid) -> sqlx::Result<Vec<Ticket>>
     Ok(tickets)
 }
 
-/// The same of several bookings, each with its tickets; those that have none are not among them.
+/// The tickets of several bookings, by booking; a booking without tickets is left out.
 ///
 /// # Errors
 /// Whatever Postgres says.

@@ -1,4 +1,5 @@
-//! What buyers and their friends are told by mail of a booking.
+//! Mails about a booking, to its buyer and to the friend it is for.
 
+mod attachment_rate;
 pub(super) mod notices;
 pub(super) mod ticket_mails;

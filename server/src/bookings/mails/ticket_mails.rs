@@ -1,19 +1,17 @@
 //! The mails of a sale: one to the buyer, and one with the tickets to the friend they are for.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use domain::booking::BookingState;
 use domain::seats::{MAX_SEATS_PER_PERSON, put_as_read};
-use domain::time::{SECOND_MS, Timestamp};
 
+use super::attachment_rate;
 use crate::AppState;
 use crate::bookings::effects::EffectError;
 use crate::bookings::places;
 use crate::bookings::sql::BookingRow;
+use crate::bookings::ticket_sheet::ticket_sheet;
 use crate::catalogue::Show;
 use crate::tickets::calendar::Entry;
-use crate::tickets::pdf::Sheet;
-use crate::tickets::{self, Addressee, Papers, Ticket, TicketMail};
+use crate::tickets::{self, Addressee, Attachments, Ticket, TicketMail};
 
 /// Sends them, for these seats: name and category each. Twice does no harm: each has an id that follows from the booking.
 pub(in crate::bookings) async fn send(
@@ -82,9 +80,9 @@ async fn to_buyer(
     });
     // Opens anywhere: the booking's own page is for the browser that bought it, and mails are read on phones.
     let ticket_url = format!("{}/tickets/{}", state.config.public_url, tickets::links::key_of(row.id));
-    let papers = papers(state, show, row, tickets, &ticket_url);
+    let attachments = attachments(state, show, row, tickets, &ticket_url);
     let addressee = Addressee::Buyer { total: row.machine.total, ticket_url };
-    Ok(mail(state, show, row, addressee, (seats.into_iter().chain(places).collect(), papers)))
+    Ok(mail(state, show, row, addressee, (seats.into_iter().chain(places).collect(), attachments)))
 }
 
 /// The booking's page is the buyer's own, so each ticket has an address that opens by its code.
@@ -99,37 +97,15 @@ async fn to_friend(state: &AppState, show: &Show, row: &BookingRow) -> Result<Op
     }
     let links = tickets.iter().map(|ticket| format!("{}/tickets/{}", state.config.public_url, ticket.code));
     let links: Vec<String> = links.collect();
-    let papers = papers(state, show, row, &tickets, links.first().map_or("", String::as_str));
+    let attachments = attachments(state, show, row, &tickets, links.first().map_or("", String::as_str));
     let addressee = Addressee::Holder { from: row.buyer.0.clone(), links };
     let seats = tickets.into_iter().map(|ticket| (ticket.label, ticket.category));
-    Ok(Some(mail(state, show, row, addressee, (seats.collect(), papers))))
-}
-
-/// Mails with attachments in one second, of this replica. Beyond is a rush: sales need the processors more, and the links
-/// in the mail open the same.
-const PAPERS_PER_S: u64 = 40;
-/// Bits of the count in [`PAPERS`].
-const COUNT_BITS: u32 = 16;
-
-/// The second of the last mail with attachments; in its lowest bits, how many there were in it.
-static PAPERS: AtomicU64 = AtomicU64::new(0);
-
-/// Counts one more mail with attachments; `false` in a rush.
-fn take_papers(now: Timestamp) -> bool {
-    let second = now.0.unsigned_abs() / SECOND_MS.unsigned_abs();
-    PAPERS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |seen| one_more(seen, second)).is_ok()
-}
-
-fn one_more(seen: u64, second: u64) -> Option<u64> {
-    if seen >> COUNT_BITS != second {
-        return Some(second << COUNT_BITS | 1);
-    }
-    (seen & ((1 << COUNT_BITS) - 1) < PAPERS_PER_S).then_some(seen + 1)
+    Ok(Some(mail(state, show, row, addressee, (seats.collect(), attachments))))
 }
 
 /// The attachments of a mail; none where the tickets are gone, or are more than one file is for, and in a rush.
-fn papers(state: &AppState, show: &Show, row: &BookingRow, tickets: &[Ticket], url: &str) -> Option<Papers> {
-    if tickets.is_empty() || tickets.len() > MAX_SEATS_PER_PERSON || !take_papers(state.locks.now()) {
+fn attachments(state: &AppState, show: &Show, row: &BookingRow, tickets: &[Ticket], url: &str) -> Option<Attachments> {
+    if tickets.is_empty() || tickets.len() > MAX_SEATS_PER_PERSON || !attachment_rate::try_count(state.locks.now()) {
         return None;
     }
     let labels: Vec<&str> = tickets.iter().map(|ticket| ticket.label.as_str()).collect();
@@ -143,19 +119,8 @@ fn papers(state: &AppState, show: &Show, row: &BookingRow, tickets: &[Ticket], u
         running_minutes: show.running_minutes,
         written_at: state.locks.now(),
     };
-    let sheet = Sheet {
-        reference: row.reference.clone(),
-        holder: row.holder.0.clone(),
-        film: show.film.clone(),
-        hue: show.hue,
-        starts: show.starts_local.clone(),
-        theatre: show.theatre.clone(),
-        address: show.postal_address(),
-        screen: show.screen.clone(),
-        format: format!("{}, {}", show.format, show.language),
-        tickets: tickets.to_vec(),
-    };
-    Some(Papers { sheet, entry })
+    let sheet = ticket_sheet(show, row.reference.clone(), row.holder.0.clone(), tickets.to_vec());
+    Some(Attachments { sheet, entry })
 }
 
 /// Theatre, screen and address.
@@ -168,7 +133,7 @@ fn mail(
     show: &Show,
     row: &BookingRow,
     addressee: Addressee,
-    (seats, papers): (Vec<(String, String)>, Option<Papers>),
+    (seats, attachments): (Vec<(String, String)>, Option<Attachments>),
 ) -> TicketMail {
     let to = if addressee.is_buyer() { row.buyer.clone() } else { row.holder.clone() };
     TicketMail {
@@ -182,22 +147,7 @@ fn mail(
         place: place(show),
         starts: show.starts_local.clone(),
         seats,
-        papers,
+        attachments,
         at: state.locks.now(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn so_many_mails_of_a_second_carry_attachments_and_the_next_second_counts_anew() {
-        let mut seen = 0;
-        for number in 1..=PAPERS_PER_S {
-            seen = one_more(seen, 7).unwrap_or_else(|| panic!("{number} are allowed"));
-        }
-        assert_eq!(one_more(seen, 7), None);
-        assert_eq!(one_more(seen, 8), Some(8 << COUNT_BITS | 1));
     }
 }

@@ -19,19 +19,19 @@ pub(super) fn mail() -> TicketMail {
         place: "Rialto, Screen 2".to_owned(),
         starts: "Saturday 21 November 2026, 20:15".to_owned(),
         seats: vec![("C7".to_owned(), "Gold".to_owned()), ("C8".to_owned(), "Gold".to_owned())],
-        papers: None,
+        attachments: None,
         at: Timestamp(1_795_000_000_000),
     }
 }
 
 /// Two tickets with all that is attached.
-fn papers() -> Papers {
+fn attachments() -> Attachments {
     let ticket = |label: &str| crate::tickets::Ticket {
         label: label.to_owned(),
         category: "Gold".to_owned(),
         code: "7ZZZZZZZZZZZZZZZZZZZZZZZZZ".to_owned(),
     };
-    Papers {
+    Attachments {
         sheet: crate::tickets::pdf::Sheet {
             reference: "K7QM-2XPA".to_owned(),
             holder: "Luís".to_owned(),
@@ -59,7 +59,7 @@ fn papers() -> Papers {
 
 #[test]
 fn a_ticket_mail_carries_the_code_the_file_and_the_entry() {
-    let mail = TicketMail { papers: Some(papers()), ..mail() };
+    let mail = TicketMail { attachments: Some(attachments()), ..mail() };
     let message = String::from_utf8(write(&from(), &mail).expect("writable").formatted()).expect("ASCII");
     for part in [
         "multipart/mixed",

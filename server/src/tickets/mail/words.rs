@@ -6,7 +6,7 @@ use domain::hidden_characters::is_bidi_override;
 use lettre::message::{Mailbox, MultiPart};
 use lettre::{Address, Message};
 
-use super::papers::{Papers, QR_ID};
+use super::attachments::{Attachments, QR_ID};
 use super::{Addressee, MailError, TicketMail, sent_at};
 use crate::tickets::qr::Escaped;
 
@@ -30,7 +30,7 @@ pub(super) struct Words<'m> {
     /// Name and category of each.
     seats: Vec<(String, String)>,
     /// True if tickets are attached…
-    has_papers: bool,
+    has_attachments: bool,
     /// …and their code is shown.
     shows_qr: bool,
 }
@@ -50,7 +50,7 @@ impl<'m> Words<'m> {
             reference: one_line(&mail.reference),
             holder: one_line(&mail.holder_name),
             seats: mail.seats.iter().map(|(label, category)| (one_line(label), one_line(category))).collect(),
-            has_papers: mail.papers.is_some(),
+            has_attachments: mail.attachments.is_some(),
             shows_qr: false,
         }
     }
@@ -67,11 +67,11 @@ pub(super) fn write(from: &Mailbox, mail: &TicketMail) -> Result<Message, MailEr
     let address: Address = mail.to_email.parse().map_err(|error| unsendable(Box::new(error)))?;
     let name = Some(one_line(&mail.to_name)).filter(|name| !name.is_empty());
     let seats: Vec<&str> = mail.seats.iter().map(|(label, _)| label.as_str()).collect();
-    let qr_png = mail.papers.as_ref().and_then(Papers::qr_png);
+    let qr_png = mail.attachments.as_ref().and_then(Attachments::qr_png);
     let words = Words::of(mail).with_qr(qr_png.is_some());
     let (text, html) = (as_text(&words), as_html(&words));
-    let parts = match &mail.papers {
-        Some(papers) => papers.around(text, html, qr_png),
+    let parts = match &mail.attachments {
+        Some(attachments) => attachments.around(text, html, qr_png),
         None => MultiPart::alternative_plain_html(text, html),
     };
     Message::builder()
@@ -114,7 +114,7 @@ pub(super) fn as_text(words: &Words<'_>) -> String {
 }
 
 fn put_text(text: &mut String, words: &Words<'_>) -> fmt::Result {
-    let Words { addressee, from, film, starts, place, reference, holder, seats, has_papers, .. } = words;
+    let Words { addressee, from, film, starts, place, reference, holder, seats, has_attachments, .. } = words;
     write!(text, "{film}\n{starts}\n{place}\n\n")?;
     match addressee {
         Addressee::Buyer { total, ticket_url } => {
@@ -132,7 +132,7 @@ fn put_text(text: &mut String, words: &Words<'_>) -> fmt::Result {
             writeln!(text, "Each address is a ticket, to show at the door.")?;
         }
     }
-    if *has_papers { writeln!(text, "\n{ATTACHED}") } else { Ok(()) }
+    if *has_attachments { writeln!(text, "\n{ATTACHED}") } else { Ok(()) }
 }
 
 /// Where tickets are attached.
@@ -197,7 +197,7 @@ fn put_html(html: &mut String, words: &Words<'_>) -> fmt::Result {
         write!(html, "<p style=\"margin:0\"><a href=\"{url}\" style=\"{BUTTON}\">Open your tickets</a></p>")?;
         write!(html, "\n<p style=\"margin:16px 0 0;color:#555;font-size:14px\">{KEEP_IT}</p>")?;
     }
-    if words.has_papers {
+    if words.has_attachments {
         write!(html, "\n<p style=\"margin:16px 0 0;color:#555;font-size:14px\">{ATTACHED}</p>")?;
     }
     html.push_str("\n</div></body></html>\n");

@@ -11,8 +11,7 @@ use domain::booking::BookingState;
 use super::booking::{BookingId, Opened, opened, passing_or_fault};
 use super::{PRIVATE_CACHE, PageError};
 use crate::catalogue::Show;
-use crate::tickets::pdf::{self, Sheet};
-use crate::tickets::{self, Ticket};
+use crate::tickets::{self, Ticket, pdf};
 use crate::web::Visitor;
 use crate::{AppState, accounts, bookings};
 
@@ -46,18 +45,7 @@ async fn answer(show: &Show, reference: String, holder: String, tickets: Vec<Tic
     }
     // A reference is letters, digits and dashes: safe in a header.
     let name = format!("attachment; filename=\"rowlock-{reference}.pdf\"");
-    let sheet = Sheet {
-        holder,
-        film: show.film.clone(),
-        hue: show.hue,
-        starts: show.starts_local.clone(),
-        theatre: show.theatre.clone(),
-        address: show.postal_address(),
-        screen: show.screen.clone(),
-        format: format!("{}, {}", show.format, show.language),
-        tickets,
-        reference,
-    };
+    let sheet = bookings::ticket_sheet(show, reference, holder, tickets);
     let file = pdf::file(sheet).await.map_err(|cause| {
         tracing::error!(%cause, "tickets cannot be written as a file");
         PageError::Fault

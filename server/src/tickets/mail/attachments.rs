@@ -1,6 +1,5 @@
-//! What a ticket mail carries besides words: the code to show at the door as a picture, the tickets as a file to print, the
-//! show as an entry for the calendar. What cannot be made is left out, and the mail goes without it: its links open the
-//! same.
+//! Attachments of a ticket mail: the code to show at the door as a picture, the tickets as a file to print, the show as an
+//! entry for the calendar. One that cannot be made is left out: the mail's links open the same.
 
 use lettre::message::header::ContentType;
 use lettre::message::{Attachment, MultiPart, SinglePart};
@@ -9,19 +8,19 @@ use super::super::calendar::{self, Entry};
 use super::super::pdf::{self, Sheet};
 use super::super::{code, png};
 
-/// By which name the words of the mail show the picture.
+/// Content id of the picture, by which the HTML shows it.
 pub(super) const QR_ID: &str = "tickets-qr";
 
-/// Everything that is attached.
+/// The sources of the attachments.
 #[derive(Clone, Debug)]
-pub struct Papers {
+pub struct Attachments {
     /// The tickets, at least one.
     pub sheet: Sheet,
     /// The show.
     pub entry: Entry,
 }
 
-impl Papers {
+impl Attachments {
     /// The picture of the one code for all tickets.
     pub(super) fn qr_png(&self) -> Option<Vec<u8>> {
         let Sheet { tickets, holder, .. } = &self.sheet;
@@ -34,7 +33,7 @@ impl Papers {
         drawn.inspect_err(|cause| tracing::error!(%cause, "a code cannot be drawn for a mail")).ok()
     }
 
-    /// The mail: its words, the picture inside them, and the files beside. For a thread that may wait.
+    /// The mail: its text and HTML, the picture inline, and the files attached. For a thread that may block.
     pub(super) fn around(&self, text: String, html: String, qr_png: Option<Vec<u8>>) -> MultiPart {
         let html = SinglePart::html(html);
         let words = MultiPart::alternative().singlepart(SinglePart::plain(text));

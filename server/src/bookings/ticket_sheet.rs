@@ -1,0 +1,22 @@
+//! The printed tickets of a booking, as its show names film, time and place.
+
+use crate::catalogue::Show;
+use crate::tickets::Ticket;
+use crate::tickets::pdf::Sheet;
+
+/// The sheet of these tickets, made out to `holder`.
+#[must_use]
+pub fn ticket_sheet(show: &Show, reference: String, holder: String, tickets: Vec<Ticket>) -> Sheet {
+    Sheet {
+        reference,
+        holder,
+        film: show.film.clone(),
+        hue: show.hue,
+        starts: show.starts_local.clone(),
+        theatre: show.theatre.clone(),
+        address: show.postal_address(),
+        screen: show.screen.clone(),
+        format: format!("{}, {}", show.format, show.language),
+        tickets,
+    }
+}
