@@ -56,7 +56,9 @@ pub use counter::{
 pub use effects::{EffectError, perform};
 pub use exchange::{Exchanged, Given, exchange};
 pub use http::routes;
-pub use ledger::{Open as LedgerDifference, compare_forever as compare_ledgers_forever, open as ledger_differences};
+pub use ledger::{
+    OpenDifference as LedgerDifference, compare_forever as compare_ledgers_forever, open as ledger_differences,
+};
 pub use mail_links::sign_links_with;
 pub use money::news::payment_news;
 pub use parked::{Decision, decide_parked, parked_at, parked_counts, retry_parked, settle_parked};

@@ -1,4 +1,4 @@
-//! What differs between a gateway's ledger and our books of one payment. Pure.
+//! The rules by which a gateway's ledger and our books of one payment differ. Pure.
 
 use domain::money::Money;
 
@@ -34,15 +34,15 @@ pub(super) struct Book {
     pub(super) is_checked: bool,
     /// A person has seen to a refund of it, or one came back: it may be with the payer in another way.
     pub(super) by_person: bool,
-    /// What was taken.
+    /// The sum that was charged.
     pub(super) charged: Money,
-    /// What is to go back, of the bookings that the money moved on to as well…
+    /// The sum of all refunds that were requested, of the bookings that the money moved on to as well…
     pub(super) requested_minor: i64,
-    /// …and what went back.
+    /// …and of those that were settled.
     pub(super) settled_minor: i64,
 }
 
-/// How they differ.
+/// The kind of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// The gateway charged a booking that is not here.
@@ -94,7 +94,7 @@ pub(super) struct Difference {
     pub(super) there: Money,
 }
 
-/// What differs about a payment that the gateway has; `None` where both sides agree, or are about to.
+/// The difference about a payment that the gateway has; `None` where both sides agree, or are about to.
 pub(super) fn judge(there: Amounts, book: Option<&Book>) -> Option<Difference> {
     let nothing = Money::new(0, there.charged.currency);
     let kept = Money::new(there.charged.minor - there.refunded.minor, there.charged.currency);
@@ -122,7 +122,7 @@ pub(super) fn judge(there: Amounts, book: Option<&Book>) -> Option<Difference> {
     }
 }
 
-/// What differs about a payment that the gateway has not.
+/// The difference about a payment that the gateway does not have.
 pub(super) fn missing(book: &Book) -> Option<Difference> {
     let there = Money::new(0, book.charged.currency);
     let is_paid = book.standing == Standing::Paid && book.charged.minor > 0;

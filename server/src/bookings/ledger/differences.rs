@@ -1,4 +1,4 @@
-//! What differs waits for a person, who has it compared again or says how it was settled.
+//! Differences between a ledger and our payments: each waits for a person, who has it compared again or settles it.
 
 use std::collections::HashMap;
 
@@ -24,7 +24,7 @@ const MAX_PER_ROUND: i64 = 20;
 
 /// A difference that waits for a person.
 #[derive(Clone, Debug)]
-pub struct Open {
+pub struct OpenDifference {
     /// Its number, among those of parked effects.
     pub id: i64,
     /// The gateway it is with.
@@ -35,7 +35,7 @@ pub struct Open {
     pub reference: Option<String>,
     /// The sum it is about.
     pub amount: Money,
-    /// What differs, in English.
+    /// The difference in words, in English.
     pub why: String,
     /// When it was found.
     pub since: Timestamp,
@@ -56,7 +56,7 @@ struct Row {
 }
 
 impl Row {
-    fn open(self) -> Result<Open, sqlx::Error> {
+    fn open(self) -> Result<OpenDifference, sqlx::Error> {
         let unreadable = || sqlx::Error::Decode(format!("ledger_differences({}) cannot be", self.id).into());
         let currency = Currency::parse(&self.currency).ok_or_else(unreadable)?;
         let kind = Kind::parse(&self.kind).ok_or_else(unreadable)?;
@@ -70,7 +70,7 @@ impl Row {
             Kind::RefundedHere => format!("Here {here} counts as sent back; {gateway} sent {there}."),
             Kind::MissingThere => format!("{here} is paid here, and {gateway} knows of no such payment."),
         };
-        Ok(Open {
+        Ok(OpenDifference {
             why: format!("{why} Payment {payment_ref}."),
             id: self.id,
             booking: self.booking_id,
@@ -82,7 +82,7 @@ impl Row {
     }
 }
 
-/// Writes a difference down; `false` when it was found before.
+/// Records a difference; `false` when it was recorded before.
 pub(super) async fn record(
     pg: &PgPool,
     gateway: &str,
@@ -108,11 +108,11 @@ pub(super) async fn record(
     Ok(recorded.rows_affected() == 1)
 }
 
-/// What differs and waits for a person, the oldest first, up to [`outbox::MAX_LISTED`].
+/// Open differences, the oldest first, up to [`outbox::MAX_LISTED`].
 ///
 /// # Errors
 /// When the database fails, or holds a row that cannot be.
-pub async fn open(pg: &PgPool) -> Result<Vec<Open>, sqlx::Error> {
+pub async fn open(pg: &PgPool) -> Result<Vec<OpenDifference>, sqlx::Error> {
     let rows: Vec<Row> = sqlx::query_as(
         "SELECT found.*, booking.reference FROM ledger_differences found
          LEFT JOIN bookings booking ON booking.id = found.booking_id
@@ -124,8 +124,8 @@ pub async fn open(pg: &PgPool) -> Result<Vec<Open>, sqlx::Error> {
     rows.into_iter().map(Row::open).collect()
 }
 
-/// The same of bookings of one theatre.
-pub(in crate::bookings) async fn open_at(pg: &PgPool, theatre: &str) -> Result<Vec<Open>, sqlx::Error> {
+/// Open differences of bookings of one theatre, likewise.
+pub(in crate::bookings) async fn open_at(pg: &PgPool, theatre: &str) -> Result<Vec<OpenDifference>, sqlx::Error> {
     let rows: Vec<Row> = sqlx::query_as(
         "SELECT found.*, booking.reference FROM ledger_differences found
          JOIN bookings booking ON booking.id = found.booking_id
@@ -141,7 +141,7 @@ pub(in crate::bookings) async fn open_at(pg: &PgPool, theatre: &str) -> Result<V
     rows.into_iter().map(Row::open).collect()
 }
 
-/// How much differs and waits for a person in each of these theatres; those where nothing does are left out.
+/// The number of open differences in each of these theatres; a theatre without any is left out.
 ///
 /// # Errors
 /// When the database fails.
@@ -160,8 +160,8 @@ pub async fn open_counts(pg: &PgPool, theatres: &[String]) -> Result<HashMap<Str
     Ok(counts.into_iter().collect())
 }
 
-/// A difference that waits for a person.
-pub(in crate::bookings) struct Found {
+/// An open difference, found by its number.
+pub(in crate::bookings) struct LockedDifference {
     /// The booking, locked; none where it is not here.
     pub(in crate::bookings) booking: Option<BookingRow>,
 }
@@ -171,7 +171,7 @@ pub(in crate::bookings) async fn find(
     tx: &mut PgConnection,
     id: i64,
     theatre: Option<&str>,
-) -> Result<Option<Found>, sqlx::Error> {
+) -> Result<Option<LockedDifference>, sqlx::Error> {
     let booking: Option<Uuid> = sqlx::query_scalar(
         "SELECT found.booking_id FROM ledger_differences found
          WHERE found.id = $1 AND found.settled_at IS NULL AND found.check_at IS NULL
@@ -185,7 +185,7 @@ pub(in crate::bookings) async fn find(
     .fetch_optional(&mut *tx)
     .await?;
     let Some(booking) = booking else { return Ok(None) };
-    Ok(Some(Found { booking: sql::lock(tx, booking).await? }))
+    Ok(Some(LockedDifference { booking: sql::lock(tx, booking).await? }))
 }
 
 /// Has a difference compared again; `false` when another person was faster.
@@ -224,7 +224,7 @@ struct Due {
     booking_id: Uuid,
 }
 
-/// Compares what people want compared again.
+/// Compares the differences that people want compared again.
 pub(super) async fn compare_due(state: &AppState) -> Result<(), sqlx::Error> {
     let now = state.locks.now();
     let due: Vec<Due> = sqlx::query_as(
@@ -247,7 +247,7 @@ pub(super) async fn compare_due(state: &AppState) -> Result<(), sqlx::Error> {
     Ok(())
 }
 
-/// Money that was taken enters as late money does; what differs after that waits for a person again.
+/// Compares one again. Money that was taken enters as late money does; a difference that is left is open again.
 async fn compare(state: &AppState, due: &Due) -> Result<(), CompareError> {
     let booking = due.booking_id;
     let missing = || sqlx::Error::Configuration(format!("{} is no gateway here", due.gateway).into());
@@ -268,7 +268,7 @@ async fn compare(state: &AppState, due: &Due) -> Result<(), CompareError> {
     Ok(())
 }
 
-/// A gateway has money of a booking that is not paid here: it pays for a new booking, or goes back.
+/// Enters money that a gateway has of a booking that is not paid here: it pays for a new booking, or goes back.
 async fn enter(state: &AppState, gateway: &str, known: &Known) -> Result<(), CompareError> {
     let booking = known.booking;
     let mut connection = state.pg.acquire().await?;

@@ -1,10 +1,10 @@
-//! Once a day the ledger of each gateway is compared with our payments.
+//! Compares the ledger of each gateway with our payments, once a day.
 //!
-//! A day of UTC is compared when it is over for two hours. Both sides are looked through: what the gateway lists, and what
-//! is paid here and was not listed. What seems to differ is asked about once more before it counts: a page may be older than
-//! our rows. What differs waits for a person (`parked`) and stands in a metric.
+//! A day of UTC is compared two hours after its end, from both sides: the payments that the gateway lists, and those that
+//! are paid here and were not listed. The gateway is asked once more about a payment that seems to differ before the
+//! difference counts: a page may be older than our rows. A difference waits for a person (`parked`) and is in a metric.
 //!
-//! Any replica compares, under a lease that each page renews; one that dies leaves the day to another, which begins it anew.
+//! Any replica compares, under a lease that each page renews. If it dies, another replica begins the day anew.
 
 mod compare;
 mod differences;
@@ -19,7 +19,7 @@ use domain::time::{MINUTE_MS, Timestamp};
 use uuid::Uuid;
 
 use self::compare::{Amounts, Book, Difference, Kind};
-pub use self::differences::{Open, open, open_counts};
+pub use self::differences::{OpenDifference, open, open_counts};
 pub(super) use self::differences::{compare_again, find, open_at, settle};
 use super::effects::EffectError;
 use crate::background::Rounds;
@@ -27,9 +27,9 @@ use crate::clock::{from_utc, to_utc};
 use crate::payments::{GatewayError, GuardedGateway, Known, LedgerEntry, PaymentStatus, Window};
 use crate::{AppState, ids};
 
-/// How often days and differences that are due are looked for.
+/// Pause between two looks for days and differences that are due.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
-/// A day is compared so long after its end, milliseconds: what moved in its last minutes is settled by then.
+/// A day is compared so long after its end, milliseconds: money that moved in its last minutes is settled by then.
 const SETTLED_AFTER_MS: i64 = 120 * MINUTE_MS;
 /// Days that are made up for after a standstill.
 const MAX_DAYS_BACK: u64 = 7;
@@ -43,10 +43,10 @@ const DEADLINE: Duration = Duration::from_secs(3_600);
 const MAX_PAGES: u32 = 5_000;
 /// Our own payments on a page.
 const OWN_PER_PAGE: i64 = 1_000;
-/// Payments that are asked about once more in one comparison; where more differ, something else is wrong.
+/// Payments that the gateway is asked about once more in one comparison; where more differ, something else is wrong.
 const MAX_ASKED: u32 = 1_000;
 
-/// Why a comparison did not come to its end.
+/// Why a comparison failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CompareError {
     #[error(transparent)]
@@ -71,7 +71,7 @@ struct Comparison<'a> {
     gateway: &'a GuardedGateway,
     day: NaiveDate,
     /// Fencing token of the lease.
-    taken: i32,
+    fence: i32,
     /// Bookings whose payments the gateway listed.
     listed: HashSet<Uuid>,
     asked: u32,
@@ -97,22 +97,22 @@ async fn compare_due(state: &AppState, gateway: &GuardedGateway) -> Result<(), s
     let (now, name) = (state.locks.now(), gateway.name());
     plan(state, name, now).await?;
     let lease = now.plus_ms(LEASE_MS);
-    let Some((day, taken)) = sql::take(&state.pg, name, now, lease).await? else { return Ok(()) };
-    let mut comparison = Comparison { state, gateway, day, taken, listed: HashSet::new(), asked: 0 };
+    let Some((day, fence)) = sql::take(&state.pg, name, now, lease).await? else { return Ok(()) };
+    let mut comparison = Comparison { state, gateway, day, fence, listed: HashSet::new(), asked: 0 };
     let compared = tokio::time::timeout(DEADLINE, comparison.run()).await.unwrap_or(Err(CompareError::Overdue));
     let now = state.locks.now();
     match compared {
-        Ok(()) => sql::finish(&state.pg, (name, day, taken), comparison.listed.len() as i64, now).await?,
-        Err(CompareError::Lost) => sql::renew(&state.pg, (name, day, taken), now).await.map(drop)?,
+        Ok(()) => sql::finish(&state.pg, (name, day, fence), comparison.listed.len() as i64, now).await?,
+        Err(CompareError::Lost) => sql::renew(&state.pg, (name, day, fence), now).await.map(drop)?,
         Err(cause) => {
             tracing::error!(%cause, gateway = name, %day, "the ledger of {name} could not be compared; again later");
-            sql::renew(&state.pg, (name, day, taken), now.plus_ms(AGAIN_AFTER_MS)).await.map(drop)?;
+            sql::renew(&state.pg, (name, day, fence), now.plus_ms(AGAIN_AFTER_MS)).await.map(drop)?;
         }
     }
     Ok(())
 }
 
-/// Writes down which days are to be compared.
+/// Plans the days that are to be compared.
 async fn plan(state: &AppState, gateway: &str, now: Timestamp) -> Result<(), sqlx::Error> {
     let last = sql::last_planned(&state.pg, gateway).await?;
     for day in days_after(last, to_utc(now.plus_ms(-SETTLED_AFTER_MS)).date_naive()) {
@@ -136,7 +136,7 @@ impl Comparison<'_> {
         self.compare_own(window).await
     }
 
-    /// What the gateway lists, against what we have of it.
+    /// Compares the payments that the gateway lists with ours.
     async fn compare_listed(&mut self, window: Window) -> Result<(), CompareError> {
         let mut after: Option<String> = None;
         for _ in 0..MAX_PAGES {
@@ -158,8 +158,8 @@ impl Comparison<'_> {
         Err(CompareError::TooLong)
     }
 
-    /// What is paid here and was not listed. A payment at the edge of the day is in the next, and is there when it is asked
-    /// for.
+    /// Looks for payments that are paid here and were not listed. One at the edge of the day is listed on the next, and the
+    /// gateway knows it when it is asked.
     async fn compare_own(&mut self, window: Window) -> Result<(), CompareError> {
         let name = self.gateway.name();
         let mut after = first_id(window.from);
@@ -178,7 +178,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// Asks about a payment that seems to differ; what still does waits for a person.
+    /// Asks the gateway about a payment that seems to differ; if it still does, the difference is recorded for a person.
     async fn look_again(&mut self, booking: Uuid, gateway_ref: Option<String>) -> Result<(), CompareError> {
         self.asked += 1;
         if self.asked > MAX_ASKED {
@@ -200,12 +200,12 @@ impl Comparison<'_> {
 
     async fn renew(&self) -> Result<(), CompareError> {
         let lease = self.state.locks.now().plus_ms(LEASE_MS);
-        let is_ours = sql::renew(&self.state.pg, (self.gateway.name(), self.day, self.taken), lease).await?;
+        let is_ours = sql::renew(&self.state.pg, (self.gateway.name(), self.day, self.fence), lease).await?;
         if is_ours && !self.state.stop.is_cancelled() { Ok(()) } else { Err(CompareError::Lost) }
     }
 }
 
-/// What differs about a payment, as the gateway has it now.
+/// Asks a gateway for a payment, and returns how it differs from ours now.
 async fn ask(state: &AppState, gateway: &GuardedGateway, known: &Known) -> Result<Option<Difference>, CompareError> {
     let payment = gateway.status(known).await?;
     let there = payment.as_ref().and_then(|payment| match payment.status {
@@ -228,7 +228,7 @@ fn midnight(day: NaiveDate) -> DateTime<Utc> {
     day.and_time(NaiveTime::MIN).and_utc()
 }
 
-/// Below every booking made from that instant on: their ids are in the order of time.
+/// An id below those of all bookings made from that instant on: ids are in the order of time.
 fn first_id(at: Timestamp) -> Uuid {
     ids::first_booking_id(at)
 }

@@ -11,11 +11,11 @@ use uuid::Uuid;
 use super::compare::{Book, Standing};
 use crate::clock::to_utc;
 
-/// How often money may have moved from booking to booking: a bound for a search.
+/// Bound of the search for bookings that the money moved on to.
 const MAX_MOVES: i32 = 1_000;
 
-/// A comparison and the fencing token of its lease: gateway, day, token.
-pub(super) type Taken<'a> = (&'a str, NaiveDate, i32);
+/// The lease of a comparison: gateway, day, fencing token.
+pub(super) type Lease<'a> = (&'a str, NaiveDate, i32);
 
 /// The last day that is planned for a gateway.
 pub(super) async fn last_planned(pg: &PgPool, gateway: &str) -> Result<Option<NaiveDate>, sqlx::Error> {
@@ -36,7 +36,7 @@ pub(super) async fn plan(pg: &PgPool, gateway: &str, day: NaiveDate, now: Timest
     Ok(())
 }
 
-/// Takes the earliest day of a gateway that is not compared and that no replica has; its fencing token.
+/// Leases the earliest day of a gateway that is not compared and that no replica has; returns it with the fencing token.
 pub(super) async fn take(
     pg: &PgPool,
     gateway: &str,
@@ -58,10 +58,10 @@ pub(super) async fn take(
     .await
 }
 
-/// Renews a lease, or ends it; `false` when another replica has taken the comparison since.
+/// Renews a lease, or ends it by an instant that has passed; `false` when another replica has leased the day since.
 pub(super) async fn renew(
     pg: &PgPool,
-    (gateway, day, taken): Taken<'_>,
+    (gateway, day, fence): Lease<'_>,
     leased_until: Timestamp,
 ) -> Result<bool, sqlx::Error> {
     let renewed = sqlx::query(
@@ -70,7 +70,7 @@ pub(super) async fn renew(
     )
     .bind(gateway)
     .bind(day)
-    .bind(taken)
+    .bind(fence)
     .bind(to_utc(leased_until))
     .execute(pg)
     .await?;
@@ -80,7 +80,7 @@ pub(super) async fn renew(
 /// Notes that a day is compared.
 pub(super) async fn finish(
     pg: &PgPool,
-    (gateway, day, taken): Taken<'_>,
+    (gateway, day, fence): Lease<'_>,
     payments: i64,
     now: Timestamp,
 ) -> Result<(), sqlx::Error> {
@@ -90,7 +90,7 @@ pub(super) async fn finish(
     )
     .bind(gateway)
     .bind(day)
-    .bind(taken)
+    .bind(fence)
     .bind(payments)
     .bind(to_utc(now))
     .execute(pg)

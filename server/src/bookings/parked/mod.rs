@@ -26,7 +26,7 @@ use crate::idempotency::{Answer, Intent};
 use crate::web::Problem;
 use crate::{AppState, outbox};
 
-/// The name of a difference between a gateway's ledger and a payment here, where effects have theirs.
+/// Name of a difference between a gateway's ledger and a payment here, in the place of an effect's name.
 const LEDGER: &str = "compare_ledger";
 /// How it ended, for `payment_switches`, at a gateway that a booking had left and that a person has seen to: it keeps
 /// nothing of the payer's. How that came about is in the booking's story.
@@ -120,7 +120,7 @@ pub async fn parked_at(state: &AppState, theatre: &str) -> Result<Vec<ParkedView
     Ok(parked)
 }
 
-fn difference_view(found: ledger::Open) -> ParkedView {
+fn difference_view(found: ledger::OpenDifference) -> ParkedView {
     ParkedView {
         id: found.id,
         booking: found.booking,
@@ -133,7 +133,7 @@ fn difference_view(found: ledger::Open) -> ParkedView {
     }
 }
 
-/// How much waits for a person in each of these theatres; those where nothing does are left out.
+/// The number of parked effects and open differences in each of these theatres; a theatre without any is left out.
 ///
 /// # Errors
 /// When the database fails.
@@ -174,7 +174,8 @@ pub async fn decide_parked(
     Ok(answer)
 }
 
-/// Does it in the caller's transaction, of this theatre's shows alone if one is named; the name of its booking.
+/// Decides in the caller's transaction, about shows of this theatre alone if one is named. Returns the reference of the
+/// booking.
 async fn decide(
     tx: &mut PgConnection,
     (id, theatre): (i64, Option<&str>),
@@ -204,7 +205,7 @@ async fn decide(
     Ok(row.reference)
 }
 
-/// The same about a difference between the ledger of a gateway and a payment here.
+/// Decides about a difference between the ledger of a gateway and a payment here, likewise.
 async fn decide_difference(
     tx: &mut PgConnection,
     (id, theatre): (i64, Option<&str>),
@@ -221,7 +222,7 @@ async fn decide_difference(
     if !was_open {
         return Err(gone());
     }
-    // One that a gateway has and we do not has no story.
+    // A booking that is not here has no story.
     let Some(row) = found.booking else { return Ok(String::new()) };
     let words = format!("{LEDGER}: {reason}");
     let event = match decision {
