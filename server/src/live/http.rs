@@ -50,7 +50,7 @@ struct PlacesLeft {
 }
 
 impl SeatsView {
-    /// The map of a show that was called off: nothing is for sale, whatever became of each seat.
+    /// The map of a show that was called off: no seat is for sale, sold or not.
     fn called_off(show: &Show, At { epoch, version }: At) -> Self {
         let blocked = char::from(b'0' + SeatState::Blocked as u8);
         let states = std::iter::repeat_n(blocked, show.seat_count as usize).collect();

@@ -62,13 +62,13 @@ struct Inner {
     stopping: bool,
 }
 
-/// What a reader lacks.
-enum Untold {
-    /// These bytes say it.
+/// The part of the map that a reader lacks.
+enum Missing {
+    /// A delta that was encoded before.
     Encoded(Bytes),
-    /// These changes.
+    /// Changes that are not encoded yet.
     Changes(Vec<Change>),
-    /// More than the history knows.
+    /// More than the history has.
     Everything,
 }
 
@@ -231,17 +231,17 @@ impl Hub {
         new: &[Range<SeatIndex>],
         now: Timestamp,
     ) -> Option<(At, Bytes)> {
-        let (present, untold) = self.untold(at, sections, new)?;
-        let delta = match (untold, at) {
-            (Untold::Encoded(bytes), _) => Some(bytes),
-            (Untold::Changes(changes), Some(at)) => {
+        let (present, missing) = self.missing(at, sections, new)?;
+        let delta = match (missing, at) {
+            (Missing::Encoded(bytes), _) => Some(bytes),
+            (Missing::Changes(changes), Some(at)) => {
                 let bytes = view::delta(at.version, present.version, changes);
                 if new.is_empty() {
                     self.keep_merged(at.version, present, sections, &bytes);
                 }
                 Some(bytes)
             }
-            (Untold::Everything | Untold::Changes(_), _) => None,
+            (Missing::Everything | Missing::Changes(_), _) => None,
         };
         if let Some(delta) = delta.as_ref().filter(|delta| delta.len() <= SHORT_DELTA_BYTES) {
             return Some((present, delta.clone()));
@@ -251,8 +251,8 @@ impl Hub {
         Some(shorter.map_or((snapshot_at, snapshot), |delta| (present, delta)))
     }
 
-    /// The present version, and what leads a reader there.
-    fn untold(&self, at: Option<At>, sections: &[u16], new: &[Range<SeatIndex>]) -> Option<(At, Untold)> {
+    /// The present version, and the part of it that a reader at `at` lacks.
+    fn missing(&self, at: Option<At>, sections: &[u16], new: &[Range<SeatIndex>]) -> Option<(At, Missing)> {
         let inner = self.lock();
         let map = inner.map.as_ref()?;
         let present = map.at();
@@ -260,17 +260,17 @@ impl Hub {
             return None;
         }
         let view = inner.views.iter().find(|view| *view.sections == *sections);
-        let untold = match (at.filter(|at| map.reaches_back_to(*at)), view) {
+        let missing = match (at.filter(|at| map.reaches_back_to(*at)), view) {
             (Some(at), Some(view)) if new.is_empty() => view
                 .merged_since(at.version)
-                .map_or_else(|| Untold::Changes(view.changes_since(at.version, map)), Untold::Encoded),
-            (Some(at), Some(view)) => Untold::Changes(view.changes_with(at.version, new, map)),
-            _ => Untold::Everything,
+                .map_or_else(|| Missing::Changes(view.changes_since(at.version, map)), Missing::Encoded),
+            (Some(at), Some(view)) => Missing::Changes(view.changes_with(at.version, new, map)),
+            _ => Missing::Everything,
         };
-        Some((present, untold))
+        Some((present, missing))
     }
 
-    /// Keeps a delta for readers who ask for the same, if it still leads to the present.
+    /// Keeps a delta for other readers at that version, if it still leads to the present.
     fn keep_merged(&self, from: u64, to: At, sections: &[u16], bytes: &Bytes) {
         let mut inner = self.lock();
         let is_present = inner.map.as_ref().is_some_and(|map| map.at() == to);
@@ -279,7 +279,7 @@ impl Hub {
         }
     }
 
-    /// The present as a frame, encoded once for all who ask within a moment, outside the lock.
+    /// The present as a frame, encoded outside the lock, once for all readers of a moment.
     fn snapshot(&self, now: Timestamp) -> Option<(At, Bytes)> {
         let (at, seats) = {
             let inner = self.lock();

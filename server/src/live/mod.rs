@@ -3,8 +3,8 @@
 //!
 //! From the store to a reader: `feed` hears an `announcement`, the hub's `inbox` puts it in order, at the
 //! next of its `ticks` the `map` moves, and each `view` of it (the room, or some sections) is `packed` into
-//! one frame. A `reader` knows which version they have; `socket` sends what is next down the `line`, and does what the
-//! `hearing` lets through. `sockets` counts those of an address and of a visitor.
+//! one frame. A `reader` knows which version they have; `socket` sends what is next down the `line`, and
+//! reads the reader's messages at the pace of `reader_input`. `sockets` counts those of an address and of a visitor.
 //!
 //! A slow reader costs nothing but its place: it has no queue, only the version it last got, and when
 //! it can be written to again it gets one merged delta. What is not here: who may hold what.
@@ -12,7 +12,6 @@
 mod announcement;
 mod best;
 mod feed;
-mod hearing;
 mod http;
 mod hub;
 mod hubs;
@@ -22,6 +21,7 @@ mod line;
 mod map;
 mod packed;
 mod reader;
+mod reader_input;
 mod socket;
 mod sockets;
 #[cfg(test)]

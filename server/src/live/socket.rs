@@ -13,10 +13,10 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tungstenite::protocol::frame::coding::CloseCode;
 
-use super::hearing::Hearing;
 use super::line::{Event, Fault, Line};
 use super::packed::{self, packed};
 use super::reader::{Next, Reader};
+use super::reader_input::ReaderInput;
 use crate::catalogue::Show;
 use crate::seat_locks::with_map;
 use crate::{AppState, ids};
@@ -91,16 +91,16 @@ where
     let Greeting { show, owner } = greeting;
     let asked = with_map(state, &show, || state.locks.mine(show.id, &owner));
     // The map goes out while the store is asked.
-    let mut hearing = Hearing::default();
+    let mut input = ReaderInput::default();
     let told = async {
         while !line.is_free() {
-            match next_event(line, hearing.is_full()).await? {
+            match next_event(line, input.is_full()).await? {
                 Event::Written => {}
-                Event::Alive => hearing.heard(),
-                Event::Said(bytes) => hearing.obey(reader, &bytes)?,
+                Event::Alive => input.count(),
+                Event::Said(bytes) => input.take(reader, &bytes)?,
             }
         }
-        hearing.go_on(reader)
+        input.end_pause(reader)
     };
     let (held, told) = tokio::join!(asked, timeout(GREETING, told));
     told.map_err(|_| End::Gone)??;
@@ -129,9 +129,9 @@ where
 {
     // The first beat is drawn, so that readers who came together do not beat together.
     let mut beat = std::pin::pin!(sleep(Duration::from_millis(ids::jitter(BEAT.as_millis() as u64))));
-    let (mut silent, mut stuck, mut hearing) = (0, 0, Hearing::default());
+    let (mut silent, mut stuck, mut input) = (0, 0, ReaderInput::default());
     loop {
-        let is_full = hearing.is_full();
+        let is_full = input.is_full();
         if line.is_free() {
             match reader.next(&now) {
                 Next::Frame(frame) => line.put(frame),
@@ -145,14 +145,14 @@ where
                 Event::Written => {}
                 Event::Alive => {
                     silent = 0;
-                    hearing.heard();
+                    input.count();
                 }
                 Event::Said(bytes) => {
                     silent = 0;
-                    hearing.obey(reader, &bytes)?;
+                    input.take(reader, &bytes)?;
                 }
             },
-            () = hearing.pause_is_over(), if hearing.is_pausing() => hearing.go_on(reader)?,
+            () = input.pause_is_over(), if input.is_paused() => input.end_pause(reader)?,
             ticked = reader.ticks.changed(), if line.is_free() => {
                 ticked.map_err(|_| End::Close(CloseCode::Restart, "the map was closed, come back"))?;
             }
@@ -175,12 +175,12 @@ where
     }
 }
 
-/// What happens next. A reader who has said enough for now is not read.
-async fn next_event<S>(line: &mut Line<S>, has_said_enough: bool) -> Result<Event, Fault>
+/// The next event of a connection; where the reader's input is full, of writing alone.
+async fn next_event<S>(line: &mut Line<S>, is_input_full: bool) -> Result<Event, Fault>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    if has_said_enough { line.written().await } else { line.event().await }
+    if is_input_full { line.written().await } else { line.event().await }
 }
 
 async fn say_goodbye<S>(line: &mut Line<S>, end: End)

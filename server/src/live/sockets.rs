@@ -1,7 +1,6 @@
-//! Places of the live map's sockets: so many in all, so many of one address, so many of one visitor.
+//! Limits on open sockets of the live map: in all, of one address, and of one visitor.
 //!
-//! An idle socket is cheap, and all of them together are a resource: without a limit per address one machine takes every
-//! place, and people find none.
+//! An idle socket is cheap, but their number is limited: without a limit per address one machine could take all of it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,10 +14,10 @@ use crate::web::{Code, Problem};
 const MAX_SOCKETS: usize = 20_000;
 /// Sockets of one visitor at one time: as many tabs of shows.
 const MAX_PER_VISITOR: usize = 30;
-/// When it is worth trying again for one more.
-const TRY_AGAIN: Duration = Duration::from_secs(10);
+/// `Retry-After` of a refusal.
+const RETRY_AFTER: Duration = Duration::from_secs(10);
 
-/// The places, and who has them.
+/// Open sockets, counted.
 pub(super) struct Sockets {
     free: Arc<Semaphore>,
     /// Sockets of one address at most; 0: no limit, neither for visitors.
@@ -43,7 +42,7 @@ impl Sockets {
         }
     }
 
-    /// How many are open.
+    /// The number of open sockets.
     pub(super) fn count(&self) -> usize {
         MAX_SOCKETS - self.free.available_permits()
     }
@@ -51,7 +50,7 @@ impl Sockets {
     /// A place for one more socket of this address and visitor.
     ///
     /// # Errors
-    /// 429 when they have too many already, 503 when all together have.
+    /// 429 when address or visitor has too many already, 503 when the replica has.
     pub(super) fn admit(&self, address: &str, visitor: &str) -> Result<Place, Problem> {
         let counted = if self.per_address == 0 { None } else { Some(self.count_for(address, visitor)?) };
         let full =
@@ -61,7 +60,7 @@ impl Sockets {
     }
 
     fn count_for(&self, address: &str, visitor: &str) -> Result<[Slot; 2], Problem> {
-        let too_many = |detail| Problem::new(Code::TooManyAttempts, detail).with_retry_after(TRY_AGAIN);
+        let too_many = |detail| Problem::new(Code::TooManyAttempts, detail).with_retry_after(RETRY_AFTER);
         let of_address = self.of_addresses.take(address, self.per_address);
         let of_address = of_address.ok_or_else(|| too_many("Very many live maps are open in your network already."))?;
         let of_visitor = self.of_visitors.take(visitor, MAX_PER_VISITOR);

@@ -120,19 +120,19 @@ impl View {
         });
     }
 
-    /// The delta from that version to the present, if a reader asked for it before.
+    /// The delta from that version to the present, if it was kept.
     pub(super) fn merged_since(&self, from: u64) -> Option<Bytes> {
         self.merged.iter().find(|(version, _)| *version == from).map(|(_, bytes)| bytes.clone())
     }
 
-    /// Keeps the delta from that version to the present for those who ask for the same.
+    /// Keeps the delta from that version to the present for other readers at that version.
     pub(super) fn keep_merged(&mut self, from: u64, bytes: &Bytes) {
         if self.merged.len() < MAX_MERGED && self.merged_since(from).is_none() {
             self.merged.push((from, bytes.clone()));
         }
     }
 
-    /// What changed since a version of this epoch that the history reaches back to.
+    /// Changes since a version of this epoch that the history reaches back to.
     pub(super) fn changes_since(&self, from: u64, map: &LiveMap) -> Vec<Change> {
         map.changes_since(from, self.within())
     }

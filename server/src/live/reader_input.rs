@@ -1,6 +1,7 @@
-//! What one reader says, no faster than a tick: of the sections they ask for in between, the last count.
+//! Input of one reader, limited to a pace: a reader changes sections once in a pause, and of the sections asked for in
+//! between the last count.
 //!
-//! A reader who says more is not read until the pause is over. What they say waits in their own connection, and costs no
+//! A reader who sends more is not read until the pause is over. Their messages wait in their own connection, and cost no
 //! other reader anything.
 
 use std::pin::Pin;
@@ -15,12 +16,12 @@ use super::socket::End;
 
 /// A reader changes sections once in so long: as long as the shortest tick.
 const PAUSE: Duration = Duration::from_millis(50);
-/// Messages of a reader that are read in so long; a page sends one or two.
+/// Messages of a reader that are read in one pause; a page sends one or two.
 const MAX_PER_PAUSE: u8 = 32;
 
-/// What was heard of a reader since the last pause. Nearly always nothing, and then no timer either.
+/// Messages of a reader since the last pause. Nearly always there are none, and then there is no timer either.
 #[derive(Default)]
-pub(super) struct Hearing {
+pub(super) struct ReaderInput {
     messages: u8,
     /// Sections asked for last, and not followed yet.
     wanted: Option<Vec<u16>>,
@@ -28,25 +29,25 @@ pub(super) struct Hearing {
     pause: Option<Pin<Box<Sleep>>>,
 }
 
-impl Hearing {
-    /// Whether the reader has said enough for now.
+impl ReaderInput {
+    /// True if no more messages are read in this pause.
     pub(super) fn is_full(&self) -> bool {
         self.messages >= MAX_PER_PAUSE
     }
 
-    /// Counts a message.
-    pub(super) fn heard(&mut self) {
+    /// Counts a message, and begins a pause where none is under way.
+    pub(super) fn count(&mut self) {
         self.messages = self.messages.saturating_add(1);
         self.pause.get_or_insert_with(|| Box::pin(sleep(PAUSE)));
     }
 
-    /// Does what the reader says: at once, or when the pause is over.
-    pub(super) fn obey(&mut self, reader: &mut Reader, bytes: &[u8]) -> Result<(), End> {
+    /// Reads a message: its sections are followed at once, or when the pause is over.
+    pub(super) fn take(&mut self, reader: &mut Reader, bytes: &[u8]) -> Result<(), End> {
         let Ok(Ask::Subscribe { sections }) = Ask::decode(bytes) else {
             return Err(End::Close(CloseCode::Unsupported, "nothing we understand; see docs/api.md"));
         };
         let is_first = self.pause.is_none();
-        self.heard();
+        self.count();
         if is_first {
             return follow(reader, &sections);
         }
@@ -54,8 +55,8 @@ impl Hearing {
         Ok(())
     }
 
-    /// Whether a pause is under way.
-    pub(super) fn is_pausing(&self) -> bool {
+    /// True while a pause is under way.
+    pub(super) fn is_paused(&self) -> bool {
         self.pause.is_some()
     }
 
@@ -66,8 +67,8 @@ impl Hearing {
         }
     }
 
-    /// The pause is over: what was asked for last is done, and the next pause begins with it.
-    pub(super) fn go_on(&mut self, reader: &mut Reader) -> Result<(), End> {
+    /// Ends the pause: the sections asked for last are followed, and the next pause begins with them.
+    pub(super) fn end_pause(&mut self, reader: &mut Reader) -> Result<(), End> {
         let wanted = std::mem::take(self).wanted;
         let Some(sections) = wanted else { return Ok(()) };
         self.pause = Some(Box::pin(sleep(PAUSE)));
