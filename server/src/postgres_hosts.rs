@@ -17,17 +17,17 @@ use futures::stream::FuturesUnordered;
 use sqlx::postgres::{PgConnectOptions, PgPool};
 use sqlx::{Connection, PgConnection, Row};
 
-/// How often the primary is asked whether it still is one, and, when it is not, the other hosts.
+/// Pause between two looks at the primary, and, while there is none, at all hosts.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// One host is given so long to answer, connecting included. Of a machine that lost its power comes no word at all.
+/// One host has so long to connect and answer: a machine without power never refuses a connection.
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 /// Most hosts in one address.
 const MAX_HOSTS: usize = 8;
 /// libpq's parameter for a host that takes writes.
-const WISH: &str = "target_session_attrs";
+const SESSION_ATTRS: &str = "target_session_attrs";
 
-/// Reads if a host takes writes, and the timeline it writes.
-const STANDING: &str = "
+/// Reads whether a host takes writes, and the timeline it writes.
+const READ_ROLE: &str = "
     SELECT NOT pg_is_in_recovery(),
            CASE WHEN pg_is_in_recovery() THEN 0
                 ELSE ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int8 END";
@@ -43,7 +43,7 @@ pub enum HostsError {
     Hosts,
     /// Another value than the two that mean the primary.
     #[error("may have target_session_attrs=read-write or =primary, and nothing else")]
-    Wish,
+    SessionAttrs,
 }
 
 /// The hosts of one address.
@@ -57,7 +57,7 @@ pub struct PostgresHosts {
 
 /// A host's role and timeline.
 #[derive(Clone, Copy, Debug)]
-struct Standing {
+struct HostRole {
     is_primary: bool,
     timeline: i64,
 }
@@ -76,7 +76,7 @@ impl PostgresHosts {
         let (authority, path) = rest.split_at(end);
         let (user, hosts) = authority.rsplit_once('@').map_or(("", authority), |(user, hosts)| (user, hosts));
         let at = if authority.contains('@') { "@" } else { "" };
-        let (path, wish) = without_wish(path)?;
+        let (path, wants_primary) = without_session_attrs(path)?;
         let names: Vec<&str> = hosts.split(',').collect();
         if names.len() > MAX_HOSTS || (names.len() > 1 && names.iter().any(|name| name.is_empty())) {
             return Err(HostsError::Hosts);
@@ -84,7 +84,7 @@ impl PostgresHosts {
         let hosts = names.iter().map(|host| format!("{scheme}://{user}{at}{host}{path}").parse::<PgConnectOptions>());
         let hosts = hosts.collect::<Result<Vec<_>, _>>().map_err(|_| HostsError::NoAddress)?;
         let hosts: Vec<_> = hosts.into_iter().map(|host| host.application_name("rowlock")).collect();
-        Ok(Self { only_primary: wish || hosts.len() > 1, hosts })
+        Ok(Self { only_primary: wants_primary || hosts.len() > 1, hosts })
     }
 
     /// True if there is more than one.
@@ -93,7 +93,7 @@ impl PostgresHosts {
         self.hosts.len() > 1
     }
 
-    /// A connection to the primary, for those who need no pool.
+    /// Connects to the primary, for a caller that needs no pool.
     ///
     /// # Errors
     /// When no host is the primary.
@@ -104,10 +104,10 @@ impl PostgresHosts {
         self.find(0).await.map(|found| found.connection).ok_or_else(no_primary)
     }
 
-    /// The primary, if it answers and its timeline is this one or a later.
-    async fn find(&self, least: i64) -> Option<Found> {
+    /// Finds the primary: it answers, and its timeline is `least` or a later one.
+    async fn find(&self, least: i64) -> Option<Primary> {
         let mut asked: FuturesUnordered<_> = (0..self.hosts.len()).map(|place| self.ask(place)).collect();
-        let mut best: Option<Found> = None;
+        let mut best: Option<Primary> = None;
         while let Some(found) = asked.next().await {
             if let Some(found) = found
                 && found.timeline >= best.as_ref().map_or(least, |best| best.timeline + 1)
@@ -118,44 +118,44 @@ impl PostgresHosts {
         best
     }
 
-    /// A host, if it is a primary.
-    async fn ask(&self, place: usize) -> Option<Found> {
+    /// Asks a host for its role; `None` unless it is a primary that answers in time.
+    async fn ask(&self, place: usize) -> Option<Primary> {
         let asked = async {
             let mut connection = PgConnection::connect_with(&self.hosts[place]).await?;
-            let standing = standing_of(&mut connection).await?;
-            Ok::<_, sqlx::Error>((connection, standing))
+            let role = role_of(&mut connection).await?;
+            Ok::<_, sqlx::Error>((connection, role))
         };
-        let Ok(Ok((connection, standing))) = tokio::time::timeout(ANSWER_WITHIN, asked).await else { return None };
-        let Standing { is_primary, timeline } = standing;
-        is_primary.then_some(Found { place, timeline, connection })
+        let Ok(Ok((connection, role))) = tokio::time::timeout(ANSWER_WITHIN, asked).await else { return None };
+        let HostRole { is_primary, timeline } = role;
+        is_primary.then_some(Primary { place, timeline, connection })
     }
 }
 
-/// A primary that was found.
-struct Found {
+/// A host that is the primary, with the connection that was asked.
+struct Primary {
     place: usize,
     timeline: i64,
     connection: PgConnection,
 }
 
 /// Not prepared: a PgBouncer may be in between, of any age.
-async fn standing_of(connection: &mut PgConnection) -> Result<Standing, sqlx::Error> {
-    let row = sqlx::raw_sql(STANDING).fetch_one(connection).await?;
-    Ok(Standing { is_primary: row.try_get(0)?, timeline: row.try_get(1)? })
+async fn role_of(connection: &mut PgConnection) -> Result<HostRole, sqlx::Error> {
+    let row = sqlx::raw_sql(READ_ROLE).fetch_one(connection).await?;
+    Ok(HostRole { is_primary: row.try_get(0)?, timeline: row.try_get(1)? })
 }
 
-/// Removes [`WISH`] from the part after the hosts; true if it was there.
-fn without_wish(path: &str) -> Result<(String, bool), HostsError> {
+/// Removes [`SESSION_ATTRS`] from the part after the hosts; true if it was there.
+fn without_session_attrs(path: &str) -> Result<(String, bool), HostsError> {
     let Some((path, query)) = path.split_once('?') else { return Ok((path.to_owned(), false)) };
-    let (wishes, others): (Vec<&str>, Vec<&str>) =
-        query.split('&').partition(|pair| pair.split('=').next() == Some(WISH));
-    for wish in &wishes {
-        if !matches!(wish.split_once('='), Some((_, "read-write" | "primary"))) {
-            return Err(HostsError::Wish);
+    let (attrs, others): (Vec<&str>, Vec<&str>) =
+        query.split('&').partition(|pair| pair.split('=').next() == Some(SESSION_ATTRS));
+    for attr in &attrs {
+        if !matches!(attr.split_once('='), Some((_, "read-write" | "primary"))) {
+            return Err(HostsError::SessionAttrs);
         }
     }
     let query = if others.is_empty() { String::new() } else { format!("?{}", others.join("&")) };
-    Ok((format!("{path}{query}"), !wishes.is_empty()))
+    Ok((format!("{path}{query}"), !attrs.is_empty()))
 }
 
 fn no_primary() -> sqlx::Error {
@@ -163,15 +163,15 @@ fn no_primary() -> sqlx::Error {
     sqlx::Error::Io(std::io::Error::new(std::io::ErrorKind::ConnectionRefused, words))
 }
 
-/// The primary that a pool follows.
+/// Follows the primary for a pool of connections.
 #[derive(Debug)]
-pub struct Followed {
+pub struct PrimaryFollower {
     hosts: PostgresHosts,
-    now: Mutex<Now>,
+    current: Mutex<Current>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Now {
+struct Current {
     place: usize,
     /// The latest that was seen; 0 before any.
     timeline: i64,
@@ -179,23 +179,22 @@ struct Now {
     since: Instant,
 }
 
-impl Followed {
+impl PrimaryFollower {
     /// Begins with the first host.
     #[must_use]
     pub fn new(hosts: PostgresHosts) -> Arc<Self> {
-        let now = Mutex::new(Now { place: 0, timeline: 0, since: Instant::now() });
-        Arc::new(Self { hosts, now })
+        let current = Mutex::new(Current { place: 0, timeline: 0, since: Instant::now() });
+        Arc::new(Self { hosts, current })
     }
 
     /// The host that is connected to now.
     #[must_use]
     pub fn options(&self) -> PgConnectOptions {
-        self.hosts.hosts[self.now().place].clone()
+        self.hosts.hosts[self.current().place].clone()
     }
 
     /// True if connections must lead to the primary.
-    #[must_use]
-    pub const fn is_choosy(&self) -> bool {
+    const fn needs_primary(&self) -> bool {
         self.hosts.only_primary
     }
 
@@ -204,7 +203,7 @@ impl Followed {
     /// # Errors
     /// When no host is the primary.
     pub async fn find_first(&self) -> Result<(), sqlx::Error> {
-        if !self.is_choosy() {
+        if !self.needs_primary() {
             return Ok(());
         }
         let found = self.hosts.find(0).await.ok_or_else(no_primary)?;
@@ -212,16 +211,16 @@ impl Followed {
         Ok(())
     }
 
-    /// Refuses a new connection that does not lead to the primary: one to a standby, or to a primary of before.
+    /// Checks a new connection.
     ///
     /// # Errors
-    /// Then.
+    /// When it leads to a standby, or to an earlier primary.
     pub async fn check_new(&self, connection: &mut PgConnection) -> Result<(), sqlx::Error> {
-        if !self.is_choosy() {
+        if !self.needs_primary() {
             return Ok(());
         }
-        let standing = standing_of(connection).await?;
-        if standing.is_primary && standing.timeline >= self.now().timeline {
+        let role = role_of(connection).await?;
+        if role.is_primary && role.timeline >= self.current().timeline {
             return Ok(());
         }
         Err(no_primary())
@@ -230,12 +229,12 @@ impl Followed {
     /// True if a connection of that age leads to the current primary.
     #[must_use]
     pub fn is_fresh(&self, age: Duration) -> bool {
-        age <= self.now().since.elapsed()
+        age <= self.current().since.elapsed()
     }
 
-    /// Goes where the primary is, until the pool is closed.
+    /// Has the pool connect to the primary, wherever it is, until the pool is closed.
     pub fn follow(self: Arc<Self>, pool: PgPool) {
-        if !self.is_choosy() {
+        if !self.needs_primary() {
             return;
         }
         tokio::spawn(async move {
@@ -250,17 +249,17 @@ impl Followed {
         });
     }
 
-    /// Asks the primary of now; if it is none any more, the others.
+    /// Asks the current primary for its role; if it is none any more, all hosts.
     async fn look(&self, pool: &PgPool, watching: &mut Option<PgConnection>) {
         if let Some(connection) = watching
-            && let Ok(Ok(standing)) = tokio::time::timeout(ANSWER_WITHIN, standing_of(connection)).await
-            && standing.is_primary
+            && let Ok(Ok(role)) = tokio::time::timeout(ANSWER_WITHIN, role_of(connection)).await
+            && role.is_primary
         {
-            self.note_timeline(standing.timeline);
+            self.note_timeline(role.timeline);
             return;
         }
         *watching = None;
-        let least = self.now().timeline;
+        let least = self.current().timeline;
         let Some(found) = self.hosts.find(least).await else {
             tracing::debug!("no host in DATABASE_URL is a primary that answers");
             return;
@@ -274,23 +273,23 @@ impl Followed {
         *watching = Some(found.connection);
     }
 
-    /// Takes the primary that was found; whether it is another host than before.
-    fn take(&self, found: &Found) -> bool {
-        let mut now = self.now();
-        let is_another = now.place != found.place;
-        let since = if is_another { Instant::now() } else { now.since };
-        *now = Now { place: found.place, timeline: now.timeline.max(found.timeline), since };
+    /// Takes the primary that was found; true if it is another host than before.
+    fn take(&self, found: &Primary) -> bool {
+        let mut current = self.current();
+        let is_another = current.place != found.place;
+        let since = if is_another { Instant::now() } else { current.since };
+        *current = Current { place: found.place, timeline: current.timeline.max(found.timeline), since };
         is_another
     }
 
     fn note_timeline(&self, timeline: i64) {
-        let mut now = self.now();
-        now.timeline = now.timeline.max(timeline);
+        let mut current = self.current();
+        current.timeline = current.timeline.max(timeline);
     }
 
     // Held for a few assignments only, never across an await.
-    fn now(&self) -> MutexGuard<'_, Now> {
-        self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    fn current(&self) -> MutexGuard<'_, Current> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

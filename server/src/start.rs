@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::config::Config;
-use crate::postgres_hosts::{Followed, HostsError, PostgresHosts};
+use crate::postgres_hosts::{HostsError, PostgresHosts, PrimaryFollower};
 use crate::seat_locks::link::{Link, LinkError};
 use crate::seat_locks::{RedisLocks, SeatLocks, ShadowLocks, known_source};
 use crate::{
@@ -50,11 +50,11 @@ pub fn listen(at: SocketAddr) -> std::io::Result<TcpListener> {
 /// # Errors
 /// When the address is unusable or nobody answers there.
 pub async fn database(url: &str, connections: u32) -> anyhow::Result<PgPool> {
-    let followed = Followed::new(PostgresHosts::parse(url).context("DATABASE_URL")?);
-    followed.find_first().await.context("Postgres does not answer at DATABASE_URL")?;
-    let pool = pool(connections, POOL_DEADLINE, Arc::clone(&followed)).connect_with(followed.options()).await;
+    let follower = PrimaryFollower::new(PostgresHosts::parse(url).context("DATABASE_URL")?);
+    follower.find_first().await.context("Postgres does not answer at DATABASE_URL")?;
+    let pool = pool(connections, POOL_DEADLINE, Arc::clone(&follower)).connect_with(follower.options()).await;
     let pool = pool.context("Postgres does not answer at DATABASE_URL")?;
-    followed.follow(pool.clone());
+    follower.follow(pool.clone());
     Ok(pool)
 }
 
@@ -63,25 +63,25 @@ pub async fn database(url: &str, connections: u32) -> anyhow::Result<PgPool> {
 /// # Errors
 /// When the address is unusable.
 pub fn database_later(url: &str, connections: u32, deadline: Duration) -> Result<PgPool, HostsError> {
-    let followed = Followed::new(PostgresHosts::parse(url)?);
-    let pool = pool(connections, deadline, Arc::clone(&followed)).connect_lazy_with(followed.options());
-    followed.follow(pool.clone());
+    let follower = PrimaryFollower::new(PostgresHosts::parse(url)?);
+    let pool = pool(connections, deadline, Arc::clone(&follower)).connect_lazy_with(follower.options());
+    follower.follow(pool.clone());
     Ok(pool)
 }
 
-/// A pool of so many connections with this deadline for a free one; all to the primary, where there are several hosts.
-fn pool(connections: u32, deadline: Duration, followed: Arc<Followed>) -> PgPoolOptions {
-    let at_first = Arc::clone(&followed);
+/// A pool of `connections`, all to the primary. `deadline` is how long a caller waits for a free one.
+fn pool(connections: u32, deadline: Duration, follower: Arc<PrimaryFollower>) -> PgPoolOptions {
+    let on_connect = Arc::clone(&follower);
     PgPoolOptions::new()
         .max_connections(connections)
         .acquire_timeout(deadline)
         .test_before_acquire(false)
         .after_connect(move |connection, _| {
-            let followed = Arc::clone(&at_first);
-            Box::pin(async move { followed.check_new(connection).await })
+            let follower = Arc::clone(&on_connect);
+            Box::pin(async move { follower.check_new(connection).await })
         })
         .before_acquire(move |connection, rested| {
-            let is_fresh = followed.is_fresh(rested.age);
+            let is_fresh = follower.is_fresh(rested.age);
             Box::pin(async move {
                 if !is_fresh {
                     return Ok(false);
@@ -140,7 +140,7 @@ pub async fn lock_store(url: &str, prefix: &str) -> anyhow::Result<(Link, RedisL
     Ok((redis, locks))
 }
 
-/// A Redis that may be away: it is connected to when it is first asked, and whatever needs no seat lock is served.
+/// A lock store whose Redis may be away: the first call connects to it.
 ///
 /// # Errors
 /// When the address is unusable.
