@@ -5,13 +5,13 @@
 //! - the hold is alive and is for just these seats: asked of the lock store, which closes it to changes and
 //!   lets it last until the payment is over. While the lock store is away, a booking that was checked out before is
 //!   paid for as it was checked out, until its time is over: the claims in Postgres decide whose the seats are;
-//! - what pays is told by its gateway, where the show has a cap on what one card pays for (`instruments`);
+//! - the gateway says what pays, where the show has a cap on what one card pays for (`instruments`);
 //! - the buyer is within the limit of seats, and has not been trying card after card: asked of Postgres.
 //!
 //! Seats are counted by person, not by cookie: by account (every browser that signs in makes one more visitor of it) and
 //! by mailbox, where its owner is known: an account's proven address, or any address in a show that asks for
 //! codes. A guest who gives such an address counts together with its account and with other guests who gave it. Persons
-//! who may pay in several browsers at once are counted once more as the payment is written down (`account_limit`).
+//! who may pay in several browsers at once are counted once more as the payment is written down (`person_limit`).
 //!
 //! The fraud rule is plain and says so: [`MAX_DECLINES_OF_VISITOR`] declined payments by one visitor, or
 //! [`MAX_DECLINES_OF_EMAIL`] for one e-mail address, within [`DECLINES_WINDOW_MS`]. The address has the higher
@@ -54,8 +54,8 @@ pub(in crate::bookings) struct Checked {
     pub(in crate::bookings) until: Timestamp,
     /// What pays, where that is asked for and known.
     pub(in crate::bookings) instrument: Option<PaidWith>,
-    /// The buyer, where another visitor of the same person may be paying at this moment.
-    pub(in crate::bookings) person: Option<Person>,
+    /// The buyer's lock, where another visitor of the same person may be paying at this moment.
+    pub(in crate::bookings) person: Option<PersonLock>,
 }
 
 /// All checks. The end of the hold, which is now closed to changes: a caller that does not go on to submit
@@ -129,7 +129,7 @@ pub(in crate::bookings) struct Buyer {
     show: Uuid,
     booking: Uuid,
     email: String,
-    /// The show has guests prove their addresses: then each is its person's.
+    /// True if the show has guests prove their addresses: then each is its person's.
     has_proven: bool,
 }
 
@@ -151,33 +151,33 @@ pub(in crate::bookings) struct Record {
     /// The person's mailbox, where it is known to be theirs: the account's, or that of the account whose address a guest
     /// gave.
     mailbox: Option<String>,
-    /// The person has other visitors.
+    /// True if the person has other visitors.
     has_others: bool,
     declines_of_visitor: i64,
     declines_of_email: i64,
 }
 
-/// A person whose seats are counted under a lock, by the name of that lock.
+/// The name of the lock under which the seats of a person are counted.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(in crate::bookings) struct Person(pub(in crate::bookings) String);
+pub(in crate::bookings) struct PersonLock(pub(in crate::bookings) String);
 
 impl Record {
-    /// The buyer, where they may be paying in another browser at this moment. One lock for each: the mailbox, where one
-    /// is known, else the account.
-    fn person(&self, show: Uuid) -> Option<Person> {
+    /// The buyer's lock, where they may be paying in another browser at this moment. Its name has the mailbox, where one is
+    /// known, else the account.
+    fn person(&self, show: Uuid) -> Option<PersonLock> {
         let account = || self.account.filter(|_| self.has_others).map(|account| account.to_string());
-        self.mailbox.clone().or_else(account).map(|name| Person(format!("{show}{name}")))
+        self.mailbox.clone().or_else(account).map(|name| PersonLock(format!("{show}{name}")))
     }
 }
 
-/// The person a buyer with a clean record is, if they may have other visitors.
+/// Checks the buyer's record. Returns the lock of their person, if it may have other visitors.
 async fn clean_record(
     state: &AppState,
     show: &Show,
     row: &BookingRow,
     is_guest: bool,
     now: Timestamp,
-) -> Result<Option<Person>, Problem> {
+) -> Result<Option<PersonLock>, Problem> {
     let record = record_at(state, show, row, now).await?;
     refuse_handed_over(&record, is_guest)?;
     judge(&record, wanted(row), show.per_person)?;
@@ -231,7 +231,7 @@ pub(in crate::bookings) async fn look_again(
     judge(&record, wanted(row), show.per_person)
 }
 
-/// As [`look_again`], for many at once: whether each may go on. Their persons are locked.
+/// [`look_again`] for many at once; an answer for each. Their persons are locked.
 pub(in crate::bookings) async fn look_again_at(
     tx: &mut PgConnection,
     bookings: &[(&Show, &BookingRow)],
@@ -339,7 +339,7 @@ fn judge(record: &Record, seats: usize, most: usize) -> Result<(), Problem> {
                     "One person may have {most} seats and places in this show; your account has {elsewhere} already."
                 )
             }
-            // Anyone can type another's address: how many its account has is not said.
+            // Anyone can type another's address: the number of its account's seats stays hidden.
             (None, Some(_)) => format!(
                 "One person may have {most} seats and places in this show. With these, this e-mail address would have \
                  more. Nothing was charged."
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guest_is_not_told_how_many_seats_the_account_of_an_address_has() {
+    fn a_refusal_of_a_guest_hides_how_many_seats_the_account_of_the_address_has() {
         let record = Record { seats_elsewhere: 7, mailbox: Some("ann@example.org".to_owned()), ..CLEAN };
         let refusal = judge(&record, 4, 10).expect_err("eleven");
         assert!(!refusal.detail().contains('7') && !refusal.detail().contains("account"), "{}", refusal.detail());

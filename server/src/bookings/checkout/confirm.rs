@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use super::checks::{self, Checked};
 use super::create::{self, is_out_of_reach, or_replay, unmoved};
-use super::{account_limit, instruments};
+use super::{instruments, person_limit};
 use crate::bookings::commits::{CommitMode, Done, Found, Key, Lesson, NewBooking, Submission, Turn, Work, retried};
 use crate::bookings::money::payment_rows::Route;
 use crate::bookings::moves::{self, causes};
@@ -106,7 +106,7 @@ async fn pay(
     Err(refused.map_or_else(|| unmoved(moves::MoveError::LostRace), |(_, problem)| problem))
 }
 
-/// A booking is read so often before its buyer is told that it moves too fast.
+/// Reads of a booking before its payment is refused because it keeps moving.
 const MAX_LOOKS: u32 = 3;
 
 /// A booking that its buyer wants to pay for.
@@ -344,14 +344,14 @@ pub(in crate::bookings) async fn submit_one(state: &AppState, submission: &Submi
         late::note_wish(&mut tx, &row, new.if_late).await?;
     }
     if let Some(person) = person {
-        account_limit::claim(&mut tx, show, &pending, person, now).await?;
+        person_limit::claim(&mut tx, show, &pending, person, now).await?;
     }
     if let Some(instrument) = instrument {
         instruments::claim(&mut tx, show, &pending, instrument).await?;
     }
     if let Some(lost) = claims::claim_all(&mut tx, show, &pending, now).await? {
         tx.rollback().await?;
-        return Err(lost.told(state, show).await);
+        return Err(lost.correct_map(state, show).await);
     }
     sql::insert_payment(&mut tx, &pending, gateway, token.as_deref(), now).await?;
     tx.commit().await?;

@@ -111,7 +111,7 @@ pub(super) async fn wish(
     };
     let held = match held.filter(|held| held.hold == request.hold) {
         Some(held) => Some(held),
-        // Kept through a declined card a moment ago, perhaps. Boxed: hardly anybody's was.
+        // It may have been kept through a declined card. Boxed: that is rare.
         None => Box::pin(released::kept_hold(state, show, request.hold, owner)).await?,
     };
     let held = held.ok_or_else(|| {
@@ -216,8 +216,8 @@ async fn begin(tx: &mut PgConnection, show: &Show, row: BookingRow, now: Timesta
     moves::apply(tx, &row, Event::HoldTaken, causes::HOLD_CONFIRMED, now).await.map_err(unmoved)
 }
 
-/// Writes all lines of a booking, seats and places, in place of any it had: whatever those were, what stands afterwards
-/// is what its total was added up from.
+/// Writes all lines of a booking, seats and places, in place of any it had: afterwards they are the lines that its total
+/// was added up from.
 async fn put_lines(tx: &mut PgConnection, show: &Show, row: &BookingRow) -> Result<(), sqlx::Error> {
     sql::put_seats(tx, row.id, &seat_rows(show, row)).await?;
     places::put(tx, row.id, &place_lines(show, row)).await

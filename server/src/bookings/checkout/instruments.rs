@@ -74,8 +74,7 @@ impl PaidWith {
         }
     }
 
-    /// Asks what has paid for a booking, where the show has a cap, its gateway knows it, and it was not known before the
-    /// charge. Outside any transaction: the gateway is asked.
+    /// Asks the gateway what has paid for a booking, where the show has a cap and that was not known before the charge. Outside any transaction: the gateway is asked.
     ///
     /// # Errors
     /// 503 when the gateway or the database gives no answer.
@@ -186,7 +185,7 @@ pub(in crate::bookings) async fn claim(
 }
 
 /// Keeps others with this name in this space of advisory locks waiting until the transaction ends. Also for the other
-/// limit that is counted like this (`account_limit`).
+/// limit that is counted like this (`person_limit`).
 pub(in crate::bookings) async fn lock(tx: &mut PgConnection, space: i64, name: String) -> Result<(), sqlx::Error> {
     sqlx::query(BOUND_OF_LOCKS).execute(&mut *tx).await?;
     sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended($1, $2))").bind(name).bind(space).execute(tx).await?;

@@ -68,9 +68,9 @@ async fn serve(state: AppState) {
 /// Mails tickets, and says of which bookings. All others are the relay's.
 async fn mail_all(state: &AppState, mails: Vec<Sold>) -> Vec<Uuid> {
     let ids: Vec<Uuid> = mails.iter().map(|sold| sold.found.row.id).collect();
-    // Where they cannot be read now, the relay mails them.
+    // Tickets that cannot be read now are mailed by the relay.
     let mut codes = tickets::of_bookings(&state.pg, &ids).await.unwrap_or_else(|cause| {
-        tracing::warn!(%cause, left = ids.len(), "tickets that were to be mailed could not be read");
+        tracing::warn!(%cause, left = ids.len(), "reading tickets for their mails failed; the relay mails them");
         HashMap::new()
     });
     let sold = mails.into_iter().filter_map(|sold| Some((codes.remove(&sold.found.row.id)?, sold)));
@@ -132,7 +132,7 @@ fn say_why(booking: Uuid, cause: &EffectError) {
     }
 }
 
-/// The map knows of these; the relay mails them at once.
+/// Leaves these mails to the relay, which sends them at once. Their sales are on the map.
 async fn leave(state: &AppState, bookings: &[Uuid]) {
     if let Err(cause) = outbox::done_all_now(state, bookings, &[Effect::MarkBooked]).await {
         tracing::warn!(%cause, left = bookings.len(), "sales that the map knows stay in the outbox, and are told again");
@@ -140,7 +140,7 @@ async fn leave(state: &AppState, bookings: &[Uuid]) {
     leave_to_relay(state, bookings).await;
 }
 
-/// The relay mails these at once, whether the map knows of them or not.
+/// Leaves these mails to the relay, which sends them at once, whether or not their sales are on the map.
 pub(super) async fn leave_to_relay(state: &AppState, bookings: &[Uuid]) {
     if let Err(cause) = outbox::due_now(state, bookings, Effect::SendTicket).await {
         tracing::warn!(%cause, left = bookings.len(), "tickets are mailed when their head start is over");

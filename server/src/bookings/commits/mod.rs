@@ -51,7 +51,7 @@ use self::rivals::Rivals;
 pub(super) use self::run::retried;
 pub(super) use self::turns::Turn;
 use self::turns::Turns;
-use super::checkout::checks::Person;
+use super::checkout::checks::PersonLock;
 use super::checkout::instruments::PaidWith;
 use super::sql::BookingRow;
 use crate::AppState;
@@ -82,9 +82,9 @@ const ERRANDS_AT_ONCE: usize = 4;
 const GATHER: Duration = Duration::from_millis(1);
 /// Pieces that go by themselves at one time…
 const ALONE_AT_ONCE: usize = 4;
-/// …of which so many are kept for news about money.
+/// …of which so many are reserved for news about money.
 const ALONE_FOR_MONEY: usize = 1;
-/// One part in so many of the queue is kept for payments: checkouts alone never fill it.
+/// One part in so many of the queue is reserved for payments: checkouts alone never fill it.
 const SHARE_FOR_PAYMENTS: usize = 4;
 /// How long the first sale waits for others before the map is told, and then the mails are sent.
 const MARKS_GATHER: Duration = Duration::from_millis(3);
@@ -117,7 +117,7 @@ pub struct Commits {
     errands: Line<Errand>,
     marks: Line<Sold>,
     mails: Line<Sold>,
-    /// Who may check out or pay for a hold now.
+    /// Turns of checkouts and payments, by hold or booking.
     turns: Turns,
     /// Places of those who have not been charged…
     places: Arc<Semaphore>,
@@ -129,7 +129,7 @@ pub struct Commits {
     record_places: Arc<Semaphore>,
     errand_places: Arc<Semaphore>,
     alone: Arc<Semaphore>,
-    /// Permits of `alone` that are not kept for news about money.
+    /// Permits of `alone` for pieces that are not about money.
     alone_uncharged: Arc<Semaphore>,
     recent: Recent<Found>,
     rivals: Rivals,
@@ -194,8 +194,8 @@ pub(super) struct Submission {
     pub(super) token: Option<String>,
     /// What will pay, where the show has a cap and it is known.
     pub(super) instrument: Option<PaidWith>,
-    /// The buyer, where the seats of their visitors must be counted together under a lock.
-    pub(super) person: Option<Person>,
+    /// The buyer's lock, where the seats of their visitors must be counted together.
+    pub(super) person: Option<PersonLock>,
     /// Who will be asked for the money.
     pub(super) gateway: &'static str,
     /// The hold's new end.

@@ -14,8 +14,8 @@ use uuid::Uuid;
 use super::load::Found;
 use super::writes::{EventLine, Payment, PaymentNote, Update, Writes};
 use super::{Done, Key, Lesson, Submission, Work};
-use crate::bookings::checkout::account_limit::Claimant;
 use crate::bookings::checkout::create::unmoved;
+use crate::bookings::checkout::person_limit::Claimant;
 use crate::bookings::moves::{Cause, MoveError, causes};
 use crate::bookings::sql::BookingRow;
 use crate::bookings::views::view;
@@ -109,8 +109,8 @@ impl Plan {
         (self.made.iter().filter_map(found).collect(), self.moved.iter().filter_map(found).collect())
     }
 
-    /// The submissions whose persons are counted under a lock, as their bookings are known. The others are refused or go
-    /// by themselves before anything is written for them.
+    /// The submissions of known bookings whose persons are counted under a lock. Others are refused or leave the batch before
+    /// anything is written for them.
     pub(super) fn claimants<'a>(&'a self, works: &[&'a Work]) -> Vec<Claimant<'a>> {
         let of = |(place, work): (usize, &&'a Work)| {
             let Work::Submit(submission) = *work else { return None };

@@ -18,7 +18,7 @@ use super::load::Locks;
 use super::plan::{Plan, Planned};
 use super::writes::Fresh;
 use super::{Done, Found, Piece, Work, in_doubt, marks};
-use crate::bookings::checkout::account_limit::{self, Verdict};
+use crate::bookings::checkout::person_limit::{self, Verdict};
 use crate::bookings::checkout::{confirm, create};
 use crate::bookings::effects;
 use crate::bookings::money::news;
@@ -272,7 +272,7 @@ async fn plan_and_write(
     let answers = if is_answered { idempotency::replay_all(tx, &claimed, now).await? } else { Vec::new() };
     let mut answered = answers.into_iter();
     let mut plan = Plan::new(known, works.len(), now);
-    let mut verdicts = account_limit::try_claim(tx, &plan.claimants(works), now).await?;
+    let mut verdicts = person_limit::try_claim(tx, &plan.claimants(works), now).await?;
     let mut planned = Vec::with_capacity(works.len());
     for (place, work) in works.iter().enumerate() {
         let earlier = work.key_to_claim().and_then(|_| answered.next()).unwrap_or(Ok(None));

@@ -19,10 +19,11 @@ const MAX_PER_SUBJECT: usize = 2;
 /// The second request waits this long; then its caller is asked to send it again.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Whose request it is, and about which hold or booking. With the owner in it no visitor takes the turns of another's hold.
+/// The owner of a request, and the hold or booking it is about. With the owner in it no visitor takes the turns of another's
+/// hold.
 type Subject = (String, Uuid);
 
-/// Who is served and who waits, by subject.
+/// Requests that are served or wait, by subject.
 #[derive(Clone, Default)]
 pub(super) struct Turns(Arc<Mutex<HashMap<Subject, Queue>>>);
 
@@ -37,7 +38,7 @@ struct Queue {
 pub(in crate::bookings) struct Turn(Option<(OwnedSemaphorePermit, Place)>);
 
 impl Turn {
-    /// Lets the next request begin. Called when what is written is written, so that no request waits for a gateway.
+    /// Lets the next request begin. Called after the commit, so that no request waits for a gateway.
     pub(in crate::bookings) fn end(&mut self) {
         drop(self.0.take());
     }

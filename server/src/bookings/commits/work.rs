@@ -32,7 +32,7 @@ impl Work {
         matches!(self, Self::Submit(submission) if submission.show.id == show)
     }
 
-    /// Whether a gateway was asked already: what it said is written down before others begin to pay.
+    /// True if a gateway was asked already: its answer is written before other payments begin.
     pub(super) const fn is_about_money(&self) -> bool {
         matches!(self, Self::Learn(_) | Self::Hear(_))
     }

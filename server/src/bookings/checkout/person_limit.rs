@@ -1,17 +1,17 @@
 //! The limit of seats per person, for a person with several visitors.
 //!
 //! Every browser that signs in makes its visitor one more of the account's, and a guest may give the address of an
-//! account. What they all bought is counted before a charge (`checks`); but two browsers of one person that pay at the same
-//! moment would both find that the other has nothing yet. So the submission of such a buyer takes a lock of its show and
-//! person that lasts until its transaction ends, counts again in the next statement, and only then claims seats. A batch
+//! account. The seats of all of them are counted before a charge (`checks`); but two browsers of one person that pay at the
+//! same moment would both count none of the other's. So the submission of such a buyer takes a lock of its show and person
+//! that lasts until its transaction ends, counts again in the next statement, and only then claims seats. A batch
 //! takes the locks of all its persons without waiting, and counts them in one statement; a submission whose lock is
 //! another's runs alone, and waits. All others, guests without a proven address and accounts with one visitor and
 //! no proven address, take no lock and are not counted twice: their own hold stands in the way of another.
 //!
-//! The lock is taken after the booking's row, before that of a card (`instruments`) and before any claim. Nobody who
-//! holds it waits for what somebody who waits for it has locked: that is their own key and booking.
+//! The lock is taken after the booking's row, before that of a card (`instruments`) and before any claim. The
+//! holder of the lock waits for no row of a submission that waits for the lock: those rows are its own key and booking.
 //!
-//! **What is left.** Who the person is is asked with the buyer's record. An account that proves its address, or whose
+//! **What is left.** The person is looked up with the buyer's record. An account that proves its address, or whose
 //! second browser signs in for the first time, within the milliseconds between that and the submission may pass the limit
 //! once.
 
@@ -20,13 +20,13 @@ use std::collections::{HashMap, HashSet};
 use domain::time::Timestamp;
 use sqlx::PgConnection;
 
-use super::checks::{self, Person};
+use super::checks::{self, PersonLock};
 use super::instruments;
 use crate::bookings::sql::BookingRow;
 use crate::catalogue::Show;
 use crate::web::Problem;
 
-/// Keeps the advisory locks of persons apart from others: "acct" in ASCII.
+/// Namespace of the advisory locks of persons: "acct" in ASCII, from when they were accounts.
 const LOCK_SPACE: i64 = 0x6163_6374;
 
 /// Lets a submission pass unless the person's visitors have too many seats of its show by now. In the submission's
@@ -38,7 +38,7 @@ pub(in crate::bookings) async fn claim(
     tx: &mut PgConnection,
     show: &Show,
     row: &BookingRow,
-    person: &Person,
+    person: &PersonLock,
     now: Timestamp,
 ) -> Result<(), Problem> {
     instruments::lock(tx, LOCK_SPACE, person.0.clone()).await?;
@@ -51,23 +51,23 @@ pub(in crate::bookings) struct Claimant<'a> {
     /// Its place in the batch.
     pub(in crate::bookings) place: usize,
     /// The buyer.
-    pub(in crate::bookings) person: &'a Person,
+    pub(in crate::bookings) person: &'a PersonLock,
     /// The show.
     pub(in crate::bookings) show: &'a Show,
     /// The booking.
     pub(in crate::bookings) row: &'a BookingRow,
 }
 
-/// Why a submission of a batch does not go on.
+/// The reason why a submission leaves its batch.
 pub(in crate::bookings) enum Verdict {
-    /// Their lock is another's: it runs alone, and waits.
+    /// Another transaction has the lock: the submission runs alone, and waits for it.
     Busy,
-    /// They would have too many seats.
+    /// The person would have too many seats.
     Refused(Problem),
 }
 
 /// [`claim`] for the submissions of a batch: takes each lock unless it is another's, in one statement, and counts in the
-/// next. Those that are not named in the answer may go on.
+/// next. Submissions without a verdict stay in the batch.
 ///
 /// # Errors
 /// When the database fails.
