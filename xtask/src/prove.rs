@@ -20,11 +20,11 @@ struct Proof {
     by: By,
 }
 
-/// What runs a proof.
+/// The program that runs a proof.
 enum By {
     /// The load generator, under the same name.
     LoadGenerator,
-    /// An integration test of the server, which a variable tells how much to do.
+    /// An integration test of the server; a variable says how much to do.
     Test {
         /// The test's full name.
         test: &'static str,
@@ -45,7 +45,7 @@ const PROOFS: [Proof; 3] = [
         name: "free-places",
         about: "[500] times in each commit mode, a hold is checked out twice at once at two replicas while its places go",
         by: By::Test {
-            test: "free_places::nobody_gets_places_for_the_price_of_a_seat_however_they_check_out",
+            test: "free_places::concurrent_checkouts_sell_no_place_that_is_not_paid_for",
             variable: "ROWLOCK_FREE_PLACES",
             usual: "500",
         },
@@ -98,7 +98,7 @@ pub fn prove(places: &Places, options: &Options, stop: &Stop) -> Result<bool> {
     Ok(holds)
 }
 
-/// Runs an integration test with a variable set; whether it was there and passed.
+/// Runs an integration test with a variable set. True if it was there and passed.
 fn run_test(
     places: &Places,
     test: &str,

@@ -18,7 +18,7 @@ const AGAIN: Duration = Duration::from_millis(50);
 const IMPATIENCE: Duration = Duration::from_millis(300);
 /// An answer this soon comes from nobody who waited for a place: that takes two seconds.
 const AT_ONCE: Duration = Duration::from_secs(1);
-const TOKEN: &str = "a token for whoever scrapes; 32 bytes";
+const TOKEN: &str = "a token for the scraper; 32 bytes or more";
 
 /// What the crowd has seen, and whether it is told to go home.
 #[derive(Default)]

@@ -12,7 +12,7 @@ fn mails(world: &World) -> Vec<String> {
 }
 
 /// The path of an address in the mail with this subject, once it is there.
-async fn link_mailed(world: &World, subject: &str, path: &str) -> String {
+pub async fn link_mailed(world: &World, subject: &str, path: &str) -> String {
     let found = || mails(world).into_iter().find(|mail| mail.contains(&format!("Subject: {subject}")));
     until(&format!("{subject:?} is mailed"), || async { found().is_some() }).await;
     let mail = found().expect("it was there");

@@ -179,7 +179,7 @@ pub async fn begin_to_pay(world: &World, tx: &mut PgConnection) -> Result<PgQuer
 async fn a_payment_that_begins_as_its_show_is_called_off_is_refused_or_undone_and_never_escapes() {
     let world = World::start(0, &[]).await;
     let now = server::clock::now;
-    // Begun before: whoever calls the show off waits for it, and then finds it.
+    // Begun before: calling the show off waits for it, and then finds it.
     let mut buyer = world.pg.begin().await.expect("a transaction");
     begin_to_pay(&world, &mut buyer).await.expect("the show is on");
     let (pg, show) = (world.pg.clone(), world.show);
@@ -190,7 +190,7 @@ async fn a_payment_that_begins_as_its_show_is_called_off_is_refused_or_undone_an
     assert_eq!(undo_batch(&world.pg, show, now()).await.expect("a batch"), Batch::Undone(1));
     assert_eq!(undo_batch(&world.pg, show, now()).await.expect("a batch"), Batch::NoneLeft);
 
-    // Begun after: it waits for whoever calls the show off, and is refused.
+    // Begun after: it waits for the transaction that calls the show off, and is refused.
     sqlx::query("UPDATE shows SET called_off = false").execute(&world.pg).await.expect("it is on again");
     let mut organiser = world.pg.begin().await.expect("a transaction");
     call_off_in(&mut organiser, show, "Storm.", now()).await.expect("called off");
@@ -208,7 +208,7 @@ async fn a_payment_that_begins_as_its_show_is_called_off_is_refused_or_undone_an
     world.end().await;
 }
 
-/// As while a show is sold without a pause: somebody is always writing a booking of it.
+/// As while a show is sold without a pause: a booking of it is always being written.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_show_is_called_off_also_while_bookings_are_written_without_a_pause_and_none_escapes() {
     let world = World::start(0, &[]).await;
@@ -221,7 +221,7 @@ async fn a_show_is_called_off_also_while_bookings_are_written_without_a_pause_an
     assert!(called_off.expect("called off"));
     let begun = begin_to_pay(&world, &mut world.pg.acquire().await.expect("a connection")).await;
     refused_with("it is called off", begun, "RL001", "was called off");
-    // Nobody says that none is left while one is being written.
+    // No batch reports that none is left while one is being written.
     assert_eq!(undo_batch(&world.pg, world.show, now()).await.expect("a batch"), Batch::Busy);
     buyer.commit().await.expect("the payment has begun");
     assert_eq!(undo_batch(&world.pg, world.show, now()).await.expect("a batch"), Batch::Undone(1));

@@ -14,7 +14,7 @@ const ANN: &str = "ann@example.org";
 /// Ways to commit a sale.
 const MODES: [&str; 2] = ["batched", "interactive"];
 
-/// A world whose show has these caps. Before anyone asked for it.
+/// A world whose show has these caps, set before a server reads it.
 async fn capped(servers: usize, (per_person, per_instrument): (i16, Option<i16>), settings: &[(&str, &str)]) -> World {
     let world = World::start(servers, settings).await;
     sqlx::query("UPDATE shows SET per_person = $1, per_instrument = $2")
@@ -163,7 +163,7 @@ async fn of_browsers_and_guests_of_one_person_that_pay_at_once_one_passes_each_b
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_tabs_of_a_guest_buy_one_cap_together() {
+async fn two_tabs_of_a_guest_that_pay_at_once_make_one_booking() {
     let world = capped(2, (3, None), &[]).await;
     proven(&world, ANN).await;
     let tab = world.visitor();
@@ -180,7 +180,7 @@ async fn two_tabs_of_a_guest_buy_one_cap_together() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn in_a_show_that_asks_for_codes_every_address_is_its_persons() {
+async fn in_a_show_that_asks_for_codes_seats_are_counted_by_address() {
     let mut world = capped(1, (3, None), &[]).await;
     let mut booked = Vec::new();
     for seats in [[1, 2], [5, 6]] {
@@ -202,7 +202,7 @@ async fn in_a_show_that_asks_for_codes_every_address_is_its_persons() {
     world.end().await;
 }
 
-/// A payer on the gateway's page.
+/// Pays with this card on the gateway's page.
 async fn types_in(visitor: &Visitor, page: &str, card: &str) {
     let request = visitor.client.post(page).header("content-type", "application/x-www-form-urlencoded");
     let answer = request.body(format!("card={}&action=pay", card.replace('@', "%40"))).send().await;

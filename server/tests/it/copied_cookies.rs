@@ -1,4 +1,4 @@
-//! A copy of a guest's cookie from before they signed in: it hears no answer again that the guest was given.
+//! A copy of a guest's cookie from before they signed in gets no replay of the guest's answers.
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ async fn again(browser: &Browser, world: &World, server: usize, body: &str) -> T
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_copy_of_a_cookie_from_before_signing_in_is_replayed_no_answer_by_any_server() {
+async fn a_copied_cookie_from_before_signing_in_gets_no_replay_from_any_server() {
     for mode in ["batched", "interactive"] {
         let mut world = World::start(2, &[("COMMITS", mode)]).await;
         signed_up(&world, "ann@example.org").await;
@@ -43,12 +43,12 @@ async fn a_copy_of_a_cookie_from_before_signing_in_is_replayed_no_answer_by_any_
             answer.status == StatusCode::NOT_FOUND
         };
         assert!(is_refused(0, &bytes).await, "{mode}: at once where she signs in");
-        until("the other server has heard of it", || is_refused(1, &bytes)).await;
+        until("the other server has read it", || is_refused(1, &bytes)).await;
         // Nothing that is asked in between brings it back.
         for server in [0, 1, 0, 1] {
             assert!(is_refused(server, &in_other_words).await && is_refused(server, &bytes).await, "{mode}: {server}");
         }
-        // One that never had it finds it in the stores, and keeps it to itself.
+        // A server without a copy finds the answer in the stores, and refuses it as well.
         let fresh = world.add_server(&[]).await;
         for _ in 0..2 {
             assert_eq!(again(&copy, &world, fresh, &bytes).await.status, StatusCode::NOT_FOUND, "{mode}");
@@ -63,7 +63,7 @@ async fn a_copy_of_a_cookie_from_before_signing_in_is_replayed_no_answer_by_any_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_to_paying_and_to_cancelling_is_replayed_to_no_copy_either() {
+async fn a_copied_cookie_gets_no_replay_of_paying_or_cancelling() {
     let world = World::start(1, &[]).await;
     signed_up(&world, "ann@example.org").await;
     let mut phone = Browser::new(&world);

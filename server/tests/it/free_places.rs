@@ -1,8 +1,8 @@
 //! Places for nothing: a hold whose places come and go while it is checked out twice at the same time.
 //!
-//! Two checkouts of one booking wait for each other. One that was made to wait once read lines as of before its wait, left
-//! places standing that its total did not count, and five places were sold for the price of one seat. A few rounds at two
-//! servers by default; `ROWLOCK_FREE_PLACES=500` for so many (`cargo xtask prove free-places`).
+//! Two checkouts of one booking wait for each other. Once the second one read lines as of before its wait and left places
+//! that its total did not count: five places were sold for the price of one seat. A few rounds at two servers by default;
+//! `ROWLOCK_FREE_PLACES=500` for more (`cargo xtask prove free-places`).
 
 use std::time::{Duration, Instant};
 
@@ -13,18 +13,18 @@ use uuid::Uuid;
 
 use crate::world::{PRICE, Visitor, World, insert_show, text};
 
-/// Rounds when nobody asks for more.
+/// Rounds by default.
 const USUAL_ROUNDS: u32 = 24;
 /// Rounds at one time.
 const AT_ONCE: u32 = 4;
-/// Rounds in one show: each takes a seat of its own.
+/// Rounds in one show: each takes another seat.
 const ROUNDS_OF_A_SHOW: u32 = 240;
 /// Places that come and go.
 const PLACES: u32 = 5;
 /// The second checkout begins so long after the first, milliseconds: each in turn, up to this.
 const LATEST_MS: u64 = 8;
 
-/// What a round came to.
+/// The outcome of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
     /// Sold, and every line was paid for.
@@ -80,11 +80,11 @@ async fn attempt(world: &World, show: Uuid, round: u32) -> Outcome {
         return Outcome::Refused;
     }
     assert_eq!((status, text(&paid["state"])), (StatusCode::OK, "CONFIRMED"), "{paid}");
-    assert_eq!(paid["total"]["minor"], lines_of(&paid), "round {round}: what it costs is what its lines cost: {paid}");
+    assert_eq!(paid["total"]["minor"], lines_of(&paid), "round {round}: the total is the sum of its lines: {paid}");
     Outcome::Sold
 }
 
-/// What the lines of a booking cost, as its buyer sees them.
+/// The sum of a booking's lines, as its buyer sees them.
 fn lines_of(booking: &Value) -> i64 {
     let lines = |name: &str| booking[name].as_array().cloned().unwrap_or_default();
     let seats: i64 = lines("seats").iter().map(|seat| seat["price"]["minor"].as_i64().expect("a price")).sum();
@@ -130,7 +130,7 @@ async fn rounds(mode: &str, rounds: u32) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_gets_places_for_the_price_of_a_seat_however_they_check_out() {
+async fn concurrent_checkouts_sell_no_place_that_is_not_paid_for() {
     let asked = std::env::var("ROWLOCK_FREE_PLACES").ok().filter(|asked| !asked.is_empty());
     let asked = asked.map(|asked| asked.parse().expect("ROWLOCK_FREE_PLACES is a number"));
     for mode in ["batched", "interactive"] {

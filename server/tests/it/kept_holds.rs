@@ -1,4 +1,4 @@
-//! A declined card: its booking is over, its hold stays for the next card.
+//! A declined card: its booking is over, its hold is kept for the next card.
 
 use futures::future::join_all;
 use reqwest::{Method, StatusCode};
@@ -36,7 +36,7 @@ async fn seats_of_a_declined_card_are_never_free_and_the_next_card_buys_them() {
             (over, sold)
         };
         tokio::pin!(tries);
-        // Another tries to take one of them as often as he can, all the while.
+        // Another visitor tries to take one of them all the while.
         let (over, sold) = loop {
             tokio::select! {
                 done = &mut tries => break done,
@@ -129,7 +129,7 @@ async fn two_tabs_with_the_next_card_are_one_sale() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_visitor_has_no_use_for_a_kept_hold() {
+async fn a_kept_hold_is_refused_to_another_visitor() {
     let world = World::start(1, &[]).await;
     let (ann, eve) = (world.visitor(), world.visitor());
     let over = declined(&ann, &[20]).await;
@@ -142,7 +142,7 @@ async fn another_visitor_has_no_use_for_a_kept_hold() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_stops_the_payment_keeps_no_hold() {
+async fn a_payment_that_its_payer_stops_keeps_no_hold() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
     let (_, hold) = ann.hold(&[30]).await;
@@ -157,7 +157,7 @@ async fn who_stops_the_payment_keeps_no_hold() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn money_that_comes_after_all_takes_the_kept_hold() {
+async fn late_money_of_a_declined_payment_takes_the_kept_hold() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
     let over = declined(&ann, &[40, 41]).await;
@@ -180,7 +180,7 @@ async fn money_that_comes_after_all_takes_the_kept_hold() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_kept_hold_whose_map_was_lost_is_free_for_everybody() {
+async fn the_seats_of_a_kept_hold_are_free_after_its_map_was_lost() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
     let next = kept(&declined(&ann, &[50]).await);

@@ -8,7 +8,7 @@ use server::seat_locks::Keys;
 use crate::idempotency::post;
 use crate::world::{Visitor, World, text};
 
-/// Changes that change nothing, in all.
+/// Changes without effect, in all.
 const CHANGES: usize = 3_000;
 /// …and at one time.
 const AT_ONCE: usize = 50;
@@ -40,7 +40,7 @@ async fn remembered(world: &World) -> (u64, u64) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn thousands_of_changes_that_change_nothing_leave_nothing_and_real_ones_are_still_replayed() {
+async fn changes_without_effect_leave_nothing_in_redis_and_real_ones_are_replayed() {
     let world = World::start(2, &[]).await;
     let ann = world.visitor();
     let (status, hold) = ann.hold(&[1, 2]).await;
@@ -79,17 +79,17 @@ async fn every_keyed_change_of_a_hold_is_counted_and_an_extension_is_one() {
     let (ann, ben) = (world.visitor(), world.visitor());
     let (_, hold) = ann.hold(&[1]).await;
     let path = path_of(&ann, &hold);
-    let mut heard = 0;
+    let mut accepted = 0;
     let refusal = loop {
         let (status, answer) = ann.call(Method::PATCH, &path, json!({ "remove": [7] })).await;
         if status != StatusCode::OK {
             break (status, answer);
         }
-        heard += 1;
-        assert!(heard <= 96, "three buckets' worth");
+        accepted += 1;
+        assert!(accepted <= 96, "three buckets' worth");
     };
     assert_eq!(refusal.0, StatusCode::TOO_MANY_REQUESTS, "{}", refusal.1);
-    assert!(heard >= 48, "{heard} changes were heard");
+    assert!(accepted >= 48, "{accepted} changes were accepted");
     let extended = post(&ann, &format!("{path}/extend"), "longer", "", &[]).await;
     assert_eq!(extended.status, StatusCode::TOO_MANY_REQUESTS, "{extended:?}");
     assert_eq!(extended.json()["code"], "too_many_attempts");

@@ -22,7 +22,7 @@ async fn paying(visitor: &Visitor, seats: &[u32], if_late: Option<&str>) -> Valu
     pending
 }
 
-/// Lets a booking's time run out while the gateway hears nothing of it: a gateway that is away. Its seats are to be freed.
+/// Lets a booking's time run out without a call to the gateway, as if that were away. The release of its seats is planned.
 pub async fn time_out(world: &World, booking: &Value) {
     let statements = [
         "UPDATE bookings SET state = 'EXPIRED', expires_at = now() - interval '1 second', version = version + 1,

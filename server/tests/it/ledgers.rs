@@ -1,12 +1,10 @@
-//! The ledger of a gateway is compared with the payments of a day: what differs waits for a person, once.
+//! The ledger of a gateway is compared with the payments of a day: each difference waits for a person, once.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use reqwest::StatusCode;
 use serde_json::json;
-use simulator::cards;
-use simulator::payment::{Dialect, NewPayment};
 use uuid::Uuid;
 
 use crate::box_office::pages::page;
@@ -33,30 +31,7 @@ async fn over(world: &World, money: &str) -> Uuid {
     id
 }
 
-/// A payment at the gateway that nobody here hears of.
-fn charged(till: &Till, reference: &str, key: &str) {
-    let asked = NewPayment {
-        amount_minor: PRICE,
-        currency: "EUR".to_owned(),
-        reference: reference.to_owned(),
-        description: String::new(),
-        return_url: "http://127.0.0.1:9/".to_owned(),
-        cancel_url: None,
-        webhook_url: "http://127.0.0.1:9/".to_owned(),
-        expires_at_ms: server::clock::now().plus_ms(600_000).0,
-        token: None,
-        dialect: Dialect::Own,
-    };
-    let id = simulator_id(key);
-    till.simulator.ledger.open(key, asked, id.clone(), server::clock::now().0).expect("it is opened");
-    till.simulator.pay(&id, cards::by_name("paid").expect("a card"), None).expect("it is charged");
-}
-
-fn simulator_id(key: &str) -> String {
-    format!("pay_{}", key.replace([':', '-'], ""))
-}
-
-/// Has today compared, and yesterday, should it be midnight; waits until it is.
+/// Has today and yesterday compared, and waits for the end: it may be midnight.
 async fn compared(world: &World) {
     let days = "INSERT INTO ledger_comparisons (gateway, day, planned_at, leased_until)
                 SELECT 'simulator', (now() AT TIME ZONE 'UTC')::date - ago, now(), now() FROM generate_series(0, 1) AS ago
@@ -84,7 +59,7 @@ fn id(booking: &serde_json::Value) -> Uuid {
     Uuid::parse_str(text(&booking["id"])).expect("an id")
 }
 
-/// One payment of each kind that is not what the gateway has; what is to be found: booking, the sum here, the sum there.
+/// Makes one payment of each kind of difference. Returns the differences: booking, the sum here, the sum there.
 async fn differ(world: &World, till: &Till, by_hand: Uuid) -> BTreeMap<String, (Uuid, i64, i64)> {
     let payment = till.simulator.ledger.get_by_key(&format!("pay:{by_hand}")).expect("a payment");
     till.simulator.refund(&payment.id, "by hand", 500, &BTreeMap::new()).expect("refunded");
@@ -95,9 +70,9 @@ async fn differ(world: &World, till: &Till, by_hand: Uuid) -> BTreeMap<String, (
     let voided = "INSERT INTO payments (booking_id, gateway, state, amount_minor, currency, updated_at)
                   VALUES ($1, 'simulator', 'voided', 1250, 'EUR', now())";
     sqlx::query(voided).bind(unheard).execute(&world.pg).await.expect("a payment that was called off");
-    charged(till, &unheard.to_string(), &format!("pay:{unheard}"));
+    till.open_unheard(&unheard.to_string(), &format!("pay:{unheard}"), Some("paid"));
     let stranger = server::ids::new_id();
-    charged(till, &stranger.to_string(), &format!("pay:{stranger}"));
+    till.open_unheard(&stranger.to_string(), &format!("pay:{stranger}"), Some("paid"));
     let missing = over(world, "PAID").await;
     pay_for(&world.pg, missing, 700).await;
     let sent = id(&world.visitor().bought(&[41], "tok_paid").await);
@@ -117,7 +92,7 @@ async fn differ(world: &World, till: &Till, by_hand: Uuid) -> BTreeMap<String, (
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_differs_between_a_gateway_and_here_waits_for_a_person_once() {
+async fn each_difference_with_the_ledger_of_a_gateway_waits_for_a_person_once() {
     let till = Till::open(Arc::default()).await;
     let world = World::start(2, &[("SIMULATOR_URL", till.url.as_str()), ("METRICS_TOKEN", TOKEN)]).await;
     let payment = |booking: Uuid| till.simulator.ledger.get_by_key(&format!("pay:{booking}")).expect("a payment");
@@ -130,7 +105,7 @@ async fn what_differs_between_a_gateway_and_here_waits_for_a_person_once() {
     whole.cancel(&whole_booking, None).await;
     whole.sees_money(&whole_booking, "REFUNDED").await;
     for number in 0..OTHERS {
-        charged(&till, "an order of another shop", &format!("other:{number}"));
+        till.open_unheard("an order of another shop", &format!("other:{number}"), Some("paid"));
     }
     compared(&world).await;
     assert_eq!(found(&world).await, BTreeMap::new());

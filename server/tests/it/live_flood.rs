@@ -1,4 +1,4 @@
-//! One hostile reader of the live map, or one hostile address: other readers do not notice.
+//! One hostile reader of the live map, or one hostile address: other readers are not affected.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -147,7 +147,7 @@ fn is_too_many(refused: &tungstenite::Error) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_has_so_many_live_maps_open_and_others_have_theirs() {
+async fn open_live_maps_of_an_address_are_limited_and_others_are_not_affected() {
     let world = World::start(1, &[("SOCKETS_PER_ADDRESS", "5"), ("TRUSTED_PROXIES", "1")]).await;
     let household = |number: u16| format!("2001:db8:1:2::{number:x}");
     let mut open = Vec::new();

@@ -4,10 +4,11 @@ use futures::future::join_all;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
+use crate::by_mail::link_mailed;
 use crate::cancel::books_balance;
 use crate::world::{Visitor, World, text, until};
 
-/// A world in which one seat is for sale: who waits for it has an offer of it, and this is the offer's path.
+/// A world with two seats for sale, a visitor who has an offer of them, that visitor's place in line, and the offer's path.
 async fn offered(settings: &[(&str, &str)]) -> (World, Visitor, Value, String) {
     let world = World::start(2, settings).await;
     world.sell_only(&[46, 47]).await;
@@ -18,20 +19,8 @@ async fn offered(settings: &[(&str, &str)]) -> (World, Visitor, Value, String) {
     assert_eq!(ann.wait_for(2).await.0, StatusCode::CREATED);
     assert_eq!(lucky.let_go(&hold).await, StatusCode::NO_CONTENT);
     let place = ann.sees_waiting("OFFERED").await;
-    let path = link(&world).await;
+    let path = link_mailed(&world, "Held for you", "/waiting-list/").await;
     (world, ann, place, path)
-}
-
-/// The path in the mail about an offer.
-async fn link(world: &World) -> String {
-    let found = || {
-        let mails = world.mails().into_iter().map(|mail| mail.replace("=\r\n", "").replace("=3D", "="));
-        mails.into_iter().find(|mail| mail.contains("Subject: Held for you"))
-    };
-    until("the offer is mailed", || async { found().is_some() }).await;
-    let mail = found().expect("it was there");
-    let (_, rest) = mail.split_once("/waiting-list/").expect("a link");
-    format!("/waiting-list/{}", rest.chars().take_while(char::is_ascii_hexdigit).collect::<String>())
 }
 
 /// Status, where it leads, the cookie it sets, and the page.

@@ -21,7 +21,7 @@ fn references<'a>(value: &'a Value, found: &mut BTreeSet<&'a str>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_openapi_document_is_whole_and_says_what_is_answered() {
+async fn the_served_openapi_document_is_complete_and_matches_the_answers() {
     let world = World::start(1, &[]).await;
     let ann = world.visitor();
     let (_, document) = ann.get("/api/openapi.json").await;
@@ -70,7 +70,7 @@ async fn the_openapi_document_is_whole_and_says_what_is_answered() {
         let documented = &document["paths"][template][name]["responses"][status.to_string()];
         let schema = &documented["content"]["application/problem+json"]["schema"]["$ref"];
         assert_eq!(schema, "#/components/schemas/ProblemView", "{method} {path} {status}");
-        // In words for people: no type of ours, no place in a line.
+        // In words for people: no Rust type, no place in a line.
         for word in ["u32", "struct", "at line", "deserialize", "expected"] {
             assert!(!text(&problem["detail"]).contains(word), "{problem}");
         }

@@ -10,7 +10,7 @@ use crate::reconciling::LOST;
 use crate::redis_process::Redis;
 use crate::world::{World, text, until};
 
-pub const TOKEN: &str = "a token for whoever scrapes; 32 bytes";
+pub const TOKEN: &str = "a token for the scraper; 32 bytes or more";
 
 /// One for each line an operator must have.
 const NAMES: [&str; 8] = [

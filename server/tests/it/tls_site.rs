@@ -1,4 +1,4 @@
-//! A site that people reach over TLS: its cookies, its headers, and pages that came without.
+//! A site that is served over TLS: its cookies, its headers, and pages that came without TLS.
 
 use reqwest::{Method, StatusCode};
 use serde_json::json;
@@ -49,7 +49,7 @@ async fn over_tls_cookies_have_the_host_prefix_and_plain_names_are_ignored() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_that_came_without_tls_changes_nothing_and_browsers_are_told_to_use_it() {
+async fn a_page_without_tls_changes_nothing_and_answers_have_the_transport_security_header() {
     let mut world = World::start(1, &[]).await;
     let tls = world.add_server(&TLS).await;
     for (server, own, foreign) in [(0, "http", "https"), (tls, "https", "http")] {

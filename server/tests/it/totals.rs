@@ -1,4 +1,4 @@
-//! What a booking costs is the sum of its lines: in the code, however its requests interleave, and in the database.
+//! The total of a booking is the sum of its lines: in the code, however its requests interleave, and in the database.
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};

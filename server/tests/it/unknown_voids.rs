@@ -1,18 +1,17 @@
-//! Money that a gateway takes after it was told never to take it, and did not know for what: it is told again, and the money
-//! is late money. No webhook arrives in any of this.
+//! A charge that reaches its gateway after the payment was voided there as unknown: the payment is voided again, and the
+//! money is late money. No webhook arrives in these tests.
 
 use futures::future::join_all;
-use simulator::cards;
-use simulator::payment::{Dialect, NewPayment, Status};
+use simulator::payment::Status;
 use uuid::Uuid;
 
 use crate::buyer::Buyer;
 use crate::faults::till::Door;
 use crate::reconciling::Deaf;
 use crate::replicas::Replica;
-use crate::world::{PRICE, until};
+use crate::world::until;
 
-/// Bookings whose charge never reached the gateway, and which are over: it said that it knows of no payment.
+/// Bookings that are over, whose charge never reached the gateway: it answered their voids with "unknown".
 async fn unknown(deaf: &Deaf, seats: &[u32]) -> Vec<(Buyer, Uuid)> {
     let mut people = Vec::new();
     for seat in seats {
@@ -20,7 +19,7 @@ async fn unknown(deaf: &Deaf, seats: &[u32]) -> Vec<(Buyer, Uuid)> {
     }
     deaf.till.set_door(Door::Shut);
     for (buyer, booking) in &people {
-        // Whether it answers in time, or that the gateway is away, is the same to the booking.
+        // The server's answer does not matter here.
         let _ = buyer.pay(*booking, Some("tok_paid")).await;
     }
     let ids: Vec<Uuid> = people.iter().map(|(_, booking)| *booking).collect();
@@ -38,30 +37,13 @@ async fn unknown(deaf: &Deaf, seats: &[u32]) -> Vec<(Buyer, Uuid)> {
     }
     until("their seats are free", || async { deaf.world.count("SELECT count(*) FROM outbox").await == 0 }).await;
     let planned = "SELECT count(*) FROM unknown_voids WHERE checks = 0 AND check_at = since + interval '1 minute'";
-    assert_eq!(deaf.world.count(planned).await, ids.len() as i64, "it is told again in a minute");
+    assert_eq!(deaf.world.count(planned).await, ids.len() as i64, "the next void is in a minute");
     people
 }
 
-/// The charge of a booking gets to the gateway after all.
-fn arrives(deaf: &Deaf, booking: Uuid, card: &str) {
-    let asked = NewPayment {
-        amount_minor: PRICE,
-        currency: "EUR".to_owned(),
-        reference: booking.to_string(),
-        description: String::new(),
-        return_url: "http://127.0.0.1:9/".to_owned(),
-        cancel_url: None,
-        webhook_url: "http://127.0.0.1:9/".to_owned(),
-        expires_at_ms: server::clock::now().plus_ms(600_000).0,
-        token: None,
-        dialect: Dialect::Own,
-    };
-    let id = format!("pay_{}", booking.simple());
-    let now_ms = server::clock::now().0;
-    deaf.till.simulator.ledger.open(&format!("pay:{booking}"), asked, id.clone(), now_ms).expect("it is opened");
-    if let Some(card) = cards::by_name(card) {
-        deaf.till.simulator.pay(&id, card, None).expect("it is charged");
-    }
+/// The charge of a booking reaches the gateway after all; without a card it waits for its payer.
+fn arrives(deaf: &Deaf, booking: Uuid, card: Option<&str>) {
+    deaf.till.open_unheard(&booking.to_string(), &format!("pay:{booking}"), card);
 }
 
 fn stands(deaf: &Deaf, booking: Uuid) -> Status {
@@ -82,9 +64,9 @@ async fn a_charge_that_arrives_after_it_was_called_off_is_late_money_and_one_und
     let [placed, returned, stopped] = [people[0].1, people[1].1, people[2].1];
     // Its seat is another's by then: the money goes back.
     deaf.pays(1, Some("tok_paid")).await;
-    arrives(&deaf, placed, "no_answer_paid");
-    arrives(&deaf, returned, "paid");
-    arrives(&deaf, stopped, "nobody has given one yet");
+    arrives(&deaf, placed, Some("no_answer_paid"));
+    arrives(&deaf, returned, Some("paid"));
+    arrives(&deaf, stopped, None);
     until("the bank has said yes", || async { stands(&deaf, placed) == Status::Succeeded }).await;
     assert_eq!(deaf.world.count("SELECT count(*) FROM bookings WHERE money <> 'FAILED'").await, 1, "no news arrives");
     comes_due(&deaf, &[placed, returned, stopped]).await;
@@ -102,7 +84,7 @@ async fn a_charge_that_arrives_after_it_was_called_off_is_late_money_and_one_und
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_gateway_is_told_again_four_times_by_one_replica_also_after_a_restart() {
+async fn an_unknown_payment_is_voided_four_more_times_by_one_replica_also_after_a_restart() {
     let deaf = Deaf::begin(2).await;
     let people = unknown(&deaf, &[5]).await;
     let booking = people[0].1;

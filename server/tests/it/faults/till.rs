@@ -11,12 +11,13 @@ use axum::middleware::{self, Next};
 use axum::response::Response;
 use futures::stream;
 use serde_json::Value;
+use simulator::payment::{Dialect, NewPayment};
 use simulator::{Simulator, cards};
 use tokio::sync::watch;
 use uuid::Uuid;
 
 use super::wires::{Answer, Wires};
-use crate::world::simulator_at;
+use crate::world::{PRICE, simulator_at};
 
 /// Largest request that is passed on, bytes.
 const MAX_REQUEST_BYTES: usize = 64 * 1024;
@@ -101,6 +102,28 @@ impl Till {
         let payment = self.simulator.ledger.get_by_key(&format!("pay:{booking}")).expect("the payment is open");
         let paid = cards::by_name("paid").expect("there is such a card");
         self.simulator.pay(&payment.id, paid, None).expect("the gateway takes it");
+    }
+
+    /// Opens a payment that no server has a row of, and pays it with that card if one is named. No webhook arrives.
+    pub fn open_unheard(&self, reference: &str, key: &str, card: Option<&str>) {
+        let now = server::clock::now();
+        let asked = NewPayment {
+            amount_minor: PRICE,
+            currency: "EUR".to_owned(),
+            reference: reference.to_owned(),
+            description: String::new(),
+            return_url: "http://127.0.0.1:9/".to_owned(),
+            cancel_url: None,
+            webhook_url: "http://127.0.0.1:9/".to_owned(),
+            expires_at_ms: now.plus_ms(600_000).0,
+            token: None,
+            dialect: Dialect::Own,
+        };
+        let id = format!("pay_{}", key.replace([':', '-'], ""));
+        self.simulator.ledger.open(key, asked, id.clone(), now.0).expect("it is opened");
+        if let Some(card) = card {
+            self.simulator.pay(&id, cards::by_name(card).expect("a card"), None).expect("it is charged");
+        }
     }
 
     fn note_question(&self, booking: Uuid) {

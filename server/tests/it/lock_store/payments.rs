@@ -100,7 +100,7 @@ on_every_store! {
         assert_eq!(house.renew(&old, &next).await, Err(Refusal::Gone), "it was sold");
     }
 
-    async fn a_renewed_hold_runs_out_when_it_was_said_to(house: &House) {
+    async fn a_renewed_hold_expires_at_its_given_instant(house: &House) {
         let held = house.take("ann", &[1]).await.expect("it is free");
         house.begin_payment(&sale("ann", &held)).await.expect("it is hers");
         house.renew(&sale("ann", &held), &renewal("ann", held.expires_at)).await.expect("it is hers");
@@ -110,7 +110,7 @@ on_every_store! {
         assert_eq!(house.map().await, "000000000000");
     }
 
-    async fn a_hold_goes_on_as_anothers_only_where_it_is_open_and_they_may_have_it(house: &House) {
+    async fn a_hold_is_renewed_for_another_owner_only_while_open_and_within_their_limit(house: &House) {
         let held = house.take("ann", &[1, 2]).await.expect("they are free");
         let open = |owner: &str, most| Renewal {
             ends_payment: false,

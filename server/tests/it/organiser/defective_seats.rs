@@ -1,4 +1,4 @@
-//! A defective seat is one act: out of sale, the money back, a notice, and no offer to anybody in between.
+//! A defective seat is one act: out of sale, a refund, a notice, and no offer of it in between.
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -36,7 +36,7 @@ fn seats_of(booking: &Value) -> Vec<u64> {
     booking["seats"].as_array().expect("seats").iter().filter_map(|line| line["seat"].as_u64()).collect()
 }
 
-/// Waits until those who wait for the show have been looked at twice more.
+/// Waits for two more rounds of the show's waiting list.
 async fn looked_at_twice(world: &World) {
     for _ in 0..2 {
         let before: chrono::DateTime<chrono::Utc> =
@@ -80,7 +80,10 @@ async fn a_defective_seat_that_comes_back_is_offered_to_nobody_who_waits() {
     let seen = bob.booking(&sold).await;
     assert_eq!((&seen["state"], seats_of(&seen)), (&json!("CONFIRMED"), vec![21]), "{seen}");
     assert_eq!(seen["refunds"][0]["amount"]["minor"], PRICE, "in full: {seen}");
-    until("he is told why", || async { world.mails().iter().any(|mail| mail.contains("backrest is broken")) }).await;
+    until("the notice has the reason", || async {
+        world.mails().iter().any(|mail| mail.contains("backrest is broken"))
+    })
+    .await;
     books_balance(&world).await;
     looked_at_twice(&world).await;
     assert_eq!(ann.waiting().await.1["state"], "WAITING");
@@ -107,7 +110,7 @@ fn at(visitor: &Visitor, show: Uuid) -> Visitor {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn in_every_planned_show_it_is_given_back_let_go_and_stopped_at_once() {
+async fn defective_seats_of_all_planned_shows_are_refunded_released_and_their_payments_stopped() {
     let world = World::start(2, &[]).await;
     let mut olga = organiser(&world).await;
     let (tomorrow, gone) = (another_show(&world, false).await, another_show(&world, true).await);
@@ -206,7 +209,7 @@ async fn a_payment_that_had_begun_is_undone_when_its_claim_appears() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_form_does_the_same_and_what_cannot_be_done_is_refused_with_what_was_typed() {
+async fn the_form_withdraws_seats_and_a_refusal_keeps_the_input() {
     let world = World::start(1, &[]).await;
     let mut olga = organiser(&world).await;
     let there = format!("{THERE}/shows/{}", world.show);

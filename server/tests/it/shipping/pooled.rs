@@ -30,7 +30,7 @@ async fn pooler() -> Option<(PathBuf, (u32, u32))> {
 }
 
 async fn version_of(program: &Path) -> (u32, u32) {
-    let said = Command::new(program).arg("--version").output().await.expect("it tells its version").stdout;
+    let said = Command::new(program).arg("--version").output().await.expect("it prints its version").stdout;
     let said = String::from_utf8_lossy(&said).into_owned();
     let version = said.lines().next().and_then(|line| line.strip_prefix("PgBouncer "));
     let mut parts = version.unwrap_or_default().split('.').map(|part| part.parse::<u32>().unwrap_or_default());
@@ -85,7 +85,7 @@ async fn servers_sell_although_every_transaction_may_have_another_connection() {
     for first in [0, 20] {
         let sales = buyers.iter().zip(first..);
         let sales = sales.map(|(buyer, seat)| async move {
-            // The map is told of a sale a moment after its buyer.
+            // A sale is on the map a moment after the answer.
             until("what was sold is held no more", || async { !buyer.holds_something().await }).await;
             buyer.bought(&[seat], "tok_paid").await
         });
@@ -104,7 +104,7 @@ async fn is_found_too_old(world: &World, pooled: &str) -> bool {
     found.contains("mixes prepared statements up")
 }
 
-/// The one of Debian 12 is too old, and there beside the one that `cargo xtask test` builds.
+/// Debian 12 has one that is too old, beside the one that `cargo xtask test` builds.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pooler_that_is_too_old_is_found_by_the_check() {
     let Some(program) = system_program("pgbouncer") else { return };

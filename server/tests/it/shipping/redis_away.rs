@@ -22,10 +22,10 @@ use crate::replicas::Replica;
 use crate::world::{Visitor, World, text, until};
 
 const NAMES: [&str; 2] = ["one", "two"];
-/// How often visitors look at a show meanwhile.
+/// Pause between two looks of a visitor at a show.
 const PACE: Duration = Duration::from_millis(100);
 
-/// How Redis goes away.
+/// The way in which Redis is away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Away {
     /// Its process stops: connections stay open, nothing is answered.
@@ -173,7 +173,7 @@ impl People {
 async fn goes_on(site: &Site, people: &People) {
     let People { ann: (ann, pending, page), bob: (bob, checked_out), cat: (cat, ticket), dan: (dan, unwanted), .. } =
         people;
-    // Paying: the gateway tells by webhook, which comes in by the proxy.
+    // Paying: the gateway's webhook comes in by the proxy.
     let card = ann.client.post(page).header("content-type", "application/x-www-form-urlencoded").body("card=paid");
     assert_eq!(card.send().await.expect("the gateway answers").status(), StatusCode::SEE_OTHER);
     ann.sees_booking(pending, "CONFIRMED").await;
@@ -182,7 +182,7 @@ async fn goes_on(site: &Site, people: &People) {
     // A checkout from before.
     let (status, paid) = bob.pay(checked_out, Some("tok_paid")).await;
     assert_eq!((status, &paid["state"]), (StatusCode::OK, &json!("CONFIRMED")), "{paid}");
-    // Their tickets are mailed, although the map has not heard of the sales.
+    // Their tickets are mailed, although the sales are not on the map.
     let (unmailed, unmarked) = (
         "SELECT count(*) FROM outbox WHERE effect = 'send_ticket'",
         "SELECT count(*) FROM outbox WHERE effect = 'mark_booked'",
@@ -214,7 +214,7 @@ async fn only_holds_are_refused_while_redis_is_away(away: Away) {
     let began = Instant::now();
     site.take_redis_away(away).await;
 
-    // Her seat is no other's: a frozen Redis does what it was sent once it goes on, and she may hold it then.
+    // A seat that no other visitor takes: a frozen Redis runs the calls it was sent once it continues, and she may hold it then.
     let eve = site.visitor();
     until("holds are refused", || async { try_hold(&eve, &[9], "while-away").await.is_sent_away() }).await;
     goes_on(&site, &people).await;

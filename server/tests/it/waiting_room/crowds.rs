@@ -1,5 +1,4 @@
-//! Many tickets for few people: what an address and its network may take, what a puzzle buys, and what unused tickets
-//! cost.
+//! Many tickets for few people: limits of an address and its network, puzzles, and unused tickets.
 
 use std::time::{Duration, Instant};
 
@@ -24,7 +23,7 @@ const TRIES: usize = 3_000;
 const SOLVES: usize = 64;
 /// Requests at once.
 const AT_ONCE: usize = 48;
-/// The address that wants them all.
+/// The address that takes as many as it can.
 const GREEDY: &str = "198.51.100.7";
 /// Enough numbers for the hardest puzzle.
 const NUMBERS: u64 = 64 << MOST_BITS;
@@ -50,7 +49,7 @@ async fn solved(refusal: &Value) -> String {
     work.await.expect("it is solved")
 }
 
-/// An honest person: solves what is asked, tries again when the servers are busy. The number of their ticket.
+/// Joins as an honest person: solves the puzzle, tries again when the servers are busy. Returns the number of the ticket.
 async fn joins(visitor: &Visitor, address: &str) -> u64 {
     let mut solution = None::<String>;
     let mut again = tokio::time::interval(Duration::from_millis(200));
